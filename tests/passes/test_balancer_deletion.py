@@ -73,33 +73,6 @@ def test_nothing_is_let_go_while_hetzner_does_not_delete(served: Stage) -> None:
     assert (one_pass(served)["result"], served.services(), served.balancers()) == ("no_changes", {}, [])
 
 
-def test_the_command_says_so_in_events(served: Stage) -> None:
-    """By the command: what was done is told once, on a Service that is gone by then."""
-    uid = served.service()["metadata"]["uid"]
-    served.delete_service()
-
-    ran = served.reconcile("--once", "--output", "json")
-
-    _, listed = served.cluster.request(
-        "GET", f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.uid={uid}"
-    )
-    assert (ran.code, ran.report["result"], served.services(), served.balancers()) == (0, "no_changes", {}, [])
-    assert [event["reason"] for event in listed["items"]].count("DeletedLoadBalancer") == 1
-
-
-def test_a_service_that_becomes_another_type_lives_on_without_its_load_balancer(served: Stage) -> None:
-    """Nothing of ours is left on it: no finalizer, no address, no condition that says it could be reached."""
-    served.patch_service({"spec": {"type": "ClusterIP"}})
-
-    report = one_pass(served)
-
-    service = served.service()
-    assert (report["result"], served.balancers(), served.asked_of_hetzner()) == ("no_changes", [], ["DELETE 1"])
-    assert (finalizers(service), ingress(service)) == (set(), [])
-    assert "True" not in {status for status, _ in said_of(service).values()}
-    _nothing_is_left_to_do(served)
-
-
 def _of_another_class(stage: Stage) -> None:
     """No pass sees the ClusterIP between: the API server takes a class together with the type alone."""
     stage.patch_service({"spec": {"type": "ClusterIP"}})
@@ -169,22 +142,6 @@ def test_a_service_of_another_class_that_was_never_ours_is_left_alone(balanced: 
     report = one_pass(balanced)
 
     assert (report["changes"], balanced.writes(), finalizers(balanced.service())) == ([], [], {FINALIZER_BALANCER})
-
-
-def test_a_service_that_becomes_one_again_gets_another_one(served: Stage) -> None:
-    """There and back while nobody looked: it keeps the one it has. There and back with a pass between: a new one."""
-    for kind in ("ClusterIP", "LoadBalancer"):
-        served.patch_service({"spec": {"type": kind}})
-    one_pass(served)
-    assert [found["id"] for found in served.balancers()] == [1]
-
-    for kind in ("ClusterIP", "LoadBalancer"):
-        served.patch_service({"spec": {"type": kind}})
-        one_pass(served)
-
-    assert [found["id"] for found in served.balancers()] == [2]
-    assert len(ingress(served.service())) == 3
-    _nothing_is_left_to_do(served)
 
 
 def test_a_finalizer_of_somebody_else_stays(served: Stage) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from tests.support.in_process import ONCE, one_pass
-from tests.support.objects import IN_NETWORK, a_service, addresses, finalizers, ingress, notes, said_of, seen
+from tests.support.objects import a_service, addresses, finalizers, ingress, notes, said_of, seen
 from tests.support.stage import Stage
 
 BALANCER, SERVICE = "load_balancer/default/web", "service/default/web"
@@ -163,31 +163,6 @@ def test_one_of_nobody_with_a_port_of_its_own_is_taken_over_when_a_person_says_s
     assert balancer["labels"][LABEL_SERVICE_UID] == balanced.service()["metadata"]["uid"]
     _published_as_it_is(balanced)
     _settled(balanced)
-
-
-def test_a_full_quota_is_said_and_the_service_can_go_or_wait(a_stage: Callable[..., Stage]) -> None:
-    """The Service says what is wrong, and gets its load balancer when there is room. One that is deleted meanwhile goes
-    at once."""
-    stage = a_stage(action_s=0.0, load_balancer_limit=1)
-    stage.environment |= IN_NETWORK
-    stage.have_nodes(1, load_balancers=[{"id": 70, "name": "other"}])
-    stage.have_services(a_service("web"), a_service("api"))
-
-    report = one_pass(stage)
-
-    outcomes = [change["outcome"] for change in report["changes"] if change["kind"] == "lb.create"]
-    assert (report["result"], {outcome["state"] for outcome in outcomes}) == ("partial", {"failed", "skipped"})
-    assert all("resource_limit_exceeded" in outcome["why"] for outcome in outcomes)
-    assert said_of(stage.service())["LoadBalancerInSync"] == ("False", "SyncFailed")
-    assert one_pass(stage)["result"] == "error"
-
-    stage.delete_service("api")
-    stage.have_balancers()
-    assert one_pass(stage)["result"] == "no_changes"
-    assert (list(stage.services()), len(stage.balancers())) == (["web"], 1)
-    assert said_of(stage.service())["LoadBalancerInSync"] == ("True", "InSync")
-    _published_as_it_is(stage)
-    _settled(stage)
 
 
 @pytest.mark.parametrize("name", [None, "shop"], ids=["unnamed", "named"])

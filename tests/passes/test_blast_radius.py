@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
-from tests.support.objects import ago, by_key, of_control_plane, server, settled_node
+from tests.support.objects import ago, server, settled_node
 from tests.support.stage import AT_ANY_AGE, Stage, killed_at_the_end, wait_for
 
 
@@ -87,32 +87,3 @@ def test_an_approval_does_not_fit_a_hold_that_changed(stage: Stage, happens: Cal
     happens(stage)
 
     assert _the_hold(stage)["hash"] != approved["hash"]
-
-
-def test_one_of_them_announced_is_no_longer_too_many(stage: Stage) -> None:
-    """A cordon says that it was meant: the one that is left is within the limit, and both go."""
-    _fleet(stage, 3)
-    _vanish(stage, 2, 3)
-    _the_hold(stage)
-
-    stage.cordon("web-2")
-
-    assert one_pass(stage, ONCE_AT_ANY_AGE)["summary"]["applied"] == 2
-    assert list(stage.nodes()) == ["web-1"]
-
-
-def test_the_last_node_of_the_control_plane_needs_a_person_although_it_is_cordoned(stage: Stage) -> None:
-    """Whoever deletes it has an empty control plane: the cordon is not enough, an approval is."""
-    _fleet(stage, 3)
-    stage.register(of_control_plane(settled_node("web-4", 4)))
-    _vanish(stage, 4)
-    stage.cordon("web-4")
-
-    hold = _the_hold(stage)
-    assert (hold["rule"], hold["keys"], hold["value"], hold["limit"]) == ("node-blast-radius", ["node/web-4"], "1", "0")
-
-    done = stage.reconcile("--once", "--output", "json", *AT_ANY_AGE, "--approve", hold["hash"]).report
-    assert (by_key(done)["node/web-4"]["outcome"], sorted(stage.nodes())) == (
-        {"state": "applied"},
-        ["web-1", "web-2", "web-3"],
-    )

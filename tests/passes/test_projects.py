@@ -33,26 +33,6 @@ def test_an_empty_project_is_refused_even_when_it_lacks_the_network_too(stage: S
     assert (ran.report["result"], ran.code) == ("refused", 3)
 
 
-def test_servers_of_another_project_that_bear_the_names_of_joining_nodes_are_held(stage: Stage) -> None:
-    """Each initialization is held by the anchor, and the Nodes stay as they are."""
-    names = ("new-1", "new-2")
-    stage.register(*SETTLED, *map(joining_node, names))
-    stage.have_servers(*(server(900 + i, name) for i, name in enumerate(names)))
-    before = stage.nodes()
-
-    report = stage.reconcile("--once", "--output", "json").report
-
-    assert report["result"] == "refused"
-    assert [(c["key"], c["kind"], c["verdict"], c["rule"]) for c in report["changes"]] == [
-        (f"node/{name}", "node.initialise", "held", "project-anchor") for name in names
-    ]
-    (hold,) = report["holds"]
-    assert (hold["keys"], hold["value"], hold["limit"]) == (["node/new-1", "node/new-2"], "0", "2")
-    assert hold["approve"] == f"reconcile approve {hold['hash']}"
-    assert stage.writes() == []
-    assert stage.nodes() == before
-
-
 def test_an_empty_project_and_a_cluster_just_being_born_get_a_note_for_each_node(stage: Stage) -> None:
     """No Node is initialized yet, so there is no anchor to violate: notes, no hold, and only Events are written."""
     names = ("first", "second")
@@ -95,16 +75,3 @@ def test_an_approved_hold_passes_once_and_no_other(stage: Stage) -> None:
     stage.register(joining_node("new-1"), joining_node("new-2"))
     again = stage.reconcile("--once", "--output", "json").report
     assert again["summary"]["applied"] == 0
-
-
-def test_approve_on_the_command_line_lets_a_hold_pass_in_that_run(stage: Stage) -> None:
-    """``--approve`` is for one run, and leaves nothing in the cluster."""
-    stage.register(*SETTLED, joining_node("new-3"))
-    stage.have_servers(server(900, "new-3"))
-    (hold,) = stage.reconcile("--dry-run", "--output", "json").report["holds"]
-
-    report = stage.reconcile("--once", "--approve", hold["hash"], "--output", "json").report
-
-    assert report["summary"]["applied"] == 1
-    assert is_initialised(stage.nodes()["new-3"])
-    assert [entry.path for entry in stage.writes()] == ["/api/v1/nodes/new-3/status", "/api/v1/nodes/new-3"]

@@ -15,7 +15,6 @@ from actuators.http.kubernetes import KubernetesWriter
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
 from actuators.writers import Writers
-from desired.names import TAINT_UNINITIALIZED
 from reconciler.controller import RotatingLogin
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
@@ -29,7 +28,7 @@ from reconciler.sandbox.exchange import Exchange, Request
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.robot import RobotSimulator
 from tests.support.in_process import runtime
-from tests.support.objects import LOCATED, LONG_AGO, SHUTDOWN, a_service, joining_node, server, taints
+from tests.support.objects import LOCATED, LONG_AGO, a_service, joining_node, server
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import AT_ANY_AGE, Ran, Stage
 
@@ -88,73 +87,6 @@ class Mixed:
 def mixed(stage: Stage) -> Mixed:
     """The cluster, in order."""
     return Mixed(stage)
-
-
-def test_a_mixed_cluster_joins(mixed: Mixed) -> None:
-    """Each Node by its own cloud, and one load balancer for all of them; another run has nothing to do."""
-    nodes = mixed.stage.nodes()
-
-    assert mixed.joined.code == 0, mixed.joined.stderr + mixed.joined.stdout
-    assert {name: node["spec"]["providerID"] for name, node in nodes.items()} == {
-        **{name: f"hcloud://{number}" for number, name in CLOUD.items()},
-        **{name: f"hrobot://{number}" for number, name in DEDICATED.items()},
-    }
-    assert not {TAINT_UNINITIALIZED} & set().union(*map(taints, nodes.values()))
-    assert mixed.targets() == ["1", "192.0.2.11", "192.0.2.12", "192.0.2.13", "2", "3"]
-    assert mixed.once().report["result"] == "no_changes"
-
-
-def test_a_dedicated_server_is_lost(mixed: Mixed) -> None:
-    """Its target and its Node go, once the list and a question by number say that it is gone."""
-    mixed.stage.set_ready("db-1", ready="Unknown", since=LONG_AGO)
-    mixed.robot.replace_world({"servers": [dedicated(12), dedicated(13)]})
-    mixed.paths()
-
-    ran = mixed.once()
-
-    assert ran.code == 0, ran.stderr
-    assert sorted(mixed.stage.nodes()) == ["db-2", "db-3", "web-1", "web-2", "web-3"]
-    assert mixed.targets() == ["1", "192.0.2.12", "192.0.2.13", "2", "3"]
-    assert mixed.paths() == ["/server", "/server/11", "/server/11"]
-
-
-def test_a_dedicated_server_is_switched_off(mixed: Mixed) -> None:
-    """Its Node is tainted, and keeps its target."""
-    mixed.stage.set_ready("db-1", ready="Unknown")
-    mixed.robot.replace_world({"servers": [dedicated(11, operating_status="shut off"), *map(dedicated, (12, 13))]})
-
-    assert mixed.once().code == 0
-
-    assert SHUTDOWN in taints(mixed.stage.nodes()["db-1"])
-    assert "192.0.2.11" in mixed.targets()
-
-
-@pytest.mark.parametrize(
-    ("code", "body", "most"),
-    [
-        pytest.param(503, "maintenance", 2, id="maintenance"),
-        pytest.param(401, {"error": {"status": 401, "code": "UNAUTHORIZED", "message": "no"}}, 1, id="wrong password"),
-        pytest.param(403, "", 1, id="locked out"),
-    ],
-)
-def test_robot_is_out_of_reach(mixed: Mixed, code: int, body: Any, most: int) -> None:
-    """Cloud Nodes and targets come and go as ever; no dedicated one does, however silent it is."""
-    stage = mixed.stage
-    mixed.paths()
-    assert stage.robot_proxy is not None
-    stage.robot_proxy.set_faults([{"kind": "status", "code": code, "body": body, "count": None}])
-    stage.set_ready("db-1", ready="Unknown", since=LONG_AGO)
-    stage.cluster.request("DELETE", "/api/v1/nodes/web-3")
-    stage.add_servers(server(4, "web-4"))
-    stage.register(joining_node("web-4"), joining_node("db-4"))
-
-    mixed.once()
-
-    assert sorted(stage.nodes()) == ["db-1", "db-2", "db-3", "db-4", "web-1", "web-2", "web-4"]
-    assert stage.nodes()["web-4"]["spec"]["providerID"] == "hcloud://4"
-    assert "providerID" not in stage.nodes()["db-4"]["spec"]
-    assert mixed.targets() == ["1", "192.0.2.11", "192.0.2.12", "192.0.2.13", "2", "4"]
-    assert len(mixed.paths()) <= most
 
 
 class Life:

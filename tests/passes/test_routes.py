@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from desired.model.route import CONDITION_NETWORK
-from tests.support.in_process import ONCE, ONCE_AT_ANY_AGE, one_pass, pass_during_which
+from tests.support.in_process import ONCE, one_pass, pass_during_which
 from tests.support.objects import (
     CIDR,
     ROUTED,
@@ -15,15 +15,12 @@ from tests.support.objects import (
     ago,
     by_key,
     condition,
-    joining_node,
     network_condition,
-    network_says,
-    notes,
     of_others,
     pods_of,
     private_ip,
 )
-from tests.support.stage import Stage, is_initialised
+from tests.support.stage import Stage
 
 OF_A_PLUGIN = ("False", "CalicoIsUp", "Calico is running on this node")
 OF_SOMEBODY = {"destination": "10.8.0.0/24", "gateway": "10.0.0.254"}
@@ -108,66 +105,6 @@ def test_a_kubelet_that_writes_meanwhile_loses_nothing(network: Stage, written: 
     assert others == {**untouched, written["type"]: written}
 
 
-def test_a_node_that_joins_is_routed_in_the_same_pass(network: Stage) -> None:
-    """Initialised, routed and told so by one pass, without a warning on the way."""
-    network.settle(1)
-    joining = joining_node("web-2")
-    joining["spec"] |= {"podCIDR": pods_of(2), "podCIDRs": [pods_of(2)]}
-    network.register(joining)
-    network.add_servers(a_server_of(2))
-
-    report = one_pass(network)
-
-    assert (report["result"], report["summary"]["applied"]) == ("no_changes", 3)
-    assert is_initialised(network.nodes()["web-2"])
-    assert (network.routes(), network_says(network.nodes()["web-2"])) == (_led(1, 2), ROUTED)
-    assert network.warnings_on("web-2") == {}
-    _settled(network)
-
-
-def _was_removed(stage: Stage) -> None:
-    """By a person, who drained it, or by an autoscaler."""
-    stage.delete_node("web-4")
-    stage.remove_servers(4)
-
-
-def _was_lost(stage: Stage) -> None:
-    stage.set_ready("web-4", ready="Unknown", since=ago(minutes=5))
-    stage.remove_servers(4)
-
-
-@pytest.mark.parametrize("happens", [_was_removed, _was_lost], ids=["with its Node", "before its Node"])
-def test_the_route_of_a_server_that_is_gone_goes(network: Stage, happens: Callable[[Stage], None]) -> None:
-    """The others stay as they are, and so do their Nodes."""
-    network.settle(4)
-    happens(network)
-    network.forget()
-
-    report = one_pass(network, ONCE_AT_ANY_AGE)
-
-    assert (report["result"], report["holds"]) == ("no_changes", [])
-    assert (network.routes(), network.asked_of_hetzner()) == (_led(1, 2, 3), ["POST delete_route"])
-    assert sorted(network.nodes()) == ["web-1", "web-2", "web-3"]
-    _settled(network)
-
-
-def test_the_route_follows_its_server_to_another_address(network: Stage) -> None:
-    """One swap. The condition has no news, and is not written."""
-    network.settle(3)
-    before = network.nodes()["web-2"]["status"]["conditions"]
-    network.move_server(2, "10.0.0.55")
-    network.forget()
-
-    report = one_pass(network)
-
-    assert (report["result"], report["summary"]["applied"]) == ("no_changes", 2)
-    assert {change["kind"] for change in report["changes"]} == {"node.addresses", "route.replace"}
-    assert network.routes() == _led(1, 3, **{pods_of(2): "10.0.0.55"})
-    assert network.asked_of_hetzner() == ["POST delete_route", "POST add_route"]
-    assert network.nodes()["web-2"]["status"]["conditions"] == before
-    _settled(network)
-
-
 def test_conditions_go_when_routes_are_switched_off(network: Stage) -> None:
     """What we or HCCM have written: a network plug-in's stays byte for byte, as do the routes."""
     network.settle(4)
@@ -186,44 +123,6 @@ def test_conditions_go_when_routes_are_switched_off(network: Stage) -> None:
     network.forget()
     assert one_pass(network, ONCE, **OFF)["changes"] == []
     assert network.writes() == []
-
-
-def test_a_node_whose_server_is_not_in_the_network_is_told_so(network: Stage) -> None:
-    """In HCCM's words, as a condition and a warning, until the server is attached; the other Nodes do not wait."""
-    network.have_pods(3)
-    network.move_server(2)
-
-    report = one_pass(network)
-
-    assert network.all_say() == {"web-1": ROUTED, "web-2": UNROUTED, "web-3": ROUTED}
-    assert (network.routes(), notes(report)) == (_led(1, 3), {("node/web-2", "unroutable")})
-    assert network.warnings_on("web-2") == {"FailedToCreateRoute": "server 2 is not attached to network 7"}
-    _settled(network)
-
-    network.move_server(2, private_ip(2))
-    assert one_pass(network)["result"] == "no_changes"
-    assert (network.routes(), set(network.all_say().values())) == (_led(1, 2, 3), {ROUTED})
-    _settled(network)
-
-
-def test_pods_with_ipv6_addresses_are_no_hindrance(network: Stage) -> None:
-    """Networks route IPv4 alone: a Node with both kinds is routed, and one with IPv6 pods alone is freed of what HCCM
-    says of it."""
-    network.have_pods(0)
-    network.register(
-        network.a_pod_node(1, pods_of(1), "fd00:10:244:1::/64"),
-        network.a_pod_node(2, "fd00:10:244:2::/64", pods_of(2), says=UNROUTED),
-        network.a_pod_node(3, "fd00:10:244:3::/64", says=UNROUTED),
-        network.a_pod_node(4, "fd00:10:244:4::/64"),
-    )
-    network.add_servers(*map(a_server_of, range(1, 5)))
-
-    report = one_pass(network)
-
-    assert (report["result"], notes(report)) == ("no_changes", {("network/7", "unsupported")})
-    assert network.all_say() == {"web-1": ROUTED, "web-2": ROUTED, "web-3": None, "web-4": None}
-    assert network.routes() == _led(1, 2)
-    _settled(network)
 
 
 @pytest.mark.parametrize(

@@ -34,16 +34,6 @@ def test_an_api_server_an_hour_ahead_gives_up_no_node(stage: Stage) -> None:
     assert report["holds"][0]["rule"] == "node-blast-radius"
 
 
-def test_one_api_server_of_three_an_hour_ahead_gives_up_no_node(stage: Stage) -> None:
-    """Only the list of Nodes came from it: what else was asked came from the two others."""
-    _five_of_eight_are_silent(stage)
-    stage.proxy.set_faults([{"kind": "clock", "seconds": 3600, "count": 1, "path": "/api/v1/nodes$"}])
-
-    one_pass(stage, ONCE_AT_ANY_AGE)
-
-    assert (len(stage.nodes()), stage.deletions()) == (8, [])
-
-
 def test_forty_services_and_a_quota_of_five_cost_one_try_a_minute(a_stage: Callable[..., Stage]) -> None:
     """Twenty passes of the running controller: what is under way when Hetzner refuses the first, and then one in turn.
     All others wait, and say why."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.support.in_process import ONCE, one_pass
-from tests.support.objects import ROUTED, UNROUTED, joining_node, notes, private_ip, server, settled_node
+from tests.support.objects import ROUTED, joining_node, notes, private_ip, server, settled_node
 from tests.support.stage import Stage, is_initialised
 
 
@@ -81,27 +81,3 @@ def test_a_mistyped_network_takes_no_address_and_closes_no_node(stage: Stage) ->
         }
     assert (stage.writes(), stage.nodes()) == ([], before)
     assert one_pass(stage)["result"] == "no_changes"
-
-
-def test_few_servers_may_leave_the_network_and_more_need_a_person(stage: Stage) -> None:
-    """Two of eight were taken out on purpose: their Nodes follow. A third one is counted with these, also in a later
-    pass, and follows when a person says so."""
-    stage.settle(8)
-    for number in (1, 2):
-        stage.move_server(number)
-
-    first = one_pass(stage)
-    stage.move_server(3)
-    second = one_pass(stage)
-
-    assert first["holds"] == []
-    assert {name for name, said in stage.all_say().items() if said == UNROUTED} == {"web-1", "web-2"}
-    assert [(hold["rule"], hold["value"], hold["limit"]) for hold in second["holds"]] == [
-        ("address-blast-radius", "3", "2")
-    ] * 2
-    approvals = [flag for hold in second["holds"] for flag in ("--approve", hold["hash"])]
-    stage.reconcile("--once", *approvals)
-    without = {name for name, ips in _published(stage, "InternalIP").items() if not ips}
-    assert (
-        without == {name for name, said in stage.all_say().items() if said == UNROUTED} == {"web-1", "web-2", "web-3"}
-    )

@@ -16,7 +16,7 @@ from desired.names import (
 )
 from reconciler.passes.one_pass import converge
 from tests.support.in_process import ONCE, one_pass, runtime
-from tests.support.objects import a_service, finalizers, ingress, seen
+from tests.support.objects import a_service, ingress, seen
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import Stage
 
@@ -245,13 +245,6 @@ def test_labels_that_were_forged_delete_nothing(served: Stage, forged: dict[str,
     assert (served.asked_of_hetzner(), len(served.balancers())) == ([], 1)
 
 
-def test_a_living_service_keeps_what_somebody_marks_to_be_deleted(served: Stage) -> None:
-    """The label counts for nothing where a Service owns the load balancer."""
-    relabel(served, delete_after=LONG_AGO)
-
-    assert (one_pass(served, UNDO)["result"], served.asked_of_hetzner()) == ("no_changes", [])
-
-
 def test_who_wants_it_kept_keeps_it_whatever_the_window_says(served: Stage) -> None:
     """Deletion protection that comes within the window makes it stay for good, once its time has come."""
     served.delete_service()
@@ -263,19 +256,6 @@ def test_who_wants_it_kept_keeps_it_whatever_the_window_says(served: Stage) -> N
     one_pass(served, UNDO)
 
     assert labels(served).keys() == {LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_FORMER}
-
-
-def test_a_change_of_type_is_undone_as_well(served: Stage) -> None:
-    """There and back with passes between: the Service gets back what it had."""
-    published = ingress(served.service())
-    served.patch_service({"spec": {"type": "ClusterIP"}})
-    one_pass(served, UNDO)
-    assert (finalizers(served.service()), ingress(served.service())) == (set(), [])
-
-    served.patch_service({"spec": {"type": "LoadBalancer"}})
-    one_pass(served, UNDO)
-
-    assert ([found["id"] for found in served.balancers()], ingress(served.service())) == ([1], published)
 
 
 def test_ten_services_deleted_and_created_again_need_nobody(balanced: Stage) -> None:

@@ -77,8 +77,7 @@ def test_internal_load_balancers_stay_internal(remembering: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "field"),
-    [(f"{LB}DISABLE_PUBLIC_NETWORK", "public"), (f"{LB}USES_PROXYPROTOCOL", "proxy")],
+    ("variable", "field"), [(f"{LB}DISABLE_PUBLIC_NETWORK", "public"), (f"{LB}USES_PROXYPROTOCOL", "proxy")]
 )
 def test_a_setting_for_all_is_approved_and_taken_back(remembering: Stage, variable: str, field: str) -> None:
     """Once for all of it in both directions, and in the end all is as it was at first."""

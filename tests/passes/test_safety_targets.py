@@ -109,22 +109,6 @@ def test_a_move_that_empties_a_load_balancer_is_held(balanced: Stage) -> None:
     assert targets(balanced) == PRIVATE
 
 
-def test_a_move_of_what_serves_nobody_is_not_held(balanced: Stage) -> None:
-    """Where nothing answers there is nothing to lose."""
-    balanced.have_services(a_service(use_private_ip="true"))
-    one_pass(balanced)
-    world = balanced.project.world()["hetzner"]
-    off = [found | {"status": "off"} for found in world["servers"]]
-    unsaid = [target | {"health_status": []} for target in balanced.balancers()[0]["targets"]]
-    balanced.project.replace_world(world | {"servers": off})
-    balanced.change_balancer(targets=unsaid)
-
-    balanced.annotate(private_ipv4="10.0.0.99")
-    report = one_pass(balanced)
-
-    assert (report["holds"], private_address(balanced), targets(balanced)) == ([], ["10.0.0.99"], PRIVATE)
-
-
 NO_ANSWER = {"kind": "no_answer", "ranges": ["10.0.0.0/16"]}
 """A firewall drops what comes to the servers through the network."""
 
@@ -184,16 +168,6 @@ def test_as_many_targets_follow_as_answer(a_stage: Callable[..., Stage]) -> None
     stage.project.clear_faults()
     assert switched == [1, 2, 4, 8]
     assert one_pass(stage)["result"] == "no_changes"
-
-
-def test_what_nobody_was_served_by_is_switched_at_once(balanced: Stage) -> None:
-    """Nothing answered before: there is nothing that could be looked at, and nothing to lose."""
-    balanced.have_services(a_service())
-    one_pass(balanced)
-    balanced.project.set_faults([{"kind": "no_answer", "ranges": ["0.0.0.0/0"]}])
-    balanced.annotate(use_private_ip="true")
-
-    assert (one_pass(balanced)["result"], targets(balanced)) == ("no_changes", PRIVATE)
 
 
 def test_a_port_that_never_answers_sends_no_target_ahead(balanced: Stage) -> None:

@@ -35,11 +35,7 @@ CERTIFICATES = [{"id": 5, "name": "shop", "type": "uploaded"}, {"id": 6, "name":
 PRIMARY_IPS = [{"id": 7, "name": "four"}, {"id": 8, "name": "six", "type": "ipv6"}]
 HTTP = {"protocol": "http"}
 HTTPS = {"protocol": "https", "http_certificates": "shop"}
-MANAGED = {
-    "protocol": "https",
-    "certificate_type": "managed",
-    "http_managed_certificate_domains": "a.example.com",
-}
+MANAGED = {"protocol": "https", "certificate_type": "managed", "http_managed_certificate_domains": "a.example.com"}
 HTTP_CHECK = {"health_check_protocol": "http"}
 LOCAL = {"externalTrafficPolicy": "Local", "healthCheckNodePort": 32000}
 _CREATED = "created"
@@ -81,12 +77,7 @@ class Stage:
         machines = [
             server(i, f"n{i}", private_net=[{"network": 7, "ip": f"10.0.0.{10 + i}"}], labels={}) for i in (1, 2)
         ]
-        project = {
-            "servers": machines,
-            "networks": [NETWORK],
-            "certificates": CERTIFICATES,
-            "primary_ips": PRIMARY_IPS,
-        }
+        project = {"servers": machines, "networks": [NETWORK], "certificates": CERTIFICATES, "primary_ips": PRIMARY_IPS}
         nodes = [settled_node(f"n{i}", i, zone="ab"[i - 1]) for i in (1, 2)]
         for i, node in enumerate(nodes, 1):
             node["status"]["addresses"].append({"type": "InternalIP", "address": f"10.0.0.{10 + i}"})

@@ -17,6 +17,7 @@ from reconciler.telemetry.events import MESSAGE, Event, EventType, Subject, subj
 from tests.builders import CLUSTER_UID, a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
 from tests.support.judging import judge, warnings
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 JOINING = a_joining_node()
 WORLD = a_snapshot([JOINING, a_settled_node("web-2", 2)], [a_server(2, "web-2")])
@@ -73,6 +74,12 @@ def test_a_node_that_is_gone_says_nothing() -> None:
 
 
 SETTLED = WORLD.nodes.items["web-2"]
+SILENT = (
+    "UNUSABLE_LABEL UNKNOWN UNREADABLE FOREIGN KEPT IGNORED DELETING ANCHOR CLOCK_SKEW APPROVAL "
+    "OTHER_CONTROLLER STUCK SETTINGS SUSPENDED NO_POD_CIDR DEPRECATED CERTIFICATE UNUSABLE_TARGET "
+    "NO_TARGETS UNREACHABLE PRIMARY_IP ORPHAN PARTIAL AGREED_PLAN"
+)
+"""Kinds of notes that are no event on a Node."""
 NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.UNMATCHED, "ServerNotFound", None),
     (NoteKind.AMBIGUOUS, "InstanceLookupFailed", "InstanceLookupFailed"),
@@ -80,35 +87,11 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.UNUSABLE_NODE_IP, "InvalidNodeIP", "InvalidNodeIP"),
     (NoteKind.MISCONFIGURED_INTERNAL_IP, "MisconfiguredInternalIP", "MisconfiguredInternalIP"),
     (NoteKind.UNSUPPORTED, "RobotNotRead", None),
-    (NoteKind.UNUSABLE_LABEL, None, None),
-    (NoteKind.UNKNOWN, None, None),
-    (NoteKind.UNREADABLE, None, None),
-    (NoteKind.FOREIGN, None, None),
-    (NoteKind.KEPT, None, None),
-    (NoteKind.IGNORED, None, None),
-    (NoteKind.DELETING, None, None),
-    (NoteKind.ANCHOR, None, None),
-    (NoteKind.CLOCK_SKEW, None, None),
-    (NoteKind.APPROVAL, None, None),
-    (NoteKind.OTHER_CONTROLLER, None, None),
-    (NoteKind.CLOCK_SKEW, None, None),
     (NoteKind.LIMIT, None, "FailedToCreateRoute"),
     (NoteKind.UNROUTABLE, None, "FailedToCreateRoute"),
     (NoteKind.CLUSTER_CIDR, None, "ClusterCIDRMisconfigured"),
-    (NoteKind.STUCK, None, None),
-    (NoteKind.SETTINGS, None, None),
-    (NoteKind.SUSPENDED, None, None),
-    (NoteKind.NO_POD_CIDR, None, None),
-    (NoteKind.DEPRECATED, None, None),
-    (NoteKind.CERTIFICATE, None, None),
-    (NoteKind.UNUSABLE_TARGET, None, None),
     (NoteKind.LIKELY_SERVER, "UnknownProviderIDPrefix", "MachineRenamed"),
-    (NoteKind.NO_TARGETS, None, None),
-    (NoteKind.UNREACHABLE, None, None),
-    (NoteKind.PRIMARY_IP, None, None),
-    (NoteKind.ORPHAN, None, None),
-    (NoteKind.PARTIAL, None, None),
-    (NoteKind.AGREED_PLAN, None, None),
+    *((NoteKind[name], None, None) for name in SILENT.split()),
 ]
 """Kind of a note → reason of its event on a joining Node, and on a settled one."""
 
@@ -222,13 +205,6 @@ def test_a_held_deletion() -> None:
     assert first.message.endswith(f"Approve with: reconcile approve {hold.hash}")
 
 
-def test_a_deletion_that_waits_says_nothing() -> None:
-    """What only waits for its proof is on its way: no person has to do anything."""
-    world = a_snapshot([a_lost_node(), a_settled_node("web-2", 2)], [a_server(2, "web-2")])
-
-    assert list(warnings(judged(world), world, Settings())) == []
-
-
 def test_a_settled_node_with_a_wrong_node_ip() -> None:
     """A person is told of an address that the server does not have: until it is mended, no address is kept true."""
     node = a_settled_node(provided_node_ip="10.9.9.9")
@@ -238,11 +214,6 @@ def test_a_settled_node_with_a_wrong_node_ip() -> None:
 
     assert (event.subject, event.reason) == (subject_of(node), "InvalidNodeIP")
     assert event.message.startswith("addresses are not written: the kubelet's --node-ip 10.9.9.9 is none")
-
-
-def test_an_empty_plan_says_nothing() -> None:
-    """A cluster in order has no events."""
-    assert list(warnings(Plan(), WORLD, Settings())) == []
 
 
 NOTICE = Event(subject_of(a_settled_node()), EventType.WARNING, "InvalidAnnotation", "port 0 is left out")
@@ -262,22 +233,18 @@ def more(count: int, first: int) -> Event:
     return replace(NOTICE, reason="MoreWarnings", message=text)
 
 
-@pytest.mark.parametrize(
-    ("events", "told", "expected"),
-    [
-        pytest.param([], [], [], id="nothing is wrong"),
-        pytest.param([port(n) for n in range(10)], [], [port(n) for n in range(10)], id="as many as there is room for"),
-        pytest.param([port(n) for n in range(11)], [], [*map(port, range(9)), more(2, 9)], id="one too many"),
-        pytest.param([port(n) for n in range(30_000)], [], [*map(port, range(9)), more(29_991, 9)], id="thousands"),
-        pytest.param([port(1)] * 50, [], [port(1)], id="one of them again and again"),
-        pytest.param(
-            [port(n) for n in range(10)], [NOTICE] * 2, [*map(port, range(7)), more(3, 7)], id="beside others"
-        ),
-        pytest.param([port(1), port(2)], [NOTICE] * 20, [more(2, 1)], id="after more than enough"),
-        pytest.param(
-            [*map(port, range(20)), OTHER], [], [*map(port, range(9)), more(11, 9), OTHER], id="another object"
-        ),
-    ],
+@rows(
+    "events told expected",
+    {
+        "nothing is wrong": ([], [], []),
+        "as many as there is room for": ([port(n) for n in range(10)], [], [port(n) for n in range(10)]),
+        "one too many": ([port(n) for n in range(11)], [], [*map(port, range(9)), more(2, 9)]),
+        "thousands": ([port(n) for n in range(30_000)], [], [*map(port, range(9)), more(29_991, 9)]),
+        "one of them again and again": ([port(1)] * 50, [], [port(1)]),
+        "beside others": ([port(n) for n in range(10)], [NOTICE] * 2, [*map(port, range(7)), more(3, 7)]),
+        "after more than enough": ([port(1), port(2)], [NOTICE] * 20, [more(2, 1)]),
+        "another object": ([*map(port, range(20)), OTHER], [], [*map(port, range(9)), more(11, 9), OTHER]),
+    },
 )
 def test_at_most_so_many_on_one_object(events: list[Event], told: list[Event], expected: list[Event]) -> None:
     """The first are told, and how many others there are; no other object has fewer for it."""

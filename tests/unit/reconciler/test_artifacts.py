@@ -140,8 +140,7 @@ def test_a_file_that_would_be_written_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "name"),
-    [({"save": "a"}, "--save"), ({"from": "a"}, "--from"), ({"kubeconfig": "a"}, "--kubeconfig")],
+    ("flags", "name"), [({"save": "a"}, "--save"), ({"from": "a"}, "--from"), ({"kubeconfig": "a"}, "--kubeconfig")]
 )
 def test_a_file_that_is_needed(flags: dict[str, Any], name: str) -> None:
     """An artifact takes the place of nothing else that the command line names."""

@@ -14,6 +14,7 @@ from reconciler.passes.attempts import NO_ROUND_LEFT, NOT_LISTED, NOT_SEEN, Atte
 from reconciler.result import Line
 from tests.builders import a_change
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 A, B, C = "node/a", "node/b", "node/c"
 WITHDRAWN = "its approval could not be marked as used: 403"
@@ -68,18 +69,16 @@ def test_what_is_tried_again(outcome: Outcome, tried_again: bool) -> None:
     assert keys(attempts.todo(plan)) == ([A] if tried_again else [])
 
 
-@pytest.mark.parametrize(
-    ("rounds", "todo"),
-    [
-        pytest.param([], [A, B, C], id="nothing was tried"),
-        pytest.param([{A: Applied(), B: REFUSED, C: AFTER_A}], [], id="what depends on a failure is left"),
-        pytest.param(
-            [{A: Applied(), B: OVERTAKEN, C: AFTER_A}], [B, C], id="what depends on what is tried again is too"
-        ),
-        pytest.param([{A: REFUSED, B: AFTER_A, C: AFTER_A}], [], id="however far away the failure is"),
-        pytest.param([{A: OVERTAKEN, B: AFTER_A}, {A: Applied(), B: OVERTAKEN}], [B, C], id="two rounds"),
-        pytest.param([{A: OVERTAKEN}, {A: OVERTAKEN}], [A, B, C], id="overtaken twice"),
-    ],
+@rows(
+    "rounds todo",
+    {
+        "nothing was tried": ([], [A, B, C]),
+        "what depends on a failure is left": ([{A: Applied(), B: REFUSED, C: AFTER_A}], []),
+        "what depends on what is tried again is too": ([{A: Applied(), B: OVERTAKEN, C: AFTER_A}], [B, C]),
+        "however far away the failure is": ([{A: REFUSED, B: AFTER_A, C: AFTER_A}], []),
+        "two rounds": ([{A: OVERTAKEN, B: AFTER_A}, {A: Applied(), B: OVERTAKEN}], [B, C]),
+        "overtaken twice": ([{A: OVERTAKEN}, {A: OVERTAKEN}], [A, B, C]),
+    },
 )
 def test_what_is_tried_next(rounds: Sequence[Mapping[str, Outcome]], todo: list[str]) -> None:
     """What was applied holds nothing up though the plan has it still; what was given up holds up what comes after."""
@@ -94,25 +93,19 @@ def test_what_was_withdrawn_is_not_tried_in_this_pass() -> None:
 
     assert attempts.todo(plan) == ()
     assert attempts.failed == frozenset()  # a route whose approval is kept was not refused: its Node stays open to pods
-    assert said(attempts, plan) == {
-        A: Skipped(WITHDRAWN),
-        B: AFTER_A,
-        C: Pending("blocked by node/b (waiting)"),
-    }
+    assert said(attempts, plan) == {A: Skipped(WITHDRAWN), B: AFTER_A, C: Pending("blocked by node/b (waiting)")}
 
 
-@pytest.mark.parametrize(
-    ("now", "tried_again"),
-    [
-        pytest.param(STATUS, False, id="the same"),
-        pytest.param(replace(STATUS, before=(PRIVATE,)), False, id="the same from elsewhere"),
-        pytest.param(replace(STATUS, after=(PUBLIC, PRIVATE)), True, id="another end"),
-        pytest.param(
-            replace(STATUS, kind=ChangeKind.SERVICE_RELEASE, verb=Verb.REMOVE, after=None), True, id="another kind"
-        ),
-        pytest.param(replace(STATUS, kind=ChangeKind.LB_IDENTITY), True, id="another kind with the same end"),
-        pytest.param(replace(STATUS, after=KNOWN_AFTER_APPLY), False, id="another end that nobody knows"),
-    ],
+@rows(
+    "now tried_again",
+    {
+        "the same": (STATUS, False),
+        "the same from elsewhere": (replace(STATUS, before=(PRIVATE,)), False),
+        "another end": (replace(STATUS, after=(PUBLIC, PRIVATE)), True),
+        "another kind": (replace(STATUS, kind=ChangeKind.SERVICE_RELEASE, verb=Verb.REMOVE, after=None), True),
+        "another kind with the same end": (replace(STATUS, kind=ChangeKind.LB_IDENTITY), True),
+        "another end that nobody knows": (replace(STATUS, after=KNOWN_AFTER_APPLY), False),
+    },
 )
 @pytest.mark.parametrize("outcome", [Applied(), REFUSED])
 def test_another_end_is_another_change(now: Change, outcome: Outcome, tried_again: bool) -> None:
@@ -133,30 +126,25 @@ def test_an_end_that_was_written_is_not_written_twice() -> None:
         assert said(attempts, plan) == {STATUS.key: NOT_SEEN}
 
 
-@pytest.mark.parametrize(
-    ("rounds", "lines"),
-    [
-        pytest.param(
-            [{A: Applied(), B: Applied(), C: Applied()}], {A: NOT_SEEN, B: NOT_SEEN, C: NOT_SEEN}, id="not to be seen"
-        ),
-        pytest.param(
+@rows(
+    "rounds lines",
+    {
+        "not to be seen": ([{A: Applied(), B: Applied(), C: Applied()}], {A: NOT_SEEN, B: NOT_SEEN, C: NOT_SEEN}),
+        "a failure, and what comes after it": (
             [{A: REFUSED, B: AFTER_A}],
             {A: REFUSED, B: AFTER_A, C: Skipped("blocked by node/b (not applied)")},
-            id="a failure, and what comes after it",
         ),
-        pytest.param(
+        "throttled": (
             [{A: THROTTLED, B: AFTER_A}],
             {A: THROTTLED, B: AFTER_A, C: Skipped("blocked by node/b (not applied)")},
-            id="throttled",
         ),
-        pytest.param([{A: OVERTAKEN}], {A: OVERTAKEN, B: AFTER_A, C: NO_ROUND_LEFT}, id="overtaken in the last round"),
-        pytest.param(
+        "overtaken in the last round": ([{A: OVERTAKEN}], {A: OVERTAKEN, B: AFTER_A, C: NO_ROUND_LEFT}),
+        "possible too late": (
             [{A: OVERTAKEN, B: AFTER_A}, {A: Applied()}],
             {A: NOT_SEEN, B: NO_ROUND_LEFT, C: Skipped("blocked by node/b (not applied)")},
-            id="possible too late",
         ),
-        pytest.param([], {A: NO_ROUND_LEFT, B: NO_ROUND_LEFT, C: NO_ROUND_LEFT}, id="planned too late"),
-    ],
+        "planned too late": ([], {A: NO_ROUND_LEFT, B: NO_ROUND_LEFT, C: NO_ROUND_LEFT}),
+    },
 )
 def test_what_is_said_of_what_is_planned_still(
     rounds: Sequence[Mapping[str, Outcome]], lines: Mapping[str, Outcome]
@@ -181,19 +169,14 @@ def test_what_is_said_of_what_is_not_planned_any_more(outcome: Outcome, line: Ma
     assert said(after({A: outcome}), Plan()) == line
 
 
-@pytest.mark.parametrize(
-    ("plan", "is_whole", "outcome"),
-    [
-        pytest.param(Plan(), True, Applied(), id="seen to be done"),
-        pytest.param(Plan(), False, LOST, id="not everything was seen"),
-        pytest.param(Plan((FIRST,)), True, LOST, id="planned still"),
-        pytest.param(
-            Plan((replace(FIRST, kind=ChangeKind.NODE_ADDRESSES, verb=Verb.MODIFY),)),
-            True,
-            Applied(),
-            id="other kind",
-        ),
-    ],
+@rows(
+    "plan is_whole outcome",
+    {
+        "seen to be done": (Plan(), True, Applied()),
+        "not everything was seen": (Plan(), False, LOST),
+        "planned still": (Plan((FIRST,)), True, LOST),
+        "other kind": (Plan((replace(FIRST, kind=ChangeKind.NODE_ADDRESSES, verb=Verb.MODIFY),)), True, Applied()),
+    },
 )
 def test_a_change_whose_answer_got_lost(plan: Plan, is_whole: bool, outcome: Outcome) -> None:
     """It is done when a look at the whole world finds it done, and failed otherwise."""
@@ -256,25 +239,19 @@ CREATE = a_change("load_balancer/ns/web", "lb.create", owner="service/ns/web")
 RELEASE = a_change("service/ns/web/release", "service.release", owner="service/ns/web")
 
 
-@pytest.mark.parametrize(
-    ("created", "release", "waits"),
-    [
-        pytest.param(Applied(), RELEASE, True, id="created, and not listed yet"),
-        pytest.param(Failed("no answer", 1.0), RELEASE, True, id="perhaps created"),
-        pytest.param(
-            Pending("the name is taken"), RELEASE, True, id="of a name that is taken, by the first try perhaps"
-        ),
-        pytest.param(REFUSED, RELEASE, False, id="refused"),
-        pytest.param(AFTER_A, RELEASE, False, id="not tried"),
-        pytest.param(
-            Applied(), replace(RELEASE, depends_on=("load_balancer/ns/web",)), False, id="listed, and deleted"
-        ),
-        pytest.param(
-            Applied(), replace(RELEASE, depends_on=("load_balancer/ns/web/retain",)), False, id="listed, and retained"
-        ),
-        pytest.param(Applied(), replace(RELEASE, depends_on=("certificate/ns/web",)), True, id="after another change"),
-        pytest.param(Applied(), replace(RELEASE, owner=key_of("service/ns/api")), False, id="of another Service"),
-    ],
+@rows(
+    "created release waits",
+    {
+        "created, and not listed yet": (Applied(), RELEASE, True),
+        "perhaps created": (Failed("no answer", 1.0), RELEASE, True),
+        "of a name that is taken, by the first try perhaps": (Pending("the name is taken"), RELEASE, True),
+        "refused": (REFUSED, RELEASE, False),
+        "not tried": (AFTER_A, RELEASE, False),
+        "listed, and deleted": (Applied(), replace(RELEASE, depends_on=("load_balancer/ns/web",)), False),
+        "listed, and retained": (Applied(), replace(RELEASE, depends_on=("load_balancer/ns/web/retain",)), False),
+        "after another change": (Applied(), replace(RELEASE, depends_on=("certificate/ns/web",)), True),
+        "of another Service": (Applied(), replace(RELEASE, owner=key_of("service/ns/api")), False),
+    },
 )
 def test_a_service_is_not_released_while_its_new_load_balancer_may_be_missing_in_lists(
     created: Outcome, release: Change, waits: bool

@@ -21,6 +21,7 @@ from reconciler.sandbox.running import read_world as read_for_sandbox
 from tests.support.capture_command import FLAGS, SECRETS, Shell, a_world
 from tests.support.explain_command import VIEWER
 from tests.support.rendering import golden
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
 PLAN = ("--dry-run", "--output", "json", *FLAGS)
@@ -204,24 +205,21 @@ def test_gaps_are_said(
     assert without_cost(offline.stdout) == without_cost(shell(*PLAN).stdout)
 
 
-@pytest.mark.parametrize(
-    ("words", "variables", "line"),
-    [
-        pytest.param(
-            ("--to", "/nowhere/x"), {}, "--to '/nowhere/x' cannot be written: No such file or directory", id="no folder"
-        ),
-        pytest.param(
-            ("--to", "/dev/full"), {}, "--to '/dev/full' cannot be written: No space left on device", id="full"
-        ),
-        pytest.param(
+@rows(
+    "words variables line",
+    {
+        "no folder": (("--to", "/nowhere/x"), {}, "--to '/nowhere/x' cannot be written: No such file or directory"),
+        "full": (("--to", "/dev/full"), {}, "--to '/dev/full' cannot be written: No space left on device"),
+        "no cluster": (
             ("--kubeconfig", "/nowhere"),
             {},
-            "kubeconfig /nowhere cannot be used: no such file; give another with"
-            " --kubeconfig or KUBECONFIG, or correct it",
-            id="no cluster",
+            (
+                "kubeconfig /nowhere cannot be used: no such file; give another with"
+                " --kubeconfig or KUBECONFIG, or correct it"
+            ),
         ),
-        pytest.param(("--kubeconfig=x", "--to=y"), {"RECONCILER_TOO": "z"}, None, id="a misspelt variable"),
-    ],
+        "a misspelt variable": (("--kubeconfig=x", "--to=y"), {"RECONCILER_TOO": "z"}, None),
+    },
 )
 def test_trouble(shell: Shell, words: tuple[str, ...], variables: dict[str, str], line: str | None) -> None:
     """One line, and exit code 1."""
@@ -317,49 +315,36 @@ def test_a_signal_leaves_no_file(shell: Shell, tmp_path: Path, monkeypatch: pyte
     assert (said.code, said.stderr, file.exists()) == (1, stop_line, False)
 
 
-@pytest.mark.parametrize(
-    ("words", "lines"),
-    [
-        pytest.param(
+@rows(
+    "words lines",
+    {
+        "loop": (
             ("--from", "f"),
             ["--from goes with 'reconcile plan', 'explain' and 'ui': nothing can be applied to a file"],
-            id="loop",
         ),
-        pytest.param(
+        "once": (
             ("--once", "--from", "f"),
             ["--from goes with 'reconcile plan', 'explain' and 'ui': nothing can be applied to a file"],
-            id="once",
         ),
-        pytest.param(
+        "a cluster as well": (
             ("--dry-run", "--from", "f", "--kubeconfig", "k"),
             ["--from and --kubeconfig exclude each other: a plan from a file asks no cluster"],
-            id="a cluster as well",
         ),
-        pytest.param(
+        "an explanation with a cluster": (
             ("explain", "node", "a", "--from", "f", "--kubeconfig", "k"),
             ["--from and --kubeconfig exclude each other: a plan from a file asks no cluster"],
-            id="an explanation with a cluster",
         ),
-        pytest.param(
+        "a context as well": (
             ("--dry-run", "--from", "f", "--context", "c"),
             ["--from and --context exclude each other: a plan from a file asks no cluster"],
-            id="a context as well",
         ),
-    ],
+    },
 )
 def test_usage(shell: Shell, words: tuple[str, ...], lines: list[str]) -> None:
     """A file can only be looked at."""
     said = shell.offline(*words)
 
     assert (said.code, said.stderr.splitlines()) == (64, [f"reconcile: error: {line}" for line in lines])
-
-
-@pytest.mark.parametrize(
-    "words", [("orphans", "--from", "f"), ("approve", "x", "--from", "f"), ("capture", "--from", "f")]
-)
-def test_commands_that_know_no_file(shell: Shell, words: tuple[str, ...]) -> None:
-    """They are told so where the command line is split."""
-    assert shell.offline(*words).code == 64
 
 
 def test_a_bad_file_is_one_error(shell: Shell, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from actuators.wire.workload import workloads
 from desired.model.snapshot import IMAGE
 from reconciler.capture import masks
 from reconciler.capture.masks import Mask
+from tests.support.rows import rows
 
 KEY = "load-balancer.hetzner.cloud/name"
 DEPLOYMENTS, DAEMON_SETS = workloads("kube-system")
@@ -80,10 +81,10 @@ def test_routes_are_kept() -> None:
     assert masks.NETWORK({"routes": [{**route, "extra": "secret"}]}) == {"routes": [route]}
 
 
-@pytest.mark.parametrize(
-    ("mask", "given", "kept"),
-    [
-        pytest.param(
+@rows(
+    "mask given kept",
+    {
+        "annotations of others": (
             masks.SERVICE,
             {
                 "metadata": {
@@ -105,24 +106,21 @@ def test_routes_are_kept() -> None:
                     },
                 }
             },
-            id="annotations of others",
         ),
-        pytest.param(
+        "what a kubelet tells": (
             masks.NODE,
             {
                 "metadata": {"annotations": {"alpha.kubernetes.io/provided-node-ip": "10.0.0.2", "csi/node": "x"}},
                 "status": {"images": [{"names": ["registry.example.com/secret"]}], "nodeInfo": {"machineID": "x"}},
             },
             {"metadata": {"annotations": {"alpha.kubernetes.io/provided-node-ip": "10.0.0.2"}}, "status": {}},
-            id="what a kubelet tells",
         ),
-        pytest.param(
+        "a certificate's text": (
             masks.CERTIFICATE,
             {"id": 1, "certificate": "-----BEGIN CERTIFICATE-----", "fingerprint": "aa:bb"},
             {"id": 1},
-            id="a certificate's text",
         ),
-        pytest.param(
+        "images and environments": (
             masks.WORKLOAD,
             {
                 "spec": {
@@ -137,20 +135,16 @@ def test_routes_are_kept() -> None:
                 }
             },
             {"spec": {"template": {"spec": {"containers": [{"image": ""}, {"image": IMAGE}]}}}},
-            id="images and environments",
         ),
-        pytest.param(
-            masks.SERVER, {"id": {"a": "secret"}, "labels": ["secret"]}, {"id": {}, "labels": []}, id="shapes"
-        ),
-        pytest.param(
+        "shapes": (masks.SERVER, {"id": {"a": "secret"}, "labels": ["secret"]}, {"id": {}, "labels": []}),
+        "no objects": (
             masks.NODE,
             {"spec": "x", "status": None, "metadata": 5},
             {"spec": "x", "status": None, "metadata": 5},
-            id="no objects",
         ),
-        pytest.param(masks.NODE, {"spec": {"taints": {"a": 1}}}, {"spec": {"taints": {}}}, id="no list"),
-        pytest.param(masks.WORKLOAD, {"metadata": {"name": 7}}, {"metadata": {"name": 7}}, id="a number as a name"),
-    ],
+        "no list": (masks.NODE, {"spec": {"taints": {"a": 1}}}, {"spec": {"taints": {}}}),
+        "a number as a name": (masks.WORKLOAD, {"metadata": {"name": 7}}, {"metadata": {"name": 7}}),
+    },
 )
 def test_what_is_left_out(mask: Mask, given: Any, kept: Any) -> None:
     """What no plan is made from is not in the file; what has another shape than it should keeps that shape alone."""

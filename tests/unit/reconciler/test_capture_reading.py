@@ -29,6 +29,7 @@ from reconciler.sandbox.robot import RobotSimulator
 from tests.support.capture_command import a_world
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
 SETTINGS = Settings(network="net")
@@ -128,7 +129,7 @@ TROUBLE: Mapping[str, Mapping[str, Body]] = {
     "Services may not be listed": {"/api/v1/services": refusal(Denied("no", status=403, code="Forbidden"))},
     "no identity": {"/api/v1/namespaces/kube-system": refusal(Transient("down"))},
     "Deployments may not be listed": {
-        f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments": refusal(Denied("no", status=403)),
+        f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments": refusal(Denied("no", status=403))
     },
     "no load balancers": {"/load_balancers": refusal(Transient("down", status=503))},
     "no types": {"/load_balancer_types": refusal(Transient("down", status=503))},
@@ -258,14 +259,6 @@ def test_large_worlds(simulate: Callable[..., Simulation], tmp_path: Path) -> No
     assert offline == online
 
 
-def test_a_cluster_without_nodes(simulate: Callable[..., Simulation], tmp_path: Path) -> None:
-    """Nothing is no gap."""
-    online, offline = both(simulate(), {}, tmp_path / "world.json")
-
-    assert (len(online.nodes), online.nodes.complete) == (0, True)
-    assert offline == online
-
-
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [
@@ -283,17 +276,15 @@ def test_nothing_to_plan_from(sim: Simulation, changes: Mapping[str, Body], kind
         capture_world(cluster, project, None, NAMESPACE)
 
 
-@pytest.mark.parametrize(
-    ("ask", "what"),
-    [
-        pytest.param(lambda world: FiledProject(world).get("/servers/1"), "/servers/1", id="a server"),
-        pytest.param(lambda world: FiledProject(world).get("/networks/7"), "/networks/7", id="a network"),
-        pytest.param(lambda world: FiledProject(world).get("/pricing"), "/pricing", id="prices"),
-        pytest.param(
-            lambda world: FiledProject(world).get("/networks/7/members?page=1"), "/networks/7/members", id="members"
-        ),
-        pytest.param(lambda world: FiledCluster(world).get("/api/v1/nodes/a"), "/api/v1/nodes/a", id="a Node"),
-    ],
+@rows(
+    "ask what",
+    {
+        "a server": (lambda world: FiledProject(world).get("/servers/1"), "/servers/1"),
+        "a network": (lambda world: FiledProject(world).get("/networks/7"), "/networks/7"),
+        "prices": (lambda world: FiledProject(world).get("/pricing"), "/pricing"),
+        "members": (lambda world: FiledProject(world).get("/networks/7/members?page=1"), "/networks/7/members"),
+        "a Node": (lambda world: FiledCluster(world).get("/api/v1/nodes/a"), "/api/v1/nodes/a"),
+    },
 )
 def test_what_a_file_lacks(sim: Simulation, ask: Callable[[World], object], what: str) -> None:
     """It is not there, and the error says where it is not."""

@@ -7,6 +7,7 @@ import pytest
 
 from reconciler.observe.manifests import FoundAnnotations, FoundService, read_manifests
 from reconciler.observe.yaml_documents import NotManifests
+from tests.support.rows import rows
 
 P = "load-balancer.hetzner.cloud/"
 LOCATION = f"{P}location"
@@ -144,64 +145,50 @@ data:
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "name", "path"),
-    [
-        pytest.param(f"a: {{annotations: {{{LOCATION}: fsn1}}}}", None, None, "a.annotations", id="helm-values"),
-        pytest.param(f"{LOCATION}: fsn1", None, None, "", id="annotations-alone"),
-        pytest.param(f"a.b: [{{c: {{{LOCATION}: fsn1}}}}]", None, None, '["a.b"][0].c', id="keys-and-numbers"),
-        pytest.param(HELM_RELEASE, "HelmRelease", "ingress", "spec.values.controller.service.annotations", id="flux"),
-        pytest.param(
-            HELM_CHART_CONFIG, "HelmChartConfig", "traefik", "spec.valuesContent: service.annotations", id="k3s"
-        ),
-        pytest.param(HELM_CHART_SET, "HelmChart", "traefik", "spec.set: service.annotations", id="k3s-set"),
-        pytest.param(
-            ENVOY_PROXY, "EnvoyProxy", "proxy", "spec.provider.kubernetes.envoyService.annotations", id="envoy-gateway"
-        ),
-        pytest.param(GATEWAY, "Gateway", "eg", "spec.infrastructure.annotations", id="gateway"),
-        pytest.param(
+@rows(
+    "text kind name path",
+    {
+        "helm-values": (f"a: {{annotations: {{{LOCATION}: fsn1}}}}", None, None, "a.annotations"),
+        "annotations-alone": (f"{LOCATION}: fsn1", None, None, ""),
+        "keys-and-numbers": (f"a.b: [{{c: {{{LOCATION}: fsn1}}}}]", None, None, '["a.b"][0].c'),
+        "flux": (HELM_RELEASE, "HelmRelease", "ingress", "spec.values.controller.service.annotations"),
+        "k3s": (HELM_CHART_CONFIG, "HelmChartConfig", "traefik", "spec.valuesContent: service.annotations"),
+        "k3s-set": (HELM_CHART_SET, "HelmChart", "traefik", "spec.set: service.annotations"),
+        "envoy-gateway": (ENVOY_PROXY, "EnvoyProxy", "proxy", "spec.provider.kubernetes.envoyService.annotations"),
+        "gateway": (GATEWAY, "Gateway", "eg", "spec.infrastructure.annotations"),
+        "openshift": (
             OPENSHIFT,
             "IngressController",
             "default",
             "spec.endpointPublishingStrategy.loadBalancer.annotations",
-            id="openshift",
         ),
-        pytest.param(KUSTOMIZATION, "Kustomization", None, "commonAnnotations", id="kustomize-common"),
-        pytest.param(
-            STRATEGIC_MERGE, "Kustomization", None, "patches[0].patch: metadata.annotations", id="strategic-merge"
-        ),
-        pytest.param(JSON_6902, "Kustomization", None, "patches[0].patch: /metadata/annotations", id="json-6902"),
-        pytest.param(JSON_IN_A_TEXT, "Kustomization", None, "patchesJson6902[0].patch: [0].value", id="json-in-a-text"),
-        pytest.param(
-            f"kind: Secret\nstringData: {{a: '{LOCATION}: fsn1'}}", "Secret", None, "stringData.a", id="the-text-alone"
-        ),
-        pytest.param(PATCH_OF_A_SERVICE, "Service", "web", "metadata.annotations", id="patch-of-a-service"),
-        pytest.param(CONFIG_MAP, "ConfigMap", "values", 'data["values.yaml"]: service.annotations', id="config-map"),
-        pytest.param(
+        "kustomize-common": (KUSTOMIZATION, "Kustomization", None, "commonAnnotations"),
+        "strategic-merge": (STRATEGIC_MERGE, "Kustomization", None, "patches[0].patch: metadata.annotations"),
+        "json-6902": (JSON_6902, "Kustomization", None, "patches[0].patch: /metadata/annotations"),
+        "json-in-a-text": (JSON_IN_A_TEXT, "Kustomization", None, "patchesJson6902[0].patch: [0].value"),
+        "the-text-alone": (f"kind: Secret\nstringData: {{a: '{LOCATION}: fsn1'}}", "Secret", None, "stringData.a"),
+        "patch-of-a-service": (PATCH_OF_A_SERVICE, "Service", "web", "metadata.annotations"),
+        "config-map": (CONFIG_MAP, "ConfigMap", "values", 'data["values.yaml"]: service.annotations'),
+        "argo-values": (
             ARGO_VALUES,
             "Application",
             "ingress",
             "spec.source.helm.values: controller.service.annotations",
-            id="argo-values",
         ),
-        pytest.param(
-            ARGO_OBJECT, "Application", "ingress", "spec.source.helm.valuesObject.service.annotations", id="argo-object"
-        ),
-        pytest.param(
+        "argo-object": (ARGO_OBJECT, "Application", "ingress", "spec.source.helm.valuesObject.service.annotations"),
+        "argo-parameters": (
             ARGO_PARAMETERS,
             "Application",
             "ingress",
             "spec.source.helm.parameters: controller.service.annotations",
-            id="argo-parameters",
         ),
-        pytest.param(
+        "text-in-a-text": (
             TEXT_IN_A_TEXT,
             "ConfigMap",
             "chart",
             'data["chart.yaml"]: spec.valuesContent: service.annotations',
-            id="text-in-a-text",
         ),
-    ],
+    },
 )
 def test_where_annotations_are_found(text: str, kind: str | None, name: str | None, path: str) -> None:
     """In whatever document, each with its object and the path in it."""
@@ -226,84 +213,68 @@ def test_every_place_is_found() -> None:
     assert [type(each) for each in found] == [FoundAnnotations, FoundAnnotations, FoundService, FoundAnnotations]
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
-    [
-        pytest.param("image: registry.example.com/hcloud-reconciler/controller:v1", id="an-image"),
-        pytest.param(f"description: set {LOCATION} to choose where", id="prose"),
-        pytest.param(f"allowed: [{LOCATION}, {P}type]", id="a-list-of-keys"),
-        pytest.param(f"data: {{a: '# {LOCATION}: fsn1'}}", id="a-comment-in-a-text"),
-        pytest.param("metadata: {labels: {hcloud-reconciler/cluster-uid: x}}", id="our-own-labels"),
-        pytest.param(
-            f'kubectl.kubernetes.io/last-applied-configuration: \'{{"{LOCATION}": "fsn1"}}\'',
-            id="what-kubectl-remembers",
-        ),
-    ],
+    {
+        "an-image": "image: registry.example.com/hcloud-reconciler/controller:v1",
+        "prose": f"description: set {LOCATION} to choose where",
+        "a-list-of-keys": f"allowed: [{LOCATION}, {P}type]",
+        "a-comment-in-a-text": f"data: {{a: '# {LOCATION}: fsn1'}}",
+        "our-own-labels": "metadata: {labels: {hcloud-reconciler/cluster-uid: x}}",
+        "what-kubectl-remembers": f'kubectl.kubernetes.io/last-applied-configuration: \'{{"{LOCATION}": "fsn1"}}\'',
+    },
 )
 def test_passed_over(text: str) -> None:
     """What mentions a key and sets no annotation."""
     assert read(text) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        pytest.param(
+@rows(
+    "text said",
+    {
+        "helm": (
             f"a: {{{LOCATION}: '{{{{ .Values.location }}}}'}}",
             f"{LOCATION} is '{{{{ .Values.location }}}}', which is filled in later",
-            id="helm",
         ),
-        pytest.param(
-            f"a: {{{LOCATION}: '${{LOCATION}}'}}", f"{LOCATION} is '${{LOCATION}}', which is filled in later", id="flux"
-        ),
-        pytest.param(
+        "flux": (f"a: {{{LOCATION}: '${{LOCATION}}'}}", f"{LOCATION} is '${{LOCATION}}', which is filled in later"),
+        "sops": (
             f"a: {{{LOCATION}: 'ENC[AES256_GCM,data:eA==]'}}",
             f"{LOCATION} is 'ENC[AES256_GCM,data:eA==]', which is filled in later",
-            id="sops",
         ),
-        pytest.param(
-            f"a: {{'{P}{{{{ $key }}}}': x}}", f"'{P}{{{{ $key }}}}' is filled in later", id="a-key-of-a-template"
-        ),
-        pytest.param(
+        "a-key-of-a-template": (f"a: {{'{P}{{{{ $key }}}}': x}}", f"'{P}{{{{ $key }}}}' is filled in later"),
+        "a-text-of-a-template": (
             f"spec:\n  valuesContent: |\n    {{{{- if .Values.x }}}}\n    {LOCATION}: fsn1\n    {{{{- end }}}}",
             f"spec.valuesContent sets {LOCATION}, and is a template that is not rendered",
-            id="a-text-of-a-template",
         ),
-        pytest.param(
+        "a-broken-text": (
             f"data:\n  a: |\n    {LOCATION}: [",
-            f"data.a sets {LOCATION}, and cannot be read as YAML: line 1, column 40: expected the node content, but"
-            " found '<stream end>'",
-            id="a-broken-text",
+            (
+                f"data.a sets {LOCATION}, and cannot be read as YAML: line 1, column 40: expected the node content, but"
+                " found '<stream end>'"
+            ),
         ),
-        pytest.param(
+        "a-script": (
             "run: helm upgrade --set 'a.annotations.load-balancer\\.hetzner\\.cloud/location'=fsn1",
             f"run sets {LOCATION}, and is not YAML, as a script",
-            id="a-script",
         ),
-        pytest.param(
+        "a-longer-script": (
             f"run: |\n  kubectl annotate service web {LOCATION}=fsn1\n  echo: [",
             f"run sets {LOCATION}, and cannot be read as YAML: line 2, column 5: mapping values are not allowed here",
-            id="a-longer-script",
         ),
-        pytest.param(
+        "a-value-from-elsewhere": (
             "valuesFrom: [{kind: ConfigMap, targetPath: 'a.annotations.load-balancer\\.hetzner\\.cloud/location'}]",
             f"valuesFrom[0].targetPath leads to {LOCATION}, whose value is elsewhere",
-            id="a-value-from-elsewhere",
         ),
-        pytest.param(
+        "no-value": (
             f"a: {{{LOCATION}: }}",
             f"{LOCATION} has no value: it is removed where values are merged, as by Helm and patches",
-            id="no-value",
         ),
-        pytest.param(
-            f"properties: {{{LOCATION}: {{type: string}}}}", f"{LOCATION} is a mapping here, and not set", id="a-schema"
-        ),
-        pytest.param(
+        "a-schema": (f"properties: {{{LOCATION}: {{type: string}}}}", f"{LOCATION} is a mapping here, and not set"),
+        "labels": (
             f"metadata: {{labels: {{{LOCATION}: fsn1}}}}",
             f"{LOCATION} is a label here, and read as an annotation alone",
-            id="labels",
         ),
-    ],
+    },
 )
 def test_what_is_not_judged(text: str, said: str) -> None:
     """Is said, each with its reason, and is no error."""
@@ -320,27 +291,24 @@ def test_values_that_are_no_texts() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("head", "said"),
-    [
-        pytest.param(
+@rows(
+    "head said",
+    {
+        "ingress": (
             "kind: Ingress",
             "metadata.annotations has no effect: the object is of kind Ingress, and those of Services alone are read",
-            id="ingress",
         ),
-        pytest.param(
+        "another-type": (
             "kind: Service\nspec: {type: ClusterIP}",
             "metadata.annotations has no effect: spec.type is 'ClusterIP', and only LoadBalancer has a load balancer",
-            id="another-type",
         ),
-        pytest.param(
+        "another-class": (
             "kind: Service\nspec: {type: LoadBalancer, loadBalancerClass: example.com/x}",
             "metadata.annotations has no effect here: spec.loadBalancerClass is 'example.com/x', another controller's",
-            id="another-class",
         ),
-        pytest.param("kind: Gateway", None, id="an-operator-may-read-it"),
-        pytest.param("kind: Service\nspec: {ports: []}", None, id="a-patch"),
-    ],
+        "an-operator-may-read-it": ("kind: Gateway", None),
+        "a-patch": ("kind: Service\nspec: {ports: []}", None),
+    },
 )
 def test_what_nothing_reads(head: str, said: str | None) -> None:
     """Annotations where no Service gets them are told, whatever their values."""

@@ -129,10 +129,7 @@ def test_unreadable_types(
     sim: Simulation, reader: HetznerReader, second: dict[str, Any], wanted: str, is_known: bool
 ) -> None:
     """A type that could not be read is Unknown, the others are not; it is not read again for that."""
-    body = {
-        "load_balancer_types": [listed(1), second],
-        "meta": {"pagination": {"last_page": 1, "total_entries": 2}},
-    }
+    body = {"load_balancer_types": [listed(1), second], "meta": {"pagination": {"last_page": 1, "total_entries": 2}}}
     sim.spoil_hetzner("status", code=200, body=body, count=None)
     catalogue = Catalogue()
 

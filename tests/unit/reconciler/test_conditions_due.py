@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from actuators.outcome import Applied, Failed, Outcome, Pending
 from desired.annotations.claims import Claim
 from desired.guards.filters import restrict
@@ -21,6 +19,7 @@ from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_se
 from tests.builders import NOW, a_server, a_settled_node, incomplete
 from tests.support.balancer_changes import SERVICE
 from tests.support.judging import conditions_due, judge
+from tests.support.rows import rows
 
 WRONG = a_claim(annotations=annotated(health_check_interval="soon"))
 READY = ServiceCondition("LoadBalancerReady", "True", "AddressPublished", "published", NOW)
@@ -51,26 +50,22 @@ GOOD_SAID = [("True", "AddressPublished"), ("True", "InSync")]
 WRONG_SAID = [("True", "AddressPublished"), ("False", "InvalidAnnotation")]
 
 
-@pytest.mark.parametrize(
-    ("world", "expected"),
-    [
-        pytest.param(serving(), {}, id="all is well, and nothing was said yet"),
-        pytest.param(serving(*GOOD), {}, id="all is well"),
-        pytest.param(serving(claim=WRONG), {"default/web": WRONG_SAID}, id="wrong from the beginning"),
-        pytest.param(serving(*GOOD, claim=WRONG), {"default/web": WRONG_SAID}, id="wrong by now"),
-        pytest.param(serving(READY, INVALID, claim=WRONG), {}, id="as wrong as before, in other words"),
-        pytest.param(serving(READY, INVALID), {"default/web": GOOD_SAID}, id="mended"),
-        pytest.param(serving(NOT_READY, IN_SYNC), {"default/web": GOOD_SAID}, id="ready by now"),
-        pytest.param(a_world([a_service(type="ClusterIP")]), {}, id="a Service without a load balancer"),
-        pytest.param(a_world([a_service(type="ClusterIP", conditions=GOOD)]), {}, id="a Service that had one"),
-        pytest.param(
-            a_world([a_served_service(deleted_at=NOW, claim=WRONG)], [a_balancer()]), {}, id="a Service that goes"
-        ),
-        pytest.param(
-            a_world([a_service(load_balancer_class="other", claim=WRONG)]), {}, id="another controller's Service"
-        ),
-        pytest.param(replace(a_world(), services=None), {}, id="Services are not looked after"),
-    ],
+@rows(
+    "world expected",
+    {
+        "all is well, and nothing was said yet": (serving(), {}),
+        "all is well": (serving(*GOOD), {}),
+        "wrong from the beginning": (serving(claim=WRONG), {"default/web": WRONG_SAID}),
+        "wrong by now": (serving(*GOOD, claim=WRONG), {"default/web": WRONG_SAID}),
+        "as wrong as before, in other words": (serving(READY, INVALID, claim=WRONG), {}),
+        "mended": (serving(READY, INVALID), {"default/web": GOOD_SAID}),
+        "ready by now": (serving(NOT_READY, IN_SYNC), {"default/web": GOOD_SAID}),
+        "a Service without a load balancer": (a_world([a_service(type="ClusterIP")]), {}),
+        "a Service that had one": (a_world([a_service(type="ClusterIP", conditions=GOOD)]), {}),
+        "a Service that goes": (a_world([a_served_service(deleted_at=NOW, claim=WRONG)], [a_balancer()]), {}),
+        "another controller's Service": (a_world([a_service(load_balancer_class="other", claim=WRONG)]), {}),
+        "Services are not looked after": (replace(a_world(), services=None), {}),
+    },
 )
 def test_what_is_due(world: Snapshot, expected: dict[str, list[tuple[str, str]]]) -> None:
     """A write is worth it when a condition says something else than before, or for the first time something bad."""
@@ -100,22 +95,17 @@ ELSEWHERE = a_settled_node("web-1", 98)
 SILENT = a_settled_node(ready=Readiness.UNKNOWN)
 
 
-@pytest.mark.parametrize(
-    ("settings", "world"),
-    [
-        pytest.param(replace(LOCATED, policy=Policy.OBSERVE), serving(claim=WRONG), id="policy observe"),
-        pytest.param(LOCATED, serving(*GOOD, claim=WRONG, nodes=[ELSEWHERE]), id="another project"),
-        pytest.param(
-            LOCATED,
-            serving(claim=WRONG, nodes=[ELSEWHERE], servers=[]),
-            id="another project, and no server",
-        ),
-        pytest.param(
+@rows(
+    "settings world",
+    {
+        "policy observe": (replace(LOCATED, policy=Policy.OBSERVE), serving(claim=WRONG)),
+        "another project": (LOCATED, serving(*GOOD, claim=WRONG, nodes=[ELSEWHERE])),
+        "another project, and no server": (LOCATED, serving(claim=WRONG, nodes=[ELSEWHERE], servers=[])),
+        "nothing of the cluster is found, and no Node is Ready": (
             LOCATED,
             a_world([a_service(claim=WRONG)], [], nodes=[SILENT], servers=[]),
-            id="nothing of the cluster is found, and no Node is Ready",
         ),
-    ],
+    },
 )
 def test_nothing_is_written(settings: Settings, world: Snapshot) -> None:
     """Where nothing may be written, and where the token may be another project's, no condition is."""
@@ -143,15 +133,12 @@ def test_part_of_the_plan() -> None:
     assert list(conditions_due(plan, world, settings)) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     "world",
-    [
-        pytest.param(
-            a_world([a_served_service(conditions=GOOD)], load_balancers=incomplete(NO_BALANCERS)),
-            id="load balancers",
-        ),
-        pytest.param(serving(*GOOD, cluster_uid=Unknown("forbidden")), id="identity"),
-    ],
+    {
+        "load balancers": a_world([a_served_service(conditions=GOOD)], load_balancers=incomplete(NO_BALANCERS)),
+        "identity": serving(*GOOD, cluster_uid=Unknown("forbidden")),
+    },
 )
 def test_what_is_not_known_changes_nothing(world: Snapshot) -> None:
     """A list with a gap says neither that a load balancer is there nor that it is not."""

@@ -15,6 +15,7 @@ from desired.model.settings import AddressFamily, Controller, Policy, Settings, 
 from desired.syntax.selector import parse_selector
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.options import Command, Output
+from tests.support.rows import rows
 
 TOKEN = "T0k3n".ljust(64, "x")
 PLAIN_HTTP = (
@@ -222,69 +223,57 @@ def test_ipv6_alone_without_routes(controllers: str, environ: dict[str, str]) ->
     assert config.settings.cluster_cidr is None
 
 
-@pytest.mark.parametrize(
-    ("environ", "lines"),
-    [
-        pytest.param({}, [REQUIRED], id="no token"),
-        pytest.param({"HCLOUD_TOKEN": ""}, [REQUIRED], id="empty token"),
-        pytest.param({"HCLOUD_TOKEN_FILE": ""}, [REQUIRED], id="empty name of the token's file"),
-        pytest.param({"HCLOUD_TOKEN": "", "HCLOUD_TOKEN_FILE": __file__}, [HIDDEN], id="the plain variable wins"),
-        pytest.param({"HCLOUD_TOKEN": "to ken"}, [MALFORMED], id="token with a blank"),
-        pytest.param({"HCLOUD_TOKEN": f"{TOKEN}\n"}, [MALFORMED], id="token with a line break"),
-        pytest.param({"HCLOUD_TOKEN": "tökén"}, [MALFORMED], id="token that is not ASCII"),
-        pytest.param(
+@rows(
+    "environ lines",
+    {
+        "no token": ({}, [REQUIRED]),
+        "empty token": ({"HCLOUD_TOKEN": ""}, [REQUIRED]),
+        "empty name of the token's file": ({"HCLOUD_TOKEN_FILE": ""}, [REQUIRED]),
+        "the plain variable wins": ({"HCLOUD_TOKEN": "", "HCLOUD_TOKEN_FILE": __file__}, [HIDDEN]),
+        "token with a blank": ({"HCLOUD_TOKEN": "to ken"}, [MALFORMED]),
+        "token with a line break": ({"HCLOUD_TOKEN": f"{TOKEN}\n"}, [MALFORMED]),
+        "token that is not ASCII": ({"HCLOUD_TOKEN": "tökén"}, [MALFORMED]),
+        "endpoint without scheme": (
             {"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": "api.hetzner.cloud"},
             ["HCLOUD_ENDPOINT is 'api.hetzner.cloud': expect an address such as https://host/v1"],
-            id="endpoint without scheme",
         ),
-        pytest.param(
+        "location and zone": (
             {
                 "HCLOUD_TOKEN": TOKEN,
                 "HCLOUD_LOAD_BALANCERS_LOCATION": "fsn1",
                 "HCLOUD_LOAD_BALANCERS_NETWORK_ZONE": "eu-central",
             },
             ["HCLOUD_LOAD_BALANCERS_LOCATION and HCLOUD_LOAD_BALANCERS_NETWORK_ZONE exclude each other"],
-            id="location and zone",
         ),
-        pytest.param(
+        "Robot user alone": (
             {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_USER": "u"},
             ['both "ROBOT_USER" and "ROBOT_PASSWORD" must be provided, or neither'],
-            id="Robot user alone",
         ),
-        pytest.param(
+        "Robot password alone": (
             {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_PASSWORD": SECRET},
             ['both "ROBOT_USER" and "ROBOT_PASSWORD" must be provided, or neither'],
-            id="Robot password alone",
         ),
-        pytest.param(
-            {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "HCLOUD_NETWORK": "net"},
-            [NO_ROUTES],
-            id="Robot with routes",
-        ),
-        pytest.param(
+        "Robot with routes": ({"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "HCLOUD_NETWORK": "net"}, [NO_ROUTES]),
+        "Robot credentials that no header can have": (
             {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_USER": f"u:{SECRET}", "ROBOT_PASSWORD": "a\nb"},
             [
                 f"{name} has a line break or another character that it cannot have: copy it again"
                 for name in ("ROBOT_USER", "ROBOT_PASSWORD")
             ],
-            id="Robot credentials that no header can have",
         ),
-        pytest.param(
+        "Robot endpoint without scheme": (
             {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_ENDPOINT": "robot-ws.your-server.de"},
             ["ROBOT_ENDPOINT is 'robot-ws.your-server.de': expect an address such as https://host"],
-            id="Robot endpoint without scheme",
         ),
-        pytest.param(
+        "unknown variable": (
             {"HCLOUD_TOKEN": TOKEN, "RECONCILER_DRYRUN": "true"},
             ["unknown variable RECONCILER_DRYRUN: did you mean RECONCILER_DRY_RUN?"],
-            id="unknown variable",
         ),
-        pytest.param(
+        "misspelt token": (
             {"HCLOUD_TOKN": TOKEN},
             ["unknown variable HCLOUD_TOKN: did you mean HCLOUD_TOKEN?", REQUIRED],
-            id="misspelt token",
         ),
-    ],
+    },
 )
 def test_wrong_environments(environ: dict[str, str], lines: list[str]) -> None:
     """What is wrong with the environment, in HCCM's words where it has any; the command line is not to blame."""
@@ -315,23 +304,19 @@ def test_right_environments(environ: dict[str, str]) -> None:
     assert load(**environ).token == TOKEN
 
 
-@pytest.mark.parametrize(
-    ("flags", "lines"),
-    [
-        pytest.param(
-            {"--dry-run": "true", "--once": "true"}, ["--dry-run and --once exclude each other"], id="dry run and once"
-        ),
-        pytest.param(
+@rows(
+    "flags lines",
+    {
+        "dry run and once": ({"--dry-run": "true", "--once": "true"}, ["--dry-run and --once exclude each other"]),
+        "approving in the loop": (
             {"--approve": HASH},
             ["--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'"],
-            id="approving in the loop",
         ),
-        pytest.param(
+        "approving in a dry run": (
             {"--approve": HASH, "--dry-run": "true"},
             ["--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'"],
-            id="approving in a dry run",
         ),
-    ],
+    },
 )
 def test_bad_usage(flags: dict[str, str], lines: list[str]) -> None:
     """When only the command line is wrong, that is said, so that the exit code can tell."""
@@ -383,73 +368,58 @@ def test_a_missing_token_file_is_one_problem() -> None:
 MAX_AGE = "HCLOUD_SERVER_CACHE_MAX_AGE"
 
 
-@pytest.mark.parametrize(
-    ("environ", "warnings"),
-    [
-        pytest.param({}, (), id="nothing to warn of"),
-        pytest.param(
-            {"HCLOUD_TOKEN": "short"},
-            ("HCLOUD_TOKEN has 5 characters where Hetzner's tokens have 64",),
-            id="short token",
-        ),
-        pytest.param(
-            {"ROBOT_ENABLED": "true"},
-            (NO_LOGIN,),
-            id="Robot without credentials",
-        ),
-        pytest.param(
+@rows(
+    "environ warnings",
+    {
+        "nothing to warn of": ({}, ()),
+        "short token": ({"HCLOUD_TOKEN": "short"}, ("HCLOUD_TOKEN has 5 characters where Hetzner's tokens have 64",)),
+        "Robot without credentials": ({"ROBOT_ENABLED": "true"}, (NO_LOGIN,)),
+        "routes without a network": (
             {"HCLOUD_NETWORK_ROUTES_ENABLED": "true"},
             ("HCLOUD_NETWORK_ROUTES_ENABLED has no effect without HCLOUD_NETWORK: pod routes need a network",),
-            id="routes without a network",
         ),
-        pytest.param(
+        "a name that HCCM had once": (
             {"HCLOUD_SERVER_CACHE_TTL": "sometimes"},
             (f"HCLOUD_SERVER_CACHE_TTL has no effect: it is {MAX_AGE} since HCCM 1.33, and there is no cache here",),
-            id="a name that HCCM had once",
         ),
-        pytest.param({"HCLOUD_NETWORK_ROUTES_ENABLED": "false"}, (), id="no routes and no network"),
-        pytest.param({"HCLOUD_ENDPOINT": "http://127.0.0.1:8080/v1"}, (), id="this machine without encryption"),
-        pytest.param({"HCLOUD_ENDPOINT": "http://localhost/v1"}, (), id="this machine by its name"),
-        pytest.param(
+        "no routes and no network": ({"HCLOUD_NETWORK_ROUTES_ENABLED": "false"}, ()),
+        "this machine without encryption": ({"HCLOUD_ENDPOINT": "http://127.0.0.1:8080/v1"}, ()),
+        "this machine by its name": ({"HCLOUD_ENDPOINT": "http://localhost/v1"}, ()),
+        "another machine without encryption": (
             {"HCLOUD_ENDPOINT": "http://me:secret@proxy.example.com/v1"},
             (PLAIN_HTTP,),
-            id="another machine without encryption",
         ),
-        pytest.param({"HCLOUD_NETWORK_ROUTES_ENABLED": "yes"}, (), id="not even parsed without a network"),
-        pytest.param({**NETWORK, "HCLOUD_NETWORK_ROUTES_ENABLED": "true"}, (), id="routes with a network"),
-    ],
+        "not even parsed without a network": ({"HCLOUD_NETWORK_ROUTES_ENABLED": "yes"}, ()),
+        "routes with a network": ({**NETWORK, "HCLOUD_NETWORK_ROUTES_ENABLED": "true"}, ()),
+    },
 )
 def test_warnings(environ: dict[str, str], warnings: tuple[str, ...]) -> None:
     """What is odd and yet accepted is worth a line."""
     assert load(**environ).warnings == warnings
 
 
-@pytest.mark.parametrize(
-    ("environ", "problems"),
-    [
-        pytest.param({"HCLOUD_TOKEN": f"{SECRET} {SECRET}"}, True, id="malformed token"),
-        pytest.param({"HCLOUD_TOKEN": SECRET}, False, id="short token"),
-        pytest.param(
-            {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_PASSWORD": SECRET}, True, id="lonely password"
-        ),
-        pytest.param({"HCLOUD_TOKEN": TOKEN, "ROBOT_PASWORD": SECRET}, True, id="misspelt password"),
-        pytest.param({"HCLOUD_TOKN": SECRET}, True, id="misspelt token"),
-        pytest.param({"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": f"https://me:{SECRET}@host"}, False, id="address"),
-        pytest.param({"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": f"http://me:{SECRET}@host"}, False, id="without TLS"),
-        pytest.param({"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": f"me:{SECRET}@host"}, True, id="in a bad address"),
-        pytest.param({"HCLOUD_TOKEN": TOKEN, "https_proxy": f"http://me:{SECRET}@host"}, False, id="of a proxy"),
-        pytest.param({"HCLOUD_TOKEN": TOKEN, "RECONCILER_TOKEN": SECRET}, True, id="unknown variable"),
-        pytest.param(
+@rows(
+    "environ problems",
+    {
+        "malformed token": ({"HCLOUD_TOKEN": f"{SECRET} {SECRET}"}, True),
+        "short token": ({"HCLOUD_TOKEN": SECRET}, False),
+        "lonely password": ({"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_PASSWORD": SECRET}, True),
+        "misspelt password": ({"HCLOUD_TOKEN": TOKEN, "ROBOT_PASWORD": SECRET}, True),
+        "misspelt token": ({"HCLOUD_TOKN": SECRET}, True),
+        "address": ({"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": f"https://me:{SECRET}@host"}, False),
+        "without TLS": ({"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": f"http://me:{SECRET}@host"}, False),
+        "in a bad address": ({"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": f"me:{SECRET}@host"}, True),
+        "of a proxy": ({"HCLOUD_TOKEN": TOKEN, "https_proxy": f"http://me:{SECRET}@host"}, False),
+        "unknown variable": ({"HCLOUD_TOKEN": TOKEN, "RECONCILER_TOKEN": SECRET}, True),
+        "in a bad address of Robot": (
             {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_ENDPOINT": f"me:{SECRET}@host"},
             True,
-            id="in a bad address of Robot",
         ),
-        pytest.param(
+        "Robot password": (
             {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_USER": "u", "ROBOT_PASSWORD": SECRET},
             False,
-            id="Robot password",
         ),
-    ],
+    },
 )
 def test_secrets_are_never_shown(environ: dict[str, Any], problems: bool) -> None:
     """No message, warning or repr has a token or a password in it."""

@@ -8,6 +8,7 @@ import pytest
 from desired.model.settings import Settings, Waits
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.options import Command, Detail, Output
+from tests.support.rows import rows
 
 TOKEN = "T0k3n".ljust(64, "x")
 
@@ -18,31 +19,23 @@ def load(flags: Mapping[str, str] | None = None, /, **environ: str) -> Config:
 
 
 @pytest.mark.parametrize(
-    ("flags", "mode"),
-    [({}, Mode.LOOP), ({"--once": "true"}, Mode.ONCE), ({"--dry-run": "true"}, Mode.DRY_RUN)],
+    ("flags", "mode"), [({}, Mode.LOOP), ({"--once": "true"}, Mode.ONCE), ({"--dry-run": "true"}, Mode.DRY_RUN)]
 )
 def test_modes(flags: dict[str, str], mode: Mode) -> None:
     """Without a flag a run goes on for ever."""
     assert load(flags).mode is mode
 
 
-@pytest.mark.parametrize(
-    ("flags", "environ", "mode"),
-    [
-        pytest.param({"--dry-run": "true"}, {"RECONCILER_ONCE": "true"}, Mode.DRY_RUN, id="a dry run in a cron shell"),
-        pytest.param({"--once": "true"}, {"RECONCILER_DRY_RUN": "true"}, Mode.ONCE, id="once in a careful shell"),
-        pytest.param({}, {"RECONCILER_DRY_RUN": "true"}, Mode.DRY_RUN, id="the environment alone"),
-        pytest.param({"--once": "false"}, {"RECONCILER_ONCE": "true"}, Mode.LOOP, id="switched off"),
-        pytest.param(
-            {"--dry-run": "false"},
-            {"RECONCILER_ONCE": "true"},
-            Mode.ONCE,
-            id="a mode that is not asked for wins nothing",
-        ),
-        pytest.param(
-            {"--once": "false", "--dry-run": "true"}, {"RECONCILER_ONCE": "true"}, Mode.DRY_RUN, id="both said"
-        ),
-    ],
+@rows(
+    "flags environ mode",
+    {
+        "a dry run in a cron shell": ({"--dry-run": "true"}, {"RECONCILER_ONCE": "true"}, Mode.DRY_RUN),
+        "once in a careful shell": ({"--once": "true"}, {"RECONCILER_DRY_RUN": "true"}, Mode.ONCE),
+        "the environment alone": ({}, {"RECONCILER_DRY_RUN": "true"}, Mode.DRY_RUN),
+        "switched off": ({"--once": "false"}, {"RECONCILER_ONCE": "true"}, Mode.LOOP),
+        "a mode that is not asked for wins nothing": ({"--dry-run": "false"}, {"RECONCILER_ONCE": "true"}, Mode.ONCE),
+        "both said": ({"--once": "false", "--dry-run": "true"}, {"RECONCILER_ONCE": "true"}, Mode.DRY_RUN),
+    },
 )
 def test_the_command_lines_mode_overrules_the_environments(
     flags: dict[str, str], environ: dict[str, str], mode: Mode
@@ -83,28 +76,26 @@ def test_two_modes_of_one_place_exclude_each_other(flags: dict[str, str], enviro
     assert raised.value.lines == ("--dry-run and --once exclude each other",)
 
 
-@pytest.mark.parametrize(
-    ("flags", "environ", "expected"),
-    [
-        pytest.param({}, {}, "", id="none"),
-        pytest.param({"--kubeconfig": "/some/file"}, {}, "--kubeconfig /some/file", id="another cluster"),
-        pytest.param({}, {"RECONCILER_KUBECONFIG": "/some/file"}, "--kubeconfig /some/file", id="from the environment"),
-        pytest.param({"--kubeconfig": "f", "--context": "a b"}, {}, "--kubeconfig f --context 'a b'", id="its context"),
-        pytest.param({"--kubeconfig": "/my file"}, {}, "--kubeconfig '/my file'", id="quoted for the shell"),
-        pytest.param(
+@rows(
+    "flags environ expected",
+    {
+        "none": ({}, {}, ""),
+        "another cluster": ({"--kubeconfig": "/some/file"}, {}, "--kubeconfig /some/file"),
+        "from the environment": ({}, {"RECONCILER_KUBECONFIG": "/some/file"}, "--kubeconfig /some/file"),
+        "its context": ({"--kubeconfig": "f", "--context": "a b"}, {}, "--kubeconfig f --context 'a b'"),
+        "quoted for the shell": ({"--kubeconfig": "/my file"}, {}, "--kubeconfig '/my file'"),
+        "another namespace": (
             {"--leader-elect-resource-namespace": "ops"},
             {},
             "--leader-elect-resource-namespace ops",
-            id="another namespace",
         ),
-        pytest.param({"--leader-elect-resource-namespace": "kube-system"}, {}, "", id="the default, spelt out"),
-        pytest.param(
+        "the default, spelt out": ({"--leader-elect-resource-namespace": "kube-system"}, {}, ""),
+        "both": (
             {"--leader-elect-resource-namespace": "ops", "--kubeconfig": "f"},
             {},
             "--kubeconfig f --leader-elect-resource-namespace ops",
-            id="both",
         ),
-    ],
+    },
 )
 def test_flags_of_the_approve_command(flags: dict[str, str], environ: dict[str, str], expected: str) -> None:
     """What ``reconcile approve`` needs to reach the same ConfigMap is what this run was given, quoted."""
@@ -145,13 +136,7 @@ def test_explaining_needs_a_token() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "mode"),
-    [
-        (Command.PLAN, Mode.DRY_RUN),
-        (Command.APPLY, Mode.ONCE),
-        (Command.RUN, Mode.LOOP),
-    ],
-    ids=str,
+    ("command", "mode"), [(Command.PLAN, Mode.DRY_RUN), (Command.APPLY, Mode.ONCE), (Command.RUN, Mode.LOOP)], ids=str
 )
 @pytest.mark.parametrize("variable", ["RECONCILER_DRY_RUN", "RECONCILER_ONCE"])
 def test_a_command_wins_over_the_environment(command: Command, mode: Mode, variable: str) -> None:
@@ -194,28 +179,25 @@ def test_all_and_less_exclude_each_other() -> None:
     assert raised.value.lines == ("--full and --summary exclude each other",)
 
 
-@pytest.mark.parametrize(
-    ("flags", "command"),
-    [
-        pytest.param({"--dry-run": "true"}, "reconcile apply", id="a dry run"),
-        pytest.param(
+@rows(
+    "flags command",
+    {
+        "a dry run": ({"--dry-run": "true"}, "reconcile apply"),
+        "with what was typed for it": (
             {"--kubeconfig": "/my file", "--only": "node/a", "--dry-run": "true"},
             "reconcile apply --only node/a --kubeconfig '/my file'",
-            id="with what was typed for it",
         ),
-        pytest.param(
+        "switches": (
             {"--dry-run": "true", "--configure-cloud-routes": "f", "--keep-internal-ips": "true"},
             "reconcile apply --configure-cloud-routes=false --keep-internal-ips",
-            id="switches",
         ),
-        pytest.param(
+        "without what only shows": (
             {"--dry-run": "true", "--output": "text", "--full": "true", "--detailed-exitcode": "true"},
             "reconcile apply",
-            id="without what only shows",
         ),
-        pytest.param({"--dry-run": "true", "--from": "case.json"}, "", id="nothing is applied to a file"),
-        pytest.param({"--once": "true"}, "", id="a run that acts"),
-    ],
+        "nothing is applied to a file": ({"--dry-run": "true", "--from": "case.json"}, ""),
+        "a run that acts": ({"--once": "true"}, ""),
+    },
 )
 def test_the_next_step(flags: dict[str, str], command: str) -> None:
     """A plan is carried out by the same words: a part of it by a command for that part."""

@@ -84,14 +84,6 @@ def test_only_what_was_asked_for(joining: Run) -> None:
     assert [note.kind for note in report.notes] == ["partial"]
 
 
-def test_only_a_key_that_is_in_order(joining: Run) -> None:
-    """A Node that needs nothing is no unknown key."""
-    joining.converge()
-    joining.settings = Settings(only=("node/web-2",))
-
-    assert [note.text for note in joining.plan().notes] == [NOTHING_LEFT_OUT]
-
-
 def test_only_a_node_that_could_not_be_read(joining: Run) -> None:
     """A Node that arrived and could not be decoded was observed: its key is not unknown."""
     joining.converge()
@@ -124,17 +116,6 @@ def test_only_a_key_that_nobody_knows(joining: Run) -> None:
 
     assert (report.errors, report.obstacles, report.result) == ((error,), (), Result.ERROR)
     assert [line.change.key for line in report.outcomes(Applied)] == ["node/web-1"]
-
-
-def test_only_a_key_of_what_may_be_there(joining: Run) -> None:
-    """Where a list is incomplete nobody can say that it names nothing."""
-    joining.sim.spoil_hetzner("status", path="/v1/servers", code=429, count=None)
-    joining.settings = Settings(only=("node/wbe-2",))
-
-    report = joining.plan()
-
-    assert report.errors == ()
-    assert any(note.text.startswith("--only node/wbe-2: no such object") for note in report.notes)
 
 
 @pytest.mark.parametrize(("policy", "written"), [(Policy.OBSERVE, 0), (Policy.UPSERT, 2), (Policy.SYNC, 2)])
@@ -189,13 +170,6 @@ def test_a_failure_stays_with_its_node(joining: Run) -> None:
     assert ("web-1", "InitialisationFailed") in {(event.subject.name, event.reason) for event in joining.ears.events}
 
 
-def test_nothing_applied_is_an_error(joining: Run) -> None:
-    """When every write fails the run is an error."""
-    joining.sim.spoil_kubernetes("status", method="PATCH", code=403, body=REFUSED_NODE, count=None)
-
-    assert joining.converge().result is Result.ERROR
-
-
 def test_a_change_that_does_not_show(joining: Run) -> None:
     """What was applied and is still planned has not settled: it is not applied again, and is pending."""
     joining.sim.kubernetes.set_faults([{"kind": "visible_late", "seconds": 3600, "count": 4}])
@@ -219,27 +193,6 @@ def test_stopped_before_it_began(joining: Run) -> None:
         ("node/web-2", Skipped(STOPPED)),
     ]
     assert joining.sim.written() == []
-
-
-def test_stopped_with_nothing_to_do(joining: Run) -> None:
-    """A stop leaves nothing undone in a world that is in order."""
-    joining.converge()
-    joining.stop.set()
-
-    report = joining.converge()
-
-    assert (report.result, report.lines) == (Result.NO_CHANGES, ())
-
-
-def test_a_stop_leaves_what_waits_as_it_is(joining: Run) -> None:
-    """What would not have been applied anyway was not stopped either."""
-    joining.settings = Settings(policy=Policy.OBSERVE)
-    joining.stop.set()
-
-    report = joining.converge()
-
-    assert report.result is Result.CHANGES
-    assert [line.outcome for line in report.lines] == [None, None]
 
 
 def test_stopped_between_rounds(joining: Run) -> None:

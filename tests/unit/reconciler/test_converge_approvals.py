@@ -1,13 +1,10 @@
 """Whole passes in which a guard holds something: what a violated anchor stops, and what approvals let through."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from actuators.approvals import approve
 from actuators.http.call_budget import CallBudget
-from desired.model.settings import Settings
 from desired.plan.change import Verdict
-from desired.plan.grants import Grant, Source
 from desired.plan.notes import NoteKind
 from reconciler.result import Report, Result
 from tests.balancers import annotated
@@ -19,12 +16,6 @@ from tests.support.world import SERVICES
 NOBODY = "sha256:0000000000000000"
 
 REFUSED_NODE = {"kind": "Status", "reason": "Forbidden", "message": "may not patch nodes"}
-
-
-def record(run: Run, hold_hash: str, at: datetime) -> None:
-    """Put an approval of that time into the ConfigMap."""
-    approval = Grant(Source.CLUSTER, hold_hash, "somebody", at)
-    approve(run.sim.kubernetes_reader(), run.sim.kubernetes_writer(), NAMESPACE, approval, at)
 
 
 def said_of_approvals(report: Report) -> list[str]:
@@ -99,56 +90,6 @@ def test_an_expired_approval_approves_nothing(elsewhere: Run) -> None:
     assert elsewhere.sim.written() == []
     expired = f"expired at {approved_at + timedelta(hours=1):%Y-%m-%d %H:%M} UTC"
     assert said_of_approvals(report) == [f"the approval of {hold.hash} by somebody {expired}"]
-
-
-def test_an_approval_of_the_future_approves_nothing(elsewhere: Run) -> None:
-    """An approval that is more than a minute ahead of the API server's clock is void, and a note says so."""
-    (hold,) = elsewhere.plan().holds
-    approved_at = elsewhere.sim.clock.now() + timedelta(minutes=2)
-    record(elsewhere, hold.hash, approved_at)
-
-    report = elsewhere.plan()
-
-    assert report.result is Result.REFUSED
-    future = f"is dated in the future, {approved_at:%Y-%m-%d %H:%M} UTC"
-    assert said_of_approvals(report) == [f"the approval of {hold.hash} by somebody {future}"]
-
-
-def test_an_approval_from_a_clock_that_is_ahead(elsewhere: Run) -> None:
-    """Half a minute between the clocks of two API servers makes no approval void."""
-    (hold,) = elsewhere.plan().holds
-    ahead = elsewhere.sim.clock.now() + timedelta(seconds=30)
-    record(elsewhere, hold.hash, ahead)
-
-    report = elsewhere.converge()
-
-    assert said_of_approvals(report) == []
-    assert "web-1" in initialized(elsewhere)
-
-
-def test_void_approvals_of_other_holds_are_not_spoken_of(elsewhere: Run) -> None:
-    """An expired approval of something that is not held is nobody's concern."""
-    elsewhere.approve(NOBODY)
-    elsewhere.sim.clock.advance(3601)
-
-    assert said_of_approvals(elsewhere.plan()) == []
-
-
-def test_a_void_approval_is_spoken_of_in_a_part_too(elsewhere: Run) -> None:
-    """``--only`` hides no reason why its hold does not pass."""
-    (hold,) = elsewhere.plan().holds
-    elsewhere.approve(hold.hash)
-    elsewhere.sim.clock.advance(3601)
-    elsewhere.settings = Settings(only=("node/web-1",))
-
-    assert len(said_of_approvals(elsewhere.plan())) == 1
-
-
-def test_the_flags_of_the_approve_command_are_passed_on(elsewhere: Run) -> None:
-    """The report knows what ``reconcile approve`` has to be given as well."""
-    elsewhere.approve_flags = "--kubeconfig /some/file"
-
-    assert elsewhere.plan().approve_flags == elsewhere.converge().approve_flags == "--kubeconfig /some/file"
 
 
 def test_approvals_that_cannot_be_read(elsewhere: Run) -> None:

@@ -1,25 +1,12 @@
 """Whole passes in which load balancers cannot be had, or are left out: what is done all the same, and what is said."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from email.utils import format_datetime
 
 import pytest
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
 from reconciler.result import Result
-from tests.balancers import LOCATED
-from tests.support.passes import (
-    BALANCER,
-    SERVICE,
-    Run,
-    a_balanced_run,
-    initialized,
-    load_balancer_service,
-    outcomes,
-    published,
-    written,
-)
+from tests.support.passes import BALANCER, SERVICE, Run, a_balanced_run, initialized, outcomes, published, written
 from tests.support.simulators import Simulation
 from tests.support.world import SERVICES
 
@@ -104,54 +91,3 @@ def test_load_balancers_that_may_not_be_listed(simulate: Simulate) -> None:
     assert "GET /load_balancers answers 403 not for you" in error
     assert initialized(run) == ["web-1", "web-2"]
     assert (written(run), published(run)) == ([], [])
-
-
-@pytest.mark.parametrize("key", [BALANCER, SERVICE, f"{BALANCER}/listener/80"])
-def test_only_a_load_balancer_that_is_in_order(simulate: Simulate, key: str) -> None:
-    """What needs nothing is no unknown key."""
-    run = a_balanced_run(simulate)
-    run.converge()
-    run.settings = replace(LOCATED, only=(key,))
-
-    report = run.converge()
-
-    assert [note.text for note in report.notes] == [f"limited to {key} by --only; 0 other changes left out"]
-    assert report.result is Result.NO_CHANGES
-
-
-def test_only_a_service_that_could_not_be_read(simulate: Simulate) -> None:
-    """What arrived and could not be decoded was observed: neither its key nor that of its load balancer is unknown."""
-    run = a_balanced_run(simulate)
-    (service,) = run.sim.objects("services").values()
-    del service["metadata"]["uid"]
-    listed = {"kind": "ServiceList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": [service]}
-    date = format_datetime(run.sim.clock.now(), usegmt=True)
-    faults = {"code": 200, "body": listed, "headers": {"Date": date}, "count": None}
-    run.sim.spoil_kubernetes("status", path="/api/v1/services$", **faults)
-    for key in (SERVICE, BALANCER):
-        run.settings = replace(LOCATED, only=(key,))
-        assert run.plan().errors == ()
-
-
-@pytest.mark.parametrize("key", ["load_balancer/default/wbe", "load_balancer/kube-system/web"])
-def test_only_a_load_balancer_that_nobody_knows(simulate: Simulate, key: str) -> None:
-    """A typing error is said, with what may have been meant."""
-    run = a_balanced_run(simulate)
-    run.converge()
-    run.settings = replace(LOCATED, only=(key,))
-
-    (error,) = run.plan().errors
-    assert error.startswith(f"--only {key}: no such object; nearest: ")
-
-
-def test_only_the_load_balancer_of_a_service_that_has_none(simulate: Simulate) -> None:
-    """A Service of another type has no load balancer that could be in order."""
-    plain = load_balancer_service("db")
-    plain["spec"]["type"] = "ClusterIP"
-    del plain["spec"]["ports"][0]["nodePort"]
-    run = a_balanced_run(simulate, plain)
-    run.settings = replace(LOCATED, only=("load_balancer/default/db",))
-
-    assert len(run.plan().errors) == 1
-    run.settings = replace(LOCATED, only=("service/default/db",))
-    assert run.plan().errors == ()

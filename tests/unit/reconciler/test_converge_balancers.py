@@ -109,29 +109,6 @@ def test_the_order_of_a_creation(simulate: Simulate) -> None:
     assert [kind for kind in order if kind != "node.initialise"] == ["service.claim", "lb.create", "service.status"]
 
 
-def test_reads_and_writes_are_counted(simulate: Simulate) -> None:
-    """What the report says that a pass cost is every request to Hetzner, and what they left of the allowance."""
-    run = a_balanced_run(simulate)
-
-    counted = run.converge().requests
-
-    sent = run.sim.sent_to_hetzner()
-    assert {entry.method for entry in sent} == {"GET", "POST"}
-    assert counted.hetzner == len(sent)
-    assert (counted.remaining, counted.limit) == (3600 - len(sent), 3600)
-
-
-def test_a_dry_run_of_a_creation_writes_nothing(simulate: Simulate) -> None:
-    """It plans the creation, and what is to be known after it, with reads alone."""
-    run = a_balanced_run(simulate)
-
-    report = run.plan()
-
-    assert report.result is Result.CHANGES
-    assert outcomes(report) == dict.fromkeys([BALANCER, "node/web-2", f"{SERVICE}/finalizer", f"{SERVICE}/status"])
-    assert {entry.method for entry in (*run.sim.sent_to_hetzner(), *run.sim.sent_to_kubernetes())} == {"GET"}
-
-
 def test_a_private_address_takes_all_rounds(simulate: Simulate) -> None:
     """Created, attached with its address, given targets there, and published with it: one pass of three rounds."""
     run = a_balanced_run(simulate, load_balancer_service(**CHOSEN), settings=IN_NETWORK)
@@ -160,25 +137,6 @@ def test_a_switch_takes_a_round_for_each_step(simulate: Simulate) -> None:
     (balancer,) = run.sim.balancers()
     assert (where(run), balancer["public_net"]["enabled"]) == (([7], [(1, True), (2, True)]), False)
     assert published(run) == [place["ip"] for place in balancer["private_net"]]
-
-
-def test_a_load_balancer_is_removed(simulate: Simulate) -> None:
-    """It goes before its Service is released, in one round."""
-    run = a_balanced_run(simulate)
-    run.converge()
-    found = run.sim.objects("services")["web"]["metadata"]
-    run.sim.kubernetes_writer().delete(f"{SERVICES}/web", uid=found["uid"], version=found["resourceVersion"])
-    run.ears.begun = 0
-
-    report = run.converge()
-
-    assert report.result is Result.NO_CHANGES
-    assert [(line.change.kind, line.outcome) for line in report.lines] == [
-        ("lb.delete", Applied()),
-        ("service.release", Applied()),
-    ]
-    assert (run.sim.balancers(), run.sim.objects("services"), run.ears.begun) == ([], {}, 1)
-    assert ("web", "DeletedLoadBalancer") in {(event.subject.name, event.reason) for event in run.ears.events}
 
 
 PRIMARY_IPS = [{"id": 7, "name": "four", "ip": "198.51.100.7"}, {"id": 8, "name": "six", "type": "ipv6"}]

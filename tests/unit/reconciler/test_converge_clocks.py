@@ -11,6 +11,7 @@ from reconciler.capture.reading import capture_world
 from reconciler.result import Report
 from tests.support.objects import server, settled_node
 from tests.support.passes import Run
+from tests.support.rows import rows
 from tests.support.simulators import START, Simulation, ago
 
 HOUR_S = 3600.0
@@ -41,37 +42,25 @@ def test_clocks_that_agree(run: Run) -> None:
     assert len(run.sim.nodes()) == 6
 
 
-@pytest.mark.parametrize(
-    ("spoilt", "seconds", "narrowed", "said"),
-    [
-        pytest.param(
-            "kubernetes",
-            3600,
-            {},
-            "clock of Kubernetes is about 60 minutes ahead of Hetzner and this machine",
-            id="K+",
-        ),
-        pytest.param(
-            "hetzner", 3600, {}, "clock of Hetzner is about 60 minutes ahead of Kubernetes and this machine", id="H+"
-        ),
-        pytest.param(
-            "hetzner", -3600, {}, "clock of Hetzner is about 60 minutes behind Kubernetes and this machine", id="H-"
-        ),
-        pytest.param(
+@rows(
+    "spoilt seconds narrowed said",
+    {
+        "K+": ("kubernetes", 3600, {}, "clock of Kubernetes is about 60 minutes ahead of Hetzner and this machine"),
+        "H+": ("hetzner", 3600, {}, "clock of Hetzner is about 60 minutes ahead of Kubernetes and this machine"),
+        "H-": ("hetzner", -3600, {}, "clock of Hetzner is about 60 minutes behind Kubernetes and this machine"),
+        "one replica of several answers for the Nodes": (
             "kubernetes",
             3600,
             LISTS_OF_NODES,
             "clock of Kubernetes is about 60 minutes ahead of Hetzner and this machine",
-            id="one replica of several answers for the Nodes",
         ),
-        pytest.param(
+        "one replica of several answers for the identity": (
             "kubernetes",
             3600,
             {"path": "/api/v1/namespaces/"},
             "clock of Kubernetes is about 60 minutes ahead of Hetzner and this machine",
-            id="one replica of several answers for the identity",
         ),
-    ],
+    },
 )
 def test_one_clock_of_three(run: Run, spoilt: str, seconds: float, narrowed: dict[str, str], said: str) -> None:
     """Both deletions wait until the clocks agree, and then go by themselves."""

@@ -15,7 +15,6 @@ from tests.support.objects import server, settled_node
 from tests.support.passes import Run, just_before_the_writes
 from tests.support.simulators import Simulation, ago
 
-NODE = "/api/v1/nodes/web-1"
 REFUSED = {"kind": "Status", "reason": "Forbidden", "message": "may not delete nodes"}
 DELETING = ("DeletingNode", "Deleting node web-1 because it does not exist in the cloud provider")
 
@@ -68,15 +67,6 @@ def verdicts(report: Report) -> list[tuple[str, Verdict, str | None]]:
     ]
 
 
-def test_only_a_node_that_goes_with_the_pass(lose: Lose) -> None:
-    """Its key named something when the pass began, and is no error at its end."""
-    run = lose([silent()], settings=Settings(only=("node/web-1",)))
-
-    report = run.converge()
-
-    assert (left(run), report.errors, report.result) == ([], (), Result.NO_CHANGES)
-
-
 def test_a_lost_node(lose: Lose) -> None:
     """It goes in one pass, which costs the list and two questions by id, and an event says so in HCCM's words."""
     run = lose([silent()])
@@ -90,17 +80,6 @@ def test_a_lost_node(lose: Lose) -> None:
     assert announced(run) == [DELETING]
     assert run.converge().lines == ()
     assert asked(run) == ["servers"]
-
-
-def test_a_dry_run_deletes_nothing(lose: Lose) -> None:
-    """It asks for the proof as a pass does, and says what would go."""
-    run = lose([silent()])
-
-    report = run.plan()
-
-    assert (report.result, left(run)) == (Result.CHANGES, ["web-1"])
-    assert asked(run) == ["servers", "servers/1"]
-    assert {entry.method for entry in run.sim.sent_to_kubernetes()} == {"GET"}
 
 
 @pytest.mark.parametrize(
@@ -204,18 +183,3 @@ def test_a_server_that_comes_to_light(lose: Lose) -> None:
     assert run.converge().result is Result.NO_CHANGES
     assert left(run) == ["web-1"]
     assert announced(run) == [("DeletingNodeFailed", f"Failed deleting node web-1: {why}")]
-
-
-def test_a_deletion_that_fails(lose: Lose) -> None:
-    """It stays with its Node, an event says why in HCCM's words, and everything else goes on."""
-    run = lose([silent(1, unschedulable=True), silent(2, unschedulable=True)])
-    run.sim.spoil_kubernetes("status", method="DELETE", path=f"{NODE}$", code=403, body=REFUSED, count=None)
-
-    report = run.converge()
-
-    why = f"Kubernetes API server: DELETE {NODE} answers 403 may not delete nodes"
-    assert report.result is Result.PARTIAL
-    assert [line.outcome for line in report.lines] == [Failed(why), Applied()]
-    assert left(run) == ["web-1"]
-    assert ("DeletingNodeFailed", f"Failed deleting node web-1: {why}") in announced(run)
-    assert [reason for reason, _ in announced(run)].count("DeletingNode") == 1

@@ -84,29 +84,3 @@ def test_the_rest_is_kept_true(run: Run, path: tuple[str, ...]) -> None:
         "node/web-1/shutdown": Applied(),
     }
     assert len(addresses(run)) == 4
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "gone"),
-    [
-        pytest.param(("public_net", "ipv4"), None, "198.51.100.1", id="public ipv4"),
-        pytest.param(("public_net", "ipv6"), None, "2001:db8:1::1", id="public ipv6"),
-        pytest.param(("private_net",), [], "10.0.0.2", id="private"),
-    ],
-)
-def test_an_address_that_is_no_more(run: Run, path: tuple[str, ...], value: Any, gone: str) -> None:
-    """Null, or an empty list, is Hetzner's word for none: the Node loses this address and no other."""
-    kept = [address for address in addresses(run) if address != gone]
-    say(run, path, value)
-
-    assert run.converge().result is Result.NO_CHANGES
-    assert addresses(run) == kept
-
-
-@pytest.mark.parametrize("value", [None, {}], ids=repr)
-def test_labels_that_are_no_more(run: Run, value: Any) -> None:
-    """A server without labels takes the mirrored ones away, whichever way that is written."""
-    say(run, ("labels",), value)
-
-    assert run.converge().result is Result.NO_CHANGES
-    assert MIRRORED not in labels(run)

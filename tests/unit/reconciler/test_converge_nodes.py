@@ -1,13 +1,10 @@
 """Whole passes over settled Nodes: what follows their servers, at which price, and what is left alone."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from actuators.outcome import Applied
-from desired.model.settings import Controller, Policy, Settings
-from desired.syntax.selector import parse_selector
 from reconciler.result import Result
 from tests.support.objects import server, settled_node
 from tests.support.passes import Run
@@ -66,38 +63,6 @@ def test_everything_at_once(settled: Run) -> None:
     assert node["status"]["addresses"][1] == {"type": "ExternalIP", "address": "192.0.2.4"}
     assert node["spec"]["taints"] == [SHUTDOWN]
     assert settled.converge().lines == ()
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        pytest.param(Settings(), ["cpx42", "cpx42", "cpx42"], id="all"),
-        pytest.param(Settings(policy=Policy.UPSERT), ["cpx42", "cpx42", "cpx42"], id="without removals"),
-        pytest.param(Settings(policy=Policy.OBSERVE), ["cpx32", "cpx32", "cpx32"], id="observing"),
-        pytest.param(Settings(only=("node/web-2",)), ["cpx32", "cpx42", "cpx32"], id="one Node"),
-        pytest.param(Settings(only=("node/web-2/labels",)), ["cpx32", "cpx42", "cpx32"], id="one part of a Node"),
-        pytest.param(Settings(only=("node/web-2/shutdown",)), ["cpx32", "cpx32", "cpx32"], id="another part of it"),
-        pytest.param(
-            Settings(ignore_nodes=parse_selector("example.com/keep")), ["cpx42", "cpx42", "cpx32"], id="ignored"
-        ),
-        pytest.param(
-            Settings(controllers=frozenset(Controller) - {Controller.NODE}),
-            ["cpx32", "cpx32", "cpx32"],
-            id="controller off",
-        ),
-    ],
-)
-def test_which_nodes_follow(settled: Run, settings: Settings, expected: list[str]) -> None:
-    """Settings say which Nodes, or parts of them, are kept true."""
-    label: Any = {"metadata": {"labels": {"example.com/keep": ""}}}
-    settled.sim.kubernetes_writer().patch("/api/v1/nodes/web-3", label)
-    for number in (1, 2, 3):
-        settled.sim.change_servers(number, **RESIZED)
-    settled.settings = settings
-
-    settled.converge()
-
-    assert types(settled) == expected
 
 
 def test_a_gap_in_the_list(simulate: Callable[..., Simulation]) -> None:

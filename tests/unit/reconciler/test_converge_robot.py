@@ -12,9 +12,7 @@ from desired.model.settings import Settings
 from desired.names import TAINT_SHUTDOWN
 from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import Verb
-from desired.plan.notes import NoteKind
 from reconciler.passes.loop import went_wrong
-from reconciler.report.documents import report_as_json
 from reconciler.report.text import render_lines
 from reconciler.result import Report, Result
 from reconciler.sandbox.exchange import Request, Response
@@ -24,6 +22,7 @@ from tests.balancers import IN_NETWORK, LOCATED, annotated
 from tests.support.dedicated import Simulate, a_run, dedicated, robot_node
 from tests.support.objects import condition, joining_node, server
 from tests.support.passes import Run, just_before_the_writes, load_balancer_service
+from tests.support.rows import rows
 from tests.support.simulators import Simulation, ago
 from tests.support.world import SERVICES
 
@@ -53,31 +52,6 @@ def test_robot_servers_join(simulate: Simulate) -> None:
     assert [entry["address"] for entry in node["status"]["addresses"]] == ["db-1", "192.0.2.1", "10.1.0.1"]
     assert run.sim.nodes()["web-4"]["spec"]["providerID"] == "hcloud://104"
     assert run.sim.sent_to_robot() == ["/server", "/reset/1"]  # it is not Ready yet
-
-
-def test_an_account_to_which_no_server_has_come_yet(simulate: Simulate) -> None:
-    """Nodes of Hetzner Cloud join, go and get traffic, whatever is said of Robot."""
-    run = a_run(simulate, joining_node("web-4"), account=())
-    project = run.sim.hetzner.world()["hetzner"]
-    run.sim.hetzner.replace_world({**project, "servers": [*project["servers"], server(104, "web-4")]})
-
-    report = run.converge()
-
-    assert report.result is Result.INCOMPLETE
-    assert run.sim.nodes()["web-4"]["spec"]["providerID"] == "hcloud://104"
-    assert report.snapshot is not None
-    assert "the Robot account has no servers; check ROBOT_USER" in str(report.snapshot.robot)
-
-
-def test_an_idle_hour_costs_twelve_lists(simulate: Simulate) -> None:
-    """However many servers and passes, and nothing else."""
-    numbers = tuple(range(1, 101))
-    run = a_run(simulate, *map(robot_node, numbers), account=numbers)
-    for _ in range(60):
-        assert run.converge().result is Result.NO_CHANGES
-        run.sim.clock.advance(60)
-
-    assert run.sim.sent_to_robot() == ["/server"] * 12
 
 
 @pytest.mark.parametrize("provider_id", ["hrobot://1", "hcloud://bm-1"])
@@ -151,18 +125,6 @@ def test_what_is_no_absence(simulate: Simulate, world: list[dict[str, Any]]) -> 
     assert {"db-1", "db-2", "db-3"} <= set(run.sim.nodes())
 
 
-def test_a_list_that_lacks_a_server(simulate: Simulate) -> None:
-    """The question by number finds it, so that nothing is concluded from the list."""
-    run = a_run(simulate, robot_node(1, "Unknown"), robot_node(2), robot_node(3))
-    run.sim.robot.set_faults([{"kind": "list_lacks", "numbers": [1], "count": None}])  # type: ignore[union-attr]
-
-    report = run.converge()
-
-    assert (report.result, keys(report)) == (Result.INCOMPLETE, [])
-    assert "/server/1" in run.sim.sent_to_robot()
-    assert "db-1" in run.sim.nodes()
-
-
 @pytest.mark.parametrize(("said", "tainted"), [("shut off", True), ("running", False), ("not supported", False)])
 def test_a_server_that_is_off(simulate: Simulate, said: str, tainted: bool) -> None:
     """Is asked for once its kubelet is silent, and tainted; the taint goes when it is Ready again."""
@@ -184,20 +146,19 @@ def test_a_server_that_is_off(simulate: Simulate, said: str, tainted: bool) -> N
     assert TAINT_SHUTDOWN not in taints()
 
 
-@pytest.mark.parametrize(
-    ("code", "body", "at_most"),
-    [
-        pytest.param(503, "maintenance", 40, id="maintenance"),
-        pytest.param(401, {"error": {"status": 401, "code": "UNAUTHORIZED", "message": "no"}}, 1, id="wrong password"),
-        pytest.param(403, "", 6, id="locked out"),
-        pytest.param(
+@rows(
+    "code body at_most",
+    {
+        "maintenance": (503, "maintenance", 40),
+        "wrong password": (401, {"error": {"status": 401, "code": "UNAUTHORIZED", "message": "no"}}, 1),
+        "locked out": (403, "", 6),
+        "rate limit": (
             403,
             {"error": {"status": 403, "code": "RATE_LIMIT_EXCEEDED", "message": "x", "interval": 3600}},
             1,
-            id="rate limit",
         ),
-        pytest.param(200, "<html>hello</html>", 40, id="another service"),
-    ],
+        "another service": (200, "<html>hello</html>", 40),
+    },
 )
 def test_an_hour_without_robot(simulate: Simulate, code: int, body: Any, at_most: int) -> None:
     """Cloud Nodes join and go; of Robot nothing is changed, however much is lost meanwhile, and little is asked."""
@@ -221,20 +182,6 @@ def test_an_hour_without_robot(simulate: Simulate, code: int, body: Any, at_most
     assert len(run.sim.sent_to_robot()) <= at_most
 
 
-def test_a_report_shows_the_account(simulate: Simulate) -> None:
-    """As a section, and in the requests."""
-    run = a_run(simulate, robot_node(1), robot_node(2), robot_node(3))
-
-    report = run.converge()
-
-    document = report_as_json(report)
-    assert document["sections"]["robot"] == {"complete": True, "count": 3, "expected": 3, "why_incomplete": None}
-    assert document["requests"]["robot"] == 1
-    text = [line.text for line in render_lines(report)]
-    assert text[1].endswith(" to Kubernetes, 1 to Robot, 1 to Hetzner, 3599 of 3600 left")
-    assert text[-1].startswith("No changes. Observed 6 nodes, 3 servers, 3 Robot servers, ")
-
-
 def test_a_wrong_password_is_one_error(simulate: Simulate, caplog: pytest.LogCaptureFixture) -> None:
     """Said once in a report and once in a log, with what to do; it is no obstacle to anything of Hetzner Cloud."""
     run = a_run(simulate, robot_node(1), robot_node(2), robot_node(3))
@@ -256,18 +203,6 @@ def test_a_wrong_password_is_one_error(simulate: Simulate, caplog: pytest.LogCap
     assert text[1] == "  Robot servers: INCOMPLETE, not read"
     assert not any(error in line for line in text)
     assert sum("is wrong" in line for line in caplog.messages) == 1
-
-
-def test_an_hour_without_hetzner_cloud(simulate: Simulate) -> None:
-    """The other way round Robot Nodes stay as well, and so does all that is theirs."""
-    run = a_run(simulate, robot_node(1), robot_node(2), robot_node(3))
-    run.sim.spoil_hetzner("status", code=503, body="down", count=None)
-
-    for _ in range(5):
-        assert run.converge().result in (Result.INCOMPLETE, Result.ERROR)
-        run.sim.clock.advance(60)
-
-    assert {"db-1", "db-2", "db-3"} <= set(run.sim.nodes())
 
 
 SERVED = replace(LOCATED, robot=True)
@@ -300,17 +235,6 @@ def test_targets_of_both_clouds(simulate: Simulate) -> None:
 
     assert served(run) == ["192.0.2.1", "192.0.2.2", *SERVERS]
     assert run.converge().lines == ()
-
-
-def test_a_dedicated_server_that_is_excluded(simulate: Simulate) -> None:
-    """Goes, and comes back."""
-    run = a_served_run(simulate, robot_node(1), robot_node(2))
-    assert "192.0.2.1" in served(run)
-
-    run.sim.kubernetes_writer().patch("/api/v1/nodes/db-1", {"metadata": {"labels": {EXCLUDED: ""}}})
-    assert served(run) == ["192.0.2.2", *SERVERS]
-    run.sim.kubernetes_writer().patch("/api/v1/nodes/db-1", {"metadata": {"labels": {EXCLUDED: None}}})
-    assert "192.0.2.1" in served(run)
 
 
 def test_a_target_goes_with_its_server(simulate: Simulate) -> None:
@@ -380,29 +304,6 @@ def test_no_target_goes_while_robot_is_out_of_reach(simulate: Simulate, code: in
     assert served(run) == [target for target in before if target != "server 103"]
 
 
-def test_an_address_of_nobody_stays(simulate: Simulate) -> None:
-    """Somebody may have added it: HCCM removes it."""
-    run = a_served_run(simulate, robot_node(1))
-    served(run)
-    (balancer,) = run.sim.balancers()
-    target = {"type": "ip", "ip": {"ip": "192.0.2.77"}}
-    run.sim.hetzner_writer().post(f"/load_balancers/{balancer['id']}/actions/add_target", target)
-    run.sim.clock.advance(5)
-
-    assert "192.0.2.77" in served(run)
-
-
-def test_targets_without_credentials(simulate: Simulate) -> None:
-    """By InternalIPs alone, and only where those are asked for."""
-    run = a_served_run(simulate, robot_node(1), account=None)
-
-    assert served(run) == SERVERS
-    (note,) = [note.text for note in run.plan().notes if "db-1" in note.text and note.kind is NoteKind.KEPT]
-    assert (
-        "target of Node db-1 unchanged: without ROBOT_USER and ROBOT_PASSWORD, only its InternalIP can be used" in note
-    )
-
-
 @pytest.mark.parametrize(
     ("status", "verdict"), [("unknown", Verdict.WAITING), ("unhealthy", Verdict.HELD)], ids=["unchecked", "silent"]
 )
@@ -456,15 +357,3 @@ def test_a_full_load_balancer_exchanges_one_address_at_a_time(simulate: Simulate
         run.sim.clock.advance(60)
         exchanged = served(run, private=True)
     assert [ip for ip in exchanged if ip.startswith(("10.1.", "192.0.2."))] == ["10.1.0.1", "10.1.0.2", "10.1.0.3"]
-
-
-def test_a_server_of_the_account_that_is_no_node(simulate: Simulate) -> None:
-    """Its target goes, as that of a cloud server would."""
-    run = a_served_run(simulate, robot_node(1), robot_node(2), account=(1, 2, 3))
-    served(run)
-    (balancer,) = run.sim.balancers()
-    target = {"type": "ip", "ip": {"ip": "192.0.2.3"}}
-    run.sim.hetzner_writer().post(f"/load_balancers/{balancer['id']}/actions/add_target", target)
-    run.sim.clock.advance(5)
-
-    assert served(run) == ["192.0.2.1", "192.0.2.2", *SERVERS]

@@ -14,6 +14,7 @@ from tests.balancers import DEFAULT_NAME, LOCATED, SERVICE_UID, annotated
 from tests.support.dedicated import Simulate, a_run, dedicated, robot_node
 from tests.support.objects import NETWORK, server, settled_node
 from tests.support.passes import Run, load_balancer_service
+from tests.support.rows import rows
 
 SETTINGS = replace(LOCATED, robot=True)
 IN_NETWORK = replace(SETTINGS, network="7")
@@ -60,38 +61,32 @@ def a_run_on(simulate: Simulate, node: dict[str, Any], settings: Settings, **fie
 OFF = {"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule"}
 
 
-@pytest.mark.parametrize(
-    ("node", "fields", "settings"),
-    [
-        pytest.param(a_node(IPV4), {}, SETTINGS, id="hrobot"),
-        pytest.param(a_node(IPV4, provider_id=FORKED), {}, SETTINGS, id="as the fork wrote it"),
-        pytest.param(
+@rows(
+    "node fields settings",
+    {
+        "hrobot": (a_node(IPV4), {}, SETTINGS),
+        "as the fork wrote it": (a_node(IPV4, provider_id=FORKED), {}, SETTINGS),
+        "a product with a blank": (
             a_node(IPV4, labels=instance_type("Server-Auction")),
             {"product": "Server Auction"},
             SETTINGS,
-            id="a product with a blank",
         ),
-        pytest.param(
+        "a product with more than labels may have": (
             a_node(IPV4, labels=instance_type("Robot-Server-1")),
             {"product": "Robot Server™ 1"},
             SETTINGS,
-            id="a product with more than labels may have",
         ),
-        pytest.param(a_node(IPV4), {}, replace(SETTINGS, zone_labels=False), id="zones of cloud servers are off"),
-        pytest.param(a_node(IPV6, IPV4), {}, DUAL_STACK, id="two families"),
-        pytest.param(a_node(IPV6), {}, replace(SETTINGS, address_family=AddressFamily.IPV6), id="IPv6 alone"),
-        pytest.param(a_node(IPV4, INTERNAL), {}, SETTINGS, id="an InternalIP"),
-        pytest.param(a_node(IPV4, INTERNAL, ("InternalIP", "10.2.0.1")), {}, SETTINGS, id="two InternalIPs"),
-        pytest.param(
-            a_node(IPV6, IPV4, ("InternalIP", "fd00::1"), INTERNAL), {}, DUAL_STACK, id="InternalIPs of two families"
-        ),
-        pytest.param(a_node(IPV4), {}, replace(SETTINGS, forward_internal_ips=False), id="no InternalIPs are wanted"),
-        pytest.param(with_node_ip(a_node(IPV4, INTERNAL), "10.1.0.1"), {}, SETTINGS, id="node-ip is an InternalIP"),
-        pytest.param(with_node_ip(a_node(IPV4, INTERNAL), "192.0.2.1"), {}, SETTINGS, id="node-ip is public"),
-        pytest.param(
-            a_node(IPV4, ready="Unknown", taints=[OFF]), {"operating_status": "shut off"}, SETTINGS, id="switched off"
-        ),
-    ],
+        "zones of cloud servers are off": (a_node(IPV4), {}, replace(SETTINGS, zone_labels=False)),
+        "two families": (a_node(IPV6, IPV4), {}, DUAL_STACK),
+        "IPv6 alone": (a_node(IPV6), {}, replace(SETTINGS, address_family=AddressFamily.IPV6)),
+        "an InternalIP": (a_node(IPV4, INTERNAL), {}, SETTINGS),
+        "two InternalIPs": (a_node(IPV4, INTERNAL, ("InternalIP", "10.2.0.1")), {}, SETTINGS),
+        "InternalIPs of two families": (a_node(IPV6, IPV4, ("InternalIP", "fd00::1"), INTERNAL), {}, DUAL_STACK),
+        "no InternalIPs are wanted": (a_node(IPV4), {}, replace(SETTINGS, forward_internal_ips=False)),
+        "node-ip is an InternalIP": (with_node_ip(a_node(IPV4, INTERNAL), "10.1.0.1"), {}, SETTINGS),
+        "node-ip is public": (with_node_ip(a_node(IPV4, INTERNAL), "192.0.2.1"), {}, SETTINGS),
+        "switched off": (a_node(IPV4, ready="Unknown", taints=[OFF]), {"operating_status": "shut off"}, SETTINGS),
+    },
 )
 def test_a_node_is_right(
     simulate: Simulate, node: dict[str, Any], fields: Mapping[str, Any], settings: Settings
@@ -100,38 +95,6 @@ def test_a_node_is_right(
     report = a_run_on(simulate, node, settings, **fields).converge()
 
     assert (report.result, report.lines, report.notes) == (Result.NO_CHANGES, (), ())
-
-
-def test_a_renamed_server_keeps_its_node(simulate: Simulate) -> None:
-    """HCCM would delete it as soon as it is silent; here a note says that the names differ."""
-    report = a_run_on(simulate, a_node(IPV4), SETTINGS, server_name="db-1-old").converge()
-
-    assert report.result is Result.NO_CHANGES
-    assert [note.text for note in report.notes] == ["Hostname db-1 is kept, but Robot server 1 is named db-1-old"]
-
-
-@pytest.mark.parametrize(
-    ("node", "fields", "addresses"),
-    [
-        pytest.param(a_node(("ExternalIP", "1"), IPV4), {"server_ipv6_net": None}, ["db-1", "192.0.2.1"], id="no IPv6"),
-        pytest.param(a_node(IPV6, ("ExternalIP", "")), {"server_ip": None}, ["db-1", "2001:db8:1::1"], id="no IPv4"),
-        pytest.param(
-            a_node(IPV6, IPV4, ("InternalIP", "2001:db8:1:0::1")),
-            {},
-            ["db-1", "2001:db8:1::1", "192.0.2.1"],
-            id="a public InternalIP in another spelling",
-        ),
-    ],
-)
-def test_an_address_is_mended(
-    simulate: Simulate, node: dict[str, Any], fields: Mapping[str, Any], addresses: Sequence[str]
-) -> None:
-    """Where HCCM writes what is no address, or the same one twice."""
-    run = a_run_on(simulate, node, DUAL_STACK, **fields)
-
-    assert [str(line.change.key) for line in run.converge().lines] == ["node/db-1/addresses"]
-
-    assert [entry["address"] for entry in run.sim.nodes()["db-1"]["status"]["addresses"]] == addresses
 
 
 def served(
@@ -182,13 +145,6 @@ PUBLIC = ("192.0.2.1", "192.0.2.2")
 PRIVATE = ("10.1.0.1", "10.1.0.2")
 
 
-def without_internal_ip(number: int) -> dict[str, Any]:
-    """The Node on that server, of which nothing but the public address is known."""
-    node = robot_node(number)
-    node["status"]["addresses"].pop()
-    return node
-
-
 @pytest.mark.parametrize(
     ("targets", "world"),
     [
@@ -201,24 +157,6 @@ def without_internal_ip(number: int) -> dict[str, Any]:
 def test_targets_are_right(simulate: Simulate, targets: Sequence[int | str], world: Mapping[str, Any]) -> None:
     """A load balancer for both kinds of servers needs nothing, though it has no label of ours."""
     report = served(simulate, targets, robot_node(1), robot_node(2), **world).converge()
-
-    assert (report.result, report.lines) == (Result.NO_CHANGES, ())
-
-
-@pytest.mark.parametrize(
-    ("targets", "account"),
-    [
-        pytest.param((*SERVERS, "10.1.0.1", "192.0.2.2"), (1, 2, 3), id="its public address takes its place"),
-        pytest.param((*SERVERS, "10.1.0.1"), None, id="without credentials it is none"),
-    ],
-)
-def test_a_node_without_internal_ip_is_right(
-    simulate: Simulate, targets: Sequence[int | str], account: tuple[int, ...] | None
-) -> None:
-    """Behind a load balancer that sends traffic to private addresses."""
-    run = served(simulate, targets, robot_node(1), without_internal_ip(2), private=True, account=account)
-
-    report = run.converge()
 
     assert (report.result, report.lines) == (Result.NO_CHANGES, ())
 
@@ -241,11 +179,3 @@ def test_a_stale_address_goes(simulate: Simulate, private: bool, right: Sequence
     ]
     addresses = [target["ip"]["ip"] for target in run.sim.balancers()[0]["targets"] if target["type"] == "ip"]
     assert addresses == list(right)
-
-
-def test_a_stale_address_stays_while_robot_is_out_of_reach(simulate: Simulate) -> None:
-    """Nothing of the server is known then."""
-    run = served(simulate, (*SERVERS, *PRIVATE, "192.0.2.1"), robot_node(1), robot_node(2), private=True)
-    run.sim.spoil_robot("status", code=503, body="maintenance", count=None)
-
-    assert run.converge().lines == ()

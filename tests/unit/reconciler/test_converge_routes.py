@@ -39,12 +39,7 @@ def test_what_joining_nodes_cost(simulate: Simulate, nodes: int, pages: int, cal
     assert report.result is Result.NO_CHANGES
     assert (run.sim.routes(), len(routed_nodes(run))) == (routes_to(nodes), nodes)
     sent = [f"{entry.method} {entry.path}" for entry in run.sim.sent_to_hetzner()]
-    assert {what: sent.count(what) for what in sent} == {
-        "GET /v1/servers": pages,
-        NETWORK: 2,
-        ADD: nodes,
-        POLL: nodes,
-    }
+    assert {what: sent.count(what) for what in sent} == {"GET /v1/servers": pages, NETWORK: 2, ADD: nodes, POLL: nodes}
     assert report.requests.hetzner == len(sent) <= calls
     assert all(entry.status < 400 for entry in (*run.sim.sent_to_hetzner(), *run.sim.sent_to_kubernetes()))
 
@@ -75,8 +70,7 @@ def test_load_balancers_go_first(simulate: Simulate) -> None:
     ears = Milestones(node_initialise=5, service_status=3)
     run = a_run_of_joining_nodes(simulate, 5, services=3, ears=ears)
     run.writer = PatientWriter(
-        run.sim.hetzner_connection(),
-        lambda added: ears.await_all("service.status" if added else "node.initialise"),
+        run.sim.hetzner_connection(), lambda added: ears.await_all("service.status" if added else "node.initialise")
     )
 
     report = run.converge()

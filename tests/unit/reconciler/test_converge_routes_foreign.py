@@ -5,12 +5,11 @@ HCCM removes all those of which one end is in the cluster CIDR, whoever has the 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from desired.model.settings import Policy, Settings
+from desired.model.settings import Settings
 from desired.plan.change import Verdict
 from reconciler.result import Report, Result
 from tests.routes import gateway_of, pods_of
@@ -66,11 +65,7 @@ def _a_run(simulate: Simulate, *routes: Mapping[str, str], settings: Settings = 
     load balancer, all in one network with these routes."""
     numbers = range(1, NODES + 1)
     servers = [_attached(n, f"web-{n}", gateway_of(n), *([ALIAS_OF_A_NODE] if n == 1 else [])) for n in numbers]
-    others = [
-        _attached(60, "nat", NAT),
-        _attached(61, "other-cluster-1", OF_ANOTHER),
-        _attached(62, "vpn", VPN, ALIAS),
-    ]
+    others = [_attached(60, "nat", NAT), _attached(61, "other-cluster-1", OF_ANOTHER), _attached(62, "vpn", VPN, ALIAS)]
     listed = [{"destination": to, "gateway": by} for led in routes for to, by in led.items()]
     project = {
         "servers": [*servers, *others],
@@ -161,42 +156,6 @@ def test_a_route_to_a_nodes_pods_by_a_server_that_is_no_node_is_swapped_when_a_p
     assert _ours(run) == _led(*range(1, NODES + 1))
 
 
-def test_an_approval_of_all_that_is_held_is_none_of_the_rest(simulate: Simulate) -> None:
-    """Half of the routes lead to Nodes that do not have the pods: held together, and gone when that was approved. No
-    approval reaches a foreign one."""
-    many = {pods_of(number): gateway_of(1) for number in range(30, 40)}
-    run = _a_run(simulate, FOREIGN, HELD, many, _led(*range(1, NODES + 1)))
-    before = _of_others(run)
-
-    held = run.converge()
-    run.approved = tuple(hold.hash for hold in held.holds)
-    approved, after = run.converge(), run.converge()
-
-    assert len(_held(held)) == len(many) + len(HELD)
-    assert (held.result, approved.result, after.lines) == (Result.REFUSED, Result.NO_CHANGES, ())
-    assert (_of_others(run), _ours(run)) == (before, _led(*range(1, NODES + 1)))
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        pytest.param(replace(ROUTED, cluster_cidr=None), id="no-cluster-cidr"),
-        pytest.param(replace(ROUTED, policy=Policy.UPSERT), id="upsert"),
-        pytest.param(replace(ROUTED, routes=False), id="switched-off"),
-    ],
-)
-def test_no_route_is_removed_where_none_may_be(simulate: Simulate, settings: Settings) -> None:
-    """Not even those that would be ours."""
-    everything = {**FOREIGN, **OURS, **HELD, **_led(*range(1, NODES + 1))}
-    run = _a_run(simulate, everything, settings=settings)
-    before = _raw(run)
-
-    run.converge()
-    run.converge()
-
-    assert (_raw(run), _named(run)) == (before, set())
-
-
 @pytest.mark.parametrize("gateway", [gateway_of(1), VPN, NOBODY], ids=["by-a-node", "by-no-node", "by-nobody"])
 @pytest.mark.parametrize("destination", ["10.244.0.0/15", "10.240.0.0/12", "10.128.0.0/9"])
 def test_a_range_around_the_clusters_own_stays(simulate: Simulate, destination: str, gateway: str) -> None:
@@ -218,43 +177,6 @@ def test_a_range_around_the_clusters_own_stays(simulate: Simulate, destination: 
     run.approved = tuple(hold.hash for hold in reports[-1].holds)
     run.converge()
     assert {_reason_of(node) for node in run.sim.nodes().values()} == {"NoRouteCreated"}
-
-
-def test_all_private_addresses_by_a_gateway_stay(simulate: Simulate) -> None:
-    """10.0.0.0/8 through a VPN, in a network of other addresses: no Node has a route, and nobody loses one."""
-    run = _a_run(simulate)
-    world = json.loads(json.dumps(run.sim.hetzner.world()["hetzner"]).replace('"10.0.0.', '"192.168.0.'))
-    (network,) = world["networks"]
-    network["routes"] = [{"destination": "10.0.0.0/8", "gateway": "192.168.0.62"}]
-    run.sim.hetzner.replace_world(world)
-
-    reports = [run.converge() for _ in range(2)]
-
-    assert (_raw(run), _named(run)) == (network["routes"], set())
-    assert all(("route/7/10.0.0.0/8", "foreign") in {(n.key, n.kind) for n in report.notes} for report in reports)
-
-
-def test_half_of_the_clusters_range_by_a_server_stays(simulate: Simulate) -> None:
-    """Fully inside of the cluster CIDR, and not like a Node's: pods beside it are routed, those in it are not."""
-    inside = {"10.244.0.0/22": VPN}
-    run = _a_run(simulate, FOREIGN, inside)
-
-    run.converge()
-
-    assert _ours(run) == inside | _led(4, 5, 6, 7, 8)
-    assert inside.keys().isdisjoint(_named(run))
-
-
-def test_a_server_under_another_name_keeps_its_route(simulate: Simulate) -> None:
-    """The providerID says whose the gateway is: HCCM removes and makes the route in turn."""
-    run = _a_run(simulate, FOREIGN, _led(*range(1, NODES + 1)))
-    run.sim.change_servers(2, name="old-web-2")
-    before = _raw(run)
-
-    reports = [run.converge() for _ in range(2)]
-
-    assert [report.lines for report in reports] == [(), ()]
-    assert (_raw(run), _named(run)) == (before, set())
 
 
 def _reason_of(node: Mapping[str, Any]) -> str:

@@ -1,16 +1,14 @@
 """What whole passes tell of load balancers: events once, conditions when they say something new."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from actuators.outcome import Applied, Failed
-from desired.model.settings import Policy
 from reconciler.result import Result
-from tests.balancers import LOCATED, annotated
-from tests.support.passes import Run, a_balanced_run, just_before_the_writes, load_balancer_service
+from tests.balancers import annotated
+from tests.support.passes import Run, a_balanced_run, just_before_the_writes
 from tests.support.simulators import Simulation
 from tests.support.world import SERVICES
 
@@ -20,7 +18,6 @@ PATH = f"{SERVICES}/web"
 READY, IN_SYNC = "LoadBalancerReady", "LoadBalancerInSync"
 GOOD = {READY: ("True", "AddressPublished"), IN_SYNC: ("True", "InSync")}
 BAD = {READY: ("True", "AddressPublished"), IN_SYNC: ("False", "InvalidAnnotation")}
-NONE = {READY: ("False", "NotCreated"), IN_SYNC: ("False", "InvalidAnnotation")}
 
 
 def said(run: Run) -> list[str]:
@@ -48,11 +45,6 @@ def annotate(run: Run, annotations: dict[str, str | None]) -> None:
     """Let a person set annotations of the Service; null removes one."""
     run.sim.kubernetes_writer().patch(PATH, {"metadata": {"annotations": annotations}})
     run.sim.kubernetes_proxy.journal.clear()
-
-
-def nothing_of(annotations: dict[str, str]) -> dict[str, str | None]:
-    """The patch that removes these annotations."""
-    return dict.fromkeys(annotations)
 
 
 @pytest.fixture
@@ -99,32 +91,6 @@ def test_something_wrong_is_written_once(served: Run) -> None:
     assert conditions(served) == BAD
 
 
-def test_something_mended_is_written_once(served: Run) -> None:
-    """The condition turns when the trouble is over."""
-    annotate(served, {**WRONG})
-    served.converge()
-    annotate(served, nothing_of(WRONG))
-
-    served.converge()
-    assert conditions(served) == GOOD
-    assert patches(served) == [f"{PATH}/status"]
-
-    served.converge()
-    assert patches(served) == []
-
-
-def test_something_wrong_from_the_beginning(simulate: Simulate) -> None:
-    """A Service that gets nothing is told why, and nothing else is written to it."""
-    run = a_balanced_run(simulate, load_balancer_service(**WRONG))
-
-    run.converge()
-
-    assert conditions(run) == NONE
-    assert [path for path in patches(run) if path.startswith(SERVICES)] == [f"{PATH}/status"]
-    assert run.sim.balancers() == []
-    assert said(run) == ["InvalidAnnotation"]
-
-
 def test_conditions_of_others_stay(served: Run) -> None:
     """What somebody else says of the Service is kept byte for byte."""
     theirs = {
@@ -143,28 +109,6 @@ def test_conditions_of_others_stay(served: Run) -> None:
 
     assert theirs in served.sim.objects("services")["web"]["status"]["conditions"]
     assert conditions(served) == {**BAD, "example.com/Audited": ("True", "Checked")}
-
-
-def test_a_dry_run_writes_no_condition(served: Run) -> None:
-    """It only looks."""
-    annotate(served, {**WRONG})
-
-    served.plan()
-
-    assert {entry.method for entry in served.sim.sent_to_kubernetes()} == {"GET"}
-    assert conditions(served) == GOOD
-
-
-def test_policy_observe_writes_no_condition(served: Run) -> None:
-    """It applies nothing; the warning is said all the same."""
-    annotate(served, {**WRONG})
-    served.settings = replace(LOCATED, policy=Policy.OBSERVE)
-
-    served.converge()
-
-    assert patches(served) == []
-    assert conditions(served) == GOOD
-    assert said(served) == ["InvalidAnnotation"]
 
 
 def test_a_stopped_pass_writes_no_condition(served: Run) -> None:
@@ -265,15 +209,3 @@ def test_a_load_balancer_that_is_let_go(served: Run) -> None:
 
     assert "web" not in served.sim.objects("services")
     assert said(served) == ["DeletedLoadBalancer"]
-
-
-def test_a_load_balancer_that_is_retained(served: Run) -> None:
-    """It is said that it stays."""
-    annotate(served, {"hcloud-reconciler/deletion-policy": "retain"})
-    found = served.sim.objects("services")["web"]["metadata"]
-    served.sim.kubernetes_writer().delete(PATH, uid=found["uid"], version=found["resourceVersion"])
-
-    served.converge()
-
-    assert len(served.sim.balancers()) == 1
-    assert said(served) == ["RetainedLoadBalancer"]

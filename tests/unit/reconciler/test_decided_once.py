@@ -126,10 +126,7 @@ def test_an_explanation_of_a_deletion_decides_nothing(lost: Run) -> None:
 
 @pytest.mark.parametrize(
     ("key", "more"),
-    [
-        pytest.param(SERVICE, CONDITIONS, id="Service in order"),
-        pytest.param(NODE, LOSSES + SUPPOSED, id="Node"),
-    ],
+    [pytest.param(SERVICE, CONDITIONS, id="Service in order"), pytest.param(NODE, LOSSES + SUPPOSED, id="Node")],
 )
 def test_a_page_decides_nothing(run: Run, key: Key, more: Counter[str]) -> None:
     """Neither the map nor the explanation of one object; the report has what was decided."""

@@ -18,6 +18,7 @@ from reconciler.leader_election.leadership import (
     Timings,
 )
 from tests.support.leases import NAME, OTHER, THEIRS, LeaseInMemory, Replica, Timeline, nothing
+from tests.support.rows import rows
 
 START = 1000.0
 
@@ -143,24 +144,22 @@ def test_trouble_does_not_end_the_wait(call: str, error: Exception) -> None:
     assert leases.calls.count("read") == 31
 
 
-@pytest.mark.parametrize(
-    ("claim", "error", "look"),
-    [
-        pytest.param(THEIRS, None, LeaseSight(is_of_another=True, holder="other-host_1"), id="held by another"),
-        pytest.param(
+@rows(
+    "claim error look",
+    {
+        "held by another": (THEIRS, None, LeaseSight(is_of_another=True, holder="other-host_1")),
+        "held by nobody knows whom": (
             replace(THEIRS, holder=None),
             None,
             LeaseSight(is_of_another=True, holder="somebody"),
-            id="held by nobody knows whom",
         ),
-        pytest.param(None, None, LeaseSight(), id="taken"),
-        pytest.param(
+        "taken": (None, None, LeaseSight()),
+        "not read": (
             THEIRS,
             Transient("no answer"),
             LeaseSight(trouble=f"the Lease {NAME} could not be had: no answer"),
-            id="not read",
         ),
-    ],
+    },
 )
 @pytest.mark.parametrize("before", [THEIRS, None], ids=["after another's", "the first"])
 def test_what_the_last_look_has_shown(
@@ -526,23 +525,20 @@ def test_a_single_run_takes_what_is_given_back_meanwhile() -> None:
     assert timeline.now == START + 6.0
 
 
-@pytest.mark.parametrize(
-    ("claim", "error", "calls", "waited_s", "why"),
-    [
-        pytest.param(None, Denied("no right"), (), 0.0, "cannot be had: no right", id="no right"),
-        pytest.param(None, Transient("no answer"), (), 20.0, "could not be had in 20 s: no answer", id="no answer"),
-        pytest.param(
-            THEIRS, Transient("no"), ("update",), 21.0, "could not be had in 20 s: no", id="seen, and not to be had"
-        ),
-        pytest.param(
+@rows(
+    "claim error calls waited_s why",
+    {
+        "no right": (None, Denied("no right"), (), 0.0, "cannot be had: no right"),
+        "no answer": (None, Transient("no answer"), (), 20.0, "could not be had in 20 s: no answer"),
+        "seen, and not to be had": (THEIRS, Transient("no"), ("update",), 21.0, "could not be had in 20 s: no"),
+        "one that lasts longer": (
             replace(THEIRS, duration_s=40),
             Transient("no"),
             ("update",),
             46.0,
             "could not be had in 45 s: no",
-            id="one that lasts longer",
         ),
-    ],
+    },
 )
 def test_a_single_run_gives_up(
     claim: LeaseClaim | None, error: ApiError, calls: tuple[str, ...], waited_s: float, why: str

@@ -18,6 +18,7 @@ from reconciler.triggers import EventFilter, WatchedKind
 from tests.builders import a_snapshot
 from tests.support.objects import condition, settled_node
 from tests.support.payloads import GONE, replaced
+from tests.support.rows import rows
 
 CREATED = "2026-01-01T00:00:00Z"
 NODE, SERVICE = WatchedKind.NODE, WatchedKind.SERVICE
@@ -168,37 +169,33 @@ def test_changes_that_some_rule_looks_at(kind: WatchedKind, found: dict[str, Any
     assert stage.judge(kind, again) == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "found"),
-    [
-        pytest.param(NODE, changed((*STATUS, "images"), []), id="images"),
-        pytest.param(NODE, changed((*META, "annotations"), {"example.com/x": "y"}), id="an annotation of a Node"),
-        pytest.param(NODE, changed((*META, "managedFields"), [{"manager": "kubectl"}]), id="managed fields"),
-        pytest.param(
-            NODE, changed((*META, "labels"), dict(reversed(a_raw_node()["metadata"]["labels"].items()))), id="order"
-        ),
-        pytest.param(SERVICE, of_service((*SPEC, "clusterIP"), "10.96.0.2"), id="a cluster IP"),
-        pytest.param(SERVICE, of_service((*SPEC, "ports", 0, "targetPort"), 8080), id="a target port"),
-    ],
+@rows(
+    "kind found",
+    {
+        "images": (NODE, changed((*STATUS, "images"), [])),
+        "an annotation of a Node": (NODE, changed((*META, "annotations"), {"example.com/x": "y"})),
+        "managed fields": (NODE, changed((*META, "managedFields"), [{"manager": "kubectl"}])),
+        "order": (NODE, changed((*META, "labels"), dict(reversed(a_raw_node()["metadata"]["labels"].items())))),
+        "a cluster IP": (SERVICE, of_service((*SPEC, "clusterIP"), "10.96.0.2")),
+        "a target port": (SERVICE, of_service((*SPEC, "ports", 0, "targetPort"), 8080)),
+    },
 )
 def test_changes_that_no_rule_looks_at(kind: WatchedKind, found: dict[str, Any]) -> None:
     """They wake nobody."""
     assert Stage(BASE).judge(kind, found) == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "found", "type_", "woken"),
-    [
-        pytest.param(NODE, a_raw_node("web-2", 11), "ADDED", ["node/web-2 is new"], id="a Node joins"),
-        pytest.param(NODE, a_raw_node(version=11), "DELETED", ["node/web-1 is gone"], id="a Node goes"),
-        pytest.param(NODE, a_raw_node("web-2", 11), "DELETED", [], id="a Node that nobody has seen goes"),
-        pytest.param(SERVICE, a_raw_service(version=11), "DELETED", ["service/shop/web is gone"], id="a Service goes"),
-        pytest.param(
-            SERVICE, a_raw_service(version=11, name="new"), "ADDED", ["service/shop/new is new"], id="a new Service"
-        ),
-        pytest.param(SERVICE, a_raw_service("ClusterIP", 11, name="new"), "ADDED", [], id="one without load balancer"),
-        pytest.param(SERVICE, a_raw_service("NodePort", 11, name="new"), "DELETED", [], id="such a one goes"),
-    ],
+@rows(
+    "kind found type_ woken",
+    {
+        "a Node joins": (NODE, a_raw_node("web-2", 11), "ADDED", ["node/web-2 is new"]),
+        "a Node goes": (NODE, a_raw_node(version=11), "DELETED", ["node/web-1 is gone"]),
+        "a Node that nobody has seen goes": (NODE, a_raw_node("web-2", 11), "DELETED", []),
+        "a Service goes": (SERVICE, a_raw_service(version=11), "DELETED", ["service/shop/web is gone"]),
+        "a new Service": (SERVICE, a_raw_service(version=11, name="new"), "ADDED", ["service/shop/new is new"]),
+        "one without load balancer": (SERVICE, a_raw_service("ClusterIP", 11, name="new"), "ADDED", []),
+        "such a one goes": (SERVICE, a_raw_service("NodePort", 11, name="new"), "DELETED", []),
+    },
 )
 def test_comings_and_goings(kind: WatchedKind, found: dict[str, Any], type_: str, woken: list[str]) -> None:
     """Of what some rule looks at."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.telemetry.events import Event, EventSink, EventType, Subject, subject_of
+from reconciler.telemetry.events import Event, EventSink, EventType, subject_of
 from tests.balancers import SERVICE_UID, a_service
 from tests.builders import a_node
 from tests.support.simulators import Simulation
@@ -70,24 +70,6 @@ def test_an_event_on_a_service(sim: Simulation) -> None:
         "name": "web",
         "uid": SERVICE_UID,
     }
-
-
-def test_what_events_are_about() -> None:
-    """A Node is in no namespace, a Service is in its own."""
-    assert subject_of(a_node()) == Subject("Node", "web-1", "uid-web-1")
-    assert subject_of(a_service()) == Subject("Service", "web", SERVICE_UID, "default")
-
-
-def test_an_event_on_a_service_is_updated_where_it_is(sim: Simulation) -> None:
-    """Said again, it is the same event in the same namespace."""
-    service = Event(subject_of(a_service(namespace="kube-system")), EventType.NORMAL, "EnsuredLoadBalancer", "done")
-
-    for minute in range(2):
-        with sink(sim) as events:
-            events.send(service, NOW + timedelta(minutes=minute))
-
-    (event,) = listed(sim)
-    assert event["lastTimestamp"] == "2026-07-01T12:01:00Z"
 
 
 def test_only_transitions_are_said(sim: Simulation) -> None:

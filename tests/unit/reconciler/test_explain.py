@@ -1,18 +1,17 @@
 """The command ``reconcile explain node NAME`` against both simulators: what it says, what it sends, how it ends."""
 
-import json
 from collections.abc import Callable
 
 import pytest
 
 from actuators.approvals import approve
 from desired.plan.grants import Grant, Source
-from reconciler.cli import main
 from reconciler.cli import reading as command
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.explain_command import TOKENS, ExplainCommand
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE, Run
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
 
@@ -68,13 +67,6 @@ def test_text_is_the_default(explain: ExplainCommand) -> None:
     assert said.stdout.startswith("node/web-1  settled\n  is server 1; no change is planned\n")
 
 
-def test_a_key_is_a_name(explain: ExplainCommand) -> None:
-    """A Node may be named as a plan names it."""
-    by_key, by_name = ({**explain.document(name), "requests": None} for name in ("node/web-1", "web-1"))
-
-    assert by_key == by_name
-
-
 def test_what_it_costs(explain: ExplainCommand, world: Simulation) -> None:
     """It costs what a plan costs: Nodes, Services, namespace, what runs beside us, servers, load balancers that may be
     left over, the settings of the last pass as something is planned, approvals and those from Git as something is held,
@@ -113,18 +105,19 @@ def test_what_is_held_can_be_approved(explain: ExplainCommand, world: Simulation
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        pytest.param("web-4", "the cluster has no Node 'web-4'; nearest: web-2, web-1, web3", id="near"),
-        pytest.param(
+@rows(
+    "name why",
+    {
+        "near": ("web-4", "the cluster has no Node 'web-4'; nearest: web-2, web-1, web3"),
+        "a-server-has-the-name": (
             "web-3",
-            "the cluster has no Node 'web-3'; nearest: web3, web-2, web-1; server 3 has the name: its kubelet has not"
-            " registered here",
-            id="a-server-has-the-name",
+            (
+                "the cluster has no Node 'web-3'; nearest: web3, web-2, web-1; server 3 has the name: its kubelet has"
+                " not registered here"
+            ),
         ),
-        pytest.param("gpu", "the cluster has no Node 'gpu'", id="nothing-near"),
-    ],
+        "nothing-near": ("gpu", "the cluster has no Node 'gpu'"),
+    },
 )
 def test_no_such_node(explain: ExplainCommand, name: str, why: str) -> None:
     """A name that no Node has is an error with what comes near, and JSON is a document all the same."""
@@ -179,18 +172,6 @@ def test_hetzner_refuses(explain: ExplainCommand) -> None:
     assert said.stderr == f"reconcile: error: {said.document['errors'][0]}\n"
 
 
-def test_a_server_that_cannot_be_read(explain: ExplainCommand, world: Simulation) -> None:
-    """A Node whose server arrived and could not be read is explained with what is wrong with it, and nothing is
-    decided on it."""
-    listed = json.loads(world.hetzner_reader().get("/servers"))
-    listed["servers"][0]["server_type"] = None
-    world.spoil_hetzner("status", code=200, body=listed, path="/v1/servers", count=None)
-    found = explain.document("web-1")
-
-    assert (found["stage"], found["changes"]) == ("unknown", [])
-    assert found["match"]["why"].startswith("server unknown: server 1 could not be read: ")
-
-
 def test_a_cluster_that_cannot_be_addressed(explain: ExplainCommand) -> None:
     """A kubeconfig that is not there is one error."""
     said = explain("web-1", "--output", "json", "--kubeconfig", "/nowhere/config")
@@ -207,32 +188,6 @@ def test_a_wrong_configuration(explain: ExplainCommand) -> None:
     assert said.code == 1
     assert len(said.document["errors"]) == 2
     assert [f"reconcile: error: {error}" for error in said.document["errors"]] == said.stderr.splitlines()
-
-
-@pytest.mark.parametrize("flags", [("--output", "xml"), ("--only", "node/web-1"), ("--dry-run",)])
-def test_bad_usage_of_flags(explain: ExplainCommand, world: Simulation, flags: tuple[str, ...]) -> None:
-    """A flag that has no meaning here, or a value that none may have, is bad usage."""
-    try:
-        code = explain("web-1", *flags).code
-    except SystemExit as end:
-        code = int(str(end.code))
-
-    assert code == 64
-    assert world.sent_to_kubernetes() == []
-
-
-@pytest.mark.parametrize(
-    "words", [("explain",), ("explain", "node"), ("explain", "web-1"), ("explain", "service"), ("explain", "pod", "x")]
-)
-def test_bad_usage(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    """What to explain has to be said, and it has to be a Node or a Service."""
-    with pytest.raises(SystemExit) as end:
-        main(words)
-
-    said = capsys.readouterr().err
-    assert end.value.code == 64
-    assert said.endswith("Try 'reconcile --help'.\n")
-    assert words[-1] not in ("pod", "x", "web-1") or ("node" in said and "service" in said)
 
 
 def test_a_bug_is_one_error(explain: ExplainCommand, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,10 +24,7 @@ def world(simulate: Callable[..., Simulation]) -> Simulation:
     excluded["metadata"]["labels"][LABEL_EXCLUDE_FROM_BALANCERS] = ""
     sim = simulate(
         nodes=[settled_node("web-1", 1), joining_node("web-2"), excluded],
-        project={
-            "servers": [server(1, "web-1"), server(2, "web-2"), server(3, "control-1")],
-            "networks": [NETWORK],
-        },
+        project={"servers": [server(1, "web-1"), server(2, "web-2"), server(3, "control-1")], "networks": [NETWORK]},
         kubernetes_tokens=TOKENS,
     )
     sim.kubernetes_writer().create(SERVICES, load_balancer_service())
@@ -114,30 +111,6 @@ def test_the_plan_says_the_same(explain: ExplainCommand, world: Simulation) -> N
     assert [change["verdict"] for change in found["changes"]] == [change.decision.verdict for change in planned]
 
 
-def test_the_settings_are_those_of_a_plan(explain: ExplainCommand) -> None:
-    """Flags and variables of a plan decide here as well."""
-    found = explain.document("default/new", "--policy", "observe", HCLOUD_LOAD_BALANCERS_TYPE="lb21")
-    options = {option["key"]: option["value"] for option in found["options"]}
-
-    assert found["why"] == "has no load balancer yet; its creation is waiting (policy)"
-    assert options["load-balancer.hetzner.cloud/type"] == "lb21"
-    assert [wait["subject"] for wait in found["pending"]] == ["policy", "status"]
-
-
-def test_text_is_the_default(explain: ExplainCommand) -> None:
-    """Without ``--output`` a pipe gets text, and nothing is on stderr."""
-    said = explain("default/web")
-
-    assert (said.code, said.stderr) == (0, "")
-    assert said.stdout.startswith("service/default/web  served\n  is served by load balancer ")
-
-
-def test_names(explain: ExplainCommand) -> None:
-    """A Service is named as kubectl shows it, by namespace, or as a plan names it."""
-    for name in ("web", "default/web", "service/default/web"):
-        assert explain.document(name)["key"] == "service/default/web"
-
-
 @pytest.mark.parametrize(
     ("kind", "name", "key"),
     [
@@ -174,17 +147,6 @@ def test_no_such_service(explain: ExplainCommand, name: str, why: str) -> None:
     assert (said.document["kind"], said.document["stage"], said.document["errors"]) == ("service", None, [why])
 
 
-def test_a_name_that_no_service_can_have(explain: ExplainCommand) -> None:
-    """Whatever is asked for, the answer is one line that no terminal obeys, and a valid document."""
-    for name in ("", "a\nb", "\udcff", "\x1b[31m", "x" * 300, "../web", "a/b/c", "/", "service/"):
-        for output in ("text", "json"):
-            said = explain(name, "--output", output)
-
-            assert (said.code, said.stderr.count("\n")) == (1, 1)
-            assert "\x1b" not in said.stdout + said.stderr
-            assert output == "text" or said.document["stage"] is None
-
-
 def test_services_that_are_switched_off(explain: ExplainCommand, world: Simulation) -> None:
     """Where the part that looks after Services is off, that is the answer, and no load balancer is read for it."""
     said = explain("web", "--output", "json", "--controllers", "*,-service")
@@ -205,33 +167,3 @@ def test_services_that_may_not_be_listed(explain: ExplainCommand, world: Simulat
         error.startswith("Service 'default/web' is not among the 0 that were read: ") and "403" in error
         for error in said.document["errors"]
     )
-
-
-def test_load_balancers_that_may_not_be_listed(explain: ExplainCommand, world: Simulation) -> None:
-    """Without the load balancers the Service is explained as far as it goes: nothing is planned for it."""
-    denied = {"error": {"code": "forbidden", "message": "not for you"}}
-    world.spoil_hetzner("status", path="/v1/load_balancers$", code=403, body=denied, count=None)
-    said = explain("web", "--output", "json")
-    found = said.document
-
-    assert (said.code, len(found["errors"])) == (1, 1)
-    assert (found["stage"], found["changes"], found["load_balancer"]["found"]) == ("waiting", [], None)
-    assert found["why"].startswith("cannot determine its load balancer: ")
-    assert [row["subject"] for row in found["targets"]] == ["control-1", "web-1", "web-2"]
-
-
-def test_an_api_server_that_refuses(explain: ExplainCommand, world: Simulation) -> None:
-    """Without the cluster nothing can be said, but why."""
-    world.spoil_kubernetes("status", code=401, body="Unauthorized", count=None)
-    said = explain("web", "--output", "json")
-
-    assert said.code == 1
-    assert (said.document["key"], said.document["taken_at"]) == ("service/default/web", None)
-
-
-def test_a_wrong_configuration(explain: ExplainCommand) -> None:
-    """Problems of flags and variables are told in a document on the Service."""
-    said = explain("web", "--output", "json", HCLOUD_TOKEN="")
-
-    assert (said.code, said.document["key"]) == (1, "service/default/web")
-    assert len(said.document["errors"]) == 1

@@ -61,11 +61,3 @@ def test_a_hold_with_its_command() -> None:
     assert held["hold"]["approve"] == f"reconcile approve {held['hold']['hash']} --kubeconfig f"
     assert (held["concerns"], held["approved"]) == ("changes", False)
     assert [(fact["concerns"], fact["hold"]) for fact in supposed] == [("deletion", None)]
-
-
-def test_an_approved_hold() -> None:
-    """What was approved lets pass, and can be told from what never held."""
-    guards = document("approved")["guards"]
-
-    assert [fact["rule"] for fact in guards if fact["approved"]] == ["node-blast-radius"]
-    assert {fact["verdict"] for fact in guards} == {"allowed"}

@@ -52,6 +52,7 @@ from reconciler.result import Explained
 from tests.support.explanations import EXPLANATIONS
 from tests.support.keys import key_of
 from tests.support.rendering import written
+from tests.support.rows import rows
 from tests.support.service_explanations import SERVICE_EXPLANATIONS
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "explain.md"
@@ -297,25 +298,22 @@ def test_a_remark_on_a_port_is_told_there() -> None:
 SERVER = ServerFact(7, "web-1", ServerStatus.OFF, "cpx32", "")
 
 
-@pytest.mark.parametrize(
-    ("match", "lines"),
-    [
-        pytest.param(
+@rows(
+    "match lines",
+    {
+        "by-id": (
             ServerMatch("providerID", "hcloud://7", SERVER),
             ["  7  web-1, off, cpx32", "  matched by providerID hcloud://7"],
-            id="by-id",
         ),
-        pytest.param(
+        "by-name": (
             ServerMatch("name", None, replace(SERVER, location="fsn1")),
             ["  7  web-1, off, cpx32 in fsn1", "  matched by name"],
-            id="by-name",
         ),
-        pytest.param(
+        "none": (
             ServerMatch("name", None, None, "no server", (Candidate(8, "web1", "its name is not the Node's"),)),
             ["  none: no server", "  near: 8  web1: its name is not the Node's"],
-            id="none",
         ),
-    ],
+    },
 )
 def test_servers(match: ServerMatch, lines: list[str]) -> None:
     """Which server a Node is, and which ones come near."""
@@ -341,10 +339,10 @@ BALANCER = BalancerFact(
 OWNER = (Fact("uid", "1", "1", Basis.OWNER, "this cluster's"),)
 
 
-@pytest.mark.parametrize(
-    ("match", "lines"),
-    [
-        pytest.param(
+@rows(
+    "match lines",
+    {
+        "its-own": (
             FoundBalancer("shop", "label", BALANCER, owner=OWNER),
             [
                 "  42  shop, lb11 in fsn1, 1 of 5 ports, 2 of 25 targets",
@@ -352,9 +350,8 @@ OWNER = (Fact("uid", "1", "1", Basis.OWNER, "this cluster's"),)
                 "  addresses: 203.0.113.2, 10.0.0.9 in network 7",
                 "    uid  1  this cluster's",
             ],
-            id="its-own",
         ),
-        pytest.param(
+        "somebody-else's": (
             FoundBalancer(
                 "shop",
                 "name",
@@ -368,35 +365,28 @@ OWNER = (Fact("uid", "1", "1", Basis.OWNER, "this cluster's"),)
                 "  addresses: 203.0.113.2 (switched off), 10.0.0.9 in network 7",
                 "  protected against deletion",
             ],
-            id="somebody-else's",
         ),
-        pytest.param(
+        "without-an-address": (
             FoundBalancer("shop", "name", replace(BALANCER, ipv4=None, private=())),
-            [
-                "  42  shop, lb11 in fsn1, 1 of 5 ports, 2 of 25 targets",
-                "  matched by name shop",
-                "  addresses: none",
-            ],
-            id="without-an-address",
+            ["  42  shop, lb11 in fsn1, 1 of 5 ports, 2 of 25 targets", "  matched by name shop", "  addresses: none"],
         ),
-        pytest.param(FoundBalancer(None, why="nobody asks"), ["  none: nobody asks"], id="none"),
-    ],
+        "none": (FoundBalancer(None, why="nobody asks"), ["  none: nobody asks"]),
+    },
 )
 def test_load_balancers(match: FoundBalancer, lines: list[str]) -> None:
     """Which load balancer is the Service's, or which one would be."""
     assert section("Load balancer", changed(SERVICE, load_balancer=match)) == lines
 
 
-@pytest.mark.parametrize(
-    ("routes", "lines"),
-    [
-        pytest.param(NodeRoutes(why="the network was not read"), ["  none: the network was not read"], id="unread"),
-        pytest.param(
+@rows(
+    "routes lines",
+    {
+        "unread": (NodeRoutes(why="the network was not read"), ["  none: the network was not read"]),
+        "no-pod-cidr": (
             NodeRoutes(network=4, used=7, cluster_cidr=IPv4Network("10.244.0.0/16")),
             ["  network 4, 7/100 routes; cluster CIDR: 10.244.0.0/16"],
-            id="no-pod-cidr",
         ),
-        pytest.param(
+        "little-is-known": (
             NodeRoutes(
                 network=4,
                 cluster_cidr=IPv4Network("10.244.0.0/16"),
@@ -408,9 +398,8 @@ def test_load_balancers(match: FoundBalancer, lines: list[str]) -> None:
                 "  it is not that of the Nodes",
                 "  none: the Node has no pod CIDR yet",
             ],
-            id="little-is-known",
         ),
-    ],
+    },
 )
 def test_networks(routes: NodeRoutes, lines: list[str]) -> None:
     """What is known of the network, and why there is no route."""
@@ -486,41 +475,36 @@ def test_no_guards(explained: Explained, line: str) -> None:
     assert section("Guards", changed(explained, guards=())) == [line]
 
 
-@pytest.mark.parametrize(
-    ("members", "line", "tone"),
-    [
-        pytest.param(
+@rows(
+    "members line tone",
+    {
+        "another-project": (
             {"anchor": AnchorFact(AnchorState.VIOLATED, 1, 4, 0, 2)},
             "  anchor violated: 1 of 4 Ready Nodes found in the project, 2 needed",
             Tone.BAD,
-            id="another-project",
         ),
-        pytest.param(
+        "no-node-was-found": (
             {"anchor": AnchorFact(AnchorState.UNFOUND, 0, 0, 0, 0)},
             "  anchor unfound: no Node is Ready, and no Node's server is in the project",
             Tone.BAD,
-            id="no-node-was-found",
         ),
-        pytest.param(
+        "no-account-was-read": (
             {"anchor": AnchorFact(AnchorState.UNFOUND, 0, 0, 3, 0, Provider.ROBOT)},
             "  anchor unfound: no Node is Ready, and of no Node it is known that its server is in the Robot account",
             Tone.BAD,
-            id="no-account-was-read",
         ),
-        pytest.param(
+        "a-new-cluster": (
             {"anchor": AnchorFact(AnchorState.NONE, 0, 0, 0, 0)},
             "  anchor none: 0 of 0 Ready Nodes found in the project, 0 needed",
             Tone.PLAIN,
-            id="a-new-cluster",
         ),
-        pytest.param(
+        "too-many-losses": (
             {"losses": LossFact(("node/a", "node/b"), 4, 1)},
             "  unannounced losses: 2 of 4 Nodes, limit 1",
             Tone.BAD,
-            id="too-many-losses",
         ),
-        pytest.param({"announced": None}, "  announced to go: no", Tone.PLAIN, id="not-announced"),
-    ],
+        "not-announced": ({"announced": None}, "  announced to go: no", Tone.PLAIN),
+    },
 )
 def test_measures(members: Mapping[str, Any], line: str, tone: Tone) -> None:
     """What most guards look at is told in words, and in red where it stops them."""
@@ -548,27 +532,26 @@ def test_the_first_line(explained: Explained, tone: Tone) -> None:
 NOTE = Note(key_of("service/default/web"), NoteKind.CERTIFICATE, "certificate 5 is being issued")
 
 
-@pytest.mark.parametrize(
-    ("explained", "is_told"),
-    [
-        pytest.param(NODE, True, id="of-a-node"),
-        pytest.param(changed(NODE, why=NOTE.text), False, id="the-first-sentence-of-a-node"),
-        pytest.param(
+@rows(
+    "explained is_told",
+    {
+        "of-a-node": (NODE, True),
+        "the-first-sentence-of-a-node": (changed(NODE, why=NOTE.text), False),
+        "the-end-of-it-with-a-route": (
             changed(
                 NODE, routes=NodeRoutes(network=4, destinations=(RouteFact("r", None, None, None, None, "issued"),))
             ),
             False,
-            id="the-end-of-it-with-a-route",
         ),
-        pytest.param(SERVICE, True, id="of-a-service"),
-        pytest.param(changed(SERVICE, why=NOTE.text), False, id="the-first-sentence-of-a-service"),
-        pytest.param(changed(SERVICE, load_balancer=FoundBalancer(None, why=NOTE.text)), False, id="with-its-balancer"),
-        pytest.param(changed(SERVICE, listeners=(replace(PORT, why=NOTE.text),)), False, id="with-a-port"),
-        pytest.param(changed(SERVICE, remarks=(AnnotationWarning("x", NOTE.text),)), False, id="as-a-remark"),
-        pytest.param(changed(SERVICE, options=(replace(OPTION, remark=NOTE.text),)), False, id="with-an-annotation"),
-        pytest.param(changed(SERVICE, options=(replace(OPTION, problems=(NOTE.text,)),)), False, id="as-a-problem"),
-        pytest.param(changed(SERVICE, listeners=(replace(PORT, why="issued"),)), True, id="not-the-end-of-it"),
-    ],
+        "of-a-service": (SERVICE, True),
+        "the-first-sentence-of-a-service": (changed(SERVICE, why=NOTE.text), False),
+        "with-its-balancer": (changed(SERVICE, load_balancer=FoundBalancer(None, why=NOTE.text)), False),
+        "with-a-port": (changed(SERVICE, listeners=(replace(PORT, why=NOTE.text),)), False),
+        "as-a-remark": (changed(SERVICE, remarks=(AnnotationWarning("x", NOTE.text),)), False),
+        "with-an-annotation": (changed(SERVICE, options=(replace(OPTION, remark=NOTE.text),)), False),
+        "as-a-problem": (changed(SERVICE, options=(replace(OPTION, problems=(NOTE.text,)),)), False),
+        "not-the-end-of-it": (changed(SERVICE, listeners=(replace(PORT, why="issued"),)), True),
+    },
 )
 def test_a_note_is_not_told_twice(explained: Explained, is_told: bool) -> None:
     """What stands elsewhere is no note as well."""

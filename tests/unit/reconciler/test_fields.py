@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from reconciler.report.documents import to_json
 from reconciler.report.fields import FieldChange, field_changes
 from tests.builders import a_change, a_loss, an_identity
 from tests.routes import a_route
+from tests.support.rows import rows
 
 HOSTNAME = NodeAddress("Hostname", "web-1")
 EXTERNAL = NodeAddress("ExternalIP", "203.0.113.1")
@@ -28,72 +28,58 @@ def fields(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
     return [(found.path, found.before, found.after) for found in field_changes(change)]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        pytest.param(an_identity(None), an_identity(), [("provider_id", None, "hcloud://1")], id="a providerID is set"),
-        pytest.param(an_identity(""), an_identity(), [("provider_id", None, "hcloud://1")], id="an empty one is none"),
-        pytest.param(
+@rows(
+    "before after expected",
+    {
+        "a providerID is set": (an_identity(None), an_identity(), [("provider_id", None, "hcloud://1")]),
+        "an empty one is none": (an_identity(""), an_identity(), [("provider_id", None, "hcloud://1")]),
+        "a label comes": (
             an_identity(labels={}),
             an_identity(labels={"topology.kubernetes.io/region": "fsn1"}),
             [("labels[topology.kubernetes.io/region]", None, "fsn1")],
-            id="a label comes",
         ),
-        pytest.param(
+        "labels go, change and come": (
             an_identity(labels={"a": "1", "b": "2", "c": "3"}),
             an_identity(labels={"b": "2", "c": "4", "d": ""}),
             [("labels[a]", "1", None), ("labels[c]", "3", "4"), ("labels[d]", None, "")],
-            id="labels go, change and come",
         ),
-        pytest.param(
-            an_identity(labels={"x'y\"[z]": "1"}),
-            an_identity(labels={}),
-            [("labels[x'y\"[z]]", "1", None)],
-            id="quotes",
-        ),
-        pytest.param(
+        "quotes": (an_identity(labels={"x'y\"[z]": "1"}), an_identity(labels={}), [("labels[x'y\"[z]]", "1", None)]),
+        "the first taint goes, and the second does not shift": (
             an_identity(taints=(Taint("a", "NoSchedule", "x"), Taint("b", "NoExecute"))),
             an_identity(taints=(Taint("b", "NoExecute"),)),
             [("taints[a:NoSchedule]", "x", None)],
-            id="the first taint goes, and the second does not shift",
         ),
-        pytest.param(
+        "a taint with another effect is another one": (
             an_identity(taints=(Taint("a", "NoSchedule"),)),
             an_identity(taints=(Taint("a", "NoExecute"),)),
             [("taints[a:NoExecute]", None, ""), ("taints[a:NoSchedule]", "", None)],
-            id="a taint with another effect is another one",
         ),
-        pytest.param(
+        "an address comes": (
             an_identity(addresses=(NodeAddress("Hostname", "web-1"),)),
             an_identity(addresses=(NodeAddress("Hostname", "web-1"), NodeAddress("ExternalIP", "203.0.113.1"))),
             [("addresses[ExternalIP]", None, "203.0.113.1")],
-            id="an address comes",
         ),
-        pytest.param(
+        "an address changes": (
             an_identity(addresses=(NodeAddress("InternalIP", "10.0.0.2"),)),
             an_identity(addresses=(NodeAddress("InternalIP", "10.0.0.3"),)),
             [("addresses[InternalIP]", "10.0.0.2", "10.0.0.3")],
-            id="an address changes",
         ),
-        pytest.param(
+        "an address comes first, and no other shifts": (
             an_identity(addresses=(HOSTNAME, EXTERNAL)),
             an_identity(addresses=(INTERNAL, HOSTNAME, EXTERNAL)),
             [("addresses[InternalIP]", None, "10.0.0.2")],
-            id="an address comes first, and no other shifts",
         ),
-        pytest.param(
+        "several of a type": (
             an_identity(addresses=(HOSTNAME, EXTERNAL)),
             an_identity(addresses=(HOSTNAME, EXTERNAL, NodeAddress("ExternalIP", "2001:db8::1"))),
             [("addresses[ExternalIP]", "203.0.113.1", "203.0.113.1, 2001:db8::1")],
-            id="several of a type",
         ),
-        pytest.param(
+        "another order inside a type": (
             an_identity(addresses=(EXTERNAL, NodeAddress("ExternalIP", "2001:db8::1"))),
             an_identity(addresses=(NodeAddress("ExternalIP", "2001:db8::1"), EXTERNAL)),
             [("addresses[ExternalIP]", "203.0.113.1, 2001:db8::1", "2001:db8::1, 203.0.113.1")],
-            id="another order inside a type",
         ),
-        pytest.param(
+        "another order alone": (
             an_identity(addresses=(HOSTNAME, EXTERNAL, INTERNAL)),
             an_identity(addresses=(INTERNAL, HOSTNAME, EXTERNAL)),
             [
@@ -103,113 +89,96 @@ def fields(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
                     "InternalIP 10.0.0.2, Hostname web-1, ExternalIP 203.0.113.1",
                 )
             ],
-            id="another order alone",
         ),
-        pytest.param(
+        "another order among other differences": (
             an_identity(None, addresses=(HOSTNAME, EXTERNAL)),
             an_identity(addresses=(EXTERNAL, HOSTNAME)),
             [
-                (
-                    "addresses",
-                    "Hostname web-1, ExternalIP 203.0.113.1",
-                    "ExternalIP 203.0.113.1, Hostname web-1",
-                ),
+                ("addresses", "Hostname web-1, ExternalIP 203.0.113.1", "ExternalIP 203.0.113.1, Hostname web-1"),
                 ("provider_id", None, "hcloud://1"),
             ],
-            id="another order among other differences",
         ),
-        pytest.param(
+        "another order of taints": (
             an_identity(taints=(Taint("a", "NoSchedule"), Taint("b", "NoExecute"))),
             an_identity(taints=(Taint("b", "NoExecute"), Taint("a", "NoSchedule"))),
             [("taints", "a:NoSchedule, b:NoExecute", "b:NoExecute, a:NoSchedule")],
-            id="another order of taints",
         ),
-        pytest.param(
+        "two underscores hide nothing": (
             an_identity(labels={"__a": "1"}, addresses=(NodeAddress("__odd", "x"),)),
             an_identity(labels={"__a": "2"}, addresses=(NodeAddress("__odd", "y"),)),
             [("addresses[__odd]", "x", "y"), ("labels[__a]", "1", "2")],
-            id="two underscores hide nothing",
         ),
-    ],
+    },
 )
 def test_differences(before: Any, after: Any, expected: list[tuple[str, Any, Any]]) -> None:
     """Each field that differs appears once, under its own path, sorted."""
     assert fields(before, after) == expected
 
 
-@pytest.mark.parametrize(
-    ("kind", "before", "after", "expected"),
-    [
-        pytest.param(
+@rows(
+    "kind before after expected",
+    {
+        "labels": (
             "node.labels",
             {"a": "1", "b": "2", "example.com/c": "3"},
             {"a": "1", "b": "4", "d": "5"},
             [("labels[b]", "2", "4"), ("labels[d]", None, "5"), ("labels[example.com/c]", "3", None)],
-            id="labels",
         ),
-        pytest.param("node.labels", {}, {"a": ""}, [("labels[a]", None, "")], id="a first label, without a value"),
-        pytest.param(
+        "a first label, without a value": ("node.labels", {}, {"a": ""}, [("labels[a]", None, "")]),
+        "addresses": (
             "node.addresses",
             (HOSTNAME, EXTERNAL, INTERNAL),
             (HOSTNAME, NodeAddress("ExternalIP", "203.0.113.2")),
             [("addresses[ExternalIP]", "203.0.113.1", "203.0.113.2"), ("addresses[InternalIP]", "10.0.0.2", None)],
-            id="addresses",
         ),
-        pytest.param(
+        "addresses in another order alone": (
             "node.addresses",
             (HOSTNAME, EXTERNAL),
             (EXTERNAL, HOSTNAME),
             [("addresses", "Hostname web-1, ExternalIP 203.0.113.1", "ExternalIP 203.0.113.1, Hostname web-1")],
-            id="addresses in another order alone",
         ),
-        pytest.param("node.addresses", (), (HOSTNAME,), [("addresses[Hostname]", None, "web-1")], id="a first address"),
-        pytest.param("node.shutdown_taint", False, True, [("shutdown", False, True)], id="the shutdown taint comes"),
-        pytest.param("node.shutdown_taint", True, False, [("shutdown", True, False)], id="and goes"),
-        pytest.param("route.create", None, VIA, [("gateway", None, "10.0.0.2")], id="a route comes"),
-        pytest.param(
+        "a first address": ("node.addresses", (), (HOSTNAME,), [("addresses[Hostname]", None, "web-1")]),
+        "the shutdown taint comes": ("node.shutdown_taint", False, True, [("shutdown", False, True)]),
+        "and goes": ("node.shutdown_taint", True, False, [("shutdown", True, False)]),
+        "a route comes": ("route.create", None, VIA, [("gateway", None, "10.0.0.2")]),
+        "a route gets another gateway": (
             "route.replace",
             a_route(1, "10.0.0.9"),
             VIA,
             [("gateway", "10.0.0.9", "10.0.0.2")],
-            id="a route gets another gateway",
         ),
-        pytest.param("route.delete", VIA, None, [("gateway", "10.0.0.2", None)], id="a route goes"),
-        pytest.param(
+        "a route goes": ("route.delete", VIA, None, [("gateway", "10.0.0.2", None)]),
+        "a first condition": (
             "node.network_condition",
             None,
             ROUTED,
             [("NetworkUnavailable", None, "False (RouteCreated)")],
-            id="a first condition",
         ),
-        pytest.param(
+        "a condition changes": (
             "node.network_condition",
             UNROUTED,
             ROUTED,
             [("NetworkUnavailable", "True (NoRouteCreated)", "False (RouteCreated)")],
-            id="a condition changes",
         ),
-        pytest.param(
+        "a condition gets our reason": (
             "node.network_condition",
             NetworkCondition("False", "CalicoIsUp"),
             ROUTED,
             [("NetworkUnavailable", "False (CalicoIsUp)", "False (RouteCreated)")],
-            id="a condition gets our reason",
         ),
-        pytest.param(
+        "a condition that gave no reason": (
             "node.network_condition",
             NetworkCondition("Unknown", ""),
             ROUTED,
             [("NetworkUnavailable", "Unknown", "False (RouteCreated)")],
-            id="a condition that gave no reason",
         ),
-        pytest.param(
+        "a condition goes": (
             "node.network_condition",
             ROUTED,
             None,
             [("NetworkUnavailable", "False (RouteCreated)", None)],
-            id="a condition goes",
         ),
-        pytest.param(
+        "a deletion, by what a person knows the machine by": (
             "node.delete",
             a_loss(),
             None,
@@ -219,9 +188,8 @@ def test_differences(before: Any, after: Any, expected: list[tuple[str, Any, Any
                 ("not_ready_since", "2026-07-01T11:55:00+00:00", None),
                 ("provider_id", "hcloud://1", None),
             ],
-            id="a deletion, by what a person knows the machine by",
         ),
-    ],
+    },
 )
 def test_differences_of_each_kind(kind: str, before: Any, after: Any, expected: list[tuple[str, Any, Any]]) -> None:
     """Each kind of change is told in the words of its object."""

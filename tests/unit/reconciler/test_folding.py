@@ -13,6 +13,7 @@ from reconciler.report.fields import FieldChange
 from reconciler.report.folding import Block, Field, blocks, names, natural_order
 from reconciler.result import Line
 from tests.builders import a_change, an_identity
+from tests.support.rows import rows
 
 
 def numbered(*numbers: int, pattern: str = "node/w-{}") -> list[str]:
@@ -53,20 +54,18 @@ SERVERS = [f"server:{n} (private)" for n in range(1, 21)]
 EIGHT = ", ".join(SERVERS[:8])
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "told"),
-    [
-        pytest.param(None, "x", "(none) -> x", id="comes"),
-        pytest.param("", None, '"" -> (none)', id="an empty text can be seen"),
-        pytest.param(False, True, "false -> true", id="no text"),
-        pytest.param("a, b", "a", "a, b -> a", id="a text with a comma"),
-        pytest.param(None, SERVERS[:8], f"(none) -> {EIGHT}", id="as many as are shown"),
-        pytest.param(None, SERVERS, f"(none) -> 20 in all: {EIGHT}, ...", id="more than anybody reads come"),
-        pytest.param(SERVERS, None, f"20 in all: {EIGHT}, ... -> (none)", id="and go"),
-        pytest.param(
-            SERVERS, SERVERS[1:], f"{', '.join(SERVERS)} -> {', '.join(SERVERS[1:])}", id="a list that changes"
-        ),
-    ],
+@rows(
+    "before after told",
+    {
+        "comes": (None, "x", "(none) -> x"),
+        "an empty text can be seen": ("", None, '"" -> (none)'),
+        "no text": (False, True, "false -> true"),
+        "a text with a comma": ("a, b", "a", "a, b -> a"),
+        "as many as are shown": (None, SERVERS[:8], f"(none) -> {EIGHT}"),
+        "more than anybody reads come": (None, SERVERS, f"(none) -> 20 in all: {EIGHT}, ..."),
+        "and go": (SERVERS, None, f"20 in all: {EIGHT}, ... -> (none)"),
+        "a list that changes": (SERVERS, SERVERS[1:], f"{', '.join(SERVERS)} -> {', '.join(SERVERS[1:])}"),
+    },
 )
 def test_both_sides(before: Any, after: Any, told: str) -> None:
     """Of one change; a long list that changes is told whole, as its last entry may be the one that matters."""
@@ -112,34 +111,32 @@ HELD = GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, "too many")
 WAITING = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, "too soon")
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        pytest.param([], [], id="nothing"),
-        pytest.param(like(4), [1] * 4, id="too few"),
-        pytest.param(like(5), [5], id="enough"),
-        pytest.param(like(6, decision=WAITING), [6], id="waiting for the same"),
-        pytest.param(like(6, outcome=Applied()), [6], id="applied"),
-        pytest.param(like(6, outcome=Pending("busy")), [6], id="pending for the same"),
-        pytest.param(
-            like(6, key="load_balancer/a/b/target/server:{}", kind="lb.target", verb=Verb.REMOVE), [6], id="parts go"
-        ),
-        pytest.param(like(6, key="route/4/10.0.{}.0", kind="route.delete"), [6], id="routes go"),
-        pytest.param(like(6, kind="node.delete"), [1] * 6, id="Nodes go"),
-        pytest.param(like(6, key="load_balancer/a/{}", kind="lb.delete"), [1] * 6, id="load balancers go"),
-        pytest.param(like(6, key="load_balancer/a/{}/type", kind="lb.type"), [1] * 6, id="types"),
-        pytest.param(like(6, decision=HELD), [1] * 6, id="held"),
-        pytest.param(like(6, decision=replace(HELD, verdict=Verdict.REFUSED)), [1] * 6, id="refused"),
-        pytest.param(like(6, outcome=Failed("no")), [1] * 6, id="failed"),
-        pytest.param(like(6, consequences=("its address goes",)), [1] * 6, id="with a consequence"),
-        pytest.param([*like(4), *like(4, "node/v-{}", kind="node.labels")], [1] * 8, id="of two kinds"),
-        pytest.param([*like(4), *like(4, "service/a/{}")], [1] * 8, id="of two sections"),
-        pytest.param([*like(4), *like(4, "node/v-{}", decision=WAITING)], [1] * 8, id="of two verdicts"),
-        pytest.param([*like(4), *like(4, "node/v-{}", outcome=Skipped("no"))], [1] * 8, id="of two outcomes"),
-        pytest.param([*like(4), *like(4, "node/v-{}", after=an_identity(labels={}))], [1] * 8, id="of other fields"),
-        pytest.param([*like(6, reason="one"), *like(6, "node/v-{}", reason="two")], [12], id="for other reasons"),
-        pytest.param([*like(6), *like(2, "node/v-{}", kind="node.delete")], [1, 1, 6], id="single ones come first"),
-    ],
+@rows(
+    "lines expected",
+    {
+        "nothing": ([], []),
+        "too few": (like(4), [1] * 4),
+        "enough": (like(5), [5]),
+        "waiting for the same": (like(6, decision=WAITING), [6]),
+        "applied": (like(6, outcome=Applied()), [6]),
+        "pending for the same": (like(6, outcome=Pending("busy")), [6]),
+        "parts go": (like(6, key="load_balancer/a/b/target/server:{}", kind="lb.target", verb=Verb.REMOVE), [6]),
+        "routes go": (like(6, key="route/4/10.0.{}.0", kind="route.delete"), [6]),
+        "Nodes go": (like(6, kind="node.delete"), [1] * 6),
+        "load balancers go": (like(6, key="load_balancer/a/{}", kind="lb.delete"), [1] * 6),
+        "types": (like(6, key="load_balancer/a/{}/type", kind="lb.type"), [1] * 6),
+        "held": (like(6, decision=HELD), [1] * 6),
+        "refused": (like(6, decision=replace(HELD, verdict=Verdict.REFUSED)), [1] * 6),
+        "failed": (like(6, outcome=Failed("no")), [1] * 6),
+        "with a consequence": (like(6, consequences=("its address goes",)), [1] * 6),
+        "of two kinds": ([*like(4), *like(4, "node/v-{}", kind="node.labels")], [1] * 8),
+        "of two sections": ([*like(4), *like(4, "service/a/{}")], [1] * 8),
+        "of two verdicts": ([*like(4), *like(4, "node/v-{}", decision=WAITING)], [1] * 8),
+        "of two outcomes": ([*like(4), *like(4, "node/v-{}", outcome=Skipped("no"))], [1] * 8),
+        "of other fields": ([*like(4), *like(4, "node/v-{}", after=an_identity(labels={}))], [1] * 8),
+        "for other reasons": ([*like(6, reason="one"), *like(6, "node/v-{}", reason="two")], [12]),
+        "single ones come first": ([*like(6), *like(2, "node/v-{}", kind="node.delete")], [1, 1, 6]),
+    },
 )
 def test_what_is_folded(lines: list[Line], expected: list[int]) -> None:
     """Five or more like changes are; never what a person has to look at by itself."""
@@ -158,21 +155,18 @@ def joined(**labels: str) -> Mapping[str, Any]:
     return {"before": an_identity(labels={}), "after": an_identity(labels=labels)}
 
 
-@pytest.mark.parametrize(
-    ("labels", "shown"),
-    [
-        pytest.param(["a"], ["a"], id="one"),
-        pytest.param(["a", "b", "c", "d"], ["a", "b", "c", "d"], id="one more than a few"),
-        pytest.param(["a", "b", "c", "d", "e"], ["a", "b", "c"], id="many"),
-        pytest.param(
+@rows(
+    "labels shown",
+    {
+        "one": (["a"], ["a"]),
+        "one more than a few": (["a", "b", "c", "d"], ["a", "b", "c", "d"]),
+        "many": (["a", "b", "c", "d", "e"], ["a", "b", "c"]),
+        "those that tell most": (
             ["a", "b", "c", "topology.kubernetes.io/region", "node.kubernetes.io/instance-type"],
             ["node.kubernetes.io/instance-type", "topology.kubernetes.io/region"],
-            id="those that tell most",
         ),
-        pytest.param(
-            ["a", "topology.kubernetes.io/region"], ["topology.kubernetes.io/region", "a"], id="a last one beside them"
-        ),
-    ],
+        "a last one beside them": (["a", "topology.kubernetes.io/region"], ["topology.kubernetes.io/region", "a"]),
+    },
 )
 def test_fields(labels: list[str], shown: list[str]) -> None:
     """A few are shown, the most telling first, and no line says that there is one more."""

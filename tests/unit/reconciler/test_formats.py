@@ -26,9 +26,7 @@ _TEXTS = st.sampled_from(_TRAPS) | st.text() | st.text(st.sampled_from(_FOREIGN)
 
 
 @law(ALWAYS)
-@given(
-    st.recursive(_SCALARS | _TEXTS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner)),
-)
+@given(st.recursive(_SCALARS | _TEXTS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner)))
 def test_yaml_is_the_document(value: object) -> None:
     """Whatever names and sentences say, it decodes to the same, and nothing in it controls a terminal."""
     text = yaml_text(value)

@@ -17,6 +17,7 @@ from reconciler.result import Line, Report
 from tests.balancers import a_service
 from tests.builders import NOW, a_change, a_server, a_snapshot, an_identity, incomplete, servers_of
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 CHANGE = a_change()
 OTHER = a_change("node/web-2", owner="node/web-2")
@@ -88,14 +89,6 @@ def test_waits_are_shortened_at_random() -> None:
     loop.run(Line(CHANGE, NO))
 
     assert loop.history.due_in_s() == pytest.approx(0.95)
-
-
-def test_what_an_api_asks_for() -> None:
-    """No try before the time that was named."""
-    loop = Loop()
-    loop.run(Line(CHANGE, Failed("later", retry_after_s=7.0)))
-
-    assert loop.history.due_in_s() == 7.0
 
 
 def test_what_is_said_of_failures() -> None:
@@ -356,14 +349,6 @@ def test_how_much_is_remembered() -> None:
     assert list(loop.history.setbacks().suspensions) == ["node/web-3", "node/web-4", "node/web-2"]
 
 
-def test_a_restart_forgets() -> None:
-    """Nothing is kept outside of this process."""
-    loop = Loop()
-    loop.run(Line(CHANGE, NO))
-
-    assert Loop().held(replace(CHANGE)) is None
-
-
 def test_a_hundred_failures_cost_few_passes() -> None:
     """What fails for ever comes due at moments that drift apart: whatever is nearly due is tried along with the first,
     so that the rhythm of passes is that of one failure."""
@@ -486,17 +471,16 @@ def test_a_success_beside_a_refusal_frees_nothing() -> None:
     assert list(loop.history.setbacks().bars) == [SCOPE]
 
 
-@pytest.mark.parametrize(
-    ("report", "forgotten"),
-    [
-        pytest.param(Report(snapshot=a_snapshot()), True, id="it saw everything"),
-        pytest.param(Report(snapshot=a_snapshot(), errors=("401",)), False, id="it was kept from something"),
-        pytest.param(
+@rows(
+    "report forgotten",
+    {
+        "it saw everything": (Report(snapshot=a_snapshot()), True),
+        "it was kept from something": (Report(snapshot=a_snapshot(), errors=("401",)), False),
+        "an error of the settings kept it from nothing else": (
             Report(snapshot=a_snapshot(), errors=("--cluster-cidr",), misconfigured=("--cluster-cidr",)),
             True,
-            id="an error of the settings kept it from nothing else",
         ),
-    ],
+    },
 )
 def test_what_nobody_asks_for_any_more_is_forgotten(report: Report, forgotten: bool) -> None:
     """A pass that saw everything, and has nothing of the kind."""

@@ -285,13 +285,6 @@ def test_approving_what_is_approved(world: World) -> None:
     assert world.approvals[0].used_at is None
 
 
-@pytest.mark.parametrize("text", ["0s", "25h", "long"])
-def test_how_long(world: World, text: str) -> None:
-    """More than nothing, and a day at most."""
-    said = world.type("approve", world.hash, "--for", text)
-    assert (said.code, said.stderr.count("\n"), world.approvals) == (64, 1, ())
-
-
 @pytest.mark.parametrize("reason", ["ü" * 512, "\U0001f600" * 512])
 def test_a_reason_in_any_language(world: World, reason: str) -> None:
     """As long as it may be, it does not make the approval one that is too long to be read again, nor does its end."""

@@ -4,29 +4,26 @@ import io
 import json
 from typing import Any
 
-import pytest
-
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from reconciler.cli.streams import Writer
 from reconciler.config.options import Output
 from reconciler.report.documents import FORMAT_VERSION, report_as_json
 from reconciler.result import Line, Report
 from tests.builders import a_change
+from tests.support.rows import rows
 from tests.support.scenarios import SCENARIOS
 
 
-@pytest.mark.parametrize(
-    ("outcome", "expected"),
-    [
-        pytest.param(None, None, id="not-tried"),
-        pytest.param(Applied(), {"state": "applied"}, id="applied"),
-        pytest.param(Pending("busy", 10.0), {"state": "pending", "why": "busy", "retry_after_s": 10.0}, id="pending"),
-        pytest.param(Skipped("stopped"), {"state": "skipped", "why": "stopped"}, id="skipped"),
-        pytest.param(Failed("no"), {"state": "failed", "why": "no", "retry_after_s": None}, id="failed"),
-        pytest.param(
-            Failed("not now", 5.0), {"state": "failed", "why": "not now", "retry_after_s": 5.0}, id="failed-for-a-while"
-        ),
-    ],
+@rows(
+    "outcome expected",
+    {
+        "not-tried": (None, None),
+        "applied": (Applied(), {"state": "applied"}),
+        "pending": (Pending("busy", 10.0), {"state": "pending", "why": "busy", "retry_after_s": 10.0}),
+        "skipped": (Skipped("stopped"), {"state": "skipped", "why": "stopped"}),
+        "failed": (Failed("no"), {"state": "failed", "why": "no", "retry_after_s": None}),
+        "failed-for-a-while": (Failed("not now", 5.0), {"state": "failed", "why": "not now", "retry_after_s": 5.0}),
+    },
 )
 def test_outcomes(outcome: Outcome | None, expected: Any) -> None:
     """How the attempt at a change ended has the members that there is something to say of."""
@@ -65,17 +62,6 @@ def test_a_value_that_is_known_after_apply() -> None:
 
     assert (status["before"], status["after"]) == ([], "(known after apply)")
     assert status["fields"] == [{"path": "ingress", "before": None, "after": "(known after apply)"}]
-
-
-def test_a_limit_is_told_where_one_is_known() -> None:
-    """A network takes a hundred routes; of everything else nobody knows."""
-    sections = report_as_json(SCENARIOS["routes_settled"])["sections"]
-
-    assert {name: section.get("limit") for name, section in sections.items()} == {
-        "nodes": None,
-        "servers": None,
-        "routes": 100,
-    }
 
 
 def test_routes_and_conditions_by_their_values() -> None:

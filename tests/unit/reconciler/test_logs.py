@@ -11,6 +11,7 @@ import pytest
 from reconciler.config.options import LogFormat
 from reconciler.telemetry import logs
 from reconciler.telemetry.logs import HIDDEN, Redactor, harmless, pairs
+from tests.support.rows import rows
 
 LOG = logging.getLogger("hcloud-reconciler.test")
 TOKEN = "jEheVytlAoFl7F8MqUQ7jAo2hOXASztX" * 2
@@ -47,26 +48,19 @@ def test_text() -> None:
     assert line.partition(" ")[2] == "WARNING applied key=node/web-1 duration_s=1.5 why='two words'\n"
 
 
-@pytest.mark.parametrize(
-    ("args", "members"),
-    [
-        pytest.param(("plain",), {"message": "plain"}, id="a message"),
-        pytest.param(
+@rows(
+    "args members",
+    {
+        "a message": (("plain",), {"message": "plain"}),
+        "pairs are members": (
             ("applied %s", pairs(key="node/web-1", duration_s=1.5, ids=(1, 2), none=None, flag=True)),
             {"message": "applied", "key": "node/web-1", "duration_s": 1.5, "ids": [1, 2], "none": None, "flag": True},
-            id="pairs are members",
         ),
-        pytest.param(
-            ("%s of %d: %s", "one", 2, pairs(a="b c")), {"message": "one of 2:", "a": "b c"}, id="pairs among others"
-        ),
-        pytest.param(
-            ("x %s", pairs(level="high", message="other", logger=1)),
-            {"message": "x"},
-            id="pairs replace nothing",
-        ),
-        pytest.param(("%s", {"a": 1}), {"message": "{'a': 1}"}, id="a mapping"),
-        pytest.param(("a\nb\x1b[2J ä \U0001f600",), {"message": "a\nb\x1b[2J ä \U0001f600"}, id="odd characters"),
-    ],
+        "pairs among others": (("%s of %d: %s", "one", 2, pairs(a="b c")), {"message": "one of 2:", "a": "b c"}),
+        "pairs replace nothing": (("x %s", pairs(level="high", message="other", logger=1)), {"message": "x"}),
+        "a mapping": (("%s", {"a": 1}), {"message": "{'a': 1}"}),
+        "odd characters": (("a\nb\x1b[2J ä \U0001f600",), {"message": "a\nb\x1b[2J ä \U0001f600"}),
+    },
 )
 def test_json(args: tuple[Any, ...], members: dict[str, Any]) -> None:
     """One object a line; numbers stay numbers."""

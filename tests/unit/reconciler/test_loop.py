@@ -16,6 +16,7 @@ from reconciler.telemetry.pass_logger import Measured
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
 from tests.support.keys import key_of
 from tests.support.looping import loop
+from tests.support.rows import rows
 
 QUIET = Report(snapshot=a_snapshot())
 GAP = Report(snapshot=a_snapshot(servers_section=incomplete(servers_of(a_server()))))
@@ -37,31 +38,29 @@ def waiting(
     return replace(QUIET, lines=(Line(a_change(decision=GuardDecision(verdict, rule, why, due_in_s))),))
 
 
-@pytest.mark.parametrize(
-    ("report", "unlucky", "drawn", "pause_s"),
-    [
-        pytest.param(QUIET, 0, 0.0, 60.0, id="the whole interval"),
-        pytest.param(QUIET, 0, 0.999999, 54.0, id="less a tenth"),
-        pytest.param(QUIET, 0, 0.5, 57.0, id="less a twentieth"),
-        pytest.param(waiting(7.0), 0, 0.0, 7.0, id="when something falls due"),
-        pytest.param(waiting(600.0), 0, 0.0, 60.0, id="not later than the interval"),
-        pytest.param(waiting(None), 0, 0.0, 60.0, id="a wait without a time"),
-        pytest.param(waiting(0.0), 0, 0.0, 0.5, id="due at once"),
-        pytest.param(waiting(7.0, verdict=Verdict.HELD), 0, 0.0, 7.0, id="when a hold may have resolved itself"),
-        pytest.param(
-            replace(QUIET, lines=(*waiting(9.0).lines, *waiting(7.0).lines)), 0, 0.0, 7.0, id="the first of several"
-        ),
-        pytest.param(waiting(-5.0), 0, 0.0, 0.5, id="overdue, without spinning"),
-        pytest.param(ERROR, 1, 0.0, 1.0, id="soon after trouble"),
-        pytest.param(ERROR, 1, 0.999999, 0.9, id="within a second"),
-        pytest.param(ERROR, 2, 0.999999, 1.8, id="then within two"),
-        pytest.param(ERROR, 5, 0.999999, 14.4, id="then doubled"),
-        pytest.param(ERROR, 7, 0.0, 60.0, id="up to a minute"),
-        pytest.param(ERROR, 100, 0.999999, 54.0, id="never later than the interval"),
-        pytest.param(ERROR, 5000, 0.0, 60.0, id="a night of trouble costs no more than quiet ones"),
-        pytest.param(GIVING_WAY, 0, 0.0, 0.5, id="at once after a series gave way"),
-        pytest.param(THROTTLED, 1, 0.0, 12.0, id="not before the time that an API asked for"),
-    ],
+@rows(
+    "report unlucky drawn pause_s",
+    {
+        "the whole interval": (QUIET, 0, 0.0, 60.0),
+        "less a tenth": (QUIET, 0, 0.999999, 54.0),
+        "less a twentieth": (QUIET, 0, 0.5, 57.0),
+        "when something falls due": (waiting(7.0), 0, 0.0, 7.0),
+        "not later than the interval": (waiting(600.0), 0, 0.0, 60.0),
+        "a wait without a time": (waiting(None), 0, 0.0, 60.0),
+        "due at once": (waiting(0.0), 0, 0.0, 0.5),
+        "when a hold may have resolved itself": (waiting(7.0, verdict=Verdict.HELD), 0, 0.0, 7.0),
+        "the first of several": (replace(QUIET, lines=(*waiting(9.0).lines, *waiting(7.0).lines)), 0, 0.0, 7.0),
+        "overdue, without spinning": (waiting(-5.0), 0, 0.0, 0.5),
+        "soon after trouble": (ERROR, 1, 0.0, 1.0),
+        "within a second": (ERROR, 1, 0.999999, 0.9),
+        "then within two": (ERROR, 2, 0.999999, 1.8),
+        "then doubled": (ERROR, 5, 0.999999, 14.4),
+        "up to a minute": (ERROR, 7, 0.0, 60.0),
+        "never later than the interval": (ERROR, 100, 0.999999, 54.0),
+        "a night of trouble costs no more than quiet ones": (ERROR, 5000, 0.0, 60.0),
+        "at once after a series gave way": (GIVING_WAY, 0, 0.0, 0.5),
+        "not before the time that an API asked for": (THROTTLED, 1, 0.0, 12.0),
+    },
 )
 def test_pauses(report: Report, unlucky: int, drawn: float, pause_s: float) -> None:
     """The earliest of interval, due time and retry is when the next pass begins."""
@@ -133,33 +132,32 @@ def test_what_is_worth_an_early_pass(report: Report, wrong: bool) -> None:
     assert went_wrong(report) is wrong
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "news"),
-    [
-        pytest.param(QUIET, QUIET, False, id="nothing, again"),
-        pytest.param(PLANNED, PLANNED, False, id="the same plan"),
-        pytest.param(ERROR, ERROR, False, id="the same error"),
-        pytest.param(GAP, GAP, False, id="the same gap"),
-        pytest.param(NOTED, NOTED, False, id="the same note"),
-        pytest.param(APPLIED, APPLIED, True, id="applied again"),
-        pytest.param(APPLIED, QUIET, False, id="nothing, after all was done"),
-        pytest.param(QUIET, PLANNED, True, id="a change"),
-        pytest.param(PLANNED, QUIET, True, id="a change that went away"),
-        pytest.param(QUIET, NOTED, True, id="a note"),
-        pytest.param(QUIET, ERROR, True, id="an error"),
-        pytest.param(ERROR, replace(ERROR, errors=("other",)), True, id="another error"),
-        pytest.param(QUIET, GAP, True, id="a gap"),
-        pytest.param(GAP, QUIET, True, id="whole again"),
-        pytest.param(waiting(12.0), waiting(7.0), False, id="a wait that got shorter"),
-        pytest.param(waiting(12.0), waiting(12.0, "another reason"), True, id="a wait for something else"),
-        pytest.param(waiting(12.0), waiting(12.0, verdict=Verdict.HELD), True, id="a wait that became a hold"),
-        pytest.param(
+@rows(
+    "before now news",
+    {
+        "nothing, again": (QUIET, QUIET, False),
+        "the same plan": (PLANNED, PLANNED, False),
+        "the same error": (ERROR, ERROR, False),
+        "the same gap": (GAP, GAP, False),
+        "the same note": (NOTED, NOTED, False),
+        "applied again": (APPLIED, APPLIED, True),
+        "nothing, after all was done": (APPLIED, QUIET, False),
+        "a change": (QUIET, PLANNED, True),
+        "a change that went away": (PLANNED, QUIET, True),
+        "a note": (QUIET, NOTED, True),
+        "an error": (QUIET, ERROR, True),
+        "another error": (ERROR, replace(ERROR, errors=("other",)), True),
+        "a gap": (QUIET, GAP, True),
+        "whole again": (GAP, QUIET, True),
+        "a wait that got shorter": (waiting(12.0), waiting(7.0), False),
+        "a wait for something else": (waiting(12.0), waiting(12.0, "another reason"), True),
+        "a wait that became a hold": (waiting(12.0), waiting(12.0, verdict=Verdict.HELD), True),
+        "cost is no news": (
             replace(QUIET, requests=replace(QUIET.requests, hetzner=1)),
             replace(QUIET, requests=replace(QUIET.requests, hetzner=2)),
             False,
-            id="cost is no news",
         ),
-    ],
+    },
 )
 def test_news_only(before: Report, now: Report, news: bool) -> None:
     """A report is published when it says what the one before did not; something done is always news."""

@@ -8,6 +8,7 @@ import pytest
 from desired.annotations.claims import Claim, ClaimedPort
 from reconciler.observe.manifests import FoundService, read_manifests
 from reconciler.observe.yaml_documents import NotManifests
+from tests.support.rows import rows
 
 
 def a_service(name: str = "web", **spec: Any) -> dict[str, Any]:
@@ -110,21 +111,19 @@ def test_class_null_is_no_class() -> None:
     assert len(read(a_service(loadBalancerClass=None))) == 1
 
 
-@pytest.mark.parametrize(
-    ("listed", "places"),
-    [
-        pytest.param({"kind": "List", "items": [{"kind": "x"}, a_service("b")]}, [(2, "b")], id="list"),
-        pytest.param(
+@rows(
+    "listed places",
+    {
+        "list": ({"kind": "List", "items": [{"kind": "x"}, a_service("b")]}, [(2, "b")]),
+        "list-of-services-without-kinds": (
             {"kind": "ServiceList", "items": [{**a_service("a"), "kind": "Service"}, {"spec": a_service()["spec"]}, 7]},
             [(1, "a"), (2, "(no name)")],
-            id="list-of-services-without-kinds",
         ),
-        pytest.param(
+        "list-in-a-list": (
             {"kind": "List", "items": [{"kind": "List", "items": [a_service("a"), a_service("b")]}]},
             [(1, "a"), (1, "b")],
-            id="list-in-a-list",
         ),
-    ],
+    },
 )
 def test_lists(listed: Any, places: list[tuple[int, str]]) -> None:
     """Items of a list are counted from 1."""
@@ -154,25 +153,22 @@ def test_values_that_are_no_texts(value: str, text: str | None, said: str) -> No
     assert found.claim.annotations == ({} if text is None else {"x": text})
 
 
-@pytest.mark.parametrize(
-    ("manifest", "said"),
-    [
-        pytest.param(
+@rows(
+    "manifest said",
+    {
+        "annotations": (
             {**a_service(), "metadata": {"name": "web", "annotations": [1]}},
             "metadata.annotations is no mapping of keys to texts",
-            id="annotations",
         ),
-        pytest.param(
+        "port": (
             a_service(ports=[{"port": "http"}]),
             "the manifest is no Service: Expected a whole number, got text - at $.spec.ports[0].port",
-            id="port",
         ),
-        pytest.param(
+        "metadata": (
             {**a_service(), "metadata": 7},
             "the manifest is no Service: Expected an object, got a whole number - at $.metadata",
-            id="metadata",
         ),
-    ],
+    },
 )
 def test_malformed_services(manifest: Any, said: str) -> None:
     """A Service that cannot be decoded is one problem, and the next one is read."""
@@ -189,33 +185,27 @@ def test_without_metadata() -> None:
     assert [(found.name, found.malformed) for found in read(manifest)] == [("(no name)", ())]
 
 
-@pytest.mark.parametrize(
-    ("text", "document", "said"),
-    [
-        pytest.param(b"a: [", 1, "cannot be read as YAML: line 1, column 5: expected the node content", id="open"),
-        pytest.param(
+@rows(
+    "text document said",
+    {
+        "open": (b"a: [", 1, "cannot be read as YAML: line 1, column 5: expected the node content"),
+        "a-template": (
             b"{{ template }}",
             1,
             "cannot be read as YAML: line 1, column 2: a key is a list or a mapping, as in a template that is not",
-            id="a-template",
         ),
-        pytest.param(
+        "a-template-of-helm": (
             b"{{- if .x }}\na: b",
             1,
             "cannot be read as YAML: line 1, column 3: expected the node content, but found '-'; render the template",
-            id="a-template-of-helm",
         ),
-        pytest.param(b"a: 1\n---\n\xff", 1, "cannot be read as YAML: it has bytes or characters that", id="no-text"),
-        pytest.param(b"a: !!int b", 1, "cannot be read as YAML: a value is not what its tag says", id="no-number"),
-        pytest.param(
-            b"a: 1\n---\nb: *x", 2, "cannot be read as YAML: line 3, column 4: found undefined alias", id="alias"
-        ),
-        pytest.param(b"a: 2026-13-45", 1, "cannot be read as YAML: month must be in 1..12", id="no-date"),
-        pytest.param(
-            b"a: !!python/object:os.system {}", 1, "cannot be read as YAML: line 1, column 4: could", id="tag"
-        ),
-        pytest.param(b'{"a": 1} {"b": 2}', 2, "cannot be read as YAML: line 1, column 10: expected", id="two-jsons"),
-    ],
+        "no-text": (b"a: 1\n---\n\xff", 1, "cannot be read as YAML: it has bytes or characters that"),
+        "no-number": (b"a: !!int b", 1, "cannot be read as YAML: a value is not what its tag says"),
+        "alias": (b"a: 1\n---\nb: *x", 2, "cannot be read as YAML: line 3, column 4: found undefined alias"),
+        "no-date": (b"a: 2026-13-45", 1, "cannot be read as YAML: month must be in 1..12"),
+        "tag": (b"a: !!python/object:os.system {}", 1, "cannot be read as YAML: line 1, column 4: could"),
+        "two-jsons": (b'{"a": 1} {"b": 2}', 2, "cannot be read as YAML: line 1, column 10: expected"),
+    },
 )
 def test_no_manifests(text: bytes, document: int, said: str) -> None:
     """What is neither YAML nor JSON is said with the place where that shows."""

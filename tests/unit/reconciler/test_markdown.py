@@ -27,6 +27,7 @@ from tests.support.objects import server, settled_node
 from tests.support.passes import Run, load_balancer_service
 from tests.support.premises import ALWAYS
 from tests.support.rendering import golden, written
+from tests.support.rows import rows
 from tests.support.scenarios import SCENARIOS
 from tests.support.simulators import Simulation, ago
 from tests.support.world import SERVICES
@@ -200,22 +201,21 @@ def test_every_page(name: str) -> None:
     assert len(rows) == len([token for token in tokens if token.type == "tr_open"])
 
 
-@pytest.mark.parametrize(
-    ("report", "heading"),
-    [
-        pytest.param(SCENARIOS["joining"], "Plan: 2 to add", id="a plan"),
-        pytest.param(SCENARIOS["held_by_blast_radius"], "Plan: 2 to remove, **2 held**", id="held"),
-        pytest.param(SCENARIOS["failed"], "Apply: 1 applied, **1 failed**, 2 left", id="applied in part"),
-        pytest.param(SCENARIOS["applied"], "Apply: 1 applied", id="applied"),
-        pytest.param(SCENARIOS["empty"], "No changes", id="nothing to do"),
-        pytest.param(SCENARIOS["error"], "Plan: **1 error**", id="an error"),
-        pytest.param(Report(not_leader="x"), "Plan: not_leader", id="not leader"),
-        pytest.param(
+@rows(
+    "report heading",
+    {
+        "a plan": (SCENARIOS["joining"], "Plan: 2 to add"),
+        "held": (SCENARIOS["held_by_blast_radius"], "Plan: 2 to remove, **2 held**"),
+        "applied in part": (SCENARIOS["failed"], "Apply: 1 applied, **1 failed**, 2 left"),
+        "applied": (SCENARIOS["applied"], "Apply: 1 applied"),
+        "nothing to do": (SCENARIOS["empty"], "No changes"),
+        "an error": (SCENARIOS["error"], "Plan: **1 error**"),
+        "not leader": (Report(not_leader="x"), "Plan: not_leader"),
+        "a person is needed": (
             Report(notes=(Note(key_of("service/a/b"), NoteKind.MALFORMED, "x"),)),
             "No changes, **1 object needs a person**",
-            id="a person is needed",
         ),
-    ],
+    },
 )
 def test_headings(report: Report, heading: str) -> None:
     """What there is to do, or was done, in one line, and in bold what a person has to see."""

@@ -24,16 +24,13 @@ from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incom
 from tests.routes import a_route, routes_of
 from tests.support.keys import key_of
 from tests.support.passes import Run
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
 WHOLE = a_snapshot([a_settled_node()], [a_server()])
 GAP = a_snapshot([a_settled_node()], servers_section=incomplete(servers_of(a_server())))
 HELD = a_change(
-    "node/web-2",
-    "node.labels",
-    before={},
-    after={"a": "b"},
-    decision=GuardDecision(Verdict.HELD, GuardName.ADOPTION),
+    "node/web-2", "node.labels", before={}, after={"a": "b"}, decision=GuardDecision(Verdict.HELD, GuardName.ADOPTION)
 )
 INTERVAL_S = 60.0
 FROM_SOURCES = ("process_", "python_")
@@ -94,59 +91,45 @@ def test_every_row_is_served_and_nothing_else() -> None:
     assert not [name for name, _ in scraped(metrics) if name.endswith("_created")]
 
 
-@pytest.mark.parametrize(
-    ("told", "sample", "expected"),
-    [
-        pytest.param(report(), {"name": "passes_total", "result": "no_changes"}, 1, id="a pass is counted"),
-        pytest.param(report(), {"name": "passes_total", "result": "error"}, 0, id="results begin at zero"),
-        pytest.param(report(), {"name": "no_op_passes_total"}, 1, id="nothing to do"),
-        pytest.param(report(Line(a_change(), Applied())), {"name": "no_op_passes_total"}, 0, id="something was done"),
-        pytest.param(report(snapshot=GAP), {"name": "no_op_passes_total"}, 0, id="a gap is not nothing to do"),
-        pytest.param(report(), {"name": "pass_triggers_total", "trigger": "interval"}, 1, id="it was its time"),
-        pytest.param(report(), {"name": "pass_duration_seconds_sum"}, 1, id="it took a second"),
-        pytest.param(report(), {"name": "snapshot_complete", "section": "servers"}, 1, id="whole"),
-        pytest.param(report(snapshot=GAP), {"name": "snapshot_complete", "section": "servers"}, 0, id="not whole"),
-        pytest.param(report(snapshot=GAP), {"name": "snapshot_complete", "section": "nodes"}, 1, id="the other is"),
-        pytest.param(report(), {"name": "snapshot_complete", "section": "routes"}, None, id="nobody asks for routes"),
-        pytest.param(
+@rows(
+    "told sample expected",
+    {
+        "a pass is counted": (report(), {"name": "passes_total", "result": "no_changes"}, 1),
+        "results begin at zero": (report(), {"name": "passes_total", "result": "error"}, 0),
+        "nothing to do": (report(), {"name": "no_op_passes_total"}, 1),
+        "something was done": (report(Line(a_change(), Applied())), {"name": "no_op_passes_total"}, 0),
+        "a gap is not nothing to do": (report(snapshot=GAP), {"name": "no_op_passes_total"}, 0),
+        "it was its time": (report(), {"name": "pass_triggers_total", "trigger": "interval"}, 1),
+        "it took a second": (report(), {"name": "pass_duration_seconds_sum"}, 1),
+        "whole": (report(), {"name": "snapshot_complete", "section": "servers"}, 1),
+        "not whole": (report(snapshot=GAP), {"name": "snapshot_complete", "section": "servers"}, 0),
+        "the other is": (report(snapshot=GAP), {"name": "snapshot_complete", "section": "nodes"}, 1),
+        "nobody asks for routes": (report(), {"name": "snapshot_complete", "section": "routes"}, None),
+        "nothing was read, from the beginning": (
             report(snapshot=None, errors=("gone",)),
             {"name": "snapshot_complete", "section": "nodes"},
             0,
-            id="nothing was read, from the beginning",
         ),
-        pytest.param(report(), {"name": "snapshot_objects", "section": "nodes"}, 1, id="one Node"),
-        pytest.param(
-            report(Line(HELD)), {"name": "plan_changes", "section": "nodes", "action": "modify"}, 1, id="left to do"
-        ),
-        pytest.param(
+        "one Node": (report(), {"name": "snapshot_objects", "section": "nodes"}, 1),
+        "left to do": (report(Line(HELD)), {"name": "plan_changes", "section": "nodes", "action": "modify"}, 1),
+        "done and so not left": (
             report(Line(a_change(), Applied())),
             {"name": "plan_changes", "section": "nodes", "action": "add"},
             0,
-            id="done and so not left",
         ),
-        pytest.param(
-            report(Line(HELD)), {"name": "plan_blocked", "rule": "adoption", "verdict": "held"}, 1, id="a rule holds"
-        ),
-        pytest.param(
+        "a rule holds": (report(Line(HELD)), {"name": "plan_blocked", "rule": "adoption", "verdict": "held"}, 1),
+        "an orphan": (
             report(notes=(Note(key_of("load_balancer/#1"), NoteKind.ORPHAN, "nobody's"),)),
             {"name": "notes", "kind": "orphan"},
             1,
-            id="an orphan",
         ),
-        pytest.param(report(), {"name": "notes", "kind": "orphan"}, 0, id="no orphan"),
-        pytest.param(
-            report(requests=Requests(remaining=7, limit=3600)),
-            {"name": "cloud_ratelimit_remaining"},
-            7,
-            id="what is left",
-        ),
-        pytest.param(
-            report(requests=Requests(remaining=7, limit=3600)), {"name": "cloud_ratelimit_limit"}, 3600, id="of what"
-        ),
-        pytest.param(report(), {"name": "cloud_ratelimit_remaining"}, None, id="Hetzner has not said"),
-        pytest.param(report(), {"name": "build_info", "version": "1.2.3"}, 1, id="version"),
-        pytest.param(report(), {"name": "config_info", "policy": "sync", "mode": "loop"}, 1, id="configuration"),
-    ],
+        "no orphan": (report(), {"name": "notes", "kind": "orphan"}, 0),
+        "what is left": (report(requests=Requests(remaining=7, limit=3600)), {"name": "cloud_ratelimit_remaining"}, 7),
+        "of what": (report(requests=Requests(remaining=7, limit=3600)), {"name": "cloud_ratelimit_limit"}, 3600),
+        "Hetzner has not said": (report(), {"name": "cloud_ratelimit_remaining"}, None),
+        "version": (report(), {"name": "build_info", "version": "1.2.3"}, 1),
+        "configuration": (report(), {"name": "config_info", "policy": "sync", "mode": "loop"}, 1),
+    },
 )
 def test_what_a_pass_adds(told: Report, sample: dict[str, Any], expected: float | None) -> None:
     """One pass, one sample."""
@@ -216,10 +199,7 @@ def test_success_stands_still_while_something_fails() -> None:
     assert value(metrics, "snapshot_complete", section="servers") == 0
 
 
-@pytest.mark.parametrize(
-    ("limit", "share"),
-    [("routes", 0.02), ("targets", 0.0), ("listeners", 0.2)],
-)
+@pytest.mark.parametrize(("limit", "share"), [("routes", 0.02), ("targets", 0.0), ("listeners", 0.2)])
 def test_limits(limit: str, share: float) -> None:
     """How much of the routes is used, and of the fullest load balancer's targets and listeners."""
     small = replace(LB11, max_services=5)
@@ -333,8 +313,7 @@ def test_a_whole_pass(joining: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "code"),
-    [({"kind": "status", "code": 502, "body": "bad gateway"}, "502"), ({"kind": "reset"}, "error")],
+    ("fault", "code"), [({"kind": "status", "code": 502, "body": "bad gateway"}, "502"), ({"kind": "reset"}, "error")]
 )
 def test_requests_that_fail_are_counted(simulate: Callable[..., Simulation], fault: dict[str, Any], code: str) -> None:
     """Each try, also those to which no answer came: HCCM misses them."""

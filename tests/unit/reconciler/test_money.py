@@ -8,6 +8,7 @@ from desired.model.price import FREE, Cost, Price
 from reconciler.report.documents import CostDocument, MonthlyCostDocument, to_json
 from reconciler.report.money import money, shown_cost, shown_delta, shown_total
 from reconciler.result import MonthlyCost
+from tests.support.rows import rows
 
 
 def cost(before: str | None, after: str | None, most: str | None = None) -> Cost:
@@ -63,35 +64,32 @@ def test_the_cost_of_changes(of: Cost, shown: str) -> None:
 STAYS = cost("5.39", "5.39")
 
 
-@pytest.mark.parametrize(
-    ("changes", "cluster", "total", "delta"),
-    [
-        pytest.param(CREATION, CREATION + STAYS, "5.39 -> 10.78 EUR a month (+5.39), ", "+5.39", id="one more"),
-        pytest.param(
+@rows(
+    "changes cluster total delta",
+    {
+        "one more": (CREATION, CREATION + STAYS, "5.39 -> 10.78 EUR a month (+5.39), ", "+5.39"),
+        "one more in a zone": (
             cost("0", "5.39", "6.41"),
             cost("0", "5.39", "6.41") + STAYS,
             "5.39 -> 10.78 to 11.80 EUR a month (+5.39 to +6.41), ",
             "+5.39 to +6.41",
-            id="one more in a zone",
         ),
-        pytest.param(
+        "beside one of unknown price": (
             CREATION,
             CREATION + STAYS + cost(None, None),
             "at least 5.39 -> 10.78 EUR a month (+5.39), ",
             "+5.39",
-            id="beside one of unknown price",
         ),
-        pytest.param(
+        "one of unknown price": (
             CREATION + UNKNOWN_CREATION,
             CREATION + UNKNOWN_CREATION + STAYS,
             "at least 5.39 -> 10.78 EUR a month, ",
             "price not known",
-            id="one of unknown price",
         ),
-        pytest.param(UNKNOWN_CREATION, UNKNOWN_CREATION, "price not known", "price not known", id="nothing is known"),
-        pytest.param(STAYS, STAYS, "5.39 -> 5.39 EUR a month (0.00), ", "", id="what stays"),
-        pytest.param(None, STAYS, "", "", id="no change has a cost"),
-    ],
+        "nothing is known": (UNKNOWN_CREATION, UNKNOWN_CREATION, "price not known", "price not known"),
+        "what stays": (STAYS, STAYS, "5.39 -> 5.39 EUR a month (0.00), ", ""),
+        "no change has a cost": (None, STAYS, "", ""),
+    },
 )
 def test_the_total(changes: Cost | None, cluster: Cost, total: str, delta: str) -> None:
     """The old sum, the new one and the difference; at least that much where a price is not known."""

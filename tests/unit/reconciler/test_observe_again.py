@@ -16,6 +16,7 @@ from reconciler.observe.world import Observation, Readers, observe_again, observ
 from tests.support.objects import server, settled_node
 from tests.support.payloads import replaced
 from tests.support.robot_bodies import LISTED
+from tests.support.rows import rows
 from tests.support.services import of_type, raw_service, set_services
 from tests.support.simulators import Simulation
 
@@ -28,11 +29,7 @@ DOWN: dict[str, Any] = {"kind": "status", "code": 503, "body": "<html>", "count"
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
     """A Node with its server, and a Service that speaks https."""
-    project = {
-        "servers": [server(1, "web-1")],
-        "load_balancers": [WEB],
-        "certificates": [{"id": 4, "name": "shop"}],
-    }
+    project = {"servers": [server(1, "web-1")], "load_balancers": [WEB], "certificates": [{"id": 4, "name": "shop"}]}
     started = simulate(nodes=[settled_node("web-1", 1)], project=project)
     set_services(started, raw_service(protocol="https"))
     return started
@@ -133,16 +130,14 @@ def test_a_load_balancer_that_was_created(sim: Simulation, readers: Readers) -> 
     assert read(sim)["load_balancer_types"] == 0
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "reads"),
-    [
-        pytest.param(of_type("ClusterIP"), raw_service(), {"load_balancers"}, id="begins to want one"),
-        pytest.param(raw_service(), raw_service(protocol="https"), {"certificates"}, id="begins to use certificates"),
-        pytest.param(
-            of_type("ClusterIP"), raw_service(protocol="https"), {"load_balancers", "certificates"}, id="both"
-        ),
-        pytest.param(raw_service(protocol="https"), of_type("ClusterIP"), set(), id="wants none any more"),
-    ],
+@rows(
+    "before now reads",
+    {
+        "begins to want one": (of_type("ClusterIP"), raw_service(), {"load_balancers"}),
+        "begins to use certificates": (raw_service(), raw_service(protocol="https"), {"certificates"}),
+        "both": (of_type("ClusterIP"), raw_service(protocol="https"), {"load_balancers", "certificates"}),
+        "wants none any more": (raw_service(protocol="https"), of_type("ClusterIP"), set()),
+    },
 )
 def test_a_service_that_changes_meanwhile(
     sim: Simulation, readers: Readers, before: dict[str, Any], now: dict[str, Any], reads: set[str]

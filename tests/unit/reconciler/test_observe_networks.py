@@ -40,7 +40,7 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
                 {"id": 8, "name": "7", **ranges},
                 {"id": 9, "name": "123", **ranges},
                 {"id": 10, "name": "a b/c&d", **ranges},
-            ],
+            ]
         }
     )
 
@@ -202,11 +202,7 @@ def test_routes(sim: Simulation, wanted: str) -> None:
     assert (found.complete, found.expected, found.unreadable) == (True, 3, {})
     assert dict(found.items) == {
         text: Route(IPv4Network(text), IPv4Address(gateway))
-        for text, gateway in (
-            ("10.244.1.0/24", "10.0.1.2"),
-            ("0.0.0.0/0", "10.0.1.3"),
-            ("10.244.0.0/24", "10.0.1.3"),
-        )
+        for text, gateway in (("10.244.1.0/24", "10.0.1.2"), ("0.0.0.0/0", "10.0.1.3"), ("10.244.0.0/24", "10.0.1.3"))
     }
     assert len(sim.sent_to_hetzner()) == 1
 

@@ -21,6 +21,7 @@ from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.robot import RobotSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.robot_bodies import LISTED
+from tests.support.rows import rows
 from tests.support.simulators import USER_AGENT, ImpatientStop
 
 WHOLE = Server(
@@ -88,42 +89,33 @@ def test_a_real_server() -> None:
     assert section.items[321].key == ServerKey(Provider.ROBOT, 321)
 
 
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
-        pytest.param({"server_ip": None}, {"ipv4": None}, id="IPv6 alone"),
-        pytest.param({"server_ip": ""}, {"ipv4": None}, id="an empty address"),
-        pytest.param({"server_ip": "0.0.0.0"}, {"ipv4": None}, id="no address"),
-        pytest.param({"server_ipv6_net": None}, {"ipv6": None}, id="IPv4 alone"),
-        pytest.param({"server_ipv6_net": ""}, {"ipv6": None}, id="an empty network"),
-        pytest.param(
-            {"server_ip": None, "server_ipv6_net": None}, {"ipv4": None, "ipv6": None}, id="no address at all"
-        ),
-        pytest.param({"subnet": None}, {"ipv6": IPv6Network("2001:db8:7::/64")}, id="no subnets"),
-        pytest.param(
+@rows(
+    "changed expected",
+    {
+        "IPv6 alone": ({"server_ip": None}, {"ipv4": None}),
+        "an empty address": ({"server_ip": ""}, {"ipv4": None}),
+        "no address": ({"server_ip": "0.0.0.0"}, {"ipv4": None}),
+        "IPv4 alone": ({"server_ipv6_net": None}, {"ipv6": None}),
+        "an empty network": ({"server_ipv6_net": ""}, {"ipv6": None}),
+        "no address at all": ({"server_ip": None, "server_ipv6_net": None}, {"ipv4": None, "ipv6": None}),
+        "no subnets": ({"subnet": None}, {"ipv6": IPv6Network("2001:db8:7::/64")}),
+        "several subnets": (
             {"subnet": [{"ip": f"2001:db8:{n}::", "mask": "64"} for n in (6, 7)] + [{"ip": "192.0.2.8", "mask": "29"}]},
             {"ipv4": IPv4Address("203.0.113.7"), "ipv6": IPv6Network("2001:db8:7::/64")},
-            id="several subnets",
         ),
-        pytest.param(
-            {"ip": ["203.0.113.7", "203.0.113.8"]}, {"ipv4": IPv4Address("203.0.113.7")}, id="several addresses"
-        ),
-        pytest.param({"server_name": ""}, {"name": ""}, id="no name"),
-        pytest.param({"product": "Robot Server™ 1"}, {"type": "Robot Server™ 1"}, id="any product"),
-        pytest.param({"product": "x" * 70}, {"type": "x" * 70}, id="a product of 70 characters"),
-        pytest.param({"server_name": "DB-1"}, {"name": "DB-1"}, id="a name in capitals"),
-        pytest.param({"dc": "HEL1-DC2-x"}, {"location": "hel1", "zone": "hel1-dc2-x"}, id="several dashes"),
-        pytest.param({"dc": ""}, {"location": "", "zone": ""}, id="no data center"),
-        pytest.param(
-            {"server_name": None, "product": None, "dc": None}, {"name": "", "type": "", "zone": ""}, id="nulls"
-        ),
-        pytest.param(
-            {"cancelled": True}, {"id": 321, "name": "db-1"}, id="cancelled, and there until it is taken away"
-        ),
-        pytest.param({"status": "cancelled"}, {"id": 321, "name": "db-1"}, id="cancelled in other words"),
-        pytest.param({"status": "in process"}, {"id": 321, "name": "db-1"}, id="being set up"),
-        pytest.param({"invented": [1]}, {}, id="a new field"),
-    ],
+        "several addresses": ({"ip": ["203.0.113.7", "203.0.113.8"]}, {"ipv4": IPv4Address("203.0.113.7")}),
+        "no name": ({"server_name": ""}, {"name": ""}),
+        "any product": ({"product": "Robot Server™ 1"}, {"type": "Robot Server™ 1"}),
+        "a product of 70 characters": ({"product": "x" * 70}, {"type": "x" * 70}),
+        "a name in capitals": ({"server_name": "DB-1"}, {"name": "DB-1"}),
+        "several dashes": ({"dc": "HEL1-DC2-x"}, {"location": "hel1", "zone": "hel1-dc2-x"}),
+        "no data center": ({"dc": ""}, {"location": "", "zone": ""}),
+        "nulls": ({"server_name": None, "product": None, "dc": None}, {"name": "", "type": "", "zone": ""}),
+        "cancelled, and there until it is taken away": ({"cancelled": True}, {"id": 321, "name": "db-1"}),
+        "cancelled in other words": ({"status": "cancelled"}, {"id": 321, "name": "db-1"}),
+        "being set up": ({"status": "in process"}, {"id": 321, "name": "db-1"}),
+        "a new field": ({"invented": [1]}, {}),
+    },
 )
 def test_fields(changed: dict[str, Any], expected: dict[str, Any]) -> None:
     """What each may be, and what it becomes."""
@@ -200,11 +192,7 @@ def test_a_single_server(account: Account) -> None:
 
 @pytest.mark.parametrize(
     ("said", "expected"),
-    [
-        ("running", ServerStatus.RUNNING),
-        ("shut off", ServerStatus.OFF),
-        ("not supported", ServerStatus.OTHER),
-    ],
+    [("running", ServerStatus.RUNNING), ("shut off", ServerStatus.OFF), ("not supported", ServerStatus.OTHER)],
 )
 def test_power(account: Account, said: str, expected: ServerStatus) -> None:
     """By the reset status; a machine in a tower cannot tell."""

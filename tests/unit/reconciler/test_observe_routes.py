@@ -86,11 +86,7 @@ DEAD = ("10.244.9.0/24", NOBODY)
     ],
 )
 def test_requests(
-    sim: Simulation,
-    readers: Readers,
-    routes: list[tuple[str, str]],
-    changes: dict[str, Any],
-    requests: Counter[str],
+    sim: Simulation, readers: Readers, routes: list[tuple[str, str]], changes: dict[str, Any], requests: Counter[str]
 ) -> None:
     """One request for the network and its routes; its members are asked for only when a route may have to go that
     leads to an address of no server."""

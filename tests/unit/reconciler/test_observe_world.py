@@ -13,6 +13,7 @@ from desired.model.snapshot import Snapshot
 from desired.section import Unknown
 from reconciler.observe.world import observe_world
 from tests.support.objects import server, settled_node
+from tests.support.rows import rows
 from tests.support.services import of_type, raw_service, set_services
 from tests.support.simulators import Simulation
 
@@ -50,28 +51,23 @@ def look(sim: Simulation, *services: dict[str, Any], settings: Settings = LOCATE
     return observation.snapshot
 
 
-@pytest.mark.parametrize(
-    ("service", "reads"),
-    [
-        pytest.param(raw_service(), {"load_balancers"}, id="wants one"),
-        pytest.param(raw_service(claimed=True, going=True), {"load_balancers"}, id="releases one"),
-        pytest.param(of_type("ClusterIP", claimed=True), {"load_balancers"}, id="wants none any more"),
-        pytest.param(raw_service(going=True), set(), id="has released"),
-        pytest.param(of_type("ClusterIP"), set(), id="of another type"),
-        pytest.param(of_type("LoadBalancer", loadBalancerClass="other"), set(), id="of another class"),
-        pytest.param(
+@rows(
+    "service reads",
+    {
+        "wants one": (raw_service(), {"load_balancers"}),
+        "releases one": (raw_service(claimed=True, going=True), {"load_balancers"}),
+        "wants none any more": (of_type("ClusterIP", claimed=True), {"load_balancers"}),
+        "has released": (raw_service(going=True), set()),
+        "of another type": (of_type("ClusterIP"), set()),
+        "of another class": (of_type("LoadBalancer", loadBalancerClass="other"), set()),
+        "of another class, and perhaps claimed here before": (
             of_type("LoadBalancer", claimed=True, loadBalancerClass="other"),
             {"load_balancers"},
-            id="of another class, and perhaps claimed here before",
         ),
-        pytest.param(
-            raw_service(protocol="https", http_certificates="4"), {"load_balancers", "certificates"}, id="speaks https"
-        ),
-        pytest.param(raw_service(protocol="http"), {"load_balancers"}, id="speaks http"),
-        pytest.param(
-            raw_service(claimed=True, going=True, protocol="https"), {"load_balancers"}, id="spoke https, and lets go"
-        ),
-    ],
+        "speaks https": (raw_service(protocol="https", http_certificates="4"), {"load_balancers", "certificates"}),
+        "speaks http": (raw_service(protocol="http"), {"load_balancers"}),
+        "spoke https, and lets go": (raw_service(claimed=True, going=True, protocol="https"), {"load_balancers"}),
+    },
 )
 def test_what_is_read_of_hetzner(sim: Simulation, service: dict[str, Any], reads: set[str]) -> None:
     """Load balancers are read when a Service has something to do with one, certificates when it uses one."""
@@ -109,35 +105,25 @@ def test_services_switched_off(sim: Simulation) -> None:
     assert (snapshot.services, snapshot.load_balancers, snapshot.certificates) == (None, None, None)
 
 
-def test_services_switched_off_and_no_right_to_them(sim: Simulation) -> None:
-    """Nobody needs that right who has switched the part off: then nothing is said, and nothing is a gap."""
-    sim.spoil_kubernetes("status", code=403, path="/api/v1/services", count=None)
-    settings = Settings(controllers=frozenset(Controller) - {Controller.SERVICE})
-    snapshot = look(sim, raw_service(), settings=settings)
-
-    assert (snapshot.services, snapshot.unserved) == (None, None)
-
-
 def many(number: int) -> list[dict[str, Any]]:
     """So many servers."""
     return [server(1000 + index, f"worker-{index}") for index in range(number)]
 
 
-@pytest.mark.parametrize(
-    ("servers", "balancers", "service", "network", "requests"),
-    [
-        pytest.param(0, 60, None, None, {"servers": 1}, id="no Service matters"),
-        pytest.param(50, 50, raw_service(), None, {"servers": 1, "load_balancers": 1}, id="a page of each"),
-        pytest.param(51, 51, raw_service(), "7", {"servers": 2, "load_balancers": 2, "networks/7": 1}, id="and one"),
-        pytest.param(
+@rows(
+    "servers balancers service network requests",
+    {
+        "no Service matters": (0, 60, None, None, {"servers": 1}),
+        "a page of each": (50, 50, raw_service(), None, {"servers": 1, "load_balancers": 1}),
+        "and one": (51, 51, raw_service(), "7", {"servers": 2, "load_balancers": 2, "networks/7": 1}),
+        "three pages, and everything else": (
             101,
             0,
             raw_service(protocol="https", type="lb11"),
             "net",
             {"servers": 3, "load_balancers": 1, "networks": 1, "certificates": 1, "load_balancer_types": 1},
-            id="three pages, and everything else",
         ),
-    ],
+    },
 )
 def test_requests_of_an_idle_pass(
     simulate: Callable[..., Simulation],
@@ -226,15 +212,6 @@ def test_services_that_cannot_be_listed(sim: Simulation, fault: dict[str, Any], 
     assert isinstance(snapshot.services.find("default/web"), Unknown)
     assert (snapshot.load_balancers, snapshot.certificates) == (None, None)
     assert asked(sim) == Counter({"servers"})
-
-
-def test_nodes_that_cannot_be_listed(sim: Simulation) -> None:
-    """Without Nodes nothing can be said, whatever is known of Services."""
-    set_services(sim, raw_service())
-    sim.spoil_kubernetes("status", code=403, body=FORBIDDEN, path="/api/v1/nodes$", count=None)
-
-    with pytest.raises(Denied):
-        observe_world(sim.readers(), LOCATED)
 
 
 @pytest.mark.parametrize(

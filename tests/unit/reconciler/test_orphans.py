@@ -16,6 +16,7 @@ from reconciler.sandbox.robot import RobotSimulator
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.dedicated import dedicated, robot_node
 from tests.support.objects import server, settled_node
+from tests.support.rows import rows
 from tests.support.said import CommandLine, Said
 from tests.support.schemas import published
 from tests.support.simulators import READ_ONLY_TOKEN, Simulation
@@ -159,30 +160,6 @@ def test_one_that_lost_its_labels(orphans: Orphans, world: Simulation) -> None:
     assert "no label names its owner; if unused: hcloud load-balancer delete 70" in said.stdout
 
 
-def test_what_is_said_of_one(orphans: Orphans) -> None:
-    """A person can recognise it, and knows what it costs."""
-    orphan = listed(orphans)[42]
-
-    assert orphan["ipv4"] is not None
-    assert orphan["ipv6"] is not None
-    assert {key: value for key, value in orphan.items() if key not in ("ipv4", "ipv6", "why")} == {
-        "id": 42,
-        "name": "left-over",
-        "type": "lb11",
-        "location": "fsn1",
-        "created": "2027-01-03T08:00:00+00:00",
-        "age_s": 12 * 24 * 3600,
-        "service_uid": GONE,
-        "released": None,
-        "delete_after": None,
-        "monthly_gross": orphan["monthly_gross"],
-        "protected": False,
-        "kept": None,
-        "outcome": None,
-    }
-    assert float(orphan["monthly_gross"]) > 0
-
-
 def test_listing_only_looks(orphans: Orphans, world: Simulation) -> None:
     """Rights to read are enough, and nothing but reads is sent."""
     assert len(listed(orphans)) == 3
@@ -214,10 +191,7 @@ def test_what_connections_are_opened_for(
 def test_a_cluster_without_services(orphans: Orphans, world: Simulation) -> None:
     """Where no Service wants a load balancer a pass reads none; this command does all the same."""
     world.kubernetes.replace_world(
-        {
-            "namespaces": [{"metadata": {"name": "kube-system", "uid": CLUSTER_UID}}],
-            "nodes": [settled_node("web-1", 1)],
-        }
+        {"namespaces": [{"metadata": {"name": "kube-system", "uid": CLUSTER_UID}}], "nodes": [settled_node("web-1", 1)]}
     )
 
     assert set(listed(orphans)) == {42, 43, 44, 50}
@@ -230,52 +204,10 @@ def test_a_part_that_is_switched_off(orphans: Orphans) -> None:
     assert (said.code, len(said.document["orphans"])) == (0, 3)
 
 
-def test_none(orphans: Orphans, world: Simulation) -> None:
-    """Nothing to say is said in one sentence."""
-    project = world.hetzner.world()["hetzner"]
-    world.hetzner.replace_world({**project, "load_balancers": OTHERS})
-
-    said = orphans()
-
-    assert (said.code, said.stderr) == (0, "")
-    assert said.stdout.endswith("\nNo load balancer of this cluster is left over.\n")
-    assert orphans("--output", "json").document["result"] == "none"
-
-
-def test_text(orphans: Orphans) -> None:
-    """The text has what JSON has, and the command that deletes."""
-    said = orphans()
-
-    assert said.code == 0
-    assert "    42  left-over  lb11 in fsn1, " in said.stdout
-    assert "      12 days old, 5.39 EUR a month\n" in said.stdout
-    assert "      kept: protected against deletion" in said.stdout
-    assert "\n3 load balancers left over, 16.17 EUR a month.\n" in said.stdout
-    assert "\nTo delete what may go: reconcile orphans --delete --kubeconfig " in said.stdout
-
-
 @pytest.mark.parametrize("words", [["42"], ["42", "42"], ["042"]])
 def test_only_some_are_listed(orphans: Orphans, words: list[str]) -> None:
     """Ids show what a deletion of these would be about."""
     assert set(listed(orphans, *words)) == {42}
-
-
-def test_a_service_that_asks_by_name(orphans: Orphans, world: Simulation) -> None:
-    """What a Service asks for by its name is no orphan, though it is not adopted yet."""
-    set_cluster(world, service("new", "aaaaaaaa-2", **{"load-balancer.hetzner.cloud/name": "let-go"}))
-
-    assert set(listed(orphans)) == {42, 44}
-
-
-def test_two_load_balancers_of_one_service(orphans: Orphans, world: Simulation) -> None:
-    """Both are claimed by a living Service, and which one it gets is for a person to say: none is an orphan."""
-    project = world.hetzner.world()["hetzner"]
-    second = balancer(60, "a-of-web-too", cluster=CLUSTER_UID, service=WEB)
-    world.hetzner.replace_world({**project, "load_balancers": [*project["load_balancers"], second]})
-
-    assert set(listed(orphans)) == {42, 43, 44}
-    assert orphans("--delete", "42", "43").code == 0
-    assert balancers(world) == {44, 50, 51, 52, 53, 60}
 
 
 def test_deletion(orphans: Orphans, world: Simulation) -> None:
@@ -304,64 +236,23 @@ def test_no_variable_deletes(orphans: Orphans, world: Simulation, text: str) -> 
     assert balancers(world) == EVERYTHING
 
 
-def test_deletion_in_json(orphans: Orphans) -> None:
-    """JSON says of each what became of it, and what is still to be paid for."""
-    said = orphans("--delete", "--output", "json")
-
-    document = said.document
-    outcomes = {found["id"]: found["outcome"] for found in document["orphans"]}
-    assert outcomes == {42: {"state": "deleted", "why": None}, 43: None, 44: None}
-    assert (said.code, document["result"], document["monthly_gross"]) == (0, "orphans", "10.78")
-
-
-def test_a_second_deletion_has_nothing_to_do(orphans: Orphans, world: Simulation) -> None:
-    """What is left is what is kept."""
-    orphans("--delete")
-    world.hetzner_proxy.journal.clear()
-
-    assert orphans("--delete").code == 0
-    assert {entry.method for entry in world.sent_to_hetzner()} == {"GET"}
-
-
 def test_only_some_are_deleted(orphans: Orphans, world: Simulation) -> None:
     """With ids only these go, what was released on purpose as well."""
     assert orphans("--delete", "43").code == 0
     assert balancers(world) == EVERYTHING - {43}
 
 
-WAITING = balancer(60, "was-web", cluster=CLUSTER_UID, former="default.gone", delete_after="20990101T000000Z")
-
-
-def test_one_in_its_undo_window(orphans: Orphans, world: Simulation) -> None:
-    """It is listed with its time and goes by itself: at once only where its id says so."""
-    there = world.hetzner.world()["hetzner"]
-    world.hetzner.replace_world({**there, "load_balancers": [*there["load_balancers"], WAITING]})
-
-    found = listed(orphans)[60]
-    assert found["delete_after"] == "2099-01-01T00:00:00+00:00"
-    assert found["why"] == (
-        "Service default/gone no longer exists (deleted after 2099-01-01 00:00:00 UTC unless it is created again)"
-    )
-    assert "deleted automatically; to delete it now: reconcile orphans --delete 60" in orphans("60").stdout
-
-    orphans("--delete")
-    assert 60 in balancers(world)
-    assert orphans("--delete", "60").code == 0
-    assert 60 not in balancers(world)
-
-
-@pytest.mark.parametrize(
-    ("number", "why"),
-    [
-        pytest.param("7", "the project has no load balancer 7", id="none such"),
-        pytest.param(
+@rows(
+    "number why",
+    {
+        "none such": ("7", "the project has no load balancer 7"),
+        "a Service's": (
             "50",
             "load balancer 50 a-of-web is no orphan of this cluster: it has the label of Service default/web",
-            id="a Service's",
         ),
-        pytest.param("51", "load balancer 51 another-cluster is no orphan of this cluster", id="another cluster's"),
-        pytest.param("53", "load balancer 53 by-hand is no orphan of this cluster", id="nobody's"),
-    ],
+        "another cluster's": ("51", "load balancer 51 another-cluster is no orphan of this cluster"),
+        "nobody's": ("53", "load balancer 53 by-hand is no orphan of this cluster"),
+    },
 )
 def test_an_id_that_is_no_orphan(orphans: Orphans, world: Simulation, number: str, why: str) -> None:
     """A wrong id is an error, and nothing at all is deleted: the others may be wrong as well."""
@@ -380,17 +271,6 @@ def test_a_protected_one_by_its_id(orphans: Orphans, world: Simulation) -> None:
     assert balancers(world) == EVERYTHING - {42}
 
 
-def test_a_service_that_lives_and_wants_none(orphans: Orphans, world: Simulation) -> None:
-    """A load balancer of a Service that has become another type is no orphan: a pass releases it."""
-    set_cluster(world, service("old", GONE, "ClusterIP"))
-
-    said = orphans("--delete", "42")
-
-    assert (42 in listed(orphans), said.code) == (False, 1)
-    assert "is no orphan of this cluster: it has the label of Service default/old" in said.stderr
-    assert balancers(world) == EVERYTHING
-
-
 @pytest.mark.parametrize("words", [["x"], ["--delete", "4.2"], ["-1"], ["--delete=maybe"], ["--once"]])
 def test_bad_usage(orphans: Orphans, world: Simulation, words: list[str]) -> None:
     """What cannot be understood is not sent to anybody."""
@@ -401,14 +281,6 @@ def test_bad_usage(orphans: Orphans, world: Simulation, words: list[str]) -> Non
 
     assert code == 64
     assert world.sent_to_hetzner() == []
-
-
-def test_bad_usage_in_json(orphans: Orphans) -> None:
-    """A machine gets its document in any case."""
-    said = orphans("x", "--output", "json")
-
-    assert said.code == 64
-    assert said.document["errors"] == ["'x' is no id of a load balancer: expect a number"]
 
 
 # --- when nothing may be deleted ---
@@ -447,6 +319,31 @@ def test_nodes_that_are_ignored_are_no_anchor(orphans: Orphans, world: Simulatio
     assert orphans("--delete", "--ignore-nodes", "example-com/x").code == 0
 
 
+@rows(
+    "api path why",
+    {
+        "servers": ("hetzner", "/v1/servers", "cannot verify the project of HCLOUD_TOKEN"),
+        "load balancers": ("hetzner", "/v1/load_balancers", "the list of load balancers is not whole: "),
+        "Services": (
+            "kubernetes",
+            "/api/v1/services",
+            "cannot determine which load balancers are orphaned: list of services is ",
+        ),
+        "identity": ("kubernetes", "/api/v1/namespaces/kube-system", "cannot read the UID of the cluster"),
+    },
+)
+def test_what_cannot_be_read(orphans: Orphans, world: Simulation, api: str, path: str, why: str) -> None:
+    """Nothing goes while it is not certain whose the load balancers are, and that all are seen; without its load
+    balancers or Services a list is an error too."""
+    spoil = world.spoil_hetzner if api == "hetzner" else world.spoil_kubernetes
+    spoil("status", code=503, path=path, count=None)
+
+    assert why in refused(orphans, world)
+    if path in ("/v1/load_balancers", "/api/v1/services"):
+        said = orphans("--output", "json")
+        assert (said.code, said.document["result"]) == (1, "error")
+
+
 def test_a_cluster_that_is_down(orphans: Orphans, world: Simulation) -> None:
     """Without a Ready Node, and with none found, what the cluster remembers proves the project, and its label alone
     does not."""
@@ -457,57 +354,6 @@ def test_a_cluster_that_is_down(orphans: Orphans, world: Simulation) -> None:
     set_cluster(world, nodes=lost, remembered=ANCHOR.write(Remembered(None, (42,)), Stamp(CLUSTER_UID, "", NOW)))
     assert orphans("--delete").code == 0
     assert balancers(world) == EVERYTHING - {42}
-
-
-def test_servers_that_cannot_be_read(orphans: Orphans, world: Simulation) -> None:
-    """While it cannot be told whether this is the project, nothing goes."""
-    world.spoil_hetzner("status", code=503, path="/v1/servers", count=None)
-
-    assert "cannot verify the project of HCLOUD_TOKEN" in refused(orphans, world)
-
-
-def test_services_that_cannot_be_listed(orphans: Orphans, world: Simulation) -> None:
-    """Without the Services nobody knows what is nobody's: nothing is listed, nothing goes, and the error says why."""
-    world.spoil_kubernetes("status", code=503, path="/api/v1/services", count=None)
-
-    assert refused(orphans, world).startswith(
-        "cannot determine which load balancers are orphaned: list of services is "
-    )
-    said = orphans("--output", "json")
-    assert (said.code, said.document["orphans"], said.document["result"]) == (1, [], "error")
-
-
-def test_an_identity_that_cannot_be_read(orphans: Orphans, world: Simulation) -> None:
-    """Without the cluster's identity no label means anything."""
-    world.spoil_kubernetes("status", code=503, path="/api/v1/namespaces/kube-system", count=None)
-
-    assert "cannot read the UID of the cluster" in refused(orphans, world)
-
-
-def test_load_balancers_that_cannot_be_listed(orphans: Orphans, world: Simulation) -> None:
-    """A list that is not whole is an error, also where nothing is to be deleted: it may hide what is looked for."""
-    world.spoil_hetzner("status", code=503, path="/v1/load_balancers", count=None)
-
-    assert refused(orphans, world).startswith("the list of load balancers is not whole: ")
-    assert orphans().code == 1
-
-
-def test_a_cluster_that_does_not_answer(orphans: Orphans, world: Simulation) -> None:
-    """An API that is gone is one line."""
-    world.spoil_kubernetes("status", code=503, count=None)
-
-    said = orphans("--output", "json")
-
-    assert (said.code, said.document["result"], said.document["taken_at"]) == (1, "error", None)
-    assert said.stderr.count("\n") == 1
-
-
-def test_a_wrong_token(orphans: Orphans) -> None:
-    """The remedy is named."""
-    said = orphans(HCLOUD_TOKEN="x" * 64)
-
-    assert said.code == 1
-    assert "check HCLOUD_TOKEN" in said.stderr
 
 
 def test_a_token_that_may_only_read(orphans: Orphans, world: Simulation) -> None:
@@ -579,14 +425,6 @@ def test_a_terminal_is_told_what_will_go(orphans: Orphans, world: Simulation, mo
     assert seen == [{"GET"}, {"GET"}]
 
 
-def test_no_currency(orphans: Orphans, world: Simulation) -> None:
-    """Where the API does not name it, amounts have none, and nothing is asked twice."""
-    world.spoil_hetzner("status", code=503, path="/v1/pricing", count=None)
-
-    assert "12 days old, 5.39 a month" in orphans().stdout
-    assert [entry.path for entry in world.sent_to_hetzner()].count("/v1/pricing") == 1
-
-
 def with_robot(world: Simulation, **variables: str) -> dict[str, str]:
     """The variables by which the account is read."""
     assert world.robot_proxy is not None
@@ -632,12 +470,4 @@ def test_addresses_while_robot_is_out_of_reach(orphans: Orphans, world: Simulati
 
     assert said.code == 0, said
     assert said.document["stray_addresses"] == []
-    assert balancers(world) == EVERYTHING - {42}
-
-
-def test_a_cluster_on_dedicated_servers_alone(orphans: Orphans, world: Simulation) -> None:
-    """Its orphans are told by its label, and deleted as everywhere."""
-    set_cluster(world, nodes=[robot_node(7)])
-
-    assert orphans("--delete", **with_robot(world)).code == 0
     assert balancers(world) == EVERYTHING - {42}

@@ -21,6 +21,7 @@ from reconciler.report.orphans import OrphanReport
 from tests.balancers import LB11, LB21, a_balancer, a_price
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.rendering import invalid, written
+from tests.support.rows import rows
 from tests.support.rules import saying
 from tests.support.schemas import published
 
@@ -148,45 +149,38 @@ def test_json() -> None:
     assert (third["protected"], third["outcome"], third["kept"]) == (True, None, PROTECTED.kept)
 
 
-@pytest.mark.parametrize(
-    ("report", "line"),
-    [
-        pytest.param(EMPTY, "No load balancer of this cluster is left over.", id="none"),
-        pytest.param(LIST, "3 load balancers left over, 27.18 EUR a month.", id="several"),
-        pytest.param(replace(LIST, orphans=(GONE,)), "1 load balancer left over, 5.39 EUR a month.", id="one"),
-        pytest.param(replace(LIST, currency=None), "3 load balancers left over, 27.18 a month.", id="no currency"),
-        pytest.param(
+@rows(
+    "report line",
+    {
+        "none": (EMPTY, "No load balancer of this cluster is left over."),
+        "several": (LIST, "3 load balancers left over, 27.18 EUR a month."),
+        "one": (replace(LIST, orphans=(GONE,)), "1 load balancer left over, 5.39 EUR a month."),
+        "no currency": (replace(LIST, currency=None), "3 load balancers left over, 27.18 a month."),
+        "a price that is not known": (
             replace(LIST, orphans=(GONE, replace(GONE, balancer=replace(GONE.balancer, type=LB11)))),
             "2 load balancers left over, at least 5.39 EUR a month.",
-            id="a price that is not known",
         ),
-        pytest.param(
+        "what a deletion saves": (
             DELETED,
             "2 load balancers left over: 1 deleted, 1 not deleted, 1 still there. Saved: 5.39 EUR a month.",
-            id="what a deletion saves",
         ),
-        pytest.param(LIST, "To delete what may go: reconcile orphans --delete", id="what to type"),
-        pytest.param(
+        "what to type": (LIST, "To delete what may go: reconcile orphans --delete"),
+        "released on purpose": (
             LIST,
             "      released on purpose; to delete it and its addresses: reconcile orphans --delete 43",
-            id="released on purpose",
         ),
-        pytest.param(
+        "released on purpose, in another cluster": (
             replace(LIST, flags="-o text"),
             "      released on purpose; to delete it and its addresses: reconcile orphans --delete 43 -o text",
-            id="released on purpose, in another cluster",
         ),
-        pytest.param(
+        "what to type for another cluster": (
             replace(LIST, flags="--kubeconfig f"),
             "To delete what may go: reconcile orphans --delete --kubeconfig f",
-            id="what to type for another cluster",
         ),
-        pytest.param(replace(LIST, obstacle="why not"), "Nothing could be deleted now: why not", id="obstacle"),
-        pytest.param(replace(EMPTY, obstacle="why not"), "Nothing could be deleted now: why not", id="none, obstacle"),
-        pytest.param(
-            replace(EMPTY, cluster_uid=None), "Cluster unknown, read at 2026-07-01 12:00:00 UTC", id="unknown"
-        ),
-    ],
+        "obstacle": (replace(LIST, obstacle="why not"), "Nothing could be deleted now: why not"),
+        "none, obstacle": (replace(EMPTY, obstacle="why not"), "Nothing could be deleted now: why not"),
+        "unknown": (replace(EMPTY, cluster_uid=None), "Cluster unknown, read at 2026-07-01 12:00:00 UTC"),
+    },
 )
 def test_lines(report: OrphanReport, line: str) -> None:
     """What people look for is a line of its own."""

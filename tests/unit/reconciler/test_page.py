@@ -76,12 +76,7 @@ def hostile_report(text: str) -> Report:
     """A report in which everything that somebody else may have written is this text."""
     key = Key(ObjectKind.NODE, f"web-{text}")
     change = a_change(
-        str(key),
-        "node.labels",
-        before={"a": text},
-        after={f"b-{text}": text},
-        reason=text,
-        consequences=(text,),
+        str(key), "node.labels", before={"a": text}, after={f"b-{text}": text}, reason=text, consequences=(text,)
     )
     failed = Failed(text)
     node = a_settled_node(f"web-{text}", labels={"node.kubernetes.io/instance-type": text})

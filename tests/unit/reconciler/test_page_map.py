@@ -18,16 +18,7 @@ from reconciler.page.page import Page, document_of, page_of
 from reconciler.page.picture import NODES, drawing_of, fitted
 from reconciler.report.view import view_of
 from reconciler.result import Line, Report, Result
-from tests.balancers import (
-    IN_NETWORK,
-    NETWORK,
-    a_balancer,
-    a_claim,
-    a_served_service,
-    a_service,
-    a_world,
-    annotated,
-)
+from tests.balancers import IN_NETWORK, NETWORK, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incomplete, servers_of
 from tests.support.judging import decided
 from tests.support.pages import read_page
@@ -215,10 +206,7 @@ def test_a_node_whose_server_is_gone_says_so() -> None:
     """Rather than naming a server that nobody has; of one that could not be read nothing is said."""
     node = a_settled_node("web-1", 7)
 
-    for servers, told in (
-        (servers_of(), "server 7 is gone"),
-        (incomplete(servers_of()), "server 7 cpx32"),
-    ):
+    for servers, told in ((servers_of(), "server 7 is gone"), (incomplete(servers_of()), "server 7 cpx32")):
         world = mapped(Report(snapshot=replace(a_snapshot([node]), servers=servers)))
         (box,) = drawing_of(world).columns[2]
         assert (box.texts[1], box.state) == (told, State.BAD if "gone" in told else None), told

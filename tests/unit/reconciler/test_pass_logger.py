@@ -28,6 +28,7 @@ from tests.builders import a_change, a_snapshot
 from tests.support.balancer_stage import PassingTime
 from tests.support.keys import key_of
 from tests.support.passes import BALANCER, a_balanced_run
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
 LOGGER = "hcloud-reconciler.pass"
@@ -95,25 +96,23 @@ def test_ids_of_a_change_are_told_with_it(caplog: pytest.LogCaptureFixture) -> N
     note_action(3)  # nobody collects: without effect
 
 
-@pytest.mark.parametrize(
-    ("report", "requests", "lines"),
-    [
-        pytest.param(
+@rows(
+    "report requests lines",
+    {
+        "applied": (
             Report(lines=(Line(a_change(), Applied()),), requests=Requests(kubernetes=7, hetzner=3)),
             (7, 3),
             ["INFO pass result=no_changes add=1 modify=0 remove=0 held=0 waiting=0 refused=0 applied=1 failed=0{rest}"],
-            id="applied",
         ),
-        pytest.param(
+        "an error": (
             Report(errors=("Hetzner API answers 401",)),
             (0, 0),
             [
                 "ERROR error error='Hetzner API answers 401'",
                 "WARNING pass result=error add=0 modify=0 remove=0 held=0 waiting=0 refused=0 applied=0 failed=0{rest}",
             ],
-            id="an error",
         ),
-    ],
+    },
 )
 def test_a_pass(report: Report, requests: tuple[int, int], lines: list[str], caplog: pytest.LogCaptureFixture) -> None:
     """One line with result, counts, duration, requests and what called for it."""
@@ -133,26 +132,25 @@ def a_hold(count: int = 2, **more: object) -> Hold:
     return replace(hold, **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("report", "line"),
-    [
-        pytest.param(
+@rows(
+    "report line",
+    {
+        "a hold, and how to approve it": (
             Report(holds=(a_hold(),), approve_flags="--kubeconfig k"),
-            "held rule=node-blast-radius value=2 limit=1 keys='node/web-1, node/web-2' why='their servers are gone'"
-            " approve='reconcile approve sha256:8da36531c0ce2138 --kubeconfig k'",
-            id="a hold, and how to approve it",
+            (
+                "held rule=node-blast-radius value=2 limit=1 keys='node/web-1, node/web-2' why='their servers are gone'"
+                " approve='reconcile approve sha256:8da36531c0ce2138 --kubeconfig k'"
+            ),
         ),
-        pytest.param(
+        "the anchor, which holds nothing": (
             Report(notes=(Note(key_of("cluster"), NoteKind.ANCHOR, "the token is another project's"),)),
             'violated rule=project-anchor why="the token is another project\'s"',
-            id="the anchor, which holds nothing",
         ),
-        pytest.param(
+        "a list with a gap": (
             Report(snapshot=a_snapshot(servers_section=Section.missing("503"))),
             "incomplete section=servers why=503",
-            id="a list with a gap",
         ),
-    ],
+    },
 )
 def test_what_a_person_has_to_see_to_is_told_once(report: Report, line: str, caplog: pytest.LogCaptureFixture) -> None:
     """The log alone tells what stands in the way, also where nobody reads the report; again when it comes up anew."""

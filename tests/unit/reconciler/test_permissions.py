@@ -10,6 +10,7 @@ import pytest
 from actuators.http.errors import Denied
 from actuators.http.kubernetes import ApiAnswer
 from reconciler.permissions import RbacRule, missing_permissions
+from tests.support.rows import rows
 
 NODES, STATUS = RbacRule("list", "nodes"), RbacRule("patch", "nodes/status")
 LEASE = RbacRule("get", "leases", "coordination.k8s.io", is_beside_lease=True)
@@ -56,20 +57,19 @@ def test_what_is_asked() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("permission", "uses", "line"),
-    [
-        pytest.param(NODES, ("everything",), "list nodes, which everything needs", id="one use"),
-        pytest.param(STATUS, ("a", "b"), "patch nodes/status, which a, b need", id="two uses"),
-        pytest.param(STATUS, tuple("abcde"), "patch nodes/status, which a, b, c and 2 more need", id="many uses"),
-        pytest.param(
+@rows(
+    "permission uses line",
+    {
+        "one use": (NODES, ("everything",), "list nodes, which everything needs"),
+        "two uses": (STATUS, ("a", "b"), "patch nodes/status, which a, b need"),
+        "many uses": (STATUS, tuple("abcde"), "patch nodes/status, which a, b, c and 2 more need"),
+        "beside the Lease": (
             LEASE,
             ("leading",),
             "get leases.coordination.k8s.io in namespace ops, which leading needs",
-            id="beside the Lease",
         ),
-        pytest.param(IDENTITY, ("x",), "get namespaces kube-system, which x needs", id="of one object"),
-    ],
+        "of one object": (IDENTITY, ("x",), "get namespaces kube-system, which x needs"),
+    },
 )
 def test_what_is_missing(permission: RbacRule, uses: tuple[str, ...], line: str) -> None:
     """One line names the verb, what needs it and the remedy."""

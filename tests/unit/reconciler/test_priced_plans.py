@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from desired.model.settings import Policy, Settings
 from reconciler.config.options import Detail
 from reconciler.report.documents import report_as_json
 from reconciler.report.markdown import render_markdown
@@ -23,7 +22,6 @@ from tests.unit.reconciler.test_folded_plans import dedented, shown  # noqa: F40
 
 Simulate = Callable[..., Simulation]
 SIZE, ZONE, ADDRESS = (f"load-balancer.hetzner.cloud/{name}" for name in ("type", "network-zone", "public-net-ipv4"))
-RETENTION = "hcloud-reconciler/deletion-policy"
 
 
 def asked(run: Run) -> int:
@@ -133,18 +131,6 @@ def test_a_larger_type_and_the_end(simulate: Simulate) -> None:
     assert asked(run) == 1
 
 
-def test_what_stays_is_paid_for(simulate: Simulate) -> None:
-    """A load balancer that is released saves nothing."""
-    run = a_balanced_run(simulate, load_balancer_service(**{RETENTION: "retain"}))
-    run.converge()
-    delete_service(run.sim, "web")
-
-    report = run.plan()
-
-    assert heads(report) == [f"{BALANCER}/retain  lb.retain  0.00 EUR a month, 5.39 stay"]
-    assert total(report) == "Cost: 5.39 -> 5.39 EUR a month (0.00), gross list price, without traffic"
-
-
 @pytest.mark.parametrize("fault", [{"code": 503}, {"code": 403}, {"code": 200, "body": []}], ids=["503", "403", "junk"])
 def test_without_a_currency(simulate: Simulate, fault: dict[str, Any]) -> None:
     """Prices are told without one, all is done as always, and nothing is asked a second time."""
@@ -173,38 +159,6 @@ def test_without_prices(simulate: Simulate) -> None:
         [f"{BALANCER}  lb.create  price not known  applied"],
         "Cost: price not known",
     )
-
-
-def test_a_zone(simulate: Simulate) -> None:
-    """Where Hetzner chooses the location, and all of them are at one price, that is it."""
-    service = load_balancer_service("web", **{ZONE: "eu-central"})
-    run = a_balanced_run(simulate, service, settings=Settings())
-
-    assert heads(run.plan()) == [f"{BALANCER}  lb.create  +5.39 EUR a month"]
-
-
-def test_what_is_withheld(simulate: Simulate) -> None:
-    """A plan says what it comes to once that has passed as well; a pass that has done none of it has no sum."""
-    run = a_balanced_run(simulate)
-    run.converge()
-    delete_service(run.sim, "web")
-    run.settings = replace(run.settings, policy=Policy.UPSERT)
-
-    plan, done = run.plan(), run.converge()
-
-    assert heads(plan) == heads(done) == [f"{BALANCER}  lb.delete  -5.39 EUR a month  waiting"]
-    assert total(plan) == "Cost: 5.39 -> 0.00 EUR a month (-5.39), gross list price, without traffic"
-    assert (total(done), done.cost.changes) == ("", None)
-
-
-def test_what_is_refused_is_in_no_sum(simulate: Simulate) -> None:
-    """Nobody can let it happen: a server has the address."""
-    run = a_balanced_run(simulate, load_balancer_service("web", **{ADDRESS: "1"}))
-
-    report = run.plan()
-
-    assert heads(report) == [f"{BALANCER}  lb.create  +5.39 EUR a month  refused"]
-    assert report.cost == MonthlyCost("EUR")
 
 
 def test_an_end_in_the_dark(simulate: Simulate) -> None:

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from actuators.http.errors import Transient
 from desired.model.clocks import Clocks
 from desired.model.record import Stamp
@@ -15,6 +13,7 @@ from desired.section import Present, Section, Unknown
 from reconciler.passes.records import ProjectMemory
 from tests.balancers import a_balancer, a_served_service, a_world
 from tests.builders import CLUSTER_UID, NOW, a_lost_node, a_network, a_server, a_settled_node, a_snapshot
+from tests.support.rows import rows
 from tests.support.stored import Stored
 
 NETWORK = Present(a_network(4))
@@ -41,22 +40,20 @@ def a_memory(stored: Kept, *, after_changes_only: bool = False) -> ProjectMemory
     return ProjectMemory(stored.config_map(), Settings(network="private"), after_changes_only=after_changes_only)
 
 
-@pytest.mark.parametrize(
-    ("world", "value", "asked"),
-    [
-        pytest.param(WORLD, NOTHING, ["read", "write"], id="new"),
-        pytest.param(WORLD, KNOWN, ["read"], id="known"),
-        pytest.param(WORLD, None, ["read"], id="no-config-map"),
-        pytest.param(replace(WORLD, network=Present(None)), NOTHING, [], id="nothing-to-remember"),
-        pytest.param(replace(WORLD, servers=Section()), NOTHING, [], id="violated"),
-        pytest.param(replace(WORLD, servers=Section.missing("401")), NOTHING, [], id="undetermined"),
-        pytest.param(replace(WORLD, cluster_uid=Unknown("403")), NOTHING, [], id="which-cluster-is-not-known"),
-        pytest.param(a_snapshot([a_lost_node()], [a_server()], network=NETWORK), NOTHING, [], id="a-witness-alone"),
-        pytest.param(
-            a_world([a_served_service()], [a_balancer()], nodes=[a_lost_node()], servers=[]), NOTHING, [], id="unfound"
-        ),
-        pytest.param(a_snapshot(network=NETWORK), NOTHING, [], id="being-born"),
-    ],
+@rows(
+    "world value asked",
+    {
+        "new": (WORLD, NOTHING, ["read", "write"]),
+        "known": (WORLD, KNOWN, ["read"]),
+        "no-config-map": (WORLD, None, ["read"]),
+        "nothing-to-remember": (replace(WORLD, network=Present(None)), NOTHING, []),
+        "violated": (replace(WORLD, servers=Section()), NOTHING, []),
+        "undetermined": (replace(WORLD, servers=Section.missing("401")), NOTHING, []),
+        "which-cluster-is-not-known": (replace(WORLD, cluster_uid=Unknown("403")), NOTHING, []),
+        "a-witness-alone": (a_snapshot([a_lost_node()], [a_server()], network=NETWORK), NOTHING, []),
+        "unfound": (a_world([a_served_service()], [a_balancer()], nodes=[a_lost_node()], servers=[]), NOTHING, []),
+        "being-born": (a_snapshot(network=NETWORK), NOTHING, []),
+    },
 )
 def test_what_is_written(world: Snapshot, value: Remembered | None, asked: list[str]) -> None:
     """Only where Ready Nodes of ours were found, and only what differs from what is there."""

@@ -123,10 +123,7 @@ def test_documents(report: Report) -> None:
 
 @pytest.mark.parametrize(
     ("flags", "command"),
-    [
-        ("", "reconcile approve {}"),
-        ("--kubeconfig '/my file'", "reconcile approve {} --kubeconfig '/my file'"),
-    ],
+    [("", "reconcile approve {}"), ("--kubeconfig '/my file'", "reconcile approve {} --kubeconfig '/my file'")],
 )
 def test_the_approve_command_reaches_the_same_cluster(flags: str, command: str) -> None:
     """What is shown to be typed has the flags that this run was given, for people and for machines."""

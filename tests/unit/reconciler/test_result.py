@@ -197,13 +197,6 @@ def test_an_unreadable_object_that_no_node_needs_is_no_gap() -> None:
     assert not is_incomplete(report(snapshot=a_snapshot(servers_section=section)))
 
 
-def test_what_was_applied_no_longer_waits() -> None:
-    """A ruling counts only on a change that was not applied."""
-    change = a_change(decision=GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, "why"))
-
-    assert report(Line(change, Applied())).result is Result.NO_CHANGES
-
-
 def test_summary() -> None:
     """Changes are counted by class, verdicts of what is left, and outcomes."""
     lines = (
@@ -230,13 +223,6 @@ def test_summary() -> None:
         "applied": 1,
         "failed": 1,
     }
-
-
-def test_outcomes() -> None:
-    """Lines are found by what became of them."""
-    line = ended(PENDING)
-
-    assert report(ended(Applied()), line).outcomes(Pending) == (line,)
 
 
 def test_who_needs_a_person() -> None:

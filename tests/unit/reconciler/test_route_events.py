@@ -29,6 +29,7 @@ from tests.builders import (
 from tests.routes import a_route
 from tests.support.judging import judge, warnings
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 SETTINGS = Settings(network="private", routes=True, cluster_cidr=IPv4Network("10.244.0.0/16"))
 ROUTE = "route/4/10.244.1.0/24"
@@ -55,10 +56,10 @@ def said(world: Snapshot) -> list[tuple[str, str]]:
     return [(event.reason, event.message) for event in events]
 
 
-@pytest.mark.parametrize(
-    ("world", "events"),
-    [
-        pytest.param(
+@rows(
+    "world events",
+    {
+        "outside of the cluster CIDR": (
             a_world(with_pods("10.245.1.0/24")),
             [
                 (
@@ -66,45 +67,27 @@ def said(world: Snapshot) -> list[tuple[str, str]]:
                     "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16",
                 )
             ],
-            id="outside of the cluster CIDR",
         ),
-        pytest.param(
+        "not attached": (
             a_world(with_pods("10.244.1.0/24"), a_server()),
-            [
-                (
-                    "FailedToCreateRoute",
-                    "server 1 is not attached to network 4",
-                )
-            ],
-            id="not attached",
+            [("FailedToCreateRoute", "server 1 is not attached to network 4")],
         ),
-        pytest.param(
+        "no room": (
             a_world(with_pods("10.244.1.0/24"), routes=FULL),
-            [
-                (
-                    "FailedToCreateRoute",
-                    "network has 100 of 100 routes",
-                )
-            ],
-            id="no room",
+            [("FailedToCreateRoute", "network has 100 of 100 routes")],
         ),
-        pytest.param(
-            a_world(with_pods("pods")),
-            [("FailedToCreateRoute", "pod CIDR 'pods' is not a range: no route")],
-            id="no CIDR",
-        ),
-        pytest.param(a_world(with_pods("10.244.1.0/24")), [], id="about to be created"),
-        pytest.param(a_world(with_pods("fd00:1::/64")), [], id="IPv6 alone"),
-        pytest.param(a_world(with_pods()), [], id="no pod CIDR yet"),
-        pytest.param(
+        "no CIDR": (a_world(with_pods("pods")), [("FailedToCreateRoute", "pod CIDR 'pods' is not a range: no route")]),
+        "about to be created": (a_world(with_pods("10.244.1.0/24")), []),
+        "IPv6 alone": (a_world(with_pods("fd00:1::/64")), []),
+        "no pod CIDR yet": (a_world(with_pods()), []),
+        "servers that could not be read": (
             a_world(with_pods("10.244.1.0/24"), ATTACHED, servers_section=incomplete(servers_of())),
             [],
-            id="servers that could not be read",
         ),
-        pytest.param(a_world(a_joining_node(pod_cidrs=("10.244.1.0/24",)), a_server()), [], id="joins, not attached"),
-        pytest.param(a_world(a_joining_node(pod_cidrs=("10.245.1.0/24",))), [], id="joins, outside"),
-        pytest.param(a_world(a_joining_node(pod_cidrs=("10.244.1.0/24",)), routes=FULL), [], id="joins, no room"),
-    ],
+        "joins, not attached": (a_world(a_joining_node(pod_cidrs=("10.244.1.0/24",)), a_server()), []),
+        "joins, outside": (a_world(a_joining_node(pod_cidrs=("10.245.1.0/24",))), []),
+        "joins, no room": (a_world(a_joining_node(pod_cidrs=("10.244.1.0/24",)), routes=FULL), []),
+    },
 )
 def test_what_holds_after_a_pass(world: Snapshot, events: list[tuple[str, str]]) -> None:
     """A settled Node is told what somebody has to mend; one that joins or waits is not frightened."""
@@ -120,19 +103,15 @@ def test_another_project() -> None:
 
 
 @pytest.mark.parametrize("kind", ["route.create", "route.replace"])
-@pytest.mark.parametrize(
-    ("outcome", "text"),
-    [
-        pytest.param(
-            Failed("token_readonly"),
-            "Could not create route 10.244.1.0/24 for node web-1: token_readonly",
-            id="refused",
-        ),
-        pytest.param(Applied(), None, id="done"),
-        pytest.param(Pending("locked", 1.0), None, id="another change of the network"),
-        pytest.param(PREEMPTED, None, id="gave way"),
-        pytest.param(Skipped("stopped"), None, id="not tried"),
-    ],
+@rows(
+    "outcome text",
+    {
+        "refused": (Failed("token_readonly"), "Could not create route 10.244.1.0/24 for node web-1: token_readonly"),
+        "done": (Applied(), None),
+        "another change of the network": (Pending("locked", 1.0), None),
+        "gave way": (PREEMPTED, None),
+        "not tried": (Skipped("stopped"), None),
+    },
 )
 def test_routes_that_were_tried(kind: str, outcome: Outcome, text: str | None) -> None:
     """A refused route is HCCM's event; what is only late is none, and the text has no uid and no duration."""

@@ -20,6 +20,7 @@ from reconciler.telemetry import logs
 from tests.builders import a_change
 from tests.support.keys import key_of
 from tests.support.looping import loop
+from tests.support.rows import rows
 from tests.support.simulators import ImpatientStop
 
 BUG = "internal error, KeyError: 'web-1'; set HCLOUD_DEBUG=true for details, and please report it"
@@ -55,24 +56,17 @@ def test_what_ends_the_process_is_not_caught(ending: type[BaseException]) -> Non
         guarded(leave)
 
 
-@pytest.mark.parametrize(
-    ("keys", "said"),
-    [
-        pytest.param(
-            ["service/default/web"], "1 Service needs a person, see the notes: service/default/web", id="a Service"
-        ),
-        pytest.param(["node/a", "node/b"], "2 Nodes need a person, see the notes: node/a, node/b", id="Nodes"),
-        pytest.param(
-            ["node/a", "service/x/b"],
-            "1 Node and 1 Service need a person, see the notes: node/a, service/x/b",
-            id="both",
-        ),
-        pytest.param(
+@rows(
+    "keys said",
+    {
+        "a Service": (["service/default/web"], "1 Service needs a person, see the notes: service/default/web"),
+        "Nodes": (["node/a", "node/b"], "2 Nodes need a person, see the notes: node/a, node/b"),
+        "both": (["node/a", "service/x/b"], "1 Node and 1 Service need a person, see the notes: node/a, service/x/b"),
+        "many": (
             [f"node/{number}" for number in range(7)],
             "7 Nodes need a person, see the notes: node/0, node/1, node/2, node/3, node/4 and 2 more",
-            id="many",
         ),
-    ],
+    },
 )
 def test_who_needs_a_person(keys: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What only a person mends is said beside a result that is none of that; the exit code stays."""

@@ -22,6 +22,7 @@ from reconciler.passes.agreement import Permission
 from reconciler.passes.saved_plan import SavedPlanProblem, read_plan, save_plan, setting_digests
 from reconciler.result import Line, Report
 from tests.builders import a_change, a_snapshot
+from tests.support.rows import rows
 
 Raw = dict[str, Any]
 SETTINGS = Settings(network="private", only=("node/web-1", "node/web-2"))
@@ -81,68 +82,38 @@ def with_change(number: int = 0, **members: object) -> Callable[[Raw], object]:
     return lambda document: document["changes"][number].update(members)
 
 
-@pytest.mark.parametrize(
-    ("edit", "why"),
-    [
-        pytest.param(without("plan_hash"), "it is no saved plan, as it has no plan_hash", id="a plain report"),
-        pytest.param(
-            having("format_version", "2.0"), "its format_version is '2.0', and this version reads 1.x", id="2"
-        ),
-        pytest.param(having("format_version", 1), "its format_version is '1', and this version reads 1.x", id="number"),
-        pytest.param(
-            having("tool_version", "0.0.1"), f"it is of version '0.0.1', and this is {__version__!r}", id="older"
-        ),
-        pytest.param(
-            having("changes", "all"), "it is damaged: Expected a list, got text - at $.changes", id="no changes"
-        ),
-        pytest.param(
-            without("settings"), "it is damaged: Object missing required field settings", id="without settings"
-        ),
-        pytest.param(
-            having("cluster", {"uid": None}),
-            "it is damaged: Expected text, got nothing - at $.cluster.uid",
-            id="nobody's",
-        ),
-        pytest.param(
-            having("cluster", {"uid": "another"}), "it is damaged: its plan_hash is that of other changes", id="moved"
-        ),
-        pytest.param(
-            with_change(before=None, after={"x": 1}),
-            "it is damaged: its plan_hash is that of other changes",
-            id="edited",
-        ),
-        pytest.param(
-            with_change(verdict="allowed", number=1),
-            "it is damaged: its plan_hash is that of other changes",
-            id="allowed",
-        ),
-        pytest.param(
-            with_change(verdict="blessed"),
-            "it is damaged: Invalid enum value 'blessed' - at $.changes[0].verdict",
-            id="?",
-        ),
-        pytest.param(
+@rows(
+    "edit why",
+    {
+        "a plain report": (without("plan_hash"), "it is no saved plan, as it has no plan_hash"),
+        "2": (having("format_version", "2.0"), "its format_version is '2.0', and this version reads 1.x"),
+        "number": (having("format_version", 1), "its format_version is '1', and this version reads 1.x"),
+        "older": (having("tool_version", "0.0.1"), f"it is of version '0.0.1', and this is {__version__!r}"),
+        "no changes": (having("changes", "all"), "it is damaged: Expected a list, got text - at $.changes"),
+        "without settings": (without("settings"), "it is damaged: Object missing required field settings"),
+        "nobody's": (having("cluster", {"uid": None}), "it is damaged: Expected text, got nothing - at $.cluster.uid"),
+        "moved": (having("cluster", {"uid": "another"}), "it is damaged: its plan_hash is that of other changes"),
+        "edited": (with_change(before=None, after={"x": 1}), "it is damaged: its plan_hash is that of other changes"),
+        "allowed": (with_change(verdict="allowed", number=1), "it is damaged: its plan_hash is that of other changes"),
+        "?": (with_change(verdict="blessed"), "it is damaged: Invalid enum value 'blessed' - at $.changes[0].verdict"),
+        "an unknown kind": (
             with_change(kind="node.\x1b[2Jexplode"),
             "it is damaged: there is no kind of change 'node.\\x1b[2Jexplode'",
-            id="an unknown kind",
         ),
-        pytest.param(
+        "a change twice": (
             lambda document: document["changes"].append(document["changes"][0]),
             "it is damaged: it has a change twice",
-            id="a change twice",
         ),
-        pytest.param(
+        "a long key": (
             with_change(key="node/" + "x" * 2000),
             "it is damaged: Expected text of length <= 1024 - at $.changes[0].key",
-            id="a long key",
         ),
-        pytest.param(
+        "for ever": (
             having("expires_at", "2099-01-01T00:00:00+00:00"),
             "it is damaged: it does not expire one hour after it was taken",
-            id="for ever",
         ),
-        pytest.param(having("taken_at", "2026-01-01T00:00:00"), None, id="a time of no zone"),
-    ],
+        "a time of no zone": (having("taken_at", "2026-01-01T00:00:00"), None),
+    },
 )
 def test_a_document_that_nobody_has_saved(edit: Callable[[Raw], object], why: str | None) -> None:
     """Each is refused in one sentence, which says what is wrong with it."""
@@ -152,23 +123,19 @@ def test_a_document_that_nobody_has_saved(edit: Callable[[Raw], object], why: st
     assert why_refused(document).startswith(why or "it is damaged: ")
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        pytest.param(b"", "it is no whole JSON document: ", id="empty"),
-        pytest.param(save_plan(REPORT, SETTINGS)[:-40], "it is no whole JSON document: ", id="truncated"),
-        pytest.param(b"\xff\xfe\xff", "it is no whole JSON document: ", id="no text"),
-        pytest.param(b"\x1b[31m", "it is no whole JSON document: ", id="control characters"),
-        pytest.param(b"[1]", "it is no saved plan, as it has no plan_hash", id="a list"),
-        pytest.param(b'{"a": 1, "a": 2}', "it is damaged: an object in it has a member twice", id="a member twice"),
-        pytest.param(b"[" * 100_000, "it is damaged: it is nested too deeply", id="deep and open"),
-        pytest.param(
-            b'{"plan_hash": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-            "it is damaged: it is nested too deeply",
-            id="deep",
-        ),
-        pytest.param(b"9" * 10_000, "it is no ", id="a long number"),
-    ],
+@rows(
+    "content why",
+    {
+        "empty": (b"", "it is no whole JSON document: "),
+        "truncated": (save_plan(REPORT, SETTINGS)[:-40], "it is no whole JSON document: "),
+        "no text": (b"\xff\xfe\xff", "it is no whole JSON document: "),
+        "control characters": (b"\x1b[31m", "it is no whole JSON document: "),
+        "a list": (b"[1]", "it is no saved plan, as it has no plan_hash"),
+        "a member twice": (b'{"a": 1, "a": 2}', "it is damaged: an object in it has a member twice"),
+        "deep and open": (b"[" * 100_000, "it is damaged: it is nested too deeply"),
+        "deep": (b'{"plan_hash": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "it is damaged: it is nested too deeply"),
+        "a long number": (b"9" * 10_000, "it is no "),
+    },
 )
 def test_what_is_no_document(content: bytes, why: str) -> None:
     """Whatever it is, it is told in one line, of which nothing controls a terminal."""
@@ -178,26 +145,24 @@ def test_what_is_no_document(content: bytes, why: str) -> None:
     assert "\n" not in text
 
 
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        pytest.param(replace(SETTINGS, network="other"), "HCLOUD_NETWORK is", id="a variable"),
-        pytest.param(replace(SETTINGS, cluster_cidr=IPv4Network("10.0.0.0/8")), "--cluster-cidr is", id="a flag"),
-        pytest.param(
+@rows(
+    "settings named",
+    {
+        "a variable": (replace(SETTINGS, network="other"), "HCLOUD_NETWORK is"),
+        "a flag": (replace(SETTINGS, cluster_cidr=IPv4Network("10.0.0.0/8")), "--cluster-cidr is"),
+        "two": (
             replace(SETTINGS, waits=Waits(age=timedelta(0)), policy=Policy.UPSERT),
             "--delete-min-age, --policy are",
-            id="two",
         ),
-        pytest.param(
-            replace(SETTINGS, balancer_defaults=Options(location="fsn1")), "HCLOUD_LOAD_BALANCERS_LOCATION is", id="LB"
-        ),
-        pytest.param(
+        "LB": (replace(SETTINGS, balancer_defaults=Options(location="fsn1")), "HCLOUD_LOAD_BALANCERS_LOCATION is"),
+        "many": (
             Settings(zone_labels=False, robot=True, routes=True, keep_internal_ips=True, mirror_labels="x"),
-            "--keep-internal-ips, --mirror-labels, HCLOUD_INSTANCES_ZONE_LABEL_ENABLED, HCLOUD_NETWORK,"
-            " HCLOUD_NETWORK_ROUTES_ENABLED and 1 more are",
-            id="many",
+            (
+                "--keep-internal-ips, --mirror-labels, HCLOUD_INSTANCES_ZONE_LABEL_ENABLED, HCLOUD_NETWORK,"
+                " HCLOUD_NETWORK_ROUTES_ENABLED and 1 more are"
+            ),
         ),
-    ],
+    },
 )
 def test_other_settings_are_named(settings: Settings, named: str) -> None:
     """By what people set."""
@@ -219,19 +184,16 @@ def test_every_setting_has_a_digest() -> None:
     assert len(setting_digests(SETTINGS)) == len(names) + len(fields(Waits)) + len(OPTION_VARIABLES)
 
 
-@pytest.mark.parametrize(
-    ("report", "why"),
-    [
-        pytest.param(Report(errors=("no API",)), "the plan is an error: correct that first", id="an error"),
-        pytest.param(
-            replace(REPORT, errors=("no network",)), "the plan is an error: correct that first", id="part of an error"
-        ),
-        pytest.param(
+@rows(
+    "report why",
+    {
+        "an error": (Report(errors=("no API",)), "the plan is an error: correct that first"),
+        "part of an error": (replace(REPORT, errors=("no network",)), "the plan is an error: correct that first"),
+        "nobody": (
             Report(a_snapshot(cluster_uid=Unknown("forbidden"))),
             "cannot determine the plan's cluster: forbidden",
-            id="nobody",
         ),
-    ],
+    },
 )
 def test_what_cannot_be_saved(report: Report, why: str) -> None:
     """There would be nothing that it permits, or nowhere that it does."""

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.annotations.claims import ClaimedPort
-from desired.model.load_balancer import ServerTarget
+from desired.annotations.claims import Claim, ClaimedPort
+from desired.model.load_balancer import Listener, ServerTarget
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
+from desired.plan.change import GuardDecision, GuardName, Plan, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from reconciler.result import Line
@@ -17,9 +17,10 @@ from reconciler.telemetry.announcements import on_pass
 from reconciler.telemetry.events import Event, EventType, subject_of
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import a_change, a_server, a_settled_node
-from tests.support.balancer_changes import BALANCER, SERVICE
+from tests.support.balancer_changes import SERVICE
 from tests.support.judging import judge, warnings
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 WEB = a_served_service()
 WORLD = a_world([WEB, a_service("api", uid="uid-api")])
@@ -100,23 +101,17 @@ def test_a_load_balancer_that_its_service_leaves_behind() -> None:
 LEFT = a_change(f"{SERVICE}/status", "service.status", owner=SERVICE)
 
 
-@pytest.mark.parametrize(
-    ("plan", "is_told"),
-    [
-        pytest.param(Plan((LEFT,)), False, id="the status is not published"),
-        pytest.param(Plan((replace(LEFT, owner=key_of("service/default/api")),)), True, id="another Service's is not"),
-        pytest.param(
-            Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT)),)), False, id="a gap"
-        ),
-        pytest.param(
-            Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, GuardName.CERTIFICATE_ISSUANCE)),)),
-            True,
-            id="an https port",
-        ),
-        pytest.param(Plan((LEFT.ruled(GuardDecision(Verdict.HELD, GuardName.TARGET_FLOOR)),)), True, id="held"),
-        pytest.param(Plan(notes=(Note(key_of(SERVICE), NoteKind.UNKNOWN, "unread"),)), False, id="nobody knows"),
-        pytest.param(Plan(notes=(Note(key_of(SERVICE), NoteKind.LIMIT, "too many"),)), True, id="a limit"),
-    ],
+@rows(
+    "plan is_told",
+    {
+        "the status is not published": (Plan((LEFT,)), False),
+        "another Service's is not": (Plan((replace(LEFT, owner=key_of("service/default/api")),)), True),
+        "a gap": (Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT)),)), False),
+        "an https port": (Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, GuardName.CERTIFICATE_ISSUANCE)),)), True),
+        "held": (Plan((LEFT.ruled(GuardDecision(Verdict.HELD, GuardName.TARGET_FLOOR)),)), True),
+        "nobody knows": (Plan(notes=(Note(key_of(SERVICE), NoteKind.UNKNOWN, "unread"),)), False),
+        "a limit": (Plan(notes=(Note(key_of(SERVICE), NoteKind.LIMIT, "too many"),)), True),
+    },
 )
 def test_what_is_left_to_do(plan: Plan, is_told: bool) -> None:
     """A load balancer is said to be ensured only when nothing of it is left to a later pass."""
@@ -149,27 +144,26 @@ UPDATE = ("Warning", "UpdateLoadBalancerFailed", "Error updating load balancer w
 DELETE = ("Warning", "DeleteLoadBalancerFailed", "Error deleting load balancer: invalid input")
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "events"),
-    [
-        pytest.param([("lb.create", BROKEN)], [SYNC], id="creation"),
-        pytest.param([("certificate.create", BROKEN)], [SYNC], id="certificate"),
-        pytest.param([("service.status", BROKEN)], [SYNC], id="status"),
-        pytest.param([("service.claim", BROKEN), ("lb.create", Skipped("comes after it"))], [SYNC], id="claim"),
-        pytest.param([("lb.target", BROKEN)] * 20, [UPDATE], id="targets"),
-        pytest.param([("lb.delete", BROKEN)], [DELETE], id="deletion"),
-        pytest.param([("lb.retain", BROKEN)], [DELETE], id="releasing"),
-        pytest.param([("service.release", BROKEN)], [DELETE], id="release"),
-        pytest.param([("lb.type", BROKEN), ("lb.target", BROKEN)], [SYNC, UPDATE], id="two things"),
-        pytest.param(
+@rows(
+    "outcomes events",
+    {
+        "creation": ([("lb.create", BROKEN)], [SYNC]),
+        "certificate": ([("certificate.create", BROKEN)], [SYNC]),
+        "status": ([("service.status", BROKEN)], [SYNC]),
+        "claim": ([("service.claim", BROKEN), ("lb.create", Skipped("comes after it"))], [SYNC]),
+        "targets": ([("lb.target", BROKEN)] * 20, [UPDATE]),
+        "deletion": ([("lb.delete", BROKEN)], [DELETE]),
+        "releasing": ([("lb.retain", BROKEN)], [DELETE]),
+        "release": ([("service.release", BROKEN)], [DELETE]),
+        "two things": ([("lb.type", BROKEN), ("lb.target", BROKEN)], [SYNC, UPDATE]),
+        "several errors": (
             [("lb.type", BROKEN), ("lb.listener", Failed("no")), ("lb.rdns", Failed("never"))],
             [("Warning", "SyncLoadBalancerFailed", "Error syncing load balancer: invalid input (and 2 more)")],
-            id="several errors",
         ),
-        pytest.param([("lb.create", BUSY)], [], id="busy"),
-        pytest.param([("lb.create", Pending("429", 1.0))], [], id="throttled"),
-        pytest.param([("lb.create", DONE)], [], id="done"),
-    ],
+        "busy": ([("lb.create", BUSY)], []),
+        "throttled": ([("lb.create", Pending("429", 1.0))], []),
+        "done": ([("lb.create", DONE)], []),
+    },
 )
 def test_what_failed(outcomes: list[tuple[str, Outcome]], events: list[tuple[str, str, str]]) -> None:
     """A failure holds after the pass until it is over, and is one warning whatever the number of changes; what is only
@@ -177,6 +171,12 @@ def test_what_failed(outcomes: list[tuple[str, Outcome]], events: list[tuple[str
     assert said(warnings(Plan(), WORLD, LOCATED, tried=tried(*outcomes))) == events
 
 
+SILENT = (
+    "UNUSABLE_TARGET LIKELY_SERVER FOREIGN UNMATCHED UNUSABLE_NODE_IP MISCONFIGURED_INTERNAL_IP "
+    "UNUSABLE_LABEL UNKNOWN UNREADABLE KEPT IGNORED DELETING APPROVAL OTHER_CONTROLLER PARTIAL "
+    "AGREED_PLAN UNROUTABLE CLUSTER_CIDR NO_POD_CIDR ORPHAN ANCHOR CLOCK_SKEW SETTINGS SUSPENDED"
+)
+"""Kinds of notes that are no event on a Service."""
 NOTES: list[tuple[NoteKind, str | None]] = [
     (NoteKind.MALFORMED, "InvalidAnnotation"),
     (NoteKind.UNSUPPORTED, "UnsupportedSetting"),
@@ -187,31 +187,8 @@ NOTES: list[tuple[NoteKind, str | None]] = [
     (NoteKind.NO_TARGETS, "UnAvailableLoadBalancer"),
     (NoteKind.UNREACHABLE, "UnAvailableLoadBalancer"),
     (NoteKind.PRIMARY_IP, "CheckPrimaryIP"),
-    (NoteKind.UNUSABLE_TARGET, None),
-    (NoteKind.LIKELY_SERVER, None),
-    (NoteKind.FOREIGN, None),
-    (NoteKind.UNMATCHED, None),
-    (NoteKind.UNUSABLE_NODE_IP, None),
-    (NoteKind.MISCONFIGURED_INTERNAL_IP, None),
-    (NoteKind.UNUSABLE_LABEL, None),
-    (NoteKind.UNKNOWN, None),
-    (NoteKind.UNREADABLE, None),
-    (NoteKind.KEPT, None),
-    (NoteKind.IGNORED, None),
-    (NoteKind.DELETING, None),
-    (NoteKind.APPROVAL, None),
-    (NoteKind.OTHER_CONTROLLER, None),
-    (NoteKind.PARTIAL, None),
-    (NoteKind.AGREED_PLAN, None),
-    (NoteKind.UNROUTABLE, None),
-    (NoteKind.CLUSTER_CIDR, None),
-    (NoteKind.NO_POD_CIDR, None),
-    (NoteKind.ORPHAN, None),
-    (NoteKind.ANCHOR, None),
-    (NoteKind.CLOCK_SKEW, None),
-    (NoteKind.SETTINGS, None),
-    (NoteKind.SUSPENDED, None),
     (NoteKind.STUCK, "DeletionStuck"),
+    *((NoteKind[name], None) for name in SILENT.split()),
 ]
 """Kind of a note on a Service → reason of its event."""
 
@@ -235,6 +212,10 @@ def test_notes_on_others(key: str) -> None:
     assert said(warnings(Plan(notes=(Note(key_of(key), NoteKind.MALFORMED, "the cause"),)), WORLD, LOCATED)) == []
 
 
+TCP, UDP = ClaimedPort(80, "TCP", 30080), ClaimedPort(53, "UDP", 30053)
+SOON = annotated(health_check_interval="soon")
+
+
 def judged(world: Snapshot, *approved: str) -> Plan:
     """The plan of this world."""
     return judge(compute_plan(world, LOCATED), world, LOCATED, approved)
@@ -250,40 +231,25 @@ def test_a_service_in_order_has_no_warning() -> None:
     assert real_warnings(a_world([WEB], [a_balancer()])) == []
 
 
-def test_a_port_of_another_protocol() -> None:
-    """UDP has HCCM's own reason."""
-    web = a_served_service(claim=a_claim(ClaimedPort(80, "TCP", 30080), ClaimedPort(53, "UDP", 30053)))
+@rows(
+    "claim listeners reasons words",
+    {
+        "a port of another protocol": (a_claim(TCP, UDP), None, ["UnsupportedProtocolConfigured"], "UDP"),
+        "no other port": (a_claim(UDP), (), ["UnsupportedProtocolConfigured"] * 2, "no TCP port"),
+        "sources": (a_claim(source_ranges=("10.0.0.0/8",)), None, ["UnsupportedSetting"], "any address can connect"),
+        "a value": (a_claim(annotations=SOON), None, ["InvalidAnnotation"], "health-check-interval"),
+    },
+)
+def test_a_claim_that_cannot_be_met(
+    claim: Claim, listeners: tuple[Listener, ...] | None, reasons: list[str], words: str
+) -> None:
+    """Each has its reason, UDP HCCM's own; the warning has the words of the note."""
+    present = a_balancer() if listeners is None else a_balancer(listeners=listeners)
 
-    assert [reason for reason, _ in real_warnings(a_world([web], [a_balancer()]))] == ["UnsupportedProtocolConfigured"]
+    found = real_warnings(a_world([a_served_service(claim=claim)], [present]))
 
-
-def test_only_ports_that_cannot_be() -> None:
-    """A load balancer that listens on nothing is said to, and why, in one reason."""
-    web = a_served_service(claim=a_claim(ClaimedPort(53, "UDP", 30053)))
-
-    found = real_warnings(a_world([web], [a_balancer(listeners=())]))
-
-    assert [reason for reason, _ in found] == ["UnsupportedProtocolConfigured"] * 2
-
-
-def test_a_setting_that_hetzner_does_not_have() -> None:
-    """Who restricts sources is told that any address can connect."""
-    web = a_served_service(claim=a_claim(source_ranges=("10.0.0.0/8",)))
-
-    ((reason, text),) = real_warnings(a_world([web], [a_balancer()]))
-
-    assert reason == "UnsupportedSetting"
-    assert "any address can connect" in text
-
-
-def test_a_wrong_annotation() -> None:
-    """The warning has the remedy of the note."""
-    web = a_served_service(claim=a_claim(annotations=annotated(health_check_interval="soon")))
-
-    ((reason, text),) = real_warnings(a_world([web], [a_balancer()]))
-
-    assert reason == "InvalidAnnotation"
-    assert "health-check-interval" in text
+    assert [reason for reason, _ in found] == reasons
+    assert words in found[0][1]
 
 
 def test_a_load_balancer_of_another_cluster() -> None:
@@ -360,27 +326,13 @@ def test_a_change_that_two_rules_hold() -> None:
     assert " held by project-anchor: " in event.message
 
 
-def test_another_project() -> None:
-    """While the token seems to be of another project, only that is said of a Service, as what is held."""
-    world = a_world([a_service()], [], nodes=[a_settled_node("web-1", 98)])
-
-    assert {event.reason for event in warnings(judged(world), world, LOCATED)} == {"ChangeHeld"}
-
-
 def test_events_of_services_and_nodes_come_together() -> None:
     """One call has what holds for everything."""
     plan = Plan(
-        notes=(Note(key_of("node/web-1"), NoteKind.MALFORMED, "a"), Note(key_of(SERVICE), NoteKind.MALFORMED, "b")),
+        notes=(Note(key_of("node/web-1"), NoteKind.MALFORMED, "a"), Note(key_of(SERVICE), NoteKind.MALFORMED, "b"))
     )
 
     assert list(warnings(plan, WORLD, LOCATED)) == [
         Event(subject_of(a_settled_node()), EventType.WARNING, "InvalidProviderID", "a"),
         Event(subject_of(WEB), EventType.WARNING, "InvalidAnnotation", "b"),
     ]
-
-
-def test_a_change_that_waits_says_nothing() -> None:
-    """What only waits for data is on its way."""
-    change: Change = a_change(BALANCER, "lb.create", owner=SERVICE)
-
-    assert said(warnings(Plan((change,)), WORLD, LOCATED)) == []

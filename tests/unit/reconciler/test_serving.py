@@ -12,6 +12,7 @@ from reconciler.config.config import ConfigurationError
 from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.serving import LIMITS, BindAddress, Limits, RunningServer, serve
+from tests.support.rows import rows
 
 HERE: BindAddress = ("127.0.0.1", 0)
 HEALTH = LoopHealth(interval_s=60.0, request_timeout_s=15.0, clock=lambda: 0.0)
@@ -241,23 +242,20 @@ def taken() -> Iterator[int]:
         yield other.getsockname()[1]
 
 
-@pytest.mark.parametrize(
-    ("health", "said"),
-    [
-        pytest.param(
+@rows(
+    "health said",
+    {
+        "taken": (
             lambda port: ("127.0.0.1", port),
-            "--health-address: cannot listen on 127.0.0.1:{port}: the port is taken; free it, or name another one with"
-            " --health-address or RECONCILER_HEALTH_ADDRESS",
-            id="taken",
+            (
+                "--health-address: cannot listen on 127.0.0.1:{port}: the port is taken; free it, or name another one"
+                " with --health-address or RECONCILER_HEALTH_ADDRESS"
+            ),
         ),
-        pytest.param(
-            lambda _: ("192.0.2.1", 10258), "--health-address: cannot listen on 192.0.2.1:10258: ", id="not ours"
-        ),
-        pytest.param(
-            lambda _: ("no.such.host.invalid", 1), "cannot listen on no.such.host.invalid:1: ", id="unknown name"
-        ),
-        pytest.param(lambda _: ("2001:db8::1", 10258), "cannot listen on [2001:db8::1]:10258: ", id="IPv6"),
-    ],
+        "not ours": (lambda _: ("192.0.2.1", 10258), "--health-address: cannot listen on 192.0.2.1:10258: "),
+        "unknown name": (lambda _: ("no.such.host.invalid", 1), "cannot listen on no.such.host.invalid:1: "),
+        "IPv6": (lambda _: ("2001:db8::1", 10258), "cannot listen on [2001:db8::1]:10258: "),
+    },
 )
 def test_probes_that_cannot_be_served(taken: int, health: Callable[[int], BindAddress], said: str) -> None:
     """They would kill the process anyhow: one line that names flag, variable and remedy."""

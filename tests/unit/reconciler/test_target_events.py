@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.settings import Settings
 from desired.model.snapshot import Server, Snapshot
@@ -14,6 +12,7 @@ from desired.syntax.selector import parse_selector
 from tests.balancers import LB11, LOCATED, a_balancer, a_claim, a_served_service, a_world, annotated
 from tests.builders import a_joining_node, a_lost_node, a_server, a_settled_node
 from tests.support.judging import judge, warnings
+from tests.support.rows import rows
 
 TINY = replace(LB11, max_targets=1)
 PAIR: dict[str, Any] = {
@@ -63,26 +62,24 @@ MANY = range(1, 21)
 CROWD: dict[str, Any] = {"nodes": [a_settled_node(f"web-{number:02}", number) for number in MANY]}
 
 
-@pytest.mark.parametrize(
-    ("servers", "balancer", "nodes", "reason", "on_service"),
-    [
-        pytest.param(
+@rows(
+    "servers balancer nodes reason on_service",
+    {
+        "no room": (
             [a_server(number) for number in MANY],
             a_balancer(type=TINY),
             [f"web-{number:02}" for number in range(2, 7)],
             "MaxTargetsReached",
             ("LimitReached", "no target for Nodes web-02, web-03, web-04, web-05, web-06 and 14 more: "),
-            id="no room",
         ),
-        pytest.param(
+        "no address": (
             [a_server(number, ipv4=None) for number in MANY],
             a_balancer(targets=()),
             [f"web-{number:02}" for number in range(1, 6)],
             "UnusableTarget",
             ("UnusableTarget", "20 Nodes are no target: "),
-            id="no address",
         ),
-    ],
+    },
 )
 def test_the_first_of_many(
     servers: list[Server], balancer: CloudBalancer, nodes: list[str], reason: str, on_service: tuple[str, str]
@@ -105,16 +102,13 @@ def test_nodes_in_order() -> None:
     assert on_nodes(a_world([a_served_service()], [a_balancer(targets=targets)], **PAIR)) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     "node",
-    [
-        pytest.param(a_lost_node("web-2", 2), id="its server is gone"),
-        pytest.param(a_settled_node("web-2", 2, labels={"example.com/edge": "true"}), id="ignored"),
-        pytest.param(
-            a_settled_node("web-2", 2, labels={"node.kubernetes.io/exclude-from-external-load-balancers": ""}),
-            id="excluded",
-        ),
-    ],
+    {
+        "its server is gone": a_lost_node("web-2", 2),
+        "ignored": a_settled_node("web-2", 2, labels={"example.com/edge": "true"}),
+        "excluded": a_settled_node("web-2", 2, labels={"node.kubernetes.io/exclude-from-external-load-balancers": ""}),
+    },
 )
 def test_nodes_that_should_get_none(node: Any) -> None:
     """A Node that is leaving, or that somebody took out, is no trouble."""

@@ -9,7 +9,7 @@ import pytest
 from actuators.outcome import Applied, Failed, Outcome, Pending
 from desired.plan.change import GuardDecision, GuardName, Hold, Verdict
 from desired.plan.notes import Note, NoteKind
-from desired.section import Section, Unknown
+from desired.section import Section
 from reconciler.report.folding import blocks
 from reconciler.report.text import TextLine, Tone, block_lines, render_lines, with_moments
 from reconciler.result import Line, Report
@@ -18,6 +18,7 @@ from tests.builders import NOW, a_change, a_server, a_snapshot, an_identity, inc
 from tests.support.balancer_changes import a_creation
 from tests.support.keys import key_of
 from tests.support.rendering import written
+from tests.support.rows import rows
 
 
 def test_brackets_are_kept() -> None:
@@ -63,25 +64,20 @@ UNREAD = Note(WRONG.key, NoteKind.UNKNOWN, "lookup of type lb11 failed")
 PART, SEEN = "No changes in the part that --only names", "Observed 0 nodes, 1 server."
 
 
-@pytest.mark.parametrize(
-    ("notes", "lines", "footer", "tone"),
-    [
-        pytest.param((), (), f"No changes. {SEEN}", Tone.GOOD, id="of everything"),
-        pytest.param(
-            (WRONG,), (), f"No changes; 1 object needs a person, see Notes. {SEEN}", Tone.WARNING, id="one wrong"
-        ),
-        pytest.param(
+@rows(
+    "notes lines footer tone",
+    {
+        "of everything": ((), (), f"No changes. {SEEN}", Tone.GOOD),
+        "one wrong": ((WRONG,), (), f"No changes; 1 object needs a person, see Notes. {SEEN}", Tone.WARNING),
+        "two wrong in a part": (
             (WRONG, UNCLEAR, ONLY),
             (),
             f"{PART}; 2 objects need a person, see Notes. {SEEN}",
             Tone.WARNING,
-            id="two wrong in a part",
         ),
-        pytest.param((ONLY,), (), f"{PART}. {SEEN}", Tone.PLAIN, id="of a part"),
-        pytest.param(
-            (ONLY,), (Line(a_change(), Applied()),), f"Applied 1 change. {PART}. {SEEN}", Tone.PLAIN, id="after a write"
-        ),
-    ],
+        "of a part": ((ONLY,), (), f"{PART}. {SEEN}", Tone.PLAIN),
+        "after a write": ((ONLY,), (Line(a_change(), Applied()),), f"Applied 1 change. {PART}. {SEEN}", Tone.PLAIN),
+    },
 )
 def test_no_changes_says_of_what(notes: tuple[Note, ...], lines: tuple[Line, ...], footer: str, tone: Tone) -> None:
     """A part without changes is never said to be a world without changes, and green is for what is as it should be."""
@@ -90,37 +86,32 @@ def test_no_changes_says_of_what(notes: tuple[Note, ...], lines: tuple[Line, ...
     assert (last.text, last.tone) == (footer, tone)
 
 
-@pytest.mark.parametrize(
-    ("members", "line"),
-    [
-        pytest.param(
+@rows(
+    "members line",
+    {
+        "led": (
             {"not_leader": "held"},
             "Result: not_leader: another process leads, and does the same within its interval",
-            id="led",
         ),
-        pytest.param(
+        "a gap": (
             {"snapshot": a_snapshot(servers_section=incomplete(Section({})))},
             "Result: incomplete: some data is incomplete, and nothing that depends on it is done",
-            id="a gap",
         ),
-        pytest.param(
+        "refused": (
             {"lines": (Line(a_change(decision=GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, "why"))),)},
             "Result: refused: a guard stands in the way; nothing that it covers is done",
-            id="refused",
         ),
-        pytest.param(
+        "not done yet": (
             {"lines": (Line(a_change(), Pending("busy")),)},
             "Result: partial: part of it is not done yet",
-            id="not done yet",
         ),
-        pytest.param({"lines": (Line(a_change()),)}, "Result: changes", id="changes"),
-        pytest.param({"errors": ("no",)}, "Result: error", id="an error"),
-        pytest.param(
+        "changes": ({"lines": (Line(a_change()),)}, "Result: changes"),
+        "an error": ({"errors": ("no",)}, "Result: error"),
+        "an error, and what follows from it": (
             {"errors": ("no",), "notes": (UNREAD, replace(UNREAD, key=UNREAD.key.part("status")))},
             "Result: error, and 1 object cannot be decided on until it is corrected",
-            id="an error, and what follows from it",
         ),
-    ],
+    },
 )
 def test_the_last_line(members: Mapping[str, Any], line: str) -> None:
     """The result, and what it means."""
@@ -166,13 +157,6 @@ def test_a_hold_names_what_nothing_else_does() -> None:
     assert "  ! project-anchor: " in anchor
     assert "also holds" not in anchor
     assert f"      also holds: {', '.join(keys)}\n" in other
-
-
-def test_a_cluster_that_is_not_known() -> None:
-    """The first line says why."""
-    world = replace(a_snapshot(), cluster_uid=Unknown("403"))
-
-    assert written(Report(snapshot=world)).startswith("Cluster unknown (403), read at 2026-07-01 12:00:00 UTC\n")
 
 
 @pytest.mark.parametrize(

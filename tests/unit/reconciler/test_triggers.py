@@ -80,20 +80,6 @@ def test_a_node_joins(stage: Stage) -> None:
     assert stage.next() == "node/web-3 is new"
 
 
-def test_a_service_is_created(stage: Stage) -> None:
-    """One that wants a load balancer; another kind is nobody's business."""
-    for name, kind in (("inside", "ClusterIP"), ("outside", "LoadBalancer")):
-        found = {"metadata": {"name": name}, "spec": {"type": kind, "ports": [{"port": 80}]}}
-        stage.theirs.create("/api/v1/namespaces/default/services", found)
-    assert stage.next() == "service/default/outside is new"
-
-
-def test_a_label_by_kubectl(stage: Stage) -> None:
-    """Every rule of labels looks at it."""
-    stage.label(stage.theirs, "web-1", "red")
-    assert stage.next() == "node/web-1 changed"
-
-
 def test_a_node_goes(stage: Stage) -> None:
     """A DELETED event has the whole object; that it is gone is what counts."""
     meta = stage.sim.nodes()["web-1"]["metadata"]

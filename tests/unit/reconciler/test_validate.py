@@ -65,10 +65,7 @@ def validate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 def test_the_page_shows_what_is_said(validate: Validate) -> None:
     """The examples of docs/validate.md are real; set UPDATE_DOCS to write them anew."""
-    shown = {
-        "text": validate("web.yaml").stdout,
-        "json": validate("web.yaml", "--output", "json").stdout,
-    }
+    shown = {"text": validate("web.yaml").stdout, "json": validate("web.yaml", "--output", "json").stdout}
     page = PAGE.read_text("utf-8")
     fresh = EXAMPLE.sub(lambda found: f"{found[1]}{shown[found['name']]}{found[4]}", page)
     if os.environ.get("UPDATE_DOCS"):
@@ -83,52 +80,12 @@ def test_configuration_alone(validate: Validate) -> None:
     assert validate() == Said(0, "Configuration  ok\n\nConfiguration checked: 0 errors, 0 notes.\n", "")
 
 
-def test_all_problems_of_the_configuration(validate: Validate) -> None:
-    """Variables of both tables, defaults that no load balancer can have, and warnings as notes."""
-    said = validate(
-        "--output=json",
-        RECONCILER_POLICY="maybe",
-        HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP="yes",
-        HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_RETRIES="9",
-        HCLOUD_TOKN="x",
-    )
-
-    assert said.code == 1
-    assert [error.split(" ", 1)[0] for error in said.document["configuration"]["errors"]] == [
-        "RECONCILER_POLICY",
-        "HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP",
-        "unknown",
-        "HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_RETRIES",
-    ]
-    assert said.document["result"] == "invalid"
-    assert said.document["summary"] == {
-        "files": 0,
-        "services": 0,
-        "annotations": 0,
-        "errors": 4,
-        "notes": 0,
-        "not_judged": 0,
-    }
-
-
 def test_notes_on_the_configuration(validate: Validate) -> None:
     """What is accepted and odd is a note, and all is well."""
     said = validate(HCLOUD_TOKEN="short")
 
     assert said.code == 0
     assert said.stdout.startswith("Configuration\n  note: HCLOUD_TOKEN has 5 characters")
-
-
-def test_a_token_that_can_be_none_is_an_error(validate: Validate) -> None:
-    """No token is fine, a broken one is not."""
-    assert validate(HCLOUD_TOKEN="to ken").code == 1
-
-
-def test_a_malformed_token_is_not_repeated(validate: Validate) -> None:
-    """No secret is in what is said."""
-    said = validate(HCLOUD_TOKEN="s3cret t0ken")
-
-    assert "s3cret" not in said.stdout + said.stderr
 
 
 def test_defaults_of_the_environment_count(validate: Validate) -> None:
@@ -139,15 +96,6 @@ def test_defaults_of_the_environment_count(validate: Validate) -> None:
 
     said = validate("fine.yaml", HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
     assert (said.code, said.stdout.splitlines()[1]) == (0, "fine.yaml, document 1: service/api  ok")
-
-
-def test_the_network_counts(validate: Validate) -> None:
-    """Private targets are fine where there is a network."""
-    environment = {"HCLOUD_LOAD_BALANCERS_LOCATION": "fsn1", "HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP": "true"}
-    said = validate("fine.yaml", "--output", "json", **environment)
-    assert [bad["key"] for bad in said.document["services"][0]["errors"]] == [f"{P}use-private-ip"]
-
-    assert validate("fine.yaml", **environment, HCLOUD_NETWORK="net").code == 0
 
 
 def test_a_wrong_configuration_does_not_hide_services(validate: Validate) -> None:
@@ -178,14 +126,6 @@ def test_several_files_and_stdin(validate: Validate) -> None:
         "\n"
         "2 Services of type LoadBalancer in 4 files, and the configuration: 3 errors, 0 notes.\n"
     )
-
-
-def test_unreadable_files_in_json(validate: Validate) -> None:
-    """A machine reads which file, and from which document on."""
-    Path("broken.yaml").write_text("a: 1\n---\n[")
-    found = validate("broken.yaml", "nowhere.yaml", "--output", "json").document["unreadable"]
-
-    assert [(entry["file"], entry["document"]) for entry in found] == [("broken.yaml", 2), ("nowhere.yaml", None)]
 
 
 def test_a_file_without_services(validate: Validate) -> None:
@@ -231,56 +171,6 @@ def test_annotations_outside_of_services(validate: Validate) -> None:
             "0 Services of type LoadBalancer and 2 other places with annotations (keys and values only) in 1 file, and"
             " the configuration: 0 errors, 1 note (1 not judged)."
         ),
-    ]
-
-
-def test_annotations_outside_of_services_in_json(validate: Validate) -> None:
-    """A machine reads the object and the path in it; an error anywhere is one of the whole."""
-    manifest = f"kind: Gateway\nmetadata: {{name: eg}}\nspec: {{x: {{{P}health-check-interval: '5'}}}}"
-    said = validate("-", "--output=json", stdin=manifest.encode())
-    (found,) = said.document["annotations"]
-
-    assert (said.code, said.document["result"]) == (1, "invalid")
-    assert (found["kind"], found["namespace"], found["name"], found["path"]) == ("Gateway", None, "eg", "spec.x")
-    assert [bad["key"] for bad in found["errors"]] == [f"{P}health-check-interval"]
-
-
-def test_a_service_of_a_template(validate: Validate) -> None:
-    """What is filled in later is not judged: it is neither missing nor wrong."""
-    manifest = MANIFESTS.partition("---")[0].replace("fsn1", '"${LOCATION}"').replace('"10"', '"{{ .interval }}"')
-    said = validate("-", "--output=json", stdin=manifest.encode())
-    (service,) = said.document["services"]
-
-    assert (said.code, service["errors"]) == (0, [])
-    assert [note["key"] for note in service["not_judged"]] == [f"{P}location", f"{P}health-check-interval"]
-    assert said.document["summary"]["notes"] == len(service["notes"]) + 2
-
-
-def test_what_nothing_reads_is_no_error(validate: Validate) -> None:
-    """On an Ingress the annotations are in vain, whatever they say."""
-    manifest = f"kind: Ingress\nmetadata: {{name: web, annotations: {{{P}health-check-interval: '5'}}}}"
-    said = validate("-", stdin=manifest.encode())
-
-    assert said.code == 0
-    assert said.stdout.splitlines()[1:3] == [
-        "stdin, document 1: Ingress/web: metadata.annotations",
-        (
-            "  note: metadata.annotations has no effect: the object is of kind Ingress, and those of Services alone are"
-            " read"
-        ),
-    ]
-
-
-def test_a_malformed_service(validate: Validate) -> None:
-    """What the API server would refuse is told, and values without quotes are judged all the same."""
-    manifest = MANIFESTS.partition("---")[0].replace('"10"', "10").replace("port: 53", "port: dns")
-    said = validate("-", "--output", "json", stdin=manifest.encode())
-    assert [bad["key"] for bad in said.document["services"][0]["errors"]] == ["manifest"]
-
-    said = validate("-", "--output", "json", stdin=manifest.replace("port: dns", "port: 53").encode())
-    assert [bad["text"].split(";")[0] for bad in said.document["services"][0]["errors"]] == [
-        f'{P}health-check-interval is a number and no text: put it in quotes, as in "10"',
-        f"{P}health-check-interval is '10': expect a duration with a unit, such as 30s, 1m30s or 500ms",
     ]
 
 
@@ -337,26 +227,7 @@ def test_nothing_heavy_is_loaded(tmp_path: Path) -> None:
 
 
 ROBOT = {"ROBOT_ENABLED": "true", "HCLOUD_NETWORK": "private", "HCLOUD_LOAD_BALANCERS_LOCATION": "fsn1"}
-LOGIN = {"ROBOT_USER": "u", "ROBOT_PASSWORD": "p"}
 NO_ROUTES = {"HCLOUD_NETWORK_ROUTES_ENABLED": "false"}
-
-
-@pytest.mark.parametrize(
-    ("variables", "error"),
-    [
-        pytest.param({**LOGIN, **NO_ROUTES}, None, id="in order"),
-        pytest.param(LOGIN, "using Routes with Robot is not supported", id="beside routes"),
-        pytest.param({"ROBOT_USER": "u", **NO_ROUTES}, 'both "ROBOT_USER" and "ROBOT_PASSWORD"', id="no password"),
-        pytest.param({"ROBOT_PASSWORD": "p", **NO_ROUTES}, 'both "ROBOT_USER" and "ROBOT_PASSWORD"', id="no user"),
-    ],
-)
-def test_settings_of_robot(validate: Validate, variables: dict[str, str], error: str | None) -> None:
-    """Are checked as at the start of a controller; of the Service there is nothing to say."""
-    document = validate("fine.yaml", "--output=json", **ROBOT, **variables).document
-
-    found = document["configuration"]["errors"]
-    assert (not found) if error is None else found[0].startswith(error)
-    assert document["services"][0]["notes"] == []
 
 
 @pytest.mark.parametrize(("private", "notes"), [("false", 1), ("true", 0)])

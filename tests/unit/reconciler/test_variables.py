@@ -183,24 +183,6 @@ def test_refusals(name: str, text: str, line: str) -> None:
     assert problems(**{name: text}) == [line]
 
 
-@pytest.mark.parametrize(
-    ("environ", "enabled"),
-    [
-        pytest.param({"HCLOUD_NETWORK": "net"}, True, id="on with a network"),
-        pytest.param({"HCLOUD_NETWORK": "net", "HCLOUD_NETWORK_ROUTES_ENABLED": "false"}, False, id="switched off"),
-        pytest.param({}, False, id="off without a network"),
-        pytest.param({"HCLOUD_NETWORK_ROUTES_ENABLED": "true"}, False, id="nothing without a network"),
-        pytest.param({"HCLOUD_NETWORK": "", "HCLOUD_NETWORK_ROUTES_ENABLED": "maybe"}, False, id="not even parsed"),
-    ],
-)
-def test_routes_need_a_network(environ: dict[str, str], enabled: bool) -> None:
-    """Routes are on by default when there is a network; without one the variable is not looked at."""
-    errors: list[str] = []
-
-    assert read_variables(environ, errors)["HCLOUD_NETWORK_ROUTES_ENABLED"] is enabled
-    assert errors == []
-
-
 def test_routes_are_parsed_with_a_network() -> None:
     """With a network the variable is a boolean like any other."""
     assert problems(HCLOUD_NETWORK="net", HCLOUD_NETWORK_ROUTES_ENABLED="") == [

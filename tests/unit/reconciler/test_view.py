@@ -16,6 +16,7 @@ from tests.balancers import a_balancer, a_world
 from tests.builders import CLUSTER_UID, a_change, a_server, a_snapshot, incomplete, servers_of
 from tests.routes import a_route, a_routed_world, routes_of
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 HELD = GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, "too many")
 WAITING = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, "too soon")
@@ -112,38 +113,33 @@ WRONG_TOKEN = "Hetzner API: GET /servers answers 401; check HCLOUD_TOKEN"
 UNREAD = replace(a_routed_world(), servers=Section.missing(WRONG_TOKEN), routes=Section.missing(WRONG_TOKEN))
 
 
-@pytest.mark.parametrize(
-    ("report", "gaps"),
-    [
-        pytest.param(Report(snapshot=a_snapshot()), [], id="none"),
-        pytest.param(
+@rows(
+    "report gaps",
+    {
+        "none": (Report(snapshot=a_snapshot()), []),
+        "a page": (
             Report(snapshot=a_world(load_balancers=incomplete(Section({42: a_balancer()}, expected=3)))),
             ["load balancers: 1 of 3 read, INCOMPLETE: page 2 timed out"],
-            id="a page",
         ),
-        pytest.param(
+        "all of it": (
             Report(snapshot=replace(a_routed_world(), routes=Section.missing("503"))),
             ["routes: 0 read, INCOMPLETE: 503"],
-            id="all of it",
         ),
-        pytest.param(
+        "what the error has said": (
             Report(snapshot=UNREAD, errors=(WRONG_TOKEN,)),
             ["servers, routes: INCOMPLETE, not read"],
-            id="what the error has said",
         ),
-        pytest.param(
+        "what was read of it in spite of the error": (
             Report(
                 snapshot=replace(a_snapshot(), servers=incomplete(servers_of(a_server()))), errors=("page 2 timed out",)
             ),
             ["servers: 1 of 1 read, INCOMPLETE: page 2 timed out"],
-            id="what was read of it in spite of the error",
         ),
-        pytest.param(
+        "an error about something else": (
             Report(snapshot=replace(UNREAD, routes=None), errors=("x",), misconfigured=("x",)),
             [f"servers: 0 read, INCOMPLETE: {WRONG_TOKEN}"],
-            id="an error about something else",
         ),
-    ],
+    },
 )
 def test_gaps(report: Report, gaps: list[str]) -> None:
     """What was not read whole, in words that people use; a cause that is an error is told once."""
@@ -176,33 +172,25 @@ UNKNOWN = Note(WEB, NoteKind.UNKNOWN, "the servers were not read")
 KEYS = tuple(key_of(f"node/n{n}") for n in range(9))
 
 
-@pytest.mark.parametrize(
-    ("report", "told"),
-    [
-        pytest.param(
-            Report(notes=(FOREIGN, ANCHOR)), [(ANCHOR,), (FOREIGN,)], id="the anchor explains most of the others"
-        ),
-        pytest.param(Report(notes=(*NOTES[:3], FOREIGN)), [NOTES[:3], (FOREIGN,)], id="what says the same is one"),
-        pytest.param(
-            Report(notes=NOTES[:3], detail=Detail.FULL), [(note,) for note in NOTES[:3]], id="each by itself in full"
-        ),
-        pytest.param(
+@rows(
+    "report told",
+    {
+        "the anchor explains most of the others": (Report(notes=(FOREIGN, ANCHOR)), [(ANCHOR,), (FOREIGN,)]),
+        "what says the same is one": (Report(notes=(*NOTES[:3], FOREIGN)), [NOTES[:3], (FOREIGN,)]),
+        "each by itself in full": (Report(notes=NOTES[:3], detail=Detail.FULL), [(note,) for note in NOTES[:3]]),
+        "what follows from an error": (
             Report(notes=(UNKNOWN, Note(WEB, NoteKind.MALFORMED, "own")), errors=(WRONG_TOKEN,)),
             [(Note(WEB, NoteKind.MALFORMED, "own"),)],
-            id="what follows from an error",
         ),
-        pytest.param(
-            Report(notes=(UNKNOWN,), errors=("x",), misconfigured=("x",)), [(UNKNOWN,)], id="an error of the settings"
-        ),
-        pytest.param(
+        "an error of the settings": (Report(notes=(UNKNOWN,), errors=("x",), misconfigured=("x",)), [(UNKNOWN,)]),
+        "what a hold says, and what follows from the anchor": (
             Report(
                 notes=(Note(WEB, NoteKind.NO_TARGETS, "no Node"), Note(WEB, NoteKind.KEPT, "unchanged"), ANCHOR),
                 holds=(Hold("sha256:2", GuardName.PROJECT_ANCHOR, "0", "5", KEYS, "wrong token"),),
             ),
             [],
-            id="what a hold says, and what follows from the anchor",
         ),
-    ],
+    },
 )
 def test_notes_worth_telling(report: Report, told: list[tuple[Note, ...]]) -> None:
     """What a hold or an error says already is not told a second time; what says the same stands together."""

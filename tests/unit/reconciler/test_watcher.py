@@ -10,6 +10,7 @@ from actuators.concurrency import Concurrency
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
 from actuators.http.watch import WatchEvent
 from reconciler.triggers.watcher import Watcher
+from tests.support.rows import rows
 from tests.support.simulated_time import Clock
 
 GONE = Conflict("too old resource version", status=410)
@@ -129,71 +130,46 @@ def watch(*lives: Life, requests: int, drawn: float = 0.0, saw: Callable[[WatchE
 GOOD = Life(lasts_s=270.0)
 
 
-@pytest.mark.parametrize(
-    ("lives", "versions", "woken"),
-    [
-        pytest.param(
-            [Life((event("5"), event("6")), 270.0), GOOD], ["list", "list-1", "6"], 0, id="a clean end is resumed"
-        ),
-        pytest.param([Life((event("9", "BOOKMARK"),), 270.0), GOOD], ["list", "list-1", "9"], 0, id="bookmarks count"),
-        pytest.param([GOOD], ["list", "list-1", "list-1"], 0, id="no event at all"),
-        pytest.param(
-            [Life((event(""),), 270.0), GOOD], ["list", "list-1", "list-1"], 0, id="an event without a version"
-        ),
-        pytest.param(
-            [Life((event("5"),), 20.0, GONE), GOOD], ["list", "list-1", "list", "list-2"], 1, id="410 in the stream"
-        ),
-        pytest.param(
+@rows(
+    "lives versions woken",
+    {
+        "a clean end is resumed": ([Life((event("5"), event("6")), 270.0), GOOD], ["list", "list-1", "6"], 0),
+        "bookmarks count": ([Life((event("9", "BOOKMARK"),), 270.0), GOOD], ["list", "list-1", "9"], 0),
+        "no event at all": ([GOOD], ["list", "list-1", "list-1"], 0),
+        "an event without a version": ([Life((event(""),), 270.0), GOOD], ["list", "list-1", "list-1"], 0),
+        "410 in the stream": ([Life((event("5"),), 20.0, GONE), GOOD], ["list", "list-1", "list", "list-2"], 1),
+        "410 as status": (
             [Life((event("5"),), 20.0), Life(refused=GONE), GOOD],
             ["list", "list-1", "5", "list", "list-2"],
             1,
-            id="410 as status",
         ),
-        pytest.param(
-            [Life((event("5"),), 20.0, GARBAGE), GOOD], ["list", "list-1", "list", "list-2"], 1, id="a garbage line"
-        ),
-        pytest.param([Life((event("5"),), 20.0, RESET), GOOD], ["list", "list-1", "5"], 0, id="a reset is resumed"),
-        pytest.param(
-            [Life((event("5"),), 90.0, SILENT), GOOD], ["list", "list-1", "5"], 0, id="a half-open one is resumed"
-        ),
-        pytest.param(
+        "a garbage line": ([Life((event("5"),), 20.0, GARBAGE), GOOD], ["list", "list-1", "list", "list-2"], 1),
+        "a reset is resumed": ([Life((event("5"),), 20.0, RESET), GOOD], ["list", "list-1", "5"], 0),
+        "a half-open one is resumed": ([Life((event("5"),), 90.0, SILENT), GOOD], ["list", "list-1", "5"], 0),
+        "two failures": (
             [Life((event("5"),), 20.0, RESET), Life(refused=REFUSED), GOOD],
             ["list", "list-1", "5", "5"],
             0,
-            id="two failures",
         ),
-        pytest.param(
+        "three failures": (
             [Life((event("5"),), 20.0, RESET), Life(refused=REFUSED), Life(refused=REFUSED), GOOD],
             ["list", "list-1", "5", "5", "list", "list-2"],
             1,
-            id="three failures",
         ),
-        pytest.param(
+        "a server that never answers": (
             [Life(lasts_s=90.0, ends=SILENT)] * 3 + [GOOD],
             ["list", *["list-1"] * 3, "list", "list-2"],
             1,
-            id="a server that never answers",
         ),
-        pytest.param(
-            [
-                Life((event("5"),), 20.0, GONE),
-                Life(version=REFUSED),
-                Life(version=REFUSED),
-                GOOD,
-            ],
+        "an API server that is gone for a while": (
+            [Life((event("5"),), 20.0, GONE), Life(version=REFUSED), Life(version=REFUSED), GOOD],
             ["list", "list-1", "list", "list", "list", "list-2"],
             1,
-            id="an API server that is gone for a while",
         ),
-        pytest.param([Life(refused=FORBIDDEN)], ["list", *["list-1"] * 3, "list", "list-2"], 0, id="no right to watch"),
-        pytest.param([Life(version=FORBIDDEN)], ["list"] * 4, 0, id="no right to list"),
-        pytest.param(
-            [Life((event("5"),), 20.0, RecursionError("deep")), GOOD],
-            ["list", "list-1", "list", "list-2"],
-            1,
-            id="a bug",
-        ),
-    ],
+        "no right to watch": ([Life(refused=FORBIDDEN)], ["list", *["list-1"] * 3, "list", "list-2"], 0),
+        "no right to list": ([Life(version=FORBIDDEN)], ["list"] * 4, 0),
+        "a bug": ([Life((event("5"),), 20.0, RecursionError("deep")), GOOD], ["list", "list-1", "list", "list-2"], 1),
+    },
 )
 def test_what_follows(lives: list[Life], versions: list[str], woken: int) -> None:
     """From where the next connection begins, and whether the loop is woken because something was missed."""

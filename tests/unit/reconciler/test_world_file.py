@@ -32,6 +32,7 @@ from reconciler.capture.world_file import (
     write_world,
 )
 from reconciler.sandbox import worlds
+from tests.support.rows import rows
 
 TIME = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)
 EMPTY: dict[str, Any] = {"captured": {"taken_at": "2027-01-15T08:00:00Z"}, "kubernetes": {}, "hetzner": {}}
@@ -81,57 +82,45 @@ def test_good_files(tmp_path: Path, content: bytes) -> None:
     assert read_world(str(file)).captured.taken_at == TIME
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        pytest.param(b"", f"it is no whole JSON document: Input data was truncated; {AGAIN}", id="nothing"),
-        pytest.param(text()[:-1], f"it is no whole JSON document: Input data was truncated; {AGAIN}", id="truncated"),
-        pytest.param(
-            b"nodes: []",
-            f"it is no whole JSON document: invalid character (byte 4); {AGAIN}",
-            id="YAML",
-        ),
-        pytest.param(
-            b'{"x":' * 100_000,
-            "it is no whole JSON document: Input data was truncated; " + AGAIN,
-            id="deep and cut off",
-        ),
-        pytest.param(b"[]", f"it is no world file: Expected an object, got a list; {AGAIN}", id="a list"),
-        pytest.param(text(kubernetes=None), f"it is no world file, as it has no kubernetes; {AGAIN}", id="no cluster"),
-        pytest.param(text(hetzner=None), f"it is no world file, as it has no hetzner; {AGAIN}", id="no project"),
-        pytest.param(
+@rows(
+    "content why",
+    {
+        "nothing": (b"", f"it is no whole JSON document: Input data was truncated; {AGAIN}"),
+        "truncated": (text()[:-1], f"it is no whole JSON document: Input data was truncated; {AGAIN}"),
+        "YAML": (b"nodes: []", f"it is no whole JSON document: invalid character (byte 4); {AGAIN}"),
+        "deep and cut off": (b'{"x":' * 100_000, "it is no whole JSON document: Input data was truncated; " + AGAIN),
+        "a list": (b"[]", f"it is no world file: Expected an object, got a list; {AGAIN}"),
+        "no cluster": (text(kubernetes=None), f"it is no world file, as it has no kubernetes; {AGAIN}"),
+        "no project": (text(hetzner=None), f"it is no world file, as it has no hetzner; {AGAIN}"),
+        "another major version": (
             text(format_version="2.0"),
             "its format_version is '2.0', and this version reads 1.x: use the one that wrote it",
-            id="another major version",
         ),
-        pytest.param(
+        "no version, before anything else": (
             text(format_version=1, kubernetes=5),
             "its format_version is 1, and this version reads 1.x: use the one that wrote it",
-            id="no version, before anything else",
         ),
-        pytest.param(
+        "written by hand": (
             text(captured=None),
-            "it does not say when it was captured; serve it with 'reconcile sandbox --world FILE' and plan there, or"
-            ' add "captured": {"taken_at": "..."} with the time of the plan',
-            id="written by hand",
+            (
+                "it does not say when it was captured; serve it with 'reconcile sandbox --world FILE' and plan there,"
+                ' or add "captured": {"taken_at": "..."} with the time of the plan'
+            ),
         ),
-        pytest.param(
+        "a time of some zone": (
             text(captured={"taken_at": "2027-01-15T08:00:00"}),
             f"it is no world file: Expected a time with a timezone component - at $.captured.taken_at; {AGAIN}",
-            id="a time of some zone",
         ),
-        pytest.param(
+        "a section that is no list": (
             text(kubernetes={"nodes": {}}),
             f"it is no world file: Expected a list, got an object - at $.kubernetes.nodes; {AGAIN}",
-            id="a section that is no list",
         ),
-        pytest.param(text(hetzner={"servers": [{}, 5]}), f"hetzner.servers[1] is no object; {AGAIN}", id="no object"),
-        pytest.param(
+        "no object": (text(hetzner={"servers": [{}, 5]}), f"hetzner.servers[1] is no object; {AGAIN}"),
+        "no object of a list": (
             text(captured={**EMPTY["captured"], "lists": {"/a": [[]]}}),
             f"captured.lists[/a][0] is no object; {AGAIN}",
-            id="no object of a list",
         ),
-    ],
+    },
 )
 def test_bad_files(tmp_path: Path, content: bytes, why: str) -> None:
     """One line names the file, what is wrong, and what to do."""
