@@ -51,7 +51,7 @@ def former(settings: Settings = RICH, **overrides: Any) -> FormerSettings:
     return replace(FormerSettings(values_of(settings), 7, "1.0.0"), **overrides)
 
 
-@pytest.mark.parametrize("settings", [Settings(), RICH], ids=["defaults", "rich"])
+@rows("settings", {"defaults": Settings(), "rich": RICH})
 def test_what_is_written_is_read_again(settings: Settings) -> None:
     """Written, read, and applied to any other settings, it is what it was."""
     pending = PendingChange({"HCLOUD_NETWORK": None}, NOW - timedelta(hours=1), accepted=True)
@@ -63,14 +63,11 @@ def test_what_is_written_is_read_again(settings: Settings) -> None:
         assert read.under(other) == replace(settings, policy=Policy.UPSERT)
 
 
-@rows(
-    "parts missing",
-    {
-        "all parts": (set(Controller), set()),
-        "no Services": ({Controller.NODE, Controller.ROUTE}, {"HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP"}),
-        "no routes": ({Controller.NODE, Controller.SERVICE}, {"--cluster-cidr"}),
-    },
-)
+@rows("parts missing", {
+    "all parts": (set(Controller), set()),
+    "no Services": ({Controller.NODE, Controller.ROUTE}, {"HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP"}),
+    "no routes": ({Controller.NODE, Controller.SERVICE}, {"--cluster-cidr"}),
+})  # fmt: skip
 def test_what_decides_for_a_part_that_is_off_is_no_difference(parts: set[Controller], missing: set[str]) -> None:
     """A run of other parts neither compares nor replaces what is remembered of it."""
     before, now = former(), replace(RICH, controllers=frozenset(parts), cluster_cidr=None, balancer_defaults=Options())
@@ -84,48 +81,42 @@ def _with(**fields: Any) -> str:
     return json.dumps({**json.loads(SETTINGS.write(former(), ORIGIN)), **fields})
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        None,
-        "",
-        "[]",
-        "null",
-        "[" * 70_000,
-        "[" * 50_000,
-        _with(cluster="another"),
-        _with(version=2),
-        _with(network_id="7"),
-        _with(network_id=0),
-        _with(written_at="2026-11-25T04:50:00"),
-        _with(settings=[]),
-        _with(settings={f"X{number}": 1 for number in range(101)}),
-        _with(change={"settings": {}, "since": "now", "accepted": False}),
-        _with(tool_version="a\nb"),
-    ],
-)
+@pytest.mark.parametrize("text", [
+    None,
+    "",
+    "[]",
+    "null",
+    "[" * 70_000,
+    "[" * 50_000,
+    _with(cluster="another"),
+    _with(version=2),
+    _with(network_id="7"),
+    _with(network_id=0),
+    _with(written_at="2026-11-25T04:50:00"),
+    _with(settings=[]),
+    _with(settings={f"X{number}": 1 for number in range(101)}),
+    _with(change={"settings": {}, "since": "now", "accepted": False}),
+    _with(tool_version="a\nb"),
+])  # fmt: skip
 def test_what_we_would_not_write_is_not_remembered(text: str | None) -> None:
     """Whoever may write there may write anything."""
     assert SETTINGS.read(text, CLUSTER_UID) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("HCLOUD_NETWORK", 7),
-        ("HCLOUD_NETWORK", "a\nb"),
-        ("HCLOUD_INSTANCES_ADDRESS_FAMILY", "ipx"),
-        ("--cluster-cidr", "10.0.0.0/99"),
-        ("--controllers", "everything"),
-        ("--ignore-nodes", "(("),
-        ("ROBOT_ENABLED", 1),
-        ("HCLOUD_LOAD_BALANCERS_TYPE", True),
-        ("HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK", "yes"),
-        ("HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_INTERVAL", "15s"),
-        ("HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_RETRIES", True),
-        ("HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE", "random"),
-    ],
-)
+@pytest.mark.parametrize(("name", "value"), [
+    ("HCLOUD_NETWORK", 7),
+    ("HCLOUD_NETWORK", "a\nb"),
+    ("HCLOUD_INSTANCES_ADDRESS_FAMILY", "ipx"),
+    ("--cluster-cidr", "10.0.0.0/99"),
+    ("--controllers", "everything"),
+    ("--ignore-nodes", "(("),
+    ("ROBOT_ENABLED", 1),
+    ("HCLOUD_LOAD_BALANCERS_TYPE", True),
+    ("HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK", "yes"),
+    ("HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_INTERVAL", "15s"),
+    ("HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_RETRIES", True),
+    ("HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE", "random"),
+])  # fmt: skip
 def test_a_value_that_cannot_be_is_as_if_it_were_not_remembered(name: str, value: Any) -> None:
     """It differs from nothing; the others are as they were."""
     settings = {**values_of(RICH), name: value}
@@ -144,21 +135,14 @@ def test_a_name_of_another_version_is_kept_and_ignored() -> None:
     assert read.under(RICH) == RICH
 
 
-@rows(
-    "settings differing",
-    {
-        "not-what-lets-through": (replace(RICH, policy=Policy.OBSERVE, only=("node/a",)), {}),
-        "a-network-takes-its-routes-along": (
-            replace(RICH, network=None, routes=False),
-            {"HCLOUD_NETWORK": ("private", "(unset)")},
-        ),
-        "routes-alone": (replace(RICH, routes=False), {"HCLOUD_NETWORK_ROUTES_ENABLED": ("true", "false")}),
-        "seconds": (
-            replace(RICH, balancer_defaults=replace(RICH.balancer_defaults, health_check_interval=15)),
-            {"HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_INTERVAL": ("20s", "15s")},
-        ),
-    },
-)
+@rows("settings differing", {
+    "not-what-lets-through": (replace(RICH, policy=Policy.OBSERVE, only=("node/a",)), {}),
+    "a-network-takes-its-routes-along": (replace(RICH, network=None, routes=False),
+        {"HCLOUD_NETWORK": ("private", "(unset)")}),
+    "routes-alone": (replace(RICH, routes=False), {"HCLOUD_NETWORK_ROUTES_ENABLED": ("true", "false")}),
+    "seconds": (replace(RICH, balancer_defaults=replace(RICH.balancer_defaults, health_check_interval=15)),
+        {"HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_INTERVAL": ("20s", "15s")}),
+})  # fmt: skip
 def test_what_differs(settings: Settings, differing: Mapping[str, tuple[str, str]]) -> None:
     """By the names that people set."""
     found = former().differing(settings)

@@ -93,35 +93,26 @@ def modify(part: str, kind: str, before: State, after: State, reason: str, *cons
 BY_ID, BY_NAME = (f"initialized as server 1 (matched by {what})" for what in ("providerID", "name"))
 
 
-@rows(
-    "node reason consequences",
-    {
-        "by-name": (a_joining_node(), BY_NAME, ()),
-        "by-provider-id": (a_joining_node("db-1", provider_id="hcloud://1"), BY_ID, ()),
-        "before-is-what-the-kubelet-wrote": (a_joining_node(addresses=(VPN,), labels={"team": "red"}), BY_NAME, LOST),
-        "settled-and-tainted-again": (
-            a_settled_node("db-1", taints=(UNINITIALIZED,), addresses=(VPN,), labels={}),
-            BY_ID,
-            LOST,
-        ),
-    },
-)
+@rows("node reason consequences", {
+    "by-name": (a_joining_node(), BY_NAME, ()),
+    "by-provider-id": (a_joining_node("db-1", provider_id="hcloud://1"), BY_ID, ()),
+    "before-is-what-the-kubelet-wrote": (a_joining_node(addresses=(VPN,), labels={"team": "red"}), BY_NAME, LOST),
+    "settled-and-tainted-again": (a_settled_node("db-1", taints=(UNINITIALIZED,), addresses=(VPN,), labels={}), BY_ID,
+        LOST),
+})  # fmt: skip
 def test_joining_node(node: Node, reason: str, consequences: tuple[str, ...]) -> None:
     """A Node joins as its server, which is found by providerID or by name; addresses that go away are told."""
     assert plan_of(node) == Plan((initialise(node, reason, consequences),))
 
 
-@rows(
-    "node server settings",
-    {
-        "converged-by-HCCM": (a_settled_node(), a_server(), SETTINGS),
-        "other-labels": (a_settled_node(labels=SERVER_LABELS | {"team": "red"}), a_server(), SETTINGS),
-        "other-taints": (a_settled_node(taints=(OTHER_EFFECT,)), a_server(), SETTINGS),
-        "not-ready": (a_settled_node(ready=Readiness.FALSE, unschedulable=True), a_server(), SETTINGS),
-        "two-of-one-type": (a_settled_node(addresses=(H, E4, E6, I4)), a_dual_stack_server(), DUAL),
-        "robot": (a_settled_node(provider_id="hrobot://7", labels={}), a_server(), SETTINGS),
-    },
-)
+@rows("node server settings", {
+    "converged-by-HCCM": (a_settled_node(), a_server(), SETTINGS),
+    "other-labels": (a_settled_node(labels=SERVER_LABELS | {"team": "red"}), a_server(), SETTINGS),
+    "other-taints": (a_settled_node(taints=(OTHER_EFFECT,)), a_server(), SETTINGS),
+    "not-ready": (a_settled_node(ready=Readiness.FALSE, unschedulable=True), a_server(), SETTINGS),
+    "two-of-one-type": (a_settled_node(addresses=(H, E4, E6, I4)), a_dual_stack_server(), DUAL),
+    "robot": (a_settled_node(provider_id="hrobot://7", labels={}), a_server(), SETTINGS),
+})  # fmt: skip
 def test_equal_world(node: Node, server: Server, settings: Settings) -> None:
     """A Node that is as it should be needs nothing."""
     assert compute_plan(a_snapshot([node], [server], network=Present(a_network())), settings) == Plan()
@@ -132,37 +123,14 @@ A, BIG, BIG_NEW = a_server(), a_server(type="cpx42"), a_server(type="cpx42", lab
 WITH_OLD = SERVER_LABELS | {OLD: "x"}
 
 
-@rows(
-    "labels server before after reason gone",
-    {
-        "resized-server": (SERVER_LABELS, BIG, SERVER_LABELS, RESIZED, FROM_SERVER, []),
-        "none-but-other-peoples": ({"team": "red"}, BIG, {}, RESIZED, FROM_SERVER, []),
-        "mirrored-come-and-go": (
-            WITH_OLD | {"team": "red"},
-            BIG_NEW,
-            WITH_OLD,
-            RESIZED | {NEW: "y"},
-            FROM_SERVER,
-            [OLD],
-        ),
-        "mirrored-alone-go": (
-            WITH_OLD | {TEAM: "x"},
-            A,
-            WITH_OLD | {TEAM: "x"},
-            SERVER_LABELS,
-            FROM_LABELS,
-            [OLD, TEAM],
-        ),
-        "mirrored-alone-change": (
-            SERVER_LABELS | {TEAM: "red"},
-            a_server(labels={"team": "blue"}),
-            SERVER_LABELS | {TEAM: "red"},
-            SERVER_LABELS | {TEAM: "blue"},
-            FROM_LABELS,
-            [],
-        ),
-    },
-)
+@rows("labels server before after reason gone", {
+    "resized-server": (SERVER_LABELS, BIG, SERVER_LABELS, RESIZED, FROM_SERVER, []),
+    "none-but-other-peoples": ({"team": "red"}, BIG, {}, RESIZED, FROM_SERVER, []),
+    "mirrored-come-and-go": (WITH_OLD | {"team": "red"}, BIG_NEW, WITH_OLD, RESIZED | {NEW: "y"}, FROM_SERVER, [OLD]),
+    "mirrored-alone-go": (WITH_OLD | {TEAM: "x"}, A, WITH_OLD | {TEAM: "x"}, SERVER_LABELS, FROM_LABELS, [OLD, TEAM]),
+    "mirrored-alone-change": (SERVER_LABELS | {TEAM: "red"}, a_server(labels={"team": "blue"}),
+        SERVER_LABELS | {TEAM: "red"}, SERVER_LABELS | {TEAM: "blue"}, FROM_LABELS, []),
+})  # fmt: skip
 def test_labels(
     labels: Mapping[str, str],
     server: Server,
@@ -177,15 +145,12 @@ def test_labels(
     assert plan_of(a_settled_node(labels=labels), server, MIRROR) == Plan((expected,))
 
 
-@rows(
-    "current after consequences",
-    {
-        "none": ((), (H, E4), ()),
-        "order-alone": ((E4, H), (H, E4), ()),
-        "one-twice": ((H, E4, E4), (H, E4), ()),
-        "one-that-goes-away": ((H, E4, VPN), (H, E4), NOT_THERE),
-    },
-)
+@rows("current after consequences", {
+    "none": ((), (H, E4), ()),
+    "order-alone": ((E4, H), (H, E4), ()),
+    "one-twice": ((H, E4, E4), (H, E4), ()),
+    "one-that-goes-away": ((H, E4, VPN), (H, E4), NOT_THERE),
+})  # fmt: skip
 def test_addresses(
     current: tuple[NodeAddress, ...], after: tuple[NodeAddress, ...], consequences: tuple[str, ...]
 ) -> None:
@@ -196,16 +161,13 @@ def test_addresses(
     assert compute_plan(snapshot, SETTINGS) == Plan((expected,))
 
 
-@rows(
-    "taints tainted",
-    {
-        "none": ((), False),
-        "there": ((SHUTDOWN,), True),
-        "with-a-value": ((replace(SHUTDOWN, value="true"),), True),
-        "with-another-effect": ((OTHER_EFFECT,), False),
-        "with-both-effects": ((OTHER_EFFECT, SHUTDOWN), True),
-    },
-)
+@rows("taints tainted", {
+    "none": ((), False),
+    "there": ((SHUTDOWN,), True),
+    "with-a-value": ((replace(SHUTDOWN, value="true"),), True),
+    "with-another-effect": ((OTHER_EFFECT,), False),
+    "with-both-effects": ((OTHER_EFFECT, SHUTDOWN), True),
+})  # fmt: skip
 @pytest.mark.parametrize("status", ServerStatus)
 def test_shutdown_taint(status: ServerStatus, taints: tuple[Taint, ...], tainted: bool) -> None:
     """Off puts the taint on and running takes it off, whatever the kubelet says; any other state leaves it."""
@@ -287,19 +249,13 @@ def applied(node: Node, plan: Plan) -> Node:
     return node
 
 
-@rows(
-    "node server",
-    {
-        "joining": (a_joining_node(), a_server()),
-        "drifted": (a_settled_node(labels={}, addresses=()), a_server(status=ServerStatus.OFF)),
-        "changed-server": (a_settled_node(taints=(SHUTDOWN,)), a_server(type="cpx42", name="web-9")),
-        "kept-zone": (a_settled_node(labels={"failure-domain.beta.kubernetes.io/zone": "rack-7"}), a_server()),
-        "another-host-of-the-servers-network": (
-            a_settled_node(provided_node_ip="2001:db8:1::77"),
-            a_dual_stack_server(),
-        ),
-    },
-)
+@rows("node server", {
+    "joining": (a_joining_node(), a_server()),
+    "drifted": (a_settled_node(labels={}, addresses=()), a_server(status=ServerStatus.OFF)),
+    "changed-server": (a_settled_node(taints=(SHUTDOWN,)), a_server(type="cpx42", name="web-9")),
+    "kept-zone": (a_settled_node(labels={"failure-domain.beta.kubernetes.io/zone": "rack-7"}), a_server()),
+    "another-host-of-the-servers-network": (a_settled_node(provided_node_ip="2001:db8:1::77"), a_dual_stack_server()),
+})  # fmt: skip
 def test_applying_the_plan_empties_it(node: Node, server: Server) -> None:
     """A Node that became what the plan says is planned no more."""
     plan = plan_of(node, server, DUAL)
@@ -316,7 +272,7 @@ def test_controllers_switched_off() -> None:
     assert diff(snapshot, desired, Settings(controllers=others)) == Plan()
 
 
-@pytest.mark.parametrize("controllers", [frozenset(Controller), frozenset[Controller]()], ids=["all", "none"])
+@rows("controllers", {"all": frozenset(Controller), "none": frozenset[Controller]()})
 def test_cluster_without_identity(controllers: frozenset[Controller]) -> None:
     """A cluster whose identity cannot be read is told that nothing will be written to Hetzner."""
     text = CLUSTER_UNREAD.text(error="403")
@@ -330,14 +286,11 @@ def test_notes_are_carried_over() -> None:
     assert diff(a_snapshot(), DesiredState({}, notes=(note,)), SETTINGS) == Plan(notes=(note,))
 
 
-@rows(
-    "targets follows",
-    {
-        "no-target": ([], ()),
-        "one": ([ServerTarget(1, use_private_ip=False)], ("load_balancer/default/web/target/server:1",)),
-        "another-server": ([ServerTarget(2, use_private_ip=False)], ()),
-    },
-)
+@rows("targets follows", {
+    "no-target": ([], ()),
+    "one": ([ServerTarget(1, use_private_ip=False)], ("load_balancer/default/web/target/server:1",)),
+    "another-server": ([ServerTarget(2, use_private_ip=False)], ()),
+})  # fmt: skip
 def test_a_node_goes_after_its_target(targets: list[ServerTarget], follows: tuple[str, ...]) -> None:
     """A Node is deleted once its server was tried to be taken out of the load balancer, whatever came of it."""
     nodes, servers = [a_lost_node(), a_settled_node("web-2", 2)], [a_server(2, "web-2")]

@@ -11,20 +11,17 @@ NOTHING: Section[str, int] = Section()
 UNREAD: Section[str, int] = Section.missing("401")
 
 
-@rows(
-    "section key expected",
-    {
-        "there": (WHOLE, "a", Present(1)),
-        "absent-in-a-complete-section": (WHOLE, "z", Absent()),
-        "arrived-and-could-not-be-read": (WHOLE, "broken", Unknown("has no name")),
-        "there-in-an-incomplete-section": (incomplete(WHOLE, "429"), "a", Present(1)),
-        "never-absent-in-an-incomplete-section": (incomplete(WHOLE, "429"), "z", Unknown("429")),
-        "the-nearer-reason-is-given": (incomplete(WHOLE, "429"), "broken", Unknown("has no name")),
-        "incomplete-without-a-word": (incomplete(WHOLE, ""), "z", Unknown("the reading is incomplete")),
-        "empty-and-complete": (NOTHING, "z", Absent()),
-        "nothing-was-read": (UNREAD, "z", Unknown("401")),
-    },
-)
+@rows("section key expected", {
+    "there": (WHOLE, "a", Present(1)),
+    "absent-in-a-complete-section": (WHOLE, "z", Absent()),
+    "arrived-and-could-not-be-read": (WHOLE, "broken", Unknown("has no name")),
+    "there-in-an-incomplete-section": (incomplete(WHOLE, "429"), "a", Present(1)),
+    "never-absent-in-an-incomplete-section": (incomplete(WHOLE, "429"), "z", Unknown("429")),
+    "the-nearer-reason-is-given": (incomplete(WHOLE, "429"), "broken", Unknown("has no name")),
+    "incomplete-without-a-word": (incomplete(WHOLE, ""), "z", Unknown("the reading is incomplete")),
+    "empty-and-complete": (NOTHING, "z", Absent()),
+    "nothing-was-read": (UNREAD, "z", Unknown("401")),
+})  # fmt: skip
 def test_find(section: Section[str, int], key: str, expected: Present[int] | Absent | Unknown) -> None:
     """Absent is only said by a complete section, of a key that did not arrive in any form."""
     assert section.find(key) == expected

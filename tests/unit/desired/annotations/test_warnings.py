@@ -40,109 +40,60 @@ def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
     ]
 
 
-@rows(
-    "annotations defaults said",
-    {
-        "misspelt": ({"locaton": "x"}, {}, f"locaton is unknown, and ignored: did you mean {P}location?"),
-        "unknown": ({"colour": "x"}, {}, "colour is unknown, and ignored: no annotation has this name"),
-        "under-the-other-prefix": (
-            {"deletion-policy": "retain"},
-            {},
-            "deletion-policy is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?",
-        ),
-        "reserved": (
-            {"ipv4": "1.2.3.4"},
-            {},
-            f"ipv4 is reserved: it is neither read nor written; set {P}public-net-ipv4",
-        ),
-        "reserved-id": ({"id": "7"}, {}, f"id is reserved: it is neither read nor written; set {P}name"),
-        "decided-elsewhere": (
-            {"network": "138627"},
-            {},
-            "network is unknown, and ignored: the network is the controller's: HCLOUD_NETWORK",
-        ),
-        "done-by-nothing": (
-            {"firewall": "x"},
-            {},
-            "firewall is unknown, and ignored: Hetzner's load balancers have no firewall",
-        ),
-        "meaning-before-spelling": (
-            {"private-ip": "true"},
-            {},
-            f"private-ip is unknown, and ignored: did you mean {P}use-private-ip?",
-        ),
-        "managed-misspelt": (
-            {"certificate-type": "Managed"},
-            {},
-            "certificate-type is 'Managed', which counts as uploaded: write managed or uploaded",
-        ),
-        "staging-misspelt": (
-            {**MANAGED, "protocol": "https", "http-managed-certificate-acme-staging": "yes"},
-            {},
-            "http-managed-certificate-acme-staging is 'yes', which counts as false: expect one of 1, t, T, TRUE, true,",
-        ),
-        "no-hostname": (
-            {"hostname": ""},
-            {},
-            "hostname is empty: the Service's status will show neither an address nor a name",
-        ),
-        "the-environments-location-wins": (
-            {"network-zone": "z"},
-            {"location": "nbg1"},
-            "network-zone has no effect: HCLOUD_LOAD_BALANCERS_LOCATION is nbg1, and a location wins; set",
-        ),
-        "location-wins": (
-            {"network-zone": "z", "location": "fsn1"},
-            {"location": "nbg1"},
-            f"network-zone has no effect: {P}location is fsn1, and a location wins; remove one of the two",
-        ),
-        "nodes-of-another-zone": (
-            {"node-selector": "topology.kubernetes.io/region in (fsn1,nbg1),a=b", "location": "ash"},
-            {},
-            "node-selector chooses Nodes in fsn1, nbg1 (network zone eu-central), and the load balancer is requested",
-        ),
-        "nodes-of-another-zone-than-the-default": (
-            {"node-selector": "topology.kubernetes.io/region=ash"},
-            {"network_zone": "eu-central"},
-            "node-selector chooses Nodes in ash (network zone us-east), and the load balancer is requested",
-        ),
-        "cookie-name": ({"http-cookie-name": "x"}, {}, f"http-cookie-name {TCP}"),
-        "cookie-lifetime": ({"http-cookie-lifetime": "30s"}, {}, f"http-cookie-lifetime {TCP}"),
-        "timeout-idle": ({"http-timeout-idle": "30s"}, {}, f"http-timeout-idle {TCP}"),
-        "redirect": ({"http-redirect-http": "true"}, {}, f"http-redirect-http {TCP}"),
-        "sessions": ({"http-sticky-sessions": "true"}, {}, f"http-sticky-sessions {TCP}"),
-        "certificates": ({"http-certificates": "1", "protocol": "http"}, {}, f"http-certificates {NO_HTTPS}"),
-        "managed-without-https": (MANAGED, {}, f"certificate-type {NO_HTTPS}"),
-        "both-kinds-of-certificates": (
-            {**MANAGED, "protocol": "https", "http-certificates": "1"},
-            {},
-            f"http-certificates has no effect: a managed certificate takes their place; {P}certificate-type decides",
-        ),
-        "name": ({"http-managed-certificate-name": "x"}, {}, f"http-managed-certificate-name {NOT_MANAGED}"),
-        "domains": (
-            {"http-managed-certificate-domains": "example.com"},
-            {},
-            f"http-managed-certificate-domains {NOT_MANAGED}",
-        ),
-        "staging": (
-            {"http-managed-certificate-acme-staging": "true"},
-            {},
-            f"http-managed-certificate-acme-staging {NOT_MANAGED}",
-        ),
-        "only-a-path": ({"health-check-http-path": "/x"}, {}, f"health-check-http-path {NO_CHECKS}"),
-        "http-alone-configures-no-check": (
-            {"health-check-http-domain": "x", "protocol": "http"},
-            {},
-            f"health-check-http-domain {NO_CHECKS}",
-        ),
-        "checks-of-tcp": ({"http-status-codes": "200"}, {"health_check_interval": 5}, f"http-status-codes {NO_CHECKS}"),
-        "checks-of-tcp-with-http": (
-            {"health-check-http-validate-certificate": "true", "health-check-protocol": "tcp", "protocol": "http"},
-            {},
-            f"health-check-http-validate-certificate {NO_CHECKS}",
-        ),
-    },
-)
+@rows("annotations defaults said", {
+    "misspelt": ({"locaton": "x"}, {}, f"locaton is unknown, and ignored: did you mean {P}location?"),
+    "unknown": ({"colour": "x"}, {}, "colour is unknown, and ignored: no annotation has this name"),
+    "under-the-other-prefix": ({"deletion-policy": "retain"}, {},
+        "deletion-policy is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?"),
+    "reserved": ({"ipv4": "1.2.3.4"}, {}, f"ipv4 is reserved: it is neither read nor written; set {P}public-net-ipv4"),
+    "reserved-id": ({"id": "7"}, {}, f"id is reserved: it is neither read nor written; set {P}name"),
+    "decided-elsewhere": ({"network": "138627"}, {},
+        "network is unknown, and ignored: the network is the controller's: HCLOUD_NETWORK"),
+    "done-by-nothing": ({"firewall": "x"}, {},
+        "firewall is unknown, and ignored: Hetzner's load balancers have no firewall"),
+    "meaning-before-spelling": ({"private-ip": "true"}, {},
+        f"private-ip is unknown, and ignored: did you mean {P}use-private-ip?"),
+    "managed-misspelt": ({"certificate-type": "Managed"}, {},
+        "certificate-type is 'Managed', which counts as uploaded: write managed or uploaded"),
+    "staging-misspelt": ({**MANAGED, "protocol": "https", "http-managed-certificate-acme-staging": "yes"}, {},
+        "http-managed-certificate-acme-staging is 'yes', which counts as false: expect one of 1, t, T, TRUE, true,"),
+    "no-hostname": (
+        {"hostname": ""},
+        {},
+        "hostname is empty: the Service's status will show neither an address nor a name",
+    ),
+    "the-environments-location-wins": ({"network-zone": "z"}, {"location": "nbg1"},
+        "network-zone has no effect: HCLOUD_LOAD_BALANCERS_LOCATION is nbg1, and a location wins; set"),
+    "location-wins": ({"network-zone": "z", "location": "fsn1"}, {"location": "nbg1"},
+        f"network-zone has no effect: {P}location is fsn1, and a location wins; remove one of the two"),
+    "nodes-of-another-zone": ({"node-selector": "topology.kubernetes.io/region in (fsn1,nbg1),a=b", "location": "ash"},
+        {}, "node-selector chooses Nodes in fsn1, nbg1 (network zone eu-central), and the load balancer is requested"),
+    "nodes-of-another-zone-than-the-default": (
+        {"node-selector": "topology.kubernetes.io/region=ash"},
+        {"network_zone": "eu-central"},
+        "node-selector chooses Nodes in ash (network zone us-east), and the load balancer is requested",
+    ),
+    "cookie-name": ({"http-cookie-name": "x"}, {}, f"http-cookie-name {TCP}"),
+    "cookie-lifetime": ({"http-cookie-lifetime": "30s"}, {}, f"http-cookie-lifetime {TCP}"),
+    "timeout-idle": ({"http-timeout-idle": "30s"}, {}, f"http-timeout-idle {TCP}"),
+    "redirect": ({"http-redirect-http": "true"}, {}, f"http-redirect-http {TCP}"),
+    "sessions": ({"http-sticky-sessions": "true"}, {}, f"http-sticky-sessions {TCP}"),
+    "certificates": ({"http-certificates": "1", "protocol": "http"}, {}, f"http-certificates {NO_HTTPS}"),
+    "managed-without-https": (MANAGED, {}, f"certificate-type {NO_HTTPS}"),
+    "both-kinds-of-certificates": ({**MANAGED, "protocol": "https", "http-certificates": "1"}, {},
+        f"http-certificates has no effect: a managed certificate takes their place; {P}certificate-type decides"),
+    "name": ({"http-managed-certificate-name": "x"}, {}, f"http-managed-certificate-name {NOT_MANAGED}"),
+    "domains": ({"http-managed-certificate-domains": "example.com"}, {},
+        f"http-managed-certificate-domains {NOT_MANAGED}"),
+    "staging": ({"http-managed-certificate-acme-staging": "true"}, {},
+        f"http-managed-certificate-acme-staging {NOT_MANAGED}"),
+    "only-a-path": ({"health-check-http-path": "/x"}, {}, f"health-check-http-path {NO_CHECKS}"),
+    "http-alone-configures-no-check": ({"health-check-http-domain": "x", "protocol": "http"}, {},
+        f"health-check-http-domain {NO_CHECKS}"),
+    "checks-of-tcp": ({"http-status-codes": "200"}, {"health_check_interval": 5}, f"http-status-codes {NO_CHECKS}"),
+    "checks-of-tcp-with-http": ({"health-check-http-validate-certificate": "true", "health-check-protocol": "tcp",
+        "protocol": "http"}, {}, f"health-check-http-validate-certificate {NO_CHECKS}"),
+})  # fmt: skip
 def test_remarks(annotations: Mapping[str, str], defaults: Mapping[str, Any], said: str) -> None:
     """One sentence each, and none of these stops a load balancer."""
     (remark,) = said_of(annotations, **defaults)
@@ -151,32 +102,29 @@ def test_remarks(annotations: Mapping[str, str], defaults: Mapping[str, Any], sa
     assert isinstance(parse_options(whole, Options(**defaults)), Options)
 
 
-@rows(
-    "annotations defaults",
-    {
-        "nothing": ({}, {"location": "nbg1", "network_zone": "z"}),
-        "the-environments-was-cleared": ({"network-zone": "z", "location": ""}, {"location": "nbg1"}),
-        "nodes-of-its-zone": ({"node-selector": f"{REGION}=fsn1", "location": "hel1"}, {}),
-        "some-are-of-its-zone": ({"node-selector": f"{REGION} in (fsn1,ash)", "location": "ash"}, {}),
-        "nodes-of-an-unknown-place": ({"node-selector": f"{REGION}=new1", "location": "ash"}, {}),
-        "an-unknown-place": ({"node-selector": f"{REGION}=fsn1", "location": "new1"}, {}),
-        "nodes-that-are-left-out": ({"node-selector": f"{REGION}!=fsn1", "location": "fsn1"}, {}),
-        "another-label": ({"node-selector": "a=fsn1", "location": "ash"}, {}),
-        "zone-cleared": ({"network-zone": ""}, {"location": "nbg1"}),
-        "a-location-over-a-default-zone": ({"location": "fsn1"}, {"network_zone": "z"}),
-        "cookies-with-http": ({"http-cookie-name": "x", "protocol": "http"}, {}),
-        "certificates-with-https": ({"http-certificates": "1", "protocol": "https"}, {}),
-        "managed-with-https": ({**MANAGED, "protocol": "https"}, {}),
-        "uploaded": ({"certificate-type": "uploaded"}, {}),
-        "path-with-http-checks": ({"health-check-http-path": "/x", "health-check-protocol": "http"}, {}),
-        "checks-by-default": ({"health-check-http-path": "/x", "protocol": "https"}, {"health_check_interval": 5}),
-        "hostname": ({"hostname": "www.example.com"}, {}),
-        "a-protocol-that-cannot-be-read": ({"http-cookie-name": "x", "protocol": "htp"}, {}),
-        "a-value-that-cannot-be-read": ({"http-cookie-lifetime": "5", "protocol": "http"}, {}),
-        "nothing-is-asked-for": ({"http-redirect-http": "false", "http-sticky-sessions": "false"}, {}),
-        "what-matters-without-a-hostname": ({"hostname": "a.b", "ipv6-disabled": "true"}, {}),
-    },
-)
+@rows("annotations defaults", {
+    "nothing": ({}, {"location": "nbg1", "network_zone": "z"}),
+    "the-environments-was-cleared": ({"network-zone": "z", "location": ""}, {"location": "nbg1"}),
+    "nodes-of-its-zone": ({"node-selector": f"{REGION}=fsn1", "location": "hel1"}, {}),
+    "some-are-of-its-zone": ({"node-selector": f"{REGION} in (fsn1,ash)", "location": "ash"}, {}),
+    "nodes-of-an-unknown-place": ({"node-selector": f"{REGION}=new1", "location": "ash"}, {}),
+    "an-unknown-place": ({"node-selector": f"{REGION}=fsn1", "location": "new1"}, {}),
+    "nodes-that-are-left-out": ({"node-selector": f"{REGION}!=fsn1", "location": "fsn1"}, {}),
+    "another-label": ({"node-selector": "a=fsn1", "location": "ash"}, {}),
+    "zone-cleared": ({"network-zone": ""}, {"location": "nbg1"}),
+    "a-location-over-a-default-zone": ({"location": "fsn1"}, {"network_zone": "z"}),
+    "cookies-with-http": ({"http-cookie-name": "x", "protocol": "http"}, {}),
+    "certificates-with-https": ({"http-certificates": "1", "protocol": "https"}, {}),
+    "managed-with-https": ({**MANAGED, "protocol": "https"}, {}),
+    "uploaded": ({"certificate-type": "uploaded"}, {}),
+    "path-with-http-checks": ({"health-check-http-path": "/x", "health-check-protocol": "http"}, {}),
+    "checks-by-default": ({"health-check-http-path": "/x", "protocol": "https"}, {"health_check_interval": 5}),
+    "hostname": ({"hostname": "www.example.com"}, {}),
+    "a-protocol-that-cannot-be-read": ({"http-cookie-name": "x", "protocol": "htp"}, {}),
+    "a-value-that-cannot-be-read": ({"http-cookie-lifetime": "5", "protocol": "http"}, {}),
+    "nothing-is-asked-for": ({"http-redirect-http": "false", "http-sticky-sessions": "false"}, {}),
+    "what-matters-without-a-hostname": ({"hostname": "a.b", "ipv6-disabled": "true"}, {}),
+})  # fmt: skip
 def test_nothing_to_remark(annotations: Mapping[str, str], defaults: Mapping[str, Any]) -> None:
     """What has its effect, and what is an error anyway, is not remarked upon."""
     assert said_of(annotations, **defaults) == []
@@ -195,18 +143,15 @@ def test_own_and_foreign_keys() -> None:
 KUBE_PROXY = OPTIONS["health_check_node_port"].full_key
 
 
-@rows(
-    "beside said",
-    {
-        "alone": ({}, []),
-        "http-options-count": ({"health_check_http_path": "/x", "http_status_codes": "200"}, []),
-        "http": ({"health_check_protocol": "http", "health_check_interval": "5s"}, []),
-        "another-port": ({"health_check_port": "8080"}, [KUBE_PROXY]),
-        "tcp": ({"health_check_protocol": "tcp"}, [KUBE_PROXY]),
-        "https": ({"health_check_protocol": "https"}, [KUBE_PROXY]),
-        "a-port-that-cannot-be-read": ({"health_check_port": "0"}, []),
-    },
-)
+@rows("beside said", {
+    "alone": ({}, []),
+    "http-options-count": ({"health_check_http_path": "/x", "http_status_codes": "200"}, []),
+    "http": ({"health_check_protocol": "http", "health_check_interval": "5s"}, []),
+    "another-port": ({"health_check_port": "8080"}, [KUBE_PROXY]),
+    "tcp": ({"health_check_protocol": "tcp"}, [KUBE_PROXY]),
+    "https": ({"health_check_protocol": "https"}, [KUBE_PROXY]),
+    "a-port-that-cannot-be-read": ({"health_check_port": "0"}, []),
+})  # fmt: skip
 def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
     """What is set besides may win over it."""
     found = warned_of({KUBE_PROXY: "true", **annotated(**beside)}, Options())

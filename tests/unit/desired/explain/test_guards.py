@@ -37,6 +37,7 @@ from tests.builders import (
     workloads_of,
 )
 from tests.support.judging import explain, facts_of, judge
+from tests.support.rows import rows
 from tests.support.service_explanations import of_the_service
 
 BORN = NOW - timedelta(days=30)
@@ -97,29 +98,18 @@ PROVEN, ONE_LOST = passes("absence-proof"), passes("node-blast-radius", "1", "1"
 HELD = held("node-blast-radius", rules.NODES_LOST.text(lost=2, most=3, wait="30 minutes"), 2, 1, 1500.0)
 
 
-@pytest.mark.parametrize(
-    ("node", "settings", "world", "expected"),
-    [
-        (SETTLED, Settings(), {}, []),
-        (a_joining_node(), Settings(), {}, [COMPLETE, ANCHOR, POLICY]),
-        (a_joining_node(), OBSERVE, {}, [COMPLETE, ANCHOR, OBSERVED]),
-        (a_settled_node(labels={}, addresses=()), OBSERVE, {}, [COMPLETE, ANCHOR_OF_2, OBSERVED]),
-        (
-            a_joining_node(),
-            Settings(),
-            {"controllers": workloads_of()},
-            [COMPLETE, passes("other-controller", "0", "0"), ANCHOR, POLICY],
-        ),
-        (
-            LOST,
-            Settings(),
-            {**ASKED, "servers": servers_of(CONTROL_SERVER)},
-            [COMPLETE, ANCHOR, PROVEN, ONE_LOST, POLICY],
-        ),
-        (LOST, Settings(), {"servers": servers_of(CONTROL_SERVER)}, [COMPLETE, ANCHOR, UNASKED, ONE_LOST, POLICY]),
-    ],
-    ids=["nothing", "joining", "observed", "once-for-several", "other-controllers", "deletion", "deletion-unproven"],
-)
+@rows("node settings world expected", {
+    "nothing": (SETTLED, Settings(), {}, []),
+    "joining": (a_joining_node(), Settings(), {}, [COMPLETE, ANCHOR, POLICY]),
+    "observed": (a_joining_node(), OBSERVE, {}, [COMPLETE, ANCHOR, OBSERVED]),
+    "once-for-several": (a_settled_node(labels={}, addresses=()), OBSERVE, {}, [COMPLETE, ANCHOR_OF_2, OBSERVED]),
+    "other-controllers": (a_joining_node(), Settings(), {"controllers": workloads_of()},
+        [COMPLETE, passes("other-controller", "0", "0"), ANCHOR, POLICY]),
+    "deletion": (LOST, Settings(), {**ASKED, "servers": servers_of(CONTROL_SERVER)},
+        [COMPLETE, ANCHOR, PROVEN, ONE_LOST, POLICY]),
+    "deletion-unproven": (LOST, Settings(), {"servers": servers_of(CONTROL_SERVER)},
+        [COMPLETE, ANCHOR, UNASKED, ONE_LOST, POLICY]),
+})  # fmt: skip
 def test_on_changes(node: Node, settings: Settings, world: Mapping[str, Any], expected: list[GuardFact]) -> None:
     """Each guard that looks at one of the changes is told once, in the order of guards, with what it measured."""
     assert said(node, replace(a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), **world), settings) == expected
@@ -148,48 +138,22 @@ AT_WORST = rules.NODES_LOST_OR_UNREAD.text(lost=3, most=8, wait="30 minutes")
 GAP = guard("incomplete-snapshot", rules.LIST_INCOMPLETE.text(list="servers", error="429"))
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        (a_snapshot(FLEET, [CONTROL_SERVER, a_server()]), [COMPLETE, ANCHOR, NOT_SILENT, ONE_LOST, POLICY]),
-        (
-            a_snapshot([SETTLED], [a_server()]),
-            [
-                COMPLETE,
-                held("project-anchor", rules.PROJECT_UNKNOWN.text(most=1), 0, 1),
-                NOT_SILENT,
-                held("node-blast-radius", rules.NODES_LOST.text(lost=1, most=1, wait="30 minutes"), 1, 0, 1800.0),
-                POLICY,
-            ],
-        ),
-        (
-            a_snapshot([*FLEET, LOST_TOO], [CONTROL_SERVER, a_server()]),
-            [COMPLETE, ANCHOR, NOT_SILENT, HELD, POLICY],
-        ),
-        (
-            a_snapshot(FLEET, servers_section=incomplete(servers_of(CONTROL_SERVER, a_server()), "429")),
-            [GAP, ANCHOR, NOT_SILENT, passes("node-blast-radius", "0", "1"), POLICY],
-        ),
-        (
-            a_snapshot(FLEET, servers_section=replace(servers_of(CONTROL_SERVER), unreadable={1: "no type"})),
-            [COMPLETE, ANCHOR, NOT_SILENT, ONE_LOST, POLICY],
-        ),
-        (
-            a_snapshot(
-                [*FOUR, *FLEET, LOST_TOO, a_lost_node("web-3", 3)],
-                servers_section=replace(SIX, unreadable={3: "no type"}),
-            ),
-            [
-                COMPLETE,
-                passes("project-anchor", "5", "3"),
-                NOT_SILENT,
-                held("node-blast-radius", AT_WORST, 3, 2, 1500.0),
-                POLICY,
-            ],
-        ),
-    ],
-    ids=["settled", "the-only-node", "the-second-lost", "gap", "unreadable", "one-more-unreadable"],
-)
+@rows("snapshot expected", {
+    "settled": (a_snapshot(FLEET, [CONTROL_SERVER, a_server()]), [COMPLETE, ANCHOR, NOT_SILENT, ONE_LOST, POLICY]),
+    "the-only-node": (a_snapshot([SETTLED], [a_server()]),
+        [COMPLETE, held("project-anchor", rules.PROJECT_UNKNOWN.text(most=1), 0, 1), NOT_SILENT,
+        held("node-blast-radius", rules.NODES_LOST.text(lost=1, most=1, wait="30 minutes"), 1, 0, 1800.0), POLICY]),
+    "the-second-lost": (a_snapshot([*FLEET, LOST_TOO], [CONTROL_SERVER, a_server()]),
+        [COMPLETE, ANCHOR, NOT_SILENT, HELD, POLICY]),
+    "gap": (a_snapshot(FLEET, servers_section=incomplete(servers_of(CONTROL_SERVER, a_server()), "429")),
+        [GAP, ANCHOR, NOT_SILENT, passes("node-blast-radius", "0", "1"), POLICY]),
+    "unreadable": (a_snapshot(FLEET, servers_section=replace(servers_of(CONTROL_SERVER), unreadable={1: "no type"})),
+        [COMPLETE, ANCHOR, NOT_SILENT, ONE_LOST, POLICY]),
+    "one-more-unreadable": (a_snapshot([*FOUR, *FLEET, LOST_TOO, a_lost_node("web-3", 3)],
+        servers_section=replace(SIX, unreadable={3: "no type"})),
+        [COMPLETE, passes("project-anchor", "5", "3"), NOT_SILENT, held("node-blast-radius", AT_WORST, 3, 2, 1500.0),
+        POLICY]),
+})  # fmt: skip
 def test_on_a_deletion_that_is_not_planned(snapshot: Snapshot, expected: list[GuardFact]) -> None:
     """What would stand in the way if the server went now and the kubelet fell silent with it; no guard is in doubt of a
     server that is supposed to be gone."""
@@ -201,18 +165,14 @@ def test_a_silent_node_keeps_its_clock() -> None:
     assert UNASKED in supposed(LOST, a_snapshot([CONTROL, LOST], [CONTROL_SERVER, a_server()]))
 
 
-@pytest.mark.parametrize(
-    ("node", "controllers", "is_told"),
-    [
-        (SETTLED, frozenset(Controller), True),
-        (SETTLED, frozenset({Controller.NODE}), False),
-        (a_settled_node(server_id=3), frozenset(Controller), True),
-        (a_lost_node(server_id=3), frozenset(Controller), False),
-        (a_settled_node(deleted_at=NOW), frozenset(Controller), False),
-        (a_node(), frozenset(Controller), False),
-    ],
-    ids=["settled", "left-to-others", "ready-without-server", "planned-already", "asked-for", "unclaimed"],
-)
+@rows("node controllers is_told", {
+    "settled": (SETTLED, frozenset(Controller), True),
+    "left-to-others": (SETTLED, frozenset({Controller.NODE}), False),
+    "ready-without-server": (a_settled_node(server_id=3), frozenset(Controller), True),
+    "planned-already": (a_lost_node(server_id=3), frozenset(Controller), False),
+    "asked-for": (a_settled_node(deleted_at=NOW), frozenset(Controller), False),
+    "unclaimed": (a_node(), frozenset(Controller), False),
+})  # fmt: skip
 def test_whose_deletion_is_supposed(node: Node, controllers: frozenset[Controller], is_told: bool) -> None:
     """That of each Node which may come to it, and of no other."""
     snapshot = a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()])
@@ -251,33 +211,21 @@ def asking(annotations: Mapping[str, str]) -> Service:
     return a_served_service(claim=a_claim(annotations=annotations))
 
 
-@pytest.mark.parametrize(
-    ("service", "balancers", "more"),
-    [
-        (a_service(), [], OWNER),
-        (a_service(), [a_balancer(**BY_HAND)], SPEAKS | OWNER | ADOPTS),
-        (
-            a_service(),
-            [a_balancer(**BY_HAND, targets=TWO)],
-            SPEAKS | OWNER | TARGETS | {"absence-proof": Verdict.WAITING, "adoption": Verdict.HELD},
-        ),
-        (
-            a_service(),
-            [a_balancer(service_uid=None, cluster_uid="another")],
-            SPEAKS | ADOPTS | {"foreign-owner": Verdict.REFUSED},
-        ),
-        (a_served_service(), [a_balancer(targets=())], {}),
-        (
-            asking(annotated(node_selector="tier=none")),
-            [a_balancer()],
-            SPEAKS | TARGETS | {"target-floor": Verdict.HELD},
-        ),
-        (asking(annotated(disable_public_network="false")), [CLOSED], SPEAKS | TARGETS | {"exposure": Verdict.ALLOWED}),
-        (a_served_service(deleted_at=NOW), [a_balancer()], SPEAKS | {"ip-loss": Verdict.ALLOWED}),
-        (asking(HTTPS), [a_balancer(listeners=())], {"certificate-issuance": Verdict.ALLOWED}),
-    ],
-    ids=["new", "adopted", "adopted-with-loss", "foreign", "target", "last-target", "opened", "deleted", "certificate"],
-)
+@rows("service balancers more", {
+    "new": (a_service(), [], OWNER),
+    "adopted": (a_service(), [a_balancer(**BY_HAND)], SPEAKS | OWNER | ADOPTS),
+    "adopted-with-loss": (a_service(), [a_balancer(**BY_HAND, targets=TWO)],
+        SPEAKS | OWNER | TARGETS | {"absence-proof": Verdict.WAITING, "adoption": Verdict.HELD}),
+    "foreign": (a_service(), [a_balancer(service_uid=None, cluster_uid="another")],
+        SPEAKS | ADOPTS | {"foreign-owner": Verdict.REFUSED}),
+    "target": (a_served_service(), [a_balancer(targets=())], {}),
+    "last-target": (asking(annotated(node_selector="tier=none")), [a_balancer()],
+        SPEAKS | TARGETS | {"target-floor": Verdict.HELD}),
+    "opened": (asking(annotated(disable_public_network="false")), [CLOSED],
+        SPEAKS | TARGETS | {"exposure": Verdict.ALLOWED}),
+    "deleted": (a_served_service(deleted_at=NOW), [a_balancer()], SPEAKS | {"ip-loss": Verdict.ALLOWED}),
+    "certificate": (asking(HTTPS), [a_balancer(listeners=())], {"certificate-issuance": Verdict.ALLOWED}),
+})  # fmt: skip
 def test_on_a_service(service: Service, balancers: list[CloudBalancer], more: Mapping[str, Verdict]) -> None:
     """Those guards are told that have an eye on one of its changes, in the order in which they decide."""
     other = a_service("api", uid="00000000-1111-2222-3333-444444444444")

@@ -66,6 +66,7 @@ from tests.balancers import (
     annotated,
 )
 from tests.builders import CLUSTER_UID, NOW, a_node, a_server, a_settled_node, incomplete, nodes_of
+from tests.support.rows import rows
 from tests.support.service_explanations import RIVAL_UID, of_the_service
 
 OBSERVE = replace(LOCATED, policy=Policy.OBSERVE)
@@ -108,35 +109,23 @@ GIVEN_BACK = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL
 LEFT_BEHIND = a_balancer(service_uid=None, spec={"name": "was-42", "labels": GIVEN_BACK})
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "asked", "by", "found", "other", "why"),
-    [
-        (served(a_balancer()), DEFAULT_NAME, "label", 42, None, None),
-        (shop(named()), "shop", "name", 42, None, None),
-        (served(named()), DEFAULT_NAME, "address", 42, None, None),
-        (a_world([a_service()], [LEFT_BEHIND]), DEFAULT_NAME, "label", 42, None, None),
-        (a_world([a_service()]), DEFAULT_NAME, None, None, None, NONE_NAMED),
-        (a_world([BAD_NAME]), None, None, None, None, NONE_LABELLED),
-        (served(service=a_served_service(**GOES)), None, None, None, None, NONE_LABELLED),
-        (
-            a_world([a_service()], load_balancers=GAP),
-            DEFAULT_NAME,
-            None,
-            None,
-            None,
-            rules.BALANCER_UNKNOWN.text(cause="429"),
-        ),
-        (shop(named(cluster_uid=OTHER)), "shop", "name", None, 42, THEIRS),
-        (a_world(RIVALS, [named()]), "shop", "name", None, 42, CONTESTED),
-        (a_world(RIVALS), "shop", None, None, None, CONTESTED),
-        (a_world(RIVALS, [named(service_uid=SERVICE_UID)]), "shop", "label", 42, None, None),
-        (a_world(RIVALS, [named(service_uid=SERVICE_UID, cluster_uid=OTHER)]), "shop", "label", None, 42, THEIRS),
-    ],
-    ids=[
-        "label", "name", "address", "given-back", "none", "name-unread", "going", "gap",
-        "foreign", "contested", "contested-none", "labelled-of-two", "labelled-and-foreign",
-    ],
-)  # fmt: skip
+@rows("snapshot asked by found other why", {
+    "label": (served(a_balancer()), DEFAULT_NAME, "label", 42, None, None),
+    "name": (shop(named()), "shop", "name", 42, None, None),
+    "address": (served(named()), DEFAULT_NAME, "address", 42, None, None),
+    "given-back": (a_world([a_service()], [LEFT_BEHIND]), DEFAULT_NAME, "label", 42, None, None),
+    "none": (a_world([a_service()]), DEFAULT_NAME, None, None, None, NONE_NAMED),
+    "name-unread": (a_world([BAD_NAME]), None, None, None, None, NONE_LABELLED),
+    "going": (served(service=a_served_service(**GOES)), None, None, None, None, NONE_LABELLED),
+    "gap": (a_world([a_service()], load_balancers=GAP), DEFAULT_NAME, None, None, None,
+        rules.BALANCER_UNKNOWN.text(cause="429")),
+    "foreign": (shop(named(cluster_uid=OTHER)), "shop", "name", None, 42, THEIRS),
+    "contested": (a_world(RIVALS, [named()]), "shop", "name", None, 42, CONTESTED),
+    "contested-none": (a_world(RIVALS), "shop", None, None, None, CONTESTED),
+    "labelled-of-two": (a_world(RIVALS, [named(service_uid=SERVICE_UID)]), "shop", "label", 42, None, None),
+    "labelled-and-foreign": (a_world(RIVALS, [named(service_uid=SERVICE_UID, cluster_uid=OTHER)]), "shop", "label",
+        None, 42, THEIRS),
+})  # fmt: skip
 def test_balancer(
     snapshot: Snapshot, asked: str | None, by: str | None, found: int | None, other: int | None, why: str | None
 ) -> None:
@@ -173,85 +162,51 @@ OF_OURS = (CLUSTER_UID, CLUSTER_UID, OURS)
 UNREAD = (CLUSTER_UID, CLUSTER_UID, said.OF_A_CLUSTER.text())
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "labels"),
-    [
-        (served(a_balancer()), {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: OF_OURS}),
-        (
-            served(a_balancer(cluster_uid=None)),
-            {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: (None, None, UNSAID)},
-        ),
-        (
-            served(a_balancer(cluster_uid=None), service=a_served_service(claim=SHOP)),
-            {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"set to {OURS}")},
-        ),
-        (
-            served(a_balancer(), cluster_uid=Unknown("403")),
-            {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: UNREAD},
-        ),
-        (
-            shop(named(service_uid="dead", cluster_uid=CLUSTER_UID)),
-            {LABEL_SERVICE_UID: ("dead", SERVICE_UID, f"{DEAD}; set to {ITS}"), LABEL_CLUSTER_UID: OF_OURS},
-        ),
-        (
-            shop(named(service_uid="dead")),
-            {
-                LABEL_SERVICE_UID: ("dead", SERVICE_UID, f"{DEAD}; set to {ITS}; held (adoption)"),
-                LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"set to {OURS}; held (adoption)"),
-                LABEL_ADOPTED: (
-                    None,
-                    "true",
-                    f"set to {said.SAYS_ADOPTED.text()}; held (adoption)",
-                ),
-            },
-        ),
-        (
-            a_world([a_service(claim=SHOP), a_service("api", uid=RIVAL_UID)], [named(service_uid=RIVAL_UID)]),
-            {
-                LABEL_SERVICE_UID: (RIVAL_UID, SERVICE_UID, f"{RIVAL}; set to {ITS}; refused (foreign-owner)"),
-                LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"set to {OURS}; refused (foreign-owner)"),
-            },
-        ),
-        (
-            shop(named(service_uid="far", cluster_uid=OTHER)),
-            {
-                LABEL_SERVICE_UID: (
-                    "far",
-                    SERVICE_UID,
-                    f"{said.OF_SERVICE_ELSEWHERE.text()}; set to {ITS}; refused (foreign-owner)",
-                ),
-                LABEL_CLUSTER_UID: (
-                    OTHER,
-                    CLUSTER_UID,
-                    f"{said.OF_OTHER_CLUSTER.text()}; set to {OURS}; refused (foreign-owner)",
-                ),
-            },
-        ),
-        (
-            served(a_balancer(is_protected=True), service=a_served_service(**GOES)),
-            {
-                LABEL_SERVICE_UID: (SERVICE_UID, None, f"{ITS}; removed"),
-                LABEL_CLUSTER_UID: OF_OURS,
-                LABEL_RELEASED: (
-                    None,
-                    "20260701T120000Z",
-                    f"set to {said.SAYS_RELEASED.text()}",
-                ),
-                LABEL_FORMER: (None, "default.web", f"set to {said.SAYS_FORMER.text()}"),
-            },
-        ),
-        (
-            a_world([a_service()], [LEFT_BEHIND]),
-            {
-                LABEL_SERVICE_UID: (None, SERVICE_UID, f"set to {ITS}"),
-                LABEL_CLUSTER_UID: OF_OURS,
-                LABEL_FORMER: ("default.web", None, f"{said.SAYS_HEIR.text()}; removed"),
-                LABEL_DELETE_AFTER: ("20260701T121000Z", None, f"{said.SAYS_DELETION.text()}; removed"),
-            },
-        ),
-    ],
-    ids=["ours", "unsaid", "written", "unread", "dead", "unowned", "living", "foreign", "released", "given-back"],
-)
+@rows("snapshot labels", {
+    "ours": (served(a_balancer()), {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: OF_OURS}),
+    "unsaid": (served(a_balancer(cluster_uid=None)),
+        {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: (None, None, UNSAID)}),
+    "written": (served(a_balancer(cluster_uid=None), service=a_served_service(claim=SHOP)),
+        {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"set to {OURS}")}),
+    "unread": (served(a_balancer(), cluster_uid=Unknown("403")), {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: UNREAD}),
+    "dead": (shop(named(service_uid="dead", cluster_uid=CLUSTER_UID)),
+        {LABEL_SERVICE_UID: ("dead", SERVICE_UID, f"{DEAD}; set to {ITS}"), LABEL_CLUSTER_UID: OF_OURS}),
+    "unowned": (shop(named(service_uid="dead")),
+        {LABEL_SERVICE_UID: ("dead", SERVICE_UID, f"{DEAD}; set to {ITS}; held (adoption)"),
+        LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"set to {OURS}; held (adoption)"),
+        LABEL_ADOPTED: (None, "true", f"set to {said.SAYS_ADOPTED.text()}; held (adoption)")}),
+    "living": (a_world([a_service(claim=SHOP), a_service("api", uid=RIVAL_UID)], [named(service_uid=RIVAL_UID)]),
+        {LABEL_SERVICE_UID: (RIVAL_UID, SERVICE_UID, f"{RIVAL}; set to {ITS}; refused (foreign-owner)"),
+        LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"set to {OURS}; refused (foreign-owner)")}),
+    "foreign": (
+        shop(named(service_uid="far", cluster_uid=OTHER)),
+        {
+            LABEL_SERVICE_UID: (
+                "far",
+                SERVICE_UID,
+                f"{said.OF_SERVICE_ELSEWHERE.text()}; set to {ITS}; refused (foreign-owner)",
+            ),
+            LABEL_CLUSTER_UID: (
+                OTHER,
+                CLUSTER_UID,
+                f"{said.OF_OTHER_CLUSTER.text()}; set to {OURS}; refused (foreign-owner)",
+            ),
+        },
+    ),
+    "released": (
+        served(a_balancer(is_protected=True), service=a_served_service(**GOES)),
+        {
+            LABEL_SERVICE_UID: (SERVICE_UID, None, f"{ITS}; removed"),
+            LABEL_CLUSTER_UID: OF_OURS,
+            LABEL_RELEASED: (None, "20260701T120000Z", f"set to {said.SAYS_RELEASED.text()}"),
+            LABEL_FORMER: (None, "default.web", f"set to {said.SAYS_FORMER.text()}"),
+        },
+    ),
+    "given-back": (a_world([a_service()], [LEFT_BEHIND]),
+        {LABEL_SERVICE_UID: (None, SERVICE_UID, f"set to {ITS}"), LABEL_CLUSTER_UID: OF_OURS,
+        LABEL_FORMER: ("default.web", None, f"{said.SAYS_HEIR.text()}; removed"),
+        LABEL_DELETE_AFTER: ("20260701T121000Z", None, f"{said.SAYS_DELETION.text()}; removed")}),
+})  # fmt: skip
 def test_owner(snapshot: Snapshot, labels: dict[str, tuple[str | None, str | None, str]]) -> None:
     """Each label that names the owner, with whom it names, and what withholds that it names another."""
     facts = of_the_service(snapshot).load_balancer.owner
@@ -270,56 +225,30 @@ NAMED = a_served_service(claim=a_claim(annotations=annotated(hostname="lb.exampl
 COMES = ("IP", None, "(known after apply)", changes.PUBLISHED_NEW.text())
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "settings", "expected"),
-    [
-        (served(a_balancer()), LOCATED, [("IP", IPV4, IPV4, PUBLIC_V4), ("IP", IPV6, IPV6, PUBLIC_V6)]),
-        (
-            served(a_balancer(attachments=(PLACE,)), service=a_served_service(ingress=(Ingress("203.0.113.9"), V6))),
-            LOCATED,
-            [
-                ("IP", "203.0.113.9", None, f"removed: {said.STRANGE_ADDRESS.text(balancer=42)}"),
-                ("IP", IPV6, IPV6, PUBLIC_V6),
-                ("IP", None, IPV4, PUBLIC_V4),
-                ("IP", None, "10.0.0.9 (VIP)", said.PRIVATE_ADDRESS.text(balancer=42, network=7)),
-            ],
-        ),
-        (
-            served(a_balancer(), service=a_served_service(ingress=(V4,))),
-            OBSERVE,
-            [("IP", IPV4, IPV4, PUBLIC_V4), ("IP", None, IPV6, f"{PUBLIC_V6}; waiting (policy)")],
-        ),
-        (
-            served(a_balancer(), service=replace(claiming(node_selector="tier=none"), ingress=(V4,))),
-            LOCATED,
-            [("IP", IPV4, IPV4, PUBLIC_V4), ("IP", None, IPV6, PUBLIC_V6)],
-        ),
-        (a_world([a_service()]), LOCATED, [COMES]),
-        (
-            served(service=a_served_service(ingress=(V4,))),
-            LOCATED,
-            [("IP", IPV4, None, f"removed: {UNKNOWN}"), COMES],
-        ),
-        (
-            served(a_balancer(), service=a_served_service(ingress=(replace(V4, has_ports=True),), **GOES)),
-            LOCATED,
-            [("IP", f"{IPV4}, with ports", None, f"removed: {PUBLIC_V4}")],
-        ),
-        (a_world([a_service(type="ClusterIP", ingress=(V4,))]), LOCATED, [("IP", IPV4, IPV4, UNKNOWN)]),
-        (served(a_balancer(), service=NAMED), LOCATED, [("Hostname", None, "lb.example", f"{PREFIX}hostname")]),
-    ],
-    ids=[
-        "as-is",
-        "comes-stays-goes",
-        "withheld",
-        "another-withheld",
-        "new",
-        "another-new",
-        "released",
-        "left-alone",
-        "hostname",
-    ],
-)
+@rows("snapshot settings expected", {
+    "as-is": (served(a_balancer()), LOCATED, [("IP", IPV4, IPV4, PUBLIC_V4), ("IP", IPV6, IPV6, PUBLIC_V6)]),
+    "comes-stays-goes": (
+        served(a_balancer(attachments=(PLACE,)), service=a_served_service(ingress=(Ingress("203.0.113.9"), V6))),
+        LOCATED,
+        [
+            ("IP", "203.0.113.9", None, f"removed: {said.STRANGE_ADDRESS.text(balancer=42)}"),
+            ("IP", IPV6, IPV6, PUBLIC_V6),
+            ("IP", None, IPV4, PUBLIC_V4),
+            ("IP", None, "10.0.0.9 (VIP)", said.PRIVATE_ADDRESS.text(balancer=42, network=7)),
+        ],
+    ),
+    "withheld": (served(a_balancer(), service=a_served_service(ingress=(V4,))), OBSERVE,
+        [("IP", IPV4, IPV4, PUBLIC_V4), ("IP", None, IPV6, f"{PUBLIC_V6}; waiting (policy)")]),
+    "another-withheld": (served(a_balancer(), service=replace(claiming(node_selector="tier=none"), ingress=(V4,))),
+        LOCATED, [("IP", IPV4, IPV4, PUBLIC_V4), ("IP", None, IPV6, PUBLIC_V6)]),
+    "new": (a_world([a_service()]), LOCATED, [COMES]),
+    "another-new": (served(service=a_served_service(ingress=(V4,))), LOCATED,
+        [("IP", IPV4, None, f"removed: {UNKNOWN}"), COMES]),
+    "released": (served(a_balancer(), service=a_served_service(ingress=(replace(V4, has_ports=True),), **GOES)),
+        LOCATED, [("IP", f"{IPV4}, with ports", None, f"removed: {PUBLIC_V4}")]),
+    "left-alone": (a_world([a_service(type="ClusterIP", ingress=(V4,))]), LOCATED, [("IP", IPV4, IPV4, UNKNOWN)]),
+    "hostname": (served(a_balancer(), service=NAMED), LOCATED, [("Hostname", None, "lb.example", f"{PREFIX}hostname")]),
+})  # fmt: skip
 def test_status(snapshot: Snapshot, settings: Settings, expected: list[Any]) -> None:
     """Each address is told with where it comes from, and what becomes of it."""
     facts = of_the_service(snapshot, settings).status
@@ -344,44 +273,20 @@ def with_conditions(*there: ServiceCondition, **overrides: Any) -> Snapshot:
     return served(a_balancer(), service=a_served_service(conditions=there, **overrides))
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "settings", "subject", "sides", "source"),
-    [
-        (with_conditions(READY, IN_SYNC), LOCATED, CONDITION_IN_SYNC, (SYNCED, SYNCED), IN_SYNC.message + AT),
-        (
-            with_conditions(READY, HELD),
-            LOCATED,
-            CONDITION_IN_SYNC,
-            ("False Held", "False Held"),
-            f"something is held{AT}; would be {SYNCED}: {IN_SYNC.message}",
-        ),
-        (
-            with_conditions(READY, HELD, ingress=(V4,)),
-            LOCATED,
-            CONDITION_IN_SYNC,
-            ("False Held", SYNCED),
-            IN_SYNC.message,
-        ),
-        (with_conditions(), LOCATED, CONDITION_READY, (None, None), f"{NONE}; would be {THERE}: {PUBLISHED}"),
-        (with_conditions(ingress=()), LOCATED, CONDITION_READY, (None, THERE), PUBLISHED),
-        (
-            a_world([a_service()]),
-            LOCATED,
-            CONDITION_READY,
-            (None, None),
-            f"{NONE}; would be False NotCreated: {LACKING}",
-        ),
-        (with_conditions(READY, **GOES), LOCATED, CONDITION_READY, (THERE, THERE), PUBLISHED + AT),
-        (
-            served(load_balancers=GAP, service=a_served_service(conditions=(READY,))),
-            LOCATED,
-            CONDITION_READY,
-            (THERE, THERE),
-            PUBLISHED + AT,
-        ),
-    ],
-    ids=["as-is", "not-written", "written", "none", "none-written", "status-unknown", "going", "gap"],
-)
+@rows("snapshot settings subject sides source", {
+    "as-is": (with_conditions(READY, IN_SYNC), LOCATED, CONDITION_IN_SYNC, (SYNCED, SYNCED), IN_SYNC.message + AT),
+    "not-written": (with_conditions(READY, HELD), LOCATED, CONDITION_IN_SYNC, ("False Held", "False Held"),
+        f"something is held{AT}; would be {SYNCED}: {IN_SYNC.message}"),
+    "written": (with_conditions(READY, HELD, ingress=(V4,)), LOCATED, CONDITION_IN_SYNC, ("False Held", SYNCED),
+        IN_SYNC.message),
+    "none": (with_conditions(), LOCATED, CONDITION_READY, (None, None), f"{NONE}; would be {THERE}: {PUBLISHED}"),
+    "none-written": (with_conditions(ingress=()), LOCATED, CONDITION_READY, (None, THERE), PUBLISHED),
+    "status-unknown": (a_world([a_service()]), LOCATED, CONDITION_READY, (None, None),
+        f"{NONE}; would be False NotCreated: {LACKING}"),
+    "going": (with_conditions(READY, **GOES), LOCATED, CONDITION_READY, (THERE, THERE), PUBLISHED + AT),
+    "gap": (served(load_balancers=GAP, service=a_served_service(conditions=(READY,))), LOCATED, CONDITION_READY,
+        (THERE, THERE), PUBLISHED + AT),
+})  # fmt: skip
 def test_conditions(
     snapshot: Snapshot, settings: Settings, subject: str, sides: tuple[str | None, str | None], source: str
 ) -> None:
@@ -418,57 +323,25 @@ def port(number: int, node_port: int = 30080, protocol: str = "TCP") -> ClaimedP
     return ClaimedPort(number, protocol, node_port)
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "settings", "sides", "planned", "why"),
-    [
-        (served(a_balancer()), LOCATED, (LEADS, LEADS), None, rules.PORT_AS_ASKED.text()),
-        (a_world([a_service()]), LOCATED, (None, LEADS), Verb.ADD, WITH),
-        (a_world([a_service()]), OBSERVE, (None, LEADS), Verb.ADD, f"{WITH}; waiting (policy)"),
-        (served(a_balancer(listeners=())), LOCATED, (None, LEADS), Verb.ADD, changes.PORT_ADDED.text(port=80)),
-        (
-            served(a_balancer(listeners=[a_listener(80, 31000)])),
-            LOCATED,
-            ("tcp to node port 31000", LEADS),
-            Verb.MODIFY,
-            DIFFERS,
-        ),
-        (
-            served(a_balancer(), service=claiming(health_check_interval="5s")),
-            LOCATED,
-            (LEADS, LEADS),
-            Verb.MODIFY,
-            DIFFERS,
-        ),
-        (
-            a_world([a_service(claim=a_claim(port(80, 0)))]),
-            LOCATED,
-            (None, None),
-            None,
-            rules.PORT_WITHOUT_NODE_PORT.text(),
-        ),
-        (served(service=claiming(protocol="udp")), LOCATED, (None, None), None, NOTHING),
-        (served(a_balancer(), service=claiming(protocol="udp")), LOCATED, (LEADS, LEADS), None, STAYS),
-        (a_world(RIVALS, [named()]), LOCATED, (None, None), None, NOTHING),
-        (
-            served(a_balancer(), service=a_served_service(**GOES)),
-            LOCATED,
-            (LEADS, None),
-            Verb.REMOVE,
-            said.GOES_WITH.text(),
-        ),
-        (
-            served(a_balancer(is_protected=True), service=a_served_service(**GOES)),
-            LOCATED,
-            (LEADS, LEADS),
-            None,
-            said.STAYS_WITH.text(),
-        ),
-    ],
-    ids=[
-        "as-is", "new", "new-withheld", "comes", "changes", "changes-out-of-sight", "no-node-port", "malformed",
-        "malformed-there", "contested", "deleted", "released",
-    ],
-)  # fmt: skip
+@rows("snapshot settings sides planned why", {
+    "as-is": (served(a_balancer()), LOCATED, (LEADS, LEADS), None, rules.PORT_AS_ASKED.text()),
+    "new": (a_world([a_service()]), LOCATED, (None, LEADS), Verb.ADD, WITH),
+    "new-withheld": (a_world([a_service()]), OBSERVE, (None, LEADS), Verb.ADD, f"{WITH}; waiting (policy)"),
+    "comes": (served(a_balancer(listeners=())), LOCATED, (None, LEADS), Verb.ADD, changes.PORT_ADDED.text(port=80)),
+    "changes": (served(a_balancer(listeners=[a_listener(80, 31000)])), LOCATED, ("tcp to node port 31000", LEADS),
+        Verb.MODIFY, DIFFERS),
+    "changes-out-of-sight": (served(a_balancer(), service=claiming(health_check_interval="5s")), LOCATED,
+        (LEADS, LEADS), Verb.MODIFY, DIFFERS),
+    "no-node-port": (a_world([a_service(claim=a_claim(port(80, 0)))]), LOCATED, (None, None), None,
+        rules.PORT_WITHOUT_NODE_PORT.text()),
+    "malformed": (served(service=claiming(protocol="udp")), LOCATED, (None, None), None, NOTHING),
+    "malformed-there": (served(a_balancer(), service=claiming(protocol="udp")), LOCATED, (LEADS, LEADS), None, STAYS),
+    "contested": (a_world(RIVALS, [named()]), LOCATED, (None, None), None, NOTHING),
+    "deleted": (served(a_balancer(), service=a_served_service(**GOES)), LOCATED, (LEADS, None), Verb.REMOVE,
+        said.GOES_WITH.text()),
+    "released": (served(a_balancer(is_protected=True), service=a_served_service(**GOES)), LOCATED, (LEADS, LEADS), None,
+        said.STAYS_WITH.text()),
+})  # fmt: skip
 def test_a_port(
     snapshot: Snapshot, settings: Settings, sides: tuple[str | None, str | None], planned: Verb | None, why: str
 ) -> None:
@@ -490,15 +363,11 @@ def test_every_port_has_a_row() -> None:
         assert told[number, protocol] == (None, next(n.text for n in found.notes if f"port {number} " in n.text))
 
 
-@pytest.mark.parametrize("there", [(), (an_http_listener(443, 30443),)], ids=["new", "there"])
-@pytest.mark.parametrize(
-    ("asked", "why"),
-    [
-        ({"http_certificates": "shop"}, rules.PORT_WITHOUT_CERTIFICATE.text(cause="{certificate}")),
-        ({}, "{certificate}"),
-    ],
-    ids=["named", "not-named"],
-)
+@rows("there", {"new": (), "there": (an_http_listener(443, 30443),)})
+@rows("asked why", {
+    "named": ({"http_certificates": "shop"}, rules.PORT_WITHOUT_CERTIFICATE.text(cause="{certificate}")),
+    "not-named": ({}, "{certificate}"),
+})  # fmt: skip
 def test_a_port_without_a_certificate(there: tuple[Listener, ...], asked: Mapping[str, str], why: str) -> None:
     """A port that waits for a certificate keeps what it has, and says so."""
     service = claiming(port(443, 30443), protocol="https", **asked)
@@ -510,16 +379,13 @@ def test_a_port_without_a_certificate(there: tuple[Listener, ...], asked: Mappin
     assert fact.value == fact.wanted == ("http to node port 30443" if there else None)
 
 
-@pytest.mark.parametrize(
-    ("certificates", "text"),
-    [
-        ((), ""),
-        (UNMANAGED, ""),
-        ((5,), ", certificate 5"),
-        ((5, 6), ", certificates 5, 6"),
-        (KNOWN_AFTER_APPLY, ", with a certificate that is to come"),
-    ],
-)
+@pytest.mark.parametrize(("certificates", "text"), [
+    ((), ""),
+    (UNMANAGED, ""),
+    ((5,), ", certificate 5"),
+    ((5, 6), ", certificates 5, 6"),
+    (KNOWN_AFTER_APPLY, ", with a certificate that is to come"),
+])  # fmt: skip
 def test_a_listener_in_short(certificates: Any, text: str) -> None:
     """Where it leads, and its certificates."""
     listener = a_listener(443, 30443, protocol=Protocol.HTTPS, http=HttpOptions(certificates=certificates))
@@ -562,35 +428,20 @@ def told(
     return CertificateFact(number, name, DOMAINS if name else (), state, ports, asked_for, error)
 
 
-@pytest.mark.parametrize(
-    ("asked", "listeners", "project", "expected"),
-    [
-        ({"http_certificates": "shop"}, [using(5)], [UPLOADED, SECOND], [told(5, "shop", "uploaded", 443)]),
-        (
-            {"http_certificates": "6"},
-            [using(5), using(5, 6, port=444)],
-            [UPLOADED, SECOND],
-            [told(5, "shop", "uploaded", 443, 444, asked_for=False), told(6, "other", "uploaded", 444)],
-        ),
-        ({"http_certificates": "shop"}, [using(8)], [], [told(8, None, "not read", 443, asked_for=False)]),
-        ({}, [using(8)], None, [told(8, None, "not read", 443, asked_for=False)]),
-        (MANAGED, [], [its_own(Issuance.PENDING)], [told(7, MANAGED_NAME, "managed, pending")]),
-        (MANAGED, [], [its_own(Issuance.FAILED, "no CAA")], [told(7, MANAGED_NAME, "managed, failed", error="no CAA")]),
-        (
-            MANAGED,
-            [using(5)],
-            [UPLOADED],
-            [told(5, "shop", "uploaded", 443, asked_for=False), told(None, MANAGED_NAME, "to be created")],
-        ),
-        (
-            MANAGED | {"algorithm_type": "fastest"},
-            [using(5)],
-            [UPLOADED],
-            [told(5, "shop", "uploaded", 443, asked_for=False)],
-        ),
-    ],
-    ids=["named", "by-id", "not-known", "not-read", "issuing", "failed", "to-be-created", "not-planned"],
-)
+@rows("asked listeners project expected", {
+    "named": ({"http_certificates": "shop"}, [using(5)], [UPLOADED, SECOND], [told(5, "shop", "uploaded", 443)]),
+    "by-id": ({"http_certificates": "6"}, [using(5), using(5, 6, port=444)], [UPLOADED, SECOND],
+        [told(5, "shop", "uploaded", 443, 444, asked_for=False), told(6, "other", "uploaded", 444)]),
+    "not-known": ({"http_certificates": "shop"}, [using(8)], [], [told(8, None, "not read", 443, asked_for=False)]),
+    "not-read": ({}, [using(8)], None, [told(8, None, "not read", 443, asked_for=False)]),
+    "issuing": (MANAGED, [], [its_own(Issuance.PENDING)], [told(7, MANAGED_NAME, "managed, pending")]),
+    "failed": (MANAGED, [], [its_own(Issuance.FAILED, "no CAA")],
+        [told(7, MANAGED_NAME, "managed, failed", error="no CAA")]),
+    "to-be-created": (MANAGED, [using(5)], [UPLOADED],
+        [told(5, "shop", "uploaded", 443, asked_for=False), told(None, MANAGED_NAME, "to be created")]),
+    "not-planned": (MANAGED | {"algorithm_type": "fastest"}, [using(5)], [UPLOADED],
+        [told(5, "shop", "uploaded", 443, asked_for=False)]),
+})  # fmt: skip
 def test_certificates(asked: Mapping[str, str], listeners: Any, project: Any, expected: list[CertificateFact]) -> None:
     """Each that the Service uses or asks for, by id, the one to come last; one that is not planned is not awaited."""
     service = claiming(port(443, 30443), protocol="https", **asked)
@@ -637,19 +488,15 @@ def targets(
     return {fact.subject: fact for fact in of_the_service(snapshot, settings).targets}
 
 
-@pytest.mark.parametrize(
-    ("node", "servers", "there", "settings", "membership", "sides", "why"),
-    [
-        (WEB_2, [SERVER_2], [PUBLIC[2]], LOCATED, Membership.TARGET, (IP_2, IP_2), BY_PUBLIC),
-        (WEB_2, [SERVER_2], [], LOCATED, Membership.TARGET, (None, IP_2), BY_PUBLIC),
-        (WEB_2, [SERVER_2], [], OBSERVE, Membership.TARGET, (None, IP_2), WITHHELD),
-        (EXCLUDED, [SERVER_2], [PUBLIC[2]], LOCATED, Membership.EXCLUDED, (IP_2, None), OUT),
-        (EXCLUDED, [SERVER_2], [], LOCATED, Membership.EXCLUDED, (None, None), OUT),
-        (OTHER_CLOUD, [], [], LOCATED, Membership.SERVERLESS, (None, None), NO_CLOUD),
-        (WEB_2, [], [PUBLIC[2]], LOCATED, Membership.UNCERTAIN, (UNKNOWN_IP, UNKNOWN_IP), UNLISTED),
-    ],
-    ids=["target", "comes", "withheld", "goes", "kept-out", "serverless", "uncertain"],
-)
+@rows("node servers there settings membership sides why", {
+    "target": (WEB_2, [SERVER_2], [PUBLIC[2]], LOCATED, Membership.TARGET, (IP_2, IP_2), BY_PUBLIC),
+    "comes": (WEB_2, [SERVER_2], [], LOCATED, Membership.TARGET, (None, IP_2), BY_PUBLIC),
+    "withheld": (WEB_2, [SERVER_2], [], OBSERVE, Membership.TARGET, (None, IP_2), WITHHELD),
+    "goes": (EXCLUDED, [SERVER_2], [PUBLIC[2]], LOCATED, Membership.EXCLUDED, (IP_2, None), OUT),
+    "kept-out": (EXCLUDED, [SERVER_2], [], LOCATED, Membership.EXCLUDED, (None, None), OUT),
+    "serverless": (OTHER_CLOUD, [], [], LOCATED, Membership.SERVERLESS, (None, None), NO_CLOUD),
+    "uncertain": (WEB_2, [], [PUBLIC[2]], LOCATED, Membership.UNCERTAIN, (UNKNOWN_IP, UNKNOWN_IP), UNLISTED),
+})  # fmt: skip
 def test_a_node(
     node: Node, servers: list[Server], there: Any, settings: Settings, membership: Membership, sides: Any, why: str
 ) -> None:
@@ -662,14 +509,10 @@ def test_a_node(
     assert (fact.membership, (fact.value, fact.wanted), fact.why) == (membership, sides, why)
 
 
-@pytest.mark.parametrize(
-    ("there", "private", "sides"),
-    [
-        ((PUBLIC[1], PUBLIC[2]), True, [("203.0.113.1", "10.0.0.2"), ("203.0.113.2", None)]),
-        ((PUBLIC[1], PRIVATE_1, PUBLIC[2]), False, [("203.0.113.1, 10.0.0.2", "203.0.113.1"), (IP_2, IP_2)]),
-    ],
-    ids=["switch", "twice"],
-)
+@rows("there private sides", {
+    "switch": ((PUBLIC[1], PUBLIC[2]), True, [("203.0.113.1", "10.0.0.2"), ("203.0.113.2", None)]),
+    "twice": ((PUBLIC[1], PRIVATE_1, PUBLIC[2]), False, [("203.0.113.1, 10.0.0.2", "203.0.113.1"), (IP_2, IP_2)]),
+})  # fmt: skip
 def test_addresses_of_targets(there: Any, private: bool, sides: list[Any]) -> None:
     """A server has one line whatever addresses it gets traffic by; a switch shows both."""
     balancer = a_balancer(targets=there, attachments=(PLACE,))
@@ -711,15 +554,12 @@ def test_a_node_without_room() -> None:
 IP = IpTarget("192.0.2.1")
 
 
-@pytest.mark.parametrize(
-    ("checks", "health"),
-    [
-        ({80: Health.HEALTHY, 443: Health.UNHEALTHY}, Health.UNHEALTHY),
-        ({80: Health.UNKNOWN, 443: Health.HEALTHY}, Health.UNKNOWN),
-        ({80: Health.HEALTHY}, Health.HEALTHY),
-        ({}, None),
-    ],
-)
+@pytest.mark.parametrize(("checks", "health"), [
+    ({80: Health.HEALTHY, 443: Health.UNHEALTHY}, Health.UNHEALTHY),
+    ({80: Health.UNKNOWN, 443: Health.HEALTHY}, Health.UNKNOWN),
+    ({80: Health.HEALTHY}, Health.HEALTHY),
+    ({}, None),
+])  # fmt: skip
 def test_health(checks: Mapping[int, Health], health: Health | None) -> None:
     """Of several listeners the one counts that fails; nothing is said of what is no target."""
     balancer = replace(a_balancer(targets=(PUBLIC[1], IP)), checks={PUBLIC[1]: checks, IP: {80: Health.HEALTHY}})
@@ -731,21 +571,13 @@ def test_health(checks: Mapping[int, Health], health: Health | None) -> None:
 NO_NODE = changes.TARGET_WITHOUT_NODE.text(server="server 8")
 
 
-@pytest.mark.parametrize(
-    ("target", "subject", "sides", "why"),
-    [
-        (IP, "ip:192.0.2.1", ("ip:192.0.2.1", "ip:192.0.2.1"), "not managed here"),
-        (
-            SelectorTarget("a=b", use_private_ip=False),
-            "selector:a=b",
-            ("selector:a=b", "selector:a=b"),
-            "not managed here",
-        ),
-        (PUBLIC[8], "server:8", ("203.0.113.8", None), f"{NO_NODE}; held (silent-cluster)"),
-        (PUBLIC[9], "server:9", (UNKNOWN_IP, None), changes.TARGET_GONE.text(server="server 9")),
-    ],
-    ids=["address", "selector", "no-node", "gone"],
-)
+@rows("target subject sides why", {
+    "address": (IP, "ip:192.0.2.1", ("ip:192.0.2.1", "ip:192.0.2.1"), "not managed here"),
+    "selector": (SelectorTarget("a=b", use_private_ip=False), "selector:a=b", ("selector:a=b", "selector:a=b"),
+        "not managed here"),
+    "no-node": (PUBLIC[8], "server:8", ("203.0.113.8", None), f"{NO_NODE}; held (silent-cluster)"),
+    "gone": (PUBLIC[9], "server:9", (UNKNOWN_IP, None), changes.TARGET_GONE.text(server="server 9")),
+})  # fmt: skip
 def test_a_target_that_is_no_nodes(target: Any, subject: str, sides: tuple[str | None, str | None], why: str) -> None:
     """It is told after the Nodes, with what becomes of it."""
     balancer = a_balancer(targets=(target, PUBLIC[1]))
@@ -769,10 +601,9 @@ def test_a_target_that_may_be_an_unreadable_nodes() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("claim", "balancer"),
-    [(UNREADABLE, a_balancer(targets=())), (SHOP, named(cluster_uid="another"))],
-    ids=["malformed", "foreign"],
+@rows(
+    "claim balancer",
+    {"malformed": (UNREADABLE, a_balancer(targets=())), "foreign": (SHOP, named(cluster_uid="another"))},
 )
 def test_a_target_that_is_not_planned(claim: Any, balancer: Any) -> None:
     """Where none is planned for a Node that may be one, that is said."""
@@ -784,10 +615,7 @@ def test_a_target_that_is_not_planned(claim: Any, balancer: Any) -> None:
 
 @pytest.mark.parametrize(
     ("is_protected", "wanted", "why"),
-    [
-        (False, None, said.GOES_WITH.text()),
-        (True, "203.0.113.1", said.STAYS_WITH.text()),
-    ],
+    [(False, None, said.GOES_WITH.text()), (True, "203.0.113.1", said.STAYS_WITH.text())],
 )
 def test_targets_of_a_service_that_goes(is_protected: bool, wanted: str | None, why: str) -> None:
     """What is there is told; no Node is anything to it any more."""

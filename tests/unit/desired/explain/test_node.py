@@ -64,6 +64,7 @@ from tests.routes import ROUTING, WITHOUT_RANGE, a_pod_node, a_pod_server, a_rou
 from tests.support.explanations import EXPLANATIONS
 from tests.support.judging import explain, judge
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 CONTROL, CONTROL_SERVER = a_settled_node("control-1", 9), a_server(9, "control-1")
 OFF = a_server(status=ServerStatus.OFF)
@@ -85,45 +86,20 @@ def alone(node: Node, *servers: Server, settings: Settings | None = None, **over
     return explained(node, replace(snapshot, **overrides), settings)
 
 
-@pytest.mark.parametrize(
-    ("node", "servers", "settings", "stage", "next_"),
-    [
-        (a_settled_node(), [a_server()], Settings(), Stage.SETTLED, "; no change is planned"),
-        (a_settled_node(labels={}), [a_server()], Settings(), Stage.SETTLED, "; 1 change is planned"),
-        (
-            a_settled_node(labels={}, addresses=()),
-            [a_server()],
-            Settings(policy=Policy.OBSERVE),
-            Stage.SETTLED,
-            "; 2 changes are planned: waiting (policy)",
-        ),
-        (a_joining_node(), [a_server()], Settings(), Stage.JOINING, "; the next pass does it"),
-        (a_joining_node(), [a_server()], Settings(policy=Policy.OBSERVE), Stage.JOINING, "; that is waiting (policy)"),
-        (
-            a_joining_node(),
-            [a_server()],
-            NO_NODE,
-            Stage.JOINING,
-            f"; {rules.CONTROLLER_OFF.text(controller='cloud-node')}",
-        ),
-        (a_lost_node(), [], Settings(), Stage.DEPARTING, "; the next pass deletes the Node"),
-        (
-            a_lost_node(ready_since=NOW),
-            [],
-            Settings(),
-            Stage.DEPARTING,
-            "; the Node's deletion is waiting (absence-proof)",
-        ),
-        (
-            a_lost_node(),
-            [],
-            NO_LIFECYCLE,
-            Stage.DEPARTING,
-            f"; {rules.CONTROLLER_OFF.text(controller='cloud-node-lifecycle')}",
-        ),
-        (a_node(labels={"lab": "yes"}), [], IGNORING, Stage.IGNORED, ""),
-    ],
-)
+@pytest.mark.parametrize(("node", "servers", "settings", "stage", "next_"), [
+    (a_settled_node(), [a_server()], Settings(), Stage.SETTLED, "; no change is planned"),
+    (a_settled_node(labels={}), [a_server()], Settings(), Stage.SETTLED, "; 1 change is planned"),
+    (a_settled_node(labels={}, addresses=()), [a_server()], Settings(policy=Policy.OBSERVE), Stage.SETTLED,
+        "; 2 changes are planned: waiting (policy)"),
+    (a_joining_node(), [a_server()], Settings(), Stage.JOINING, "; the next pass does it"),
+    (a_joining_node(), [a_server()], Settings(policy=Policy.OBSERVE), Stage.JOINING, "; that is waiting (policy)"),
+    (a_joining_node(), [a_server()], NO_NODE, Stage.JOINING, f"; {rules.CONTROLLER_OFF.text(controller='cloud-node')}"),
+    (a_lost_node(), [], Settings(), Stage.DEPARTING, "; the next pass deletes the Node"),
+    (a_lost_node(ready_since=NOW), [], Settings(), Stage.DEPARTING, "; the Node's deletion is waiting (absence-proof)"),
+    (a_lost_node(), [], NO_LIFECYCLE, Stage.DEPARTING,
+        f"; {rules.CONTROLLER_OFF.text(controller='cloud-node-lifecycle')}"),
+    (a_node(labels={"lab": "yes"}), [], IGNORING, Stage.IGNORED, ""),
+])  # fmt: skip
 def test_why(node: Node, servers: list[Server], settings: Settings, stage: Stage, next_: str) -> None:
     """The sentence of the stage, and what comes next."""
     found = alone(node, *servers, settings=settings)
@@ -151,46 +127,21 @@ DB_1 = ServerFact(321, "db-1", ServerStatus.UNKNOWN, "AX41-NVMe", "fsn1", Provid
 OTHER_ID = rules.OTHER_ID.text()
 
 
-@pytest.mark.parametrize(
-    ("node", "expected"),
-    [
-        (a_settled_node(), ServerMatch("providerID", "hcloud://1", SERVER_1)),
-        (a_joining_node(), ServerMatch("name", None, SERVER_1)),
-        (a_settled_node("db-1", provider_id="hrobot://321"), ServerMatch("providerID", "hrobot://321", DB_1)),
-        (
-            a_lost_node(server_id=3),
-            ServerMatch(
-                "providerID",
-                "hcloud://3",
-                None,
-                rules.SERVER_GONE.text(place="the project", server="server 3"),
-                (Candidate(1, "web-1", OTHER_ID),),
-            ),
-        ),
-        (
-            a_lost_node("db-1", provider_id="hrobot://9"),
-            ServerMatch(
-                "providerID",
-                "hrobot://9",
-                None,
-                rules.SERVER_GONE.text(place="the Robot account", server="Robot server 9"),
-                (Candidate(321, "db-1", OTHER_ID, Provider.ROBOT),),
-            ),
-        ),
-        (
-            a_node(),
-            ServerMatch(
-                "name",
-                None,
-                None,
-                rules.UNCLAIMED_LIKELY.says.format(servers="server 1 web-1 (by name)"),
-                (Candidate(1, "web-1", rules.BY_CLUE.text(clue="name")),),
-            ),
-        ),
-        (a_node(labels={"lab": "yes"}), ServerMatch("name", None, None, rules.IGNORED.text(selector="lab=yes"))),
-    ],
-    ids=["by-provider-id", "by-name", "robot", "gone", "robot-gone", "likely", "ignored"],
-)
+@rows("node expected", {
+    "by-provider-id": (a_settled_node(), ServerMatch("providerID", "hcloud://1", SERVER_1)),
+    "by-name": (a_joining_node(), ServerMatch("name", None, SERVER_1)),
+    "robot": (a_settled_node("db-1", provider_id="hrobot://321"), ServerMatch("providerID", "hrobot://321", DB_1)),
+    "gone": (a_lost_node(server_id=3), ServerMatch("providerID", "hcloud://3", None,
+        rules.SERVER_GONE.text(place="the project", server="server 3"), (Candidate(1, "web-1", OTHER_ID),))),
+    "robot-gone": (a_lost_node("db-1", provider_id="hrobot://9"),
+        ServerMatch("providerID", "hrobot://9", None,
+        rules.SERVER_GONE.text(place="the Robot account", server="Robot server 9"),
+        (Candidate(321, "db-1", OTHER_ID, Provider.ROBOT),))),
+    "likely": (a_node(), ServerMatch("name", None, None,
+        rules.UNCLAIMED_LIKELY.says.format(servers="server 1 web-1 (by name)"),
+        (Candidate(1, "web-1", rules.BY_CLUE.text(clue="name")),))),
+    "ignored": (a_node(labels={"lab": "yes"}), ServerMatch("name", None, None, rules.IGNORED.text(selector="lab=yes"))),
+})  # fmt: skip
 def test_match(node: Node, expected: ServerMatch) -> None:
     """What decides, the server that it led to, or why to none, and the servers that come near."""
     robot = RobotAccount(servers_of(a_robot_server(321, "db-1")))
@@ -201,33 +152,18 @@ def test_match(node: Node, expected: ServerMatch) -> None:
 TYPE = "node.kubernetes.io/instance-type"
 
 
-@pytest.mark.parametrize(
-    ("node", "server", "expected"),
-    [
-        (a_settled_node(), a_server(type="cx22"), Fact(TYPE, "cpx32", "cx22", Basis.SERVER, "the server's type")),
-        (
-            a_settled_node(),
-            a_server(labels={"a": "b"}),
-            Fact("m.example.com/a", None, "b", Basis.MIRRORED, rules.LABEL_MIRRORED.text(name="a")),
-        ),
-        (
-            a_settled_node(labels={**SERVER_LABELS, "m.example.com/a": "b"}),
-            a_server(),
-            Fact("m.example.com/a", "b", None, Basis.MIRRORED, rules.MIRROR_GONE.text(label="m.example.com/a")),
-        ),
-        (
-            a_settled_node(labels={**SERVER_LABELS, "a": "b"}),
-            a_server(),
-            Fact("a", "b", "b", Basis.FOREIGN, NOT_OURS),
-        ),
-        (
-            a_settled_node(provider_id="aws://1"),
-            a_server(),
-            Fact(TYPE, "cpx32", "cpx32", Basis.UNTOUCHED, rules.NOT_MANAGED.text(stage="foreign")),
-        ),
-    ],
-    ids=["changes", "comes", "goes", "foreign", "left-alone"],
-)
+@rows("node server expected", {
+    "changes": (a_settled_node(), a_server(type="cx22"),
+        Fact(TYPE, "cpx32", "cx22", Basis.SERVER, "the server's type")),
+    "comes": (a_settled_node(), a_server(labels={"a": "b"}),
+        Fact("m.example.com/a", None, "b", Basis.MIRRORED, rules.LABEL_MIRRORED.text(name="a"))),
+    "goes": (a_settled_node(labels={**SERVER_LABELS, "m.example.com/a": "b"}), a_server(),
+        Fact("m.example.com/a", "b", None, Basis.MIRRORED, rules.MIRROR_GONE.text(label="m.example.com/a"))),
+    "foreign": (a_settled_node(labels={**SERVER_LABELS, "a": "b"}), a_server(),
+        Fact("a", "b", "b", Basis.FOREIGN, NOT_OURS)),
+    "left-alone": (a_settled_node(provider_id="aws://1"), a_server(),
+        Fact(TYPE, "cpx32", "cpx32", Basis.UNTOUCHED, rules.NOT_MANAGED.text(stage="foreign"))),
+})  # fmt: skip
 def test_labels(node: Node, server: Server, expected: Fact) -> None:
     """Each label that is there or comes is told, by key, with what decided on it."""
     labels = alone(node, server, settings=MIRRORING).labels
@@ -252,38 +188,28 @@ STRANGE = NodeAddress("InternalIP", "10.9.9.9")
 WHY_HOST, WHY_PUBLIC = rules.HOSTNAME_OF_SERVER.text(), rules.PUBLIC_IPV4.text()
 
 
-@pytest.mark.parametrize(
-    ("addresses", "settings", "expected"),
-    [
-        (
-            (),
-            Settings(),
-            [
-                address("Hostname", None, "web-1", WHY_HOST),
-                address("ExternalIP", None, "203.0.113.1", WHY_PUBLIC),
-            ],
-        ),
-        (
-            (PUBLIC, STRANGE, HOST, PUBLIC),
-            Settings(),
-            [
-                address("ExternalIP", "203.0.113.1", "203.0.113.1", WHY_PUBLIC),
-                address(
-                    "InternalIP", "10.9.9.9", None, rules.NETWORK_UNSET.text(type="InternalIP", address="10.9.9.9")
-                ),
-                address("Hostname", "web-1", "web-1", WHY_HOST),
-                address(
-                    "ExternalIP",
-                    "203.0.113.1",
-                    None,
-                    rules.ADDRESS_TWICE.text(type="ExternalIP", address="203.0.113.1"),
-                ),
-            ],
-        ),
-        ((STRANGE,), NO_NODE, [address("InternalIP", "10.9.9.9", "10.9.9.9", LEFT, Basis.UNTOUCHED)]),
-    ],
-    ids=["come", "stay-and-go", "left-alone"],
-)
+@rows("addresses settings expected", {
+    "come": ((), Settings(), [address("Hostname", None, "web-1", WHY_HOST),
+        address("ExternalIP", None, "203.0.113.1", WHY_PUBLIC)]),
+    "stay-and-go": (
+        (PUBLIC, STRANGE, HOST, PUBLIC),
+        Settings(),
+        [
+            address("ExternalIP", "203.0.113.1", "203.0.113.1", WHY_PUBLIC),
+            address(
+                "InternalIP", "10.9.9.9", None, rules.NETWORK_UNSET.text(type="InternalIP", address="10.9.9.9")
+            ),
+            address("Hostname", "web-1", "web-1", WHY_HOST),
+            address(
+                "ExternalIP",
+                "203.0.113.1",
+                None,
+                rules.ADDRESS_TWICE.text(type="ExternalIP", address="203.0.113.1"),
+            ),
+        ],
+    ),
+    "left-alone": ((STRANGE,), NO_NODE, [address("InternalIP", "10.9.9.9", "10.9.9.9", LEFT, Basis.UNTOUCHED)]),
+})  # fmt: skip
 def test_addresses(addresses: tuple[NodeAddress, ...], settings: Settings, expected: list[Fact]) -> None:
     """Each address is told in the Node's order with what decided on it; those that come stand last."""
     assert list(alone(a_settled_node(addresses=addresses), a_server(), settings=settings).addresses) == expected
@@ -302,28 +228,19 @@ STAYS = taint(TAINT_UNINITIALIZED, "true:NoSchedule", "true:NoSchedule", Basis.U
 SHUT = taint(TAINT_SHUTDOWN, None, NO_SCHEDULE, Basis.SHUTDOWN, IS_OFF)
 
 
-@pytest.mark.parametrize(
-    ("node", "server", "settings", "expected"),
-    [
-        (a_settled_node(), a_server(), Settings(), []),
-        (a_joining_node(), a_server(), Settings(), [GOES_FIRST]),
-        (a_joining_node(), a_server(), NO_NODE, [STAYS]),
-        (a_settled_node(), OFF, Settings(), [SHUT]),
-        (a_settled_node(taints=(SHUTDOWN,)), OFF, Settings(), [replace(SHUT, value=NO_SCHEDULE)]),
-        (a_joining_node(taints=(UNINITIALIZED,)), OFF, Settings(), [GOES_FIRST, SHUT]),
-        (a_settled_node(taints=(Taint(TAINT_CLUSTER_AUTOSCALER, NO_SCHEDULE, "1"),)), OFF, NO_LIFECYCLE, [ANNOUNCED]),
-        (
-            a_settled_node(taints=(Taint("a", "NoExecute", "b"), Taint(TAINT_SHUTDOWN, "NoExecute"))),
-            a_server(),
-            Settings(),
-            [
-                taint("a", "b:NoExecute", "b:NoExecute", Basis.FOREIGN, NOT_OURS),
-                taint(TAINT_SHUTDOWN, "NoExecute", "NoExecute", Basis.FOREIGN, NOT_OURS),
-            ],
-        ),
-    ],
-    ids=["none", "joining", "joining-left-alone", "off", "off-there", "joining-off", "announced", "foreign"],
-)
+@rows("node server settings expected", {
+    "none": (a_settled_node(), a_server(), Settings(), []),
+    "joining": (a_joining_node(), a_server(), Settings(), [GOES_FIRST]),
+    "joining-left-alone": (a_joining_node(), a_server(), NO_NODE, [STAYS]),
+    "off": (a_settled_node(), OFF, Settings(), [SHUT]),
+    "off-there": (a_settled_node(taints=(SHUTDOWN,)), OFF, Settings(), [replace(SHUT, value=NO_SCHEDULE)]),
+    "joining-off": (a_joining_node(taints=(UNINITIALIZED,)), OFF, Settings(), [GOES_FIRST, SHUT]),
+    "announced": (a_settled_node(taints=(Taint(TAINT_CLUSTER_AUTOSCALER, NO_SCHEDULE, "1"),)), OFF, NO_LIFECYCLE,
+        [ANNOUNCED]),
+    "foreign": (a_settled_node(taints=(Taint("a", "NoExecute", "b"), Taint(TAINT_SHUTDOWN, "NoExecute"))), a_server(),
+        Settings(), [taint("a", "b:NoExecute", "b:NoExecute", Basis.FOREIGN, NOT_OURS),
+        taint(TAINT_SHUTDOWN, "NoExecute", "NoExecute", Basis.FOREIGN, NOT_OURS)]),
+})  # fmt: skip
 def test_taints(node: Node, server: Server, settings: Settings, expected: list[Fact]) -> None:
     """Each taint is told with what it means and whether it goes; one that comes stands last."""
     assert list(alone(node, server, settings=settings).taints) == expected
@@ -340,22 +257,15 @@ def counts(since: str) -> str:
     return rules.READY_COUNTS.text(since=since, wait="90 s", silence="60 min")
 
 
-@pytest.mark.parametrize(
-    ("node", "value", "source"),
-    [
-        (a_settled_node(ready_since=AGO), "True", rules.READY_KEEPS.text(since=SINCE)),
-        (a_settled_node(ready=Readiness.FALSE, ready_since=AGO), "False", counts(SINCE)),
-        (
-            a_settled_node(ready=Readiness.UNKNOWN, ready_since=AGO, heartbeat=AGO),
-            "Unknown",
-            counts(f"{SINCE}, last heard of {SINCE}"),
-        ),
-        (a_settled_node(ready=Readiness.MISSING), None, counts(BORN)),
-        (a_node(ready=Readiness.FALSE, ready_since=AGO), "False", rules.READY_IDLE.text(since=SINCE)),
-        (a_node(ready=Readiness.MISSING), None, rules.READY_IDLE.text(since=BORN)),
-    ],
-    ids=["ready", "not-ready", "silent", "not-written", "never-deleted", "never-deleted-not-written"],
-)
+@rows("node value source", {
+    "ready": (a_settled_node(ready_since=AGO), "True", rules.READY_KEEPS.text(since=SINCE)),
+    "not-ready": (a_settled_node(ready=Readiness.FALSE, ready_since=AGO), "False", counts(SINCE)),
+    "silent": (a_settled_node(ready=Readiness.UNKNOWN, ready_since=AGO, heartbeat=AGO), "Unknown",
+        counts(f"{SINCE}, last heard of {SINCE}")),
+    "not-written": (a_settled_node(ready=Readiness.MISSING), None, counts(BORN)),
+    "never-deleted": (a_node(ready=Readiness.FALSE, ready_since=AGO), "False", rules.READY_IDLE.text(since=SINCE)),
+    "never-deleted-not-written": (a_node(ready=Readiness.MISSING), None, rules.READY_IDLE.text(since=BORN)),
+})  # fmt: skip
 def test_the_condition_ready(node: Node, value: str | None, source: str) -> None:
     """Ready is told whether it is there or not, with what depends on it."""
     (fact,) = alone(node, a_server(), settings=WAITS).conditions
@@ -435,16 +345,13 @@ BROKEN: Section[str, Node] = Section({}, unreadable={"web-2": "no uid"})
 NAMED = "server 2 has the name: its kubelet has not registered here"
 
 
-@pytest.mark.parametrize(
-    ("nodes", "servers", "why"),
-    [
-        (nodes_of(), [], "the cluster has no Node 'web-2'"),
-        (nodes_of(a_node(), a_node("db-1")), [], "the cluster has no Node 'web-2'; nearest: web-1"),
-        (incomplete(nodes_of(), "429"), [], "the cluster has no Node 'web-2', but 429"),
-        (BROKEN, [], "Node 'web-2' cannot be explained: no uid"),
-        (nodes_of(), [a_server(2, "web-2")], f"the cluster has no Node 'web-2'; {NAMED}"),
-    ],
-)
+@pytest.mark.parametrize(("nodes", "servers", "why"), [
+    (nodes_of(), [], "the cluster has no Node 'web-2'"),
+    (nodes_of(a_node(), a_node("db-1")), [], "the cluster has no Node 'web-2'; nearest: web-1"),
+    (incomplete(nodes_of(), "429"), [], "the cluster has no Node 'web-2', but 429"),
+    (BROKEN, [], "Node 'web-2' cannot be explained: no uid"),
+    (nodes_of(), [a_server(2, "web-2")], f"the cluster has no Node 'web-2'; {NAMED}"),
+])  # fmt: skip
 def test_no_node(nodes: Section[str, Node], servers: list[Server], why: str) -> None:
     """A name that no Node has is answered with what comes near, or why it cannot be told."""
     assert why_no_node("web-2", a_snapshot(nodes_section=nodes, servers=servers)) == why
@@ -464,18 +371,15 @@ def routed(world: Snapshot, settings: Settings = ROUTING) -> NodeExplanation:
     return explained(world.nodes.items["web-1"], world, settings)
 
 
-@pytest.mark.parametrize(
-    ("world", "settings", "why"),
-    [
-        (a_routed_world(), ROUTING, None),
-        (a_routed_world(), WITHOUT_RANGE, of_routes.CIDR_UNSET.text()),
-        (a_routed_world(), SWITCHED_OFF, of_routes.ROUTES_OFF.text()),
-        (a_routed_world([a_pod_node(pod_cidrs=())], routes=[]), ROUTING, of_routes.NO_POD_CIDR.text()),
-        (a_routed_world([a_pod_node(provider_id="aws://1")], routes=[]), ROUTING, of_routes.NODE_ELSEWHERE.text()),
-        (LAB, IGNORING_POD, of_routes.NODE_IGNORED.text()),
-    ],
-    ids=["served", "no-cidr", "off", "no-pods", "elsewhere", "ignored"],
-)
+@rows("world settings why", {
+    "served": (a_routed_world(), ROUTING, None),
+    "no-cidr": (a_routed_world(), WITHOUT_RANGE, of_routes.CIDR_UNSET.text()),
+    "off": (a_routed_world(), SWITCHED_OFF, of_routes.ROUTES_OFF.text()),
+    "no-pods": (a_routed_world([a_pod_node(pod_cidrs=())], routes=[]), ROUTING, of_routes.NO_POD_CIDR.text()),
+    "elsewhere": (a_routed_world([a_pod_node(provider_id="aws://1")], routes=[]), ROUTING,
+        of_routes.NODE_ELSEWHERE.text()),
+    "ignored": (LAB, IGNORING_POD, of_routes.NODE_IGNORED.text()),
+})  # fmt: skip
 def test_why_there_are_no_routes(world: Snapshot, settings: Settings, why: str | None) -> None:
     """Where nothing is looked after, one sentence says why."""
     routes = routed(world, settings).routes
@@ -523,53 +427,23 @@ IN_THE_WAY = f"{MISSES}; created once the route to 10.244.0.0/23 is removed"
 IN_PODS_OF_2 = a_routed_world([a_pod_node(), a_pod_node(2)], routes=[a_route(1), a_route(2, 1)])
 
 
-@pytest.mark.parametrize(
-    ("world", "settings", "expected"),
-    [
-        (a_routed_world(), ROUTING, [SERVED]),
-        (
-            a_routed_world(routes=[]),
-            replace(ROUTING, policy=Policy.OBSERVE),
-            [route(PODS, RouteStatus.MISSING, None, (0, 2), f"{MISSES}; waiting (policy)")],
-        ),
-        (
-            a_routed_world([a_pod_node(says=None)], [a_pod_server()], [DEAD], members=[]),
-            ROUTING,
-            [route(PODS, RouteStatus.MISSING, None, (0, 2), IN_THE_WAY)],
-        ),
-        (
-            a_routed_world([a_pod_node(1, "fd00::/64", PODS, "ten")], routes=[a_route(1), a_route(OTHERS, 1)]),
-            ROUTING,
-            [
-                route("fd00::/64", None, None, (0, 0), SIX),
-                SERVED,
-                route("ten", RouteStatus.UNROUTABLE, None, (0, 0), TEN),
-                route(OTHERS, None, RouteAction.FOREIGN, (2, 2), OUTSIDE),
-            ],
-        ),
-        (
-            a_routed_world([a_pod_node()], [ALIAS], [a_route(1), a_route(OTHERS, "10.0.0.50")]),
-            ROUTING,
-            [SERVED, route(OTHERS, None, RouteAction.FOREIGN, (50, 50), OUTSIDE)],
-        ),
-        (
-            IN_PODS_OF_2,
-            ROUTING,
-            [
-                SERVED,
-                route(
-                    "10.244.2.0/24",
-                    None,
-                    RouteAction.CLAIMED,
-                    (2, 3),
-                    of_routes.PODS_OF_OTHER_NODE.text(nodes="Node web-2"),
-                ),
-            ],
-        ),
-        (LAB, IGNORING_POD, [route(PODS, None, RouteAction.CLAIMED, (2, 2), of_routes.NODE_IGNORED.text())]),
-    ],
-    ids=["served", "withheld", "in-the-way", "order", "by-alias", "pods-of-another", "ignored"],
-)
+@rows("world settings expected", {
+    "served": (a_routed_world(), ROUTING, [SERVED]),
+    "withheld": (a_routed_world(routes=[]), replace(ROUTING, policy=Policy.OBSERVE),
+        [route(PODS, RouteStatus.MISSING, None, (0, 2), f"{MISSES}; waiting (policy)")]),
+    "in-the-way": (a_routed_world([a_pod_node(says=None)], [a_pod_server()], [DEAD], members=[]), ROUTING,
+        [route(PODS, RouteStatus.MISSING, None, (0, 2), IN_THE_WAY)]),
+    "order": (a_routed_world([a_pod_node(1, "fd00::/64", PODS, "ten")], routes=[a_route(1), a_route(OTHERS, 1)]),
+        ROUTING, [route("fd00::/64", None, None, (0, 0), SIX), SERVED,
+        route("ten", RouteStatus.UNROUTABLE, None, (0, 0), TEN),
+        route(OTHERS, None, RouteAction.FOREIGN, (2, 2), OUTSIDE)]),
+    "by-alias": (a_routed_world([a_pod_node()], [ALIAS], [a_route(1), a_route(OTHERS, "10.0.0.50")]), ROUTING,
+        [SERVED, route(OTHERS, None, RouteAction.FOREIGN, (50, 50), OUTSIDE)]),
+    "pods-of-another": (IN_PODS_OF_2, ROUTING,
+        [SERVED, route("10.244.2.0/24", None, RouteAction.CLAIMED, (2, 3),
+        of_routes.PODS_OF_OTHER_NODE.text(nodes="Node web-2"))]),
+    "ignored": (LAB, IGNORING_POD, [route(PODS, None, RouteAction.CLAIMED, (2, 2), of_routes.NODE_IGNORED.text())]),
+})  # fmt: skip
 def test_routes(world: Snapshot, settings: Settings, expected: list[RouteFact]) -> None:
     """The Node's pod CIDRs in its order, each once, then what leads to its server besides; with why, and what withholds
     it."""
@@ -605,59 +479,24 @@ def pods(says: NetworkCondition | None, *cidrs: str, routes: Any = None, **overr
     return a_routed_world([a_pod_node(1, *cidrs, says=says, **overrides)], routes=routes)
 
 
-@pytest.mark.parametrize(
-    ("world", "settings", "sides", "basis", "source"),
-    [
-        (pods(ROUTED), ROUTING, (ROUTED, ROUTED), Basis.ROUTES, THERE),
-        (pods(OTHER), ROUTING, (OTHER, ROUTED), Basis.ROUTES, THERE),
-        (
-            pods(OTHER),
-            replace(ROUTING, policy=Policy.OBSERVE),
-            (OTHER, ROUTED),
-            Basis.ROUTES,
-            f"{THERE}; waiting (policy)",
-        ),
-        (pods(None, routes=[]), ROUTING, (None, ROUTED), Basis.ROUTES, f"{COMING}; written once the routes are there"),
-        (pods(ROUTED, routes=[]), ROUTING, (ROUTED, ROUTED), Basis.ROUTES, COMING),
-        (pods(UNROUTED, "fd00::/64"), ROUTING, (UNROUTED, None), Basis.ROUTES, IPV6_ONLY),
-        (pods(None, "fd00::/64"), ROUTING, (None, None), Basis.UNTOUCHED, IPV6_ONLY),
-        (
-            pods(ROUTED, pod_cidrs=(), routes=[]),
-            ROUTING,
-            (ROUTED, ROUTED),
-            Basis.UNTOUCHED,
-            of_routes.NO_POD_CIDR.text(),
-        ),
-        (pods(ROUTED), SWITCHED_OFF, (ROUTED, None), Basis.ROUTES, of_routes.CONDITION_UNNEEDED.text()),
-        (
-            pods(ROUTED, provider_id="aws://1", routes=[]),
-            SWITCHED_OFF,
-            (ROUTED, ROUTED),
-            Basis.UNTOUCHED,
-            rules.NOT_MANAGED.text(stage="foreign"),
-        ),
-        (
-            pods(ROUTED),
-            LEFT_OUT,
-            (ROUTED, ROUTED),
-            Basis.UNTOUCHED,
-            rules.CONTROLLER_OFF.text(controller="route"),
-        ),
-    ],
-    ids=[
-        "there",
-        "another's",
-        "withheld",
-        "comes",
-        "stays",
-        "ipv6",
-        "ipv6-none",
-        "no-pods",
-        "off",
-        "foreign",
-        "left-out",
-    ],
-)
+@rows("world settings sides basis source", {
+    "there": (pods(ROUTED), ROUTING, (ROUTED, ROUTED), Basis.ROUTES, THERE),
+    "another's": (pods(OTHER), ROUTING, (OTHER, ROUTED), Basis.ROUTES, THERE),
+    "withheld": (pods(OTHER), replace(ROUTING, policy=Policy.OBSERVE), (OTHER, ROUTED), Basis.ROUTES,
+        f"{THERE}; waiting (policy)"),
+    "comes": (pods(None, routes=[]), ROUTING, (None, ROUTED), Basis.ROUTES,
+        f"{COMING}; written once the routes are there"),
+    "stays": (pods(ROUTED, routes=[]), ROUTING, (ROUTED, ROUTED), Basis.ROUTES, COMING),
+    "ipv6": (pods(UNROUTED, "fd00::/64"), ROUTING, (UNROUTED, None), Basis.ROUTES, IPV6_ONLY),
+    "ipv6-none": (pods(None, "fd00::/64"), ROUTING, (None, None), Basis.UNTOUCHED, IPV6_ONLY),
+    "no-pods": (pods(ROUTED, pod_cidrs=(), routes=[]), ROUTING, (ROUTED, ROUTED), Basis.UNTOUCHED,
+        of_routes.NO_POD_CIDR.text()),
+    "off": (pods(ROUTED), SWITCHED_OFF, (ROUTED, None), Basis.ROUTES, of_routes.CONDITION_UNNEEDED.text()),
+    "foreign": (pods(ROUTED, provider_id="aws://1", routes=[]), SWITCHED_OFF, (ROUTED, ROUTED), Basis.UNTOUCHED,
+        rules.NOT_MANAGED.text(stage="foreign")),
+    "left-out": (pods(ROUTED), LEFT_OUT, (ROUTED, ROUTED), Basis.UNTOUCHED,
+        rules.CONTROLLER_OFF.text(controller="route")),
+})  # fmt: skip
 def test_the_condition_of_routes(
     world: Snapshot, settings: Settings, sides: tuple[Any, Any], basis: Basis, source: str
 ) -> None:
@@ -669,16 +508,12 @@ def test_the_condition_of_routes(
     assert list(facts) == ["Ready", CONDITION_NETWORK]
 
 
-@pytest.mark.parametrize(
-    ("world", "settings", "is_told"),
-    [
-        (pods(OTHER), SWITCHED_OFF, True),
-        (pods(OTHER, pod_cidrs=(), routes=[]), ROUTING, True),
-        (pods(None), SWITCHED_OFF, False),
-        (pods(None, provider_id="aws://1", routes=[]), ROUTING, False),
-    ],
-    ids=["off", "no-pods", "not-there", "not-there-and-foreign"],
-)
+@rows("world settings is_told", {
+    "off": (pods(OTHER), SWITCHED_OFF, True),
+    "no-pods": (pods(OTHER, pod_cidrs=(), routes=[]), ROUTING, True),
+    "not-there": (pods(None), SWITCHED_OFF, False),
+    "not-there-and-foreign": (pods(None, provider_id="aws://1", routes=[]), ROUTING, False),
+})  # fmt: skip
 def test_a_condition_that_routes_have_no_say_in(world: Snapshot, settings: Settings, is_told: bool) -> None:
     """It is told as every other condition, or not at all where there is none."""
     found = [fact for fact in routed(world, settings).conditions if fact.subject == CONDITION_NETWORK]

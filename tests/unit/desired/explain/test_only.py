@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from desired.explain.document import Concern, NodeExplanation, ServiceExplanation
 from desired.guards.filters import restrict
 from desired.model.load_balancer import CloudBalancer
@@ -19,6 +17,7 @@ from desired.rules.rule import Rule
 from tests.balancers import LOCATED, a_balancer, a_listener, a_served_service, a_service, a_world
 from tests.builders import NOW, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
 from tests.support.judging import explain_object, judge
+from tests.support.rows import rows as cases
 
 CONTROL, CONTROL_SERVER = a_settled_node("control-1", 9), a_server(9, "control-1")
 UNPLANNED = NOTHING_PLANNED.text()
@@ -47,15 +46,12 @@ def changing(found: NodeExplanation | ServiceExplanation) -> list[object]:
 DIFFERS = a_settled_node(labels={}, addresses=())
 
 
-@pytest.mark.parametrize(
-    ("node", "left_out"),
-    [
-        pytest.param(DIFFERS, "labels", id="settled"),
-        pytest.param(DIFFERS, "addresses", id="published"),
-        pytest.param(a_joining_node(), "labels", id="joining"),
-        pytest.param(a_lost_node("web-1", 7), "", id="departing"),
-    ],
-)
+@cases("node left_out", {
+    "settled": (DIFFERS, "labels"),
+    "published": (DIFFERS, "addresses"),
+    "joining": (a_joining_node(), "labels"),
+    "departing": (a_lost_node("web-1", 7), ""),
+})  # fmt: skip
 def test_a_node_stays_that_only_leaves_out(node: Node, left_out: str) -> None:
     """Labels and addresses stay with the reason, and its sentence ends with what comes next: nothing."""
     found = explained("node/web-1", a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), Settings())
@@ -94,16 +90,13 @@ LEAVING = a_service(deleted_at=NOW, finalizers=(FINALIZER_BALANCER,))
 WRONG_PORT = a_balancer(listeners=(a_listener(destination_port=31000),))
 
 
-@pytest.mark.parametrize(
-    ("service", "balancers"),
-    [
-        pytest.param(a_service(), [], id="joining"),
-        pytest.param(LEAVING, [], id="leaving alone"),
-        pytest.param(LEAVING, [a_balancer()], id="leaving"),
-        pytest.param(a_service(), [a_balancer(service_uid=None, cluster_uid=None)], id="adopting"),
-        pytest.param(a_served_service(), [WRONG_PORT], id="served otherwise"),
-    ],
-)
+@cases("service balancers", {
+    "joining": (a_service(), []),
+    "leaving alone": (LEAVING, []),
+    "leaving": (LEAVING, [a_balancer()]),
+    "adopting": (a_service(), [a_balancer(service_uid=None, cluster_uid=None)]),
+    "served otherwise": (a_served_service(), [WRONG_PORT]),
+})  # fmt: skip
 def test_a_service_stays_that_only_leaves_out(service: Service, balancers: list[CloudBalancer]) -> None:
     """Nothing of it changes, and its sentence ends with what comes next: nothing."""
     found = explained("service/default/web", a_world([service], balancers), LOCATED)
@@ -113,10 +106,7 @@ def test_a_service_stays_that_only_leaves_out(service: Service, balancers: list[
     assert not [fact for fact in found.conditions if fact.subject == CONDITION_IN_SYNC]
 
 
-@pytest.mark.parametrize(
-    ("balancer", "row"),
-    [pytest.param(WRONG_PORT, PORT_NOT_PLANNED, id="differs"), pytest.param(a_balancer(), PORT_AS_ASKED, id="same")],
-)
+@cases("balancer row", {"differs": (WRONG_PORT, PORT_NOT_PLANNED), "same": (a_balancer(), PORT_AS_ASKED)})
 def test_a_port_that_only_leaves_out(balancer: CloudBalancer, row: Rule) -> None:
     """A port matches the Service only where no change of it is left out."""
     found = explained("service/default/web", a_world([a_served_service()], [balancer]), LOCATED)

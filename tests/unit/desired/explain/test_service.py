@@ -37,6 +37,7 @@ from tests.balancers import (
 from tests.builders import CLUSTER_UID, NOW, a_joining_node, a_server, a_settled_node, incomplete
 from tests.support.judging import explain_object, explain_service, judge
 from tests.support.keys import key_of
+from tests.support.rows import rows
 from tests.support.service_explanations import RIVAL_UID, of_the_service
 
 OBSERVE, UPSERT = (replace(LOCATED, policy=policy) for policy in (Policy.OBSERVE, Policy.UPSERT))
@@ -92,62 +93,38 @@ TYPED: Mapping[str, Any] = {"type": "ClusterIP"}
 CLASSED: Mapping[str, Any] = {"load_balancer_class": "x/y"}
 
 
-@pytest.mark.parametrize(
-    ("service", "balancers", "settings", "stage", "why"),
-    [
-        (a_served_service(), [a_balancer()], LOCATED, "served", IN_PLACE),
-        (a_served_service(), [a_balancer(targets=())], OBSERVE, "served", CHANGING),
-        (a_service(), [], LOCATED, "joining", rules.SERVICE_JOINING.text(change="the next pass creates it")),
-        (a_service(), [], OBSERVE, "joining", rules.SERVICE_JOINING.text(change="its creation is waiting (policy)")),
-        (a_service(claim=SHOP), [BARE], LOCATED, "adopting", adopting("the next pass adopts it")),
-        (
-            a_service(claim=SHOP),
-            [unowned(service_uid="dead")],
-            LOCATED,
-            "adopting",
-            adopting("that is held (adoption)"),
-        ),
-        (a_service(), [LEFT_BEHIND], UNDO, "adopting", BACK),
-        (a_served_service(), [unowned()], LOCATED, "adopting", PUBLISHED),
-        (a_service(claim=BAD), [], LOCATED, "malformed", rules.MALFORMED_NEW.text(problem=WHY_BAD, more="")),
-        (
-            a_served_service(claim=TWICE_BAD),
-            [a_balancer()],
-            LOCATED,
-            "malformed",
-            rules.MALFORMED_SERVED.text(problem="USE_PRIVATE_IP", more=" (and 1 more)", balancer=42),
-        ),
-        (
-            a_service(claim=BAD),
-            [unowned("a1f2e3d4c5b6a7980aabbccddeeff001")],
-            LOCATED,
-            "malformed",
-            rules.MALFORMED_ADOPTING.text(problem=WHY_BAD, more=""),
-        ),
-        (a_service(claim=UNSOLD), [], LOCATED, "malformed", WHY_NO_SUCH_TYPE),
-        (a_served_service(), [a_balancer(), a_balancer(43)], LOCATED, "ambiguous", LABELLED),
-        (a_service(claim=SHOP), [unowned(cluster_uid="other")], LOCATED, "refused", WHY_OTHERS),
-        (a_served_service(**GOES), [a_balancer()], LOCATED, "leaving", going(DELETES)),
-        (a_served_service(**GOES), [a_balancer()], UPSERT, "leaving", going("its deletion is waiting (policy)")),
-        (a_served_service(**TYPED), [a_balancer(is_protected=True)], LOCATED, "leaving", PROTECTED),
-        (a_served_service(**GOES), [a_balancer()], UNDO, "leaving", LATER),
-        (a_served_service(**GOES), [], LOCATED, "leaving", alone(RELEASES)),
-        (a_served_service(**GOES), [], OBSERVE, "leaving", alone("its release is waiting (policy)")),
-        (
-            a_served_service(**GOES),
-            [a_balancer(), a_balancer(43)],
-            LOCATED,
-            "leaving",
-            rules.LEAVING_UNDECIDED.text(going=DYING, cause=LABELLED),
-        ),
-        (a_service(**GOES), [], LOCATED, "leaving", rules.NEVER_CLAIMED.text()),
-        (a_served_service(**CLASSED), [a_balancer()], LOCATED, "leaving", going(DELETES, OTHER_CLASS)),
-        (a_service(**TYPED), [a_balancer()], LOCATED, "leaving", going(DELETES, CLUSTER_IP)),
-        (a_service(**CLASSED), [], LOCATED, "foreign", NOT_OURS),
-        (a_served_service(load_balancer_class="x/y", **GOES), [], LOCATED, "foreign", NOT_OURS),
-        (a_service(type="NodePort", **GOES), [], LOCATED, "unclaimed", NODE_PORT),
-    ],
-)
+@pytest.mark.parametrize(("service", "balancers", "settings", "stage", "why"), [
+    (a_served_service(), [a_balancer()], LOCATED, "served", IN_PLACE),
+    (a_served_service(), [a_balancer(targets=())], OBSERVE, "served", CHANGING),
+    (a_service(), [], LOCATED, "joining", rules.SERVICE_JOINING.text(change="the next pass creates it")),
+    (a_service(), [], OBSERVE, "joining", rules.SERVICE_JOINING.text(change="its creation is waiting (policy)")),
+    (a_service(claim=SHOP), [BARE], LOCATED, "adopting", adopting("the next pass adopts it")),
+    (a_service(claim=SHOP), [unowned(service_uid="dead")], LOCATED, "adopting", adopting("that is held (adoption)")),
+    (a_service(), [LEFT_BEHIND], UNDO, "adopting", BACK),
+    (a_served_service(), [unowned()], LOCATED, "adopting", PUBLISHED),
+    (a_service(claim=BAD), [], LOCATED, "malformed", rules.MALFORMED_NEW.text(problem=WHY_BAD, more="")),
+    (a_served_service(claim=TWICE_BAD), [a_balancer()], LOCATED, "malformed",
+        rules.MALFORMED_SERVED.text(problem="USE_PRIVATE_IP", more=" (and 1 more)", balancer=42)),
+    (a_service(claim=BAD), [unowned("a1f2e3d4c5b6a7980aabbccddeeff001")], LOCATED, "malformed",
+        rules.MALFORMED_ADOPTING.text(problem=WHY_BAD, more="")),
+    (a_service(claim=UNSOLD), [], LOCATED, "malformed", WHY_NO_SUCH_TYPE),
+    (a_served_service(), [a_balancer(), a_balancer(43)], LOCATED, "ambiguous", LABELLED),
+    (a_service(claim=SHOP), [unowned(cluster_uid="other")], LOCATED, "refused", WHY_OTHERS),
+    (a_served_service(**GOES), [a_balancer()], LOCATED, "leaving", going(DELETES)),
+    (a_served_service(**GOES), [a_balancer()], UPSERT, "leaving", going("its deletion is waiting (policy)")),
+    (a_served_service(**TYPED), [a_balancer(is_protected=True)], LOCATED, "leaving", PROTECTED),
+    (a_served_service(**GOES), [a_balancer()], UNDO, "leaving", LATER),
+    (a_served_service(**GOES), [], LOCATED, "leaving", alone(RELEASES)),
+    (a_served_service(**GOES), [], OBSERVE, "leaving", alone("its release is waiting (policy)")),
+    (a_served_service(**GOES), [a_balancer(), a_balancer(43)], LOCATED, "leaving",
+        rules.LEAVING_UNDECIDED.text(going=DYING, cause=LABELLED)),
+    (a_service(**GOES), [], LOCATED, "leaving", rules.NEVER_CLAIMED.text()),
+    (a_served_service(**CLASSED), [a_balancer()], LOCATED, "leaving", going(DELETES, OTHER_CLASS)),
+    (a_service(**TYPED), [a_balancer()], LOCATED, "leaving", going(DELETES, CLUSTER_IP)),
+    (a_service(**CLASSED), [], LOCATED, "foreign", NOT_OURS),
+    (a_served_service(load_balancer_class="x/y", **GOES), [], LOCATED, "foreign", NOT_OURS),
+    (a_service(type="NodePort", **GOES), [], LOCATED, "unclaimed", NODE_PORT),
+])  # fmt: skip
 def test_stage(service: Service, balancers: list[Any], settings: Settings, stage: str, why: str) -> None:
     """One word, and one sentence that says why and what comes next."""
     found = of_the_service(a_world([service], balancers), settings)
@@ -161,19 +138,12 @@ WHY_PRIVATE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("services", "overrides", "stage", "why"),
-    [
-        ([a_service(claim=UNSOLD)], {"balancer_types": Unknown("429")}, ServiceStage.WAITING, WHY_NOT_READ),
-        ([a_service()], {"load_balancers": GAP}, ServiceStage.WAITING, rules.BALANCER_UNKNOWN.text(cause="429")),
-        (
-            [a_service(claim=SHOP), a_service("api", uid=RIVAL_UID, claim=SHOP)],
-            {},
-            ServiceStage.CONTESTED,
-            rules.NAME_CONTESTED.text(name="shop", services="Service default/api"),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("services", "overrides", "stage", "why"), [
+    ([a_service(claim=UNSOLD)], {"balancer_types": Unknown("429")}, ServiceStage.WAITING, WHY_NOT_READ),
+    ([a_service()], {"load_balancers": GAP}, ServiceStage.WAITING, rules.BALANCER_UNKNOWN.text(cause="429")),
+    ([a_service(claim=SHOP), a_service("api", uid=RIVAL_UID, claim=SHOP)], {}, ServiceStage.CONTESTED,
+        rules.NAME_CONTESTED.text(name="shop", services="Service default/api")),
+])  # fmt: skip
 def test_stage_in_doubt(services: list[Service], overrides: Any, stage: ServiceStage, why: str) -> None:
     """What could not be read, or is asked for twice, keeps it from a load balancer."""
     found = of_the_service(a_world(services, **overrides))
@@ -195,36 +165,24 @@ PORTS = [Wait(f"port {port}", said.NODE_PORT.text()) for port in (80, 81)]
 XY = (FINALIZER_BALANCER, "x", "y")
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "settings", "expected"),
-    [
-        (a_world([a_served_service()], [a_balancer(targets=())]), LOCATED, []),
-        (a_world([a_service()]), LOCATED, [ADDRESSES]),
-        (a_world([a_service()]), OBSERVE, [OBSERVED, ADDRESSES]),
-        (a_world([a_service()], cluster_uid=Unknown("403")), LOCATED, [UNREAD, ADDRESSES]),
-        (
-            a_world([a_service(claim=SHOP)], [unowned(service_uid="dead")]),
-            LOCATED,
-            [Wait("adoption", f"needs approval: {STRANGE}")],
-        ),
-        (a_world([a_service(claim=SHOP)], [unowned(cluster_uid="other")]), LOCATED, []),
-        (
-            a_world([a_served_service(claim=SECURE)], [a_balancer(listeners=())], certificates=[PENDING]),
-            LOCATED,
-            [Wait("certificate-issuance", ISSUING, 10.0)],
-        ),
-        (a_world([a_service(claim=SECURE)], certificates=[]), LOCATED, [TO_CREATE, ADDRESSES]),
-        (a_world([a_service(claim=a_claim(ClaimedPort(80), ClaimedPort(81)))]), LOCATED, [*PORTS, ADDRESSES]),
-        (
-            a_world([a_served_service(**GOES, finalizers=XY)], [a_balancer()]),
-            LOCATED,
-            [Wait("finalizers", said.FINALIZERS.text(finalizers="x, y"))],
-        ),
-        (a_world([a_served_service(**GOES)], [a_balancer()]), LOCATED, []),
-        (a_world([a_served_service(type="ClusterIP", finalizers=XY)], [a_balancer()]), LOCATED, []),
-        (a_world([a_service(type="ClusterIP")]), LOCATED, []),
-    ],
-)
+@pytest.mark.parametrize(("snapshot", "settings", "expected"), [
+    (a_world([a_served_service()], [a_balancer(targets=())]), LOCATED, []),
+    (a_world([a_service()]), LOCATED, [ADDRESSES]),
+    (a_world([a_service()]), OBSERVE, [OBSERVED, ADDRESSES]),
+    (a_world([a_service()], cluster_uid=Unknown("403")), LOCATED, [UNREAD, ADDRESSES]),
+    (a_world([a_service(claim=SHOP)], [unowned(service_uid="dead")]), LOCATED,
+        [Wait("adoption", f"needs approval: {STRANGE}")]),
+    (a_world([a_service(claim=SHOP)], [unowned(cluster_uid="other")]), LOCATED, []),
+    (a_world([a_served_service(claim=SECURE)], [a_balancer(listeners=())], certificates=[PENDING]), LOCATED,
+        [Wait("certificate-issuance", ISSUING, 10.0)]),
+    (a_world([a_service(claim=SECURE)], certificates=[]), LOCATED, [TO_CREATE, ADDRESSES]),
+    (a_world([a_service(claim=a_claim(ClaimedPort(80), ClaimedPort(81)))]), LOCATED, [*PORTS, ADDRESSES]),
+    (a_world([a_served_service(**GOES, finalizers=XY)], [a_balancer()]), LOCATED,
+        [Wait("finalizers", said.FINALIZERS.text(finalizers="x, y"))]),
+    (a_world([a_served_service(**GOES)], [a_balancer()]), LOCATED, []),
+    (a_world([a_served_service(type="ClusterIP", finalizers=XY)], [a_balancer()]), LOCATED, []),
+    (a_world([a_service(type="ClusterIP")]), LOCATED, []),
+])  # fmt: skip
 def test_pending(snapshot: Snapshot, settings: Settings, expected: list[Wait]) -> None:
     """Each thing that is waited for is told once, with when another look is worth it; what is refused is not."""
     assert list(of_the_service(snapshot, settings).pending) == expected
@@ -263,24 +221,17 @@ NEAR = "; nearest: default/web"
 GIVEN_BACK = "; load balancer 42 was-42 is returned to it when it is created again"
 
 
-@pytest.mark.parametrize(
-    ("services", "balancers", "name", "why"),
-    [
-        (Section(), [], "default/web", LACKS("default/web", "")),
-        (TWO, [], "default/wep", LACKS("default/wep", NEAR)),
-        (TWO, [], "default/api", LACKS("default/api", "; nearest: shop/api")),
-        (incomplete(TWO, "429"), [], "default/wep", LACKING("default/wep", 2, "429") + NEAR),
-        (Section.missing("403"), [], "default/web", LACKING("default/web", 0, "403")),
-        (BROKEN, [], "default/web", UNEXPLAINED("it has no ports")),
-        (None, [], "default/web", UNEXPLAINED("the Services were not read")),
-        (
-            Section(),
-            [LEFT_BEHIND],
-            "default/web",
-            LACKS("default/web", f"{GIVEN_BACK}, and is deleted after 2026-07-01 12:10:00 UTC"),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("services", "balancers", "name", "why"), [
+    (Section(), [], "default/web", LACKS("default/web", "")),
+    (TWO, [], "default/wep", LACKS("default/wep", NEAR)),
+    (TWO, [], "default/api", LACKS("default/api", "; nearest: shop/api")),
+    (incomplete(TWO, "429"), [], "default/wep", LACKING("default/wep", 2, "429") + NEAR),
+    (Section.missing("403"), [], "default/web", LACKING("default/web", 0, "403")),
+    (BROKEN, [], "default/web", UNEXPLAINED("it has no ports")),
+    (None, [], "default/web", UNEXPLAINED("the Services were not read")),
+    (Section(), [LEFT_BEHIND], "default/web",
+        LACKS("default/web", f"{GIVEN_BACK}, and is deleted after 2026-07-01 12:10:00 UTC")),
+])  # fmt: skip
 def test_no_service(services: Section[str, Service] | None, balancers: list[Any], name: str, why: str) -> None:
     """A name that no Service has is answered with what comes near, or why it cannot be told."""
     assert why_no_service(name, replace(a_world((), balancers), services=services), LOCATED) == why
@@ -293,15 +244,12 @@ def test_services_that_are_left_to_others() -> None:
     assert why_no_service("default/web", a_world(), settings) == UNEXPLAINED("--controllers leaves service out")
 
 
-@pytest.mark.parametrize(
-    ("key", "found"),
-    [
-        ("node/web-1", NodeExplanation),
-        ("service/default/web", ServiceExplanation),
-        ("node/web-2", "the cluster has no Node 'web-2'; nearest: web-1"),
-        ("service/web/web", LACKS("web/web", NEAR)),
-    ],
-)
+@pytest.mark.parametrize(("key", "found"), [
+    ("node/web-1", NodeExplanation),
+    ("service/default/web", ServiceExplanation),
+    ("node/web-2", "the cluster has no Node 'web-2'; nearest: web-1"),
+    ("service/web/web", LACKS("web/web", NEAR)),
+])  # fmt: skip
 def test_what_a_key_means(key: str, found: str | type) -> None:
     """The first part of a key says what it is."""
     snapshot = a_world([a_service()])
@@ -327,17 +275,14 @@ BY_TYPE = Settings(balancer_defaults=Options(type="lb31"))
 OF_TYPE = "HCLOUD_LOAD_BALANCERS_TYPE"
 
 
-@pytest.mark.parametrize(
-    ("asked", "settings", "name", "origin", "value", "variable"),
-    [
-        ({"type": "lb21"}, BY_TYPE, "type", Origin.ANNOTATION, "lb21", None),
-        ({}, BY_TYPE, "type", Origin.ENVIRONMENT, "lb31", OF_TYPE),
-        ({}, LOCATED, "protocol", Origin.UNSET, None, None),
-        ({"use_private_ip": "yes"}, LOCATED, "use-private-ip", Origin.ANNOTATION, None, None),
-        ({"network_zone": "eu-central", "location": "nbg1"}, LOCATED, "network-zone", Origin.ANNOTATION, None, None),
-    ],
-    ids=["annotation", "environment", "unset", "not-understood", "overruled"],
-)
+@rows("asked settings name origin value variable", {
+    "annotation": ({"type": "lb21"}, BY_TYPE, "type", Origin.ANNOTATION, "lb21", None),
+    "environment": ({}, BY_TYPE, "type", Origin.ENVIRONMENT, "lb31", OF_TYPE),
+    "unset": ({}, LOCATED, "protocol", Origin.UNSET, None, None),
+    "not-understood": ({"use_private_ip": "yes"}, LOCATED, "use-private-ip", Origin.ANNOTATION, None, None),
+    "overruled": ({"network_zone": "eu-central", "location": "nbg1"}, LOCATED, "network-zone", Origin.ANNOTATION, None,
+        None),
+})  # fmt: skip
 def test_the_value_of_an_option(
     asked: Mapping[str, str], settings: Settings, name: str, origin: Origin, value: str | None, variable: str | None
 ) -> None:
@@ -378,15 +323,11 @@ def test_problems_and_remarks() -> None:
     assert sorted(told) == sorted(note.text for note in found.notes)
 
 
-@pytest.mark.parametrize(
-    ("asked", "origin", "value", "is_wrong"),
-    [
-        ({}, Origin.UNSET, None, False),
-        ({"deletion_policy": "retain"}, Origin.ANNOTATION, "retain", False),
-        ({"deletion_policy": "keep"}, Origin.ANNOTATION, "retain", True),
-    ],
-    ids=["unset", "retain", "not-understood"],
-)
+@rows("asked origin value is_wrong", {
+    "unset": ({}, Origin.UNSET, None, False),
+    "retain": ({"deletion_policy": "retain"}, Origin.ANNOTATION, "retain", False),
+    "not-understood": ({"deletion_policy": "keep"}, Origin.ANNOTATION, "retain", True),
+})  # fmt: skip
 def test_options_of_a_service_that_goes(
     asked: Mapping[str, str], origin: Origin, value: str | None, is_wrong: bool
 ) -> None:

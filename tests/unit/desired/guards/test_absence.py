@@ -52,6 +52,7 @@ from tests.routes import (
 )
 from tests.support.balancer_verdicts import judged
 from tests.support.judging import facts_of
+from tests.support.rows import rows as cases
 
 Answers = Mapping[int, Absent | Unknown]
 HOUR = timedelta(hours=1)
@@ -95,34 +96,31 @@ def deletion(node: Node) -> Change:
     return a_change("node/web-1", "node.delete", before=a_loss(node))
 
 
-@pytest.mark.parametrize(
-    ("node", "answers", "waits", "expected"),
-    [
-        pytest.param(a_lost_node(), GONE, Waits(), None, id="proven"),
-        pytest.param(since(120, 20), GONE, Waits(), None, id="to-the-second"),
-        pytest.param(since(119, 20), GONE, Waits(), young(1), id="too-young-by-a-second"),
-        pytest.param(since(500, 19.5), GONE, Waits(), recent(0.5), id="silent-too-shortly"),
-        pytest.param(since(5, 5), GONE, Waits(), young(115), id="both-and-the-longer-wait-is-told"),
-        pytest.param(since(119, 2), GONE, Waits(), recent(18), id="both-and-the-other-is-the-longer"),
-        pytest.param(since(110, 10), GONE, Waits(), young(10), id="both-equally-long"),
-        pytest.param(since(30, 300), GONE, Waits(), young(90), id="silent-since-before-its-creation"),
-        pytest.param(since(500, -3600), GONE, Waits(), recent(3620), id="transition-in-the-future"),
-        pytest.param(since(-3600, -3600), GONE, Waits(), young(3720), id="created-in-the-future"),
-        pytest.param(OLD, GONE, Waits(), None, id="never-reported-and-old-enough"),
-        pytest.param(UNBORN, GONE, Waits(), young(110), id="never-reported-and-young"),
-        pytest.param(UNDATED, GONE, Waits(), young(105), id="no-transition-counts-from-creation"),
-        pytest.param(a_lost_node(), {}, Waits(), PENDING, id="not-asked-by-id"),
-        pytest.param(a_lost_node(), {2: Absent()}, Waits(), PENDING, id="another-was-asked-for"),
-        pytest.param(a_lost_node(), {1: Unknown("500: x")}, Waits(), in_vain("500: x"), id="answered-500"),
-        pytest.param(since(119, 20), {}, Waits(), young(1), id="too-young-to-be-asked-for"),
-        pytest.param(since(119, 20), {1: Unknown("500")}, Waits(), in_vain("500"), id="no-wait-mends-a-failure"),
-        pytest.param(since(1, 1), GONE, NO_WAITS, None, id="no-waits"),
-        pytest.param(since(1, 1), {}, NO_WAITS, PENDING, id="no-waits-still-ask"),
-        pytest.param(since(500, -3600), GONE, NO_WAITS, recent(3600, "0 s"), id="no-waits-and-the-future"),
-        pytest.param(since(1, 1), GONE, Waits(timedelta(0), timedelta(seconds=10)), young(9, "10 s"), id="age-set"),
-        pytest.param(since(1, 1), GONE, Waits(timedelta(minutes=1.5), timedelta(0)), recent(89, "90 s"), id="wait-set"),
-    ],
-)
+@cases("node answers waits expected", {
+    "proven": (a_lost_node(), GONE, Waits(), None),
+    "to-the-second": (since(120, 20), GONE, Waits(), None),
+    "too-young-by-a-second": (since(119, 20), GONE, Waits(), young(1)),
+    "silent-too-shortly": (since(500, 19.5), GONE, Waits(), recent(0.5)),
+    "both-and-the-longer-wait-is-told": (since(5, 5), GONE, Waits(), young(115)),
+    "both-and-the-other-is-the-longer": (since(119, 2), GONE, Waits(), recent(18)),
+    "both-equally-long": (since(110, 10), GONE, Waits(), young(10)),
+    "silent-since-before-its-creation": (since(30, 300), GONE, Waits(), young(90)),
+    "transition-in-the-future": (since(500, -3600), GONE, Waits(), recent(3620)),
+    "created-in-the-future": (since(-3600, -3600), GONE, Waits(), young(3720)),
+    "never-reported-and-old-enough": (OLD, GONE, Waits(), None),
+    "never-reported-and-young": (UNBORN, GONE, Waits(), young(110)),
+    "no-transition-counts-from-creation": (UNDATED, GONE, Waits(), young(105)),
+    "not-asked-by-id": (a_lost_node(), {}, Waits(), PENDING),
+    "another-was-asked-for": (a_lost_node(), {2: Absent()}, Waits(), PENDING),
+    "answered-500": (a_lost_node(), {1: Unknown("500: x")}, Waits(), in_vain("500: x")),
+    "too-young-to-be-asked-for": (since(119, 20), {}, Waits(), young(1)),
+    "no-wait-mends-a-failure": (since(119, 20), {1: Unknown("500")}, Waits(), in_vain("500")),
+    "no-waits": (since(1, 1), GONE, NO_WAITS, None),
+    "no-waits-still-ask": (since(1, 1), {}, NO_WAITS, PENDING),
+    "no-waits-and-the-future": (since(500, -3600), GONE, NO_WAITS, recent(3600, "0 s")),
+    "age-set": (since(1, 1), GONE, Waits(timedelta(0), timedelta(seconds=10)), young(9, "10 s")),
+    "wait-set": (since(1, 1), GONE, Waits(timedelta(minutes=1.5), timedelta(0)), recent(89, "90 s")),
+})  # fmt: skip
 def test_the_deletion_of_a_node(node: Node, answers: Answers, waits: Waits, expected: GuardResult | None) -> None:
     """It lacks whatever is missing of age, silence and an answer by id; the wait told is the longest."""
     snapshot = a_snapshot([node], confirmations=answers)
@@ -137,15 +135,12 @@ def test_a_deletion_without_proof_waits_for_ever() -> None:
     assert found == [GuardResult.of(rows.ABSENCE_UNPROVEN, (change.key,))]
 
 
-@pytest.mark.parametrize(
-    ("evidence", "age", "row"),
-    [
-        pytest.param(ServerGone(in_robot(321)), timedelta(minutes=2), None, id="robot-as-old-as-it-may-be"),
-        pytest.param(ServerGone(in_robot(321)), timedelta(seconds=121), rows.LIST_TOO_OLD, id="robot-older"),
-        pytest.param(ServerGone(in_cloud(1)), HOUR, None, id="of-no-matter-to-the-cloud"),
-        pytest.param(ServerGone(in_cloud(2)), HOUR, rows.SERVER_EXISTS, id="listed"),
-    ],
-)
+@cases("evidence age row", {
+    "robot-as-old-as-it-may-be": (ServerGone(in_robot(321)), timedelta(minutes=2), None),
+    "robot-older": (ServerGone(in_robot(321)), timedelta(seconds=121), rows.LIST_TOO_OLD),
+    "of-no-matter-to-the-cloud": (ServerGone(in_cloud(1)), HOUR, None),
+    "listed": (ServerGone(in_cloud(2)), HOUR, rows.SERVER_EXISTS),
+})  # fmt: skip
 def test_a_list_of_robot_that_is_kept(evidence: Evidence, age: timedelta, row: Rule | None) -> None:
     """In the minutes for which it is kept the server may have come back: an old list proves nothing."""
     robot = RobotAccount(Section(), age, {321: Absent()})
@@ -165,14 +160,11 @@ def test_a_proof_is_of_one_node_and_one_silence() -> None:
     assert proof not in [*others, AbsenceProof.of(node, in_cloud(2))]
 
 
-@pytest.mark.parametrize(
-    ("node", "expected"),
-    [
-        *(pytest.param(a_lost_node(ready=ready), ready is not Readiness.TRUE, id=ready.name) for ready in Readiness),
-        pytest.param(a_lost_node(deleted_at=NOW), False, id="being-deleted"),
-        pytest.param(a_lost_node(unschedulable=True), True, id="cordoned"),
-    ],
-)
+@pytest.mark.parametrize(("node", "expected"), [
+    *(pytest.param(a_lost_node(ready=ready), ready is not Readiness.TRUE, id=ready.name) for ready in Readiness),
+    pytest.param(a_lost_node(deleted_at=NOW), False, id="being-deleted"),
+    pytest.param(a_lost_node(unschedulable=True), True, id="cordoned"),
+])  # fmt: skip
 def test_is_going_away(node: Node, expected: bool) -> None:
     """A Node goes unless its kubelet reports, and is deleted once."""
     assert is_going_away(node) is expected
@@ -207,35 +199,29 @@ def one(**overrides: Any) -> Snapshot:
     return a_fleet(a_lost_node("a", 1, **overrides), READY, gone=[1])
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(one(), (1,), id="proven-but-for-the-question"),
-        pytest.param(a_fleet(LOST, gone=[1]), (1,), id="the-only-node"),
-        pytest.param(a_fleet(LOST, READY), (), id="server-is-there"),
-        pytest.param(BY_SILENCE, (2, 4, 5, 3), id="the-longest-silent-first-then-by-id"),
-        pytest.param(TWINS, (1,), id="two-nodes-of-one-server"),
-        pytest.param(TWINS_AND_ONE, (1, 2), id="and-for-the-more-urgent-of-both"),
-        pytest.param(one(created_at=ago(119)), (), id="too-young"),
-        pytest.param(one(ready_since=ago(19)), (), id="not-ready-too-recently"),
-        pytest.param(one(ready_since=NOW + HOUR), (), id="clocks-an-hour-apart"),
-        pytest.param(one(ready=Readiness.TRUE), (), id="its-kubelet-still-reports"),
-        pytest.param(one(deleted_at=NOW), (), id="being-deleted"),
-        pytest.param(one(taints=(UNINITIALIZED,)), (1,), id="joining-with-a-provider-id"),
-        pytest.param(a_snapshot([a_joining_node(created_at=ago(999))]), (), id="joining-by-name"),
-        pytest.param(a_snapshot([a_lost_node(provider_id="hrobot://1")]), (), id="robot"),
-        pytest.param(one(labels={"example.com/spare": ""}), (), id="ignored"),
-        pytest.param(a_fleet(LOST, a_settled_node("y", 8), READY, gone=[1, 8]), (1,), id="another-is-lost-and-ready"),
-        pytest.param(
-            a_snapshot([LOST, READY], servers_section=replace(servers_of(), unreadable={9: "x"})),
-            (1,),
-            id="another-is-unreadable",
-        ),
-        pytest.param(a_fleet(LOST, READY, servers_section=incomplete(servers_of())), (), id="nothing-of-the-list"),
-        pytest.param(a_fleet(LOST, READY, servers_section=incomplete(a_fleet(READY).servers)), (), id="part-of-it"),
-        pytest.param(a_fleet(LOST, READY, servers_section=UNREADABLE), (), id="there-and-unreadable"),
-    ],
-)
+@cases("snapshot expected", {
+    "proven-but-for-the-question": (one(), (1,)),
+    "the-only-node": (a_fleet(LOST, gone=[1]), (1,)),
+    "server-is-there": (a_fleet(LOST, READY), ()),
+    "the-longest-silent-first-then-by-id": (BY_SILENCE, (2, 4, 5, 3)),
+    "two-nodes-of-one-server": (TWINS, (1,)),
+    "and-for-the-more-urgent-of-both": (TWINS_AND_ONE, (1, 2)),
+    "too-young": (one(created_at=ago(119)), ()),
+    "not-ready-too-recently": (one(ready_since=ago(19)), ()),
+    "clocks-an-hour-apart": (one(ready_since=NOW + HOUR), ()),
+    "its-kubelet-still-reports": (one(ready=Readiness.TRUE), ()),
+    "being-deleted": (one(deleted_at=NOW), ()),
+    "joining-with-a-provider-id": (one(taints=(UNINITIALIZED,)), (1,)),
+    "joining-by-name": (a_snapshot([a_joining_node(created_at=ago(999))]), ()),
+    "robot": (a_snapshot([a_lost_node(provider_id="hrobot://1")]), ()),
+    "ignored": (one(labels={"example.com/spare": ""}), ()),
+    "another-is-lost-and-ready": (a_fleet(LOST, a_settled_node("y", 8), READY, gone=[1, 8]), (1,)),
+    "another-is-unreadable": (a_snapshot([LOST, READY], servers_section=replace(servers_of(), unreadable={9: "x"})),
+        (1,)),
+    "nothing-of-the-list": (a_fleet(LOST, READY, servers_section=incomplete(servers_of())), ()),
+    "part-of-it": (a_fleet(LOST, READY, servers_section=incomplete(a_fleet(READY).servers)), ()),
+    "there-and-unreadable": (a_fleet(LOST, READY, servers_section=UNREADABLE), ()),
+})  # fmt: skip
 def test_who_is_asked_for_because_of_nodes(snapshot: Snapshot, expected: tuple[int, ...]) -> None:
     """A server is asked for when its answer is all that a proof still lacks, the Node longest silent first."""
     assert asked(snapshot, SPARED) == expected
@@ -252,22 +238,17 @@ FIVE = a_fleet(
 JUST_NOW = one(created_at=NOW, ready_since=NOW)
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "settings", "expected"),
-    [
-        pytest.param(FIVE, Settings(), (5, 2, 4, 1, 3), id="announced-and-given-up-first"),
-        pytest.param(FIVE, Settings(only=("node/c",)), (3, 5, 2, 4, 1), id="what-only-names-before-all"),
-        pytest.param(FIVE, Settings(only=("node/c", "node/d")), (4, 3, 5, 2, 1), id="those-that-only-names"),
-        pytest.param(FIVE, Settings(only=("node/z",)), (5, 2, 4, 1, 3), id="one-that-is-not-lost"),
-        pytest.param(
-            FIVE, Settings(waits=Waits(given_up_after=timedelta(seconds=450))), (5, 1, 2, 4, 3), id="given-up"
-        ),
-        pytest.param(one(), Settings(controllers=frozenset({Controller.LIFECYCLE})), (1,), id="who-deletes-asks"),
-        pytest.param(one(), Settings(controllers=frozenset(Controller) - {Controller.LIFECYCLE}), (), id="others-not"),
-        pytest.param(JUST_NOW, Settings(), (), id="waits-come-before-the-question"),
-        pytest.param(JUST_NOW, Settings(waits=NO_WAITS), (1,), id="no-waits"),
-    ],
-)
+@cases("snapshot settings expected", {
+    "announced-and-given-up-first": (FIVE, Settings(), (5, 2, 4, 1, 3)),
+    "what-only-names-before-all": (FIVE, Settings(only=("node/c",)), (3, 5, 2, 4, 1)),
+    "those-that-only-names": (FIVE, Settings(only=("node/c", "node/d")), (4, 3, 5, 2, 1)),
+    "one-that-is-not-lost": (FIVE, Settings(only=("node/z",)), (5, 2, 4, 1, 3)),
+    "given-up": (FIVE, Settings(waits=Waits(given_up_after=timedelta(seconds=450))), (5, 1, 2, 4, 3)),
+    "who-deletes-asks": (one(), Settings(controllers=frozenset({Controller.LIFECYCLE})), (1,)),
+    "others-not": (one(), Settings(controllers=frozenset(Controller) - {Controller.LIFECYCLE}), ()),
+    "waits-come-before-the-question": (JUST_NOW, Settings(), ()),
+    "no-waits": (JUST_NOW, Settings(waits=NO_WAITS), (1,)),
+})  # fmt: skip
 def test_whose_answer_is_wanted_first(snapshot: Snapshot, settings: Settings, expected: tuple[int, ...]) -> None:
     """Before the longest silent come those that may go without a person's word, and before all what was asked for."""
     assert asked(snapshot, settings) == expected
@@ -303,20 +284,15 @@ SILENT = [a_lost_node("web-2", 2)]
 ALIVE = [a_server(), a_server(2, "web-2"), a_server(3, "web-3")]
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(dead_targets(2, nodes=SILENT), SOON, id="a silent Node, and no answer"),
-        pytest.param(dead_targets(2), SOON, id="no Node, and no answer"),
-        pytest.param(dead_targets(2, nodes=SILENT, confirmations=PROVEN), ALLOWED, id="a silent Node, and it is gone"),
-        pytest.param(dead_targets(2, confirmations=PROVEN), ALLOWED, id="no Node, and it is gone"),
-        pytest.param(dead_targets(2, nodes=SILENT, confirmations=FAILED), STAYS, id="the question failed"),
-        pytest.param(dead_targets(2, nodes=[a_settled_node("web-2", 2)]), STAYS, id="a Ready Node"),
-        pytest.param(
-            dead_targets(2, nodes=[a_settled_node("web-3", 3)], servers=ALIVE), LIVES, id="a server that lives"
-        ),
-    ],
-)
+@cases("snapshot expected", {
+    "a silent Node, and no answer": (dead_targets(2, nodes=SILENT), SOON),
+    "no Node, and no answer": (dead_targets(2), SOON),
+    "a silent Node, and it is gone": (dead_targets(2, nodes=SILENT, confirmations=PROVEN), ALLOWED),
+    "no Node, and it is gone": (dead_targets(2, confirmations=PROVEN), ALLOWED),
+    "the question failed": (dead_targets(2, nodes=SILENT, confirmations=FAILED), STAYS),
+    "a Ready Node": (dead_targets(2, nodes=[a_settled_node("web-2", 2)]), STAYS),
+    "a server that lives": (dead_targets(2, nodes=[a_settled_node("web-3", 3)], servers=ALIVE), LIVES),
+})  # fmt: skip
 def test_targets(snapshot: Snapshot, expected: Any) -> None:
     """A target of which the list lacks the server goes when the server is proven gone, whoever claims it."""
     assert decision(snapshot, LOCATED, "load_balancer/default/web/target/server:2") == expected
@@ -348,30 +324,25 @@ GAP = (
 )
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(with_route(OWNER), SOON, id="its Node is silent, and no answer"),
-        pytest.param(with_route(OWNER, confirmations=PROVEN), ALLOWED, id="its Node is silent, and it is gone"),
-        pytest.param(with_route(OWNER, confirmations=FAILED), IN_VAIN, id="the question failed"),
-        pytest.param(with_route(MOVED), SOON, id="a Node reports the gateway, and has other pods"),
-        pytest.param(with_route(STRANGE), SOON, id="a Node has the pods, and reports no address"),
-        pytest.param(with_route(STRANGE, network=None), SOON, id="that, and the network says nothing"),
-        pytest.param(with_route(), ALLOWED, id="no Node knows the gateway, nor does the network"),
-        pytest.param(with_route(network=SAYS_1), ALLOWED, id="all in the network are listed"),
-        pytest.param(with_route(network=SAYS_2), SOON, id="one is in the network and in no list"),
-        pytest.param(with_route(network=SAYS_2, confirmations=PROVEN), ALLOWED, id="and that one is gone"),
-        pytest.param(with_route(ELSEWHERE, servers=(1, 3)), ALLOWED, id="a listed server's Node reports it"),
-        pytest.param(with_route(ELSEWHERE, servers=(1, 3), network=SAYS_2), SOON, id="that, and one is in no list"),
-        pytest.param(with_route(members=[a_member(gateway_of(2), 2)]), STAYS, id="a member has it"),
-        pytest.param(ON_3, ALLOWED, id="replaced, and no former holder is known"),
-        pytest.param(with_route(REPLACED, servers=(1, 3), network=SAYS_2), SOON, id="replaced, and one is in no list"),
-        pytest.param(
-            with_route(REPLACED, servers=(1, 3), network=SAYS_2, confirmations=PROVEN), ALLOWED, id="replaced, and gone"
-        ),
-        pytest.param(replace(ON_3, servers=incomplete(ON_3.servers)), GAP, id="replaced, and the list has a gap"),
-    ],
-)
+@cases("snapshot expected", {
+    "its Node is silent, and no answer": (with_route(OWNER), SOON),
+    "its Node is silent, and it is gone": (with_route(OWNER, confirmations=PROVEN), ALLOWED),
+    "the question failed": (with_route(OWNER, confirmations=FAILED), IN_VAIN),
+    "a Node reports the gateway, and has other pods": (with_route(MOVED), SOON),
+    "a Node has the pods, and reports no address": (with_route(STRANGE), SOON),
+    "that, and the network says nothing": (with_route(STRANGE, network=None), SOON),
+    "no Node knows the gateway, nor does the network": (with_route(), ALLOWED),
+    "all in the network are listed": (with_route(network=SAYS_1), ALLOWED),
+    "one is in the network and in no list": (with_route(network=SAYS_2), SOON),
+    "and that one is gone": (with_route(network=SAYS_2, confirmations=PROVEN), ALLOWED),
+    "a listed server's Node reports it": (with_route(ELSEWHERE, servers=(1, 3)), ALLOWED),
+    "that, and one is in no list": (with_route(ELSEWHERE, servers=(1, 3), network=SAYS_2), SOON),
+    "a member has it": (with_route(members=[a_member(gateway_of(2), 2)]), STAYS),
+    "replaced, and no former holder is known": (ON_3, ALLOWED),
+    "replaced, and one is in no list": (with_route(REPLACED, servers=(1, 3), network=SAYS_2), SOON),
+    "replaced, and gone": (with_route(REPLACED, servers=(1, 3), network=SAYS_2, confirmations=PROVEN), ALLOWED),
+    "replaced, and the list has a gap": (replace(ON_3, servers=incomplete(ON_3.servers)), GAP),
+})  # fmt: skip
 def test_routes(snapshot: Snapshot, expected: Any) -> None:
     """A route goes, or gets another gateway, when every server that may have been behind it is proven gone."""
     assert decision(snapshot, ROUTING, f"route/4/{pods_of(2)}") == expected
@@ -383,24 +354,20 @@ OF_OTHERS = a_routed_world([a_pod_node(1)], [a_pod_server(1)], [a_route(1), a_ro
 JOINING = [a_joining_node("new", provider_id="hcloud://9")]
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "settings", "expected"),
-    [
-        pytest.param(dead_targets(), LOCATED, (), id="a world in order"),
-        pytest.param(dead_targets(9, 7), LOCATED, (7, 9), id="targets of no Node"),
-        pytest.param(dead_targets(9, nodes=[a_lost_node("a", 9), a_lost_node("b", 5)]), LOCATED, (9, 5), id="of Nodes"),
-        pytest.param(dead_targets(9, nodes=CORDONED), LOCATED, (5, 9), id="announced Nodes come first"),
-        pytest.param(dead_targets(9, nodes=[a_settled_node("a", 9)]), LOCATED, (), id="its kubelet reports"),
-        pytest.param(dead_targets(9, nodes=JOINING), LOCATED, (9,), id="it joins"),
-        *(
-            pytest.param(dead_targets(9, nodes=CORDONED), replace(LOCATED, only=(key,)), (9, 5), id=f"only {key}")
-            for key in ("service/default/web", "load_balancer/default/web", "load_balancer/default/web/target/server:9")
-        ),
-        pytest.param(with_route(OWNER), ROUTING, (2,), id="a route"),
-        pytest.param(with_route(OWNER), WITHOUT_ROUTES, (), id="a route that is not managed"),
-        pytest.param(OF_OTHERS, ROUTING, (), id="a route outside of the cluster CIDR"),
-    ],
-)
+@pytest.mark.parametrize(("snapshot", "settings", "expected"), [
+    pytest.param(dead_targets(), LOCATED, (), id="a world in order"),
+    pytest.param(dead_targets(9, 7), LOCATED, (7, 9), id="targets of no Node"),
+    pytest.param(dead_targets(9, nodes=[a_lost_node("a", 9), a_lost_node("b", 5)]), LOCATED, (9, 5), id="of Nodes"),
+    pytest.param(dead_targets(9, nodes=CORDONED), LOCATED, (5, 9), id="announced Nodes come first"),
+    pytest.param(dead_targets(9, nodes=[a_settled_node("a", 9)]), LOCATED, (), id="its kubelet reports"),
+    pytest.param(dead_targets(9, nodes=JOINING), LOCATED, (9,), id="it joins"),
+    *(pytest.param(dead_targets(9, nodes=CORDONED), replace(LOCATED, only=(key,)), (9, 5),
+        id=f"only {key}") for key in ("service/default/web", "load_balancer/default/web",
+        "load_balancer/default/web/target/server:9")),
+    pytest.param(with_route(OWNER), ROUTING, (2,), id="a route"),
+    pytest.param(with_route(OWNER), WITHOUT_ROUTES, (), id="a route that is not managed"),
+    pytest.param(OF_OTHERS, ROUTING, (), id="a route outside of the cluster CIDR"),
+])  # fmt: skip
 def test_who_is_asked_for_because_of_targets_and_routes(
     snapshot: Snapshot, settings: Settings, expected: tuple[int, ...]
 ) -> None:

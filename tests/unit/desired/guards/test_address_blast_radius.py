@@ -24,6 +24,7 @@ from tests.builders import (
 )
 from tests.routes import ROUTING, a_pod_network, a_pod_node, a_pod_server, a_routed_world, gateway_of
 from tests.support.judging import judge
+from tests.support.rows import rows
 
 RULE = "address-blast-radius"
 HELD, ALLOWED = (Verdict.HELD, RULE), (Verdict.ALLOWED, None)
@@ -86,19 +87,16 @@ UNSAID = Section({**SERVERS, 8: SILENT_FIELD}, expected=8)
 BARE_8 = Section({**SERVERS, 8: a_server(8, "web-8")}, expected=8)
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "counted"),
-    [
-        pytest.param(TWO, 2, id="two"),
-        pytest.param(fleet(8, 2, bare=1), 3, id="one has lost its own in an earlier pass"),
-        pytest.param(fleet(8, 0, bare=5), 0, id="none loses any"),
-        pytest.param(replace(TWO, servers=UNREAD), 3, id="a server was not read"),
-        pytest.param(replace(TWO, servers=UNSAID), 3, id="an answer does not say"),
-        pytest.param(replace(TWO, nodes=OF_8, servers=BARE_8), 3, id="a kubelet speaks against it"),
-        pytest.param(replace(TWO, nodes=OF_8), 2, id="a kubelet that agrees"),
-        pytest.param(fleet(8, 2, bare=1, network=Absent()), 0, id="no such network"),
-    ],
-)
+@rows("snapshot counted", {
+    "two": (TWO, 2),
+    "one has lost its own in an earlier pass": (fleet(8, 2, bare=1), 3),
+    "none loses any": (fleet(8, 0, bare=5), 0),
+    "a server was not read": (replace(TWO, servers=UNREAD), 3),
+    "an answer does not say": (replace(TWO, servers=UNSAID), 3),
+    "a kubelet speaks against it": (replace(TWO, nodes=OF_8, servers=BARE_8), 3),
+    "a kubelet that agrees": (replace(TWO, nodes=OF_8), 2),
+    "no such network": (fleet(8, 2, bare=1, network=Absent()), 0),
+})  # fmt: skip
 def test_what_is_counted(snapshot: Snapshot, counted: int) -> None:
     """What was lost before, and what may be lost, counts as well: ten small passes mean the same as one."""
     assert measured(judged(snapshot)) == ([(str(counted), "2", 2)] if counted > 2 else [])
@@ -131,14 +129,11 @@ def test_an_address_that_the_kubelet_reports_never_goes() -> None:
 REPORTED = (NodeAddress(AddressType.HOSTNAME, "x"), NodeAddress(AddressType.INTERNAL_IP, "100.64.0.1"))
 
 
-@pytest.mark.parametrize(
-    ("network", "settings", "expected"),
-    [
-        pytest.param(a_network(), IN_NETWORK, HELD, id="in a network"),
-        pytest.param(None, Settings(), ALLOWED, id="without one as with HCCM"),
-        pytest.param(None, Settings(keep_internal_ips=True), ALLOWED, id="which may keep them"),
-    ],
-)
+@rows("network settings expected", {
+    "in a network": (a_network(), IN_NETWORK, HELD),
+    "without one as with HCCM": (None, Settings(), ALLOWED),
+    "which may keep them": (None, Settings(keep_internal_ips=True), ALLOWED),
+})  # fmt: skip
 def test_nodes_that_join(network: Network | None, settings: Settings, expected: tuple[Verdict, str | None]) -> None:
     """What kubelets reported goes from no dozen of new Nodes where a network says otherwise; without one every cluster
     comes up like that, and the plan warns."""
@@ -159,16 +154,13 @@ def each(numbers: range, verdict: tuple[Verdict, str | None]) -> Verdicts:
     return {str(number): verdict for number in numbers}
 
 
-@pytest.mark.parametrize(
-    ("says", "expected"),
-    [
-        pytest.param({}, each(ALL, HELD), id="all were open"),
-        pytest.param(dict.fromkeys(ALL, FALSE_OF_A_PLUGIN), each(ALL, HELD), id="by a plugin"),
-        pytest.param(dict.fromkeys(ALL), each(ALL, ALLOWED), id="a cluster that is born"),
-        pytest.param(dict.fromkeys(range(2, 9), TRUE), {"1": HELD}, id="the last one after the others"),
-        pytest.param(dict.fromkeys(range(2, 9)), {"1": HELD} | each(range(2, 9), ALLOWED), id="one beside"),
-    ],
-)
+@rows("says expected", {
+    "all were open": ({}, each(ALL, HELD)),
+    "by a plugin": (dict.fromkeys(ALL, FALSE_OF_A_PLUGIN), each(ALL, HELD)),
+    "a cluster that is born": (dict.fromkeys(ALL), each(ALL, ALLOWED)),
+    "the last one after the others": (dict.fromkeys(range(2, 9), TRUE), {"1": HELD}),
+    "one beside": (dict.fromkeys(range(2, 9)), {"1": HELD} | each(range(2, 9), ALLOWED)),
+})  # fmt: skip
 def test_how_many_are_closed_to_pods(says: dict[int, NetworkCondition | None], expected: Verdicts) -> None:
     """A Node of which nothing has been said is joining, and is told what there is to say."""
     nodes = [a_pod_node(n, says=says[n]) if n in says else a_pod_node(n) for n in ALL]
@@ -187,15 +179,12 @@ KNOWN = {number: server for number, server in closing(5, 3).servers.items.items(
 LESS = replace(closing(5, 3), servers=Section(KNOWN, unreadable=dict.fromkeys((1, 2, 3), "no name")))
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(closing(2), each(range(1, 3), ALLOWED), id="a quarter"),
-        pytest.param(closing(3), each(range(1, 4), HELD), id="more"),
-        pytest.param(closing(5, 3), each(range(4, 6), HELD), id="more with those before"),
-        pytest.param(LESS, each(range(4, 6), HELD), id="whose servers cannot be read"),
-    ],
-)
+@rows("snapshot expected", {
+    "a quarter": (closing(2), each(range(1, 3), ALLOWED)),
+    "more": (closing(3), each(range(1, 4), HELD)),
+    "more with those before": (closing(5, 3), each(range(4, 6), HELD)),
+    "whose servers cannot be read": (LESS, each(range(4, 6), HELD)),
+})  # fmt: skip
 def test_a_few_are_closed_to_pods(snapshot: Snapshot, expected: Verdicts) -> None:
     """Servers that left the network alone; Nodes that were closed before count as well."""
     assert verdicts(judged(snapshot, ROUTING), "node.network_condition") == expected

@@ -5,8 +5,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from desired.model.load_balancer import CloudBalancer, PrimaryIp
 from desired.model.service import Service
 from desired.names import LABEL_DELETE_AFTER, LABEL_FORMER, LABEL_RELEASED, LABEL_SERVICE_UID
@@ -29,6 +27,7 @@ from tests.balancers import (
 )
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.judging import judge
+from tests.support.rows import rows as cases
 
 UID = "1f2e3d4c-5b6a-7980-aabb-ccddeeff0022"
 OTHER_UID = "1f2e3d4c-5b6a-7980-aabb-ccddeeff0033"
@@ -76,23 +75,20 @@ ASSIGNED, TIME = rows.ADDRESS_ASSIGNED, "2099-12-31 23:59:59 UTC"
 RELEASING, BY_42 = rows.ADDRESS_OF_RELEASING, {**HAD, "assignee_id": 42}
 
 
-@pytest.mark.parametrize(
-    ("assigned", "there", "row", "found"),
-    [
-        pytest.param({}, (), None, {}, id="free"),
-        pytest.param({}, (holding({}),), ASSIGNED, THEIRS, id="in use by the list"),
-        pytest.param({}, (holding(OF_OTHER),), ASSIGNED, THEIRS, id="another Service of this cluster has it"),
-        pytest.param(a_holder(9, "server"), (), ASSIGNED, {"assignee": "server 9"}, id="a server has it"),
-        pytest.param(a_holder(9, "toaster"), (), ASSIGNED, {"assignee": "toaster 9"}, id="a new kind has it"),
-        pytest.param(a_holder(9, ""), (), ASSIGNED, {"assignee": "resource 9"}, id="an unknown kind has it"),
-        pytest.param(HAD, (holding({}),), ASSIGNED, THEIRS, id="one without an owner has it"),
-        pytest.param(HAD, (), ASSIGNED, {"assignee": "load balancer 43"}, id="one has it that is not listed"),
-        pytest.param(HAD, (holding(ABROAD),), ASSIGNED, THEIRS, id="another cluster has released it"),
-        pytest.param(HAD, (holding(IN_WINDOW),), rows.ADDRESS_OF_RETAINED, {**THEIRS, "time": TIME}, id="undo window"),
-        pytest.param(HAD, (holding(RELEASED),), rows.ADDRESS_OF_KEPT, {**THEIRS, "id": 43}, id="released for good"),
-        pytest.param(BY_42, (HOLDING_42,), RELEASING, {**MINE, "service": "default/web"}, id="being deleted"),
-    ],
-)
+@cases("assigned there row found", {
+    "free": ({}, (), None, {}),
+    "in use by the list": ({}, (holding({}),), ASSIGNED, THEIRS),
+    "another Service of this cluster has it": ({}, (holding(OF_OTHER),), ASSIGNED, THEIRS),
+    "a server has it": (a_holder(9, "server"), (), ASSIGNED, {"assignee": "server 9"}),
+    "a new kind has it": (a_holder(9, "toaster"), (), ASSIGNED, {"assignee": "toaster 9"}),
+    "an unknown kind has it": (a_holder(9, ""), (), ASSIGNED, {"assignee": "resource 9"}),
+    "one without an owner has it": (HAD, (holding({}),), ASSIGNED, THEIRS),
+    "one has it that is not listed": (HAD, (), ASSIGNED, {"assignee": "load balancer 43"}),
+    "another cluster has released it": (HAD, (holding(ABROAD),), ASSIGNED, THEIRS),
+    "undo window": (HAD, (holding(IN_WINDOW),), rows.ADDRESS_OF_RETAINED, {**THEIRS, "time": TIME}),
+    "released for good": (HAD, (holding(RELEASED),), rows.ADDRESS_OF_KEPT, {**THEIRS, "id": 43}),
+    "being deleted": (BY_42, (HOLDING_42,), RELEASING, {**MINE, "service": "default/web"}),
+})  # fmt: skip
 def test_no_address_is_taken_from_anything(
     assigned: dict[str, Any], there: tuple[CloudBalancer, ...], row: Rule | None, found: dict[str, Any]
 ) -> None:

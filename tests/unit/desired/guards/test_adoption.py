@@ -33,6 +33,7 @@ from tests.balancers import (
 )
 from tests.builders import CLUSTER_UID, a_joining_node, a_server, a_settled_node, incomplete, nodes_of, servers_of
 from tests.support.balancer_verdicts import by_hand, facts, judged, verdicts
+from tests.support.rows import rows as cases
 
 DEAD = "dddddddd-0000-0000-0000-000000000000"
 ELSEWHERE = "99999999-8888-7777-6666-555555555555"
@@ -86,18 +87,15 @@ def test_adoption_that_takes_something_away(parts: dict[str, Any], words: str) -
     assert judged(before_adoption(more), approved={hold.hash}).allowed == ()
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        pytest.param({}, id="nothing is changed"),
-        pytest.param({"targets": ()}, id="a target is added"),
-        pytest.param({"listeners": ()}, id="a listener is added"),
-        pytest.param({"listeners": (a_listener(node_port=31000),)}, id="a listener is changed"),
-        pytest.param({"targets": (ServerTarget(1, use_private_ip=True),)}, id="a target gets another address"),
-        pytest.param({"targets": (OURS, SELECTOR)}, id="a selector stays"),
-        pytest.param({"targets": (OURS, ADDRESS)}, id="an address stays"),
-    ],
-)
+@cases("parts", {
+    "nothing is changed": {},
+    "a target is added": {"targets": ()},
+    "a listener is added": {"listeners": ()},
+    "a listener is changed": {"listeners": (a_listener(node_port=31000),)},
+    "a target gets another address": {"targets": (ServerTarget(1, use_private_ip=True),)},
+    "a selector stays": {"targets": (OURS, SELECTOR)},
+    "an address stays": {"targets": (OURS, ADDRESS)},
+})  # fmt: skip
 def test_adoption_that_takes_nothing_away(parts: dict[str, Any]) -> None:
     """Only what is taken away needs an approval."""
     found = judged(before_adoption(parts))
@@ -135,24 +133,19 @@ OF_SHOP, OF_OTHER = "Service prod/shop", f"Service default/web of cluster {ELSEW
 IN_USE, WAS_USED = rows.BALANCER_IN_USE, rows.BALANCER_IN_USE_RELEASED
 
 
-@pytest.mark.parametrize(
-    ("balancer", "row", "found", "value", "limit"),
-    [
-        pytest.param(nobodys(), IN_USE, {"use": BOTH}, BOTH, FREE, id="as the Service asks for it"),
-        pytest.param(nobodys(targets=()), IN_USE, {"use": "1 listener"}, "1 listener", FREE, id="a listener alone"),
-        pytest.param(nobodys(listeners=()), IN_USE, {"use": "1 target"}, "1 target", FREE, id="a target alone"),
-        pytest.param(nobodys(listeners=(a_listener(node_port=31000),)), IN_USE, {"use": BOTH}, BOTH, FREE,
-            id="leads elsewhere"),
-        pytest.param(nobodys(targets=(SELECTOR, ADDRESS)), IN_USE, {"use": "1 listener and 2 targets"},
-            "1 listener and 2 targets", FREE, id="targets that would stay"),
-        pytest.param(released("prod.shop"), WAS_USED, {"use": BOTH, "former": OF_SHOP}, BOTH, FREE,
-            id="another Service's"),
-        pytest.param(released("default.web", ELSEWHERE), WAS_USED, {"use": BOTH, "former": OF_OTHER}, BOTH, FREE,
-            id="another cluster's, of the same name"),
-        pytest.param(a_balancer(service_uid=DEAD, cluster_uid=None, spec={"name": "shared"}), rows.BALANCER_OF_UNKNOWN,
-            {"uid": DEAD}, DEAD, "a Service of this cluster", id="a dead Service's"),
-    ],
-)  # fmt: skip
+@cases("balancer row found value limit", {
+    "as the Service asks for it": (nobodys(), IN_USE, {"use": BOTH}, BOTH, FREE),
+    "a listener alone": (nobodys(targets=()), IN_USE, {"use": "1 listener"}, "1 listener", FREE),
+    "a target alone": (nobodys(listeners=()), IN_USE, {"use": "1 target"}, "1 target", FREE),
+    "leads elsewhere": (nobodys(listeners=(a_listener(node_port=31000),)), IN_USE, {"use": BOTH}, BOTH, FREE),
+    "targets that would stay": (nobodys(targets=(SELECTOR, ADDRESS)), IN_USE, {"use": "1 listener and 2 targets"},
+        "1 listener and 2 targets", FREE),
+    "another Service's": (released("prod.shop"), WAS_USED, {"use": BOTH, "former": OF_SHOP}, BOTH, FREE),
+    "another cluster's, of the same name": (released("default.web", ELSEWHERE), WAS_USED,
+        {"use": BOTH, "former": OF_OTHER}, BOTH, FREE),
+    "a dead Service's": (a_balancer(service_uid=DEAD, cluster_uid=None, spec={"name": "shared"}),
+        rows.BALANCER_OF_UNKNOWN, {"uid": DEAD}, DEAD, "a Service of this cluster"),
+})  # fmt: skip
 def test_adoption_of_what_may_be_anothers(
     balancer: CloudBalancer, row: Rule, found: dict[str, str], value: str, limit: str
 ) -> None:
@@ -167,17 +160,14 @@ def test_adoption_of_what_may_be_anothers(
     assert approved.allowed == approved.changes
 
 
-@pytest.mark.parametrize(
-    "balancer",
-    [
-        pytest.param(nobodys(**UNUSED), id="nobody's and empty"),
-        pytest.param(released("default.web"), id="its own"),
-        pytest.param(released(None), id="released by a version that did not say whose it was"),
-        pytest.param(released("prod.shop", **UNUSED), id="another's that is empty"),
-        pytest.param(released("default.web", ELSEWHERE, **UNUSED), id="another cluster's that is empty"),
-        pytest.param(a_balancer(service_uid=DEAD, spec={"name": "shared"}), id="a dead Service's of this cluster"),
-    ],
-)
+@cases("balancer", {
+    "nobody's and empty": nobodys(**UNUSED),
+    "its own": released("default.web"),
+    "released by a version that did not say whose it was": released(None),
+    "another's that is empty": released("prod.shop", **UNUSED),
+    "another cluster's that is empty": released("default.web", ELSEWHERE, **UNUSED),
+    "a dead Service's of this cluster": a_balancer(service_uid=DEAD, spec={"name": "shared"}),
+})  # fmt: skip
 def test_adoption_without_a_word(balancer: CloudBalancer) -> None:
     """A Service finds what was its own by the name, and what is not used."""
     found = judged(a_world([NAMED], [balancer]))
@@ -224,18 +214,15 @@ JOINING = {
 }
 
 
-@pytest.mark.parametrize(
-    ("service", "parts", "world", "why"),
-    [
-        pytest.param(WEB, PLACED, UNREAD, "429", id="the network was not read"),
-        pytest.param(WEB, PLACED, NOWHERE, NO_NETWORK, id="the network is not there"),
-        pytest.param(PRIVATE, {}, UNREAD, "429", id="private targets, and no network was read"),
-        pytest.param(PRIVATE, {}, NOWHERE, NO_NETWORK, id="private targets, and the network is not there"),
-        pytest.param(WEB, TWO, NODE_UNREAD, rules.NODE_UNREADABLE.text(cause="no uid"), id="a Node was not read"),
-        pytest.param(WEB, TWO, SERVER_UNREAD, "server unknown: no type", id="a target's own server"),
-        pytest.param(WEB, TWO, JOINING, rules.NOT_INITIALIZED_YET.text(cause="429"), id="a Node may be the target"),
-    ],
-)
+@cases("service parts world why", {
+    "the network was not read": (WEB, PLACED, UNREAD, "429"),
+    "the network is not there": (WEB, PLACED, NOWHERE, NO_NETWORK),
+    "private targets, and no network was read": (PRIVATE, {}, UNREAD, "429"),
+    "private targets, and the network is not there": (PRIVATE, {}, NOWHERE, NO_NETWORK),
+    "a Node was not read": (WEB, TWO, NODE_UNREAD, rules.NODE_UNREADABLE.text(cause="no uid")),
+    "a target's own server": (WEB, TWO, SERVER_UNREAD, "server unknown: no type"),
+    "a Node may be the target": (WEB, TWO, JOINING, rules.NOT_INITIALIZED_YET.text(cause="429")),
+})  # fmt: skip
 def test_adoption_waits_until_it_is_known_what_would_go(
     service: Service, parts: dict[str, Any], world: dict[str, Any], why: str
 ) -> None:
@@ -257,17 +244,14 @@ IGNORING = replace(LOCATED, ignore_nodes=parse_selector("spare"))
 OTHERS_UNREAD = {"servers": Section({1: a_server()}, unreadable={9: "no type"})}
 
 
-@pytest.mark.parametrize(
-    ("service", "parts", "world", "settings"),
-    [
-        pytest.param(WEB, {}, UNREAD, IN_NETWORK, id="it is in no network"),
-        pytest.param(PRIVATE, {"targets": ()}, UNREAD, IN_NETWORK, id="it has no targets"),
-        pytest.param(WEB, {}, NODE_UNREAD, LOCATED, id="every target is a Node's"),
-        pytest.param(WEB, TWO, SPARE, IGNORING, id="what is ignored stays for good"),
-        pytest.param(WEB, {"targets": (SELECTOR,)}, OTHERS_UNREAD, LOCATED, id="what is not ours stays for good"),
-        pytest.param(IPV6, {"targets": (OURS,)}, NO_IPV6, LOCATED, id="a target of another family stays"),
-    ],
-)
+@cases("service parts world settings", {
+    "it is in no network": (WEB, {}, UNREAD, IN_NETWORK),
+    "it has no targets": (PRIVATE, {"targets": ()}, UNREAD, IN_NETWORK),
+    "every target is a Node's": (WEB, {}, NODE_UNREAD, LOCATED),
+    "what is ignored stays for good": (WEB, TWO, SPARE, IGNORING),
+    "what is not ours stays for good": (WEB, {"targets": (SELECTOR,)}, OTHERS_UNREAD, LOCATED),
+    "a target of another family stays": (IPV6, {"targets": (OURS,)}, NO_IPV6, LOCATED),
+})  # fmt: skip
 def test_adoption_that_hides_nothing(
     service: Service, parts: dict[str, Any], world: dict[str, Any], settings: Settings
 ) -> None:

@@ -6,8 +6,6 @@ from datetime import timedelta
 from ipaddress import IPv4Address
 from typing import Any
 
-import pytest
-
 from desired.guards.anchor import (
     Anchor,
     AnchorState,
@@ -40,42 +38,37 @@ from tests.builders import (
     servers_of,
 )
 from tests.routes import a_pod_server, a_route, routes_of
+from tests.support.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("anchor", "expected"),
-    [
-        pytest.param(Anchor(0, 0, 0), AnchorState.NONE, id="no-ready-node"),
-        pytest.param(Anchor(1, 1, 0), AnchorState.HOLDS, id="the-only-one-found"),
-        pytest.param(Anchor(1, 0, 0), AnchorState.VIOLATED, id="the-only-one-gone"),
-        pytest.param(Anchor(1, 0, 1), AnchorState.UNDETERMINED, id="the-only-one-unknown"),
-        pytest.param(Anchor(2, 1, 0), AnchorState.HOLDS, id="exactly-half"),
-        pytest.param(Anchor(3, 1, 0), AnchorState.VIOLATED, id="fewer-than-half"),
-        pytest.param(Anchor(3, 2, 0), AnchorState.HOLDS, id="more-than-half"),
-        pytest.param(Anchor(3, 1, 1), AnchorState.UNDETERMINED, id="the-unknown-one-decides"),
-        pytest.param(Anchor(5, 1, 1), AnchorState.VIOLATED, id="the-unknown-one-cannot-help"),
-        pytest.param(Anchor(3, 2, 1), AnchorState.HOLDS, id="the-unknown-one-is-not-needed"),
-        pytest.param(Anchor(0, 0, 0, nodes=3), AnchorState.UNFOUND, id="none-ready-and-none-found"),
-        pytest.param(Anchor(0, 0, 0, nodes=3, present=1), AnchorState.NONE, id="none-ready-and-one-found"),
-    ],
-)
+@rows("anchor expected", {
+    "no-ready-node": (Anchor(0, 0, 0), AnchorState.NONE),
+    "the-only-one-found": (Anchor(1, 1, 0), AnchorState.HOLDS),
+    "the-only-one-gone": (Anchor(1, 0, 0), AnchorState.VIOLATED),
+    "the-only-one-unknown": (Anchor(1, 0, 1), AnchorState.UNDETERMINED),
+    "exactly-half": (Anchor(2, 1, 0), AnchorState.HOLDS),
+    "fewer-than-half": (Anchor(3, 1, 0), AnchorState.VIOLATED),
+    "more-than-half": (Anchor(3, 2, 0), AnchorState.HOLDS),
+    "the-unknown-one-decides": (Anchor(3, 1, 1), AnchorState.UNDETERMINED),
+    "the-unknown-one-cannot-help": (Anchor(5, 1, 1), AnchorState.VIOLATED),
+    "the-unknown-one-is-not-needed": (Anchor(3, 2, 1), AnchorState.HOLDS),
+    "none-ready-and-none-found": (Anchor(0, 0, 0, nodes=3), AnchorState.UNFOUND),
+    "none-ready-and-one-found": (Anchor(0, 0, 0, nodes=3, present=1), AnchorState.NONE),
+})  # fmt: skip
 def test_state(anchor: Anchor, expected: AnchorState) -> None:
     """It holds when at least half of the Ready Nodes are found, and is violated when they cannot be. Where none is
     Ready one that is found tells the project."""
     assert anchor.state is expected
 
 
-@pytest.mark.parametrize(
-    ("anchor", "expected"),
-    [
-        pytest.param(Anchor(0, 0, 0), True, id="nothing-there"),
-        pytest.param(Anchor(4, 2, 0), True, id="half-found"),
-        pytest.param(Anchor(4, 1, 0), False, id="fewer-found"),
-        pytest.param(Anchor(4, 2, 0, unreadable=1), False, id="half-found-beside-an-unreadable-one"),
-        pytest.param(Anchor(4, 3, 0, unreadable=2), True, id="half-of-all-found"),
-        pytest.param(Anchor(0, 0, 0, unreadable=1), False, id="nothing-but-unreadable"),
-    ],
-)
+@rows("anchor expected", {
+    "nothing-there": (Anchor(0, 0, 0), True),
+    "half-found": (Anchor(4, 2, 0), True),
+    "fewer-found": (Anchor(4, 1, 0), False),
+    "half-found-beside-an-unreadable-one": (Anchor(4, 2, 0, unreadable=1), False),
+    "half-of-all-found": (Anchor(4, 3, 0, unreadable=2), True),
+    "nothing-but-unreadable": (Anchor(0, 0, 0, unreadable=1), False),
+})  # fmt: skip
 def test_certain(anchor: Anchor, expected: bool) -> None:
     """What could not be read may be Ready and not found: only half of it all is certain."""
     assert anchor.is_certain is expected
@@ -100,25 +93,20 @@ S1, S2 = a_server(1), a_server(2)
 GAP = incomplete(servers_of(S1))
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(a_snapshot(), Anchor(0, 0, 0), id="empty-cluster"),
-        pytest.param(a_snapshot([A, B], [S1]), Anchor(2, 1, 0), id="one-gone"),
-        pytest.param(a_snapshot(NOT_READY), Anchor(0, 0, 0, nodes=3), id="none-ready"),
-        pytest.param(a_snapshot([A, CORDONED_B, C], [S1]), Anchor(2, 1, 0), id="announced-nodes-do-not-count"),
-        pytest.param(a_snapshot([a_node("x"), *OTHERS_IDS], [S1]), Anchor(0, 0, 0), id="nodes-of-others-do-not-count"),
-        pytest.param(a_snapshot([A, SPARE_B], [S1]), Anchor(1, 1, 0), id="ignored-nodes-do-not-count"),
-        pytest.param(a_snapshot([READY_FOR_LONG]), Anchor(1, 0, 0), id="ready-for-long-is-not-given-up"),
-        pytest.param(a_snapshot(STALE_NODES, [S1]), Anchor(3, 1, 0), id="a-stale-heartbeat-counts-for-and-against"),
-        pytest.param(a_snapshot([A, B, C], servers_section=BROKEN), Anchor(3, 1, 1), id="unreadable-is-unknown"),
-        pytest.param(a_snapshot([A, B], servers_section=GAP), Anchor(2, 1, 1), id="incomplete-list-makes-unknown"),
-        pytest.param(
-            a_snapshot(nodes_section=HALF_READ, servers=[S1]), Anchor(1, 1, 0, unreadable=2), id="unreadable-nodes"
-        ),
-        pytest.param(a_snapshot([JOINING], [S1]), Anchor(1, 1, 0), id="joining-with-a-provider-id"),
-    ],
-)
+@rows("snapshot expected", {
+    "empty-cluster": (a_snapshot(), Anchor(0, 0, 0)),
+    "one-gone": (a_snapshot([A, B], [S1]), Anchor(2, 1, 0)),
+    "none-ready": (a_snapshot(NOT_READY), Anchor(0, 0, 0, nodes=3)),
+    "announced-nodes-do-not-count": (a_snapshot([A, CORDONED_B, C], [S1]), Anchor(2, 1, 0)),
+    "nodes-of-others-do-not-count": (a_snapshot([a_node("x"), *OTHERS_IDS], [S1]), Anchor(0, 0, 0)),
+    "ignored-nodes-do-not-count": (a_snapshot([A, SPARE_B], [S1]), Anchor(1, 1, 0)),
+    "ready-for-long-is-not-given-up": (a_snapshot([READY_FOR_LONG]), Anchor(1, 0, 0)),
+    "a-stale-heartbeat-counts-for-and-against": (a_snapshot(STALE_NODES, [S1]), Anchor(3, 1, 0)),
+    "unreadable-is-unknown": (a_snapshot([A, B, C], servers_section=BROKEN), Anchor(3, 1, 1)),
+    "incomplete-list-makes-unknown": (a_snapshot([A, B], servers_section=GAP), Anchor(2, 1, 1)),
+    "unreadable-nodes": (a_snapshot(nodes_section=HALF_READ, servers=[S1]), Anchor(1, 1, 0, unreadable=2)),
+    "joining-with-a-provider-id": (a_snapshot([JOINING], [S1]), Anchor(1, 1, 0)),
+})  # fmt: skip
 def test_anchor_of_cloud(snapshot: Snapshot, expected: Anchor) -> None:
     """The Ready, unannounced Nodes of the cloud are counted, and what is known of their servers."""
     assert anchor_of(Provider.CLOUD, snapshot, SPARED) == expected
@@ -135,20 +123,17 @@ SPARE_A = a_settled_node("a", 1, labels=SPARE)
 BY_SERVER = {"node/a": "server"}
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(a_snapshot(), {}, id="nothing"),
-        pytest.param(a_snapshot([A, B], [S1]), BY_SERVER, id="a-nodes-server"),
-        pytest.param(a_snapshot([A, B], [S1, S2]), {**BY_SERVER, "node/b": "server"}, id="every-nodes-server"),
-        pytest.param(a_snapshot([DOWN], [S1]), BY_SERVER, id="readiness-and-announcements-do-not-matter"),
-        pytest.param(a_snapshot([a_joining_node()], [S1]), {}, id="a-name-is-no-proof"),
-        pytest.param(a_snapshot([SPARE_A], [S1]), {}, id="ignored"),
-        pytest.param(a_snapshot([A], [a_server(9)]), {}, id="a-strangers-server"),
-        pytest.param(a_snapshot([A], servers_section=incomplete(servers_of())), {}, id="unknown-is-no-proof"),
-        pytest.param(a_snapshot([B], servers_section=BROKEN), {}, id="unreadable-is-no-proof"),
-    ],
-)
+@rows("snapshot expected", {
+    "nothing": (a_snapshot(), {}),
+    "a-nodes-server": (a_snapshot([A, B], [S1]), BY_SERVER),
+    "every-nodes-server": (a_snapshot([A, B], [S1, S2]), {**BY_SERVER, "node/b": "server"}),
+    "readiness-and-announcements-do-not-matter": (a_snapshot([DOWN], [S1]), BY_SERVER),
+    "a-name-is-no-proof": (a_snapshot([a_joining_node()], [S1]), {}),
+    "ignored": (a_snapshot([SPARE_A], [S1]), {}),
+    "a-strangers-server": (a_snapshot([A], [a_server(9)]), {}),
+    "unknown-is-no-proof": (a_snapshot([A], servers_section=incomplete(servers_of())), {}),
+    "unreadable-is-no-proof": (a_snapshot([B], servers_section=BROKEN), {}),
+})  # fmt: skip
 def test_servers_as_witnesses(snapshot: Snapshot, expected: Mapping[str, str]) -> None:
     """A server of any of our Nodes proves the project, as its id is known from nowhere else."""
     assert witnesses(snapshot, SPARED) == expected
@@ -163,27 +148,24 @@ DUAL = a_dual_stack_server()
 BY_ADDRESS = {"node/web-1": "address"}
 
 
-@pytest.mark.parametrize(
-    ("node", "server", "expected"),
-    [
-        pytest.param(reporting("203.0.113.1"), DUAL, BY_ADDRESS, id="public-ipv4"),
-        pytest.param(reporting("2001:db8:1::7"), DUAL, BY_ADDRESS, id="any-host-of-its-ipv6-network"),
-        pytest.param(reporting("10.0.0.2", "203.0.113.1"), DUAL, BY_ADDRESS, id="among-others"),
-        pytest.param(reporting("203.0.113.1", ready=Readiness.MISSING), DUAL, BY_ADDRESS, id="not-heard-of-yet"),
-        pytest.param(reporting("10.0.0.2"), DUAL, {}, id="private-networks-are-alike"),
-        pytest.param(reporting("203.0.113.9"), DUAL, {}, id="of-another-server"),
-        pytest.param(reporting("203.0.113.1"), replace(DUAL, name="web-9"), {}, id="of-a-server-of-another-name"),
-        pytest.param(reporting("203.0.113.1"), replace(DUAL, ipv4=None, ipv6=None), {}, id="server-without-any"),
-        pytest.param(reporting("203.0.113.1", ready=Readiness.UNKNOWN), DUAL, {}, id="a-kubelet-that-is-silent"),
-        pytest.param(reporting("203.0.113.1", labels=SPARE), DUAL, {}, id="ignored"),
-        pytest.param(reporting("203.0.113.1", taints=()), DUAL, {}, id="not-joining"),
-        pytest.param(reporting("203.0.113.1", provider_id="hcloud://9"), DUAL, {}, id="another-providerID"),
-        pytest.param(a_joining_node(provided_node_ip="203.0.113.1"), DUAL, {}, id="an-annotation-is-no-report"),
-        pytest.param(reporting("203.0.113.1", kind="ExternalIP"), DUAL, {}, id="what-may-be-our-own-word"),
-        pytest.param(reporting("203.0.113.1", kind="Hostname"), DUAL, {}, id="a-name-that-looks-like-one"),
-        pytest.param(reporting("web-1", ""), DUAL, {}, id="no-address"),
-    ],
-)
+@rows("node server expected", {
+    "public-ipv4": (reporting("203.0.113.1"), DUAL, BY_ADDRESS),
+    "any-host-of-its-ipv6-network": (reporting("2001:db8:1::7"), DUAL, BY_ADDRESS),
+    "among-others": (reporting("10.0.0.2", "203.0.113.1"), DUAL, BY_ADDRESS),
+    "not-heard-of-yet": (reporting("203.0.113.1", ready=Readiness.MISSING), DUAL, BY_ADDRESS),
+    "private-networks-are-alike": (reporting("10.0.0.2"), DUAL, {}),
+    "of-another-server": (reporting("203.0.113.9"), DUAL, {}),
+    "of-a-server-of-another-name": (reporting("203.0.113.1"), replace(DUAL, name="web-9"), {}),
+    "server-without-any": (reporting("203.0.113.1"), replace(DUAL, ipv4=None, ipv6=None), {}),
+    "a-kubelet-that-is-silent": (reporting("203.0.113.1", ready=Readiness.UNKNOWN), DUAL, {}),
+    "ignored": (reporting("203.0.113.1", labels=SPARE), DUAL, {}),
+    "not-joining": (reporting("203.0.113.1", taints=()), DUAL, {}),
+    "another-providerID": (reporting("203.0.113.1", provider_id="hcloud://9"), DUAL, {}),
+    "an-annotation-is-no-report": (a_joining_node(provided_node_ip="203.0.113.1"), DUAL, {}),
+    "what-may-be-our-own-word": (reporting("203.0.113.1", kind="ExternalIP"), DUAL, {}),
+    "a-name-that-looks-like-one": (reporting("203.0.113.1", kind="Hostname"), DUAL, {}),
+    "no-address": (reporting("web-1", ""), DUAL, {}),
+})  # fmt: skip
 def test_a_joining_nodes_address_as_a_witness(node: Node, server: Server, expected: Mapping[str, str]) -> None:
     """A public address is that of one server in the world; the annotation, which a person may have mistyped, an
     ExternalIP and private addresses prove nothing."""
@@ -193,22 +175,19 @@ def test_a_joining_nodes_address_as_a_witness(node: Node, server: Server, expect
 FOUND = {"network/4": "network"}
 
 
-@pytest.mark.parametrize(
-    ("network", "setting", "expected"),
-    [
-        pytest.param(Present(a_network(4)), "4", FOUND, id="given-by-id"),
-        pytest.param(Present(a_network(4)), "04", FOUND, id="given-by-id-with-a-zero"),
-        pytest.param(Present(a_network(4)), "0004", FOUND, id="given-by-id-with-zeros"),
-        pytest.param(Present(a_network(4)), "private", {}, id="given-by-name"),
-        pytest.param(Present(a_network(4, "7")), "7", {}, id="given-by-a-name-that-is-a-number"),
-        pytest.param(Present(a_network(40)), "4", {}, id="given-by-the-start-of-an-id"),
-        pytest.param(Present(a_network(4)), "0", {}, id="zeros-alone"),
-        pytest.param(Present(a_network(4)), "", {}, id="empty"),
-        pytest.param(Present(None), None, {}, id="not-configured"),
-        pytest.param(Absent(), "4", {}, id="not-there"),
-        pytest.param(Unknown("429"), "4", {}, id="unknown"),
-    ],
-)
+@rows("network setting expected", {
+    "given-by-id": (Present(a_network(4)), "4", FOUND),
+    "given-by-id-with-a-zero": (Present(a_network(4)), "04", FOUND),
+    "given-by-id-with-zeros": (Present(a_network(4)), "0004", FOUND),
+    "given-by-name": (Present(a_network(4)), "private", {}),
+    "given-by-a-name-that-is-a-number": (Present(a_network(4, "7")), "7", {}),
+    "given-by-the-start-of-an-id": (Present(a_network(40)), "4", {}),
+    "zeros-alone": (Present(a_network(4)), "0", {}),
+    "empty": (Present(a_network(4)), "", {}),
+    "not-configured": (Present(None), None, {}),
+    "not-there": (Absent(), "4", {}),
+    "unknown": (Unknown("429"), "4", {}),
+})  # fmt: skip
 def test_the_network_as_a_witness(
     network: Present[Network | None] | Absent | Unknown, setting: str | None, expected: Mapping[str, str]
 ) -> None:
@@ -227,38 +206,27 @@ GONE = a_lost_node("gone", 98)
 DEAD = a_served_service(uid="dead")
 
 
-@pytest.mark.parametrize(
-    ("services", "balancers", "expected"),
-    [
-        pytest.param([ALIVE], [a_balancer(cluster_uid=None)], BALANCER, id="a-living-services-label"),
-        pytest.param([ALIVE], [a_balancer()], BALANCER, id="our-clusters-label-as-well"),
-        pytest.param([UNPUBLISHED], [a_balancer()], {}, id="not-published-as-one-that-we-have-just-made"),
-        pytest.param([ALIVE], [a_balancer(ipv4=IPv4Address("203.0.113.9"), ipv6=None)], {}, id="another-address"),
-        pytest.param([ALIVE], [a_balancer(ipv4=IPv4Address("203.0.113.9"))], BALANCER, id="one-address-is-enough"),
-        pytest.param([replace(ALIVE, ingress=(ODD,))], [a_balancer()], {}, id="a-published-name-says-nothing"),
-        pytest.param([replace(ALIVE, ingress=(PRIVATE,))], [ATTACHED], {}, id="a-private-address-beside-a-public-one"),
-        pytest.param([replace(ALIVE, ingress=(PRIVATE,))], [INTERNAL], BALANCER, id="a-private-address-alone"),
-        pytest.param([], [a_balancer(service_uid=None)], {}, id="our-clusters-label-alone"),
-        pytest.param([], [a_balancer()], {}, id="our-clusters-label-and-a-dead-service"),
-        pytest.param([], [a_balancer(cluster_uid=None)], {}, id="a-dead-services-label"),
-        pytest.param([DEAD], [a_balancer(cluster_uid=None)], {}, id="another-living-service"),
-        pytest.param([ALIVE], [a_balancer(cluster_uid=OTHERS)], {}, id="another-clusters-with-our-services-uid"),
-        pytest.param([ALIVE], [a_balancer(cluster_uid="")], {}, id="an-empty-label-is-another-clusters"),
-        pytest.param([ALIVE], [a_balancer(service_uid=None, cluster_uid=None)], {}, id="a-name-is-no-proof"),
-        pytest.param(
-            [replace(ALIVE, type="ClusterIP", deleted_at=NOW)],
-            [a_balancer(cluster_uid=None)],
-            BALANCER,
-            id="whatever-the-service-is",
-        ),
-        pytest.param(
-            [ALIVE],
-            [a_balancer(7), a_balancer(8, cluster_uid=OTHERS), a_balancer(9, cluster_uid=None)],
-            {"load_balancer/#7": "load balancer", "load_balancer/#9": "load balancer"},
-            id="every-one-of-them",
-        ),
-    ],
-)
+@rows("services balancers expected", {
+    "a-living-services-label": ([ALIVE], [a_balancer(cluster_uid=None)], BALANCER),
+    "our-clusters-label-as-well": ([ALIVE], [a_balancer()], BALANCER),
+    "not-published-as-one-that-we-have-just-made": ([UNPUBLISHED], [a_balancer()], {}),
+    "another-address": ([ALIVE], [a_balancer(ipv4=IPv4Address("203.0.113.9"), ipv6=None)], {}),
+    "one-address-is-enough": ([ALIVE], [a_balancer(ipv4=IPv4Address("203.0.113.9"))], BALANCER),
+    "a-published-name-says-nothing": ([replace(ALIVE, ingress=(ODD,))], [a_balancer()], {}),
+    "a-private-address-beside-a-public-one": ([replace(ALIVE, ingress=(PRIVATE,))], [ATTACHED], {}),
+    "a-private-address-alone": ([replace(ALIVE, ingress=(PRIVATE,))], [INTERNAL], BALANCER),
+    "our-clusters-label-alone": ([], [a_balancer(service_uid=None)], {}),
+    "our-clusters-label-and-a-dead-service": ([], [a_balancer()], {}),
+    "a-dead-services-label": ([], [a_balancer(cluster_uid=None)], {}),
+    "another-living-service": ([DEAD], [a_balancer(cluster_uid=None)], {}),
+    "another-clusters-with-our-services-uid": ([ALIVE], [a_balancer(cluster_uid=OTHERS)], {}),
+    "an-empty-label-is-another-clusters": ([ALIVE], [a_balancer(cluster_uid="")], {}),
+    "a-name-is-no-proof": ([ALIVE], [a_balancer(service_uid=None, cluster_uid=None)], {}),
+    "whatever-the-service-is": ([replace(ALIVE, type="ClusterIP", deleted_at=NOW)], [a_balancer(cluster_uid=None)],
+        BALANCER),
+    "every-one-of-them": ([ALIVE], [a_balancer(7), a_balancer(8, cluster_uid=OTHERS), a_balancer(9, cluster_uid=None)],
+        {"load_balancer/#7": "load balancer", "load_balancer/#9": "load balancer"}),
+})  # fmt: skip
 def test_load_balancers_as_witnesses(
     services: list[Service], balancers: list[CloudBalancer], expected: Mapping[str, str]
 ) -> None:
@@ -275,15 +243,12 @@ def test_a_witness_in_a_list_with_a_gap() -> None:
     assert witnesses(snapshot, Settings()) == BALANCER
 
 
-@pytest.mark.parametrize(
-    ("world", "expected"),
-    [
-        pytest.param({"cluster_uid": Unknown("403")}, {"load_balancer/#9": "load balancer"}, id="identity-unknown"),
-        pytest.param({"services": None}, {}, id="services-not-read"),
-        pytest.param({"load_balancers": None}, {}, id="load-balancers-not-read"),
-        pytest.param({"load_balancers": Section(unreadable={7: "odd"})}, {}, id="unreadable-is-no-proof"),
-    ],
-)
+@rows("world expected", {
+    "identity-unknown": ({"cluster_uid": Unknown("403")}, {"load_balancer/#9": "load balancer"}),
+    "services-not-read": ({"services": None}, {}),
+    "load-balancers-not-read": ({"load_balancers": None}, {}),
+    "unreadable-is-no-proof": ({"load_balancers": Section(unreadable={7: "odd"})}, {}),
+})  # fmt: skip
 def test_witnesses_that_cannot_be_told(world: dict[str, Any], expected: Mapping[str, str]) -> None:
     """What is not known to be of this cluster proves nothing, and what has no label at all never does."""
     nobodys = a_balancer(8, service_uid=None, cluster_uid=None)
@@ -294,18 +259,15 @@ def test_witnesses_that_cannot_be_told(world: dict[str, Any], expected: Mapping[
 STRANGERS = a_balancer(service_uid=None, cluster_uid=None)
 
 
-@pytest.mark.parametrize(
-    ("remembered", "expected"),
-    [
-        pytest.param(None, {}, id="nobody-asked"),
-        pytest.param(Unknown("403"), {}, id="unknown"),
-        pytest.param(Remembered(), {}, id="nothing"),
-        pytest.param(Remembered(5, (41, 43)), {}, id="others"),
-        pytest.param(Remembered(4), {"network/4": "remembered network"}, id="the-network-given-by-name"),
-        pytest.param(Remembered(None, (41, 42)), {"load_balancer/#42": "remembered load balancer"}, id="by-its-id"),
-        pytest.param(Remembered(42, (4,)), {}, id="ids-of-another-kind"),
-    ],
-)
+@rows("remembered expected", {
+    "nobody-asked": (None, {}),
+    "unknown": (Unknown("403"), {}),
+    "nothing": (Remembered(), {}),
+    "others": (Remembered(5, (41, 43)), {}),
+    "the-network-given-by-name": (Remembered(4), {"network/4": "remembered network"}),
+    "by-its-id": (Remembered(None, (41, 42)), {"load_balancer/#42": "remembered load balancer"}),
+    "ids-of-another-kind": (Remembered(42, (4,)), {}),
+})  # fmt: skip
 def test_what_is_remembered_as_a_witness(remembered: Remembered | Unknown | None, expected: dict[str, str]) -> None:
     """An id that was seen while the anchor held is in no other project, whatever became of labels and names."""
     lost = a_lost_node()
@@ -326,15 +288,12 @@ def test_a_load_balancer_that_was_made_since_is_no_witness() -> None:
     assert witnesses(replace(snapshot, remembered=Remembered()), Settings()) == BALANCER
 
 
-@pytest.mark.parametrize(
-    ("balancer", "expected"),
-    [
-        pytest.param(a_balancer(), BALANCER, id="our-clusters-label"),
-        pytest.param(a_balancer(cluster_uid=None), BALANCER, id="a-living-services-label"),
-        pytest.param(a_balancer(cluster_uid=OTHERS), {}, id="another-clusters"),
-        pytest.param(STRANGERS, {}, id="nobodys"),
-    ],
-)
+@rows("balancer expected", {
+    "our-clusters-label": (a_balancer(), BALANCER),
+    "a-living-services-label": (a_balancer(cluster_uid=None), BALANCER),
+    "another-clusters": (a_balancer(cluster_uid=OTHERS), {}),
+    "nobodys": (STRANGERS, {}),
+})  # fmt: skip
 def test_where_no_node_is_ours_yet_labels_are_enough(balancer: CloudBalancer, expected: Mapping[str, str]) -> None:
     """A cluster that is being born, or is at zero, may change its mind: what it has made need not be published."""
     snapshot = a_world([UNPUBLISHED], [balancer], nodes=[a_joining_node()], servers=[])
@@ -355,23 +314,20 @@ LOST = a_lost_node()
 NETWORKED: dict[str, Any] = {"network": Present(a_network(4))}
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "setting", "expected"),
-    [
-        pytest.param(a_snapshot([LOST]), None, True, id="nothing-is-found"),
-        pytest.param(a_snapshot([LOST], [a_server()]), None, False, id="a-server-is-found"),
-        pytest.param(a_snapshot([LOST], **NETWORKED), "4", False, id="the-network-by-id"),
-        pytest.param(a_snapshot([LOST], **NETWORKED), "private", True, id="the-network-by-name"),
-        pytest.param(a_snapshot([a_settled_node()]), None, False, id="violated"),
-        pytest.param(a_snapshot([a_settled_node()], [a_server()]), None, False, id="holds"),
-        pytest.param(a_snapshot([a_joining_node()]), None, False, id="being-born"),
-        pytest.param(a_snapshot([a_joining_node(), GONE], [DUAL]), None, True, id="a-name-alone"),
-        pytest.param(a_snapshot([reporting("203.0.113.1"), GONE], [DUAL]), None, False, id="a-reported-address"),
-        pytest.param(a_world([ALIVE], [a_balancer()], nodes=[LOST], servers=[]), None, True, id="published"),
-        pytest.param(a_world([], [a_balancer()], nodes=[], servers=[]), None, False, id="no-node-and-its-own-label"),
-        pytest.param(a_world([], [STRANGERS], nodes=[], servers=[]), None, True, id="no-node-and-something-to-lose"),
-    ],
-)
+@rows("snapshot setting expected", {
+    "nothing-is-found": (a_snapshot([LOST]), None, True),
+    "a-server-is-found": (a_snapshot([LOST], [a_server()]), None, False),
+    "the-network-by-id": (a_snapshot([LOST], **NETWORKED), "4", False),
+    "the-network-by-name": (a_snapshot([LOST], **NETWORKED), "private", True),
+    "violated": (a_snapshot([a_settled_node()]), None, False),
+    "holds": (a_snapshot([a_settled_node()], [a_server()]), None, False),
+    "being-born": (a_snapshot([a_joining_node()]), None, False),
+    "a-name-alone": (a_snapshot([a_joining_node(), GONE], [DUAL]), None, True),
+    "a-reported-address": (a_snapshot([reporting("203.0.113.1"), GONE], [DUAL]), None, False),
+    "published": (a_world([ALIVE], [a_balancer()], nodes=[LOST], servers=[]), None, True),
+    "no-node-and-its-own-label": (a_world([], [a_balancer()], nodes=[], servers=[]), None, False),
+    "no-node-and-something-to-lose": (a_world([], [STRANGERS], nodes=[], servers=[]), None, True),
+})  # fmt: skip
 def test_asks_for_memory(snapshot: Snapshot, setting: str | None, expected: bool) -> None:
     """What is remembered is read where nothing else tells whose project it is, and nowhere else."""
     assert asks_for_memory(snapshot, Settings(network=setting)) is expected
@@ -381,23 +337,17 @@ MINE, FOREIGN = a_balancer(7), a_balancer(8, cluster_uid=OTHERS)
 KNOWN = Remembered(4, (5, 6))
 
 
-@pytest.mark.parametrize(
-    ("world", "expected"),
-    [
-        pytest.param({}, KNOWN, id="nothing-was-read"),
-        pytest.param({"network": Present(a_network(9))}, Remembered(9, (5, 6)), id="another-network"),
-        pytest.param({"network": Absent()}, KNOWN, id="a-network-that-is-not-there"),
-        pytest.param({"load_balancers": Section()}, Remembered(4), id="no-load-balancers"),
-        pytest.param({"load_balancers": Section({7: MINE, 8: FOREIGN})}, Remembered(4, (7,)), id="ours-alone"),
-        pytest.param({"load_balancers": incomplete(Section({7: MINE}))}, Remembered(4, (5, 6, 7)), id="a-gap"),
-        pytest.param({"load_balancers": Section({7: MINE}, unreadable={6: "odd"})}, Remembered(4, (5, 6, 7)), id="odd"),
-        pytest.param(
-            {"load_balancers": Section({i: a_balancer(i) for i in range(1, 201)})},
-            Remembered(4, tuple(range(1, 101))),
-            id="no-more-than-a-hundred",
-        ),
-    ],
-)
+@rows("world expected", {
+    "nothing-was-read": ({}, KNOWN),
+    "another-network": ({"network": Present(a_network(9))}, Remembered(9, (5, 6))),
+    "a-network-that-is-not-there": ({"network": Absent()}, KNOWN),
+    "no-load-balancers": ({"load_balancers": Section()}, Remembered(4)),
+    "ours-alone": ({"load_balancers": Section({7: MINE, 8: FOREIGN})}, Remembered(4, (7,))),
+    "a-gap": ({"load_balancers": incomplete(Section({7: MINE}))}, Remembered(4, (5, 6, 7))),
+    "odd": ({"load_balancers": Section({7: MINE}, unreadable={6: "odd"})}, Remembered(4, (5, 6, 7))),
+    "no-more-than-a-hundred": ({"load_balancers": Section({i: a_balancer(i) for i in range(1, 201)})},
+        Remembered(4, tuple(range(1, 101)))),
+})  # fmt: skip
 def test_to_remember(world: dict[str, Any], expected: Remembered) -> None:
     """Ids of the network and of our load balancers; what was not read stays as it was."""
     assert to_remember(a_snapshot(**world), KNOWN) == expected
@@ -429,36 +379,31 @@ BESIDE_IT = a_served_service(ingress=(Ingress("203.0.113.1"), Ingress("203.0.113
 OURS_INSIDE, ABROAD_INSIDE = a_balancer(attachments=(_INSIDE,)), replace(_ABROAD, attachments=(_INSIDE,))
 
 
-@pytest.mark.parametrize(
-    ("world", "expected"),
-    [
-        pytest.param(a_world([SERVED]), True, id="an empty project"),
-        pytest.param(a_world([SERVED], [_ABROAD]), True, id="a project with others"),
-        pytest.param(a_world([SERVED], [a_balancer()]), False, id="our own"),
-        pytest.param(a_world([SERVED], [a_balancer(service_uid=None)]), False, id="our own, as its address says"),
-        pytest.param(a_world([SERVED, a_service("new")], [a_balancer()]), False, id="one is still to come"),
-        pytest.param(a_world([SERVED, GONE_BY_HAND], [a_balancer()]), False, id="one was deleted by hand"),
-        pytest.param(a_world([a_service()]), False, id="nothing was published yet"),
-        pytest.param(a_world([a_served_service(finalizers=())]), False, id="somebody else publishes it"),
-        pytest.param(a_world([a_served_service(deleted_at=NOW)]), False, id="the Service is going"),
-        pytest.param(a_world([BY_SERVICELB], nodes=[_K3S]), False, id="k3s' servicelb publishes addresses of Nodes"),
-        pytest.param(a_world([BESIDE_IT], nodes=[_K3S]), True, id="an address beside that of a Node"),
-        pytest.param(a_world([_NAMED]), True, id="a name in an empty project"),
-        pytest.param(a_world([_NAMED], [_ABROAD]), True, id="a name in a project with others"),
-        pytest.param(a_world([_NAMED], [a_balancer()]), False, id="a name of our own"),
-        pytest.param(a_world([_NAMED], [a_balancer(cluster_uid=None)]), False, id="a name of our own, by HCCM"),
-        pytest.param(a_world([replace(_NAMED, finalizers=())]), False, id="somebody else publishes the name"),
-        pytest.param(a_world([replace(_NAMED, claim=_CALLED)], [_NAMESAKE]), True, id="a namesake of what it asks for"),
-        pytest.param(a_world([a_served_service(ingress=(Ingress(),))]), False, id="an empty entry"),
-        pytest.param(
-            a_world([a_served_service(ingress=_BOTH)], [ABROAD_INSIDE]), True, id="private addresses are alike"
-        ),
-        pytest.param(a_world([ALONE], [ABROAD_INSIDE]), True, id="private addresses alone are alike as well"),
-        pytest.param(a_world([ALONE], [OURS_INSIDE]), False, id="a private address of our own"),
-        pytest.param(a_world([SERVED], load_balancers=incomplete(Section())), False, id="a gap"),
-        pytest.param(a_world([SERVED], load_balancers=None), False, id="nobody read them"),
-    ],
-)
+@rows("world expected", {
+    "an empty project": (a_world([SERVED]), True),
+    "a project with others": (a_world([SERVED], [_ABROAD]), True),
+    "our own": (a_world([SERVED], [a_balancer()]), False),
+    "our own, as its address says": (a_world([SERVED], [a_balancer(service_uid=None)]), False),
+    "one is still to come": (a_world([SERVED, a_service("new")], [a_balancer()]), False),
+    "one was deleted by hand": (a_world([SERVED, GONE_BY_HAND], [a_balancer()]), False),
+    "nothing was published yet": (a_world([a_service()]), False),
+    "somebody else publishes it": (a_world([a_served_service(finalizers=())]), False),
+    "the Service is going": (a_world([a_served_service(deleted_at=NOW)]), False),
+    "k3s' servicelb publishes addresses of Nodes": (a_world([BY_SERVICELB], nodes=[_K3S]), False),
+    "an address beside that of a Node": (a_world([BESIDE_IT], nodes=[_K3S]), True),
+    "a name in an empty project": (a_world([_NAMED]), True),
+    "a name in a project with others": (a_world([_NAMED], [_ABROAD]), True),
+    "a name of our own": (a_world([_NAMED], [a_balancer()]), False),
+    "a name of our own, by HCCM": (a_world([_NAMED], [a_balancer(cluster_uid=None)]), False),
+    "somebody else publishes the name": (a_world([replace(_NAMED, finalizers=())]), False),
+    "a namesake of what it asks for": (a_world([replace(_NAMED, claim=_CALLED)], [_NAMESAKE]), True),
+    "an empty entry": (a_world([a_served_service(ingress=(Ingress(),))]), False),
+    "private addresses are alike": (a_world([a_served_service(ingress=_BOTH)], [ABROAD_INSIDE]), True),
+    "private addresses alone are alike as well": (a_world([ALONE], [ABROAD_INSIDE]), True),
+    "a private address of our own": (a_world([ALONE], [OURS_INSIDE]), False),
+    "a gap": (a_world([SERVED], load_balancers=incomplete(Section())), False),
+    "nobody read them": (a_world([SERVED], load_balancers=None), False),
+})  # fmt: skip
 def test_is_served_elsewhere(world: Snapshot, expected: bool) -> None:
     """A Service that publishes anything has its load balancer in the cluster's own project: by label or address."""
     assert is_served_elsewhere(world) is expected
@@ -472,28 +417,25 @@ ROUTE = {"route/4/10.244.1.0/24": "route"}
 TO_PODS, TO_OTHERS = routes_of(a_route()), routes_of(a_route(2), a_route("10.244.0.0/16"), a_route("0.0.0.0/0"))
 
 
-@pytest.mark.parametrize(
-    ("node", "world", "expected"),
-    [
-        pytest.param({}, {}, ROUTE, id="to-our-pods"),
-        pytest.param({"ready": Readiness.FALSE, "unschedulable": True}, {}, ROUTE, id="whatever-the-node-says"),
-        pytest.param({"pod_cidrs": ("fd00::/64", "10.244.1.9/24")}, {}, ROUTE, id="by-other-words"),
-        pytest.param({}, {"routes": incomplete(TO_PODS)}, ROUTE, id="beside-a-gap"),
-        pytest.param({}, {"routes": TO_OTHERS}, {}, id="to-others"),
-        pytest.param({}, {"routes": routes_of(unreadable={"10.244.1.0/24": "odd"})}, {}, id="unreadable-is-no-proof"),
-        pytest.param({}, {"routes": None}, {}, id="not-read"),
-        pytest.param({}, {"network": Present(None)}, {}, id="no-network"),
-        pytest.param({}, {"network": Absent()}, {}, id="network-not-there"),
-        pytest.param({}, {"network": Unknown("429")}, {}, id="network-unknown"),
-        pytest.param({"pod_cidrs": ()}, {}, {}, id="no-pods"),
-        pytest.param({"provider_id": "aws://1"}, {}, {}, id="to-another-clouds-pods"),
-        pytest.param({"provider_id": None}, {}, {}, id="to-an-unclaimed-nodes-pods"),
-        pytest.param({"labels": SPARE}, {}, {}, id="to-an-ignored-nodes-pods"),
-        pytest.param({"addresses": (_internal("10.0.0.9"), _internal("10.0.0.2"))}, {}, ROUTE, id="by-its-address"),
-        pytest.param({"addresses": (_internal("10.0.0.3"),)}, {}, {}, id="by-anothers-as-in-a-twin-of-the-cluster"),
-        pytest.param({"addresses": ()}, {}, {}, id="by-nobodys-as-it-reports-no-address"),
-    ],
-)
+@rows("node world expected", {
+    "to-our-pods": ({}, {}, ROUTE),
+    "whatever-the-node-says": ({"ready": Readiness.FALSE, "unschedulable": True}, {}, ROUTE),
+    "by-other-words": ({"pod_cidrs": ("fd00::/64", "10.244.1.9/24")}, {}, ROUTE),
+    "beside-a-gap": ({}, {"routes": incomplete(TO_PODS)}, ROUTE),
+    "to-others": ({}, {"routes": TO_OTHERS}, {}),
+    "unreadable-is-no-proof": ({}, {"routes": routes_of(unreadable={"10.244.1.0/24": "odd"})}, {}),
+    "not-read": ({}, {"routes": None}, {}),
+    "no-network": ({}, {"network": Present(None)}, {}),
+    "network-not-there": ({}, {"network": Absent()}, {}),
+    "network-unknown": ({}, {"network": Unknown("429")}, {}),
+    "no-pods": ({"pod_cidrs": ()}, {}, {}),
+    "to-another-clouds-pods": ({"provider_id": "aws://1"}, {}, {}),
+    "to-an-unclaimed-nodes-pods": ({"provider_id": None}, {}, {}),
+    "to-an-ignored-nodes-pods": ({"labels": SPARE}, {}, {}),
+    "by-its-address": ({"addresses": (_internal("10.0.0.9"), _internal("10.0.0.2"))}, {}, ROUTE),
+    "by-anothers-as-in-a-twin-of-the-cluster": ({"addresses": (_internal("10.0.0.3"),)}, {}, {}),
+    "by-nobodys-as-it-reports-no-address": ({"addresses": ()}, {}, {}),
+})  # fmt: skip
 def test_routes_as_witnesses(node: dict[str, Any], world: dict[str, Any], expected: Mapping[str, str]) -> None:
     """A route to the pods of one of our Nodes proves the project, whatever became of the Node's server."""
     pods = {"pod_cidrs": ("10.244.1.0/24",), "addresses": (_internal("10.0.0.2"),)}
@@ -501,29 +443,22 @@ def test_routes_as_witnesses(node: dict[str, Any], world: dict[str, Any], expect
     assert witnesses(replace(snapshot, **world), SPARED) == expected
 
 
-@pytest.mark.parametrize(
-    ("world", "expected"),
-    [
-        pytest.param({}, ROUTE, id="nothing-else"),
-        pytest.param({"remembered": Remembered()}, ROUTE, id="nothing-is-remembered"),
-        pytest.param({"remembered": Remembered(7)}, {}, id="another-network-is-remembered"),
-        pytest.param({"remembered": Remembered(None, (94,))}, {}, id="a-load-balancer-is-remembered"),
-        pytest.param({"remembered": Unknown("403")}, {}, id="what-is-remembered-is-unknown"),
-        pytest.param({"servers": servers_of(a_pod_server(501, "10.0.0.9"))}, ROUTE, id="a-server-with-another-address"),
-        pytest.param({"servers": servers_of(a_pod_server(501, "10.0.0.2"))}, {}, id="a-stranger-has-the-gateway"),
-        pytest.param(
-            {"servers": servers_of(a_pod_server(501, "10.0.0.2", name="web-1"))}, {}, id="a-stranger-of-the-nodes-name"
-        ),
-        pytest.param(
-            {"servers": servers_of(a_pod_server(501, "10.0.0.2", network_id=5))}, ROUTE, id="in-another-network"
-        ),
-        pytest.param({"servers": incomplete(servers_of())}, {}, id="not-all-servers-could-be-read"),
-        pytest.param({"servers": Section(unreadable={2: "no name"})}, {}, id="a-server-could-not-be-read"),
-        pytest.param({"services": Section({ALIVE.id: ALIVE})}, {}, id="what-is-published-is-not-here"),
-        pytest.param({"services": Section({ALIVE.id: _NAMED})}, {}, id="a-name-is-published-and-is-not-here"),
-        pytest.param({"services": Section({UNPUBLISHED.id: UNPUBLISHED})}, ROUTE, id="nothing-is-published"),
-    ],
-)
+@rows("world expected", {
+    "nothing-else": ({}, ROUTE),
+    "nothing-is-remembered": ({"remembered": Remembered()}, ROUTE),
+    "another-network-is-remembered": ({"remembered": Remembered(7)}, {}),
+    "a-load-balancer-is-remembered": ({"remembered": Remembered(None, (94,))}, {}),
+    "what-is-remembered-is-unknown": ({"remembered": Unknown("403")}, {}),
+    "a-server-with-another-address": ({"servers": servers_of(a_pod_server(501, "10.0.0.9"))}, ROUTE),
+    "a-stranger-has-the-gateway": ({"servers": servers_of(a_pod_server(501, "10.0.0.2"))}, {}),
+    "a-stranger-of-the-nodes-name": ({"servers": servers_of(a_pod_server(501, "10.0.0.2", name="web-1"))}, {}),
+    "in-another-network": ({"servers": servers_of(a_pod_server(501, "10.0.0.2", network_id=5))}, ROUTE),
+    "not-all-servers-could-be-read": ({"servers": incomplete(servers_of())}, {}),
+    "a-server-could-not-be-read": ({"servers": Section(unreadable={2: "no name"})}, {}),
+    "what-is-published-is-not-here": ({"services": Section({ALIVE.id: ALIVE})}, {}),
+    "a-name-is-published-and-is-not-here": ({"services": Section({ALIVE.id: _NAMED})}, {}),
+    "nothing-is-published": ({"services": Section({UNPUBLISHED.id: UNPUBLISHED})}, ROUTE),
+})  # fmt: skip
 def test_a_route_is_the_weakest_witness(world: dict[str, Any], expected: Mapping[str, str]) -> None:
     """Of two projects made from one template the routes are the same: whatever contradicts outweighs them."""
     node = a_settled_node(pod_cidrs=("10.244.1.0/24",), addresses=(_internal("10.0.0.2"),))

@@ -32,6 +32,7 @@ from tests.builders import (
     servers_of,
 )
 from tests.support.judging import facts_of, judge
+from tests.support.rows import rows as cases
 
 SPARED = Settings(ignore_nodes=parse_selector("spare"))
 SPARE = {"spare": ""}
@@ -43,8 +44,7 @@ LOST, CORDONED = a_lost_node("a", 1), a_lost_node("a", 1, unschedulable=True)
 
 
 @pytest.mark.parametrize(
-    ("nodes", "limit"),
-    [(0, 1), (1, 0), (2, 1), (3, 1), (4, 1), (7, 1), (8, 2), (10, 2), (11, 2), (12, 3), (40, 10)],
+    ("nodes", "limit"), [(0, 1), (1, 0), (2, 1), (3, 1), (4, 1), (7, 1), (8, 2), (10, 2), (11, 2), (12, 3), (40, 10)]
 )
 def test_limit(nodes: int, limit: int) -> None:
     """A quarter of the Nodes may be lost, one at least, and none where there is but one."""
@@ -66,35 +66,26 @@ OTHERS = [
 ONE_UNREAD = {"a": "no uid"}
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(a_fleet(), of(0), id="empty cluster"),
-        pytest.param(a_fleet(a_settled_node("a", 1), READY), of(2), id="all there"),
-        pytest.param(a_fleet(LOST, READY, gone=[1]), of(2, "a"), id="lost"),
-        pytest.param(a_fleet(a_settled_node("a", 1), READY, gone=[1]), of(2, "a"), id="lost and still Ready"),
-        pytest.param(a_fleet(LOST, READY, gone=[1], confirmations={}), of(2, "a"), id="nothing proven yet"),
-        pytest.param(a_fleet(a_joining_node("a", provider_id="hcloud://1"), gone=[1]), of(1, "a"), id="joining"),
-        pytest.param(a_fleet(LOST, replace(LOST, name="b"), gone=[1]), of(2, "a", "b"), id="two of one server"),
-        pytest.param(a_fleet(CORDONED, READY, gone=[1]), of(2), id="announced"),
-        pytest.param(a_fleet(a_lost_node("a", 1, labels=SPARE), READY, gone=[1]), of(1), id="ignored"),
-        pytest.param(a_snapshot(OTHERS), of(0), id="none of ours"),
-        pytest.param(a_fleet(LOST, servers_section=incomplete(servers_of())), of(1), id="unknown is not lost"),
-        pytest.param(a_fleet(LOST, READY, servers_section=UNREAD), of(2, unreadable=1), id="an unreadable server"),
-        pytest.param(a_fleet(CORDONED, READY, servers_section=UNREAD), of(2, unreadable=1), id="of one announced"),
-        pytest.param(a_fleet(READY, servers_section=UNREAD), of(1), id="a stranger's"),
-        pytest.param(
-            a_fleet(nodes_section=Section({"z": READY}, unreadable=ONE_UNREAD), servers_section=UNREAD),
-            of(2, unreadable=1),
-            id="an unreadable Node",
-        ),
-        pytest.param(
-            a_fleet(nodes_section=Section({"b": a_lost_node("b", 1)}, unreadable=ONE_UNREAD)),
-            of(2, "b", unreadable=1),
-            id="beside a lost one",
-        ),
-    ],
-)
+@cases("snapshot expected", {
+    "empty cluster": (a_fleet(), of(0)),
+    "all there": (a_fleet(a_settled_node("a", 1), READY), of(2)),
+    "lost": (a_fleet(LOST, READY, gone=[1]), of(2, "a")),
+    "lost and still Ready": (a_fleet(a_settled_node("a", 1), READY, gone=[1]), of(2, "a")),
+    "nothing proven yet": (a_fleet(LOST, READY, gone=[1], confirmations={}), of(2, "a")),
+    "joining": (a_fleet(a_joining_node("a", provider_id="hcloud://1"), gone=[1]), of(1, "a")),
+    "two of one server": (a_fleet(LOST, replace(LOST, name="b"), gone=[1]), of(2, "a", "b")),
+    "announced": (a_fleet(CORDONED, READY, gone=[1]), of(2)),
+    "ignored": (a_fleet(a_lost_node("a", 1, labels=SPARE), READY, gone=[1]), of(1)),
+    "none of ours": (a_snapshot(OTHERS), of(0)),
+    "unknown is not lost": (a_fleet(LOST, servers_section=incomplete(servers_of())), of(1)),
+    "an unreadable server": (a_fleet(LOST, READY, servers_section=UNREAD), of(2, unreadable=1)),
+    "of one announced": (a_fleet(CORDONED, READY, servers_section=UNREAD), of(2, unreadable=1)),
+    "a stranger's": (a_fleet(READY, servers_section=UNREAD), of(1)),
+    "an unreadable Node": (a_fleet(nodes_section=Section({"z": READY}, unreadable=ONE_UNREAD), servers_section=UNREAD),
+        of(2, unreadable=1)),
+    "beside a lost one": (a_fleet(nodes_section=Section({"b": a_lost_node("b", 1)}, unreadable=ONE_UNREAD)),
+        of(2, "b", unreadable=1)),
+})  # fmt: skip
 def test_losses_of(snapshot: Snapshot, expected: NodeLosses) -> None:
     """Lost is every Node of ours whose server is absent unannounced, however little else is proven; what arrived and
     could not be read may be lost, so that doubt never frees a hold."""
@@ -119,20 +110,17 @@ THREE = (silent("a", 1, 5), silent("b", 2, 28), silent("c", 3, 0))
 STILL_READY = silent("a", 1, 29, Readiness.TRUE)
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "minutes"),
-    [
-        pytest.param(a_fleet(READY), None, id="none lost"),
-        pytest.param(a_fleet(silent("a", 1, 5), READY, gone=[1]), 25, id="one"),
-        pytest.param(a_fleet(*THREE, READY, gone=[1, 2, 3]), 2, id="the next of several"),
-        pytest.param(a_fleet(STILL_READY, silent("b", 2, 5), gone=[1, 2]), 25, id="Ready ones never"),
-        pytest.param(a_fleet(STILL_READY, gone=[1]), None, id="all of them Ready"),
-        pytest.param(a_fleet(silent("a", 1, 29), silent("b", 2, 5), gone=[2]), 25, id="one that is there"),
-        pytest.param(a_fleet(silent("a", 1, -60), gone=[1]), 90, id="a transition in the future"),
-        pytest.param(a_fleet(HEARD, gone=[1]), 30, id="a heartbeat just now"),
-        pytest.param(a_fleet(NEVER_HEARD, gone=[1]), 27, id="never reported"),
-    ],
-)
+@cases("snapshot minutes", {
+    "none lost": (a_fleet(READY), None),
+    "one": (a_fleet(silent("a", 1, 5), READY, gone=[1]), 25),
+    "the next of several": (a_fleet(*THREE, READY, gone=[1, 2, 3]), 2),
+    "Ready ones never": (a_fleet(STILL_READY, silent("b", 2, 5), gone=[1, 2]), 25),
+    "all of them Ready": (a_fleet(STILL_READY, gone=[1]), None),
+    "one that is there": (a_fleet(silent("a", 1, 29), silent("b", 2, 5), gone=[2]), 25),
+    "a transition in the future": (a_fleet(silent("a", 1, -60), gone=[1]), 90),
+    "a heartbeat just now": (a_fleet(HEARD, gone=[1]), 30),
+    "never reported": (a_fleet(NEVER_HEARD, gone=[1]), 27),
+})  # fmt: skip
 def test_eases_in(snapshot: Snapshot, minutes: float | None) -> None:
     """A hold is worth another look when the next lost Node has been silent for so long that it counts as announced."""
     due_in_s, _ = easing_of(losses_of(Provider.CLOUD, snapshot, Settings()), snapshot, Settings())
@@ -150,25 +138,22 @@ ROBOTS = head("b", provider_id="hrobot://321")
 BROKEN: Section[int, Server] = Section({}, unreadable={2: "no name"})
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(a_fleet(LOST, gone=[1]), "", id="workers only"),
-        pytest.param(a_fleet(head(), READY, gone=[1]), "a", id="the only one gone"),
-        pytest.param(a_fleet(head(labels=MASTER), READY, gone=[1]), "a", id="by the old name"),
-        pytest.param(a_fleet(head(labels=K3S), READY, gone=[1]), "a", id="whatever its value"),
-        pytest.param(a_fleet(head(unschedulable=True), gone=[1]), "a", id="announced"),
-        pytest.param(a_fleet(head(ready=Readiness.TRUE), gone=[1]), "a", id="gone and still Ready"),
-        pytest.param(a_fleet(head(), READY), "", id="the only one there"),
-        pytest.param(a_fleet(head(), SECOND, gone=[1]), "", id="one of two gone"),
-        pytest.param(a_fleet(head(), SECOND, READY, gone=[1, 2]), "ab", id="both gone"),
-        pytest.param(a_fleet(head(), replace(SECOND, deleted_at=NOW), gone=[1]), "ab", id="the other is being deleted"),
-        pytest.param(a_fleet(head(), IGNORED, gone=[1, 2]), "", id="the other is ignored"),
-        pytest.param(a_snapshot([head(), head("b", provider_id="talos://b")]), "", id="the other is another cloud's"),
-        pytest.param(a_snapshot([head(), SECOND], servers_section=BROKEN), "ab", id="the other cannot be read"),
-        pytest.param(a_snapshot([head(), ROBOTS]), "", id="the other is Robot's, without an account"),
-    ],
-)
+@cases("snapshot expected", {
+    "workers only": (a_fleet(LOST, gone=[1]), ""),
+    "the only one gone": (a_fleet(head(), READY, gone=[1]), "a"),
+    "by the old name": (a_fleet(head(labels=MASTER), READY, gone=[1]), "a"),
+    "whatever its value": (a_fleet(head(labels=K3S), READY, gone=[1]), "a"),
+    "announced": (a_fleet(head(unschedulable=True), gone=[1]), "a"),
+    "gone and still Ready": (a_fleet(head(ready=Readiness.TRUE), gone=[1]), "a"),
+    "the only one there": (a_fleet(head(), READY), ""),
+    "one of two gone": (a_fleet(head(), SECOND, gone=[1]), ""),
+    "both gone": (a_fleet(head(), SECOND, READY, gone=[1, 2]), "ab"),
+    "the other is being deleted": (a_fleet(head(), replace(SECOND, deleted_at=NOW), gone=[1]), "ab"),
+    "the other is ignored": (a_fleet(head(), IGNORED, gone=[1, 2]), ""),
+    "the other is another cloud's": (a_snapshot([head(), head("b", provider_id="talos://b")]), ""),
+    "the other cannot be read": (a_snapshot([head(), SECOND], servers_section=BROKEN), "ab"),
+    "the other is Robot's, without an account": (a_snapshot([head(), ROBOTS]), ""),
+})  # fmt: skip
 def test_last_of_control_plane(snapshot: Snapshot, expected: str) -> None:
     """The last ones are all that there are, once no server of theirs is known to exist; announcements do not matter."""
     assert last_of_control_plane(snapshot, SPARED) == {f"node/{name}" for name in expected}
@@ -193,30 +178,23 @@ AWAY = replace(STANDBY, unschedulable=True)
 ANNOUNCED = replace(HEAD, unschedulable=True)
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "row", "names", "value", "limit", "end"),
-    [
-        pytest.param(LOST_TWO, rows.NODES_LOST, "n-1 n-2", "2", "1", TWO_STAY, id="two of five"),
-        pytest.param(a_fleet(*NINE, THIRD, gone=[1, 2, 3]), rows.NODES_LOST, "n-1 n-2 n-3", "3", "2", ALL_STAY,
-            id="three of ten"),
-        pytest.param(NODE_UNREAD, MAYBE, "n-1 n-2", "3", "2", TWO_STAY, id="two of ten, and a Node unreadable"),
-        pytest.param(SERVER_UNREAD, MAYBE, "n-1 n-2", "3", "2", TWO_STAY, id="two of ten, and a server unreadable"),
-        pytest.param(a_fleet(WORKER, *FLEET, servers_section=UNREAD_3), MAYBE, "worker", "2", "1", ONE_STAYS,
-            id="too many at worst"),
-        pytest.param(a_fleet(HEAD, WORKER, *FLEET, STANDBY, gone=[2, 3]), rows.NODES_LOST, "worker", "2", "1",
-            ONE_STAYS, id="one of them still Ready"),
-        pytest.param(a_fleet(HEAD, WORKER, *FLEET, gone=[1, 2]), BOTH_LOST, "head worker", "2", "1", None,
-            id="the last of the control plane among too many"),
-        pytest.param(a_fleet(ANNOUNCED, WORKER, *FLEET, gone=[1, 2, 3]), BOTH_LOST, "head worker", "2", "1", None,
-            id="announced among too many"),
-        pytest.param(a_fleet(ANNOUNCED, *FLEET, gone=[1, 3, 4]), BOTH_LOST, "head", "2", "1", None,
-            id="among too many that report"),
-        pytest.param(a_fleet(HEAD, *FLEET, gone=[1]), LAST, "head", "1", "0", None, id="the last one alone"),
-        pytest.param(a_fleet(ANNOUNCED, *FLEET, gone=[1]), LAST, "head", "1", "0", None, id="announced and alone"),
-        pytest.param(a_fleet(HEAD, AWAY, *FLEET, gone=[1, 9]), LAST, "head", "2", "1", None,
-            id="one of the last two is still Ready"),
-    ],
-)  # fmt: skip
+@cases("snapshot row names value limit end", {
+    "two of five": (LOST_TWO, rows.NODES_LOST, "n-1 n-2", "2", "1", TWO_STAY),
+    "three of ten": (a_fleet(*NINE, THIRD, gone=[1, 2, 3]), rows.NODES_LOST, "n-1 n-2 n-3", "3", "2", ALL_STAY),
+    "two of ten, and a Node unreadable": (NODE_UNREAD, MAYBE, "n-1 n-2", "3", "2", TWO_STAY),
+    "two of ten, and a server unreadable": (SERVER_UNREAD, MAYBE, "n-1 n-2", "3", "2", TWO_STAY),
+    "too many at worst": (a_fleet(WORKER, *FLEET, servers_section=UNREAD_3), MAYBE, "worker", "2", "1", ONE_STAYS),
+    "one of them still Ready": (a_fleet(HEAD, WORKER, *FLEET, STANDBY, gone=[2, 3]), rows.NODES_LOST, "worker", "2",
+        "1", ONE_STAYS),
+    "the last of the control plane among too many": (a_fleet(HEAD, WORKER, *FLEET, gone=[1, 2]), BOTH_LOST,
+        "head worker", "2", "1", None),
+    "announced among too many": (a_fleet(ANNOUNCED, WORKER, *FLEET, gone=[1, 2, 3]), BOTH_LOST, "head worker", "2", "1",
+        None),
+    "among too many that report": (a_fleet(ANNOUNCED, *FLEET, gone=[1, 3, 4]), BOTH_LOST, "head", "2", "1", None),
+    "the last one alone": (a_fleet(HEAD, *FLEET, gone=[1]), LAST, "head", "1", "0", None),
+    "announced and alone": (a_fleet(ANNOUNCED, *FLEET, gone=[1]), LAST, "head", "1", "0", None),
+    "one of the last two is still Ready": (a_fleet(HEAD, AWAY, *FLEET, gone=[1, 9]), LAST, "head", "2", "1", None),
+})  # fmt: skip
 def test_too_many(snapshot: Snapshot, row: Rule, names: str, value: str, limit: str, end: str | None) -> None:
     """What is lost beyond the limit is held as one, and the last Node of the control plane with it or on its own, which
     no time ends."""
@@ -228,14 +206,11 @@ def test_too_many(snapshot: Snapshot, row: Rule, names: str, value: str, limit: 
     assert (found.due_in_s, found.end) == ((1500.0, HoldEnd(end, 1500.0)) if end else (None, None))
 
 
-@pytest.mark.parametrize(
-    "snapshot",
-    [
-        pytest.param(a_fleet(*NINE, a_settled_node("n-3", 3), gone=[1, 2]), id="two of ten"),
-        pytest.param(a_fleet(WORKER, *FLEET, gone=[2]), id="one of four"),
-        pytest.param(a_fleet(*FLEET, gone=[3, 4]), id="none is to be deleted"),
-    ],
-)
+@cases("snapshot", {
+    "two of ten": a_fleet(*NINE, a_settled_node("n-3", 3), gone=[1, 2]),
+    "one of four": a_fleet(WORKER, *FLEET, gone=[2]),
+    "none is to be deleted": a_fleet(*FLEET, gone=[3, 4]),
+})  # fmt: skip
 def test_few_enough(snapshot: Snapshot) -> None:
     """A loss within the limit withholds no deletion, and where no Node is to be deleted there is nothing to hold."""
     assert judged(snapshot).holds == ()
@@ -284,13 +259,10 @@ def test_an_approved_hold_lets_its_deletions_pass() -> None:
     assert rulings(plan) == {(Verdict.ALLOWED, None)}
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "doubt"),
-    [
-        pytest.param(replace(TWO, confirmations={}), rows.LOOKUP_PENDING.text(server="server 1"), id="not asked"),
-        pytest.param(losing(1, 2, created_at=NOW), rows.NODE_TOO_YOUNG.text(wait="120 s"), id="too young"),
-    ],
-)
+@cases("snapshot doubt", {
+    "not asked": (replace(TWO, confirmations={}), rows.LOOKUP_PENDING.text(server="server 1")),
+    "too young": (losing(1, 2, created_at=NOW), rows.NODE_TOO_YOUNG.text(wait="120 s")),
+})  # fmt: skip
 def test_an_approved_hold_leaves_the_proof_to_be_had(snapshot: Snapshot, doubt: str) -> None:
     """An approval speaks for the number of Nodes, and proves nothing of any one of them."""
     plan = judged(snapshot, the_hold(snapshot).hash)
@@ -310,22 +282,19 @@ def test_losing_all_of_an_unwitnessed_project_takes_two_approvals() -> None:
 NINTH = a_lost_node("n-9", 9, unschedulable=True)
 
 
-@pytest.mark.parametrize(
-    ("other", "is_same"),
-    [
-        pytest.param(a_fleet(*reversed([*TWO.nodes]), gone=[2, 1]), True, id="in another order"),
-        pytest.param(replace(TWO, taken_at=NOW + timedelta(minutes=1)), True, id="later"),
-        pytest.param(replace(TWO, confirmations={}), True, id="proven or not"),
-        pytest.param(a_fleet(*TWO.nodes, NINTH, gone=[1, 2, 9]), True, id="another is announced"),
-        pytest.param(a_fleet(*TWO.nodes, READY, gone=[1, 2]), True, id="another has joined"),
-        pytest.param(losing(1, 2, 3), False, id="one more"),
-        pytest.param(losing(1, 3), False, id="another one"),
-        pytest.param(losing(1, 2, uid="registered-anew"), False, id="registered anew"),
-        pytest.param(losing(1, 2, created_at=NOW - timedelta(hours=1)), False, id="created anew"),
-        pytest.param(losing(1, 2, ready_since=NOW - timedelta(minutes=1)), False, id="Ready in between"),
-        pytest.param(replace(TWO, cluster_uid=Present("another")), False, id="of another cluster"),
-    ],
-)
+@cases("other is_same", {
+    "in another order": (a_fleet(*reversed([*TWO.nodes]), gone=[2, 1]), True),
+    "later": (replace(TWO, taken_at=NOW + timedelta(minutes=1)), True),
+    "proven or not": (replace(TWO, confirmations={}), True),
+    "another is announced": (a_fleet(*TWO.nodes, NINTH, gone=[1, 2, 9]), True),
+    "another has joined": (a_fleet(*TWO.nodes, READY, gone=[1, 2]), True),
+    "one more": (losing(1, 2, 3), False),
+    "another one": (losing(1, 3), False),
+    "registered anew": (losing(1, 2, uid="registered-anew"), False),
+    "created anew": (losing(1, 2, created_at=NOW - timedelta(hours=1)), False),
+    "Ready in between": (losing(1, 2, ready_since=NOW - timedelta(minutes=1)), False),
+    "of another cluster": (replace(TWO, cluster_uid=Present("another")), False),
+})  # fmt: skip
 def test_the_same_hold(other: Snapshot, is_same: bool) -> None:
     """An approval fits as long as the same Nodes are held for the same loss, whatever else happens."""
     assert (the_hold(other).hash == the_hold(TWO).hash) is is_same

@@ -3,30 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
-
 from desired.guards.blast_radius import node_blast_radius
 from desired.guards.guard import GuardInput, GuardResult
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Server, Snapshot
 from desired.plan.change import Change, HoldEnd, Plan
-from desired.rules.guards import (
-    CONTROL_PLANE_LOST,
-    NODES_AND_CONTROL_PLANE_LOST,
-    NODES_LOST,
-    NODES_LOST_OR_UNREAD,
-)
+from desired.rules.guards import CONTROL_PLANE_LOST, NODES_AND_CONTROL_PLANE_LOST, NODES_LOST, NODES_LOST_OR_UNREAD
 from desired.rules.rule import Plain, Rule
 from desired.section import Absent, Section
-from tests.builders import (
-    a_change,
-    a_fleet,
-    a_lost_node,
-    a_server,
-    a_settled_node,
-    a_snapshot,
-)
+from tests.builders import a_change, a_fleet, a_lost_node, a_server, a_settled_node, a_snapshot
 from tests.support.judging import facts_of
+from tests.support.rows import rows
 
 DELETE = a_change("node/old", "node.delete")
 INITIALISE = a_change("node/web-1", "node.initialise")
@@ -61,43 +48,22 @@ def unreadable(*server_ids: int) -> Section[int, Server]:
     return Section(readable, unreadable=dict.fromkeys(server_ids, "no name"))
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(
-            a_fleet(HEAD, WORKER, *READY, gone=[1, 2]),
-            [loss_of("node/head", "node/worker", nodes=5, row=NODES_AND_CONTROL_PLANE_LOST)],
-            id="too-many-and-the-last-one-in-one-hold",
-        ),
-        pytest.param(
-            a_fleet(replace(HEAD, unschedulable=True), WORKER, *READY, gone=[1, 2, 3]),
-            [loss_of("node/head", "node/worker", nodes=5, row=NODES_AND_CONTROL_PLANE_LOST)],
-            id="too-many-and-the-last-one-announced",
-        ),
-        pytest.param(
-            a_fleet(HEAD, WORKER, *READY, a_settled_node("head-2", 9, labels=CONTROL_PLANE), gone=[2, 3]),
-            [loss_of("node/worker", nodes=6, end=IT_STAYS)],
-            id="too-many-and-one-of-them-is-not-to-be-deleted",
-        ),
-        pytest.param(
-            a_fleet(WORKER, *READY, servers_section=unreadable(3)),
-            [loss_of("node/worker", nodes=4, row=NODES_LOST_OR_UNREAD, end=IT_STAYS)],
-            id="too-many-at-worst",
-        ),
-        pytest.param(
-            a_fleet(HEAD, *READY, gone=[1]),
-            [GuardResult.of(CONTROL_PLANE_LOST, ("node/head",), value=1, limit=0)],
-            id="the-last-one-alone",
-        ),
-        pytest.param(
-            a_fleet(
-                HEAD, replace(HEAD, name="head-2", provider_id="hcloud://9", unschedulable=True), *READY, gone=[1, 9]
-            ),
-            [GuardResult.of(CONTROL_PLANE_LOST, ("node/head",), value=2, limit=1)],
-            id="the-last-two-of-which-one-is-to-be-deleted-here",
-        ),
-    ],
-)
+@rows("snapshot expected", {
+    "too-many-and-the-last-one-in-one-hold": (a_fleet(HEAD, WORKER, *READY, gone=[1, 2]),
+        [loss_of("node/head", "node/worker", nodes=5, row=NODES_AND_CONTROL_PLANE_LOST)]),
+    "too-many-and-the-last-one-announced": (a_fleet(replace(HEAD, unschedulable=True), WORKER, *READY, gone=[1, 2, 3]),
+        [loss_of("node/head", "node/worker", nodes=5, row=NODES_AND_CONTROL_PLANE_LOST)]),
+    "too-many-and-one-of-them-is-not-to-be-deleted": (a_fleet(HEAD, WORKER, *READY,
+        a_settled_node("head-2", 9, labels=CONTROL_PLANE), gone=[2, 3]),
+        [loss_of("node/worker", nodes=6, end=IT_STAYS)]),
+    "too-many-at-worst": (a_fleet(WORKER, *READY, servers_section=unreadable(3)),
+        [loss_of("node/worker", nodes=4, row=NODES_LOST_OR_UNREAD, end=IT_STAYS)]),
+    "the-last-one-alone": (a_fleet(HEAD, *READY, gone=[1]),
+        [GuardResult.of(CONTROL_PLANE_LOST, ("node/head",), value=1, limit=0)]),
+    "the-last-two-of-which-one-is-to-be-deleted-here": (a_fleet(HEAD,
+        replace(HEAD, name="head-2", provider_id="hcloud://9", unschedulable=True), *READY, gone=[1, 9]),
+        [GuardResult.of(CONTROL_PLANE_LOST, ("node/head",), value=2, limit=1)]),
+})  # fmt: skip
 def test_node_blast_radius(snapshot: Snapshot, expected: list[GuardResult]) -> None:
     """What is lost beyond the limit is held as one, and the last Node of the control plane with it or on its own."""
     gone = [node.key for node in (HEAD, WORKER) if isinstance(snapshot.servers.find(server_of(node)), Absent)]

@@ -40,6 +40,7 @@ from tests.builders import (
     workloads_of,
 )
 from tests.support.judging import facts_of, judge
+from tests.support.rows import rows as cases
 
 LB = "load_balancer/ns/a"
 MISSING: Section[int, Server] = Section.missing("401")
@@ -58,29 +59,26 @@ NO_NETWORK = a_snapshot(network=Unknown("503"))
 SERVICES, BALANCERS = ("services", "not read"), ("load balancers", "not read")
 
 
-@pytest.mark.parametrize(
-    ("change", "snapshot", "uid", "gaps"),
-    [
-        pytest.param(DELETE, a_snapshot(), None, (), id="removal-from-whole-lists"),
-        pytest.param(DELETE, HALF, None, [("servers", "429")], id="removal-without-all-servers"),
-        pytest.param(DELETE, NEITHER, None, [("nodes", "503"), ("servers", "401")], id="removal-without-either"),
-        pytest.param(DELETE, NO_UID, None, (), id="no-cloud-write-needs-no-uid"),
-        pytest.param(METAL, a_snapshot(), None, (), id="metal-where-services-are-not-read"),
-        pytest.param(METAL, BALANCERS_GAP, None, [("load balancers", "503")], id="metal-and-a-gap-in-its-targets"),
-        pytest.param(METAL, NO_TARGETS, None, [("load balancers", "no targets")], id="metal-and-unreadable-targets"),
-        pytest.param(METAL, NO_NETWORK, None, [("networks", "503")], id="metal-and-an-unknown-network"),
-        pytest.param(DELETE, BALANCERS_GAP, None, (), id="a-gap-in-what-it-does-not-rest-on"),
-        pytest.param(DELETE, NO_TARGETS, None, (), id="unreadable-where-it-does-not-rest-on-it"),
-        pytest.param(a_change(), HALF, None, (), id="a-write-to-kubernetes"),
-        pytest.param(a_change("node/a/labels", "node.labels"), NEITHER, None, (), id="a-correction"),
-        pytest.param(TYPE, a_snapshot(), None, (), id="cloud-write-with-the-uid"),
-        pytest.param(TYPE, NO_UID, "403", (), id="cloud-write-without-the-uid"),
-        pytest.param(ROUTE, NO_UID, "403", [("routes", "not read")], id="all-that-it-waits-for"),
-        pytest.param(a_change(LB, "lb.create"), a_snapshot(), None, (SERVICES, BALANCERS), id="creation"),
-        pytest.param(TARGET, a_snapshot(), None, (SERVICES, BALANCERS), id="removal-by-a-kind-that-also-adds"),
-        pytest.param(a_change(f"{LB}/target/server:1", "lb.target"), a_snapshot(), None, (), id="part-that-is-added"),
-    ],
-)
+@cases("change snapshot uid gaps", {
+    "removal-from-whole-lists": (DELETE, a_snapshot(), None, ()),
+    "removal-without-all-servers": (DELETE, HALF, None, [("servers", "429")]),
+    "removal-without-either": (DELETE, NEITHER, None, [("nodes", "503"), ("servers", "401")]),
+    "no-cloud-write-needs-no-uid": (DELETE, NO_UID, None, ()),
+    "metal-where-services-are-not-read": (METAL, a_snapshot(), None, ()),
+    "metal-and-a-gap-in-its-targets": (METAL, BALANCERS_GAP, None, [("load balancers", "503")]),
+    "metal-and-unreadable-targets": (METAL, NO_TARGETS, None, [("load balancers", "no targets")]),
+    "metal-and-an-unknown-network": (METAL, NO_NETWORK, None, [("networks", "503")]),
+    "a-gap-in-what-it-does-not-rest-on": (DELETE, BALANCERS_GAP, None, ()),
+    "unreadable-where-it-does-not-rest-on-it": (DELETE, NO_TARGETS, None, ()),
+    "a-write-to-kubernetes": (a_change(), HALF, None, ()),
+    "a-correction": (a_change("node/a/labels", "node.labels"), NEITHER, None, ()),
+    "cloud-write-with-the-uid": (TYPE, a_snapshot(), None, ()),
+    "cloud-write-without-the-uid": (TYPE, NO_UID, "403", ()),
+    "all-that-it-waits-for": (ROUTE, NO_UID, "403", [("routes", "not read")]),
+    "creation": (a_change(LB, "lb.create"), a_snapshot(), None, (SERVICES, BALANCERS)),
+    "removal-by-a-kind-that-also-adds": (TARGET, a_snapshot(), None, (SERVICES, BALANCERS)),
+    "part-that-is-added": (a_change(f"{LB}/target/server:1", "lb.target"), a_snapshot(), None, ()),
+})  # fmt: skip
 def test_incomplete_snapshot(change: Change, snapshot: Snapshot, uid: str | None, gaps: Any) -> None:
     """Removals and creations in the cloud wait for whole lists, and cloud writes for the cluster's identity."""
     lists = [GuardResult.of(rows.LIST_INCOMPLETE, (change.key,), {"list": name, "error": why}) for name, why in gaps]
@@ -93,25 +91,22 @@ OURS = a_workload("hcloud-reconciler", images=("ghcr.io/example/hcloud-reconcile
 DENIED = "Kubernetes API server: GET /apis/apps/v1/namespaces/kube-system/deployments answers 403 may not list"
 
 
-@pytest.mark.parametrize(
-    ("workload", "expected"),
-    [
-        pytest.param({}, True, id="as the chart makes it"),
-        pytest.param({"kind": "DaemonSet"}, True, id="a DaemonSet"),
-        pytest.param({"name": "ccm"}, True, id="under another name"),
-        pytest.param({"ready": 0}, False, id="scaled to 0, or not ready"),
-        pytest.param({"images": ()}, False, id="without containers"),
-        pytest.param({"images": ("hcloud-cloud-controller-manager",)}, True, id="no registry, no tag"),
-        pytest.param({"images": ("r.example.com:5000/m/hcloud-cloud-controller-manager",)}, True, id="a mirror"),
-        pytest.param({"images": ("r.example.com/hetznercloud_hcloud-cloud-controller-manager:v1",)}, True, id="flat"),
-        pytest.param({"images": ("r.example.com/mirror:hcloud-cloud-controller-manager-v1",)}, True, id="in the tag"),
-        pytest.param({"images": (f"h/hcloud-cloud-controller-manager@sha256:{'a' * 64}",)}, True, id="by digest"),
-        pytest.param({"images": ("proxy:1", "hetznercloud/hcloud-cloud-controller-manager:v1")}, True, id="the second"),
-        pytest.param({"images": ("hetznercloud/hcloud-csi-driver:v2",)}, False, id="other software of Hetzner's"),
-        pytest.param({"images": ("k8s.io/cloud-controller-manager:v1",)}, False, id="another cloud's"),
-        pytest.param({"name": "hcloud-cloud-controller-manager", "images": OURS.images}, False, id="only the name"),
-    ],
-)
+@cases("workload expected", {
+    "as the chart makes it": ({}, True),
+    "a DaemonSet": ({"kind": "DaemonSet"}, True),
+    "under another name": ({"name": "ccm"}, True),
+    "scaled to 0, or not ready": ({"ready": 0}, False),
+    "without containers": ({"images": ()}, False),
+    "no registry, no tag": ({"images": ("hcloud-cloud-controller-manager",)}, True),
+    "a mirror": ({"images": ("r.example.com:5000/m/hcloud-cloud-controller-manager",)}, True),
+    "flat": ({"images": ("r.example.com/hetznercloud_hcloud-cloud-controller-manager:v1",)}, True),
+    "in the tag": ({"images": ("r.example.com/mirror:hcloud-cloud-controller-manager-v1",)}, True),
+    "by digest": ({"images": (f"h/hcloud-cloud-controller-manager@sha256:{'a' * 64}",)}, True),
+    "the second": ({"images": ("proxy:1", "hetznercloud/hcloud-cloud-controller-manager:v1")}, True),
+    "other software of Hetzner's": ({"images": ("hetznercloud/hcloud-csi-driver:v2",)}, False),
+    "another cloud's": ({"images": ("k8s.io/cloud-controller-manager:v1",)}, False),
+    "only the name": ({"name": "hcloud-cloud-controller-manager", "images": OURS.images}, False),
+})  # fmt: skip
 def test_what_counts_as_another_controller(workload: dict[str, Any], expected: bool) -> None:
     """Ready pods of HCCM's image do, wherever that comes from and whatever runs it is called."""
     assert is_another_controller(a_workload(**workload)) is expected
@@ -126,19 +121,16 @@ def beside(controllers: Section[str, Workload] | None, *, joining: bool = True) 
 UNREADABLE: Section[str, Workload] = Section(unreadable={"deployment/kube-system/a": "no"})
 
 
-@pytest.mark.parametrize(
-    ("controllers", "verdict", "notes"),
-    [
-        pytest.param(None, Verdict.ALLOWED, [], id="nobody looked"),
-        pytest.param(workloads_of(), Verdict.ALLOWED, [], id="nothing runs"),
-        pytest.param(workloads_of(OURS), Verdict.ALLOWED, [], id="only ourselves"),
-        pytest.param(workloads_of(OURS, HCCM), Verdict.HELD, [HCCM.key], id="HCCM"),
-        pytest.param(Section.missing("503"), Verdict.WAITING, ["plan"], id="could not be read just now"),
-        pytest.param(Section(unreadable={"apps": DENIED}), Verdict.ALLOWED, ["plan"], id="no permission to look"),
-        pytest.param(incomplete(workloads_of(HCCM)), Verdict.HELD, [HCCM.key, "plan"], id="seen in half a list"),
-        pytest.param(UNREADABLE, Verdict.ALLOWED, ["plan"], id="unreadable"),
-    ],
-)
+@cases("controllers verdict notes", {
+    "nobody looked": (None, Verdict.ALLOWED, []),
+    "nothing runs": (workloads_of(), Verdict.ALLOWED, []),
+    "only ourselves": (workloads_of(OURS), Verdict.ALLOWED, []),
+    "HCCM": (workloads_of(OURS, HCCM), Verdict.HELD, [HCCM.key]),
+    "could not be read just now": (Section.missing("503"), Verdict.WAITING, ["plan"]),
+    "no permission to look": (Section(unreadable={"apps": DENIED}), Verdict.ALLOWED, ["plan"]),
+    "seen in half a list": (incomplete(workloads_of(HCCM)), Verdict.HELD, [HCCM.key, "plan"]),
+    "unreadable": (UNREADABLE, Verdict.ALLOWED, ["plan"]),
+})  # fmt: skip
 def test_what_another_controller_holds(
     controllers: Section[str, Workload] | None, verdict: Verdict, notes: list[str]
 ) -> None:
@@ -192,26 +184,18 @@ def off(clock: str, apart: str, others: str) -> str:
     return rows.CLOCKS_DIFFER.text(clock=clock, apart=apart, others=others)
 
 
-@pytest.mark.parametrize(
-    ("clocks", "differ", "expected"),
-    [
-        pytest.param(Clocks(), False, None, id="no-other-clock-is-known"),
-        pytest.param(Clocks(60 * SECOND, -60 * SECOND, 60 * SECOND), False, None, id="all-within-a-minute"),
-        pytest.param(AHEAD, True, off("Kubernetes", BY_AN_HOUR, BOTH), id="kubernetes-ahead"),
-        pytest.param(Clocks(HOUR, HOUR), True, off("Kubernetes", "about 60 minutes behind", BOTH), id="behind"),
-        pytest.param(Clocks(-HOUR), True, off("Kubernetes", BY_AN_HOUR, "Hetzner"), id="two-clocks-alone"),
-        pytest.param(Clocks(-HOUR, NONE), True, off("Hetzner", "about 60 minutes behind", HERE), id="two-agree"),
-        pytest.param(Clocks(-HOUR, HOUR), True, off("Kubernetes", BY_AN_HOUR, "Hetzner"), id="no-two-agree"),
-        pytest.param(
-            Clocks(None, -61 * SECOND),
-            True,
-            off("Kubernetes", "about 1 minute ahead of", "this machine"),
-            id="hetzner-unknown",
-        ),
-        pytest.param(Clocks(SECOND, 30 * HOUR), False, MACHINE, id="only-this-machine"),
-        pytest.param(Clocks(NONE, NONE, 240 * HOUR), True, REPLICA, id="one-replica-of-several"),
-    ],
-)
+@cases("clocks differ expected", {
+    "no-other-clock-is-known": (Clocks(), False, None),
+    "all-within-a-minute": (Clocks(60 * SECOND, -60 * SECOND, 60 * SECOND), False, None),
+    "kubernetes-ahead": (AHEAD, True, off("Kubernetes", BY_AN_HOUR, BOTH)),
+    "behind": (Clocks(HOUR, HOUR), True, off("Kubernetes", "about 60 minutes behind", BOTH)),
+    "two-clocks-alone": (Clocks(-HOUR), True, off("Kubernetes", BY_AN_HOUR, "Hetzner")),
+    "two-agree": (Clocks(-HOUR, NONE), True, off("Hetzner", "about 60 minutes behind", HERE)),
+    "no-two-agree": (Clocks(-HOUR, HOUR), True, off("Kubernetes", BY_AN_HOUR, "Hetzner")),
+    "hetzner-unknown": (Clocks(None, -61 * SECOND), True, off("Kubernetes", "about 1 minute ahead of", "this machine")),
+    "only-this-machine": (Clocks(SECOND, 30 * HOUR), False, MACHINE),
+    "one-replica-of-several": (Clocks(NONE, NONE, 240 * HOUR), True, REPLICA),
+})  # fmt: skip
 def test_whose_clock_is_off(clocks: Clocks, differ: bool, expected: str | None) -> None:
     """The one that two others disagree with; ages wait when Kubernetes' is not one of two that agree. The note is there
     although nothing waits: who looks at an idle cluster learns of the clock before a Node is silent."""
@@ -228,15 +212,12 @@ def five_of_eight(clocks: Clocks) -> Snapshot:
     return replace(a_fleet(*silent, *ready, gone=range(1, 6)), clocks=clocks)
 
 
-@pytest.mark.parametrize(
-    ("clocks", "is_approved", "decision"),
-    [
-        pytest.param(Clocks(NONE, NONE), False, (Verdict.ALLOWED, None, None), id="clocks-that-agree"),
-        pytest.param(Clocks(NONE, HOUR), False, (Verdict.ALLOWED, None, None), id="only-this-machine-is-off"),
-        pytest.param(AHEAD, False, (Verdict.HELD, "node-blast-radius", LOOK_AGAIN_S), id="kubernetes-is-ahead"),
-        pytest.param(AHEAD, True, (Verdict.WAITING, "clock-skew", LOOK_AGAIN_S), id="no-approval-sets-a-clock"),
-    ],
-)
+@cases("clocks is_approved decision", {
+    "clocks-that-agree": (Clocks(NONE, NONE), False, (Verdict.ALLOWED, None, None)),
+    "only-this-machine-is-off": (Clocks(NONE, HOUR), False, (Verdict.ALLOWED, None, None)),
+    "kubernetes-is-ahead": (AHEAD, False, (Verdict.HELD, "node-blast-radius", LOOK_AGAIN_S)),
+    "no-approval-sets-a-clock": (AHEAD, True, (Verdict.WAITING, "clock-skew", LOOK_AGAIN_S)),
+})  # fmt: skip
 def test_nodes_that_seem_given_up(clocks: Clocks, is_approved: bool, decision: tuple[Verdict, str | None, Any]) -> None:
     """What was silent for long enough goes without a word; by a clock that others disagree with it is a loss, and waits
     for the clocks even if a person approves it."""

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from desired.annotations.options import Options
 from desired.model.service import Ingress
 from desired.plan.change import Verdict
@@ -12,24 +10,20 @@ from desired.section import Present
 from tests.balancers import IN_NETWORK, NETWORK, a_balancer, a_world
 from tests.support.balancer_plans import HERE, asking, fleet, private
 from tests.support.balancer_verdicts import judged, verdicts
+from tests.support.rows import rows
 
 PUBLIC = "load_balancer/default/web/public"
 
 
-@pytest.mark.parametrize(
-    ("published", "annotations", "default", "expected"),
-    [
-        pytest.param(("10.0.0.9",), {}, False, (Verdict.HELD, "exposure"), id="a setting was lost"),
-        pytest.param(("10.0.0.9",), {}, True, (Verdict.ALLOWED, None), id="it is internal again"),
-        pytest.param(
-            ("10.0.0.9",), {"disable_public_network": "false"}, False, (Verdict.ALLOWED, None), id="asked for"
-        ),
-        pytest.param(("203.0.113.9", "10.0.0.9"), {}, False, (Verdict.ALLOWED, None), id="it was public"),
-        pytest.param((), {}, False, (Verdict.ALLOWED, None), id="nothing was published"),
-        pytest.param(("10.20.0.5",), {}, False, (Verdict.ALLOWED, None), id="another controller has published"),
-        pytest.param(("nonsense",), {}, False, (Verdict.ALLOWED, None), id="what nobody understands"),
-    ],
-)
+@rows("published annotations default expected", {
+    "a setting was lost": (("10.0.0.9",), {}, False, (Verdict.HELD, "exposure")),
+    "it is internal again": (("10.0.0.9",), {}, True, (Verdict.ALLOWED, None)),
+    "asked for": (("10.0.0.9",), {"disable_public_network": "false"}, False, (Verdict.ALLOWED, None)),
+    "it was public": (("203.0.113.9", "10.0.0.9"), {}, False, (Verdict.ALLOWED, None)),
+    "nothing was published": ((), {}, False, (Verdict.ALLOWED, None)),
+    "another controller has published": (("10.20.0.5",), {}, False, (Verdict.ALLOWED, None)),
+    "what nobody understands": (("nonsense",), {}, False, (Verdict.ALLOWED, None)),
+})  # fmt: skip
 def test_an_internal_load_balancer_that_was_deleted(
     published: tuple[str, ...], annotations: dict[str, str], default: bool, expected: Any
 ) -> None:
@@ -42,16 +36,13 @@ def test_an_internal_load_balancer_that_was_deleted(
     assert verdicts(judged(world, settings))["load_balancer/default/web"] == expected
 
 
-@pytest.mark.parametrize(
-    ("annotations", "default", "expected"),
-    [
-        pytest.param({}, False, (Verdict.HELD, "exposure"), id="a setting for all"),
-        pytest.param({"disable_public_network": "false"}, True, (Verdict.ALLOWED, None), id="its own annotation"),
-        pytest.param({"disable_public_network": "false"}, False, (Verdict.ALLOWED, None), id="both"),
-        pytest.param({"disable_public_network": "true"}, False, None, id="its own annotation keeps it internal"),
-        pytest.param({}, True, None, id="a setting keeps it internal"),
-    ],
-)
+@rows("annotations default expected", {
+    "a setting for all": ({}, False, (Verdict.HELD, "exposure")),
+    "its own annotation": ({"disable_public_network": "false"}, True, (Verdict.ALLOWED, None)),
+    "both": ({"disable_public_network": "false"}, False, (Verdict.ALLOWED, None)),
+    "its own annotation keeps it internal": ({"disable_public_network": "true"}, False, None),
+    "a setting keeps it internal": ({}, True, None),
+})  # fmt: skip
 def test_an_internal_load_balancer(annotations: dict[str, str], default: bool, expected: Any) -> None:
     """Opened where its own Service says so, and else when a person does."""
     balancer = a_balancer(attachments=(HERE,), targets=private(1), spec={"public_interface": False})

@@ -6,16 +6,7 @@ from dataclasses import replace
 import pytest
 
 from desired.guards.guard import GuardResult
-from desired.guards.history import (
-    back_off,
-    bars_of,
-    flapping,
-    mark_in,
-    narrow_scope_of,
-    quota,
-    scope_of,
-    suspension_of,
-)
+from desired.guards.history import back_off, bars_of, flapping, mark_in, narrow_scope_of, quota, scope_of, suspension_of
 from desired.model.record import Stamp
 from desired.model.service import ServiceCondition
 from desired.model.settings import Settings
@@ -38,6 +29,7 @@ from desired.rules.rule import Rule
 from tests.balancers import a_service, a_world
 from tests.builders import NOW, a_change, a_server, a_settled_node, a_snapshot, an_identity
 from tests.support.judging import facts_of, judge
+from tests.support.rows import rows
 
 CHANGE = a_change()
 LABELS = a_change("node/web-1/labels", "node.labels", owner="node/web-1")
@@ -71,37 +63,32 @@ def test_a_suspended_change_waits(rule: GuardName) -> None:
     assert plan.holds == ()
 
 
-@pytest.mark.parametrize(
-    ("found", "row"),
-    [
-        (Suspension(GuardName.BACK_OFF, "", 7.0, 1, error="no"), FAILED),
-        (Suspension(GuardName.BACK_OFF, "", 7.0, 2, error="no"), FAILED_AGAIN),
-        (Suspension(GuardName.BACK_OFF, "", 7.0, 3, is_unseen=True, error="not seen"), NOT_VISIBLE),
-        (Suspension(GuardName.FLAPPING, "", 7.0, 3), REVERTED),
-    ],
-)
+@pytest.mark.parametrize(("found", "row"), [
+    (Suspension(GuardName.BACK_OFF, "", 7.0, 1, error="no"), FAILED),
+    (Suspension(GuardName.BACK_OFF, "", 7.0, 2, error="no"), FAILED_AGAIN),
+    (Suspension(GuardName.BACK_OFF, "", 7.0, 3, is_unseen=True, error="not seen"), NOT_VISIBLE),
+    (Suspension(GuardName.FLAPPING, "", 7.0, 3), REVERTED),
+])  # fmt: skip
 def test_why_it_waits(found: Suspension, row: Rule) -> None:
     """A change that failed, that failed again, that no list shows, and that was reverted."""
     assert _result(found, CHANGE, a_snapshot(NODES, SERVERS)).row is row
 
 
-@pytest.mark.parametrize(
-    ("writers", "types", "writer"),
-    [
-        pytest.param((), (), None, id="no hint"),
-        pytest.param((), (READY,), None, id="ours alone"),
-        pytest.param((), (READY, IPAM), f"another controller (condition '{IPAM}')", id="another's condition"),
-        pytest.param(("cilium",), (IPAM,), f"'cilium' (condition '{IPAM}')", id="another's name and condition"),
-        pytest.param(("k3s",), (), "'k3s'", id="another's name"),
-        pytest.param(
-            ("a\n" + "x" * 200, "b"),
-            ("\U0001f600" * 100, "\U0001f600" * 101),
+@rows("writers types writer", {
+    "no hint": ((), (), None),
+    "ours alone": ((), (READY,), None),
+    "another's condition": ((), (READY, IPAM), f"another controller (condition '{IPAM}')"),
+    "another's name and condition": (("cilium",), (IPAM,), f"'cilium' (condition '{IPAM}')"),
+    "another's name": (("k3s",), (), "'k3s'"),
+    "hostile": (
+        ("a\n" + "x" * 200, "b"),
+        ("\U0001f600" * 100, "\U0001f600" * 101),
+        (
             "'a\\nxxxxxxxxxxxxxxxxxxxxxxxx...'"
-            r" (condition '\U0001f600\U0001f600\U0001f...' and 1 more)",
-            id="hostile",
+            r" (condition '\U0001f600\U0001f600\U0001f...' and 1 more)"
         ),
-    ],
-)
+    ),
+})  # fmt: skip
 def test_who_else_writes_a_status(writers: tuple[str, ...], types: tuple[str, ...], writer: str | None) -> None:
     """A suspended status names who else writes it and what the Service carries of another controller; short enough for
     the trace in the ConfigMap, which a dry run reads."""
@@ -130,19 +117,12 @@ def test_who_else_writes_another_field(kind: str, part: str, row: Rule) -> None:
     assert _result(Suspension(GuardName.FLAPPING, "", 7.0, 3), change, a_world([service])).row is row
 
 
-@pytest.mark.parametrize(
-    ("conditions", "row", "writer"),
-    [
-        pytest.param((), CONDITION_REVERTED, None, id="taken away"),
-        pytest.param((Condition("NetworkUnavailable", "True", "NoRouteCreated"),), CONDITION_REVERTED, None, id="ours"),
-        pytest.param(
-            (Condition("NetworkUnavailable", "False", "FlannelIsUp"),),
-            CONDITION_REVERTED_BY,
-            "another controller (reason 'FlannelIsUp')",
-            id="Flannel's",
-        ),
-    ],
-)
+@rows("conditions row writer", {
+    "taken away": ((), CONDITION_REVERTED, None),
+    "ours": ((Condition("NetworkUnavailable", "True", "NoRouteCreated"),), CONDITION_REVERTED, None),
+    "Flannel's": ((Condition("NetworkUnavailable", "False", "FlannelIsUp"),), CONDITION_REVERTED_BY,
+        "another controller (reason 'FlannelIsUp')"),
+})  # fmt: skip
 def test_who_else_writes_the_condition_of_a_node(
     conditions: tuple[Condition, ...], row: Rule, writer: str | None
 ) -> None:
@@ -170,17 +150,14 @@ def test_what_depends_on_it_waits_with_it() -> None:
     assert decision.why == "blocked by node/web-1 (waiting)"
 
 
-@pytest.mark.parametrize(
-    ("planned", "is_meant"),
-    [
-        pytest.param(CHANGE, True, id="the very same"),
-        pytest.param(a_change(before=an_identity("hcloud://9")), True, id="from another state"),
-        pytest.param(a_change(reason="for another reason"), True, id="for another reason"),
-        pytest.param(a_change(after=an_identity("hcloud://2")), False, id="leading elsewhere"),
-        pytest.param(a_change("node/web-1", "node.delete"), False, id="of another kind"),
-        pytest.param(OTHER, False, id="of another object"),
-    ],
-)
+@rows("planned is_meant", {
+    "the very same": (CHANGE, True),
+    "from another state": (a_change(before=an_identity("hcloud://9")), True),
+    "for another reason": (a_change(reason="for another reason"), True),
+    "leading elsewhere": (a_change(after=an_identity("hcloud://2")), False),
+    "of another kind": (a_change("node/web-1", "node.delete"), False),
+    "of another object": (OTHER, False),
+})  # fmt: skip
 def test_which_change_is_meant(planned: Change, is_meant: bool) -> None:
     """The one that leads to the same: whoever corrects what is wanted need not wait."""
     snapshot, setbacks = a_snapshot(NODES, SERVERS), Setbacks(suspensions=against(CHANGE))
@@ -220,20 +197,17 @@ def a_bar(due_in_s: float = 0.0, **turns: int) -> Bar:
     return Bar(ERROR, due_in_s, 54.0, {f"load_balancer/ns/{name}": turn for name, turn in turns.items()})
 
 
-@pytest.mark.parametrize(
-    ("bars", "changes", "waiting", "due_in_s"),
-    [
-        pytest.param({}, [A, B], set(), None, id="nothing is refused"),
-        pytest.param({CREATIONS: a_bar(7.0)}, [A, B], {A.key, B.key}, 7.0, id="nobody's turn yet"),
-        pytest.param({CREATIONS: a_bar(a=2, b=1, c=3)}, [A, B, C], {A.key, C.key}, 54.0, id="the longest ago is next"),
-        pytest.param({CREATIONS: a_bar(a=1, b=1)}, [A, B], {B.key}, 54.0, id="none before the other: by their keys"),
-        pytest.param({CREATIONS: a_bar(b=9)}, [A, B], {A.key}, 54.0, id="a newcomer goes to the end"),
-        pytest.param({CREATIONS: a_bar(7.0)}, [TO_A], set(), None, id="another kind is free"),
-        pytest.param({narrow_scope_of(TO_A): a_bar(7.0)}, [TO_A, TO_B], {TO_A.key}, 7.0, id="one balancer is full"),
-        pytest.param({scope_of(TO_A): a_bar(7.0)}, [TO_A, TO_B], {TO_A.key, TO_B.key}, 7.0, id="account is locked"),
-        pytest.param({scope_of(TO_A): a_bar(7.0)}, [target("a", Verb.REMOVE)], set(), None, id="room is made"),
-    ],
-)
+@rows("bars changes waiting due_in_s", {
+    "nothing is refused": ({}, [A, B], set(), None),
+    "nobody's turn yet": ({CREATIONS: a_bar(7.0)}, [A, B], {A.key, B.key}, 7.0),
+    "the longest ago is next": ({CREATIONS: a_bar(a=2, b=1, c=3)}, [A, B, C], {A.key, C.key}, 54.0),
+    "none before the other: by their keys": ({CREATIONS: a_bar(a=1, b=1)}, [A, B], {B.key}, 54.0),
+    "a newcomer goes to the end": ({CREATIONS: a_bar(b=9)}, [A, B], {A.key}, 54.0),
+    "another kind is free": ({CREATIONS: a_bar(7.0)}, [TO_A], set(), None),
+    "one balancer is full": ({narrow_scope_of(TO_A): a_bar(7.0)}, [TO_A, TO_B], {TO_A.key}, 7.0),
+    "account is locked": ({scope_of(TO_A): a_bar(7.0)}, [TO_A, TO_B], {TO_A.key, TO_B.key}, 7.0),
+    "room is made": ({scope_of(TO_A): a_bar(7.0)}, [target("a", Verb.REMOVE)], set(), None),
+})  # fmt: skip
 def test_who_waits(bars: Mapping[str, Bar], changes: list[Change], waiting: set[str], due_in_s: float | None) -> None:
     """All but one when it is time, and all until then; of no other kind, and of no other load balancer's limit."""
     facts = facts_of(Plan(tuple(changes)), a_snapshot(), Settings(), Setbacks(bars=bars))

@@ -54,6 +54,7 @@ from tests.support.balancer_plans import public
 from tests.support.counting import calls_of
 from tests.support.judging import facts_of, judge
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 OLD = a_lost_node("old", 9, unschedulable=True)
 ANCHORED = a_fleet(a_settled_node("n-1", 1), OLD, gone=[9])
@@ -111,15 +112,12 @@ NODES_GAP = a_snapshot(nodes_section=incomplete(nodes_of(a_settled_node("n-1", 1
 BY_ANCHOR = (Verdict.HELD, "project-anchor")
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "settings", "expected"),
-    [
-        pytest.param(ASTRAY, OBSERVED, BY_ANCHOR, id="held-beats-waiting"),
-        pytest.param(NODES_GAP, Settings(), BY_ANCHOR, id="held-beats-waiting-that-came-first"),
-        pytest.param(UNREAD, OBSERVED, (Verdict.WAITING, "incomplete-snapshot"), id="of-equals-the-earlier-rule"),
-        pytest.param(ANCHORED, UPSERT, (Verdict.WAITING, "policy"), id="waiting-beats-allowed"),
-    ],
-)
+@rows("snapshot settings expected", {
+    "held-beats-waiting": (ASTRAY, OBSERVED, BY_ANCHOR),
+    "held-beats-waiting-that-came-first": (NODES_GAP, Settings(), BY_ANCHOR),
+    "of-equals-the-earlier-rule": (UNREAD, OBSERVED, (Verdict.WAITING, "incomplete-snapshot")),
+    "waiting-beats-allowed": (ANCHORED, UPSERT, (Verdict.WAITING, "policy")),
+})  # fmt: skip
 def test_the_heavier_verdict_wins(snapshot: Snapshot, settings: Settings, expected: tuple[Verdict, str | None]) -> None:
     """Where rules overlap the heavier verdict stands, and of equal ones the first."""
     assert verdicts(judge(Plan((DELETE,)), snapshot, settings)) == {"node/old": expected}
@@ -138,17 +136,14 @@ def chain(*depends_on: tuple[str, ...]) -> Plan:
 A_KEY, B_KEY, C_KEY = "node/a", "node/b/labels", "node/c/labels"
 
 
-@pytest.mark.parametrize(
-    ("plan", "expected"),
-    [
-        pytest.param(chain((A_KEY,)), {"b": A_KEY}, id="directly"),
-        pytest.param(chain((A_KEY,), (B_KEY,), (C_KEY,)), {"b": A_KEY, "c": B_KEY, "d": C_KEY}, id="through-others"),
-        pytest.param(chain((C_KEY,), (A_KEY,)), {"b": C_KEY, "c": A_KEY}, id="against-the-order-of-keys"),
-        pytest.param(chain((), (B_KEY, A_KEY)), {"c": A_KEY}, id="one-of-several"),
-        pytest.param(chain((), (B_KEY, "node/elsewhere")), {}, id="dependency-allowed-or-not-planned"),
-        pytest.param(chain((C_KEY, A_KEY), (B_KEY,)), {"b": A_KEY, "c": B_KEY}, id="circle"),
-    ],
-)
+@rows("plan expected", {
+    "directly": (chain((A_KEY,)), {"b": A_KEY}),
+    "through-others": (chain((A_KEY,), (B_KEY,), (C_KEY,)), {"b": A_KEY, "c": B_KEY, "d": C_KEY}),
+    "against-the-order-of-keys": (chain((C_KEY,), (A_KEY,)), {"b": C_KEY, "c": A_KEY}),
+    "one-of-several": (chain((), (B_KEY, A_KEY)), {"c": A_KEY}),
+    "dependency-allowed-or-not-planned": (chain((), (B_KEY, "node/elsewhere")), {}),
+    "circle": (chain((C_KEY, A_KEY), (B_KEY,)), {"b": A_KEY, "c": B_KEY}),
+})  # fmt: skip
 def test_dependents_are_withheld(plan: Plan, expected: dict[str, str]) -> None:
     """Whatever comes after a withheld change, directly or not, waits for it under the same rule."""
     found = {change.key: change.decision for change in judge(plan, ANCHORED, UPSERT).changes}
@@ -187,48 +182,35 @@ def hash_of(*changes: Change, snapshot: Snapshot = ANCHORED, rule: str = "projec
     return hold_hash(rule, changes, snapshot)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param(lambda: hash_of(*reversed(HELD)), id="order"),
-        pytest.param(lambda: hash_of(replace(HELD[0], reason="other words"), HELD[1]), id="reason"),
-        pytest.param(lambda: hash_of(replace(HELD[0], consequences=("a", "b")), HELD[1]), id="consequences"),
-        pytest.param(
-            lambda: hash_of(HELD[0].ruled(GuardDecision(Verdict.HELD, GuardName.POLICY)), HELD[1]), id="ruling"
-        ),
-        pytest.param(lambda: hash_of(*HELD, snapshot=ASTRAY), id="rest-of-the-world"),
-        pytest.param(
-            lambda: hash_of(loss_of(labels=dict(reversed(LABELS.items()))), HELD[1]),
-            id="order-of-labels",
-        ),
-    ],
-)
+@rows("other", {
+    "order": lambda: hash_of(*reversed(HELD)),
+    "reason": lambda: hash_of(replace(HELD[0], reason="other words"), HELD[1]),
+    "consequences": lambda: hash_of(replace(HELD[0], consequences=("a", "b")), HELD[1]),
+    "ruling": lambda: hash_of(HELD[0].ruled(GuardDecision(Verdict.HELD, GuardName.POLICY)), HELD[1]),
+    "rest-of-the-world": lambda: hash_of(*HELD, snapshot=ASTRAY),
+    "order-of-labels": lambda: hash_of(loss_of(labels=dict(reversed(LABELS.items()))), HELD[1]),
+})  # fmt: skip
 def test_hash_stays(other: Callable[[], str]) -> None:
     """The hash of a hold depends on nothing but cluster, rule and the held changes' kinds, keys and sides."""
     assert other() == hash_of(*HELD)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param(lambda: hash_of(*HELD, rule="node-blast-radius"), id="rule"),
-        pytest.param(lambda: hash_of(*HELD, snapshot=a_snapshot(cluster_uid=Present("other"))), id="cluster"),
-        pytest.param(lambda: hash_of(*HELD, snapshot=a_snapshot(cluster_uid=Unknown("403"))), id="unknown-cluster"),
-        pytest.param(lambda: hash_of(HELD[0]), id="one-fewer"),
-        pytest.param(lambda: hash_of(*HELD, INITIALISE), id="one-more"),
-        pytest.param(lambda: hash_of(replace(HELD[0], key=key_of("node/x")), HELD[1]), id="key"),
-        pytest.param(lambda: hash_of(replace(HELD[0], before=an_identity("hcloud://9")), HELD[1]), id="no-proof"),
-        pytest.param(lambda: hash_of(loss_of(taints=(UNINITIALIZED,)), HELD[1]), id="identity-before"),
-        pytest.param(lambda: hash_of(loss_of(8), HELD[1]), id="server-in-the-proof"),
-        pytest.param(lambda: hash_of(loss_of(uid="anew"), HELD[1]), id="uid-in-the-proof"),
-        pytest.param(lambda: hash_of(loss_of(created_at=NOW), HELD[1]), id="age-in-the-proof"),
-        pytest.param(lambda: hash_of(loss_of(conditions=()), HELD[1]), id="silence-in-the-proof"),
-        pytest.param(
-            lambda: hash_of(replace(HELD[0], kind=ChangeKind.NODE_INITIALISE, verb=Verb.ADD), HELD[1]), id="kind"
-        ),
-        pytest.param(lambda: hash_of(replace(HELD[0], after=an_identity("hcloud://3")), HELD[1]), id="after"),
-    ],
-)
+@rows("other", {
+    "rule": lambda: hash_of(*HELD, rule="node-blast-radius"),
+    "cluster": lambda: hash_of(*HELD, snapshot=a_snapshot(cluster_uid=Present("other"))),
+    "unknown-cluster": lambda: hash_of(*HELD, snapshot=a_snapshot(cluster_uid=Unknown("403"))),
+    "one-fewer": lambda: hash_of(HELD[0]),
+    "one-more": lambda: hash_of(*HELD, INITIALISE),
+    "key": lambda: hash_of(replace(HELD[0], key=key_of("node/x")), HELD[1]),
+    "no-proof": lambda: hash_of(replace(HELD[0], before=an_identity("hcloud://9")), HELD[1]),
+    "identity-before": lambda: hash_of(loss_of(taints=(UNINITIALIZED,)), HELD[1]),
+    "server-in-the-proof": lambda: hash_of(loss_of(8), HELD[1]),
+    "uid-in-the-proof": lambda: hash_of(loss_of(uid="anew"), HELD[1]),
+    "age-in-the-proof": lambda: hash_of(loss_of(created_at=NOW), HELD[1]),
+    "silence-in-the-proof": lambda: hash_of(loss_of(conditions=()), HELD[1]),
+    "kind": lambda: hash_of(replace(HELD[0], kind=ChangeKind.NODE_INITIALISE, verb=Verb.ADD), HELD[1]),
+    "after": lambda: hash_of(replace(HELD[0], after=an_identity("hcloud://3")), HELD[1]),
+})  # fmt: skip
 def test_hash_differs(other: Callable[[], str]) -> None:
     """Any other cluster, rule, kind, key or side is another hold."""
     assert other() != hash_of(*HELD)
@@ -261,51 +243,33 @@ def unknown(key: str, nearest: str = "") -> str:
     return UNKNOWN_KEY_NEAR.text(key=key, keys=nearest) if nearest else UNKNOWN_KEY.text(key=key)
 
 
-@pytest.mark.parametrize(
-    ("only", "expected"),
-    [
-        pytest.param((), WHOLE, id="everything"),
-        pytest.param(
-            ("node/a",),
-            Plan((A, A_LABELS), (NOTES[0], ANCHOR_NOTE, partial("node/a", 1)), HOLDS[:1]),
-            id="a-key-and-below-but-no-longer-name",
-        ),
-        pytest.param(
-            ("node/a/labels",), Plan((A_LABELS,), (ANCHOR_NOTE, partial("node/a/labels", 2))), id="only-a-part"
-        ),
-        pytest.param(("node",), Plan(WHOLE.changes, (*WHOLE.notes, partial("node", 0)), HOLDS), id="a-whole-kind"),
-        pytest.param(
-            ("node/a/labels", "node/ab"),
-            Plan((A_LABELS, B), (NOTES[1], ANCHOR_NOTE, partial("node/a/labels, node/ab", 1)), HOLDS),
-            id="several",
-        ),
-        pytest.param(
-            ("node/a/label",),
-            Plan(notes=(ANCHOR_NOTE, partial("node/a/label", 3))),
-            id="something-below-a-key-that-is-there",
-        ),
-    ],
-)
+@rows("only expected", {
+    "everything": ((), WHOLE),
+    "a-key-and-below-but-no-longer-name": (("node/a",),
+        Plan((A, A_LABELS), (NOTES[0], ANCHOR_NOTE, partial("node/a", 1)), HOLDS[:1])),
+    "only-a-part": (("node/a/labels",), Plan((A_LABELS,), (ANCHOR_NOTE, partial("node/a/labels", 2)))),
+    "a-whole-kind": (("node",), Plan(WHOLE.changes, (*WHOLE.notes, partial("node", 0)), HOLDS)),
+    "several": (("node/a/labels", "node/ab"),
+        Plan((A_LABELS, B), (NOTES[1], ANCHOR_NOTE, partial("node/a/labels, node/ab", 1)), HOLDS)),
+    "something-below-a-key-that-is-there": (("node/a/label",), Plan(notes=(ANCHOR_NOTE, partial("node/a/label", 3)))),
+})  # fmt: skip
 def test_restrict(only: tuple[str, ...], expected: Plan) -> None:
     """A restricted plan has what concerns the keys, every hold on it, the anchor's finding, and says what it omits."""
     assert restrict(WHOLE, only) == expected
 
 
-@pytest.mark.parametrize(
-    ("only", "expected"),
-    [
-        pytest.param("", (), id="everything"),
-        pytest.param("node/web-1", (), id="observed-and-in-no-need-of-a-change"),
-        pytest.param("node/web-1/labels", (), id="below-what-was-observed"),
-        pytest.param("node", (), id="above-what-was-observed"),
-        pytest.param("route", (), id="a-kind-of-which-there-is-nothing"),
-        pytest.param("node/a/labels", (), id="planned"),
-        pytest.param("node/a/label", (), id="below-what-is-planned"),
-        pytest.param("node/web-11", (unknown("node/web-11", "node/web-1, node/web-2, node/ab"),), id="a-longer-name"),
-        pytest.param("node/wbe-1", (unknown("node/wbe-1", "node/web-1, node/web-2, node/ab"),), id="a-typing-error"),
-        pytest.param("node/ab volume/77", (unknown("volume/77"),), id="one-of-several,-and-nothing-is-near"),
-    ],
-)
+@rows("only expected", {
+    "everything": ("", ()),
+    "observed-and-in-no-need-of-a-change": ("node/web-1", ()),
+    "below-what-was-observed": ("node/web-1/labels", ()),
+    "above-what-was-observed": ("node", ()),
+    "a-kind-of-which-there-is-nothing": ("route", ()),
+    "planned": ("node/a/labels", ()),
+    "below-what-is-planned": ("node/a/label", ()),
+    "a-longer-name": ("node/web-11", (unknown("node/web-11", "node/web-1, node/web-2, node/ab"),)),
+    "a-typing-error": ("node/wbe-1", (unknown("node/wbe-1", "node/web-1, node/web-2, node/ab"),)),
+    "one-of-several,-and-nothing-is-near": ("node/ab volume/77", (unknown("volume/77"),)),
+})  # fmt: skip
 def test_unknown_keys(only: str, expected: tuple[str, ...]) -> None:
     """A key of something that was observed is no typing error, though nothing is planned for it."""
     assert explain_strange_keys(WHOLE, tuple(only.split()), ("node/web-2", "node/web-1")) == expected
@@ -359,17 +323,14 @@ def test_what_waits_for_what_is_left_out_is_not_left_out_itself() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "left", "withheld"),
-    [
-        pytest.param((A, B), "node/a", ["node/a"], id="nothing else"),
-        pytest.param((A, replace(B, depends_on=(A.key,))), "node/a", ["node/a", "node/ab"], id="what comes after it"),
-        pytest.param((FINALIZER, CREATED), CREATED.key, [CREATED.key, FINALIZER.key], id="what only prepares it"),
-        pytest.param((COMES, GOES, ELSEWHERE), COMES.key, [COMES.key, GOES.key], id="what goes for it"),
-        pytest.param((COMES, GOES), GOES.key, [GOES.key], id="what comes for it"),
-        pytest.param((LEAVES, RETURNS), RETURNS.key, [LEAVES.key, RETURNS.key], id="what takes it away"),
-    ],
-)
+@rows("changes left withheld", {
+    "nothing else": ((A, B), "node/a", ["node/a"]),
+    "what comes after it": ((A, replace(B, depends_on=(A.key,))), "node/a", ["node/a", "node/ab"]),
+    "what only prepares it": ((FINALIZER, CREATED), CREATED.key, [CREATED.key, FINALIZER.key]),
+    "what goes for it": ((COMES, GOES, ELSEWHERE), COMES.key, [COMES.key, GOES.key]),
+    "what comes for it": ((COMES, GOES), GOES.key, [GOES.key]),
+    "what takes it away": ((LEAVES, RETURNS), RETURNS.key, [LEAVES.key, RETURNS.key]),
+})  # fmt: skip
 def test_a_part_of_a_plan(changes: tuple[Change, ...], left: str, withheld: list[str]) -> None:
     """What is left out takes along what must not be done without it."""
     decision = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, "left")
@@ -389,13 +350,10 @@ def test_what_takes_away_waits_while_that_cannot_come_back(verdict: Verdict, rul
     assert (leaves.decision.verdict, leaves.decision.rule) == (Verdict.WAITING, rule)
 
 
-@pytest.mark.parametrize(
-    ("said", "rule"),
-    [
-        pytest.param(Health.HEALTHY, GuardName.TARGET_HEALTH, id="one that answers, by what judges that"),
-        pytest.param(Health.UNHEALTHY, GuardName.AGREED_PLAN, id="one that fails its checks, by this alone"),
-    ],
-)
+@rows("said rule", {
+    "one that answers, by what judges that": (Health.HEALTHY, GuardName.TARGET_HEALTH),
+    "one that fails its checks, by this alone": (Health.UNHEALTHY, GuardName.AGREED_PLAN),
+})  # fmt: skip
 def test_the_only_target_stays_while_another_is_left_out(said: Health, rule: GuardName) -> None:
     """target-floor counted on the one that comes: without it no target would be left."""
     balancer = a_balancer(targets=public(1), health=dict.fromkeys(public(1), said))
@@ -446,24 +404,19 @@ GAPPED = unneeded(GuardName.INCOMPLETE_SNAPSHOT)
 UNADOPTED = unneeded(GuardName.ADOPTION, "held")
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "settings", "expected"),
-    [
-        pytest.param(a_world([NEW]), LOCATED, ALLOWED, id="nothing in the way"),
-        pytest.param(a_world([NEW]), OBSERVE, BY_POLICY, id="policy"),
-        pytest.param(a_world([NEW], servers=[]), LOCATED, ASTRAY_HELD, id="another project"),
-        pytest.param(a_world([NEW], [FOREIGN]), LOCATED, REFUSED, id="refused"),
-        pytest.param(replace(a_world(), services=GAP), LOCATED, GAPPED, id="Services with a gap"),
-        pytest.param(UNIDENTIFIED, LOCATED, GAPPED, id="identity unknown"),
-        pytest.param(a_world([NEW], [TO_ADOPT]), LOCATED, UNADOPTED, id="adoption held"),
-        pytest.param(ADOPTED_SECURE, LOCATED, UNADOPTED, id="adoption held beside a certificate to come"),
-        pytest.param(a_world([NEW_SECURE], certificates=[ISSUING]), LOCATED, ALLOWED, id="only a port waits"),
-        pytest.param(KEPT, LOCATED, ALLOWED, id="it keeps the load balancer that is there, whatever waits besides"),
-        pytest.param(
-            a_world([NEW], [TWO_PORTS]), replace(LOCATED, policy=Policy.UPSERT), ALLOWED, id="what waits needs no claim"
-        ),
-    ],
-)
+@rows("snapshot settings expected", {
+    "nothing in the way": (a_world([NEW]), LOCATED, ALLOWED),
+    "policy": (a_world([NEW]), OBSERVE, BY_POLICY),
+    "another project": (a_world([NEW], servers=[]), LOCATED, ASTRAY_HELD),
+    "refused": (a_world([NEW], [FOREIGN]), LOCATED, REFUSED),
+    "Services with a gap": (replace(a_world(), services=GAP), LOCATED, GAPPED),
+    "identity unknown": (UNIDENTIFIED, LOCATED, GAPPED),
+    "adoption held": (a_world([NEW], [TO_ADOPT]), LOCATED, UNADOPTED),
+    "adoption held beside a certificate to come": (ADOPTED_SECURE, LOCATED, UNADOPTED),
+    "only a port waits": (a_world([NEW_SECURE], certificates=[ISSUING]), LOCATED, ALLOWED),
+    "it keeps the load balancer that is there, whatever waits besides": (KEPT, LOCATED, ALLOWED),
+    "what waits needs no claim": (a_world([NEW], [TWO_PORTS]), replace(LOCATED, policy=Policy.UPSERT), ALLOWED),
+})  # fmt: skip
 def test_claims(snapshot: Snapshot, settings: Settings, expected: GuardDecision) -> None:
     """No finalizer is claimed for a load balancer that may not be created, or not be taken over."""
     assert of_world(snapshot, settings).by_key[CLAIM].decision == expected
@@ -475,13 +428,10 @@ def test_load_balancers_with_a_gap() -> None:
     assert of_world(snapshot).changes == ()
 
 
-@pytest.mark.parametrize(
-    ("balancer", "expected"),
-    [
-        pytest.param(TO_ADOPT, unneeded(GuardName.ADOPTION, key=f"{LB}/listener/80"), id="its port is withheld"),
-        pytest.param(a_balancer(), ALLOWED, id="nothing but itself keeps the port"),
-    ],
-)
+@rows("balancer expected", {
+    "its port is withheld": (TO_ADOPT, unneeded(GuardName.ADOPTION, key=f"{LB}/listener/80")),
+    "nothing but itself keeps the port": (a_balancer(), ALLOWED),
+})  # fmt: skip
 def test_a_certificate(balancer: CloudBalancer, expected: GuardDecision) -> None:
     """Authorities issue a few certificates a week: none is asked for while the port that needs it is withheld."""
     assert of_world(a_world([NEW_SECURE], [balancer], certificates=[])).by_key[CERTIFICATE].decision == expected
@@ -501,25 +451,18 @@ BESIDES = (by_hand(TYPE, "lb.type", CLAIM), by_hand(f"{LB}/algorithm", "lb.algor
 PORTS = (by_hand(PORT, "lb.listener", LB, CERTIFICATE), by_hand(f"{LB}/listener/81", "lb.listener", CERTIFICATE))
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        pytest.param(CLAIMED, {CLAIM, LB}, id="what it prepares"),
-        pytest.param(CLAIMED[:1], set(), id="for nothing"),
-        pytest.param((CLAIMED[0], UNCLAIMED), {LB}, id="for something else"),
-        pytest.param((*CLAIMED, by_hand(OTHER_LB, "lb.adopt", CLAIM)), {LB}, id="for two, one of which goes on"),
-        pytest.param((*CLAIMED, by_hand(OTHER_LB, "lb.create", CLAIM)), {LB, OTHER_LB, CLAIM}, id="for two that wait"),
-        pytest.param(
-            (*CLAIMED, replace(ISSUED, depends_on=(CLAIM,))), {LB, CLAIM, CERTIFICATE}, id="what depends on it waits"
-        ),
-        pytest.param(
-            (*CLAIMED, *BESIDES), {LB, CLAIM, TYPE, f"{LB}/algorithm"}, id="what else depends on it is no reason"
-        ),
-        pytest.param((UNCLAIMED, *OF_LB), {LB, TYPE, STATUS}, id="only what depends"),
-        pytest.param((by_hand(LB, "lb.create", TYPE), by_hand(TYPE, "lb.type")), {LB}, id="other kinds prepare none"),
-        pytest.param((UNCLAIMED, ISSUED, *PORTS), {LB, PORT}, id="a certificate for two ports, one of which goes on"),
-    ],
-)
+@rows("changes expected", {
+    "what it prepares": (CLAIMED, {CLAIM, LB}),
+    "for nothing": (CLAIMED[:1], set()),
+    "for something else": ((CLAIMED[0], UNCLAIMED), {LB}),
+    "for two, one of which goes on": ((*CLAIMED, by_hand(OTHER_LB, "lb.adopt", CLAIM)), {LB}),
+    "for two that wait": ((*CLAIMED, by_hand(OTHER_LB, "lb.create", CLAIM)), {LB, OTHER_LB, CLAIM}),
+    "what depends on it waits": ((*CLAIMED, replace(ISSUED, depends_on=(CLAIM,))), {LB, CLAIM, CERTIFICATE}),
+    "what else depends on it is no reason": ((*CLAIMED, *BESIDES), {LB, CLAIM, TYPE, f"{LB}/algorithm"}),
+    "only what depends": ((UNCLAIMED, *OF_LB), {LB, TYPE, STATUS}),
+    "other kinds prepare none": ((by_hand(LB, "lb.create", TYPE), by_hand(TYPE, "lb.type")), {LB}),
+    "a certificate for two ports, one of which goes on": ((UNCLAIMED, ISSUED, *PORTS), {LB, PORT}),
+})  # fmt: skip
 def test_preparations(changes: tuple[Change, ...], expected: set[str]) -> None:
     """A preparation waits when all that it prepares is withheld; here every creation of a load balancer is."""
     snapshot = replace(a_world(certificates=[]), load_balancers=incomplete(Section({})))
@@ -545,17 +488,14 @@ BESIDE_INVALID = a_world([NEW, a_service("bad", uid="bad", claim=INVALID)], [a_b
 ITSELF_INVALID = a_world([a_service(claim=INVALID)], [a_balancer()])
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "settings", "ready", "in_sync"),
-    [
-        pytest.param(WELL, LOCATED, PUBLISHED, ("True", "InSync"), id="all is well"),
-        pytest.param(WELL, OBSERVE, NO_ADDRESS, ("False", "Waiting"), id="withheld"),
-        pytest.param(replace(WELL, servers=Section()), LOCATED, NO_ADDRESS, ("False", "Held"), id="held"),
-        pytest.param(IN_NEED, LOCATED, PUBLISHED, ("False", "Waiting"), id="something waits for the next round"),
-        pytest.param(BESIDE_INVALID, LOCATED, PUBLISHED, ("True", "InSync"), id="another Service is in trouble"),
-        pytest.param(ITSELF_INVALID, LOCATED, PUBLISHED, ("False", "InvalidAnnotation"), id="it is in trouble itself"),
-    ],
-)
+@rows("snapshot settings ready in_sync", {
+    "all is well": (WELL, LOCATED, PUBLISHED, ("True", "InSync")),
+    "withheld": (WELL, OBSERVE, NO_ADDRESS, ("False", "Waiting")),
+    "held": (replace(WELL, servers=Section()), LOCATED, NO_ADDRESS, ("False", "Held")),
+    "something waits for the next round": (IN_NEED, LOCATED, PUBLISHED, ("False", "Waiting")),
+    "another Service is in trouble": (BESIDE_INVALID, LOCATED, PUBLISHED, ("True", "InSync")),
+    "it is in trouble itself": (ITSELF_INVALID, LOCATED, PUBLISHED, ("False", "InvalidAnnotation")),
+})  # fmt: skip
 def test_rides(snapshot: Snapshot, settings: Settings, ready: tuple[str, str], in_sync: tuple[str, str]) -> None:
     """The write of a status takes the conditions along, as they are once what is allowed is done."""
     judged = of_world(snapshot, settings)

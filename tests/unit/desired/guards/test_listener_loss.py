@@ -28,6 +28,7 @@ from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER
 from tests.support.balancer_plans import asking
 from tests.support.balancer_verdicts import judged, verdicts
+from tests.support.rows import rows
 
 ENCRYPTED = HttpOptions("HCLBSTICKY", 300, 50, (77,), redirect_http=False, sticky_sessions=False)
 OVER_TLS = an_http_listener(443, 30443, protocol=Protocol.HTTPS, http=ENCRYPTED)
@@ -50,21 +51,17 @@ def plan_for(
     return judged(a_world([service], balancers, certificates=known), settings, approved)
 
 
-@pytest.mark.parametrize(
-    ("service", "listener", "settings", "expected"),
-    [
-        pytest.param(asking(SECURE), OVER_TLS, LOCATED, HELD, id="tls"),
-        pytest.param(asking(SECURE, protocol="tcp"), OVER_TLS, LOCATED, PASSES, id="tls-asked"),
-        pytest.param(asking(SECURE, http_certificates="78"), OVER_TLS, LOCATED, HELD, id="tls-and-what-tcp-has-not"),
-        pytest.param(asking(SECURE), PROBED, LOCATED, HELD, id="check"),
-        pytest.param(asking(SECURE, health_check_interval="15s"), PROBED, LOCATED, HELD, id="check-of-an-interval"),
-        pytest.param(asking(SECURE, health_check_protocol="tcp"), PROBED, LOCATED, PASSES, id="check-asked"),
-        pytest.param(asking(SECURE, uses_proxyprotocol="false"), PROXIED, LOCATED, PASSES, id="proxy-asked"),
-        pytest.param(asking(SECURE), PROXIED, EVERYWHERE, PASSES, id="proxy-by-a-default"),
-        pytest.param(asking(SECURE, uses_proxyprotocol="true"), a_listener(443, 30443), LOCATED, PASSES,
-            id="proxy-on"),
-    ],
-)  # fmt: skip
+@rows("service listener settings expected", {
+    "tls": (asking(SECURE), OVER_TLS, LOCATED, HELD),
+    "tls-asked": (asking(SECURE, protocol="tcp"), OVER_TLS, LOCATED, PASSES),
+    "tls-and-what-tcp-has-not": (asking(SECURE, http_certificates="78"), OVER_TLS, LOCATED, HELD),
+    "check": (asking(SECURE), PROBED, LOCATED, HELD),
+    "check-of-an-interval": (asking(SECURE, health_check_interval="15s"), PROBED, LOCATED, HELD),
+    "check-asked": (asking(SECURE, health_check_protocol="tcp"), PROBED, LOCATED, PASSES),
+    "proxy-asked": (asking(SECURE, uses_proxyprotocol="false"), PROXIED, LOCATED, PASSES),
+    "proxy-by-a-default": (asking(SECURE), PROXIED, EVERYWHERE, PASSES),
+    "proxy-on": (asking(SECURE, uses_proxyprotocol="true"), a_listener(443, 30443), LOCATED, PASSES),
+})  # fmt: skip
 def test_a_loss_is_held_unless_asked_for(
     service: Service, listener: Listener, settings: Settings, expected: tuple[Verdict, str | None]
 ) -> None:
@@ -96,17 +93,14 @@ def test_the_hold_in_words() -> None:
     )
 
 
-@pytest.mark.parametrize("options", [{}, {"health_check_interval": "15s"}], ids=["unset", "with-checks"])
-@pytest.mark.parametrize(
-    ("listener", "expected"),
-    [
-        pytest.param(OVER_TLS, {"protocol": "tcp"}, id="tls"),
-        pytest.param(an_http_listener(443, 30443), {"protocol": "tcp"}, id="http"),
-        pytest.param(PROBED, {"health_check_protocol": "tcp"}, id="check"),
-        pytest.param(PROBED_TLS, {"protocol": "tcp", "health_check_protocol": "tcp"}, id="tls-and-its-check"),
-        pytest.param(a_listener(443, 30443, health_check=an_http_check(10254)), {}, id="check-of-another-port"),
-    ],
-)
+@rows("options", {"unset": {}, "with-checks": {"health_check_interval": "15s"}})
+@rows("listener expected", {
+    "tls": (OVER_TLS, {"protocol": "tcp"}),
+    "http": (an_http_listener(443, 30443), {"protocol": "tcp"}),
+    "check": (PROBED, {"health_check_protocol": "tcp"}),
+    "tls-and-its-check": (PROBED_TLS, {"protocol": "tcp", "health_check_protocol": "tcp"}),
+    "check-of-another-port": (a_listener(443, 30443, health_check=an_http_check(10254)), {}),
+})  # fmt: skip
 def test_what_lets_it_go_without_an_approval(
     listener: Listener, expected: dict[str, str], options: dict[str, str]
 ) -> None:
@@ -124,14 +118,11 @@ def test_what_lets_it_go_without_an_approval(
         assert passing.by_key[PORT].after == held.by_key[PORT].after
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"http_certificates": "78"},
-        {"http_certificates": "77,78"},
-        {"certificate_type": "managed", "http_managed_certificate_domains": "a.example.com"},
-    ],
-)
+@pytest.mark.parametrize("options", [
+    {"http_certificates": "78"},
+    {"http_certificates": "77,78"},
+    {"certificate_type": "managed", "http_managed_certificate_domains": "a.example.com"},
+])  # fmt: skip
 def test_another_certificate_that_is_asked_for_is_no_loss(options: dict[str, str]) -> None:
     """A rotation goes through without a word; a managed certificate may take the place of one that was uploaded."""
     labels = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
@@ -155,17 +146,14 @@ LEFT = a_listener(443, 30443, health_check=an_http_check(32000, path="/healthz")
 ONE = ServerTarget(1, use_private_ip=False)
 
 
-@pytest.mark.parametrize(
-    ("service", "listener", "health", "expected"),
-    [
-        pytest.param(asking(SECURE), LEFT, Health.HEALTHY, HELD, id="it-answers"),
-        pytest.param(asking(SECURE), LEFT, Health.UNKNOWN, HELD, id="not-known"),
-        pytest.param(asking(SECURE), LEFT, Health.UNHEALTHY, PASSES, id="its-port-is-closed"),
-        pytest.param(asking(SECURE), PROBED, Health.UNHEALTHY, PASSES, id="its-path-is-gone"),
-        pytest.param(asking(replace(SECURE, node_port=30999)), LEFT, Health.HEALTHY, HELD, id="answers-elsewhere"),
-        pytest.param(asking(replace(SECURE, node_port=30999)), LEFT, Health.UNHEALTHY, PASSES, id="all-is-closed"),
-    ],
-)
+@rows("service listener health expected", {
+    "it-answers": (asking(SECURE), LEFT, Health.HEALTHY, HELD),
+    "not-known": (asking(SECURE), LEFT, Health.UNKNOWN, HELD),
+    "its-port-is-closed": (asking(SECURE), LEFT, Health.UNHEALTHY, PASSES),
+    "its-path-is-gone": (asking(SECURE), PROBED, Health.UNHEALTHY, PASSES),
+    "answers-elsewhere": (asking(replace(SECURE, node_port=30999)), LEFT, Health.HEALTHY, HELD),
+    "all-is-closed": (asking(replace(SECURE, node_port=30999)), LEFT, Health.UNHEALTHY, PASSES),
+})  # fmt: skip
 def test_a_health_check_is_held_while_something_passes_it(
     service: Service, listener: Listener, health: Health, expected: tuple[Verdict, str | None]
 ) -> None:
@@ -182,17 +170,13 @@ DEAD_TLS = replace(OVER_TLS, health_check=LEFT.health_check)
 MOVED_TLS = replace(OVER_TLS, destination_port=30999, health_check=replace(OVER_TLS.health_check, port=30999))
 
 
-@pytest.mark.parametrize(
-    ("service", "listener", "health", "made"),
-    [
-        pytest.param(asking(SECURE), DEAD_TLS, Health.UNHEALTHY, OVER_TLS, id="a dead check is put back"),
-        pytest.param(MOVED, OVER_TLS, Health.HEALTHY, MOVED_TLS, id="a node port moves"),
-        pytest.param(ALSO_PROXIED, OVER_TLS, Health.HEALTHY, replace(MOVED_TLS, proxyprotocol=True), id="and PROXY"),
-        pytest.param(MOVED, PROBED, Health.UNHEALTHY,
-            replace(PROBED, destination_port=30999, health_check=an_http_check(30999, path="/ping")),
-            id="a check of the node port follows it before it is judged"),
-    ],
-)  # fmt: skip
+@rows("service listener health made", {
+    "a dead check is put back": (asking(SECURE), DEAD_TLS, Health.UNHEALTHY, OVER_TLS),
+    "a node port moves": (MOVED, OVER_TLS, Health.HEALTHY, MOVED_TLS),
+    "and PROXY": (ALSO_PROXIED, OVER_TLS, Health.HEALTHY, replace(MOVED_TLS, proxyprotocol=True)),
+    "a check of the node port follows it before it is judged": (MOVED, PROBED, Health.UNHEALTHY,
+        replace(PROBED, destination_port=30999, health_check=an_http_check(30999, path="/ping"))),
+})  # fmt: skip
 def test_what_is_asked_for_besides_does_not_wait(
     service: Service, listener: Listener, health: Health, made: Listener
 ) -> None:

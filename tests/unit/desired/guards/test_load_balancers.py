@@ -9,12 +9,7 @@ from desired.annotations.choices import Protocol
 from desired.guards.guard import GuardResult
 from desired.guards.load_balancers import certificate_issuance, foreign_owner, ip_loss
 from desired.guards.project import project_anchor
-from desired.model.load_balancer import (
-    KNOWN_AFTER_APPLY,
-    CloudBalancer,
-    HttpOptions,
-    Issuance,
-)
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, HttpOptions, Issuance
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
@@ -35,15 +30,10 @@ from tests.balancers import (
     an_http_listener,
     annotated,
 )
-from tests.builders import (
-    CLUSTER_UID,
-    NOW,
-    a_change,
-    a_lost_node,
-    a_settled_node,
-)
+from tests.builders import CLUSTER_UID, NOW, a_change, a_lost_node, a_settled_node
 from tests.support.balancer_verdicts import by_hand, facts, judged, verdicts
 from tests.support.judging import judge
+from tests.support.rows import rows
 
 ELSEWHERE = "99999999-8888-7777-6666-555555555555"
 DEAD = "dddddddd-0000-0000-0000-000000000000"
@@ -69,15 +59,12 @@ ASKED_TWICE = rules.NAME_CONTESTED.text(name="shared", services="Service default
 SHOP_INSIDE = a_service("shop", uid="uid-shop", type="ClusterIP")
 
 
-@pytest.mark.parametrize(
-    ("services", "balancers", "why"),
-    [
-        pytest.param([SHARED], [owned_by(DEAD, ELSEWHERE)], THEIRS, id="another cluster's"),
-        pytest.param([SHARED], [owned_by(SERVICE_UID, ELSEWHERE)], THEIRS, id="another cluster's with our Service's"),
-        pytest.param([SHARED, SHOP_INSIDE], [owned_by("uid-shop", CLUSTER_UID)], TO_SHOP, id="a Service's that lives"),
-        pytest.param([SHARED, OTHER], [NOBODYS], ASKED_TWICE, id="what several ask for"),
-    ],
-)
+@rows("services balancers why", {
+    "another cluster's": ([SHARED], [owned_by(DEAD, ELSEWHERE)], THEIRS),
+    "another cluster's with our Service's": ([SHARED], [owned_by(SERVICE_UID, ELSEWHERE)], THEIRS),
+    "a Service's that lives": ([SHARED, SHOP_INSIDE], [owned_by("uid-shop", CLUSTER_UID)], TO_SHOP),
+    "what several ask for": ([SHARED, OTHER], [NOBODYS], ASKED_TWICE),
+})  # fmt: skip
 def test_foreign_owner(services: list[Service], balancers: list[CloudBalancer], why: str) -> None:
     """Not even the finalizer is written for what is another's, and the owner is printed."""
     found = judged(a_world(services, balancers))
@@ -88,13 +75,7 @@ def test_foreign_owner(services: list[Service], balancers: list[CloudBalancer], 
     assert [note.text for note in found.notes if note.text.startswith(why)]
 
 
-@pytest.mark.parametrize(
-    ("balancers", "keys"),
-    [
-        pytest.param([], {CLAIM, LB, STATUS}, id="none there"),
-        pytest.param([NOBODYS], {CLAIM, LB}, id="nobody's"),
-    ],
-)
+@rows("balancers keys", {"none there": ([], {CLAIM, LB, STATUS}), "nobody's": ([NOBODYS], {CLAIM, LB})})
 def test_two_services_that_ask_for_one_name(balancers: list[CloudBalancer], keys: set[str]) -> None:
     """D8: both are refused where neither has it: none is created, nor taken over; and both are told."""
     found = judged(a_world([SHARED, OTHER], balancers))
@@ -140,15 +121,12 @@ def test_what_is_foreign_is_never_approvable() -> None:
     assert {hold.rule for hold in found.holds} == {"project-anchor"}
 
 
-@pytest.mark.parametrize(
-    "snapshot",
-    [
-        pytest.param(a_world([SHARED], [NOBODYS]), id="adoptable"),
-        pytest.param(a_world([a_service()], [a_balancer()]), id="its own"),
-        pytest.param(a_world([a_service()]), id="none"),
-        pytest.param(a_world(), id="no such Service"),
-    ],
-)
+@rows("snapshot", {
+    "adoptable": a_world([SHARED], [NOBODYS]),
+    "its own": a_world([a_service()], [a_balancer()]),
+    "none": a_world([a_service()]),
+    "no such Service": a_world(),
+})  # fmt: skip
 def test_what_is_not_foreign(snapshot: Snapshot) -> None:
     """The rule has no word on a Service's own."""
     assert list(foreign_owner(facts([by_hand(LB, "lb.adopt")], snapshot))) == []
@@ -160,17 +138,14 @@ ADOPTED = a_balancer(service_uid=None, cluster_uid=None)
 DELETE = by_hand(LB, "lb.delete", before=a_balancer().spec)
 
 
-@pytest.mark.parametrize(
-    ("service", "is_held"),
-    [
-        pytest.param(a_service(), True, id="wants it"),
-        pytest.param(a_served_service(), True, id="wants it and is served"),
-        pytest.param(LEAVING, False, id="is being deleted"),
-        pytest.param(a_service(type="ClusterIP", finalizers=(FINALIZER_BALANCER,)), False, id="is of another type"),
-        pytest.param(a_service(load_balancer_class="other"), False, id="is of another class"),
-        pytest.param(a_service("shop"), False, id="is another one"),
-    ],
-)
+@rows("service is_held", {
+    "wants it": (a_service(), True),
+    "wants it and is served": (a_served_service(), True),
+    "is being deleted": (LEAVING, False),
+    "is of another type": (a_service(type="ClusterIP", finalizers=(FINALIZER_BALANCER,)), False),
+    "is of another class": (a_service(load_balancer_class="other"), False),
+    "is another one": (a_service("shop"), False),
+})  # fmt: skip
 def test_ip_loss(service: Service, is_held: bool) -> None:
     """No deletion of what a Service still wants, whoever plans it, without approval; and nothing but a deletion."""
     others = [by_hand(f"{LB}/x", name) for name in KINDS if name.startswith("lb.") and name != "lb.delete"]
@@ -207,14 +182,11 @@ def managed(issuance: Issuance, **overrides: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize(
-    ("certificates", "expected"),
-    [
-        pytest.param([managed(Issuance.PENDING)], 60.0, id="on its way"),
-        pytest.param([managed(Issuance.OTHER)], 60.0, id="in another state"),
-        pytest.param([managed(Issuance.FAILED, error="dns_zone_not_found: no")], None, id="failed"),
-    ],
-)
+@rows("certificates expected", {
+    "on its way": ([managed(Issuance.PENDING)], 60.0),
+    "in another state": ([managed(Issuance.OTHER)], 60.0),
+    "failed": ([managed(Issuance.FAILED, error="dns_zone_not_found: no")], None),
+})  # fmt: skip
 def test_certificate_issuance(certificates: list[Any], expected: float | None) -> None:
     """The https port alone waits: the load balancer is created, with its finalizer, and published."""
     found = judged(a_world([SECURE], certificates=certificates))
@@ -224,7 +196,7 @@ def test_certificate_issuance(certificates: list[Any], expected: float | None) -
     assert {change.kind for change in found.allowed} == {"service.claim", "lb.create", "service.status"}
 
 
-@pytest.mark.parametrize("certificates", [[], [managed(Issuance.COMPLETED)]], ids=["to be created", "issued"])
+@rows("certificates", {"to be created": [], "issued": [managed(Issuance.COMPLETED)]})
 def test_certificates_that_are_not_waited_for(certificates: list[Any]) -> None:
     """One that is still to be created is known in the next round."""
     found = judged(a_world([SECURE], certificates=certificates))
@@ -250,9 +222,7 @@ def test_other_ports_do_not_wait() -> None:
     snapshot = a_world([SECURE], [a_balancer()], certificates=[managed(Issuance.PENDING)])
     http = HttpOptions(certificates=KNOWN_AFTER_APPLY)
     waits = by_hand(
-        f"{LB}/listener/443",
-        "lb.listener",
-        after=an_http_listener(443, protocol=Protocol.HTTPS, http=http),
+        f"{LB}/listener/443", "lb.listener", after=an_http_listener(443, protocol=Protocol.HTTPS, http=http)
     )
     known = by_hand(f"{LB}/listener/81", "lb.listener", after=an_http_listener(81))
     gone = by_hand(f"{LB}/listener/82", "lb.listener", verb=Verb.REMOVE, before=an_http_listener(82), after=None)
@@ -282,12 +252,9 @@ DOWN = a_lost_node("web-1", 1)
 NO_NODES: dict[str, Any] = {"nodes": [DOWN], "servers": []}
 
 
-@pytest.mark.parametrize(
-    ("balancers", "expected"),
-    [
-        pytest.param([a_balancer()], (Verdict.ALLOWED, None), id="a witness"),
-        pytest.param([], (Verdict.HELD, "project-anchor"), id="none"),
-    ],
+@rows(
+    "balancers expected",
+    {"a witness": ([a_balancer()], (Verdict.ALLOWED, None)), "none": ([], (Verdict.HELD, "project-anchor"))},
 )
 def test_deletion_while_no_node_is_ready(balancers: list[CloudBalancer], expected: tuple[Verdict, str | None]) -> None:
     """Without a witness nothing is deleted or released: the project may be another."""

@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from desired.guards.anchor import anchor_of
 from desired.guards.guard import GuardResult
 from desired.guards.project import anchor_notes, project_anchor, robot_anchor_notes
@@ -36,6 +34,7 @@ from tests.builders import (
 )
 from tests.support.judging import facts_of
 from tests.support.keys import key_of
+from tests.support.rows import rows as cases
 
 LB = "load_balancer/ns/a"
 MISSING: Section[int, Server] = Section.missing("401")
@@ -78,33 +77,25 @@ UNREAD: dict[str, Plain] = {"project": "the project of HCLOUD_TOKEN", "found": 1
 HALF_READ = incomplete(servers_of(a_server(1)))
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(cluster(2, 0), [], id="all-found"),
-        pytest.param(cluster(1, 1), [], id="half-found"),
-        pytest.param(cluster(1, 2), mismatch(1, 3), id="fewer-than-half-found"),
-        pytest.param(cluster(0, 1), mismatch(0, 1), id="the-only-node-is-not-found"),
-        pytest.param(cluster(0, 3, servers_of(a_server(9, "stranger"))), mismatch(0, 3), id="another-project"),
-        pytest.param(cluster(1, 1, HALF_READ), [], id="enough-read-although-the-list-is-incomplete"),
-        pytest.param(
-            cluster(1, 2, HALF_READ), [GuardResult.of(rows.PROJECT_UNVERIFIED, KEYS, UNREAD)], id="too-little-read"
-        ),
-    ],
-)
+@cases("snapshot expected", {
+    "all-found": (cluster(2, 0), []),
+    "half-found": (cluster(1, 1), []),
+    "fewer-than-half-found": (cluster(1, 2), mismatch(1, 3)),
+    "the-only-node-is-not-found": (cluster(0, 1), mismatch(0, 1)),
+    "another-project": (cluster(0, 3, servers_of(a_server(9, "stranger"))), mismatch(0, 3)),
+    "enough-read-although-the-list-is-incomplete": (cluster(1, 1, HALF_READ), []),
+    "too-little-read": (cluster(1, 2, HALF_READ), [GuardResult.of(rows.PROJECT_UNVERIFIED, KEYS, UNREAD)]),
+})  # fmt: skip
 def test_ready_nodes(snapshot: Snapshot, expected: list[GuardResult]) -> None:
     """Whatever derives from the cloud is held unless half of the Ready Nodes are found in it; the rest is not."""
     assert said(DERIVED, snapshot) == expected
 
 
-@pytest.mark.parametrize(
-    ("found", "gone", "unreadable", "held"),
-    [
-        pytest.param(2, 1, 1, (), id="half-found-at-worst"),
-        pytest.param(1, 1, 1, (DELETE.key,), id="fewer-at-worst"),
-        pytest.param(3, 0, 4, (DELETE.key,), id="all-found-and-more-unreadable"),
-    ],
-)
+@cases("found gone unreadable held", {
+    "half-found-at-worst": (2, 1, 1, ()),
+    "fewer-at-worst": (1, 1, 1, (DELETE.key,)),
+    "all-found-and-more-unreadable": (3, 0, 4, (DELETE.key,)),
+})  # fmt: skip
 def test_removals_wait_for_a_certain_anchor(found: int, gone: int, unreadable: int, held: tuple[str, ...]) -> None:
     """Where Nodes could not be read an anchor that holds lets additions pass, and removals once it holds at worst."""
     read = cluster(found, gone)
@@ -118,20 +109,17 @@ ALIVE = a_settled_node("b", 2, ready=Readiness.FALSE)
 BY_ID, NAMED_7 = Present(a_network(4)), Present(a_network(4, "7"))
 
 
-@pytest.mark.parametrize(
-    ("nodes", "servers", "network", "setting", "unfound"),
-    [
-        pytest.param([DOWN], [], Present(None), None, 1, id="nothing-found"),
-        pytest.param([a_joining_node()], [9], Present(None), None, 0, id="being-born"),
-        pytest.param([DOWN, ALIVE], [2], Present(None), None, 0, id="server"),
-        pytest.param([DOWN, a_joining_node()], [9], Present(None), None, 1, id="a-strangers-server"),
-        pytest.param([DOWN], [], BY_ID, "4", 0, id="network-by-id"),
-        pytest.param([DOWN], [], BY_ID, "private", 1, id="network-by-name"),
-        pytest.param([DOWN], [], NAMED_7, "7", 1, id="network-by-a-name-that-is-a-number"),
-        pytest.param([DOWN], [], Absent(), "4", 1, id="network-gone"),
-        pytest.param([DOWN], [], Unknown("429"), "4", 1, id="network-unreadable"),
-    ],
-)
+@cases("nodes servers network setting unfound", {
+    "nothing-found": ([DOWN], [], Present(None), None, 1),
+    "being-born": ([a_joining_node()], [9], Present(None), None, 0),
+    "server": ([DOWN, ALIVE], [2], Present(None), None, 0),
+    "a-strangers-server": ([DOWN, a_joining_node()], [9], Present(None), None, 1),
+    "network-by-id": ([DOWN], [], BY_ID, "4", 0),
+    "network-by-name": ([DOWN], [], BY_ID, "private", 1),
+    "network-by-a-name-that-is-a-number": ([DOWN], [], NAMED_7, "7", 1),
+    "network-gone": ([DOWN], [], Absent(), "4", 1),
+    "network-unreadable": ([DOWN], [], Unknown("429"), "4", 1),
+})  # fmt: skip
 def test_without_a_ready_node(
     nodes: list[Node], servers: list[int], network: Any, setting: str | None, unfound: int
 ) -> None:
@@ -150,13 +138,10 @@ def test_a_cluster_that_is_being_born() -> None:
     assert said([INITIALISE], snapshot) == []
 
 
-@pytest.mark.parametrize(
-    ("parts", "row"),
-    [
-        pytest.param({"servers_section": MISSING}, rows.PROJECT_UNVERIFIED, id="servers"),
-        pytest.param({"remembered": Unknown("403")}, rows.PROJECT_IDS_UNREAD, id="memory"),
-    ],
-)
+@cases("parts row", {
+    "servers": ({"servers_section": MISSING}, rows.PROJECT_UNVERIFIED),
+    "memory": ({"remembered": Unknown("403")}, rows.PROJECT_IDS_UNREAD),
+})  # fmt: skip
 def test_a_cluster_of_which_too_little_was_read(parts: dict[str, Any], row: Rule) -> None:
     """What could not be read may be the witness: nobody is asked to approve anything, and nothing passes."""
     assert [(found.row, found.keys) for found in said(DERIVED, a_snapshot([DOWN], **parts))] == [(row, KEYS)]
@@ -176,18 +161,15 @@ def test_an_ignored_node_is_no_part_of_the_anchor() -> None:
 PROJECT = key_of("project/cloud")
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "witnesses", "expected"),
-    [
-        pytest.param(cluster(0, 2), (), rows.PROJECT_MISMATCH.note(PROJECT, found=0, most=2), id="violated"),
-        pytest.param(cluster(1, 1), (), None, id="holds"),
-        pytest.param(cluster(0, 1, MISSING), (), None, id="undetermined"),
-        pytest.param(a_snapshot([a_joining_node()]), (), None, id="being-born"),
-        pytest.param(a_snapshot([DOWN, ALIVE]), (), rows.PROJECT_UNKNOWN.note(PROJECT, found=0, most=2), id="unfound"),
-        pytest.param(a_snapshot([DOWN, ALIVE]), ("network/4",), None, id="unfound-and-witnessed"),
-        pytest.param(a_snapshot([DOWN], servers_section=MISSING), (), None, id="unfound-and-unread"),
-    ],
-)
+@cases("snapshot witnesses expected", {
+    "violated": (cluster(0, 2), (), rows.PROJECT_MISMATCH.note(PROJECT, found=0, most=2)),
+    "holds": (cluster(1, 1), (), None),
+    "undetermined": (cluster(0, 1, MISSING), (), None),
+    "being-born": (a_snapshot([a_joining_node()]), (), None),
+    "unfound": (a_snapshot([DOWN, ALIVE]), (), rows.PROJECT_UNKNOWN.note(PROJECT, found=0, most=2)),
+    "unfound-and-witnessed": (a_snapshot([DOWN, ALIVE]), ("network/4",), None),
+    "unfound-and-unread": (a_snapshot([DOWN], servers_section=MISSING), (), None),
+})  # fmt: skip
 def test_what_is_said_of_an_empty_plan(snapshot: Snapshot, witnesses: tuple[str, ...], expected: Note | None) -> None:
     """That the project seems to be another one is a finding of its own, even when it holds nothing."""
     assert noted(snapshot, witnesses=witnesses) == ((expected,) if expected else ())
@@ -224,24 +206,16 @@ ONE, ALL_3 = servers_of(a_server(1)), servers_of(*(a_server(i) for i in (1, 2, 3
 MISMATCH = of_robot(rows.ROBOT_MISMATCH, COMES.key, MOVES.key, value=1, limit=2)
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(metal(ALL_3), [], id="all-found"),
-        pytest.param(metal(ONE), MISMATCH, id="fewer-than-half-found"),
-        pytest.param(replace(metal(ONE), robot=None), [], id="not-read"),
-        pytest.param(
-            metal(incomplete(ONE)), of_robot(rows.PROJECT_UNVERIFIED, COMES.key, MOVES.key), id="too-little-read"
-        ),
-        pytest.param(
-            metal(ONE, balancers=[BACK]),
-            of_robot(rows.ROBOT_MISMATCH, MOVES.key, value=1, limit=2),
-            id="a-target-that-comes-back-was-one-before",
-        ),
-        pytest.param(metal(ONE, balancers=[a_balancer(42)]), MISMATCH, id="a-target-that-was-none-before"),
-        pytest.param(metal(ONE, down=True), [], id="one-is-enough-where-none-is-ready"),
-    ],
-)
+@cases("snapshot expected", {
+    "all-found": (metal(ALL_3), []),
+    "fewer-than-half-found": (metal(ONE), MISMATCH),
+    "not-read": (replace(metal(ONE), robot=None), []),
+    "too-little-read": (metal(incomplete(ONE)), of_robot(rows.PROJECT_UNVERIFIED, COMES.key, MOVES.key)),
+    "a-target-that-comes-back-was-one-before": (metal(ONE, balancers=[BACK]),
+        of_robot(rows.ROBOT_MISMATCH, MOVES.key, value=1, limit=2)),
+    "a-target-that-was-none-before": (metal(ONE, balancers=[a_balancer(42)]), MISMATCH),
+    "one-is-enough-where-none-is-ready": (metal(ONE, down=True), []),
+})  # fmt: skip
 def test_the_account_of_robot(snapshot: Snapshot, expected: list[GuardResult]) -> None:
     """What derives from dedicated servers, addresses as targets included, is held by an anchor of its own."""
     found = project_anchor(facts_of(Plan((COMES, MOVES)), snapshot, Settings()))

@@ -14,18 +14,10 @@ from desired.rules.guards import ROUTE_OF_SERVER, ROUTE_OF_WRONG_SERVER, ROUTES_
 from desired.rules.routes import CIDR_MISMATCH
 from desired.section import Absent
 from tests.builders import a_change, a_lost_node, incomplete
-from tests.routes import (
-    ROUTING,
-    WITHOUT_RANGE,
-    a_pod_node,
-    a_pod_server,
-    a_route,
-    a_routed_world,
-    gateway_of,
-    pods_of,
-)
+from tests.routes import ROUTING, WITHOUT_RANGE, a_pod_node, a_pod_server, a_route, a_routed_world, gateway_of, pods_of
 from tests.support.judging import facts_of
 from tests.support.route_decisions import judged
+from tests.support.rows import rows
 
 NOWHERE = "10.0.0.201"
 RADIUS, MISMATCH = "route-blast-radius", "cluster-cidr"
@@ -55,18 +47,15 @@ def superfluous(count: int) -> list[Route]:
     return [a_route(200 + number, 1) for number in range(count)]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "going", "limit", "is_held"),
-    [
-        (1, 1, 1, False),
-        (1, 2, 1, True),
-        (5, 2, 1, True),
-        (6, 2, 2, False),
-        (8, 3, 2, True),
-        (9, 3, 3, False),
-        (30, 10, 10, False),
-    ],
-)
+@pytest.mark.parametrize(("nodes", "going", "limit", "is_held"), [
+    (1, 1, 1, False),
+    (1, 2, 1, True),
+    (5, 2, 1, True),
+    (6, 2, 2, False),
+    (8, 3, 2, True),
+    (9, 3, 3, False),
+    (30, 10, 10, False),
+])  # fmt: skip
 def test_how_many_may_go_at_once(nodes: int, going: int, limit: int, is_held: bool) -> None:
     """More than a quarter of the routes within the cluster CIDR go by an approval, all or none; one goes always."""
     plan = judged(a_cluster(nodes, *superfluous(going)))
@@ -78,16 +67,13 @@ def test_how_many_may_go_at_once(nodes: int, going: int, limit: int, is_held: bo
     assert measured == ([(RADIUS, str(going), str(limit), tuple(sorted(keys)), why)] if is_held else [])
 
 
-@pytest.mark.parametrize(
-    ("further", "is_held"),
-    [
-        pytest.param([], True, id="three-of-eleven"),
-        pytest.param([a_route("192.168.0.0/24", NOWHERE)], True, id="what-is-outside-does-not-count"),
-        pytest.param([a_route("0.0.0.0/0", 90), a_route("10.0.0.0/8", 90)], True, id="nor-what-is-around"),
-        pytest.param([a_route(240, NOWHERE)], False, id="a-black-hole-counts-among-all"),
-        pytest.param([a_route("10.244.240.0/28", 90)], False, id="as-does-a-persons"),
-    ],
-)
+@rows("further is_held", {
+    "three-of-eleven": ([], True),
+    "what-is-outside-does-not-count": ([a_route("192.168.0.0/24", NOWHERE)], True),
+    "nor-what-is-around": ([a_route("0.0.0.0/0", 90), a_route("10.0.0.0/8", 90)], True),
+    "a-black-hole-counts-among-all": ([a_route(240, NOWHERE)], False),
+    "as-does-a-persons": ([a_route("10.244.240.0/28", 90)], False),
+})  # fmt: skip
 def test_of_how_many(further: list[Route], is_held: bool) -> None:
     """The routes within the cluster CIDR are the measure, whoever has made them."""
     plan = judged(a_cluster(8, *superfluous(3), *further))
@@ -140,15 +126,12 @@ def test_replacements_are_free() -> None:
     assert {change.kind for change in plan.changes} == {"route.replace"}
 
 
-@pytest.mark.parametrize(
-    ("numbers", "parts"),
-    [
-        pytest.param([1], {}, id="one though a quarter may go"),
-        pytest.param([1, 2, 3], {}, id="each by itself"),
-        pytest.param([1], {"members": None}, id="members were not read"),
-        pytest.param([], {}, id="none"),
-    ],
-)
+@rows("numbers parts", {
+    "one though a quarter may go": ([1], {}),
+    "each by itself": ([1, 2, 3], {}),
+    "members were not read": ([1], {"members": None}),
+    "none": ([], {}),
+})  # fmt: skip
 def test_a_strangers_route_to_the_pods_of_a_node(numbers: list[int], parts: dict[str, Any]) -> None:
     """Another server gets the traffic today: it is taken away from it by an approval alone, and what the Nodes ask for
     besides goes on."""
@@ -201,7 +184,7 @@ def test_what_waits_for_a_held_removal_is_withheld() -> None:
 WRONG = replace(ROUTING, cluster_cidr=IPv4Network("10.244.128.0/17"))
 
 
-@pytest.mark.parametrize("gateway", [NOWHERE, 1], ids=["nowhere", "a Node"])
+@rows("gateway", {"nowhere": NOWHERE, "a Node": 1})
 def test_a_cluster_cidr_that_cannot_be_right(gateway: str | int) -> None:
     """D15: nothing is removed on the word of a range that some Node's pods are not in, and that cannot be approved."""
     plan = judged(a_cluster(1, a_route(200, gateway)), WRONG)
@@ -242,13 +225,10 @@ def test_gaps(part: str) -> None:
     assert verdicts(judged(replace(whole, **gap))) == swap | waiting
 
 
-@pytest.mark.parametrize(
-    ("routes", "verdict"),
-    [
-        pytest.param([a_route(1), a_route(200, NOWHERE)], ALLOWED, id="a-route-to-our-pods"),
-        pytest.param([a_route(200, NOWHERE)], (Verdict.HELD, "project-anchor"), id="no-witness"),
-    ],
-)
+@rows("routes verdict", {
+    "a-route-to-our-pods": ([a_route(1), a_route(200, NOWHERE)], ALLOWED),
+    "no-witness": ([a_route(200, NOWHERE)], (Verdict.HELD, "project-anchor")),
+})  # fmt: skip
 def test_a_cluster_that_is_down(routes: list[Route], verdict: tuple[Verdict, str | None]) -> None:
     """With no Ready Node a removal needs something of this cluster in the project: a route to its pods by its own
     address is that."""

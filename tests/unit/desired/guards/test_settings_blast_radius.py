@@ -26,6 +26,7 @@ from desired.rules.guards import FORMER_SETTINGS_UNREAD, SETTINGS_DIFFER
 from desired.section import UNMANAGED, Present, Unknown
 from tests.balancers import IN_NETWORK, NETWORK, a_balancer, a_claim, a_listener, a_served_service, a_world, annotated
 from tests.builders import NOW, a_change, a_server, a_settled_node
+from tests.support.rows import rows
 
 INTERNAL = replace(
     IN_NETWORK,
@@ -102,24 +103,19 @@ def says(plan: Plan) -> list[str]:
     return [note.text.removeprefix(prefix) for note in plan.notes if note.kind is NoteKind.SETTINGS]
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        pytest.param(
-            WITHOUT,
+@rows("settings said", {
+    "three-variables-vanish-together": (
+        WITHOUT,
+        (
             "HCLOUD_NETWORK 7 -> (unset), HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK true -> (unset),"
-            " HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP true -> (unset)",
-            id="three-variables-vanish-together",
+            " HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP true -> (unset)"
         ),
-        pytest.param(
-            replace(with_default(use_private_ip=UNMANAGED), network="8"),
-            "HCLOUD_NETWORK 7 -> 8, HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP true -> (unset)",
-            id="another-network-and-use-private-ip-lost",
-        ),
-        pytest.param(OPENED, "HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK true -> false", id="they become public"),
-        pytest.param(FLIPPED, "HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL (unset) -> true", id="proxyprotocol-for-all"),
-    ],
-)
+    ),
+    "another-network-and-use-private-ip-lost": (replace(with_default(use_private_ip=UNMANAGED), network="8"),
+        "HCLOUD_NETWORK 7 -> 8, HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP true -> (unset)"),
+    "they become public": (OPENED, "HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK true -> false"),
+    "proxyprotocol-for-all": (FLIPPED, "HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL (unset) -> true"),
+})  # fmt: skip
 def test_what_a_changed_setting_takes_from_several_is_one_hold(settings: Settings, said: str) -> None:
     """Detached, flipped or opened, four at once. Said with the names that people set."""
     world = a_cluster(4, settings)
@@ -159,16 +155,13 @@ def test_one_object_alone_is_not_held_by_the_rule() -> None:
     assert [hold.rule for hold in judged(a_cluster(1, OPENED), OPENED, former()).holds] == [GuardName.EXPOSURE]
 
 
-@pytest.mark.parametrize(
-    ("healths", "own", "expected"),
-    [
-        pytest.param("H", None, {"default/web"}, id="the only target"),
-        pytest.param("HX", None, {"default/web"}, id="the only one of two that answers"),
-        pytest.param("HH", None, set(), id="one of two goes first"),
-        pytest.param("X", None, set(), id="it does not answer"),
-        pytest.param("H", "true", set(), id="the Service asks for it itself"),
-    ],
-)
+@rows("healths own expected", {
+    "the only target": ("H", None, {"default/web"}),
+    "the only one of two that answers": ("HX", None, {"default/web"}),
+    "one of two goes first": ("HH", None, set()),
+    "it does not answer": ("X", None, set()),
+    "the Service asks for it itself": ("H", "true", set()),
+})  # fmt: skip
 def test_an_interruption_that_no_order_avoids_is_held(healths: str, own: str | None, expected: set[str]) -> None:
     """USE_PRIVATE_IP=true of the whole cluster, and a single Service: what alone answers has another address then."""
     states = {"H": Health.HEALTHY, "X": Health.UNHEALTHY}
@@ -193,14 +186,11 @@ def test_an_interruption_that_no_order_avoids_is_held(healths: str, own: str | N
     assert [hold.value for hold in plan.holds if hold.rule is GuardName.SETTINGS_BLAST_RADIUS] == ["1"] * len(expected)
 
 
-@pytest.mark.parametrize(
-    ("count", "own", "expected"),
-    [
-        pytest.param(1, None, {"default/s-1"}, id="no address is left"),
-        pytest.param(2, None, {"default/s-1", "default/s-2"}, id="none is left to two"),
-        pytest.param(1, "true", set(), id="the Service asks for it itself"),
-    ],
-)
+@rows("count own expected", {
+    "no address is left": (1, None, {"default/s-1"}),
+    "none is left to two": (2, None, {"default/s-1", "default/s-2"}),
+    "the Service asks for it itself": (1, "true", set()),
+})  # fmt: skip
 def test_a_setting_takes_no_service_all_of_its_addresses(count: int, own: str | None, expected: set[str]) -> None:
     """DISABLE_PRIVATE_INGRESS=true beside Services whose load balancers have no public interface."""
     world = a_cluster(count) if own is None else a_cluster(count, disable_private_ingress=own)
@@ -253,35 +243,32 @@ ENTRIES = (Ingress("203.0.113.1"), Ingress("10.0.0.9"))
 OPEN = NetworkCondition("False", "RouteCreated")
 
 
-@pytest.mark.parametrize(
-    ("kind", "before", "after", "expected"),
-    [
-        pytest.param("node.addresses", (ADDRESS,), (), True, id="address-lost"),
-        pytest.param("node.addresses", (), (ADDRESS,), False, id="address-got"),
-        pytest.param("node.network_condition", OPEN, UNROUTED, True, id="closed-to-pods"),
-        pytest.param("node.network_condition", None, UNROUTED, True, id="closed-to-pods-unsaid"),
-        pytest.param("node.network_condition", UNROUTED, OPEN, False, id="opened-to-pods"),
-        pytest.param("node.labels", {"a": "b"}, {}, False, id="labels"),
-        pytest.param("service.status", ENTRIES, ENTRIES[:1], True, id="address-withdrawn"),
-        pytest.param("service.status", ENTRIES[:1], ENTRIES, False, id="address-published"),
-        pytest.param("lb.type", "lb11", "lb21", False, id="type"),
-        pytest.param("lb.network", None, PLACE, False, id="attached"),
-        pytest.param("lb.network", PLACE, None, True, id="detached"),
-        pytest.param("lb.public_interface", True, False, True, id="closed"),
-        pytest.param("lb.public_interface", False, True, True, id="exposed"),
-        pytest.param("lb.target", None, TARGET, False, id="target-added"),
-        pytest.param("lb.target", TARGET, None, True, id="target-removed"),
-        pytest.param("lb.target", replace(TARGET, use_private_ip=False), TARGET, True, id="target-FLIPPED"),
-        pytest.param("lb.listener", None, LISTENER, False, id="port-added"),
-        pytest.param("lb.listener", LISTENER, None, True, id="port-removed"),
-        pytest.param("lb.listener", LISTENER, replace(LISTENER, proxyprotocol=True), True, id="proxyprotocol"),
-        pytest.param("lb.listener", LISTENER, replace(LISTENER, destination_port=1), True, id="node-port"),
-        pytest.param("lb.listener", LISTENER, checked(interval_s=60, timeout_s=30, retries=5), False, id="patient"),
-        pytest.param("lb.listener", LISTENER, checked(timeout_s=1), True, id="short-check"),
-        pytest.param("lb.listener", LISTENER, checked(retries=1), True, id="strict-check"),
-        pytest.param("lb.listener", LISTENER, checked(protocol=Protocol.HTTP), True, id="other-check"),
-    ],
-)
+@rows("kind before after expected", {
+    "address-lost": ("node.addresses", (ADDRESS,), (), True),
+    "address-got": ("node.addresses", (), (ADDRESS,), False),
+    "closed-to-pods": ("node.network_condition", OPEN, UNROUTED, True),
+    "closed-to-pods-unsaid": ("node.network_condition", None, UNROUTED, True),
+    "opened-to-pods": ("node.network_condition", UNROUTED, OPEN, False),
+    "labels": ("node.labels", {"a": "b"}, {}, False),
+    "address-withdrawn": ("service.status", ENTRIES, ENTRIES[:1], True),
+    "address-published": ("service.status", ENTRIES[:1], ENTRIES, False),
+    "type": ("lb.type", "lb11", "lb21", False),
+    "attached": ("lb.network", None, PLACE, False),
+    "detached": ("lb.network", PLACE, None, True),
+    "closed": ("lb.public_interface", True, False, True),
+    "exposed": ("lb.public_interface", False, True, True),
+    "target-added": ("lb.target", None, TARGET, False),
+    "target-removed": ("lb.target", TARGET, None, True),
+    "target-FLIPPED": ("lb.target", replace(TARGET, use_private_ip=False), TARGET, True),
+    "port-added": ("lb.listener", None, LISTENER, False),
+    "port-removed": ("lb.listener", LISTENER, None, True),
+    "proxyprotocol": ("lb.listener", LISTENER, replace(LISTENER, proxyprotocol=True), True),
+    "node-port": ("lb.listener", LISTENER, replace(LISTENER, destination_port=1), True),
+    "patient": ("lb.listener", LISTENER, checked(interval_s=60, timeout_s=30, retries=5), False),
+    "short-check": ("lb.listener", LISTENER, checked(timeout_s=1), True),
+    "strict-check": ("lb.listener", LISTENER, checked(retries=1), True),
+    "other-check": ("lb.listener", LISTENER, checked(protocol=Protocol.HTTP), True),
+})  # fmt: skip
 def test_which_changes_take_something(kind: str, before: Any, after: Any, expected: bool) -> None:
     """What interrupts, exposes or takes away; additions do not."""
     verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY

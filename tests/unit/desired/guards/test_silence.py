@@ -30,6 +30,7 @@ from tests.builders import NOW, a_change, a_joining_node, a_lost_node, a_node, a
 from tests.routes import a_pod_node, a_pod_server, a_route, a_routed_world
 from tests.support.judging import facts_of, judge
 from tests.support.route_decisions import judged
+from tests.support.rows import rows
 
 SPARE = {"example.com/spare": ""}
 SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
@@ -48,49 +49,34 @@ ROBOT = a_node("robot", provider_id="hrobot://7")
 ALL = [a_server(number) for number in (1, 2, 3)]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "servers", "expected"),
-    [
-        pytest.param([], [a_server()], None, id="no-node"),
-        pytest.param([a_settled_node()], [a_server()], None, id="ready"),
-        pytest.param([a_settled_node(unschedulable=True), MUTE_TOO], [a_server()], None, id="ready-and-cordoned"),
-        pytest.param([MUTE], [], None, id="no-server"),
-        pytest.param([MUTE], [OFF], None, id="switched-off"),
-        pytest.param([a_joining_node(), a_lost_node("old", 9)], [a_server()], None, id="a-server-of-no-node-yet"),
-        pytest.param([a_lost_node(labels=SPARE)], [a_server()], None, id="ignored"),
-        pytest.param(
-            [MUTE, a_settled_node("b", 2, labels=SPARE)],
-            [a_server()],
-            Silence(1, 1, True),
-            id="an-ignored-one-does-not-speak",
-        ),
-        pytest.param([MUTE], [a_server()], Silence(1, 1, True), id="silent"),
-        pytest.param([MUTE, MUTE_TOO], [a_server()], Silence(2, 1, True), id="one-of-two-runs"),
-        pytest.param([MUTE, MUTE_TOO], [a_server(), a_server(2)], Silence(2, 2, True), id="both-run"),
-        pytest.param(
-            [DOWN, MUTE_TOO],
-            [a_server()],
-            Silence(2, 1, False, some_report=True),
-            id="one-kubelet-says-that-it-is-not-ready",
-        ),
-        pytest.param([BORN], [a_server()], Silence(1, 1, False, some_report=True), id="being-born"),
-        pytest.param([MUTE, MUTE_TOO, SPEAKS], ALL, Silence(3, 3, False, 2, 3), id="one-of-three-is-ready"),
-        pytest.param([MUTE, MUTE_TOO, NEW], ALL, Silence(2, 2, False, 2, 3), id="a-machine-of-a-copys-own"),
-        pytest.param([MUTE, MUTE_TOO, SPEAKS], ALL[1:], None, id="half-of-those-that-run"),
-        pytest.param([MUTE, MUTE_TOO, SPEAKS], [OFF, ALL[2]], None, id="machines-that-sleep"),
-        pytest.param([MUTE, SPEAKS], ALL, None, id="one-of-two-is-ready"),
-        pytest.param([DOWN, DOWN_TOO, SPEAKS], ALL, None, id="a-network-of-pods-that-is-broken"),
-        pytest.param([MUTE, MUTE_TOO, SPEAKS, ROBOT], ALL, None, id="a-ready-robot-server-speaks"),
-        pytest.param([MUTE, ROBOT, replace(ROBOT, name="on-prem", provider_id=None)], ALL, None, id="on-premises-too"),
-        pytest.param([MUTE, MUTE_TOO, STALE], ALL, Silence(3, 3, False, stale=1), id="ready-by-a-stale-heartbeat"),
-        pytest.param([HOURLY], ALL, None, id="a-kubelet-that-reports-once-an-hour"),
-        pytest.param([MUTE, STALE, NEW], ALL, Silence(2, 2, False, 2, 3, stale=1), id="a-stale-one-among-the-mute"),
-        pytest.param([STALE, NEW], [], None, id="a-stale-one-without-a-server"),
-        pytest.param(
-            [MUTE, MUTE_TOO, replace(ROBOT, labels=SPARE)], ALL, Silence(2, 2, True), id="an-ignored-robot-server"
-        ),
-    ],
-)
+@rows("nodes servers expected", {
+    "no-node": ([], [a_server()], None),
+    "ready": ([a_settled_node()], [a_server()], None),
+    "ready-and-cordoned": ([a_settled_node(unschedulable=True), MUTE_TOO], [a_server()], None),
+    "no-server": ([MUTE], [], None),
+    "switched-off": ([MUTE], [OFF], None),
+    "a-server-of-no-node-yet": ([a_joining_node(), a_lost_node("old", 9)], [a_server()], None),
+    "ignored": ([a_lost_node(labels=SPARE)], [a_server()], None),
+    "an-ignored-one-does-not-speak": ([MUTE, a_settled_node("b", 2, labels=SPARE)], [a_server()], Silence(1, 1, True)),
+    "silent": ([MUTE], [a_server()], Silence(1, 1, True)),
+    "one-of-two-runs": ([MUTE, MUTE_TOO], [a_server()], Silence(2, 1, True)),
+    "both-run": ([MUTE, MUTE_TOO], [a_server(), a_server(2)], Silence(2, 2, True)),
+    "one-kubelet-says-that-it-is-not-ready": ([DOWN, MUTE_TOO], [a_server()], Silence(2, 1, False, some_report=True)),
+    "being-born": ([BORN], [a_server()], Silence(1, 1, False, some_report=True)),
+    "one-of-three-is-ready": ([MUTE, MUTE_TOO, SPEAKS], ALL, Silence(3, 3, False, 2, 3)),
+    "a-machine-of-a-copys-own": ([MUTE, MUTE_TOO, NEW], ALL, Silence(2, 2, False, 2, 3)),
+    "half-of-those-that-run": ([MUTE, MUTE_TOO, SPEAKS], ALL[1:], None),
+    "machines-that-sleep": ([MUTE, MUTE_TOO, SPEAKS], [OFF, ALL[2]], None),
+    "one-of-two-is-ready": ([MUTE, SPEAKS], ALL, None),
+    "a-network-of-pods-that-is-broken": ([DOWN, DOWN_TOO, SPEAKS], ALL, None),
+    "a-ready-robot-server-speaks": ([MUTE, MUTE_TOO, SPEAKS, ROBOT], ALL, None),
+    "on-premises-too": ([MUTE, ROBOT, replace(ROBOT, name="on-prem", provider_id=None)], ALL, None),
+    "ready-by-a-stale-heartbeat": ([MUTE, MUTE_TOO, STALE], ALL, Silence(3, 3, False, stale=1)),
+    "a-kubelet-that-reports-once-an-hour": ([HOURLY], ALL, None),
+    "a-stale-one-among-the-mute": ([MUTE, STALE, NEW], ALL, Silence(2, 2, False, 2, 3, stale=1)),
+    "a-stale-one-without-a-server": ([STALE, NEW], [], None),
+    "an-ignored-robot-server": ([MUTE, MUTE_TOO, replace(ROBOT, labels=SPARE)], ALL, Silence(2, 2, True)),
+})  # fmt: skip
 def test_silence_of(nodes: list[Node], servers: list[Server], expected: Silence | None) -> None:
     """The server of one at least is found and runs, and no Node is Ready, or most of those that count are silent."""
     assert silence_of(a_snapshot(nodes, servers), SPARED) == expected
@@ -112,75 +98,41 @@ def mute(node: Node) -> Node:
     return replace(node, conditions=(Condition("Ready", "Unknown"),))
 
 
-@pytest.mark.parametrize(
-    ("world", "expected"),
-    [
-        pytest.param(led(*TWO, nodes=[NEW]), Silence(0, 0, False, 2, 3, without_node=2), id="one-new-machine"),
-        pytest.param(
-            led(*TWO, nodes=[NEW, replace(NEW, name="b")]), Silence(0, 0, False, 2, 4, without_node=2), id="as-many"
-        ),
-        pytest.param(led(*TWO, nodes=[SPEAKS]), Silence(1, 1, False, 2, 3, without_node=2), id="initialized"),
-        pytest.param(
-            led(*TWO, nodes=[MUTE, SPEAKS, NEW]), Silence(2, 2, False, 2, 4, without_node=1), id="one-of-them-is-a-node"
-        ),
-        pytest.param(led(*TWO, nodes=[DOWN]), Silence(1, 1, False, without_node=1), id="and-none-is-ready"),
-        pytest.param(
-            led(*TWO, nodes=[a_settled_node("web-9", 9, ready=Readiness.FALSE)]),
-            Silence(1, 0, False, without_node=2),
-            id="and-no-nodes-server-runs",
-        ),
-        pytest.param(
-            led(*TWO, nodes=[a_lost_node("web-9", 9)]), Silence(1, 0, False, without_node=2), id="nodes-that-are-gone"
-        ),
-        pytest.param(led(*TWO, nodes=[SPEAKS, NEW, replace(NEW, name="b")]), None, id="few-against-many"),
-        pytest.param(led(TWO[0], nodes=[a_joining_node("web-1")]), None, id="a-node-that-is-still-to-be-initialized"),
-        pytest.param(
-            led(TWO[0], nodes=[a_joining_node("drill-1")]), Silence(0, 0, False, without_node=1), id="of-another-name"
-        ),
-        pytest.param(
-            led(TWO[0], nodes=[a_node("web-1", ready=Readiness.FALSE)]),
-            Silence(0, 0, False, without_node=1),
-            id="of-that-name-and-another-providers",
-        ),
-        pytest.param(
-            led(*TWO, nodes=[NEW, *(a_settled_node(f"web-{i}", i, labels=SPARE) for i in (1, 2))]),
-            None,
-            id="of-ignored-nodes",
-        ),
-        pytest.param(led(*BY_IP, nodes=[SPEAKS]), None, id="addresses-of-nobody"),
-        pytest.param(led(*BY_IP, nodes=[mute(RACKED), mute(RACKED_TOO)]), Silence(2, 2, True), id="robot-servers"),
-        pytest.param(
-            led(*BY_IP, nodes=[mute(RACKED), mute(RACKED_TOO), NEW]),
-            Silence(2, 2, False, 2, 3),
-            id="robot-servers-and-a-new-machine",
-        ),
-        pytest.param(led(*BY_IP, nodes=[mute(RACKED), RACKED_TOO]), None, id="one-of-two-robot-servers"),
-        pytest.param(led(*BY_IP[1:], nodes=[mute(RACKED)]), None, id="a-robot-server-that-gets-no-traffic"),
-    ],
-)
+@rows("world expected", {
+    "one-new-machine": (led(*TWO, nodes=[NEW]), Silence(0, 0, False, 2, 3, without_node=2)),
+    "as-many": (led(*TWO, nodes=[NEW, replace(NEW, name="b")]), Silence(0, 0, False, 2, 4, without_node=2)),
+    "initialized": (led(*TWO, nodes=[SPEAKS]), Silence(1, 1, False, 2, 3, without_node=2)),
+    "one-of-them-is-a-node": (led(*TWO, nodes=[MUTE, SPEAKS, NEW]), Silence(2, 2, False, 2, 4, without_node=1)),
+    "and-none-is-ready": (led(*TWO, nodes=[DOWN]), Silence(1, 1, False, without_node=1)),
+    "and-no-nodes-server-runs": (led(*TWO, nodes=[a_settled_node("web-9", 9, ready=Readiness.FALSE)]),
+        Silence(1, 0, False, without_node=2)),
+    "nodes-that-are-gone": (led(*TWO, nodes=[a_lost_node("web-9", 9)]), Silence(1, 0, False, without_node=2)),
+    "few-against-many": (led(*TWO, nodes=[SPEAKS, NEW, replace(NEW, name="b")]), None),
+    "a-node-that-is-still-to-be-initialized": (led(TWO[0], nodes=[a_joining_node("web-1")]), None),
+    "of-another-name": (led(TWO[0], nodes=[a_joining_node("drill-1")]), Silence(0, 0, False, without_node=1)),
+    "of-that-name-and-another-providers": (led(TWO[0], nodes=[a_node("web-1", ready=Readiness.FALSE)]),
+        Silence(0, 0, False, without_node=1)),
+    "of-ignored-nodes": (led(*TWO, nodes=[NEW, *(a_settled_node(f"web-{i}", i, labels=SPARE) for i in (1, 2))]), None),
+    "addresses-of-nobody": (led(*BY_IP, nodes=[SPEAKS]), None),
+    "robot-servers": (led(*BY_IP, nodes=[mute(RACKED), mute(RACKED_TOO)]), Silence(2, 2, True)),
+    "robot-servers-and-a-new-machine": (led(*BY_IP, nodes=[mute(RACKED), mute(RACKED_TOO), NEW]),
+        Silence(2, 2, False, 2, 3)),
+    "one-of-two-robot-servers": (led(*BY_IP, nodes=[mute(RACKED), RACKED_TOO]), None),
+    "a-robot-server-that-gets-no-traffic": (led(*BY_IP[1:], nodes=[mute(RACKED)]), None),
+})  # fmt: skip
 def test_who_is_led_to(world: Snapshot, expected: Silence | None) -> None:
     """Running servers that are no Nodes count as silent, and half is enough where such are among them; so do Nodes of
     other providers to whose addresses load balancers lead."""
     assert silence_of(world, SPARED) == expected
 
 
-@pytest.mark.parametrize(
-    ("world", "expected"),
-    [
-        pytest.param(
-            a_world([a_served_service()], [a_balancer()], nodes=[]), Silence(0, 0, False, without_node=1), id="no-node"
-        ),
-        pytest.param(
-            a_world([a_served_service()], [a_balancer()], nodes=[], servers=[OFF]), None, id="and-no-server-runs"
-        ),
-        pytest.param(a_world([], [a_balancer()], nodes=[]), None, id="of-nobody-here"),
-        pytest.param(
-            a_world([a_served_service()], [a_balancer()], nodes=[ROBOT, replace(ROBOT, name="robot-2")]),
-            None,
-            id="robot-servers-speak",
-        ),
-    ],
-)
+@rows("world expected", {
+    "no-node": (a_world([a_served_service()], [a_balancer()], nodes=[]), Silence(0, 0, False, without_node=1)),
+    "and-no-server-runs": (a_world([a_served_service()], [a_balancer()], nodes=[], servers=[OFF]), None),
+    "of-nobody-here": (a_world([], [a_balancer()], nodes=[]), None),
+    "robot-servers-speak": (a_world([a_served_service()], [a_balancer()],
+        nodes=[ROBOT, replace(ROBOT, name="robot-2")]), None),
+})  # fmt: skip
 def test_a_cluster_without_nodes(world: Snapshot, expected: Silence | None) -> None:
     """A copy's list of Nodes may be empty: what its load balancers lead to says that somebody lives."""
     assert silence_of(world, SPARED) == expected
@@ -196,7 +148,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("node", [MUTE, DOWN, BORN], ids=["silent", "not-ready", "being-born"])
+@rows("node", {"silent": MUTE, "not-ready": DOWN, "being-born": BORN})
 def test_what_is_written_to_the_cloud(node: Node) -> None:
     """What goes is held whoever speaks; what changes is held, and what adds waits, while nobody does."""
     snapshot = a_snapshot([node], [a_server()])
@@ -216,19 +168,16 @@ AHEAD, BEHIND = Clocks(hetzner=-timedelta(hours=1)), Clocks(hetzner=timedelta(ho
 LATE = a_settled_node("web-3", 3, ready_since=TWO_HOURS_AGO, heartbeat=NOW - timedelta(minutes=45))
 
 
-@pytest.mark.parametrize(
-    ("nodes", "clocks", "expected"),
-    [
-        pytest.param([STALE], AHEAD, GuardName.CLOCK_SKEW, id="stale-by-kubernetes-clock-alone"),
-        pytest.param([LATE], BEHIND, GuardName.CLOCK_SKEW, id="stale-by-hetzners-clock-alone"),
-        pytest.param([LATE], Clocks(jump=timedelta(hours=1)), GuardName.CLOCK_SKEW, id="stale-by-another-api-servers"),
-        pytest.param([LATE], AHEAD, None, id="stale-by-none"),
-        pytest.param([replace(LATE, name="web-1", provider_id="hcloud://1"), STALE], AHEAD, None, id="half-are-not"),
-        pytest.param([a_settled_node("web-3", 3)], AHEAD, None, id="no-heartbeat-is-told"),
-        pytest.param([a_lost_node("web-3", 3)], AHEAD, GuardName.SILENT_CLUSTER, id="silent-by-its-own-word"),
-        pytest.param([LATE], Clocks(), None, id="clocks-agree"),
-    ],
-)
+@rows("nodes clocks expected", {
+    "stale-by-kubernetes-clock-alone": ([STALE], AHEAD, GuardName.CLOCK_SKEW),
+    "stale-by-hetzners-clock-alone": ([LATE], BEHIND, GuardName.CLOCK_SKEW),
+    "stale-by-another-api-servers": ([LATE], Clocks(jump=timedelta(hours=1)), GuardName.CLOCK_SKEW),
+    "stale-by-none": ([LATE], AHEAD, None),
+    "half-are-not": ([replace(LATE, name="web-1", provider_id="hcloud://1"), STALE], AHEAD, None),
+    "no-heartbeat-is-told": ([a_settled_node("web-3", 3)], AHEAD, None),
+    "silent-by-its-own-word": ([a_lost_node("web-3", 3)], AHEAD, GuardName.SILENT_CLUSTER),
+    "clocks-agree": ([LATE], Clocks(), None),
+})  # fmt: skip
 def test_heartbeats_while_clocks_differ(nodes: list[Node], clocks: Clocks, expected: str | None) -> None:
     """What a silence would hold waits where heartbeats are too old by any clock, and nobody can approve it."""
     delete, create = a_change("load_balancer/ns/a", "lb.delete"), a_change("load_balancer/ns/b", "lb.create")
@@ -286,17 +235,14 @@ def test_half_is_not_enough_to_speak_beside_strangers() -> None:
     assert (finding.value, finding.limit) == ("2", "3")
 
 
-@pytest.mark.parametrize(
-    ("silence", "row"),
-    [
-        (Silence(2, 1, True), NONE_READY),
-        (Silence(4, 3, False, 3, 5), NOT_REPORTING),
-        (Silence(4, 3, False, 3, 5, stale=2), HEARTBEATS_STALE),
-        (Silence(3, 2, False, stale=3), NONE_FRESH),
-        (Silence(1, 0, False, without_node=2), ONLY_TARGETS_RUN),
-        (Silence(1, 1, False, 2, 3, without_node=2), TARGETS_WITHOUT_NODES),
-    ],
-)
+@pytest.mark.parametrize(("silence", "row"), [
+    (Silence(2, 1, True), NONE_READY),
+    (Silence(4, 3, False, 3, 5), NOT_REPORTING),
+    (Silence(4, 3, False, 3, 5, stale=2), HEARTBEATS_STALE),
+    (Silence(3, 2, False, stale=3), NONE_FRESH),
+    (Silence(1, 0, False, without_node=2), ONLY_TARGETS_RUN),
+    (Silence(1, 1, False, 2, 3, without_node=2), TARGETS_WITHOUT_NODES),
+])  # fmt: skip
 def test_what_is_said_of_a_silence(silence: Silence, row: Rule) -> None:
     """By what was counted."""
     assert row_of(silence) is row
@@ -309,9 +255,7 @@ def dead_target(server_id: int) -> Change:
     return a_change(key, "lb.target", verb=Verb.REMOVE, before=target, after=None)
 
 
-@pytest.mark.parametrize(
-    ("node", "expected"), [(DOWN, Verdict.ALLOWED), (MUTE, Verdict.WAITING)], ids=["not-ready", "silent"]
-)
+@rows("node expected", {"not-ready": (DOWN, Verdict.ALLOWED), "silent": (MUTE, Verdict.WAITING)})
 def test_a_target_whose_server_is_gone(node: Node, expected: Verdict) -> None:
     """Nobody living loses it: it goes as soon as anybody speaks."""
     plan = judge(Plan((dead_target(1), dead_target(9))), _read(node), Settings())
@@ -365,19 +309,16 @@ def heard(heartbeat: datetime | None, since: datetime = TOO_OLD, ready: Readines
 UNHEARD = heard(TOO_OLD)
 
 
-@pytest.mark.parametrize(
-    ("node", "clocks", "expected"),
-    [
-        pytest.param(UNHEARD, Clocks(), Readiness.UNKNOWN, id="stale"),
-        pytest.param(heard(TOO_OLD + SECOND), Clocks(), Readiness.TRUE, id="in-time"),
-        pytest.param(heard(TOO_OLD, since=NOW), Clocks(), Readiness.TRUE, id="ready-since-just-now"),
-        pytest.param(heard(None), Clocks(), Readiness.TRUE, id="without-a-heartbeat"),
-        pytest.param(heard(NOW + STALE_AFTER), Clocks(), Readiness.TRUE, id="future"),
-        pytest.param(UNHEARD, Clocks(hetzner=2 * STALE_AFTER), Readiness.TRUE, id="while-clocks-differ"),
-        pytest.param(replace(UNHEARD, conditions=()), Clocks(), Readiness.MISSING, id="no-condition"),
-        pytest.param(heard(TOO_OLD, ready=Readiness.FALSE), Clocks(), Readiness.UNKNOWN, id="false-and-stale"),
-    ],
-)
+@rows("node clocks expected", {
+    "stale": (UNHEARD, Clocks(), Readiness.UNKNOWN),
+    "in-time": (heard(TOO_OLD + SECOND), Clocks(), Readiness.TRUE),
+    "ready-since-just-now": (heard(TOO_OLD, since=NOW), Clocks(), Readiness.TRUE),
+    "without-a-heartbeat": (heard(None), Clocks(), Readiness.TRUE),
+    "future": (heard(NOW + STALE_AFTER), Clocks(), Readiness.TRUE),
+    "while-clocks-differ": (UNHEARD, Clocks(hetzner=2 * STALE_AFTER), Readiness.TRUE),
+    "no-condition": (replace(UNHEARD, conditions=()), Clocks(), Readiness.MISSING),
+    "false-and-stale": (heard(TOO_OLD, ready=Readiness.FALSE), Clocks(), Readiness.UNKNOWN),
+})  # fmt: skip
 def test_readiness_heard(node: Node, clocks: Clocks, expected: Readiness) -> None:
     """What is said needs a heartbeat of the last 100 minutes, where any is told."""
     assert readiness_heard(node, a_snapshot([node], clocks=clocks)) is expected

@@ -16,8 +16,7 @@ TYPE, INITIALISE, DELETE = PLAN.by_key
 
 
 @pytest.mark.parametrize(
-    ("chosen", "keys"),
-    [(Policy.SYNC, ()), (Policy.UPSERT, (DELETE,)), (Policy.OBSERVE, (TYPE, INITIALISE, DELETE))],
+    ("chosen", "keys"), [(Policy.SYNC, ()), (Policy.UPSERT, (DELETE,)), (Policy.OBSERVE, (TYPE, INITIALISE, DELETE))]
 )
 def test_policy(chosen: Policy, keys: tuple[str, ...]) -> None:
     """Upsert leaves removals undone, observe everything, sync nothing."""

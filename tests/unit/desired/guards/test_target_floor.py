@@ -40,6 +40,7 @@ from tests.support.balancer_plans import private, public
 from tests.support.balancer_verdicts import by_hand, facts, judged, verdicts
 from tests.support.judging import facts_of, judge
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 LB, SERVICE = "load_balancer/default/web", "service/default/web"
 H, U, X = Health.HEALTHY, Health.UNKNOWN, Health.UNHEALTHY
@@ -134,21 +135,18 @@ def test_half_of_the_targets_stay(count: int, gone: int, limit: int) -> None:
     assert found == (held(count - gone, limit, *range(1, gone + 1)) if limit else None)
 
 
-@pytest.mark.parametrize(
-    ("how", "count", "gone", "limit"),
-    [
-        pytest.param("taint", 1, 1, 1, id="the only one, by a taint"),
-        pytest.param("taint", 3, 2, 0, id="two of three by an autoscaler's taint"),
-        pytest.param("deletion", 3, 2, 0, id="two of three Nodes are being deleted"),
-        pytest.param("taint", 10, 9, 0, id="all but one by a taint"),
-        pytest.param("deletion", 10, 10, 1, id="all by a deletion"),
-        pytest.param("label", 3, 1, 0, id="one of three by a label"),
-        pytest.param("label", 3, 2, 2, id="two of three by a label"),
-        pytest.param("selector", 4, 2, 0, id="half by the selector"),
-        pytest.param("selector", 10, 9, 5, id="all but one by the selector"),
-        pytest.param("label", 10, 10, 5, id="all by a label"),
-    ],
-)
+@rows("how count gone limit", {
+    "the only one, by a taint": ("taint", 1, 1, 1),
+    "two of three by an autoscaler's taint": ("taint", 3, 2, 0),
+    "two of three Nodes are being deleted": ("deletion", 3, 2, 0),
+    "all but one by a taint": ("taint", 10, 9, 0),
+    "all by a deletion": ("deletion", 10, 10, 1),
+    "one of three by a label": ("label", 3, 1, 0),
+    "two of three by a label": ("label", 3, 2, 2),
+    "half by the selector": ("selector", 4, 2, 0),
+    "all but one by the selector": ("selector", 10, 9, 5),
+    "all by a label": ("label", 10, 10, 5),
+})  # fmt: skip
 def test_targets_whose_going_has_a_reason(how: str, count: int, gone: int, limit: int) -> None:
     """What was announced lowers the half that has to stay, and never to none; a reason alone does not."""
     nodes = [*out(how, *range(1, gone + 1)), *fleet(*range(gone + 1, count + 1))]
@@ -168,50 +166,37 @@ SMALL = replace(to(10), type=replace(to(10).type, max_targets=4))
 OLD_POOL, NEXT_POOL = out("selector", 1, 2, 3, 4), fleet(5, 6)
 
 
-@pytest.mark.parametrize(
-    ("world", "expected"),
-    [
-        pytest.param(replace(world_of(fleet(1, 2, 3, 4), to(4)), servers=NO_ADDRESS), held(1, 2, 1, 2, 3),
-            id="servers without an address explain nothing"),
-        pytest.param(world_of(fleet(5, 6, 7, 8), to(4)), None, id="replaced one for one"),
-        pytest.param(world_of(fleet(5, 6), to(4)), None, id="replaced by half as many"),
-        pytest.param(world_of(fleet(5), to(4)), held(1, 2, 1, 2, 3, 4), id="replaced by too few"),
-        pytest.param(world_of([*SIX, *fleet(7, 8)], to(10)), None, id="six announced, two of four not"),
-        pytest.param(world_of([*SIX, *fleet(7)], to(10)), held(1, 2, 1, 2, 3, 4, 5, 6, 8, 9, 10),
-            id="six announced, three of four not"),
-        pytest.param(world_of(fleet(1), to(3, SELECTOR)), held(1, 2, 2, 3), id="a selector and one of three stay"),
-        pytest.param(world_of(ALL_OUT, to(3, SELECTOR)), held(0, 2, 1, 2, 3), id="a selector stays"),
-        pytest.param(world_of(ALL_OUT, to(3, ADDRESS)), held(0, 2, 1, 2, 3), id="an address stays"),
-        pytest.param(world_of(SPARE, to(3, ADDRESS)), held(0, 2, 1, 2, 3), id="an address stays when all go for none"),
-        pytest.param(world_of(fleet(1), to(2, *private(1, 2))), None, id="a server by two addresses is one target"),
-        pytest.param(world_of([*OLD, *NEW], to(6, *public(11, 12))), None, id="in doubt, four of eight stay"),
-        pytest.param(world_of([*OLD[:1], *NEW[:1]], to(4, *public(11))), held(2, 3, 2, 3, 4),
-            id="in doubt, two of five stay"),
-        pytest.param(world_of([*out("label", 1, 2, 3), *fleet(4), STAYS], checked("HHHHH")), held(2, 3, 1, 2, 3),
-            id="who is drained and stays lowers nothing"),
-        pytest.param(world_of(fleet(*range(1, 11)), SMALL), held(4, 5, *range(4, 10)), id="the type has no room"),
-        pytest.param(world_of([*out("label", 1, 2, 3), *fleet(4)], to(4), off=[4]), held(0, 2, 1, 2, 3),
-            id="the one that is left is off"),
-        pytest.param(world_of([*out("taint", 1, 2), *fleet(3)], to(3), off=[3]), held(0, 1, 1, 2),
-            id="a taint on all that answer"),
-        pytest.param(world_of([*OLD_POOL, *NEXT_POOL], to(4), off=[5, 6]), held(0, 2, 1, 2, 3, 4),
-            id="a selector that names a pool that is off"),
-        pytest.param(replace(world_of(fleet(1, 2, 3), OUTSIDE), servers=servers_of(*inside(1, 2, 3))),
-            held(0, 2, 1, 2, 3), id="public targets behind a closed interface"),
-    ],
-)  # fmt: skip
+@rows("world expected", {
+    "servers without an address explain nothing": (replace(world_of(fleet(1, 2, 3, 4), to(4)), servers=NO_ADDRESS),
+        held(1, 2, 1, 2, 3)),
+    "replaced one for one": (world_of(fleet(5, 6, 7, 8), to(4)), None),
+    "replaced by half as many": (world_of(fleet(5, 6), to(4)), None),
+    "replaced by too few": (world_of(fleet(5), to(4)), held(1, 2, 1, 2, 3, 4)),
+    "six announced, two of four not": (world_of([*SIX, *fleet(7, 8)], to(10)), None),
+    "six announced, three of four not": (world_of([*SIX, *fleet(7)], to(10)), held(1, 2, 1, 2, 3, 4, 5, 6, 8, 9, 10)),
+    "a selector and one of three stay": (world_of(fleet(1), to(3, SELECTOR)), held(1, 2, 2, 3)),
+    "a selector stays": (world_of(ALL_OUT, to(3, SELECTOR)), held(0, 2, 1, 2, 3)),
+    "an address stays": (world_of(ALL_OUT, to(3, ADDRESS)), held(0, 2, 1, 2, 3)),
+    "an address stays when all go for none": (world_of(SPARE, to(3, ADDRESS)), held(0, 2, 1, 2, 3)),
+    "a server by two addresses is one target": (world_of(fleet(1), to(2, *private(1, 2))), None),
+    "in doubt, four of eight stay": (world_of([*OLD, *NEW], to(6, *public(11, 12))), None),
+    "in doubt, two of five stay": (world_of([*OLD[:1], *NEW[:1]], to(4, *public(11))), held(2, 3, 2, 3, 4)),
+    "who is drained and stays lowers nothing": (world_of([*out("label", 1, 2, 3), *fleet(4), STAYS], checked("HHHHH")),
+        held(2, 3, 1, 2, 3)),
+    "the type has no room": (world_of(fleet(*range(1, 11)), SMALL), held(4, 5, *range(4, 10))),
+    "the one that is left is off": (world_of([*out("label", 1, 2, 3), *fleet(4)], to(4), off=[4]), held(0, 2, 1, 2, 3)),
+    "a taint on all that answer": (world_of([*out("taint", 1, 2), *fleet(3)], to(3), off=[3]), held(0, 1, 1, 2)),
+    "a selector that names a pool that is off": (world_of([*OLD_POOL, *NEXT_POOL], to(4), off=[5, 6]),
+        held(0, 2, 1, 2, 3, 4)),
+    "public targets behind a closed interface": (replace(world_of(fleet(1, 2, 3), OUTSIDE),
+        servers=servers_of(*inside(1, 2, 3))), held(0, 2, 1, 2, 3)),
+})  # fmt: skip
 def test_floor(world: Snapshot, expected: Held | None) -> None:
     """Judged on what the load balancer ends up with, server by server, and what answers there then."""
     assert floor_of(world) == expected
 
 
-@pytest.mark.parametrize(
-    ("gone", "expected"),
-    [
-        pytest.param(1, None, id="half of those of Hetzner Cloud stay"),
-        pytest.param(2, held(0, 1, 1, 2), id="none of them stays"),
-    ],
-)
+@rows("gone expected", {"half of those of Hetzner Cloud stay": (1, None), "none of them stays": (2, held(0, 1, 1, 2))})
 def test_dedicated_servers_outvote_none(gone: int, expected: Held | None) -> None:
     """The floor is that of each provider, however many targets the other one has."""
     metal = [a_settled_node(f"m-{number}", provider_id=f"hrobot://{number}") for number in (61, 62, 63)]
@@ -288,16 +273,13 @@ GONE = [a_lost_node(f"n-{number}", number) for number in (1, 2, 3)]
 ABSENT: Mapping[int, Absent] = dict.fromkeys((1, 2, 3), Absent())
 
 
-@pytest.mark.parametrize(
-    ("nodes", "servers", "expected"),
-    [
-        pytest.param([], (), None, id="all dead and no Node left"),
-        pytest.param(GONE, (), None, id="all dead"),
-        pytest.param([*GONE, *fleet(4)], (4,), None, id="one lives and stays"),
-        pytest.param(GONE, (4,), held(0, 1, 4), id="the only one that lives"),
-        pytest.param([*GONE, *fleet(4, 5)], range(4, 10), held(2, 3, 6, 7, 8, 9), id="dead ones count for nothing"),
-    ],
-)
+@rows("nodes servers expected", {
+    "all dead and no Node left": ([], (), None),
+    "all dead": (GONE, (), None),
+    "one lives and stays": ([*GONE, *fleet(4)], (4,), None),
+    "the only one that lives": (GONE, (4,), held(0, 1, 4)),
+    "dead ones count for nothing": ([*GONE, *fleet(4, 5)], range(4, 10), held(2, 3, 6, 7, 8, 9)),
+})  # fmt: skip
 def test_dead_targets_are_never_held(nodes: list[Node], servers: Sequence[int], expected: Held | None) -> None:
     """What leads to no server goes once that is proven, were it all of them."""
     world = replace(world_of(nodes, to(max(servers, default=3)), servers), confirmations=ABSENT)
@@ -317,13 +299,10 @@ def test_an_ignored_target_that_is_dead_keeps_nothing_up() -> None:
     assert floor_of(world_of([*out("label", 1), IGNORED], to(2), [1]), IGNORING) == held(0, 1, 1)
 
 
-@pytest.mark.parametrize(
-    ("nodes", "expected"),
-    [
-        pytest.param(fleet(*range(1, 7)), None, id="all are switched"),
-        pytest.param(fleet(1, 2), held(2, 3, 3, 4, 5, 6), id="two are, and four have no Node any more"),
-    ],
-)
+@rows("nodes expected", {
+    "all are switched": (fleet(*range(1, 7)), None),
+    "two are, and four have no Node any more": (fleet(1, 2), held(2, 3, 3, 4, 5, 6)),
+})  # fmt: skip
 def test_what_gets_another_address_stays(nodes: Sequence[Node], expected: Held | None) -> None:
     """A switch to private addresses takes no target."""
     servers = inside(*range(1, 7))
@@ -357,14 +336,11 @@ def test_the_floor_on_servers_that_were_not_all_read(servers: Section[int, Any])
 LEAVING = a_served_service(deleted_at=NOW)
 
 
-@pytest.mark.parametrize(
-    "world",
-    [
-        pytest.param(a_world([LEAVING], [to(3)], nodes=[]), id="its Service is being deleted"),
-        pytest.param(a_world([a_service()], []), id="there is none"),
-        pytest.param(a_world([], [to(3)]), id="there is no such Service"),
-    ],
-)
+@rows("world", {
+    "its Service is being deleted": a_world([LEAVING], [to(3)], nodes=[]),
+    "there is none": a_world([a_service()], []),
+    "there is no such Service": a_world([], [to(3)]),
+})  # fmt: skip
 def test_a_load_balancer_without_a_floor(world: Snapshot) -> None:
     """One that is being deleted may lose its targets, and so may one that no Service has."""
     (target,) = public(1)
@@ -392,18 +368,15 @@ def at(minutes: int, *alive: int, drained: int = 0, failing: Collection[int] = (
 ALL = range(1, 9)
 
 
-@pytest.mark.parametrize(
-    ("steps", "answering", "there"),
-    [
-        pytest.param([at(0, *ALL)], 8, 8, id="all"),
-        pytest.param([at(0, *ALL, failing=(1, 2))], 6, 8, id="two do not answer"),
-        pytest.param([at(0, *ALL), at(10, 1, 2, 3)], 8, 8, id="fewer within the hour"),
-        pytest.param([at(0, *ALL), at(60, 1, 2, 3)], 8, 8, id="fewer just within it"),
-        pytest.param([at(0, *ALL), at(61, 1, 2, 3)], 3, 3, id="fewer after it"),
-        pytest.param([at(0, 1, 2, 3), at(10, 1, 2, 3), at(65, 1)], 3, 3, id="as many once more begins the hour anew"),
-        pytest.param([at(0, *ALL), at(10, *ALL, drained=5), at(20, 6, 7, 8)], 3, 3, id="drained before"),
-    ],
-)
+@rows("steps answering there", {
+    "all": ([at(0, *ALL)], 8, 8),
+    "two do not answer": ([at(0, *ALL, failing=(1, 2))], 6, 8),
+    "fewer within the hour": ([at(0, *ALL), at(10, 1, 2, 3)], 8, 8),
+    "fewer just within it": ([at(0, *ALL), at(60, 1, 2, 3)], 8, 8),
+    "fewer after it": ([at(0, *ALL), at(61, 1, 2, 3)], 3, 3),
+    "as many once more begins the hour anew": ([at(0, 1, 2, 3), at(10, 1, 2, 3), at(65, 1)], 3, 3),
+    "drained before": ([at(0, *ALL), at(10, *ALL, drained=5), at(20, 6, 7, 8)], 3, 3),
+})  # fmt: skip
 def test_a_peak_lasts_for_an_hour(steps: list[Snapshot], answering: int, there: int) -> None:
     """The most targets that answered, without those that were announced to go."""
     peaks: Mapping[str, Peak] = {}
@@ -418,22 +391,19 @@ ONE_OUT = [*out("label", 1), *fleet(2, 3)]
 NOT_READY = replace(out("label", 1)[0], conditions=a_lost_node(ready=Readiness.FALSE).conditions)
 
 
-@pytest.mark.parametrize(
-    ("world", "answered", "expected"),
-    [
-        pytest.param(world_of([*fleet(1, 2, 3), *out("label", 4)], to(4)), (), [], id="nothing is remembered"),
-        pytest.param(world_of([*fleet(1, 2, 3), *out("label", 4)], to(4)), ALL, [held(3, 4, 4)], id="small steps"),
-        pytest.param(BOTH_WAYS, (1, 2, 3), [], id="announced in this pass"),
-        pytest.param(world_of(ONE_OUT, checked("XXX")), (1, 2, 3), [held(0, 2, 1)], id="all answered"),
-        pytest.param(world_of(ONE_OUT, checked("XXX")), (1, 2), [held(0, 1, 1)], id="some did"),
-        pytest.param(world_of(ONE_OUT, checked("XXX")), (2, 3), [], id="what goes did not"),
-        pytest.param(world_of(ONE_OUT, checked("XXX")), (), [], id="none did, or nothing is remembered of it"),
-        pytest.param(world_of(ONE_OUT, checked("XHH")), (1, 2, 3), [], id="the others answer"),
-        pytest.param(world_of(ONE_OUT, checked("XXX"), off=[1]), (1, 2, 3), [], id="what goes is off"),
-        pytest.param(world_of([NOT_READY, *fleet(2, 3)], checked("XXX")), (1, 2, 3), [], id="what goes is not Ready"),
-        pytest.param(world_of([*out("taint", 1), *fleet(2, 3)], checked("XXX")), (1, 2, 3), [], id="it is drained"),
-    ],
-)
+@rows("world answered expected", {
+    "nothing is remembered": (world_of([*fleet(1, 2, 3), *out("label", 4)], to(4)), (), []),
+    "small steps": (world_of([*fleet(1, 2, 3), *out("label", 4)], to(4)), ALL, [held(3, 4, 4)]),
+    "announced in this pass": (BOTH_WAYS, (1, 2, 3), []),
+    "all answered": (world_of(ONE_OUT, checked("XXX")), (1, 2, 3), [held(0, 2, 1)]),
+    "some did": (world_of(ONE_OUT, checked("XXX")), (1, 2), [held(0, 1, 1)]),
+    "what goes did not": (world_of(ONE_OUT, checked("XXX")), (2, 3), []),
+    "none did, or nothing is remembered of it": (world_of(ONE_OUT, checked("XXX")), (), []),
+    "the others answer": (world_of(ONE_OUT, checked("XHH")), (1, 2, 3), []),
+    "what goes is off": (world_of(ONE_OUT, checked("XXX"), off=[1]), (1, 2, 3), []),
+    "what goes is not Ready": (world_of([NOT_READY, *fleet(2, 3)], checked("XXX")), (1, 2, 3), []),
+    "it is drained": (world_of([*out("taint", 1), *fleet(2, 3)], checked("XXX")), (1, 2, 3), []),
+})  # fmt: skip
 def test_what_answered_within_the_hour(world: Snapshot, answered: Sequence[int], expected: list[Held]) -> None:
     """Many small steps mean what one means, and checks that fail for all at once take nothing."""
     assert remembering(world, *answered) == expected
@@ -448,18 +418,15 @@ SWITCHING = a_world(
 )
 
 
-@pytest.mark.parametrize(
-    ("world", "waits"),
-    [
-        pytest.param(world_of([*fleet(1, 2, 3), *out("label", 4)], to(4)), removals(4), id="what answers"),
-        pytest.param(world_of([*out("taint", 1), *fleet(2, 3)], to(3)), removals(1), id="what is drained"),
-        pytest.param(world_of(ONE_OUT, checked("XXX")), removals(1), id="what may have answered, where none does"),
-        pytest.param(world_of(ONE_OUT, checked("XXX"), off=[1]), removals(1), id="a server that is there"),
-        pytest.param(world_of(fleet(2, 3), to(3), (2, 3)), (), id="what is dead goes"),
-        pytest.param(world_of(fleet(1, 2, 3), to(2)), (), id="nothing is taken"),
-        pytest.param(world_of([*out("label", 1, 2, 3), *fleet(4)], to(4)), (), id="what is held waits for a person"),
-    ],
-)
+@rows("world waits", {
+    "what answers": (world_of([*fleet(1, 2, 3), *out("label", 4)], to(4)), removals(4)),
+    "what is drained": (world_of([*out("taint", 1), *fleet(2, 3)], to(3)), removals(1)),
+    "what may have answered, where none does": (world_of(ONE_OUT, checked("XXX")), removals(1)),
+    "a server that is there": (world_of(ONE_OUT, checked("XXX"), off=[1]), removals(1)),
+    "what is dead goes": (world_of(fleet(2, 3), to(3), (2, 3)), ()),
+    "nothing is taken": (world_of(fleet(1, 2, 3), to(2)), ()),
+    "what is held waits for a person": (world_of([*out("label", 1, 2, 3), *fleet(4)], to(4)), ()),
+})  # fmt: skip
 def test_nothing_living_goes_while_the_peaks_are_unread(world: Snapshot, waits: tuple[str, ...]) -> None:
     """They may be higher than all that is there. What cannot be read is not absent."""
     unread = facts_of(compute_plan(world, LOCATED), world, LOCATED, Setbacks(peaks_unread="503"))
@@ -486,10 +453,7 @@ def test_what_no_way_leads_to_did_not_answer_lately(is_public: bool, count: int)
     assert {port: len(there) for port, there in found.items()} == {80: count}
 
 
-@pytest.mark.parametrize(
-    ("off", "expected"),
-    [pytest.param((3, 4), held(0, 1, 1, 2), id="a pool that is off"), pytest.param((), None, id="one that may answer")],
-)
+@rows("off expected", {"a pool that is off": ((3, 4), held(0, 1, 1, 2)), "one that may answer": ((), None)})
 def test_another_port_and_another_pool_at_once(off: tuple[int, ...], expected: Held | None) -> None:
     """The Service gives up the port at which its targets answer, and asks for another one of another pool."""
     claim = a_claim(ClaimedPort(81, "TCP", 30081), annotations=annotated(node_selector="pool!=old"))
@@ -507,13 +471,7 @@ def test_ports_that_are_given_up_count_as_one() -> None:
     assert (found.row, found.keys, found.value, found.limit) == (NONE_ANSWERS, (f"{LB}/public",), "0", "1")
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        pytest.param(H, [(TOO_FEW_ANSWER_MEANWHILE, "0", "1", 0, 2)], id="they answer"),
-        pytest.param(X, [], id="none does"),
-    ],
-)
+@rows("said expected", {"they answer": (H, [(TOO_FEW_ANSWER_MEANWHILE, "0", "1", 0, 2)]), "none does": (X, [])})
 def test_a_move_that_serves_none_in_between(said: Health, expected: list[Any]) -> None:
     """All is given back in the next network, and on the way nothing answers."""
     there = private(1, 2)
@@ -528,18 +486,15 @@ def test_a_move_that_serves_none_in_between(said: Health, expected: list[Any]) -
 NO_MORE = Bar("no more", 30.0, 60.0, {})
 
 
-@pytest.mark.parametrize(
-    ("place", "bars", "failed", "rule"),
-    [
-        pytest.param(HERE, {}, None, None, id="all may come back"),
-        pytest.param(HERE, {FULL: NO_MORE}, None, "quota", id="none may"),
-        pytest.param(HERE, {FULL: replace(NO_MORE, due_in_s=0.0)}, None, "quota", id="one may"),
-        pytest.param(ELSEWHERE, {"lb.network add": NO_MORE}, None, "quota", id="the next network is refused"),
-        pytest.param(HERE, {}, 3, "back-off", id="one failed"),
-        pytest.param(ELSEWHERE, {}, 3, "back-off", id="one failed in the next network"),
-        pytest.param(ELSEWHERE, {}, 4, None, id="one failed there that comes for the first time"),
-    ],
-)
+@rows("place bars failed rule", {
+    "all may come back": (HERE, {}, None, None),
+    "none may": (HERE, {FULL: NO_MORE}, None, "quota"),
+    "one may": (HERE, {FULL: replace(NO_MORE, due_in_s=0.0)}, None, "quota"),
+    "the next network is refused": (ELSEWHERE, {"lb.network add": NO_MORE}, None, "quota"),
+    "one failed": (HERE, {}, 3, "back-off"),
+    "one failed in the next network": (ELSEWHERE, {}, 3, "back-off"),
+    "one failed there that comes for the first time": (ELSEWHERE, {}, 4, None),
+})  # fmt: skip
 def test_a_move_waits_for_all_that_it_brings_back(
     place: Attachment, bars: Mapping[str, Bar], failed: int | None, rule: str | None
 ) -> None:

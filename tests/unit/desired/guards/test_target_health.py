@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 from typing import Any
 
-import pytest
-
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.guards.targets import look_again_s
@@ -33,6 +31,7 @@ from tests.builders import a_robot_server, a_settled_node, servers_of
 from tests.support.balancer_plans import asking, fleet, public
 from tests.support.balancer_verdicts import judged
 from tests.support.judging import judge
+from tests.support.rows import rows
 
 HERE = Attachment(7, IPv4Address("10.0.0.200"))
 BALANCER = "load_balancer/default/web"
@@ -42,15 +41,12 @@ Healths = Mapping[int, Health | Mapping[int, Health]]
 NOTHING: Healths = {}
 
 
-@pytest.mark.parametrize(
-    ("checks", "expected"),
-    [
-        pytest.param([], 15, id="no listener"),
-        pytest.param([(3, 2, 1)], 3, id="quick"),
-        pytest.param([(3, 2, 1), (15, 10, 3)], 3, id="the shorter of two"),
-        pytest.param([(UNMANAGED, UNMANAGED, UNMANAGED)], 15, id="not said"),
-    ],
-)
+@rows("checks expected", {
+    "no listener": ([], 15),
+    "quick": ([(3, 2, 1)], 3),
+    "the shorter of two": ([(3, 2, 1), (15, 10, 3)], 3),
+    "not said": ([(UNMANAGED, UNMANAGED, UNMANAGED)], 15),
+})  # fmt: skip
 def test_when_to_look_again(checks: list[Any], expected: int) -> None:
     """After a health check."""
     listeners: list[Listener] = [a_listener(health_check=HealthCheck(Protocol.TCP, 30080, *each)) for each in checks]
@@ -102,53 +98,38 @@ def seen(plan: Plan) -> Seen:
     return Seen(*(frozenset(found.get(verdict, ())) for verdict in (OK, WAITS, HOLDS)))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        pytest.param({1: H, 2: H, 3: H}, {}, Seen(some(1), some(2, 3)), id="one goes first"),
-        pytest.param({1: X, 2: H, 3: H}, {}, Seen(some(2), some(1, 3)), id="one that answers"),
-        pytest.param({1: X, 2: X, 3: X}, {}, Seen(some(1, 2, 3)), id="none answered before"),
-        pytest.param({1: U, 2: U, 3: X}, {}, Seen(wait=some(1, 2, 3)), id="not checked yet"),
-        pytest.param({1: H}, {}, Seen(some(1)), id="the only target"),
-        pytest.param({1: U}, {}, Seen(some(1)), id="the only target, not checked yet"),
-        pytest.param({1: H}, {2: U}, Seen(wait=some(1)), id="beside a newcomer that is not checked yet"),
-        pytest.param({2: H, 3: H}, {1: U}, Seen(wait=some(2, 3)), id="the first is not checked yet"),
-        pytest.param({2: H, 3: H}, {1: X}, Seen(held=some(2, 3)), id="the first fails"),
-        pytest.param({2: H, 3: H, 4: H, 5: H}, {1: H}, Seen(some(2), some(3, 4, 5)), id="the second"),
-        pytest.param(
-            dict.fromkeys(range(4, 10), H), {1: H, 2: H, 3: H}, Seen(some(4, 5, 6), some(7, 8, 9)), id="as many again"
-        ),
-        pytest.param(
-            dict.fromkeys(range(6, 8), H), dict.fromkeys(range(1, 6), H), Seen(some(6, 7)), id="half are never out"
-        ),
-        pytest.param(
-            dict.fromkeys(range(4, 10), H),
-            {1: H, 2: H, 3: U},
-            Seen(some(4), some(5, 6, 7, 8, 9)),
-            id="one is still out",
-        ),
-        pytest.param({2: X, 3: X}, {1: H}, Seen(some(2, 3)), id="those that are left do not answer"),
-        pytest.param({2: X, 3: U}, {1: H}, Seen(some(2), some(3)), id="nothing is known of one that is left"),
-        pytest.param({}, {1: H, 2: X}, Seen(), id="nothing is left"),
-        pytest.param({4: H, 5: H}, {1: H, 2: X, 3: H}, Seen(held=some(4, 5)), id="one of those that went fails"),
-        pytest.param({2: X, 3: X}, {1: X}, Seen(some(2, 3)), id="nothing answers any more"),
-    ],
-)
+@rows("old new expected", {
+    "one goes first": ({1: H, 2: H, 3: H}, {}, Seen(some(1), some(2, 3))),
+    "one that answers": ({1: X, 2: H, 3: H}, {}, Seen(some(2), some(1, 3))),
+    "none answered before": ({1: X, 2: X, 3: X}, {}, Seen(some(1, 2, 3))),
+    "not checked yet": ({1: U, 2: U, 3: X}, {}, Seen(wait=some(1, 2, 3))),
+    "the only target": ({1: H}, {}, Seen(some(1))),
+    "the only target, not checked yet": ({1: U}, {}, Seen(some(1))),
+    "beside a newcomer that is not checked yet": ({1: H}, {2: U}, Seen(wait=some(1))),
+    "the first is not checked yet": ({2: H, 3: H}, {1: U}, Seen(wait=some(2, 3))),
+    "the first fails": ({2: H, 3: H}, {1: X}, Seen(held=some(2, 3))),
+    "the second": ({2: H, 3: H, 4: H, 5: H}, {1: H}, Seen(some(2), some(3, 4, 5))),
+    "as many again": (dict.fromkeys(range(4, 10), H), {1: H, 2: H, 3: H}, Seen(some(4, 5, 6), some(7, 8, 9))),
+    "half are never out": (dict.fromkeys(range(6, 8), H), dict.fromkeys(range(1, 6), H), Seen(some(6, 7))),
+    "one is still out": (dict.fromkeys(range(4, 10), H), {1: H, 2: H, 3: U}, Seen(some(4), some(5, 6, 7, 8, 9))),
+    "those that are left do not answer": ({2: X, 3: X}, {1: H}, Seen(some(2, 3))),
+    "nothing is known of one that is left": ({2: X, 3: U}, {1: H}, Seen(some(2), some(3))),
+    "nothing is left": ({}, {1: H, 2: X}, Seen()),
+    "one of those that went fails": ({4: H, 5: H}, {1: H, 2: X, 3: H}, Seen(held=some(4, 5))),
+    "nothing answers any more": ({2: X, 3: X}, {1: X}, Seen(some(2, 3))),
+})  # fmt: skip
 def test_addresses_are_switched_in_turn(old: Healths, new: Healths, expected: Seen) -> None:
     """As many at once as answer the new way, one at least, half at most."""
     assert seen(switching(old, new)) == expected
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "answered", "expected"),
-    [
-        pytest.param({1: X, 2: X, 3: X}, {}, (1, 2, 3), Seen(some(1), some(2, 3)), id="one goes first"),
-        pytest.param({2: X, 3: X}, {1: U}, (1, 2, 3), Seen(wait=some(2, 3)), id="the first is not checked yet"),
-        pytest.param({2: X, 3: X}, {1: X}, (1, 2, 3), Seen(wait=some(2, 3)), id="the first fails as they do"),
-        pytest.param({2: X, 3: X}, {1: H}, (1, 2, 3), Seen(some(2, 3)), id="the first answers"),
-        pytest.param({1: X, 2: X, 3: X}, {}, (), Seen(some(1, 2, 3)), id="none has answered for an hour"),
-    ],
-)
+@rows("old new answered expected", {
+    "one goes first": ({1: X, 2: X, 3: X}, {}, (1, 2, 3), Seen(some(1), some(2, 3))),
+    "the first is not checked yet": ({2: X, 3: X}, {1: U}, (1, 2, 3), Seen(wait=some(2, 3))),
+    "the first fails as they do": ({2: X, 3: X}, {1: X}, (1, 2, 3), Seen(wait=some(2, 3))),
+    "the first answers": ({2: X, 3: X}, {1: H}, (1, 2, 3), Seen(some(2, 3))),
+    "none has answered for an hour": ({1: X, 2: X, 3: X}, {}, (), Seen(some(1, 2, 3))),
+})  # fmt: skip
 def test_checks_that_fail_for_all_at_once_hurry_no_switch(
     old: Healths, new: Healths, answered: tuple[int, ...], expected: Seen
 ) -> None:
@@ -168,30 +149,24 @@ def drained(found: dict[str, Any], *numbers: int) -> dict[str, Any]:
 BOTH, ONE, OTHER, NONE = {80: H, 443: H}, {80: H, 443: X}, {80: X, 443: H}, {80: X, 443: X}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        pytest.param({1: ONE, 2: ONE}, {}, Seen(some(1), some(2)), id="a port that never answers"),
-        pytest.param({2: ONE}, {1: ONE}, Seen(some(2)), id="and it is not waited for"),
-        pytest.param({2: ONE}, {1: NONE}, Seen(held=some(2)), id="one that answers nowhere"),
-        pytest.param({2: BOTH}, {1: ONE}, Seen(held=some(2)), id="one of two ports is lost"),
-        pytest.param({1: BOTH, 2: ONE, 3: OTHER}, {}, Seen(some(1), some(2, 3)), id="others answer at its ports"),
-        pytest.param({1: BOTH, 2: ONE, 3: ONE}, {}, Seen(some(2), some(1, 3)), id="what alone answers is not first"),
-    ],
-)
+@rows("old new expected", {
+    "a port that never answers": ({1: ONE, 2: ONE}, {}, Seen(some(1), some(2))),
+    "and it is not waited for": ({2: ONE}, {1: ONE}, Seen(some(2))),
+    "one that answers nowhere": ({2: ONE}, {1: NONE}, Seen(held=some(2))),
+    "one of two ports is lost": ({2: BOTH}, {1: ONE}, Seen(held=some(2))),
+    "others answer at its ports": ({1: BOTH, 2: ONE, 3: OTHER}, {}, Seen(some(1), some(2, 3))),
+    "what alone answers is not first": ({1: BOTH, 2: ONE, 3: ONE}, {}, Seen(some(2), some(1, 3))),
+})  # fmt: skip
 def test_each_port_for_itself(old: Healths, new: Healths, expected: Seen) -> None:
     """What never answered is not waited for, and what did is, whatever else answers."""
     assert seen(switching(old, new)) == expected
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        pytest.param({2: H, 3: H}, {1: X}, Seen(some(2), some(3)), id="the first: another one"),
-        pytest.param({3: H, 4: H}, {1: X, 2: H}, Seen(some(3), some(4)), id="one of two: the next"),
-        pytest.param({1: U, 2: U}, {}, Seen(some(1), some(2)), id="not checked yet: it is not waited for"),
-    ],
-)
+@rows("old new expected", {
+    "the first: another one": ({2: H, 3: H}, {1: X}, Seen(some(2), some(3))),
+    "one of two: the next": ({3: H, 4: H}, {1: X, 2: H}, Seen(some(3), some(4))),
+    "not checked yet: it is not waited for": ({1: U, 2: U}, {}, Seen(some(1), some(2))),
+})  # fmt: skip
 def test_a_server_that_is_down_holds_nothing(old: Healths, new: Healths, expected: Seen) -> None:
     """It is off, and says nothing of its address."""
     assert seen(switching(old, new, down=(1,))) == expected
@@ -226,17 +201,14 @@ def test_what_is_said_of_a_failure() -> None:
     assert waiting.decision.due_in_s == 15
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "verdict"),
-    [
-        pytest.param({1: H, 2: H}, {}, WAITS, id="one goes"),
-        pytest.param({}, {1: H, 2: U}, WAITS, id="the last one is not checked yet"),
-        pytest.param({2: H}, {1: X}, WAITS, id="one fails"),
-        pytest.param({}, {1: H, 2: H}, OK, id="the end"),
-        pytest.param({1: X, 2: X}, {}, OK, id="none answered before"),
-        pytest.param({1: U, 2: U}, {}, WAITS, id="not checked yet"),
-    ],
-)
+@rows("old new verdict", {
+    "one goes": ({1: H, 2: H}, {}, WAITS),
+    "the last one is not checked yet": ({}, {1: H, 2: U}, WAITS),
+    "one fails": ({2: H}, {1: X}, WAITS),
+    "the end": ({}, {1: H, 2: H}, OK),
+    "none answered before": ({1: X, 2: X}, {}, OK),
+    "not checked yet": ({1: U, 2: U}, {}, WAITS),
+})  # fmt: skip
 def test_the_way_back_stays_open(old: Healths, new: Healths, verdict: Verdict) -> None:
     """The public interface goes last."""
     plan = switching(old, new, disable_public_network="true")
@@ -247,24 +219,19 @@ POOL_A, POOL_B = public(1, 2), public(5, 6)
 STRANGER, SELECTOR = IpTarget("203.0.113.9"), SelectorTarget("pool=web", use_private_ip=False)
 
 
-@pytest.mark.parametrize(
-    ("health", "wanted", "stay"),
-    [
-        pytest.param(dict.fromkeys(POOL_A, H), (5, 6), {1, 2}, id="none of them is there yet"),
-        pytest.param(dict.fromkeys(POOL_A, H) | dict.fromkeys(POOL_B, U), (5, 6), {1, 2}, id="not checked yet"),
-        pytest.param(dict.fromkeys(POOL_A, H) | dict.fromkeys(POOL_B, X), (5, 6), {1, 2}, id="they fail"),
-        pytest.param(dict.fromkeys(POOL_A, H) | {POOL_B[0]: H, POOL_B[1]: U}, (5, 6), {2}, id="one answers"),
-        pytest.param(dict.fromkeys((*POOL_A, *POOL_B), H), (5, 6), set(), id="both answer"),
-        pytest.param(dict.fromkeys(POOL_A, X), (5, 6), set(), id="nothing is lost"),
-        pytest.param(dict.fromkeys(POOL_A, H), (1,), set(), id="one goes, and none comes"),
-        pytest.param(dict.fromkeys(POOL_A, U), (5, 6), {1, 2}, id="of none anything is known"),
-        pytest.param(dict.fromkeys((*POOL_A, *POOL_B), U), (5, 6), {1, 2}, id="of all nothing is known yet"),
-        pytest.param(
-            {**dict.fromkeys(POOL_A, X), **dict.fromkeys(POOL_B, U)}, (5, 6), set(), id="those that go failed"
-        ),
-        pytest.param({POOL_A[1]: U, SELECTOR: U, STRANGER: U}, (1,), {2}, id="selectors and strangers stand for none"),
-    ],
-)
+@rows("health wanted stay", {
+    "none of them is there yet": (dict.fromkeys(POOL_A, H), (5, 6), {1, 2}),
+    "not checked yet": (dict.fromkeys(POOL_A, H) | dict.fromkeys(POOL_B, U), (5, 6), {1, 2}),
+    "they fail": (dict.fromkeys(POOL_A, H) | dict.fromkeys(POOL_B, X), (5, 6), {1, 2}),
+    "one answers": (dict.fromkeys(POOL_A, H) | {POOL_B[0]: H, POOL_B[1]: U}, (5, 6), {2}),
+    "both answer": (dict.fromkeys((*POOL_A, *POOL_B), H), (5, 6), set()),
+    "nothing is lost": (dict.fromkeys(POOL_A, X), (5, 6), set()),
+    "one goes, and none comes": (dict.fromkeys(POOL_A, H), (1,), set()),
+    "of none anything is known": (dict.fromkeys(POOL_A, U), (5, 6), {1, 2}),
+    "of all nothing is known yet": (dict.fromkeys((*POOL_A, *POOL_B), U), (5, 6), {1, 2}),
+    "those that go failed": ({**dict.fromkeys(POOL_A, X), **dict.fromkeys(POOL_B, U)}, (5, 6), set()),
+    "selectors and strangers stand for none": ({POOL_A[1]: U, SELECTOR: U, STRANGER: U}, (1,), {2}),
+})  # fmt: skip
 def test_a_pool_that_replaces_another(health: dict[Target, Health], wanted: tuple[int, ...], stay: set[int]) -> None:
     """As many answer at any time as do before and after."""
     left = (number for number in (1, 2, 5, 6) if number not in wanted)
@@ -306,24 +273,21 @@ def metal(*numbers: int, **fields: Any) -> tuple[list[Node], RobotAccount]:
     return nodes, RobotAccount(servers_of(*account))
 
 
-@pytest.mark.parametrize(
-    ("health", "verdict"),
-    [
-        pytest.param({OLD: H, NEW: H}, OK, id="both answer"),
-        pytest.param({OLD: X, NEW: H}, OK, id="the new one alone"),
-        pytest.param({OLD: U, NEW: H}, OK, id="the new one, and the old one is not checked"),
-        pytest.param({OLD: H, NEW: U}, WAITS, id="not checked yet"),
-        pytest.param({OLD: H, NEW: {}}, WAITS, id="no check is there yet"),
-        pytest.param({OLD: H, NEW: X}, HOLDS, id="the old one alone"),
-        pytest.param({OLD: X, NEW: X}, WAITS, id="neither"),
-        pytest.param({OLD: {80: H, 81: H}, NEW: {80: H, 81: X}}, HOLDS, id="not at each port"),
-        pytest.param({OLD: {80: H, 81: X}, NEW: {80: H, 81: X}}, OK, id="a port that never answers"),
-        pytest.param({OLD: U, NEW: X, SECOND: H}, HOLDS, id="the old one may answer yet"),
-        pytest.param({OLD: X, NEW: X, SECOND: H}, OK, id="neither, and another shows the way"),
-        pytest.param({OLD: X, NEW: X, STRANGER: H}, HOLDS, id="neither, and a stranger shows nothing"),
-        pytest.param({OLD: X, NEW: X, SECOND: H, THIRD: X, OLD_THIRD: H}, HOLDS, id="the way of a third one is broken"),
-    ],
-)
+@rows("health verdict", {
+    "both answer": ({OLD: H, NEW: H}, OK),
+    "the new one alone": ({OLD: X, NEW: H}, OK),
+    "the new one, and the old one is not checked": ({OLD: U, NEW: H}, OK),
+    "not checked yet": ({OLD: H, NEW: U}, WAITS),
+    "no check is there yet": ({OLD: H, NEW: {}}, WAITS),
+    "the old one alone": ({OLD: H, NEW: X}, HOLDS),
+    "neither": ({OLD: X, NEW: X}, WAITS),
+    "not at each port": ({OLD: {80: H, 81: H}, NEW: {80: H, 81: X}}, HOLDS),
+    "a port that never answers": ({OLD: {80: H, 81: X}, NEW: {80: H, 81: X}}, OK),
+    "the old one may answer yet": ({OLD: U, NEW: X, SECOND: H}, HOLDS),
+    "neither, and another shows the way": ({OLD: X, NEW: X, SECOND: H}, OK),
+    "neither, and a stranger shows nothing": ({OLD: X, NEW: X, STRANGER: H}, HOLDS),
+    "the way of a third one is broken": ({OLD: X, NEW: X, SECOND: H, THIRD: X, OLD_THIRD: H}, HOLDS),
+})  # fmt: skip
 def test_an_address_of_a_dedicated_server_goes_when_its_other_one_answers(health: Checks, verdict: Verdict) -> None:
     """The private address came, and the public one is to go."""
     nodes, account = metal(1, 2, 3)
@@ -351,15 +315,12 @@ def test_a_dedicated_server_that_is_not_known_does_not_take_over_from_itself() -
     assert going == {f"target/{NEW.name}": OK, f"target/{SECOND.name}": WAITS, "network/7": WAITS}
 
 
-@pytest.mark.parametrize(
-    ("came", "verdicts"),
-    [
-        pytest.param({}, [OK, WAITS, WAITS], id="one makes room"),
-        pytest.param({OLD: U}, [WAITS, WAITS], id="what came is not checked yet"),
-        pytest.param({OLD: X}, [HOLDS, HOLDS], id="it fails"),
-        pytest.param({OLD: H}, [OK, WAITS], id="it answers"),
-    ],
-)
+@rows("came verdicts", {
+    "one makes room": ({}, [OK, WAITS, WAITS]),
+    "what came is not checked yet": ({OLD: U}, [WAITS, WAITS]),
+    "it fails": ({OLD: X}, [HOLDS, HOLDS]),
+    "it answers": ({OLD: H}, [OK, WAITS]),
+})  # fmt: skip
 def test_servers_that_make_room_for_dedicated_ones(came: Mapping[Target, Health], verdicts: list[Verdict]) -> None:
     """A load balancer is full of targets at Hetzner Cloud, and all of them are replaced by addresses."""
     left = public(1, 2, 3)[len(came) :]
@@ -387,14 +348,11 @@ def switching_while(leaving: Iterable[int], health: dict[Target, Health], *numbe
     return judged(a_world([asking(use_private_ip="true")], [balancer], network=Present(NETWORK), **there), IN_NETWORK)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "leaving", "expected"),
-    [
-        pytest.param((1, 2), (2,), {"1"}, id="one of two"),
-        pytest.param((1, 2, 3, 4), (3, 4), {"1", "3"}, id="two of four"),
-        pytest.param((1, 2, 3, 4), (4,), {"1"}, id="one of four"),
-    ],
-)
+@rows("numbers leaving expected", {
+    "one of two": ((1, 2), (2,), {"1"}),
+    "two of four": ((1, 2, 3, 4), (3, 4), {"1", "3"}),
+    "one of four": ((1, 2, 3, 4), (4,), {"1"}),
+})  # fmt: skip
 def test_a_switch_and_a_removal_at_once(numbers: tuple[int, ...], leaving: tuple[int, ...], expected: set[str]) -> None:
     """What goes by the one is missing to the other."""
     assert goes(switching_while(leaving, dict.fromkeys(public(*numbers), H), *numbers)) == expected
@@ -408,9 +366,7 @@ def test_servers_that_are_two_targets_keep_the_one_that_answers() -> None:
     assert goes(switching_while((), health, 1, 2, 3, 4)) == set()
 
 
-@pytest.mark.parametrize(
-    ("said", "verdict"), [pytest.param(U, WAITS, id="not checked yet"), pytest.param(H, OK, id="it answers")]
-)
+@rows("said verdict", {"not checked yet": (U, WAITS), "it answers": (H, OK)})
 def test_a_network_goes_last(said: Health, verdict: Verdict) -> None:
     """Where nothing needs it any more, once that has answered."""
     health: dict[Target, Health] = dict.fromkeys(public(1, 2), said)

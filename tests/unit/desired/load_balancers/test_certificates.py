@@ -81,22 +81,19 @@ UNREAD = "the certificates were not read"
 
 
 @pytest.mark.parametrize("protocol", [Protocol.TCP, Protocol.HTTP])
-@pytest.mark.parametrize("options", [naming("shop"), naming("gone"), MANAGED], ids=["uploaded", "missing", "managed"])
+@rows("options", {"uploaded": naming("shop"), "missing": naming("gone"), "managed": MANAGED})
 def test_only_https_has_certificates(options: Options, protocol: Protocol) -> None:
     """With another protocol nothing is looked up, created or said."""
     assert wish(replace(options, protocol=protocol), [SHOP]) == KEPT
 
 
-@rows(
-    "options ids",
-    {
-        "none-named": (UPLOADED, UNMANAGED),
-        "by-id": (naming(5), (5,)),
-        "by-name": (naming("shop"), (5,)),
-        "sorted-by-id": (naming("blog", "shop"), (5, 7)),
-        "one-twice": (naming(5, "shop"), (5,)),
-    },
-)
+@rows("options ids", {
+    "none-named": (UPLOADED, UNMANAGED),
+    "by-id": (naming(5), (5,)),
+    "by-name": (naming("shop"), (5,)),
+    "sorted-by-id": (naming("blog", "shop"), (5, 7)),
+    "one-twice": (naming(5, "shop"), (5,)),
+})  # fmt: skip
 def test_uploaded_certificates(options: Options, ids: Any) -> None:
     """Ids and exact names, each certificate once."""
     assert wish(options, [SHOP, BLOG]) == DesiredCertificates(ids)
@@ -107,33 +104,27 @@ def missing(wanted: str, near: str = "") -> Reason:
     return why(rules.CERTIFICATE_MISSING, wanted=wanted, near=near)
 
 
-@rows(
-    "options reasons",
-    {
-        "id": (naming(6), [missing("with id 6")]),
-        "name-like-no-other": (naming("mail"), [missing("named 'mail'")]),
-        "name-that-is-nearly-there": (naming("Shop"), [missing("named 'Shop'", ", nearest: shop, shop-2")]),
-        "number-that-is-a-name": (naming(2026), [rules.CERTIFICATE_BY_ID.because(wanted=2026, certificate=11)]),
-        "two-of-three": (naming("mail", "shop", 6), [missing("named 'mail'"), missing("with id 6")]),
-    },
-)
+@rows("options reasons", {
+    "id": (naming(6), [missing("with id 6")]),
+    "name-like-no-other": (naming("mail"), [missing("named 'mail'")]),
+    "name-that-is-nearly-there": (naming("Shop"), [missing("named 'Shop'", ", nearest: shop, shop-2")]),
+    "number-that-is-a-name": (naming(2026), [rules.CERTIFICATE_BY_ID.because(wanted=2026, certificate=11)]),
+    "two-of-three": (naming("mail", "shop", 6), [missing("named 'mail'"), missing("with id 6")]),
+})  # fmt: skip
 def test_missing_certificates(options: Options, reasons: list[Reason]) -> None:
     """Each is named, with what may have been meant; the ports keep what they have."""
     project = [SHOP, BLOG, a_certificate(11, "2026"), a_certificate(12, "shop-2")]
     assert wish(options, project) == noting(KEPT, *reasons)
 
 
-@rows(
-    "reference world cause",
-    {
-        "id-and-a-gap": (7, listed(SHOP, **GAP), LATE),
-        "name-and-a-gap": ("blog", listed(SHOP, **GAP), LATE),
-        "nothing-was-read": (7, a_world(), UNREAD),
-        "unreadable": (8, listed(SHOP, **BROKEN), DAMAGED),
-        "name-that-may-be-an-unreadable-ones": ("blog", listed(SHOP, **BROKEN), DAMAGED),
-        "name-of-an-unreadable-one": ("b", listed(SHOP, **NAMED), "certificate 9 could not be read"),
-    },
-)
+@rows("reference world cause", {
+    "id-and-a-gap": (7, listed(SHOP, **GAP), LATE),
+    "name-and-a-gap": ("blog", listed(SHOP, **GAP), LATE),
+    "nothing-was-read": (7, a_world(), UNREAD),
+    "unreadable": (8, listed(SHOP, **BROKEN), DAMAGED),
+    "name-that-may-be-an-unreadable-ones": ("blog", listed(SHOP, **BROKEN), DAMAGED),
+    "name-of-an-unreadable-one": ("b", listed(SHOP, **NAMED), "certificate 9 could not be read"),
+})  # fmt: skip
 def test_certificates_in_doubt(reference: int | str, world: Snapshot, cause: str) -> None:
     """What could not be read is not missing; the ports keep what they have."""
     unknown = why(rules.CERTIFICATE_UNKNOWN, wanted=repr(reference), cause=cause)
@@ -188,16 +179,13 @@ def test_several_that_are_waited_for() -> None:
     assert wish(naming(5, 6, 7), [old, new, failed]).due_in_s is None
 
 
-@rows(
-    "options name domains staging",
-    {
-        "default-name": ({}, NAME, DOMAIN, {}),
-        "name": ({"http_managed_certificate_name": "mine"}, "mine", DOMAIN, {}),
-        "sorted-domains": ({"http_managed_certificate_domains": ("b.de", "*.a.de")}, NAME, ("*.a.de", "b.de"), {}),
-        "staging": ({"http_managed_certificate_acme_staging": True}, NAME, DOMAIN, {"HC-Use-Staging-CA": "true"}),
-        "instead-of-uploaded-ones": ({"http_certificates": ("gone",)}, NAME, DOMAIN, {}),
-    },
-)
+@rows("options name domains staging", {
+    "default-name": ({}, NAME, DOMAIN, {}),
+    "name": ({"http_managed_certificate_name": "mine"}, "mine", DOMAIN, {}),
+    "sorted-domains": ({"http_managed_certificate_domains": ("b.de", "*.a.de")}, NAME, ("*.a.de", "b.de"), {}),
+    "staging": ({"http_managed_certificate_acme_staging": True}, NAME, DOMAIN, {"HC-Use-Staging-CA": "true"}),
+    "instead-of-uploaded-ones": ({"http_certificates": ("gone",)}, NAME, DOMAIN, {}),
+})  # fmt: skip
 def test_the_certificate_to_ask_for(options: Any, name: str, domains: tuple[str, ...], staging: Any) -> None:
     """Once, with the labels that find it again, when the list is whole and has none."""
     strangers = [SHOP, managed(8, "another", labels={LABEL_SERVICE_UID: "another"})]
@@ -217,30 +205,24 @@ def test_what_keeps_a_certificate_from_being_asked_for() -> None:
     assert unknown == ManagedCertificate(NAME, DOMAIN, {LABEL_SERVICE_UID: SERVICE_UID})
 
 
-@rows(
-    "world cause",
-    {
-        "gap": (listed(SHOP, **GAP), LATE),
-        "nothing-was-read": (a_world(), UNREAD),
-        "unreadable": (listed(SHOP, **NAMED), DAMAGED),
-        "not-quite-it-and-a-gap": (listed(managed(name="another"), **GAP), LATE),
-        "not-quite-it-and-unreadable": (listed(managed(name="another"), **BROKEN), DAMAGED),
-    },
-)
+@rows("world cause", {
+    "gap": (listed(SHOP, **GAP), LATE),
+    "nothing-was-read": (a_world(), UNREAD),
+    "unreadable": (listed(SHOP, **NAMED), DAMAGED),
+    "not-quite-it-and-a-gap": (listed(managed(name="another"), **GAP), LATE),
+    "not-quite-it-and-unreadable": (listed(managed(name="another"), **BROKEN), DAMAGED),
+})  # fmt: skip
 def test_a_managed_certificate_in_doubt(world: Snapshot, cause: str) -> None:
     """The label may be on what was not read, so nothing is created and nothing changes."""
     assert wish(MANAGED, world) == noting(KEPT, why(rules.CERTIFICATE_LOOK_UP, cause=cause))
 
 
-@rows(
-    "found",
-    {
-        "as-asked-for": managed(),
-        "without-the-clusters-label": managed(labels={LABEL_SERVICE_UID: SERVICE_UID}),
-        "domains-in-another-spelling": managed(domains=("SHOP.example.com.",)),
-    },
-)
-@pytest.mark.parametrize("others", [{}, GAP, BROKEN], ids=["alone", "with-a-gap", "beside-unreadable-ones"])
+@rows("found", {
+    "as-asked-for": managed(),
+    "without-the-clusters-label": managed(labels={LABEL_SERVICE_UID: SERVICE_UID}),
+    "domains-in-another-spelling": managed(domains=("SHOP.example.com.",)),
+})  # fmt: skip
+@rows("others", {"alone": {}, "with-a-gap": GAP, "beside-unreadable-ones": BROKEN})
 def test_the_managed_certificate_that_is_there(found: Certificate, others: Mapping[str, Any]) -> None:
     """By its label; a name is there once only, so no other can be meant. Domains that cannot be read are no
     difference."""
@@ -249,18 +231,15 @@ def test_the_managed_certificate_that_is_there(found: Certificate, others: Mappi
     assert wish(unread, listed(found, BLOG, **others)) == DesiredCertificates((5,))
 
 
-@rows(
-    "age_s since due_in_s",
-    {
-        "clocks-that-differ": (-1, "12:00", 10),
-        "just-asked-for": (0, "12:00", 10),
-        "soonest": (40, "11:59", 10),
-        "a-quarter": (60, "11:59", 15),
-        "latest": (1200, "11:40", 300),
-        "not-later": (7200, "10:00", 300),
-        "since-yesterday": (13 * 3600, "2026-06-30 23:00", 300),
-    },
-)
+@rows("age_s since due_in_s", {
+    "clocks-that-differ": (-1, "12:00", 10),
+    "just-asked-for": (0, "12:00", 10),
+    "soonest": (40, "11:59", 10),
+    "a-quarter": (60, "11:59", 15),
+    "latest": (1200, "11:40", 300),
+    "not-later": (7200, "10:00", 300),
+    "since-yesterday": (13 * 3600, "2026-06-30 23:00", 300),
+})  # fmt: skip
 @pytest.mark.parametrize("issuance", [Issuance.PENDING, Issuance.OTHER, None])
 def test_waiting_for_the_issuance(issuance: Issuance | None, age_s: int, since: str, due_in_s: float) -> None:
     """Never inside a pass; looked at again after a quarter of the time it has taken."""
@@ -269,29 +248,17 @@ def test_waiting_for_the_issuance(issuance: Issuance | None, age_s: int, since: 
     assert wish(MANAGED, [certificate]) == DesiredCertificates(KNOWN_AFTER_APPLY, pending=pending, due_in_s=due_in_s)
 
 
-@rows(
-    "error fix",
-    {
-        "dns": (REFUSED, ZONES),
-        "no-reason": (None, ZONES),
-        "caa": (
-            "caa_record_does_not_allow_ca: no",
-            "allow the certificate authority in the CAA records of its domains",
-        ),
-        "failed-too-often": (
-            "ca_too_many_authorizations_failed_recently: no",
-            "wait for an hour and correct the failed validations",
-        ),
-        "too-many": (
-            "ca_too_many_certificates_issued_for_registered_domain: no",
-            "wait until the authority's weekly limit has passed",
-        ),
-        "too-many-duplicates": (
-            "ca_too_many_duplicate_certificates: no",
-            "wait until the authority's weekly limit has passed",
-        ),
-    },
-)
+@rows("error fix", {
+    "dns": (REFUSED, ZONES),
+    "no-reason": (None, ZONES),
+    "caa": ("caa_record_does_not_allow_ca: no", "allow the certificate authority in the CAA records of its domains"),
+    "failed-too-often": ("ca_too_many_authorizations_failed_recently: no",
+        "wait for an hour and correct the failed validations"),
+    "too-many": ("ca_too_many_certificates_issued_for_registered_domain: no",
+        "wait until the authority's weekly limit has passed"),
+    "too-many-duplicates": ("ca_too_many_duplicate_certificates: no",
+        "wait until the authority's weekly limit has passed"),
+})  # fmt: skip
 def test_a_failed_issuance(error: str | None, fix: str) -> None:
     """Shown with the authority's reason and what to do, and never asked for again by itself; one that could not be
     renewed is used as long as it lasts."""
@@ -308,14 +275,11 @@ OTHER_DOMAINS = f"its domains are a.de, b.de, and {P}domains is shop.example.com
 ANOTHER = f"choose another name in {P}name, and "
 
 
-@rows(
-    "certificate differences free",
-    {
-        "name": (managed(name="old", domains=("www.de", *DOMAIN)), OTHER_NAME, ""),
-        "domains": (managed(domains=("b.de", "a.de")), OTHER_DOMAINS, ANOTHER),
-        "both": (managed(name="old", domains=("a.de", "b.de")), f"{OTHER_NAME} and {OTHER_DOMAINS}", ""),
-    },
-)
+@rows("certificate differences free", {
+    "name": (managed(name="old", domains=("www.de", *DOMAIN)), OTHER_NAME, ""),
+    "domains": (managed(domains=("b.de", "a.de")), OTHER_DOMAINS, ANOTHER),
+    "both": (managed(name="old", domains=("a.de", "b.de")), f"{OTHER_NAME} and {OTHER_DOMAINS}", ""),
+})  # fmt: skip
 def test_another_certificate_than_asked_for(certificate: Certificate, differences: str, free: str) -> None:
     """It is never replaced by itself; without its label, and with another name, a new one is asked for."""
     asked = replace(MANAGED, http_managed_certificate_domains=("www.de", *DOMAIN))
@@ -343,14 +307,11 @@ def test_several_with_the_label() -> None:
     assert wish(MANAGED, several) == noting(KEPT, why(rules.CERTIFICATES_SEVERAL, certificates="4, 5, 6"))
 
 
-@rows(
-    "taken",
-    {
-        "uploaded": a_certificate(5, NAME),
-        "without-a-label": managed(labels={}),
-        "of-another-service": managed(labels={LABEL_SERVICE_UID: "another"}),
-    },
-)
+@rows("taken", {
+    "uploaded": a_certificate(5, NAME),
+    "without-a-label": managed(labels={}),
+    "of-another-service": managed(labels={LABEL_SERVICE_UID: "another"}),
+})  # fmt: skip
 def test_a_name_that_is_taken(taken: Certificate) -> None:
     """As when a Service with a chosen name was created anew."""
     assert wish(MANAGED, [taken]) == noting(KEPT, why(rules.CERTIFICATE_NAME_TAKEN, taken))
@@ -360,13 +321,10 @@ FOREIGN = managed(4, "old", labels={**OURS, LABEL_CLUSTER_UID: "theirs"})
 WRONG_TYPE = a_certificate(4, "old", labels=OURS)
 
 
-@rows(
-    "odd reason",
-    {
-        "of-another-cluster": (FOREIGN, why(rules.CERTIFICATE_OF_CLUSTER, FOREIGN, cluster="theirs")),
-        "uploaded": (WRONG_TYPE, why(rules.CERTIFICATE_UPLOADED, WRONG_TYPE)),
-    },
-)
+@rows("odd reason", {
+    "of-another-cluster": (FOREIGN, why(rules.CERTIFICATE_OF_CLUSTER, FOREIGN, cluster="theirs")),
+    "uploaded": (WRONG_TYPE, why(rules.CERTIFICATE_UPLOADED, WRONG_TYPE)),
+})  # fmt: skip
 def test_labels_that_mean_nothing(odd: Certificate, reason: Reason) -> None:
     """Such a certificate is neither used nor in the way but by its name; a word is said of it."""
     note = reason.note(SERVICE.key)

@@ -112,49 +112,33 @@ HTTP = {"protocol": "http", "health_check_protocol": "https", "http_status_codes
 LEAST = {"algorithm_type": "least_connections"}
 
 
-@rows(
-    "options world fields",
-    {
-        "name": ({"name": "shop"}, {}, {"name": "shop"}),
-        "type": ({"type": "lb21"}, {}, {"type": "lb21"}),
-        "location": ({"location": "nbg1"}, {}, {"location": "nbg1"}),
-        "zone": ({"location": "", "network_zone": "us-east"}, {}, {"location": None, "zone": "us-east"}),
-        "location-wins": ({"network_zone": "us-east"}, {}, {}),
-        "algorithm": (LEAST, {}, {"algorithm": Algorithm.LEAST_CONNECTIONS}),
-        "public": ({"disable_public_network": "false"}, {}, {"public_interface": True}),
-        "in-a-network": ({}, INSIDE, {"attachment": Attachment(7)}),
-        "internal": (
-            INTERNAL,
-            INSIDE,
-            {"attachment": Attachment(7), "targets": frozenset(private(1)), "public_interface": False},
-        ),
-        "a-private-address": ({"private_ipv4": "10.0.0.9"}, INSIDE, {"attachment": UNMANAGED, "targets": TARGETS}),
-        "a-private-range": ({"private_subnet_ip_range": "10.0.0.0/24"}, INSIDE, {"attachment": UNMANAGED}),
-        "a-private-address-and-private-targets": (
-            PRIVATE | {"private_ipv4": "10.0.0.9"},
-            INSIDE,
-            {"attachment": UNMANAGED, "targets": frozenset()},
-        ),
-        "a-network-unread": ({}, UNREAD, {"attachment": UNMANAGED}),
-        "private-targets-of-one": (PRIVATE, UNREAD, {"attachment": UNMANAGED, "targets": UNMANAGED}),
-        "reverse-names-later": ({"ipv4_rdns": "a.example.com", "ipv6_rdns": "b.example.com"}, {}, {}),
-        "no-node": ({}, {"nodes": []}, {"targets": frozenset()}),
-        "what-is-said-of-the-port": (
-            {"uses_proxyprotocol": "true", "health_check_interval": "5s"},
-            {},
-            {"listeners": {80: PROXY}},
-        ),
-        "http": (HTTP, {}, {"listeners": {80: OVER_HTTP}}),
-        # Nothing is written then, so that the label is there before the load balancer is.
-        "a-cluster-without-identity": (
-            {},
-            {"cluster_uid": Unknown("403")},
-            {"labels": {LABEL_SERVICE_UID: SERVICE_UID}},
-        ),
-        # A new cluster costs no second round: its targets are what its Nodes will be.
-        "a-node-that-joins": ({}, {"nodes": [a_joining_node("web-1")]}, {"targets": TARGETS}),
-    },
-)
+@rows("options world fields", {
+    "name": ({"name": "shop"}, {}, {"name": "shop"}),
+    "type": ({"type": "lb21"}, {}, {"type": "lb21"}),
+    "location": ({"location": "nbg1"}, {}, {"location": "nbg1"}),
+    "zone": ({"location": "", "network_zone": "us-east"}, {}, {"location": None, "zone": "us-east"}),
+    "location-wins": ({"network_zone": "us-east"}, {}, {}),
+    "algorithm": (LEAST, {}, {"algorithm": Algorithm.LEAST_CONNECTIONS}),
+    "public": ({"disable_public_network": "false"}, {}, {"public_interface": True}),
+    "in-a-network": ({}, INSIDE, {"attachment": Attachment(7)}),
+    "internal": (INTERNAL, INSIDE, {"attachment": Attachment(7), "targets": frozenset(private(1)),
+        "public_interface": False}),
+    "a-private-address": ({"private_ipv4": "10.0.0.9"}, INSIDE, {"attachment": UNMANAGED, "targets": TARGETS}),
+    "a-private-range": ({"private_subnet_ip_range": "10.0.0.0/24"}, INSIDE, {"attachment": UNMANAGED}),
+    "a-private-address-and-private-targets": (PRIVATE | {"private_ipv4": "10.0.0.9"}, INSIDE,
+        {"attachment": UNMANAGED, "targets": frozenset()}),
+    "a-network-unread": ({}, UNREAD, {"attachment": UNMANAGED}),
+    "private-targets-of-one": (PRIVATE, UNREAD, {"attachment": UNMANAGED, "targets": UNMANAGED}),
+    "reverse-names-later": ({"ipv4_rdns": "a.example.com", "ipv6_rdns": "b.example.com"}, {}, {}),
+    "no-node": ({}, {"nodes": []}, {"targets": frozenset()}),
+    "what-is-said-of-the-port": ({"uses_proxyprotocol": "true", "health_check_interval": "5s"}, {},
+        {"listeners": {80: PROXY}}),
+    "http": (HTTP, {}, {"listeners": {80: OVER_HTTP}}),
+    # Nothing is written then, so that the label is there before the load balancer is.
+    "a-cluster-without-identity": ({}, {"cluster_uid": Unknown("403")}, {"labels": {LABEL_SERVICE_UID: SERVICE_UID}}),
+    # A new cluster costs no second round: its targets are what its Nodes will be.
+    "a-node-that-joins": ({}, {"nodes": [a_joining_node("web-1")]}, {"targets": TARGETS}),
+})  # fmt: skip
 def test_what_is_created(options: dict[str, str], world: dict[str, Any], fields: dict[str, Any]) -> None:
     """One request holds all that is asked for, save what its body has no field for."""
     found = created(new(**options), **fleet(1) | world)
@@ -200,25 +184,22 @@ NAMED = (Ingress(hostname="x.example.net"),)
 OWN = "AddressPublished"
 
 
-@rows(
-    "published condition world row addresses",
-    {
-        "ours": ((V4, V6), OWN, {}, WAS_OURS, "203.0.113.200, 2001:db8::200"),
-        "ours, useless": ((V4,), "NoTargets", {}, WAS_OURS, "203.0.113.200"),
-        "hccm's": ((V4,), None, {}, LIKELY, "203.0.113.200"),
-        "beside another's": ((V4,), "OtherAddressPublished", {}, LIKELY, "203.0.113.200"),
-        "Cilium's": (CILIUMS, None, {}, None, ""),
-        "Cilium's after ours": (CILIUMS, OWN, {}, None, ""),
-        "outside of the network": (CILIUMS, None, IN_RANGE, None, ""),
-        "in it": ((Ingress("10.0.9.5"),), None, IN_RANGE, LIKELY, "10.0.9.5"),
-        "unknown": (CILIUMS, None, LATE, LIKELY, "10.20.0.5"),
-        "an overlay's": (OVERLAYS, None, {}, None, ""),
-        "a Node's, as servicelb publishes": ((Ingress("203.0.113.1"),), None, fleet(1), None, ""),
-        "a hostname": (NAMED, None, {}, None, ""),
-        "a hostname that was ours": (NAMED, OWN, {}, WAS_OURS, "x.example.net"),
-        "no address": ((Ingress("no address"),), OWN, {}, None, ""),
-    },
-)
+@rows("published condition world row addresses", {
+    "ours": ((V4, V6), OWN, {}, WAS_OURS, "203.0.113.200, 2001:db8::200"),
+    "ours, useless": ((V4,), "NoTargets", {}, WAS_OURS, "203.0.113.200"),
+    "hccm's": ((V4,), None, {}, LIKELY, "203.0.113.200"),
+    "beside another's": ((V4,), "OtherAddressPublished", {}, LIKELY, "203.0.113.200"),
+    "Cilium's": (CILIUMS, None, {}, None, ""),
+    "Cilium's after ours": (CILIUMS, OWN, {}, None, ""),
+    "outside of the network": (CILIUMS, None, IN_RANGE, None, ""),
+    "in it": ((Ingress("10.0.9.5"),), None, IN_RANGE, LIKELY, "10.0.9.5"),
+    "unknown": (CILIUMS, None, LATE, LIKELY, "10.20.0.5"),
+    "an overlay's": (OVERLAYS, None, {}, None, ""),
+    "a Node's, as servicelb publishes": ((Ingress("203.0.113.1"),), None, fleet(1), None, ""),
+    "a hostname": (NAMED, None, {}, None, ""),
+    "a hostname that was ours": (NAMED, OWN, {}, WAS_OURS, "x.example.net"),
+    "no address": ((Ingress("no address"),), OWN, {}, None, ""),
+})  # fmt: skip
 def test_a_service_that_was_reachable(
     published: tuple[Ingress, ...], condition: str | None, world: Mapping[str, Any], row: Rule | None, addresses: str
 ) -> None:
@@ -272,14 +253,11 @@ def test_a_managed_certificate() -> None:
     assert not listener.is_known
 
 
-@rows(
-    "present certificates needs",
-    {
-        "not-issued": (None, [PENDING], (BALANCER,)),
-        "not-issued-of-one-that-is-there": (SILENT, [PENDING], ()),
-        "to-be-asked-for": (SILENT, [], (ISSUE,)),
-    },
-)
+@rows("present certificates needs", {
+    "not-issued": (None, [PENDING], (BALANCER,)),
+    "not-issued-of-one-that-is-there": (SILENT, [PENDING], ()),
+    "to-be-asked-for": (SILENT, [], (ISSUE,)),
+})  # fmt: skip
 def test_what_waits_for_a_certificate(present: CloudBalancer | None, certificates: Any, needs: tuple[str, ...]) -> None:
     """The listener, until it is issued; it is not asked for again, and a port that goes, goes at once."""
     balancers = [] if present is None else [present]
@@ -303,22 +281,19 @@ def test_no_certificate_for_what_is_wrong() -> None:
 PROXIED = (replace(V4, ip_mode="Proxy"), replace(V6, ip_mode="Proxy"))
 
 
-@rows(
-    "options balancer ingress wanted",
-    {
-        "first": ({}, a_balancer(), (), (V4, V6)),
-        "equal": ({}, a_balancer(), (V4, V6), None),
-        "no-mode-is-vip": ({}, a_balancer(), (Ingress("203.0.113.200"), V6), None),
-        "another-order": ({}, a_balancer(), (V6, V4), (V4, V6)),
-        "an-address-that-is-gone": ({}, a_balancer(ipv6=None), (V4, V6), (V4,)),
-        "ipv6-off": ({"ipv6_disabled": "true"}, a_balancer(), (V4, V6), (V4,)),
-        "ipv6-on": ({"ipv6_disabled": "false"}, a_balancer(), (V4,), (V4, V6)),
-        "hostname": ({"hostname": "a.de"}, a_balancer(), (V4, V6), (Ingress(hostname="a.de"),)),
-        "empty-hostname": ({"hostname": ""}, a_balancer(), (V4, V6), (Ingress(hostname=""),)),
-        "hostname-gone": ({}, a_balancer(), (Ingress(hostname="a.de"),), (V4, V6)),
-        "what-it-speaks": ({}, a_balancer(listeners=[a_listener(proxyprotocol=True)]), (V4, V6), PROXIED),
-    },
-)
+@rows("options balancer ingress wanted", {
+    "first": ({}, a_balancer(), (), (V4, V6)),
+    "equal": ({}, a_balancer(), (V4, V6), None),
+    "no-mode-is-vip": ({}, a_balancer(), (Ingress("203.0.113.200"), V6), None),
+    "another-order": ({}, a_balancer(), (V6, V4), (V4, V6)),
+    "an-address-that-is-gone": ({}, a_balancer(ipv6=None), (V4, V6), (V4,)),
+    "ipv6-off": ({"ipv6_disabled": "true"}, a_balancer(), (V4, V6), (V4,)),
+    "ipv6-on": ({"ipv6_disabled": "false"}, a_balancer(), (V4,), (V4, V6)),
+    "hostname": ({"hostname": "a.de"}, a_balancer(), (V4, V6), (Ingress(hostname="a.de"),)),
+    "empty-hostname": ({"hostname": ""}, a_balancer(), (V4, V6), (Ingress(hostname=""),)),
+    "hostname-gone": ({}, a_balancer(), (Ingress(hostname="a.de"),), (V4, V6)),
+    "what-it-speaks": ({}, a_balancer(listeners=[a_listener(proxyprotocol=True)]), (V4, V6), PROXIED),
+})  # fmt: skip
 def test_status(
     options: dict[str, str], balancer: CloudBalancer, ingress: tuple[Ingress, ...], wanted: tuple[Ingress, ...] | None
 ) -> None:
@@ -330,15 +305,12 @@ def test_status(
 ATTACHED, ALL = a_balancer(attachments=(HERE,)), (V4, V6, INSIDE_ENTRY)
 
 
-@rows(
-    "options balancer ingress part",
-    {
-        "another-mode": ({"uses_proxyprotocol": "true"}, ATTACHED, ALL, "listener/80"),
-        "an-address-that-hetzner-chooses": ({}, a_balancer(), (V4, V6), "network/7"),
-        "a-chosen-address": ({"private_ipv4": "10.0.0.200"}, a_balancer(), (V4, V6), "network/7"),
-        "addresses-that-go": (INTERNAL, replace(ATTACHED, targets=()), ALL, "public"),
-    },
-)
+@rows("options balancer ingress part", {
+    "another-mode": ({"uses_proxyprotocol": "true"}, ATTACHED, ALL, "listener/80"),
+    "an-address-that-hetzner-chooses": ({}, a_balancer(), (V4, V6), "network/7"),
+    "a-chosen-address": ({"private_ipv4": "10.0.0.200"}, a_balancer(), (V4, V6), "network/7"),
+    "addresses-that-go": (INTERNAL, replace(ATTACHED, targets=()), ALL, "public"),
+})  # fmt: skip
 def test_a_status_that_changes_with_the_load_balancer(
     options: dict[str, str], balancer: CloudBalancer, ingress: tuple[Ingress, ...], part: str
 ) -> None:
@@ -358,14 +330,11 @@ def test_a_status_that_changes_with_the_load_balancer(
     assert is_left(settings=replace(IN_NETWORK, policy=Policy.OBSERVE))  # it is withheld as all else is
 
 
-@rows(
-    "options balancer ingress",
-    {
-        "by-name": ({"hostname": "lb.example.com"}, a_balancer(), (Ingress(hostname="lb.example.com"),)),
-        "private-ingress-off": ({"disable_private_ingress": "true"}, a_balancer(), (V4, V6)),
-        "another-part": (LEAST, ATTACHED, ALL),
-    },
-)
+@rows("options balancer ingress", {
+    "by-name": ({"hostname": "lb.example.com"}, a_balancer(), (Ingress(hostname="lb.example.com"),)),
+    "private-ingress-off": ({"disable_private_ingress": "true"}, a_balancer(), (V4, V6)),
+    "another-part": (LEAST, ATTACHED, ALL),
+})  # fmt: skip
 def test_a_status_that_stays_what_it_is(
     options: dict[str, str], balancer: CloudBalancer, ingress: tuple[Ingress, ...]
 ) -> None:
@@ -379,17 +348,14 @@ CLOSED = a_balancer(attachments=(HERE,), targets=private(1), spec={"public_inter
 REOPENED = PRIVATE | {"disable_private_ingress": "true", "disable_public_network": "false"}
 
 
-@rows(
-    "options balancer expected",
-    {
-        "private-address-too": ({}, ATTACHED, ALL),
-        "private-ingress-off": ({"disable_private_ingress": "true"}, ATTACHED, None),
-        "internal": (INTERNAL, CLOSED, (INSIDE_ENTRY,)),
-        "nothing-is-reachable": (NOWHERE, CLOSED, ()),
-        "as-long-as-it-becomes-public-again": (REOPENED, CLOSED, None),
-        "as-long-as-it-is-public": (INTERNAL, replace(ATTACHED, targets=tuple(private(1))), ALL),
-    },
-)
+@rows("options balancer expected", {
+    "private-address-too": ({}, ATTACHED, ALL),
+    "private-ingress-off": ({"disable_private_ingress": "true"}, ATTACHED, None),
+    "internal": (INTERNAL, CLOSED, (INSIDE_ENTRY,)),
+    "nothing-is-reachable": (NOWHERE, CLOSED, ()),
+    "as-long-as-it-becomes-public-again": (REOPENED, CLOSED, None),
+    "as-long-as-it-is-public": (INTERNAL, replace(ATTACHED, targets=tuple(private(1))), ALL),
+})  # fmt: skip
 def test_status_in_a_network(options: dict[str, str], balancer: CloudBalancer, expected: Any) -> None:
     """What it really has; it is empty only where nothing is to reach the load balancer."""
     change = plan_of(asking(**options), balancer, **INSIDE | fleet(1)).by_key.get(STATUS)
@@ -427,23 +393,16 @@ KEPT = {"labels": {LABEL_SERVICE_UID: DEAD_UID, LABEL_CLUSTER_UID: CLUSTER_UID, 
 OF_DEAD = {"service_uid": DEAD_UID, "spec": SHOP}
 
 
-@rows(
-    "options before balancer mark",
-    {
-        "by-the-default-name": ({}, Owner(None, None), FREE, None),
-        "by-the-default-name-and-let-go-once": ({}, Owner(CLUSTER_UID, None), {"service_uid": None}, None),
-        "let-go": (SHOP, Owner(CLUSTER_UID, None), {"service_uid": None, "spec": SHOP}, "true"),
-        "nobody's": (SHOP, Owner(None, None), FREE | {"spec": SHOP, "targets": (), "listeners": ()}, "true"),
-        "of-a-dead-service-of-no-known-cluster": (SHOP, Owner(None, DEAD_UID), OF_DEAD | {"cluster_uid": None}, "true"),
-        "of-a-dead-service": (SHOP, Owner(CLUSTER_UID, DEAD_UID), OF_DEAD, None),
-        "of-a-dead-one-that-had-adopted-it": (
-            SHOP,
-            Owner(CLUSTER_UID, DEAD_UID, adopted="yes"),
-            {"spec": SHOP | KEPT},
-            "yes",
-        ),
-    },
-)
+@rows("options before balancer mark", {
+    "by-the-default-name": ({}, Owner(None, None), FREE, None),
+    "by-the-default-name-and-let-go-once": ({}, Owner(CLUSTER_UID, None), {"service_uid": None}, None),
+    "let-go": (SHOP, Owner(CLUSTER_UID, None), {"service_uid": None, "spec": SHOP}, "true"),
+    "nobody's": (SHOP, Owner(None, None), FREE | {"spec": SHOP, "targets": (), "listeners": ()}, "true"),
+    "of-a-dead-service-of-no-known-cluster": (SHOP, Owner(None, DEAD_UID), OF_DEAD | {"cluster_uid": None}, "true"),
+    "of-a-dead-service": (SHOP, Owner(CLUSTER_UID, DEAD_UID), OF_DEAD, None),
+    "of-a-dead-one-that-had-adopted-it": (SHOP, Owner(CLUSTER_UID, DEAD_UID, adopted="yes"), {"spec": SHOP | KEPT},
+        "yes"),
+})  # fmt: skip
 def test_adoption_of_what_takes_nothing_away(
     options: dict[str, str], before: Owner, balancer: dict[str, Any], mark: str | None
 ) -> None:
@@ -466,14 +425,11 @@ OTHER = a_served_service("db", uid="uid-db", claim=a_claim(annotations=annotated
 LIVING = a_service("x", uid="uid-x", type="ClusterIP")
 
 
-@rows(
-    "balancer others",
-    {
-        "of-a-cluster": ({"service_uid": "uid-x", "cluster_uid": "another", "spec": SHOP}, []),
-        "of-a-living-service": ({"service_uid": "uid-x", "spec": SHOP}, [LIVING]),
-        "of-two-who-ask": ({"service_uid": None, "spec": SHOP, "targets": ()}, [OTHER]),
-    },
-)
+@rows("balancer others", {
+    "of-a-cluster": ({"service_uid": "uid-x", "cluster_uid": "another", "spec": SHOP}, []),
+    "of-a-living-service": ({"service_uid": "uid-x", "spec": SHOP}, [LIVING]),
+    "of-two-who-ask": ({"service_uid": None, "spec": SHOP, "targets": ()}, [OTHER]),
+})  # fmt: skip
 def test_what_somebody_else_has(balancer: dict[str, Any], others: list[Service]) -> None:
     """Nothing but the adoption, for a guard to refuse; no part of it is touched, and nothing prepared in vain."""
     plan = plan_of(new(**SHOP), a_balancer(**balancer), others=others)
@@ -505,7 +461,7 @@ def release(why: str, *depends_on: str, ingress: tuple[Ingress, ...] = (V4, V6))
     return a_difference(f"{SERVICE}/release", "service.release", before, None, why, depends_on=depends_on)
 
 
-@pytest.mark.parametrize(("going", "why"), [(GOING, DELETED), (RETYPED, UNWANTED)], ids=["deleted", "retyped"])
+@rows("going why", {"deleted": (GOING, DELETED), "retyped": (RETYPED, UNWANTED)})
 def test_leaving(going: dict[str, Any], why: str) -> None:
     """First the load balancer, then the Service is released, whatever its annotations say. What is lost is named before
     it is gone."""
@@ -531,13 +487,10 @@ def test_leaving_touches_nothing_else() -> None:
 RETAIN = a_claim(annotations={OPTIONS["deletion_policy"].full_key: "retain"})
 
 
-@rows(
-    "claim balancer row",
-    {
-        "policy": (RETAIN, a_balancer(), RETAINED_AS_ASKED),
-        "protected": (a_claim(), a_balancer(is_protected=True), RETAINED_PROTECTED),
-    },
-)
+@rows("claim balancer row", {
+    "policy": (RETAIN, a_balancer(), RETAINED_AS_ASKED),
+    "protected": (a_claim(), a_balancer(is_protected=True), RETAINED_PROTECTED),
+})  # fmt: skip
 def test_retaining(claim: Any, balancer: CloudBalancer, row: Rule) -> None:
     """A load balancer that stays loses the Service's label, and says when."""
     kept = Owner(CLUSTER_UID, None, "20260701T120000Z", former="default.web")
@@ -554,29 +507,23 @@ def test_retaining(claim: Any, balancer: CloudBalancer, row: Rule) -> None:
     assert after.released == kept.released
 
 
-@rows(
-    "ingress balancers",
-    {
-        "nothing-published": ((), []),
-        "an-address-published": ((V4,), []),
-        "what-another-cluster-has-is-none-of-this-services": ((V4, V6), [a_balancer(cluster_uid="another")]),
-    },
-)
+@rows("ingress balancers", {
+    "nothing-published": ((), []),
+    "an-address-published": ((V4,), []),
+    "what-another-cluster-has-is-none-of-this-services": ((V4, V6), [a_balancer(cluster_uid="another")]),
+})  # fmt: skip
 def test_leaving_without_a_load_balancer(ingress: tuple[Ingress, ...], balancers: list[CloudBalancer]) -> None:
     """What is gone keeps nobody."""
     service = a_served_service(**GOING, ingress=ingress)
     assert plan_of(service, *balancers).changes == (release(ENDED, ingress=ingress),)
 
 
-@rows(
-    "balancers world",
-    {
-        "part-of-the-list": ([], {"load_balancers": PART}),
-        "not-read": ([], {"load_balancers": None}),
-        "one-unreadable": ([], {"load_balancers": UNREADABLE}),
-        "two-with-its-label": ([a_balancer(), a_balancer(43, spec=SHOP)], {}),
-    },
-)
+@rows("balancers world", {
+    "part-of-the-list": ([], {"load_balancers": PART}),
+    "not-read": ([], {"load_balancers": None}),
+    "one-unreadable": ([], {"load_balancers": UNREADABLE}),
+    "two-with-its-label": ([a_balancer(), a_balancer(43, spec=SHOP)], {}),
+})  # fmt: skip
 def test_while_too_little_is_known(balancers: list[CloudBalancer], world: dict[str, Any]) -> None:
     """A Service is not released before it is known whether it has a load balancer, and none is created: what was not
     found may be there all the same. What is found is served in spite of a gap."""
@@ -597,16 +544,13 @@ def test_a_service_made_anew() -> None:
     assert plan.by_key["load_balancer/#42"].kind == "lb.delete"
 
 
-@rows(
-    "spec",
-    {
-        "source-ranges": {"source_ranges": ("192.0.2.0/24",)},
-        "session-affinity": {"session_affinity": "ClientIP"},
-        "load-balancer-ip": {"load_balancer_ip": "192.0.2.1"},
-        "external-ips": {"external_ips": ("192.0.2.1",)},
-        "traffic-policy": {"external_traffic_policy": "Local"},
-    },
-)
+@rows("spec", {
+    "source-ranges": {"source_ranges": ("192.0.2.0/24",)},
+    "session-affinity": {"session_affinity": "ClientIP"},
+    "load-balancer-ip": {"load_balancer_ip": "192.0.2.1"},
+    "external-ips": {"external_ips": ("192.0.2.1",)},
+    "traffic-policy": {"external_traffic_policy": "Local"},
+})  # fmt: skip
 def test_what_the_spec_asks_in_vain(spec: dict[str, Any]) -> None:
     """It is said to have no effect, and has none."""
     service = a_served_service(claim=a_claim(**spec))

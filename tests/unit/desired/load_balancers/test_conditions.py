@@ -165,53 +165,45 @@ LATER_PUBLISHED = status(Ingress("203.0.113.200"), decision=WAITING)
 INSIDE = replace(ONE, use_private_ip=True)
 
 
-@rows(
-    "service balancers changes expected",
-    {
-        "none": (MUTE, (), (), NOT_CREATED),
-        "gone-and-still-published": (SERVED, (), (), NOT_CREATED),
-        "another-services": (SERVED, (a_balancer(service_uid="another"),), (), NOT_CREATED),
-        "another-clusters": (SERVED, (a_balancer(cluster_uid="another"),), (), NOT_CREATED),
-        "without-our-clusters-label": (SERVED, (a_balancer(cluster_uid=None),), (), PUBLISHED),
-        "to-be-created": (MUTE, (), (CREATE, status(known=False)), NOT_CREATED),
-        "to-be-adopted-and-not-planned": (SERVED, (UNLABELLED,), (), NOT_CREATED),
-        "adopted-by-the-default-name": (SERVED, (UNLABELLED,), (ADOPT,), PUBLISHED),
-        "adoption-is-held": (SERVED, (UNLABELLED,), (ADOPT.ruled(HELD),), NOT_CREATED),
-        "adopted-by-its-own-name": (SHOP, TWICE, (ADOPT,), PUBLISHED),
-        "adoption-of-something-else": (SERVED, (replace(NAMED, ipv4=None, ipv6=None),), (ADOPT,), NOT_CREATED),
-        "adopted-by-its-published-address": (SERVED, (NAMED,), (ADOPT,), PUBLISHED),
-        "deleted": (SERVED, THERE, (DELETE,), DELETED),
-        "retained": (SERVED, THERE, (RETAIN,), RELEASED),
-        "deletion-is-held": (SERVED, THERE, (DELETE.ruled(HELD),), PUBLISHED),
-        "nothing-published": (MUTE, THERE, (), NO_ADDRESS),
-        "an-empty-hostname": (a_service(ingress=(Ingress(hostname=""),)), THERE, (), NO_ADDRESS),
-        "a-hostname": (a_service(ingress=(Ingress(hostname="a.de"),)), THERE, (), published("a.de")),
-        "published-with-this-write": (MUTE, THERE, (algorithm(), NOW_PUBLISHED), FIRST),
-        "publication-is-withheld": (MUTE, THERE, (LATER_PUBLISHED,), NO_ADDRESS),
-        "another-controllers": (BESIDE, THERE, (), others("10.20.0.5")),
-        "another-controllers-by-name": (WRITTEN, THERE, (), others("10.20.0.5", " (written by 'cilium-operator')")),
-        "another-controllers-and-suspended": (BESIDE, THERE, (LATER_PUBLISHED,), others("10.20.0.5")),
-        "another-controllers-and-replaced": (BESIDE, THERE, (NOW_PUBLISHED,), FIRST),
-        "beside-ours": (a_service(ingress=(*SERVED.ingress, OTHERS)), THERE, (), others("10.20.0.5")),
-        "written-otherwise": (
-            a_service(ingress=(Ingress("2001:DB8:0::200"),)),
-            THERE,
-            (),
-            published("2001:DB8:0::200"),
-        ),
-        "no-ports": (SERVED, (DEAF,), (), NO_PORTS),
-        "a-port-is-added": (SERVED, (DEAF,), (port(80, added=True),), PUBLISHED),
-        "the-last-port-goes": (SERVED, THERE, (port(80, added=False),), NO_PORTS),
-        "no-targets": (SERVED, (BARE,), (), NO_TARGETS),
-        "a-target-is-added": (SERVED, (BARE,), (target(None, ONE),), PUBLISHED),
-        "a-target-is-withheld": (SERVED, (BARE,), (target(None, ONE, HELD),), NO_TARGETS),
-        "the-last-target-goes": (SERVED, THERE, (target(ONE, None),), NO_TARGETS),
-        "its-removal-is-held": (SERVED, THERE, (target(ONE, None, HELD),), PUBLISHED),
-        "a-target-is-replaced": (SERVED, THERE, (target(ONE, None), target(None, TWO)), PUBLISHED),
-        "a-target-flips": (SERVED, THERE, (target(ONE, INSIDE),), PUBLISHED),
-        "a-selector-serves": (SERVED, (a_balancer(targets=(SelectorTarget("a", False),)),), (), PUBLISHED),
-    },
-)
+@rows("service balancers changes expected", {
+    "none": (MUTE, (), (), NOT_CREATED),
+    "gone-and-still-published": (SERVED, (), (), NOT_CREATED),
+    "another-services": (SERVED, (a_balancer(service_uid="another"),), (), NOT_CREATED),
+    "another-clusters": (SERVED, (a_balancer(cluster_uid="another"),), (), NOT_CREATED),
+    "without-our-clusters-label": (SERVED, (a_balancer(cluster_uid=None),), (), PUBLISHED),
+    "to-be-created": (MUTE, (), (CREATE, status(known=False)), NOT_CREATED),
+    "to-be-adopted-and-not-planned": (SERVED, (UNLABELLED,), (), NOT_CREATED),
+    "adopted-by-the-default-name": (SERVED, (UNLABELLED,), (ADOPT,), PUBLISHED),
+    "adoption-is-held": (SERVED, (UNLABELLED,), (ADOPT.ruled(HELD),), NOT_CREATED),
+    "adopted-by-its-own-name": (SHOP, TWICE, (ADOPT,), PUBLISHED),
+    "adoption-of-something-else": (SERVED, (replace(NAMED, ipv4=None, ipv6=None),), (ADOPT,), NOT_CREATED),
+    "adopted-by-its-published-address": (SERVED, (NAMED,), (ADOPT,), PUBLISHED),
+    "deleted": (SERVED, THERE, (DELETE,), DELETED),
+    "retained": (SERVED, THERE, (RETAIN,), RELEASED),
+    "deletion-is-held": (SERVED, THERE, (DELETE.ruled(HELD),), PUBLISHED),
+    "nothing-published": (MUTE, THERE, (), NO_ADDRESS),
+    "an-empty-hostname": (a_service(ingress=(Ingress(hostname=""),)), THERE, (), NO_ADDRESS),
+    "a-hostname": (a_service(ingress=(Ingress(hostname="a.de"),)), THERE, (), published("a.de")),
+    "published-with-this-write": (MUTE, THERE, (algorithm(), NOW_PUBLISHED), FIRST),
+    "publication-is-withheld": (MUTE, THERE, (LATER_PUBLISHED,), NO_ADDRESS),
+    "another-controllers": (BESIDE, THERE, (), others("10.20.0.5")),
+    "another-controllers-by-name": (WRITTEN, THERE, (), others("10.20.0.5", " (written by 'cilium-operator')")),
+    "another-controllers-and-suspended": (BESIDE, THERE, (LATER_PUBLISHED,), others("10.20.0.5")),
+    "another-controllers-and-replaced": (BESIDE, THERE, (NOW_PUBLISHED,), FIRST),
+    "beside-ours": (a_service(ingress=(*SERVED.ingress, OTHERS)), THERE, (), others("10.20.0.5")),
+    "written-otherwise": (a_service(ingress=(Ingress("2001:DB8:0::200"),)), THERE, (), published("2001:DB8:0::200")),
+    "no-ports": (SERVED, (DEAF,), (), NO_PORTS),
+    "a-port-is-added": (SERVED, (DEAF,), (port(80, added=True),), PUBLISHED),
+    "the-last-port-goes": (SERVED, THERE, (port(80, added=False),), NO_PORTS),
+    "no-targets": (SERVED, (BARE,), (), NO_TARGETS),
+    "a-target-is-added": (SERVED, (BARE,), (target(None, ONE),), PUBLISHED),
+    "a-target-is-withheld": (SERVED, (BARE,), (target(None, ONE, HELD),), NO_TARGETS),
+    "the-last-target-goes": (SERVED, THERE, (target(ONE, None),), NO_TARGETS),
+    "its-removal-is-held": (SERVED, THERE, (target(ONE, None, HELD),), PUBLISHED),
+    "a-target-is-replaced": (SERVED, THERE, (target(ONE, None), target(None, TWO)), PUBLISHED),
+    "a-target-flips": (SERVED, THERE, (target(ONE, INSIDE),), PUBLISHED),
+    "a-selector-serves": (SERVED, (a_balancer(targets=(SelectorTarget("a", False),)),), (), PUBLISHED),
+})  # fmt: skip
 def test_ready(
     service: Service, balancers: tuple[CloudBalancer, ...], changes: tuple[Change, ...], expected: tuple[str, str, str]
 ) -> None:
@@ -219,16 +211,13 @@ def test_ready(
     assert conditions(service, balancers, changes)[READY] == expected
 
 
-@rows(
-    "balancers expected",
-    {
-        "not-read": (None, "Unknown"),
-        "part-of-a-list": (incomplete(Section()), "Unknown"),
-        "unreadable": (Section(unreadable={42: "no name"}), "Unknown"),
-        "in-part-of-a-list": (incomplete(Section({42: a_balancer()})), "AddressPublished"),
-        "absent": (Section(), "NotCreated"),
-    },
-)
+@rows("balancers expected", {
+    "not-read": (None, "Unknown"),
+    "part-of-a-list": (incomplete(Section()), "Unknown"),
+    "unreadable": (Section(unreadable={42: "no name"}), "Unknown"),
+    "in-part-of-a-list": (incomplete(Section({42: a_balancer()})), "AddressPublished"),
+    "absent": (Section(), "NotCreated"),
+})  # fmt: skip
 def test_ready_when_too_little_is_known(balancers: Section[int, CloudBalancer] | None, expected: str) -> None:
     """Nothing is said to be missing for a gap in the list: what was said before stays."""
     for present in ((), (ServiceCondition(READY, "True", "AddressPublished", "x"),)):
@@ -242,16 +231,13 @@ def test_ready_when_too_little_is_known(balancers: Section[int, CloudBalancer] |
             assert (ready.status, ready.reason) == ("Unknown", "Unknown")
 
 
-@rows(
-    "balancers expected",
-    {
-        "not-read": (None, "Unknown"),
-        "part-of-a-list": (incomplete(Section()), "Unknown"),
-        "two": (Section({42: a_balancer(), 43: a_balancer(43)}), "Unknown"),
-        "its-own": (Section({42: a_balancer()}), "AddressPublished"),
-        "absent": (Section(), "NotCreated"),
-    },
-)
+@rows("balancers expected", {
+    "not-read": (None, "Unknown"),
+    "part-of-a-list": (incomplete(Section()), "Unknown"),
+    "two": (Section({42: a_balancer(), 43: a_balancer(43)}), "Unknown"),
+    "its-own": (Section({42: a_balancer()}), "AddressPublished"),
+    "absent": (Section(), "NotCreated"),
+})  # fmt: skip
 def test_ready_while_another_service_asks_for_the_name(balancers: Any, expected: str) -> None:
     """What is not known is not said to be missing; what is the Service's own stays so."""
     shared = a_claim(annotations=annotated(name="shared"))
@@ -261,15 +247,12 @@ def test_ready_while_another_service_asks_for_the_name(balancers: Any, expected:
     assert ready.reason == expected
 
 
-@rows(
-    "found asked expected",
-    {
-        "as asked for": ("a.de", "a.de", published("a.de")),
-        "what is asked for cannot be read": ("a.de", None, published("a.de")),
-        "none is asked for": ("x.de", "", others("x.de")),
-        "another one is": ("x.de", "a.de", others("x.de", hostname=", published as a.de")),
-    },
-)
+@rows("found asked expected", {
+    "as asked for": ("a.de", "a.de", published("a.de")),
+    "what is asked for cannot be read": ("a.de", None, published("a.de")),
+    "none is asked for": ("x.de", "", others("x.de")),
+    "another one is": ("x.de", "a.de", others("x.de", hostname=", published as a.de")),
+})  # fmt: skip
 def test_ready_with_a_hostname(found: str, asked: str | None, expected: tuple[str, str, str]) -> None:
     """A hostname that the Service does not ask for is another controller's."""
     service = a_service(ingress=(Ingress(hostname=found),))
@@ -354,14 +337,11 @@ def test_the_gravest_reason_is_named(first: int) -> None:
     assert conditions(changes=changes, notes=notes)[IN_SYNC][1] == EVERYTHING[first][0]
 
 
-@rows(
-    "changes notes",
-    {
-        "a-note": ((), (note(NoteKind.UNKNOWN, "not read"),)),
-        "a-change-that-waits-for-data": ((algorithm(replace(GAP, why="not read")),), ()),
-        "among-others": ((algorithm(replace(GAP, why="not read")), target(None, TWO)), (note(NoteKind.KEPT),)),
-    },
-)
+@rows("changes notes", {
+    "a-note": ((), (note(NoteKind.UNKNOWN, "not read"),)),
+    "a-change-that-waits-for-data": ((algorithm(replace(GAP, why="not read")),), ()),
+    "among-others": ((algorithm(replace(GAP, why="not read")), target(None, TWO)), (note(NoteKind.KEPT),)),
+})  # fmt: skip
 def test_in_sync_when_too_little_is_known(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> None:
     """A page that did not arrive flips nobody's condition, there and back."""
     assert conditions(changes=changes, notes=notes)[IN_SYNC] == ("Unknown", "Unknown", "not read")
@@ -400,28 +380,25 @@ NOT_READY = (ServiceCondition(READY, "False", "NotCreated", "x"), TRUE[1])
 DOUBTFUL = (TRUE[0], ServiceCondition(IN_SYNC, "Unknown", "Unknown", "x"))
 
 
-@rows(
-    "present wanted worth",
-    {
-        "absent-and-all-well": ((), TRUE, False),
-        "absent-and-something-wrong": ((), WRONG, True),
-        "absent-and-only-not-ready": ((), NOT_READY, False),
-        "absent-and-unknown": ((), DOUBTFUL, False),
-        "only-somebody-elses": ((ServiceCondition("example.com/Other", "True"),), TRUE, False),
-        "equal": (TRUE, TRUE, False),
-        "in-another-order": (TRUE, TRUE[::-1], False),
-        "another-message": (TRUE, (replace(TRUE[0], message="y"), TRUE[1]), False),
-        "another-time": (TRUE, (TRUE[0], replace(TRUE[1], since=NOW)), False),
-        "another-status": (TRUE, WRONG, True),
-        "no-longer-ready": (TRUE, NOT_READY, True),
-        "another-reason": (WRONG, (TRUE[0], replace(WRONG[1], reason="Refused")), True),
-        "well-again": (WRONG, TRUE, True),
-        "one-is-there-and-all-is-well": (TRUE[:1], TRUE, False),
-        "one-is-there-and-something-is-wrong": (TRUE[:1], WRONG, True),
-        "what-is-wrong-was-said": (WRONG[1:], WRONG, False),
-        "nothing-to-say": (TRUE, (), False),
-    },
-)
+@rows("present wanted worth", {
+    "absent-and-all-well": ((), TRUE, False),
+    "absent-and-something-wrong": ((), WRONG, True),
+    "absent-and-only-not-ready": ((), NOT_READY, False),
+    "absent-and-unknown": ((), DOUBTFUL, False),
+    "only-somebody-elses": ((ServiceCondition("example.com/Other", "True"),), TRUE, False),
+    "equal": (TRUE, TRUE, False),
+    "in-another-order": (TRUE, TRUE[::-1], False),
+    "another-message": (TRUE, (replace(TRUE[0], message="y"), TRUE[1]), False),
+    "another-time": (TRUE, (TRUE[0], replace(TRUE[1], since=NOW)), False),
+    "another-status": (TRUE, WRONG, True),
+    "no-longer-ready": (TRUE, NOT_READY, True),
+    "another-reason": (WRONG, (TRUE[0], replace(WRONG[1], reason="Refused")), True),
+    "well-again": (WRONG, TRUE, True),
+    "one-is-there-and-all-is-well": (TRUE[:1], TRUE, False),
+    "one-is-there-and-something-is-wrong": (TRUE[:1], WRONG, True),
+    "what-is-wrong-was-said": (WRONG[1:], WRONG, False),
+    "nothing-to-say": (TRUE, (), False),
+})  # fmt: skip
 def test_is_worth_a_write(
     present: tuple[ServiceCondition, ...], wanted: tuple[ServiceCondition, ...], worth: bool
 ) -> None:

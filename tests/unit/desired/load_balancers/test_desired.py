@@ -7,14 +7,7 @@ from typing import Any
 
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import OPTIONS, Options
-from desired.model.load_balancer import (
-    CloudBalancer,
-    IpTarget,
-    LoadBalancer,
-    SelectorTarget,
-    ServerTarget,
-    Target,
-)
+from desired.model.load_balancer import CloudBalancer, IpTarget, LoadBalancer, SelectorTarget, ServerTarget, Target
 from desired.model.settings import Settings
 from desired.model.snapshot import Readiness
 from desired.plan.notes import NoteKind
@@ -22,16 +15,7 @@ from desired.planner import compute_desired
 from desired.rules import load_balancers as rules
 from desired.section import Section, Unknown
 from desired.syntax.selector import parse_selector
-from tests.balancers import (
-    IN_NETWORK,
-    LB21,
-    a_balancer,
-    a_claim,
-    a_listener,
-    a_service,
-    a_world,
-    annotated,
-)
+from tests.balancers import IN_NETWORK, LB21, a_balancer, a_claim, a_listener, a_service, a_world, annotated
 from tests.builders import a_lost_node, a_server, a_settled_node, incomplete
 from tests.support.balancer_changes import BALANCER, SERVICE
 from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, in_turn, new, plan_of, private, public, said
@@ -40,23 +24,18 @@ from tests.support.rows import rows
 MALFORMED, LIMIT, KEPT = NoteKind.MALFORMED, NoteKind.LIMIT, NoteKind.KEPT
 P = "load-balancer.hetzner.cloud/"
 DRIFTED = a_balancer(
-    targets=public(9),
-    listeners=[a_listener(22, 30022)],
-    spec={"name": "shop", "ipv4_rdns": "x.example.com"},
+    targets=public(9), listeners=[a_listener(22, 30022)], spec={"name": "shop", "ipv4_rdns": "x.example.com"}
 )
 """Everything about it differs from what a Service asks for that names algorithm, type and reverse name."""
 WISHES = {"algorithm_type": "least_connections", "type": "lb21", "ipv4_rdns": "a.example.com", "name": "web"}
 
 
-@rows(
-    "wrong",
-    {
-        "malformed": {"health_check_interval": "10"},
-        "out-of-range": {"health_check_retries": "6"},
-        "contradiction": {"http_redirect_http": "true", "protocol": "http"},
-        "of-the-status": {"hostname": "not a name"},
-    },
-)
+@rows("wrong", {
+    "malformed": {"health_check_interval": "10"},
+    "out-of-range": {"health_check_retries": "6"},
+    "contradiction": {"http_redirect_http": "true", "protocol": "http"},
+    "of-the-status": {"hostname": "not a name"},
+})  # fmt: skip
 def test_a_bad_annotation_freezes_all_but_the_targets(wrong: dict[str, str]) -> None:
     """Nodes come and go all the same, and nothing else is touched until it is corrected."""
     service = asking(**WISHES | wrong)
@@ -95,14 +74,11 @@ def test_a_bad_default_of_the_environment_freezes_as_well() -> None:
     assert "listener/80" in in_turn(plan_of(asking(health_check_interval="5s"), DRIFTED, settings=settings))
 
 
-@rows(
-    "wrong",
-    {
-        "selector": {"node_selector": "a in"},
-        "which-address": {"use_private_ip": "yes"},
-        "which-interface": {"disable_public_network": "yes"},
-    },
-)
+@rows("wrong", {
+    "selector": {"node_selector": "a in"},
+    "which-address": {"use_private_ip": "yes"},
+    "which-interface": {"disable_public_network": "yes"},
+})  # fmt: skip
 def test_a_bad_annotation_that_decides_on_targets_freezes_them_too(wrong: dict[str, str]) -> None:
     """Who is a target, and by which address, has to be clear before one comes or goes."""
     assert in_turn(plan_of(asking(**wrong), DRIFTED, **fleet(1, 2))) == []
@@ -114,17 +90,14 @@ INTERNAL = a_balancer(attachments=(HERE,), targets=private(1), spec={"public_int
 UNREAD: dict[str, Any] = {"settings": IN_NETWORK, "network": Unknown("500")}
 
 
-@rows(
-    "options balancer world order",
-    {
-        "private-without-a-network": (PRIVATE, a_balancer(), {}, []),
-        "private-and-not-attached": (PRIVATE, a_balancer(targets=()), INSIDE, []),
-        "private": (PRIVATE, WITHOUT, INSIDE, ["target/server:1"]),
-        "public-and-switched-off": ({"disable_public_network": "false"}, INTERNAL, INSIDE, []),
-        "public": ({}, WITHOUT, INSIDE, ["target/server:1"]),
-        "private-in-a-network-that-cannot-be-read": (PRIVATE, WITHOUT, UNREAD, []),
-    },
-)
+@rows("options balancer world order", {
+    "private-without-a-network": (PRIVATE, a_balancer(), {}, []),
+    "private-and-not-attached": (PRIVATE, a_balancer(targets=()), INSIDE, []),
+    "private": (PRIVATE, WITHOUT, INSIDE, ["target/server:1"]),
+    "public-and-switched-off": ({"disable_public_network": "false"}, INTERNAL, INSIDE, []),
+    "public": ({}, WITHOUT, INSIDE, ["target/server:1"]),
+    "private-in-a-network-that-cannot-be-read": (PRIVATE, WITHOUT, UNREAD, []),
+})  # fmt: skip
 def test_frozen_targets_are_reached_as_the_load_balancer_is(
     options: dict[str, str], balancer: CloudBalancer, world: dict[str, Any], order: list[str]
 ) -> None:
@@ -173,19 +146,16 @@ def test_nothing_wrong_is_adopted() -> None:
     assert in_turn(plan_of(new(), stranger)) == ["lb.adopt", "target/server:1"]
 
 
-@rows(
-    "defaults options place",
-    {
-        "neither": (Options(), {}, None),
-        "location": (Options(), {"location": "nbg1"}, ("nbg1", None)),
-        "zone": (Options(), {"network_zone": "us-east"}, (None, "us-east")),
-        "both": (Options(), {"location": "nbg1", "network_zone": "us-east"}, ("nbg1", None)),
-        "location-of-the-environment": (Options(location="fsn1"), {}, ("fsn1", None)),
-        "of-both": (Options(location="fsn1"), {"network_zone": "us-east"}, ("fsn1", None)),
-        "cleared": (Options(location="fsn1"), {"location": "", "network_zone": "us-east"}, (None, "us-east")),
-        "zone-cleared": (Options(network_zone="us-east"), {"network_zone": ""}, None),
-    },
-)
+@rows("defaults options place", {
+    "neither": (Options(), {}, None),
+    "location": (Options(), {"location": "nbg1"}, ("nbg1", None)),
+    "zone": (Options(), {"network_zone": "us-east"}, (None, "us-east")),
+    "both": (Options(), {"location": "nbg1", "network_zone": "us-east"}, ("nbg1", None)),
+    "location-of-the-environment": (Options(location="fsn1"), {}, ("fsn1", None)),
+    "of-both": (Options(location="fsn1"), {"network_zone": "us-east"}, ("fsn1", None)),
+    "cleared": (Options(location="fsn1"), {"location": "", "network_zone": "us-east"}, (None, "us-east")),
+    "zone-cleared": (Options(network_zone="us-east"), {"network_zone": ""}, None),
+})  # fmt: skip
 def test_where_it_is_created(defaults: Options, options: dict[str, str], place: Any) -> None:
     """A location wins over a zone, an empty annotation clears the environment, and one of both there must be."""
     plan = plan_of(new(**options), settings=Settings(balancer_defaults=defaults))
@@ -205,13 +175,10 @@ def test_what_is_there_needs_no_place() -> None:
     assert https.changes == ()
 
 
-@rows(
-    "balancers",
-    {
-        "part-of-it": {"load_balancers": incomplete(Section({1: a_balancer(1, service_uid="x")}))},
-        "nothing": {"load_balancers": None},
-    },
-)
+@rows("balancers", {
+    "part-of-it": {"load_balancers": incomplete(Section({1: a_balancer(1, service_uid="x")}))},
+    "nothing": {"load_balancers": None},
+})  # fmt: skip
 def test_what_may_be_there_is_not_said_to_lack_a_place(balancers: dict[str, Any]) -> None:
     """While the load balancers cannot be read nobody knows whether one has to be created."""
     plan = plan_of(asking(), settings=Settings(), **balancers)
@@ -237,15 +204,12 @@ SELECTOR, STRANGER = SelectorTarget("pool=web", use_private_ip=False), IpTarget(
 SELECTOR_INSIDE = SelectorTarget("pool=web", use_private_ip=True)
 
 
-@rows(
-    "options targets nodes type_after",
-    {
-        "it-fits-then": ({"type": "lb11"}, public(*range(1, 31)), range(1, 26), "lb11"),
-        "too-many-nodes": ({"type": "lb11"}, public(*range(1, 27)), range(1, 27), None),
-        "with-a-stranger": ({"type": "lb11"}, [*public(*range(1, 25)), SELECTOR], range(1, 25), "lb11"),
-        "with-two-strangers": ({"type": "lb11"}, [*public(*range(1, 25)), SELECTOR, STRANGER], range(1, 25), None),
-    },
-)
+@rows("options targets nodes type_after", {
+    "it-fits-then": ({"type": "lb11"}, public(*range(1, 31)), range(1, 26), "lb11"),
+    "too-many-nodes": ({"type": "lb11"}, public(*range(1, 27)), range(1, 27), None),
+    "with-a-stranger": ({"type": "lb11"}, [*public(*range(1, 25)), SELECTOR], range(1, 25), "lb11"),
+    "with-two-strangers": ({"type": "lb11"}, [*public(*range(1, 25)), SELECTOR, STRANGER], range(1, 25), None),
+})  # fmt: skip
 def test_a_smaller_type(options: dict[str, str], targets: list[Target], nodes: range, type_after: str | None) -> None:
     """No Node that has traffic loses it to a smaller type; what is not ours needs its place as well."""
     balancer = a_balancer(targets=targets, type=LB21, spec={"type": "lb21"})
@@ -283,14 +247,11 @@ DNS, DNS_TCP, SCTP = ClaimedPort(53, "UDP", 30053), ClaimedPort(53, "TCP", 30054
 NO_PORT = "spec.ports has no TCP port: the load balancer will listen on nothing"
 
 
-@rows(
-    "ports listeners notes",
-    {
-        "udp-alone": ([DNS], set(), [NO_PORT, UDP.format(0, "UDP", 53)]),
-        "among-others": ([DNS, DNS_TCP, SCTP], {53}, [UDP.format(0, "UDP", 53), UDP.format(2, "SCTP", 99)]),
-        "a-node-port-to-come": ([ClaimedPort(80), ClaimedPort(81, "TCP", 30081)], {81}, []),
-    },
-)
+@rows("ports listeners notes", {
+    "udp-alone": ([DNS], set(), [NO_PORT, UDP.format(0, "UDP", 53)]),
+    "among-others": ([DNS, DNS_TCP, SCTP], {53}, [UDP.format(0, "UDP", 53), UDP.format(2, "SCTP", 99)]),
+    "a-node-port-to-come": ([ClaimedPort(80), ClaimedPort(81, "TCP", 30081)], {81}, []),
+})  # fmt: skip
 def test_ports_that_cannot_be(ports: list[ClaimedPort], listeners: set[int], notes: list[str]) -> None:
     """What Hetzner cannot balance is said and left out; what the API server has yet to say, waits, and one that it
     never says is an error, as the API would refuse a port that leads nowhere."""
@@ -384,18 +345,15 @@ GOES_PRIVATE = {"use_private_ip": "true", "disable_public_network": "true"}
 SPARE = {"example.com/spare": ""}
 
 
-@rows(
-    "targets by_others order",
-    {
-        "selector": ([SELECTOR], "selector:pool=web", ["target/server:1"]),
-        "address": ([STRANGER], "ip:1.1.1.1", ["target/server:1"]),
-        "of-a-node-that-is-ignored": (public(2), "server:2", ["target/server:1"]),
-        "private-address": ([IpTarget("10.0.0.77")], None, ["target/server:1", "public"]),
-        "private-selector": ([SELECTOR_INSIDE], None, ["target/server:1", "public"]),
-        "one-that-changes": (public(1), None, ["target/server:1", "public"]),
-        "one-that-goes": (public(9), None, ["target/server:1", "target/server:9", "public"]),
-    },
-)
+@rows("targets by_others order", {
+    "selector": ([SELECTOR], "selector:pool=web", ["target/server:1"]),
+    "address": ([STRANGER], "ip:1.1.1.1", ["target/server:1"]),
+    "of-a-node-that-is-ignored": (public(2), "server:2", ["target/server:1"]),
+    "private-address": ([IpTarget("10.0.0.77")], None, ["target/server:1", "public"]),
+    "private-selector": ([SELECTOR_INSIDE], None, ["target/server:1", "public"]),
+    "one-that-changes": (public(1), None, ["target/server:1", "public"]),
+    "one-that-goes": (public(9), None, ["target/server:1", "target/server:9", "public"]),
+})  # fmt: skip
 def test_who_keeps_the_public_interface_on(targets: list[Target], by_others: str | None, order: list[str]) -> None:
     """It is not switched off, only to be refused, while a target that stays needs it."""
     settings = replace(IN_NETWORK, ignore_nodes=parse_selector("example.com/spare"))

@@ -36,32 +36,26 @@ SECURE = an_http_listener(
 )
 
 
-@rows(
-    "wanted",
-    {
-        "tcp": asked(),
-        "http": asked(HTTP, HTTP_CHECK, cookie_name="MINE"),
-        "https": asked(HTTPS, certificates=KNOWN_AFTER_APPLY),
-    },
-)
+@rows("wanted", {
+    "tcp": asked(),
+    "http": asked(HTTP, HTTP_CHECK, cookie_name="MINE"),
+    "https": asked(HTTPS, certificates=KNOWN_AFTER_APPLY),
+})  # fmt: skip
 def test_a_new_listener_is_left_to_the_api(wanted: Listener) -> None:
     """What is not there yet gets the API's defaults by not being spoken of."""
     assert filled(wanted, None) == wanted
 
 
-@rows(
-    "wanted present",
-    {
-        "tcp": (asked(), a_listener()),
-        "tcp-tuned": (asked(), TUNED),
-        "tcp-probed-over-http": (asked(health_check=HTTP_CHECK), PROBED),
-        "http": (asked(HTTP), an_http_listener()),
-        "http-tuned": (asked(HTTP), COOKED),
-        "https-tuned": (asked(HTTPS), SECURE),
-        "https-with-the-same-certificates": (asked(HTTPS, certificates=(5, 7)), SECURE),
-        "https-that-is-passed-through": (asked(HTTPS), replace(SECURE, http=HttpOptions("MINE", 600, 60, ()))),
-    },
-)
+@rows("wanted present", {
+    "tcp": (asked(), a_listener()),
+    "tcp-tuned": (asked(), TUNED),
+    "tcp-probed-over-http": (asked(health_check=HTTP_CHECK), PROBED),
+    "http": (asked(HTTP), an_http_listener()),
+    "http-tuned": (asked(HTTP), COOKED),
+    "https-tuned": (asked(HTTPS), SECURE),
+    "https-with-the-same-certificates": (asked(HTTPS, certificates=(5, 7)), SECURE),
+    "https-that-is-passed-through": (asked(HTTPS), replace(SECURE, http=HttpOptions("MINE", 600, 60, ()))),
+})  # fmt: skip
 def test_what_is_unset_keeps_its_value(wanted: Listener, present: Listener) -> None:
     """Without a wish there is no difference, whatever the value is."""
     assert filled(wanted, present) == present
@@ -106,17 +100,14 @@ def test_each_member_by_itself(path: str, value: Any, default: Any) -> None:
     assert filled(SPOKEN_OF, tuned) == tuned
 
 
-@rows(
-    "wanted present",
-    {
-        "destination": (asked(), replace(a_listener(), destination_port=30081)),
-        "port-of-the-check": (asked(), a_listener(health_check=replace(a_listener().health_check, port=30081))),
-        "check-over-http-that-nobody-asks-for": (asked(), PROBED),
-        "protocol": (asked(), an_http_listener()),
-        "one-certificate-less": (asked(HTTPS, certificates=(5,)), SECURE),
-        "certificate-to-come": (asked(HTTPS, certificates=KNOWN_AFTER_APPLY), SECURE),
-    },
-)
+@rows("wanted present", {
+    "destination": (asked(), replace(a_listener(), destination_port=30081)),
+    "port-of-the-check": (asked(), a_listener(health_check=replace(a_listener().health_check, port=30081))),
+    "check-over-http-that-nobody-asks-for": (asked(), PROBED),
+    "protocol": (asked(), an_http_listener()),
+    "one-certificate-less": (asked(HTTPS, certificates=(5,)), SECURE),
+    "certificate-to-come": (asked(HTTPS, certificates=KNOWN_AFTER_APPLY), SECURE),
+})  # fmt: skip
 def test_differences(wanted: Listener, present: Listener) -> None:
     """Ports, protocols and certificates that were asked for are compared as they are."""
     assert filled(wanted, present) != present
@@ -124,11 +115,7 @@ def test_differences(wanted: Listener, present: Listener) -> None:
 
 @rows(
     "codes is_same",
-    {
-        "another-order": (("204", "200"), True),
-        "fewer": (("200",), False),
-        "more": (("200", "204", "301"), False),
-    },
+    {"another-order": (("204", "200"), True), "fewer": (("200",), False), "more": (("200", "204", "301"), False)},
 )
 def test_the_order_of_status_codes_means_nothing(codes: tuple[str, ...], *, is_same: bool) -> None:
     """They are a set, which the API writes as a list."""
@@ -138,59 +125,37 @@ def test_the_order_of_status_codes_means_nothing(codes: tuple[str, ...], *, is_s
     assert (filled(wanted, present) == present) is is_same
 
 
-@rows(
-    "wanted present kept",
-    {
-        "tcp-to-http": (asked(HTTP, cookie_name="MINE"), TUNED, HttpOptions("MINE")),
-        "tcp-to-https": (asked(HTTPS, certificates=(5,)), TUNED, HttpOptions(certificates=(5,))),
-        "http-to-https": (
-            asked(HTTPS, certificates=(5,)),
-            COOKED,
-            HttpOptions("MINE", 600, 60, (5,), redirect_http=UNMANAGED, sticky_sessions=True),
-        ),
-        "http-to-https-without-a-certificate": (
-            asked(HTTPS),
-            COOKED,
-            HttpOptions("MINE", 600, 60, UNMANAGED, redirect_http=UNMANAGED, sticky_sessions=True),
-        ),
-        "https-to-http": (
-            asked(HTTP),
-            SECURE,
-            HttpOptions("MINE", 600, 60, (), redirect_http=False, sticky_sessions=True),
-        ),
-        "https-to-tcp": (asked(), SECURE, None),
-    },
-)
+@rows("wanted present kept", {
+    "tcp-to-http": (asked(HTTP, cookie_name="MINE"), TUNED, HttpOptions("MINE")),
+    "tcp-to-https": (asked(HTTPS, certificates=(5,)), TUNED, HttpOptions(certificates=(5,))),
+    "http-to-https": (asked(HTTPS, certificates=(5,)), COOKED,
+        HttpOptions("MINE", 600, 60, (5,), redirect_http=UNMANAGED, sticky_sessions=True)),
+    "http-to-https-without-a-certificate": (asked(HTTPS), COOKED,
+        HttpOptions("MINE", 600, 60, UNMANAGED, redirect_http=UNMANAGED, sticky_sessions=True)),
+    "https-to-http": (asked(HTTP), SECURE, HttpOptions("MINE", 600, 60, (), redirect_http=False, sticky_sessions=True)),
+    "https-to-tcp": (asked(), SECURE, None),
+})  # fmt: skip
 def test_what_http_options_become(wanted: Listener, present: Listener, kept: HttpOptions | None) -> None:
     """Another protocol keeps nothing where the listener had no such part, and nothing that only https has."""
     assert filled(wanted, present).http == kept
 
 
-@rows(
-    "wanted present kept",
-    {
-        "tcp-to-http": (HTTP_CHECK, TUNED, HealthCheck(HTTP, 30080, 20, 5, 1, HttpCheck())),
-        "http-to-tcp": (CHECK, PROBED, HealthCheck(TCP, 30080, 20, 5, 1)),
-        "part-of-it": (
-            HealthCheck(HTTP, 30080, retries=4, http=HttpCheck(path="/", status_codes=("200",))),
-            PROBED,
-            HealthCheck(HTTP, 30080, 20, 5, 4, HttpCheck("a.example.com", "/", "ok", ("200",), tls=True)),
-        ),
-    },
-)
+@rows("wanted present kept", {
+    "tcp-to-http": (HTTP_CHECK, TUNED, HealthCheck(HTTP, 30080, 20, 5, 1, HttpCheck())),
+    "http-to-tcp": (CHECK, PROBED, HealthCheck(TCP, 30080, 20, 5, 1)),
+    "part-of-it": (HealthCheck(HTTP, 30080, retries=4, http=HttpCheck(path="/", status_codes=("200",))), PROBED,
+        HealthCheck(HTTP, 30080, 20, 5, 4, HttpCheck("a.example.com", "/", "ok", ("200",), tls=True))),
+})  # fmt: skip
 def test_what_health_checks_become(wanted: HealthCheck, present: Listener, kept: HealthCheck) -> None:
     """Numbers outlive a change of protocol, and the options of HTTP do not."""
     assert filled(asked(health_check=wanted), present).health_check == kept
 
 
-@rows(
-    "one other",
-    {
-        "checks": (asked(), asked(health_check=HTTP_CHECK)),
-        "tcp-and-http": (asked(), asked(HTTP)),
-        "http-and-https": (asked(HTTP), asked(HTTPS, certificates=(5,))),
-    },
-)
+@rows("one other", {
+    "checks": (asked(), asked(health_check=HTTP_CHECK)),
+    "tcp-and-http": (asked(), asked(HTTP)),
+    "http-and-https": (asked(HTTP), asked(HTTPS, certificates=(5,))),
+})  # fmt: skip
 def test_there_and_back(one: Listener, other: Listener) -> None:
     """Each way is a difference, and after it there is none."""
     here, there = answered(one), answered(other)

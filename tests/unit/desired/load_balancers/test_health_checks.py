@@ -15,51 +15,36 @@ PLAIN = HealthCheck(TCP, 30080)
 """A health check of which nothing was said."""
 
 
-@rows(
-    "options expected",
-    {
-        "nothing-is-said": (Options(), PLAIN),
-        "nothing-is-said-beside-http": (Options(protocol=HTTP), PLAIN),
-        "nothing-is-said-beside-https": (Options(protocol=HTTPS), PLAIN),
-        "port": (Options(health_check_port=8080), HealthCheck(TCP, 8080)),
-        "interval": (Options(health_check_interval=20), HealthCheck(TCP, 30080, interval_s=20)),
-        "timeout": (Options(health_check_timeout=4), HealthCheck(TCP, 30080, timeout_s=4)),
-        "retries": (Options(health_check_retries=5), HealthCheck(TCP, 30080, retries=5)),
-        "http-beside-tcp": (Options(health_check_protocol=HTTP), HealthCheck(HTTP, 30080, http=HttpCheck())),
-        "as-the-listener-speaks": (
-            Options(protocol=HTTP, health_check_retries=5),
-            HealthCheck(HTTP, 30080, retries=5, http=HttpCheck()),
-        ),
-        "tcp-beside-http": (
-            Options(protocol=HTTP, health_check_protocol=TCP, health_check_retries=5),
-            HealthCheck(TCP, 30080, retries=5),
-        ),
-        "http-beside-https": (
-            Options(protocol=HTTPS, health_check_protocol=HTTP),
-            HealthCheck(HTTP, 30080, http=HttpCheck()),
-        ),
-    },
-)
+@rows("options expected", {
+    "nothing-is-said": (Options(), PLAIN),
+    "nothing-is-said-beside-http": (Options(protocol=HTTP), PLAIN),
+    "nothing-is-said-beside-https": (Options(protocol=HTTPS), PLAIN),
+    "port": (Options(health_check_port=8080), HealthCheck(TCP, 8080)),
+    "interval": (Options(health_check_interval=20), HealthCheck(TCP, 30080, interval_s=20)),
+    "timeout": (Options(health_check_timeout=4), HealthCheck(TCP, 30080, timeout_s=4)),
+    "retries": (Options(health_check_retries=5), HealthCheck(TCP, 30080, retries=5)),
+    "http-beside-tcp": (Options(health_check_protocol=HTTP), HealthCheck(HTTP, 30080, http=HttpCheck())),
+    "as-the-listener-speaks": (Options(protocol=HTTP, health_check_retries=5),
+        HealthCheck(HTTP, 30080, retries=5, http=HttpCheck())),
+    "tcp-beside-http": (Options(protocol=HTTP, health_check_protocol=TCP, health_check_retries=5),
+        HealthCheck(TCP, 30080, retries=5)),
+    "http-beside-https": (Options(protocol=HTTPS, health_check_protocol=HTTP),
+        HealthCheck(HTTP, 30080, http=HttpCheck())),
+})  # fmt: skip
 def test_protocol_and_numbers(options: Options, expected: HealthCheck) -> None:
     """Without any setting they speak TCP; with one, what the listener speaks or what is asked for."""
     assert desired_health_check(options, 30080) == expected
 
 
-@rows(
-    "options",
-    {
-        "asked-for": {"health_check_protocol": HTTPS},
-        "by-the-listener-and-a-default-for-all": {"protocol": HTTPS, "health_check_interval": 15},
-    },
-)
-@rows(
-    "said tls",
-    {
-        "unset": ({}, True),
-        "true": ({"health_check_http_validate_certificate": True}, True),
-        "false": ({"health_check_http_validate_certificate": False}, False),
-    },
-)
+@rows("options", {
+    "asked-for": {"health_check_protocol": HTTPS},
+    "by-the-listener-and-a-default-for-all": {"protocol": HTTPS, "health_check_interval": 15},
+})  # fmt: skip
+@rows("said tls", {
+    "unset": ({}, True),
+    "true": ({"health_check_http_validate_certificate": True}, True),
+    "false": ({"health_check_http_validate_certificate": False}, False),
+})  # fmt: skip
 def test_https_is_http_over_tls(options: dict[str, Any], said: dict[str, Any], *, tls: bool) -> None:
     """The API knows no https here, and TLS is what it means, unless somebody says otherwise."""
     check = desired_health_check(Options(**options, **said), 30443)
@@ -67,17 +52,14 @@ def test_https_is_http_over_tls(options: dict[str, Any], said: dict[str, Any], *
     assert (check.protocol, check.port, check.http) == (HTTP, 30443, HttpCheck(tls=tls))
 
 
-@rows(
-    "said expected",
-    {
-        "domain": ({"health_check_http_domain": "a.example.com"}, HttpCheck(domain="a.example.com")),
-        "no-domain": ({"health_check_http_domain": ""}, HttpCheck(domain="")),
-        "path": ({"health_check_http_path": "/up"}, HttpCheck(path="/up")),
-        "tls": ({"health_check_http_validate_certificate": True}, HttpCheck(tls=True)),
-        "no-tls": ({"health_check_http_validate_certificate": False}, HttpCheck(tls=False)),
-        "status-codes": ({"http_status_codes": ("200", "3*")}, HttpCheck(status_codes=("200", "3*"))),
-    },
-)
+@rows("said expected", {
+    "domain": ({"health_check_http_domain": "a.example.com"}, HttpCheck(domain="a.example.com")),
+    "no-domain": ({"health_check_http_domain": ""}, HttpCheck(domain="")),
+    "path": ({"health_check_http_path": "/up"}, HttpCheck(path="/up")),
+    "tls": ({"health_check_http_validate_certificate": True}, HttpCheck(tls=True)),
+    "no-tls": ({"health_check_http_validate_certificate": False}, HttpCheck(tls=False)),
+    "status-codes": ({"http_status_codes": ("200", "3*")}, HttpCheck(status_codes=("200", "3*"))),
+})  # fmt: skip
 def test_options_of_http(said: dict[str, Any], expected: HttpCheck) -> None:
     """They count with HTTP and once health checks are spoken of; without that they say nothing."""
     assert desired_health_check(Options(**said, health_check_protocol=HTTP), 30080).http == expected
@@ -88,31 +70,22 @@ def test_options_of_http(said: dict[str, Any], expected: HttpCheck) -> None:
 ASKED = HttpCheck(path="/healthz", tls=False)
 
 
-@rows(
-    "said expected",
-    {
-        "alone": ({}, HealthCheck(HTTP, 32000, http=ASKED)),
-        "behind-https": ({"protocol": HTTPS}, HealthCheck(HTTP, 32000, http=ASKED)),
-        "numbers": (
-            {"health_check_interval": 5, "health_check_timeout": 4, "health_check_retries": 2},
-            HealthCheck(HTTP, 32000, 5, 4, 2, ASKED),
-        ),
-        "never-over-tls": ({"protocol": HTTPS, "health_check_interval": 5}, HealthCheck(HTTP, 32000, 5, http=ASKED)),
-        "http-as-well": ({"health_check_protocol": HTTP}, HealthCheck(HTTP, 32000, http=ASKED)),
-        "path": ({"health_check_http_path": "/livez"}, HealthCheck(HTTP, 32000, http=replace(ASKED, path="/livez"))),
-        "what-http-has-besides": (
-            {"health_check_http_domain": "d", "http_status_codes": ("200",)},
-            HealthCheck(HTTP, 32000, http=replace(ASKED, domain="d", status_codes=("200",))),
-        ),
-        "tls-if-somebody-says-so": (
-            {"health_check_http_validate_certificate": True},
-            HealthCheck(HTTP, 32000, http=replace(ASKED, tls=True)),
-        ),
-        "a-port-wins": ({"health_check_port": 8080}, HealthCheck(TCP, 8080)),
-        "tcp-wins": ({"health_check_protocol": TCP}, PLAIN),
-        "https-wins": ({"health_check_protocol": HTTPS}, HealthCheck(HTTP, 30080, http=HttpCheck(tls=True))),
-    },
-)
+@rows("said expected", {
+    "alone": ({}, HealthCheck(HTTP, 32000, http=ASKED)),
+    "behind-https": ({"protocol": HTTPS}, HealthCheck(HTTP, 32000, http=ASKED)),
+    "numbers": ({"health_check_interval": 5, "health_check_timeout": 4, "health_check_retries": 2},
+        HealthCheck(HTTP, 32000, 5, 4, 2, ASKED)),
+    "never-over-tls": ({"protocol": HTTPS, "health_check_interval": 5}, HealthCheck(HTTP, 32000, 5, http=ASKED)),
+    "http-as-well": ({"health_check_protocol": HTTP}, HealthCheck(HTTP, 32000, http=ASKED)),
+    "path": ({"health_check_http_path": "/livez"}, HealthCheck(HTTP, 32000, http=replace(ASKED, path="/livez"))),
+    "what-http-has-besides": ({"health_check_http_domain": "d", "http_status_codes": ("200",)},
+        HealthCheck(HTTP, 32000, http=replace(ASKED, domain="d", status_codes=("200",)))),
+    "tls-if-somebody-says-so": ({"health_check_http_validate_certificate": True},
+        HealthCheck(HTTP, 32000, http=replace(ASKED, tls=True))),
+    "a-port-wins": ({"health_check_port": 8080}, HealthCheck(TCP, 8080)),
+    "tcp-wins": ({"health_check_protocol": TCP}, PLAIN),
+    "https-wins": ({"health_check_protocol": HTTPS}, HealthCheck(HTTP, 30080, http=HttpCheck(tls=True))),
+})  # fmt: skip
 def test_kube_proxy_is_asked(said: dict[str, Any], expected: HealthCheck) -> None:
     """Kube-proxy tells over HTTP whether the Node has a pod; what is said of health checks besides counts."""
     assert desired_health_check(replace(KUBE_PROXY, **said), 30080, 32000) == expected

@@ -53,33 +53,30 @@ HTTPS = an_http_listener(
 )
 
 
-@rows(
-    "field listeners expected",
-    {
-        "protocol": ("protocol", (a_listener(),), "tcp"),
-        "ports-that-differ": ("protocol", (HTTPS, a_listener()), "tcp, https"),
-        "no-ports": ("protocol", (), None),
-        "proxy-protocol": ("uses_proxyprotocol", (HTTPS,), "true"),
-        "a-part-that-only-one-has": ("http_cookie_name", (a_listener(), HTTPS), "COOKIE"),
-        "a-part-that-none-has": ("http_cookie_name", (a_listener(),), None),
-        "cookie-lifetime": ("http_cookie_lifetime", (HTTPS,), "60s"),
-        "idle": ("http_timeout_idle", (HTTPS,), "40s"),
-        "redirect": ("http_redirect_http", (HTTPS,), "true"),
-        "sticky": ("http_sticky_sessions", (HTTPS,), "true"),
-        "certificates": ("http_certificates", (HTTPS,), "5, 6"),
-        "http-over-tls-is-https": ("health_check_protocol", (HTTPS,), "https"),
-        "plain-http": ("health_check_protocol", (a_listener(health_check=an_http_check()),), "http"),
-        "check-ports": ("health_check_port", (HTTPS, a_listener()), "30080, 30443"),
-        "whom-a-port-belongs-to-nobody-can-tell": ("health_check_node_port", (HTTPS,), None),
-        "interval": ("health_check_interval", (HTTPS,), "5s"),
-        "timeout": ("health_check_timeout", (HTTPS,), "10s"),
-        "retries": ("health_check_retries", (HTTPS,), "3"),
-        "domain": ("health_check_http_domain", (HTTPS,), "d"),
-        "path": ("health_check_http_path", (HTTPS,), "/p"),
-        "tls": ("health_check_http_validate_certificate", (HTTPS,), "true"),
-        "status-codes": ("http_status_codes", (HTTPS,), "200"),
-    },
-)
+@rows("field listeners expected", {
+    "protocol": ("protocol", (a_listener(),), "tcp"),
+    "ports-that-differ": ("protocol", (HTTPS, a_listener()), "tcp, https"),
+    "no-ports": ("protocol", (), None),
+    "proxy-protocol": ("uses_proxyprotocol", (HTTPS,), "true"),
+    "a-part-that-only-one-has": ("http_cookie_name", (a_listener(), HTTPS), "COOKIE"),
+    "a-part-that-none-has": ("http_cookie_name", (a_listener(),), None),
+    "cookie-lifetime": ("http_cookie_lifetime", (HTTPS,), "60s"),
+    "idle": ("http_timeout_idle", (HTTPS,), "40s"),
+    "redirect": ("http_redirect_http", (HTTPS,), "true"),
+    "sticky": ("http_sticky_sessions", (HTTPS,), "true"),
+    "certificates": ("http_certificates", (HTTPS,), "5, 6"),
+    "http-over-tls-is-https": ("health_check_protocol", (HTTPS,), "https"),
+    "plain-http": ("health_check_protocol", (a_listener(health_check=an_http_check()),), "http"),
+    "check-ports": ("health_check_port", (HTTPS, a_listener()), "30080, 30443"),
+    "whom-a-port-belongs-to-nobody-can-tell": ("health_check_node_port", (HTTPS,), None),
+    "interval": ("health_check_interval", (HTTPS,), "5s"),
+    "timeout": ("health_check_timeout", (HTTPS,), "10s"),
+    "retries": ("health_check_retries", (HTTPS,), "3"),
+    "domain": ("health_check_http_domain", (HTTPS,), "d"),
+    "path": ("health_check_http_path", (HTTPS,), "/p"),
+    "tls": ("health_check_http_validate_certificate", (HTTPS,), "true"),
+    "status-codes": ("http_status_codes", (HTTPS,), "200"),
+})  # fmt: skip
 def test_what_listeners_have(field: str, listeners: tuple[Listener, ...], expected: str | None) -> None:
     """What the ports do now is told in the words of annotations, each value once."""
     assert in_use(field, a_balancer(listeners=listeners)) == expected
@@ -89,27 +86,24 @@ BOTH = (ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=Tr
 PLACES = (Attachment(7, IPv4Address("10.0.0.8")), Attachment(9, IPv4Address("10.9.0.8")))
 
 
-@rows(
-    "field overrides expected",
-    {
-        "name": ("name", {"spec": {"name": "shop"}}, "shop"),
-        "type": ("type", {}, "lb11"),
-        "location": ("location", {}, "fsn1"),
-        "zone": ("network_zone", {}, "eu-central"),
-        "algorithm": ("algorithm_type", {}, "round_robin"),
-        "public": ("disable_public_network", {}, "false"),
-        "not-public": ("disable_public_network", {"spec": {"public_interface": False}}, "true"),
-        "targets-of-both-kinds": ("use_private_ip", {"targets": BOTH}, "false, true"),
-        "no-targets": ("use_private_ip", {"targets": ()}, None),
-        "private-addresses": ("private_ipv4", {"attachments": PLACES}, "10.0.0.8, 10.9.0.8"),
-        "no-network": ("private_ipv4", {}, None),
-        "rdns": ("ipv4_rdns", {}, "static.200.example.com"),
-        "an-empty-pointer": ("ipv6_rdns", {}, ""),
-        "no-pointer": ("ipv6_rdns", {"spec": {"ipv6_rdns": None}}, None),
-        "what-the-api-does-not-say": ("private_subnet_ip_range", {"attachments": PLACES}, None),
-        "what-is-not-about-it": ("hostname", {}, None),
-    },
-)
+@rows("field overrides expected", {
+    "name": ("name", {"spec": {"name": "shop"}}, "shop"),
+    "type": ("type", {}, "lb11"),
+    "location": ("location", {}, "fsn1"),
+    "zone": ("network_zone", {}, "eu-central"),
+    "algorithm": ("algorithm_type", {}, "round_robin"),
+    "public": ("disable_public_network", {}, "false"),
+    "not-public": ("disable_public_network", {"spec": {"public_interface": False}}, "true"),
+    "targets-of-both-kinds": ("use_private_ip", {"targets": BOTH}, "false, true"),
+    "no-targets": ("use_private_ip", {"targets": ()}, None),
+    "private-addresses": ("private_ipv4", {"attachments": PLACES}, "10.0.0.8, 10.9.0.8"),
+    "no-network": ("private_ipv4", {}, None),
+    "rdns": ("ipv4_rdns", {}, "static.200.example.com"),
+    "an-empty-pointer": ("ipv6_rdns", {}, ""),
+    "no-pointer": ("ipv6_rdns", {"spec": {"ipv6_rdns": None}}, None),
+    "what-the-api-does-not-say": ("private_subnet_ip_range", {"attachments": PLACES}, None),
+    "what-is-not-about-it": ("hostname", {}, None),
+})  # fmt: skip
 def test_what_a_load_balancer_has(field: str, overrides: Mapping[str, Any], expected: str | None) -> None:
     """What the whole load balancer has is told in the words of annotations."""
     assert in_use(field, a_balancer(**overrides)) == expected
@@ -132,20 +126,17 @@ def test_what_an_option_sets_is_there(row: Option) -> None:
     assert row.name in ON_STATUS or not row.sets or hasattr(PARTS[row.part], row.sets.rpartition(".")[2])
 
 
-@rows(
-    "field value text",
-    {
-        "boolean": ("use_private_ip", False, "false"),
-        "number": ("health_check_retries", 3, "3"),
-        "duration": ("http_timeout_idle", 50, "50s"),
-        "choice": ("algorithm_type", Algorithm.LEAST_CONNECTIONS, "least_connections"),
-        "list": ("http_certificates", (5, "shop"), "5, shop"),
-        "address": ("private_ipv4", IPv4Address("10.0.0.5"), "10.0.0.5"),
-        "range": ("private_subnet_ip_range", IPv4Network("10.0.0.0/24"), "10.0.0.0/24"),
-        "selector": ("node_selector", parse_selector("a in (b, c)"), "a in (b, c)"),
-        "nothing": ("hostname", "", ""),
-    },
-)
+@rows("field value text", {
+    "boolean": ("use_private_ip", False, "false"),
+    "number": ("health_check_retries", 3, "3"),
+    "duration": ("http_timeout_idle", 50, "50s"),
+    "choice": ("algorithm_type", Algorithm.LEAST_CONNECTIONS, "least_connections"),
+    "list": ("http_certificates", (5, "shop"), "5, shop"),
+    "address": ("private_ipv4", IPv4Address("10.0.0.5"), "10.0.0.5"),
+    "range": ("private_subnet_ip_range", IPv4Network("10.0.0.0/24"), "10.0.0.0/24"),
+    "selector": ("node_selector", parse_selector("a in (b, c)"), "a in (b, c)"),
+    "nothing": ("hostname", "", ""),
+})  # fmt: skip
 def test_shown(field: str, value: object, text: str) -> None:
     """A value reads as somebody would write it."""
     assert shown(field, value) == text
@@ -208,20 +199,17 @@ def kept(text: str) -> str:
 BY_HTTP, HTTP_PORTS = {"health_check_protocol": "http"}, {"protocol": "http"}
 
 
-@rows(
-    "balancer options value",
-    {
-        "type": (LARGE, {}, "type=lb21 (default lb11)"),
-        "algorithm": (a_balancer(spec=LEAST), {}, "algorithm-type=least_connections (default round_robin)"),
-        "proxy protocol": (having(proxied()), {}, "uses-proxyprotocol=true (default false)"),
-        "health check": (having(checked(interval_s=5)), {}, "health-check-interval=5s (default 15s)"),
-        "path": (having(checked_by_http(path="/up")), BY_HTTP, "health-check-http-path=/up (default /)"),
-        "host": (having(checked_by_http(domain="a.de")), BY_HTTP, 'health-check-http-domain=a.de (default "")'),
-        "codes": (having(checked_by_http(status_codes=("200",))), BY_HTTP, "http-status-codes=200 (default 2??, 3??)"),
-        "sessions": (having(over_http(sticky_sessions=True)), HTTP_PORTS, "http-sticky-sessions=true (default false)"),
-        "idle time": (having(over_http(timeout_idle_s=60)), HTTP_PORTS, "http-timeout-idle=60s (default 50s)"),
-    },
-)
+@rows("balancer options value", {
+    "type": (LARGE, {}, "type=lb21 (default lb11)"),
+    "algorithm": (a_balancer(spec=LEAST), {}, "algorithm-type=least_connections (default round_robin)"),
+    "proxy protocol": (having(proxied()), {}, "uses-proxyprotocol=true (default false)"),
+    "health check": (having(checked(interval_s=5)), {}, "health-check-interval=5s (default 15s)"),
+    "path": (having(checked_by_http(path="/up")), BY_HTTP, "health-check-http-path=/up (default /)"),
+    "host": (having(checked_by_http(domain="a.de")), BY_HTTP, 'health-check-http-domain=a.de (default "")'),
+    "codes": (having(checked_by_http(status_codes=("200",))), BY_HTTP, "http-status-codes=200 (default 2??, 3??)"),
+    "sessions": (having(over_http(sticky_sessions=True)), HTTP_PORTS, "http-sticky-sessions=true (default false)"),
+    "idle time": (having(over_http(timeout_idle_s=60)), HTTP_PORTS, "http-timeout-idle=60s (default 50s)"),
+})  # fmt: skip
 def test_a_value_that_nothing_asks_for(balancer: CloudBalancer, options: dict[str, Any], value: str) -> None:
     """It is named as an annotation has it."""
     (text,) = told(balancer, **options)
@@ -241,20 +229,17 @@ def test_several_values_are_one_note() -> None:
     assert text.endswith(f"; set each, as {P}NAME, to its default, or to its value to keep it")
 
 
-@rows(
-    "balancer settings options",
-    {
-        "nothing but defaults": (a_balancer(), LOCATED, {}),
-        "an annotation": (having(proxied()), LOCATED, {"uses_proxyprotocol": "true"}),
-        "a variable": (having(proxied()), BY_DEFAULT, {}),
-        "the default": (having(proxied()), LOCATED, {"uses_proxyprotocol": "false"}),
-        "a type": (LARGE, LOCATED, {"type": "lb21"}),
-        "the default in another order": (having(checked_by_http(status_codes=("3??", "2??"))), LOCATED, BY_HTTP),
-        "a part that goes: the check is tcp again": (having(checked_by_http(path="/up")), LOCATED, {}),
-        "what has no default": (a_balancer(spec={"ipv4_rdns": "lb.example.com"}), LOCATED, {}),
-        "of another Service": (a_balancer(service_uid="another"), LOCATED, {"name": "web"}),
-    },
-)
+@rows("balancer settings options", {
+    "nothing but defaults": (a_balancer(), LOCATED, {}),
+    "an annotation": (having(proxied()), LOCATED, {"uses_proxyprotocol": "true"}),
+    "a variable": (having(proxied()), BY_DEFAULT, {}),
+    "the default": (having(proxied()), LOCATED, {"uses_proxyprotocol": "false"}),
+    "a type": (LARGE, LOCATED, {"type": "lb21"}),
+    "the default in another order": (having(checked_by_http(status_codes=("3??", "2??"))), LOCATED, BY_HTTP),
+    "a part that goes: the check is tcp again": (having(checked_by_http(path="/up")), LOCATED, {}),
+    "what has no default": (a_balancer(spec={"ipv4_rdns": "lb.example.com"}), LOCATED, {}),
+    "of another Service": (a_balancer(service_uid="another"), LOCATED, {"name": "web"}),
+})  # fmt: skip
 def test_nothing_is_kept(balancer: CloudBalancer, settings: Settings, options: dict[str, str]) -> None:
     """What is asked for, what is the default, what has none, and what is not ours."""
     assert told(balancer, settings=settings, **options) == []
@@ -265,13 +250,10 @@ def test_certificates_are_no_value_that_is_kept() -> None:
     assert told(having(OVER_TLS), 443, protocol="https") == []
 
 
-@rows(
-    "targets kind text",
-    {
-        "nothing is reached": ((), NoteKind.UNREACHABLE, "no target can be reached"),
-        "one is, by its network": (private(1), NoteKind.NO_TARGETS, "no other target can be reached"),
-    },
-)
+@rows("targets kind text", {
+    "nothing is reached": ((), NoteKind.UNREACHABLE, "no target can be reached"),
+    "one is, by its network": (private(1), NoteKind.NO_TARGETS, "no other target can be reached"),
+})  # fmt: skip
 def test_a_public_interface_that_stays_closed(targets: Any, kind: NoteKind, text: str) -> None:
     """Nothing asks for that any more: it is named, and so is what follows from it."""
     closed = a_balancer(attachments=(HERE,), targets=targets, spec={"public_interface": False})
@@ -298,17 +280,14 @@ def wanted(
     return lb.wanted
 
 
-@rows(
-    "former spec annotations expected",
-    {
-        "opened": (Options(disable_public_network=True), SHUT, {}, (UNMANAGED, True)),
-        "an annotation asks for it": (Options(disable_public_network=True), SHUT, ASKED, (UNMANAGED, UNMANAGED)),
-        "no-default-before": (None, SHUT, {}, (UNMANAGED, UNMANAGED)),
-        "by-hand": (Options(algorithm_type=Algorithm.ROUND_ROBIN), LEAST, {}, (UNMANAGED, UNMANAGED)),
-        "rr": (Options(algorithm_type=Algorithm.LEAST_CONNECTIONS), LEAST, {}, (Algorithm.ROUND_ROBIN, UNMANAGED)),
-        "the-type-stays": (Options(type="lb11"), {}, {}, (UNMANAGED, UNMANAGED)),
-    },
-)
+@rows("former spec annotations expected", {
+    "opened": (Options(disable_public_network=True), SHUT, {}, (UNMANAGED, True)),
+    "an annotation asks for it": (Options(disable_public_network=True), SHUT, ASKED, (UNMANAGED, UNMANAGED)),
+    "no-default-before": (None, SHUT, {}, (UNMANAGED, UNMANAGED)),
+    "by-hand": (Options(algorithm_type=Algorithm.ROUND_ROBIN), LEAST, {}, (UNMANAGED, UNMANAGED)),
+    "rr": (Options(algorithm_type=Algorithm.LEAST_CONNECTIONS), LEAST, {}, (Algorithm.ROUND_ROBIN, UNMANAGED)),
+    "the-type-stays": (Options(type="lb11"), {}, {}, (UNMANAGED, UNMANAGED)),
+})  # fmt: skip
 def test_what_the_whole_load_balancer_has(
     former: Options | None, spec: dict[str, Any], annotations: dict[str, str], expected: tuple[object, object]
 ) -> None:
@@ -318,20 +297,14 @@ def test_what_the_whole_load_balancer_has(
     assert found.type == "lb11"
 
 
-@rows(
-    "former listener expected",
-    {
-        "proxy": (Options(uses_proxyprotocol=True), a_listener(proxyprotocol=True), a_listener()),
-        "proxy-by-hand": (Options(), a_listener(proxyprotocol=True), a_listener(proxyprotocol=True)),
-        "interval": (Options(health_check_interval=30), checked(interval_s=30), a_listener()),
-        "by-hand": (Options(health_check_interval=30), checked(interval_s=20), checked(interval_s=20)),
-        "each-by-itself": (
-            Options(health_check_timeout=5, health_check_retries=2),
-            checked(timeout_s=5, retries=4),
-            checked(retries=4),
-        ),
-    },
-)
+@rows("former listener expected", {
+    "proxy": (Options(uses_proxyprotocol=True), a_listener(proxyprotocol=True), a_listener()),
+    "proxy-by-hand": (Options(), a_listener(proxyprotocol=True), a_listener(proxyprotocol=True)),
+    "interval": (Options(health_check_interval=30), checked(interval_s=30), a_listener()),
+    "by-hand": (Options(health_check_interval=30), checked(interval_s=20), checked(interval_s=20)),
+    "each-by-itself": (Options(health_check_timeout=5, health_check_retries=2), checked(timeout_s=5, retries=4),
+        checked(retries=4)),
+})  # fmt: skip
 def test_what_a_listener_has(former: Options, listener: Listener, expected: Listener) -> None:
     """PROXY protocol and health checks, port by port."""
     assert wanted(former, {}, listener, {}).listeners == {80: expected}

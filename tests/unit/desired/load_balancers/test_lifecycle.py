@@ -116,21 +116,18 @@ OURS = (ServiceCondition(CONDITION_IN_SYNC, "True"),)
 THEIRS: dict[str, Any] = {"ingress": (Ingress("198.51.100.9"),)}
 
 
-@rows(
-    "overrides claimed",
-    {
-        "of another type now": ({"type": "ClusterIP"} | STAYS, (True, 2)),
-        "of another type, and being deleted": ({"type": "NodePort"}, (True, 2)),
-        "of another class, deleted": (OTHER, (True, 2)),
-        "of another class, lives": (OTHER | STAYS, (True, 2)),
-        "of an empty class": ({"load_balancer_class": ""} | STAYS, (True, 2)),
-        "its controller has published by now": (OTHER | THEIRS, (True, 0)),
-        "nothing of ours on it": (OTHER | THEIRS | FREE, None),
-        "nothing of ours on it but conditions": (OTHER | THEIRS | FREE | {"conditions": OURS}, (False, 0)),
-        "of another type, unclaimed": ({"type": "ExternalName", "ingress": ()} | FREE, None),
-        "of another type, published by others": ({"type": "ClusterIP"} | THEIRS, (True, 1)),
-    },
-)
+@rows("overrides claimed", {
+    "of another type now": ({"type": "ClusterIP"} | STAYS, (True, 2)),
+    "of another type, and being deleted": ({"type": "NodePort"}, (True, 2)),
+    "of another class, deleted": (OTHER, (True, 2)),
+    "of another class, lives": (OTHER | STAYS, (True, 2)),
+    "of an empty class": ({"load_balancer_class": ""} | STAYS, (True, 2)),
+    "its controller has published by now": (OTHER | THEIRS, (True, 0)),
+    "nothing of ours on it": (OTHER | THEIRS | FREE, None),
+    "nothing of ours on it but conditions": (OTHER | THEIRS | FREE | {"conditions": OURS}, (False, 0)),
+    "of another type, unclaimed": ({"type": "ExternalName", "ingress": ()} | FREE, None),
+    "of another type, published by others": ({"type": "ClusterIP"} | THEIRS, (True, 1)),
+})  # fmt: skip
 def test_it_is_released_whatever_the_service_has_become(
     overrides: dict[str, Any], claimed: tuple[bool, int] | None
 ) -> None:
@@ -148,22 +145,19 @@ RELEASED_BEFORE = a_balancer(
 )
 
 
-@rows(
-    "overrides there expected",
-    {
-        "without a load balancer": ({}, (), {RELEASE}),
-        "another cluster's, with the same Service UID": ({}, (a_balancer(cluster_uid=ELSEWHERE),), {RELEASE}),
-        "released before": ({}, (RELEASED_BEFORE,), {RELEASE}),
-        "another Service's": ({}, (a_balancer(service_uid="another"),), {RELEASE}),
-        "of a class, and our condition tells whose the finalizer is": (OTHER | {"conditions": OURS}, (), {RELEASE}),
-        "let go already": (FREE, (), set()),
-        "held by somebody else": ({"finalizers": ("example.com/mine",)}, (), set()),
-        "of another class": (OTHER, (), set()),
-        "of another class, another cluster has its UID": (OTHER, (a_balancer(cluster_uid=ELSEWHERE),), set()),
-        "of another class, another Service's": (OTHER, (a_balancer(service_uid="another"),), set()),
-        "of another class, by name alone": (OTHER, (a_balancer(service_uid=None, cluster_uid=None),), set()),
-    },
-)
+@rows("overrides there expected", {
+    "without a load balancer": ({}, (), {RELEASE}),
+    "another cluster's, with the same Service UID": ({}, (a_balancer(cluster_uid=ELSEWHERE),), {RELEASE}),
+    "released before": ({}, (RELEASED_BEFORE,), {RELEASE}),
+    "another Service's": ({}, (a_balancer(service_uid="another"),), {RELEASE}),
+    "of a class, and our condition tells whose the finalizer is": (OTHER | {"conditions": OURS}, (), {RELEASE}),
+    "let go already": (FREE, (), set()),
+    "held by somebody else": ({"finalizers": ("example.com/mine",)}, (), set()),
+    "of another class": (OTHER, (), set()),
+    "of another class, another cluster has its UID": (OTHER, (a_balancer(cluster_uid=ELSEWHERE),), set()),
+    "of another class, another Service's": (OTHER, (a_balancer(service_uid="another"),), set()),
+    "of another class, by name alone": (OTHER, (a_balancer(service_uid=None, cluster_uid=None),), set()),
+})  # fmt: skip
 def test_what_is_not_its_own_stays(
     overrides: dict[str, Any], there: tuple[CloudBalancer, ...], expected: set[str]
 ) -> None:
@@ -194,7 +188,7 @@ POLICIES: dict[str, tuple[str | None, CloudBalancer, Rule | None]] = {
 NONSENSE = {key: "\x00 no such thing {}" for key in ANNOTATIONS if key not in (POLICY, UNDO)}
 
 
-@pytest.mark.parametrize("others", [{}, NONSENSE], ids=["", "every other annotation is wrong"])
+@rows("others", {"": {}, "every other annotation is wrong": NONSENSE})
 @rows("policy balancer row", POLICIES)
 def test_what_is_kept(policy: str | None, balancer: CloudBalancer, row: Rule | None, others: dict[str, str]) -> None:
     """What is protected, to be kept, or was nobody's loses its label only; in doubt it is kept, and a window, which
@@ -218,15 +212,12 @@ def test_what_nobody_knows_is_shown_in_part() -> None:
     assert wish.why_retained == UNREADABLE.because(value=repr("x" * 80 + "..."))
 
 
-@rows(
-    "cluster_uid is_known expected",
-    {
-        "labelled": (CLUSTER_UID, True, CLUSTER_UID),
-        "not labelled yet": (None, True, CLUSTER_UID),
-        "labelled, identity unknown": (CLUSTER_UID, False, CLUSTER_UID),
-        "not labelled, identity unknown": (None, False, None),
-    },
-)
+@rows("cluster_uid is_known expected", {
+    "labelled": (CLUSTER_UID, True, CLUSTER_UID),
+    "not labelled yet": (None, True, CLUSTER_UID),
+    "labelled, identity unknown": (CLUSTER_UID, False, CLUSTER_UID),
+    "not labelled, identity unknown": (None, False, None),
+})  # fmt: skip
 def test_labels_of_what_is_kept(cluster_uid: str | None, is_known: bool, expected: str | None) -> None:
     """The Service's label goes, the cluster's stays or comes."""
     world = a_world() if is_known else replace(a_world(), cluster_uid=Unknown("403"))
@@ -249,16 +240,13 @@ def test_how_it_is_kept() -> None:
 TWO = Section({7: a_balancer(7), 9: a_balancer(9)})
 
 
-@pytest.mark.parametrize("overrides", [{}, OTHER | {"conditions": OURS}], ids=["", "of another class"])
-@rows(
-    "section row",
-    {
-        "not read": (None, rules.BALANCER_UNKNOWN),
-        "a gap": (incomplete(Section({})), rules.BALANCER_UNKNOWN),
-        "an unreadable one": (Section({}, unreadable={9: "odd"}), rules.BALANCER_UNKNOWN),
-        "two": (TWO, rules.SEVERAL_BALANCERS),
-    },
-)
+@rows("overrides", {"": {}, "of another class": OTHER | {"conditions": OURS}})
+@rows("section row", {
+    "not read": (None, rules.BALANCER_UNKNOWN),
+    "a gap": (incomplete(Section({})), rules.BALANCER_UNKNOWN),
+    "an unreadable one": (Section({}, unreadable={9: "odd"}), rules.BALANCER_UNKNOWN),
+    "two": (TWO, rules.SEVERAL_BALANCERS),
+})  # fmt: skip
 def test_while_it_is_not_known(section: Section[int, CloudBalancer] | None, row: Rule, overrides: Any) -> None:
     """Nothing is released on what is unknown: the Service stays, with a note."""
     found = planned(leaving(overrides), load_balancers=section)
@@ -267,66 +255,54 @@ def test_while_it_is_not_known(section: Section[int, CloudBalancer] | None, row:
     assert [(note.key, note.kind) for note in found.notes] == [(SERVICE, row.of)]
 
 
-@rows(
-    "world",
-    {
-        "load balancers with a gap": {"load_balancers": incomplete(Section({42: a_balancer()}))},
-        "Services with a gap": {"services": incomplete(Section({"default/web": leaving()}))},
-        "an identity that is not known": {"cluster_uid": Unknown("403")},
-    },
-)
+@rows("world", {
+    "load balancers with a gap": {"load_balancers": incomplete(Section({42: a_balancer()}))},
+    "Services with a gap": {"services": incomplete(Section({"default/web": leaving()}))},
+    "an identity that is not known": {"cluster_uid": Unknown("403")},
+})  # fmt: skip
 def test_deletion_waits_for_whole_lists(world: dict[str, Any]) -> None:
     """Neither the deletion nor the release is made on a list with a gap, and no cloud is written to by nobody."""
     found = planned(leaving(), there=(a_balancer(),), **world)
     assert {each[1:] for each in verdicts(found).values()} == {(WAITING, "incomplete-snapshot")}
 
 
-@rows(
-    "policy options waiting",
-    {
-        "upsert": (Policy.UPSERT, {}, {WEB, RELEASE}),
-        "upsert, to be kept": (Policy.UPSERT, {"deletion_policy": "retain"}, {RELEASE}),
-        "observe": (Policy.OBSERVE, {"deletion_policy": "retain"}, {RETAIN, RELEASE}),
-    },
-)
+@rows("policy options waiting", {
+    "upsert": (Policy.UPSERT, {}, {WEB, RELEASE}),
+    "upsert, to be kept": (Policy.UPSERT, {"deletion_policy": "retain"}, {RELEASE}),
+    "observe": (Policy.OBSERVE, {"deletion_policy": "retain"}, {RETAIN, RELEASE}),
+})  # fmt: skip
 def test_policies(policy: Policy, options: dict[str, str], waiting: set[str]) -> None:
     """What the operator's policy leaves undone keeps the Service."""
     found = planned(leaving(**options), there=(a_balancer(),), settings=replace(LOCATED, policy=policy))
     assert {change.key for change in found.with_verdict(WAITING)} == waiting
 
 
-@rows(
-    "match present is_settled",
-    {
-        "its own": (Owned(a_balancer()), a_balancer(), True),
-        "none": (Missing(), None, True),
-        "not known": (Undecided(rules.BALANCER_UNKNOWN.because(cause="odd")), None, False),
-        "another's": (Foreign(a_balancer(), saying("theirs")), None, False),
-        "without its label": (Adoptable(a_balancer()), a_balancer(), True),
-    },
-)
+@rows("match present is_settled", {
+    "its own": (Owned(a_balancer()), a_balancer(), True),
+    "none": (Missing(), None, True),
+    "not known": (Undecided(rules.BALANCER_UNKNOWN.because(cause="odd")), None, False),
+    "another's": (Foreign(a_balancer(), saying("theirs")), None, False),
+    "without its label": (Adoptable(a_balancer()), a_balancer(), True),
+})  # fmt: skip
 def test_what_is_settled(match: Any, present: CloudBalancer | None, is_settled: bool) -> None:
     """Only its own load balancer goes, and the Service only when it is known that there is no other."""
     wish = release(leaving(), match, a_world(), LOCATED)
     assert (wish.present, wish.is_settled) == (present, is_settled)
 
 
-@rows(
-    "flag_s options expected_s",
-    {
-        "nothing said": (0, {}, 0),
-        "the flag": (600, {}, 600),
-        "the annotation beats the flag": (600, {"undo_window": "1h"}, 3600),
-        "the annotation alone": (0, {"undo_window": "1h"}, 3600),
-        "none for this one": (600, {"undo_window": "0s"}, 0),
-        "empty": (600, {"undo_window": ""}, 600),
-        "no duration": (300, {"undo_window": "ten minutes"}, 300),
-        "below zero": (300, {"undo_window": "-1s"}, 300),
-        "longer than a week": (300, {"undo_window": "169h"}, 300),
-        "no duration, and no flag: never none": (0, {"undo_window": "ten minutes"}, 600),
-        "beside what cannot be read": (300, {"undo_window": "1h", "protocol": "gopher"}, 3600),
-    },
-)
+@rows("flag_s options expected_s", {
+    "nothing said": (0, {}, 0),
+    "the flag": (600, {}, 600),
+    "the annotation beats the flag": (600, {"undo_window": "1h"}, 3600),
+    "the annotation alone": (0, {"undo_window": "1h"}, 3600),
+    "none for this one": (600, {"undo_window": "0s"}, 0),
+    "empty": (600, {"undo_window": ""}, 600),
+    "no duration": (300, {"undo_window": "ten minutes"}, 300),
+    "below zero": (300, {"undo_window": "-1s"}, 300),
+    "longer than a week": (300, {"undo_window": "169h"}, 300),
+    "no duration, and no flag: never none": (0, {"undo_window": "ten minutes"}, 600),
+    "beside what cannot be read": (300, {"undo_window": "1h", "protocol": "gopher"}, 3600),
+})  # fmt: skip
 def test_how_long(flag_s: int, options: dict[str, str], expected_s: int) -> None:
     """The annotation decides, else the flag; a text that is no duration never makes it shorter than that. A Service
     with a window looks for what that may have left before it has another one created."""
@@ -356,14 +332,11 @@ def test_it_is_let_go_first() -> None:
 
 
 @pytest.mark.parametrize(("is_protected", "kind"), [(False, "lb.delete"), (True, "lb.retain")])
-@rows(
-    "at verdict",
-    {
-        "in the window": (LATER, (WAITING, "undo-window")),
-        "just over": (NOW_TOO, (ALLOWED, None)),
-        "over": (EARLIER, (ALLOWED, None)),
-    },
-)
+@rows("at verdict", {
+    "in the window": (LATER, (WAITING, "undo-window")),
+    "just over": (NOW_TOO, (ALLOWED, None)),
+    "over": (EARLIER, (ALLOWED, None)),
+})  # fmt: skip
 def test_its_end(at: str, verdict: tuple[Verdict, str | None], is_protected: bool, kind: str) -> None:
     """It is deleted once its time has come, or released for good where somebody has protected it. No note says what
     the plan says."""
@@ -376,38 +349,32 @@ def test_its_end(at: str, verdict: tuple[Verdict, str | None], is_protected: boo
     assert change.decision.due_in_s == (600 if verdict[0] is WAITING else None)
 
 
-@rows(
-    "balancer",
-    {
-        "no time": left("soon"),
-        "another way to write a time": left("2020-01-01T00:00:00Z"),
-        "a month that is none": left("20201301T000000Z"),
-        "something behind it": left("20200101T000000Z\n"),
-        "without its zeros": left("2020101T00000Z"),
-        "no time at all": left(None),
-        "nobody's before": left(EARLIER, labels={LABEL_FORMER: None}),
-        "another cluster's": left(EARLIER, labels={LABEL_CLUSTER_UID: "x"}),
-        "no cluster's": left(EARLIER, labels={LABEL_CLUSTER_UID: None}),
-        "released for good": left(EARLIER, labels={LABEL_RELEASED: EARLIER}),
-        "of a Service that lives": left(EARLIER, labels={LABEL_SERVICE_UID: SERVICE_UID, LABEL_FORMER: None}),
-    },
-)
+@rows("balancer", {
+    "no time": left("soon"),
+    "another way to write a time": left("2020-01-01T00:00:00Z"),
+    "a month that is none": left("20201301T000000Z"),
+    "something behind it": left("20200101T000000Z\n"),
+    "without its zeros": left("2020101T00000Z"),
+    "no time at all": left(None),
+    "nobody's before": left(EARLIER, labels={LABEL_FORMER: None}),
+    "another cluster's": left(EARLIER, labels={LABEL_CLUSTER_UID: "x"}),
+    "no cluster's": left(EARLIER, labels={LABEL_CLUSTER_UID: None}),
+    "released for good": left(EARLIER, labels={LABEL_RELEASED: EARLIER}),
+    "of a Service that lives": left(EARLIER, labels={LABEL_SERVICE_UID: SERVICE_UID, LABEL_FORMER: None}),
+})  # fmt: skip
 def test_what_is_never_deleted(balancer: CloudBalancer) -> None:
     """Only what has exactly the labels that were written, whatever time a foreign hand puts on it."""
     services = (a_served_service(),) if balancer.owner.service_uid else ()
     assert not {"lb.delete", "lb.retain"} & kinds(planned(*services, there=(balancer,)))
 
 
-@rows(
-    "world",
-    {
-        "Services with a gap": {"services": incomplete(Section({}))},
-        "load balancers with a gap": {"load_balancers": incomplete(Section({42: left(EARLIER)}))},
-        "an unreadable Service": {"services": Section({}, unreadable={"default/web": "no uid"})},
-        "an identity that is not known": {"cluster_uid": Unknown("403")},
-        "a clock that nobody believes": {"clocks": Clocks(hetzner=timedelta(hours=1))},
-    },
-)
+@rows("world", {
+    "Services with a gap": {"services": incomplete(Section({}))},
+    "load balancers with a gap": {"load_balancers": incomplete(Section({42: left(EARLIER)}))},
+    "an unreadable Service": {"services": Section({}, unreadable={"default/web": "no uid"})},
+    "an identity that is not known": {"cluster_uid": Unknown("403")},
+    "a clock that nobody believes": {"clocks": Clocks(hetzner=timedelta(hours=1))},
+})  # fmt: skip
 def test_what_is_unknown_deletes_nothing(world: dict[str, Any]) -> None:
     """A Service that was not read may be the one that wants it back; an API server that is an hour ahead ends none."""
     found = planned(there=(left(EARLIER),), **world)
@@ -436,19 +403,16 @@ def naming(name: str, service: str = "web", **overrides: Any) -> Service:
     return a_service(service, claim=a_claim(annotations=annotated(name=name)), **overrides)
 
 
-@rows(
-    "service there expected",
-    {
-        "another namespace": (a_service(namespace="other"), (left(),), None),
-        "another name": (a_service("api"), (left(),), None),
-        "released for good": (a_service(), (left(labels={LABEL_RELEASED: EARLIER}),), None),
-        "of another cluster": (a_service(), (left(labels={LABEL_CLUSTER_UID: "x"}),), None),
-        "of two the one that went last": (a_service(), (left(LATER), left(EARLIER, 7)), 42),
-        "of two the one that went last, likewise": (a_service(), (left(EARLIER), left(LATER, 7)), 7),
-        "named as it is": (naming("was-42"), (left(),), 42),
-        "with a new name": (naming("new"), (left(),), 42),
-    },
-)
+@rows("service there expected", {
+    "another namespace": (a_service(namespace="other"), (left(),), None),
+    "another name": (a_service("api"), (left(),), None),
+    "released for good": (a_service(), (left(labels={LABEL_RELEASED: EARLIER}),), None),
+    "of another cluster": (a_service(), (left(labels={LABEL_CLUSTER_UID: "x"}),), None),
+    "of two the one that went last": (a_service(), (left(LATER), left(EARLIER, 7)), 42),
+    "of two the one that went last, likewise": (a_service(), (left(EARLIER), left(LATER, 7)), 7),
+    "named as it is": (naming("was-42"), (left(),), 42),
+    "with a new name": (naming("new"), (left(),), 42),
+})  # fmt: skip
 def test_who_gets_it_back(service: Service, there: tuple[CloudBalancer, ...], expected: int | None) -> None:
     """By what its label remembers, and by nothing else."""
     (found,) = match_balancers(a_world([service], there)).values()
@@ -457,16 +421,13 @@ def test_who_gets_it_back(service: Service, there: tuple[CloudBalancer, ...], ex
     assert expected is not None or found == Missing()
 
 
-@rows(
-    "at options verdict",
-    {
-        "over": (EARLIER, {}, (HELD, "ip-loss")),
-        "over, and named as it is": (EARLIER, {"name": "was-42"}, (HELD, "ip-loss")),
-        "over, and named as nobody can be": (EARLIER, {"name": "x" * 200}, (HELD, "ip-loss")),
-        "over, and another one is named": (EARLIER, {"name": "new"}, (ALLOWED, None)),
-        "in the window": (LATER, {}, (WAITING, "undo-window")),
-    },
-)
+@rows("at options verdict", {
+    "over": (EARLIER, {}, (HELD, "ip-loss")),
+    "over, and named as it is": (EARLIER, {"name": "was-42"}, (HELD, "ip-loss")),
+    "over, and named as nobody can be": (EARLIER, {"name": "x" * 200}, (HELD, "ip-loss")),
+    "over, and another one is named": (EARLIER, {"name": "new"}, (ALLOWED, None)),
+    "in the window": (LATER, {}, (WAITING, "undo-window")),
+})  # fmt: skip
 def test_the_address_of_a_service_that_has_come_back_is_not_deleted(
     at: str, options: dict[str, str], verdict: tuple[Verdict, str | None]
 ) -> None:
@@ -525,14 +486,11 @@ RESERVED = {"balancer": "load balancer 42 was-42", "former": "Service default/we
 AWAITED = guards.BALANCER_RESERVED_UNTIL.text(**RESERVED, time="2026-07-01 12:10:00 UTC")
 
 
-@rows(
-    "there why",
-    {
-        "in use": (left(), AWAITED),
-        "empty": (left(listeners=(), targets=()), AWAITED),
-        "for a time that is lost": (left(None), guards.BALANCER_RESERVED.text(**RESERVED)),
-    },
-)
+@rows("there why", {
+    "in use": (left(), AWAITED),
+    "empty": (left(listeners=(), targets=()), AWAITED),
+    "for a time that is lost": (left(None), guards.BALANCER_RESERVED.text(**RESERVED)),
+})  # fmt: skip
 def test_another_namespace_does_not_take_it_without_a_word(there: CloudBalancer, why: str) -> None:
     """Who names what waits for its Service's return may have it once a person says so: it could be deleted then."""
     plan = planned(naming("was-42", namespace="tenant"), there=(there,), settings=MINUTES)

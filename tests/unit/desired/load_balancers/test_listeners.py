@@ -37,29 +37,20 @@ WEB = ClaimedPort(80, "TCP", 30080)
 TLS = ClaimedPort(443, "TCP", 30443)
 
 
-@rows(
-    "service expected",
-    {
-        "one": (with_ports(WEB), [plain(80, 30080)]),
-        "several": (with_ports(TLS, WEB), [plain(80, 30080), plain(443, 30443)]),
-        "udp": (with_ports(ClaimedPort(53, "UDP", 30053)), []),
-        "sctp-beside-tcp": (with_ports(ClaimedPort(53, "SCTP", 30053), WEB), [plain(80, 30080)]),
-        "udp-and-tcp-of-one-number": (
-            with_ports(ClaimedPort(53, "UDP", 30001), ClaimedPort(53, "TCP", 30002)),
-            [plain(53, 30002)],
-        ),
-        "tcp-and-udp-of-one-number": (
-            with_ports(ClaimedPort(53, "TCP", 30002), ClaimedPort(53, "UDP", 30001)),
-            [plain(53, 30002)],
-        ),
-        "no-node-port-yet": (with_ports(ClaimedPort(80), TLS), [plain(443, 30443)]),
-        "two-with-one-destination": (
-            with_ports(WEB, ClaimedPort(8080, "TCP", 30080)),
-            [plain(80, 30080), plain(8080, 30080)],
-        ),
-        "local-traffic-policy": (with_ports(WEB, external_traffic_policy="Local"), [plain(80, 30080)]),
-    },
-)
+@rows("service expected", {
+    "one": (with_ports(WEB), [plain(80, 30080)]),
+    "several": (with_ports(TLS, WEB), [plain(80, 30080), plain(443, 30443)]),
+    "udp": (with_ports(ClaimedPort(53, "UDP", 30053)), []),
+    "sctp-beside-tcp": (with_ports(ClaimedPort(53, "SCTP", 30053), WEB), [plain(80, 30080)]),
+    "udp-and-tcp-of-one-number": (with_ports(ClaimedPort(53, "UDP", 30001), ClaimedPort(53, "TCP", 30002)),
+        [plain(53, 30002)]),
+    "tcp-and-udp-of-one-number": (with_ports(ClaimedPort(53, "TCP", 30002), ClaimedPort(53, "UDP", 30001)),
+        [plain(53, 30002)]),
+    "no-node-port-yet": (with_ports(ClaimedPort(80), TLS), [plain(443, 30443)]),
+    "two-with-one-destination": (with_ports(WEB, ClaimedPort(8080, "TCP", 30080)),
+        [plain(80, 30080), plain(8080, 30080)]),
+    "local-traffic-policy": (with_ports(WEB, external_traffic_policy="Local"), [plain(80, 30080)]),
+})  # fmt: skip
 def test_which_ports(service: Service, expected: list[Listener]) -> None:
     """Every TCP port that has a node port, and nothing else."""
     listeners = desired_listeners(service, Options(), UNMANAGED)
@@ -70,15 +61,12 @@ def test_which_ports(service: Service, expected: list[Listener]) -> None:
 LOCAL: dict[str, Any] = {"external_traffic_policy": "Local", "health_check_node_port": 32000}
 
 
-@rows(
-    "claim asks ports",
-    {
-        "local": (LOCAL, True, [32000, 32000]),
-        "nobody-asks-for-it": (LOCAL, False, [30080, 30443]),
-        "cluster": ({**LOCAL, "external_traffic_policy": "Cluster"}, True, [30080, 30443]),
-        "without-a-port": ({**LOCAL, "health_check_node_port": 0}, True, [30080, 30443]),
-    },
-)
+@rows("claim asks ports", {
+    "local": (LOCAL, True, [32000, 32000]),
+    "nobody-asks-for-it": (LOCAL, False, [30080, 30443]),
+    "cluster": ({**LOCAL, "external_traffic_policy": "Cluster"}, True, [30080, 30443]),
+    "without-a-port": ({**LOCAL, "health_check_node_port": 0}, True, [30080, 30443]),
+})  # fmt: skip
 def test_where_health_is_checked(claim: dict[str, Any], asks: bool, ports: list[int]) -> None:
     """With ``externalTrafficPolicy: Local`` all listeners ask kube-proxy, if that is wanted; traffic stays."""
     listeners = desired_listeners(with_ports(WEB, TLS, **claim), Options(health_check_node_port=asks), UNMANAGED)
@@ -87,43 +75,31 @@ def test_where_health_is_checked(claim: dict[str, Any], asks: bool, ports: list[
     assert [listener.destination_port for listener in listeners.values()] == [30080, 30443]
 
 
-@rows(
-    "service expected",
-    {
-        "none": (with_ports(WEB, TLS), ()),
-        "all": (with_ports(ClaimedPort(443), ClaimedPort(80)), (80, 443)),
-        "some": (with_ports(ClaimedPort(443), WEB), (443,)),
-        "never-chosen": (with_ports(ClaimedPort(80), allocates_node_ports=False), (80,)),
-        "udp": (with_ports(ClaimedPort(53, "UDP"), WEB), ()),
-    },
-)
+@rows("service expected", {
+    "none": (with_ports(WEB, TLS), ()),
+    "all": (with_ports(ClaimedPort(443), ClaimedPort(80)), (80, 443)),
+    "some": (with_ports(ClaimedPort(443), WEB), (443,)),
+    "never-chosen": (with_ports(ClaimedPort(80), allocates_node_ports=False), (80,)),
+    "udp": (with_ports(ClaimedPort(53, "UDP"), WEB), ()),
+})  # fmt: skip
 def test_ports_that_lead_nowhere(service: Service, expected: tuple[int, ...]) -> None:
     """TCP ports without a node port, whether they will get one or not."""
     assert ports_without_node_port(service) == expected
 
 
-@rows(
-    "options certificates expected",
-    {
-        "tcp": (Options(), UNMANAGED, None),
-        "tcp-has-no-options": (Options(**COOKIES, http_redirect_http=True), (5,), None),
-        "http": (Options(protocol=HTTP), UNMANAGED, HttpOptions()),
-        "http-with-cookies": (Options(protocol=HTTP, **COOKIES), UNMANAGED, OVER_HTTP),
-        "http-has-nothing-of-https": (Options(protocol=HTTP, http_redirect_http=False), (5,), HttpOptions()),
-        "https-keeps-its-certificates": (Options(protocol=HTTPS), UNMANAGED, HttpOptions()),
-        "https-with-certificates": (Options(protocol=HTTPS), (5, 7), HttpOptions(certificates=(5, 7))),
-        "https-waits-for-its-certificate": (
-            Options(protocol=HTTPS),
-            KNOWN_AFTER_APPLY,
-            HttpOptions(certificates=KNOWN_AFTER_APPLY),
-        ),
-        "https-with-everything": (
-            Options(protocol=HTTPS, **COOKIES, http_redirect_http=True),
-            (5,),
-            replace(OVER_HTTP, certificates=(5,), redirect_http=True),
-        ),
-    },
-)
+@rows("options certificates expected", {
+    "tcp": (Options(), UNMANAGED, None),
+    "tcp-has-no-options": (Options(**COOKIES, http_redirect_http=True), (5,), None),
+    "http": (Options(protocol=HTTP), UNMANAGED, HttpOptions()),
+    "http-with-cookies": (Options(protocol=HTTP, **COOKIES), UNMANAGED, OVER_HTTP),
+    "http-has-nothing-of-https": (Options(protocol=HTTP, http_redirect_http=False), (5,), HttpOptions()),
+    "https-keeps-its-certificates": (Options(protocol=HTTPS), UNMANAGED, HttpOptions()),
+    "https-with-certificates": (Options(protocol=HTTPS), (5, 7), HttpOptions(certificates=(5, 7))),
+    "https-waits-for-its-certificate": (Options(protocol=HTTPS), KNOWN_AFTER_APPLY,
+        HttpOptions(certificates=KNOWN_AFTER_APPLY)),
+    "https-with-everything": (Options(protocol=HTTPS, **COOKIES, http_redirect_http=True), (5,),
+        replace(OVER_HTTP, certificates=(5,), redirect_http=True)),
+})  # fmt: skip
 def test_options_of_http(
     options: Options, certificates: tuple[int, ...] | Unmanaged | KnownAfterApply, expected: HttpOptions | None
 ) -> None:
@@ -133,14 +109,7 @@ def test_options_of_http(
     assert listeners == {80: Listener(80, 30080, options.protocol, HealthCheck(TCP, 30080), http=expected)}
 
 
-@rows(
-    "said",
-    {
-        "on": True,
-        "off": False,
-        "unset": UNMANAGED,
-    },
-)
+@rows("said", {"on": True, "off": False, "unset": UNMANAGED})
 def test_the_proxy_protocol(said: bool | Unmanaged) -> None:
     """Unset is not off."""
     listeners = desired_listeners(with_ports(WEB), Options(uses_proxyprotocol=said), UNMANAGED)

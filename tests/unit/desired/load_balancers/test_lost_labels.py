@@ -81,23 +81,20 @@ def test_it_is_taken_up_again_by_its_published_address() -> None:
     assert (adopt.after.service_uid, adopt.after.adopted) == (SERVED.uid, "true")
 
 
-@rows(
-    "service balancer world",
-    {
-        "a stranger's target": ({}, bare(targets=(THEIRS,)), {}),
-        "a stranger's target beside ours": ({}, bare(targets=(OURS, THEIRS)), {}),
-        "a label selector": ({}, bare(targets=(SelectorTarget("a=b", False),)), {}),
-        "an address of no Node": ({}, bare(targets=(IpTarget("198.51.100.7"),)), {}),
-        "no target": ({}, bare(targets=()), {}),
-        "no port": ({}, bare(listeners=()), {}),
-        "a port of another Service": ({}, bare(listeners=(a_listener(80, 31999),)), {}),
-        "a port of a host beside": ({}, bare(listeners=(a_listener(), a_listener(81, 80))), {}),
-        "no node ports": ({"claim": a_claim(ClaimedPort(80, "TCP"), allocates_node_ports=False)}, bare(), {}),
-        "all Nodes are foreign": ({}, bare(), {"nodes": [a_settled_node(provider_id="other://1")]}),
-        "no Nodes": ({}, bare(), {"nodes": []}),
-        "our cluster's, of strangers": ({}, bare(labels={LABEL_CLUSTER_UID: CLUSTER_UID}, targets=(THEIRS,)), {}),
-    },
-)
+@rows("service balancer world", {
+    "a stranger's target": ({}, bare(targets=(THEIRS,)), {}),
+    "a stranger's target beside ours": ({}, bare(targets=(OURS, THEIRS)), {}),
+    "a label selector": ({}, bare(targets=(SelectorTarget("a=b", False),)), {}),
+    "an address of no Node": ({}, bare(targets=(IpTarget("198.51.100.7"),)), {}),
+    "no target": ({}, bare(targets=()), {}),
+    "no port": ({}, bare(listeners=()), {}),
+    "a port of another Service": ({}, bare(listeners=(a_listener(80, 31999),)), {}),
+    "a port of a host beside": ({}, bare(listeners=(a_listener(), a_listener(81, 80))), {}),
+    "no node ports": ({"claim": a_claim(ClaimedPort(80, "TCP"), allocates_node_ports=False)}, bare(), {}),
+    "all Nodes are foreign": ({}, bare(), {"nodes": [a_settled_node(provider_id="other://1")]}),
+    "no Nodes": ({}, bare(), {"nodes": []}),
+    "our cluster's, of strangers": ({}, bare(labels={LABEL_CLUSTER_UID: CLUSTER_UID}, targets=(THEIRS,)), {}),
+})  # fmt: skip
 def test_one_that_may_be_a_strangers_is_held(
     service: dict[str, Any], balancer: CloudBalancer, world: dict[str, Any]
 ) -> None:
@@ -117,20 +114,14 @@ WAITING = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "a.b", LABEL_DELETE_AFT
 SHOP = a_service("shop", uid="shop", claim=a_claim(annotations=annotated(name="shop")))
 
 
-@rows(
-    "balancers others",
-    {
-        "of a Service that is gone": ([bare(labels=GONE)], []),
-        "of one of no known cluster": ([bare(labels={LABEL_SERVICE_UID: DEAD})], []),
-        "released with another": ([bare(labels=RELEASED | {LABEL_FORMER: "default.shop"})], []),
-        "in another's undo window": ([bare(labels=WAITING)], []),
-        "another Service asks for its name": (
-            [bare(name="shop")],
-            [SHOP],
-        ),
-        "two have published addresses": ([bare(), replace(bare(44), ipv4=None)], []),
-    },
-)
+@rows("balancers others", {
+    "of a Service that is gone": ([bare(labels=GONE)], []),
+    "of one of no known cluster": ([bare(labels={LABEL_SERVICE_UID: DEAD})], []),
+    "released with another": ([bare(labels=RELEASED | {LABEL_FORMER: "default.shop"})], []),
+    "in another's undo window": ([bare(labels=WAITING)], []),
+    "another Service asks for its name": ([bare(name="shop")], [SHOP]),
+    "two have published addresses": ([bare(), replace(bare(44), ipv4=None)], []),
+})  # fmt: skip
 def test_a_trace_of_somebody_else_holds_what_would_replace_it(
     balancers: list[CloudBalancer], others: list[Service]
 ) -> None:
@@ -142,16 +133,13 @@ def test_a_trace_of_somebody_else_holds_what_would_replace_it(
     assert plan.by_key[STATUS].decision.verdict is Verdict.WAITING
 
 
-@rows(
-    "balancer others",
-    {
-        "another cluster's": (bare(labels={LABEL_CLUSTER_UID: ELSEWHERE}), []),
-        "of a Service that lives": (bare(labels={LABEL_SERVICE_UID: "shop"}), [a_service("shop", uid="shop")]),
-        "that serves nobody": (bare(listeners=(), targets=()), []),
-        "with other addresses": (elsewhere(spec={"name": "web", "labels": {}}), []),
-        "of another network": (replace(bare(attachments=(Attachment(6, PRIVATE),)), ipv4=None, ipv6=None), []),
-    },
-)
+@rows("balancer others", {
+    "another cluster's": (bare(labels={LABEL_CLUSTER_UID: ELSEWHERE}), []),
+    "of a Service that lives": (bare(labels={LABEL_SERVICE_UID: "shop"}), [a_service("shop", uid="shop")]),
+    "that serves nobody": (bare(listeners=(), targets=()), []),
+    "with other addresses": (elsewhere(spec={"name": "web", "labels": {}}), []),
+    "of another network": (replace(bare(attachments=(Attachment(6, PRIVATE),)), ipv4=None, ipv6=None), []),
+})  # fmt: skip
 def test_who_writes_an_address_of_others_into_a_status_holds_nothing(
     balancer: CloudBalancer, others: list[Service]
 ) -> None:
@@ -164,14 +152,11 @@ def test_who_writes_an_address_of_others_into_a_status_holds_nothing(
     assert judged(snapshot).by_key[LB].decision.verdict is Verdict.ALLOWED
 
 
-@rows(
-    "network address",
-    {
-        "private": (Present(NETWORK), PRIVATE),
-        "private, and the network cannot be read": (Unknown("timed out"), PRIVATE),
-        "by IPv6 alone": (Present(None), IPv6Address("2001:db8::200")),
-    },
-)
+@rows("network address", {
+    "private": (Present(NETWORK), PRIVATE),
+    "private, and the network cannot be read": (Unknown("timed out"), PRIVATE),
+    "by IPv6 alone": (Present(None), IPv6Address("2001:db8::200")),
+})  # fmt: skip
 def test_any_published_address_finds_it(network: Any, address: IPv4Address | IPv6Address) -> None:
     """However it is written."""
     published = f"{address.exploded}".upper()
@@ -182,14 +167,11 @@ def test_any_published_address_finds_it(network: Any, address: IPv4Address | IPv
     assert isinstance(match, Adoptable)
 
 
-@rows(
-    "labels verdict",
-    {
-        "without a label": ({}, Verdict.HELD),
-        "of a Service that is gone": (GONE, Verdict.HELD),
-        "of another cluster": ({LABEL_CLUSTER_UID: ELSEWHERE}, Verdict.ALLOWED),
-    },
-)
+@rows("labels verdict", {
+    "without a label": ({}, Verdict.HELD),
+    "of a Service that is gone": (GONE, Verdict.HELD),
+    "of another cluster": ({LABEL_CLUSTER_UID: ELSEWHERE}, Verdict.ALLOWED),
+})  # fmt: skip
 def test_another_one_with_the_label_does_not_replace_what_serves(labels: dict[str, str], verdict: Verdict) -> None:
     """A second one was made, or labelled by hand: its parts are kept in sync, and its address waits for a person."""
     plan = judged(a_world([SERVED], [bare(labels=labels), elsewhere(targets=())]))
@@ -230,16 +212,13 @@ GOING = replace(SERVED, deleted_at=NOW)
 PRICED = replace(LB11, prices={"fsn1": a_price("5.39")})
 
 
-@rows(
-    "balancer service",
-    {
-        "by its default name": (bare(name=DEFAULT_NAME, targets=(THEIRS,)), GOING),
-        "by that, and nothing is published": (bare(name=DEFAULT_NAME), replace(GOING, ingress=())),
-        "of another type by now": (bare(name=DEFAULT_NAME), replace(SERVED, type="ClusterIP")),
-        "by its address, and it leads here": (bare(), GOING),
-        "with our cluster's label": (bare(labels={LABEL_CLUSTER_UID: CLUSTER_UID}), GOING),
-    },
-)
+@rows("balancer service", {
+    "by its default name": (bare(name=DEFAULT_NAME, targets=(THEIRS,)), GOING),
+    "by that, and nothing is published": (bare(name=DEFAULT_NAME), replace(GOING, ingress=())),
+    "of another type by now": (bare(name=DEFAULT_NAME), replace(SERVED, type="ClusterIP")),
+    "by its address, and it leads here": (bare(), GOING),
+    "with our cluster's label": (bare(labels={LABEL_CLUSTER_UID: CLUSTER_UID}), GOING),
+})  # fmt: skip
 def test_at_the_end_of_its_service_it_is_released_and_named(balancer: CloudBalancer, service: Service) -> None:
     """Nothing is deleted without a label; its new labels say whose it was, so that it is an orphan with a price."""
     plan = judged(a_world([service], [replace(balancer, type=PRICED)]))
@@ -254,21 +233,14 @@ def test_at_the_end_of_its_service_it_is_released_and_named(balancer: CloudBalan
     assert "lb.delete" not in {change.kind for change in plan.changes}
 
 
-@rows(
-    "balancer others is_told",
-    {
-        "in use by strangers": (bare(targets=(THEIRS,)), [], True),
-        "empty": (bare(listeners=(), targets=()), [], True),
-        "released, and an orphan": (bare(labels=RELEASED), [], False),
-        "another cluster's": (bare(labels={LABEL_CLUSTER_UID: ELSEWHERE}), [], False),
-        "another's": (bare(labels={LABEL_SERVICE_UID: "shop"}), [a_service("shop", uid="shop")], False),
-        "asked for by another": (
-            bare(name="shop"),
-            [SHOP],
-            False,
-        ),
-    },
-)
+@rows("balancer others is_told", {
+    "in use by strangers": (bare(targets=(THEIRS,)), [], True),
+    "empty": (bare(listeners=(), targets=()), [], True),
+    "released, and an orphan": (bare(labels=RELEASED), [], False),
+    "another cluster's": (bare(labels={LABEL_CLUSTER_UID: ELSEWHERE}), [], False),
+    "another's": (bare(labels={LABEL_SERVICE_UID: "shop"}), [a_service("shop", uid="shop")], False),
+    "asked for by another": (bare(name="shop"), [SHOP], False),
+})  # fmt: skip
 def test_at_the_end_of_its_service_a_published_one_is_only_told(
     balancer: CloudBalancer, others: list[Service], is_told: bool
 ) -> None:
@@ -288,19 +260,16 @@ def test_at_the_end_of_its_service_a_published_one_is_only_told(
 OTHER_NAME = "a" + "0123456789abcdef" * 2
 
 
-@rows(
-    "balancer services is_listed",
-    {
-        "of a Service that is gone": (bare(name=OTHER_NAME[:32]), [], True),
-        "of one that wants none": (bare(name=DEFAULT_NAME), [a_service(type="ClusterIP")], True),
-        "of one that has another": (bare(name=DEFAULT_NAME), [elsewhere()], True),
-        "about to be taken over": (bare(name=DEFAULT_NAME), [a_service()], False),
-        "made by hand": (bare(name="web"), [], False),
-        "of another length": (bare(name=OTHER_NAME[:31]), [], False),
-        "labelled": (bare(name=OTHER_NAME[:32], labels={LABEL_CLUSTER_UID: ELSEWHERE}), [], False),
-        "of HCCM": (bare(name=OTHER_NAME[:32], labels={LABEL_SERVICE_UID: DEAD}), [], False),
-    },
-)
+@rows("balancer services is_listed", {
+    "of a Service that is gone": (bare(name=OTHER_NAME[:32]), [], True),
+    "of one that wants none": (bare(name=DEFAULT_NAME), [a_service(type="ClusterIP")], True),
+    "of one that has another": (bare(name=DEFAULT_NAME), [elsewhere()], True),
+    "about to be taken over": (bare(name=DEFAULT_NAME), [a_service()], False),
+    "made by hand": (bare(name="web"), [], False),
+    "of another length": (bare(name=OTHER_NAME[:31]), [], False),
+    "labelled": (bare(name=OTHER_NAME[:32], labels={LABEL_CLUSTER_UID: ELSEWHERE}), [], False),
+    "of HCCM": (bare(name=OTHER_NAME[:32], labels={LABEL_SERVICE_UID: DEAD}), [], False),
+})  # fmt: skip
 def test_what_orphans_lists_without_a_label(
     balancer: CloudBalancer, services: list[Service | CloudBalancer], is_listed: bool
 ) -> None:

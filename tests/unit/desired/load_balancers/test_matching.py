@@ -95,27 +95,24 @@ SHARED = called("shared")
 OF_A = called("shared", service=SERVICE_UID, cluster=CLUSTER_UID)
 
 
-@rows(
-    "balancers expected number",
-    {
-        "none": ([], "missing", None),
-        "labelled as ours": ([OWN], "owned", 42),
-        "labelled by HCCM, without a cluster": ([HCCMS], "owned", 42),
-        "by any name": ([called("x", service=SERVICE_UID)], "owned", 42),
-        "one Service UID in two clusters": ([THEIRS], "foreign", 42),
-        "theirs and ours with one Service UID": ([THEIRS, a_balancer(43)], "owned", 43),
-        "theirs by any name": ([LABELLED_THEIRS], "foreign", 42),
-        "theirs by label and nobody's by name": ([LABELLED_THEIRS, called(DEFAULT_NAME, 43)], "foreign", 42),
-        "the label beats the name": ([called(DEFAULT_NAME, 7, DEAD), a_balancer(9, spec={"name": "x"})], "owned", 9),
-        "another name": ([called("someone-elses")], "missing", None),
-        "another Service's, by another name": ([called("x", service=DEAD)], "missing", None),
-        "its default name": ([called(DEFAULT_NAME)], "adoptable", 42),
-        "its default name, released once": ([called(DEFAULT_NAME, cluster=CLUSTER_UID)], "adoptable", 42),
-        "its default name, of a dead Service": ([called(DEFAULT_NAME, service=DEAD)], "stranger", 42),
-        "its default name, of another cluster": ([called(DEFAULT_NAME, cluster=ELSEWHERE)], "foreign", 42),
-        "the default name of who had its name before": ([called("aold", 42, DEAD, CLUSTER_UID)], "missing", None),
-    },
-)
+@rows("balancers expected number", {
+    "none": ([], "missing", None),
+    "labelled as ours": ([OWN], "owned", 42),
+    "labelled by HCCM, without a cluster": ([HCCMS], "owned", 42),
+    "by any name": ([called("x", service=SERVICE_UID)], "owned", 42),
+    "one Service UID in two clusters": ([THEIRS], "foreign", 42),
+    "theirs and ours with one Service UID": ([THEIRS, a_balancer(43)], "owned", 43),
+    "theirs by any name": ([LABELLED_THEIRS], "foreign", 42),
+    "theirs by label and nobody's by name": ([LABELLED_THEIRS, called(DEFAULT_NAME, 43)], "foreign", 42),
+    "the label beats the name": ([called(DEFAULT_NAME, 7, DEAD), a_balancer(9, spec={"name": "x"})], "owned", 9),
+    "another name": ([called("someone-elses")], "missing", None),
+    "another Service's, by another name": ([called("x", service=DEAD)], "missing", None),
+    "its default name": ([called(DEFAULT_NAME)], "adoptable", 42),
+    "its default name, released once": ([called(DEFAULT_NAME, cluster=CLUSTER_UID)], "adoptable", 42),
+    "its default name, of a dead Service": ([called(DEFAULT_NAME, service=DEAD)], "stranger", 42),
+    "its default name, of another cluster": ([called(DEFAULT_NAME, cluster=ELSEWHERE)], "foreign", 42),
+    "the default name of who had its name before": ([called("aold", 42, DEAD, CLUSTER_UID)], "missing", None),
+})  # fmt: skip
 def test_a_service_that_names_none(balancers: list[CloudBalancer], expected: str, number: int | None) -> None:
     """The Service's label says it, unless another cluster's is beside it; then the name that follows from its UID."""
     found = match(a_service(), *balancers)
@@ -124,35 +121,26 @@ def test_a_service_that_names_none(balancers: list[CloudBalancer], expected: str
     assert rule_of(found) is (rules.BALANCER_OF_CLUSTER if expected == "foreign" else None)
 
 
-@rows(
-    "balancer expected",
-    {
-        "nobody's": (SHARED, "adoptable"),
-        "released by this cluster": (called("shared", cluster=CLUSTER_UID), "adoptable"),
-        "a dead Service's of ours": (called("shared", 42, DEAD, CLUSTER_UID), "adoptable"),
-        "a dead Service's of nobody knows where": (called("shared", service=DEAD), "stranger"),
-        "released by another cluster": (called("shared", cluster=ELSEWHERE), "foreign"),
-        "of another cluster": (called("shared", 42, DEAD, ELSEWHERE), "foreign"),
-        "an empty label is an owner": (called("shared", service=""), "stranger"),
-        "names are exact": (called("Shared"), "missing"),
-    },
-)
+@rows("balancer expected", {
+    "nobody's": (SHARED, "adoptable"),
+    "released by this cluster": (called("shared", cluster=CLUSTER_UID), "adoptable"),
+    "a dead Service's of ours": (called("shared", 42, DEAD, CLUSTER_UID), "adoptable"),
+    "a dead Service's of nobody knows where": (called("shared", service=DEAD), "stranger"),
+    "released by another cluster": (called("shared", cluster=ELSEWHERE), "foreign"),
+    "of another cluster": (called("shared", 42, DEAD, ELSEWHERE), "foreign"),
+    "an empty label is an owner": (called("shared", service=""), "stranger"),
+    "names are exact": (called("Shared"), "missing"),
+})  # fmt: skip
 def test_by_annotation(balancer: CloudBalancer, expected: str) -> None:
     """Whoever is named is taken over only from nobody, or from one of this cluster's that is gone."""
     assert kind_of(match(named("shared"), balancer)) == expected
 
 
-@rows(
-    "balancers expected",
-    {
-        "ours": ([OWN], Owned(OWN)),
-        "of HCCM": ([HCCMS], Owned(HCCMS)),
-        "two": (
-            [OWN, a_balancer(43, cluster_uid=ELSEWHERE)],
-            Undecided(rules.BALANCERS_UNCLEAR.because(cause="403")),
-        ),
-    },
-)
+@rows("balancers expected", {
+    "ours": ([OWN], Owned(OWN)),
+    "of HCCM": ([HCCMS], Owned(HCCMS)),
+    "two": ([OWN, a_balancer(43, cluster_uid=ELSEWHERE)], Undecided(rules.BALANCERS_UNCLEAR.because(cause="403"))),
+})  # fmt: skip
 def test_while_the_cluster_is_not_known(balancers: list[CloudBalancer], expected: BalancerMatch) -> None:
     """The Service's label is believed, as nothing is written to Hetzner anyway; and nobody is told to remove labels
     which may rightly be another cluster's."""
@@ -165,17 +153,14 @@ def test_two_with_the_label() -> None:
     assert match(a_service(), a_balancer(9), a_balancer(7, cluster_uid=None)) == Undecided(several)
 
 
-@rows(
-    "overrides",
-    {
-        "that has one": {},
-        "of another type": {"type": "ClusterIP"},
-        "of another class": {"load_balancer_class": "other"},
-        "that is being deleted": {"deleted_at": NOW},
-        "that is releasing": LEAVING,
-        "of the same name elsewhere": {"name": "web", "namespace": "other"},
-    },
-)
+@rows("overrides", {
+    "that has one": {},
+    "of another type": {"type": "ClusterIP"},
+    "of another class": {"load_balancer_class": "other"},
+    "that is being deleted": {"deleted_at": NOW},
+    "that is releasing": LEAVING,
+    "of the same name elsewhere": {"name": "web", "namespace": "other"},
+})  # fmt: skip
 def test_a_living_service_keeps_its_own(overrides: dict[str, Any]) -> None:
     """Nobody takes a load balancer from a Service that lives, whatever has become of that one."""
     owner = a_service(**{"name": "shop", "uid": SHOP_UID} | overrides)
@@ -190,26 +175,19 @@ SHOP = a_service("shop", uid=SHOP_UID)
 TWINS = [a_service(uid=f"{SERVICE_UID[:-1]}{digit}", name=f"s{digit}") for digit in "12"]
 
 
-@rows(
-    "services balancers expected",
-    {
-        "none there": ([A, B], [], {"web": None, "shop": None}),
-        "nobody's there": ([A, B], [SHARED], {"web": 42, "shop": 42}),
-        "one of them has it": ([A, B], [OF_A], {}),
-        "one has another": ([A, B, C], [called("x", service=SERVICE_UID)], {"shop": None, "zoo": None}),
-        "both have one": ([A, B], [OF_A, called("x", 7, SHOP_UID)], {}),
-        "three": ([A, B, C], [], {"web": None, "shop": None, "zoo": None}),
-        "another cluster's": ([A, B], [called("shared", cluster=ELSEWHERE)], {}),
-        "one names the default of another": ([named(SHOP_NAME), SHOP], [], {"web": None}),
-        "one names the default of another, which is there": (
-            [named(SHOP_NAME), SHOP],
-            [called(SHOP_NAME)],
-            {"web": 42},
-        ),
-        "one default name by chance": (TWINS, [], {"s1": None, "s2": None}),
-        "one of them has two": ([A, B], [OF_A, replace(OF_A, id=7)], {}),
-    },
-)
+@rows("services balancers expected", {
+    "none there": ([A, B], [], {"web": None, "shop": None}),
+    "nobody's there": ([A, B], [SHARED], {"web": 42, "shop": 42}),
+    "one of them has it": ([A, B], [OF_A], {}),
+    "one has another": ([A, B, C], [called("x", service=SERVICE_UID)], {"shop": None, "zoo": None}),
+    "both have one": ([A, B], [OF_A, called("x", 7, SHOP_UID)], {}),
+    "three": ([A, B, C], [], {"web": None, "shop": None, "zoo": None}),
+    "another cluster's": ([A, B], [called("shared", cluster=ELSEWHERE)], {}),
+    "one names the default of another": ([named(SHOP_NAME), SHOP], [], {"web": None}),
+    "one names the default of another, which is there": ([named(SHOP_NAME), SHOP], [called(SHOP_NAME)], {"web": 42}),
+    "one default name by chance": (TWINS, [], {"s1": None, "s2": None}),
+    "one of them has two": ([A, B], [OF_A, replace(OF_A, id=7)], {}),
+})  # fmt: skip
 def test_rivals(services: list[Service], balancers: list[CloudBalancer], expected: dict[str, int | None]) -> None:
     """D8: where several ask for one name that none of them has, none gets it, but whose default name it is."""
     found = {key: each.balancer for key, each in matches(services, balancers).items() if isinstance(each, Contested)}
@@ -247,15 +225,12 @@ def test_what_another_cluster_has_released(former: str) -> None:
     assert found.outlives_its_service
 
 
-@rows(
-    "balancer rule",
-    {
-        "not released": (labelled(), rules.BALANCER_OF_CLUSTER),
-        "in its undo window": (labelled(former="default.web", after=AT), rules.BALANCER_WAITS_ELSEWHERE),
-        "owned there": (labelled(uid=DEAD), rules.BALANCER_OF_CLUSTER),
-        "released, and that taken back in part": (labelled(uid=DEAD, released=AT), rules.BALANCER_OF_CLUSTER),
-    },
-)
+@rows("balancer rule", {
+    "not released": (labelled(), rules.BALANCER_OF_CLUSTER),
+    "in its undo window": (labelled(former="default.web", after=AT), rules.BALANCER_WAITS_ELSEWHERE),
+    "owned there": (labelled(uid=DEAD), rules.BALANCER_OF_CLUSTER),
+    "released, and that taken back in part": (labelled(uid=DEAD, released=AT), rules.BALANCER_OF_CLUSTER),
+})  # fmt: skip
 def test_what_another_cluster_has_not_released(balancer: CloudBalancer, rule: Rule) -> None:
     """The label of another cluster counts as long as that one may still want it."""
     assert match(named("shared"), balancer) == Foreign(
@@ -277,48 +252,39 @@ def test_of_many_rivals_a_few_are_named() -> None:
         assert found == Contested(None, rules.NAME_CONTESTED.because(name="shared", services=told))
 
 
-@rows(
-    "other",
-    {
-        "being deleted": {"deleted_at": NOW},
-        "of another type": {"type": "ClusterIP"},
-        "of another class": {"load_balancer_class": "other"},
-        "with a name that cannot be read": {"claim": named(" shared").claim},
-        "with an empty name": {"claim": named("").claim},
-        "with another name": {"claim": named("SHARED").claim},
-    },
-)
+@rows("other", {
+    "being deleted": {"deleted_at": NOW},
+    "of another type": {"type": "ClusterIP"},
+    "of another class": {"load_balancer_class": "other"},
+    "with a name that cannot be read": {"claim": named(" shared").claim},
+    "with an empty name": {"claim": named("").claim},
+    "with another name": {"claim": named("SHARED").claim},
+})  # fmt: skip
 def test_no_rival(other: dict[str, Any]) -> None:
     """Only who can get a load balancer of that name is a rival."""
     assert matches([A, replace(B, **other)], [SHARED])["web"] == Adoptable(SHARED, is_unowned=True)
 
 
-@rows(
-    "balancers expected",
-    {
-        "its own": ([OWN], "owned"),
-        "nobody is found without a name": ([SHARED, called(DEFAULT_NAME, 43)], "missing"),
-        "another cluster's": ([THEIRS], "missing"),
-    },
-)
+@rows("balancers expected", {
+    "its own": ([OWN], "owned"),
+    "nobody is found without a name": ([SHARED, called(DEFAULT_NAME, 43)], "missing"),
+    "another cluster's": ([THEIRS], "missing"),
+})  # fmt: skip
 def test_a_name_that_cannot_be_read(balancers: list[CloudBalancer], expected: str) -> None:
     """Only the label says whose it is then; and two mistakes are not one name."""
     found = matches([named(" web"), named(" web", "shop", uid=SHOP_UID)], balancers)
     assert {key: kind_of(each) for key, each in found.items()} == {"web": expected, "shop": "missing"}
 
 
-@rows(
-    "balancers expected",
-    {
-        "ours": ([OWN], "owned"),
-        "of HCCM": ([HCCMS], "owned"),
-        "another cluster's with the same Service UID": ([THEIRS], "missing"),
-        "of its default name, without its label": ([called(DEFAULT_NAME)], "adoptable"),
-        "of the name that it asks for, without its label": ([SHARED], "missing"),
-        "of another Service": ([called("shared", 42, DEAD, CLUSTER_UID)], "missing"),
-        "two": ([OWN, replace(OWN, id=43)], "undecided"),
-    },
-)
+@rows("balancers expected", {
+    "ours": ([OWN], "owned"),
+    "of HCCM": ([HCCMS], "owned"),
+    "another cluster's with the same Service UID": ([THEIRS], "missing"),
+    "of its default name, without its label": ([called(DEFAULT_NAME)], "adoptable"),
+    "of the name that it asks for, without its label": ([SHARED], "missing"),
+    "of another Service": ([called("shared", 42, DEAD, CLUSTER_UID)], "missing"),
+    "two": ([OWN, replace(OWN, id=43)], "undecided"),
+})  # fmt: skip
 def test_deletion_goes_by_the_label_alone(balancers: list[CloudBalancer], expected: str) -> None:
     """What never had the Service's label, or has another cluster's, is not its to delete; ``test_lifecycle.py`` says
     what becomes of one that has its default name."""
@@ -352,22 +318,19 @@ GOING = a_service(**LEAVING)
 NONE: Section[int, CloudBalancer] = Section({})
 
 
-@rows(
-    "service section cause",
-    {
-        "not read": (a_service(), None, UNREAD),
-        "its own, in a list with a gap": (a_service(), incomplete(Section({42: OWN})), None),
-        "nothing, in a list with a gap": (a_service(), incomplete(NONE), GAP),
-        "nothing, beside unreadable ones": (a_service(), Section({}, unreadable={9: "b", 7: "c", 8: "a"}), "a"),
-        "its own, beside an unreadable one": (a_service(), Section({42: OWN}, unreadable={7: "odd"}), None),
-        "by name, as another one may have the label": (A, incomplete(Section({42: SHARED})), GAP),
-        "theirs, and ours perhaps": (a_service(), incomplete(Section({42: THEIRS})), GAP),
-        "leaving, not read": (GOING, None, UNREAD),
-        "leaving, with a gap": (GOING, incomplete(NONE), GAP),
-        "leaving, unreadable": (GOING, Section({}, unreadable={7: "odd"}), "odd"),
-        "leaving, and it is there": (GOING, incomplete(Section({42: OWN})), None),
-    },
-)
+@rows("service section cause", {
+    "not read": (a_service(), None, UNREAD),
+    "its own, in a list with a gap": (a_service(), incomplete(Section({42: OWN})), None),
+    "nothing, in a list with a gap": (a_service(), incomplete(NONE), GAP),
+    "nothing, beside unreadable ones": (a_service(), Section({}, unreadable={9: "b", 7: "c", 8: "a"}), "a"),
+    "its own, beside an unreadable one": (a_service(), Section({42: OWN}, unreadable={7: "odd"}), None),
+    "by name, as another one may have the label": (A, incomplete(Section({42: SHARED})), GAP),
+    "theirs, and ours perhaps": (a_service(), incomplete(Section({42: THEIRS})), GAP),
+    "leaving, not read": (GOING, None, UNREAD),
+    "leaving, with a gap": (GOING, incomplete(NONE), GAP),
+    "leaving, unreadable": (GOING, Section({}, unreadable={7: "odd"}), "odd"),
+    "leaving, and it is there": (GOING, incomplete(Section({42: OWN})), None),
+})  # fmt: skip
 def test_load_balancers_that_were_not_all_read(
     service: Service, section: Section[int, CloudBalancer] | None, cause: str | None
 ) -> None:
@@ -376,19 +339,16 @@ def test_load_balancers_that_were_not_all_read(
     assert match_balancers(replace(a_world([service]), load_balancers=section)) == {service.id: expected}
 
 
-@rows(
-    "service balancer expected",
-    {
-        "an owner that was not read": (A, called("shared", service=SHOP_UID), "undecided"),
-        "an owner of this cluster": (A, called("shared", 42, SHOP_UID, CLUSTER_UID), "undecided"),
-        "nobody's, and a rival that was not read": (A, SHARED, "undecided"),
-        "its own": (A, OF_A, "owned"),
-        "none: the guards wait": (A, called("x"), "missing"),
-        "another cluster's": (A, called("shared", cluster=ELSEWHERE), "foreign"),
-        "leaving, and its own": (GOING, OWN, "owned"),
-        "leaving, and nobody's of its default name": (GOING, called(DEFAULT_NAME), "missing"),
-    },
-)
+@rows("service balancer expected", {
+    "an owner that was not read": (A, called("shared", service=SHOP_UID), "undecided"),
+    "an owner of this cluster": (A, called("shared", 42, SHOP_UID, CLUSTER_UID), "undecided"),
+    "nobody's, and a rival that was not read": (A, SHARED, "undecided"),
+    "its own": (A, OF_A, "owned"),
+    "none: the guards wait": (A, called("x"), "missing"),
+    "another cluster's": (A, called("shared", cluster=ELSEWHERE), "foreign"),
+    "leaving, and its own": (GOING, OWN, "owned"),
+    "leaving, and nobody's of its default name": (GOING, called(DEFAULT_NAME), "missing"),
+})  # fmt: skip
 def test_services_that_were_not_all_read(service: Service, balancer: CloudBalancer, expected: str) -> None:
     """Nobody is known to be dead, or alone in asking for a name; what needs no other Service is told all the same."""
     there = {"default/web": service}

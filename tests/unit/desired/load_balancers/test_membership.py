@@ -96,19 +96,16 @@ def verdict(found: NodeTarget) -> Rule:
 SIX = a_dual_stack_server(ipv4=None)
 
 
-@rows(
-    "server node_ip expected",
-    {
-        "IPv4 as well": (a_dual_stack_server(), None, None),
-        "IPv4 as well, and a kubelet with IPv6": (a_dual_stack_server(), "2001:db8:1::5", None),
-        "IPv6 alone": (SIX, None, "2001:db8:1::1"),
-        "another host, says kubelet": (SIX, "2001:db8:1::5", "2001:db8:1::5"),
-        "its second address": (SIX, "10.0.0.2,2001:db8:1::5", "2001:db8:1::5"),
-        "a host of somebody else": (SIX, "2001:db8:2::5", "2001:db8:1::1"),
-        "IPv4 in disguise": (SIX, "::ffff:10.0.0.2", "2001:db8:1::1"),
-        "an unusable one": (SIX, "no address", "2001:db8:1::1"),
-    },
-)
+@rows("server node_ip expected", {
+    "IPv4 as well": (a_dual_stack_server(), None, None),
+    "IPv4 as well, and a kubelet with IPv6": (a_dual_stack_server(), "2001:db8:1::5", None),
+    "IPv6 alone": (SIX, None, "2001:db8:1::1"),
+    "another host, says kubelet": (SIX, "2001:db8:1::5", "2001:db8:1::5"),
+    "its second address": (SIX, "10.0.0.2,2001:db8:1::5", "2001:db8:1::5"),
+    "a host of somebody else": (SIX, "2001:db8:2::5", "2001:db8:1::1"),
+    "IPv4 in disguise": (SIX, "::ffff:10.0.0.2", "2001:db8:1::1"),
+    "an unusable one": (SIX, "no address", "2001:db8:1::1"),
+})  # fmt: skip
 def test_a_server_without_public_ipv4(server: Server, node_ip: str | None, expected: str | None) -> None:
     """It gets its traffic by its IPv6 address."""
     found = member(a_snapshot([a_settled_node(provided_node_ip=node_ip)], [server]))
@@ -118,13 +115,10 @@ def test_a_server_without_public_ipv4(server: Server, node_ip: str | None, expec
     assert found.reason == rules.TAKES_PUBLIC.because(server="server 1", address=expected or str(server.ipv4))
 
 
-@rows(
-    "options reason",
-    {
-        "public": (PUBLIC, rules.TAKES_PUBLIC.because(server="server 1", address="203.0.113.1")),
-        "private": (PRIVATE, rules.TAKES_PRIVATE.because(server=1, address="10.0.0.2")),
-    },
-)
+@rows("options reason", {
+    "public": (PUBLIC, rules.TAKES_PUBLIC.because(server="server 1", address="203.0.113.1")),
+    "private": (PRIVATE, rules.TAKES_PRIVATE.because(server=1, address="10.0.0.2")),
+})  # fmt: skip
 def test_a_settled_node_is_a_target(options: Options, reason: Any) -> None:
     """By its public IPv4, unless private addresses are asked for."""
     target = ServerTarget(1, options.use_private_ip)
@@ -137,24 +131,21 @@ def with_id(provider_id: str) -> Node:
     return a_settled_node(provider_id=provider_id)
 
 
-@rows(
-    "node server expected server_id",
-    {
-        "no providerID": (a_node(), a_server(), rules.WITHOUT_ID, None),
-        "robot": (with_id("hrobot://1"), a_server(), rules.ON_UNREAD_ROBOT_SERVER, None),
-        "robot of the fork": (with_id("hcloud://bm-1"), a_server(), rules.ON_UNREAD_ROBOT_SERVER, None),
-        "foreign": (with_id("aws:///eu/i-1"), a_server(), rules.OF_ANOTHER_CLOUD, None),
-        "no id": (with_id("hcloud://"), a_server(), rules.WITH_A_MALFORMED_ID, None),
-        "malformed id": (with_id("hcloud://one"), a_server(), rules.WITH_A_MALFORMED_ID, None),
-        "lost": (a_lost_node(), a_server(2, "db-1"), rules.WITHOUT_SERVER, 1),
-        "lost and deleted": (a_lost_node(deleted_at=NOW), a_server(2, "db-1"), rules.LEAVING, 1),
-        "no public address": (a_settled_node(), a_server(ipv4=None), rules.WITHOUT_PUBLIC_ADDRESS, 1),
-        "in the network alone": (a_settled_node(), replace(INSIDE, ipv4=None), rules.PRIVATE_ALONE, 1),
-        "public IPv6 not told": (a_settled_node(), SIX_UNSAID, rules.ADDRESS_UNSAID, 1),
-        "public IPv4 not told": (a_settled_node(), FOUR_UNSAID, rules.ADDRESS_UNSAID, 1),
-        "private ones do not matter": (a_settled_node(), UNTOLD, rules.TAKES_PUBLIC, 1),
-    },
-)
+@rows("node server expected server_id", {
+    "no providerID": (a_node(), a_server(), rules.WITHOUT_ID, None),
+    "robot": (with_id("hrobot://1"), a_server(), rules.ON_UNREAD_ROBOT_SERVER, None),
+    "robot of the fork": (with_id("hcloud://bm-1"), a_server(), rules.ON_UNREAD_ROBOT_SERVER, None),
+    "foreign": (with_id("aws:///eu/i-1"), a_server(), rules.OF_ANOTHER_CLOUD, None),
+    "no id": (with_id("hcloud://"), a_server(), rules.WITH_A_MALFORMED_ID, None),
+    "malformed id": (with_id("hcloud://one"), a_server(), rules.WITH_A_MALFORMED_ID, None),
+    "lost": (a_lost_node(), a_server(2, "db-1"), rules.WITHOUT_SERVER, 1),
+    "lost and deleted": (a_lost_node(deleted_at=NOW), a_server(2, "db-1"), rules.LEAVING, 1),
+    "no public address": (a_settled_node(), a_server(ipv4=None), rules.WITHOUT_PUBLIC_ADDRESS, 1),
+    "in the network alone": (a_settled_node(), replace(INSIDE, ipv4=None), rules.PRIVATE_ALONE, 1),
+    "public IPv6 not told": (a_settled_node(), SIX_UNSAID, rules.ADDRESS_UNSAID, 1),
+    "public IPv4 not told": (a_settled_node(), FOUR_UNSAID, rules.ADDRESS_UNSAID, 1),
+    "private ones do not matter": (a_settled_node(), UNTOLD, rules.TAKES_PUBLIC, 1),
+})  # fmt: skip
 def test_by_public_address(node: Node, server: Server, expected: Rule, server_id: int | None) -> None:
     """Each Node for itself, and one that cannot be a target is said to be none."""
     found = member(a_snapshot([node], [server]))
@@ -168,16 +159,13 @@ KNOWN: Present[Network | None] = Present(Network(NETWORK, "private"))
 ELSEWHERE = a_server(private_ips=((6, IPv4Address("10.6.0.2")),))
 
 
-@rows(
-    "server network_id network expected",
-    {
-        "in another network": (ELSEWHERE, NETWORK, KNOWN, rules.NOT_ATTACHED),
-        "private addresses not told": (UNTOLD, NETWORK, KNOWN, rules.ADDRESS_UNSAID),
-        "no network": (INSIDE, None, Present(None), rules.WITHOUT_NETWORK),
-        "network not in the project": (INSIDE, None, Absent(), rules.WITHOUT_NETWORK),
-        "network not read": (INSIDE, None, Unknown("timed out"), rules.PRIVATE_NETWORK_UNKNOWN),
-    },
-)
+@rows("server network_id network expected", {
+    "in another network": (ELSEWHERE, NETWORK, KNOWN, rules.NOT_ATTACHED),
+    "private addresses not told": (UNTOLD, NETWORK, KNOWN, rules.ADDRESS_UNSAID),
+    "no network": (INSIDE, None, Present(None), rules.WITHOUT_NETWORK),
+    "network not in the project": (INSIDE, None, Absent(), rules.WITHOUT_NETWORK),
+    "network not read": (INSIDE, None, Unknown("timed out"), rules.PRIVATE_NETWORK_UNKNOWN),
+})  # fmt: skip
 def test_by_private_address(server: Server, network_id: int | None, network: Any, expected: Rule) -> None:
     """Nothing becomes a target by an address that it does not have, and what is not known stays."""
     snapshot = a_snapshot([a_settled_node()], [server], network=network)
@@ -188,18 +176,15 @@ UNLISTED = "not in the list, "
 REPORTS, FAILED = f"{UNLISTED}but the kubelet reports Ready", f"{UNLISTED}and its lookup failed: GET timed out"
 
 
-@rows(
-    "node world cause",
-    {
-        "not in part of a list": (a_settled_node(), {"servers_section": incomplete(servers_of())}, "page 2 timed out"),
-        "in part of a list": (a_settled_node(), {"servers_section": incomplete(servers_of(a_server()))}, TARGET),
-        "unreadable": (a_settled_node(), {"servers_section": UNREAD}, "server 1 could not be decoded"),
-        "ready": (a_settled_node(), {}, REPORTS),
-        "ready, proven gone": (a_settled_node(), {"confirmations": {1: Absent()}}, SERVERLESS),
-        "silent": (a_lost_node(), {}, SERVERLESS),
-        "silent and not to be asked for": (a_lost_node(), {"confirmations": {1: LATE}}, FAILED),
-    },
-)
+@rows("node world cause", {
+    "not in part of a list": (a_settled_node(), {"servers_section": incomplete(servers_of())}, "page 2 timed out"),
+    "in part of a list": (a_settled_node(), {"servers_section": incomplete(servers_of(a_server()))}, TARGET),
+    "unreadable": (a_settled_node(), {"servers_section": UNREAD}, "server 1 could not be decoded"),
+    "ready": (a_settled_node(), {}, REPORTS),
+    "ready, proven gone": (a_settled_node(), {"confirmations": {1: Absent()}}, SERVERLESS),
+    "silent": (a_lost_node(), {}, SERVERLESS),
+    "silent and not to be asked for": (a_lost_node(), {"confirmations": {1: LATE}}, FAILED),
+})  # fmt: skip
 def test_a_server_that_the_list_lacks(node: Node, world: Mapping[str, Any], cause: str | Membership) -> None:
     """A list may lag or have a gap: nobody becomes a target by that, and nothing is gone that a kubelet or a failed
     question speaks for."""
@@ -214,16 +199,13 @@ def test_a_server_that_the_list_lacks(node: Node, world: Mapping[str, Any], caus
 SERVER = {"servers": [a_server()]}
 
 
-@rows(
-    "parts expected",
-    {
-        "found by name": (SERVER, rules.TAKES_PUBLIC),
-        "no server": ({"servers": [a_server(2, "db-1")]}, rules.NOT_INITIALIZED),
-        "part of a list": ({"servers_section": incomplete(servers_of(a_server()))}, rules.NOT_INITIALIZED_YET),
-        "an unreadable server": ({"servers_section": UNREAD}, rules.NOT_INITIALIZED_YET),
-        "the network not read": (SERVER | {"network": Unknown("timed out")}, rules.NOT_INITIALIZED_YET),
-    },
-)
+@rows("parts expected", {
+    "found by name": (SERVER, rules.TAKES_PUBLIC),
+    "no server": ({"servers": [a_server(2, "db-1")]}, rules.NOT_INITIALIZED),
+    "part of a list": ({"servers_section": incomplete(servers_of(a_server()))}, rules.NOT_INITIALIZED_YET),
+    "an unreadable server": ({"servers_section": UNREAD}, rules.NOT_INITIALIZED_YET),
+    "the network not read": (SERVER | {"network": Unknown("timed out")}, rules.NOT_INITIALIZED_YET),
+})  # fmt: skip
 def test_a_node_that_joins(parts: dict[str, Any], expected: Rule) -> None:
     """A Node is a target by the providerID that it will have, so that it costs no second pass."""
     settings = Settings(network="7") if "network" in parts else DEFAULT
@@ -235,21 +217,14 @@ def test_a_node_that_joins(parts: dict[str, Any], expected: Rule) -> None:
 ALONE = Settings(controllers=frozenset({Controller.SERVICE}))
 
 
-@rows(
-    "node settings expected joins",
-    {
-        "initialized first": ({"provider_id": "hcloud://1"}, DEFAULT, rules.TAKES_PUBLIC, True),
-        "where that is impossible": (
-            {"provider_id": "hcloud://1", "provided_node_ip": "192.0.2.9"},
-            DEFAULT,
-            rules.TAKES_PUBLIC,
-            False,
-        ),
-        "where that is not ours": ({"provider_id": "hcloud://1"}, ALONE, rules.TAKES_PUBLIC, False),
-        "where that is not ours, without an id": ({}, ALONE, rules.NOT_INITIALIZED, False),
-        "excluded": ({"labels": OUT}, DEFAULT, rules.EXCLUDED_BY_LABEL, True),
-    },
-)
+@rows("node settings expected joins", {
+    "initialized first": ({"provider_id": "hcloud://1"}, DEFAULT, rules.TAKES_PUBLIC, True),
+    "where that is impossible": ({"provider_id": "hcloud://1", "provided_node_ip": "192.0.2.9"}, DEFAULT,
+        rules.TAKES_PUBLIC, False),
+    "where that is not ours": ({"provider_id": "hcloud://1"}, ALONE, rules.TAKES_PUBLIC, False),
+    "where that is not ours, without an id": ({}, ALONE, rules.NOT_INITIALIZED, False),
+    "excluded": ({"labels": OUT}, DEFAULT, rules.EXCLUDED_BY_LABEL, True),
+})  # fmt: skip
 def test_a_node_that_joins_with_a_provider_id(
     node: dict[str, Any], settings: Settings, expected: Rule, joins: bool
 ) -> None:
@@ -261,15 +236,12 @@ def test_a_node_that_joins_with_a_provider_id(
     assert (found.reason.rule, found.joins) == (expected, joins)
 
 
-@rows(
-    "node server_id",
-    {
-        "settled": (a_settled_node(labels=SPARE), 1),
-        "excluded too": (a_settled_node(labels=SPARE | OUT), 1),
-        "lost": (a_lost_node(labels=SPARE, server_id=3), 3),
-        "joining": (a_joining_node(labels=SPARE), None),
-    },
-)
+@rows("node server_id", {
+    "settled": (a_settled_node(labels=SPARE), 1),
+    "excluded too": (a_settled_node(labels=SPARE | OUT), 1),
+    "lost": (a_lost_node(labels=SPARE, server_id=3), 3),
+    "joining": (a_joining_node(labels=SPARE), None),
+})  # fmt: skip
 def test_an_ignored_node(node: Node, server_id: int | None) -> None:
     """What ``--ignore-nodes`` selects is none of our business, whatever else is true of it."""
     found = member(a_snapshot([node], [a_server()]), PUBLIC, SPARED)
@@ -306,27 +278,24 @@ def why_excluded(node: Node, selector: Selector | Unmanaged = UNMANAGED) -> Rule
     return found.reason.rule if found.membership is EXCLUDED else None
 
 
-@rows(
-    "node row",
-    {
-        "settled": ({}, None),
-        "being deleted": ({"deleted_at": NOW}, rules.LEAVING),
-        "being deleted and held": ({"deleted_at": NOW, "finalizers": ("x/y",)}, rules.LEAVING),
-        "chosen by the autoscaler": ({"taints": (DOOMED,)}, rules.LEAVING_BY_AUTOSCALER),
-        "any effect": ({"taints": (UNINITIALIZED, Taint(DOOMED.key, "NoExecute"))}, rules.LEAVING_BY_AUTOSCALER),
-        "another taint": ({"taints": (Taint("karpenter.sh/disrupted", "NoSchedule"),)}, None),
-        "not initialized": ({"taints": (UNINITIALIZED,)}, None),
-        "the key as a value": ({"taints": (Taint("x", "NoSchedule", DOOMED.key),)}, None),
-        "cordoned": ({"unschedulable": True}, None),
-        "not ready": ({"ready": Readiness.FALSE}, None),
-        "never reported": ({"ready": Readiness.MISSING}, None),
-        "of the control plane": ({"labels": {CONTROL_PLANE: ""}}, None),
-        "as kubeadm labels it": ({"labels": {CONTROL_PLANE: "", EXCLUDE: ""}}, rules.EXCLUDED_BY_LABEL),
-        "without a server": ({"provider_id": None}, None),
-        "the rule that lasts": ({"deleted_at": NOW, "labels": OUT, "taints": (DOOMED,)}, rules.LEAVING),
-        "the label before the taint": ({"labels": OUT, "taints": (DOOMED,)}, rules.EXCLUDED_BY_LABEL),
-    },
-)
+@rows("node row", {
+    "settled": ({}, None),
+    "being deleted": ({"deleted_at": NOW}, rules.LEAVING),
+    "being deleted and held": ({"deleted_at": NOW, "finalizers": ("x/y",)}, rules.LEAVING),
+    "chosen by the autoscaler": ({"taints": (DOOMED,)}, rules.LEAVING_BY_AUTOSCALER),
+    "any effect": ({"taints": (UNINITIALIZED, Taint(DOOMED.key, "NoExecute"))}, rules.LEAVING_BY_AUTOSCALER),
+    "another taint": ({"taints": (Taint("karpenter.sh/disrupted", "NoSchedule"),)}, None),
+    "not initialized": ({"taints": (UNINITIALIZED,)}, None),
+    "the key as a value": ({"taints": (Taint("x", "NoSchedule", DOOMED.key),)}, None),
+    "cordoned": ({"unschedulable": True}, None),
+    "not ready": ({"ready": Readiness.FALSE}, None),
+    "never reported": ({"ready": Readiness.MISSING}, None),
+    "of the control plane": ({"labels": {CONTROL_PLANE: ""}}, None),
+    "as kubeadm labels it": ({"labels": {CONTROL_PLANE: "", EXCLUDE: ""}}, rules.EXCLUDED_BY_LABEL),
+    "without a server": ({"provider_id": None}, None),
+    "the rule that lasts": ({"deleted_at": NOW, "labels": OUT, "taints": (DOOMED,)}, rules.LEAVING),
+    "the label before the taint": ({"labels": OUT, "taints": (DOOMED,)}, rules.EXCLUDED_BY_LABEL),
+})  # fmt: skip
 def test_who_is_left_out(node: dict[str, Any], row: Rule | None) -> None:
     """What leaves a Node out, and what has no say; a Node without a trace of these may get traffic. No selector changes
     the reason."""
@@ -334,14 +303,11 @@ def test_who_is_left_out(node: dict[str, Any], row: Rule | None) -> None:
     assert row is None or why_excluded(a_settled_node(**node), parse_selector("pool")) is row
 
 
-@rows(
-    "values is_out",
-    {
-        "what Go takes for false": (("0", "f", "F", "FALSE", "false", "False"), False),
-        "what it takes for true": (("1", "t", "T", "TRUE", "true", "True"), True),
-        "no boolean": (("", "no", "fALSE", "00"), True),
-    },
-)
+@rows("values is_out", {
+    "what Go takes for false": (("0", "f", "F", "FALSE", "false", "False"), False),
+    "what it takes for true": (("1", "t", "T", "TRUE", "true", "True"), True),
+    "no boolean": (("", "no", "fALSE", "00"), True),
+})  # fmt: skip
 def test_the_label(values: tuple[str, ...], is_out: bool) -> None:
     """Only what Go takes for false takes the label back."""
     for value in values:
@@ -394,24 +360,21 @@ NONE, ANOTHER = servers_of(a_robot_server(ipv4=None)), servers_of(a_robot_server
 SIXES = servers_of(a_robot_server(ipv4=None, ipv6=IPv6Network("2001:db8:3::/64")))
 
 
-@rows(
-    "node options account expected ip",
-    {
-        "its main address": (ON_ROBOT, PUBLIC, METAL, rules.TAKES_PUBLIC, "192.0.2.65"),
-        "IPv6 alone": (ON_ROBOT, PUBLIC, SIXES, rules.TAKES_PUBLIC, "2001:db8:3::1"),
-        "no address": (ON_ROBOT, PUBLIC, servers_of(a_robot_server(ipv4=None)), rules.WITHOUT_INTERNAL_IP, None),
-        "its Node's InternalIP": (ON_ROBOT, PRIVATE, METAL, rules.TAKES_INTERNAL, "10.1.0.1"),
-        "no InternalIP": (BARE, PRIVATE, METAL, rules.TAKES_PUBLIC_INSTEAD, "192.0.2.65"),
-        "Robot is out of reach": (ON_ROBOT, PUBLIC, OUTAGE, rules.TARGET_SERVER_UNKNOWN, None),
-        "Robot is out of reach, and not asked": (ON_ROBOT, PRIVATE, OUTAGE, rules.TAKES_INTERNAL, "10.1.0.1"),
-        "gone": (SILENT, PUBLIC, ANOTHER, rules.WITHOUT_SERVER, None),
-        "gone, and Ready": (ON_ROBOT, PUBLIC, servers_of(a_robot_server(7)), rules.TARGET_SERVER_UNKNOWN, None),
-        "without credentials": (ON_ROBOT, PRIVATE, None, rules.TAKES_INTERNAL, "10.1.0.1"),
-        "without credentials, by public ones": (ON_ROBOT, PUBLIC, None, rules.ROBOT_CREDENTIALS_LACKING, None),
-        "neither": (BARE, PRIVATE, None, rules.INTERNAL_IP_LACKING, None),
-        "excluded": (replace(ON_ROBOT, labels=OUT), PUBLIC, METAL, rules.EXCLUDED_BY_LABEL, None),
-    },
-)
+@rows("node options account expected ip", {
+    "its main address": (ON_ROBOT, PUBLIC, METAL, rules.TAKES_PUBLIC, "192.0.2.65"),
+    "IPv6 alone": (ON_ROBOT, PUBLIC, SIXES, rules.TAKES_PUBLIC, "2001:db8:3::1"),
+    "no address": (ON_ROBOT, PUBLIC, servers_of(a_robot_server(ipv4=None)), rules.WITHOUT_INTERNAL_IP, None),
+    "its Node's InternalIP": (ON_ROBOT, PRIVATE, METAL, rules.TAKES_INTERNAL, "10.1.0.1"),
+    "no InternalIP": (BARE, PRIVATE, METAL, rules.TAKES_PUBLIC_INSTEAD, "192.0.2.65"),
+    "Robot is out of reach": (ON_ROBOT, PUBLIC, OUTAGE, rules.TARGET_SERVER_UNKNOWN, None),
+    "Robot is out of reach, and not asked": (ON_ROBOT, PRIVATE, OUTAGE, rules.TAKES_INTERNAL, "10.1.0.1"),
+    "gone": (SILENT, PUBLIC, ANOTHER, rules.WITHOUT_SERVER, None),
+    "gone, and Ready": (ON_ROBOT, PUBLIC, servers_of(a_robot_server(7)), rules.TARGET_SERVER_UNKNOWN, None),
+    "without credentials": (ON_ROBOT, PRIVATE, None, rules.TAKES_INTERNAL, "10.1.0.1"),
+    "without credentials, by public ones": (ON_ROBOT, PUBLIC, None, rules.ROBOT_CREDENTIALS_LACKING, None),
+    "neither": (BARE, PRIVATE, None, rules.INTERNAL_IP_LACKING, None),
+    "excluded": (replace(ON_ROBOT, labels=OUT), PUBLIC, METAL, rules.EXCLUDED_BY_LABEL, None),
+})  # fmt: skip
 def test_robot_servers(
     node: Node, options: Options, account: Section[int, Server] | None, expected: Rule, ip: str | None
 ) -> None:
@@ -423,15 +386,12 @@ def test_robot_servers(
     assert (found.target, found.server) == (IpTarget(ip) if ip else None, in_robot(321))
 
 
-@rows(
-    "vswitches is_in",
-    {
-        "not known": (None, True),
-        "in the vSwitch": (("10.1.0.0/24",), True),
-        "none": ((), False),
-        "another": (("10.2.0.0/24",), False),
-    },
-)
+@rows("vswitches is_in", {
+    "not known": (None, True),
+    "in the vSwitch": (("10.1.0.0/24",), True),
+    "none": ((), False),
+    "another": (("10.2.0.0/24",), False),
+})  # fmt: skip
 def test_private_addresses_outside_of_the_vswitch(vswitches: tuple[str, ...] | None, is_in: bool) -> None:
     """Hetzner takes none: no new target, and one that is there stays."""
     ranges = None if vswitches is None else tuple(map(IPv4Network, vswitches))
@@ -473,21 +433,14 @@ def test_whose_address_it_is() -> None:
     assert found.led_to(SELECTED) is None
 
 
-@rows(
-    "other is_taken",
-    {
-        "a Node with the same server, and the same address": (replace(ON_ROBOT, name="other"), True),
-        "a Node with the same server, and another address": (
-            replace(ON_ROBOT, name="other", addresses=(NodeAddress("InternalIP", "10.1.0.66"),)),
-            False,
-        ),
-        "a Node with another server, and the same address": (
-            a_settled_node("other", provider_id="hrobot://7", addresses=(INTERNAL,)),
-            False,
-        ),
-        "a cloud server with the same address": (a_settled_node("other", 5), False),
-    },
-)
+@rows("other is_taken", {
+    "a Node with the same server, and the same address": (replace(ON_ROBOT, name="other"), True),
+    "a Node with the same server, and another address": (replace(ON_ROBOT, name="other",
+        addresses=(NodeAddress("InternalIP", "10.1.0.66"),)), False),
+    "a Node with another server, and the same address": (a_settled_node("other", provider_id="hrobot://7",
+        addresses=(INTERNAL,)), False),
+    "a cloud server with the same address": (a_settled_node("other", 5), False),
+})  # fmt: skip
 def test_who_claims_what_another_has(other: Node, is_taken: bool) -> None:
     """Nothing comes, and nothing that is there goes; two Nodes that agree are one target."""
     cloud = (a_server(5, "other", private_ips=((7, IPv4Address("10.1.0.1")),)),) if "hcloud" in str(other) else ()
@@ -505,14 +458,11 @@ def test_a_kubelet_that_reports_addresses_of_others() -> None:
     assert wanted(candidates([node]), *strangers) == {*strangers, IpTarget("192.0.2.65")}
 
 
-@rows(
-    "account is_known",
-    {
-        "whole": (servers_of(a_robot_server(321), a_robot_server(7)), True),
-        "with a gap": (incomplete(servers_of(a_robot_server(321), a_robot_server(7))), False),
-        "beside one that is unreadable": (replace(servers_of(a_robot_server(7)), unreadable={321: "no ip"}), False),
-    },
-)
+@rows("account is_known", {
+    "whole": (servers_of(a_robot_server(321), a_robot_server(7)), True),
+    "with a gap": (incomplete(servers_of(a_robot_server(321), a_robot_server(7))), False),
+    "beside one that is unreadable": (replace(servers_of(a_robot_server(7)), unreadable={321: "no ip"}), False),
+})  # fmt: skip
 def test_a_robot_server_that_is_no_node(account: Section[int, Server], is_known: bool) -> None:
     """It loses its target, but for a list with a gap: a Node that joins may be any of those in it."""
     found = target_candidates(members(a_snapshot([], []), PUBLIC, ROBOT), RobotAccount(account))
@@ -529,15 +479,12 @@ def test_exactly_one_address(options: Options, kept: str) -> None:
     assert found == {IpTarget(kept), STRANGER}
 
 
-@rows(
-    "there expected",
-    {
-        "by the names of Nodes": ((), ServerTarget(1, use_private_ip=False)),
-        "an address that is there keeps its place": (("192.0.2.65",), IpTarget("192.0.2.65")),
-        "and by whichever address": (("10.1.0.1",), IpTarget("192.0.2.65")),
-        "a stranger's takes one as well": (("198.51.100.7",), STRANGER),
-    },
-)
+@rows("there expected", {
+    "by the names of Nodes": ((), ServerTarget(1, use_private_ip=False)),
+    "an address that is there keeps its place": (("192.0.2.65",), IpTarget("192.0.2.65")),
+    "and by whichever address": (("10.1.0.1",), IpTarget("192.0.2.65")),
+    "a stranger's takes one as well": (("198.51.100.7",), STRANGER),
+})  # fmt: skip
 def test_addresses_take_the_places_of_a_type(there: tuple[str, ...], expected: Target) -> None:
     """Addresses and servers of the cloud count alike."""
     found = candidates([replace(ON_ROBOT, name="z"), a_settled_node("a", 1)], cloud=(a_server(1, "a"),))

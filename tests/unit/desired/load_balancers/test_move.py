@@ -3,18 +3,8 @@
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-import pytest
-
 from desired.load_balancers.parts import may_return
-from desired.model.load_balancer import (
-    Attachment,
-    Health,
-    IpTarget,
-    SelectorTarget,
-    ServerTarget,
-    Target,
-    is_private,
-)
+from desired.model.load_balancer import Attachment, Health, IpTarget, SelectorTarget, ServerTarget, Target, is_private
 from desired.model.settings import Settings
 from desired.model.snapshot import Network
 from desired.plan.change import Change, Verdict
@@ -23,6 +13,7 @@ from tests.balancers import IN_NETWORK, LOCATED, NETWORK, a_balancer, a_world
 from tests.builders import a_server
 from tests.support.balancer_plans import asking, fleet, plan_of, private, public
 from tests.support.balancer_verdicts import judged
+from tests.support.rows import rows
 
 HERE = Attachment(7, IPv4Address("10.0.0.200"))
 ELSEWHERE = Attachment(8, IPv4Address("10.8.0.9"))
@@ -32,43 +23,32 @@ OUTSIDE = IpTarget("198.51.100.7")
 BALANCER = "load_balancer/default/web"
 
 
-@pytest.mark.parametrize(
-    ("target", "expected"),
-    [
-        pytest.param(ServerTarget(1, use_private_ip=True), True, id="a server by its private address"),
-        pytest.param(ServerTarget(1, use_private_ip=False), False, id="a server by its public address"),
-        pytest.param(EDGE, True, id="a selector of private addresses"),
-        pytest.param(SelectorTarget("a=b", use_private_ip=False), False, id="a selector of public addresses"),
-        pytest.param(ROBOT, True, id="an address of a vSwitch"),
-        pytest.param(IpTarget("172.31.255.1"), True, id="the end of the middle range"),
-        pytest.param(IpTarget("172.32.0.1"), False, id="after the end of it"),
-        pytest.param(OUTSIDE, False, id="a public address"),
-        pytest.param(IpTarget("fd00::1"), False, id="of another family"),
-    ],
-)
+@rows("target expected", {
+    "a server by its private address": (ServerTarget(1, use_private_ip=True), True),
+    "a server by its public address": (ServerTarget(1, use_private_ip=False), False),
+    "a selector of private addresses": (EDGE, True),
+    "a selector of public addresses": (SelectorTarget("a=b", use_private_ip=False), False),
+    "an address of a vSwitch": (ROBOT, True),
+    "the end of the middle range": (IpTarget("172.31.255.1"), True),
+    "after the end of it": (IpTarget("172.32.0.1"), False),
+    "a public address": (OUTSIDE, False),
+    "of another family": (IpTarget("fd00::1"), False),
+})  # fmt: skip
 def test_what_is_reached_through_the_network(target: Target, expected: bool) -> None:
     assert is_private(target) is expected
 
 
-@pytest.mark.parametrize(
-    ("target", "place", "world", "expected"),
-    [
-        pytest.param(ServerTarget(1, True), HERE, {}, True, id="a server in the network"),
-        pytest.param(ServerTarget(2, True), HERE, {}, False, id="a server that is not in it"),
-        pytest.param(ServerTarget(9, True), HERE, {}, False, id="a server that is gone"),
-        pytest.param(EDGE, ELSEWHERE, {}, True, id="a selector, in another network"),
-        pytest.param(ROBOT, HERE, {}, True, id="an address, in the same network"),
-        pytest.param(ROBOT, ELSEWHERE, {}, False, id="an address, in a network without it"),
-        pytest.param(
-            ROBOT,
-            ELSEWHERE,
-            {"network": Present(Network(8, "other", (IPv4Network("10.0.0.0/24"),)))},
-            True,
-            id="an address, in a network that has it",
-        ),
-        pytest.param(EDGE, None, {}, False, id="in no network"),
-    ],
-)
+@rows("target place world expected", {
+    "a server in the network": (ServerTarget(1, True), HERE, {}, True),
+    "a server that is not in it": (ServerTarget(2, True), HERE, {}, False),
+    "a server that is gone": (ServerTarget(9, True), HERE, {}, False),
+    "a selector, in another network": (EDGE, ELSEWHERE, {}, True),
+    "an address, in the same network": (ROBOT, HERE, {}, True),
+    "an address, in a network without it": (ROBOT, ELSEWHERE, {}, False),
+    "an address, in a network that has it": (ROBOT, ELSEWHERE,
+        {"network": Present(Network(8, "other", (IPv4Network("10.0.0.0/24"),)))}, True),
+    "in no network": (EDGE, None, {}, False),
+})  # fmt: skip
 def test_what_may_come_back(target: Target, place: Attachment | None, world: dict[str, Any], expected: bool) -> None:
     servers = [a_server(1, private_ips=((7, IPv4Address("10.0.0.2")),)), a_server(2, "web-2")]
     snapshot = a_world([], [], servers=servers, **{"network": Present(Network(8, "other")), **world})
@@ -98,25 +78,16 @@ def test_what_others_have_added_comes_back_after_the_move() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("options", "targets", "healthy", "settings", "held"),
-    [
-        pytest.param({}, [*public(1), ROBOT], public(1), IN_NETWORK, {"network/7"}, id="a Node goes on to serve"),
-        pytest.param({}, [*public(1), ROBOT], [ROBOT], IN_NETWORK, {"network/7"}, id="nobody does"),
-        pytest.param({}, [*public(1), ROBOT], [], IN_NETWORK, {"network/7"}, id="nobody did"),
-        pytest.param({}, [*public(1), ROBOT], public(1), LOCATED, {TO_ROBOT}, id="no network any more"),
-        pytest.param({}, [*public(1), EDGE], public(1), LOCATED, {TO_EDGE}, id="no network any more, a selector"),
-        pytest.param({}, public(1), public(1), LOCATED, set(), id="no network any more, and nothing in it"),
-        pytest.param(
-            {"use_private_ip": "true"},
-            private(1, 2),
-            private(1, 2),
-            IN_NETWORK,
-            {"network/7"},
-            id="all Nodes are reached through it",
-        ),
-    ],
-)
+@rows("options targets healthy settings held", {
+    "a Node goes on to serve": ({}, [*public(1), ROBOT], public(1), IN_NETWORK, {"network/7"}),
+    "nobody does": ({}, [*public(1), ROBOT], [ROBOT], IN_NETWORK, {"network/7"}),
+    "nobody did": ({}, [*public(1), ROBOT], [], IN_NETWORK, {"network/7"}),
+    "no network any more": ({}, [*public(1), ROBOT], public(1), LOCATED, {TO_ROBOT}),
+    "no network any more, a selector": ({}, [*public(1), EDGE], public(1), LOCATED, {TO_EDGE}),
+    "no network any more, and nothing in it": ({}, public(1), public(1), LOCATED, set()),
+    "all Nodes are reached through it": ({"use_private_ip": "true"}, private(1, 2), private(1, 2), IN_NETWORK,
+        {"network/7"}),
+})  # fmt: skip
 def test_the_floor_of_a_move(
     options: dict[str, str], targets: list[Target], healthy: list[Target], settings: Settings, held: set[str]
 ) -> None:

@@ -75,17 +75,14 @@ def attached(ip: str | None, network: int = 7, balancer_id: int = 42, name: str 
 BOTH = Options(private_ipv4=ADDRESS, private_subnet_ip_range=RANGE)
 
 
-@rows(
-    "network options wanted",
-    {
-        "none configured": (Present(None), Options(), None),
-        "none configured, an address asked for": (Present(None), BOTH, None),
-        "configured": (Present(NETWORK), Options(), Attachment(7)),
-        "with address and range": (Present(NETWORK), BOTH, Attachment(7, ADDRESS, RANGE)),
-        "not there": (Absent(), BOTH, UNMANAGED),
-        "not read": (Unknown("429"), BOTH, UNMANAGED),
-    },
-)
+@rows("network options wanted", {
+    "none configured": (Present(None), Options(), None),
+    "none configured, an address asked for": (Present(None), BOTH, None),
+    "configured": (Present(NETWORK), Options(), Attachment(7)),
+    "with address and range": (Present(NETWORK), BOTH, Attachment(7, ADDRESS, RANGE)),
+    "not there": (Absent(), BOTH, UNMANAGED),
+    "not read": (Unknown("429"), BOTH, UNMANAGED),
+})  # fmt: skip
 def test_wanted_attachment(network: Any, options: Options, wanted: Attachment | Unmanaged | None) -> None:
     """The configured network and no other; nothing is detached for one that could not be found, and what cannot be
     compared with a network is not called wrong."""
@@ -101,23 +98,20 @@ WITH_GATEWAY = replace(NETWORK, ip_range=IPv4Network("10.0.0.0/16"))
 OF_PUBLIC_NETS = Network(7, "private", (IPv4Network("172.31.1.0/24"),))
 
 
-@rows(
-    "ip network row",
-    {
-        "in the first subnet": ("10.0.1.2", WIDE, None),
-        "in the last subnet": ("10.0.16.254", WIDE, None),
-        "only the first address of the whole range is the gateway": ("10.0.1.1", WIDE, None),
-        "in the range and in no subnet": ("10.0.2.2", WIDE, OUTSIDE),
-        "elsewhere": ("192.168.0.2", WIDE, OUTSIDE),
-        "the gateway, in no subnet": ("10.0.0.1", WIDE, OUTSIDE),
-        "the subnet itself": ("10.0.1.0", WIDE, RESERVED),
-        "the broadcast address": ("10.0.1.255", WIDE, RESERVED),
-        "the gateway": ("10.0.0.1", WITH_GATEWAY, RESERVED),
-        "a gateway that is not known": ("10.0.0.1", NETWORK, None),
-        "that of public nets": ("172.31.1.1", OF_PUBLIC_NETS, RESERVED),
-        "without subnets nothing is known": ("10.0.0.9", BARE, None),
-    },
-)
+@rows("ip network row", {
+    "in the first subnet": ("10.0.1.2", WIDE, None),
+    "in the last subnet": ("10.0.16.254", WIDE, None),
+    "only the first address of the whole range is the gateway": ("10.0.1.1", WIDE, None),
+    "in the range and in no subnet": ("10.0.2.2", WIDE, OUTSIDE),
+    "elsewhere": ("192.168.0.2", WIDE, OUTSIDE),
+    "the gateway, in no subnet": ("10.0.0.1", WIDE, OUTSIDE),
+    "the subnet itself": ("10.0.1.0", WIDE, RESERVED),
+    "the broadcast address": ("10.0.1.255", WIDE, RESERVED),
+    "the gateway": ("10.0.0.1", WITH_GATEWAY, RESERVED),
+    "a gateway that is not known": ("10.0.0.1", NETWORK, None),
+    "that of public nets": ("172.31.1.1", OF_PUBLIC_NETS, RESERVED),
+    "without subnets nothing is known": ("10.0.0.9", BARE, None),
+})  # fmt: skip
 def test_address_that_nobody_can_have(ip: str, network: Network, row: Rule | None) -> None:
     """Found out before anything is detached for it, with the address that is asked for."""
     for present in (None, attached(None), attached("10.0.1.77"), attached("10.0.2.2", network=6)):
@@ -132,24 +126,21 @@ MINE, ABROAD, OTHER = attached("10.0.0.9"), attached("10.0.0.9", 6), attached("1
 OF_SERVER, OF_BALANCER = rules.PRIVATE_IP_OF_SERVER, rules.PRIVATE_IP_OF_BALANCER
 
 
-@rows(
-    "present balancers servers row",
-    {
-        "free": (None, [], [], None),
-        "a server": (None, [], [DB], OF_SERVER),
-        "a server, in another network": (None, [], [DB_ELSEWHERE], None),
-        "a server has another": (None, [], [DB_BESIDE], None),
-        "a load balancer": (None, [SHOP], [], OF_BALANCER),
-        "a load balancer, in another network": (None, [ABROAD], [], None),
-        "a load balancer has another": (None, [OTHER], [], None),
-        "a load balancer has none": (None, [attached(None)], [], None),
-        "another load balancer": (OTHER, [OTHER, SHOP], [], OF_BALANCER),
-        "itself": (MINE, [MINE], [], None),
-        "itself, whatever others say": (MINE, [MINE], [DB], None),
-        "itself, elsewhere": (ABROAD, [ABROAD], [DB], OF_SERVER),
-        "a server, and not itself": (OTHER, [OTHER], [DB], OF_SERVER),
-    },
-)
+@rows("present balancers servers row", {
+    "free": (None, [], [], None),
+    "a server": (None, [], [DB], OF_SERVER),
+    "a server, in another network": (None, [], [DB_ELSEWHERE], None),
+    "a server has another": (None, [], [DB_BESIDE], None),
+    "a load balancer": (None, [SHOP], [], OF_BALANCER),
+    "a load balancer, in another network": (None, [ABROAD], [], None),
+    "a load balancer has another": (None, [OTHER], [], None),
+    "a load balancer has none": (None, [attached(None)], [], None),
+    "another load balancer": (OTHER, [OTHER, SHOP], [], OF_BALANCER),
+    "itself": (MINE, [MINE], [], None),
+    "itself, whatever others say": (MINE, [MINE], [DB], None),
+    "itself, elsewhere": (ABROAD, [ABROAD], [DB], OF_SERVER),
+    "a server, and not itself": (OTHER, [OTHER], [DB], OF_SERVER),
+})  # fmt: skip
 def test_address_that_somebody_has(
     present: CloudBalancer | None, balancers: list[CloudBalancer], servers: list[Server], row: Rule | None
 ) -> None:
@@ -159,16 +150,13 @@ def test_address_that_somebody_has(
         assert found == expected(row, address="10.0.0.9", server="db", balancer="shop")
 
 
-@rows(
-    "rivals present services",
-    {
-        "nobody else": ((), None, None),
-        "another Service": ({"default/shop"}, None, "Service default/shop"),
-        "two others": ({"b/y", "a/x"}, attached(None), "Services a/x, b/y"),
-        "many others": (set("abcdef"), None, "Services a, b, c and 3 more"),
-        "another Service, and it is its own already": ({"default/shop"}, MINE, None),
-    },
-)
+@rows("rivals present services", {
+    "nobody else": ((), None, None),
+    "another Service": ({"default/shop"}, None, "Service default/shop"),
+    "two others": ({"b/y", "a/x"}, attached(None), "Services a/x, b/y"),
+    "many others": (set("abcdef"), None, "Services a, b, c and 3 more"),
+    "another Service, and it is its own already": ({"default/shop"}, MINE, None),
+})  # fmt: skip
 def test_address_that_others_ask_for(rivals: set[str], present: CloudBalancer | None, services: str | None) -> None:
     """Of several Services that ask for one address none gets it by chance, save who has it."""
     row = rules.PRIVATE_IP_CONTESTED if services else None
@@ -182,19 +170,16 @@ def test_holders_that_were_not_read() -> None:
     assert problems(asks_for("10.0.0.9"), None, snapshot) == []
 
 
-@rows(
-    "asked network present is_wrong",
-    {
-        "a subnet": ("10.0.16.0/24", WIDE, None, False),
-        "part of one": ("10.0.16.128/25", WIDE, None, False),
-        "all of them": ("10.0.0.0/16", WIDE, None, False),
-        "none of them": ("10.0.2.0/24", WIDE, None, True),
-        "none, to be attached": ("10.0.2.0/24", WIDE, attached(None), True),
-        "none, attached elsewhere": ("10.0.2.0/24", WIDE, attached("10.0.1.9", 6), True),
-        "none, attached already": ("10.0.2.0/24", WIDE, attached("10.0.1.9"), False),
-        "without subnets nothing is known": ("10.0.2.0/24", BARE, None, False),
-    },
-)
+@rows("asked network present is_wrong", {
+    "a subnet": ("10.0.16.0/24", WIDE, None, False),
+    "part of one": ("10.0.16.128/25", WIDE, None, False),
+    "all of them": ("10.0.0.0/16", WIDE, None, False),
+    "none of them": ("10.0.2.0/24", WIDE, None, True),
+    "none, to be attached": ("10.0.2.0/24", WIDE, attached(None), True),
+    "none, attached elsewhere": ("10.0.2.0/24", WIDE, attached("10.0.1.9", 6), True),
+    "none, attached already": ("10.0.2.0/24", WIDE, attached("10.0.1.9"), False),
+    "without subnets nothing is known": ("10.0.2.0/24", BARE, None, False),
+})  # fmt: skip
 def test_range_without_a_subnet(asked: str, network: Network, present: CloudBalancer | None, is_wrong: bool) -> None:
     """A range chooses among the subnets when the load balancer is attached, and never later. It is told beside an
     address that is wrong."""
@@ -212,20 +197,17 @@ IN_EUROPE, EMPTY = replace(NETWORK, zones=frozenset({EUROPE})), replace(NETWORK,
 FAR_AWAY = rules.NETWORK_ELSEWHERE.because(network="private", zones=EUROPE, zone=AMERICA)
 
 
-@rows(
-    "network zone present why",
-    {
-        "the same zone": (IN_EUROPE, EUROPE, None, None),
-        "the zone is not known": (IN_EUROPE, "", None, None),
-        "the zones of the subnets are not known": (NETWORK, AMERICA, None, None),
-        "no network": (None, AMERICA, None, None),
-        "it is attached all the same": (IN_EUROPE, AMERICA, MINE, None),
-        "attached, and no subnet is told": (EMPTY, "", MINE, None),
-        "another zone": (IN_EUROPE, AMERICA, None, FAR_AWAY),
-        "it is in another network": (IN_EUROPE, AMERICA, ABROAD, FAR_AWAY),
-        "no subnet": (EMPTY, "", None, rules.NETWORK_WITHOUT_SUBNET.because(network="private")),
-    },
-)
+@rows("network zone present why", {
+    "the same zone": (IN_EUROPE, EUROPE, None, None),
+    "the zone is not known": (IN_EUROPE, "", None, None),
+    "the zones of the subnets are not known": (NETWORK, AMERICA, None, None),
+    "no network": (None, AMERICA, None, None),
+    "it is attached all the same": (IN_EUROPE, AMERICA, MINE, None),
+    "attached, and no subnet is told": (EMPTY, "", MINE, None),
+    "another zone": (IN_EUROPE, AMERICA, None, FAR_AWAY),
+    "it is in another network": (IN_EUROPE, AMERICA, ABROAD, FAR_AWAY),
+    "no subnet": (EMPTY, "", None, rules.NETWORK_WITHOUT_SUBNET.because(network="private")),
+})  # fmt: skip
 def test_networks_out_of_reach(network: Network | None, zone: str, present: CloudBalancer | None, why: Any) -> None:
     """Hetzner attaches only where a subnet is in the zone; what is not known is no reason."""
     assert why_out_of_reach(present, world(network), zone) == why
@@ -269,20 +251,17 @@ def unusable(plan: Plan) -> list[str]:
     return [text.removeprefix("no target for Node ") for text in notes]
 
 
-@rows(
-    "options location present zone",
-    {
-        "a location that Hetzner documents": (Options(location="fsn1"), None, None, EUROPE),
-        "a location that a server is in": (Options(location="new1"), None, None, "ap-new"),
-        "a location that nothing tells of": (Options(location="moon"), None, None, ""),
-        "a zone": (Options(network_zone=AMERICA), None, None, AMERICA),
-        "where its Primary IP is": (Options(network_zone=EUROPE), "ash", None, AMERICA),
-        "no place": (Options(), None, None, ""),
-        "where it is, not where it should be": (Options(location="ash"), None, in_zone(), EUROPE),
-        "its location alone is known": (Options(location="ash"), None, in_zone(zone=None), EUROPE),
-        "nothing is known of where it is": (Options(), None, in_zone(None, None), ""),
-    },
-)
+@rows("options location present zone", {
+    "a location that Hetzner documents": (Options(location="fsn1"), None, None, EUROPE),
+    "a location that a server is in": (Options(location="new1"), None, None, "ap-new"),
+    "a location that nothing tells of": (Options(location="moon"), None, None, ""),
+    "a zone": (Options(network_zone=AMERICA), None, None, AMERICA),
+    "where its Primary IP is": (Options(network_zone=EUROPE), "ash", None, AMERICA),
+    "no place": (Options(), None, None, ""),
+    "where it is, not where it should be": (Options(location="ash"), None, in_zone(), EUROPE),
+    "its location alone is known": (Options(location="ash"), None, in_zone(zone=None), EUROPE),
+    "nothing is known of where it is": (Options(), None, in_zone(None, None), ""),
+})  # fmt: skip
 def test_the_zone(options: Options, location: str | None, present: CloudBalancer | None, zone: str) -> None:
     """An existing load balancer never moves; a new one goes where it is asked for."""
     zones = zones_of_locations(a_snapshot((), [a_server(9, "n", location="new1", network_zone="ap-new"), UNTOLD]))
@@ -297,49 +276,40 @@ def test_what_was_read_wins_over_the_documentation() -> None:
     assert zones_of_locations(replace(snapshot, load_balancers=Section({1: in_zone("eu-lb")})))["fsn1"] == "eu-lb"
 
 
-@rows(
-    "zone targets zones place",
-    {
-        "the zone is not known": ("", (), {EUROPE, AMERICA}, None),
-        "all are there": (EUROPE, (), {EUROPE}, None),
-        "of some it is not known": (EUROPE, (), {EUROPE, ""}, None),
-        "some are elsewhere": (EUROPE, (), {EUROPE, AMERICA}, Place(EUROPE)),
-        "targets of its own zone": (EUROPE, (1, 3), {EUROPE, AMERICA}, Place(EUROPE)),
-        "a target of another": (EUROPE, (1, 2, 9), {EUROPE, AMERICA}, Place(EUROPE, frozenset({2}))),
-    },
-)
+@rows("zone targets zones place", {
+    "the zone is not known": ("", (), {EUROPE, AMERICA}, None),
+    "all are there": (EUROPE, (), {EUROPE}, None),
+    "of some it is not known": (EUROPE, (), {EUROPE, ""}, None),
+    "some are elsewhere": (EUROPE, (), {EUROPE, AMERICA}, Place(EUROPE)),
+    "targets of its own zone": (EUROPE, (1, 3), {EUROPE, AMERICA}, Place(EUROPE)),
+    "a target of another": (EUROPE, (1, 2, 9), {EUROPE, AMERICA}, Place(EUROPE, frozenset({2}))),
+})  # fmt: skip
 def test_the_place(zone: str, targets: tuple[int, ...], zones: set[str], place: Place | None) -> None:
     """None shares the decision on targets with all other load balancers."""
     present = a_balancer(targets=public(*targets))
     assert place_of(zone, present, a_snapshot((), [NEAR, FAR, UNTOLD]), frozenset(zones)) == place
 
 
-@rows(
-    "server place is_out",
-    {
-        "another zone": (FAR, Place(EUROPE), True),
-        "the same zone": (NEAR, Place(EUROPE), False),
-        "not known": (UNTOLD, Place(EUROPE), False),
-        "anywhere": (FAR, None, False),
-        "a place without a zone": (FAR, Place(addresses=frozenset({"10.0.0.2"})), False),
-        "a target by the API's own word": (FAR, Place(EUROPE, frozenset({2})), False),
-    },
-)
+@rows("server place is_out", {
+    "another zone": (FAR, Place(EUROPE), True),
+    "the same zone": (NEAR, Place(EUROPE), False),
+    "not known": (UNTOLD, Place(EUROPE), False),
+    "anywhere": (FAR, None, False),
+    "a place without a zone": (FAR, Place(addresses=frozenset({"10.0.0.2"})), False),
+    "a target by the API's own word": (FAR, Place(EUROPE, frozenset({2})), False),
+})  # fmt: skip
 def test_servers_of_another_zone(server: Server, place: Place | None, *, is_out: bool) -> None:
     """A zone that is not known is not another one."""
     assert (why_out_of_zone(server, place) is not None) is is_out
 
 
-@rows(
-    "asks ids left_out",
-    {
-        "by the default's location": ({}, {1, 3}, ["far"]),
-        "by its location": ({"location": "ash"}, {2, 3}, ["near"]),
-        "by its zone": ({"location": "", "network_zone": AMERICA}, {2, 3}, ["near"]),
-        "of neither": ({"location": "hil"}, {3}, ["far", "near"]),
-        "of an unknown place": ({"location": "moon"}, {1, 2, 3}, []),
-    },
-)
+@rows("asks ids left_out", {
+    "by the default's location": ({}, {1, 3}, ["far"]),
+    "by its location": ({"location": "ash"}, {2, 3}, ["near"]),
+    "by its zone": ({"location": "", "network_zone": AMERICA}, {2, 3}, ["near"]),
+    "of neither": ({"location": "hil"}, {3}, ["far", "near"]),
+    "of an unknown place": ({"location": "moon"}, {1, 2, 3}, []),
+})  # fmt: skip
 def test_a_new_load_balancer(asks: dict[str, str], ids: set[int], left_out: list[str]) -> None:
     """It is created with the targets that it can have."""
     service = a_service(claim=a_claim(annotations=annotated(**asks)))

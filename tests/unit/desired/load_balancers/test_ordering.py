@@ -61,27 +61,14 @@ def marks(plan: Plan) -> str:
     return " ".join(f"{signs[change.verb]}{name.rpartition(':')[2]}" for change, name in names)
 
 
-@rows(
-    "options balancer world order",
-    {
-        "both-on": (GOES_PRIVATE, IN_PUBLIC, INSIDE, "~1 ~2 ~public"),
-        "both-on-with-the-network": (
-            GOES_PRIVATE,
-            a_balancer(targets=public(1, 2)),
-            INSIDE,
-            "+network/7 ~1 ~2 ~public",
-        ),
-        "both-off": (PUBLIC, INTERNAL, INSIDE, "~public ~1 ~2"),
-        "both-off-with-the-network": (PUBLIC, INTERNAL, {}, "~public ~1 ~2 -network/7"),
-        "private-on-public-on": (
-            PRIVATE | PUBLIC,
-            replace(INTERNAL, targets=tuple(public(1, 2))),
-            INSIDE,
-            "~public ~1 ~2",
-        ),
-        "private-off-public-stays": (PUBLIC, IN_BOTH, INSIDE, "~1 ~2"),
-    },
-)
+@rows("options balancer world order", {
+    "both-on": (GOES_PRIVATE, IN_PUBLIC, INSIDE, "~1 ~2 ~public"),
+    "both-on-with-the-network": (GOES_PRIVATE, a_balancer(targets=public(1, 2)), INSIDE, "+network/7 ~1 ~2 ~public"),
+    "both-off": (PUBLIC, INTERNAL, INSIDE, "~public ~1 ~2"),
+    "both-off-with-the-network": (PUBLIC, INTERNAL, {}, "~public ~1 ~2 -network/7"),
+    "private-on-public-on": (PRIVATE | PUBLIC, replace(INTERNAL, targets=tuple(public(1, 2))), INSIDE, "~public ~1 ~2"),
+    "private-off-public-stays": (PUBLIC, IN_BOTH, INSIDE, "~1 ~2"),
+})  # fmt: skip
 def test_directions(options: dict[str, str], balancer: CloudBalancer, world: dict[str, Any], order: str) -> None:
     """The interface comes before the targets that need it and goes after them, the network likewise."""
     assert marks(plan_of(asking(**options), balancer, **world, **fleet(1, 2))) == order
@@ -105,17 +92,14 @@ LARGE = a_balancer(targets=public(*range(1, 31)), type=LB21, spec={"type": "lb21
 GONE = " ".join(f"-{number}" for number in sorted(range(2, 30), key=str))
 
 
-@rows(
-    "service balancer world order",
-    {
-        # What it has no room for has gone by then.
-        "smaller": (asking(type="lb11"), LARGE, fleet(1, 30, 31), f"+31 {GONE} ~type"),
-        # Targets and ports that did not fit come in the same pass.
-        "larger": (asking(*web(*range(81, 88)), **LARGER), FULL, fleet(*range(1, 28)), "~type +86 +87 +26 +27"),
-        # Once there is room, new targets and ports come before old ones go.
-        "headroom": (asking(*web(*range(82, 87)), **LARGER), FULL, fleet(*range(2, 27)), "~type +86 -81 +26 -1"),
-    },
-)
+@rows("service balancer world order", {
+    # What it has no room for has gone by then.
+    "smaller": (asking(type="lb11"), LARGE, fleet(1, 30, 31), f"+31 {GONE} ~type"),
+    # Targets and ports that did not fit come in the same pass.
+    "larger": (asking(*web(*range(81, 88)), **LARGER), FULL, fleet(*range(1, 28)), "~type +86 +87 +26 +27"),
+    # Once there is room, new targets and ports come before old ones go.
+    "headroom": (asking(*web(*range(82, 87)), **LARGER), FULL, fleet(*range(2, 27)), "~type +86 -81 +26 -1"),
+})  # fmt: skip
 def test_types(service: Service, balancer: CloudBalancer, world: dict[str, Any], order: str) -> None:
     """A larger type comes before what needs it, a smaller one last."""
     assert marks(plan_of(service, balancer, **world)) == order
@@ -124,24 +108,15 @@ def test_types(service: Service, balancer: CloudBalancer, world: dict[str, Any],
 MOVING = PRIVATE | {"private_ipv4": "10.0.0.99"}
 
 
-@rows(
-    "service balancer world waiting",
-    {
-        "beyond": (
-            asking(*web(*range(81, 88)), **LARGER),
-            a_balancer(targets=public(*range(1, 25)), listeners=tcp(*range(81, 85))),
-            fleet(*range(1, 27)),
-            ["listener/86", "listener/87", "target/server:26"],
-        ),
-        # It is added again where it was: a full load balancer that moves waited with all of its targets.
-        "what-leaves-with-the-network": (
-            asking(**MOVING, **LARGER),
-            a_balancer(attachments=(HERE,), targets=private(*range(1, 26))),
-            INSIDE | fleet(*range(1, 27)),
-            ["target/server:26"],
-        ),
-    },
-)
+@rows("service balancer world waiting", {
+    "beyond": (asking(*web(*range(81, 88)), **LARGER),
+        a_balancer(targets=public(*range(1, 25)), listeners=tcp(*range(81, 85))), fleet(*range(1, 27)),
+        ["listener/86", "listener/87", "target/server:26"]),
+    # It is added again where it was: a full load balancer that moves waited with all of its targets.
+    "what-leaves-with-the-network": (asking(**MOVING, **LARGER),
+        a_balancer(attachments=(HERE,), targets=private(*range(1, 26))), INSIDE | fleet(*range(1, 27)),
+        ["target/server:26"]),
+})  # fmt: skip
 def test_what_waits_for_a_larger_type_that_is_held(
     service: Service, balancer: CloudBalancer, world: dict[str, Any], waiting: list[str]
 ) -> None:
@@ -151,30 +126,24 @@ def test_what_waits_for_a_larger_type_that_is_held(
     assert [part_of(change) for change in changes if f"{BALANCER}/type" in change.depends_on] == waiting
 
 
-@rows(
-    "before after order",
-    {
-        "headroom": ((81, 82), (82, 83), "+83 -81"),
-        "little": ((81, 82, 83, 84), (84, 85, 86, 87), "+85 -81 +86 -82 +87 -83"),
-        "none": ((81, 82, 83, 84, 85), (85, 86, 87), "-81 +86 -82 +87 -83 -84"),
-        "removals-alone": ((81, 82, 83, 84, 85), (81,), "-82 -83 -84 -85"),
-    },
-)
+@rows("before after order", {
+    "headroom": ((81, 82), (82, 83), "+83 -81"),
+    "little": ((81, 82, 83, 84), (84, 85, 86, 87), "+85 -81 +86 -82 +87 -83"),
+    "none": ((81, 82, 83, 84, 85), (85, 86, 87), "-81 +86 -82 +87 -83 -84"),
+    "removals-alone": ((81, 82, 83, 84, 85), (81,), "-82 -83 -84 -85"),
+})  # fmt: skip
 def test_ports_at_the_limit(before: tuple[int, ...], after: tuple[int, ...], order: str) -> None:
     """An lb11 listens on 5 ports, so that at the limit one goes before another comes."""
     assert marks(plan_of(asking(*web(*after)), a_balancer(listeners=tcp(*before)))) == order
 
 
-@rows(
-    "before lives after order",
-    {
-        "headroom": ((1, 2), (1, 2, 3), (3,), "+3 -1 -2"),
-        "little": (range(1, 25), range(1, 27), (*range(3, 25), 25, 26), "+25 -1 +26 -2"),
-        "none": (range(1, 26), range(1, 28), (*range(3, 26), 26, 27), "-1 +26 -2 +27"),
-        "dead-first": (range(1, 26), (*range(1, 25), 26, 27), (*range(2, 25), 26, 27), "-25 +26 -1 +27"),
-        "removals-alone": ((1, 2, 3), (1, 2), (2,), "-3 -1"),
-    },
-)
+@rows("before lives after order", {
+    "headroom": ((1, 2), (1, 2, 3), (3,), "+3 -1 -2"),
+    "little": (range(1, 25), range(1, 27), (*range(3, 25), 25, 26), "+25 -1 +26 -2"),
+    "none": (range(1, 26), range(1, 28), (*range(3, 26), 26, 27), "-1 +26 -2 +27"),
+    "dead-first": (range(1, 26), (*range(1, 25), 26, 27), (*range(2, 25), 26, 27), "-25 +26 -1 +27"),
+    "removals-alone": ((1, 2, 3), (1, 2), (2,), "-3 -1"),
+})  # fmt: skip
 def test_targets_at_the_limit(before: Any, lives: Any, after: Any, order: str) -> None:
     """An lb11 leads to 25 targets; where there is no headroom the dead make room first."""
     servers = [a_server(number, f"web-{number}") for number in lives]
@@ -206,15 +175,12 @@ BOTH_NETWORKS = [
 NEW_ADDRESS, MIXED = PRIVATE | {"private_ipv4": "10.0.0.7"}, [*private(1, 9), *public(2)]
 
 
-@rows(
-    "options targets world order back",
-    {
-        "another-network": (PRIVATE, private(1, 9), OTHER, "-9 -network/7 +network/8 +1 +2 +3", "1"),
-        "another-address": (NEW_ADDRESS, MIXED, INSIDE, "-9 ~network/7 +1 +3 ~2", "1"),
-        "no-network": ({}, MIXED, {}, "+3 ~1 -9 -network/7", ""),
-        "by-public-addresses-in-another": ({}, private(1, 9), OTHER, "+2 +3 ~1 -9 -network/7 +network/8", ""),
-    },
-)
+@rows("options targets world order back", {
+    "another-network": (PRIVATE, private(1, 9), OTHER, "-9 -network/7 +network/8 +1 +2 +3", "1"),
+    "another-address": (NEW_ADDRESS, MIXED, INSIDE, "-9 ~network/7 +1 +3 ~2", "1"),
+    "no-network": ({}, MIXED, {}, "+3 ~1 -9 -network/7", ""),
+    "by-public-addresses-in-another": ({}, private(1, 9), OTHER, "+2 +3 ~1 -9 -network/7 +network/8", ""),
+})  # fmt: skip
 def test_leaving_a_network(options: dict[str, str], targets: Any, world: dict[str, Any], order: str, back: str) -> None:
     """The load balancer leaves after who is lost with it, and together with who comes back through the next network."""
     balancer = a_balancer(attachments=(HERE,), targets=targets)
@@ -263,61 +229,36 @@ PROBED, PROBED_TAKES = probed(443, redirect=False), probed(443, redirect=True)
 MANY = [TAKES, *(secure(port, redirect=False) for port in (81, 82, 83, 84))]
 
 
-@rows(
-    "service listeners order",
-    {
-        "a-redirect-takes-its-place": (asking(*web(443), **REDIRECT), tcp(80, 443), "-80 ~443"),
-        "a-new-redirect-takes-its-place": (asking(*web(443), **REDIRECT), tcp(80), "-80 +443"),
-        "a-redirect-gives-it-back": (asking(*web(80, 443), **PLAIN), [TAKES], "~443 +80"),
-        "with-the-listener": (asking(*web(80)), [TAKES], "-443 +80"),
-        "from-one-that-goes-to-another": (asking(*web(8443), **REDIRECT), [TAKES, LETS_8443], "-443 ~8443"),
-        "from-one-to-another": (asking(*web(443, 8443), **REDIRECT), [LETS, TAKES_8443], "~8443 ~443"),
-        "nobody-takes-it": (asking(*web(443)), tcp(80), "+443 -80"),
-        "taken-already": (asking(*web(443, 8080), **REDIRECT), [TAKES, *tcp(22)], "+8080 -22"),
-        "at-the-limit": (
-            asking(*web(81, 82, 83, 443, 444), **REDIRECT),
-            tcp(80, 81, 82, 83, 84),
-            "-80 ~81 ~82 ~83 +443 -84 +444",
-        ),
-        "given-back-at-the-limit": (asking(*web(80, 443, 81, 82, 83), **PLAIN), MANY, "~443 -84 +80"),
-    },
-)
+@rows("service listeners order", {
+    "a-redirect-takes-its-place": (asking(*web(443), **REDIRECT), tcp(80, 443), "-80 ~443"),
+    "a-new-redirect-takes-its-place": (asking(*web(443), **REDIRECT), tcp(80), "-80 +443"),
+    "a-redirect-gives-it-back": (asking(*web(80, 443), **PLAIN), [TAKES], "~443 +80"),
+    "with-the-listener": (asking(*web(80)), [TAKES], "-443 +80"),
+    "from-one-that-goes-to-another": (asking(*web(8443), **REDIRECT), [TAKES, LETS_8443], "-443 ~8443"),
+    "from-one-to-another": (asking(*web(443, 8443), **REDIRECT), [LETS, TAKES_8443], "~8443 ~443"),
+    "nobody-takes-it": (asking(*web(443)), tcp(80), "+443 -80"),
+    "taken-already": (asking(*web(443, 8080), **REDIRECT), [TAKES, *tcp(22)], "+8080 -22"),
+    "at-the-limit": (asking(*web(81, 82, 83, 443, 444), **REDIRECT), tcp(80, 81, 82, 83, 84),
+        "-80 ~81 ~82 ~83 +443 -84 +444"),
+    "given-back-at-the-limit": (asking(*web(80, 443, 81, 82, 83), **PLAIN), MANY, "~443 -84 +80"),
+})  # fmt: skip
 def test_ports_that_collide(service: Service, listeners: list[Listener], order: str) -> None:
     """A redirect takes port 80; whoever has it gives it back first."""
     assert marks(plan_of(service, a_balancer(listeners=listeners), **CERTIFICATES)) == order
 
 
-@rows(
-    "service listeners order needs",
-    {
-        # A guard may keep the listener on port 80: until that goes, Hetzner refuses whatever takes the port.
-        "whole": (asking(*web(443), **REDIRECT), tcp(80), "-80 +443", {"443": ("80",)}),
-        "a-redirect-takes-its-place": (
-            asking(*web(443), **REDIRECT),
-            [*tcp(80), PROBED],
-            "-80 ~443/asked ~443",
-            {"443/asked": ("80",), "443": ("443/asked",)},
-        ),
-        "a-redirect-gives-it-back": (
-            asking(*web(80, 443), **PLAIN),
-            [PROBED_TAKES],
-            "~443/asked ~443 +80",
-            {"443": ("443/asked",), "80": ("443/asked",)},
-        ),
-        "from-one-to-another": (
-            asking(*web(8443), **REDIRECT),
-            [TAKES, probed(8443, redirect=False)],
-            "-443 ~8443/asked ~8443",
-            {"8443/asked": ("443",), "8443": ("8443/asked",)},
-        ),
-        "taken-already": (
-            asking(*web(443), **REDIRECT),
-            [replace(PROBED_TAKES, destination_port=30999)],
-            "~443/asked ~443",
-            {"443": ("443/asked",)},
-        ),
-    },
-)
+@rows("service listeners order needs", {
+    # A guard may keep the listener on port 80: until that goes, Hetzner refuses whatever takes the port.
+    "whole": (asking(*web(443), **REDIRECT), tcp(80), "-80 +443", {"443": ("80",)}),
+    "a-redirect-takes-its-place": (asking(*web(443), **REDIRECT), [*tcp(80), PROBED], "-80 ~443/asked ~443",
+        {"443/asked": ("80",), "443": ("443/asked",)}),
+    "a-redirect-gives-it-back": (asking(*web(80, 443), **PLAIN), [PROBED_TAKES], "~443/asked ~443 +80",
+        {"443": ("443/asked",), "80": ("443/asked",)}),
+    "from-one-to-another": (asking(*web(8443), **REDIRECT), [TAKES, probed(8443, redirect=False)],
+        "-443 ~8443/asked ~8443", {"8443/asked": ("443",), "8443": ("8443/asked",)}),
+    "taken-already": (asking(*web(443), **REDIRECT), [replace(PROBED_TAKES, destination_port=30999)], "~443/asked ~443",
+        {"443": ("443/asked",)}),
+})  # fmt: skip
 def test_ports_that_collide_where_a_part_is_held(
     service: Service, listeners: list[Listener], order: str, needs: dict[str, tuple[str, ...]]
 ) -> None:
@@ -365,18 +306,15 @@ def some(verb: str, *names: str) -> list[Change]:
     return [a_change(f"node/{name}", "lb.target", verb=verb) for name in names]
 
 
-@rows(
-    "adds removals headroom order",
-    {
-        "nothing": ("", "", 0, ""),
-        "nothing-to-remove": ("ab", "", 0, "ab"),
-        "nothing-to-add": ("", "xy", 5, "xy"),
-        "enough": ("ab", "xy", 2, "abxy"),
-        "for-one": ("abc", "xy", 1, "axbyc"),
-        "for-none": ("ab", "xyz", 0, "xaybz"),
-        "less-than-none": ("ab", "xyz", -1, "xaybz"),
-    },
-)
+@rows("adds removals headroom order", {
+    "nothing": ("", "", 0, ""),
+    "nothing-to-remove": ("ab", "", 0, "ab"),
+    "nothing-to-add": ("", "xy", 5, "xy"),
+    "enough": ("ab", "xy", 2, "abxy"),
+    "for-one": ("abc", "xy", 1, "axbyc"),
+    "for-none": ("ab", "xyz", 0, "xaybz"),
+    "less-than-none": ("ab", "xyz", -1, "xaybz"),
+})  # fmt: skip
 def test_interleaved(adds: str, removals: str, headroom: int, order: str) -> None:
     """Additions while there is room, then one removal for each; what is left to remove comes last."""
     found = interleaved(some("add", *adds), some("remove", *removals), headroom)

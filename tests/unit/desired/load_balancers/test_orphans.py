@@ -53,29 +53,26 @@ def found(world: Snapshot) -> dict[int, Reason]:
     return {orphan.balancer.id: orphan.reason for orphan in orphans(world, match_balancers(world))}
 
 
-@rows(
-    "services balancers expected",
-    {
-        "its Service is gone": ([], [LEFT_OVER], {43: GONE}),
-        "released": ([], [LET_GO], {44: RELEASED}),
-        "released at an unknown time": ([], [a_balancer(service_uid=None)], {42: rules.RELEASED.because()}),
-        "a Service's": ([a_service()], [a_balancer()], {}),
-        "one of two": ([a_service()], [a_balancer(), LEFT_OVER], {43: GONE}),
-        "two with the label of one Service": ([a_service()], TWINS, {}),
-        "about to go, and another took the finalizer": ([a_service(type="ClusterIP")], [a_balancer()], {}),
-        "about to go": ([a_service(type="ClusterIP", finalizers=CLAIMED)], [a_balancer()], {}),
-        "about to go with its Service": ([GOING], [a_balancer()], {}),
-        "two of a Service that goes": ([GOING], TWINS, {}),
-        "asked for by its name": ([SHOP], [LET_GO], {}),
-        "asked for by two Services": ([SHOP, replace(SHOP, name="shop-2", uid="uid-2")], [LET_GO], {}),
-        "asked for by who wants none": ([replace(SHOP, type="ClusterIP")], [LET_GO], {44: RELEASED}),
-        "default name": ([a_service()], [replace(LET_GO, spec=replace(LET_GO.spec, name=DEFAULT_NAME))], {}),
-        "protected": ([], [replace(LEFT_OVER, is_protected=True)], {43: GONE}),
-        "without a cluster's label": ([], [a_balancer(cluster_uid=None)], {}),
-        "another cluster's": ([], [a_balancer(cluster_uid="another", service_uid=DEAD)], {}),
-        "somebody's, by hand": ([], [a_balancer(cluster_uid=None, service_uid=None)], {}),
-    },
-)
+@rows("services balancers expected", {
+    "its Service is gone": ([], [LEFT_OVER], {43: GONE}),
+    "released": ([], [LET_GO], {44: RELEASED}),
+    "released at an unknown time": ([], [a_balancer(service_uid=None)], {42: rules.RELEASED.because()}),
+    "a Service's": ([a_service()], [a_balancer()], {}),
+    "one of two": ([a_service()], [a_balancer(), LEFT_OVER], {43: GONE}),
+    "two with the label of one Service": ([a_service()], TWINS, {}),
+    "about to go, and another took the finalizer": ([a_service(type="ClusterIP")], [a_balancer()], {}),
+    "about to go": ([a_service(type="ClusterIP", finalizers=CLAIMED)], [a_balancer()], {}),
+    "about to go with its Service": ([GOING], [a_balancer()], {}),
+    "two of a Service that goes": ([GOING], TWINS, {}),
+    "asked for by its name": ([SHOP], [LET_GO], {}),
+    "asked for by two Services": ([SHOP, replace(SHOP, name="shop-2", uid="uid-2")], [LET_GO], {}),
+    "asked for by who wants none": ([replace(SHOP, type="ClusterIP")], [LET_GO], {44: RELEASED}),
+    "default name": ([a_service()], [replace(LET_GO, spec=replace(LET_GO.spec, name=DEFAULT_NAME))], {}),
+    "protected": ([], [replace(LEFT_OVER, is_protected=True)], {43: GONE}),
+    "without a cluster's label": ([], [a_balancer(cluster_uid=None)], {}),
+    "another cluster's": ([], [a_balancer(cluster_uid="another", service_uid=DEAD)], {}),
+    "somebody's, by hand": ([], [a_balancer(cluster_uid=None, service_uid=None)], {}),
+})  # fmt: skip
 def test_orphans(services: Iterable[Service], balancers: Iterable[CloudBalancer], expected: dict[int, Reason]) -> None:
     """An orphan is of this cluster, and no Service that lives claims it by label or by name."""
     assert found(a_world(services, balancers)) == expected
@@ -85,18 +82,15 @@ SOME: Section[int, CloudBalancer] = Section({43: LEFT_OVER, 44: LET_GO})
 NOBODY: Section[str, Service] = Section({})
 
 
-@rows(
-    "parts expected",
-    {
-        "a page of Services is missing": ({"services": incomplete(NOBODY)}, set()),
-        "a Service is unreadable": ({"services": replace(NOBODY, unreadable={"a/b": "no"})}, set()),
-        "no Services were read": ({"services": None}, set()),
-        "the cluster is not known": ({"cluster_uid": Unknown("forbidden")}, set()),
-        "no load balancers were read": ({"load_balancers": None}, set()),
-        "a page of load balancers is missing": ({"load_balancers": incomplete(SOME)}, {43, 44}),
-        "a load balancer is unreadable": ({"load_balancers": replace(SOME, unreadable={9: "no"})}, {43, 44}),
-    },
-)
+@rows("parts expected", {
+    "a page of Services is missing": ({"services": incomplete(NOBODY)}, set()),
+    "a Service is unreadable": ({"services": replace(NOBODY, unreadable={"a/b": "no"})}, set()),
+    "no Services were read": ({"services": None}, set()),
+    "the cluster is not known": ({"cluster_uid": Unknown("forbidden")}, set()),
+    "no load balancers were read": ({"load_balancers": None}, set()),
+    "a page of load balancers is missing": ({"load_balancers": incomplete(SOME)}, {43, 44}),
+    "a load balancer is unreadable": ({"load_balancers": replace(SOME, unreadable={9: "no"})}, {43, 44}),
+})  # fmt: skip
 def test_what_could_not_be_read(parts: dict[str, Any], expected: set[int]) -> None:
     """A Service that was not read may want anything; a load balancer that was not read changes nothing for others: what
     a Service asks for by its name is not said to be nobody's because something else could not be read."""
@@ -121,20 +115,12 @@ WHOSE = {"service": "Service default/web"}
 WINDOW = rules.IN_UNDO_WINDOW.because(**WHOSE, until="2026-07-01 12:10:00 UTC")
 
 
-@rows(
-    "labels is_protected reason is_dated",
-    {
-        "in its undo window": (DATED, False, WINDOW, True),
-        "protected": (DATED, True, rules.MAY_RETURN.because(**WHOSE), False),
-        "without a time": (UNDO, False, rules.UNDATED.because(**WHOSE), False),
-        "with no time": (
-            UNDO | {LABEL_DELETE_AFTER: "soon"},
-            False,
-            rules.MISDATED.because(**WHOSE, value="soon"),
-            False,
-        ),
-    },
-)
+@rows("labels is_protected reason is_dated", {
+    "in its undo window": (DATED, False, WINDOW, True),
+    "protected": (DATED, True, rules.MAY_RETURN.because(**WHOSE), False),
+    "without a time": (UNDO, False, rules.UNDATED.because(**WHOSE), False),
+    "with no time": (UNDO | {LABEL_DELETE_AFTER: "soon"}, False, rules.MISDATED.because(**WHOSE, value="soon"), False),
+})  # fmt: skip
 def test_what_was_released_for_a_while(
     labels: dict[str, str], is_protected: bool, reason: Reason, is_dated: bool
 ) -> None:
@@ -146,14 +132,11 @@ def test_what_was_released_for_a_while(
     assert orphan.needs_its_id is is_dated
 
 
-@rows(
-    "orphan kept",
-    {
-        "may go": (Orphan(LEFT_OVER, GONE), None),
-        "was released": (Orphan(LET_GO, RELEASED), None),
-        "protected": (Orphan(replace(LET_GO, is_protected=True), RELEASED), rules.ORPHAN_PROTECTED.text()),
-    },
-)
+@rows("orphan kept", {
+    "may go": (Orphan(LEFT_OVER, GONE), None),
+    "was released": (Orphan(LET_GO, RELEASED), None),
+    "protected": (Orphan(replace(LET_GO, is_protected=True), RELEASED), rules.ORPHAN_PROTECTED.text()),
+})  # fmt: skip
 def test_what_is_kept(orphan: Orphan, kept: str | None) -> None:
     """A person's protection counts."""
     assert orphan.kept == kept
@@ -163,17 +146,14 @@ OURS = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_SERVICE_UID: DEAD}
 LIVING = a_service()
 
 
-@rows(
-    "labels services left",
-    {
-        "its Service is gone": (OURS, NOBODY, [5]),
-        "it lives": (OURS | {LABEL_SERVICE_UID: LIVING.uid}, Section({"default/web": LIVING}), []),
-        "its Service may be unread": (OURS, incomplete(NOBODY), []),
-        "another cluster's": (OURS | {LABEL_CLUSTER_UID: "another"}, NOBODY, []),
-        "no cluster's": ({LABEL_SERVICE_UID: DEAD}, NOBODY, []),
-        "uploaded by a person": ({}, NOBODY, []),
-    },
-)
+@rows("labels services left", {
+    "its Service is gone": (OURS, NOBODY, [5]),
+    "it lives": (OURS | {LABEL_SERVICE_UID: LIVING.uid}, Section({"default/web": LIVING}), []),
+    "its Service may be unread": (OURS, incomplete(NOBODY), []),
+    "another cluster's": (OURS | {LABEL_CLUSTER_UID: "another"}, NOBODY, []),
+    "no cluster's": ({LABEL_SERVICE_UID: DEAD}, NOBODY, []),
+    "uploaded by a person": ({}, NOBODY, []),
+})  # fmt: skip
 def test_certificates_that_are_left_over(
     labels: dict[str, str], services: Section[str, Service], left: list[int]
 ) -> None:
@@ -186,14 +166,11 @@ def test_certificates_that_are_left_over(
     assert notes == [f"certificate/#{number}" for number in left]
 
 
-@rows(
-    "services balancers",
-    {
-        "by a Service": ([a_service(claim=a_claim(annotations=annotated(http_certificates="5")))], []),
-        "by its name": ([a_service(claim=a_claim(annotations=annotated(http_certificates="shop")))], []),
-        "by a load balancer": ([], [a_balancer(listeners=[an_http_listener(http=HttpOptions(certificates=(5,)))])]),
-    },
-)
+@rows("services balancers", {
+    "by a Service": ([a_service(claim=a_claim(annotations=annotated(http_certificates="5")))], []),
+    "by its name": ([a_service(claim=a_claim(annotations=annotated(http_certificates="shop")))], []),
+    "by a load balancer": ([], [a_balancer(listeners=[an_http_listener(http=HttpOptions(certificates=(5,)))])]),
+})  # fmt: skip
 def test_certificates_that_are_used(services: list[Service], balancers: list[CloudBalancer]) -> None:
     """They are not left over, whosever they were."""
     world = replace(a_world(services, balancers), certificates=Section({5: a_certificate(labels=OURS)}))

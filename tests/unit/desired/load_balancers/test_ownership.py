@@ -33,44 +33,35 @@ def asking(service: str = "web", uid: str = SERVICE_UID, **options: str) -> Serv
     return a_service(service, uid=uid, claim=a_claim(annotations=annotated(**options)))
 
 
-@rows(
-    "uid name",
-    {
-        "last digit lost": ("1f2e3d4c-5b6a-7980-aabb-ccddeeff0011", "a1f2e3d4c5b6a7980aabbccddeeff001"),
-        "whatever it is": ("1f2e3d4c-5b6a-7980-aabb-ccddeeff001f", "a1f2e3d4c5b6a7980aabbccddeeff001"),
-        "short": ("abc", "aabc"),
-        "dashes alone": ("--", "a"),
-    },
-)
+@rows("uid name", {
+    "last digit lost": ("1f2e3d4c-5b6a-7980-aabb-ccddeeff0011", "a1f2e3d4c5b6a7980aabbccddeeff001"),
+    "whatever it is": ("1f2e3d4c-5b6a-7980-aabb-ccddeeff001f", "a1f2e3d4c5b6a7980aabbccddeeff001"),
+    "short": ("abc", "aabc"),
+    "dashes alone": ("--", "a"),
+})  # fmt: skip
 def test_default_name(uid: str, name: str) -> None:
     """What HCCM has named load balancers is what we look for."""
     assert default_name(uid) == name
 
 
-@rows(
-    "options name",
-    {
-        "none": ({}, DEFAULT_NAME),
-        "verbatim": ({"name": "Shop_1"}, "Shop_1"),
-        "unreadable": ({"name": " x"}, DEFAULT_NAME),
-    },
-)
+@rows("options name", {
+    "none": ({}, DEFAULT_NAME),
+    "verbatim": ({"name": "Shop_1"}, "Shop_1"),
+    "unreadable": ({"name": " x"}, DEFAULT_NAME),
+})  # fmt: skip
 def test_the_annotation_names_it(options: dict[str, str], name: str) -> None:
     """The UID does only without one, or with one that cannot be read."""
     assert asked_name(asking(**options)) == name
 
 
-@rows(
-    "labels owner",
-    {
-        "nobody": ({}, Owner(None, None)),
-        "labels of others": ({"team": "web"}, Owner(None, None)),
-        "of HCCM": ({LABEL_SERVICE_UID: "s"}, Owner(None, "s")),
-        "ours": ({LABEL_SERVICE_UID: "s", LABEL_CLUSTER_UID: "c"}, Owner("c", "s")),
-        "an empty label is one": ({LABEL_SERVICE_UID: ""}, Owner(None, "")),
-        "when is no difference: a hold would be another one": ({LABEL_RELEASED: "20260701T120000Z"}, Owner(None, None)),
-    },
-)
+@rows("labels owner", {
+    "nobody": ({}, Owner(None, None)),
+    "labels of others": ({"team": "web"}, Owner(None, None)),
+    "of HCCM": ({LABEL_SERVICE_UID: "s"}, Owner(None, "s")),
+    "ours": ({LABEL_SERVICE_UID: "s", LABEL_CLUSTER_UID: "c"}, Owner("c", "s")),
+    "an empty label is one": ({LABEL_SERVICE_UID: ""}, Owner(None, "")),
+    "when is no difference: a hold would be another one": ({LABEL_RELEASED: "20260701T120000Z"}, Owner(None, None)),
+})  # fmt: skip
 def test_owner_of(labels: dict[str, str], owner: Owner) -> None:
     """Whom the labels name, and nothing that they do not say."""
     assert owner_of(labels) == owner
@@ -84,15 +75,12 @@ def test_labels_of() -> None:
     assert labels_of(a_service(), Unknown("403")) == {LABEL_SERVICE_UID: SERVICE_UID}
 
 
-@rows(
-    "namespace name expected",
-    {
-        "short": ("default", "web", "default.web"),
-        "as long as a label's value may be": ("n" * 31, "s" * 31, f"{'n' * 31}.{'s' * 31}"),
-        "too long": ("n" * 32, "s" * 31, "sha256-"),
-        "as long as can be": ("n" * 63, "s" * 63, "sha256-"),
-    },
-)
+@rows("namespace name expected", {
+    "short": ("default", "web", "default.web"),
+    "as long as a label's value may be": ("n" * 31, "s" * 31, f"{'n' * 31}.{'s' * 31}"),
+    "too long": ("n" * 32, "s" * 31, "sha256-"),
+    "as long as can be": ("n" * 63, "s" * 63, "sha256-"),
+})  # fmt: skip
 def test_how_a_service_is_remembered(namespace: str, name: str, expected: str) -> None:
     """As a value that Hetzner's labels may have, and no two Services share."""
     found = former_of(a_service(name, namespace=namespace))
@@ -105,16 +93,13 @@ def test_how_a_service_is_remembered(namespace: str, name: str, expected: str) -
 OURS, FORBIDDEN = Present(CLUSTER_UID), Unknown("forbidden")
 
 
-@rows(
-    "label ours expected",
-    {
-        "ours": (CLUSTER_UID, OURS, Ownership.OURS),
-        "another one's": ("99999999", OURS, Ownership.OTHER_CLUSTER),
-        "nobody's": (None, OURS, Ownership.UNCLAIMED),
-        "ours is not known": (CLUSTER_UID, FORBIDDEN, Ownership.UNKNOWN),
-        "nobody's, ours is not known": (None, FORBIDDEN, Ownership.UNCLAIMED),
-    },
-)
+@rows("label ours expected", {
+    "ours": (CLUSTER_UID, OURS, Ownership.OURS),
+    "another one's": ("99999999", OURS, Ownership.OTHER_CLUSTER),
+    "nobody's": (None, OURS, Ownership.UNCLAIMED),
+    "ours is not known": (CLUSTER_UID, FORBIDDEN, Ownership.UNKNOWN),
+    "nobody's, ours is not known": (None, FORBIDDEN, Ownership.UNCLAIMED),
+})  # fmt: skip
 def test_the_label_of_the_cluster(label: str | None, ours: Present[str] | Unknown, expected: Ownership) -> None:
     """One answer for each label, also while our own UID is not known."""
     assert ownership(label, a_world(cluster_uid=ours)) is expected
@@ -148,33 +133,30 @@ SERVED: Fields = {"conditions": (ServiceCondition(CONDITION_IN_SYNC, "True"),)}
 WANTS, CLEANUP, NEITHER = (True, False), (False, True), (False, False)
 
 
-@rows(
-    "service is_labelled verdict",
-    {
-        "new": ({}, False, WANTS),
-        "served": ({}, True, WANTS),
-        "claimed": (CLAIMED, False, WANTS),
-        "of another type": (CLUSTER_IP, False, NEITHER),
-        "types are exact": ({"type": "loadbalancer"}, False, NEITHER),
-        "no longer of the type": (CLAIMED | {"type": "NodePort"}, False, CLEANUP),
-        "being deleted": (CLAIMED | GOING, False, CLEANUP),
-        "going, other type": (CLAIMED | GOING | CLUSTER_IP, False, CLEANUP),
-        "being deleted, released already": (GOING, False, NEITHER),
-        "being deleted, and another controller took the finalizer": (GOING, True, CLEANUP),
-        "being deleted, held by somebody else": (FOREIGN | GOING, False, NEITHER),
-        "another finalizer": (FOREIGN | CLUSTER_IP, False, NEITHER),
-        "of another type, unclaimed, labelled": ({"type": "ExternalName"}, True, CLEANUP),
-        "of another type, released but for conditions": (CLUSTER_IP | SERVED, False, NEITHER),
-        "of another class": (OTHER, False, NEITHER),
-        "an empty class is one": (EMPTY, False, NEITHER),
-        "of a class, its own finalizer": (OTHER | CLAIMED, False, NEITHER),
-        "of a class, its own finalizer, going": (OTHER | CLAIMED | GOING, False, NEITHER),
-        "of a class, conditions alone": (OTHER | SERVED, False, NEITHER),
-        "of a class, claimed here before": (OTHER | SERVED | CLAIMED, False, CLEANUP),
-        "of a class, labelled": (OTHER, True, CLEANUP),
-        "of an empty class, going, labelled": (EMPTY | GOING, True, CLEANUP),
-    },
-)
+@rows("service is_labelled verdict", {
+    "new": ({}, False, WANTS),
+    "served": ({}, True, WANTS),
+    "claimed": (CLAIMED, False, WANTS),
+    "of another type": (CLUSTER_IP, False, NEITHER),
+    "types are exact": ({"type": "loadbalancer"}, False, NEITHER),
+    "no longer of the type": (CLAIMED | {"type": "NodePort"}, False, CLEANUP),
+    "being deleted": (CLAIMED | GOING, False, CLEANUP),
+    "going, other type": (CLAIMED | GOING | CLUSTER_IP, False, CLEANUP),
+    "being deleted, released already": (GOING, False, NEITHER),
+    "being deleted, and another controller took the finalizer": (GOING, True, CLEANUP),
+    "being deleted, held by somebody else": (FOREIGN | GOING, False, NEITHER),
+    "another finalizer": (FOREIGN | CLUSTER_IP, False, NEITHER),
+    "of another type, unclaimed, labelled": ({"type": "ExternalName"}, True, CLEANUP),
+    "of another type, released but for conditions": (CLUSTER_IP | SERVED, False, NEITHER),
+    "of another class": (OTHER, False, NEITHER),
+    "an empty class is one": (EMPTY, False, NEITHER),
+    "of a class, its own finalizer": (OTHER | CLAIMED, False, NEITHER),
+    "of a class, its own finalizer, going": (OTHER | CLAIMED | GOING, False, NEITHER),
+    "of a class, conditions alone": (OTHER | SERVED, False, NEITHER),
+    "of a class, claimed here before": (OTHER | SERVED | CLAIMED, False, CLEANUP),
+    "of a class, labelled": (OTHER, True, CLEANUP),
+    "of an empty class, going, labelled": (EMPTY | GOING, True, CLEANUP),
+})  # fmt: skip
 def test_who_wants_and_who_lets_go(service: dict[str, Any], is_labelled: bool, verdict: tuple[bool, bool]) -> None:
     """Never both; and the finalizer of a Service of another class, of which nothing is ours, is its controller's."""
     found = a_service(**service)
@@ -183,17 +165,14 @@ def test_who_wants_and_who_lets_go(service: dict[str, Any], is_labelled: bool, v
     assert matters(found) is (wants_balancer(found) or FINALIZER_BALANCER in found.finalizers)
 
 
-@rows(
-    "options uses",
-    {
-        "tcp": ({}, False),
-        "http": ({"protocol": "http"}, False),
-        "https": ({"protocol": "HTTPS"}, True),
-        "unreadable": ({"protocol": "gopher", "http_certificates": "1"}, False),
-        "managed without https": ({"certificate_type": "managed"}, False),
-        "https and a mistake": ({"protocol": "https", "health_check_port": "0"}, True),
-    },
-)
+@rows("options uses", {
+    "tcp": ({}, False),
+    "http": ({"protocol": "http"}, False),
+    "https": ({"protocol": "HTTPS"}, True),
+    "unreadable": ({"protocol": "gopher", "http_certificates": "1"}, False),
+    "managed without https": ({"certificate_type": "managed"}, False),
+    "https and a mistake": ({"protocol": "https", "health_check_port": "0"}, True),
+})  # fmt: skip
 def test_who_uses_certificates(options: dict[str, str], uses: bool) -> None:
     """Whoever speaks https, and nobody else; a Service that lets go needs none."""
     service = asking(**options)
@@ -205,21 +184,18 @@ def test_who_uses_certificates(options: dict[str, str], uses: bool) -> None:
 LARGE = Options(type="lb31")
 
 
-@rows(
-    "services balancers defaults types",
-    {
-        "no Service": ([], [], LARGE, set()),
-        "to be created": ([a_service()], [], Options(), {"lb11"}),
-        "there, and keeps its type": ([a_service()], [a_balancer()], Options(), set()),
-        "another one's is there": ([asking(uid="other")], [a_balancer()], Options(), {"lb11"}),
-        "of the environment": ([a_service()], [a_balancer()], LARGE, {"lb31"}),
-        "the annotation wins": ([asking(type="lb21")], [], LARGE, {"lb21"}),
-        "an empty one is none": ([asking(type="")], [], LARGE, {"lb11"}),
-        "several": ([asking("a", type="lb21"), asking("b", type="x")], [], LARGE, {"lb21", "x"}),
-        "of another type": ([a_service(**CLUSTER_IP)], [], LARGE, set()),
-        "releasing": ([a_service(**CLAIMED, **GOING)], [], LARGE, set()),
-    },
-)
+@rows("services balancers defaults types", {
+    "no Service": ([], [], LARGE, set()),
+    "to be created": ([a_service()], [], Options(), {"lb11"}),
+    "there, and keeps its type": ([a_service()], [a_balancer()], Options(), set()),
+    "another one's is there": ([asking(uid="other")], [a_balancer()], Options(), {"lb11"}),
+    "of the environment": ([a_service()], [a_balancer()], LARGE, {"lb31"}),
+    "the annotation wins": ([asking(type="lb21")], [], LARGE, {"lb21"}),
+    "an empty one is none": ([asking(type="")], [], LARGE, {"lb11"}),
+    "several": ([asking("a", type="lb21"), asking("b", type="x")], [], LARGE, {"lb21", "x"}),
+    "of another type": ([a_service(**CLUSTER_IP)], [], LARGE, set()),
+    "releasing": ([a_service(**CLAIMED, **GOING)], [], LARGE, set()),
+})  # fmt: skip
 def test_types(services: list[Service], balancers: list[CloudBalancer], defaults: Options, types: set[str]) -> None:
     """A type is asked for by name, or is the default one of a load balancer that is still to be created."""
     assert wanted_types(services, balancers, defaults) == types

@@ -73,45 +73,33 @@ def part(name: str, before: State | None, after: State | None, row: Rule, *lost:
     return a_part(name, before, after, row.text(**facts), *(each.text(**facts) for each in lost), **others)
 
 
-@rows(
-    "service balancer world",
-    {
-        "as-created": (asking(), a_balancer(), {}),
-        "in-a-network": (asking(), ATTACHED, INSIDE),
-        "internal": (asking(use_private_ip="true"), INTERNAL, INSIDE | fleet(1)),
-        "in-other-words": (asking(name=DEFAULT_NAME, type="lb11", location="fsn1"), a_balancer(), {}),
-        "algorithm": (asking(algorithm_type="Round_Robin"), a_balancer(), {}),
-        "reverse-name": (asking(ipv4_rdns="static.200.example.com"), a_balancer(), {}),
-        "no-reverse-name": (asking(ipv6_rdns=""), a_balancer(), {}),
-        "no-reverse-name-as-null": (asking(ipv6_rdns=""), a_balancer(spec={"ipv6_rdns": None}), {}),
-        "no-address-to-name": (asking(ipv6_rdns="a.example.com"), a_balancer(ipv6=None), {}),
-        "public": (asking(disable_public_network="false"), a_balancer(), {}),
-        "private-address": (asking(private_ipv4="10.0.0.200"), ATTACHED, INSIDE),
-        "range-once-attached": (asking(private_subnet_ip_range="10.0.0.0/25"), ATTACHED, INSIDE),
-        "port": (asking(uses_proxyprotocol="false", health_check_interval="15s"), a_balancer(), {}),
-        "targets-of-others": (asking(), a_balancer(targets=[ONE, *STRANGERS]), {}),
-        "another-place": (asking(location="nbg1", network_zone="us-east"), a_balancer(), {}),
-        "no-tcp-port": (asking(ClaimedPort(53, "UDP", 30053)), a_balancer(listeners=()), {}),
-        "a-node-port-still-to-come": (asking(ClaimedPort(80)), a_balancer(), {}),
-        "udp-on-the-number-of-a-port": (
-            asking(ClaimedPort(80, "TCP", 30080), ClaimedPort(80, "UDP", 30081)),
-            a_balancer(),
-            {},
-        ),
-        # What is uncertain stays as it is, in whatever order the API lists it.
-        "two-targets-of-an-unlisted-server": (
-            asking(),
-            replace(ATTACHED, targets=(ONE, ONE_INSIDE)),
-            INSIDE | {"servers": []},
-        ),
-        "the-other-way-round": (asking(), replace(ATTACHED, targets=(ONE_INSIDE, ONE)), INSIDE | {"servers": []}),
-        "targets-of-a-network-unread": (
-            asking(use_private_ip="true"),
-            replace(ATTACHED, targets=tuple(private(9))),
-            UNREAD,
-        ),
-    },
-)
+@rows("service balancer world", {
+    "as-created": (asking(), a_balancer(), {}),
+    "in-a-network": (asking(), ATTACHED, INSIDE),
+    "internal": (asking(use_private_ip="true"), INTERNAL, INSIDE | fleet(1)),
+    "in-other-words": (asking(name=DEFAULT_NAME, type="lb11", location="fsn1"), a_balancer(), {}),
+    "algorithm": (asking(algorithm_type="Round_Robin"), a_balancer(), {}),
+    "reverse-name": (asking(ipv4_rdns="static.200.example.com"), a_balancer(), {}),
+    "no-reverse-name": (asking(ipv6_rdns=""), a_balancer(), {}),
+    "no-reverse-name-as-null": (asking(ipv6_rdns=""), a_balancer(spec={"ipv6_rdns": None}), {}),
+    "no-address-to-name": (asking(ipv6_rdns="a.example.com"), a_balancer(ipv6=None), {}),
+    "public": (asking(disable_public_network="false"), a_balancer(), {}),
+    "private-address": (asking(private_ipv4="10.0.0.200"), ATTACHED, INSIDE),
+    "range-once-attached": (asking(private_subnet_ip_range="10.0.0.0/25"), ATTACHED, INSIDE),
+    "port": (asking(uses_proxyprotocol="false", health_check_interval="15s"), a_balancer(), {}),
+    "targets-of-others": (asking(), a_balancer(targets=[ONE, *STRANGERS]), {}),
+    "another-place": (asking(location="nbg1", network_zone="us-east"), a_balancer(), {}),
+    "no-tcp-port": (asking(ClaimedPort(53, "UDP", 30053)), a_balancer(listeners=()), {}),
+    "a-node-port-still-to-come": (asking(ClaimedPort(80)), a_balancer(), {}),
+    "udp-on-the-number-of-a-port": (asking(ClaimedPort(80, "TCP", 30080), ClaimedPort(80, "UDP", 30081)), a_balancer(),
+        {}),
+    # What is uncertain stays as it is, in whatever order the API lists it.
+    "two-targets-of-an-unlisted-server": (asking(), replace(ATTACHED, targets=(ONE, ONE_INSIDE)),
+        INSIDE | {"servers": []}),
+    "the-other-way-round": (asking(), replace(ATTACHED, targets=(ONE_INSIDE, ONE)), INSIDE | {"servers": []}),
+    "targets-of-a-network-unread": (asking(use_private_ip="true"), replace(ATTACHED, targets=tuple(private(9))),
+        UNREAD),
+})  # fmt: skip
 def test_nothing_for_what_is_equal(service: Service, balancer: CloudBalancer, world: dict[str, Any]) -> None:
     """A load balancer that is as asked for costs no call."""
     assert parts(service, balancer, **world) == ()
@@ -123,39 +111,20 @@ BLUE = OURS | {"team": "blue"}
 UNCLAIMED = a_balancer(cluster_uid=None).spec.labels
 
 
-@rows(
-    "options balancer change",
-    {
-        "name-with-the-labels-of-others": (
-            {"name": "shop"},
-            {"spec": {"labels": BLUE}},
-            part("identity", Identity(DEFAULT_NAME, BLUE), Identity("shop", BLUE), rules.RENAMED),
-        ),
-        "name-and-our-label-with-it": (
-            {"name": "shop"},
-            {"cluster_uid": None},
-            part("identity", Identity(DEFAULT_NAME, UNCLAIMED), Identity("shop", OURS), rules.RENAMED),
-        ),
-        "algorithm": (
-            {"algorithm_type": "least_connections"},
-            {},
-            part("algorithm", Algorithm.ROUND_ROBIN, Algorithm.LEAST_CONNECTIONS, rules.ALGORITHM_CHANGED),
-        ),
-        "type-up": ({"type": "lb21"}, {}, part("type", "lb11", "lb21", rules.TYPE_CHANGED)),
-        "type-down": (
-            {"type": "lb11"},
-            {"type": LB21, "spec": {"type": "lb21"}},
-            part("type", "lb21", "lb11", rules.TYPE_CHANGED),
-        ),
-        "reverse-name": ({"ipv4_rdns": LB}, {}, part("rdns/ipv4", STATIC, LB, RDNS)),
-        "no-reverse-name": ({"ipv4_rdns": ""}, {}, part("rdns/ipv4", STATIC, "", RDNS)),
-        "first-reverse-name-of-ipv6": (
-            {"ipv6_rdns": LB},
-            {},
-            a_part("rdns/ipv6", None, LB, RDNS.text(), verb=Verb.MODIFY),
-        ),
-    },
-)
+@rows("options balancer change", {
+    "name-with-the-labels-of-others": ({"name": "shop"}, {"spec": {"labels": BLUE}},
+        part("identity", Identity(DEFAULT_NAME, BLUE), Identity("shop", BLUE), rules.RENAMED)),
+    "name-and-our-label-with-it": ({"name": "shop"}, {"cluster_uid": None},
+        part("identity", Identity(DEFAULT_NAME, UNCLAIMED), Identity("shop", OURS), rules.RENAMED)),
+    "algorithm": ({"algorithm_type": "least_connections"}, {},
+        part("algorithm", Algorithm.ROUND_ROBIN, Algorithm.LEAST_CONNECTIONS, rules.ALGORITHM_CHANGED)),
+    "type-up": ({"type": "lb21"}, {}, part("type", "lb11", "lb21", rules.TYPE_CHANGED)),
+    "type-down": ({"type": "lb11"}, {"type": LB21, "spec": {"type": "lb21"}},
+        part("type", "lb21", "lb11", rules.TYPE_CHANGED)),
+    "reverse-name": ({"ipv4_rdns": LB}, {}, part("rdns/ipv4", STATIC, LB, RDNS)),
+    "no-reverse-name": ({"ipv4_rdns": ""}, {}, part("rdns/ipv4", STATIC, "", RDNS)),
+    "first-reverse-name-of-ipv6": ({"ipv6_rdns": LB}, {}, a_part("rdns/ipv6", None, LB, RDNS.text(), verb=Verb.MODIFY)),
+})  # fmt: skip
 def test_the_whole(options: dict[str, str], balancer: dict[str, Any], change: Change) -> None:
     """Name with labels, algorithm, type and reverse names, each by itself."""
     assert parts(asking(**options), a_balancer(**balancer)) == (change,)
@@ -178,19 +147,16 @@ CHECKED_UP = {"protocol": "http", "health_check_protocol": "http", "health_check
 CHECKING, CHECKING_UP = (an_http_listener(health_check=an_http_check(path=path)) for path in ("/", "/up"))
 
 
-@rows(
-    "service before after",
-    {
-        "node-port": (asking(ClaimedPort(80, "TCP", 30081)), a_listener(), NEXT),
-        "proxy": (asking(uses_proxyprotocol="true"), a_listener(), a_listener(proxyprotocol=True)),
-        "interval": (asking(health_check_interval="5s"), a_listener(), checked(a_listener(), interval_s=5)),
-        "port-of-the-check": (asking(health_check_port="8080"), a_listener(), checked(a_listener(), port=8080)),
-        "option-of-http": (asking(protocol="http", http_cookie_name="mine"), http(), http(cookie_name="mine")),
-        "path-of-the-check": (asking(**CHECKED_UP), CHECKING, CHECKING_UP),
-        "tcp-to-http": (asking(protocol="http"), a_listener(), a_listener(protocol=Protocol.HTTP, http=HttpOptions())),
-        "http-to-tcp": (asking(), an_http_listener(), a_listener()),
-    },
-)
+@rows("service before after", {
+    "node-port": (asking(ClaimedPort(80, "TCP", 30081)), a_listener(), NEXT),
+    "proxy": (asking(uses_proxyprotocol="true"), a_listener(), a_listener(proxyprotocol=True)),
+    "interval": (asking(health_check_interval="5s"), a_listener(), checked(a_listener(), interval_s=5)),
+    "port-of-the-check": (asking(health_check_port="8080"), a_listener(), checked(a_listener(), port=8080)),
+    "option-of-http": (asking(protocol="http", http_cookie_name="mine"), http(), http(cookie_name="mine")),
+    "path-of-the-check": (asking(**CHECKED_UP), CHECKING, CHECKING_UP),
+    "tcp-to-http": (asking(protocol="http"), a_listener(), a_listener(protocol=Protocol.HTTP, http=HttpOptions())),
+    "http-to-tcp": (asking(), an_http_listener(), a_listener()),
+})  # fmt: skip
 def test_a_listener_that_differs(service: Service, before: Listener, after: Listener) -> None:
     """One change for each port that differs, with all that it keeps; its losses are for ``test_listener_losses``."""
     (found,) = parts(service, a_balancer(listeners=[before]))
@@ -224,19 +190,13 @@ COOKIE = http(cookie_name="mine", cookie_lifetime_s=600, timeout_idle_s=60, stic
 CHECKED = replace(an_http_check(path="/up", tls=True), interval_s=5, timeout_s=4, retries=5)
 
 
-@rows(
-    "options listener",
-    {
-        "proxy-protocol": ({}, a_listener(proxyprotocol=True)),
-        "health-check": ({}, checked(a_listener(), interval_s=5, timeout_s=4, retries=5)),
-        "http": ({"protocol": "http"}, COOKIE),
-        "check-over-http": (
-            {"protocol": "http", "health_check_protocol": "http"},
-            an_http_listener(health_check=CHECKED),
-        ),
-        "https-keeps-its-certificate": ({"protocol": "https"}, replace(OVER_TLS, http=TUNED)),
-    },
-)
+@rows("options listener", {
+    "proxy-protocol": ({}, a_listener(proxyprotocol=True)),
+    "health-check": ({}, checked(a_listener(), interval_s=5, timeout_s=4, retries=5)),
+    "http": ({"protocol": "http"}, COOKIE),
+    "check-over-http": ({"protocol": "http", "health_check_protocol": "http"}, an_http_listener(health_check=CHECKED)),
+    "https-keeps-its-certificate": ({"protocol": "https"}, replace(OVER_TLS, http=TUNED)),
+})  # fmt: skip
 def test_what_annotations_no_longer_say_stays(options: dict[str, str], listener: Listener) -> None:
     """Of a listener, and of what belongs to no port."""
     service = asking(ClaimedPort(listener.port, "TCP", listener.destination_port), **options)
@@ -285,41 +245,22 @@ READDRESSED = replace(READDRESSED, consequences=(LOST.text(address="10.0.0.200")
 AFTER_8: dict[str, Any] = {"depends_on": (f"{BALANCER}/network/8",), "follows": (f"{BALANCER}/network/8",)}
 
 
-@rows(
-    "options present world changes",
-    {
-        "switched-on": ({}, (), INSIDE, [placed(None, Attachment(7), rules.NETWORK_ADDED)]),
-        "switched-on-with-an-address": (
-            {"private_ipv4": "10.0.0.9", "private_subnet_ip_range": "10.0.0.0/24"},
-            (),
-            INSIDE,
-            [placed(None, IN_RANGE, rules.NETWORK_ADDED)],
-        ),
-        "another-address": ({"private_ipv4": "10.0.0.9"}, (HERE,), INSIDE, [READDRESSED]),
-        "another-network": (
-            {},
-            (ELSEWHERE,),
-            INSIDE,
-            [
-                placed(None, Attachment(7), rules.NETWORK_ADDED, **AFTER_8),
-                placed(ELSEWHERE, None, rules.NETWORK_REPLACED, LOST),
-            ],
-        ),
-        "switched-off": ({}, (HERE,), {}, [placed(HERE, None, rules.NETWORK_DROPPED, LOST)]),
-        "all-of-them-switched-off": (
-            {},
-            (HERE, ELSEWHERE),
-            {},
-            [
-                placed(HERE, None, rules.NETWORK_DROPPED, LOST),
-                placed(ELSEWHERE, None, rules.NETWORK_DROPPED, LOST, follows=(f"{BALANCER}/network/7",)),
-            ],
-        ),
-        "not-known-which": ({}, (ELSEWHERE,), UNREAD, []),
-        "nor-where": ({"private_ipv4": "10.9.9.9"}, (), UNREAD, []),
-        "no-such-network": ({}, (ELSEWHERE,), {"network": Absent(), "settings": IN_NETWORK}, []),
-    },
-)
+@rows("options present world changes", {
+    "switched-on": ({}, (), INSIDE, [placed(None, Attachment(7), rules.NETWORK_ADDED)]),
+    "switched-on-with-an-address": ({"private_ipv4": "10.0.0.9", "private_subnet_ip_range": "10.0.0.0/24"}, (), INSIDE,
+        [placed(None, IN_RANGE, rules.NETWORK_ADDED)]),
+    "another-address": ({"private_ipv4": "10.0.0.9"}, (HERE,), INSIDE, [READDRESSED]),
+    "another-network": ({}, (ELSEWHERE,), INSIDE,
+        [placed(None, Attachment(7), rules.NETWORK_ADDED, **AFTER_8),
+        placed(ELSEWHERE, None, rules.NETWORK_REPLACED, LOST)]),
+    "switched-off": ({}, (HERE,), {}, [placed(HERE, None, rules.NETWORK_DROPPED, LOST)]),
+    "all-of-them-switched-off": ({}, (HERE, ELSEWHERE), {},
+        [placed(HERE, None, rules.NETWORK_DROPPED, LOST),
+        placed(ELSEWHERE, None, rules.NETWORK_DROPPED, LOST, follows=(f"{BALANCER}/network/7",))]),
+    "not-known-which": ({}, (ELSEWHERE,), UNREAD, []),
+    "nor-where": ({"private_ipv4": "10.9.9.9"}, (), UNREAD, []),
+    "no-such-network": ({}, (ELSEWHERE,), {"network": Absent(), "settings": IN_NETWORK}, []),
+})  # fmt: skip
 def test_the_place_in_a_network(
     options: dict[str, str], present: tuple[Attachment, ...], world: dict[str, Any], changes: list[Change]
 ) -> None:
@@ -332,17 +273,14 @@ ON = [part("public", False, True, rules.PUBLIC_ON)]
 CLOSED = a_balancer(targets=(), spec={"public_interface": False})
 
 
-@rows(
-    "options balancer world changes",
-    {
-        "off": (INTERNAL_ALONE, PRIVATE, INSIDE, OFF),
-        "on": (BY_PRIVATE | PUBLIC, INTERNAL, INSIDE, ON),
-        "on-without-a-network": (PUBLIC, CLOSED, fleet(), ON),
-        "unset": (BY_PRIVATE, INTERNAL, INSIDE, []),
-        "off-without-a-network-that-is-known": (INTERNAL_ALONE, a_balancer(targets=()), UNREAD, []),
-        "off-in-a-network-that-is-not-known": (INTERNAL_ALONE, PRIVATE, UNREAD, OFF),
-    },
-)
+@rows("options balancer world changes", {
+    "off": (INTERNAL_ALONE, PRIVATE, INSIDE, OFF),
+    "on": (BY_PRIVATE | PUBLIC, INTERNAL, INSIDE, ON),
+    "on-without-a-network": (PUBLIC, CLOSED, fleet(), ON),
+    "unset": (BY_PRIVATE, INTERNAL, INSIDE, []),
+    "off-without-a-network-that-is-known": (INTERNAL_ALONE, a_balancer(targets=()), UNREAD, []),
+    "off-in-a-network-that-is-not-known": (INTERNAL_ALONE, PRIVATE, UNREAD, OFF),
+})  # fmt: skip
 def test_the_public_interface(
     options: dict[str, str], balancer: CloudBalancer, world: dict[str, Any], changes: list[Change]
 ) -> None:
@@ -370,32 +308,21 @@ def removed(row: Rule, *lost: Rule, **facts: Plain) -> Change:
 WITHOUT = rules.TARGET_WITHOUT_TRAFFIC
 
 
-@rows(
-    "options present world change",
-    {
-        "a-new-node": ({}, [ONE], fleet(1, 2), added(None, TWO, 2, "public")),
-        "a-node-that-joins": ({}, [ONE], JOINING, added(None, TWO, 2, "public", "node/web-2")),
-        "a-new-node-inside": (BY_PRIVATE, [ONE_INSIDE], INSIDE | fleet(1, 2), added(None, TWO_INSIDE, 2, "private")),
-        "by-the-private-address": (BY_PRIVATE, [ONE], INSIDE_1, added(ONE, ONE_INSIDE, 1, "private")),
-        "by-the-public-address": ({}, [ONE_INSIDE], INSIDE_1, added(ONE_INSIDE, ONE, 1, "public")),
-        "by-one-of-both": (BY_PRIVATE, [ONE, ONE_INSIDE], INSIDE_1, added(ONE, ONE_INSIDE, 1, "private")),
-        "in-another-order": (BY_PRIVATE, [ONE_INSIDE, ONE], INSIDE_1, added(ONE, ONE_INSIDE, 1, "private")),
-        "a-server-that-is-gone": ({}, [ONE, TWO], fleet(1), removed(rules.TARGET_GONE)),
-        "a-server-that-is-no-node": ({}, [ONE, TWO], IDLE, removed(rules.TARGET_WITHOUT_NODE, WITHOUT)),
-        "a-node-that-is-left-out": (
-            {},
-            [ONE, TWO],
-            fleet(1, 2) | {"nodes": [a_settled_node(), EXCLUDED]},
-            removed(rules.TARGET_EXCLUDED, WITHOUT, node="web-2", cause=EXCLUDED_BY_LABEL.says),
-        ),
-        "a-node-that-is-lost": (
-            {},
-            [ONE, TWO],
-            fleet(1) | {"nodes": [a_settled_node(), a_lost_node("web-2", 2)]},
-            removed(rules.TARGET_GONE),
-        ),
-    },
-)
+@rows("options present world change", {
+    "a-new-node": ({}, [ONE], fleet(1, 2), added(None, TWO, 2, "public")),
+    "a-node-that-joins": ({}, [ONE], JOINING, added(None, TWO, 2, "public", "node/web-2")),
+    "a-new-node-inside": (BY_PRIVATE, [ONE_INSIDE], INSIDE | fleet(1, 2), added(None, TWO_INSIDE, 2, "private")),
+    "by-the-private-address": (BY_PRIVATE, [ONE], INSIDE_1, added(ONE, ONE_INSIDE, 1, "private")),
+    "by-the-public-address": ({}, [ONE_INSIDE], INSIDE_1, added(ONE_INSIDE, ONE, 1, "public")),
+    "by-one-of-both": (BY_PRIVATE, [ONE, ONE_INSIDE], INSIDE_1, added(ONE, ONE_INSIDE, 1, "private")),
+    "in-another-order": (BY_PRIVATE, [ONE_INSIDE, ONE], INSIDE_1, added(ONE, ONE_INSIDE, 1, "private")),
+    "a-server-that-is-gone": ({}, [ONE, TWO], fleet(1), removed(rules.TARGET_GONE)),
+    "a-server-that-is-no-node": ({}, [ONE, TWO], IDLE, removed(rules.TARGET_WITHOUT_NODE, WITHOUT)),
+    "a-node-that-is-left-out": ({}, [ONE, TWO], fleet(1, 2) | {"nodes": [a_settled_node(), EXCLUDED]},
+        removed(rules.TARGET_EXCLUDED, WITHOUT, node="web-2", cause=EXCLUDED_BY_LABEL.says)),
+    "a-node-that-is-lost": ({}, [ONE, TWO], fleet(1) | {"nodes": [a_settled_node(), a_lost_node("web-2", 2)]},
+        removed(rules.TARGET_GONE)),
+})  # fmt: skip
 def test_targets(options: dict[str, str], present: Any, world: dict[str, Any], change: Change) -> None:
     """A Node more, a Node less, a Node by its other address; a warning only where a server lives."""
     balancer = a_balancer(attachments=(HERE,) if "network" in world else (), targets=present)
@@ -425,35 +352,16 @@ COMES_BACK = {"network/7": [], "1": ["network/7"], "2": ["network/7"], "3": []}
 MOVES = BY_PRIVATE | {"private_ipv4": "10.0.0.9"}
 
 
-@rows(
-    "options balancer world expected",
-    {
-        "private-targets-wait-for-the-network-and-the-interface-for-them": (
-            INTERNAL_ALONE,
-            a_balancer(targets=public(1, 3)),
-            INSIDE | fleet(1, 2),
-            TO_PRIVATE,
-        ),
-        "public-targets-wait-for-the-interface-and-the-network-for-who-leaves": (
-            PUBLIC,
-            SEEN_INSIDE,
-            fleet(1, 2),
-            TO_PUBLIC,
-        ),
-        "who-stays-comes-back-with-the-network-and-who-is-new-does-not-wait": (
-            MOVES,
-            replace(PRIVATE, targets=tuple(private(1, 2))),
-            INSIDE | fleet(1, 2, 3),
-            COMES_BACK,
-        ),
-        "who-stays-comes-back-with-another-network": (
-            BY_PRIVATE,
-            a_balancer(attachments=(ELSEWHERE,), targets=private(1)),
-            INSIDE | fleet(1),
-            COMES_AFTER,
-        ),
-    },
-)
+@rows("options balancer world expected", {
+    "private-targets-wait-for-the-network-and-the-interface-for-them": (INTERNAL_ALONE,
+        a_balancer(targets=public(1, 3)), INSIDE | fleet(1, 2), TO_PRIVATE),
+    "public-targets-wait-for-the-interface-and-the-network-for-who-leaves": (PUBLIC, SEEN_INSIDE, fleet(1, 2),
+        TO_PUBLIC),
+    "who-stays-comes-back-with-the-network-and-who-is-new-does-not-wait": (MOVES,
+        replace(PRIVATE, targets=tuple(private(1, 2))), INSIDE | fleet(1, 2, 3), COMES_BACK),
+    "who-stays-comes-back-with-another-network": (BY_PRIVATE, a_balancer(attachments=(ELSEWHERE,), targets=private(1)),
+        INSIDE | fleet(1), COMES_AFTER),
+})  # fmt: skip
 def test_what_needs_what(
     options: dict[str, str], balancer: CloudBalancer, world: dict[str, Any], expected: dict[str, list[str]]
 ) -> None:
@@ -463,10 +371,7 @@ def test_what_needs_what(
 
 @rows(
     "present network settings",
-    {
-        "to-another-network": (ELSEWHERE, NETWORK, IN_NETWORK),
-        "and-back": (HERE, OTHER, replace(LOCATED, network="8")),
-    },
+    {"to-another-network": (ELSEWHERE, NETWORK, IN_NETWORK), "and-back": (HERE, OTHER, replace(LOCATED, network="8"))},
 )
 def test_who_is_lost_with_the_network_goes_first(present: Attachment, network: Network, settings: Settings) -> None:
     """What holds the removal of a target, holds the load balancer in the network by which it is reached."""
@@ -477,14 +382,11 @@ def test_who_is_lost_with_the_network_goes_first(present: Attachment, network: N
     assert found == {"9": [], there: ["9"], wanted: [there]}
 
 
-@rows(
-    "options present world row",
-    {
-        "another-address": (MOVES, HERE, INSIDE, rules.PRIVATE_TRAFFIC_STOPS),
-        "another-network": (BY_PRIVATE, ELSEWHERE, INSIDE, rules.PRIVATE_TRAFFIC_STOPS),
-        "no-network": ({}, HERE, {}, LOST),
-    },
-)
+@rows("options present world row", {
+    "another-address": (MOVES, HERE, INSIDE, rules.PRIVATE_TRAFFIC_STOPS),
+    "another-network": (BY_PRIVATE, ELSEWHERE, INSIDE, rules.PRIVATE_TRAFFIC_STOPS),
+    "no-network": ({}, HERE, {}, LOST),
+})  # fmt: skip
 def test_an_outage_is_announced(options: dict[str, str], present: Attachment, world: dict[str, Any], row: Rule) -> None:
     """Private targets are gone while the load balancer moves; where it only leaves they are reached otherwise."""
     balancer = a_balancer(attachments=(present,), targets=private(1))
@@ -503,29 +405,18 @@ def ports(count: int) -> list[Listener]:
     return [a_listener(80 + number, 30080 + number) for number in range(count)]
 
 
-@rows(
-    "options balancer world expected",
-    {
-        "targets": ({}, large(*public(*range(1, 31))), fleet(*range(1, 6)), {str(n) for n in range(6, 31)}),
-        "ports": ({}, large(listeners=ports(6)), fleet(1), {f"listener/{port}" for port in range(81, 86)}),
-        "it-fits-already": ({}, large(*public(*range(1, 26)), listeners=ports(5)), fleet(*range(1, 6)), set()),
-        # What is added makes it fuller still.
-        "additions": ({}, large(*public(*range(1, 21))), fleet(*range(11, 31)), {str(n) for n in range(1, 11)}),
-        # What leaves with the network, and is added again, is there once: it was counted twice.
-        "what-comes-back": (
-            MOVES | {"private_ipv4": "10.0.0.99"},
-            large(*private(*range(1, 21)), attachments=(HERE,)),
-            INSIDE | fleet(*range(2, 21)),
-            set(),
-        ),
-        "a-larger-one-makes-room-itself": (
-            {"type": "lb21"},
-            a_balancer(targets=public(*range(1, 26))),
-            fleet(*range(1, 16), *range(30, 90)),
-            set(),
-        ),
-    },
-)
+@rows("options balancer world expected", {
+    "targets": ({}, large(*public(*range(1, 31))), fleet(*range(1, 6)), {str(n) for n in range(6, 31)}),
+    "ports": ({}, large(listeners=ports(6)), fleet(1), {f"listener/{port}" for port in range(81, 86)}),
+    "it-fits-already": ({}, large(*public(*range(1, 26)), listeners=ports(5)), fleet(*range(1, 6)), set()),
+    # What is added makes it fuller still.
+    "additions": ({}, large(*public(*range(1, 21))), fleet(*range(11, 31)), {str(n) for n in range(1, 11)}),
+    # What leaves with the network, and is added again, is there once: it was counted twice.
+    "what-comes-back": (MOVES | {"private_ipv4": "10.0.0.99"}, large(*private(*range(1, 21)), attachments=(HERE,)),
+        INSIDE | fleet(*range(2, 21)), set()),
+    "a-larger-one-makes-room-itself": ({"type": "lb21"}, a_balancer(targets=public(*range(1, 26))),
+        fleet(*range(1, 16), *range(30, 90)), set()),
+})  # fmt: skip
 def test_a_smaller_type_needs_what_makes_room(
     options: dict[str, str], balancer: CloudBalancer, world: dict[str, Any], expected: set[str]
 ) -> None:

@@ -56,26 +56,23 @@ def cost(before: str | None, after: str | None, most: str | None = None) -> Cost
     )
 
 
-@rows(
-    "change expected",
-    {
-        "a creation": (creation(location="fsn1"), cost("0", "5.39")),
-        "of another type elsewhere": (creation(location="hel1", type="lb21"), cost("0", "15.00")),
-        "without a price there": (creation(location="sin"), cost("0", None)),
-        "of a type that is not known": (creation(location="fsn1", type="lb99"), cost("0", None)),
-        "in a zone, one place of it not known": (creation(zone="eu-central"), cost("0", "5.39", "5.99")),
-        "in another zone": (creation(zone="us-east"), cost("0", "5.99", "6.41")),
-        "in a zone, without any price": (creation(type="lb99", zone="us-east"), cost("0", None)),
-        "another type": (retyping(), cost("5.39", "16.40")),
-        "to a type that is not known": (retyping("lb99"), cost("5.39", None)),
-        "of what is not there": (retyping(cloud_id=7), cost(None, None)),
-        "a deletion": (DELETION, cost("5.39", "0")),
-        "a deletion of who knows what": (replace(DELETION, cloud_id=None), cost(None, "0")),
-        "a release": (RETAINING, cost("5.39", "5.39")),
-        "a Node": (a_change(), None),
-        "a Node that goes": (a_change("node/web-1", ChangeKind.NODE_DELETE, verb=Verb.REMOVE, before="x"), None),
-    },
-)
+@rows("change expected", {
+    "a creation": (creation(location="fsn1"), cost("0", "5.39")),
+    "of another type elsewhere": (creation(location="hel1", type="lb21"), cost("0", "15.00")),
+    "without a price there": (creation(location="sin"), cost("0", None)),
+    "of a type that is not known": (creation(location="fsn1", type="lb99"), cost("0", None)),
+    "in a zone, one place of it not known": (creation(zone="eu-central"), cost("0", "5.39", "5.99")),
+    "in another zone": (creation(zone="us-east"), cost("0", "5.99", "6.41")),
+    "in a zone, without any price": (creation(type="lb99", zone="us-east"), cost("0", None)),
+    "another type": (retyping(), cost("5.39", "16.40")),
+    "to a type that is not known": (retyping("lb99"), cost("5.39", None)),
+    "of what is not there": (retyping(cloud_id=7), cost(None, None)),
+    "a deletion": (DELETION, cost("5.39", "0")),
+    "a deletion of who knows what": (replace(DELETION, cloud_id=None), cost(None, "0")),
+    "a release": (RETAINING, cost("5.39", "5.39")),
+    "a Node": (a_change(), None),
+    "a Node that goes": (a_change("node/web-1", ChangeKind.NODE_DELETE, verb=Verb.REMOVE, before="x"), None),
+})  # fmt: skip
 def test_the_cost_of_a_change(change: Change, expected: Cost | None) -> None:
     """By its kind; the server of a Node that goes is gone, so that nothing is saved."""
     assert cost_of(change, world(PRESENT)) == expected
@@ -100,16 +97,13 @@ def labeled(number: int, labels: Mapping[str, str], kind: BalancerType = DEAR) -
     return a_balancer(number, type=kind, spec={"labels": labels})
 
 
-@rows(
-    "other expected",
-    {
-        "ours": ({LABEL_CLUSTER_UID: CLUSTER_UID}, "21.79"),
-        "of our Service, made by HCCM": ({LABEL_SERVICE_UID: SERVICE_UID}, "21.79"),
-        "of a Service that is not there": ({LABEL_SERVICE_UID: "another"}, "5.39"),
-        "of another cluster": ({LABEL_CLUSTER_UID: "another", LABEL_SERVICE_UID: SERVICE_UID}, "5.39"),
-        "nobody's": ({}, "5.39"),
-    },
-)
+@rows("other expected", {
+    "ours": ({LABEL_CLUSTER_UID: CLUSTER_UID}, "21.79"),
+    "of our Service, made by HCCM": ({LABEL_SERVICE_UID: SERVICE_UID}, "21.79"),
+    "of a Service that is not there": ({LABEL_SERVICE_UID: "another"}, "5.39"),
+    "of another cluster": ({LABEL_CLUSTER_UID: "another", LABEL_SERVICE_UID: SERVICE_UID}, "5.39"),
+    "nobody's": ({}, "5.39"),
+})  # fmt: skip
 def test_whose_load_balancers_are_paid_for(other: dict[str, str], expected: str) -> None:
     """Those of the cluster, and no others of its project."""
     found = cost_of_cluster([], world(PRESENT, labeled(43, other)))
@@ -128,15 +122,12 @@ def test_the_sum() -> None:
     assert found.is_known
 
 
-@rows(
-    "gap",
-    {
-        "a price": world(PRESENT, a_balancer(43)),
-        "whose they are": world(PRESENT, cluster_uid=Unknown("403")),
-        "all of them": world(load_balancers=Section.missing("503")),
-        "one": world(load_balancers=replace(world(PRESENT).load_balancers or Section(), unreadable={43: "no"})),
-    },
-)
+@rows("gap", {
+    "a price": world(PRESENT, a_balancer(43)),
+    "whose they are": world(PRESENT, cluster_uid=Unknown("403")),
+    "all of them": world(load_balancers=Section.missing("503")),
+    "one": world(load_balancers=replace(world(PRESENT).load_balancers or Section(), unreadable={43: "no"})),
+})  # fmt: skip
 def test_what_is_not_known_is_not_nothing(gap: Snapshot) -> None:
     """Sums are then known to be no more than a part."""
     assert not cost_of_cluster([], gap).is_known

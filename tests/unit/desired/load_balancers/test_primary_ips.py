@@ -48,18 +48,15 @@ def consequences(plan: Plan, kind: ChangeKind) -> tuple[str, ...]:
     return change.consequences
 
 
-@rows(
-    "options found ids",
-    {
-        "nothing asked for": ({}, {}, (UNMANAGED, UNMANAGED)),
-        "one of the two": (ONE, {7: FOUR}, (7, UNMANAGED)),
-        "the other one": (SIX, {8: a_primary_ipv6()}, (UNMANAGED, 8)),
-        "both": (BOTH, {7: FOUR, 8: a_primary_ipv6()}, (7, 8)),
-        "by its name": ({"public_net_ipv4": "web-7"}, {"web-7": FOUR}, (7, UNMANAGED)),
-        "place untold": (ONE, {7: a_primary_ip(location=None, zone=None)}, (7, UNMANAGED)),
-        "goes along": (ONE, {7: GOES}, (7, UNMANAGED)),
-    },
-)
+@rows("options found ids", {
+    "nothing asked for": ({}, {}, (UNMANAGED, UNMANAGED)),
+    "one of the two": (ONE, {7: FOUR}, (7, UNMANAGED)),
+    "the other one": (SIX, {8: a_primary_ipv6()}, (UNMANAGED, 8)),
+    "both": (BOTH, {7: FOUR, 8: a_primary_ipv6()}, (7, 8)),
+    "by its name": ({"public_net_ipv4": "web-7"}, {"web-7": FOUR}, (7, UNMANAGED)),
+    "place untold": (ONE, {7: a_primary_ip(location=None, zone=None)}, (7, UNMANAGED)),
+    "goes along": (ONE, {7: GOES}, (7, UNMANAGED)),
+})  # fmt: skip
 def test_what_a_new_one_gets(options: dict[str, str], found: Found, ids: tuple[object, object]) -> None:
     """The ids go into the creation; what nobody asked for is left to Hetzner. What is deleted with the load balancer is
     told: its owner may mean to keep it."""
@@ -76,17 +73,14 @@ NAMED: dict[str, Any] = {"option": IPV4, "wanted": 7, "address": FOUR.shown, "lo
 VERSION_6 = NAMED | {"address": a_primary_ipv6(7).shown, "version": 6, "needed": 4}
 
 
-@rows(
-    "found why",
-    {
-        "none": (Absent(), rules.PRIMARY_IP_MISSING.text(**NAMED)),
-        "of the wrong type": (a_primary_ipv6(7), rules.PRIMARY_IP_OF_ANOTHER_VERSION.text(**VERSION_6)),
-        "blocked": (a_primary_ip(is_blocked=True), rules.PRIMARY_IP_BLOCKED.text(**NAMED)),
-        "elsewhere": (a_primary_ip(location="nbg1"), rules.PRIMARY_IP_ELSEWHERE.text(**NAMED, place="fsn1")),
-        "not asked yet": (None, None),
-        "503": (Unknown("503"), None),
-    },
-)
+@rows("found why", {
+    "none": (Absent(), rules.PRIMARY_IP_MISSING.text(**NAMED)),
+    "of the wrong type": (a_primary_ipv6(7), rules.PRIMARY_IP_OF_ANOTHER_VERSION.text(**VERSION_6)),
+    "blocked": (a_primary_ip(is_blocked=True), rules.PRIMARY_IP_BLOCKED.text(**NAMED)),
+    "elsewhere": (a_primary_ip(location="nbg1"), rules.PRIMARY_IP_ELSEWHERE.text(**NAMED, place="fsn1")),
+    "not asked yet": (None, None),
+    "503": (Unknown("503"), None),
+})  # fmt: skip
 def test_what_cannot_be_had(found: PrimaryIp | Absent | Unknown | None, why: str | None) -> None:
     """No load balancer is created with another address than the one that was asked for. What could not be looked up is
     no error of the Service's, and nothing is created without it."""
@@ -100,21 +94,14 @@ def test_what_cannot_be_had(found: PrimaryIp | Absent | Unknown | None, why: str
 NOWHERE, FAR_SIX = a_primary_ip(location=None), a_primary_ipv6(location="nbg1")
 
 
-@rows(
-    "ipv4 ipv6 place problem",
-    {
-        "where both are": (FOUR, a_primary_ipv6(), ("fsn1", None), None),
-        "where the one is that says so": (NOWHERE, a_primary_ipv6(), ("fsn1", None), None),
-        "nobody says where": (NOWHERE, a_primary_ipv6(location=None), (None, "eu-central"), None),
-        "apart": (FOUR, FAR_SIX, None, "is created in fsn1"),
-        "in another zone": (
-            a_primary_ip(location="ash", zone="us-east"),
-            a_primary_ipv6(),
-            None,
-            "is created in eu-central",
-        ),
-    },
-)
+@rows("ipv4 ipv6 place problem", {
+    "where both are": (FOUR, a_primary_ipv6(), ("fsn1", None), None),
+    "where the one is that says so": (NOWHERE, a_primary_ipv6(), ("fsn1", None), None),
+    "nobody says where": (NOWHERE, a_primary_ipv6(location=None), (None, "eu-central"), None),
+    "apart": (FOUR, FAR_SIX, None, "is created in fsn1"),
+    "in another zone": (a_primary_ip(location="ash", zone="us-east"), a_primary_ipv6(), None,
+        "is created in eu-central"),
+})  # fmt: skip
 def test_a_zone_leaves_the_place_to_the_address(
     ipv4: PrimaryIp, ipv6: PrimaryIp, place: tuple[str | None, str | None] | None, problem: str | None
 ) -> None:
@@ -126,13 +113,10 @@ def test_a_zone_leaves_the_place_to_the_address(
     assert [problem in text for text in said(plan, NoteKind.MALFORMED) if problem] == [True] * bool(problem)
 
 
-@rows(
-    "published lost",
-    {
-        "those of before": (("198.51.100.7", "2001:db8:8::1"), None),
-        "one of them": (("198.51.100.9", "2001:db8:8::1"), "198.51.100.9"),
-    },
-)
+@rows("published lost", {
+    "those of before": (("198.51.100.7", "2001:db8:8::1"), None),
+    "one of them": (("198.51.100.9", "2001:db8:8::1"), "198.51.100.9"),
+})  # fmt: skip
 def test_what_a_creation_costs(published: tuple[str, str], lost: str | None) -> None:
     """A Service that is created anew with its addresses of before loses none."""
     service = replace(new(**BOTH), ingress=tuple(map(Ingress, published)), finalizers=(FINALIZER_BALANCER,))
@@ -148,21 +132,18 @@ def keeps(wanted: str | int, kind: str = "Primary IP 7") -> str:
     return rules.PRIMARY_IP_NOT_TAKEN.text(**facts)
 
 
-@rows(
-    "value held found text",
-    {
-        "nothing asked for": (None, 7, {}, ""),
-        "the one that it has": ("7", 7, {}, ""),
-        "the one that it has, by its name": ("web-7", 7, {"web-7": FOUR}, ""),
-        "by a name that could not be looked up": ("web-7", 7, {}, ""),
-        "another one": ("9", 7, {}, keeps(9)),
-        "another one, by its name": ("web-9", 7, {"web-9": a_primary_ip(9)}, keeps("web-9")),
-        "it has none": ("9", None, {}, keeps(9, "an address that Hetzner manages")),
-        "one that nobody has, by its name": ("web-9", 7, {"web-9": Absent()}, keeps("web-9")),
-        "nonsense": ("-4", 7, {}, "; load balancer 42 keeps 203.0.113.200, Primary IP 7"),
-        "one that goes along": ("7", 7, {7: GOES}, rules.PRIMARY_IP_GOES_ALONG.text(address=GOES.shown, primary_ip=7)),
-    },
-)
+@rows("value held found text", {
+    "nothing asked for": (None, 7, {}, ""),
+    "the one that it has": ("7", 7, {}, ""),
+    "the one that it has, by its name": ("web-7", 7, {"web-7": FOUR}, ""),
+    "by a name that could not be looked up": ("web-7", 7, {}, ""),
+    "another one": ("9", 7, {}, keeps(9)),
+    "another one, by its name": ("web-9", 7, {"web-9": a_primary_ip(9)}, keeps("web-9")),
+    "it has none": ("9", None, {}, keeps(9, "an address that Hetzner manages")),
+    "one that nobody has, by its name": ("web-9", 7, {"web-9": Absent()}, keeps("web-9")),
+    "nonsense": ("-4", 7, {}, "; load balancer 42 keeps 203.0.113.200, Primary IP 7"),
+    "one that goes along": ("7", 7, {7: GOES}, rules.PRIMARY_IP_GOES_ALONG.text(address=GOES.shown, primary_ip=7)),
+})  # fmt: skip
 def test_an_existing_one_keeps_its_addresses(value: str | None, held: int | None, found: Found, text: str) -> None:
     """Whatever the annotation says: another address would be another load balancer. It stays in sync all the same."""
     service = asking(**({} if value is None else {"public_net_ipv4": value}))
@@ -187,22 +168,13 @@ V4, V6 = "203.0.113.200", "2001:db8::200"
 STAYS, MAY_GO = rules.PRIMARY_IP_STAYS, rules.PRIMARY_IP_MAY_GO
 
 
-@rows(
-    "held found texts",
-    {
-        "none": ((None, None), {}, [rules.ADDRESSES_GO.text(addresses=f"addresses {V4} and {V6}")]),
-        "one of the two": (
-            (7, None),
-            {7: FOUR},
-            [rules.ADDRESSES_GO.text(addresses=f"address {V6}"), STAYS.text(primary_ip=7, address=V4)],
-        ),
-        "one goes, of one it is not known": (
-            (7, 8),
-            {7: GOES},
-            [rules.PRIMARY_IP_GOES.text(primary_ip=7, address=V4), MAY_GO.text(primary_ip=8, address=V6)],
-        ),
-    },
-)
+@rows("held found texts", {
+    "none": ((None, None), {}, [rules.ADDRESSES_GO.text(addresses=f"addresses {V4} and {V6}")]),
+    "one of the two": ((7, None), {7: FOUR}, [rules.ADDRESSES_GO.text(addresses=f"address {V6}"),
+        STAYS.text(primary_ip=7, address=V4)]),
+    "one goes, of one it is not known": ((7, 8), {7: GOES},
+        [rules.PRIMARY_IP_GOES.text(primary_ip=7, address=V4), MAY_GO.text(primary_ip=8, address=V6)]),
+})  # fmt: skip
 def test_what_a_deletion_costs(held: tuple[int | None, int | None], found: Found, texts: list[str]) -> None:
     """What survives is what the API says of it now."""
     plan = plan_of(replace(asking(), deleted_at=NOW), having(*held), primary_ips=found)
@@ -227,21 +199,18 @@ BY_NAMES = asking(public_net_ipv4="web", public_net_ipv6="six")
 WANTS_8 = another(public_net_ipv4="8")
 
 
-@rows(
-    "services balancers expected",
-    {
-        "nobody asks": ([asking()], [a_balancer()], {}),
-        "one that was adopted has them": ([asking()], [having(7, 8)], {}),
-        "to be created": ([another(**BOTH)], [], {7: CREATION, 8: CREATION}),
-        "to be created, by name": ([another(public_net_ipv4="web")], [], {"web": CREATION}),
-        "nonsense": ([another(public_net_ipv4="-4")], [], {}),
-        "there, and it has another one": ([OTHER_SIX], [having(7, 8)], {7: UPKEEP}),
-        "there, by names": ([BY_NAMES], [having(7, None)], {"web": UPKEEP}),
-        "to be deleted": ([replace(asking(), deleted_at=NOW)], [having(7, 8)], {7: DELETION, 8: DELETION}),
-        "due, and wanted": ([WANTS_8], [released("20200101T000000Z", 7, 8)], {7: DELETION, 8: DELETION}),
-        "not due": ([WANTS_8], [released("20990101T000000Z", 7, 8)], {8: CREATION, 7: UPKEEP}),
-    },
-)
+@rows("services balancers expected", {
+    "nobody asks": ([asking()], [a_balancer()], {}),
+    "one that was adopted has them": ([asking()], [having(7, 8)], {}),
+    "to be created": ([another(**BOTH)], [], {7: CREATION, 8: CREATION}),
+    "to be created, by name": ([another(public_net_ipv4="web")], [], {"web": CREATION}),
+    "nonsense": ([another(public_net_ipv4="-4")], [], {}),
+    "there, and it has another one": ([OTHER_SIX], [having(7, 8)], {7: UPKEEP}),
+    "there, by names": ([BY_NAMES], [having(7, None)], {"web": UPKEEP}),
+    "to be deleted": ([replace(asking(), deleted_at=NOW)], [having(7, 8)], {7: DELETION, 8: DELETION}),
+    "due, and wanted": ([WANTS_8], [released("20200101T000000Z", 7, 8)], {7: DELETION, 8: DELETION}),
+    "not due": ([WANTS_8], [released("20990101T000000Z", 7, 8)], {8: CREATION, 7: UPKEEP}),
+})  # fmt: skip
 def test_who_is_looked_up(
     services: list[Service], balancers: list[CloudBalancer], expected: dict[int | str, Purpose]
 ) -> None:

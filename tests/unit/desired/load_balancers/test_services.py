@@ -38,18 +38,15 @@ def balancer_of(name: str, number: int, **fields: Any) -> CloudBalancer:
     return a_balancer(number, service_uid=f"uid-{name}", spec={"name": name} | fields.pop("spec", {}), **fields)
 
 
-@rows(
-    "service kind",
-    {
-        "wants-one": ({}, DesiredLoadBalancer),
-        "goes": ({"deleted_at": NOW, "finalizers": CLAIMED}, LoadBalancerRelease),
-        "wants-none-any-more": ({"type": "NodePort", "finalizers": CLAIMED}, LoadBalancerRelease),
-        "never-wanted-one": ({"type": "ClusterIP"}, None),
-        "of-another-class": ({"load_balancer_class": "other", "finalizers": CLAIMED}, None),
-        "of-a-class-and-goes": ({"load_balancer_class": "other", "finalizers": CLAIMED, "deleted_at": NOW}, None),
-        "let-go-already": ({"deleted_at": NOW, "finalizers": ("example.com/x",)}, None),
-    },
-)
+@rows("service kind", {
+    "wants-one": ({}, DesiredLoadBalancer),
+    "goes": ({"deleted_at": NOW, "finalizers": CLAIMED}, LoadBalancerRelease),
+    "wants-none-any-more": ({"type": "NodePort", "finalizers": CLAIMED}, LoadBalancerRelease),
+    "never-wanted-one": ({"type": "ClusterIP"}, None),
+    "of-another-class": ({"load_balancer_class": "other", "finalizers": CLAIMED}, None),
+    "of-a-class-and-goes": ({"load_balancer_class": "other", "finalizers": CLAIMED, "deleted_at": NOW}, None),
+    "let-go-already": ({"deleted_at": NOW, "finalizers": ("example.com/x",)}, None),
+})  # fmt: skip
 def test_who_is_looked_after(service: dict[str, Any], kind: type | None) -> None:
     """Each Service in its one way, or not at all."""
     world = a_world([a_service(**service)], [])
@@ -103,14 +100,11 @@ def test_the_order_in_which_services_were_listed_says_nothing() -> None:
     assert plans[0].changes
 
 
-@rows(
-    "options expected",
-    {
-        "alike": ({"a": {}, "b": {}}, {"a": [1, 2], "b": [1, 2]}),
-        "selectors": ({"a": {"node_selector": "pool=x"}, "b": {"node_selector": "pool=y"}}, {"a": [1], "b": [2]}),
-        "all": ({"a": {"node_selector": ""}, "b": {"node_selector": "pool=y"}}, {"a": [1, 2], "b": [2]}),
-    },
-)
+@rows("options expected", {
+    "alike": ({"a": {}, "b": {}}, {"a": [1, 2], "b": [1, 2]}),
+    "selectors": ({"a": {"node_selector": "pool=x"}, "b": {"node_selector": "pool=y"}}, {"a": [1], "b": [2]}),
+    "all": ({"a": {"node_selector": ""}, "b": {"node_selector": "pool=y"}}, {"a": [1, 2], "b": [2]}),
+})  # fmt: skip
 def test_who_gets_whose_traffic(options: dict[str, dict[str, str]], expected: dict[str, list[int]]) -> None:
     """Answers that Services share are those to the same question."""
     nodes = [a_settled_node("web-1", 1, labels={"pool": "x"}), a_settled_node("web-2", 2, labels={"pool": "y"})]
@@ -164,24 +158,18 @@ def test_orphans_are_said_to_be_there() -> None:
 VANISHED = a_balancer(6, service_uid="gone", spec={"name": "old"})
 
 
-@rows(
-    "balancer services held",
-    {
-        "no Service is left": (VANISHED, Section({}), True),
-        "another Service lives": (VANISHED, Section({"default/web": new()}), True),
-        "its Service may be unread": (VANISHED, incomplete(Section({"default/web": new()})), False),
-        "a Service is unreadable": (VANISHED, Section({}, unreadable={"default/x": "bad"}), False),
-        "a Service asks for it by its name": (VANISHED, Section({"default/web": new(name="old")}), False),
-        "another cluster's": (a_balancer(6, service_uid="gone", cluster_uid="another"), Section({}), False),
-        "it was not made for its Service": (
-            a_balancer(6, service_uid="gone", spec={"labels": {**VANISHED.spec.labels, LABEL_ADOPTED: "true"}}),
-            Section({}),
-            False,
-        ),
-        "no cluster's": (a_balancer(6, service_uid="gone", cluster_uid=None), Section({}), False),
-        "somebody has protected it": (a_balancer(6, service_uid="gone", is_protected=True), Section({}), False),
-    },
-)
+@rows("balancer services held", {
+    "no Service is left": (VANISHED, Section({}), True),
+    "another Service lives": (VANISHED, Section({"default/web": new()}), True),
+    "its Service may be unread": (VANISHED, incomplete(Section({"default/web": new()})), False),
+    "a Service is unreadable": (VANISHED, Section({}, unreadable={"default/x": "bad"}), False),
+    "a Service asks for it by its name": (VANISHED, Section({"default/web": new(name="old")}), False),
+    "another cluster's": (a_balancer(6, service_uid="gone", cluster_uid="another"), Section({}), False),
+    "it was not made for its Service": (a_balancer(6, service_uid="gone",
+        spec={"labels": {**VANISHED.spec.labels, LABEL_ADOPTED: "true"}}), Section({}), False),
+    "no cluster's": (a_balancer(6, service_uid="gone", cluster_uid=None), Section({}), False),
+    "somebody has protected it": (a_balancer(6, service_uid="gone", is_protected=True), Section({}), False),
+})  # fmt: skip
 def test_one_whose_service_has_vanished(balancer: CloudBalancer, services: Section[str, Service], held: bool) -> None:
     """Nobody has said what is to become of it: its deletion is planned, and held. What may be unread plans nothing."""
     world = replace(a_world([], [balancer]), services=services)
@@ -218,13 +206,7 @@ class Counted(dict[str, str]):
         return super().get(key, default)
 
 
-@rows(
-    "service",
-    {
-        "its load balancer is created": a_service,
-        "nothing is to be done": a_served_service,
-    },
-)
+@rows("service", {"its load balancer is created": a_service, "nothing is to be done": a_served_service})
 def test_the_annotations_of_a_service_are_read_once(service: Callable[..., Service]) -> None:
     """Desired state, plan, guards and conditions share what was read."""
     texts = Counted(annotated(type="lb21", protocol="http", algorithm_type="least_connections"))

@@ -23,17 +23,14 @@ def world(*services: Service, **fields: Any) -> Snapshot:
     return replace(a_snapshot(), unserved=Section({service.id: service for service in services}), **fields)
 
 
-@rows(
-    "service is_stuck",
-    {
-        "goes, and has our finalizer": (GOING, True),
-        "of another type by now": (GOING | {"type": "ClusterIP"}, True),
-        "stays": ({"finalizers": (FINALIZER_BALANCER,)}, False),
-        "stays as another type": ({"finalizers": (FINALIZER_BALANCER,), "type": "ClusterIP"}, False),
-        "waits for somebody else alone": ({"deleted_at": NOW, "finalizers": ("example.com/x",)}, False),
-        "of another class": (GOING | {"load_balancer_class": "other"}, False),
-    },
-)
+@rows("service is_stuck", {
+    "goes, and has our finalizer": (GOING, True),
+    "of another type by now": (GOING | {"type": "ClusterIP"}, True),
+    "stays": ({"finalizers": (FINALIZER_BALANCER,)}, False),
+    "stays as another type": ({"finalizers": (FINALIZER_BALANCER,), "type": "ClusterIP"}, False),
+    "waits for somebody else alone": ({"deleted_at": NOW, "finalizers": ("example.com/x",)}, False),
+    "of another class": (GOING | {"load_balancer_class": "other"}, False),
+})  # fmt: skip
 def test_who_is_stuck(service: dict[str, Any], is_stuck: bool) -> None:
     """Only who would go, and waits for what nobody does here."""
     plan = compute_plan(world(a_service(**service)), OFF)

@@ -67,35 +67,32 @@ UNSURE, SPARED, OUT, NO = (no_target("a", each, 1) for each in (UNCERTAIN, IGNOR
 UNKNOWN = no_target("a", UNCERTAIN, None)
 
 
-@rows(
-    "members there expected",
-    {
-        "nothing at all": ([], (), set()),
-        "added": ([A1], (), {P1}),
-        "two of them": ([A1, B2], (), {P1, P2}),
-        "no Node any more": ([A1], (P1, P2), {P1}),
-        "excluded": ([OUT], (P1,), set()),
-        "unusable": ([NO], (P1,), set()),
-        "uncertain stays": ([UNSURE], (P1,), {P1}),
-        "uncertain is not added": ([UNSURE], (), set()),
-        "ignored stays": ([SPARED], (P1,), {P1}),
-        "ignored is not added": ([SPARED], (), set()),
-        "in its own mode": ([UNSURE], (V1,), {V1}),
-        "uncertain in both modes": ([UNSURE], (P1, V1), {P1, V1}),
-        "to be switched": ([BY_PRIVATE], (P1,), {V1}),
-        "one of two modes": ([A1], (P1, V1), {P1}),
-        "who knows whose it is": ([UNKNOWN], (P1,), {P1}),
-        "it is known whose it is": ([UNKNOWN, no_target("b", UNUSABLE, 1)], (P1,), set()),
-        "uncertain about another": ([no_target("a", UNCERTAIN, 2)], (P1,), set()),
-        "known to be no server": ([no_target("a", UNUSABLE, None)], (P1,), set()),
-        "ignored without a server": ([no_target("a", IGNORED, None)], (P1,), set()),
-        "one of two Nodes is uncertain": ([OUT, no_target("b", UNCERTAIN, 1)], (P1,), {P1}),
-        "one of two Nodes may get traffic": ([OUT, wanting("b", 1)], (), {P1}),
-        "a wish beats a doubt": ([UNSURE, BY_PRIVATE], (P1,), {V1}),
-        "two Nodes of one server": ([A1, wanting("b", 1)], (), {P1}),
-        "what is not ours stays": ([A1], (VSWITCH, P2, OTHER, SELECTED), {VSWITCH, SELECTED, OTHER, P1}),
-    },
-)
+@rows("members there expected", {
+    "nothing at all": ([], (), set()),
+    "added": ([A1], (), {P1}),
+    "two of them": ([A1, B2], (), {P1, P2}),
+    "no Node any more": ([A1], (P1, P2), {P1}),
+    "excluded": ([OUT], (P1,), set()),
+    "unusable": ([NO], (P1,), set()),
+    "uncertain stays": ([UNSURE], (P1,), {P1}),
+    "uncertain is not added": ([UNSURE], (), set()),
+    "ignored stays": ([SPARED], (P1,), {P1}),
+    "ignored is not added": ([SPARED], (), set()),
+    "in its own mode": ([UNSURE], (V1,), {V1}),
+    "uncertain in both modes": ([UNSURE], (P1, V1), {P1, V1}),
+    "to be switched": ([BY_PRIVATE], (P1,), {V1}),
+    "one of two modes": ([A1], (P1, V1), {P1}),
+    "who knows whose it is": ([UNKNOWN], (P1,), {P1}),
+    "it is known whose it is": ([UNKNOWN, no_target("b", UNUSABLE, 1)], (P1,), set()),
+    "uncertain about another": ([no_target("a", UNCERTAIN, 2)], (P1,), set()),
+    "known to be no server": ([no_target("a", UNUSABLE, None)], (P1,), set()),
+    "ignored without a server": ([no_target("a", IGNORED, None)], (P1,), set()),
+    "one of two Nodes is uncertain": ([OUT, no_target("b", UNCERTAIN, 1)], (P1,), {P1}),
+    "one of two Nodes may get traffic": ([OUT, wanting("b", 1)], (), {P1}),
+    "a wish beats a doubt": ([UNSURE, BY_PRIVATE], (P1,), {V1}),
+    "two Nodes of one server": ([A1, wanting("b", 1)], (), {P1}),
+    "what is not ours stays": ([A1], (VSWITCH, P2, OTHER, SELECTED), {VSWITCH, SELECTED, OTHER, P1}),
+})  # fmt: skip
 def test_who_is_wanted(members: list[NodeTarget], there: tuple[Target, ...], expected: set[Target]) -> None:
     """One target for each server that is wanted, and what is not known stays as it is."""
     found = desired(members, there)
@@ -110,27 +107,24 @@ ABC = (A1, B2, C3)
 D = no_target("d", UNCERTAIN, 4)
 
 
-@rows(
-    "members there limit targets left_out",
-    {
-        "room for all": (ABC, (), 3, {1, 2, 3}, ""),
-        "by name": (ABC, (), 2, {1, 2}, "c"),
-        "by name and not by server": ((wanting("z", 1), wanting("y", 2)), (), 1, {2}, "z"),
-        "who is there stays": (ABC, public(3), 2, {1, 3}, "b"),
-        "in the other mode too": (ABC, private(3), 2, {1, 3}, "b"),
-        "nobody changes places": (ABC, public(2, 3), 2, {2, 3}, "a"),
-        "who goes makes room": (ABC, public(9), 2, {1, 2}, "c"),
-        "a selector counts": (ABC, (SELECTED,), 2, {1}, "bc"),
-        "selector and address count": (ABC, (VSWITCH, SELECTED), 2, set(), "abc"),
-        "more than the limit": (ABC, (VSWITCH, SELECTED), 1, set(), "abc"),
-        "a smaller type": (ABC, public(1, 2, 3), 2, {1, 2}, "c"),
-        "what is uncertain counts": ((*ABC, D), public(4), 2, {1, 4}, "bc"),
-        "uncertain and not there": ((*ABC, D), (), 2, {1, 2}, "c"),
-        "what is ignored counts": ((*ABC, no_target("d", IGNORED, 4)), public(4), 2, {1, 4}, "bc"),
-        "two Nodes of one server count once": ((*ABC, wanting("d", 1)), (), 2, {1, 2}, "c"),
-        "no room at all": (ABC, (), 0, set(), "abc"),
-    },
-)
+@rows("members there limit targets left_out", {
+    "room for all": (ABC, (), 3, {1, 2, 3}, ""),
+    "by name": (ABC, (), 2, {1, 2}, "c"),
+    "by name and not by server": ((wanting("z", 1), wanting("y", 2)), (), 1, {2}, "z"),
+    "who is there stays": (ABC, public(3), 2, {1, 3}, "b"),
+    "in the other mode too": (ABC, private(3), 2, {1, 3}, "b"),
+    "nobody changes places": (ABC, public(2, 3), 2, {2, 3}, "a"),
+    "who goes makes room": (ABC, public(9), 2, {1, 2}, "c"),
+    "a selector counts": (ABC, (SELECTED,), 2, {1}, "bc"),
+    "selector and address count": (ABC, (VSWITCH, SELECTED), 2, set(), "abc"),
+    "more than the limit": (ABC, (VSWITCH, SELECTED), 1, set(), "abc"),
+    "a smaller type": (ABC, public(1, 2, 3), 2, {1, 2}, "c"),
+    "what is uncertain counts": ((*ABC, D), public(4), 2, {1, 4}, "bc"),
+    "uncertain and not there": ((*ABC, D), (), 2, {1, 2}, "c"),
+    "what is ignored counts": ((*ABC, no_target("d", IGNORED, 4)), public(4), 2, {1, 4}, "bc"),
+    "two Nodes of one server count once": ((*ABC, wanting("d", 1)), (), 2, {1, 2}, "c"),
+    "no room at all": (ABC, (), 0, set(), "abc"),
+})  # fmt: skip
 def test_the_limit(
     members: tuple[NodeTarget, ...], there: Collection[Target], limit: int, targets: set[int], left_out: str
 ) -> None:
@@ -179,25 +173,22 @@ def is_none(*nodes: str, why: str = "because") -> str:
     return ", and ".join(of_changes.TARGET_EXCLUDED.text(node=node, cause=why) for node in nodes)
 
 
-@rows(
-    "members snapshot why",
-    {
-        "no Node": ([], a_snapshot([], [a_server()]), NO_NODE),
-        "neither Node nor server": ([], a_snapshot(), GONE),
-        "no Node and a question without answer": ([], LATE, NO_NODE),
-        "no Node and part of a list": ([], LISTED, NO_NODE),
-        "lost": ([NO_N], a_snapshot([a_lost_node("n", 1)]), GONE),
-        "excluded and lost": ([OUT_N], a_snapshot([a_lost_node("n", 1)]), GONE),
-        "excluded and only missing in the list": ([OUT_N], a_snapshot([a_settled_node("n", 1)]), is_none("n")),
-        "excluded": ([OUT_N], WITH_N, is_none("n")),
-        "unusable": ([NO_N], WITH_N, is_none("n")),
-        "no room": ([no_target("n", OVER_LIMIT, 1), no_target("m", EXCLUDED, 2)], WITH_N, is_none("n")),
-        "two Nodes": ([no_target("b", EXCLUDED, 1), no_target("a", UNUSABLE, 1)], BOTH, is_none("a", "b")),
-        "what can be mended": ([replace(NO_N, reason=UNATTACHED)], WITH_N, is_none("n", why=UNATTACHED.says)),
-        "by its other address": ([wanting("n", 1, by_private=True)], WITH_N, TWICE),
-        "wanted and yet removed": ([wanting("n", 1)], WITH_N, is_none("n", why="it serves")),
-    },
-)
+@rows("members snapshot why", {
+    "no Node": ([], a_snapshot([], [a_server()]), NO_NODE),
+    "neither Node nor server": ([], a_snapshot(), GONE),
+    "no Node and a question without answer": ([], LATE, NO_NODE),
+    "no Node and part of a list": ([], LISTED, NO_NODE),
+    "lost": ([NO_N], a_snapshot([a_lost_node("n", 1)]), GONE),
+    "excluded and lost": ([OUT_N], a_snapshot([a_lost_node("n", 1)]), GONE),
+    "excluded and only missing in the list": ([OUT_N], a_snapshot([a_settled_node("n", 1)]), is_none("n")),
+    "excluded": ([OUT_N], WITH_N, is_none("n")),
+    "unusable": ([NO_N], WITH_N, is_none("n")),
+    "no room": ([no_target("n", OVER_LIMIT, 1), no_target("m", EXCLUDED, 2)], WITH_N, is_none("n")),
+    "two Nodes": ([no_target("b", EXCLUDED, 1), no_target("a", UNUSABLE, 1)], BOTH, is_none("a", "b")),
+    "what can be mended": ([replace(NO_N, reason=UNATTACHED)], WITH_N, is_none("n", why=UNATTACHED.says)),
+    "by its other address": ([wanting("n", 1, by_private=True)], WITH_N, TWICE),
+    "wanted and yet removed": ([wanting("n", 1)], WITH_N, is_none("n", why="it serves")),
+})  # fmt: skip
 def test_why_a_target_goes(members: list[NodeTarget], snapshot: Snapshot, why: str) -> None:
     """Dead targets are free (``target-floor``), exclusions explain a removal, and knowing less lets nothing more go."""
     found = removal_reason(P1, in_cloud(1), members, snapshot)
@@ -238,56 +229,31 @@ LONG = [
 ]
 
 
-@rows(
-    "members counts remedies",
-    {
-        "one": (several(LABELLED, 1), "1 excluded by label", [mends(LABELLED.rule, "a")]),
-        "as many as are named": (several(LABELLED, 3), "3 excluded by label", [mends(LABELLED.rule, "a b c")]),
-        "more than are named": (several(LABELLED, 4), "4 excluded by label", [mends(LABELLED.rule, LABEL)]),
-        "tainted": (several(TAINTED.because(), 4), "4 with the cluster autoscaler's taint", [mends(TAINTED, "--all")]),
-        "unselected": (
-            several(rules.UNSELECTED.because(), 2),
-            "2 not matched by the node selector",
-            [mends(rules.UNSELECTED)],
-        ),
-        "unclaimed": (several(rules.WITHOUT_ID.because(), 2), "2 without providerID", [mends(rules.WITHOUT_ID)]),
-        "the first note that there is": (
-            [out("a", WAITING), out("b", WAITING, told=own("no server is named 'b'", "rename it"))],
-            "2 not initialized (b: no server is named 'b')",
-            ["b: rename it"],
-        ),
-        "a note without a remedy": (
-            [out("a", WAITING, told=own("no server is named 'a'"))],
-            "1 not initialized (a: no server is named 'a')",
-            [mends(WAITING.rule)],
-        ),
-        "ignored": (
-            several(rules.TARGET_IGNORED.because(), 1, IGNORED),
-            "1 ignored by --ignore-nodes",
-            [mends(rules.TARGET_IGNORED)],
-        ),
-        "out of reach for one reason": (
-            several(UNATTACHED, 2, UNUSABLE),
-            f"2 not attached to the network (a: {UNATTACHED.says})",
-            [UNATTACHED.advice],
-        ),
-        "out of reach for two": (
-            [out("a", UNATTACHED, UNUSABLE), out("b", ALONE, UNUSABLE)],
-            f"1 not attached to the network (a: {UNATTACHED.says}), 1 without private network",
-            [UNATTACHED.advice, ALONE.advice],
-        ),
-        "mixed": (
-            [*several(LABELLED, 2), out("z", UNREAD, UNCERTAIN)],
-            f"2 excluded by label, 1 with an unknown server (z: {UNREAD.says})",
-            [mends(LABELLED.rule, "a b")],
-        ),
-        "what is too long is left out": (
-            LONG,
-            "1 without server, 1 of another cloud, 1 being deleted",
-            [mends(rules.WITHOUT_SERVER), mends(rules.LEAVING)],
-        ),
-    },
-)
+@rows("members counts remedies", {
+    "one": (several(LABELLED, 1), "1 excluded by label", [mends(LABELLED.rule, "a")]),
+    "as many as are named": (several(LABELLED, 3), "3 excluded by label", [mends(LABELLED.rule, "a b c")]),
+    "more than are named": (several(LABELLED, 4), "4 excluded by label", [mends(LABELLED.rule, LABEL)]),
+    "tainted": (several(TAINTED.because(), 4), "4 with the cluster autoscaler's taint", [mends(TAINTED, "--all")]),
+    "unselected": (several(rules.UNSELECTED.because(), 2), "2 not matched by the node selector",
+        [mends(rules.UNSELECTED)]),
+    "unclaimed": (several(rules.WITHOUT_ID.because(), 2), "2 without providerID", [mends(rules.WITHOUT_ID)]),
+    "the first note that there is": ([out("a", WAITING),
+        out("b", WAITING, told=own("no server is named 'b'", "rename it"))],
+        "2 not initialized (b: no server is named 'b')", ["b: rename it"]),
+    "a note without a remedy": ([out("a", WAITING, told=own("no server is named 'a'"))],
+        "1 not initialized (a: no server is named 'a')", [mends(WAITING.rule)]),
+    "ignored": (several(rules.TARGET_IGNORED.because(), 1, IGNORED), "1 ignored by --ignore-nodes",
+        [mends(rules.TARGET_IGNORED)]),
+    "out of reach for one reason": (several(UNATTACHED, 2, UNUSABLE),
+        f"2 not attached to the network (a: {UNATTACHED.says})", [UNATTACHED.advice]),
+    "out of reach for two": ([out("a", UNATTACHED, UNUSABLE), out("b", ALONE, UNUSABLE)],
+        f"1 not attached to the network (a: {UNATTACHED.says}), 1 without private network",
+        [UNATTACHED.advice, ALONE.advice]),
+    "mixed": ([*several(LABELLED, 2), out("z", UNREAD, UNCERTAIN)],
+        f"2 excluded by label, 1 with an unknown server (z: {UNREAD.says})", [mends(LABELLED.rule, "a b")]),
+    "what is too long is left out": (LONG, "1 without server, 1 of another cloud, 1 being deleted",
+        [mends(rules.WITHOUT_SERVER), mends(rules.LEAVING)]),
+})  # fmt: skip
 def test_why_no_targets(members: list[NodeTarget], counts: str, remedies: list[str]) -> None:
     """The reason, and what mends it."""
     expected = rules.NODES_INELIGIBLE.text(total=len(members), counts=counts, remedies=", or ".join(remedies))

@@ -15,16 +15,13 @@ SERVICE = Key(ObjectKind.SERVICE, "default/web")
 LISTENER = Key(ObjectKind.LOAD_BALANCER, "default/web", "listener", 80)
 
 
-@rows(
-    "key text parts",
-    {
-        "an object": (SERVICE, "service/default/web", ()),
-        "a part": (LISTENER, "load_balancer/default/web/listener/80", ("listener", "80")),
-        "one that is no Service's": (Key(ObjectKind.LOAD_BALANCER, "#42"), "load_balancer/#42", ()),
-        "an id": (Key(ObjectKind.NETWORK, 4711), "network/4711", ()),
-        "the plan": (PLAN, "plan", ()),
-    },
-)
+@rows("key text parts", {
+    "an object": (SERVICE, "service/default/web", ()),
+    "a part": (LISTENER, "load_balancer/default/web/listener/80", ("listener", "80")),
+    "one that is no Service's": (Key(ObjectKind.LOAD_BALANCER, "#42"), "load_balancer/#42", ()),
+    "an id": (Key(ObjectKind.NETWORK, 4711), "network/4711", ()),
+    "the plan": (PLAN, "plan", ()),
+})  # fmt: skip
 def test_texts(key: Key, text: str, parts: tuple[str, ...]) -> None:
     """A key is the text that people read, and compares, sorts and hashes as that text does."""
     assert (key, str(key), hash(key), key.parts) == (text, text, hash(text), parts)
@@ -45,17 +42,14 @@ def test_copies_keep_the_fields(key: Key) -> None:
         assert (copied, copied.kind, copied.name, copied.parts) == (key, key.kind, key.name, key.parts)
 
 
-@pytest.mark.parametrize(
-    ("key", "root", "expected"),
-    [
-        (LISTENER, "load_balancer/default/web", True),
-        (LISTENER, "load_balancer/default/web/listener", True),
-        (LISTENER, "load_balancer/default/we", False),
-        (SERVICE, "service/default/web", True),
-        (SERVICE, "service/default", True),
-        (SERVICE, "service/default/web/status", False),
-    ],
-)
+@pytest.mark.parametrize(("key", "root", "expected"), [
+    (LISTENER, "load_balancer/default/web", True),
+    (LISTENER, "load_balancer/default/web/listener", True),
+    (LISTENER, "load_balancer/default/we", False),
+    (SERVICE, "service/default/web", True),
+    (SERVICE, "service/default", True),
+    (SERVICE, "service/default/web/status", False),
+])  # fmt: skip
 def test_below(key: Key, root: str, expected: bool) -> None:
     """What a person names includes all of its parts, and nothing whose name only begins like it."""
     assert is_below(key, [root]) is expected

@@ -26,30 +26,27 @@ def _with(**changes: Any) -> str:
     return json.dumps(FIELDS | changes)
 
 
-@rows(
-    "text",
-    {
-        "nothing-there": None,
-        "empty": "",
-        "no-json": "network 4711",
-        "a-list": "[]",
-        "no-fields": "{}",
-        "another-version": _with(version=2),
-        "another-cluster": _with(cluster="another"),
-        "a-network-as-text": _with(network="4711"),
-        "a-truth-value": _with(network=True),
-        "no-id": _with(network=0),
-        "a-negative-id": _with(network=-1),
-        "an-id-that-is-too-large": _with(network=2**63),
-        "no-list": _with(load_balancers=None),
-        "text-for-a-list": _with(load_balancers="42"),
-        "one-that-is-no-id": _with(load_balancers=[42, "43"]),
-        "a-list-within": _with(load_balancers=[[42]]),
-        "too-long": _with(padding="x" * 4096),
-        "too-deep": "[" * 4096,
-        "a-very-long-number": '{"version": ' + "1" * 4000 + "}",
-    },
-)
+@rows("text", {
+    "nothing-there": None,
+    "empty": "",
+    "no-json": "network 4711",
+    "a-list": "[]",
+    "no-fields": "{}",
+    "another-version": _with(version=2),
+    "another-cluster": _with(cluster="another"),
+    "a-network-as-text": _with(network="4711"),
+    "a-truth-value": _with(network=True),
+    "no-id": _with(network=0),
+    "a-negative-id": _with(network=-1),
+    "an-id-that-is-too-large": _with(network=2**63),
+    "no-list": _with(load_balancers=None),
+    "text-for-a-list": _with(load_balancers="42"),
+    "one-that-is-no-id": _with(load_balancers=[42, "43"]),
+    "a-list-within": _with(load_balancers=[[42]]),
+    "too-long": _with(padding="x" * 4096),
+    "too-deep": "[" * 4096,
+    "a-very-long-number": '{"version": ' + "1" * 4000 + "}",
+})  # fmt: skip
 def test_what_was_not_kept_by_us_remembers_nothing(text: str | None) -> None:
     """Damaged, hostile or another cluster's: then nothing is a witness that would not be one without it."""
     assert ANCHOR.read(text, CLUSTER_UID) is None

@@ -87,24 +87,21 @@ def why(left: object) -> str:
     return left.rule.name
 
 
-@rows(
-    "server family network expected",
-    {
-        "dual-stack-in-HCCMs-order": (BOTH, DUAL, NETWORK, (H, E4, E6, I4)),
-        "ipv4-only": (BOTH, IPV4, NETWORK, (H, E4, I4)),
-        "family-does-not-concern-private-ips": (BOTH, IPV6, NETWORK, (H, E6, I4)),
-        "no-network-no-internal-ip": (BOTH, DUAL, None, (H, E4, E6)),
-        "attached-to-another-network": (BOTH, DUAL, a_network(5), (H, E4, E6)),
-        "attached-to-two-networks": (replace(BOTH, private_ips=IN_TWO), IPV4, NETWORK, (H, E4, I4)),
-        "attached-twice-keeps-the-order-of-the-api": (TWICE, IPV4, NETWORK, (H, E4, I4, I4_OTHER)),
-        "no-public-ipv6": (a_server(), IPV6, None, (H,)),
-        "only-ipv6-with-family-ipv4": (a_server(ipv4=None, ipv6=SUBNET), IPV4, None, (H,)),
-        "no-address-at-all": (a_server(ipv4=None), DUAL, NETWORK, (H,)),
-        "host-name-is-the-servers": (a_server(name="renamed"), IPV4, None, (hostname("renamed"), E4)),
-        "private-only": (a_server(ipv4=None, private_ips=PRIVATE), DUAL, NETWORK, (H, I4)),
-        "last-bit-is-set-not-added": (a_server(ipv6=IPv6Network("2001:db8:1::1/128")), IPV6, None, (H, E6)),
-    },
-)
+@rows("server family network expected", {
+    "dual-stack-in-HCCMs-order": (BOTH, DUAL, NETWORK, (H, E4, E6, I4)),
+    "ipv4-only": (BOTH, IPV4, NETWORK, (H, E4, I4)),
+    "family-does-not-concern-private-ips": (BOTH, IPV6, NETWORK, (H, E6, I4)),
+    "no-network-no-internal-ip": (BOTH, DUAL, None, (H, E4, E6)),
+    "attached-to-another-network": (BOTH, DUAL, a_network(5), (H, E4, E6)),
+    "attached-to-two-networks": (replace(BOTH, private_ips=IN_TWO), IPV4, NETWORK, (H, E4, I4)),
+    "attached-twice-keeps-the-order-of-the-api": (TWICE, IPV4, NETWORK, (H, E4, I4, I4_OTHER)),
+    "no-public-ipv6": (a_server(), IPV6, None, (H,)),
+    "only-ipv6-with-family-ipv4": (a_server(ipv4=None, ipv6=SUBNET), IPV4, None, (H,)),
+    "no-address-at-all": (a_server(ipv4=None), DUAL, NETWORK, (H,)),
+    "host-name-is-the-servers": (a_server(name="renamed"), IPV4, None, (hostname("renamed"), E4)),
+    "private-only": (a_server(ipv4=None, private_ips=PRIVATE), DUAL, NETWORK, (H, I4)),
+    "last-bit-is-set-not-added": (a_server(ipv6=IPv6Network("2001:db8:1::1/128")), IPV6, None, (H, E6)),
+})  # fmt: skip
 def test_cloud_addresses(
     server: Server, family: AddressFamily, network: Network | None, expected: tuple[NodeAddress, ...]
 ) -> None:
@@ -117,22 +114,19 @@ I6, NO_IP = internal("fd00::2"), internal("bond0")
 PUBLIC4, PUBLIC6 = internal(E4.address), internal("2001:db8:1:0::1")
 
 
-@rows(
-    "server family current expected",
-    {
-        "IPv6 comes first, as by HCCM": (ROBOT, DUAL, (), (H, E6, E4)),
-        "ipv4-only": (ROBOT, IPV4, (), (H, E4)),
-        "ipv6-only": (ROBOT, IPV6, (), (H, E6)),
-        "no IPv4, where HCCM writes an empty address": (replace(ROBOT, ipv4=None), DUAL, (), (H, E6)),
-        "no IPv6, where HCCM writes 1": (replace(ROBOT, ipv6=None), DUAL, (), (H, E4)),
-        "what the kubelet reported, in its order": (ROBOT, DUAL, (I6, H, I4, VPN), (H, E6, E4, I6, I4, VPN)),
-        "none of another family": (ROBOT, IPV4, (I6, I4), (H, E4, I4)),
-        "none of another family either": (ROBOT, IPV6, (I6, I4), (H, E6, I6)),
-        "none that is public, however it is written": (ROBOT, DUAL, (PUBLIC4, PUBLIC6), (H, E6, E4)),
-        "none that is no address, and no other type": (ROBOT, IPV4, (NO_IP, E6_OTHER), (H, E4)),
-        "no network": (replace(ROBOT, private_ips=PRIVATE), IPV4, (), (H, E4)),
-    },
-)
+@rows("server family current expected", {
+    "IPv6 comes first, as by HCCM": (ROBOT, DUAL, (), (H, E6, E4)),
+    "ipv4-only": (ROBOT, IPV4, (), (H, E4)),
+    "ipv6-only": (ROBOT, IPV6, (), (H, E6)),
+    "no IPv4, where HCCM writes an empty address": (replace(ROBOT, ipv4=None), DUAL, (), (H, E6)),
+    "no IPv6, where HCCM writes 1": (replace(ROBOT, ipv6=None), DUAL, (), (H, E4)),
+    "what the kubelet reported, in its order": (ROBOT, DUAL, (I6, H, I4, VPN), (H, E6, E4, I6, I4, VPN)),
+    "none of another family": (ROBOT, IPV4, (I6, I4), (H, E4, I4)),
+    "none of another family either": (ROBOT, IPV6, (I6, I4), (H, E6, I6)),
+    "none that is public, however it is written": (ROBOT, DUAL, (PUBLIC4, PUBLIC6), (H, E6, E4)),
+    "none that is no address, and no other type": (ROBOT, IPV4, (NO_IP, E6_OTHER), (H, E4)),
+    "no network": (replace(ROBOT, private_ips=PRIVATE), IPV4, (), (H, E4)),
+})  # fmt: skip
 def test_robot_addresses(
     server: Server, family: AddressFamily, current: tuple[NodeAddress, ...], expected: tuple[NodeAddress, ...]
 ) -> None:
@@ -140,21 +134,18 @@ def test_robot_addresses(
     assert found(server, Settings(address_family=family), NETWORK, current) == expected
 
 
-@rows(
-    "current expected",
-    {
-        "behind-the-clouds-in-the-kubelets-order": ((VPN, H, I4), (H, E4, VPN, I4)),
-        "known-under-another-type": ((PUBLIC4,), (H, E4)),
-        "other-types-go": ((external("198.51.100.7"), NodeAddress(AddressType.INTERNAL_DNS, "web-1.lan")), (H, E4)),
-        "what-is-no-address-goes": ((NO_IP, internal("")), (H, E4)),
-    },
-)
+@rows("current expected", {
+    "behind-the-clouds-in-the-kubelets-order": ((VPN, H, I4), (H, E4, VPN, I4)),
+    "known-under-another-type": ((PUBLIC4,), (H, E4)),
+    "other-types-go": ((external("198.51.100.7"), NodeAddress(AddressType.INTERNAL_DNS, "web-1.lan")), (H, E4)),
+    "what-is-no-address-goes": ((NO_IP, internal("")), (H, E4)),
+})  # fmt: skip
 def test_with_internal_ips(current: tuple[NodeAddress, ...], expected: tuple[NodeAddress, ...]) -> None:
     """The kubelet's InternalIPs follow what the cloud offers; nothing else of it stays."""
     assert found(a_server(), KEEP, None, current) == expected
 
 
-@pytest.mark.parametrize("reported", ["2001:db8:1::5", "2001:0db8:1::1"], ids=["another-host", "written-otherwise"])
+@rows("reported", {"another-host": "2001:db8:1::5", "written-otherwise": "2001:0db8:1::1"})
 def test_a_kept_address_of_the_servers_own_network_settles_at_once(reported: str) -> None:
     """A node IP is the public address of the network and never a kept one there: the first plan is final."""
     server, settings = a_server(ipv4=None, ipv6=SUBNET), replace(KEEP, address_family=IPV6)
@@ -167,35 +158,32 @@ def test_a_kept_address_of_the_servers_own_network_settles_at_once(reported: str
 BAD, NO_PAIR = "node-ip-malformed", "node-ip-no-pair"
 
 
-@rows(
-    "annotation expected",
-    {
-        "ipv4": ("10.0.0.2", ["10.0.0.2"]),
-        "ipv6-in-long-form": ("2001:0DB8:0001:0:0:0:0:0001", ["2001:db8:1::1"]),
-        "ipv6-that-begins-with-zeros": ("00fe:0db8::1", ["fe:db8::1"]),
-        "ipv6-compressed-at-the-start": ("::1", ["::1"]),
-        "padding-is-decimal": ("010.000.00.002", ["10.0.0.2"]),
-        "ipv4-mapped-is-ipv4": ("::ffff:10.0.0.2", ["10.0.0.2"]),
-        "unspecified-alone": ("0.0.0.0", ["0.0.0.0"]),
-        "pair": ("10.0.0.2,2001::1", ["10.0.0.2", "2001::1"]),
-        "pair-ipv6-first": ("2001::1,10.0.0.2", ["2001::1", "10.0.0.2"]),
-        "empty": ("", BAD),
-        "comma-alone": (",", BAD),
-        "comma-behind": ("10.0.0.2,", BAD),
-        "blank-between": ("10.0.0.2, 2001::1", BAD),
-        "blank-in-front": (" 10.0.0.2", BAD),
-        "host-name": ("web-1", BAD),
-        "octet-too-large": ("10.0.0.256", BAD),
-        "prefix-length": ("10.0.0.2/24", BAD),
-        "zone": ("fe80::1%eth0", BAD),
-        "two-ipv4": ("10.0.0.2,10.0.0.3", NO_PAIR),
-        "two-ipv6": ("2001::1,2001::2", NO_PAIR),
-        "two-ipv4-one-of-them-mapped": ("10.0.0.2,::ffff:10.0.0.3", NO_PAIR),
-        "three": ("10.0.0.2,2001::1,10.0.0.3", NO_PAIR),
-        "pair-with-unspecified-ipv4": ("0.0.0.0,2001::1", NO_PAIR),
-        "pair-with-unspecified-ipv6": ("10.0.0.2,::", NO_PAIR),
-    },
-)
+@rows("annotation expected", {
+    "ipv4": ("10.0.0.2", ["10.0.0.2"]),
+    "ipv6-in-long-form": ("2001:0DB8:0001:0:0:0:0:0001", ["2001:db8:1::1"]),
+    "ipv6-that-begins-with-zeros": ("00fe:0db8::1", ["fe:db8::1"]),
+    "ipv6-compressed-at-the-start": ("::1", ["::1"]),
+    "padding-is-decimal": ("010.000.00.002", ["10.0.0.2"]),
+    "ipv4-mapped-is-ipv4": ("::ffff:10.0.0.2", ["10.0.0.2"]),
+    "unspecified-alone": ("0.0.0.0", ["0.0.0.0"]),
+    "pair": ("10.0.0.2,2001::1", ["10.0.0.2", "2001::1"]),
+    "pair-ipv6-first": ("2001::1,10.0.0.2", ["2001::1", "10.0.0.2"]),
+    "empty": ("", BAD),
+    "comma-alone": (",", BAD),
+    "comma-behind": ("10.0.0.2,", BAD),
+    "blank-between": ("10.0.0.2, 2001::1", BAD),
+    "blank-in-front": (" 10.0.0.2", BAD),
+    "host-name": ("web-1", BAD),
+    "octet-too-large": ("10.0.0.256", BAD),
+    "prefix-length": ("10.0.0.2/24", BAD),
+    "zone": ("fe80::1%eth0", BAD),
+    "two-ipv4": ("10.0.0.2,10.0.0.3", NO_PAIR),
+    "two-ipv6": ("2001::1,2001::2", NO_PAIR),
+    "two-ipv4-one-of-them-mapped": ("10.0.0.2,::ffff:10.0.0.3", NO_PAIR),
+    "three": ("10.0.0.2,2001::1,10.0.0.3", NO_PAIR),
+    "pair-with-unspecified-ipv4": ("0.0.0.0,2001::1", NO_PAIR),
+    "pair-with-unspecified-ipv6": ("10.0.0.2,::", NO_PAIR),
+})  # fmt: skip
 def test_parse_node_ips(annotation: str, expected: list[str] | str) -> None:
     """One address, or one of each family, however they are written; anything else is refused, and told."""
     ips = parse_node_ips(annotation)
@@ -218,28 +206,25 @@ def offered(addresses: tuple[NodeAddress, ...]) -> Addresses:
 LAST = "2001:db8:1:0:ffff:ffff:ffff:ffff"
 
 
-@rows(
-    "addresses annotation expected",
-    {
-        "no-annotation": (ALL, None, ALL),
-        "private": (ALL, "10.0.0.2", (I4, H, E4, E6)),
-        "pair-drops-the-other-external": (ALL, "10.0.0.2,2001:db8:1::1", (I4, E6, H)),
-        "pair-in-the-order-of-the-annotation": (ALL, "2001:db8:1::1,10.0.0.2", (E6, I4, H)),
-        "public-ipv4": (ALL, "203.0.113.1", (E4, H, I4)),
-        "both-public": (ALL, "203.0.113.1,2001:db8:1::1", (E4, E6, H, I4)),
-        "another-host-of-the-servers-subnet": (ALL, "2001:db8:1::5", (E6_OTHER, H, I4)),
-        "the-last-host-of-the-servers-subnet": (ALL, LAST, (external(LAST), H, I4)),
-        "pair-with-another-host": (ALL, "10.0.0.2,2001:db8:1::5", (I4, E6_OTHER, H)),
-        "every-equal-address-is-listed": ((H, E4, PUBLIC4), "203.0.113.1", (E4, PUBLIC4, H)),
-        "a-host-name-is-no-address": ((hostname("10.0.0.2"), I4), "10.0.0.2", (I4, hostname("10.0.0.2"))),
-        "private-without-a-network": ((H, E4), "10.0.0.2", "ExternalIP 203.0.113.1"),
-        "ipv6-with-family-ipv4": ((H, E4), "2001:db8:1::1", "ExternalIP 203.0.113.1"),
-        "unspecified": ((H, E4, I4), "0.0.0.0", "ExternalIP 203.0.113.1, InternalIP 10.0.0.2"),
-        "another-subnet": ((H, E6), "2001:db8:2::1", "ExternalIP 2001:db8:1::1"),
-        "nothing-offered": ((H,), "10.0.0.2", "none"),
-        "second-of-a-pair": ((H, I4), "10.0.0.2,2001:db8:2::1", "InternalIP 10.0.0.2"),
-    },
-)
+@rows("addresses annotation expected", {
+    "no-annotation": (ALL, None, ALL),
+    "private": (ALL, "10.0.0.2", (I4, H, E4, E6)),
+    "pair-drops-the-other-external": (ALL, "10.0.0.2,2001:db8:1::1", (I4, E6, H)),
+    "pair-in-the-order-of-the-annotation": (ALL, "2001:db8:1::1,10.0.0.2", (E6, I4, H)),
+    "public-ipv4": (ALL, "203.0.113.1", (E4, H, I4)),
+    "both-public": (ALL, "203.0.113.1,2001:db8:1::1", (E4, E6, H, I4)),
+    "another-host-of-the-servers-subnet": (ALL, "2001:db8:1::5", (E6_OTHER, H, I4)),
+    "the-last-host-of-the-servers-subnet": (ALL, LAST, (external(LAST), H, I4)),
+    "pair-with-another-host": (ALL, "10.0.0.2,2001:db8:1::5", (I4, E6_OTHER, H)),
+    "every-equal-address-is-listed": ((H, E4, PUBLIC4), "203.0.113.1", (E4, PUBLIC4, H)),
+    "a-host-name-is-no-address": ((hostname("10.0.0.2"), I4), "10.0.0.2", (I4, hostname("10.0.0.2"))),
+    "private-without-a-network": ((H, E4), "10.0.0.2", "ExternalIP 203.0.113.1"),
+    "ipv6-with-family-ipv4": ((H, E4), "2001:db8:1::1", "ExternalIP 203.0.113.1"),
+    "unspecified": ((H, E4, I4), "0.0.0.0", "ExternalIP 203.0.113.1, InternalIP 10.0.0.2"),
+    "another-subnet": ((H, E6), "2001:db8:2::1", "ExternalIP 2001:db8:1::1"),
+    "nothing-offered": ((H,), "10.0.0.2", "none"),
+    "second-of-a-pair": ((H, I4), "10.0.0.2,2001:db8:2::1", "InternalIP 10.0.0.2"),
+})  # fmt: skip
 def test_choose_addresses(
     addresses: tuple[NodeAddress, ...], annotation: str | None, expected: tuple[NodeAddress, ...] | str
 ) -> None:
@@ -257,16 +242,13 @@ def test_another_host_needs_a_subnet() -> None:
     assert isinstance(choose_addresses(offered(ALL), "2001:db8:1::5", None), Decided)
 
 
-@rows(
-    "ipv6 annotation expected",
-    {
-        "no-network": (None, "2001:db8:1::5", None),
-        "the-first-host": (SUBNET, None, "2001:db8:1::1"),
-        "another-host": (SUBNET, "10.0.0.2,2001:db8:1::5", "2001:db8:1::5"),
-        "of-another-network": (SUBNET, "2001:db8:2::5", "2001:db8:1::1"),
-        "malformed": (SUBNET, "x", "2001:db8:1::1"),
-    },
-)
+@rows("ipv6 annotation expected", {
+    "no-network": (None, "2001:db8:1::5", None),
+    "the-first-host": (SUBNET, None, "2001:db8:1::1"),
+    "another-host": (SUBNET, "10.0.0.2,2001:db8:1::5", "2001:db8:1::5"),
+    "of-another-network": (SUBNET, "2001:db8:2::5", "2001:db8:1::1"),
+    "malformed": (SUBNET, "x", "2001:db8:1::1"),
+})  # fmt: skip
 def test_public_ipv6(ipv6: IPv6Network | None, annotation: str | None, expected: str | None) -> None:
     """The host that the kubelet uses, else the first one."""
     assert public_ipv6(a_server(ipv6=ipv6), annotation) == (IPv6Address(expected) if expected else None)
@@ -275,47 +257,28 @@ def test_public_ipv6(ipv6: IPv6Network | None, annotation: str | None, expected:
 BASE = "hostname-of-server public-ipv4"
 
 
-@rows(
-    "current world wanted gone",
-    {
-        "as-the-server-has-them": ((H, E4), {}, BASE, ""),
-        "published-none": ((), {}, BASE, ""),
-        "dual-stack": ((), {"server": BOTH, "settings": DUAL_STACK}, BASE + " public-ipv6", ""),
-        "private": ((), {"server": TWICE, "net": NETWORK}, BASE + " private-ip private-ip", ""),
-        "ipv6-off": ((H, E4, E6), {"server": BOTH}, BASE, "other-family"),
-        "of-no-server": ((VPN,), {"net": NETWORK, "settings": KEEP}, BASE, "address-unknown"),
-        "without-a-network": ((VPN, H, E4), {}, BASE, "network-unset"),
-        "kept": ((VPN, H), {"settings": KEEP}, BASE + " internal-ip-kept", ""),
-        "under-another-type": ((H, PUBLIC4, E4), {}, BASE, "address-of-other-type"),
-        "twice": ((H, E4, E4), {}, BASE, "address-twice"),
-        "odd-types": ((NodeAddress("Odd", "y"),), {}, BASE, "address-unknown"),
-        "node-ip": (
-            (I4_OTHER, I4),
-            {"server": TWICE, "net": NETWORK, "node_ip": "10.0.0.3"},
-            "on-node-ip " + BASE,
-            "not-on-node-ip",
-        ),
-        "node-ip-of-a-kept-one": ((VPN, H, E4), {"settings": KEEP, "node_ip": "100.64.0.1"}, "on-node-ip " + BASE, ""),
-        "robot": (
-            (H, E4, NO_IP, I4, I6, PUBLIC4),
-            {"server": ROBOT},
-            BASE + " internal-ip-forwarded",
-            "internal-ip-malformed other-family address-of-other-type",
-        ),
-        "robot-and-a-public-address": (
-            (PUBLIC4,),
-            {"server": ROBOT, "settings": Settings(address_family=IPV6)},
-            "hostname-of-server public-ipv6",
-            "internal-ip-public",
-        ),
-        "robot-and-nothing-is-forwarded": (
-            (I4,),
-            {"server": ROBOT, "settings": Settings(forward_internal_ips=False)},
-            BASE,
-            "forward-off",
-        ),
-    },
-)
+@rows("current world wanted gone", {
+    "as-the-server-has-them": ((H, E4), {}, BASE, ""),
+    "published-none": ((), {}, BASE, ""),
+    "dual-stack": ((), {"server": BOTH, "settings": DUAL_STACK}, BASE + " public-ipv6", ""),
+    "private": ((), {"server": TWICE, "net": NETWORK}, BASE + " private-ip private-ip", ""),
+    "ipv6-off": ((H, E4, E6), {"server": BOTH}, BASE, "other-family"),
+    "of-no-server": ((VPN,), {"net": NETWORK, "settings": KEEP}, BASE, "address-unknown"),
+    "without-a-network": ((VPN, H, E4), {}, BASE, "network-unset"),
+    "kept": ((VPN, H), {"settings": KEEP}, BASE + " internal-ip-kept", ""),
+    "under-another-type": ((H, PUBLIC4, E4), {}, BASE, "address-of-other-type"),
+    "twice": ((H, E4, E4), {}, BASE, "address-twice"),
+    "odd-types": ((NodeAddress("Odd", "y"),), {}, BASE, "address-unknown"),
+    "node-ip": ((I4_OTHER, I4), {"server": TWICE, "net": NETWORK, "node_ip": "10.0.0.3"}, "on-node-ip " + BASE,
+        "not-on-node-ip"),
+    "node-ip-of-a-kept-one": ((VPN, H, E4), {"settings": KEEP, "node_ip": "100.64.0.1"}, "on-node-ip " + BASE, ""),
+    "robot": ((H, E4, NO_IP, I4, I6, PUBLIC4), {"server": ROBOT}, BASE + " internal-ip-forwarded",
+        "internal-ip-malformed other-family address-of-other-type"),
+    "robot-and-a-public-address": ((PUBLIC4,), {"server": ROBOT, "settings": Settings(address_family=IPV6)},
+        "hostname-of-server public-ipv6", "internal-ip-public"),
+    "robot-and-nothing-is-forwarded": ((I4,), {"server": ROBOT, "settings": Settings(forward_internal_ips=False)}, BASE,
+        "forward-off"),
+})  # fmt: skip
 def test_rules(current: tuple[NodeAddress, ...], world: dict[str, Any], wanted: str, gone: str) -> None:
     """Each address that a Node should have, and each that goes away, has its rule; what is right stays."""
     given: dict[str, Any] = {"server": a_server(), "settings": DEFAULT, "net": None, "node_ip": None} | world
@@ -330,16 +293,13 @@ def test_rules(current: tuple[NodeAddress, ...], world: dict[str, Any], wanted: 
     assert (then.values, then.gone) == (first.values, ())
 
 
-@rows(
-    "addresses network lost",
-    {
-        "all-kept": (WEB_1_ADDRESSES, None, []),
-        "kept-under-another-type": ((PUBLIC4,), None, []),
-        "without-a-network": ((external("198.51.100.7"), VPN), None, ["198.51.100.7", "100.64.0.1"]),
-        "of-another-network": ((VPN,), NETWORK, ["100.64.0.1"]),
-        "names-are-no-addresses": ((hostname("other"), NodeAddress("Odd", "y")), None, []),
-    },
-)
+@rows("addresses network lost", {
+    "all-kept": (WEB_1_ADDRESSES, None, []),
+    "kept-under-another-type": ((PUBLIC4,), None, []),
+    "without-a-network": ((external("198.51.100.7"), VPN), None, ["198.51.100.7", "100.64.0.1"]),
+    "of-another-network": ((VPN,), NETWORK, ["100.64.0.1"]),
+    "names-are-no-addresses": ((hostname("other"), NodeAddress("Odd", "y")), None, []),
+})  # fmt: skip
 def test_lost_addresses(addresses: tuple[NodeAddress, ...], network: Network | None, lost: list[str]) -> None:
     """Each IP address of the Node that the cloud does not know is told as going away."""
     first = decided(a_settled_node(addresses=addresses), a_server(), DEFAULT, Present(network))
@@ -355,15 +315,12 @@ def test_unknown_network(network: Absent | Unknown, expected: str) -> None:
     assert isinstance(decided(a_settled_node(), ROBOT, settings, network), DesiredAddresses)
 
 
-@pytest.mark.parametrize("network", [Present(None), Unknown("429"), Absent()], ids=["none", "unreadable", "absent"])
-@rows(
-    "missing named",
-    {
-        "ipv4": ({"public_net.ipv4"}, "public_net.ipv4"),
-        "ipv6": ({"public_net.ipv6"}, "public_net.ipv6"),
-        "several-and-the-first-is-named": ({"public_net.ipv6", "labels", "private_net"}, "private_net"),
-    },
-)
+@rows("network", {"none": Present(None), "unreadable": Unknown("429"), "absent": Absent()})
+@rows("missing named", {
+    "ipv4": ({"public_net.ipv4"}, "public_net.ipv4"),
+    "ipv6": ({"public_net.ipv6"}, "public_net.ipv6"),
+    "several-and-the-first-is-named": ({"public_net.ipv6", "labels", "private_net"}, "private_net"),
+})  # fmt: skip
 def test_fields_that_did_not_arrive(
     missing: set[str], named: str, network: Present[Network | None] | Absent | Unknown
 ) -> None:
@@ -399,30 +356,23 @@ OWN, KEPT, TAKEN = "hostname-of-server", "hostname-kept", "hostname-taken"
 WEB_2 = {"server": "web-2"}
 
 
-@rows(
-    "node server other expected",
-    {
-        "joins-by-name": (a_joining_node(), "web-1", WEB_2, ("web-1", OWN)),
-        "joins-by-providerID-as-with-HCCM": (a_joining_node("gpu"), "web-1", WEB_2, ("web-1", OWN)),
-        "what-a-kubelet-says-is-replaced": (a_joining_node(**called("lan")), "web-1", None, ("web-1", OWN)),
-        "joins-on-a-server-with-another-nodes-name": (a_joining_node(), "web-2", WEB_2, ("web-1", TAKEN)),
-        "joins-on-a-server-without-a-name": (a_joining_node(), "", WEB_2, ("web-1", "server-unnamed")),
-        "nothing-happened": (a_settled_node(), "web-1", WEB_2, ("web-1", OWN)),
-        "renamed": (a_settled_node(), "web-9", WEB_2, ("web-1", KEPT)),
-        "swapped": (a_settled_node(), "web-2", {"server": "web-1"}, ("web-1", KEPT)),
-        "swapped-and-followed-by-another-controller": (
-            a_settled_node(**called("web-2")),
-            "web-2",
-            {"server": "web-1", **called("web-1")},
-            ("web-1", TAKEN),
-        ),
-        "it-was-renamed-back": (a_settled_node(**called("web-2")), "web-1", WEB_2, ("web-1", OWN)),
-        "letters-of-another-case-are-the-same-name": (a_settled_node(), "WEB-2", WEB_2, ("web-1", KEPT)),
-        "two-servers-with-one-name": (a_settled_node(**called("a")), "a", {"server": "a"}, ("web-1", TAKEN)),
-        "joined-by-providerID": (a_settled_node(**called("pool-a")), "pool-a", WEB_2, ("pool-a", OWN)),
-        "published-none": (a_settled_node(addresses=()), "web-9", WEB_2, ("web-9", OWN)),
-    },
-)
+@rows("node server other expected", {
+    "joins-by-name": (a_joining_node(), "web-1", WEB_2, ("web-1", OWN)),
+    "joins-by-providerID-as-with-HCCM": (a_joining_node("gpu"), "web-1", WEB_2, ("web-1", OWN)),
+    "what-a-kubelet-says-is-replaced": (a_joining_node(**called("lan")), "web-1", None, ("web-1", OWN)),
+    "joins-on-a-server-with-another-nodes-name": (a_joining_node(), "web-2", WEB_2, ("web-1", TAKEN)),
+    "joins-on-a-server-without-a-name": (a_joining_node(), "", WEB_2, ("web-1", "server-unnamed")),
+    "nothing-happened": (a_settled_node(), "web-1", WEB_2, ("web-1", OWN)),
+    "renamed": (a_settled_node(), "web-9", WEB_2, ("web-1", KEPT)),
+    "swapped": (a_settled_node(), "web-2", {"server": "web-1"}, ("web-1", KEPT)),
+    "swapped-and-followed-by-another-controller": (a_settled_node(**called("web-2")), "web-2",
+        {"server": "web-1", **called("web-1")}, ("web-1", TAKEN)),
+    "it-was-renamed-back": (a_settled_node(**called("web-2")), "web-1", WEB_2, ("web-1", OWN)),
+    "letters-of-another-case-are-the-same-name": (a_settled_node(), "WEB-2", WEB_2, ("web-1", KEPT)),
+    "two-servers-with-one-name": (a_settled_node(**called("a")), "a", {"server": "a"}, ("web-1", TAKEN)),
+    "joined-by-providerID": (a_settled_node(**called("pool-a")), "pool-a", WEB_2, ("pool-a", OWN)),
+    "published-none": (a_settled_node(addresses=()), "web-9", WEB_2, ("web-9", OWN)),
+})  # fmt: skip
 def test_hostnames(node: Node, server: str, other: dict[str, Any] | None, expected: tuple[str, str]) -> None:
     """A Node is called as its server was when it joined, and never as another Node or its server is."""
     node, ours = replace(node, provider_id="hcloud://1"), a_server(1, server)
@@ -447,27 +397,19 @@ HAS, HAS_AS_ALIAS, OTHER = {"private_ips": PRIVATE}, {"alias_ips": PRIVATE}, {"p
 ELSEWHERE = attached((5, "10.0.0.2"))
 
 
-@rows(
-    "reported server other settings contested",
-    {
-        "public": ((), {}, {"ipv4": IPv4Address("203.0.113.1")}, IN_NETWORK, "203.0.113.1"),
-        "ipv6": ((), {"ipv6": SUBNET}, {"ipv6": SUBNET}, IN_NETWORK, "2001:db8:1::1"),
-        "private": ((), HAS, HAS, IN_NETWORK, "10.0.0.2"),
-        "another-servers-alias": ((), HAS, HAS_AS_ALIAS, IN_NETWORK, "10.0.0.2"),
-        "the-same-in-two-networks-is-another": ((), HAS, {"private_ips": ELSEWHERE}, IN_NETWORK, None),
-        "in-another-network": ((), {"private_ips": PRIVATE + ELSEWHERE}, {"private_ips": ELSEWHERE}, IN_NETWORK, None),
-        "a-kubelet-claims-anothers-public-one": ((internal("203.0.113.2"),), {}, {}, KEEP, "203.0.113.2"),
-        "a-kubelet-claims-anothers-private-one": ((I4,), OTHER, HAS, KEEP, "10.0.0.2"),
-        "a-kubelet-claims-anothers-ipv6": (
-            (external("2001:db8:1::7"), internal("2001:db8:1::7")),
-            {},
-            {"ipv6": SUBNET},
-            KEEP,
-            "2001:db8:1::7",
-        ),
-        "an-address-in-a-vpn-that-looks-alike": ((I4,), {}, HAS, KEEP, None),
-    },
-)
+@rows("reported server other settings contested", {
+    "public": ((), {}, {"ipv4": IPv4Address("203.0.113.1")}, IN_NETWORK, "203.0.113.1"),
+    "ipv6": ((), {"ipv6": SUBNET}, {"ipv6": SUBNET}, IN_NETWORK, "2001:db8:1::1"),
+    "private": ((), HAS, HAS, IN_NETWORK, "10.0.0.2"),
+    "another-servers-alias": ((), HAS, HAS_AS_ALIAS, IN_NETWORK, "10.0.0.2"),
+    "the-same-in-two-networks-is-another": ((), HAS, {"private_ips": ELSEWHERE}, IN_NETWORK, None),
+    "in-another-network": ((), {"private_ips": PRIVATE + ELSEWHERE}, {"private_ips": ELSEWHERE}, IN_NETWORK, None),
+    "a-kubelet-claims-anothers-public-one": ((internal("203.0.113.2"),), {}, {}, KEEP, "203.0.113.2"),
+    "a-kubelet-claims-anothers-private-one": ((I4,), OTHER, HAS, KEEP, "10.0.0.2"),
+    "a-kubelet-claims-anothers-ipv6": ((external("2001:db8:1::7"), internal("2001:db8:1::7")), {}, {"ipv6": SUBNET},
+        KEEP, "2001:db8:1::7"),
+    "an-address-in-a-vpn-that-looks-alike": ((I4,), {}, HAS, KEEP, None),
+})  # fmt: skip
 @pytest.mark.parametrize("joins", [True, False])
 def test_addresses_that_two_servers_seem_to_have(
     reported: tuple[NodeAddress, ...],

@@ -50,61 +50,37 @@ def each(verdict: tuple[Verdict, str | None], *ids: int) -> dict[str, tuple[Verd
     return {f"n-{i}": verdict for i in ids}
 
 
-@rows(
-    "snapshot expected",
-    {
-        "all-there": (fleet(3), {}),
-        "one-of-two": (fleet(2, 2), each(ALLOWED, 2)),
-        "two-of-three": (fleet(3, 1, 2), each(HELD, 1, 2)),
-        "one-of-four": (fleet(4, 1), each(ALLOWED, 1)),
-        "two-of-seven": (fleet(7, 1, 2), each(HELD, 1, 2)),
-        "two-of-eight": (fleet(8, 1, 2), each(ALLOWED, 1, 2)),
-        "three-of-eight": (fleet(8, 1, 2, 3), each(HELD, 1, 2, 3)),
-        "ten-of-forty": (fleet(40, *range(1, 11)), each(ALLOWED, *range(1, 11))),
-        "eleven-of-forty": (fleet(40, *range(1, 12)), each(HELD, *range(1, 12))),
-        "autoscaler-takes-8-of-10": (fleet(10, *range(1, 9), lost={"taints": CHOSEN}), each(ALLOWED, *range(1, 9))),
-        "given-up-after-half-an-hour": (
-            fleet(10, *range(1, 9), lost={"ready_since": NOW - timedelta(minutes=30)}),
-            each(ALLOWED, *range(1, 9)),
-        ),
-        "announced-ones-pass-beside-held-ones": (
-            a_fleet(
-                a_lost_node("n-1", 1),
-                a_lost_node("n-2", 2),
-                a_lost_node("n-3", 3, unschedulable=True),
-                a_settled_node("n-4", 4),
-                gone=[1, 2, 3],
-            ),
-            each(HELD, 1, 2) | each(ALLOWED, 3),
-        ),
-        "one-silent-and-one-still-ready-count-as-two": (
-            a_fleet(
-                a_lost_node("n-1", 1),
-                a_settled_node("n-2", 2),
-                a_settled_node("n-3", 3),
-                a_settled_node("n-4", 4),
-                gone=[1, 2],
-            ),
-            each(HELD, 1),
-        ),
-        "ignored-ones-neither-count-nor-go": (
-            a_fleet(a_lost_node("n-1", 1), a_lost_node("n-2", 2, labels=SPARE), a_settled_node("n-3", 3), gone=[1, 2]),
-            each(ALLOWED, 1),
-        ),
-        "too-young": (fleet(3, 1, lost={"created_at": NOW - timedelta(seconds=10)}), each(WAITING, 1)),
-        "held-beats-waiting-for-a-proof": (
-            fleet(3, 1, 2, lost={"created_at": NOW - timedelta(seconds=10)}),
-            each(HELD, 1, 2),
-        ),
-        "not-asked-by-id": (fleet(3, 1, confirmations={}), each(WAITING, 1)),
-        "asked-in-vain": (fleet(3, 1, confirmations={1: Unknown("500")}), each(WAITING, 1)),
-        "still-ready": (fleet(3, 1, lost={"ready": Readiness.TRUE}), {}),
-        "being-deleted": (fleet(3, 1, lost={"deleted_at": NOW}), {}),
-        "one-missing-in-part-of-the-list": (fleet(3, 1, servers_section=incomplete(fleet(3, 1).servers)), {}),
-        "empty-project": (fleet(3, 1, servers_section=servers_of()), each(ASTRAY, 1)),
-        "one-ready-node-anchors-the-rest": (fleet(4, 1, 2, 3), each(HELD, 1, 2, 3)),
-    },
-)
+@rows("snapshot expected", {
+    "all-there": (fleet(3), {}),
+    "one-of-two": (fleet(2, 2), each(ALLOWED, 2)),
+    "two-of-three": (fleet(3, 1, 2), each(HELD, 1, 2)),
+    "one-of-four": (fleet(4, 1), each(ALLOWED, 1)),
+    "two-of-seven": (fleet(7, 1, 2), each(HELD, 1, 2)),
+    "two-of-eight": (fleet(8, 1, 2), each(ALLOWED, 1, 2)),
+    "three-of-eight": (fleet(8, 1, 2, 3), each(HELD, 1, 2, 3)),
+    "ten-of-forty": (fleet(40, *range(1, 11)), each(ALLOWED, *range(1, 11))),
+    "eleven-of-forty": (fleet(40, *range(1, 12)), each(HELD, *range(1, 12))),
+    "autoscaler-takes-8-of-10": (fleet(10, *range(1, 9), lost={"taints": CHOSEN}), each(ALLOWED, *range(1, 9))),
+    "given-up-after-half-an-hour": (fleet(10, *range(1, 9), lost={"ready_since": NOW - timedelta(minutes=30)}),
+        each(ALLOWED, *range(1, 9))),
+    "announced-ones-pass-beside-held-ones": (a_fleet(a_lost_node("n-1", 1), a_lost_node("n-2", 2),
+        a_lost_node("n-3", 3, unschedulable=True), a_settled_node("n-4", 4), gone=[1, 2, 3]),
+        each(HELD, 1, 2) | each(ALLOWED, 3)),
+    "one-silent-and-one-still-ready-count-as-two": (a_fleet(a_lost_node("n-1", 1), a_settled_node("n-2", 2),
+        a_settled_node("n-3", 3), a_settled_node("n-4", 4), gone=[1, 2]), each(HELD, 1)),
+    "ignored-ones-neither-count-nor-go": (a_fleet(a_lost_node("n-1", 1), a_lost_node("n-2", 2, labels=SPARE),
+        a_settled_node("n-3", 3), gone=[1, 2]), each(ALLOWED, 1)),
+    "too-young": (fleet(3, 1, lost={"created_at": NOW - timedelta(seconds=10)}), each(WAITING, 1)),
+    "held-beats-waiting-for-a-proof": (fleet(3, 1, 2, lost={"created_at": NOW - timedelta(seconds=10)}),
+        each(HELD, 1, 2)),
+    "not-asked-by-id": (fleet(3, 1, confirmations={}), each(WAITING, 1)),
+    "asked-in-vain": (fleet(3, 1, confirmations={1: Unknown("500")}), each(WAITING, 1)),
+    "still-ready": (fleet(3, 1, lost={"ready": Readiness.TRUE}), {}),
+    "being-deleted": (fleet(3, 1, lost={"deleted_at": NOW}), {}),
+    "one-missing-in-part-of-the-list": (fleet(3, 1, servers_section=incomplete(fleet(3, 1).servers)), {}),
+    "empty-project": (fleet(3, 1, servers_section=servers_of()), each(ASTRAY, 1)),
+    "one-ready-node-anchors-the-rest": (fleet(4, 1, 2, 3), each(HELD, 1, 2, 3)),
+})  # fmt: skip
 def test_verdicts(snapshot: Snapshot, expected: Mapping[str, tuple[Verdict, str | None]]) -> None:
     """A Node is deleted when its absence is proven and no more are lost than may be, unless they were announced."""
     assert verdicts(judged(snapshot)) == expected
@@ -118,36 +94,21 @@ def head(name: str, server_id: int, **overrides: Any) -> Node:
     return a_lost_node(name, server_id, **{"labels": CONTROL_PLANE} | overrides)
 
 
-@rows(
-    "snapshot expected",
-    {
-        "the-last-one": (a_fleet(head("n-1", 1), WORKER, gone=[1]), each(HELD, 1)),
-        "the-last-one-announced": (a_fleet(head("n-1", 1, unschedulable=True), WORKER, gone=[1]), each(HELD, 1)),
-        "the-last-one-by-its-old-name": (
-            a_fleet(
-                head("n-1", 1, labels=SERVER_LABELS | {"node-role.kubernetes.io/master": "true"}), WORKER, gone=[1]
-            ),
-            each(HELD, 1),
-        ),
-        "one-of-two": (a_fleet(head("n-1", 1), head("n-2", 2), WORKER, gone=[1]), each(ALLOWED, 1)),
-        "both-gone-and-announced": (
-            a_fleet(head("n-1", 1, unschedulable=True), head("n-2", 2, taints=CHOSEN), WORKER, gone=[1, 2]),
-            each(HELD, 1, 2),
-        ),
-        "both-gone-and-one-still-ready": (
-            a_fleet(head("n-1", 1), head("n-2", 2, ready=Readiness.TRUE), *WORKERS, gone=[1, 2]),
-            each(HELD, 1),
-        ),
-        "the-other-is-ignored": (
-            a_fleet(head("n-1", 1), head("n-2", 2, labels=CONTROL_PLANE | SPARE), WORKER, gone=[1, 2]),
-            each(ALLOWED, 1),
-        ),
-        "workers-go-beside-it": (
-            a_fleet(head("n-1", 1, unschedulable=True), a_lost_node("n-3", 3), WORKER, gone=[1, 3]),
-            each(HELD, 1) | each(ALLOWED, 3),
-        ),
-    },
-)
+@rows("snapshot expected", {
+    "the-last-one": (a_fleet(head("n-1", 1), WORKER, gone=[1]), each(HELD, 1)),
+    "the-last-one-announced": (a_fleet(head("n-1", 1, unschedulable=True), WORKER, gone=[1]), each(HELD, 1)),
+    "the-last-one-by-its-old-name": (a_fleet(head("n-1", 1,
+        labels=SERVER_LABELS | {"node-role.kubernetes.io/master": "true"}), WORKER, gone=[1]), each(HELD, 1)),
+    "one-of-two": (a_fleet(head("n-1", 1), head("n-2", 2), WORKER, gone=[1]), each(ALLOWED, 1)),
+    "both-gone-and-announced": (a_fleet(head("n-1", 1, unschedulable=True), head("n-2", 2, taints=CHOSEN), WORKER,
+        gone=[1, 2]), each(HELD, 1, 2)),
+    "both-gone-and-one-still-ready": (a_fleet(head("n-1", 1), head("n-2", 2, ready=Readiness.TRUE), *WORKERS,
+        gone=[1, 2]), each(HELD, 1)),
+    "the-other-is-ignored": (a_fleet(head("n-1", 1), head("n-2", 2, labels=CONTROL_PLANE | SPARE), WORKER, gone=[1, 2]),
+        each(ALLOWED, 1)),
+    "workers-go-beside-it": (a_fleet(head("n-1", 1, unschedulable=True), a_lost_node("n-3", 3), WORKER, gone=[1, 3]),
+        each(HELD, 1) | each(ALLOWED, 3)),
+})  # fmt: skip
 def test_the_last_node_of_the_control_plane(
     snapshot: Snapshot, expected: Mapping[str, tuple[Verdict, str | None]]
 ) -> None:
@@ -177,19 +138,16 @@ def one_node(minutes: float, *others: Node, cordoned: bool = False) -> Snapshot:
 BY_ID = replace(SPARED, network="4")
 
 
-@rows(
-    "snapshot settings expected",
-    {
-        "the-only-node-of-the-right-project": (one_node(29), BY_ID, HELD),
-        "the-only-node-given-up": (one_node(30), BY_ID, ALLOWED),
-        "the-only-node-given-up-and-no-witness": (one_node(30), SPARED, ASTRAY),
-        "the-only-node-cordoned-and-no-witness": (one_node(5, cordoned=True), SPARED, ASTRAY),
-        "the-only-node-cordoned": (one_node(5, cordoned=True), BY_ID, ALLOWED),
-        "a-network-by-name-is-no-witness": (one_node(30), replace(SPARED, network="private"), ASTRAY),
-        "replaced-under-another-name": (one_node(5, WORKER), SPARED, ALLOWED),
-        "replaced-by-one-that-is-not-ready-yet": (one_node(5, replace(WORKER, conditions=())), SPARED, ALLOWED),
-    },
-)
+@rows("snapshot settings expected", {
+    "the-only-node-of-the-right-project": (one_node(29), BY_ID, HELD),
+    "the-only-node-given-up": (one_node(30), BY_ID, ALLOWED),
+    "the-only-node-given-up-and-no-witness": (one_node(30), SPARED, ASTRAY),
+    "the-only-node-cordoned-and-no-witness": (one_node(5, cordoned=True), SPARED, ASTRAY),
+    "the-only-node-cordoned": (one_node(5, cordoned=True), BY_ID, ALLOWED),
+    "a-network-by-name-is-no-witness": (one_node(30), replace(SPARED, network="private"), ASTRAY),
+    "replaced-under-another-name": (one_node(5, WORKER), SPARED, ALLOWED),
+    "replaced-by-one-that-is-not-ready-yet": (one_node(5, replace(WORKER, conditions=())), SPARED, ALLOWED),
+})  # fmt: skip
 def test_a_cluster_of_one_node(snapshot: Snapshot, settings: Settings, expected: tuple[Verdict, str | None]) -> None:
     """The only Node goes once it is given up in a project that is known to be the right one, or is replaced."""
     assert verdicts(judged(snapshot, settings)) == each(expected, 1)

@@ -48,41 +48,27 @@ def finder(*servers: Server, nodes: tuple[Node, ...] = ()) -> ServerFinder:
     return ServerFinder(nodes_of(*nodes), [servers_of(*servers)])
 
 
-@rows(
-    "node said",
-    {
-        "nothing-fits": (a_joining_node("x"), ""),
-        "name": (a_node("prod-w-1"), "server 2 prod-w-1 (by name)"),
-        "a-name-in-another-case-joins-nothing": (a_node("Prod-w-1"), ""),
-        "node-ip": (a_joining_node("x", provided_node_ip="10.0.0.3"), BY_ADDRESS),
-        "reported": (a_joining_node("x", **internal("10.0.0.3")), "server 2 prod-w-1 (by InternalIP 10.0.0.3)"),
-        "both-are-one-clue": (a_joining_node("x", provided_node_ip="10.0.0.3", **internal("10.0.0.3")), BY_ADDRESS),
-        "public-ipv4": (
-            a_joining_node("x", **internal("203.0.113.2")),
-            "server 2 prod-w-1 (by InternalIP 203.0.113.2)",
-        ),
-        "a-host-of-the-ipv6-network": (
-            a_joining_node("x", provided_node_ip="2001:db8:5::77"),
-            "server 5 six (by --node-ip 2001:db8:5::77)",
-        ),
-        "of-no-server": (a_joining_node("x", **internal("no address", "::1", "127.0.0.1")), ""),
-        "a-hostname-is-no-address": (a_node("x", addresses=(NodeAddress(AddressType.HOSTNAME, "10.0.0.3"),)), ""),
-        "bare-number": (a_node("x", provider_id="2"), "server 2 prod-w-1 (by the id in its providerID)"),
-        "two-clues-to-two-servers": (
-            a_node("prod-w-1", provider_id="k3s://x", provided_node_ip="10.0.0.9"),
-            "server 2 prod-w-1 (by name), server 4 alias (by --node-ip 10.0.0.9)",
-        ),
-        "another-clouds-private-network-has-the-same-range": (
-            a_node("x", provider_id="aws:///i-1", provided_node_ip="10.0.0.3"),
-            "",
-        ),
-        "its-name": (a_node("prod-w-1", provider_id="aws:///i-1"), "server 2 prod-w-1 (by name)"),
-        "thousands-of-addresses-are-not-looked-up": (
-            a_node("x", **internal(*(f"10.9.0.{n}" for n in range(200)), "10.0.0.3")),
-            "",
-        ),
-    },
-)
+@rows("node said", {
+    "nothing-fits": (a_joining_node("x"), ""),
+    "name": (a_node("prod-w-1"), "server 2 prod-w-1 (by name)"),
+    "a-name-in-another-case-joins-nothing": (a_node("Prod-w-1"), ""),
+    "node-ip": (a_joining_node("x", provided_node_ip="10.0.0.3"), BY_ADDRESS),
+    "reported": (a_joining_node("x", **internal("10.0.0.3")), "server 2 prod-w-1 (by InternalIP 10.0.0.3)"),
+    "both-are-one-clue": (a_joining_node("x", provided_node_ip="10.0.0.3", **internal("10.0.0.3")), BY_ADDRESS),
+    "public-ipv4": (a_joining_node("x", **internal("203.0.113.2")), "server 2 prod-w-1 (by InternalIP 203.0.113.2)"),
+    "a-host-of-the-ipv6-network": (a_joining_node("x", provided_node_ip="2001:db8:5::77"),
+        "server 5 six (by --node-ip 2001:db8:5::77)"),
+    "of-no-server": (a_joining_node("x", **internal("no address", "::1", "127.0.0.1")), ""),
+    "a-hostname-is-no-address": (a_node("x", addresses=(NodeAddress(AddressType.HOSTNAME, "10.0.0.3"),)), ""),
+    "bare-number": (a_node("x", provider_id="2"), "server 2 prod-w-1 (by the id in its providerID)"),
+    "two-clues-to-two-servers": (a_node("prod-w-1", provider_id="k3s://x", provided_node_ip="10.0.0.9"),
+        "server 2 prod-w-1 (by name), server 4 alias (by --node-ip 10.0.0.9)"),
+    "another-clouds-private-network-has-the-same-range": (a_node("x", provider_id="aws:///i-1",
+        provided_node_ip="10.0.0.3"), ""),
+    "its-name": (a_node("prod-w-1", provider_id="aws:///i-1"), "server 2 prod-w-1 (by name)"),
+    "thousands-of-addresses-are-not-looked-up": (a_node("x",
+        **internal(*(f"10.9.0.{n}" for n in range(200)), "10.0.0.3")), ""),
+})  # fmt: skip
 def test_clues(node: Node, said: str) -> None:
     """What fits, and as what."""
     assert str(finder(INSIDE, ALIAS, SIX).likely(node) or "") == said
@@ -99,15 +85,12 @@ X = a_joining_node("x", provided_node_ip="10.0.0.3")
 NOT_READY = a_settled_node("prod-w-1", 2, ready=Readiness.FALSE)
 
 
-@rows(
-    "owner row said",
-    {
-        "no-nodes-server": (None, "likely-server", None),
-        "of-a-silent-node": (SILENT, "likely-renamed", "silent since 01 Jul 11:55 UTC"),
-        "of-a-node-that-reports": (a_settled_node("prod-w-1", 2), "likely-of-other", "Ready"),
-        "of-one-that-says-it-is-not-ready": (NOT_READY, "likely-of-other", "not Ready since 01 Jul 12:00 UTC"),
-    },
-)
+@rows("owner row said", {
+    "no-nodes-server": (None, "likely-server", None),
+    "of-a-silent-node": (SILENT, "likely-renamed", "silent since 01 Jul 11:55 UTC"),
+    "of-a-node-that-reports": (a_settled_node("prod-w-1", 2), "likely-of-other", "Ready"),
+    "of-one-that-says-it-is-not-ready": (NOT_READY, "likely-of-other", "not Ready since 01 Jul 12:00 UTC"),
+})  # fmt: skip
 def test_whose_server_it_is(owner: Node | None, row: str, said: str | None) -> None:
     """The Node that has the server is named with what is heard of it; a silent one is told as well."""
     found = missed(X, INSIDE, nodes=() if owner is None else (owner,))
@@ -145,13 +128,10 @@ def test_the_same_address_in_a_network_of_others() -> None:
         assert (found.only if found else None) == server
 
 
-@rows(
-    "section",
-    {
-        "a-part-of-the-list": incomplete(servers_of(INSIDE)),
-        "an-unreadable-server": Section({2: INSIDE}, unreadable={9: "server 9 could not be read"}),
-    },
-)
+@rows("section", {
+    "a-part-of-the-list": incomplete(servers_of(INSIDE)),
+    "an-unreadable-server": Section({2: INSIDE}, unreadable={9: "server 9 could not be read"}),
+})  # fmt: skip
 def test_unknown_is_not_alone(section: Section[int, Server]) -> None:
     """Another server may have the address as well."""
     assert not ServerFinder(nodes_of(), [section]).likely(a_joining_node("x", provided_node_ip="10.0.0.3"))
@@ -164,57 +144,37 @@ def test_a_robot_server() -> None:
     assert str(found) == "Robot server 321 metal (by InternalIP 192.0.2.65)"
 
 
-@pytest.mark.parametrize(
-    ("provider_id", "who"),
-    [
-        ("k3s://cp-1", "the built-in cloud controller of k3s"),
-        ("K3S://cp-1", "the built-in cloud controller of k3s"),
-        ("rke2://w-1", "the built-in cloud controller of rke2"),
-        ("k0s-cloud-provider://w-1", "the built-in cloud provider of k0s"),
-        ("talos://metal/10.0.0.3", "the cloud controller of Talos"),
-        ("kind://docker/kind/kind-control-plane", "kind"),
-        ("3", "the kubelet's --provider-id or an old kubelet, without the prefix hcloud://"),
-        ("03", None),
-        ("9" * 40, None),
-        ("aws:///eu-central-1a/i-1", None),
-        ("openstack:///6f3a", None),
-        ("k3s", None),
-        ("k3sx://a", None),
-        ("", None),
-    ],
-)
+@pytest.mark.parametrize(("provider_id", "who"), [
+    ("k3s://cp-1", "the built-in cloud controller of k3s"),
+    ("K3S://cp-1", "the built-in cloud controller of k3s"),
+    ("rke2://w-1", "the built-in cloud controller of rke2"),
+    ("k0s-cloud-provider://w-1", "the built-in cloud provider of k0s"),
+    ("talos://metal/10.0.0.3", "the cloud controller of Talos"),
+    ("kind://docker/kind/kind-control-plane", "kind"),
+    ("3", "the kubelet's --provider-id or an old kubelet, without the prefix hcloud://"),
+    ("03", None),
+    ("9" * 40, None),
+    ("aws:///eu-central-1a/i-1", None),
+    ("openstack:///6f3a", None),
+    ("k3s", None),
+    ("k3sx://a", None),
+    ("", None),
+])  # fmt: skip
 def test_origin(provider_id: str, who: str | None) -> None:
     """Distributions and bare numbers are told from other clouds."""
     found = origin_of(provider_id)
     assert (found.setter if found else None) == who
 
 
-@rows(
-    "provider_id servers row said",
-    {
-        "another-cloud": ("aws:///i-1", (), "node-foreign", "belongs to another cloud"),
-        "a-server-of-its-name": (
-            "openstack:///6f3a",
-            (a_server(1, "x"),),
-            "node-foreign-likely",
-            "server 1 x (by name)",
-        ),
-        "a-distribution": ("talos://x", (), "node-set-by", "set by the cloud controller of Talos"),
-        "a-number": ("2", (INSIDE,), "node-set-by-likely", "restart its kubelet with --provider-id=hcloud://2"),
-        "several-of-its-name": (
-            "k3s://x",
-            (a_server(1, "x"), a_server(2, "x")),
-            "node-set-by-likely",
-            "delete the Node and restart its kubelet",
-        ),
-        "of-its-name": (
-            "k3s://x",
-            (a_server(1, "x"),),
-            "node-set-by-likely",
-            "delete the Node and restart its kubelet",
-        ),
-    },
-)
+@rows("provider_id servers row said", {
+    "another-cloud": ("aws:///i-1", (), "node-foreign", "belongs to another cloud"),
+    "a-server-of-its-name": ("openstack:///6f3a", (a_server(1, "x"),), "node-foreign-likely", "server 1 x (by name)"),
+    "a-distribution": ("talos://x", (), "node-set-by", "set by the cloud controller of Talos"),
+    "a-number": ("2", (INSIDE,), "node-set-by-likely", "restart its kubelet with --provider-id=hcloud://2"),
+    "several-of-its-name": ("k3s://x", (a_server(1, "x"), a_server(2, "x")), "node-set-by-likely",
+        "delete the Node and restart its kubelet"),
+    "of-its-name": ("k3s://x", (a_server(1, "x"),), "node-set-by-likely", "delete the Node and restart its kubelet"),
+})  # fmt: skip
 def test_foreign(provider_id: str, servers: tuple[Server, ...], row: str, said: str) -> None:
     """What set the providerID, what fits, and what to do."""
     why = missed(a_node("x", provider_id=provider_id), *servers).why

@@ -105,26 +105,23 @@ def _outcome(node: DesiredNode) -> Outcome:
     raise AssertionError(node)
 
 
-@rows(
-    "node settings expected",
-    {
-        "joining-by-name": (a_joining_node(), SETTINGS, joins("name")),
-        "joining-by-provider-id": (a_joining_node(provider_id="hcloud://1"), SETTINGS, joins("providerID")),
-        "settled": (a_settled_node(), SETTINGS, SETTLED),
-        "settled-and-not-selected": (a_settled_node(), SPARED, SETTLED),
-        "tainted-again-joins-again": (a_settled_node(taints=(UNINITIALIZED,)), SETTINGS, joins("providerID")),
-        "its-server-gone": (a_lost_node(server_id=9), SETTINGS, departs(a_lost_node(server_id=9), 9)),
-        "joining-and-its-server-gone-though-another-has-its-name": (LATE, SETTINGS, departs(LATE, 9)),
-        "robot": (a_settled_node(provider_id="hrobot://7"), SETTINGS, None),
-        "robot-of-the-fork": (a_lost_node(provider_id="hcloud://bm-7"), SETTINGS, None),
-        "no-node-controller-joining": (a_joining_node(), WITHOUT_NODE, None),
-        "no-node-controller-settled": (a_settled_node(), WITHOUT_NODE, ("settled", "server 1", False, True)),
-        "no-node-controller-gone": (LATE, WITHOUT_NODE, departs(LATE, 9)),
-        "no-lifecycle-joining": (a_joining_node(), WITHOUT_LIFECYCLE, joins("name")),
-        "no-lifecycle-settled": (a_settled_node(), WITHOUT_LIFECYCLE, ("settled", "server 1", True, False)),
-        "no-lifecycle-gone": (a_lost_node(server_id=9), WITHOUT_LIFECYCLE, None),
-    },
-)
+@rows("node settings expected", {
+    "joining-by-name": (a_joining_node(), SETTINGS, joins("name")),
+    "joining-by-provider-id": (a_joining_node(provider_id="hcloud://1"), SETTINGS, joins("providerID")),
+    "settled": (a_settled_node(), SETTINGS, SETTLED),
+    "settled-and-not-selected": (a_settled_node(), SPARED, SETTLED),
+    "tainted-again-joins-again": (a_settled_node(taints=(UNINITIALIZED,)), SETTINGS, joins("providerID")),
+    "its-server-gone": (a_lost_node(server_id=9), SETTINGS, departs(a_lost_node(server_id=9), 9)),
+    "joining-and-its-server-gone-though-another-has-its-name": (LATE, SETTINGS, departs(LATE, 9)),
+    "robot": (a_settled_node(provider_id="hrobot://7"), SETTINGS, None),
+    "robot-of-the-fork": (a_lost_node(provider_id="hcloud://bm-7"), SETTINGS, None),
+    "no-node-controller-joining": (a_joining_node(), WITHOUT_NODE, None),
+    "no-node-controller-settled": (a_settled_node(), WITHOUT_NODE, ("settled", "server 1", False, True)),
+    "no-node-controller-gone": (LATE, WITHOUT_NODE, departs(LATE, 9)),
+    "no-lifecycle-joining": (a_joining_node(), WITHOUT_LIFECYCLE, joins("name")),
+    "no-lifecycle-settled": (a_settled_node(), WITHOUT_LIFECYCLE, ("settled", "server 1", True, False)),
+    "no-lifecycle-gone": (a_lost_node(server_id=9), WITHOUT_LIFECYCLE, None),
+})  # fmt: skip
 def test_desired_nodes(node: Node, settings: Settings, expected: Outcome | None) -> None:
     """A Node joins, is kept true or departs, each by its controller, and nothing is noted of a Node of ours."""
     assert outcome([node], settings, servers=[WEB_1]) == ({"web-1": expected} if expected else {}, [])
@@ -143,30 +140,27 @@ NO_NETWORK = {"servers": [WEB_1], "network": Unknown("429")}
 READY, NOT_READY = Readiness.TRUE, Readiness.FALSE
 
 
-@rows(
-    "node world kind said",
-    {
-        "unmatched": (a_joining_node(ready=NOT_READY), ON_2, "unmatched", "web-2"),
-        "empty-project": (a_joining_node(ready=READY), {}, "unmatched", "has no servers"),
-        "network-unread": (a_joining_node(), NO_NETWORK, "unknown", "429"),
-        "servers-unread": (a_joining_node(), UNREAD, "unknown", "cannot read server 1:"),
-        "its-server-unread": (a_settled_node(), UNREAD, "unknown", "server unknown: x"),
-        "foreign": (a_lost_node(provider_id="aws:///i-1"), ON_2, "foreign", "another cloud"),
-        "elsewhere": (a_node(provider_id="talos://metal/1"), ON_2, "foreign", "the cloud controller of Talos; to"),
-        "of-a-distribution": (a_lost_node(provider_id="k3s://web-1"), ON_1, "likely-server", "likely server 1 web-1"),
-        "robot": (a_joining_node(provider_id="hrobot://1"), ON_1, "unsupported", "ROBOT_ENABLED"),
-        "malformed": (a_lost_node(provider_id="hcloud://-5"), ON_1, "malformed", "no server id"),
-        "unclaimed": (a_node(), ON_2, "foreign", "neither a providerID"),
-        "unclaimed-likely": (a_lost_node(provider_id=None), ON_1, "likely-server", "likely server 1 web-1"),
-        "gone-and-ready": (a_settled_node(), ON_2, "unmatched", "the kubelet reports Ready"),
-        "joining-gone-and-ready": (replace(LATE, conditions=a_settled_node().conditions), {}, "unmatched", "Ready"),
-        "made-anew": (a_settled_node(), ANEW, "unmatched", "server 7 has the Node's name; delete the Node"),
-        "being-deleted": (lasting(), {}, "deleting", "since 2026-07-01 10:00 UTC and waits for the API server"),
-        "held-by-finalizers": (lasting(finalizers=("x/b", "a")), {}, "deleting", "waits for finalizers x/b, a"),
-        "deleted-while-ready": (lasting(ready=READY), {}, "deleting", "is being deleted since"),
-        "node-unread": (None, UNREAD_NODE, "unreadable", "no uid"),
-    },
-)
+@rows("node world kind said", {
+    "unmatched": (a_joining_node(ready=NOT_READY), ON_2, "unmatched", "web-2"),
+    "empty-project": (a_joining_node(ready=READY), {}, "unmatched", "has no servers"),
+    "network-unread": (a_joining_node(), NO_NETWORK, "unknown", "429"),
+    "servers-unread": (a_joining_node(), UNREAD, "unknown", "cannot read server 1:"),
+    "its-server-unread": (a_settled_node(), UNREAD, "unknown", "server unknown: x"),
+    "foreign": (a_lost_node(provider_id="aws:///i-1"), ON_2, "foreign", "another cloud"),
+    "elsewhere": (a_node(provider_id="talos://metal/1"), ON_2, "foreign", "the cloud controller of Talos; to"),
+    "of-a-distribution": (a_lost_node(provider_id="k3s://web-1"), ON_1, "likely-server", "likely server 1 web-1"),
+    "robot": (a_joining_node(provider_id="hrobot://1"), ON_1, "unsupported", "ROBOT_ENABLED"),
+    "malformed": (a_lost_node(provider_id="hcloud://-5"), ON_1, "malformed", "no server id"),
+    "unclaimed": (a_node(), ON_2, "foreign", "neither a providerID"),
+    "unclaimed-likely": (a_lost_node(provider_id=None), ON_1, "likely-server", "likely server 1 web-1"),
+    "gone-and-ready": (a_settled_node(), ON_2, "unmatched", "the kubelet reports Ready"),
+    "joining-gone-and-ready": (replace(LATE, conditions=a_settled_node().conditions), {}, "unmatched", "Ready"),
+    "made-anew": (a_settled_node(), ANEW, "unmatched", "server 7 has the Node's name; delete the Node"),
+    "being-deleted": (lasting(), {}, "deleting", "since 2026-07-01 10:00 UTC and waits for the API server"),
+    "held-by-finalizers": (lasting(finalizers=("x/b", "a")), {}, "deleting", "waits for finalizers x/b, a"),
+    "deleted-while-ready": (lasting(ready=READY), {}, "deleting", "is being deleted since"),
+    "node-unread": (None, UNREAD_NODE, "unreadable", "no uid"),
+})  # fmt: skip
 def test_nodes_left_alone(node: Node | None, world: dict[str, Any], kind: str, said: str) -> None:
     """A Node of which nothing can or may be wanted is left as it is, and one note says why."""
     nodes, (note,) = desired_nodes(a_snapshot([node] if node else [], **world), SETTINGS)
@@ -181,16 +175,13 @@ def test_a_node_that_waits_for_a_server_without_the_lifecycle_controller(ready: 
     assert outcome([node], WITHOUT_LIFECYCLE) == ({}, [("web-1", NoteKind.UNMATCHED)])
 
 
-@rows(
-    "node",
-    {
-        "joining": a_joining_node(labels=SPARE),
-        "settled": a_settled_node(labels=SPARE),
-        "without-its-server": a_lost_node(server_id=9, labels=SPARE),
-        "foreign": a_settled_node(labels=SPARE, provider_id="aws:///i-1"),
-        "unclaimed": a_node(labels=SPARE),
-    },
-)
+@rows("node", {
+    "joining": a_joining_node(labels=SPARE),
+    "settled": a_settled_node(labels=SPARE),
+    "without-its-server": a_lost_node(server_id=9, labels=SPARE),
+    "foreign": a_settled_node(labels=SPARE, provider_id="aws:///i-1"),
+    "unclaimed": a_node(labels=SPARE),
+})  # fmt: skip
 def test_ignored_nodes(node: Node) -> None:
     """An ignored Node is left alone in every part of its life, and the note shows the selector."""
     nodes, (note,) = desired_nodes(a_snapshot([node], [WEB_1]), SPARED)
@@ -215,7 +206,7 @@ def test_an_internal_ip_that_is_not_kept_is_told_where_any_is(forwards: bool, no
 
 
 @pytest.mark.parametrize("ready", Readiness)
-@pytest.mark.parametrize("servers", [[], [WEB_2]], ids=["empty-project", "other-servers"])
+@rows("servers", {"empty-project": [], "other-servers": [WEB_2]})
 def test_node_without_a_provider_id_never_departs(ready: Readiness, servers: Sequence[Server]) -> None:
     """A Node whose name matches nothing is noted, whatever its readiness and age: it may have another name."""
     node = replace(a_lost_node(ready=ready), provider_id=None, taints=(UNINITIALIZED,))
@@ -237,7 +228,7 @@ def test_two_nodes_with_one_provider_id() -> None:
     assert outcome([a, b], servers=[WEB_2]) == ({"a": departs(a, 1), "b": departs(b, 1)}, [])
 
 
-@pytest.mark.parametrize("other", [a_joining_node(), a_settled_node()], ids=["joining", "settled"])
+@rows("other", {"joining": a_joining_node(), "settled": a_settled_node()})
 def test_ignored_node_keeps_its_server(other: Node) -> None:
     """A server whose Node is ignored is given to no other Node by its name, and a providerID of two is trusted of
     neither."""
@@ -259,19 +250,16 @@ def test_a_renamed_server_leaves_the_host_its_name() -> None:
     assert [note.kind for note in notes] == [NoteKind.KEPT]
 
 
-@rows(
-    "node ours",
-    {
-        "settled": (a_settled_node("n", 7), True),
-        "joining-with-a-provider-id": (a_joining_node("n", provider_id="hcloud://7"), True),
-        "lost-and-being-deleted": (a_lost_node("n", 7, deleted_at=NOW), True),
-        "joining-by-name": (a_joining_node("n"), False),
-        "robot-of-the-fork": (a_settled_node("n", provider_id="hcloud://bm-7"), False),
-        "foreign": (a_settled_node("n", provider_id="talos://n"), False),
-        "malformed": (a_settled_node("n", provider_id="hcloud://07"), False),
-        "ignored": (a_settled_node("n", 7, labels=SPARE), False),
-    },
-)
+@rows("node ours", {
+    "settled": (a_settled_node("n", 7), True),
+    "joining-with-a-provider-id": (a_joining_node("n", provider_id="hcloud://7"), True),
+    "lost-and-being-deleted": (a_lost_node("n", 7, deleted_at=NOW), True),
+    "joining-by-name": (a_joining_node("n"), False),
+    "robot-of-the-fork": (a_settled_node("n", provider_id="hcloud://bm-7"), False),
+    "foreign": (a_settled_node("n", provider_id="talos://n"), False),
+    "malformed": (a_settled_node("n", provider_id="hcloud://07"), False),
+    "ignored": (a_settled_node("n", 7, labels=SPARE), False),
+})  # fmt: skip
 def test_cloud_nodes(node: Node, ours: bool) -> None:
     """Ours are the Nodes whose providerID names a server of the cloud, whatever became of either."""
     assert list(cloud_nodes(a_snapshot([node]), SPARED)) == ([(node, 7)] if ours else [])
@@ -297,25 +285,18 @@ OURS, WRONG = "srv.example.com/team", dict.fromkeys(SERVER_LABELS, "wrong")
 NO_ZONES, ADDITIONAL = Settings(zone_labels=False), Taint(UNINITIALIZED.key, "NoExecute", "other")
 
 
-@rows(
-    "node settings labels taints",
-    {
-        "fresh": ({}, SETTINGS, SERVER_LABELS, ()),
-        "provider-id-preset": ({"provider_id": "hcloud://1"}, SETTINGS, SERVER_LABELS, ()),
-        "other-taints-stay": (
-            {"taints": (BEFORE, UNINITIALIZED, AFTER, ADDITIONAL)},
-            SETTINGS,
-            SERVER_LABELS,
-            (BEFORE, AFTER),
-        ),
-        "overwritten": ({"labels": WRONG}, SETTINGS, SERVER_LABELS | {PROVIDED_BY: "wrong"}, ()),
-        "labels-of-others-are-left-out": ({"labels": {"team": "red"}}, SETTINGS, SERVER_LABELS, ()),
-        "zone-labels-disabled": ({}, NO_ZONES, NO_ZONE_LABELS, ()),
-        "without-a-value-of-ours": ({"labels": {ZONE: "mine"}}, NO_ZONES, NO_ZONE_LABELS | {ZONE: "mine"}, ()),
-        "mirrored": ({"labels": {OURS: "x"}}, MIRROR, SERVER_LABELS | {OURS: "red"}, ()),
-        "cordoned-and-being-deleted": ({"unschedulable": True, "deleted_at": NOW}, SETTINGS, SERVER_LABELS, ()),
-    },
-)
+@rows("node settings labels taints", {
+    "fresh": ({}, SETTINGS, SERVER_LABELS, ()),
+    "provider-id-preset": ({"provider_id": "hcloud://1"}, SETTINGS, SERVER_LABELS, ()),
+    "other-taints-stay": ({"taints": (BEFORE, UNINITIALIZED, AFTER, ADDITIONAL)}, SETTINGS, SERVER_LABELS,
+        (BEFORE, AFTER)),
+    "overwritten": ({"labels": WRONG}, SETTINGS, SERVER_LABELS | {PROVIDED_BY: "wrong"}, ()),
+    "labels-of-others-are-left-out": ({"labels": {"team": "red"}}, SETTINGS, SERVER_LABELS, ()),
+    "zone-labels-disabled": ({}, NO_ZONES, NO_ZONE_LABELS, ()),
+    "without-a-value-of-ours": ({"labels": {ZONE: "mine"}}, NO_ZONES, NO_ZONE_LABELS | {ZONE: "mine"}, ()),
+    "mirrored": ({"labels": {OURS: "x"}}, MIRROR, SERVER_LABELS | {OURS: "red"}, ()),
+    "cordoned-and-being-deleted": ({"unschedulable": True, "deleted_at": NOW}, SETTINGS, SERVER_LABELS, ()),
+})  # fmt: skip
 def test_joining_node(
     node: dict[str, Any], settings: Settings, labels: dict[str, str], taints: tuple[Taint, ...]
 ) -> None:
@@ -327,16 +308,13 @@ def test_joining_node(
     assert (joining.server, joining.addresses.lost) == (server, ())
 
 
-@rows(
-    "status before settings after",
-    {
-        "off": (ServerStatus.OFF, (BEFORE,), SETTINGS, (BEFORE, SHUTDOWN)),
-        "off-and-said-already": (ServerStatus.OFF, (SHUTDOWN, BEFORE), SETTINGS, (SHUTDOWN, BEFORE)),
-        "on-again": (ServerStatus.RUNNING, (SHUTDOWN, BEFORE), SETTINGS, (BEFORE,)),
-        "neither-stays-as-it-is": (ServerStatus.STARTING, (SHUTDOWN,), SETTINGS, (SHUTDOWN,)),
-        "left-to-others": (ServerStatus.OFF, (), WITHOUT_LIFECYCLE, ()),
-    },
-)
+@rows("status before settings after", {
+    "off": (ServerStatus.OFF, (BEFORE,), SETTINGS, (BEFORE, SHUTDOWN)),
+    "off-and-said-already": (ServerStatus.OFF, (SHUTDOWN, BEFORE), SETTINGS, (SHUTDOWN, BEFORE)),
+    "on-again": (ServerStatus.RUNNING, (SHUTDOWN, BEFORE), SETTINGS, (BEFORE,)),
+    "neither-stays-as-it-is": (ServerStatus.STARTING, (SHUTDOWN,), SETTINGS, (SHUTDOWN,)),
+    "left-to-others": (ServerStatus.OFF, (), WITHOUT_LIFECYCLE, ()),
+})  # fmt: skip
 def test_shutdown_taint_of_a_joining_node(
     status: ServerStatus, before: tuple[Taint, ...], settings: Settings, after: tuple[Taint, ...]
 ) -> None:
@@ -346,14 +324,11 @@ def test_shutdown_taint_of_a_joining_node(
     assert joining.identity.taints == after
 
 
-@rows(
-    "taints expected",
-    {
-        "other-effect-and-no-value-among-others": ((BEFORE, Taint(UNINITIALIZED.key, "NoExecute")), True),
-        "other-taints-only": ((BEFORE,), False),
-        "the-key-as-a-value": ((Taint("x", "NoSchedule", UNINITIALIZED.key),), False),
-    },
-)
+@rows("taints expected", {
+    "other-effect-and-no-value-among-others": ((BEFORE, Taint(UNINITIALIZED.key, "NoExecute")), True),
+    "other-taints-only": ((BEFORE,), False),
+    "the-key-as-a-value": ((Taint("x", "NoSchedule", UNINITIALIZED.key),), False),
+})  # fmt: skip
 def test_is_uninitialized(taints: tuple[Taint, ...], expected: bool) -> None:
     """The key of the uninitialized taint alone tells a joining Node, with any value and effect."""
     assert is_uninitialized(a_node(taints=taints)) is expected
@@ -373,16 +348,13 @@ Place = Present[Network | None] | Absent | Unknown
 MISSING = {"missing": frozenset({"public_net.ipv4"})}
 
 
-@rows(
-    "node server network noted",
-    {
-        "node-ip-malformed": ({"provided_node_ip": "web-1"}, {}, Present(None), "unusable-node-ip"),
-        "node-ip-of-no-network": ({"provided_node_ip": "2001:db8::1"}, {}, Present(None), "unusable-node-ip"),
-        "network-unreadable": ({}, {}, Unknown("429"), "unknown"),
-        "network-not-in-the-project": ({}, {}, Absent(), "unknown"),
-        "field-that-did-not-arrive": ({}, MISSING, Unknown("429"), "unknown"),
-    },
-)
+@rows("node server network noted", {
+    "node-ip-malformed": ({"provided_node_ip": "web-1"}, {}, Present(None), "unusable-node-ip"),
+    "node-ip-of-no-network": ({"provided_node_ip": "2001:db8::1"}, {}, Present(None), "unusable-node-ip"),
+    "network-unreadable": ({}, {}, Unknown("429"), "unknown"),
+    "network-not-in-the-project": ({}, {}, Absent(), "unknown"),
+    "field-that-did-not-arrive": ({}, MISSING, Unknown("429"), "unknown"),
+})  # fmt: skip
 def test_addresses_that_are_not_known(node: dict[str, Any], server: dict[str, Any], network: Place, noted: str) -> None:
     """A Node that joins waits. One that has joined keeps its addresses, and its labels and taint are kept true."""
     off = a_server(status=ServerStatus.OFF, **server)
@@ -413,15 +385,12 @@ def test_labels_that_did_not_arrive() -> None:
     assert (joining.identity.labels, notes) == (SERVER_LABELS | {"srv.example.com/team": "red"}, ())
 
 
-@rows(
-    "off labels shut",
-    {
-        "cloud-node": ({Controller.NODE}, {}, False),
-        "cloud-node-lifecycle": ({Controller.LIFECYCLE}, SERVER_LABELS, UNMANAGED),
-        "both": ({Controller.NODE, Controller.LIFECYCLE}, {}, UNMANAGED),
-        "the-others": ({Controller.SERVICE, Controller.ROUTE}, SERVER_LABELS, False),
-    },
-)
+@rows("off labels shut", {
+    "cloud-node": ({Controller.NODE}, {}, False),
+    "cloud-node-lifecycle": ({Controller.LIFECYCLE}, SERVER_LABELS, UNMANAGED),
+    "both": ({Controller.NODE, Controller.LIFECYCLE}, {}, UNMANAGED),
+    "the-others": ({Controller.SERVICE, Controller.ROUTE}, SERVER_LABELS, False),
+})  # fmt: skip
 def test_controller_switched_off(off: set[Controller], labels: Mapping[str, str], shut: bool | Unmanaged) -> None:
     """Labels and addresses are the node controller's, the shutdown taint is the lifecycle controller's."""
     settings = Settings(controllers=frozenset(Controller) - off)
@@ -464,14 +433,11 @@ def test_a_server_of_its_name_saves_no_node() -> None:
     assert wanted.lost == lost(a_lost_node())
 
 
-@rows(
-    "overrides",
-    {
-        "registered-again-under-its-name": {"uid": "another"},
-        "was-ready-in-between": {"ready_since": NOW - timedelta(minutes=1)},
-        "created-at-another-time": {"created_at": NOW},
-    },
-)
+@rows("overrides", {
+    "registered-again-under-its-name": {"uid": "another"},
+    "was-ready-in-between": {"ready_since": NOW - timedelta(minutes=1)},
+    "created-at-another-time": {"created_at": NOW},
+})  # fmt: skip
 def test_loss_of_another_life(overrides: Mapping[str, Any]) -> None:
     """What was planned or approved for one Node never fits the next one of its name."""
     assert lost(a_lost_node()) != lost(a_lost_node(**overrides))
@@ -499,16 +465,13 @@ def test_shut_down(status: ServerStatus) -> None:
     assert shut_down(a_robot_server(status=status), a_lost_node(), SETTINGS).value is wanted
 
 
-@rows(
-    "taints there with_it without_it",
-    {
-        "none": ((), False, (SHUTDOWN,), ()),
-        "as-HCCM-writes-it": ((SHUTDOWN,), True, (SHUTDOWN,), ()),
-        "with-a-value": ((WITH_A_VALUE, BEFORE), True, (BEFORE, SHUTDOWN), (BEFORE,)),
-        "another-effect-is-of-another-owner": ((OTHER_EFFECT,), False, (OTHER_EFFECT, SHUTDOWN), (OTHER_EFFECT,)),
-        "between-others": ((BEFORE, SHUTDOWN, AFTER), True, (BEFORE, AFTER, SHUTDOWN), (BEFORE, AFTER)),
-    },
-)
+@rows("taints there with_it without_it", {
+    "none": ((), False, (SHUTDOWN,), ()),
+    "as-HCCM-writes-it": ((SHUTDOWN,), True, (SHUTDOWN,), ()),
+    "with-a-value": ((WITH_A_VALUE, BEFORE), True, (BEFORE, SHUTDOWN), (BEFORE,)),
+    "another-effect-is-of-another-owner": ((OTHER_EFFECT,), False, (OTHER_EFFECT, SHUTDOWN), (OTHER_EFFECT,)),
+    "between-others": ((BEFORE, SHUTDOWN, AFTER), True, (BEFORE, AFTER, SHUTDOWN), (BEFORE, AFTER)),
+})  # fmt: skip
 def test_shutdown_taint(
     taints: tuple[Taint, ...], there: bool, with_it: tuple[Taint, ...], without_it: tuple[Taint, ...]
 ) -> None:
@@ -518,18 +481,15 @@ def test_shutdown_taint(
     assert set(with_shutdown_taint(taints, wanted=True)) == set(with_it)
 
 
-@rows(
-    "node stage deletable",
-    {
-        "lost": (a_lost_node(server_id=9), "departing", True),
-        "settled": (a_settled_node(), "settled", True),
-        "being-deleted": (a_settled_node(deleted_at=NOW), "deleting", False),
-        "joining-and-being-deleted": (a_joining_node(deleted_at=NOW), "deleting", False),
-        "unmatched-and-being-deleted": (a_joining_node("gpu", deleted_at=NOW), "deleting", False),
-        "foreign-and-being-deleted": (a_node("gpu", provider_id="aws:///i-1", deleted_at=NOW), "foreign", False),
-        "robot-that-is-not-read": (a_settled_node("gpu", provider_id="hrobot://7"), "unsupported", False),
-    },
-)
+@rows("node stage deletable", {
+    "lost": (a_lost_node(server_id=9), "departing", True),
+    "settled": (a_settled_node(), "settled", True),
+    "being-deleted": (a_settled_node(deleted_at=NOW), "deleting", False),
+    "joining-and-being-deleted": (a_joining_node(deleted_at=NOW), "deleting", False),
+    "unmatched-and-being-deleted": (a_joining_node("gpu", deleted_at=NOW), "deleting", False),
+    "foreign-and-being-deleted": (a_node("gpu", provider_id="aws:///i-1", deleted_at=NOW), "foreign", False),
+    "robot-that-is-not-read": (a_settled_node("gpu", provider_id="hrobot://7"), "unsupported", False),
+})  # fmt: skip
 def test_stages(node: Node, stage: str, deletable: bool) -> None:
     """The stage of a Node, and whether its deletion depends on the absence of its server."""
     wanted, _ = decide(node, WEB_1)

@@ -33,6 +33,7 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
+from tests.support.rows import rows
 
 ALL = Settings()
 NO_LIFECYCLE, NO_NODE, NEITHER = (
@@ -99,23 +100,19 @@ def test_every_stage_has_a_case() -> None:
     assert {row[4] for row in CASES} == set(Stage)
 
 
-@pytest.mark.parametrize(
-    ("node", "settings", "server_id"),
-    [
-        (a_settled_node(), ALL, 1),
-        (a_joining_node(provider_id="hcloud://1"), ALL, 1),
-        (a_joining_node(), ALL, None),
-        (a_settled_node(provider_id="aws://1"), ALL, None),
-        (a_settled_node(provider_id="hrobot://1"), ALL, None),
-        (a_node(), ALL, None),
-        (a_lost_node(server_id=3), ALL, 3),
-        (a_settled_node(server_id=3), ALL, 3),
-        (a_settled_node(deleted_at=NOW), ALL, None),
-        (a_settled_node(labels=LAB), IGNORING, None),
-        (a_settled_node(), NO_LIFECYCLE, None),
-    ],
-    ids=["settled", "id", "name", "cloud", "robot", "none", "gone", "ready", "deleting", "ignored", "left"],
-)
+@rows("node settings server_id", {
+    "settled": (a_settled_node(), ALL, 1),
+    "id": (a_joining_node(provider_id="hcloud://1"), ALL, 1),
+    "name": (a_joining_node(), ALL, None),
+    "cloud": (a_settled_node(provider_id="aws://1"), ALL, None),
+    "robot": (a_settled_node(provider_id="hrobot://1"), ALL, None),
+    "none": (a_node(), ALL, None),
+    "gone": (a_lost_node(server_id=3), ALL, 3),
+    "ready": (a_settled_node(server_id=3), ALL, 3),
+    "deleting": (a_settled_node(deleted_at=NOW), ALL, None),
+    "ignored": (a_settled_node(labels=LAB), IGNORING, None),
+    "left": (a_settled_node(), NO_LIFECYCLE, None),
+})  # fmt: skip
 def test_deletable(node: Node, settings: Settings, server_id: int | None) -> None:
     """The deletion of a Node that is named by the id of a server of ours depends on that server."""
     found = desired_nodes(world(node, THERE), settings)[0][node.name]

@@ -36,18 +36,15 @@ def test_times_of_another_zone_are_read_in_utc() -> None:
     assert parse_approvals({KEY: json.dumps(written)})[0].why_void(Here(NOW)) == "was used at 12:01:00 UTC"
 
 
-@rows(
-    "text expected",
-    {
-        "hash": (HASH, True),
-        "key-of-the-config-map": (KEY, False),
-        "upper-case": (HASH.upper(), False),
-        "too-long": (f"{HASH}0", False),
-        "too-short": (HASH[:-1], False),
-        "line-end": (f"{HASH}\n", False),
-        "empty": ("", False),
-    },
-)
+@rows("text expected", {
+    "hash": (HASH, True),
+    "key-of-the-config-map": (KEY, False),
+    "upper-case": (HASH.upper(), False),
+    "too-long": (f"{HASH}0", False),
+    "too-short": (HASH[:-1], False),
+    "line-end": (f"{HASH}\n", False),
+    "empty": ("", False),
+})  # fmt: skip
 def test_is_hash(text: str, expected: bool) -> None:
     """A hash is ``sha256:`` and 16 lower-case hex digits."""
     assert is_hash(text) is expected
@@ -67,30 +64,27 @@ def test_parse_is_the_inverse_of_format(approval: Grant) -> None:
     assert parse_approvals(dict([format_approval(approval)])) == (approval,)
 
 
-@rows(
-    "key value",
-    {
-        "key-is-no-hash": ("README", json.dumps(FIELDS)),
-        "empty": (KEY, ""),
-        "no-json": (KEY, "yes"),
-        "a-list": (KEY, "[]"),
-        "a-number": (KEY, "7"),
-        "null": (KEY, "null"),
-        "nested-deeper-than-Python-reads": (KEY, "[" * 100_000),
-        "no-time": (KEY, json.dumps({**FIELDS, "approved_at": "yesterday"})),
-        "time-as-a-number": (KEY, json.dumps({**FIELDS, "approved_at": 1751371200})),
-        "time-without-a-zone": (KEY, json.dumps({**FIELDS, "approved_at": "2026-07-01T12:00:00"})),
-        "no-year-of-UTC": (KEY, json.dumps({**FIELDS, "approved_at": "9999-12-31T23:59:59-12:00"})),
-        "no-hour-after-it": (KEY, json.dumps({**FIELDS, "approved_at": "9999-12-31T23:59:59+00:00"})),
-        "half-a-character": (KEY, json.dumps({**FIELDS, "approver": "\ud800"})),
-        "use-is-no-time": (KEY, json.dumps({**FIELDS, "used_at": "later"})),
-        "use-without-a-zone": (KEY, json.dumps({**FIELDS, "used_at": "2026-07-01T12:00:00"})),
-        "use-is-empty": (KEY, json.dumps({**FIELDS, "used_at": ""})),
-        "use-is-a-boolean": (KEY, json.dumps({**FIELDS, "used_at": False})),
-        "use-is-not-there": (KEY, json.dumps({name: FIELDS[name] for name in ("approver", "approved_at")})),
-        "nobody-approved": (KEY, json.dumps({name: FIELDS[name] for name in ("used_at", "approved_at")})),
-    },
-)
+@rows("key value", {
+    "key-is-no-hash": ("README", json.dumps(FIELDS)),
+    "empty": (KEY, ""),
+    "no-json": (KEY, "yes"),
+    "a-list": (KEY, "[]"),
+    "a-number": (KEY, "7"),
+    "null": (KEY, "null"),
+    "nested-deeper-than-Python-reads": (KEY, "[" * 100_000),
+    "no-time": (KEY, json.dumps({**FIELDS, "approved_at": "yesterday"})),
+    "time-as-a-number": (KEY, json.dumps({**FIELDS, "approved_at": 1751371200})),
+    "time-without-a-zone": (KEY, json.dumps({**FIELDS, "approved_at": "2026-07-01T12:00:00"})),
+    "no-year-of-UTC": (KEY, json.dumps({**FIELDS, "approved_at": "9999-12-31T23:59:59-12:00"})),
+    "no-hour-after-it": (KEY, json.dumps({**FIELDS, "approved_at": "9999-12-31T23:59:59+00:00"})),
+    "half-a-character": (KEY, json.dumps({**FIELDS, "approver": "\ud800"})),
+    "use-is-no-time": (KEY, json.dumps({**FIELDS, "used_at": "later"})),
+    "use-without-a-zone": (KEY, json.dumps({**FIELDS, "used_at": "2026-07-01T12:00:00"})),
+    "use-is-empty": (KEY, json.dumps({**FIELDS, "used_at": ""})),
+    "use-is-a-boolean": (KEY, json.dumps({**FIELDS, "used_at": False})),
+    "use-is-not-there": (KEY, json.dumps({name: FIELDS[name] for name in ("approver", "approved_at")})),
+    "nobody-approved": (KEY, json.dumps({name: FIELDS[name] for name in ("used_at", "approved_at")})),
+})  # fmt: skip
 def test_damage_approves_nothing(key: str, value: str) -> None:
     """What is no approval, or a damaged one, is passed over and hides no other."""
     other = Grant(Source.CLUSTER, "sha256:ffffffffffffffff", "joe", NOW)
@@ -125,18 +119,15 @@ def test_the_name_beside_an_approval_wins() -> None:
     assert (revoked.approver, revoked.revoked_by) == ("jane", "oidc:ben")
 
 
-@rows(
-    "before wanted step",
-    {
-        "nothing there": (None, FRESH, Step.NEW),
-        "used": (USED, FRESH, Step.AGAIN),
-        "revoked": (REVOKED, FRESH, Step.AGAIN),
-        "expired": (replace(FRESH, approved_at=NOW - 2 * LIFETIME), FRESH, Step.NEW),
-        "shorter": (FRESH, LONG, Step.LONGER),
-        "longer": (LONG, FRESH, Step.STANDS),
-        "as long": (FRESH, FRESH, Step.STANDS),
-    },
-)
+@rows("before wanted step", {
+    "nothing there": (None, FRESH, Step.NEW),
+    "used": (USED, FRESH, Step.AGAIN),
+    "revoked": (REVOKED, FRESH, Step.AGAIN),
+    "expired": (replace(FRESH, approved_at=NOW - 2 * LIFETIME), FRESH, Step.NEW),
+    "shorter": (FRESH, LONG, Step.LONGER),
+    "longer": (LONG, FRESH, Step.STANDS),
+    "as long": (FRESH, FRESH, Step.STANDS),
+})  # fmt: skip
 def test_step_to(before: Grant | None, wanted: Grant, step: Step) -> None:
     """What is used or revoked is approved anew; what counts is only ever extended."""
     assert step_to(wanted, before, NOW) is step
@@ -146,20 +137,17 @@ DAMAGED = "cannot be read: expect JSON with approver and expires_at, which needs
 GIT: Mapping[str, object] = {"approver": "team", "expires_at": (NOW + DAY).isoformat()}
 
 
-@rows(
-    "key value",
-    {
-        "no hash": ("README", json.dumps(GIT)),
-        "no JSON": (KEY, "yes"),
-        "nested": (KEY, "[" * 100_000),
-        "no end": (KEY, json.dumps({"approver": "team"})),
-        "no zone": (KEY, json.dumps({**GIT, "expires_at": "2026-07-02T12:00:00"})),
-        "nobody": (KEY, json.dumps({**GIT, "approver": " "})),
-        "no name": (KEY, json.dumps({**GIT, "approver": ["a"]})),
-        "half a character": (KEY, json.dumps({**GIT, "approver": "\ud800"})),
-        "too long": (KEY, json.dumps({**GIT, "reason": "x" * 5000})),
-    },
-)
+@rows("key value", {
+    "no hash": ("README", json.dumps(GIT)),
+    "no JSON": (KEY, "yes"),
+    "nested": (KEY, "[" * 100_000),
+    "no end": (KEY, json.dumps({"approver": "team"})),
+    "no zone": (KEY, json.dumps({**GIT, "expires_at": "2026-07-02T12:00:00"})),
+    "nobody": (KEY, json.dumps({**GIT, "approver": " "})),
+    "no name": (KEY, json.dumps({**GIT, "approver": ["a"]})),
+    "half a character": (KEY, json.dumps({**GIT, "approver": "\ud800"})),
+    "too long": (KEY, json.dumps({**GIT, "reason": "x" * 5000})),
+})  # fmt: skip
 def test_damage_in_git_approves_nothing(key: str, value: str) -> None:
     """Git's owner may write anything, and learns why it does not count."""
     found = parse_git_approvals({key: value}, {})

@@ -26,33 +26,27 @@ def test_verdicts_by_weight() -> None:
     ]
 
 
-@rows(
-    "overrides why",
-    {
-        "class-that-the-kind-has-not": ({"verb": Verb.REMOVE}, "node.initialise is never a remove"),
-        "nothing-to-nothing": ({"after": None}, "node/web-1: a change that changes nothing"),
-        "both-sides-are-equal": ({"before": an_identity()}, "node/web-1: a change that changes nothing"),
-    },
-)
+@rows("overrides why", {
+    "class-that-the-kind-has-not": ({"verb": Verb.REMOVE}, "node.initialise is never a remove"),
+    "nothing-to-nothing": ({"after": None}, "node/web-1: a change that changes nothing"),
+    "both-sides-are-equal": ({"before": an_identity()}, "node/web-1: a change that changes nothing"),
+})  # fmt: skip
 def test_senseless_change(overrides: dict[str, Any], why: str) -> None:
     """A change has a class that its kind may have, and two sides that differ."""
     with pytest.raises(ValueError, match=why):
         a_change(**overrides)
 
 
-@rows(
-    "kind before after",
-    {
-        "labels": ("node.labels", {"a": "1"}, {"a": "2"}),
-        "labels-go": ("node.labels", {"a": "1"}, {}),
-        "order-of-addresses": ("node.addresses", WEB_1_ADDRESSES, WEB_1_ADDRESSES[::-1]),
-        "first-addresses": ("node.addresses", (), WEB_1_ADDRESSES),
-        "taint-comes": ("node.shutdown_taint", False, True),
-        "taint-goes": ("node.shutdown_taint", True, False),
-        "node-goes": ("node.delete", a_loss(), None),
-        "another-proof": ("node.delete", a_loss(), a_loss(server_id=2)),
-    },
-)
+@rows("kind before after", {
+    "labels": ("node.labels", {"a": "1"}, {"a": "2"}),
+    "labels-go": ("node.labels", {"a": "1"}, {}),
+    "order-of-addresses": ("node.addresses", WEB_1_ADDRESSES, WEB_1_ADDRESSES[::-1]),
+    "first-addresses": ("node.addresses", (), WEB_1_ADDRESSES),
+    "taint-comes": ("node.shutdown_taint", False, True),
+    "taint-goes": ("node.shutdown_taint", True, False),
+    "node-goes": ("node.delete", a_loss(), None),
+    "another-proof": ("node.delete", a_loss(), a_loss(server_id=2)),
+})  # fmt: skip
 def test_sides(kind: str, before: State | None, after: State | None) -> None:
     """A change may have sides of several shapes, and is none where a side equals the other by value."""
     change = a_change(kind=kind, before=before, after=after)

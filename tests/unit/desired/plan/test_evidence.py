@@ -20,6 +20,7 @@ from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import a_change, a_loss, a_lost_node, a_settled_node, a_snapshot, in_cloud, in_robot
 from tests.routes import ROUTING, a_pod_network, a_pod_node, a_pod_server, a_route, a_routed_world, pods_of
 from tests.support.judging import facts_of
+from tests.support.rows import rows
 
 UID = Identified()
 OF_NODES, OF_SERVICES = ("nodes", "servers"), ("services", "load_balancers")
@@ -83,30 +84,15 @@ def test_what_a_change_rests_on_by_itself(kind: str, verb: str) -> None:
     assert replace(change, reason="another").rests_on == change.rests_on
 
 
-@pytest.mark.parametrize(
-    ("change", "more"),
-    [
-        pytest.param(
-            a_change("node/a", "node.delete", before=METAL),
-            (
-                *(WholeList(name, if_read=True, each=True) for name in OF_SERVICES),
-                NetworkRead(),
-                Age(METAL.proof),
-                ServerGone(in_robot(1)),
-            ),
-            id="its targets are addresses",
-        ),
-        pytest.param(a_change("load_balancer/id/7", "lb.delete"), (Age(),), id="a window that ends"),
-        pytest.param(
-            a_change("service/ns/a", "lb.retain", before=Owner("x", None), after=Owner(None, None, delete_after="t")),
-            (Age(),),
-            id="a window that begins",
-        ),
-        pytest.param(
-            a_change("service/ns/a", "lb.retain", before=Owner("x", None), after=Owner(None, None)), (), id="for good"
-        ),
-    ],
-)
+@rows("change more", {
+    "its targets are addresses": (a_change("node/a", "node.delete", before=METAL),
+        (*(WholeList(name, if_read=True, each=True) for name in OF_SERVICES), NetworkRead(), Age(METAL.proof),
+        ServerGone(in_robot(1)))),
+    "a window that ends": (a_change("load_balancer/id/7", "lb.delete"), (Age(),)),
+    "a window that begins": (a_change("service/ns/a", "lb.retain", before=Owner("x", None),
+        after=Owner(None, None, delete_after="t")), (Age(),)),
+    "for good": (a_change("service/ns/a", "lb.retain", before=Owner("x", None), after=Owner(None, None)), ()),
+})  # fmt: skip
 def test_what_its_values_add(change: Change, more: tuple[Evidence, ...]) -> None:
     """An age by Kubernetes' clock, and the lists that are needed where they are read."""
     usual = tuple(each for each in ALWAYS[change.kind, change.verb] if not isinstance(each, Age | ServerGone))
@@ -131,19 +117,12 @@ TARGET, ROUTE = "load_balancer/default/web/target/server:9", f"route/4/{pods_of(
 FREE = AddressFree(a_route(2).gateway)
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "settings", "key", "absences"),
-    [
-        pytest.param(
-            a_snapshot([a_lost_node()], []), Settings(), "node/web-1", (ServerGone(in_cloud(1)),), id="node.delete"
-        ),
-        pytest.param(dead_target(), LOCATED, TARGET, (ServerGone(in_cloud(9)),), id="lb.target"),
-        pytest.param(dead_route(), ROUTING, ROUTE, (FREE, ServerGone(in_cloud(2))), id="route.delete"),
-        pytest.param(
-            dead_route(MOVED, servers=(1, 3)), ROUTING, ROUTE, (FREE, ServerGone(in_cloud(2))), id="route.replace"
-        ),
-    ],
-)
+@rows("snapshot settings key absences", {
+    "node.delete": (a_snapshot([a_lost_node()], []), Settings(), "node/web-1", (ServerGone(in_cloud(1)),)),
+    "lb.target": (dead_target(), LOCATED, TARGET, (ServerGone(in_cloud(9)),)),
+    "route.delete": (dead_route(), ROUTING, ROUTE, (FREE, ServerGone(in_cloud(2)))),
+    "route.replace": (dead_route(MOVED, servers=(1, 3)), ROUTING, ROUTE, (FREE, ServerGone(in_cloud(2)))),
+})  # fmt: skip
 def test_what_a_removal_presumes_gone(
     snapshot: Snapshot, settings: Settings, key: str, absences: tuple[Evidence, ...]
 ) -> None:

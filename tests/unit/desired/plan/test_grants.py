@@ -25,45 +25,33 @@ HERE = Present("5f0c2a11")
 BY_FLAG = "does not count while the clocks differ; use reconcile --once --approve"
 
 
-@rows(
-    "grant age why",
-    {
-        "this-moment": (FRESH, timedelta(), None),
-        "exactly-an-hour": (FRESH, LIFETIME, None),
-        "an-hour-and-a-second": (FRESH, LIFETIME + SECOND, "expired at 2026-07-01 13:00 UTC"),
-        "of-a-clock-that-is-a-minute-ahead": (FRESH, -MINUTE, None),
-        "from-the-future": (FRESH, -MINUTE - SECOND, "is dated in the future, 2026-07-01 12:00 UTC"),
-        "as-long-as-it-asks": (replace(FRESH, expires_at=NOW + 15 * MINUTE), 15 * MINUTE, None),
-        "and-no-longer": (replace(FRESH, expires_at=NOW + 15 * MINUTE), 16 * MINUTE, "expired at 2026-07-01 12:15 UTC"),
-        "forged:-a-day-at-most": (
-            replace(FRESH, expires_at=NOW + 365 * DAY),
-            DAY + SECOND,
-            "expired at 2026-07-02 12:00 UTC",
-        ),
-        "forged:-over-before-it-began": (
-            replace(FRESH, expires_at=NOW - DAY),
-            timedelta(),
-            "expired at 2026-06-30 12:00 UTC",
-        ),
-        "used": (USED, 2 * MINUTE, "was used at 12:01:00 UTC"),
-        "used-comes-before-expired": (USED, DAY, "was used at 12:01:00 UTC"),
-        "revoked": (REVOKED, 2 * MINUTE, "was revoked at 12:01:00 UTC by joe"),
-        "git:-to-its-end": (OF_GIT, DAY, None),
-        "git:-expired": (OF_GIT, DAY + SECOND, "expired at 2026-07-02 12:00 UTC"),
-        "git:-seven-days-ahead": (OF_GIT, -6 * DAY, None),
-        "git:-further-ahead": (
-            OF_GIT,
-            -6 * DAY - SECOND,
-            "ends at 2026-07-02 12:00 UTC, more than 7 days ahead; let it end sooner",
-        ),
-        "git:-damaged": (replace(OF_GIT, damage="cannot be read"), timedelta(), "cannot be read"),
-        "plan:-at-the-last-moment": (SAVED, HOUR, None),
-        "plan:-too-late": (SAVED, HOUR + SECOND, "expired at 2026-07-01 13:00 UTC; plan again"),
-        "plan:-future": (SAVED, -MINUTE - SECOND, "is dated in the future, 2026-07-01 12:00 UTC; plan again"),
-        "flag:-in-this-run": (FLAG, 365 * DAY, None),
-        "answer:-in-this-run": (ANSWER, 365 * DAY, None),
-    },
-)
+@rows("grant age why", {
+    "this-moment": (FRESH, timedelta(), None),
+    "exactly-an-hour": (FRESH, LIFETIME, None),
+    "an-hour-and-a-second": (FRESH, LIFETIME + SECOND, "expired at 2026-07-01 13:00 UTC"),
+    "of-a-clock-that-is-a-minute-ahead": (FRESH, -MINUTE, None),
+    "from-the-future": (FRESH, -MINUTE - SECOND, "is dated in the future, 2026-07-01 12:00 UTC"),
+    "as-long-as-it-asks": (replace(FRESH, expires_at=NOW + 15 * MINUTE), 15 * MINUTE, None),
+    "and-no-longer": (replace(FRESH, expires_at=NOW + 15 * MINUTE), 16 * MINUTE, "expired at 2026-07-01 12:15 UTC"),
+    "forged:-a-day-at-most": (replace(FRESH, expires_at=NOW + 365 * DAY), DAY + SECOND,
+        "expired at 2026-07-02 12:00 UTC"),
+    "forged:-over-before-it-began": (replace(FRESH, expires_at=NOW - DAY), timedelta(),
+        "expired at 2026-06-30 12:00 UTC"),
+    "used": (USED, 2 * MINUTE, "was used at 12:01:00 UTC"),
+    "used-comes-before-expired": (USED, DAY, "was used at 12:01:00 UTC"),
+    "revoked": (REVOKED, 2 * MINUTE, "was revoked at 12:01:00 UTC by joe"),
+    "git:-to-its-end": (OF_GIT, DAY, None),
+    "git:-expired": (OF_GIT, DAY + SECOND, "expired at 2026-07-02 12:00 UTC"),
+    "git:-seven-days-ahead": (OF_GIT, -6 * DAY, None),
+    "git:-further-ahead": (OF_GIT, -6 * DAY - SECOND,
+        "ends at 2026-07-02 12:00 UTC, more than 7 days ahead; let it end sooner"),
+    "git:-damaged": (replace(OF_GIT, damage="cannot be read"), timedelta(), "cannot be read"),
+    "plan:-at-the-last-moment": (SAVED, HOUR, None),
+    "plan:-too-late": (SAVED, HOUR + SECOND, "expired at 2026-07-01 13:00 UTC; plan again"),
+    "plan:-future": (SAVED, -MINUTE - SECOND, "is dated in the future, 2026-07-01 12:00 UTC; plan again"),
+    "flag:-in-this-run": (FLAG, 365 * DAY, None),
+    "answer:-in-this-run": (ANSWER, 365 * DAY, None),
+})  # fmt: skip
 def test_when_it_counts(grant: Grant, age: timedelta, why: str | None) -> None:
     """As long as it says, within what may be, and once."""
     assert grant.why_void(Here(NOW + age, HERE)) == why
@@ -75,28 +63,22 @@ def test_clocks_may_differ_by_a_minute() -> None:
     assert timedelta(minutes=1) == TOLERANCE
 
 
-@pytest.mark.parametrize(
-    ("grant", "why"),
-    [
-        (FRESH, BY_FLAG),
-        (OF_GIT, BY_FLAG),
-        (SAVED, "does not count while the clocks differ; set them by NTP, or be asked by 'reconcile apply'"),
-        (FLAG, None),
-        (ANSWER, None),
-    ],
-)
+@pytest.mark.parametrize(("grant", "why"), [
+    (FRESH, BY_FLAG),
+    (OF_GIT, BY_FLAG),
+    (SAVED, "does not count while the clocks differ; set them by NTP, or be asked by 'reconcile apply'"),
+    (FLAG, None),
+    (ANSWER, None),
+])  # fmt: skip
 def test_while_clocks_differ_no_age_is_known(grant: Grant, why: str | None) -> None:
     """What has one does not count; what a person says in this very run does."""
     assert grant.why_void(Here(NOW, HERE, clocks_differ=True)) == why
 
 
-@pytest.mark.parametrize(
-    ("cluster", "why"),
-    [
-        (Present("other"), "is of cluster 5f0c2a11, and this is other; give --context, or plan again"),
-        (Unknown("403"), "may be of another cluster: 403"),
-    ],
-)
+@pytest.mark.parametrize(("cluster", "why"), [
+    (Present("other"), "is of cluster 5f0c2a11, and this is other; give --context, or plan again"),
+    (Unknown("403"), "may be of another cluster: 403"),
+])  # fmt: skip
 def test_a_saved_plan_counts_in_its_cluster(cluster: Present[str] | Unknown, why: str) -> None:
     """The hash of a hold has the cluster in it."""
     assert SAVED.why_void(Here(NOW, cluster)) == why

@@ -75,33 +75,25 @@ def test_cloud_writes(name: str) -> None:
     assert KINDS[name].writes_cloud is not kubernetes
 
 
-@rows(
-    "names sections",
-    {
-        "nodes": ([name for name in KINDS if name.startswith("node.")], ("nodes", "servers")),
-        "services-and-load-balancers": (
-            [name for name in KINDS if name.startswith(("service.", "lb.")) and name != "lb.target"],
-            ("services", "load_balancers"),
-        ),
-        "targets": (["lb.target"], ("services", "load_balancers", "nodes", "servers")),
-        "certificates": (["certificate.create"], ("services", "certificates")),
-        "routes": ([name for name in KINDS if name.startswith("route.")], ("nodes", "servers", "routes")),
-    },
-)
+@rows("names sections", {
+    "nodes": ([name for name in KINDS if name.startswith("node.")], ("nodes", "servers")),
+    "services-and-load-balancers": ([name for name in KINDS if name.startswith(("service.",
+        "lb.")) and name != "lb.target"], ("services", "load_balancers")),
+    "targets": (["lb.target"], ("services", "load_balancers", "nodes", "servers")),
+    "certificates": (["certificate.create"], ("services", "certificates")),
+    "routes": ([name for name in KINDS if name.startswith("route.")], ("nodes", "servers", "routes")),
+})  # fmt: skip
 def test_sections_behind_a_decision(names: list[str], sections: tuple[str, ...]) -> None:
     """Each kind names the lists that its decision depends on."""
     assert {KINDS[name].decided_from for name in names} == {sections}
 
 
-@pytest.mark.parametrize(
-    ("controller", "names"),
-    [
-        (Controller.NODE, {"node.initialise", "node.addresses", "node.labels"}),
-        (Controller.LIFECYCLE, {"node.shutdown_taint", "node.delete"}),
-        (Controller.ROUTE, {"node.network_condition", "route.create", "route.replace", "route.delete"}),
-        (Controller.SERVICE, {name for name in KINDS if name.startswith(("service.", "lb.", "certificate."))}),
-    ],
-)
+@pytest.mark.parametrize(("controller", "names"), [
+    (Controller.NODE, {"node.initialise", "node.addresses", "node.labels"}),
+    (Controller.LIFECYCLE, {"node.shutdown_taint", "node.delete"}),
+    (Controller.ROUTE, {"node.network_condition", "route.create", "route.replace", "route.delete"}),
+    (Controller.SERVICE, {name for name in KINDS if name.startswith(("service.", "lb.", "certificate."))}),
+])  # fmt: skip
 def test_controllers(controller: Controller, names: set[str]) -> None:
     """Each kind belongs to the controller that does it in HCCM, so that switching one off means the same."""
     assert {name for name, kind in KINDS.items() if kind.controller is controller} == names

@@ -36,24 +36,21 @@ def attaching(verb: Verb, before: Attachment | None, after: Attachment | None) -
     return of_service(f"{BALANCER}/network/7", "lb.network", verb=verb, before=before, after=after)
 
 
-@rows(
-    "change locks",
-    {
-        "a Node": (a_change(), {"node/web-1"}),
-        "part of it": (a_change("node/web-1/labels", "node.labels", owner="node/web-1"), {"node/web-1"}),
-        "a Service": (of_service(f"{SERVICE}/status", "service.status"), {SERVICE}),
-        "its certificate": (of_service("certificate/default/web", "certificate.create"), {SERVICE}),
-        "a part of its balancer": (of_service(f"{BALANCER}/target/server:1", "lb.target"), {SERVICE}),
-        "end": (of_service(BALANCER, "lb.delete", before=replace(NOWHERE, attachment=PLACE)), {SERVICE}),
-        "created in a network": (creating(PLACE), {SERVICE, "network/7"}),
-        "created in no network": (creating(None), {SERVICE}),
-        "created, and attached afterwards": (creating(UNMANAGED), {SERVICE}),
-        "attached": (attaching(Verb.ADD, None, PLACE), {SERVICE, "network/7"}),
-        "detached": (attaching(Verb.REMOVE, PLACE, None), {SERVICE, "network/7"}),
-        "out of one into another": (attaching(Verb.MODIFY, PLACE, ELSEWHERE), {SERVICE, "network/7", "network/8"}),
-        "a route": (a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-1"), {"network/7"}),
-    },
-)
+@rows("change locks", {
+    "a Node": (a_change(), {"node/web-1"}),
+    "part of it": (a_change("node/web-1/labels", "node.labels", owner="node/web-1"), {"node/web-1"}),
+    "a Service": (of_service(f"{SERVICE}/status", "service.status"), {SERVICE}),
+    "its certificate": (of_service("certificate/default/web", "certificate.create"), {SERVICE}),
+    "a part of its balancer": (of_service(f"{BALANCER}/target/server:1", "lb.target"), {SERVICE}),
+    "end": (of_service(BALANCER, "lb.delete", before=replace(NOWHERE, attachment=PLACE)), {SERVICE}),
+    "created in a network": (creating(PLACE), {SERVICE, "network/7"}),
+    "created in no network": (creating(None), {SERVICE}),
+    "created, and attached afterwards": (creating(UNMANAGED), {SERVICE}),
+    "attached": (attaching(Verb.ADD, None, PLACE), {SERVICE, "network/7"}),
+    "detached": (attaching(Verb.REMOVE, PLACE, None), {SERVICE, "network/7"}),
+    "out of one into another": (attaching(Verb.MODIFY, PLACE, ELSEWHERE), {SERVICE, "network/7", "network/8"}),
+    "a route": (a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-1"), {"network/7"}),
+})  # fmt: skip
 def test_lanes(change: Change, locks: set[str]) -> None:
     """A change occupies its owner, and each network that it changes."""
     assert locks_of(change) == locks
@@ -98,14 +95,11 @@ def test_order(changes: Sequence[Change], order: str) -> None:
     assert "".join(change.key.name for change in in_order(changes)) == order
 
 
-@rows(
-    "changes circle",
-    {
-        "for itself": ([a_link("a", needs="a")], "node/a"),
-        "for each other": ([a_link("a", needs="b"), a_link("b", follows="a")], "node/a, node/b"),
-        "met late": ([a_link("z", needs="a"), a_link("a", needs="b"), a_link("b", needs="a")], "node/a, node/b"),
-    },
-)
+@rows("changes circle", {
+    "for itself": ([a_link("a", needs="a")], "node/a"),
+    "for each other": ([a_link("a", needs="b"), a_link("b", follows="a")], "node/a, node/b"),
+    "met late": ([a_link("z", needs="a"), a_link("a", needs="b"), a_link("b", needs="a")], "node/a, node/b"),
+})  # fmt: skip
 def test_circles(changes: Sequence[Change], circle: str) -> None:
     """Changes that wait for each other are a bug, which names them."""
     for ordering in (in_order, predecessors):
@@ -113,16 +107,13 @@ def test_circles(changes: Sequence[Change], circle: str) -> None:
             ordering(changes)
 
 
-@rows(
-    "changes before",
-    {
-        "nothing shared": ([a_link("a"), a_link("b")], {"a": "", "b": ""}),
-        "one lane": ([a_link("a", owner="o"), a_link("b", owner="o")], {"a": "", "b": "a"}),
-        "the last one is enough": ([a_link(name, owner="o") for name in "abc"], {"a": "", "b": "a", "c": "b"}),
-        "turned in its lane": ([a_link("a", owner="o", needs="b"), a_link("b", owner="o")], {"b": "", "a": "b"}),
-        "named": ([a_link("a", needs="bx", follows="cy"), a_link("b"), a_link("c")], {"b": "", "c": "", "a": "bc"}),
-    },
-)
+@rows("changes before", {
+    "nothing shared": ([a_link("a"), a_link("b")], {"a": "", "b": ""}),
+    "one lane": ([a_link("a", owner="o"), a_link("b", owner="o")], {"a": "", "b": "a"}),
+    "the last one is enough": ([a_link(name, owner="o") for name in "abc"], {"a": "", "b": "a", "c": "b"}),
+    "turned in its lane": ([a_link("a", owner="o", needs="b"), a_link("b", owner="o")], {"b": "", "a": "b"}),
+    "named": ([a_link("a", needs="bx", follows="cy"), a_link("b"), a_link("c")], {"b": "", "c": "", "a": "bc"}),
+})  # fmt: skip
 def test_forerunners(changes: Sequence[Change], before: Mapping[str, str]) -> None:
     """A change waits for what it names, and for the one before it in each of its lanes."""
     assert predecessors(changes) == {f"node/{name}": frozenset(_keys(names)) for name, names in before.items()}
@@ -207,18 +198,15 @@ def test_a_bridge_over_several() -> None:
     assert bridged([first, second, last], plan) == (first, second, replace(last, follows=("node/000", "node/zzz")))
 
 
-@rows(
-    "changes kept first",
-    {
-        "a route gives way": ([ROUTE], "", ""),
-        "a Node does not": ([ROUTE, NODE], NODE.key, NODE.key),
-        "what depends on one comes with it": ([ROUTE, replace(NODE, depends_on=(ROUTE.key,))], "", ""),
-        "as does what follows it": ([ROUTE, replace(NODE, follows=(ROUTE.key,))], "", ""),
-        "what it waits for": ([replace(ROUTE, depends_on=(NODE.key,)), NODE], NODE.key, NODE.key),
-        "what goes before it in its lane": ([creating(PLACE), ROUTE], BALANCER, ""),
-        "what follows a creation": ([creating(None), replace(NODE, follows=(BALANCER,))], f"{BALANCER} {NODE.key}", ""),
-    },
-)
+@rows("changes kept first", {
+    "a route gives way": ([ROUTE], "", ""),
+    "a Node does not": ([ROUTE, NODE], NODE.key, NODE.key),
+    "what depends on one comes with it": ([ROUTE, replace(NODE, depends_on=(ROUTE.key,))], "", ""),
+    "as does what follows it": ([ROUTE, replace(NODE, follows=(ROUTE.key,))], "", ""),
+    "what it waits for": ([replace(ROUTE, depends_on=(NODE.key,)), NODE], NODE.key, NODE.key),
+    "what goes before it in its lane": ([creating(PLACE), ROUTE], BALANCER, ""),
+    "what follows a creation": ([creating(None), replace(NODE, follows=(BALANCER,))], f"{BALANCER} {NODE.key}", ""),
+})  # fmt: skip
 def test_what_does_not_give_way(changes: Sequence[Change], kept: str, first: str) -> None:
     """All that neither gives way nor waits for what does; of that urgent is what Hetzner is not needed for."""
     assert not_preemptible(changes) == set(kept.split())

@@ -43,33 +43,26 @@ NODE = a_change()
 REMOVAL = replace(TARGET, key=key_of(f"{BALANCER}/target/server:2"), depends_on=(TARGET.key,))
 
 
-@rows(
-    "changes waiting",
-    {
-        "nothing": ([], {}),
-        "all is there already": ([NODE, TARGET, STATUS], {}),
-        "claimed and created at once": ([CLAIM, CREATE], {}),
-        "a part of what is being created": ([CLAIM, CREATE, TARGET], {TARGET.key: UNMADE}),
-        "addresses that nobody knows yet": ([CREATE, STATUS_TO_COME], {STATUS.key: UNKNOWN}),
-        "a hostname, published once it leads somewhere": (
-            [CREATE, replace(STATUS, depends_on=(BALANCER,))],
-            {STATUS.key: UNMADE},
-        ),
-        "a status that needs no load balancer": ([CREATE, STATUS], {}),
-        "a status of a Service that is being claimed": ([CLAIM, STATUS], {STATUS.key: UNCLAIMED}),
-        "a status of another Service": ([CLAIM, replace(STATUS, owner=OTHER)], {}),
-        "a certificate that nobody knows yet": ([LISTENER], {LISTENER.key: UNKNOWN}),
-        "a part of what is being adopted": ([ADOPT, replace(TARGET, depends_on=(BALANCER,))], {}),
-        "released when it is deleted": ([DELETE, RELEASE], {}),
-        "what depends on what waits": (
-            [CREATE, TARGET, REMOVAL, replace(NODE, depends_on=(REMOVAL.key,))],
-            {TARGET.key: UNMADE, REMOVAL.key: UNMADE, NODE.key: f"blocked by {REMOVAL.key} (waiting)"},
-        ),
-        "but no follower": ([CREATE, TARGET, replace(NODE, follows=(TARGET.key,))], {TARGET.key: UNMADE}),
-        "a similar name": ([CREATE, replace(TARGET, key=key_of("load_balancer/default/web-2/target/server:1"))], {}),
-        "what is not planned is done": ([replace(NODE, depends_on=("node/gone",))], {}),
-    },
-)
+@rows("changes waiting", {
+    "nothing": ([], {}),
+    "all is there already": ([NODE, TARGET, STATUS], {}),
+    "claimed and created at once": ([CLAIM, CREATE], {}),
+    "a part of what is being created": ([CLAIM, CREATE, TARGET], {TARGET.key: UNMADE}),
+    "addresses that nobody knows yet": ([CREATE, STATUS_TO_COME], {STATUS.key: UNKNOWN}),
+    "a hostname, published once it leads somewhere": ([CREATE, replace(STATUS, depends_on=(BALANCER,))],
+        {STATUS.key: UNMADE}),
+    "a status that needs no load balancer": ([CREATE, STATUS], {}),
+    "a status of a Service that is being claimed": ([CLAIM, STATUS], {STATUS.key: UNCLAIMED}),
+    "a status of another Service": ([CLAIM, replace(STATUS, owner=OTHER)], {}),
+    "a certificate that nobody knows yet": ([LISTENER], {LISTENER.key: UNKNOWN}),
+    "a part of what is being adopted": ([ADOPT, replace(TARGET, depends_on=(BALANCER,))], {}),
+    "released when it is deleted": ([DELETE, RELEASE], {}),
+    "what depends on what waits": ([CREATE, TARGET, REMOVAL, replace(NODE, depends_on=(REMOVAL.key,))],
+        {TARGET.key: UNMADE, REMOVAL.key: UNMADE, NODE.key: f"blocked by {REMOVAL.key} (waiting)"}),
+    "but no follower": ([CREATE, TARGET, replace(NODE, follows=(TARGET.key,))], {TARGET.key: UNMADE}),
+    "a similar name": ([CREATE, replace(TARGET, key=key_of("load_balancer/default/web-2/target/server:1"))], {}),
+    "what is not planned is done": ([replace(NODE, depends_on=("node/gone",))], {}),
+})  # fmt: skip
 def test_what_waits_for_a_later_round(changes: Sequence[Change], waiting: Mapping[str, str]) -> None:
     """A round leaves out what takes a value that only a change of it brings, and what depends on that."""
     plan = Plan(tuple(changes))
@@ -88,15 +81,12 @@ def test_what_is_not_allowed_is_never_ready(verdict: Verdict) -> None:
     assert not_ready(plan) == {TARGET.key: UNMADE, NODE.key: f"blocked by {BALANCER} (waiting)"}
 
 
-@rows(
-    "applied given_up ready",
-    {
-        "nothing was tried": ((), (), [BALANCER, CLAIM.key]),
-        "what was applied is not applied again, and what needs it can go": ((CLAIM.key,), (), [BALANCER]),
-        "what failed is not tried again, nor is what needs it": ((), (CLAIM.key,), []),
-        "what it needed itself can go": ((), (BALANCER,), [CLAIM.key]),
-    },
-)
+@rows("applied given_up ready", {
+    "nothing was tried": ((), (), [BALANCER, CLAIM.key]),
+    "what was applied is not applied again, and what needs it can go": ((CLAIM.key,), (), [BALANCER]),
+    "what failed is not tried again, nor is what needs it": ((), (CLAIM.key,), []),
+    "what it needed itself can go": ((), (BALANCER,), [CLAIM.key]),
+})  # fmt: skip
 def test_what_was_tried_in_this_pass(applied: Sequence[str], given_up: Sequence[str], ready: Sequence[str]) -> None:
     """Only what was not tried, and does not depend on what was given up, is ready."""
     assert [change.key for change in ready_now(Plan((CLAIM, CREATE)), applied, given_up)] == ready

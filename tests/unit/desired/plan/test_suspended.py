@@ -58,33 +58,30 @@ def _of(**fields: Any) -> str:
     return _with(changes=[ENTRY | fields])
 
 
-@rows(
-    "text now",
-    {
-        "nothing-there": (None, NOW),
-        "empty": ("", NOW),
-        "a-list": ("[]", NOW),
-        "no-fields": ("{}", NOW),
-        "a-megabyte": ("x" * 1_048_576, NOW),
-        "too-long": (_with(padding="x" * 65_536), NOW),
-        "too-deep": ("[" * 65_536, NOW),
-        "another-version": (_with(version=2), NOW),
-        "a-copy-of-another-cluster": (_with(cluster="another"), NOW),
-        "the-controller-is-gone": (_with(), NOW + timedelta(minutes=61)),
-        "of-the-future": (_with(), NOW - timedelta(minutes=2)),
-        "no-zone": (_with(written_at="2026-07-01T12:00:00"), NOW),
-        "no-time": (_with(written_at=7), NOW),
-        "a-year-that-is-none": (_with(written_at="0001-01-01T00:00:00+23:59"), NOW),
-        "of-nobody": (_with(by=None), NOW),
-        "no-list": (_with(changes={}), NOW),
-        "no-entries": (_with(changes=["node/web-1"]), NOW),
-        "no-key": (_of(key=7), NOW),
-        "no-sentence": (_of(why=["x"]), NOW),
-        "a-rule-that-suspends-nothing": (_of(rule="project-anchor"), NOW),
-        "no-rule": (_of(rule="x"), NOW),
-        "no-end": (_of(until="never"), NOW),
-    },
-)
+@rows("text now", {
+    "nothing-there": (None, NOW),
+    "empty": ("", NOW),
+    "a-list": ("[]", NOW),
+    "no-fields": ("{}", NOW),
+    "a-megabyte": ("x" * 1_048_576, NOW),
+    "too-long": (_with(padding="x" * 65_536), NOW),
+    "too-deep": ("[" * 65_536, NOW),
+    "another-version": (_with(version=2), NOW),
+    "a-copy-of-another-cluster": (_with(cluster="another"), NOW),
+    "the-controller-is-gone": (_with(), NOW + timedelta(minutes=61)),
+    "of-the-future": (_with(), NOW - timedelta(minutes=2)),
+    "no-zone": (_with(written_at="2026-07-01T12:00:00"), NOW),
+    "no-time": (_with(written_at=7), NOW),
+    "a-year-that-is-none": (_with(written_at="0001-01-01T00:00:00+23:59"), NOW),
+    "of-nobody": (_with(by=None), NOW),
+    "no-list": (_with(changes={}), NOW),
+    "no-entries": (_with(changes=["node/web-1"]), NOW),
+    "no-key": (_of(key=7), NOW),
+    "no-sentence": (_of(why=["x"]), NOW),
+    "a-rule-that-suspends-nothing": (_of(rule="project-anchor"), NOW),
+    "no-rule": (_of(rule="x"), NOW),
+    "no-end": (_of(until="never"), NOW),
+})  # fmt: skip
 def test_what_we_would_not_write_tells_of_nothing(text: str | None, now: datetime) -> None:
     """Damaged, hostile, stale or another cluster's."""
     found = trace_in(text, CLUSTER_UID, now)

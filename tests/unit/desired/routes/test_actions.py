@@ -4,8 +4,6 @@ from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import Any
 
-import pytest
-
 from desired.model.load_balancer import Attachment
 from desired.model.route import MemberKind, Route
 from desired.model.settings import Settings
@@ -48,25 +46,22 @@ def fate_of(route: Route, snapshot: Snapshot, settings: Settings = ROUTING) -> R
     return decided(snapshot, settings)[str(route.destination)]
 
 
-@rows(
-    "route expected",
-    {
-        "a-nodes-own": (a_route(1, 1), "claimed route-of-node"),
-        "a-nodes-own-astray": (a_route(1, NOWHERE), "claimed route-of-node"),
-        "black-hole": (a_route(5, NOWHERE), "dead route-to-no-owner"),
-        "black-hole-of-any-size": (a_route("10.244.5.0/28", NOWHERE), "dead route-to-no-owner"),
-        "no-nodes-pods-by-a-node": (a_route(5, 1), "superfluous route-unneeded"),
-        "no-nodes-pods-by-a-node-of-any-size": (a_route("10.244.5.0/28", 1), "superfluous route-unneeded"),
-        "by-a-server-that-is-no-node": (a_route(5, 8), "stranger route-unneeded"),
-        "hccm-deletes: by-nat": (a_route(200, NAT), "stranger route-unneeded"),
-        "hccm-deletes: by-nat-of-another-size": (a_route("10.244.200.0/28", NAT), "foreign route-of-other-size"),
-        "hccm-deletes: half-the-range-by-nat": (a_route("10.244.128.0/17", NAT), "foreign route-of-other-size"),
-        "hccm-deletes: by-an-alias": (a_route(5, "10.0.0.50"), "foreign route-to-other"),
-        "hccm-deletes: by-a-strangers-alias": (a_route(5, "10.0.0.80"), "foreign route-to-other"),
-        "hccm-deletes: by-a-load-balancer": (a_route(5, "10.0.0.60"), "foreign route-to-other"),
-        "by-our-load-balancer": (a_route(5, "10.0.0.61"), "dead route-to-our-balancer"),
-    },
-)
+@rows("route expected", {
+    "a-nodes-own": (a_route(1, 1), "claimed route-of-node"),
+    "a-nodes-own-astray": (a_route(1, NOWHERE), "claimed route-of-node"),
+    "black-hole": (a_route(5, NOWHERE), "dead route-to-no-owner"),
+    "black-hole-of-any-size": (a_route("10.244.5.0/28", NOWHERE), "dead route-to-no-owner"),
+    "no-nodes-pods-by-a-node": (a_route(5, 1), "superfluous route-unneeded"),
+    "no-nodes-pods-by-a-node-of-any-size": (a_route("10.244.5.0/28", 1), "superfluous route-unneeded"),
+    "by-a-server-that-is-no-node": (a_route(5, 8), "stranger route-unneeded"),
+    "hccm-deletes: by-nat": (a_route(200, NAT), "stranger route-unneeded"),
+    "hccm-deletes: by-nat-of-another-size": (a_route("10.244.200.0/28", NAT), "foreign route-of-other-size"),
+    "hccm-deletes: half-the-range-by-nat": (a_route("10.244.128.0/17", NAT), "foreign route-of-other-size"),
+    "hccm-deletes: by-an-alias": (a_route(5, "10.0.0.50"), "foreign route-to-other"),
+    "hccm-deletes: by-a-strangers-alias": (a_route(5, "10.0.0.80"), "foreign route-to-other"),
+    "hccm-deletes: by-a-load-balancer": (a_route(5, "10.0.0.60"), "foreign route-to-other"),
+    "by-our-load-balancer": (a_route(5, "10.0.0.61"), "dead route-to-our-balancer"),
+})  # fmt: skip
 def test_routes_within_the_cluster_cidr(route: Route, expected: str) -> None:
     """The owner of the gateway decides whose the route is. HCCM deletes all that a person routes inside the pod range;
     here a living gateway of another kind makes it theirs, and a living server's never goes by itself."""
@@ -74,18 +69,15 @@ def test_routes_within_the_cluster_cidr(route: Route, expected: str) -> None:
     assert (found.route, f"{found.action} {found.decided.rule.name}") == (route, expected)
 
 
-@pytest.mark.parametrize("gateway", [1, 8, NAT, NOWHERE], ids=["a-node", "a-stranger", "nat", "nobody"])
-@rows(
-    "destination row",
-    {
-        "one-around-both-ends": ("10.0.0.0/8", "route-outside"),
-        "one-around-the-first-end": ("10.244.0.0/15", "route-outside"),
-        "the-next-range": ("10.245.0.0/24", "route-outside"),
-        "the-range-before": ("10.243.255.0/24", "route-outside"),
-        "services-of-the-cluster": ("10.96.0.0/12", "route-outside"),
-        "the-default-route": ("0.0.0.0/0", "default-route"),
-    },
-)
+@rows("gateway", {"a-node": 1, "a-stranger": 8, "nat": NAT, "nobody": NOWHERE})
+@rows("destination row", {
+    "one-around-both-ends": ("10.0.0.0/8", "route-outside"),
+    "one-around-the-first-end": ("10.244.0.0/15", "route-outside"),
+    "the-next-range": ("10.245.0.0/24", "route-outside"),
+    "the-range-before": ("10.243.255.0/24", "route-outside"),
+    "services-of-the-cluster": ("10.96.0.0/12", "route-outside"),
+    "the-default-route": ("0.0.0.0/0", "default-route"),
+})  # fmt: skip
 def test_hccm_deletes_routes_outside(destination: str, row: str, gateway: str | int) -> None:
     """HCCM looks at the two end addresses alone, and deletes 10.244.0.0/15: only what is inside the range is ours, and
     the default route is a person's way out to the internet, whatever it leads to."""
@@ -100,23 +92,20 @@ UNREADABLE_MEMBER = replace(members_of(), unreadable={1: "no type"})
 UNLISTED_BALANCER = a_member(NOWHERE, 77, MemberKind.LOAD_BALANCER)
 
 
-@rows(
-    "route parts expected",
-    {
-        "members-not-asked": (BEHIND, {"members": None}, "uncertain owner-unasked"),
-        "members-incomplete": (BEHIND, {"members": incomplete(members_of(), "429")}, "uncertain owner-unreadable"),
-        "a-member-unreadable": (BEHIND, {"members": UNREADABLE_MEMBER}, "uncertain owner-unreadable"),
-        "by-a-server-in-no-list": (BEHIND, {"members": [a_member(NOWHERE, 77)]}, "uncertain owner-unlisted"),
-        "by-a-load-balancer-in-no-list": (BEHIND, {"members": [UNLISTED_BALANCER]}, "foreign route-to-other"),
-        "no-member": (BY_NODE, {"servers_section": incomplete(servers_of(), "429")}, "dead route-to-no-owner"),
-        "a-hidden-node-and-a-nodes-gateway": (BY_NODE, HIDDEN, "uncertain route-of-unreadable-node"),
-        "hidden-nodes-and-a-strangers-gateway": (BY_STRANGER, HIDDEN, "uncertain route-of-unreadable-node"),
-        "a-hidden-node-and-our-load-balancer": (BY_BALANCER, HIDDEN, "uncertain route-of-unreadable-node"),
-        "a-hidden-node-and-nobody": (BEHIND, HIDDEN, "uncertain route-of-unreadable-node"),
-        "no-node-says-what-the-mask-is": (BY_STRANGER, {"nodes": []}, "foreign route-of-other-size"),
-        "where-no-node-has-pods": (BY_NODE, {"nodes": [a_pod_node(pod_cidrs=())]}, "foreign route-without-pods"),
-    },
-)
+@rows("route parts expected", {
+    "members-not-asked": (BEHIND, {"members": None}, "uncertain owner-unasked"),
+    "members-incomplete": (BEHIND, {"members": incomplete(members_of(), "429")}, "uncertain owner-unreadable"),
+    "a-member-unreadable": (BEHIND, {"members": UNREADABLE_MEMBER}, "uncertain owner-unreadable"),
+    "by-a-server-in-no-list": (BEHIND, {"members": [a_member(NOWHERE, 77)]}, "uncertain owner-unlisted"),
+    "by-a-load-balancer-in-no-list": (BEHIND, {"members": [UNLISTED_BALANCER]}, "foreign route-to-other"),
+    "no-member": (BY_NODE, {"servers_section": incomplete(servers_of(), "429")}, "dead route-to-no-owner"),
+    "a-hidden-node-and-a-nodes-gateway": (BY_NODE, HIDDEN, "uncertain route-of-unreadable-node"),
+    "hidden-nodes-and-a-strangers-gateway": (BY_STRANGER, HIDDEN, "uncertain route-of-unreadable-node"),
+    "a-hidden-node-and-our-load-balancer": (BY_BALANCER, HIDDEN, "uncertain route-of-unreadable-node"),
+    "a-hidden-node-and-nobody": (BEHIND, HIDDEN, "uncertain route-of-unreadable-node"),
+    "no-node-says-what-the-mask-is": (BY_STRANGER, {"nodes": []}, "foreign route-of-other-size"),
+    "where-no-node-has-pods": (BY_NODE, {"nodes": [a_pod_node(pod_cidrs=())]}, "foreign route-without-pods"),
+})  # fmt: skip
 def test_what_is_not_known(route: Route, parts: dict[str, Any], expected: str) -> None:
     """Unknown is not absent: what could not be read may be the one whose route it is."""
     found = fate_of(route, a_mixed_world(route, **parts))
@@ -127,23 +116,20 @@ OWN, ASTRAY, OUTSIDE = a_route(1, 1), a_route(1, NOWHERE), a_route("10.245.1.0/2
 LOST_OUTSIDE = replace(LOST, pod_cidrs=("10.245.1.0/24",))
 
 
-@rows(
-    "route parts action node",
-    {
-        "its-server-is-gone": (OWN, {"nodes": [LOST], "servers": []}, "dead", "web-1"),
-        "gone-and-led-elsewhere": (a_route(1, 8), {"nodes": [LOST], "servers": [STRANGER]}, "claimed", None),
-        "gone-and-its-kubelet-reports": (OWN, {"nodes": [a_pod_node()], "servers": []}, "claimed", None),
-        "its-server-left-the-network": (OWN, {"servers": [a_pod_server(private_ips=())]}, "claimed", None),
-        "gone-but-another-has-the-pods": (OWN, {"nodes": [LOST, a_pod_node(2, pods_of(1))]}, "claimed", None),
-        "a-robots": (ASTRAY, {"nodes": [a_pod_node(provider_id="hrobot://1")]}, "claimed", None),
-        "an-ignored-nodes": (ASTRAY, {"nodes": [a_pod_node(labels=SPARE)]}, "claimed", None),
-        "by-an-ignored-node": (a_route(5, 1), {"nodes": [a_pod_node(labels=SPARE), a_pod_node(2)]}, "foreign", None),
-        "by-a-node-that-has-other-pods": (a_route(5, 1), {}, "superfluous", "web-1"),
-        "by-no-node": (a_route(5, 8), {}, "stranger", None),
-        "of-no-node-by-nobody": (a_route(5, NOWHERE), {}, "dead", None),
-        "outside-of-a-lost-node": (OUTSIDE, {"nodes": [LOST_OUTSIDE], "servers": []}, "claimed", None),
-    },
-)
+@rows("route parts action node", {
+    "its-server-is-gone": (OWN, {"nodes": [LOST], "servers": []}, "dead", "web-1"),
+    "gone-and-led-elsewhere": (a_route(1, 8), {"nodes": [LOST], "servers": [STRANGER]}, "claimed", None),
+    "gone-and-its-kubelet-reports": (OWN, {"nodes": [a_pod_node()], "servers": []}, "claimed", None),
+    "its-server-left-the-network": (OWN, {"servers": [a_pod_server(private_ips=())]}, "claimed", None),
+    "gone-but-another-has-the-pods": (OWN, {"nodes": [LOST, a_pod_node(2, pods_of(1))]}, "claimed", None),
+    "a-robots": (ASTRAY, {"nodes": [a_pod_node(provider_id="hrobot://1")]}, "claimed", None),
+    "an-ignored-nodes": (ASTRAY, {"nodes": [a_pod_node(labels=SPARE)]}, "claimed", None),
+    "by-an-ignored-node": (a_route(5, 1), {"nodes": [a_pod_node(labels=SPARE), a_pod_node(2)]}, "foreign", None),
+    "by-a-node-that-has-other-pods": (a_route(5, 1), {}, "superfluous", "web-1"),
+    "by-no-node": (a_route(5, 8), {}, "stranger", None),
+    "of-no-node-by-nobody": (a_route(5, NOWHERE), {}, "dead", None),
+    "outside-of-a-lost-node": (OUTSIDE, {"nodes": [LOST_OUTSIDE], "servers": []}, "claimed", None),
+})  # fmt: skip
 def test_routes_of_nodes(route: Route, parts: dict[str, Any], action: str, node: str | None) -> None:
     """A Node keeps the route to its pods as long as anybody may reach them; then it is a black hole like others."""
     found = fate_of(route, a_mixed_world(route, **parts), SPARED)

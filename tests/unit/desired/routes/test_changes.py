@@ -84,14 +84,11 @@ def test_a_renamed_server() -> None:
     assert [key for key in planned(world) if key.startswith("route/")] == []
 
 
-@rows(
-    "gateway owner consequences",
-    {
-        "dead": (NOWHERE, "network/4", ()),
-        "superfluous": (gateway_of(1), "node/web-1", (f"{LOSES} server 1 of Node web-1",)),
-        "by-a-stranger": (gateway_of(8), "network/4", (f"{LOSES} server 8 (no Node of this cluster)",)),
-    },
-)
+@rows("gateway owner consequences", {
+    "dead": (NOWHERE, "network/4", ()),
+    "superfluous": (gateway_of(1), "node/web-1", (f"{LOSES} server 1 of Node web-1",)),
+    "by-a-stranger": (gateway_of(8), "network/4", (f"{LOSES} server 8 (no Node of this cluster)",)),
+})  # fmt: skip
 def test_routes_that_go(gateway: str, owner: str, consequences: tuple[str, ...]) -> None:
     """A route that goes is told with the owner of its traffic; a black hole costs nothing."""
     servers = [a_pod_server(1), a_pod_server(8)]
@@ -104,13 +101,10 @@ def test_routes_that_go(gateway: str, owner: str, consequences: tuple[str, ...])
     assert change.reason.startswith(f"gateway {leads}")
 
 
-@rows(
-    "servers owner action",
-    {
-        "with-its-server": ([a_pod_server(2)], "network/4", Verdict.ALLOWED),
-        "while-its-server-lives": ([a_pod_server(1), a_pod_server(2)], "network/4", Verdict.HELD),
-    },
-)
+@rows("servers owner action", {
+    "with-its-server": ([a_pod_server(2)], "network/4", Verdict.ALLOWED),
+    "while-its-server-lives": ([a_pod_server(1), a_pod_server(2)], "network/4", Verdict.HELD),
+})  # fmt: skip
 def test_the_route_of_a_node_that_was_deleted(servers: list[Server], owner: str, action: Verdict) -> None:
     """It goes with the server; a server that lives may have become something else, and a person has to say so."""
     world = a_routed_world([a_pod_node(2)], servers, [a_route(1), a_route(2)], members=[])
@@ -187,19 +181,16 @@ def test_a_full_network_with_a_left_over() -> None:
 CILIUM = NetworkCondition("False", "CiliumIsUp")
 
 
-@rows(
-    "says routes after depends_on",
-    {
-        "said-already": (ROUTED, [a_route()], None, None),
-        "said-already-and-the-route-is-missing": (ROUTED, [], None, None),
-        "not-said": (None, [a_route()], ROUTED, ()),
-        "the-contrary": (UNROUTED, [a_route()], ROUTED, ()),
-        "what-another-said": (CILIUM, [a_route()], ROUTED, ()),
-        "gone-stale": (NetworkCondition("Unknown", "RouteCreated"), [a_route()], ROUTED, ()),
-        "once-the-route-is-there": (UNROUTED, [], ROUTED, (KEY,)),
-        "once-the-route-leads-there": (UNROUTED, [a_route(1, NOWHERE)], ROUTED, (KEY,)),
-    },
-)
+@rows("says routes after depends_on", {
+    "said-already": (ROUTED, [a_route()], None, None),
+    "said-already-and-the-route-is-missing": (ROUTED, [], None, None),
+    "not-said": (None, [a_route()], ROUTED, ()),
+    "the-contrary": (UNROUTED, [a_route()], ROUTED, ()),
+    "what-another-said": (CILIUM, [a_route()], ROUTED, ()),
+    "gone-stale": (NetworkCondition("Unknown", "RouteCreated"), [a_route()], ROUTED, ()),
+    "once-the-route-is-there": (UNROUTED, [], ROUTED, (KEY,)),
+    "once-the-route-leads-there": (UNROUTED, [a_route(1, NOWHERE)], ROUTED, (KEY,)),
+})  # fmt: skip
 def test_conditions(
     says: NetworkCondition | None,
     routes: list[Route],

@@ -46,33 +46,27 @@ def wanted(
     }
 
 
-@rows(
-    "node expected",
-    {
-        "not-written": (a_node(), None),
-        "routed": (a_pod_node(), ROUTED),
-        "unrouted": (a_pod_node(says=UNROUTED), UNROUTED),
-        "anothers": (a_pod_node(says=CILIUM), CILIUM),
-        "no-reason": (a_node(conditions=(Condition("NetworkUnavailable", "True"),)), NetworkCondition("True", "")),
-    },
-)
+@rows("node expected", {
+    "not-written": (a_node(), None),
+    "routed": (a_pod_node(), ROUTED),
+    "unrouted": (a_pod_node(says=UNROUTED), UNROUTED),
+    "anothers": (a_pod_node(says=CILIUM), CILIUM),
+    "no-reason": (a_node(conditions=(Condition("NetworkUnavailable", "True"),)), NetworkCondition("True", "")),
+})  # fmt: skip
 def test_what_it_says_now(node: Node, expected: NetworkCondition | None) -> None:
     """Status and reason are all that is looked at."""
     assert node.network_condition == expected
 
 
-@rows(
-    "routes pod_cidrs after",
-    {
-        "its-route-is-there": ([a_route(1)], (pods_of(1),), ()),
-        "its-route-is-missing": ([], (pods_of(1),), (KEY,)),
-        "its-route-leads-elsewhere": ([a_route(1, "10.0.0.201")], (pods_of(1),), (KEY,)),
-        "one-of-two-is-missing": ([a_route(1)], (pods_of(1), pods_of(9)), (SECOND,)),
-        "both-are-missing": ([], (pods_of(9), pods_of(1)), (KEY, SECOND)),
-        "dual-stack": ([a_route(1)], (pods_of(1), V6), ()),
-    },
-)
-@pytest.mark.parametrize("says", [None, ROUTED, UNROUTED, CILIUM], ids=["unset", "routed", "unrouted", "anothers"])
+@rows("routes pod_cidrs after", {
+    "its-route-is-there": ([a_route(1)], (pods_of(1),), ()),
+    "its-route-is-missing": ([], (pods_of(1),), (KEY,)),
+    "its-route-leads-elsewhere": ([a_route(1, "10.0.0.201")], (pods_of(1),), (KEY,)),
+    "one-of-two-is-missing": ([a_route(1)], (pods_of(1), pods_of(9)), (SECOND,)),
+    "both-are-missing": ([], (pods_of(9), pods_of(1)), (KEY, SECOND)),
+    "dual-stack": ([a_route(1)], (pods_of(1), V6), ()),
+})  # fmt: skip
+@rows("says", {"unset": None, "routed": ROUTED, "unrouted": UNROUTED, "anothers": CILIUM})
 def test_routed(
     routes: list[Route], pod_cidrs: tuple[str, ...], after: tuple[str, ...], says: NetworkCondition | None
 ) -> None:
@@ -86,22 +80,19 @@ def test_routed(
 LEAD_ASTRAY, FULL = [a_route(1, "10.0.0.201")], [a_route(f"192.168.{n}.0/24", "10.0.0.77") for n in range(100)]
 
 
-@rows(
-    "node parts why",
-    {
-        "not-attached": (a_pod_node(), {"servers": [a_pod_server(private_ips=())]}, "unattached"),
-        "outside-the-cluster-cidr": (a_pod_node(1, "10.245.1.0/24"), {"routes": []}, "pods-outside"),
-        "in-a-subnet": (a_pod_node(), {"network": a_pod_network("10.244.0.0/15"), "routes": []}, "pods-in-subnet"),
-        "over-the-limit": (a_pod_node(), {"routes": FULL}, "pods-over-limit"),
-        "one-of-two": (a_pod_node(1, pods_of(1), "10.245.1.0/24"), {"routes": [a_route(1)]}, "pods-outside"),
-        "no-range": (a_pod_node(1, "pods"), {}, "pod-cidr-malformed"),
-        "a-route-and-no-range": (a_pod_node(1, pods_of(1), "pods"), {}, "pod-cidr-malformed"),
-        "refused": (a_pod_node(), {"routes": [], "refused": (KEY,)}, "route-refused"),
-        "a-swap": (a_pod_node(), {"routes": LEAD_ASTRAY, "members": [], "refused": (KEY,)}, "route-refused"),
-        "refused-and-not-known-by-now": (a_pod_node(), {"routes": LEAD_ASTRAY, "refused": (KEY,)}, "route-refused"),
-    },
-)
-@pytest.mark.parametrize("says", [None, ROUTED, UNROUTED, CILIUM], ids=["unset", "routed", "unrouted", "anothers"])
+@rows("node parts why", {
+    "not-attached": (a_pod_node(), {"servers": [a_pod_server(private_ips=())]}, "unattached"),
+    "outside-the-cluster-cidr": (a_pod_node(1, "10.245.1.0/24"), {"routes": []}, "pods-outside"),
+    "in-a-subnet": (a_pod_node(), {"network": a_pod_network("10.244.0.0/15"), "routes": []}, "pods-in-subnet"),
+    "over-the-limit": (a_pod_node(), {"routes": FULL}, "pods-over-limit"),
+    "one-of-two": (a_pod_node(1, pods_of(1), "10.245.1.0/24"), {"routes": [a_route(1)]}, "pods-outside"),
+    "no-range": (a_pod_node(1, "pods"), {}, "pod-cidr-malformed"),
+    "a-route-and-no-range": (a_pod_node(1, pods_of(1), "pods"), {}, "pod-cidr-malformed"),
+    "refused": (a_pod_node(), {"routes": [], "refused": (KEY,)}, "route-refused"),
+    "a-swap": (a_pod_node(), {"routes": LEAD_ASTRAY, "members": [], "refused": (KEY,)}, "route-refused"),
+    "refused-and-not-known-by-now": (a_pod_node(), {"routes": LEAD_ASTRAY, "refused": (KEY,)}, "route-refused"),
+})  # fmt: skip
+@rows("says", {"unset": None, "routed": ROUTED, "unrouted": UNROUTED, "anothers": CILIUM})
 def test_unrouted(node: Node, parts: dict[str, Any], why: str, says: NetworkCondition | None) -> None:
     """Pods that are out of reach keep others away from the Node, as soon as nothing will change that by itself."""
     there = () if says is None else (Condition(CONDITION_NETWORK, says.status, says.reason),)
@@ -111,25 +102,22 @@ def test_unrouted(node: Node, parts: dict[str, Any], why: str, says: NetworkCond
     assert wanted(world, ROUTING, *refused) == {"web-1": (UNROUTED, why)}
 
 
-@rows(
-    "node parts",
-    {
-        "who-has-the-gateway-is-not-known": (a_pod_node(), {"routes": [a_route(1, "10.0.0.201")]}),
-        "its-server-is-in-no-list": (a_pod_node(), {"servers": []}),
-        "its-server-is-not-known": (a_pod_node(), {"servers_section": incomplete(servers_of()), "routes": []}),
-        "its-address-is-not-known": (a_pod_node(), {"servers": [a_pod_server(missing=frozenset({"private_net"}))]}),
-        "its-server-is-gone": (a_lost_node(pod_cidrs=(pods_of(),)), {"servers": []}),
-        "not-attached-yet": (a_joining_node(pod_cidrs=(pods_of(),)), {"servers": [a_pod_server(private_ips=())]}),
-        "not-initialized": (a_joining_node(pod_cidrs=(pods_of(),)), {"servers": []}),
-        "no-pod-cidr": (a_pod_node(pod_cidrs=()), {}),
-        "no-pod-cidr-and-a-route": (a_pod_node(pod_cidrs=()), {"routes": [a_route(1)]}),
-        "robot": (a_pod_node(provider_id="hrobot://1"), {}),
-        "ignored": (a_pod_node(labels={"example.com/spare": ""}), {"servers": [a_pod_server()]}),
-        "another-clouds-with-no-range": (a_pod_node(1, "pods", provider_id="aws://1"), {}),
-        "robot-with-ipv6": (a_pod_node(1, V6, says=UNROUTED, provider_id="hrobot://1"), {}),
-        "ipv6-and-its-server-is-in-no-list": (a_pod_node(1, V6, says=UNROUTED), {"servers": []}),
-    },
-)
+@rows("node parts", {
+    "who-has-the-gateway-is-not-known": (a_pod_node(), {"routes": [a_route(1, "10.0.0.201")]}),
+    "its-server-is-in-no-list": (a_pod_node(), {"servers": []}),
+    "its-server-is-not-known": (a_pod_node(), {"servers_section": incomplete(servers_of()), "routes": []}),
+    "its-address-is-not-known": (a_pod_node(), {"servers": [a_pod_server(missing=frozenset({"private_net"}))]}),
+    "its-server-is-gone": (a_lost_node(pod_cidrs=(pods_of(),)), {"servers": []}),
+    "not-attached-yet": (a_joining_node(pod_cidrs=(pods_of(),)), {"servers": [a_pod_server(private_ips=())]}),
+    "not-initialized": (a_joining_node(pod_cidrs=(pods_of(),)), {"servers": []}),
+    "no-pod-cidr": (a_pod_node(pod_cidrs=()), {}),
+    "no-pod-cidr-and-a-route": (a_pod_node(pod_cidrs=()), {"routes": [a_route(1)]}),
+    "robot": (a_pod_node(provider_id="hrobot://1"), {}),
+    "ignored": (a_pod_node(labels={"example.com/spare": ""}), {"servers": [a_pod_server()]}),
+    "another-clouds-with-no-range": (a_pod_node(1, "pods", provider_id="aws://1"), {}),
+    "robot-with-ipv6": (a_pod_node(1, V6, says=UNROUTED, provider_id="hrobot://1"), {}),
+    "ipv6-and-its-server-is-in-no-list": (a_pod_node(1, V6, says=UNROUTED), {"servers": []}),
+})  # fmt: skip
 def test_what_says_nothing_yet(node: Node, parts: dict[str, Any]) -> None:
     """While too little is known, or the Node has no part in it, its condition stays what it is: no false alarm."""
     assert wanted(a_routed_world([node], **parts), SPARED) == {}
@@ -147,17 +135,14 @@ def test_failures_of_other_routes_say_nothing() -> None:
     assert {name: condition for name, (condition, _) in found.items()} == {"web-1": UNROUTED, "web-2": ROUTED}
 
 
-@rows(
-    "pod_cidrs says expected",
-    {
-        "what-hccm-left": ((V6,), UNROUTED, True),
-        "in-service": ((V6,), ROUTED, False),
-        "nothing": ((V6,), None, False),
-        "anothers": ((V6,), CILIUM, False),
-        "anothers-that-says-true": ((V6,), NetworkCondition("True", "NoRoute"), False),
-        "no-pod-cidr-at-all": ((), UNROUTED, False),
-    },
-)
+@rows("pod_cidrs says expected", {
+    "what-hccm-left": ((V6,), UNROUTED, True),
+    "in-service": ((V6,), ROUTED, False),
+    "nothing": ((V6,), None, False),
+    "anothers": ((V6,), CILIUM, False),
+    "anothers-that-says-true": ((V6,), NetworkCondition("True", "NoRoute"), False),
+    "no-pod-cidr-at-all": ((), UNROUTED, False),
+})  # fmt: skip
 def test_ipv6_alone(pod_cidrs: tuple[str, ...], says: NetworkCondition | None, expected: bool) -> None:
     """HCCM leaves a Node with IPv6 pods unschedulable for ever: it needs no route, and no condition of ours."""
     world = a_routed_world([a_pod_node(pod_cidrs=pod_cidrs, says=says)])
@@ -167,21 +152,18 @@ def test_ipv6_alone(pod_cidrs: tuple[str, ...], says: NetworkCondition | None, e
 OFF = replace(ROUTING, routes=False, ignore_nodes=parse_selector("example.com/spare"))
 
 
-@rows(
-    "node settings expected",
-    {
-        "routed": (a_pod_node(says=ROUTED), OFF, True),
-        "unrouted": (a_pod_node(says=UNROUTED), OFF, True),
-        "ours-by-its-reason": (a_pod_node(says=NetworkCondition("Unknown", "RouteCreated")), OFF, True),
-        "anothers": (a_pod_node(says=CILIUM), OFF, False),
-        "nobodys": (a_pod_node(says=NetworkCondition("True", "")), OFF, False),
-        "nothing": (a_pod_node(says=None), OFF, False),
-        "robot": (a_pod_node(provider_id="hrobot://1"), OFF, False),
-        "unclaimed": (a_pod_node(provider_id=None), OFF, False),
-        "ignored": (a_pod_node(labels={"example.com/spare": ""}), OFF, False),
-        "left-to-another-controller": (a_pod_node(), replace(OFF, controllers=frozenset({Controller.NODE})), False),
-    },
-)
+@rows("node settings expected", {
+    "routed": (a_pod_node(says=ROUTED), OFF, True),
+    "unrouted": (a_pod_node(says=UNROUTED), OFF, True),
+    "ours-by-its-reason": (a_pod_node(says=NetworkCondition("Unknown", "RouteCreated")), OFF, True),
+    "anothers": (a_pod_node(says=CILIUM), OFF, False),
+    "nobodys": (a_pod_node(says=NetworkCondition("True", "")), OFF, False),
+    "nothing": (a_pod_node(says=None), OFF, False),
+    "robot": (a_pod_node(provider_id="hrobot://1"), OFF, False),
+    "unclaimed": (a_pod_node(provider_id=None), OFF, False),
+    "ignored": (a_pod_node(labels={"example.com/spare": ""}), OFF, False),
+    "left-to-another-controller": (a_pod_node(), replace(OFF, controllers=frozenset({Controller.NODE})), False),
+})  # fmt: skip
 def test_routes_switched_off(node: Node, settings: Settings, expected: bool) -> None:
     """What a route controller said of our Nodes goes when there are no routes any more; what others say stays."""
     found = wanted(a_routed_world([node], [a_pod_server()]), settings)
@@ -218,16 +200,13 @@ def test_routes_sort_by_number() -> None:
     assert sorted([a_route(10), a_route(9), a_route(9, 1)]) == [a_route(9, 1), a_route(9), a_route(10)]
 
 
-@rows(
-    "condition is_ours message",
-    {
-        "routed": (ROUTED, True, "RouteController created a route"),
-        "unrouted": (UNROUTED, True, "RouteController failed to create a route"),
-        "a-network-plug-ins": (NetworkCondition("False", "CiliumIsUp"), False, ""),
-        "without-a-reason": (NetworkCondition("True", ""), False, ""),
-        "ours-gone-stale": (NetworkCondition("Unknown", "RouteCreated"), True, "RouteController created a route"),
-    },
-)
+@rows("condition is_ours message", {
+    "routed": (ROUTED, True, "RouteController created a route"),
+    "unrouted": (UNROUTED, True, "RouteController failed to create a route"),
+    "a-network-plug-ins": (NetworkCondition("False", "CiliumIsUp"), False, ""),
+    "without-a-reason": (NetworkCondition("True", ""), False, ""),
+    "ours-gone-stale": (NetworkCondition("Unknown", "RouteCreated"), True, "RouteController created a route"),
+})  # fmt: skip
 def test_conditions(condition: NetworkCondition, is_ours: bool, message: str) -> None:
     """A condition is ours by its reason, as HCCM's are, and then has HCCM's sentence."""
     assert condition.is_ours is is_ours

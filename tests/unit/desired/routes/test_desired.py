@@ -63,17 +63,14 @@ def is_nothing(routes: DesiredRoutes) -> bool:
 NODE_ALONE = replace(ROUTING, controllers=frozenset({Controller.NODE}))
 
 
-@rows(
-    "parts settings why",
-    {
-        "left-to-another-controller": ({}, NODE_ALONE, "controller-off"),
-        "no-network-asked-for": ({}, replace(ROUTING, network=None), "routes-network-unset"),
-        "no-such-network": ({"network": Absent(), "routes": None}, ROUTING, "routes-network-missing"),
-        "network-unknown": ({"network": Unknown("500"), "routes": None}, ROUTING, "routes-network-unread"),
-        "no-cluster-cidr": ({}, WITHOUT_RANGE, "routes-cidr-unset"),
-        "routes-not-read": ({"routes": None}, ROUTING, "routes-unread"),
-    },
-)
+@rows("parts settings why", {
+    "left-to-another-controller": ({}, NODE_ALONE, "controller-off"),
+    "no-network-asked-for": ({}, replace(ROUTING, network=None), "routes-network-unset"),
+    "no-such-network": ({"network": Absent(), "routes": None}, ROUTING, "routes-network-missing"),
+    "network-unknown": ({"network": Unknown("500"), "routes": None}, ROUTING, "routes-network-unread"),
+    "no-cluster-cidr": ({}, WITHOUT_RANGE, "routes-cidr-unset"),
+    "routes-not-read": ({"routes": None}, ROUTING, "routes-unread"),
+})  # fmt: skip
 def test_nothing_is_decided(parts: Mapping[str, Any], settings: Settings, why: str) -> None:
     """Missing, renamed, of another project, or not read: no route is touched, and no Node is told anything."""
     found = routing(replace(a_routed_world(BOTH, routes=[]), **parts), settings)
@@ -98,14 +95,11 @@ def test_another_network() -> None:
 WHOLE = a_routed_world(BOTH)
 
 
-@rows(
-    "world",
-    {
-        "nodes": replace(WHOLE, nodes=incomplete(WHOLE.nodes)),
-        "servers": replace(WHOLE, servers=incomplete(WHOLE.servers)),
-        "routes": replace(WHOLE, routes=incomplete(WHOLE.routes or routes_of())),
-    },
-)
+@rows("world", {
+    "nodes": replace(WHOLE, nodes=incomplete(WHOLE.nodes)),
+    "servers": replace(WHOLE, servers=incomplete(WHOLE.servers)),
+    "routes": replace(WHOLE, routes=incomplete(WHOLE.routes or routes_of())),
+})  # fmt: skip
 def test_gaps_do_not_make_routes_superfluous(world: Snapshot) -> None:
     """What was read decides as before: a list with a gap takes nothing from what is there."""
     assert routing(world).by_key == routing(WHOLE).by_key
@@ -115,18 +109,15 @@ def test_gaps_do_not_make_routes_superfluous(world: Snapshot) -> None:
 NINE = IPv4Network("10.9.0.0/16")
 
 
-@rows(
-    "cluster_cidr nodes named",
-    {
-        "all-inside": (CLUSTER_CIDR, BOTH, None),
-        "no-nodes": (NINE, [], None),
-        "no-ipv4": (NINE, [a_pod_node(1, "fd00::/64"), a_pod_node(2, "pods")], None),
-        "one-of-two": (NINE, [a_pod_node(1, "10.9.1.0/24"), a_pod_node(2)], "web-2 (10.244.2.0/24)"),
-        "two-outside": (NINE, BOTH, "web-1 (10.244.1.0/24), web-2 (10.244.2.0/24)"),
-        "around-it": (NINE, [a_pod_node(1, "10.8.0.0/15")], "web-1 (10.8.0.0/15)"),
-        "of-any-provider": (NINE, [a_pod_node(1, provider_id="hrobot://1")], "web-1 (10.244.1.0/24)"),
-    },
-)
+@rows("cluster_cidr nodes named", {
+    "all-inside": (CLUSTER_CIDR, BOTH, None),
+    "no-nodes": (NINE, [], None),
+    "no-ipv4": (NINE, [a_pod_node(1, "fd00::/64"), a_pod_node(2, "pods")], None),
+    "one-of-two": (NINE, [a_pod_node(1, "10.9.1.0/24"), a_pod_node(2)], "web-2 (10.244.2.0/24)"),
+    "two-outside": (NINE, BOTH, "web-1 (10.244.1.0/24), web-2 (10.244.2.0/24)"),
+    "around-it": (NINE, [a_pod_node(1, "10.8.0.0/15")], "web-1 (10.8.0.0/15)"),
+    "of-any-provider": (NINE, [a_pod_node(1, provider_id="hrobot://1")], "web-1 (10.244.1.0/24)"),
+})  # fmt: skip
 def test_mismatch(cluster_cidr: IPv4Network, nodes: list[Node], named: str | None) -> None:
     """D15: a cluster CIDR that does not fit the Nodes is wrong, and nothing is removed on its word."""
     found = why_mismatched(cluster_cidr, nodes)
@@ -149,17 +140,14 @@ def test_a_mismatch_is_told_with_the_routes() -> None:
     assert routing(world, wrong).mismatched == why_mismatched(NINE, [a_pod_node(1)])
 
 
-@rows(
-    "cluster_cidr subnets nodes covered",
-    {
-        "beside the subnet": ("10.244.0.0/16", ["10.0.0.0/24"], BOTH, None),
-        "within a subnet, where Hetzner takes no route": ("10.244.0.0/16", ["10.0.0.0/8"], BOTH, None),
-        "no subnet": ("10.0.0.0/8", [], BOTH, None),
-        "the network": ("10.0.0.0/8", ["10.0.0.0/24"], BOTH, "10.0.0.0/24"),
-        "the subnet itself": ("10.0.0.0/24", ["10.0.0.0/24"], [], "10.0.0.0/24"),
-        "one of several": ("10.244.0.0/16", ["10.0.0.0/24", "10.244.255.0/24"], [], "10.244.255.0/24"),
-    },
-)
+@rows("cluster_cidr subnets nodes covered", {
+    "beside the subnet": ("10.244.0.0/16", ["10.0.0.0/24"], BOTH, None),
+    "within a subnet, where Hetzner takes no route": ("10.244.0.0/16", ["10.0.0.0/8"], BOTH, None),
+    "no subnet": ("10.0.0.0/8", [], BOTH, None),
+    "the network": ("10.0.0.0/8", ["10.0.0.0/24"], BOTH, "10.0.0.0/24"),
+    "the subnet itself": ("10.0.0.0/24", ["10.0.0.0/24"], [], "10.0.0.0/24"),
+    "one of several": ("10.244.0.0/16", ["10.0.0.0/24", "10.244.255.0/24"], [], "10.244.255.0/24"),
+})  # fmt: skip
 def test_a_cluster_cidr_over_a_subnet(
     cluster_cidr: str, subnets: list[str], nodes: list[Node], covered: str | None
 ) -> None:

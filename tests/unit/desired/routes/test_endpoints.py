@@ -37,30 +37,18 @@ def ips(*texts: str) -> tuple[IPv4Address, ...]:
     return tuple(map(IPv4Address, texts))
 
 
-@rows(
-    "server reach addresses aliases",
-    {
-        "attached": (a_pod_server(), "reached", ["10.0.0.2"], []),
-        "renamed": (a_pod_server(name="renamed"), "reached", ["10.0.0.2"], []),
-        "another-address": (a_pod_server(1, "10.0.0.77"), "reached", ["10.0.0.77"], []),
-        "attached-twice": (a_pod_server(1, "10.0.0.2", "10.0.0.3"), "reached", ["10.0.0.2", "10.0.0.3"], []),
-        "with-aliases": (
-            a_pod_server(aliases=["10.0.0.8", "10.0.0.9"]),
-            "reached",
-            ["10.0.0.2"],
-            ["10.0.0.8", "10.0.0.9"],
-        ),
-        "attached-to-two-networks": (
-            a_pod_server(private_ips=((7, IPv4Address("10.7.0.2")), (4, IPv4Address("10.0.0.2")))),
-            "reached",
-            ["10.0.0.2"],
-            [],
-        ),
-        "not-attached": (a_pod_server(private_ips=()), "unattached", [], []),
-        "attached-elsewhere": (a_pod_server(network_id=7), "unattached", [], []),
-        "aliases-alone": (a_pod_server(private_ips=(), aliases=["10.0.0.8"]), "unattached", [], []),
-    },
-)
+@rows("server reach addresses aliases", {
+    "attached": (a_pod_server(), "reached", ["10.0.0.2"], []),
+    "renamed": (a_pod_server(name="renamed"), "reached", ["10.0.0.2"], []),
+    "another-address": (a_pod_server(1, "10.0.0.77"), "reached", ["10.0.0.77"], []),
+    "attached-twice": (a_pod_server(1, "10.0.0.2", "10.0.0.3"), "reached", ["10.0.0.2", "10.0.0.3"], []),
+    "with-aliases": (a_pod_server(aliases=["10.0.0.8", "10.0.0.9"]), "reached", ["10.0.0.2"], ["10.0.0.8", "10.0.0.9"]),
+    "attached-to-two-networks": (a_pod_server(private_ips=((7, IPv4Address("10.7.0.2")), (4, IPv4Address("10.0.0.2")))),
+        "reached", ["10.0.0.2"], []),
+    "not-attached": (a_pod_server(private_ips=()), "unattached", [], []),
+    "attached-elsewhere": (a_pod_server(network_id=7), "unattached", [], []),
+    "aliases-alone": (a_pod_server(private_ips=(), aliases=["10.0.0.8"]), "unattached", [], []),
+})  # fmt: skip
 def test_servers(server: Server, reach: str, addresses: list[str], aliases: list[str]) -> None:
     """The server of the providerID decides, whatever its name is; other networks have no say."""
     found = place_of(a_routed_world(servers=[server], routes=[]))
@@ -73,20 +61,17 @@ ADDRESSLESS = [a_pod_server(missing=frozenset({"private_net"}))]
 UNREAD = {"servers_section": replace(servers_of(), unreadable={1: "no name"})}
 
 
-@rows(
-    "node world expected server_id",
-    {
-        "addresses-unknown": (a_pod_node(), {"servers": ADDRESSLESS}, "waiting private-addresses-unknown", 1),
-        "a-gap": (a_pod_node(), {"servers_section": incomplete(servers_of(), "429")}, "waiting node-unknown", 1),
-        "server-unreadable": (a_pod_node(), UNREAD, "waiting node-unknown", 1),
-        "ready-and-gone": (a_pod_node(), {"servers": []}, "waiting node-gone", 1),
-        "gone": (LOST, {"servers": []}, "gone node-gone", 1),
-        "robot": (replace(LOST, provider_id="hrobot://1"), {}, "elsewhere node-elsewhere", None),
-        "another-cloud": (a_pod_node(provider_id="aws://1"), {}, "elsewhere node-elsewhere", None),
-        "unclaimed": (a_pod_node(provider_id=None), {}, "elsewhere node-elsewhere", None),
-        "ignored": (a_pod_node(labels={"example.com/spare": ""}), {}, "ignored node-routes-ignored", 1),
-    },
-)
+@rows("node world expected server_id", {
+    "addresses-unknown": (a_pod_node(), {"servers": ADDRESSLESS}, "waiting private-addresses-unknown", 1),
+    "a-gap": (a_pod_node(), {"servers_section": incomplete(servers_of(), "429")}, "waiting node-unknown", 1),
+    "server-unreadable": (a_pod_node(), UNREAD, "waiting node-unknown", 1),
+    "ready-and-gone": (a_pod_node(), {"servers": []}, "waiting node-gone", 1),
+    "gone": (LOST, {"servers": []}, "gone node-gone", 1),
+    "robot": (replace(LOST, provider_id="hrobot://1"), {}, "elsewhere node-elsewhere", None),
+    "another-cloud": (a_pod_node(provider_id="aws://1"), {}, "elsewhere node-elsewhere", None),
+    "unclaimed": (a_pod_node(provider_id=None), {}, "elsewhere node-elsewhere", None),
+    "ignored": (a_pod_node(labels={"example.com/spare": ""}), {}, "ignored node-routes-ignored", 1),
+})  # fmt: skip
 def test_nodes(node: Node, world: dict[str, Any], expected: str, server_id: int | None) -> None:
     """What is not known is not absent, and a Node whose kubelet reports has a server, whatever the list says."""
     found = place_of(a_routed_world([node], **{"servers": [a_pod_server()], "routes": []} | world), SPARED)
@@ -97,19 +82,16 @@ BY_ID, ALONE = replace(JOINING, provider_id="hcloud://1"), replace(ROUTING, cont
 AGAIN, NO_IP = a_settled_node(taints=(UNINITIALIZED,)), replace(JOINING, provided_node_ip="10.9.9.9")
 
 
-@rows(
-    "node server settings reach joins",
-    {
-        "by-its-name": (JOINING, a_pod_server(), ROUTING, "reached", True),
-        "by-its-provider-id": (BY_ID, a_pod_server(name="other"), ROUTING, "reached", True),
-        "not-attached-yet": (JOINING, a_pod_server(private_ips=()), ROUTING, "waiting", True),
-        "addresses-unknown": (JOINING, *ADDRESSLESS, ROUTING, "waiting", False),
-        "no-server-yet": (JOINING, None, ROUTING, "waiting", False),
-        "cannot-be-initialized": (NO_IP, a_pod_server(), ROUTING, "waiting", False),
-        "another-client-initializes-it": (BY_ID, a_pod_server(), ALONE, "waiting", False),
-        "joins-again": (AGAIN, a_pod_server(), ROUTING, "reached", True),
-    },
-)
+@rows("node server settings reach joins", {
+    "by-its-name": (JOINING, a_pod_server(), ROUTING, "reached", True),
+    "by-its-provider-id": (BY_ID, a_pod_server(name="other"), ROUTING, "reached", True),
+    "not-attached-yet": (JOINING, a_pod_server(private_ips=()), ROUTING, "waiting", True),
+    "addresses-unknown": (JOINING, *ADDRESSLESS, ROUTING, "waiting", False),
+    "no-server-yet": (JOINING, None, ROUTING, "waiting", False),
+    "cannot-be-initialized": (NO_IP, a_pod_server(), ROUTING, "waiting", False),
+    "another-client-initializes-it": (BY_ID, a_pod_server(), ALONE, "waiting", False),
+    "joins-again": (AGAIN, a_pod_server(), ROUTING, "reached", True),
+})  # fmt: skip
 def test_joining_nodes(node: Node, server: Server | None, settings: Settings, reach: str, joins: bool) -> None:
     """A Node that joins is placed by the server that it will have; what is missing so far is no trouble yet."""
     found = place_of(a_routed_world([node], [server] if server else [], []), settings)
@@ -135,45 +117,39 @@ def test_nodes_are_placed_whichever_parts_are_on() -> None:
 V4, V6 = "10.244.1.0/24", "fd00:1::/64"
 
 
-@rows(
-    "text expected",
-    {
-        "ipv4": (V4, IPv4Network(V4)),
-        "ipv6": (V6, IPv6Network(V6)),
-        "bits-of-hosts": ("10.244.1.5/24", IPv4Network(V4)),
-        "one-address": ("10.244.1.5/32", IPv4Network("10.244.1.5/32")),
-        "everything": ("0.0.0.0/0", IPv4Network("0.0.0.0/0")),
-        "an-address-alone": ("10.244.1.0", None),
-        "too-long": ("10.244.1.0/33", None),
-        "negative": ("10.244.1.0/-1", None),
-        "no-length": ("10.244.1.0/", None),
-        "no-octet": ("10.244.256.0/24", None),
-        "an-octet-that-may-be-octal": ("10.244.01.0/24", None),
-        "two-at-once": (f"{V4},{V6}", None),
-        "blanks": (f" {V4}", None),
-        "a-word": ("pods", None),
-        "empty": ("", None),
-    },
-)
+@rows("text expected", {
+    "ipv4": (V4, IPv4Network(V4)),
+    "ipv6": (V6, IPv6Network(V6)),
+    "bits-of-hosts": ("10.244.1.5/24", IPv4Network(V4)),
+    "one-address": ("10.244.1.5/32", IPv4Network("10.244.1.5/32")),
+    "everything": ("0.0.0.0/0", IPv4Network("0.0.0.0/0")),
+    "an-address-alone": ("10.244.1.0", None),
+    "too-long": ("10.244.1.0/33", None),
+    "negative": ("10.244.1.0/-1", None),
+    "no-length": ("10.244.1.0/", None),
+    "no-octet": ("10.244.256.0/24", None),
+    "an-octet-that-may-be-octal": ("10.244.01.0/24", None),
+    "two-at-once": (f"{V4},{V6}", None),
+    "blanks": (f" {V4}", None),
+    "a-word": ("pods", None),
+    "empty": ("", None),
+})  # fmt: skip
 def test_parsing(text: str, expected: IPv4Network | IPv6Network | None) -> None:
     """A range of either family is read, and what is none is said to be none."""
     assert parse_pod_cidr(text) == expected
 
 
-@rows(
-    "pod_cidrs ipv4 ipv6 malformed",
-    {
-        "none": ((), (), (), ()),
-        "ipv4": ((V4,), (V4,), (), ()),
-        "ipv6-alone": ((V6,), (), (V6,), ()),
-        "dual-stack": ((V4, V6), (V4,), (V6,), ()),
-        "dual-stack-ipv6-first": ((V6, V4), (V4,), (V6,), ()),
-        "two-as-assigned": (("10.244.9.0/24", V4), ("10.244.9.0/24", V4), (), ()),
-        "one-twice": ((V4, V4), (V4,), (), ()),
-        "one-twice-by-other-words": ((V4, "10.244.1.7/24"), (V4,), (), ()),
-        "beside-what-is-none": (("x", V4), (V4,), (), ("x",)),
-    },
-)
+@rows("pod_cidrs ipv4 ipv6 malformed", {
+    "none": ((), (), (), ()),
+    "ipv4": ((V4,), (V4,), (), ()),
+    "ipv6-alone": ((V6,), (), (V6,), ()),
+    "dual-stack": ((V4, V6), (V4,), (V6,), ()),
+    "dual-stack-ipv6-first": ((V6, V4), (V4,), (V6,), ()),
+    "two-as-assigned": (("10.244.9.0/24", V4), ("10.244.9.0/24", V4), (), ()),
+    "one-twice": ((V4, V4), (V4,), (), ()),
+    "one-twice-by-other-words": ((V4, "10.244.1.7/24"), (V4,), (), ()),
+    "beside-what-is-none": (("x", V4), (V4,), (), ("x",)),
+})  # fmt: skip
 def test_ranges_of_a_node(
     pod_cidrs: tuple[str, ...], ipv4: tuple[str, ...], ipv6: tuple[str, ...], malformed: tuple[str, ...]
 ) -> None:
@@ -184,20 +160,17 @@ def test_ranges_of_a_node(
     assert malformed_of(node) == malformed
 
 
-@rows(
-    "ranges masks span",
-    {
-        "no-nodes": ([], set(), None),
-        "no-ipv4-at-all": ([V6, "x"], set(), None),
-        "one": ([V4], {24}, V4),
-        "neighbours": (["10.244.0.0/24", V4], {24}, "10.244.0.0/23"),
-        "neighbours-across-a-boundary": (["10.244.1.0/24", "10.244.2.0/24"], {24}, "10.244.0.0/22"),
-        "both-ends": (["10.244.0.0/24", "10.244.255.0/24"], {24}, "10.244.0.0/16"),
-        "of-two-sizes": (["10.244.0.0/25", "10.244.1.0/24", V6], {24, 25}, "10.244.0.0/23"),
-        "one-inside-another": (["10.0.0.0/8", V4], {8, 24}, "10.0.0.0/8"),
-        "nothing-in-common": (["10.0.0.0/24", "192.168.0.0/24"], {24}, "0.0.0.0/0"),
-    },
-)
+@rows("ranges masks span", {
+    "no-nodes": ([], set(), None),
+    "no-ipv4-at-all": ([V6, "x"], set(), None),
+    "one": ([V4], {24}, V4),
+    "neighbours": (["10.244.0.0/24", V4], {24}, "10.244.0.0/23"),
+    "neighbours-across-a-boundary": (["10.244.1.0/24", "10.244.2.0/24"], {24}, "10.244.0.0/22"),
+    "both-ends": (["10.244.0.0/24", "10.244.255.0/24"], {24}, "10.244.0.0/16"),
+    "of-two-sizes": (["10.244.0.0/25", "10.244.1.0/24", V6], {24, 25}, "10.244.0.0/23"),
+    "one-inside-another": (["10.0.0.0/8", V4], {8, 24}, "10.0.0.0/8"),
+    "nothing-in-common": (["10.0.0.0/24", "192.168.0.0/24"], {24}, "0.0.0.0/0"),
+})  # fmt: skip
 def test_ranges_of_all_nodes(ranges: list[str], masks: set[int], span: str | None) -> None:
     """The lengths that the cluster gives its Nodes, and the smallest range around them all."""
     nodes = [a_pod_node(number, text) for number, text in enumerate(ranges, 1)]

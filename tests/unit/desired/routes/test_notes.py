@@ -5,8 +5,6 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Any
 
-import pytest
-
 from desired.model.route import UNROUTED, NetworkCondition, Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Snapshot
@@ -34,27 +32,14 @@ ASTRAY, FULL = [a_route(1, NOWHERE)], [a_route(f"192.168.{n}.0/24", "10.0.0.77")
 V6 = "fd00:1::/64"
 
 
-@rows(
-    "node parts kind said",
-    {
-        "not-attached": (a_pod_node(), {"servers": [a_pod_server(private_ips=())]}, "unroutable", "is not attached to"),
-        "in-a-subnet": (
-            a_pod_node(),
-            {"network": a_pod_network("10.244.0.0/15")},
-            "unroutable",
-            "overlaps with subnet",
-        ),
-        "an-owner-that-is-not-known": (a_pod_node(), {"routes": ASTRAY}, "unknown", "of 10.0.0.201 was not looked up"),
-        "no-range": (
-            a_pod_node(1, pods_of(1), "pods"),
-            {"routes": [a_route(1)]},
-            "unroutable",
-            "'pods' is not a range",
-        ),
-        "outside": (a_pod_node(1, "10.245.1.0/24"), {}, "cluster-cidr", "10.245.1.0/24 is not contained within"),
-        "over-the-limit": (a_pod_node(), {"routes": FULL}, "limit", "has 100 of 100 routes"),
-    },
-)
+@rows("node parts kind said", {
+    "not-attached": (a_pod_node(), {"servers": [a_pod_server(private_ips=())]}, "unroutable", "is not attached to"),
+    "in-a-subnet": (a_pod_node(), {"network": a_pod_network("10.244.0.0/15")}, "unroutable", "overlaps with subnet"),
+    "an-owner-that-is-not-known": (a_pod_node(), {"routes": ASTRAY}, "unknown", "of 10.0.0.201 was not looked up"),
+    "no-range": (a_pod_node(1, pods_of(1), "pods"), {"routes": [a_route(1)]}, "unroutable", "'pods' is not a range"),
+    "outside": (a_pod_node(1, "10.245.1.0/24"), {}, "cluster-cidr", "10.245.1.0/24 is not contained within"),
+    "over-the-limit": (a_pod_node(), {"routes": FULL}, "limit", "has 100 of 100 routes"),
+})  # fmt: skip
 def test_nodes_that_are_out_of_reach(node: Node, parts: dict[str, Any], kind: str, said: str) -> None:
     """The Node says what has to be mended; of pods outside of the cluster CIDR the network says it as well."""
     found = {key: (kind, text) for key, kind, text in noted(a_routed_world([node], **{"routes": []} | parts))}
@@ -66,16 +51,13 @@ def test_nodes_that_are_out_of_reach(node: Node, parts: dict[str, Any], kind: st
 HIDDEN = {"nodes_section": replace(nodes_of(a_pod_node()), unreadable={"web-5": "no uid"})}
 
 
-@rows(
-    "route parts kind said",
-    {
-        "default": (a_route("0.0.0.0/0", "10.0.0.7"), {}, "foreign", "default route"),
-        "outside": (a_route("192.168.0.0/24", 1), {}, "foreign", "within the cluster CIDR 10.244.0.0/16"),
-        "alias": (a_route(5, "10.0.0.9"), {"servers": [a_pod_server(aliases=["10.0.0.9"])]}, "foreign", "of server 1"),
-        "uncertain": (a_route(5, NOWHERE), {}, "unknown", "owner of 10.0.0.201 was not looked up"),
-        "perhaps-a-hidden-nodes": (a_route(5, 1), HIDDEN, "unknown", "may belong to Node web-5 (unreadable)"),
-    },
-)
+@rows("route parts kind said", {
+    "default": (a_route("0.0.0.0/0", "10.0.0.7"), {}, "foreign", "default route"),
+    "outside": (a_route("192.168.0.0/24", 1), {}, "foreign", "within the cluster CIDR 10.244.0.0/16"),
+    "alias": (a_route(5, "10.0.0.9"), {"servers": [a_pod_server(aliases=["10.0.0.9"])]}, "foreign", "of server 1"),
+    "uncertain": (a_route(5, NOWHERE), {}, "unknown", "owner of 10.0.0.201 was not looked up"),
+    "perhaps-a-hidden-nodes": (a_route(5, 1), HIDDEN, "unknown", "may belong to Node web-5 (unreadable)"),
+})  # fmt: skip
 def test_routes_that_are_left_alone(route: Route, parts: dict[str, Any], kind: str, said: str) -> None:
     """A route that is not touched is named with the reason."""
     notes = noted(a_routed_world(routes=[a_route(1), route], **parts))
@@ -84,7 +66,7 @@ def test_routes_that_are_left_alone(route: Route, parts: dict[str, Any], kind: s
     assert said in found[2]
 
 
-@pytest.mark.parametrize("routes", [[a_route(1)], []], ids=["beside-others", "alone"])
+@rows("routes", {"beside-others": [a_route(1)], "alone": []})
 def test_routes_that_could_not_be_read(routes: list[Route]) -> None:
     """They are there, and nobody's business."""
     hidden = routes_of(*routes, unreadable={"fd00::/64": "an IPv6 destination"})
@@ -93,15 +75,12 @@ def test_routes_that_could_not_be_read(routes: list[Route]) -> None:
     ]
 
 
-@rows(
-    "route members",
-    {
-        "a-nodes-own": (a_route(1), None),
-        "a-nodes-own-astray": (a_route(1, NOWHERE), []),
-        "black-hole": (a_route(5, NOWHERE), []),
-        "superfluous": (a_route(5, 1), None),
-    },
-)
+@rows("route members", {
+    "a-nodes-own": (a_route(1), None),
+    "a-nodes-own-astray": (a_route(1, NOWHERE), []),
+    "black-hole": (a_route(5, NOWHERE), []),
+    "superfluous": (a_route(5, 1), None),
+})  # fmt: skip
 def test_what_is_changed_needs_no_note(route: Route, members: list[Any] | None) -> None:
     """A change says itself why it is wanted."""
     assert noted(a_routed_world(routes=[route], members=members)) == []
@@ -111,17 +90,14 @@ KEPT_OUT = "keeps pods from being scheduled on Node web-2;"
 CLOSED, OF_CILIUM = a_pod_node(2, says=UNROUTED), a_pod_node(1, says=NetworkCondition("True", "CiliumIsDown"))
 
 
-@rows(
-    "nodes said",
-    {
-        "one": ([a_pod_node(1)], ["pods are in 10.244.1.0/24)"]),
-        "two": ([a_pod_node(1), a_pod_node(2)], ["pods are in 10.244.0.0/22)"]),
-        "one-that-was-closed": ([a_pod_node(1), CLOSED], ["in 10.244.0.0/22)", KEPT_OUT]),
-        "a-closed-one-without-pods": ([replace(CLOSED, pod_cidrs=())], [KEPT_OUT]),
-        "one-that-another-closed": ([OF_CILIUM], ["pods are in 10.244.1.0/24)"]),
-        "no-ipv4": ([a_pod_node(1, V6)], []),
-    },
-)
+@rows("nodes said", {
+    "one": ([a_pod_node(1)], ["pods are in 10.244.1.0/24)"]),
+    "two": ([a_pod_node(1), a_pod_node(2)], ["pods are in 10.244.0.0/22)"]),
+    "one-that-was-closed": ([a_pod_node(1), CLOSED], ["in 10.244.0.0/22)", KEPT_OUT]),
+    "a-closed-one-without-pods": ([replace(CLOSED, pod_cidrs=())], [KEPT_OUT]),
+    "one-that-another-closed": ([OF_CILIUM], ["pods are in 10.244.1.0/24)"]),
+    "no-ipv4": ([a_pod_node(1, V6)], []),
+})  # fmt: skip
 def test_no_cluster_cidr(nodes: list[Node], said: list[str]) -> None:
     """One that is not given is told in one note, whatever is in the network: with what stays, with what the Nodes' pods
     say of it, and with both ways out."""
@@ -140,18 +116,15 @@ def bare(*numbers: int, **overrides: Any) -> list[Node]:
     return [a_pod_node(number, pod_cidrs=(), **overrides) for number in numbers]
 
 
-@rows(
-    "without expected",
-    {
-        "none": ([], None),
-        "one": (bare(2), "Node web-2"),
-        "two": (bare(3, 2), "Nodes web-2, web-3"),
-        "many": (bare(*range(2, 9)), "Nodes web-2, web-3, web-4 and 4 more"),
-        "joining": ([a_joining_node("web-2")], "Node web-2"),
-        "robot": (bare(2, provider_id="hrobot://2"), None),
-        "ignored": (bare(2, labels={"example.com/spare": ""}), None),
-    },
-)
+@rows("without expected", {
+    "none": ([], None),
+    "one": (bare(2), "Node web-2"),
+    "two": (bare(3, 2), "Nodes web-2, web-3"),
+    "many": (bare(*range(2, 9)), "Nodes web-2, web-3, web-4 and 4 more"),
+    "joining": ([a_joining_node("web-2")], "Node web-2"),
+    "robot": (bare(2, provider_id="hrobot://2"), None),
+    "ignored": (bare(2, labels={"example.com/spare": ""}), None),
+})  # fmt: skip
 def test_no_pod_cidr(without: list[Node], expected: str | None) -> None:
     """Nodes without a range are told, once for all; where none has one, the network plug-in hands addresses out."""
     of_some, of_none = (noted(a_routed_world([*others, *without]), SPARED) for others in ([a_pod_node(1)], []))
@@ -160,15 +133,12 @@ def test_no_pod_cidr(without: list[Node], expected: str | None) -> None:
     assert NoteKind.NO_POD_CIDR not in {kind for _, kind, _ in of_none}
 
 
-@rows(
-    "nodes who",
-    {
-        "ipv4-alone": ([a_pod_node(1)], None),
-        "dual-stack": ([a_pod_node(1, pods_of(1), V6)], "Node web-1"),
-        "ipv6-alone": ([a_pod_node(1, V6), a_pod_node(2, V6)], "Nodes web-1, web-2"),
-        "anothers": ([a_pod_node(1, V6, provider_id="aws://1")], None),
-    },
-)
+@rows("nodes who", {
+    "ipv4-alone": ([a_pod_node(1)], None),
+    "dual-stack": ([a_pod_node(1, pods_of(1), V6)], "Node web-1"),
+    "ipv6-alone": ([a_pod_node(1, V6), a_pod_node(2, V6)], "Nodes web-1, web-2"),
+    "anothers": ([a_pod_node(1, V6, provider_id="aws://1")], None),
+})  # fmt: skip
 def test_ipv6(nodes: list[Node], who: str | None) -> None:
     """IPv6 is noted, once for all Nodes, and never a failure."""
     text = f"IPv6 pod CIDRs get no routes (private networks have IPv4 only): {who}"
@@ -186,20 +156,17 @@ def used(present: int, wanted: int) -> str:
     return f"{present} of 100 routes used, {wanted} more planned"
 
 
-@rows(
-    "routes expected",
-    {
-        "room-enough": (foreign(78), None),
-        "nearly-full-with-what-is-wanted": (foreign(79), used(79, 1)),
-        "nearly-full-with-what-is-there": ([*foreign(78), a_route(1)], None),
-        "nearly-full": ([*foreign(79), a_route(1)], used(80, 0)),
-        "one-goes-and-one-comes": ([*foreign(79), a_route("10.244.1.0/25", NOWHERE)], used(80, 1)),
-        "room-enough-once-one-has-gone": ([*foreign(78), a_route("10.244.1.0/25", NOWHERE)], None),
-        "full-and-all-are-there": ([*foreign(99), a_route(1)], used(100, 0)),
-        "full-and-one-is-missing": (foreign(100), used(100, 1)),
-        "more-than-full": (foreign(101), used(101, 1)),
-    },
-)
+@rows("routes expected", {
+    "room-enough": (foreign(78), None),
+    "nearly-full-with-what-is-wanted": (foreign(79), used(79, 1)),
+    "nearly-full-with-what-is-there": ([*foreign(78), a_route(1)], None),
+    "nearly-full": ([*foreign(79), a_route(1)], used(80, 0)),
+    "one-goes-and-one-comes": ([*foreign(79), a_route("10.244.1.0/25", NOWHERE)], used(80, 1)),
+    "room-enough-once-one-has-gone": ([*foreign(78), a_route("10.244.1.0/25", NOWHERE)], None),
+    "full-and-all-are-there": ([*foreign(99), a_route(1)], used(100, 0)),
+    "full-and-one-is-missing": (foreign(100), used(100, 1)),
+    "more-than-full": (foreign(101), used(101, 1)),
+})  # fmt: skip
 def test_the_limit(routes: list[Route], expected: str | None) -> None:
     """A network that is about to be full is told before the first call fails."""
     found = noted(a_routed_world(routes=routes, members=[]))
@@ -210,16 +177,13 @@ def test_the_limit(routes: list[Route], expected: str | None) -> None:
 WRONG = replace(ROUTING, cluster_cidr=IPv4Network("10.99.0.0/16"))
 
 
-@rows(
-    "parts settings",
-    {
-        "switched-off": ({}, replace(WRONG, routes=False)),
-        "left-to-others": ({}, replace(WRONG, controllers=frozenset({Controller.NODE}))),
-        "no-network-asked-for": ({"network": Present(None)}, WRONG),
-        "no-such-network": ({"network": Absent()}, WRONG),
-        "network-unknown": ({"network": Unknown("500"), "routes": Section.missing("500")}, WRONG),
-    },
-)
+@rows("parts settings", {
+    "switched-off": ({}, replace(WRONG, routes=False)),
+    "left-to-others": ({}, replace(WRONG, controllers=frozenset({Controller.NODE}))),
+    "no-network-asked-for": ({"network": Present(None)}, WRONG),
+    "no-such-network": ({"network": Absent()}, WRONG),
+    "network-unknown": ({"network": Unknown("500"), "routes": Section.missing("500")}, WRONG),
+})  # fmt: skip
 def test_nothing_is_said_where_nothing_is_looked_after(parts: Mapping[str, Any], settings: Settings) -> None:
     """Without a network to look after there is nothing to say of its routes."""
     snapshot: Snapshot = replace(a_routed_world([a_pod_node(1, "pods")]), **parts)

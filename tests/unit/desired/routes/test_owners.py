@@ -79,29 +79,24 @@ HAS, ELSEWHERE = a_pod_server(3, ADDRESS), replace(BALANCED, attachments=(Attach
 A, B, WEB_3 = a_pod_node(3, name="a"), a_pod_node(3, name="b"), a_pod_node(3)
 
 
-@rows(
-    "snapshot expected",
-    {
-        "a-nodes-server": (world_of(HAS, nodes=(WEB_3,)), OF_WEB_3),
-        "a-renamed-server": (world_of(replace(HAS, name="renamed"), nodes=(WEB_3,)), OF_WEB_3),
-        "a-second-address": (world_of(a_pod_server(3, "10.0.0.4", ADDRESS), nodes=(WEB_3,)), OF_WEB_3),
-        "of-two-nodes": (world_of(HAS, nodes=(B, A)), replace(OF_WEB_3, what="server 3 of Node a", node="a")),
-        "a-server-that-is-no-node": (world_of(HAS), STRANGER),
-        "a-name-is-no-node": (world_of(HAS, nodes=(a_pod_node(1, name="web-3"),)), STRANGER),
-        "an-ignored-nodes-server": (world_of(HAS, nodes=(replace(WEB_3, labels=SPARE),)), IGNORED),
-        "of-two-nodes-one-ignored": (world_of(HAS, nodes=(A, replace(B, labels=SPARE))), IGNORED),
-        "an-alias": (world_of(a_pod_server(3, aliases=[ADDRESS]), nodes=(WEB_3,)), alias_of(3)),
-        "a-load-balancer": (world_of(load_balancers=balanced(BALANCED)), balancer(42)),
-        "our-load-balancer": (world_of(load_balancers=balanced(OURS)), OUR_BALANCER),
-        "a-load-balancer-of-an-unknown-cluster": (
-            world_of(load_balancers=balanced(OURS), cluster_uid=Unknown("403")),
-            balancer(42),
-        ),
-        "in-another-network": (world_of(a_pod_server(3, ADDRESS, network_id=7)), NOBODY),
-        "a-load-balancer-in-another-network": (world_of(load_balancers=balanced(ELSEWHERE)), NOBODY),
-        "nobody": (world_of(), NOBODY),
-    },
-)
+@rows("snapshot expected", {
+    "a-nodes-server": (world_of(HAS, nodes=(WEB_3,)), OF_WEB_3),
+    "a-renamed-server": (world_of(replace(HAS, name="renamed"), nodes=(WEB_3,)), OF_WEB_3),
+    "a-second-address": (world_of(a_pod_server(3, "10.0.0.4", ADDRESS), nodes=(WEB_3,)), OF_WEB_3),
+    "of-two-nodes": (world_of(HAS, nodes=(B, A)), replace(OF_WEB_3, what="server 3 of Node a", node="a")),
+    "a-server-that-is-no-node": (world_of(HAS), STRANGER),
+    "a-name-is-no-node": (world_of(HAS, nodes=(a_pod_node(1, name="web-3"),)), STRANGER),
+    "an-ignored-nodes-server": (world_of(HAS, nodes=(replace(WEB_3, labels=SPARE),)), IGNORED),
+    "of-two-nodes-one-ignored": (world_of(HAS, nodes=(A, replace(B, labels=SPARE))), IGNORED),
+    "an-alias": (world_of(a_pod_server(3, aliases=[ADDRESS]), nodes=(WEB_3,)), alias_of(3)),
+    "a-load-balancer": (world_of(load_balancers=balanced(BALANCED)), balancer(42)),
+    "our-load-balancer": (world_of(load_balancers=balanced(OURS)), OUR_BALANCER),
+    "a-load-balancer-of-an-unknown-cluster": (world_of(load_balancers=balanced(OURS), cluster_uid=Unknown("403")),
+        balancer(42)),
+    "in-another-network": (world_of(a_pod_server(3, ADDRESS, network_id=7)), NOBODY),
+    "a-load-balancer-in-another-network": (world_of(load_balancers=balanced(ELSEWHERE)), NOBODY),
+    "nobody": (world_of(), NOBODY),
+})  # fmt: skip
 def test_what_the_lists_say(snapshot: Snapshot, expected: AddressOwner) -> None:
     """Servers and load balancers have their addresses, in this network, by the server and never by a name."""
     assert holder_of(snapshot) == expected
@@ -110,44 +105,38 @@ def test_what_the_lists_say(snapshot: Snapshot, expected: AddressOwner) -> None:
 BROKEN = {"servers_section": replace(servers_of(), unreadable={8: "no name"})}
 
 
-@rows(
-    "members parts expected",
-    {
-        "not-asked": (None, {}, unknown("owner-unasked")),
-        "only-others": ([a_member("10.0.0.78")], {}, NOBODY),
-        "a-load-balancer-in-no-list": ([a_member(ADDRESS, 8, MemberKind.LOAD_BALANCER)], {}, balancer(8)),
-        "an-alias": ([a_member("10.0.0.9", 8, MemberKind.SERVER, "10.0.0.10", ADDRESS)], {}, alias_of(8)),
-        "a-server-that-the-list-lacks": ([a_member(ADDRESS, 8)], {}, unknown("owner-unlisted")),
-        "a-server-that-could-not-be-read": ([a_member(ADDRESS, 8)], BROKEN, unknown("owner-unlisted")),
-        "attached-just-now": ([THERE], {"servers": [a_pod_server(3)], "nodes": [a_pod_node(3)]}, OF_WEB_3),
-        "a-stranger-being-attached": ([THERE], {"servers": [a_pod_server(3)]}, STRANGER),
-        "a-gap-among-the-members": (incomplete(members_of(), "page 2"), {}, unknown("owner-unreadable")),
-        "members-not-read": (Section.missing("403"), {}, unknown("owner-unreadable")),
-        "an-unreadable-member": (replace(members_of(), unreadable={1: "no type"}), {}, unknown("owner-unreadable")),
-        "found-beside-a-gap": (incomplete(members_of(THERE)), {"servers": [a_pod_server(3)]}, STRANGER),
-        "a-gap-among-the-servers": ([], {"servers_section": incomplete(servers_of(), "429")}, NOBODY),
-    },
-)
+@rows("members parts expected", {
+    "not-asked": (None, {}, unknown("owner-unasked")),
+    "only-others": ([a_member("10.0.0.78")], {}, NOBODY),
+    "a-load-balancer-in-no-list": ([a_member(ADDRESS, 8, MemberKind.LOAD_BALANCER)], {}, balancer(8)),
+    "an-alias": ([a_member("10.0.0.9", 8, MemberKind.SERVER, "10.0.0.10", ADDRESS)], {}, alias_of(8)),
+    "a-server-that-the-list-lacks": ([a_member(ADDRESS, 8)], {}, unknown("owner-unlisted")),
+    "a-server-that-could-not-be-read": ([a_member(ADDRESS, 8)], BROKEN, unknown("owner-unlisted")),
+    "attached-just-now": ([THERE], {"servers": [a_pod_server(3)], "nodes": [a_pod_node(3)]}, OF_WEB_3),
+    "a-stranger-being-attached": ([THERE], {"servers": [a_pod_server(3)]}, STRANGER),
+    "a-gap-among-the-members": (incomplete(members_of(), "page 2"), {}, unknown("owner-unreadable")),
+    "members-not-read": (Section.missing("403"), {}, unknown("owner-unreadable")),
+    "an-unreadable-member": (replace(members_of(), unreadable={1: "no type"}), {}, unknown("owner-unreadable")),
+    "found-beside-a-gap": (incomplete(members_of(THERE)), {"servers": [a_pod_server(3)]}, STRANGER),
+    "a-gap-among-the-servers": ([], {"servers_section": incomplete(servers_of(), "429")}, NOBODY),
+})  # fmt: skip
 def test_what_the_members_say(members: Any, parts: dict[str, Any], expected: AddressOwner | tuple[str, str]) -> None:
     """An address has no owner only when the network's own list, read whole, has none with it."""
     world = a_routed_world(**{"nodes": [], "servers": [], "routes": [], "members": members, **parts})
     assert holder_of(world) == expected
 
 
-@rows(
-    "routes asks",
-    {
-        "no-routes": ([], False),
-        "by-servers": ([a_route(1, 1), a_route("10.244.0.0/28", 1)], False),
-        "by-an-alias": ([a_route(5, "10.0.0.9")], False),
-        "by-whom-no-list-shows": ([a_route(5, ADDRESS)], True),
-        "one-of-several": ([a_route(1, 1), a_route(5, ADDRESS)], True),
-        "to-a-nodes-own-pods": ([a_route(1, ADDRESS)], True),
-        "outside": ([a_route("10.245.0.0/24", ADDRESS)], False),
-        "around": ([a_route("10.244.0.0/15", ADDRESS)], False),
-        "the-default-route": ([a_route("0.0.0.0/0", ADDRESS)], False),
-    },
-)
+@rows("routes asks", {
+    "no-routes": ([], False),
+    "by-servers": ([a_route(1, 1), a_route("10.244.0.0/28", 1)], False),
+    "by-an-alias": ([a_route(5, "10.0.0.9")], False),
+    "by-whom-no-list-shows": ([a_route(5, ADDRESS)], True),
+    "one-of-several": ([a_route(1, 1), a_route(5, ADDRESS)], True),
+    "to-a-nodes-own-pods": ([a_route(1, ADDRESS)], True),
+    "outside": ([a_route("10.245.0.0/24", ADDRESS)], False),
+    "around": ([a_route("10.244.0.0/15", ADDRESS)], False),
+    "the-default-route": ([a_route("0.0.0.0/0", ADDRESS)], False),
+})  # fmt: skip
 def test_who_is_asked_for(routes: list[Route], asks: bool) -> None:
     """One more call is made only when a route that may have to go leads to an address that nobody seems to have."""
     world = a_routed_world([a_pod_node()], [a_pod_server(aliases=["10.0.0.9"])], routes)
@@ -163,19 +152,16 @@ def test_load_balancers_need_no_asking() -> None:
 BLACK_HOLE = a_routed_world(routes=[a_route(5, ADDRESS)])
 
 
-@rows(
-    "snapshot settings",
-    {
-        "no-cluster-cidr-so-nothing-goes": (BLACK_HOLE, WITHOUT_RANGE),
-        "routes-off": (BLACK_HOLE, replace(ROUTING, routes=False)),
-        "controller-off": (BLACK_HOLE, replace(ROUTING, controllers=frozenset({Controller.NODE}))),
-        "no-such-network": (replace(BLACK_HOLE, network=Absent()), ROUTING),
-        "network-unknown": (replace(BLACK_HOLE, network=Unknown("500")), ROUTING),
-        "no-network-asked-for": (replace(BLACK_HOLE, network=Present(None)), ROUTING),
-        "no-routes-read": (replace(BLACK_HOLE, routes=None), ROUTING),
-        "nothing-at-all": (a_snapshot(), ROUTING),
-    },
-)
+@rows("snapshot settings", {
+    "no-cluster-cidr-so-nothing-goes": (BLACK_HOLE, WITHOUT_RANGE),
+    "routes-off": (BLACK_HOLE, replace(ROUTING, routes=False)),
+    "controller-off": (BLACK_HOLE, replace(ROUTING, controllers=frozenset({Controller.NODE}))),
+    "no-such-network": (replace(BLACK_HOLE, network=Absent()), ROUTING),
+    "network-unknown": (replace(BLACK_HOLE, network=Unknown("500")), ROUTING),
+    "no-network-asked-for": (replace(BLACK_HOLE, network=Present(None)), ROUTING),
+    "no-routes-read": (replace(BLACK_HOLE, routes=None), ROUTING),
+    "nothing-at-all": (a_snapshot(), ROUTING),
+})  # fmt: skip
 def test_when_nobody_is_asked(snapshot: Snapshot, settings: Settings) -> None:
     """Where no route can go, nothing depends on the answer."""
     assert not asks_for_members(snapshot, settings)
@@ -188,17 +174,14 @@ def test_asking_settles_it() -> None:
     assert holder_of(replace(BLACK_HOLE, members=members_of())) == NOBODY
 
 
-@rows(
-    "reports pods network_has expected",
-    {
-        "of-the-node-that-reports-it": ([1], [], {5}, (1,)),
-        "of-the-node-that-has-the-pods-as-well": ([1], [2], {5}, (1, 2)),
-        "of-the-networks-servers-where-none-reports-it": ([], [2], {5}, (2, 5)),
-        "without-a-network": ([], [2], None, (2,)),
-        "of-none-that-is-listed": ([1], [], {3}, (1,)),
-        "a-listed-server-that-reports-it-is-no-witness": ([3], [], {3, 5}, (5,)),
-    },
-)
+@rows("reports pods network_has expected", {
+    "of-the-node-that-reports-it": ([1], [], {5}, (1,)),
+    "of-the-node-that-has-the-pods-as-well": ([1], [2], {5}, (1, 2)),
+    "of-the-networks-servers-where-none-reports-it": ([], [2], {5}, (2, 5)),
+    "without-a-network": ([], [2], None, (2,)),
+    "of-none-that-is-listed": ([1], [], {3}, (1,)),
+    "a-listed-server-that-reports-it-is-no-witness": ([3], [], {3, 5}, (5,)),
+})  # fmt: skip
 def test_last_holders(reports: list[int], pods: list[int], network_has: set[int] | None, expected: tuple[int]) -> None:
     """Servers that no list shows and that may be behind a route, by their Nodes, else by the network."""
     published = (NodeAddress(AddressType.INTERNAL_IP, ADDRESS),)

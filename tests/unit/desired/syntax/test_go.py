@@ -26,30 +26,27 @@ def test_no_boolean(text: str) -> None:
         parse_bool(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("0", 0.0),
-        ("-0", 0.0),
-        ("+0", 0.0),
-        ("0s", 0.0),
-        ("30s", 30.0),
-        ("+30s", 30.0),
-        ("2m", 120.0),
-        ("1h30m", 5400.0),
-        ("1h5m3s", 3903.0),
-        ("1.5h", 5400.0),
-        (".5s", 0.5),
-        ("1.s", 1.0),
-        ("500ms", 0.5),
-        ("300us", 3e-4),
-        ("300\u00b5s", 3e-4),
-        ("300\u03bcs", 3e-4),
-        ("7ns", 7e-9),
-        ("-1m30s", -90.0),
-        ("1s1h", 3601.0),
-    ],
-)
+@pytest.mark.parametrize(("text", "seconds"), [
+    ("0", 0.0),
+    ("-0", 0.0),
+    ("+0", 0.0),
+    ("0s", 0.0),
+    ("30s", 30.0),
+    ("+30s", 30.0),
+    ("2m", 120.0),
+    ("1h30m", 5400.0),
+    ("1h5m3s", 3903.0),
+    ("1.5h", 5400.0),
+    (".5s", 0.5),
+    ("1.s", 1.0),
+    ("500ms", 0.5),
+    ("300us", 3e-4),
+    ("300\u00b5s", 3e-4),
+    ("300\u03bcs", 3e-4),
+    ("7ns", 7e-9),
+    ("-1m30s", -90.0),
+    ("1s1h", 3601.0),
+])  # fmt: skip
 def test_durations(text: str, seconds: float) -> None:
     """Go's durations, in seconds."""
     assert parse_duration(text) == pytest.approx(seconds)
