@@ -47,7 +47,6 @@ ORIGIN = Stamp(CLUSTER_UID, "ccm-0", NOW)
 
 
 def former(settings: Settings = RICH, **overrides: Any) -> FormerSettings:
-    """What a pass with these settings leaves."""
     return replace(FormerSettings(values_of(settings), 7, "1.0.0"), **overrides)
 
 

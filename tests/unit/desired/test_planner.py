@@ -66,18 +66,15 @@ OTHER_EFFECT = Taint(SHUTDOWN.key, "NoExecute", "x", "2026-07-01T00:00:00Z")
 
 
 def plan_of(node: Node, server: Server | None = None, settings: Settings = SETTINGS) -> Plan:
-    """The plan for one Node beside one server."""
     return compute_plan(a_snapshot([node], [server or a_server()]), settings)
 
 
 def initialise(node: Node, reason: str, consequences: tuple[str, ...] = ()) -> Change:
-    """The change that initializes ``node``."""
     before = NodeIdentity(node.provider_id, {}, node.taints, node.addresses)
     return Change(node.key, ChangeKind.NODE_INITIALISE, Verb.ADD, before, JOINED, reason, node.key, consequences)
 
 
 def modify(part: str, kind: str, before: State, after: State, reason: str, *consequences: str) -> Change:
-    """A change that keeps a part of node web-1 true."""
     return Change(
         key_of(f"node/web-1/{part}"),
         ChangeKind(kind),
@@ -235,7 +232,6 @@ def test_all_kinds_of_nodes_side_by_side() -> None:
 
 
 def applied(node: Node, plan: Plan) -> Node:
-    """``node`` after its changes."""
     for change in plan.changes:
         match change.kind, change.after:
             case "node.initialise", NodeIdentity(provider_id, labels, taints, addresses):

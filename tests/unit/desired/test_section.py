@@ -46,6 +46,5 @@ def test_missing_is_incomplete_and_empty() -> None:
 
 @rows("complete why", {"complete-with-a-gap": (True, "429"), "incomplete-without-a-reason": (False, None)})
 def test_completeness_and_reason_agree(complete: bool, why: str | None) -> None:
-    """A section is incomplete exactly when it says why."""
     with pytest.raises(ValueError, match="exactly when it says why"):
         Section({}, complete=complete, why_incomplete=why)

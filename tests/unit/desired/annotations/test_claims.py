@@ -23,7 +23,6 @@ HTTPS = {f"{P}location": "fsn1", f"{P}protocol": "https", f"{P}http-certificates
 
 
 def said_of(claim: Claim) -> tuple[list[str], list[str]]:
-    """Texts of problems and remarks."""
     check = check_claim(claim, Options(), has_network=False)
     assert all(bad.text.startswith(bad.key) for bad in check.problems)
     assert all(remark.text.startswith(remark.key) for remark in check.remarks)
@@ -57,7 +56,6 @@ def test_everything_at_once() -> None:
 def test_with_a_network() -> None:
     """Private targets need nothing but a network."""
     claim = replace(FINE, annotations={**FINE.annotations, f"{P}use-private-ip": "true"})
-
     assert len(check_claim(claim, Options(), has_network=False).problems) == 1
     assert check_claim(claim, Options(), has_network=True) == ClaimCheck()
 
@@ -136,7 +134,6 @@ def test_what_hetzner_cannot_do(fields: dict[str, Any], remark: str) -> None:
 def test_whom_health_checks_ask(policy: str, text: str, remarks: list[str]) -> None:
     """What is asked for in vain is said, and Local is nothing to worry about once kube-proxy is asked."""
     claim = replace(FINE, annotations={**FINE.annotations, NODE_PORT: text}, external_traffic_policy=policy)
-
     assert said_of(claim) == ([], remarks)
 
 
@@ -144,7 +141,6 @@ def test_kube_proxy_is_in_vain_for_two_reasons() -> None:
     """One of them is said, about one annotation."""
     asked = {NODE_PORT: "true", f"{P}health-check-port": "8080"}
     (remark,) = said_of(replace(FINE, annotations={**FINE.annotations, **asked}))[1]
-
     assert remark.startswith(f"{NODE_PORT} has no effect: {P}health-check-port")
 
 
@@ -182,7 +178,6 @@ def test_annotations_without_their_service(
 ) -> None:
     """Nothing is concluded from what is not among them."""
     check = check_annotations({f"{P}{key}": text for key, text in annotations.items()}, has_network=False)
-
     assert [bad.key.removeprefix(P) for bad in check.problems] == problems
     assert [remark.key.removeprefix(P) for remark in check.remarks] == remarks
 
@@ -196,7 +191,6 @@ def test_annotations_without_their_service(
 def test_annotations_that_are_filled_in_later(annotations: dict[str, str], unknown: str) -> None:
     """What depends on one of them is neither missing nor in vain."""
     claim = Claim(annotations, (WEB,))
-
     assert check_claim(claim, Options(), has_network=False) != ClaimCheck()
     assert check_claim(claim, Options(), has_network=False, unknown={unknown}) == ClaimCheck()
 

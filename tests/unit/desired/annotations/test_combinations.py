@@ -46,7 +46,6 @@ PRIMARY_IP = {"location": "fsn1", "disable_public_network": True, "public_net_ip
 def test_refused(around: Circumstances, options: dict[str, Any], begin: str, remedy: str) -> None:
     """One sentence with key, value, reason and remedy; none when one of the options could not be read."""
     (bad,) = bad_combinations(Options(**options), (), around)
-
     assert bad.key == P + begin.split(" ", 1)[0]
     assert bad.text.startswith(P + begin)
     assert remedy in bad.text.rpartition(";")[2]
@@ -132,7 +131,6 @@ def test_a_wrong_value(
     """A warning with the error and the reason beside ``unread``, where nothing reads it; an error beside ``read``."""
     key = OPTIONS[field].full_key
     idle, wrong = checked({**unread, field: text}, given), checked({**read, field: text}, otherwise)
-
     (bad,) = (problem for problem in wrong.problems if problem.key == key)
     (said,) = (remark.text for remark in idle.remarks if remark.key == key)
     assert idle.problems == ()
@@ -159,6 +157,5 @@ def test_good_values_together(annotations: Mapping[str, str], given: Mapping[str
 def test_a_wrong_default(given: Mapping[str, Any], problems: int) -> None:
     """The environment's values are treated alike, and named by their variable."""
     check = checked({}, given, private_subnet_ip_range=ip_network("fd00::/64"))
-
     assert len(check.problems) == problems
     assert [remark.key for remark in check.remarks] == ["HCLOUD_LOAD_BALANCERS_PRIVATE_SUBNET_IP_RANGE"][problems:]

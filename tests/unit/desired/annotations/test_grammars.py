@@ -91,7 +91,6 @@ LONG = "x" * 63
 def test_values(grammar: Grammar[Any], written: str, value: Any) -> None:
     """What is written means this, and is of this type."""
     found = grammar.parse(written)
-
     assert (found, type(found)) == (value, type(value))
 
 
@@ -168,12 +167,10 @@ def test_no_values(grammar: Grammar[Any], written: str, said: str) -> None:
     """What means nothing is refused with what was expected."""
     with pytest.raises(ValueError, match=r".") as refused:
         grammar.parse(written)
-
     assert str(refused.value) == said
 
 
 def test_names_say_the_range() -> None:
-    """People read of a range where they read of the grammar."""
     assert integer(1, 5).name == "number, 1 to 5"
     assert INTERVAL.name == "duration, 3s to 60s"
     assert list_of("things", str, most=2).name == "list of things, at most 2"

@@ -100,7 +100,6 @@ DEFAULTS: Mapping[str, Any] = {
 
 
 def key_of(field: str) -> str:
-    """The annotation of an option."""
     return OPTIONS[field].full_key
 
 
@@ -120,7 +119,6 @@ def test_every_option_has_its_cases() -> None:
 def test_reserved_rows() -> None:
     """Three keys are documentation only, and change nothing whatever they say."""
     reserved = {key for key, row in ANNOTATIONS.items() if row.grammar is RESERVED}
-
     assert reserved == {f"{PREFIX}ipv4", f"{PREFIX}ipv6", f"{PREFIX}id"}
     assert parse_options(dict.fromkeys(reserved, "x"), Options()) == Options()
 
@@ -129,7 +127,6 @@ def test_reserved_rows() -> None:
 def test_set(field: str) -> None:
     """A value is read, and everything else is as if nobody had said anything."""
     row = ROWS[field]
-
     assert options_of(field, row.text) == Options(**{field: row.value})
 
 
@@ -169,7 +166,6 @@ def test_empty(field: str, default: bool) -> None:
 def test_default(field: str) -> None:
     """The environment's default holds where there is no annotation, and loses to one."""
     default = {field: DEFAULTS[field]}
-
     assert options_of(field, None, **default) == Options(**default)
     assert options_of(field, ROWS[field].text, **default) == Options(**{field: ROWS[field].value})
 
@@ -190,7 +186,6 @@ def test_location_and_zone(
 ) -> None:
     """Per key the annotation beats the environment, and of both the location remains."""
     found = parse_options({f"{PREFIX}{key}": text for key, text in annotations.items()}, Options(**defaults))
-
     assert found == Options(location=location, network_zone=zone)
 
 
@@ -211,7 +206,6 @@ def test_all_problems_at_once() -> None:
 def test_a_problem_is_no_cause_of_another() -> None:
     """Nothing is concluded from a value that could not be read."""
     found = parse_options({f"{PREFIX}http-redirect-http": "true", f"{PREFIX}protocol": "htps"}, Options())
-
     assert isinstance(found, tuple)
     assert [bad.key for bad in found] == [f"{PREFIX}protocol"]
 
@@ -219,7 +213,6 @@ def test_a_problem_is_no_cause_of_another() -> None:
 def test_long_values_are_cut() -> None:
     """Nobody wants to read kilobytes of a wrong value, nor control characters."""
     found = parse_options({f"{PREFIX}protocol": "\x1b" + "x" * 500}, Options())
-
     assert isinstance(found, tuple)
     assert found[0].text == (
         f"{PREFIX}protocol is '\\x1b{'x' * 79}...': expect one of tcp, http, https; correct it, or remove it"
@@ -236,7 +229,6 @@ def test_a_default_out_of_range(defaults: Mapping[str, Any], variable: str, said
     """A default that no load balancer can have is told by its variable, and hurts nobody who overrules it."""
     ((field, _),) = defaults.items()
     name = f"HCLOUD_LOAD_BALANCERS_{variable}"
-
     assert parse_options({}, Options(**defaults)) == (
         BadAnnotation(name, f"{name} is {said}; correct it, or set {key_of(field)}"),
     )
@@ -254,7 +246,6 @@ def test_a_default_out_of_range(defaults: Mapping[str, Any], variable: str, said
 def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origin: Origin) -> None:
     """Where a value comes from."""
     annotations = {} if text is None else {key_of(field): text}
-
     assert with_defaults(read_annotations(annotations), Options(**defaults)).origin(field) is origin
 
 
@@ -271,7 +262,6 @@ def test_deletion_needs_no_valid_annotation(text: str | None, policy: DeletionPo
     wrong = {key_of(field): row.invalid for field, row in ROWS.items() if row.invalid is not None}
     wrong.pop(key_of("deletion_policy"))
     annotations = wrong if text is None else {**wrong, key_of("deletion_policy"): text}
-
     assert read_annotations(annotations).deletion_policy is policy
 
 
@@ -292,14 +282,12 @@ def test_deletion_needs_no_valid_annotation(text: str | None, policy: DeletionPo
     "range": ("PRIVATE_SUBNET_IP_RANGE", "10.0.0.7/24", Options(private_subnet_ip_range=IPv4Network("10.0.0.0/24"))),
 })  # fmt: skip
 def test_defaults(variable: str, value: Any, defaults: Options) -> None:
-    """Variables as they were parsed become defaults."""
     assert defaults_of({f"HCLOUD_LOAD_BALANCERS_{variable}": value, "HCLOUD_TOKEN": "x"}) == defaults
 
 
 def test_what_can_be_read_is_read() -> None:
     """Beside a wrong annotation the others are there, for whoever explains them."""
     found = with_defaults(read_annotations({f"{PREFIX}type": "lb21", f"{PREFIX}protocol": "udp"}), Options())
-
     assert (found.options, set(found.bad)) == (Options(type="lb21"), {"protocol"})
 
 

@@ -135,7 +135,6 @@ def test_own_and_foreign_keys() -> None:
     own = "hcloud-reconciler/deletion-polcy"
     foreign = {"example.com/location": "x", "load-balancer.hetzner.com/type": "x"}
     (remark,) = warned_of({own: "retain", **foreign}, Options())
-
     assert remark.text == f"{own} is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?"
     assert warned_of({OPTIONS["deletion_policy"].full_key: "retain"}, Options()) == ()
 
@@ -155,7 +154,6 @@ KUBE_PROXY = OPTIONS["health_check_node_port"].full_key
 def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
     """What is set besides may win over it."""
     found = warned_of({KUBE_PROXY: "true", **annotated(**beside)}, Options())
-
     assert [remark.key for remark in found] == said
     why = f"{P}health-check-port, or {P}health-check-protocol other than http, wins over it"
     assert all(remark.text == f"{KUBE_PROXY} has no effect: {why}" for remark in found)
@@ -171,7 +169,6 @@ def test_kube_proxy_that_cannot_be_read() -> None:
     {"eleven": (11, "1 more unknown key that begins with"), "twelve": (12, "2 more unknown keys that begin with")},
 )
 def test_of_many_unknown_keys_ten_are_told(count: int, said: str) -> None:
-    """The others are counted."""
     found = warned_of({f"{P}unknown-{number:02}": "x" for number in range(count)}, Options())
     assert len(found) == 11
     assert f"metadata.annotations has {said}" in found[-1].text

@@ -29,7 +29,6 @@ SERVICES = {
 
 
 def ours(facts: tuple[Fact, ...], side: str) -> dict[str, str]:
-    """Subject → the side of what is ours and has it."""
     return {
         fact.subject: getattr(fact, side) for fact in facts if fact.rule is not Basis.FOREIGN and getattr(fact, side)
     }

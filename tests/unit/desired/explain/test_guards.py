@@ -58,12 +58,10 @@ def guard(
     *,
     verdict: Verdict = Verdict.WAITING,
 ) -> GuardFact:
-    """The decision of a guard on changes that are planned."""
     return GuardFact(rule, Concern.CHANGES, verdict, why, value, limit, due_in_s)
 
 
 def passes(rule: str, value: str | None = None, limit: str | None = None) -> GuardFact:
-    """A guard that lets pass, and what it measured."""
     return guard(rule, None, value, limit, verdict=Verdict.ALLOWED)
 
 
@@ -75,7 +73,6 @@ def held(rule: str, why: str, value: int, limit: int, due_in_s: float | None = N
 def said(
     node: Node, snapshot: Snapshot, settings: Settings | None = None, approved: Collection[str] = ()
 ) -> list[GuardFact]:
-    """What guards say of the Node's changes."""
     settings = settings or Settings()
     found = explain(node, snapshot, settings, judge(compute_plan(snapshot, settings), snapshot, settings, approved))
     return [fact for fact in found.guards if fact.concerns is Concern.CHANGES]
@@ -174,9 +171,7 @@ def test_a_silent_node_keeps_its_clock() -> None:
     "unclaimed": (a_node(), frozenset(Controller), False),
 })  # fmt: skip
 def test_whose_deletion_is_supposed(node: Node, controllers: frozenset[Controller], is_told: bool) -> None:
-    """That of each Node which may come to it, and of no other."""
     snapshot = a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()])
-
     assert bool(supposed(node, snapshot, Settings(controllers=controllers))) is is_told
 
 
@@ -207,7 +202,6 @@ CLOSED = a_balancer(spec={"public_interface": False}, targets=())
 
 
 def asking(annotations: Mapping[str, str]) -> Service:
-    """A Service that is served, and asks for this."""
     return a_served_service(claim=a_claim(annotations=annotations))
 
 
@@ -231,7 +225,6 @@ def test_on_a_service(service: Service, balancers: list[CloudBalancer], more: Ma
     other = a_service("api", uid="00000000-1111-2222-3333-444444444444")
     found = of_the_service(a_world([service, other], balancers, certificates=[])).guards
     verdicts = {fact.rule: fact.verdict for fact in found}
-
     assert verdicts == {**ALWAYS, **more}
     assert list(verdicts) == [rule for rule in GUARDS if rule in verdicts]
 
@@ -243,5 +236,4 @@ def test_guards_that_look_at_some_changes_only(rule: GuardName) -> None:
     for change in (a_change(kind=kind, verb=verb) for kind, row in KINDS.items() for verb in row.verbs):
         view = facts_of(Plan((change,)), snapshot, Settings())
         results = [result for result in guard.judge(view) if result.keys]
-
         assert not results or (guard.looks_at is not None and guard.looks_at(view, change)), change

@@ -78,17 +78,14 @@ RIVALS = [a_served_service(claim=SHOP), a_service("api", uid=RIVAL_UID, claim=SH
 
 
 def served(*balancers: Any, service: Service | None = None, **overrides: Any) -> Snapshot:
-    """A world with these load balancers, and a Service that one of them serves."""
     return a_world([service or a_served_service()], balancers, **overrides)
 
 
 def claiming(*ports: ClaimedPort, **asked: str) -> Service:
-    """A Service with these ports and annotations."""
     return a_served_service(claim=a_claim(*ports, annotations=annotated(**asked)))
 
 
 def named(**labels: str | None) -> Any:
-    """A load balancer of the name that the Service asks for."""
     uids: dict[str, Any] = {"service_uid": None, "cluster_uid": None}
     return a_balancer(spec={"name": "shop"}, **uids | labels)
 
@@ -132,7 +129,6 @@ def test_balancer(
     """The Service's own, or one that would be and is another's, with what it was found by; else why there is none."""
     balancer = of_the_service(snapshot).load_balancer
     ids = [each.id if each else None for each in (balancer.found, balancer.other)]
-
     assert (balancer.asked_name, balancer.by, ids, balancer.why) == (asked, by, [found, other], why)
 
 
@@ -210,7 +206,6 @@ UNREAD = (CLUSTER_UID, CLUSTER_UID, said.OF_A_CLUSTER.text())
 def test_owner(snapshot: Snapshot, labels: dict[str, tuple[str | None, str | None, str]]) -> None:
     """Each label that names the owner, with whom it names, and what withholds that it names another."""
     facts = of_the_service(snapshot).load_balancer.owner
-
     assert {fact.subject: (fact.value, fact.wanted, fact.source) for fact in facts} == labels
     assert {fact.rule for fact in facts} == {Basis.OWNER}
 
@@ -252,7 +247,6 @@ COMES = ("IP", None, "(known after apply)", changes.PUBLISHED_NEW.text())
 def test_status(snapshot: Snapshot, settings: Settings, expected: list[Any]) -> None:
     """Each address is told with where it comes from, and what becomes of it."""
     facts = of_the_service(snapshot, settings).status
-
     assert [(fact.subject, fact.value, fact.wanted, fact.source) for fact in facts] == expected
     assert all(fact.rule is (Basis.ASKED if fact.subject == "Hostname" else Basis.BALANCER) for fact in facts)
 
@@ -269,7 +263,6 @@ LACKING = rules.BALANCER_LACKING.text()
 
 
 def with_conditions(*there: ServiceCondition, **overrides: Any) -> Snapshot:
-    """A Service that is served, with these conditions."""
     return served(a_balancer(), service=a_served_service(conditions=there, **overrides))
 
 
@@ -292,21 +285,18 @@ def test_conditions(
 ) -> None:
     """A condition of ours changes for certain only with a write that takes it along."""
     facts = {fact.subject: fact for fact in of_the_service(snapshot, settings).conditions}
-
     assert facts[subject] == Fact(subject, *sides, Basis.BALANCER, source)
 
 
 def test_a_withheld_write_takes_no_condition_along() -> None:
     """What does not write the status now changes no condition."""
     *_, fact = of_the_service(with_conditions(READY, HELD, ingress=(V4,)), OBSERVE).conditions
-
     assert fact.value == fact.wanted
 
 
 def test_other_conditions() -> None:
     """They are left alone, in their place."""
     _, fact, ours = of_the_service(with_conditions(READY, STRANGE)).conditions
-
     assert fact == Fact("example.com/Good", "True", "True", Basis.FOREIGN, "not managed here")
     assert ours.subject == CONDITION_IN_SYNC
 
@@ -319,7 +309,6 @@ UNREADABLE = a_claim(annotations=annotated(use_private_ip="x"))
 
 
 def port(number: int, node_port: int = 30080, protocol: str = "TCP") -> ClaimedPort:
-    """A port of a Service."""
     return ClaimedPort(number, protocol, node_port)
 
 
@@ -345,7 +334,6 @@ def port(number: int, node_port: int = 30080, protocol: str = "TCP") -> ClaimedP
 def test_a_port(
     snapshot: Snapshot, settings: Settings, sides: tuple[str | None, str | None], planned: Verb | None, why: str
 ) -> None:
-    """What the load balancer does there now and then, what is planned of it, and why."""
     assert of_the_service(snapshot, settings).listeners == (ListenerFact(80, "TCP", *sides, planned, why),)
 
 
@@ -374,7 +362,6 @@ def test_a_port_without_a_certificate(there: tuple[Listener, ...], asked: Mappin
     found = of_the_service(served(a_balancer(listeners=there), service=service, certificates=[]))
     (fact,) = found.listeners
     (note,) = (note.text for note in found.notes if "certificate" in note.text)
-
     assert (fact.planned, fact.why) == (None, why.replace("{certificate}", note))
     assert fact.value == fact.wanted == ("http to node port 30443" if there else None)
 
@@ -387,9 +374,7 @@ def test_a_port_without_a_certificate(there: tuple[Listener, ...], asked: Mappin
     (KNOWN_AFTER_APPLY, ", with a certificate that is to come"),
 ])  # fmt: skip
 def test_a_listener_in_short(certificates: Any, text: str) -> None:
-    """Where it leads, and its certificates."""
     listener = a_listener(443, 30443, protocol=Protocol.HTTPS, http=HttpOptions(certificates=certificates))
-
     assert shown_listener(listener) == f"https to node port 30443{text}"
 
 
@@ -399,7 +384,6 @@ def test_a_port_of_which_a_part_is_held() -> None:
     there = an_http_listener(443, 30443, protocol=Protocol.HTTPS, http=http)
     (fact,) = of_the_service(served(a_balancer(listeners=[there]), service=claiming(port(443, 30555)))).listeners
     first = "https to node port 30555, certificate 5"
-
     assert fact.why == f"{changes.PORT_CHANGED.text(port=443)}; held (listener-loss); before that {first}"
 
 
@@ -411,12 +395,10 @@ UPLOADED, SECOND = a_certificate(), a_certificate(6, "other")
 
 
 def using(*ids: int, port: int = 443) -> Listener:
-    """An https port with these certificates."""
     return a_listener(port, 30443, protocol=Protocol.HTTPS, http=HttpOptions(certificates=ids))
 
 
 def its_own(issuance: Issuance, error: str | None = None) -> Certificate:
-    """The Service's managed certificate."""
     labels = {LABEL_SERVICE_UID: SERVICE_UID}
     return a_certificate(7, MANAGED_NAME, is_managed=True, labels=labels, issuance=issuance, error=error)
 
@@ -424,7 +406,6 @@ def its_own(issuance: Issuance, error: str | None = None) -> Certificate:
 def told(
     number: int | None, name: str | None, state: str, *ports: int, asked_for: bool = True, error: str | None = None
 ) -> CertificateFact:
-    """The line of a certificate."""
     return CertificateFact(number, name, DOMAINS if name else (), state, ports, asked_for, error)
 
 
@@ -446,7 +427,6 @@ def test_certificates(asked: Mapping[str, str], listeners: Any, project: Any, ex
     """Each that the Service uses or asks for, by id, the one to come last; one that is not planned is not awaited."""
     service = claiming(port(443, 30443), protocol="https", **asked)
     found = of_the_service(served(a_balancer(listeners=listeners), service=service, certificates=project))
-
     assert list(found.certificates) == expected
     assert (found.pending == ()) or asked == MANAGED
 
@@ -456,7 +436,6 @@ def test_certificates_of_a_service_that_goes() -> None:
     service = replace(claiming(port(443, 30443), protocol="https", **MANAGED), deleted_at=NOW)
     balancer = a_balancer(listeners=[using(7)])
     found = of_the_service(served(balancer, service=service, certificates=[its_own(Issuance.COMPLETED)]))
-
     assert found.certificates == (told(7, MANAGED_NAME, "managed, completed", 443, asked_for=False),)
 
 
@@ -504,7 +483,6 @@ def test_a_node(
     balancer = a_balancer(targets=(PUBLIC[1], *there))
     found = targets([a_settled_node(), node], [a_server(), *servers], balancer, settings=settings)
     fact = found["web-2"]
-
     assert list(found) == ["web-1", "web-2"]
     assert (fact.membership, (fact.value, fact.wanted), fact.why) == (membership, sides, why)
 
@@ -529,15 +507,12 @@ def test_addresses_of_targets(there: Any, private: bool, sides: list[Any]) -> No
 def test_a_private_address_that_is_not_known() -> None:
     """It is named for what it is."""
     found = targets([a_settled_node()], [a_server()], a_balancer(targets=(PRIVATE_1, PUBLIC[1])))
-
     assert found["web-1"].value == "its private address, 203.0.113.1"
 
 
 @pytest.mark.parametrize("settings", [LOCATED, OBSERVE])
 def test_a_target_of_a_new_load_balancer(settings: Settings) -> None:
-    """It comes with the load balancer, and waits with it."""
     (fact,) = targets([WEB_2], [SERVER_2], service=a_service(), settings=settings).values()
-
     assert (fact.value, fact.wanted) == (None, IP_2)
     assert fact.why == (BY_PUBLIC if settings is LOCATED else WITHHELD)
 
@@ -546,7 +521,6 @@ def test_a_node_without_room() -> None:
     """A Node for which the type has no room gets nothing, and its line says so at length."""
     small = a_balancer(targets=(PUBLIC[2],), type=replace(LB11, max_targets=1))
     fact = targets([a_settled_node(), WEB_2], [a_server(), SERVER_2], small)["web-1"]
-
     assert (fact.membership, fact.value, fact.wanted) == (Membership.OVER_LIMIT, None, None)
     assert fact.why.startswith(rules.ROOM_LACKING.says.partition("{")[0])
 
@@ -564,7 +538,6 @@ def test_health(checks: Mapping[int, Health], health: Health | None) -> None:
     """Of several listeners the one counts that fails; nothing is said of what is no target."""
     balancer = replace(a_balancer(targets=(PUBLIC[1], IP)), checks={PUBLIC[1]: checks, IP: {80: Health.HEALTHY}})
     found = targets([a_settled_node(), EXCLUDED], [a_server(), SERVER_2], balancer)
-
     assert [fact.health for fact in found.values()] == [health, None, Health.HEALTHY]
 
 
@@ -583,7 +556,6 @@ def test_a_target_that_is_no_nodes(target: Any, subject: str, sides: tuple[str |
     balancer = a_balancer(targets=(target, PUBLIC[1]))
     found = targets([a_settled_node()], [a_server(), a_server(8, "x")], balancer, confirmations={9: Absent()})
     fact = found[subject]
-
     assert list(found) == ["web-1", subject]
     assert (fact.membership, (fact.value, fact.wanted), fact.why) == (None, sides, why)
 
@@ -606,9 +578,7 @@ def test_a_target_that_may_be_an_unreadable_nodes() -> None:
     {"malformed": (UNREADABLE, a_balancer(targets=())), "foreign": (SHOP, named(cluster_uid="another"))},
 )
 def test_a_target_that_is_not_planned(claim: Any, balancer: Any) -> None:
-    """Where none is planned for a Node that may be one, that is said."""
     (fact,) = targets([WEB_2], [SERVER_2], balancer, service=a_served_service(claim=claim)).values()
-
     assert (fact.membership, fact.value, fact.wanted) == (Membership.TARGET, None, None)
     assert fact.why == said.TARGET_UNPLANNED.text(target=BY_PUBLIC)
 
@@ -622,7 +592,6 @@ def test_targets_of_a_service_that_goes(is_protected: bool, wanted: str | None, 
     balancer = a_balancer(targets=(PUBLIC[1], PUBLIC[8], IP), is_protected=is_protected)
     found = targets([a_settled_node(), WEB_2], [a_server(), SERVER_2], balancer, service=a_served_service(**GOES))
     first = found["web-1"]
-
     assert list(found) == ["web-1", "server:8", "ip:192.0.2.1"]
     assert (first.membership, first.server_id, first.wanted, first.why) == (None, 1, wanted, why)
     assert found["ip:192.0.2.1"].server_id is None

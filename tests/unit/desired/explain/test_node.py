@@ -75,7 +75,6 @@ NOT_OURS = "not managed here"
 
 
 def explained(node: Node, snapshot: Snapshot, settings: Settings | None = None) -> NodeExplanation:
-    """What there is to say of the Node."""
     settings = settings or Settings()
     return explain(node, snapshot, settings, judge(compute_plan(snapshot, settings), snapshot, settings))
 
@@ -101,7 +100,6 @@ def alone(node: Node, *servers: Server, settings: Settings | None = None, **over
     (a_node(labels={"lab": "yes"}), [], IGNORING, Stage.IGNORED, ""),
 ])  # fmt: skip
 def test_why(node: Node, servers: list[Server], settings: Settings, stage: Stage, next_: str) -> None:
-    """The sentence of the stage, and what comes next."""
     found = alone(node, *servers, settings=settings)
     head = {
         Stage.SETTLED: rules.SETTLED.text(server="server 1"),
@@ -109,7 +107,6 @@ def test_why(node: Node, servers: list[Server], settings: Settings, stage: Stage
         Stage.DEPARTING: rules.SERVER_GONE.text(place="the project", server="server 1"),
         Stage.IGNORED: rules.IGNORED.text(selector="lab=yes"),
     }
-
     assert (found.stage, found.why) == (stage, head[stage] + next_)
 
 
@@ -117,7 +114,6 @@ def test_a_condition_that_is_written_initializes_nothing() -> None:
     """A Node that joins and is left to others stays so, whatever else is planned of it."""
     settings = replace(SWITCHED_OFF, controllers=frozenset({Controller.LIFECYCLE, Controller.ROUTE}))
     found = routed(a_routed_world([a_pod_node(says=UNROUTED, taints=(UNINITIALIZED,))]), settings)
-
     assert [change.kind for change in found.changes] == ["node.network_condition"]
     assert found.why.endswith(f"; {rules.CONTROLLER_OFF.text(controller='cloud-node')}")
 
@@ -145,7 +141,6 @@ OTHER_ID = rules.OTHER_ID.text()
 def test_match(node: Node, expected: ServerMatch) -> None:
     """What decides, the server that it led to, or why to none, and the servers that come near."""
     robot = RobotAccount(servers_of(a_robot_server(321, "db-1")))
-
     assert alone(node, a_server(), settings=IGNORING, robot=robot).match == expected
 
 
@@ -167,18 +162,15 @@ TYPE = "node.kubernetes.io/instance-type"
 def test_labels(node: Node, server: Server, expected: Fact) -> None:
     """Each label that is there or comes is told, by key, with what decided on it."""
     labels = alone(node, server, settings=MIRRORING).labels
-
     assert [fact.subject for fact in labels] == sorted({*node.labels, expected.subject})
     assert expected in labels
 
 
 def test_labels_that_nobody_wants() -> None:
-    """A Node without labels, and of which nothing is wanted, has none to explain."""
     assert alone(a_node()).labels == ()
 
 
 def address(kind: str, value: str | None, wanted: str | None, source: str, basis: Basis = Basis.SERVER) -> Fact:
-    """The line of an address."""
     return Fact(kind, value, wanted, basis, source)
 
 
@@ -216,7 +208,6 @@ def test_addresses(addresses: tuple[NodeAddress, ...], settings: Settings, expec
 
 
 def taint(key: str, value: str | None, wanted: str | None, basis: Basis, source: str) -> Fact:
-    """The line of a taint."""
     return Fact(key, value, wanted, basis, source)
 
 
@@ -253,7 +244,6 @@ BORN = "the Node's creation, as none is written yet"
 
 
 def counts(since: str) -> str:
-    """What depends on the condition Ready of a Node that is silent."""
     return rules.READY_COUNTS.text(since=since, wait="90 s", silence="60 min")
 
 
@@ -269,7 +259,6 @@ def counts(since: str) -> str:
 def test_the_condition_ready(node: Node, value: str | None, source: str) -> None:
     """Ready is told whether it is there or not, with what depends on it."""
     (fact,) = alone(node, a_server(), settings=WAITS).conditions
-
     assert fact == Fact("Ready", value, value, Basis.READY, source)
 
 
@@ -277,17 +266,14 @@ def test_other_conditions() -> None:
     """They are left alone, in the Node's order; Ready comes first where it is not written."""
     node = a_node(conditions=(Condition("NetworkUnavailable", "True"), Condition("DiskPressure", "False")))
     _, *others = alone(node).conditions
-
     assert others == [
         Fact(found.type, found.status, found.status, Basis.FOREIGN, NOT_OURS) for found in node.conditions
     ]
 
 
 def test_changes_are_those_of_the_judged_plan() -> None:
-    """No change of another Node is told."""
     node, other = a_settled_node(labels={}, addresses=()), a_settled_node("web-2", 2, labels={})
     found = explained(node, a_snapshot([node, other], [a_server(), a_server(2, "web-2")]))
-
     assert [change.key for change in found.changes] == ["node/web-1/addresses", "node/web-1/labels"]
 
 
@@ -295,7 +281,6 @@ def test_measures() -> None:
     """What guards measure of the cloud, and how the Node's disruption was announced."""
     lost, gone = a_lost_node(unschedulable=True), a_lost_node("web-2", 2)
     found = explained(lost, a_snapshot([CONTROL, lost, gone], [CONTROL_SERVER]))
-
     assert found.announced == rules.CORDONED.text()
     assert found.anchor == AnchorFact(AnchorState.HOLDS, found=1, total=1, unknown=0, needed=1)
     assert found.losses == LossFact(("node/web-2",), nodes=3, limit=1)
@@ -303,10 +288,8 @@ def test_measures() -> None:
 
 @pytest.mark.parametrize(("servers", "unknown"), [(servers_of(), 0), (replace(servers_of(), unreadable={1: "no"}), 1)])
 def test_an_anchor_without_a_ready_node(servers: Section[int, Server], unknown: int) -> None:
-    """Where no Node is Ready it is counted whose server is not known."""
     node = a_lost_node()
     found = explained(node, a_snapshot([node], servers_section=servers))
-
     assert (found.anchor.total, found.anchor.unknown) == (0, unknown)
 
 
@@ -367,7 +350,6 @@ LAB = a_routed_world([a_pod_node(labels={"lab": "yes"})])
 
 
 def routed(world: Snapshot, settings: Settings = ROUTING) -> NodeExplanation:
-    """What there is to say of Node web-1."""
     return explained(world.nodes.items["web-1"], world, settings)
 
 
@@ -383,7 +365,6 @@ def routed(world: Snapshot, settings: Settings = ROUTING) -> NodeExplanation:
 def test_why_there_are_no_routes(world: Snapshot, settings: Settings, why: str | None) -> None:
     """Where nothing is looked after, one sentence says why."""
     routes = routed(world, settings).routes
-
     assert routes is not None
     assert routes.why == why
 
@@ -448,7 +429,6 @@ def test_routes(world: Snapshot, settings: Settings, expected: list[RouteFact]) 
     """The Node's pod CIDRs in its order, each once, then what leads to its server besides; with why, and what withholds
     it."""
     routes = routed(world, settings).routes
-
     assert routes is not None
     assert list(routes.destinations) == expected
 
@@ -459,7 +439,6 @@ def test_a_route_to_pods_that_goes() -> None:
     assert isinstance(found, NodeExplanation)
     assert found.routes is not None
     (fact,) = found.routes.destinations
-
     assert fact.wanted is None
     assert "; the route is removed: " in fact.why
 
@@ -475,7 +454,6 @@ IPV6_ONLY = of_routes.PODS_IPV6_ONLY.text()
 
 
 def pods(says: NetworkCondition | None, *cidrs: str, routes: Any = None, **overrides: Any) -> Snapshot:
-    """A world with one Node, whose condition says this."""
     return a_routed_world([a_pod_node(1, *cidrs, says=says, **overrides)], routes=routes)
 
 
@@ -503,7 +481,6 @@ def test_the_condition_of_routes(
     """It is told as it stands and as it will be, with what decides on it."""
     facts = {fact.subject: fact for fact in routed(world, settings).conditions}
     value, wanted = (_SHOWN[side] for side in sides)
-
     assert facts[CONDITION_NETWORK] == Fact(CONDITION_NETWORK, value, wanted, basis, source)
     assert list(facts) == ["Ready", CONDITION_NETWORK]
 
@@ -515,9 +492,7 @@ def test_the_condition_of_routes(
     "not-there-and-foreign": (pods(None, provider_id="aws://1", routes=[]), ROUTING, False),
 })  # fmt: skip
 def test_a_condition_that_routes_have_no_say_in(world: Snapshot, settings: Settings, is_told: bool) -> None:
-    """It is told as every other condition, or not at all where there is none."""
     found = [fact for fact in routed(world, settings).conditions if fact.subject == CONDITION_NETWORK]
-
     assert found == [Fact(CONDITION_NETWORK, "False", "False", Basis.FOREIGN, NOT_OURS)] * is_told
 
 
@@ -525,13 +500,11 @@ def test_a_condition_without_a_reason() -> None:
     """It stands in its place, and is told by its status."""
     node = a_pod_node(says=None, conditions=(Condition(CONDITION_NETWORK, "Unknown"), Condition("Ready", "True")))
     first, _ = routed(a_routed_world([node])).conditions
-
     assert (first.subject, first.value, first.wanted) == (CONDITION_NETWORK, "Unknown", "False (RouteCreated)")
 
 
 def test_routes_that_are_not_known() -> None:
     """Without a network there is nothing but the reason."""
     found = routed(replace(a_routed_world(), network=Unknown("429"), routes=Section.missing("429"))).routes
-
     assert found is not None
     assert (found.network, found.why, found.destinations) == (None, of_routes.NETWORK_UNREAD.text(cause="429"), ())

@@ -55,7 +55,6 @@ DIFFERS = a_settled_node(labels={}, addresses=())
 def test_a_node_stays_that_only_leaves_out(node: Node, left_out: str) -> None:
     """Labels and addresses stay with the reason, and its sentence ends with what comes next: nothing."""
     found = explained("node/web-1", a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), Settings())
-
     assert found.why.endswith(f"; {UNPLANNED}")
     assert changing(found) == []
     if left_out:
@@ -67,7 +66,6 @@ def test_a_label_that_only_leaves_out_is_said_to_be_in_no_plan_where_nothing_was
     world = a_snapshot([a_settled_node(labels={})], [a_server()])
     plan = judge(compute_plan(world, Settings()), world, Settings())
     found = explain_object("node/web-1", world, Settings(), type(plan)())
-
     assert isinstance(found, NodeExplanation)
     assert plan.changes
     assert {fact.source for fact in found.labels} == {UNPLANNED}
@@ -100,7 +98,6 @@ WRONG_PORT = a_balancer(listeners=(a_listener(destination_port=31000),))
 def test_a_service_stays_that_only_leaves_out(service: Service, balancers: list[CloudBalancer]) -> None:
     """Nothing of it changes, and its sentence ends with what comes next: nothing."""
     found = explained("service/default/web", a_world([service], balancers), LOCATED)
-
     assert found.why.endswith(f"; {UNPLANNED}")
     assert changing(found) == []
     assert not [fact for fact in found.conditions if fact.subject == CONDITION_IN_SYNC]
@@ -110,5 +107,4 @@ def test_a_service_stays_that_only_leaves_out(service: Service, balancers: list[
 def test_a_port_that_only_leaves_out(balancer: CloudBalancer, row: Rule) -> None:
     """A port matches the Service only where no change of it is left out."""
     found = explained("service/default/web", a_world([a_served_service()], [balancer]), LOCATED)
-
     assert {fact.port: fact.why for fact in found.listeners}[80] == row.text()

@@ -54,22 +54,18 @@ DELETES, RELEASES = "the next pass deletes it", "the next pass releases it"
 
 
 def unowned(name: str = "shop", **overrides: Any) -> Any:
-    """A load balancer without a Service, and without a cluster."""
     return a_balancer(**{"service_uid": None, "cluster_uid": None, "spec": {"name": name}} | overrides)
 
 
 def adopting(change: str) -> str:
-    """Why a Service adopts the load balancer of its name."""
     return rules.ADOPTING.text(balancer=42, change=change)
 
 
 def going(change: str, reason: str = DYING) -> str:
-    """Why a Service goes with its load balancer."""
     return rules.LEAVING_TOGETHER.text(going=reason, balancer=42, change=change)
 
 
 def alone(change: str) -> str:
-    """Why a Service goes that has no load balancer."""
     return rules.LEAVING_ALONE.text(going=DYING, change=change)
 
 
@@ -128,7 +124,6 @@ CLASSED: Mapping[str, Any] = {"load_balancer_class": "x/y"}
 def test_stage(service: Service, balancers: list[Any], settings: Settings, stage: str, why: str) -> None:
     """One word, and one sentence that says why and what comes next."""
     found = of_the_service(a_world([service], balancers), settings)
-
     assert (found.stage, found.why.replace(WHY_PRIVATE, "USE_PRIVATE_IP")) == (stage, why)
 
 
@@ -147,7 +142,6 @@ WHY_PRIVATE = (
 def test_stage_in_doubt(services: list[Service], overrides: Any, stage: ServiceStage, why: str) -> None:
     """What could not be read, or is asked for twice, keeps it from a load balancer."""
     found = of_the_service(a_world(services, **overrides))
-
     assert (found.stage, found.why) == (stage, why)
 
 
@@ -193,7 +187,6 @@ def test_changes_are_those_of_the_judged_plan() -> None:
     services = [a_served_service(), a_service("web-2", uid=RIVAL_UID)]
     nodes, servers = [a_settled_node(labels={}), a_joining_node("web-2")], [a_server(), a_server(2, "web-2")]
     found = of_the_service(a_world(services, [a_balancer(targets=())], nodes=nodes, servers=servers))
-
     assert [change.key.parts[-1] for change in found.changes] == ["server:1", "server:2"]
     assert {change.owner for change in found.changes} == {"service/default/web"}
 
@@ -206,7 +199,6 @@ def test_notes() -> None:
     notes = [Note(key_of(key), NoteKind.APPROVAL if key == "plan" else NoteKind.KEPT, "x") for key in keys]
     other = Note(key_of("load_balancer/default/web-2"), NoteKind.KEPT, "x")
     plan = replace(judge(compute_plan(snapshot, LOCATED), snapshot, LOCATED), notes=(*notes, other))
-
     assert [note.key for note in explain_service(service, snapshot, LOCATED, plan).notes] == list(keys)
 
 
@@ -240,7 +232,6 @@ def test_no_service(services: Section[str, Service] | None, balancers: list[Any]
 def test_services_that_are_left_to_others() -> None:
     """Where Services are switched off that is the reason, whatever is there."""
     settings = replace(LOCATED, controllers=frozenset({Controller.NODE}))
-
     assert why_no_service("default/web", a_world(), settings) == UNEXPLAINED("--controllers leaves service out")
 
 
@@ -254,7 +245,6 @@ def test_what_a_key_means(key: str, found: str | type) -> None:
     """The first part of a key says what it is."""
     snapshot = a_world([a_service()])
     explained = explain_object(key, snapshot, LOCATED, judge(compute_plan(snapshot, LOCATED), snapshot, LOCATED))
-
     assert (explained if isinstance(explained, str) else type(explained)) == found
 
 
@@ -262,12 +252,10 @@ def test_what_a_key_means(key: str, found: str | type) -> None:
 
 
 def option(name: str, snapshot: Snapshot, settings: Settings = LOCATED) -> OptionFact:
-    """What is said of the option with this key."""
     return next(fact for fact in of_the_service(snapshot, settings).options if fact.key == f"{PREFIX}{name}")
 
 
 def asking(*balancers: Any, **asked: str) -> Snapshot:
-    """A world in which a Service has these annotations."""
     return a_world([a_served_service(claim=a_claim(annotations=annotated(**asked)))], balancers)
 
 
@@ -288,14 +276,12 @@ def test_the_value_of_an_option(
 ) -> None:
     """It comes from an annotation, from a variable, or is not set."""
     fact = option(name, asking(**asked), settings)
-
     assert (fact.origin, fact.value, fact.variable) == (origin, value, variable)
 
 
 def test_every_option_has_a_row() -> None:
     """All that may be asked for is listed in the order of the table, with its default."""
     facts = of_the_service(a_world([a_service()])).options
-
     assert [(fact.key, fact.otherwise) for fact in facts] == [
         (row.full_key, row.when_unset.replace("`", "")) for row in OPTIONS.values()
     ]
@@ -335,7 +321,6 @@ def test_options_of_a_service_that_goes(
     claim = a_claim(annotations=annotated(use_private_ip="maybe", **asked))
     (fact,) = of_the_service(a_world([a_served_service(claim=claim, **GOES)], [a_balancer()])).options
     row = OPTIONS["deletion_policy"]
-
     assert (fact.key, fact.origin, fact.value, fact.variable) == (row.full_key, origin, value, None)
     assert bool(fact.problems) is is_wrong
 
@@ -345,6 +330,5 @@ def test_a_service_that_is_not_looked_after(other: Mapping[str, Any]) -> None:
     """Where nothing is read nothing is told: no option, port, target or condition, and not what is odd."""
     claim = a_claim(annotations=annotated(protocol="udp"), session_affinity="ClientIP")
     found = of_the_service(a_world([a_service(claim=claim, **other)]))
-
     assert (found.options, found.remarks, found.listeners, found.targets, found.conditions) == ((), (), (), (), ())
     assert (found.load_balancer.found, found.load_balancer.why) == (None, found.why)

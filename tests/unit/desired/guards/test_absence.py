@@ -61,27 +61,22 @@ GONE: Answers = {1: Absent()}
 
 
 def ago(seconds: float) -> datetime:
-    """So many seconds before the snapshot."""
     return NOW - timedelta(seconds=seconds)
 
 
 def since(created: float, silent: float) -> Node:
-    """A lost Node that was created, and has been silent, for so many seconds."""
     return a_lost_node(created_at=ago(created), ready_since=ago(silent))
 
 
 def young(due_in_s: float, wait: str = "120 s") -> GuardResult:
-    """The doubt that the Node is too young."""
     return GuardResult.of(rows.NODE_TOO_YOUNG, ("node/web-1",), {"wait": wait}, due_in_s=due_in_s)
 
 
 def recent(due_in_s: float, wait: str = "20 s") -> GuardResult:
-    """The doubt that its silence is too short."""
     return GuardResult.of(rows.NOT_READY_TOO_SHORT, ("node/web-1",), {"wait": wait}, due_in_s=due_in_s)
 
 
 def in_vain(why: str) -> GuardResult:
-    """The doubt that a GET by id left."""
     return GuardResult.of(rows.LOOKUP_FAILED, ("node/web-1",), {"server": "server 1", "error": why})
 
 
@@ -92,7 +87,6 @@ OLD = a_lost_node(ready=Readiness.MISSING, created_at=ago(130))
 
 
 def deletion(node: Node) -> Change:
-    """The deletion of this Node, whose server is number 1."""
     return a_change("node/web-1", "node.delete", before=a_loss(node))
 
 
@@ -171,7 +165,6 @@ def test_is_going_away(node: Node, expected: bool) -> None:
 
 
 def asked(snapshot: Snapshot, settings: Settings = LOCATED) -> tuple[int, ...]:
-    """The servers that are asked for because of the plan."""
     return servers_to_confirm(compute_plan(snapshot, settings), snapshot, settings, Provider.CLOUD)
 
 
@@ -195,7 +188,6 @@ UNREADABLE = replace(a_fleet(READY).servers, unreadable={1: "no name"})
 
 
 def one(**overrides: Any) -> Snapshot:
-    """One Node whose server is gone, and one that is in order."""
     return a_fleet(a_lost_node("a", 1, **overrides), READY, gone=[1])
 
 

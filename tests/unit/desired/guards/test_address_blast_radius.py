@@ -34,12 +34,10 @@ ALL = range(1, 9)
 
 
 def judged(snapshot: Snapshot, settings: Settings = IN_NETWORK) -> Plan:
-    """The judged plan of the whole world."""
     return judge(compute_plan(snapshot, settings), snapshot, settings)
 
 
 def verdicts(plan: Plan, kind: str = "node.addresses") -> Verdicts:
-    """Node → what is said of its change of this kind."""
     of_kind = (change for change in plan.changes if change.kind == kind)
     return {
         change.owner.removeprefix("node/web-"): (change.decision.verdict, change.decision.rule) for change in of_kind
@@ -47,7 +45,6 @@ def verdicts(plan: Plan, kind: str = "node.addresses") -> Verdicts:
 
 
 def measured(plan: Plan) -> list[tuple[str, str, int]]:
-    """Value, limit and size of each hold of the rule."""
     return [(hold.value, hold.limit, len(hold.keys)) for hold in plan.holds if hold.rule == RULE]
 
 

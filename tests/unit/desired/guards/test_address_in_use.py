@@ -40,7 +40,6 @@ def asking(name: str = "api", uid: str = UID, *, age_s: int = 0, **options: str)
 
 
 def holding(labels: dict[str, str]) -> CloudBalancer:
-    """A load balancer that has Primary IP 7."""
     return a_balancer(43, spec={"name": "theirs", "labels": labels, "primary_ipv4": 7})
 
 
@@ -48,12 +47,10 @@ HOLDING_42 = a_balancer(spec={"primary_ipv4": 7})
 
 
 def a_holder(number: int, kind: str) -> dict[str, Any]:
-    """What the address says of its holder."""
     return {"assignee_id": number, "assignee_type": kind}
 
 
 def judged(services: list[Service], *balancers: CloudBalancer, found: Mapping[int | str, PrimaryIp]) -> Plan:
-    """The judged plan."""
     world = a_world(services, balancers, primary_ips=found)
     return judge(compute_plan(world, LOCATED), world, LOCATED)
 
@@ -95,7 +92,6 @@ def test_no_address_is_taken_from_anything(
     """The creation waits for what goes anyway, and is refused where something else has the address."""
     others = [a_served_service(deleted_at=NOW, ingress=()), a_service("other", uid=OTHER_UID)]
     plan = judged([asking(), *others], *there, found={7: a_primary_ip(**assigned)})
-
     decision = next(change.decision for change in plan.changes if change.key == "load_balancer/default/api")
     why = row.text(address="Primary IP 7 web-7 (198.51.100.7)", **found) if row else ""
     expected = (Verdict.ALLOWED, None) if row is None else (row.verdict, GuardName.ADDRESS_IN_USE)

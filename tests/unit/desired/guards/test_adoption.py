@@ -99,7 +99,6 @@ def test_adoption_that_takes_something_away(parts: dict[str, Any], words: str) -
 def test_adoption_that_takes_nothing_away(parts: dict[str, Any]) -> None:
     """Only what is taken away needs an approval."""
     found = judged(before_adoption(parts))
-
     assert (found.holds, found.allowed) == ((), found.changes)
     assert {"service.claim", "lb.adopt", "service.status"} <= {change.kind for change in found.changes}
 
@@ -107,7 +106,6 @@ def test_adoption_that_takes_nothing_away(parts: dict[str, Any]) -> None:
 def test_dead_targets_of_an_adoption() -> None:
     """What leads to no server any more is a removal all the same: a person sees the whole list."""
     world = replace(before_adoption({"targets": (OURS, STRAY)}), servers=servers_of(a_server()))
-
     (hold,) = judged(world).holds
     assert hold.keys == (LB, f"{LB}/target/server:7")
 
@@ -151,7 +149,6 @@ def test_adoption_of_what_may_be_anothers(
 ) -> None:
     """It serves, or was a Service's: whatever is changed needs a person, additions included."""
     world = a_world([NAMED], [balancer])
-
     (hold,) = judged(world).holds
     assert (hold.rule, hold.value, hold.limit, hold.keys) == (GuardName.ADOPTION, value, limit, (LB,))
     assert hold.said == row.text(balancer=SHARED, **found)
@@ -171,7 +168,6 @@ def test_adoption_of_what_may_be_anothers(
 def test_adoption_without_a_word(balancer: CloudBalancer) -> None:
     """A Service finds what was its own by the name, and what is not used."""
     found = judged(a_world([NAMED], [balancer]))
-
     assert (found.holds, found.allowed) == ((), found.changes)
     assert found.by_key[LB].kind == "lb.adopt"
 
@@ -180,7 +176,6 @@ def test_adoption_of_a_dead_services_that_takes_something_away() -> None:
     """One hold, and a person is told both; one that changed hands meanwhile is another one to approve."""
     parts = {"targets": (OURS, STRAY)}
     (hold,), (other,) = (judged(before_adoption(parts, uid)).holds for uid in (DEAD, "another"))
-
     assert hold.keys == other.keys == (LB, f"{LB}/target/server:7")
     assert hold.said == rows.ADOPTION_OF_UNKNOWN_REMOVES.text(balancer=MINE, uid=DEAD, parts="target server:7")
     assert hold.hash != other.hash
@@ -192,9 +187,7 @@ def test_adoptions_are_held_one_by_one() -> None:
     service = a_service("shop", uid="uid-shop", claim=a_claim(annotations=annotated(name="shop")))
     balancers = [a_balancer(**parts), a_balancer(43, spec={"name": "shop"}, **parts)]
     world = a_world([a_service(), service], balancers, servers=TWO_SERVERS)
-
     found = judged(world, approved={hold.hash for hold in judged(world).holds if LB in hold.keys})
-
     assert {change.owner for change in found.allowed} == {SERVICE}
     assert {change.owner for change in found.with_verdict(Verdict.HELD)} == {"service/default/shop"}
 
@@ -229,9 +222,7 @@ def test_adoption_waits_until_it_is_known_what_would_go(
     """What is unknown is not nothing: once it is adopted, no approval would be asked for before it goes."""
     balancer = a_balancer(service_uid=None, cluster_uid=None, **parts)
     snapshot = replace(a_world([service], [balancer], servers=TWO_SERVERS), **world)
-
     found = judged(snapshot, IN_NETWORK, {hold.hash for hold in judged(snapshot, IN_NETWORK).holds})
-
     unclear = rows.ADOPTION_UNCLEAR.text(balancer=MINE, error=why)
     assert found.by_key[LB].decision == GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, unclear)
     assert found.allowed == ()
@@ -258,7 +249,6 @@ def test_adoption_that_hides_nothing(
     """A gap that hides no removal is no reason to wait."""
     balancer = a_balancer(service_uid=None, cluster_uid=None, **parts)
     found = judged(replace(a_world([service], [balancer], servers=TWO_SERVERS), **world), settings)
-
     assert found.by_key[LB].decision.verdict is Verdict.ALLOWED
     assert found.holds == ()
 
@@ -267,7 +257,6 @@ def test_an_adoption_whose_service_asks_for_nonsense() -> None:
     """The rule about strangers holds even where nothing would be planned."""
     service = a_service(claim=a_claim(annotations=annotated(protocol="gopher")))
     world = a_world([service], [a_balancer(service_uid=DEAD, cluster_uid=None)])
-
     assert compute_plan(world, LOCATED).changes == ()
     assert [finding.keys for finding in adoption(facts([by_hand(LB, "lb.adopt")], world))] == [(LB,)]
     assert list(adoption(facts([by_hand(LB, "lb.adopt")], a_world([WEB], [a_balancer()])))) == []

@@ -140,7 +140,6 @@ def test_servers_as_witnesses(snapshot: Snapshot, expected: Mapping[str, str]) -
 
 
 def reporting(*addresses: str, kind: str = "InternalIP", **fields: Any) -> Node:
-    """A joining Node whose kubelet reports these addresses."""
     return a_joining_node(addresses=tuple(NodeAddress(kind, address) for address in addresses), **fields)
 
 

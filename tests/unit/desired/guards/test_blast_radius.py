@@ -100,7 +100,6 @@ def test_how_long_until_a_silent_node_is_given_up_is_a_setting() -> None:
 
 
 def silent(name: str, server_id: int, minutes: float, ready: Readiness = Readiness.UNKNOWN) -> Node:
-    """A lost Node that is as Ready as it is for so many minutes."""
     return a_lost_node(name, server_id, ready=ready, ready_since=NOW - timedelta(minutes=minutes))
 
 
@@ -128,7 +127,6 @@ def test_eases_in(snapshot: Snapshot, minutes: float | None) -> None:
 
 
 def head(name: str = "a", server_id: int = 1, **overrides: Any) -> Node:
-    """A lost Node of the control plane."""
     return a_lost_node(name, server_id, **{"labels": CONTROL_PLANE} | overrides)
 
 
@@ -200,7 +198,6 @@ def test_too_many(snapshot: Snapshot, row: Rule, names: str, value: str, limit: 
     no time ends."""
     plan = compute_plan(snapshot, Settings())
     (found,) = node_blast_radius(facts_of(plan, snapshot, Settings()))
-
     keys = tuple(f"node/{name}" for name in names.split())
     assert (found.row, found.keys, found.value, found.limit) == (row, keys, value, limit)
     assert (found.due_in_s, found.end) == ((1500.0, HoldEnd(end, 1500.0)) if end else (None, None))
@@ -227,7 +224,6 @@ BOTH = ("node/n-1", "node/n-2")
 
 
 def judged(snapshot: Snapshot, *approved: str) -> Plan:
-    """The plan for this world under all rules."""
     return judge(compute_plan(snapshot, Settings()), snapshot, Settings(), approved)
 
 
@@ -238,7 +234,6 @@ def the_hold(snapshot: Snapshot) -> Hold:
 
 
 def rulings(plan: Plan, keys: Sequence[str] = BOTH) -> set[tuple[Verdict, str | None]]:
-    """Verdicts and rules of these deletions."""
     return {(plan.by_key[key].decision.verdict, plan.by_key[key].decision.rule) for key in keys}
 
 

@@ -21,7 +21,6 @@ WHOLE = a_snapshot()
 
 
 def facts(changes: Sequence[Change], snapshot: Snapshot = WHOLE) -> GuardInput:
-    """What a guard sees."""
     return facts_of(Plan(tuple(changes)), snapshot, Settings())
 
 
@@ -78,7 +77,6 @@ def test_few_enough_losses_hold_nothing() -> None:
 
 
 def server_of(node: Node) -> int:
-    """The id of the server behind a Node of the cloud."""
     return int((node.provider_id or "").removeprefix("hcloud://"))
 
 

@@ -137,7 +137,6 @@ def test_what_another_controller_holds(
     """Everything that is planned, as long as one is seen; what could not be told is a note and holds nothing."""
     snapshot = beside(controllers)
     plan = judge(compute_plan(snapshot, Settings()), snapshot, Settings())
-
     assert {change.decision.verdict for change in plan.changes} == {verdict}
     assert [note.key for note in plan.notes if note.kind is NoteKind.OTHER_CONTROLLER] == notes
 
@@ -147,7 +146,6 @@ def test_the_hold_of_another_controller() -> None:
     snapshot = beside(workloads_of(HCCM, a_workload("ccm", kind="DaemonSet")))
     plan = compute_plan(snapshot, Settings())
     (hold,) = judge(plan, snapshot, Settings()).holds
-
     assert (hold.rule, hold.value, hold.limit, hold.keys) == ("other-controller", "2", "0", tuple(plan.by_key))
     workloads = "DaemonSet kube-system/ccm, Deployment kube-system/hcloud-cloud-controller-manager"
     assert hold.said == rows.CONTROLLER_RUNS.text(image=IMAGE, workloads=workloads)
@@ -159,7 +157,6 @@ def test_another_controller_is_told_of_an_empty_plan(only: tuple[str, ...]) -> N
     """With nothing to hold a note says what would be held, whatever part of the plan is looked at."""
     snapshot = beside(workloads_of(HCCM), joining=False)
     plan = restrict(judge(compute_plan(snapshot, Settings()), snapshot, Settings()), only)
-
     assert (plan.changes, plan.holds) == ((), ())
     workload = "Deployment kube-system/hcloud-cloud-controller-manager"
     assert rows.CONTROLLER_RUNS.note(HCCM.key, image=IMAGE, workloads=workload) in plan.notes
@@ -180,7 +177,6 @@ REPLICA = rows.API_SERVERS_DIFFER.text(apart="about 10 days")
 
 
 def off(clock: str, apart: str, others: str) -> str:
-    """The sentence on a clock that disagrees with these."""
     return rows.CLOCKS_DIFFER.text(clock=clock, apart=apart, others=others)
 
 
@@ -200,7 +196,6 @@ def test_whose_clock_is_off(clocks: Clocks, differ: bool, expected: str | None) 
     """The one that two others disagree with; ages wait when Kubernetes' is not one of two that agree. The note is there
     although nothing waits: who looks at an idle cluster learns of the clock before a Node is silent."""
     notes = clock_notes(replace(a_fleet(), clocks=clocks))
-
     assert clocks.differ is differ
     assert [(note.key, note.text) for note in notes] == ([] if expected is None else [("plan", expected)])
 
@@ -227,7 +222,6 @@ def test_nodes_that_seem_given_up(clocks: Clocks, is_approved: bool, decision: t
     found = [
         each.decision for each in judge(plan, snapshot, Settings(), approved).changes if each.kind == "node.delete"
     ]
-
     assert [(each.verdict, each.rule, each.due_in_s) for each in found] == [decision] * 5
 
 

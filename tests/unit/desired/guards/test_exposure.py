@@ -32,7 +32,6 @@ def test_an_internal_load_balancer_that_was_deleted(
     service = replace(asking(use_private_ip="true", **annotations), ingress=entries)
     world = a_world([service], [], network=Present(NETWORK), **fleet(1))
     settings = replace(IN_NETWORK, balancer_defaults=Options(location="fsn1", disable_public_network=default))
-
     assert verdicts(judged(world, settings))["load_balancer/default/web"] == expected
 
 

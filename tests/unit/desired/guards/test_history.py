@@ -42,7 +42,6 @@ READY, IPAM = "LoadBalancerReady", "cilium.io/IPAMRequestSatisfied"
 
 
 def against(change: Change, rule: str = GuardName.BACK_OFF) -> Mapping[str, Suspension]:
-    """This change, to be left alone for another 7 s."""
     return {change.key: Suspension(GuardName(rule), mark_in(change, a_snapshot(NODES)), 7.0, 1, error="no")}
 
 
@@ -57,7 +56,6 @@ def test_a_suspended_change_waits(rule: GuardName) -> None:
     """It waits with its time, nobody is asked to approve it, and no other waits with it."""
     plan = judged(against(CHANGE, rule), CHANGE, OTHER)
     decision = plan.by_key[CHANGE.key].decision
-
     assert (decision.verdict, decision.rule, decision.due_in_s) == (Verdict.WAITING, rule, 7.0)
     assert plan.by_key[OTHER.key].decision.verdict is Verdict.ALLOWED
     assert plan.holds == ()
@@ -113,7 +111,6 @@ def test_who_else_writes_another_field(kind: str, part: str, row: Rule) -> None:
     """The finalizer is shared with k3s' servicelb; of other fields nothing says who writes them."""
     service = a_service(conditions=(ServiceCondition(IPAM, "True"),))
     change = a_change(f"{service.key}/{part}", kind, owner=service.key)
-
     assert _result(Suspension(GuardName.FLAPPING, "", 7.0, 3), change, a_world([service])).row is row
 
 
@@ -130,7 +127,6 @@ def test_who_else_writes_the_condition_of_a_node(
     node = replace(a_settled_node(), conditions=conditions)
     change = a_change(f"{node.key}/network", "node.network_condition", owner=node.key)
     result = _result(Suspension(GuardName.FLAPPING, "", 7.0, 3), change, a_snapshot([node]))
-
     assert (result.row, result.facts.get("writer")) == (row, writer)
 
 
@@ -142,10 +138,8 @@ def _result(found: Suspension, change: Change, snapshot: Snapshot) -> GuardResul
 
 
 def test_what_depends_on_it_waits_with_it() -> None:
-    """And is due when it is."""
     after = a_change(LABELS.key, LABELS.kind, owner=LABELS.owner, depends_on=(CHANGE.key,))
     decision = judged(against(CHANGE), CHANGE, after).by_key[after.key].decision
-
     assert (decision.verdict, decision.rule, decision.due_in_s) == (Verdict.WAITING, GuardName.BACK_OFF, 7.0)
     assert decision.why == "blocked by node/web-1 (waiting)"
 
@@ -165,7 +159,6 @@ def test_which_change_is_meant(planned: Change, is_meant: bool) -> None:
         *back_off(facts_of(Plan((planned,)), snapshot, Settings(), setbacks)),
         *flapping(facts_of(Plan(), snapshot, Settings(), setbacks)),
     ]
-
     assert bool(found) is is_meant
     assert (suspension_of(planned, snapshot, setbacks) is not None) is is_meant
 
@@ -177,12 +170,10 @@ def test_only_failures_back_off() -> None:
 
 
 def creation(name: str) -> Change:
-    """The creation of a load balancer."""
     return a_change(f"load_balancer/ns/{name}", "lb.create", owner=f"service/ns/{name}")
 
 
 def target(name: str, verb: Verb = Verb.ADD) -> Change:
-    """A target of a load balancer that comes or goes."""
     return a_change(f"load_balancer/ns/{name}/target/server:1", "lb.target", owner=f"service/ns/{name}", verb=verb)
 
 
@@ -193,7 +184,6 @@ ERROR = "no more (resource_limit_exceeded)"
 
 
 def a_bar(due_in_s: float = 0.0, **turns: int) -> Bar:
-    """Creations of load balancers are refused."""
     return Bar(ERROR, due_in_s, 54.0, {f"load_balancer/ns/{name}": turn for name, turn in turns.items()})
 
 
@@ -212,7 +202,6 @@ def test_who_waits(bars: Mapping[str, Bar], changes: list[Change], waiting: set[
     """All but one when it is time, and all until then; of no other kind, and of no other load balancer's limit."""
     facts = facts_of(Plan(tuple(changes)), a_snapshot(), Settings(), Setbacks(bars=bars))
     found = [finding for finding in quota(facts) if finding.keys]
-
     assert {key for finding in found for key in finding.keys} == waiting
     assert [finding.due_in_s for finding in found] == ([due_in_s] if waiting else [])
     assert all(finding.guard == GuardName.QUOTA and ERROR in finding.why for finding in found)
@@ -221,7 +210,6 @@ def test_who_waits(bars: Mapping[str, Bar], changes: list[Change], waiting: set[
 def test_what_is_known_to_be_refused() -> None:
     """What depends on it is not as it should be, although it was not tried itself."""
     setbacks = Setbacks(bars={CREATIONS: a_bar(7.0, a=1, b=1)})
-
     assert setbacks.failed == {A.key, B.key}
     assert [bar.error for bar in bars_of(C, setbacks)] == [ERROR]
     assert bars_of(TO_A, setbacks) == ()

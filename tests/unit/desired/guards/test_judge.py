@@ -68,7 +68,6 @@ ASTRAY_WHY = PROJECT_MISMATCH.text(found=0, most=1)
 
 
 def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
-    """Key → verdict and rule."""
     return {change.key: (change.decision.verdict, change.decision.rule) for change in plan.changes}
 
 
@@ -173,12 +172,10 @@ HELD = (
 
 
 def loss_of(server_id: int = 9, **overrides: Any) -> Change:
-    """The first of the held deletions, of a Node that has these fields instead."""
     return replace(HELD[0], before=a_loss(replace(OLD, **{"labels": LABELS} | overrides), server_id))
 
 
 def hash_of(*changes: Change, snapshot: Snapshot = ANCHORED, rule: str = "project-anchor") -> str:
-    """The hash of a hold."""
     return hold_hash(rule, changes, snapshot)
 
 
@@ -234,12 +231,10 @@ WHOLE = Plan((A, A_LABELS, B), (*NOTES, ANCHOR_NOTE), HOLDS)
 
 
 def partial(only: str, left_out: int) -> Note:
-    """What is said of a restricted plan."""
     return ONLY_PART.note(key_of("plan"), keys=only, changes=counted(left_out, "other change"))
 
 
 def unknown(key: str, nearest: str = "") -> str:
-    """What is said of a key that nobody knows."""
     return UNKNOWN_KEY_NEAR.text(key=key, keys=nearest) if nearest else UNKNOWN_KEY.text(key=key)
 
 
@@ -299,7 +294,6 @@ def test_what_only_serves_others_waits_when_they_are_left_out() -> None:
 
 
 def of_web(part: str, kind: str, verb: Verb, **fields: Any) -> Change:
-    """A change of the load balancer of Service ``web``."""
     return a_change(f"load_balancer/default/web{part}", kind, verb=verb, owner="service/default/web", **fields)
 
 
@@ -335,7 +329,6 @@ def test_a_part_of_a_plan(changes: tuple[Change, ...], left: str, withheld: list
     """What is left out takes along what must not be done without it."""
     decision = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, "left")
     plan = withhold(Plan(changes), {left}, decision)
-
     found = plan.with_verdict(Verdict.WAITING)
     assert sorted(change.key for change in found) == sorted(withheld)
     assert {change.decision.rule for change in found} == {GuardName.AGREED_PLAN}
@@ -378,7 +371,6 @@ TO_ADOPT = a_balancer(service_uid=None, cluster_uid=None, listeners=(a_listener(
 
 
 def of_world(snapshot: Snapshot, settings: Settings = LOCATED) -> Plan:
-    """The plan that the rules make of it, judged."""
     return judge(compute_plan(snapshot, settings), snapshot, settings)
 
 
@@ -438,7 +430,6 @@ def test_a_certificate(balancer: CloudBalancer, expected: GuardDecision) -> None
 
 
 def by_hand(key: str, kind: str, *depends_on: str) -> Change:
-    """A change for Service web that no rule has planned."""
     return a_change(key, kind, owner=SERVICE, depends_on=depends_on)
 
 
@@ -514,7 +505,6 @@ def test_rides_are_no_difference() -> None:
 
 @pytest.mark.parametrize("key", ["service/default/shop", "node/web-1", LB])
 def test_conditions_of_what_is_no_service(key: str) -> None:
-    """Only a Service that was read has conditions."""
     snapshot = a_world([NEW], [a_balancer()])
     assert conditions_of(key_of(key), (), facts_of(Plan(), snapshot, LOCATED)) == ()
     assert conditions_of(key_of(key), (), facts_of(Plan(), replace(snapshot, services=None), LOCATED)) == ()

@@ -45,7 +45,6 @@ EVERYWHERE = replace(LOCATED, balancer_defaults=replace(LOCATED.balancer_default
 def plan_for(
     service: Service, *listeners: Listener, settings: Settings = LOCATED, approved: Any = (), **balancer: Any
 ) -> Plan:
-    """The judged plan of the Service and its load balancer with these listeners."""
     balancers: list[CloudBalancer] = [a_balancer(listeners=listeners, **balancer)]
     known = [a_certificate(77, "site"), a_certificate(78, "next")]
     return judged(a_world([service], balancers, certificates=known), settings, approved)
@@ -67,7 +66,6 @@ def test_a_loss_is_held_unless_asked_for(
 ) -> None:
     """Whatever is held or passes, the plan says what clients lose."""
     found = plan_for(service, listener, settings=settings)
-
     assert verdicts(found)[PORT] == expected
     assert found.by_key[PORT].consequences
 
@@ -159,7 +157,6 @@ def test_a_health_check_is_held_while_something_passes_it(
 ) -> None:
     """A check whose port kube-proxy has closed, or whose path is gone, keeps all traffic away until it is put back."""
     found = plan_for(service, listener, health={ONE: health})
-
     assert verdicts(found)[PORT] == expected
     assert found.by_key[PORT].consequences
 
@@ -200,9 +197,7 @@ def test_a_certificate_is_made_for_what_is_asked_for() -> None:
     service = asking(
         SECURE, protocol="https", certificate_type="managed", http_managed_certificate_domains="a.example.com"
     )
-
     found = plan_for(service, PROBED)
-
     assert verdicts(found)["certificate/default/web"] == PASSES
     assert (verdicts(found)[ASKED], verdicts(found)[PORT]) == (PASSES, HELD)
     assert found.by_key[ASKED].depends_on == ("certificate/default/web",)
@@ -241,9 +236,7 @@ def test_a_port_that_a_redirect_takes_waits_with_it() -> None:
 def test_nothing_else_is_held() -> None:
     """Ports that come or go, targets and the rest of the load balancer are none of it."""
     service = asking(WEB, SECURE, algorithm_type="least_connections")
-
     found = verdicts(plan_for(service, OVER_TLS, a_listener(22, 30022), targets=()))
-
     assert found.pop(PORT) == HELD
     assert set(found.values()) == {PASSES}
     assert {f"{BALANCER}/listener/80", f"{BALANCER}/listener/22", f"{BALANCER}/algorithm"} < found.keys()

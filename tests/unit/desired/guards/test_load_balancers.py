@@ -48,7 +48,6 @@ NOBODYS = a_balancer(service_uid=None, cluster_uid=None, spec={"name": "shared"}
 
 
 def owned_by(service_uid: str | None, cluster_uid: str | None = None, **overrides: Any) -> CloudBalancer:
-    """The load balancer that Service web asks for by name, with these owners."""
     spec = {"name": "shared", **overrides.pop("spec", {})}
     return a_balancer(service_uid=service_uid, cluster_uid=cluster_uid, spec=spec, **overrides)
 
@@ -68,7 +67,6 @@ SHOP_INSIDE = a_service("shop", uid="uid-shop", type="ClusterIP")
 def test_foreign_owner(services: list[Service], balancers: list[CloudBalancer], why: str) -> None:
     """Not even the finalizer is written for what is another's, and the owner is printed."""
     found = judged(a_world(services, balancers))
-
     mine = {change.key: change.decision for change in found.changes if change.owner == SERVICE}
     assert mine == dict.fromkeys((CLAIM, LB), GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, why))
     assert found.holds == ()
@@ -79,7 +77,6 @@ def test_foreign_owner(services: list[Service], balancers: list[CloudBalancer], 
 def test_two_services_that_ask_for_one_name(balancers: list[CloudBalancer], keys: set[str]) -> None:
     """D8: both are refused where neither has it: none is created, nor taken over; and both are told."""
     found = judged(a_world([SHARED, OTHER], balancers))
-
     assert {change.key for change in found.changes if change.owner == SERVICE} == keys
     assert {change.kind for change in found.changes if change.owner == OTHER.key} >= {"service.claim"}
     assert {*verdicts(found).values()} == {REFUSED}
@@ -91,7 +88,6 @@ def test_the_owner_keeps_what_it_has(cluster: str | None) -> None:
     """Whoever asks for the name of what another Service has is refused alone: that one is kept in sync as ever."""
     has_it = owned_by(SERVICE_UID, cluster, targets=())
     alone, both = judged(a_world([SHARED], [has_it])), judged(a_world([SHARED, OTHER], [has_it]))
-
     assert both.allowed == alone.allowed != ()
     refused = both.with_verdict(Verdict.REFUSED)
     assert {change.owner for change in refused} == {OTHER.key}
@@ -107,7 +103,6 @@ def test_the_owner_keeps_what_it_has(cluster: str | None) -> None:
 def test_nothing_at_all_is_done_to_what_is_foreign(change: Change) -> None:
     """Whatever a rule might plan on it, the guard refuses."""
     snapshot = a_world([SHARED], [owned_by(DEAD, ELSEWHERE)])
-
     (finding,) = foreign_owner(facts([change], snapshot))
     assert (finding.verdict, finding.keys) == (Verdict.REFUSED, (change.key,))
 
@@ -116,7 +111,6 @@ def test_what_is_foreign_is_never_approvable() -> None:
     """There is no hold, so no hash lets it pass; and no other rule's verdict hides it."""
     snapshot = a_world([SHARED], [owned_by(DEAD, ELSEWHERE)], nodes=[a_settled_node("gone", 9)], servers=[])
     found = judged(snapshot, approved={hold.hash for hold in judged(snapshot).holds})
-
     assert {change.decision.verdict for change in found.changes if change.owner == SERVICE} == {Verdict.REFUSED}
     assert {hold.rule for hold in found.holds} == {"project-anchor"}
 
@@ -150,7 +144,6 @@ def test_ip_loss(service: Service, is_held: bool) -> None:
     """No deletion of what a Service still wants, whoever plans it, without approval; and nothing but a deletion."""
     others = [by_hand(f"{LB}/x", name) for name in KINDS if name.startswith("lb.") and name != "lb.delete"]
     finding = GuardResult.of(WANTED_ADDRESSES_LOST, (LB,), {"service": "default/web"}, value=1, limit=0)
-
     for change in (DELETE, *others):
         found = list(ip_loss(facts([change], a_world([service], [a_balancer()]))))
         assert found == ([finding] if is_held and change is DELETE else [])
@@ -160,7 +153,6 @@ def test_ip_loss_can_be_approved() -> None:
     """A person may want other addresses."""
     snapshot, plan = a_world([a_service()], [a_balancer()]), Plan((DELETE,))
     (hold,) = judge(plan, snapshot, LOCATED).holds
-
     assert judge(plan, snapshot, LOCATED).allowed == ()
     assert judge(plan, snapshot, LOCATED, {hold.hash}).allowed == (DELETE,)
 
@@ -190,7 +182,6 @@ def managed(issuance: Issuance, **overrides: Any) -> Any:
 def test_certificate_issuance(certificates: list[Any], expected: float | None) -> None:
     """The https port alone waits: the load balancer is created, with its finalizer, and published."""
     found = judged(a_world([SECURE], certificates=certificates))
-
     decision = found.by_key[LISTENER].decision
     assert (decision.verdict, decision.rule, decision.due_in_s) == (Verdict.WAITING, "certificate-issuance", expected)
     assert {change.kind for change in found.allowed} == {"service.claim", "lb.create", "service.status"}
@@ -200,7 +191,6 @@ def test_certificate_issuance(certificates: list[Any], expected: float | None) -
 def test_certificates_that_are_not_waited_for(certificates: list[Any]) -> None:
     """One that is still to be created is known in the next round."""
     found = judged(a_world([SECURE], certificates=certificates))
-
     assert {*verdicts(found).values()} == {(Verdict.ALLOWED, None)}
     assert (CERTIFICATE in found.by_key, LISTENER in found.by_key) == (not certificates, not certificates)
 
@@ -208,7 +198,6 @@ def test_certificates_that_are_not_waited_for(certificates: list[Any]) -> None:
 def test_port_that_becomes_https() -> None:
     """A port of a load balancer that is there waits in the same way, and its targets do not."""
     snapshot = a_world([SECURE], [a_balancer(targets=())], certificates=[managed(Issuance.PENDING)])
-
     assert verdicts(judged(snapshot)) | {STATUS: None} == {
         CLAIM: (Verdict.ALLOWED, None),
         LISTENER: (Verdict.WAITING, "certificate-issuance"),
@@ -243,7 +232,6 @@ def test_everything_of_a_service_or_a_route_derives_from_the_cloud(kind: str) ->
     before, after = (None, "a") if Verb.ADD in KINDS[kind].verbs else ("a", None)
     after = "b" if Verb.MODIFY in KINDS[kind].verbs else after
     change = a_change("service/default/web", kind, before=before, after=after)
-
     (finding,) = project_anchor(facts([change], snapshot))
     assert (finding.verdict, finding.keys) == (Verdict.HELD, ("service/default/web",))
 
@@ -267,7 +255,6 @@ def test_creation_while_no_node_is_ready() -> None:
     nothing, and nothing is published for it."""
     found = judged(a_world([a_service()], nodes=[], servers=[]))
     unfound = judged(a_world([a_service()], **NO_NODES))
-
     assert {change.kind for change in found.allowed} >= {"service.claim", "lb.create", "service.status"}
     assert unfound.allowed == ()
     assert "project-anchor" in {hold.rule for hold in unfound.holds}
@@ -277,6 +264,5 @@ def test_a_load_balancer_of_the_round_before_is_no_witness() -> None:
     """What was made in a project that no witness spoke for does not speak for it: not before it is published, and it is
     not published."""
     made = judged(a_world([a_served_service(ingress=(Ingress("198.51.100.7"),))], [a_balancer()], **NO_NODES))
-
     assert made.allowed == ()
     assert "service/default/web/status" in made.by_key

@@ -39,12 +39,10 @@ SILENT = a_settled_node(ready=Readiness.UNKNOWN)
 
 
 def judged(orphan: Orphan, world: Snapshot) -> Plan:
-    """The deletion of the orphan, with the decisions of all guards."""
     return judge_deletions([orphan], world, LOCATED, compute_desired(world, LOCATED))
 
 
 def why_none_may_go(world: Snapshot) -> str:
-    """The reason why the orphan is not deleted; "" when it is."""
     (change,) = judged(Orphan(ORPHAN, saying("nobody wants it")), world).changes
     return change.decision.why
 
@@ -104,7 +102,6 @@ def test_whether_it_can_be_told(parts: dict[str, Any], is_known: bool) -> None:
 def test_more_servers_than_nodes_do_not_matter() -> None:
     """Half of the Ready Nodes are enough, as for every other removal."""
     nodes = [a_settled_node(), a_settled_node("web-2", 98)]
-
     assert why_none_may_go(a_world([], [ORPHAN], nodes=nodes, servers=[a_server()])) == ""
 
 

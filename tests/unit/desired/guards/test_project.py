@@ -50,13 +50,11 @@ NETWORKED = a_change("node/web-1/network", "node.network_condition", after=Netwo
 
 
 def said(changes: Iterable[Change], snapshot: Snapshot, settings: Settings | None = None) -> list[GuardResult]:
-    """What the guard says of these changes, and of those that follow from no project of ours."""
     plan = Plan((*changes, ROBOT, FOREIGN))
     return list(project_anchor(facts_of(plan, snapshot, settings or Settings())))
 
 
 def noted(snapshot: Snapshot, settings: Settings | None = None, witnesses: Iterable[str] = ()) -> tuple[Note, ...]:
-    """What is said where nothing is planned."""
     return anchor_notes(anchor_of(Provider.CLOUD, snapshot, settings or Settings()), tuple(witnesses))
 
 

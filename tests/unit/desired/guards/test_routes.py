@@ -25,7 +25,6 @@ ALLOWED, HELD, WAITING = (Verdict.ALLOWED, None), (Verdict.HELD, RADIUS), (Verdi
 
 
 def key_of(number: int) -> str:
-    """The key of the route to the pods of a Node."""
     return f"route/4/{pods_of(number)}"
 
 
@@ -38,12 +37,10 @@ def a_cluster(nodes: int, *routes: Route, **parts: Any) -> Snapshot:
 
 
 def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
-    """Key → verdict and rule."""
     return {change.key: (change.decision.verdict, change.decision.rule) for change in plan.changes}
 
 
 def superfluous(count: int) -> list[Route]:
-    """So many routes to web-1 to pods that no Node has."""
     return [a_route(200 + number, 1) for number in range(count)]
 
 
@@ -60,7 +57,6 @@ def test_how_many_may_go_at_once(nodes: int, going: int, limit: int, is_held: bo
     """More than a quarter of the routes within the cluster CIDR go by an approval, all or none; one goes always."""
     plan = judged(a_cluster(nodes, *superfluous(going)))
     keys = [key_of(200 + number) for number in range(going)]
-
     assert verdicts(plan) == dict.fromkeys(keys, HELD if is_held else ALLOWED)
     why = ROUTES_LOST.says.format(lost=going, most=nodes + going, cidr="10.244.0.0/16")
     measured = [(hold.rule, hold.value, hold.limit, hold.keys, hold.why) for hold in plan.holds]
@@ -104,7 +100,6 @@ def test_strangers_among_too_many() -> None:
     world = a_cluster(1, *superfluous(2), a_route(210, 90))
     (hold,) = judged(world).holds
     assert (hold.keys, hold.value, hold.limit) == ((key_of(200), key_of(201), key_of(210)), "3", "1")
-
     assert set(verdicts(judged(world, approved={hold.hash})).values()) == {ALLOWED}
     more = a_cluster(1, *superfluous(3), a_route(210, 90))
     assert set(verdicts(judged(more, approved={hold.hash})).values()) == {HELD}
@@ -152,9 +147,7 @@ def test_a_swap_from_a_stranger_that_was_approved() -> None:
     """It passes, and the approval is of that route by that gateway."""
     nodes, servers = [a_pod_node(1)], [a_pod_server(1), a_pod_server(90), a_pod_server(91)]
     (hold,) = judged(a_routed_world(nodes, servers, [a_route(1, 90)])).holds
-
     approved = [judged(a_routed_world(nodes, servers, [a_route(1, by)]), approved={hold.hash}) for by in (90, 91)]
-
     assert [verdicts(plan) for plan in approved] == [{key_of(1): ALLOWED}, {key_of(1): HELD}]
 
 
@@ -207,7 +200,6 @@ def test_held_outweighs_waiting() -> None:
     world = a_cluster(1, *superfluous(2))
     plan = judged(world, WRONG)
     assert set(verdicts(plan).values()) == {HELD}
-
     approved = judged(world, WRONG, {hold.hash for hold in plan.holds})
     assert set(verdicts(approved).values()) == {WAITING}
 
@@ -219,7 +211,6 @@ def test_gaps(part: str) -> None:
     nodes = [a_pod_node(1), a_pod_node(2), a_pod_node(3)]
     whole = a_routed_world(nodes, routes=[a_route(1), a_route(2, 1), a_route(200, NOWHERE)], members=[])
     gap: Any = {part: incomplete(getattr(whole, part))}
-
     waiting = dict.fromkeys((key_of(3), key_of(200)), (Verdict.WAITING, "incomplete-snapshot"))
     swap = {} if part == "nodes" else {key_of(2): ALLOWED}
     assert verdicts(judged(replace(whole, **gap))) == swap | waiting

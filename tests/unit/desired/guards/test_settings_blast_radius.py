@@ -39,12 +39,10 @@ PLACE = Attachment(7, IPv4Address("10.0.0.50"))
 
 
 def former(settings: Settings = INTERNAL, **overrides: Any) -> FormerSettings:
-    """What a pass with these settings has left."""
     return replace(FormerSettings(values_of(settings), 7, "1.0.0"), **overrides)
 
 
 def with_default(settings: Settings = INTERNAL, **defaults: Any) -> Settings:
-    """The settings with other defaults of load balancers."""
     return replace(settings, balancer_defaults=replace(settings.balancer_defaults, **defaults))
 
 
@@ -84,7 +82,6 @@ def a_cluster(count: int, settings: Settings = INTERNAL, *, is_public: bool = Fa
 
 
 def judged(world: Snapshot, settings: Settings, known: FormerSettings | Unknown | None) -> Plan:
-    """The judged plan of a world under these settings."""
     desired = compute_desired(world, settings)
     plan = diff(world, desired, settings)
     changed = settings_change(plan, world, settings, NO_SETBACKS, known)
@@ -98,7 +95,6 @@ def held(plan: Plan) -> set[str]:
 
 
 def says(plan: Plan) -> list[str]:
-    """The notes on settings."""
     prefix = SETTINGS_DIFFER.says.format(settings="")
     return [note.text.removeprefix(prefix) for note in plan.notes if note.kind is NoteKind.SETTINGS]
 
@@ -195,7 +191,6 @@ def test_a_setting_takes_no_service_all_of_its_addresses(count: int, own: str | 
     """DISABLE_PRIVATE_INGRESS=true beside Services whose load balancers have no public interface."""
     world = a_cluster(count) if own is None else a_cluster(count, disable_private_ingress=own)
     plan = judged(world, UNPUBLISHED, former())
-
     assert held(plan) == expected
 
 
@@ -233,7 +228,6 @@ CHECK = LISTENER.health_check
 
 
 def checked(**fields: Any) -> Listener:
-    """The listener with another health check."""
     return replace(LISTENER, health_check=replace(CHECK, **fields))
 
 
@@ -281,7 +275,6 @@ NEVER = {"node.initialise", "service.claim", "lb.create", "certificate.create", 
 
 
 def test_each_kind_is_decided() -> None:
-    """None is forgotten."""
     assert set(TAKES) == set(KINDS)
     keys = {kind: "route/7/10.244.0.0@24" if kind.startswith("route") else "load_balancer/x/y" for kind in ChangeKind}
     taking = {kind for kind, key in keys.items() if takes(a_change(key, kind))}

@@ -182,9 +182,7 @@ def test_heartbeats_while_clocks_differ(nodes: list[Node], clocks: Clocks, expec
     """What a silence would hold waits where heartbeats are too old by any clock, and nobody can approve it."""
     delete, create = a_change("load_balancer/ns/a", "lb.delete"), a_change("load_balancer/ns/b", "lb.create")
     snapshot = replace(a_snapshot(nodes, ALL), clocks=clocks)
-
     found = [each for each in silent_cluster(facts_of(Plan((delete, create)), snapshot, Settings())) if each.keys]
-
     assert next(((each.guard, each.keys) for each in found), None) == (expected and (expected, (delete.key,)))
     assert all(each.verdict is Verdict.WAITING for each in found if each.guard == GuardName.CLOCK_SKEW)
 
@@ -196,7 +194,6 @@ def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
     """An outage needs new machines; what is not removed costs little."""
     delete, create = a_change("load_balancer/ns/a", "lb.delete"), a_change("load_balancer/ns/b", "lb.create")
     snapshot = a_snapshot([MUTE, MUTE_TOO, SPEAKS], ALL)
-
     assert list(silent_cluster(facts_of(Plan((delete, create)), snapshot, Settings()))) == [
         _held(NOT_REPORTING, delete, Silence(3, 3, False, 2, 3), 1, 2)
     ]
@@ -213,7 +210,6 @@ def test_a_cluster_of_which_nothing_reports() -> None:
     """What goes is held, and what comes waits."""
     delete, create = a_change("load_balancer/ns/a", "lb.delete"), a_change("load_balancer/ns/b", "lb.create")
     snapshot = a_snapshot([MUTE], [a_server()])
-
     assert list(silent_cluster(facts_of(Plan((delete, create)), snapshot, Settings()))) == [
         _held(NONE_READY, delete, Silence(1, 1, True), 0, 1),
         GuardResult.of(ADDITIONS_WAIT, (create.key,), {"nodes": 1}),
@@ -229,9 +225,7 @@ def test_half_is_not_enough_to_speak_beside_strangers() -> None:
     """The numbers of the finding say so, and so does the text."""
     world = led(*TWO, nodes=[NEW, replace(NEW, name="b")])
     delete = a_change("load_balancer/ns/a", "lb.delete")
-
     (finding,) = silent_cluster(facts_of(Plan((delete,)), world, Settings()))
-
     assert (finding.value, finding.limit) == ("2", "3")
 
 
@@ -249,7 +243,6 @@ def test_what_is_said_of_a_silence(silence: Silence, row: Rule) -> None:
 
 
 def dead_target(server_id: int) -> Change:
-    """The removal of a target."""
     key = f"load_balancer/ns/a/target/server:{server_id}"
     target = ServerTarget(server_id, use_private_ip=False)
     return a_change(key, "lb.target", verb=Verb.REMOVE, before=target, after=None)
@@ -259,7 +252,6 @@ def dead_target(server_id: int) -> Change:
 def test_a_target_whose_server_is_gone(node: Node, expected: Verdict) -> None:
     """Nobody living loses it: it goes as soon as anybody speaks."""
     plan = judge(Plan((dead_target(1), dead_target(9))), _read(node), Settings())
-
     living, gone = (plan.by_key[dead_target(number).key].decision for number in (1, 9))
     assert (living.verdict, living.rule) == (Verdict.HELD, GuardName.SILENT_CLUSTER)
     assert gone.verdict is expected
@@ -269,7 +261,6 @@ def test_a_target_whose_server_is_unreadable() -> None:
     """It counts as one that exists: that it cannot be read proves nothing."""
     world = _read(DOWN)
     unread = replace(world, servers=replace(world.servers, unreadable={9: "no name"}))
-
     (found,) = silent_cluster(facts_of(Plan((dead_target(1), dead_target(9))), unread, Settings()))
     assert set(found.keys) == {dead_target(1).key, dead_target(9).key}
 
@@ -283,7 +274,6 @@ def test_a_route_that_leads_nowhere() -> None:
     nodes = [a_pod_node(number, conditions=(Condition("Ready", "False"),)) for number in (1, 2)]
     routes = [a_route(1), a_route(2), a_route(3, 1), a_route(200, "10.0.0.201")]
     plan = judged(a_routed_world(nodes, [a_pod_server(1), a_pod_server(2)], routes, members=[]))
-
     assert {change.key: change.decision.verdict for change in plan.changes if change.row.writes_cloud} == {
         "route/4/10.244.3.0/24": Verdict.HELD,
         "route/4/10.244.200.0/24": Verdict.ALLOWED,
@@ -293,7 +283,6 @@ def test_a_route_that_leads_nowhere() -> None:
 def test_a_service_of_a_copy_is_not_released_before_its_load_balancer() -> None:
     """The finalizer stays while the deletion is held."""
     plan = judged(a_world([a_served_service(deleted_at=NOW)], [a_balancer()], nodes=[MUTE]), LOCATED)
-
     assert plan.allowed == ()
     assert {hold.rule for hold in plan.holds} == {GuardName.SILENT_CLUSTER}
 
@@ -302,7 +291,6 @@ TOO_OLD, SECOND = NOW - STALE_AFTER - timedelta(seconds=1), timedelta(seconds=1)
 
 
 def heard(heartbeat: datetime | None, since: datetime = TOO_OLD, ready: Readiness = Readiness.TRUE) -> Node:
-    """A Node whose kubelet said so at that time."""
     return a_settled_node(ready=ready, ready_since=since, heartbeat=heartbeat)
 
 

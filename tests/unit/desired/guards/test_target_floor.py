@@ -50,7 +50,6 @@ STATES = {"H": H, "X": X}
 
 
 def fleet(*numbers: int) -> tuple[Node, ...]:
-    """Nodes on the servers of these numbers, all Ready."""
     return tuple(a_settled_node(f"n-{number}", number) for number in numbers)
 
 
@@ -92,17 +91,14 @@ def world_of(
 
 
 def inside(*numbers: int) -> list[Any]:
-    """Servers in network 7."""
     return [a_server(n, f"n-{n}", private_ips=((7, IPv4Address(f"10.0.0.{n}")),)) for n in numbers]
 
 
 def removals(*numbers: int) -> tuple[str, ...]:
-    """Keys of the removals of these servers."""
     return tuple(sorted(f"{LB}/target/server:{number}" for number in numbers))
 
 
 def held(left: int, least: int, *numbers: int) -> Held:
-    """The removals of these servers, held."""
     return removals(*numbers), str(left), str(least)
 
 
@@ -203,7 +199,6 @@ def test_dedicated_servers_outvote_none(gone: int, expected: Held | None) -> Non
     account = [a_robot_server(number, f"m-{number}", ipv4=IPv4Address(f"192.0.2.{number}")) for number in (61, 62, 63)]
     balancer = to(2, *(IpTarget(str(each.ipv4)) for each in account))
     world = replace(world_of([*fleet(1, 2)[gone:], *metal], balancer), robot=RobotAccount(servers_of(*account)))
-
     assert floor_of(world, replace(LOCATED, robot=True)) == expected
 
 
@@ -211,7 +206,6 @@ def test_why_of_the_floor() -> None:
     """A person reads how many would answer, where, and what brings it about."""
     (zero,) = judged(world_of(out("label", 1), to(1))).holds
     few = next(hold for hold in judged(world_of(fleet(1), to(3))).holds if hold.rule == "target-floor")
-
     label = f"Node n-1 is not a target: label {LABEL_EXCLUDE_FROM_BALANCERS}"
     at_port = {"balancer": f"load balancer 42 {DEFAULT_NAME}", "scope": "port 80"}
     assert zero.said == TOO_FEW_ANSWER.text(**at_port, left=0, most=1, cause=label)
@@ -264,7 +258,6 @@ def test_the_floor_can_be_approved() -> None:
     """A person may empty a load balancer, and one more target is another hold."""
     world = world_of(ALL_OUT, to(3))
     (hold,) = judged(world).holds
-
     assert {change.key for change in judged(world, approved={hold.hash}).allowed} == {*removals(1, 2, 3)}
     assert judged(world_of(out("label", 1, 2, 3, 4), to(4)), approved={hold.hash}).allowed == ()
 
@@ -283,7 +276,6 @@ ABSENT: Mapping[int, Absent] = dict.fromkeys((1, 2, 3), Absent())
 def test_dead_targets_are_never_held(nodes: list[Node], servers: Sequence[int], expected: Held | None) -> None:
     """What leads to no server goes once that is proven, were it all of them."""
     world = replace(world_of(nodes, to(max(servers, default=3)), servers), confirmations=ABSENT)
-
     assert floor_of(world) == expected
     assert set(removals(1, 2, 3)) <= {change.key for change in judged(world).allowed}
 
@@ -316,7 +308,6 @@ def test_each_load_balancer_has_its_own_floor() -> None:
     services = a_world([SELECTING, a_served_service("shop", uid="uid-shop")]).services
     world = world_of([*fleet(1), *out("label", 9, 10)], to(2))
     found = judged(replace(world, services=services, load_balancers=Section({42: to(2), 43: shop})))
-
     assert [hold.keys for hold in found.holds] == [tuple(f"{LB[:-3]}shop/target/server:{n}" for n in (2, 3))]
     assert set(removals(2)) <= {change.key for change in found.allowed}
 
@@ -327,7 +318,6 @@ def test_the_floor_on_servers_that_were_not_all_read(servers: Section[int, Any])
     spare = replace(out("label", 9)[0], conditions=a_lost_node("n-9", 9, ready=Readiness.FALSE).conditions)
     world = replace(world_of([spare], to(3)), servers=servers)
     holds = {hold.rule: hold for hold in judged(world).holds}
-
     assert holds[GuardName.TARGET_FLOOR].keys == removals(1, 2, 3)
     found = judged(world, approved={hold.hash for hold in holds.values()})
     assert {verdicts(found)[key] for key in removals(1, 2, 3)} == {(Verdict.WAITING, "incomplete-snapshot")}
@@ -345,7 +335,6 @@ def test_a_load_balancer_without_a_floor(world: Snapshot) -> None:
     """One that is being deleted may lose its targets, and so may one that no Service has."""
     (target,) = public(1)
     change = by_hand(f"{LB}/target/server:1", "lb.target", verb=Verb.REMOVE, before=target, after=None)
-
     assert list(target_floor(facts([change], world))) == []
     assert all(change.kind != "lb.target" for change in judged(world).changes)
 
@@ -382,7 +371,6 @@ def test_a_peak_lasts_for_an_hour(steps: list[Snapshot], answering: int, there: 
     peaks: Mapping[str, Peak] = {}
     for world in steps:
         peaks = peaks_of(world, LOCATED, peaks)
-
     found = {scope: len(peak.members) for scope, peak in peaks.items()}
     assert found == {"42/answering/port 80": answering, "42/provider/Cloud": there}
 
@@ -449,7 +437,6 @@ def test_what_no_way_leads_to_did_not_answer_lately(is_public: bool, count: int)
     peaks = {"42/answering/port 80": frozenset({"server:1", "server:2", "server:3"})}
     then = facts_of(Plan(()), world_of(fleet(1, 2, 3), balancer), LOCATED, Setbacks(peaks=peaks))
     found = answered_lately(balancer, quiet_ports(balancer, then), then)
-
     assert {port: len(there) for port, there in found.items()} == {80: count}
 
 
@@ -466,7 +453,6 @@ def test_ports_that_are_given_up_count_as_one() -> None:
     service = a_served_service(claim=a_claim(ClaimedPort(81, "TCP", 30081)))
     world = a_world([service], [checked("HH")], nodes=fleet(1, 2), servers=inside(1, 2))
     closing = by_hand(f"{LB}/public", "lb.public_interface", before=True, after=False)
-
     (found,) = target_floor(facts([closing], world))
     assert (found.row, found.keys, found.value, found.limit) == (NONE_ANSWERS, (f"{LB}/public",), "0", "1")
 
@@ -477,9 +463,7 @@ def test_a_move_that_serves_none_in_between(said: Health, expected: list[Any]) -
     there = private(1, 2)
     balancer = a_balancer(targets=there, attachments=(ELSEWHERE,), health=dict.fromkeys(there, said))
     world = a_world([PRIVATE], [balancer], nodes=fleet(1, 2), servers=inside(1, 2), network=Present(NETWORK))
-
     found = target_floor(facts_of(compute_plan(world, IN_NETWORK), world, IN_NETWORK))
-
     assert [(each.row, each.value, each.limit, each.facts["left"], each.facts["most"]) for each in found] == expected
 
 
@@ -518,6 +502,5 @@ def test_targets_of_others_stay() -> None:
     """Of two addresses of no Node the private one is lost with the network that is left."""
     balancer = a_balancer(targets=(IpTarget("10.0.0.77"), ADDRESS, *public(1)), attachments=(HERE,))
     world = world_of(fleet(1), balancer)
-
     (found,) = target_floor(facts_of(compute_plan(world, LOCATED), world, LOCATED))
     assert (found.row, found.value, found.limit, found.facts["targets"]) == (TARGETS_OF_OTHERS, "1", "2", "1 target")

@@ -48,7 +48,6 @@ NOTHING: Healths = {}
     "not said": ([(UNMANAGED, UNMANAGED, UNMANAGED)], 15),
 })  # fmt: skip
 def test_when_to_look_again(checks: list[Any], expected: int) -> None:
-    """After a health check."""
     listeners: list[Listener] = [a_listener(health_check=HealthCheck(Protocol.TCP, 30080, *each)) for each in checks]
     assert look_again_s(listeners) == expected
 
@@ -237,7 +236,6 @@ def test_a_pool_that_replaces_another(health: dict[Target, Health], wanted: tupl
     left = (number for number in (1, 2, 5, 6) if number not in wanted)
     world = a_world([asking()], [a_balancer(targets=list(health), health=health)], **drained(fleet(1, 2, 5, 6), *left))
     plan = judged(world, LOCATED)
-
     going = {c.key: c for c in plan.changes if c.kind == "lb.target" and c.after is None}
     assert {int(key.rpartition(":")[2]) for key, c in going.items() if c.decision.verdict is not OK} == stay
 
@@ -255,7 +253,6 @@ def test_a_move_waits_for_no_checks() -> None:
     balancer = a_balancer(attachments=(elsewhere,), targets=public(1, 2), health=dict.fromkeys(public(1, 2), U))
     world = a_world([asking()], [balancer], network=Present(NETWORK), **fleet(1, 2))
     plan = judged(world, IN_NETWORK)
-
     places = [change.decision.verdict for change in plan.changes if change.kind == "lb.network"]
     assert places == [OK, OK]
 
@@ -267,7 +264,6 @@ Checks = Mapping[Target, Health | dict[int, Health]]
 
 
 def metal(*numbers: int, **fields: Any) -> tuple[list[Node], RobotAccount]:
-    """Nodes on dedicated servers of these numbers, and the account."""
     nodes = [a_settled_node(f"db-{n}", provider_id=f"hrobot://{n}", **fields) for n in numbers]
     account = [a_robot_server(n, f"db-{n}", ipv4=IPv4Address(PUBLIC[n].ip)) for n in numbers]
     return nodes, RobotAccount(servers_of(*account))
@@ -337,7 +333,6 @@ def test_servers_that_make_room_for_dedicated_ones(came: Mapping[Target, Health]
 
 
 def goes(plan: Plan) -> set[str]:
-    """The numbers of servers of which a target may go."""
     return {c.key.rpartition(":")[2] for c in plan.allowed if c.kind == "lb.target" and c.before is not None}
 
 
@@ -362,7 +357,6 @@ def test_servers_that_are_two_targets_keep_the_one_that_answers() -> None:
     """Their private addresses are not checked yet."""
     private_ones = [ServerTarget(number, use_private_ip=True) for number in (1, 2, 3, 4)]
     health: dict[Target, Health] = {**dict.fromkeys(public(1, 2, 3, 4), H), **dict.fromkeys(private_ones, U)}
-
     assert goes(switching_while((), health, 1, 2, 3, 4)) == set()
 
 
@@ -372,7 +366,6 @@ def test_a_network_goes_last(said: Health, verdict: Verdict) -> None:
     health: dict[Target, Health] = dict.fromkeys(public(1, 2), said)
     balancer = a_balancer(attachments=(HERE,), targets=list(health), health=health)
     plan = judged(a_world([asking()], [balancer], **fleet(1, 2)), LOCATED)
-
     assert plan.by_key[f"{BALANCER}/network/7"].decision.verdict is verdict
 
 
@@ -391,7 +384,6 @@ def test_what_cannot_be_added_keeps_nothing() -> None:
     """A Node that is drained does not wait for one whose addition was refused."""
     world = draining(dict.fromkeys(public(1, 2, 3), H), 1, 2, 3, 5)
     refused = Setbacks(refused=frozenset({f"{BALANCER}/target/server:5"}))
-
     assert goes(judged(world, LOCATED)) == set()
     assert goes(judge(compute_plan(world, LOCATED), world, LOCATED, (), refused)) == {"1"}
 

@@ -36,7 +36,6 @@ KEPT = DesiredCertificates(UNMANAGED)
 
 
 def naming(*references: int | str) -> Options:
-    """The options of a Service that names these certificates."""
     return replace(UPLOADED, http_certificates=references)
 
 
@@ -54,13 +53,11 @@ def wish(options: Options, certificates: Iterable[Certificate] | Snapshot) -> De
 
 
 def why(row: Rule, certificate: Certificate | None = None, **facts: Plain) -> Reason:
-    """A row, with the facts of this certificate."""
     named: dict[str, Plain] = {} if certificate is None else {"certificate": certificate.id, "name": certificate.name}
     return row.because(**named, **facts)
 
 
 def noting(found: DesiredCertificates, *reasons: Reason) -> DesiredCertificates:
-    """The same, with these notes."""
     return replace(found, notes=tuple(reason.note(SERVICE.key) for reason in reasons))
 
 
@@ -100,7 +97,6 @@ def test_uploaded_certificates(options: Options, ids: Any) -> None:
 
 
 def missing(wanted: str, near: str = "") -> Reason:
-    """The word on a certificate that is not there."""
     return why(rules.CERTIFICATE_MISSING, wanted=wanted, near=near)
 
 
@@ -148,12 +144,10 @@ def test_missing_and_in_doubt_at_once() -> None:
 
 
 def issuing(certificate: Certificate, since: str = "12:00") -> Reason:
-    """The wait for its issuance."""
     return why(rules.CERTIFICATE_BEING_ISSUED, certificate, since=since)
 
 
 def failure(row: Rule, certificate: Certificate, cause: str = REFUSED, fix: str = ZONES) -> Reason:
-    """The word on an issuance that failed."""
     return why(row, certificate, cause=cause, fix=fix)
 
 

@@ -338,7 +338,6 @@ def test_a_status_that_changes_with_the_load_balancer(
 def test_a_status_that_stays_what_it_is(
     options: dict[str, str], balancer: CloudBalancer, ingress: tuple[Ingress, ...]
 ) -> None:
-    """Whatever changes of its load balancer."""
     plan = plan_of(replace(asking(**options), ingress=ingress), balancer, **INSIDE)
     assert any(change.key.startswith(f"{BALANCER}/") for change in plan.changes)
     assert STATUS not in plan.by_key

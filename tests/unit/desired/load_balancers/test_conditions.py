@@ -50,7 +50,6 @@ OWN = "203.0.113.200, 2001:db8::200"
 
 
 def published(addresses: str) -> tuple[str, str, str]:
-    """Ready, as these are published."""
     return "True", "AddressPublished", rules.ADDRESS_PUBLISHED.text(addresses=addresses)
 
 
@@ -90,14 +89,12 @@ def change(
 
 
 def target(before: ServerTarget | None, after: ServerTarget | None, decision: GuardDecision = ALLOWED) -> Change:
-    """A change of a target."""
     server = after or before
     assert server is not None
     return change(f"/target/{server.name}", "lb.target", before, after, decision)
 
 
 def algorithm(decision: GuardDecision = ALLOWED) -> Change:
-    """A change of no great matter."""
     return change("/algorithm", "lb.algorithm", "round_robin", "least_connections", decision)
 
 
@@ -117,7 +114,6 @@ PENDING = change(
 
 
 def note(kind: NoteKind, text: str = "said", key: str = KEY, lack: Lack | None = None) -> Note:
-    """A note on the Service."""
     return Note(key_of(key), kind, text, lack=lack)
 
 
@@ -131,7 +127,6 @@ def port(number: int, *, added: bool) -> Change:
 def conditions_in(
     snapshot: Snapshot, changes: tuple[Change, ...] = (), notes: tuple[Note, ...] = ()
 ) -> tuple[ServiceCondition, ...]:
-    """The conditions of the only Service."""
     (service,) = tuple(snapshot.services or ())
     return service_conditions(service, match_balancers(snapshot)[service.id], snapshot, changes, notes)
 
@@ -143,7 +138,6 @@ def conditions(
     notes: tuple[Note, ...] = (),
     **world: Any,
 ) -> Mapping[str, tuple[str, str, str]]:
-    """Type → status, reason and message."""
     found = conditions_in(a_world([service], balancers, **world), changes, notes)
     return {each.type: (each.status, each.reason, each.message) for each in found}
 
@@ -267,7 +261,6 @@ def test_ready_while_the_cluster_has_no_identity() -> None:
 
 
 def coming(cause: str) -> tuple[str, str, str]:
-    """What waits for nobody."""
     return "False", "Waiting", cause
 
 

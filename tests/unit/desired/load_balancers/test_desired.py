@@ -381,7 +381,6 @@ def test_the_public_interface_stays_until_its_targets_are_gone() -> None:
     there = a_balancer(attachments=(HERE,), targets=public(1))
     plan = plan_of(asking(disable_public_network="true", node_selector="none=such"), there, **INSIDE)
     assert in_turn(plan) == ["target/server:1"]
-
     empty = a_balancer(attachments=(HERE,), targets=())
     assert in_turn(plan_of(asking(disable_public_network="true", node_selector="none=such"), empty, **INSIDE)) == [
         "public"

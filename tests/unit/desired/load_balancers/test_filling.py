@@ -83,7 +83,6 @@ DEFAULT = replace(api_defaults(SPOKEN_OF), http=HttpOptions("HCLBSTICKY", 300, 5
 
 
 def changed(whole: Any, path: str, value: Any) -> Any:
-    """The value ``whole`` with the member at ``path`` replaced."""
     name, _, rest = path.partition(".")
     return replace(whole, **{name: changed(getattr(whole, name), rest, value) if rest else value})
 
@@ -94,7 +93,6 @@ def test_each_member_by_itself(path: str, value: Any, default: Any) -> None:
     tuned = changed(DEFAULT, path, value)
     wish = changed(SPOKEN_OF, path, value)
     back = changed(SPOKEN_OF, path, default)
-
     assert filled(wish, tuned) == filled(wish, DEFAULT) == tuned
     assert filled(back, tuned) == DEFAULT
     assert filled(SPOKEN_OF, tuned) == tuned
@@ -121,7 +119,6 @@ def test_the_order_of_status_codes_means_nothing(codes: tuple[str, ...], *, is_s
     """They are a set, which the API writes as a list."""
     present = a_listener(health_check=an_http_check(status_codes=("200", "204")))
     wanted = asked(health_check=replace(HTTP_CHECK, http=HttpCheck(status_codes=codes)))
-
     assert (filled(wanted, present) == present) is is_same
 
 
@@ -159,7 +156,6 @@ def test_what_health_checks_become(wanted: HealthCheck, present: Listener, kept:
 def test_there_and_back(one: Listener, other: Listener) -> None:
     """Each way is a difference, and after it there is none."""
     here, there = answered(one), answered(other)
-
     assert filled(other, here) != here
     assert filled(other, there) == there
     assert filled(one, there) != there

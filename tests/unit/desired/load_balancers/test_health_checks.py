@@ -48,7 +48,6 @@ def test_protocol_and_numbers(options: Options, expected: HealthCheck) -> None:
 def test_https_is_http_over_tls(options: dict[str, Any], said: dict[str, Any], *, tls: bool) -> None:
     """The API knows no https here, and TLS is what it means, unless somebody says otherwise."""
     check = desired_health_check(Options(**options, **said), 30443)
-
     assert (check.protocol, check.port, check.http) == (HTTP, 30443, HttpCheck(tls=tls))
 
 

@@ -160,27 +160,22 @@ BY_DEFAULT = replace(LOCATED, balancer_defaults=Options(location="fsn1", uses_pr
 
 
 def proxied(port: int = 80) -> Listener:
-    """A listener that speaks the PROXY protocol."""
     return a_listener(port, 30000 + port, proxyprotocol=True)
 
 
 def checked(**overrides: Any) -> Listener:
-    """A listener with other values of its health check."""
     return a_listener(health_check=replace(a_listener().health_check, **overrides))
 
 
 def checked_by_http(**overrides: Any) -> Listener:
-    """A listener whose health check asks by HTTP, with these values."""
     return a_listener(health_check=an_http_check(**overrides))
 
 
 def over_http(**overrides: Any) -> Listener:
-    """A listener that speaks HTTP, with these values."""
     return an_http_listener(http=replace(PLAIN, **overrides))
 
 
 def having(*listeners: Listener) -> CloudBalancer:
-    """A load balancer with these ports."""
     return a_balancer(listeners=listeners)
 
 
@@ -192,7 +187,6 @@ def told(balancer: CloudBalancer, *ports: int, settings: Settings = LOCATED, **o
 
 
 def kept(text: str) -> str:
-    """The values of a note."""
     return text.removeprefix("load balancer keeps ").partition(", set by no")[0]
 
 
@@ -257,9 +251,7 @@ def test_certificates_are_no_value_that_is_kept() -> None:
 def test_a_public_interface_that_stays_closed(targets: Any, kind: NoteKind, text: str) -> None:
     """Nothing asks for that any more: it is named, and so is what follows from it."""
     closed = a_balancer(attachments=(HERE,), targets=targets, spec={"public_interface": False})
-
     plan = plan_of(asking(), closed, **INSIDE | fleet(1))
-
     said = {note.kind: note.text for note in plan.notes}
     assert kept(said[NoteKind.KEPT]) == "disable-public-network=true (default false)"
     assert said[kind].startswith(text)
@@ -271,7 +263,6 @@ SHUT, ASKED = {"public_interface": False}, annotated(disable_public_network="tru
 def wanted(
     former: Options | None, spec: dict[str, Any], listener: Listener, annotations: dict[str, str]
 ) -> LoadBalancer:
-    """What a load balancer should be that has this."""
     service = a_served_service(claim=a_claim(annotations=annotations))
     world = a_world([service], [a_balancer(spec=spec, listeners=(listener,))])
     lb = compute_desired(world, replace(LOCATED, former_defaults=former)).services[service.id]
@@ -291,7 +282,6 @@ def wanted(
 def test_what_the_whole_load_balancer_has(
     former: Options | None, spec: dict[str, Any], annotations: dict[str, str], expected: tuple[object, object]
 ) -> None:
-    """Algorithm and public interface."""
     found = wanted(former, spec, a_listener(), annotations)
     assert (found.algorithm, found.public_interface) == expected
     assert found.type == "lb11"

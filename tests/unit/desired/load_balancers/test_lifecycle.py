@@ -61,7 +61,6 @@ ADOPTED = a_balancer(
 
 
 def leaving(overrides: Any = None, **options: str) -> Service:
-    """A Service that is being deleted and is served, with these annotations."""
     going: dict[str, Any] = {"deleted_at": NOW, "claim": a_claim(annotations=annotated(**options))}
     return a_served_service(**going | (overrides or {}))
 
@@ -76,18 +75,15 @@ def left(at: str | None = LATER, number: int = 42, /, labels: Any = None, **part
 def planned(
     *services: Service, there: tuple[CloudBalancer, ...] = (), settings: Settings = LOCATED, **world: Any
 ) -> Plan:
-    """The judged plan."""
     snapshot = replace(a_world(services, there), **world)
     return judge(compute_plan(snapshot, settings), snapshot, settings)
 
 
 def verdicts(plan: Plan) -> dict[str, tuple[str, Verdict, str | None]]:
-    """Key → kind, verdict and guard."""
     return {change.key: (change.kind, change.decision.verdict, change.decision.rule) for change in plan.changes}
 
 
 def kinds(plan: Plan) -> set[str]:
-    """Kinds of the changes."""
     return {change.kind for change in plan.changes}
 
 
@@ -101,7 +97,6 @@ def test_it_is_deleted_and_then_the_service_is_let_go() -> None:
     """The finalizer and the addresses stay until the load balancer is gone."""
     service, balancer = leaving(), a_balancer()
     found = planned(service, there=(balancer,))
-
     assert verdicts(found) == {WEB: ("lb.delete", ALLOWED, None), RELEASE: ("service.release", ALLOWED, None)}
     deletion, going = found.by_key[WEB], found.by_key[RELEASE]
     assert (deletion.before, deletion.after) == (balancer.spec, None)
@@ -133,7 +128,6 @@ def test_it_is_released_whatever_the_service_has_become(
 ) -> None:
     """By its label, whichever steps between no pass has seen. What the other class's controller publishes stays."""
     found = planned(leaving(overrides), there=(a_balancer(),))
-
     assert found.by_key[WEB].kind == "lb.delete"
     assert found.allowed == found.changes
     before = found.by_key[RELEASE].before if RELEASE in found.by_key else None
@@ -230,7 +224,6 @@ def test_how_it_is_kept() -> None:
     shop = leaving({"uid": "shop", "name": "shop"})
     there = (a_balancer(), a_balancer(43, service_uid="shop", spec={"name": "shop"}))
     found = planned(leaving(deletion_policy="retain"), shop, there=there)
-
     assert found.by_key[RETAIN].before == Owner(CLUSTER_UID, SERVICE_UID)
     assert found.by_key[RELEASE].depends_on == (RETAIN,)
     others = {"load_balancer/default/shop", "service/default/shop/release"}
@@ -250,7 +243,6 @@ TWO = Section({7: a_balancer(7), 9: a_balancer(9)})
 def test_while_it_is_not_known(section: Section[int, CloudBalancer] | None, row: Rule, overrides: Any) -> None:
     """Nothing is released on what is unknown: the Service stays, with a note."""
     found = planned(leaving(overrides), load_balancers=section)
-
     assert found.changes == ()
     assert [(note.key, note.kind) for note in found.notes] == [(SERVICE, row.of)]
 
@@ -308,9 +300,7 @@ def test_how_long(flag_s: int, options: dict[str, str], expected_s: int) -> None
     with a window looks for what that may have left before it has another one created."""
     settings = replace(LOCATED, undo_window=timedelta(seconds=flag_s))
     service = a_service(claim=a_claim(annotations=annotated(**options)))
-
     wish = compute_plan(a_world([service]), settings).by_key.get(WEB)
-
     assert window_of(service, settings) == timedelta(seconds=expected_s)
     looked_for = "default.web" if expected_s else None
     assert wish is None or (isinstance(wish.after, LoadBalancer) and wish.after.former == looked_for)
@@ -341,7 +331,6 @@ def test_its_end(at: str, verdict: tuple[Verdict, str | None], is_protected: boo
     """It is deleted once its time has come, or released for good where somebody has protected it. No note says what
     the plan says."""
     plan = planned(there=(left(at, is_protected=is_protected),))
-
     (change,) = plan.changes
     assert (change.kind, change.owner, plan.notes) == (kind, KEY, ())
     assert (change.decision.verdict, change.decision.rule) == verdict
@@ -390,7 +379,6 @@ def test_it_goes_back(at: str | None) -> None:
     one does not ask for goes without a word: it was this Service's own. What was nobody's before stays so."""
     there = left(at, labels={LABEL_ADOPTED: "true"}, listeners=(a_listener(), a_listener(8080, 31000)))
     plan = planned(a_service(), there=(there,))
-
     adopt = plan.by_key[WEB]
     assert (adopt.kind, adopt.after) == ("lb.adopt", Owner(CLUSTER_UID, SERVICE_UID, balancer_id=42, adopted="true"))
     assert plan.allowed == plan.changes
@@ -399,7 +387,6 @@ def test_it_goes_back(at: str | None) -> None:
 
 
 def naming(name: str, service: str = "web", **overrides: Any) -> Service:
-    """A Service that asks for a load balancer of this name."""
     return a_service(service, claim=a_claim(annotations=annotated(name=name)), **overrides)
 
 
@@ -416,7 +403,6 @@ def naming(name: str, service: str = "web", **overrides: Any) -> Service:
 def test_who_gets_it_back(service: Service, there: tuple[CloudBalancer, ...], expected: int | None) -> None:
     """By what its label remembers, and by nothing else."""
     (found,) = match_balancers(a_world([service], there)).values()
-
     assert (found.balancer.id if isinstance(found, Adoptable) and found.returns else None) == expected
     assert expected is not None or found == Missing()
 
@@ -436,7 +422,6 @@ def test_the_address_of_a_service_that_has_come_back_is_not_deleted(
     service = a_served_service(claim=a_claim(annotations=annotated(**options)))
     plan = planned(service, there=(left(at), a_balancer(43)))
     kept = planned(service, there=(left(at, is_protected=True), a_balancer(43)))
-
     assert verdicts(plan)[KEY] == ("lb.delete", *verdict)
     lost = guards.RETURNED_ADDRESSES_LOST.text(service="default/web")
     assert [hold.said for hold in plan.holds] == [lost] * (verdict[0] is HELD)
@@ -448,7 +433,6 @@ def test_while_its_service_is_undecided_it_is_not_deleted(options: dict[str, str
     """Two load balancers have the Service's label: which one it gets is not known, and so is whether it needs this."""
     service = a_served_service(claim=a_claim(annotations=annotated(**options)))
     plan = planned(service, there=(left(EARLIER), a_balancer(43), a_balancer(44)))
-
     assert KEY not in plan.by_key
 
 
@@ -456,7 +440,6 @@ def test_who_asks_for_another_one_gets_that() -> None:
     """A Service that comes back and names another load balancer wants that: the old one goes at its time."""
     other = a_balancer(9, service_uid=None, cluster_uid=None, targets=(), listeners=(), spec={"name": "other"})
     plan = planned(naming("other"), there=(left(EARLIER), other))
-
     assert verdicts(plan)[KEY] == ("lb.delete", ALLOWED, None)
     assert plan.by_key[WEB].after == Owner(CLUSTER_UID, SERVICE_UID, balancer_id=9, adopted="true")
 
@@ -464,7 +447,6 @@ def test_who_asks_for_another_one_gets_that() -> None:
 def test_of_two_that_were_its_own_it_may_name_either() -> None:
     """Both were released by a Service of this name: what waits for its return waits for nobody else."""
     plan = planned(naming("was-42"), there=(left(EARLIER), left(LATER, 7)))
-
     assert verdicts(plan)[WEB] == ("lb.adopt", ALLOWED, None)
     assert plan.by_key[WEB].after == Owner(CLUSTER_UID, SERVICE_UID, balancer_id=42, adopted="true")
 
@@ -474,7 +456,6 @@ def test_nobody_takes_it_from_who_gets_it_back() -> None:
     has another one by now, it may have it."""
     thief = naming("was-42", "api", uid="uid-api")
     both = match_balancers(a_world([thief, a_service()], [left()]))
-
     why = rules.BALANCER_GOES_BACK.because(balancer=42, name="was-42", service="default/web")
     assert both == {"default/api": Foreign(left(), why), "default/web": Adoptable(left(), returns=True)}
     for others in ([], [a_service()]):
@@ -494,7 +475,6 @@ AWAITED = guards.BALANCER_RESERVED_UNTIL.text(**RESERVED, time="2026-07-01 12:10
 def test_another_namespace_does_not_take_it_without_a_word(there: CloudBalancer, why: str) -> None:
     """Who names what waits for its Service's return may have it once a person says so: it could be deleted then."""
     plan = planned(naming("was-42", namespace="tenant"), there=(there,), settings=MINUTES)
-
     assert [(hold.rule, hold.keys, hold.said) for hold in plan.holds] == [
         ("adoption", ("load_balancer/tenant/web",), why)
     ]
@@ -505,7 +485,6 @@ def test_who_explains_a_service_that_is_gone_says_what_waits_for_it() -> None:
     """With its time, as far as there is one."""
     there, lost = a_world([], [left()]), a_world([], [left("soon")])
     beginning = why_no_service("default/web", lost, LOCATED)
-
     assert beginning.endswith("load balancer 42 was-42 is returned to it when it is created again")
     assert why_no_service("default/web", there, LOCATED) == f"{beginning}, and is deleted after 2026-07-01 12:10:00 UTC"
     assert why_no_service("default/api", there, LOCATED) == "the cluster has no Service 'default/api'"

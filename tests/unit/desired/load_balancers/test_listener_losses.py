@@ -31,7 +31,6 @@ SECURE = replace(PLAIN, certificates=(77,))
 
 
 def listener(protocol: Protocol = TCP, /, check: HealthCheck | None = None, **overrides: Any) -> Listener:
-    """Port 443 with this protocol; fields of ``HttpOptions`` and of the listener by their names."""
     http = {name: overrides.pop(name) for name in list(overrides) if name in HttpOptions.__dataclass_fields__}
     options = replace(SECURE if protocol is HTTPS else PLAIN, **http)
     found = a_listener(443, 30443, protocol=protocol, http=None if protocol is TCP else options, **overrides)
@@ -39,12 +38,10 @@ def listener(protocol: Protocol = TCP, /, check: HealthCheck | None = None, **ov
 
 
 def checked(port: int = 30443, **request: Any) -> HealthCheck:
-    """A health check over HTTP of this port."""
     return an_http_check(port, **request)
 
 
 def lost(*found: tuple[Rule, dict[str, Plain]]) -> list[list[Reason]]:
-    """One loss for each row with its facts, of port 443."""
     return [[row.because(port=443, **facts)] for row, facts in found]
 
 
@@ -55,7 +52,6 @@ def taken_off(*ids: int) -> Reason:
 
 
 def checks(wanted: str, present: str) -> list[list[Reason]]:
-    """Another health check."""
     return lost((rows_of.CHECK_CHANGES, {"wanted": wanted, "present": present}))
 
 

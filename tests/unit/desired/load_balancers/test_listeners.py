@@ -24,12 +24,10 @@ OVER_HTTP = HttpOptions(cookie_name="MINE", cookie_lifetime_s=600, timeout_idle_
 
 
 def with_ports(*ports: ClaimedPort, **claim: Any) -> Service:
-    """A Service with these ports."""
     return a_service(claim=a_claim(*ports, **claim))
 
 
 def plain(port: int, node_port: int) -> Listener:
-    """A listener of which nothing but its ports is asked for."""
     return Listener(port, node_port, TCP, HealthCheck(TCP, node_port))
 
 
@@ -54,7 +52,6 @@ TLS = ClaimedPort(443, "TCP", 30443)
 def test_which_ports(service: Service, expected: list[Listener]) -> None:
     """Every TCP port that has a node port, and nothing else."""
     listeners = desired_listeners(service, Options(), UNMANAGED)
-
     assert listeners == {listener.port: listener for listener in expected}
 
 
@@ -70,7 +67,6 @@ LOCAL: dict[str, Any] = {"external_traffic_policy": "Local", "health_check_node_
 def test_where_health_is_checked(claim: dict[str, Any], asks: bool, ports: list[int]) -> None:
     """With ``externalTrafficPolicy: Local`` all listeners ask kube-proxy, if that is wanted; traffic stays."""
     listeners = desired_listeners(with_ports(WEB, TLS, **claim), Options(health_check_node_port=asks), UNMANAGED)
-
     assert [listener.health_check.port for listener in listeners.values()] == ports
     assert [listener.destination_port for listener in listeners.values()] == [30080, 30443]
 
@@ -105,7 +101,6 @@ def test_options_of_http(
 ) -> None:
     """What the protocol knows of what is asked for; the rest is UNMANAGED."""
     listeners = desired_listeners(with_ports(WEB), options, certificates)
-
     assert listeners == {80: Listener(80, 30080, options.protocol, HealthCheck(TCP, 30080), http=expected)}
 
 
@@ -113,7 +108,6 @@ def test_options_of_http(
 def test_the_proxy_protocol(said: bool | Unmanaged) -> None:
     """Unset is not off."""
     listeners = desired_listeners(with_ports(WEB), Options(uses_proxyprotocol=said), UNMANAGED)
-
     assert [listener.proxyprotocol for listener in listeners.values()] == [said]
 
 

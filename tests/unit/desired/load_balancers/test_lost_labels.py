@@ -49,12 +49,10 @@ LB, STATUS, RETAIN = "load_balancer/default/web", "service/default/web/status", 
 
 
 def bare(number: int = 42, *, labels: dict[str, str] | None = None, name: str = "web", **parts: Any) -> CloudBalancer:
-    """The load balancer that SERVED publishes, without label and name."""
     return a_balancer(number, spec={"name": name, "labels": labels or {}}, **parts)
 
 
 def elsewhere(number: int = 43, **parts: Any) -> CloudBalancer:
-    """One with other addresses."""
     addresses = {"ipv4": IPv4Address("203.0.113.77"), "ipv6": IPv6Address("2001:db8::77")}
     return a_balancer(number, **addresses | parts)
 
@@ -65,7 +63,6 @@ def found(snapshot: Snapshot) -> BalancerMatch:
 
 
 def judged(snapshot: Snapshot) -> Plan:
-    """The plan of the whole world, with verdicts."""
     return judge(compute_plan(snapshot, LOCATED), snapshot, LOCATED)
 
 
@@ -73,7 +70,6 @@ def test_it_is_taken_up_again_by_its_published_address() -> None:
     """Nobody is asked, no second one is made, and nothing else is published; it outlives its Service from then on, as
     nothing tells any more that it was made for it."""
     plan = judged(a_world([SERVED], [bare()]))
-
     assert found(a_world([SERVED], [bare()])) == Adoptable(bare(), is_unowned=True, is_published=True, leads_here=True)
     (adopt,) = plan.changes
     assert (adopt.kind, adopt.cloud_id, adopt.decision.verdict) == ("lb.adopt", 42, Verdict.ALLOWED)
@@ -101,7 +97,6 @@ def test_one_that_may_be_a_strangers_is_held(
     """The status of a Service is written by whoever may: it moves nothing that serves, or may serve, anybody else. What
     it publishes stays published meanwhile, and no other one is made."""
     plan = judged(a_world([replace(SERVED, **service)], [balancer], **world))
-
     assert [change for change in plan.allowed if change.kind != "node.identity"] == []
     assert "lb.create" not in {change.kind for change in plan.changes}
     if not service:
@@ -127,7 +122,6 @@ def test_a_trace_of_somebody_else_holds_what_would_replace_it(
 ) -> None:
     """It is not taken up, and its address is not replaced before a person has said so."""
     plan = judged(a_world([SERVED, *others], balancers))
-
     create = plan.by_key[LB]
     assert (create.kind, create.decision.verdict, create.decision.rule) == ("lb.create", Verdict.HELD, "ip-loss")
     assert plan.by_key[STATUS].decision.verdict is Verdict.WAITING
@@ -147,7 +141,6 @@ def test_who_writes_an_address_of_others_into_a_status_holds_nothing(
     was published is put right."""
     service = replace(SERVED, ingress=(*SERVED.ingress, Ingress(str(PRIVATE))))
     snapshot = a_world([service, *others], [balancer], network=Present(NETWORK))
-
     assert found(snapshot) == Missing()
     assert judged(snapshot).by_key[LB].decision.verdict is Verdict.ALLOWED
 
@@ -161,9 +154,7 @@ def test_any_published_address_finds_it(network: Any, address: IPv4Address | IPv
     """However it is written."""
     published = f"{address.exploded}".upper()
     balancer = bare(attachments=(Attachment(7, PRIVATE),))
-
     match = found(a_world([replace(SERVED, ingress=(Ingress(published),))], [balancer], network=network))
-
     assert isinstance(match, Adoptable)
 
 
@@ -175,7 +166,6 @@ def test_any_published_address_finds_it(network: Any, address: IPv4Address | IPv
 def test_another_one_with_the_label_does_not_replace_what_serves(labels: dict[str, str], verdict: Verdict) -> None:
     """A second one was made, or labelled by hand: its parts are kept in sync, and its address waits for a person."""
     plan = judged(a_world([SERVED], [bare(labels=labels), elsewhere(targets=())]))
-
     assert plan.by_key[STATUS].decision.verdict is verdict
     assert plan.by_key[f"{LB}/target/server:1"].decision.verdict is Verdict.ALLOWED
 
@@ -184,9 +174,7 @@ def test_what_the_service_has_itself_is_not_compared() -> None:
     """An address beside its own, which another controller wrote, is taken away as ever."""
     service = replace(SERVED, ingress=(*SERVED.ingress, Ingress("203.0.113.77")))
     other = elsewhere(spec={"name": "hand", "labels": {}})
-
     snapshot = a_world([service], [a_balancer(), other])
-
     assert found(snapshot) == Owned(a_balancer())
     assert judged(snapshot).by_key[STATUS].decision.verdict is Verdict.ALLOWED
 
@@ -195,7 +183,6 @@ def test_gaps_are_no_absence() -> None:
     """While load balancers may be missing nothing is matched, and while Services may be, nothing is taken up."""
     world = a_world([SERVED], [bare()])
     services, balancers = world.services or Section({}), world.load_balancers or Section({})
-
     assert isinstance(found(replace(world, load_balancers=incomplete(balancers))), Undecided)
     assert isinstance(found(replace(world, services=incomplete(services))), Undecided)
 
@@ -204,7 +191,6 @@ def test_rivals_for_a_name_are_settled_first() -> None:
     """Nothing is made for either, so that nothing is replaced."""
     claim = a_claim(annotations=annotated(name="shared"))
     rival = a_service("shop", uid="shop", claim=claim)
-
     assert isinstance(found(a_world([replace(SERVED, claim=claim), rival], [bare()])), Contested)
 
 

@@ -44,17 +44,14 @@ AT = "20260601T120000Z"
 
 
 def named(name: str, service: str = "web", **overrides: Any) -> Service:
-    """A Service that asks for a load balancer of this name."""
     return a_service(service, claim=a_claim(annotations=annotated(name=name)), **overrides)
 
 
 def called(name: str, number: int = 42, service: str | None = None, cluster: str | None = None) -> CloudBalancer:
-    """A load balancer of this name, whose labels name this Service and this cluster."""
     return a_balancer(number, service_uid=service, cluster_uid=cluster, spec={"name": name})
 
 
 def labelled(**labels: str) -> CloudBalancer:
-    """One with the name ``shared`` that another cluster has labelled so."""
     names = {"released": LABEL_RELEASED, "former": LABEL_FORMER, "after": LABEL_DELETE_AFTER, "uid": LABEL_SERVICE_UID}
     ours = {names[key]: text for key, text in labels.items()}
     return a_balancer(spec={"name": "shared", "labels": {LABEL_CLUSTER_UID: ELSEWHERE, **ours}})
@@ -74,18 +71,15 @@ def matches(
 
 
 def match(service: Service, *balancers: CloudBalancer, **world: Any) -> BalancerMatch:
-    """What is said of a Service that is alone."""
     return matches([service], balancers, **world)[service.name]
 
 
 def kind_of(found: BalancerMatch) -> str:
-    """One word for a match."""
     is_stranger = isinstance(found, Adoptable) and found.is_stranger
     return "stranger" if is_stranger else type(found).__name__.lower()
 
 
 def rule_of(found: BalancerMatch) -> Rule | None:
-    """The row of a match that has a reason."""
     return found.reason.rule if isinstance(found, Foreign | Contested | Undecided) else None
 
 
@@ -116,7 +110,6 @@ OF_A = called("shared", service=SERVICE_UID, cluster=CLUSTER_UID)
 def test_a_service_that_names_none(balancers: list[CloudBalancer], expected: str, number: int | None) -> None:
     """The Service's label says it, unless another cluster's is beside it; then the name that follows from its UID."""
     found = match(a_service(), *balancers)
-
     assert (kind_of(found), getattr(getattr(found, "balancer", None), "id", None)) == (expected, number)
     assert rule_of(found) is (rules.BALANCER_OF_CLUSTER if expected == "foreign" else None)
 
@@ -208,9 +201,7 @@ def test_the_owner_among_rivals(name: str, why: Reason | None) -> None:
 def test_who_comes_back_among_rivals(name: str, is_kept: bool) -> None:
     """Nobody keeps a Service from what was released with it by asking for its name meanwhile."""
     labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20990601T120000Z"}
-
     found = matches([A, B], [a_balancer(spec={"name": name, "labels": labels})])
-
     assert isinstance(found["web"], Adoptable) is is_kept
     assert type(found["shop"]) is (Foreign if is_kept else Contested)
 
@@ -219,7 +210,6 @@ def test_who_comes_back_among_rivals(name: str, is_kept: bool) -> None:
 def test_what_another_cluster_has_released(former: str) -> None:
     """It can be adopted by its name, also where the Services of both clusters are called the same."""
     found = match(named("shared"), labelled(released=AT, former=former))
-
     assert isinstance(found, Adoptable)
     assert (found.is_unowned, found.is_anothers, found.is_awaited, found.returns) == (True, True, False, False)
     assert found.outlives_its_service
@@ -296,7 +286,6 @@ def test_who_lets_go_is_no_rival() -> None:
     """A Service that is being deleted keeps what it has until that is gone; then the next one may have the name."""
     services = [named("shared", **LEAVING), B]
     why = rules.BALANCER_OF_SERVICE.because(balancer=42, name="shared", service="default/web")
-
     assert matches(services, [OF_A]) == {"web": Owned(OF_A), "shop": Foreign(OF_A, why)}
     assert matches(services) == {"web": Missing(), "shop": Missing()}
 

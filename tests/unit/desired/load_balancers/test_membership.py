@@ -59,13 +59,11 @@ UNTOLD, SIX_UNSAID, FOUR_UNSAID = (
 def members(
     snapshot: Snapshot, options: Options = PUBLIC, settings: Settings = DEFAULT, *, network: int | None = NETWORK
 ) -> tuple[NodeTarget, ...]:
-    """The membership of each Node in a load balancer with these options."""
     nodes = desired_nodes(snapshot, settings)[0]
     return node_memberships(options, network, snapshot, nodes, settings).selected_by(options.node_selector)
 
 
 def member(snapshot: Snapshot, *args: Any, **world: Any) -> NodeTarget:
-    """What the only Node of the snapshot is."""
     (only,) = members(snapshot, *args, **world)
     return only
 
@@ -109,7 +107,6 @@ SIX = a_dual_stack_server(ipv4=None)
 def test_a_server_without_public_ipv4(server: Server, node_ip: str | None, expected: str | None) -> None:
     """It gets its traffic by its IPv6 address."""
     found = member(a_snapshot([a_settled_node(provided_node_ip=node_ip)], [server]))
-
     assert isinstance(found.target, ServerTarget)
     assert found.target.ipv6 == expected
     assert found.reason == rules.TAKES_PUBLIC.because(server="server 1", address=expected or str(server.ipv4))
@@ -127,7 +124,6 @@ def test_a_settled_node_is_a_target(options: Options, reason: Any) -> None:
 
 
 def with_id(provider_id: str) -> Node:
-    """A Node with this providerID."""
     return a_settled_node(provider_id=provider_id)
 
 
@@ -149,7 +145,6 @@ def with_id(provider_id: str) -> Node:
 def test_by_public_address(node: Node, server: Server, expected: Rule, server_id: int | None) -> None:
     """Each Node for itself, and one that cannot be a target is said to be none."""
     found = member(a_snapshot([node], [server]))
-
     assert verdict(found) is expected
     assert found.server == (in_cloud(server_id) if server_id else None)
     assert (found.target is not None) is (MEMBERSHIPS[expected] is TARGET)
@@ -189,7 +184,6 @@ def test_a_server_that_the_list_lacks(node: Node, world: Mapping[str, Any], caus
     """A list may lag or have a gap: nobody becomes a target by that, and nothing is gone that a kubelet or a failed
     question speaks for."""
     found = member(a_snapshot([node], **world))
-
     if isinstance(cause, Membership):
         assert found.membership is cause
     else:
@@ -210,7 +204,6 @@ def test_a_node_that_joins(parts: dict[str, Any], expected: Rule) -> None:
     """A Node is a target by the providerID that it will have, so that it costs no second pass."""
     settings = Settings(network="7") if "network" in parts else DEFAULT
     found = member(a_snapshot([a_joining_node()], **parts), PUBLIC, settings)
-
     assert (verdict(found), found.joins) == (expected, MEMBERSHIPS[expected] is TARGET)
 
 
@@ -232,7 +225,6 @@ def test_a_node_that_joins_with_a_provider_id(
     snapshot = a_snapshot([a_joining_node(**node)], [a_server()])
     nodes = {} if settings is ALONE else desired_nodes(snapshot, settings)[0]
     (found,) = node_memberships(PUBLIC, NETWORK, snapshot, nodes, settings).members
-
     assert (found.reason.rule, found.joins) == (expected, joins)
 
 
@@ -245,7 +237,6 @@ def test_a_node_that_joins_with_a_provider_id(
 def test_an_ignored_node(node: Node, server_id: int | None) -> None:
     """What ``--ignore-nodes`` selects is none of our business, whatever else is true of it."""
     found = member(a_snapshot([node], [a_server()]), PUBLIC, SPARED)
-
     assert verdict(found) is rules.TARGET_IGNORED
     assert found.server == (in_cloud(server_id) if server_id else None)
 
@@ -381,7 +372,6 @@ def test_robot_servers(
     """Exactly one address each: as HCCM, but unknown is not absent."""
     robot = None if account is None else RobotAccount(account)
     found = member(a_snapshot([node], [], robot=robot), options, ROBOT)
-
     assert verdict(found) is expected
     assert (found.target, found.server) == (IpTarget(ip) if ip else None, in_robot(321))
 
@@ -407,14 +397,12 @@ def test_private_addresses_outside_of_the_vswitch(vswitches: tuple[str, ...] | N
 
 
 def candidates(nodes: list[Node], *, options: Options = PUBLIC, cloud: tuple[Server, ...] = ()) -> Any:
-    """The candidates among these Nodes, with Robot servers 321 and 7."""
     robot = RobotAccount(servers_of(a_robot_server(321), a_robot_server(7)))
     snapshot = a_snapshot(nodes, cloud, robot=robot)
     return target_candidates(members(snapshot, options, ROBOT))
 
 
 def wanted(found: Any, *there: Target, most: int | None = None) -> set[Target]:
-    """The targets of a load balancer that leads there."""
     return set(desired_targets(found, a_balancer(targets=there), most, "").targets)
 
 
@@ -427,7 +415,6 @@ def test_whose_address_it_is() -> None:
     nodes = [replace(ON_ROBOT, name="a"), a_settled_node("b", provider_id="hrobot://7", addresses=second)]
     cloud = a_settled_node("c", 3, addresses=(NodeAddress("ExternalIP", "203.0.113.3"),))
     found = candidates([*nodes, cloud], cloud=(a_server(3, "c"),))
-
     told = {ip: found.led_to(IpTarget(ip)) for ip in ("192.0.2.65", "192.0.2.7", "10.1.0.1", "203.0.113.3")}
     assert told == {"192.0.2.65": in_robot(321), "192.0.2.7": in_robot(7), "10.1.0.1": None, "203.0.113.3": None}
     assert found.led_to(SELECTED) is None
@@ -445,7 +432,6 @@ def test_who_claims_what_another_has(other: Node, is_taken: bool) -> None:
     """Nothing comes, and nothing that is there goes; two Nodes that agree are one target."""
     cloud = (a_server(5, "other", private_ips=((7, IPv4Address("10.1.0.1")),)),) if "hcloud" in str(other) else ()
     found = candidates([ON_ROBOT, other], options=PRIVATE, cloud=cloud)
-
     assert wanted(found, IpTarget("10.1.0.1")) - {ServerTarget(5, True)} == {IpTarget("10.1.0.1")}
     assert (IpTarget("10.1.0.1") in wanted(found)) is is_taken
 
@@ -454,7 +440,6 @@ def test_a_kubelet_that_reports_addresses_of_others() -> None:
     """Public ones are the server's by Robot's word alone: strangers' targets stay, however many a Node names."""
     strangers = [IpTarget(f"198.51.100.{number}") for number in range(1, 20)]
     node = replace(ON_ROBOT, addresses=tuple(NodeAddress("InternalIP", each.ip) for each in strangers))
-
     assert wanted(candidates([node]), *strangers) == {*strangers, IpTarget("192.0.2.65")}
 
 
@@ -467,7 +452,6 @@ def test_a_robot_server_that_is_no_node(account: Section[int, Server], is_known:
     """It loses its target, but for a list with a gap: a Node that joins may be any of those in it."""
     found = target_candidates(members(a_snapshot([], []), PUBLIC, ROBOT), RobotAccount(account))
     there = IpTarget("192.0.2.7")
-
     assert found.led_to(there) == (in_robot(7) if is_known else None)
     assert wanted(found, there) == (set() if is_known else {there})
 
@@ -494,7 +478,6 @@ def test_addresses_take_the_places_of_a_type(there: tuple[str, ...], expected: T
 def test_robot_servers_while_robot_is_not_enabled() -> None:
     """Their Nodes are nobody's, and addresses are strangers'."""
     found = target_candidates(node_memberships(PUBLIC, None, a_snapshot([ON_ROBOT], []), {}, DEFAULT).members)
-
     assert [(each.membership, each.server) for each in found.members] == [(SERVERLESS, None)]
     there = a_balancer(targets=[IpTarget("192.0.2.65")])
     assert desired_targets(found, there, None, "").foreign == (IpTarget("192.0.2.65"),)

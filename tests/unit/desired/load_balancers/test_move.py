@@ -56,7 +56,6 @@ def test_what_may_come_back(target: Target, place: Attachment | None, world: dic
 
 
 def health(*targets: Target) -> dict[Target, Health]:
-    """These answer."""
     return dict.fromkeys(targets, Health.HEALTHY)
 
 

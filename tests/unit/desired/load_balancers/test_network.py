@@ -45,7 +45,6 @@ IP_KEY, RANGE_KEY = OPTIONS["private_ipv4"].full_key, OPTIONS["private_subnet_ip
 def world(
     network: Network | None = NETWORK, balancers: Iterable[CloudBalancer] = (), servers: Iterable[Server] = ()
 ) -> Snapshot:
-    """A reading with this network configured."""
     return a_world([], balancers, servers=servers, network=Present(network))
 
 
@@ -62,12 +61,10 @@ def expected(row: Rule | None, **facts: Any) -> list[tuple[str, str]]:
 
 
 def asks_for(ip: str) -> Options:
-    """What the annotation asks for."""
     return Options(private_ipv4=IPv4Address(ip))
 
 
 def attached(ip: str | None, network: int = 7, balancer_id: int = 42, name: str = "web") -> CloudBalancer:
-    """A load balancer with this address in this network; with none, in no network."""
     places = () if ip is None else (Attachment(network, IPv4Address(ip)),)
     return a_balancer(balancer_id, attachments=places, spec={"name": name})
 
@@ -87,7 +84,6 @@ def test_wanted_attachment(network: Any, options: Options, wanted: Attachment | 
     """The configured network and no other; nothing is detached for one that could not be found, and what cannot be
     compared with a network is not called wrong."""
     snapshot = a_world(network=network)
-
     assert wanted_attachment(options, snapshot) == wanted
     assert network_id(snapshot) == (wanted.network_id if isinstance(wanted, Attachment) else None)
     assert problems(options, None, snapshot) == []
@@ -158,7 +154,6 @@ def test_address_that_somebody_has(
     "another Service, and it is its own already": ({"default/shop"}, MINE, None),
 })  # fmt: skip
 def test_address_that_others_ask_for(rivals: set[str], present: CloudBalancer | None, services: str | None) -> None:
-    """Of several Services that ask for one address none gets it by chance, save who has it."""
     row = rules.PRIVATE_IP_CONTESTED if services else None
     found = problems(asks_for("10.0.0.9"), present, world(), several(rivals))
     assert found == expected(row, address="10.0.0.9", services=services)
@@ -185,7 +180,6 @@ def test_range_without_a_subnet(asked: str, network: Network, present: CloudBala
     address that is wrong."""
     options = Options(private_subnet_ip_range=IPv4Network(asked))
     wrong = expected(rules.RANGE_OUTSIDE if is_wrong else None, wanted=asked, subnets=SUBNETS)
-
     assert problems(options, present, world(network)) == wrong
     if is_wrong:
         both = problems(replace(options, private_ipv4=IPv4Address("10.0.2.9")), present, world(network))
@@ -217,7 +211,6 @@ def test_a_private_load_balancer_out_of_reach() -> None:
     """Without public interface and network it would reach nothing: it is not created."""
     why = several(()), saying("because")
     key = OPTIONS["disable_public_network"].full_key
-
     assert problems(Options(disable_public_network=True), None, world(IN_EUROPE), *why) == [(key, "because")]
     assert problems(Options(), None, world(IN_EUROPE), *why) == []
 
@@ -229,17 +222,14 @@ NODES = [a_settled_node("near", 1), a_settled_node("far", 2), a_settled_node("un
 
 
 def in_zone(zone: str | None = EUROPE, location: str | None = "fsn1", **changes: Any) -> CloudBalancer:
-    """A load balancer there."""
     return a_balancer(spec={"zone": zone, "location": location}, **changes)
 
 
 def planned(service: Service, *balancers: CloudBalancer) -> Plan:
-    """The plan for these three Nodes."""
     return compute_plan(a_world([service], balancers, nodes=NODES, servers=[NEAR, FAR, UNTOLD]), LOCATED)
 
 
 def ids_of(made: object) -> set[int]:
-    """The ids of the servers that are targets."""
     assert isinstance(made, LoadBalancer)
     assert not isinstance(made.targets, Unmanaged)
     return {target.server_id for target in made.targets if isinstance(target, ServerTarget)}
@@ -271,7 +261,6 @@ def test_the_zone(options: Options, location: str | None, present: CloudBalancer
 def test_what_was_read_wins_over_the_documentation() -> None:
     """Of a location whose zone the API tells otherwise."""
     snapshot = a_snapshot((), [a_server(network_zone="eu-new")])
-
     assert zones_of_locations(snapshot)["fsn1"] == "eu-new"
     assert zones_of_locations(replace(snapshot, load_balancers=Section({1: in_zone("eu-lb")})))["fsn1"] == "eu-lb"
 
@@ -299,7 +288,6 @@ def test_the_place(zone: str, targets: tuple[int, ...], zones: set[str], place: 
     "a target by the API's own word": (FAR, Place(EUROPE, frozenset({2})), False),
 })  # fmt: skip
 def test_servers_of_another_zone(server: Server, place: Place | None, *, is_out: bool) -> None:
-    """A zone that is not known is not another one."""
     assert (why_out_of_zone(server, place) is not None) is is_out
 
 
@@ -314,7 +302,6 @@ def test_a_new_load_balancer(asks: dict[str, str], ids: set[int], left_out: list
     """It is created with the targets that it can have."""
     service = a_service(claim=a_claim(annotations=annotated(**asks)))
     plan = planned(service)
-
     assert ids_of(plan.by_key[service.balancer_key].after) == ids
     assert unusable(plan) == left_out
 
@@ -322,7 +309,6 @@ def test_a_new_load_balancer(asks: dict[str, str], ids: set[int], left_out: list
 def test_an_existing_target_of_another_zone_stays() -> None:
     """Hetzner has taken it, so that what is known of zones is wrong: nothing is removed for that, nor said."""
     plan = planned(a_served_service(), in_zone(targets=public(1, 2)))
-
     assert [change.key.parts[-1] for change in plan.changes] == ["server:3"]
     assert unusable(plan) == []
 
@@ -334,7 +320,6 @@ def test_a_service_of_each_zone_has_its_targets() -> None:
         for name in ("fsn1", "ash", "nbg1")
     ]
     plan = compute_plan(a_world(services, nodes=NODES, servers=[NEAR, FAR, UNTOLD]), LOCATED)
-
     made = [change.after for change in plan.changes if isinstance(change.after, LoadBalancer)]
     assert {each.location: ids_of(each) for each in made} == {"fsn1": {1, 3}, "nbg1": {1, 3}, "ash": {2, 3}}
 
@@ -344,8 +329,6 @@ def test_a_robot_server_is_an_address() -> None:
     node = a_settled_node("metal", provider_id="hrobot://321")
     service = a_service(claim=a_claim(annotations=annotated(location="ash")))
     world = replace(a_world([service], nodes=[node], servers=[NEAR]), robot=RobotAccount(servers_of(a_robot_server())))
-
     plan = compute_plan(world, replace(LOCATED, robot=True))
-
     (made,) = [change.after for change in plan.changes if isinstance(change.after, LoadBalancer)]
     assert made.targets == frozenset({IpTarget("192.0.2.65")})

@@ -44,12 +44,10 @@ IN_BOTH = a_balancer(attachments=(HERE,), targets=private(1, 2))
 
 
 def web(*ports: int) -> list[ClaimedPort]:
-    """TCP ports of the Service."""
     return [ClaimedPort(port, "TCP", 30000 + port) for port in ports]
 
 
 def tcp(*ports: int) -> list[Listener]:
-    """The listeners of these ports."""
     return [a_listener(port, 30000 + port) for port in ports]
 
 
@@ -213,13 +211,11 @@ REDIRECT, PLAIN = HTTPS | {"http_redirect_http": "true"}, HTTPS | {"http_redirec
 
 
 def secure(port: int, *, redirect: bool) -> Listener:
-    """An https listener, which may redirect port 80 to itself."""
     http = HttpOptions("HCLBSTICKY", 300, 50, (5,), redirect_http=redirect, sticky_sessions=False)
     return an_http_listener(port, 30000 + port, protocol=Protocol.HTTPS, http=http)
 
 
 def probed(port: int, *, redirect: bool) -> Listener:
-    """The same, with a health check that was made in the console."""
     return replace(secure(port, redirect=redirect), health_check=an_http_check(30000 + port, path="/ping", tls=True))
 
 
@@ -302,7 +298,6 @@ def test_the_order_in_which_things_are_given_says_nothing() -> None:
 
 
 def some(verb: str, *names: str) -> list[Change]:
-    """Changes of targets, for what only looks at their class."""
     return [a_change(f"node/{name}", "lb.target", verb=verb) for name in names]
 
 

@@ -49,7 +49,6 @@ GOING = a_service(deleted_at=NOW, finalizers=CLAIMED)
 
 
 def found(world: Snapshot) -> dict[int, Reason]:
-    """Id → why, of each orphan of this world."""
     return {orphan.balancer.id: orphan.reason for orphan in orphans(world, match_balancers(world))}
 
 
@@ -95,7 +94,6 @@ def test_what_could_not_be_read(parts: dict[str, Any], expected: set[int]) -> No
     """A Service that was not read may want anything; a load balancer that was not read changes nothing for others: what
     a Service asks for by its name is not said to be nobody's because something else could not be read."""
     world = a_world([], [LEFT_OVER, LET_GO])
-
     assert set(found(replace(world, **parts))) == expected
     if "load_balancers" in parts:
         assert set(found(replace(a_world([SHOP]), **parts))) == expected - {44}
@@ -105,7 +103,6 @@ def test_a_name_that_cannot_be_read() -> None:
     """A Service whose name annotation is wrong may still mean the name that follows from its UID."""
     wrong = a_service(claim=a_claim(annotations=annotated(name=" shop")))
     half_made = replace(LET_GO, id=45, spec=replace(LET_GO.spec, name=DEFAULT_NAME))
-
     assert set(found(a_world([wrong], [LET_GO, half_made]))) == {44}
 
 
@@ -127,7 +124,6 @@ def test_what_was_released_for_a_while(
     """It is told when it goes by itself; what has lost its time waits for a person, or for its Service."""
     world = a_world([], [a_balancer(spec={"labels": labels}, is_protected=is_protected)])
     (orphan,) = orphans(world, match_balancers(world))
-
     assert (orphan.reason, orphan.delete_at) == (reason, NOW + timedelta(minutes=10) if is_dated else None)
     assert orphan.needs_its_id is is_dated
 
@@ -160,7 +156,6 @@ def test_certificates_that_are_left_over(
     """They are noted, and never deleted: something else may use them."""
     certificates = Section({5: a_certificate(labels=labels)})
     world = replace(a_world([], []), services=services, certificates=certificates)
-
     assert [each.id for each in left_certificates(world)] == left
     notes = [str(note.key) for note in compute_plan(world, LOCATED).notes if note.kind is NoteKind.ORPHAN]
     assert notes == [f"certificate/#{number}" for number in left]

@@ -29,7 +29,6 @@ from tests.support.rows import rows
 
 
 def asking(service: str = "web", uid: str = SERVICE_UID, **options: str) -> Service:
-    """A Service with these annotations."""
     return a_service(service, uid=uid, claim=a_claim(annotations=annotated(**options)))
 
 
@@ -84,7 +83,6 @@ def test_labels_of() -> None:
 def test_how_a_service_is_remembered(namespace: str, name: str, expected: str) -> None:
     """As a value that Hetzner's labels may have, and no two Services share."""
     found = former_of(a_service(name, namespace=namespace))
-
     assert found.startswith(expected)
     assert len(found) <= 63
     assert found != former_of(a_service(f"{name[:-1]}x", namespace=namespace))
@@ -160,7 +158,6 @@ WANTS, CLEANUP, NEITHER = (True, False), (False, True), (False, False)
 def test_who_wants_and_who_lets_go(service: dict[str, Any], is_labelled: bool, verdict: tuple[bool, bool]) -> None:
     """Never both; and the finalizer of a Service of another class, of which nothing is ours, is its controller's."""
     found = a_service(**service)
-
     assert (wants_balancer(found), needs_cleanup(found, is_labelled=is_labelled)) == verdict
     assert matters(found) is (wants_balancer(found) or FINALIZER_BALANCER in found.finalizers)
 
@@ -176,7 +173,6 @@ def test_who_wants_and_who_lets_go(service: dict[str, Any], is_labelled: bool, v
 def test_who_uses_certificates(options: dict[str, str], uses: bool) -> None:
     """Whoever speaks https, and nobody else; a Service that lets go needs none."""
     service = asking(**options)
-
     assert uses_certificates(service, Options()) is uses
     assert not uses_certificates(a_service(claim=service.claim, **CLAIMED, **GOING), Options())
 

@@ -61,13 +61,11 @@ PUBLIC = {"disable_public_network": "false"}
 
 
 def parts(service: Service, balancer: CloudBalancer, **world: Any) -> tuple[Change, ...]:
-    """The changes of parts of the load balancer, in the order of the plan."""
     plan = plan_of(service, balancer, **world)
     return tuple(change for change in plan.changes if change.key.startswith(f"{BALANCER}/"))
 
 
 def part(name: str, before: State | None, after: State | None, row: Rule, *lost: Rule, **more: Any) -> Change:
-    """The change of a part, as these rows say it with the facts among ``more``."""
     facts = {key: value for key, value in more.items() if isinstance(value, Plain)}
     others = {key: value for key, value in more.items() if key not in facts}
     return a_part(name, before, after, row.text(**facts), *(each.text(**facts) for each in lost), **others)
@@ -131,14 +129,12 @@ def test_the_whole(options: dict[str, str], balancer: dict[str, Any], change: Ch
 
 
 def http(**fields: Any) -> Listener:
-    """The listener of port 80 with these options of HTTP."""
     listener = an_http_listener()
     assert listener.http is not None
     return replace(listener, http=replace(listener.http, **fields))
 
 
 def checked(listener: Listener, **fields: Any) -> Listener:
-    """The listener with another health check."""
     return replace(listener, health_check=replace(listener.health_check, **fields))
 
 
@@ -233,7 +229,6 @@ def test_a_redirect_of_which_less_is_asked() -> None:
 
 
 def placed(before: Attachment | None, after: Attachment | None, row: Rule, *lost: Rule, **more: Any) -> Change:
-    """The change of the place in a network."""
     address = str((before or HERE).ip) if lost else "10.0.0.9"
     return part(f"network/{(after or before or HERE).network_id}", before, after, row, *lost, address=address, **more)
 
@@ -396,12 +391,10 @@ def test_an_outage_is_announced(options: dict[str, str], present: Attachment, wo
 
 
 def large(*targets: Any, **overrides: Any) -> CloudBalancer:
-    """A load balancer of the larger type."""
     return a_balancer(targets=targets, type=LB21, spec={"type": "lb21"}, **overrides)
 
 
 def ports(count: int) -> list[Listener]:
-    """So many listeners."""
     return [a_listener(80 + number, 30080 + number) for number in range(count)]
 
 

@@ -50,7 +50,6 @@ RETAINING = replace(
 
 
 def cost(before: str | None, after: str | None, most: str | None = None) -> Cost:
-    """A cost by its gross prices."""
     return Cost.of(
         *(FREE if text == "0" else None if text is None else a_price(text) for text in (before, after, most))
     )
@@ -82,7 +81,6 @@ def test_the_cost_of_a_change(change: Change, expected: Cost | None) -> None:
 def test_types_that_could_not_be_read() -> None:
     """Then no price of a new load balancer is known; those of existing ones are, as each says its own."""
     unread = world(PRESENT, balancer_types=Unknown("503"))
-
     assert cost_of(creation(location="fsn1"), unread) == cost("0", None)
     assert cost_of(DELETION, unread) == cost("5.39", "0")
 
@@ -93,7 +91,6 @@ def test_a_price_makes_no_other_plan() -> None:
 
 
 def labeled(number: int, labels: Mapping[str, str], kind: BalancerType = DEAR) -> CloudBalancer:
-    """A load balancer with these labels alone."""
     return a_balancer(number, type=kind, spec={"labels": labels})
 
 
@@ -107,7 +104,6 @@ def labeled(number: int, labels: Mapping[str, str], kind: BalancerType = DEAR) -
 def test_whose_load_balancers_are_paid_for(other: dict[str, str], expected: str) -> None:
     """Those of the cluster, and no others of its project."""
     found = cost_of_cluster([], world(PRESENT, labeled(43, other)))
-
     assert (found.before.gross, found.after.gross, found.is_known) == (Decimal(expected), Decimal(expected), True)
 
 
@@ -115,9 +111,7 @@ def test_the_sum() -> None:
     """What stays is in both sums, what changes is in each with its own price, though its label is not ours yet."""
     here = world(PRESENT, labeled(43, {}), labeled(44, {LABEL_CLUSTER_UID: CLUSTER_UID}))
     changes = tuple(with_costs([creation(location="hel1"), replace(retyping("lb11"), cloud_id=43)], here))
-
     found = cost_of_cluster(changes, here)
-
     assert (found.before.gross, found.after.gross) == (Decimal("38.19"), Decimal("33.17"))
     assert found.is_known
 
@@ -137,7 +131,6 @@ def test_prices_of_other_parts_add_up_as_well() -> None:
     """A part that is not known of one is not known of the sum."""
     whole = Price(*map(Decimal, ("5.39", "4.53", "0.01", "0.008")))
     part = Price(Decimal("5.39"), Decimal("4.53"))
-
     assert standing([whole, part]).after == Price(Decimal("10.78"), Decimal("9.06"))
     assert standing([whole, whole]).after == Price(*map(Decimal, ("10.78", "9.06", "0.02", "0.016")))
     assert Cost.of(whole, FREE).delta == Price(*map(Decimal, ("-5.39", "-4.53", "-0.01", "-0.008")))

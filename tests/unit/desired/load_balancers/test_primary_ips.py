@@ -37,13 +37,11 @@ def having(*held: int | None, **overrides: Any) -> CloudBalancer:
 
 
 def created(plan: Plan) -> LoadBalancer | None:
-    """What is created; None when nothing is."""
     found = [change.after for change in plan.changes if change.kind is ChangeKind.LB_CREATE]
     return found[0] if found and isinstance(found[0], LoadBalancer) else None
 
 
 def consequences(plan: Plan, kind: ChangeKind) -> tuple[str, ...]:
-    """What the only change of this kind costs."""
     (change,) = (change for change in plan.changes if change.kind is kind)
     return change.consequences
 
@@ -62,7 +60,6 @@ def test_what_a_new_one_gets(options: dict[str, str], found: Found, ids: tuple[o
     told: its owner may mean to keep it."""
     plan = plan_of(new(**options), primary_ips=found)
     wanted = created(plan)
-
     assert wanted is not None
     assert (wanted.primary_ipv4, wanted.primary_ipv6, wanted.location) == (*ids, "fsn1")
     goes = rules.PRIMARY_IP_GOES_ALONG.text(address=GOES.shown, primary_ip=7)
@@ -85,7 +82,6 @@ def test_what_cannot_be_had(found: PrimaryIp | Absent | Unknown | None, why: str
     """No load balancer is created with another address than the one that was asked for. What could not be looked up is
     no error of the Service's, and nothing is created without it."""
     plan = plan_of(new(**ONE), primary_ips={} if found is None else {7: found})
-
     assert created(plan) is None
     assert said(plan, NoteKind.MALFORMED) == [why] * (why is not None)
     assert len(said(plan, NoteKind.UNKNOWN)) == (why is None)
@@ -108,7 +104,6 @@ def test_a_zone_leaves_the_place_to_the_address(
     """Hetzner would choose some location of the zone, and refuse the creation where that is another one."""
     plan = plan_of(new(**BOTH), settings=IN_ZONE, primary_ips={7: ipv4, 8: ipv6})
     wanted = created(plan)
-
     assert (wanted and (wanted.location, wanted.zone)) == place
     assert [problem in text for text in said(plan, NoteKind.MALFORMED) if problem] == [True] * bool(problem)
 
@@ -121,7 +116,6 @@ def test_what_a_creation_costs(published: tuple[str, str], lost: str | None) -> 
     """A Service that is created anew with its addresses of before loses none."""
     service = replace(new(**BOTH), ingress=tuple(map(Ingress, published)), finalizers=(FINALIZER_BALANCER,))
     plan = plan_of(service, primary_ips={7: FOUR, 8: a_primary_ipv6()})
-
     change = of_changes.ADDRESSES_LIKELY_CHANGE.text(addresses=lost) if lost else ""
     assert consequences(plan, ChangeKind.LB_CREATE) == (change,) * bool(lost)
 
@@ -148,7 +142,6 @@ def test_an_existing_one_keeps_its_addresses(value: str | None, held: int | None
     """Whatever the annotation says: another address would be another load balancer. It stays in sync all the same."""
     service = asking(**({} if value is None else {"public_net_ipv4": value}))
     plan = plan_of(service, having(held, listeners=()), primary_ips=found)
-
     told = said(plan, NoteKind.PRIMARY_IP)
     assert len(told) == bool(text)
     assert all(each.endswith(text) for each in told)
@@ -160,7 +153,6 @@ def test_neither_its_public_interface_nor_its_annotations_stop_an_existing_one()
     """What a creation would be refused for says nothing about a load balancer that has its addresses."""
     balancer = having(7, 8, listeners=(), attachments=(HERE,))
     plan = plan_of(asking(**BOTH, disable_public_network="true"), balancer, **INSIDE)
-
     assert ChangeKind.LB_LISTENER in {change.kind for change in plan.changes}
 
 
@@ -219,6 +211,5 @@ def test_who_is_looked_up(
     world = a_world(services, balancers)
     gap = replace(world, load_balancers=Section.missing("503"))
     asked = asked_primary_ips(world, LOCATED, match_balancers(world))
-
     assert (list(asked), asked) == (list(expected), expected)
     assert asked_primary_ips(gap, LOCATED, match_balancers(gap)) == {}

@@ -34,7 +34,6 @@ def called(service: str, **options: str) -> Service:
 
 
 def balancer_of(name: str, number: int, **fields: Any) -> CloudBalancer:
-    """That load balancer."""
     return a_balancer(number, service_uid=f"uid-{name}", spec={"name": name} | fields.pop("spec", {}), **fields)
 
 
@@ -48,7 +47,6 @@ def balancer_of(name: str, number: int, **fields: Any) -> CloudBalancer:
     "let-go-already": ({"deleted_at": NOW, "finalizers": ("example.com/x",)}, None),
 })  # fmt: skip
 def test_who_is_looked_after(service: dict[str, Any], kind: type | None) -> None:
-    """Each Service in its one way, or not at all."""
     world = a_world([a_service(**service)], [])
     desired = desired_load_balancers(world, LOCATED, desired_nodes(world, LOCATED)[0]).services
     assert [type(wish) for wish in desired.values()] == ([] if kind is None else [kind])

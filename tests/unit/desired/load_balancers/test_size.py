@@ -23,12 +23,10 @@ Types = Mapping[str, BalancerType] | Unknown
 
 
 def sold_until(until_s: float) -> BalancerType:
-    """An lb21 that is sold until so many seconds from now."""
     return replace(LB21, unavailable_after=NOW + timedelta(seconds=until_s))
 
 
 def size(options: Options, present: CloudBalancer | None = None, demand: Demand = LITTLE, types: Types = TYPES) -> Size:
-    """What comes of it in a world with these types."""
     return fitting_size(options, present, demand, a_world(balancer_types=types))
 
 
@@ -80,7 +78,6 @@ def test_types_that_cannot_be_had(present: CloudBalancer | None, kept: BalancerT
 
 
 def in_time(found: BalancerType) -> Size:
-    """The type, with a word on its end."""
     return Size(found, rules.TYPE_DEPRECATED.because(type="lb21", until=f"{found.unavailable_after:%Y-%m-%d}"))
 
 
@@ -123,7 +120,6 @@ def test_the_next_type(types: Types, expected: str) -> None:
 
 
 def small(kept: BalancerType | None, holds: str, needed: int, larger: str = "a larger type, such as lb21") -> Size:
-    """An lb11 that is too small."""
     instead = "lb21 kept" if kept else NOTHING
     row = rules.TYPE_TOO_SMALL
     return Size(kept, row.because(wanted="lb11", holds=holds, needed=needed, instead=instead, larger=larger))

@@ -19,7 +19,6 @@ GOING: dict[str, Any] = {"deleted_at": NOW, "finalizers": ("example.com/x", FINA
 
 
 def world(*services: Service, **fields: Any) -> Snapshot:
-    """What is read where load balancers are switched off."""
     return replace(a_snapshot(), unserved=Section({service.id: service for service in services}), **fields)
 
 
@@ -34,7 +33,6 @@ def world(*services: Service, **fields: Any) -> Snapshot:
 def test_who_is_stuck(service: dict[str, Any], is_stuck: bool) -> None:
     """Only who would go, and waits for what nobody does here."""
     plan = compute_plan(world(a_service(**service)), OFF)
-
     assert plan.changes == ()
     assert [(note.key, note.kind) for note in plan.notes] == [("service/default/web", NoteKind.STUCK)] * is_stuck
 
@@ -42,7 +40,6 @@ def test_who_is_stuck(service: dict[str, Any], is_stuck: bool) -> None:
 def test_the_remedies() -> None:
     """Both who could release it; the last resort, which leaks a load balancer, is in the documentation."""
     (note,) = compute_plan(world(a_service(**GOING)), OFF).notes
-
     assert "HCLOUD_LOAD_BALANCERS_ENABLED, --controllers" in note.text
     assert "let hcloud-cloud-controller-manager delete it" in note.text
 
@@ -50,7 +47,6 @@ def test_the_remedies() -> None:
 def test_who_is_let_go_by_another_controller() -> None:
     """Where HCCM runs, it looks after Services: this is how one migrates, or goes back."""
     seen = world(a_service(**GOING), controllers=workloads_of(a_workload()))
-
     assert NoteKind.STUCK not in {note.kind for note in compute_plan(seen, OFF).notes}
 
 

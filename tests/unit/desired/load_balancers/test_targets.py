@@ -42,22 +42,18 @@ P1, P2, V1 = *public(1, 2), *private(1)
 
 
 def desired(members: Collection[NodeTarget], there: Collection[Target], most: int | None = 25) -> DesiredTargets:
-    """The targets among these Nodes, whatever their order, of a load balancer that leads there."""
     return desired_targets(target_candidates(members), with_targets(*there), most, "choose a larger type")
 
 
 def with_targets(*targets: Target) -> CloudBalancer:
-    """A load balancer that leads there."""
     return a_balancer(targets=targets)
 
 
 def wanting(name: str, server_id: int, *, by_private: bool = False) -> NodeTarget:
-    """A Node that is to be a target."""
     return NodeTarget(name, TARGET, saying("it serves"), ServerTarget(server_id, by_private), in_cloud(server_id))
 
 
 def no_target(name: str, membership: Membership, server_id: int | None) -> NodeTarget:
-    """A Node that is none."""
     return NodeTarget(name, membership, saying("because"), server=in_cloud(server_id) if server_id else None)
 
 
@@ -96,7 +92,6 @@ UNKNOWN = no_target("a", UNCERTAIN, None)
 def test_who_is_wanted(members: list[NodeTarget], there: tuple[Target, ...], expected: set[Target]) -> None:
     """One target for each server that is wanted, and what is not known stays as it is."""
     found = desired(members, there)
-
     assert found.targets == expected
     assert found.foreign == tuple(sorted({VSWITCH, SELECTED, OTHER} & set(there), key=str))
     if not there:
@@ -153,7 +148,6 @@ def test_who_has_equal_targets_shares_the_answer() -> None:
     candidates = target_candidates([UNSURE, B2])
     addresses = ("2001:db8::1", "2001:db8::2", "2001:db8::1")
     found = [desired_targets(candidates, with_targets(ServerTarget(1, False, each)), 25, "") for each in addresses]
-
     assert [set(ipv6_of(each.targets)) for each in found] == [{None, address} for address in addresses]
     assert found[0] is found[2]
 
@@ -169,7 +163,6 @@ TWICE = of_changes.TARGET_TWICE.text(server="server 1")
 
 
 def is_none(*nodes: str, why: str = "because") -> str:
-    """What is said of Nodes that are no targets."""
     return ", and ".join(of_changes.TARGET_EXCLUDED.text(node=node, cause=why) for node in nodes)
 
 
@@ -201,22 +194,18 @@ UNREAD = rules.TARGET_SERVER_UNKNOWN.because(cause="the list is incomplete")
 
 
 def own(says: str, remedy: str = "") -> Decided[Stage]:
-    """What a Node's own note says."""
     return Decided(Stage.UNMATCHED, Rule("own", "{says}", remedy), {"says": says})
 
 
 def out(name: str, reason: Reason, membership: Membership = EXCLUDED, told: Decided[Stage] | None = None) -> NodeTarget:
-    """A Node that is no target."""
     return NodeTarget(name, membership, reason, told=told)
 
 
 def several(reason: Reason, count: int, membership: Membership = EXCLUDED) -> list[NodeTarget]:
-    """Nodes a, b, c, ... with one cause."""
     return [out("abcdefgh"[number], reason, membership) for number in range(count)]
 
 
 def mends(row: Rule, nodes: str = "") -> str:
-    """What mends the cause of these Nodes."""
     return row.advice({"nodes": nodes, "selector": "pool=web", "service": "web", "namespace": "default"})
 
 

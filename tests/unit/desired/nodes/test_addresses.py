@@ -53,7 +53,6 @@ DEFAULT, KEEP, DUAL_STACK = Settings(), Settings(keep_internal_ips=True), Settin
 
 
 def attached(*places: tuple[int, str]) -> tuple[tuple[int, IPv4Address], ...]:
-    """Addresses in networks."""
     return tuple((network, IPv4Address(ip)) for network, ip in places)
 
 
@@ -67,7 +66,6 @@ def decided(
     settings: Settings = DEFAULT,
     network: Present[Network | None] | Absent | Unknown = Present(None),  # noqa: B008 - frozen
 ) -> DesiredAddresses | UndecidedAddresses:
-    """What is decided on the addresses of a Node."""
     name = choose_hostname(node, server, NOBODY, joins=False)
     return desired_addresses(node, server, name, a_snapshot(network=network), settings, NOBODY)
 
@@ -75,7 +73,6 @@ def decided(
 def found(
     server: Server, settings: Settings, network: Network | None = None, current: tuple[NodeAddress, ...] = ()
 ) -> tuple[NodeAddress, ...]:
-    """The addresses of a Node that publishes the ``current`` ones."""
     wanted = decided(a_settled_node(addresses=current), server, settings, Present(network))
     assert isinstance(wanted, DesiredAddresses)
     return wanted.values
@@ -199,7 +196,6 @@ def test_parse_node_ips_does_not_look_at_what_is_too_long() -> None:
 
 
 def offered(addresses: tuple[NodeAddress, ...]) -> Addresses:
-    """Addresses to choose from, by whatever rule."""
     return tuple(Decided(address, PRIVATE_IP) for address in addresses)
 
 
@@ -348,7 +344,6 @@ def test_nothing_goes_away_because_a_field_did_not_arrive(field: str) -> None:
 
 
 def called(name: str) -> dict[str, Any]:
-    """What a Node publishes that calls itself so."""
     return {"addresses": (hostname(name), E4)}
 
 

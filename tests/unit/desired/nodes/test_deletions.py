@@ -35,18 +35,15 @@ def fleet(size: int, *gone: int, lost: Mapping[str, Any] | None = None, **overri
 
 
 def judged(snapshot: Snapshot, settings: Settings = SPARED) -> Plan:
-    """The plan for this world under all rules."""
     return judge(compute_plan(snapshot, settings), snapshot, settings)
 
 
 def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
-    """Name of each Node that is to be deleted → verdict and rule."""
     deletions = [change for change in plan.changes if change.kind == "node.delete"]
     return {change.owner.removeprefix("node/"): (change.decision.verdict, change.decision.rule) for change in deletions}
 
 
 def each(verdict: tuple[Verdict, str | None], *ids: int) -> dict[str, tuple[Verdict, str | None]]:
-    """The same verdict for each of these Nodes."""
     return {f"n-{i}": verdict for i in ids}
 
 
@@ -90,7 +87,6 @@ WORKER, *WORKERS = (a_settled_node(f"worker-{i}", i) for i in range(10, 17))
 
 
 def head(name: str, server_id: int, **overrides: Any) -> Node:
-    """A Node of the control plane whose server is gone."""
     return a_lost_node(name, server_id, **{"labels": CONTROL_PLANE} | overrides)
 
 

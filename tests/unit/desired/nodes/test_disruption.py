@@ -19,12 +19,10 @@ CHOSEN, DISRUPTED = f"taint {AUTOSCALER}", f"taint {KARPENTER}"
 
 
 def tainted(*taints: Taint) -> Node:
-    """A Node with these taints."""
     return a_settled_node(taints=taints)
 
 
 def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, heard: timedelta | None = None) -> Node:
-    """A Node of a day that is as Ready as it is for so long, with a heartbeat of that age or none."""
     heartbeat = None if heard is None else NOW - heard
     return a_settled_node(ready=ready, ready_since=NOW - for_, created_at=NOW - timedelta(days=1), heartbeat=heartbeat)
 
@@ -82,6 +80,5 @@ def test_silence_announces_nothing_while_clocks_differ(clocks: Clocks, expected:
     """How long a Node has been silent is what a clock says; a cordon is what a person says."""
     silent_node, cordoned = silent(HALF_AN_HOUR), replace(silent(HALF_AN_HOUR), unschedulable=True)
     snapshot = a_snapshot([silent_node], clocks=clocks)
-
     assert is_planned_disruption(silent_node, snapshot, HALF_AN_HOUR) is expected
     assert is_planned_disruption(cordoned, snapshot, HALF_AN_HOUR)

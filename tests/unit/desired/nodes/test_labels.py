@@ -39,13 +39,11 @@ ALL: Expected = {
 
 
 def decided(server: Server, current: Mapping[str, str], settings: Settings, *, joins: bool) -> Expected:
-    """Key → value and name of the rule."""
     found = desired_labels(server, current, settings, joins=joins)
     return {key: (each.value, each.rule.name) for key, each in found.items()}
 
 
 def both(keys: tuple[str, ...], value: str | None, rule: str) -> Expected:
-    """The same for these keys."""
     return dict.fromkeys(keys, (value, rule))
 
 
@@ -85,7 +83,6 @@ def test_zone(location: str, expected: str) -> None:
 def test_labels_of_a_robot_server(settings: Settings) -> None:
     """Its product, its data center as the zone, whatever cloud servers get, and who provides it."""
     server = a_robot_server(type="Server Auction", zone="hel1-dc2", location="hel1")
-
     assert decided(server, {}, settings, joins=True) == {
         **both(TYPES, "Server-Auction", "type-of-product"),
         **both(ZONES, "hel1-dc2", "zone-of-data-center"),

@@ -44,7 +44,6 @@ def internal(*ips: str) -> dict[str, Any]:
 
 
 def finder(*servers: Server, nodes: tuple[Node, ...] = ()) -> ServerFinder:
-    """Over these servers of Hetzner Cloud."""
     return ServerFinder(nodes_of(*nodes), [servers_of(*servers)])
 
 
@@ -75,7 +74,6 @@ def test_clues(node: Node, said: str) -> None:
 
 
 def missed(node: Node, *servers: Server, nodes: tuple[Node, ...] = ()) -> Missed:
-    """What is said of a Node without a server."""
     found = Matcher(nodes_of(node, *nodes), servers_of(*servers)).match(node)
     assert isinstance(found, Missed)
     return found
@@ -187,16 +185,13 @@ def test_both_nodes_are_told() -> None:
     """The joining Node and the silent one, once, however many Nodes have the address; neither changes."""
     joining = [a_joining_node(name, provided_node_ip="10.0.0.3") for name in ("x", "y")]
     snapshot = a_snapshot([SILENT, *joining], [INSIDE])
-
     desired, notes = desired_nodes(snapshot, Settings())
-
     kinds = [(note.key.name, note.kind) for note in notes]
     assert kinds == [("x", NoteKind.UNMATCHED), ("y", NoteKind.UNMATCHED), ("prod-w-1", NoteKind.LIKELY_SERVER)]
     assert managed(desired).keys() == {"prod-w-1"}
 
 
 def test_an_ignored_node_is_not_told() -> None:
-    """Nor does an ignored Node tell of others."""
     settings = Settings(ignore_nodes=parse_selector("lab"))
     joining = a_joining_node("x", provided_node_ip="10.0.0.3")
     for nodes in (

@@ -28,17 +28,14 @@ BY_ID, BY_NAME = (WEB_1.key.name, "providerID"), (WEB_1.key.name, "name")
 
 
 def preset(provider_id: str, name: str = "web-1") -> Node:
-    """A Node whose kubelet was started with ``--provider-id``."""
     return a_joining_node(name, provider_id=provider_id)
 
 
 def miss(row: str, *near: str) -> tuple[str, ...]:
-    """A Node without a server: the rule that says so, and the names that come near."""
     return row, *near
 
 
 def gone(server: ServerKey, *near: int) -> tuple[object, ...]:
-    """A server that is gone, and others of the Node's name."""
     return server.name, "gone", *near
 
 
@@ -128,7 +125,6 @@ def test_two_nodes_claim_one_server_that_is_gone() -> None:
 
 
 def test_name_of_a_server_that_another_node_has() -> None:
-    """A server that is already another Node's is not given away by name."""
     node = a_joining_node("web-1")
     matcher = Matcher(nodes_of(node, a_settled_node("old", 1)), BOTH)
     found = matcher.match(node)
@@ -163,7 +159,6 @@ def comparisons(matcher: Matcher, nodes: Iterable[Node]) -> int:
 
 
 def a_project(servers: int) -> Section[int, Server]:
-    """So many servers with long names, all of them alike."""
     return servers_of(*(a_server(i, CountedName(f"server-of-another-project-{i:05}")) for i in range(1, servers + 1)))
 
 
@@ -174,7 +169,6 @@ def test_misses_beyond_the_budget_are_searched_for_in_the_neighbourhood_only(ser
     far = a_server(servers, "web-0")
     matcher = Matcher(nodes_of(), replace(section, items={**section.items, far.id: far}))
     found = [outcome(matcher.match(a_joining_node("k3s-web-0"))) for _ in range(searches + 2)]
-
     assert found == [miss("no-server-near", "web-0")] * searches + [miss("no-server-of-name")] * 2
     assert outcome(matcher.match(a_joining_node("web-1.lan"))) == miss("no-server-near", "web-0")
 
@@ -184,7 +178,6 @@ def test_thousands_of_misses_are_cheap() -> None:
     matcher = Matcher(nodes_of(), a_project(3000))
     first = comparisons(matcher, [a_joining_node(f"n{i}") for i in range(6)])
     others = comparisons(matcher, [a_joining_node(f"t{i}") for i in range(500)])
-
     assert first == 6 * 3000
     assert 0 < others <= 32 * 500
 
@@ -242,7 +235,6 @@ def test_two_nodes_on_one_robot_server() -> None:
     """Each of them is in doubt, however its providerID is written."""
     nodes = [preset("hrobot://321", "db-1"), preset("hcloud://bm-321", "db-2")]
     matcher = Matcher(nodes_of(*nodes), BOTH, RobotAccount(ROBOT))
-
     assert [outcome(matcher.match(node)) for node in nodes] == [miss("server-of-two-nodes")] * 2
     assert outcome(matcher.match(a_joining_node("db-1"))) == miss("name-of-others-server")
 
@@ -251,7 +243,6 @@ def test_a_name_that_a_robot_server_had_before_an_outage() -> None:
     """Which of the two it is nobody knows, and a providerID is for ever."""
     account = RobotAccount(NO_ROBOT, last_names=frozenset({"web-1"}))
     matcher = Matcher(nodes_of(), BOTH, account)
-
     assert outcome(matcher.match(a_joining_node("web-1"))) == miss("name-was-at-robot")
     assert outcome(matcher.match(a_joining_node("web-2"))) == (WEB_2.key.name, "name")
 

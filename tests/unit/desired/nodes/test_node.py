@@ -128,7 +128,6 @@ def test_desired_nodes(node: Node, settings: Settings, expected: Outcome | None)
 
 
 def lasting(**overrides: Any) -> Node:
-    """A Node that is being deleted, and its server is gone."""
     return a_lost_node(deleted_at=NOW - timedelta(hours=2), **overrides)
 
 

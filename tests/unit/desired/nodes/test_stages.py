@@ -89,9 +89,7 @@ CASES = [
 def test_stage(
     node: Node, servers: Section[int, Server], settings: Settings, stage: Stage, rule: Rule, wanted: type[DesiredNode]
 ) -> None:
-    """A Node's stage with its rule, and what a pass wants of it then."""
     found = desired_nodes(world(node, servers), settings)[0][node.name]
-
     assert (found.stage.value, found.stage.rule, type(found)) == (stage, rule, wanted)
 
 
@@ -114,7 +112,5 @@ def test_every_stage_has_a_case() -> None:
     "left": (a_settled_node(), NO_LIFECYCLE, None),
 })  # fmt: skip
 def test_deletable(node: Node, settings: Settings, server_id: int | None) -> None:
-    """The deletion of a Node that is named by the id of a server of ours depends on that server."""
     found = desired_nodes(world(node, THERE), settings)[0][node.name]
-
     assert found.deletable == (in_cloud(server_id) if server_id else None)

@@ -31,7 +31,6 @@ FIELDS: Mapping[str, object] = {"approver": "jane", "approved_at": NOW.isoformat
 def test_times_of_another_zone_are_read_in_utc() -> None:
     """A time that a person wrote in a zone of their own is shown as what it is in UTC."""
     written = {**FIELDS, "approved_at": "2026-07-01T14:00:00+02:00", "used_at": "2026-07-01T14:01:00+02:00"}
-
     assert parse_approvals({KEY: json.dumps(written)}) == (USED,)
     assert parse_approvals({KEY: json.dumps(written)})[0].why_void(Here(NOW)) == "was used at 12:01:00 UTC"
 
@@ -92,7 +91,6 @@ def test_damage_approves_nothing(key: str, value: str) -> None:
 
 
 def test_parse_orders_by_hash() -> None:
-    """Approvals come in the order of their hashes."""
     later = Grant(Source.CLUSTER, "sha256:ffffffffffffffff", "joe", NOW)
     assert parse_approvals(dict([format_approval(later), format_approval(FRESH)])) == (FRESH, later)
 
@@ -151,13 +149,11 @@ GIT: Mapping[str, object] = {"approver": "team", "expires_at": (NOW + DAY).isofo
 def test_damage_in_git_approves_nothing(key: str, value: str) -> None:
     """Git's owner may write anything, and learns why it does not count."""
     found = parse_git_approvals({key: value}, {})
-
     assert [each.why_void(Here(NOW)) for each in found] == [DAMAGED] * (key == KEY)
     assert writes_of_use(HASH, found, {}, NOW, "me") == writes_of_revocation(HASH, found, {}, NOW, "me", "") == {}
 
 
 def in_git(data: Mapping[str, str | None], expires_in: timedelta = DAY) -> Grant:
-    """The entry as Git has it, given what is recorded."""
     entry = json.dumps({**GIT, "expires_at": (NOW + expires_in).isoformat()})
     recorded = {key: value for key, value in data.items() if value is not None}
     return parse_git_approvals({KEY: entry}, recorded)[0]
@@ -181,7 +177,6 @@ def test_one_use_uses_up_all_that_let_the_hold_pass() -> None:
     """Who approved both here and in Git meant one pass."""
     data = dict([format_approval(FRESH)])
     used = writes_of_use(HASH, [in_git({})], data, NOW, "me")
-
     assert set(used) == {KEY, f"{KEY}.git"}
     assert writes_of_use(HASH, [in_git({})], {**data, **{k: v for k, v in used.items() if v}}, NOW, "you") == {}
 
@@ -190,7 +185,6 @@ def test_revoking_takes_back_what_git_approves() -> None:
     """Nothing is left that could count, and what is void stays as it is."""
     data = dict([format_approval(FRESH)])
     writes = writes_of_revocation(HASH, [in_git({})], data, NOW, "joe", "oidc:joe")
-
     assert set(writes) == {KEY, f"{KEY}.by", f"{KEY}.git"}
     assert in_git(writes).why_void(Here(NOW)) == "was revoked at 12:00:00 UTC by joe"
     void = {f"{KEY}.git": str(writes[f"{KEY}.git"]), **dict([format_approval(USED)])}
@@ -201,16 +195,13 @@ def test_revoking_leaves_other_holds_as_they_are() -> None:
     """Neither what people nor what Git approved of another one."""
     other = replace(FRESH, of=f"sha256:{1:016x}")
     git = [in_git({}), replace(in_git({}), of=other.of)]
-
     writes = writes_of_revocation(HASH, git, dict(map(format_approval, (FRESH, other))), NOW, "joe", "")
-
     assert set(writes) == {KEY, f"{KEY}.git"}
 
 
 def test_whoever_writes_last_stands_beside_it() -> None:
     """A name that is not known takes away that of whoever wrote before: nobody vouches for what they did not write."""
     data = {**dict([format_approval(FRESH)]), f"{KEY}.by": "oidc:jane"}
-
     assert writes_of_revocation(HASH, [], data, NOW, "joe", "oidc:joe")[f"{KEY}.by"] == "oidc:joe"
     assert writes_of_revocation(HASH, [], data, NOW, "joe", "")[f"{KEY}.by"] is None
 

@@ -17,7 +17,6 @@ WAITING = GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, "page 2 
 
 
 def test_verdicts_by_weight() -> None:
-    """Refused outweighs held, held outweighs waiting, waiting outweighs allowed."""
     assert sorted(Verdict, key=lambda verdict: verdict.weight) == [
         Verdict.ALLOWED,
         Verdict.WAITING,
@@ -99,13 +98,11 @@ def test_plan_orders_holds() -> None:
 
 
 def test_plan_with_a_key_twice() -> None:
-    """A plan with two changes of one key is an error, not a choice."""
     with pytest.raises(ValueError, match="a key twice"):
         Plan((a_change(), a_change(kind="node.delete")))
 
 
 def test_plan_by_key_and_verdict() -> None:
-    """Changes are found by key and by verdict, in the plan's order."""
     allowed, held, waiting = a_change("node/a"), a_change("node/b", decision=HELD), a_change("node/c", decision=WAITING)
     plan = Plan((waiting, held, allowed))
     assert plan.by_key == {"node/a": allowed, "node/b": held, "node/c": waiting}

@@ -30,7 +30,6 @@ METAL = replace(LOSS, proof=replace(LOSS.proof, provider=in_robot(1).provider))
 
 
 def lists(*names: str) -> tuple[Evidence, ...]:
-    """That these sections are complete."""
     return tuple(map(WholeList, names))
 
 
@@ -100,7 +99,6 @@ def test_what_its_values_add(change: Change, more: tuple[Evidence, ...]) -> None
 
 
 def dead_target() -> Snapshot:
-    """Server 9 is a target, and in no list."""
     targets = [ServerTarget(number, use_private_ip=False) for number in (1, 9)]
     return a_world([a_served_service()], [a_balancer(targets=targets)], nodes=[a_settled_node()])
 

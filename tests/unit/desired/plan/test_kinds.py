@@ -84,7 +84,6 @@ def test_cloud_writes(name: str) -> None:
     "routes": ([name for name in KINDS if name.startswith("route.")], ("nodes", "servers", "routes")),
 })  # fmt: skip
 def test_sections_behind_a_decision(names: list[str], sections: tuple[str, ...]) -> None:
-    """Each kind names the lists that its decision depends on."""
     assert {KINDS[name].decided_from for name in names} == {sections}
 
 

@@ -22,17 +22,14 @@ PLACE, ELSEWHERE = Attachment(7), Attachment(8)
 
 
 def of_service(key: str, kind: str, **fields: Any) -> Change:
-    """A change that serves the Service web."""
     return a_change(key, kind, owner=SERVICE, **fields)
 
 
 def creating(attachment: Any) -> Change:
-    """The creation of a load balancer."""
     return of_service(BALANCER, "lb.create", after=replace(NOWHERE, attachment=attachment))
 
 
 def attaching(verb: Verb, before: Attachment | None, after: Attachment | None) -> Change:
-    """A change of what a load balancer is attached to."""
     return of_service(f"{BALANCER}/network/7", "lb.network", verb=verb, before=before, after=after)
 
 
@@ -136,13 +133,10 @@ ROUTE, NODE = a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-
 
 
 def test_a_claim_in_a_late_place_keeps_load_balancers_before_routes() -> None:
-    """A load balancer that waits for its claim goes before routes of its network all the same."""
     create = replace(creating(PLACE), depends_on=(f"{SERVICE}/finalizer",))
     route = a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-1")
     claim = of_service(f"{SERVICE}/finalizer", "service.claim")
-
     ordered = in_order(Plan((create, route, claim)).changes)
-
     assert [change.kind for change in ordered] == ["service.claim", "lb.create", "route.create"]
 
 
@@ -194,7 +188,6 @@ def test_a_bridge_over_several() -> None:
     links = [chain[0], *(replace(c, follows=(b.key,)) for b, c in pairwise(chain))]
     plan = Plan((*links[:-1], replace(links[-1], follows=("node/398", "node/zzz")), a_link("zzz")))
     first, second, last = (plan.by_key[key] for key in ("node/000", "node/zzz", "node/399"))
-
     assert bridged([first, second, last], plan) == (first, second, replace(last, follows=("node/000", "node/zzz")))
 
 

@@ -23,7 +23,6 @@ UNMADE = f"takes what is known of {BALANCER} only once that is there"
 
 
 def of_service(key: str, kind: str, **fields: Any) -> Change:
-    """A change that serves the Service web."""
     return a_change(key, kind, owner=SERVICE, **fields)
 
 
@@ -66,7 +65,6 @@ REMOVAL = replace(TARGET, key=key_of(f"{BALANCER}/target/server:2"), depends_on=
 def test_what_waits_for_a_later_round(changes: Sequence[Change], waiting: Mapping[str, str]) -> None:
     """A round leaves out what takes a value that only a change of it brings, and what depends on that."""
     plan = Plan(tuple(changes))
-
     assert not_ready(plan) == waiting
     assert [change.key for change in ready_now(plan)] == [key for key in plan.by_key if key not in waiting]
 
@@ -76,7 +74,6 @@ def test_what_is_not_allowed_is_never_ready(verdict: Verdict) -> None:
     """It waits for its verdict and not for a round; what depends on it or is a part of it waits, even if allowed."""
     create = CREATE.ruled(GuardDecision(verdict, GuardName.ADOPTION))
     plan = Plan((create, TARGET, replace(NODE, depends_on=(BALANCER,))))
-
     assert ready_now(plan) == ()
     assert not_ready(plan) == {TARGET.key: UNMADE, NODE.key: f"blocked by {BALANCER} (waiting)"}
 
@@ -88,14 +85,12 @@ def test_what_is_not_allowed_is_never_ready(verdict: Verdict) -> None:
     "what it needed itself can go": ((), (BALANCER,), [CLAIM.key]),
 })  # fmt: skip
 def test_what_was_tried_in_this_pass(applied: Sequence[str], given_up: Sequence[str], ready: Sequence[str]) -> None:
-    """Only what was not tried, and does not depend on what was given up, is ready."""
     assert [change.key for change in ready_now(Plan((CLAIM, CREATE)), applied, given_up)] == ready
 
 
 def test_why_after_something_was_given_up() -> None:
     """The words tell what was not done from what only has to wait."""
     plan = Plan((CLAIM, CREATE, STATUS_TO_COME, replace(NODE, depends_on=(BALANCER,))))
-
     assert not_ready(plan, (CLAIM.key,)) == {
         BALANCER: f"blocked by {CLAIM.key} (not applied)",
         STATUS.key: UNKNOWN,
@@ -108,8 +103,6 @@ def test_a_long_chain() -> None:
     chain = [replace(TARGET, key=key_of(f"{BALANCER}/target/server:0"))]
     chain += [a_change(f"node/{number}", depends_on=(f"node/{number - 1}",)) for number in range(2000)]
     chain[1] = replace(chain[1], depends_on=(chain[0].key,))
-
     waiting = not_ready(Plan((CREATE, *chain)))
-
     assert len(waiting) == 2001
     assert waiting["node/1999"] == "blocked by node/1998 (waiting)"

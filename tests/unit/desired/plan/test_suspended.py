@@ -32,7 +32,6 @@ FIELDS = json.loads(SUSPENDED.write([FLAPS], ORIGIN))
 def test_what_is_written_comes_back() -> None:
     """With who wrote it; what has ended meanwhile is left out."""
     written = SUSPENDED.write([FLAPS, FAILING], ORIGIN)
-
     both = {FLAPS.key: FLAPS, FAILING.key: FAILING}
     assert trace_in(written, CLUSTER_UID, NOW) == Trace("ccm-0", both)
     assert trace_in(written, CLUSTER_UID, NOW + timedelta(minutes=51)).changes == {FAILING.key: FAILING}
@@ -45,7 +44,6 @@ def test_a_trace_at_its_longest_is_read() -> None:
         for number in range(3 * MOST_TRACES)
     ]
     found = trace_in(SUSPENDED.write(first_suspended(many), replace(ORIGIN, by="z" * 5000)), CLUSTER_UID, NOW)
-
     assert list(found.changes) == [change.key for change in many[: -MOST_TRACES - 1 : -1]]
     assert ({len(change.why) for change in found.changes.values()}, len(found.by)) == ({303}, 503)
 

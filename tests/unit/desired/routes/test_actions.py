@@ -42,7 +42,6 @@ def a_mixed_world(*routes: Route, **parts: Any) -> Snapshot:
 
 
 def fate_of(route: Route, snapshot: Snapshot, settings: Settings = ROUTING) -> RouteDecision:
-    """What becomes of one of the snapshot's routes."""
     return decided(snapshot, settings)[str(route.destination)]
 
 

@@ -220,14 +220,12 @@ KNOWN = ("10.244.0.0/24", "10.244.1.0/25", "10.244.1.128/25", "10.244.4.0/22", "
 def test_overlapping(wanted: str, overlapping: list[str]) -> None:
     """What has an address in common, in the order of addresses."""
     ranges = Ranges(map(IPv4Network, KNOWN))
-
     assert list(map(str, ranges.overlapping(IPv4Network(wanted)))) == overlapping
 
 
 def test_ranges_within_each_other() -> None:
     """The wide ones come first."""
     nested = [IPv4Network(f"10.0.0.0/{length}") for length in (24, 8, 16)]
-
     assert Ranges(nested).overlapping(IPv4Network("10.0.0.128/25")) == [
         IPv4Network("10.0.0.0/8"),
         IPv4Network("10.0.0.0/16"),
@@ -249,7 +247,6 @@ def test_each_is_as_asking_all_of_them() -> None:
 
 
 def left_overs(count: int, gateway: str | int = NOWHERE, first: int = 100) -> list[Route]:
-    """So many routes within the cluster CIDR to pods that no Node has."""
     return [a_route(number, gateway) for number in range(first, first + count)]
 
 

@@ -189,7 +189,6 @@ def test_keys_are_those_of_the_network() -> None:
     ("network_id", "destination"), [(4711, "10.244.1.0/24"), (7, "0.0.0.0/0"), (1, "10.244.1.1/32")]
 )
 def test_keys(network_id: int, destination: str) -> None:
-    """A key names the network and the destination."""
     key = route_key(network_id, IPv4Network(destination))
     assert key == f"route/{network_id}/{destination}"
     assert (key.name, key.parts) == (str(network_id), (destination,))

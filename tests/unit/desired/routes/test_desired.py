@@ -56,7 +56,6 @@ def test_all_in_one() -> None:
 
 
 def is_nothing(routes: DesiredRoutes) -> bool:
-    """Whether nothing is decided on routes."""
     return replace(routes, left=None, conditions={}) == DesiredRoutes()
 
 

@@ -28,12 +28,10 @@ SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
 
 
 def place_of(snapshot: Snapshot, settings: Settings = ROUTING, name: str = "web-1") -> NodeEndpoint:
-    """The place of one Node."""
     return next(endpoint for endpoint in routing(snapshot, settings).endpoints if endpoint.node.name == name)
 
 
 def ips(*texts: str) -> tuple[IPv4Address, ...]:
-    """Addresses."""
     return tuple(map(IPv4Address, texts))
 
 

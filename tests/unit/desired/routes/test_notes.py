@@ -112,7 +112,6 @@ SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
 
 
 def bare(*numbers: int, **overrides: Any) -> list[Node]:
-    """Nodes without a pod CIDR."""
     return [a_pod_node(number, pod_cidrs=(), **overrides) for number in numbers]
 
 
@@ -147,12 +146,10 @@ def test_ipv6(nodes: list[Node], who: str | None) -> None:
 
 
 def foreign(count: int) -> list[Route]:
-    """So many routes of others."""
     return [a_route(f"192.168.{number}.0/24", "10.0.0.77") for number in range(count)]
 
 
 def used(present: int, wanted: int) -> str:
-    """How full the network is."""
     return f"{present} of 100 routes used, {wanted} more planned"
 
 

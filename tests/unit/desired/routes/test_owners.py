@@ -49,22 +49,18 @@ def world_of(*servers: Server, nodes: tuple[Node, ...] = (), **parts: Any) -> Sn
 
 
 def balanced(*balancers: CloudBalancer) -> Section[int, CloudBalancer]:
-    """All load balancers."""
     return Section({balancer.id: balancer for balancer in balancers})
 
 
 def unknown(row: str) -> tuple[AddressHolding, str]:
-    """An owner that is not known, and the rule that says why."""
     return AddressHolding.UNKNOWN, row
 
 
 def alias_of(server: int) -> AddressOwner:
-    """A further address of a server."""
     return AddressOwner(AddressHolding.ALIAS, f"alias address of server {server}")
 
 
 def balancer(number: int) -> AddressOwner:
-    """A load balancer."""
     return AddressOwner(AddressHolding.LOAD_BALANCER, f"load balancer {number}")
 
 

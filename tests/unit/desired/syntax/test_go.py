@@ -48,7 +48,6 @@ def test_no_boolean(text: str) -> None:
     ("1s1h", 3601.0),
 ])  # fmt: skip
 def test_durations(text: str, seconds: float) -> None:
-    """Go's durations, in seconds."""
     assert parse_duration(text) == pytest.approx(seconds)
 
 

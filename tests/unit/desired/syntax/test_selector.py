@@ -12,7 +12,6 @@ GREATER, LESS = Operator.GREATER, Operator.LESS
 
 
 def one(operator: Operator, *values: str, key: str = "a") -> tuple[Requirement, ...]:
-    """A single requirement on a label."""
     return (Requirement(key, operator, frozenset(values)),)
 
 
