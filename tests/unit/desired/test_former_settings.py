@@ -41,8 +41,6 @@ RICH = Settings(
         health_check_interval=20,
     ),
 )
-
-
 ORIGIN = Stamp(CLUSTER_UID, "ccm-0", NOW)
 
 

@@ -15,8 +15,6 @@ P = "load-balancer.hetzner.cloud/"
 ADDRESS, RANGE = IPv4Address("10.0.0.5"), IPv4Network("10.0.0.0/24")
 ALWAYS, TO_CREATE = Circumstances(is_created=False), Circumstances()
 WITHOUT_NETWORK = Circumstances(is_created=False, has_network=False)
-
-
 MISPLACED = {"private_ipv4": IPv4Address("10.0.1.5"), "private_subnet_ip_range": RANGE}
 UNNAMED = {"certificate_type": CertificateType.MANAGED, "protocol": Protocol.HTTPS}
 PRIMARY_IP = {"location": "fsn1", "disable_public_network": True, "public_net_ipv4": 7}

@@ -79,8 +79,6 @@ STALE = {"ready_since": HOURS_AGO, "heartbeat": HOURS_AGO}
 BROKEN: Section[int, Server] = Section({1: a_server(1)}, unreadable={2: "no name"})
 SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
-
-
 A, B, C = (a_settled_node(name, number) for number, name in enumerate("abc", 1))
 CORDONED_B, SPARE_B = a_settled_node("b", 2, unschedulable=True), a_settled_node("b", 2, labels=SPARE)
 STALE_NODES = [a_settled_node(name, number, **STALE) for number, name in enumerate("abc", 1)]
@@ -358,8 +356,6 @@ _BOTH = (Ingress("203.0.113.200"), Ingress("10.0.0.5"))
 _NAMED = a_served_service(ingress=(Ingress(hostname="web.example.com"),))
 _NAMESAKE = replace(_ABROAD, spec=replace(_ABROAD.spec, name="shop"))
 _CALLED = a_claim(annotations=annotated(name="shop"))
-
-
 _K3S = replace(
     a_settled_node(),
     provider_id="k3s://web-1",
@@ -369,8 +365,6 @@ _K3S = replace(
         NodeAddress("InternalIP", "10.0.0.1"),
     ),
 )
-
-
 SERVED, ALONE = a_served_service(), a_served_service(ingress=_BOTH[1:])
 GONE_BY_HAND = a_served_service("gone", uid="gone", ingress=_NAMED.ingress)
 BY_SERVICELB = a_served_service(ingress=(Ingress("203.0.113.1"), Ingress("10.0.0.1")))

@@ -36,8 +36,6 @@ LABELS = a_change("node/web-1/labels", "node.labels", owner="node/web-1")
 OTHER = a_change("node/web-2", owner="node/web-2")
 NODES = [a_settled_node(), a_settled_node("web-2", 2)]
 SERVERS = [a_server(), a_server(2, "web-2")]
-
-
 READY, IPAM = "LoadBalancerReady", "cilium.io/IPAMRequestSatisfied"
 
 

@@ -39,8 +39,6 @@ ELSEWHERE = "99999999-8888-7777-6666-555555555555"
 DEAD = "dddddddd-0000-0000-0000-000000000000"
 LB, SERVICE = "load_balancer/default/web", "service/default/web"
 CLAIM, STATUS = f"{SERVICE}/finalizer", f"{SERVICE}/status"
-
-
 REFUSED = (Verdict.REFUSED, "foreign-owner")
 SHARED = a_service(claim=a_claim(annotations=annotated(name="shared")))
 OTHER = a_service("shop", uid="uid-shop", claim=a_claim(annotations=annotated(name="shared")))
@@ -127,8 +125,6 @@ def test_what_is_not_foreign(snapshot: Snapshot) -> None:
 
 
 LEAVING = a_served_service(deleted_at=NOW)
-ADOPTED = a_balancer(service_uid=None, cluster_uid=None)
-"""What has the Service's default name, and everything that the Service asks for."""
 DELETE = by_hand(LB, "lb.delete", before=a_balancer().spec)
 
 

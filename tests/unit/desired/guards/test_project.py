@@ -15,7 +15,7 @@ from desired.plan.change import Change, Plan
 from desired.plan.notes import Note
 from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
-from desired.section import Absent, Present, Section, Unknown
+from desired.section import Present, Section, Unknown
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector
@@ -104,7 +104,7 @@ def test_removals_wait_for_a_certain_anchor(found: int, gone: int, unreadable: i
 
 DOWN = a_settled_node("old", 1, ready=Readiness.FALSE)
 ALIVE = a_settled_node("b", 2, ready=Readiness.FALSE)
-BY_ID, NAMED_7 = Present(a_network(4)), Present(a_network(4, "7"))
+BY_ID = Present(a_network(4))
 
 
 @cases("nodes servers network setting unfound", {
@@ -113,10 +113,6 @@ BY_ID, NAMED_7 = Present(a_network(4)), Present(a_network(4, "7"))
     "server": ([DOWN, ALIVE], [2], Present(None), None, 0),
     "a-strangers-server": ([DOWN, a_joining_node()], [9], Present(None), None, 1),
     "network-by-id": ([DOWN], [], BY_ID, "4", 0),
-    "network-by-name": ([DOWN], [], BY_ID, "private", 1),
-    "network-by-a-name-that-is-a-number": ([DOWN], [], NAMED_7, "7", 1),
-    "network-gone": ([DOWN], [], Absent(), "4", 1),
-    "network-unreadable": ([DOWN], [], Unknown("429"), "4", 1),
 })  # fmt: skip
 def test_without_a_ready_node(
     nodes: list[Node], servers: list[int], network: Any, setting: str | None, unfound: int

@@ -15,7 +15,6 @@ from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
     HealthCheck,
-    HttpCheck,
     HttpOptions,
     Issuance,
     LoadBalancer,
@@ -78,7 +77,6 @@ SMALLEST = LoadBalancer(
     DEFAULT_NAME, LABELS, "lb11", location="fsn1", attachment=None, listeners={80: PORT}, targets=TARGETS
 )
 """What is created with LOCATED when nothing is asked for."""
-UNCLAIMED = {LABEL_SERVICE_UID: SERVICE_UID}
 STATUS, RANGE = PUBLISH.key, IPv4Network("10.0.0.0/24")
 PART: Section[int, CloudBalancer] = incomplete(Section())
 UNREADABLE: Section[int, CloudBalancer] = Section(unreadable={42: "load balancer 42 has no name"})
@@ -104,11 +102,6 @@ def test_a_new_service() -> None:
 
 
 PROXY = replace(PORT, proxyprotocol=True, health_check=HealthCheck(Protocol.TCP, 30080, interval_s=5))
-OVER_HTTP = replace(
-    a_wish(80, 30080, Protocol.HTTP, HttpOptions()),
-    health_check=HealthCheck(Protocol.HTTP, 30080, http=HttpCheck(status_codes=("200",), tls=True)),
-)
-HTTP = {"protocol": "http", "health_check_protocol": "https", "http_status_codes": "200"}
 LEAST = {"algorithm_type": "least_connections"}
 
 
@@ -133,7 +126,6 @@ LEAST = {"algorithm_type": "least_connections"}
     "no-node": ({}, {"nodes": []}, {"targets": frozenset()}),
     "what-is-said-of-the-port": ({"uses_proxyprotocol": "true", "health_check_interval": "5s"}, {},
         {"listeners": {80: PROXY}}),
-    "http": (HTTP, {}, {"listeners": {80: OVER_HTTP}}),
     # Nothing is written then, so that the label is there before the load balancer is.
     "a-cluster-without-identity": ({}, {"cluster_uid": Unknown("403")}, {"labels": {LABEL_SERVICE_UID: SERVICE_UID}}),
     # A new cluster costs no second round: its targets are what its Nodes will be.
@@ -278,21 +270,11 @@ def test_no_certificate_for_what_is_wrong() -> None:
         assert plan_of(service, present, certificates=[]).changes == ()
 
 
-PROXIED = (replace(V4, ip_mode="Proxy"), replace(V6, ip_mode="Proxy"))
-
-
 @rows("options balancer ingress wanted", {
     "first": ({}, a_balancer(), (), (V4, V6)),
     "equal": ({}, a_balancer(), (V4, V6), None),
-    "no-mode-is-vip": ({}, a_balancer(), (Ingress("203.0.113.200"), V6), None),
     "another-order": ({}, a_balancer(), (V6, V4), (V4, V6)),
-    "an-address-that-is-gone": ({}, a_balancer(ipv6=None), (V4, V6), (V4,)),
-    "ipv6-off": ({"ipv6_disabled": "true"}, a_balancer(), (V4, V6), (V4,)),
-    "ipv6-on": ({"ipv6_disabled": "false"}, a_balancer(), (V4,), (V4, V6)),
     "hostname": ({"hostname": "a.de"}, a_balancer(), (V4, V6), (Ingress(hostname="a.de"),)),
-    "empty-hostname": ({"hostname": ""}, a_balancer(), (V4, V6), (Ingress(hostname=""),)),
-    "hostname-gone": ({}, a_balancer(), (Ingress(hostname="a.de"),), (V4, V6)),
-    "what-it-speaks": ({}, a_balancer(listeners=[a_listener(proxyprotocol=True)]), (V4, V6), PROXIED),
 })  # fmt: skip
 def test_status(
     options: dict[str, str], balancer: CloudBalancer, ingress: tuple[Ingress, ...], wanted: tuple[Ingress, ...] | None
@@ -348,8 +330,6 @@ REOPENED = PRIVATE | {"disable_private_ingress": "true", "disable_public_network
 
 
 @rows("options balancer expected", {
-    "private-address-too": ({}, ATTACHED, ALL),
-    "private-ingress-off": ({"disable_private_ingress": "true"}, ATTACHED, None),
     "internal": (INTERNAL, CLOSED, (INSIDE_ENTRY,)),
     "nothing-is-reachable": (NOWHERE, CLOSED, ()),
     "as-long-as-it-becomes-public-again": (REOPENED, CLOSED, None),
@@ -545,9 +525,6 @@ def test_a_service_made_anew() -> None:
 
 @rows("spec", {
     "source-ranges": {"source_ranges": ("192.0.2.0/24",)},
-    "session-affinity": {"session_affinity": "ClientIP"},
-    "load-balancer-ip": {"load_balancer_ip": "192.0.2.1"},
-    "external-ips": {"external_ips": ("192.0.2.1",)},
     "traffic-policy": {"external_traffic_policy": "Local"},
 })  # fmt: skip
 def test_what_the_spec_asks_in_vain(spec: dict[str, Any]) -> None:

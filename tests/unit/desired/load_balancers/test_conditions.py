@@ -153,7 +153,6 @@ BARE, THERE, TWICE = a_balancer(targets=()), (a_balancer(),), (a_balancer(1, ser
 SHOP = a_served_service(claim=a_claim(annotations=annotated(name="shop")))
 BESIDE, MUTE = a_service(ingress=(OTHERS,)), a_service()
 WRITTEN = a_service(ingress=(OTHERS,), status_writers=("cilium-operator", "x"))
-LOUD = Ingress("2001:DB8:0::200")
 NOW_PUBLISHED = status(Ingress("203.0.113.200"))
 LATER_PUBLISHED = status(Ingress("203.0.113.200"), decision=WAITING)
 INSIDE = replace(ONE, use_private_ip=True)

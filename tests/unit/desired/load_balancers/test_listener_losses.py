@@ -115,8 +115,6 @@ CONSOLE = listener(
 )
 KEPT_PROXY = listener(proxyprotocol=True)
 CHECKS = {"health_check_interval"}
-
-
 ALL_CHECKS = {"protocol", "health_check_protocol", "health_check_port"}
 SECURE_REDIRECT, PROXY = listener(HTTPS, redirect_http=True), listener(proxyprotocol=True)
 CONSOLE_CHECK = replace(KEPT_PROXY, health_check=CONSOLE.health_check)

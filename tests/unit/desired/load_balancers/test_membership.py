@@ -347,7 +347,7 @@ ON_ROBOT = a_settled_node(
 BARE, SILENT = replace(ON_ROBOT, addresses=()), replace(ON_ROBOT, conditions=a_lost_node().conditions)
 OUTAGE: Section[int, Server] = Section.missing("the webservice answers 503")
 METAL = servers_of(a_robot_server())
-NONE, ANOTHER = servers_of(a_robot_server(ipv4=None)), servers_of(a_robot_server(7))
+ANOTHER = servers_of(a_robot_server(7))
 SIXES = servers_of(a_robot_server(ipv4=None, ipv6=IPv6Network("2001:db8:3::/64")))
 
 

@@ -478,18 +478,3 @@ def test_shutdown_taint(
     assert has_shutdown_taint(taints) is there
     assert with_shutdown_taint(taints, wanted=False) == without_it
     assert set(with_shutdown_taint(taints, wanted=True)) == set(with_it)
-
-
-@rows("node stage deletable", {
-    "lost": (a_lost_node(server_id=9), "departing", True),
-    "settled": (a_settled_node(), "settled", True),
-    "being-deleted": (a_settled_node(deleted_at=NOW), "deleting", False),
-    "joining-and-being-deleted": (a_joining_node(deleted_at=NOW), "deleting", False),
-    "unmatched-and-being-deleted": (a_joining_node("gpu", deleted_at=NOW), "deleting", False),
-    "foreign-and-being-deleted": (a_node("gpu", provider_id="aws:///i-1", deleted_at=NOW), "foreign", False),
-    "robot-that-is-not-read": (a_settled_node("gpu", provider_id="hrobot://7"), "unsupported", False),
-})  # fmt: skip
-def test_stages(node: Node, stage: str, deletable: bool) -> None:
-    """The stage of a Node, and whether its deletion depends on the absence of its server."""
-    wanted, _ = decide(node, WEB_1)
-    assert (wanted.stage.value, wanted.deletable is not None) == (stage, deletable)

@@ -46,8 +46,6 @@ def only_claim(snapshot: Snapshot, settings: Settings = ROUTING) -> RouteClaim:
 
 TWO = {"servers": [a_pod_server(), a_pod_server(2)]}
 NAMESAKE = {"servers": [a_pod_server(), a_pod_server(2, name="web-1")]}
-
-
 OURS = Section({42: a_balancer(attachments=(Attachment(4, IPv4Address("10.0.0.60")),))})
 
 
@@ -101,8 +99,6 @@ def test_what_has_to_wait(route: Route | None, parts: dict[str, Any], expected: 
 
 BALANCERS = Section({42: a_balancer(cluster_uid=None, attachments=(Attachment(4, IPv4Address("10.0.0.60")),))})
 ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
-
-
 NODE, OUTSIDE, IGNORED = a_pod_node(), a_pod_node(1, "10.245.1.0/24"), a_pod_node(2, labels={"example.com/spare": ""})
 BALANCED, AROUND = a_route(1, "10.0.0.60"), {"network": a_pod_network("10.244.0.0/15")}
 
@@ -273,8 +269,6 @@ def after_of(snapshot: Snapshot) -> dict[str, list[str]]:
 
 
 BOTH = [a_pod_node(1), a_pod_node(2)]
-
-
 FULL = ["full"]
 WAYS = [a_route("10.244.1.0/25", NOWHERE)], [a_route("10.244.0.0/20", NOWHERE)]
 HALVES = [a_route("10.244.1.0/25", NOWHERE), a_route("10.244.1.128/25", 9)]

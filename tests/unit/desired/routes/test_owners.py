@@ -68,8 +68,6 @@ OUR_BALANCER = AddressOwner(AddressHolding.OUR_BALANCER, "load balancer 42")
 OF_WEB_3 = AddressOwner(AddressHolding.NODE, "server 3 of Node web-3", "web-3")
 STRANGER = AddressOwner(AddressHolding.SERVER, "server 3 (no Node of this cluster)")
 THERE = a_member(ADDRESS, 3)
-
-
 IGNORED = AddressOwner(AddressHolding.IGNORED, "server 3 (Node ignored)")
 HAS, ELSEWHERE = a_pod_server(3, ADDRESS), replace(BALANCED, attachments=(Attachment(7, IPv4Address(ADDRESS)),))
 A, B, WEB_3 = a_pod_node(3, name="a"), a_pod_node(3, name="b"), a_pod_node(3)
