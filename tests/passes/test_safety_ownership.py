@@ -17,6 +17,7 @@ from desired.names import (
 from reconciler.passes.one_pass import converge
 from tests.support.in_process import ONCE, one_pass, runtime
 from tests.support.objects import a_service, ingress, seen
+from tests.support.rows import rows
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import Stage
 
@@ -33,12 +34,8 @@ def held(report: Any) -> dict[str, str]:
     return {hold["hash"]: hold["rule"] for hold in report["holds"]}
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        pytest.param({"services": [THEIR_PORT]}, id="a port"),
-        pytest.param({"targets": [{"type": "server", "server": {"id": 2}}]}, id="a target"),
-    ],
+@rows(
+    "parts", {"a port": {"services": [THEIR_PORT]}, "a target": {"targets": [{"type": "server", "server": {"id": 2}}]}}
 )
 def test_a_strangers_load_balancer_is_neither_taken_over_nor_deleted(balanced: Stage, parts: dict[str, Any]) -> None:
     """A Service names it in its annotation, and is deleted: nothing of it is lost, nothing about it changes."""

@@ -65,7 +65,6 @@ def test_settings_that_vanish_together_take_nothing(remembering: Stage) -> None:
 
 
 def test_internal_load_balancers_stay_internal(remembering: Stage) -> None:
-    """DISABLE_PUBLIC_NETWORK is lost, or says false."""
     settled(remembering, **INTERNAL)
     before = world(remembering)
     private = {f"{LB}USE_PRIVATE_IP": "true"}

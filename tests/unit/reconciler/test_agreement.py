@@ -31,7 +31,6 @@ PUBLISHED = (Ingress(ip="203.0.113.1"),)
     ],
 )
 def test_what_is_permitted(agreed: Change, now: Change, expected: bool) -> None:
-    """The same change, or what has become of it."""
     assert Agreement.to([agreed]).permits(now) is expected
 
 
@@ -47,7 +46,6 @@ def test_what_is_permitted(agreed: Change, now: Change, expected: bool) -> None:
     ],
 )
 def test_values_of_a_file_that_only_look_alike(agreed: Any, now: Any) -> None:
-    """JSON has more types than some comparisons."""
     permission = Permission("node/a", "node.labels", None, agreed)
 
     assert not permission.covers(replace(permission, after=now))

@@ -70,7 +70,6 @@ def test_names_of_alerts_are_unique() -> None:
 
 @pytest.mark.parametrize("name", ALERTS)
 def test_an_alert_says_what_is_wrong_and_how_bad_it_is(name: str) -> None:
-    """In a sentence for the list, and one on what to do."""
     assert ALERTS[name]["labels"]["severity"] in ("critical", "warning")
     assert set(ALERTS[name]["annotations"]) == {"summary", "description", "runbook"}
 

@@ -14,7 +14,7 @@ from desired.planner import compute_plan
 from desired.section import Present
 from reconciler.telemetry.announcements import at_most, on_outcome
 from reconciler.telemetry.events import MESSAGE, Event, EventType, Subject, subject_of
-from tests.builders import CLUSTER_UID, a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
+from tests.builders import CLUSTER_UID, a_change, a_joining_node, a_server, a_settled_node, a_snapshot
 from tests.support.judging import judge, warnings
 from tests.support.keys import key_of
 from tests.support.rows import rows
@@ -139,20 +139,6 @@ def test_a_real_miss() -> None:
     assert "no server of the project is named 'web-1'" in event.message
 
 
-def test_a_robot_server_that_joins() -> None:
-    """A joining Node of Robot is told that this version leaves it to HCCM; a settled one is not frightened."""
-    robot = a_joining_node("metal-1", provider_id="hrobot://7")
-    world = a_snapshot([robot, a_settled_node("metal-2", provider_id="hrobot://8")])
-
-    (event,) = warnings(judged(world), world, Settings())
-
-    assert (event.subject, event.type, event.reason) == (subject_of(robot), EventType.WARNING, "RobotNotRead")
-    assert event.message == (
-        "providerID 'hrobot://7' is a Robot server, and Robot servers are not read; set"
-        " ROBOT_ENABLED, ROBOT_USER and ROBOT_PASSWORD"
-    )
-
-
 def test_every_kind_of_note_is_decided_on() -> None:
     """A new kind of note needs a row in the list of notes."""
     assert {kind for kind, _, _ in NOTES} == set(NoteKind)
@@ -188,32 +174,6 @@ def test_what_to_type(flags: str, typed: str) -> None:
 
     assert event.message.endswith(f". Approve with: reconcile approve {hold.hash}{typed}")
     assert len(event.message) <= MESSAGE
-
-
-def test_a_held_deletion() -> None:
-    """A Node whose deletion is held is told how many are gone with it, and how to let them go."""
-    lost = [a_lost_node("web-1", 1), a_lost_node("web-2", 2)]
-    world = a_snapshot([*lost, a_settled_node("web-3", 3)], [a_server(3, "web-3")])
-    (hold,) = judged(world).holds
-
-    first, second = warnings(judged(world), world, Settings())
-
-    assert [first.subject, second.subject] == [subject_of(node) for node in lost]
-    assert {first.reason, second.reason} == {"ChangeHeld"}
-    assert first.message == second.message
-    assert first.message.startswith(f"node.delete is held by node-blast-radius: {hold.said}")
-    assert first.message.endswith(f"Approve with: reconcile approve {hold.hash}")
-
-
-def test_a_settled_node_with_a_wrong_node_ip() -> None:
-    """A person is told of an address that the server does not have: until it is mended, no address is kept true."""
-    node = a_settled_node(provided_node_ip="10.9.9.9")
-    world = a_snapshot([node], [a_server()])
-
-    (event,) = warnings(judged(world), world, Settings())
-
-    assert (event.subject, event.reason) == (subject_of(node), "InvalidNodeIP")
-    assert event.message.startswith("addresses are not written: the kubelet's --node-ip 10.9.9.9 is none")
 
 
 NOTICE = Event(subject_of(a_settled_node()), EventType.WARNING, "InvalidAnnotation", "port 0 is left out")

@@ -123,7 +123,6 @@ def refused(*also: str, command: Command = Command.PLAN, plan: str | None = None
 
 @pytest.mark.parametrize("text", ["xml=a", "json", "json=", "json=-", "=a", "auto=a", "JSON=a"])
 def test_what_is_no_artifact(text: str) -> None:
-    """It says what there is."""
     (line,) = refused(text)
 
     formats = "text, json, yaml, markdown, name, html"
@@ -131,7 +130,6 @@ def test_what_is_no_artifact(text: str) -> None:
 
 
 def test_a_file_that_would_be_written_twice(tmp_path: Path) -> None:
-    """Also by another path."""
     (tmp_path / "link").symlink_to(tmp_path)
 
     (line,) = refused(f"json={tmp_path}/a", f"yaml={tmp_path}/link/a")
@@ -159,14 +157,12 @@ def test_a_file_with_credentials(name: str, files: str) -> None:
 
 
 def test_a_saved_plan_is_not_replaced_by_what_was_applied() -> None:
-    """It may be applied again."""
     (line,) = refused("json=a", command=Command.APPLY, plan="a")
 
     assert line == "--also 'json=a' would replace the file of the saved plan: give another name"
 
 
 def test_a_controller_has_no_artifacts() -> None:
-    """It would replace them after each pass."""
     (line,) = refused("json=a", command=Command.BARE)
 
     assert line == "--also goes with 'reconcile plan' and 'reconcile apply': a controller has a report after each pass"

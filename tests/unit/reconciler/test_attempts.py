@@ -86,7 +86,6 @@ def test_what_is_tried_next(rounds: Sequence[Mapping[str, Outcome]], todo: list[
 
 
 def test_what_was_withdrawn_is_not_tried_in_this_pass() -> None:
-    """Nor is what depends on it."""
     plan = Plan((FIRST, SECOND, THIRD))
     attempts = Attempts()
     attempts.withdraw(FIRST, WITHDRAWN)
@@ -165,7 +164,6 @@ def test_what_is_said_of_what_is_planned_still(
     ],
 )
 def test_what_is_said_of_what_is_not_planned_any_more(outcome: Outcome, line: Mapping[str, Outcome]) -> None:
-    """Only what was done or failed is worth a line."""
     assert said(after({A: outcome}), Plan()) == line
 
 
@@ -184,7 +182,6 @@ def test_a_change_whose_answer_got_lost(plan: Plan, is_whole: bool, outcome: Out
 
 
 def test_a_change_whose_answer_got_lost_where_not_everything_was_seen() -> None:
-    """Its line says that it failed."""
     lines = after({A: LOST}).lines(Plan(), lambda _change: None, is_whole=False)
 
     assert lines == (Line(FIRST, LOST),)
@@ -192,7 +189,6 @@ def test_a_change_whose_answer_got_lost_where_not_everything_was_seen() -> None:
 
 @pytest.mark.parametrize("outcome", [Applied(), REFUSED, LOST, OVERTAKEN, THROTTLED, AFTER_A])
 def test_what_is_said_of_a_world_that_cannot_be_seen(outcome: Outcome) -> None:
-    """Everything that was tried, with its last ending."""
     attempts = after({B: OVERTAKEN, A: OVERTAKEN}, {A: outcome})
 
     assert [(line.change.key, line.outcome) for line in attempts.tried()] == [(A, outcome), (B, OVERTAKEN)]

@@ -53,7 +53,6 @@ def test_what_was_tried_is_told_as_it_was() -> None:
 
 @pytest.mark.parametrize("rule", [GuardName.FLAPPING, ""])
 def test_others_are_told_as_they_are(rule: str) -> None:
-    """Only failures are told like that."""
     plan, setbacks = world(rule, *([CHANGE] if rule else []))
 
     assert as_tried(plan, (), WORLD, setbacks) == (plan, ())

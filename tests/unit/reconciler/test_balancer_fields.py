@@ -4,7 +4,6 @@ from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any, get_args, get_origin
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +34,7 @@ from reconciler.report.fields import FieldChange, field_changes
 from tests.balancers import a_balancer, a_listener, an_http_check, an_http_listener
 from tests.builders import CLUSTER_UID, a_change, a_loss, an_identity
 from tests.support.balancer_changes import BALANCER, a_creation, a_part, a_wish
+from tests.support.rows import rows
 
 PUBLIC, PRIVATE = (ServerTarget(42, use_private_ip=private) for private in (False, True))
 V4, V6 = Ingress("203.0.113.1", ip_mode="VIP"), Ingress("2001:db8::1", ip_mode="VIP")
@@ -42,8 +42,8 @@ HTTPS = an_http_listener(443, 30443, protocol=Protocol.HTTPS)
 ASKED = HttpOptions(certificates=KNOWN_AFTER_APPLY, sticky_sessions=True)
 """Of six options of HTTP, two that somebody asked for."""
 
-BALANCER_CASES: list[Any] = [
-    pytest.param(
+BALANCER_CASES: dict[str, tuple[Any, ...]] = {
+    "a creation, by what was asked for": (
         "lb.create",
         None,
         LoadBalancer(
@@ -68,16 +68,14 @@ BALANCER_CASES: list[Any] = [
             ("type", None, "lb11"),
             ("zone", None, "eu-central"),
         ],
-        id="a creation, by what was asked for",
     ),
-    pytest.param(
+    "a creation without a network, ports and targets": (
         "lb.create",
         None,
         LoadBalancer("web", {}, "lb11", location="fsn1", public_interface=False, attachment=None, targets=UNMANAGED),
         [("location", None, "fsn1"), ("name", None, "web"), ("public_interface", None, False), ("type", None, "lb11")],
-        id="a creation without a network, ports and targets",
     ),
-    pytest.param(
+    "a deletion, by what a person knows the load balancer by": (
         "lb.delete",
         a_balancer(listeners=(HTTPS, a_listener()), attachments=(Attachment(7, IPv4Address("10.0.0.8")),)).spec,
         None,
@@ -90,63 +88,55 @@ BALANCER_CASES: list[Any] = [
             ("targets", ["server:1 (public)"], None),
             ("type", "lb11", None),
         ],
-        id="a deletion, by what a person knows the load balancer by",
     ),
-    pytest.param(
+    "an adoption": (
         "lb.adopt",
         Owner(None, "old"),
         Owner(CLUSTER_UID, "new"),
         [("cluster_uid", None, CLUSTER_UID), ("service_uid", "old", "new")],
-        id="an adoption",
     ),
-    pytest.param(
+    "a load balancer is released: when is never compared": (
         "lb.retain",
         Owner(CLUSTER_UID, "new"),
         Owner(CLUSTER_UID, None, "20260701T120000Z"),
         [("service_uid", "new", None)],
-        id="a load balancer is released: when is never compared",
     ),
-    pytest.param(
+    "name and labels": (
         "lb.identity",
         Identity("old", {"a": "1", "b": "2"}),
         Identity("new", {"a": "1"}),
         [("labels[b]", "2", None), ("name", "old", "new")],
-        id="name and labels",
     ),
-    pytest.param("lb.type", "lb11", "lb21", [("type", "lb11", "lb21")], id="the type"),
-    pytest.param(
+    "the type": ("lb.type", "lb11", "lb21", [("type", "lb11", "lb21")]),
+    "the algorithm": (
         "lb.algorithm",
         Algorithm.ROUND_ROBIN,
         Algorithm.LEAST_CONNECTIONS,
         [("algorithm", "round_robin", "least_connections")],
-        id="the algorithm",
     ),
-    pytest.param("lb.rdns", None, "a.example.com", [("rdns", None, "a.example.com")], id="a first reverse name"),
-    pytest.param("lb.rdns", "a.example.com", None, [("rdns", "a.example.com", None)], id="a reverse name is reset"),
-    pytest.param("lb.public_interface", True, False, [("public_interface", True, False)], id="the public interface"),
-    pytest.param("lb.network", None, Attachment(7), [("network_id", None, 7)], id="a network, with any address"),
-    pytest.param(
+    "a first reverse name": ("lb.rdns", None, "a.example.com", [("rdns", None, "a.example.com")]),
+    "a reverse name is reset": ("lb.rdns", "a.example.com", None, [("rdns", "a.example.com", None)]),
+    "the public interface": ("lb.public_interface", True, False, [("public_interface", True, False)]),
+    "a network, with any address": ("lb.network", None, Attachment(7), [("network_id", None, 7)]),
+    "a network, with any address of a subnet": (
         "lb.network",
         None,
         Attachment(7, ip_range=IPv4Network("10.0.0.0/24")),
         [("ip_range", None, "10.0.0.0/24"), ("network_id", None, 7)],
-        id="a network, with any address of a subnet",
     ),
-    pytest.param(
+    "another address: nobody knows of which range the old one was": (
         "lb.network",
         Attachment(7, IPv4Address("10.0.0.8")),
         Attachment(7, IPv4Address("10.0.0.9"), IPv4Network("10.0.0.0/24")),
         [("ip", "10.0.0.8", "10.0.0.9"), ("ip_range", None, "10.0.0.0/24")],
-        id="another address: nobody knows of which range the old one was",
     ),
-    pytest.param(
+    "a network goes": (
         "lb.network",
         Attachment(7, IPv4Address("10.0.0.8")),
         None,
         [("ip", "10.0.0.8", None), ("network_id", 7, None)],
-        id="a network goes",
     ),
-    pytest.param(
+    "a listener that waits for its certificate": (
         "lb.listener",
         None,
         a_wish(443, 30443, Protocol.HTTPS, ASKED),
@@ -158,32 +148,28 @@ BALANCER_CASES: list[Any] = [
             ("http.sticky_sessions", None, True),
             ("protocol", None, "https"),
         ],
-        id="a listener that waits for its certificate",
     ),
-    pytest.param(
+    "a listener, without what nobody asked for": (
         "lb.listener",
         HTTPS,
         a_wish(443, 30443, Protocol.HTTPS, ASKED),
         [("http.certificates", None, "(known after apply)"), ("http.sticky_sessions", False, True)],
-        id="a listener, without what nobody asked for",
     ),
-    pytest.param(
+    "a health check, without what nobody asked for": (
         "lb.listener",
         a_listener(health_check=an_http_check(domain="old.example.com")),
         a_listener(
             health_check=HealthCheck(Protocol.HTTP, 30080, http=HttpCheck(path="/healthz", status_codes=("200",)))
         ),
         [("health_check.http.path", "/", "/healthz"), ("health_check.http.status_codes", ["2??", "3??"], ["200"])],
-        id="a health check, without what nobody asked for",
     ),
-    pytest.param(
+    "tcp becomes http": (
         "lb.listener",
         a_listener(),
         an_http_listener(http=HttpOptions(timeout_idle_s=30)),
         [("http.timeout_idle_s", None, 30), ("protocol", "tcp", "http")],
-        id="tcp becomes http",
     ),
-    pytest.param(
+    "http becomes tcp": (
         "lb.listener",
         an_http_listener(http=HttpOptions("C", 300, 50, (5,), redirect_http=True, sticky_sessions=False)),
         a_wish(80, 30080),
@@ -196,85 +182,66 @@ BALANCER_CASES: list[Any] = [
             ("http.timeout_idle_s", 50, None),
             ("protocol", "http", "tcp"),
         ],
-        id="http becomes tcp",
     ),
-    pytest.param(
-        "lb.listener",
-        HTTPS,
-        None,
-        [("destination_port", 30443, None), ("protocol", "https", None)],
-        id="a listener goes",
-    ),
-    pytest.param("lb.target", None, PRIVATE, [("target", None, "server:42 (private)")], id="a server"),
-    pytest.param("lb.target", PUBLIC, None, [("target", "server:42 (public)", None)], id="a server goes"),
-    pytest.param("lb.target", None, IpTarget("192.0.2.7"), [("target", None, "ip:192.0.2.7")], id="an address"),
-    pytest.param(
+    "a listener goes": ("lb.listener", HTTPS, None, [("destination_port", 30443, None), ("protocol", "https", None)]),
+    "a server": ("lb.target", None, PRIVATE, [("target", None, "server:42 (private)")]),
+    "a server goes": ("lb.target", PUBLIC, None, [("target", "server:42 (public)", None)]),
+    "an address": ("lb.target", None, IpTarget("192.0.2.7"), [("target", None, "ip:192.0.2.7")]),
+    "a selector": (
         "lb.target",
         None,
         SelectorTarget("env=prod", use_private_ip=False),
         [("target", None, "selector:env=prod (public)")],
-        id="a selector",
     ),
-    pytest.param(
-        "lb.target", PUBLIC, PRIVATE, [("target", "server:42 (public)", "server:42 (private)")], id="a server flips"
-    ),
-    pytest.param(
+    "a server flips": ("lb.target", PUBLIC, PRIVATE, [("target", "server:42 (public)", "server:42 (private)")]),
+    "a certificate": (
         "certificate.create",
         None,
         ManagedCertificate("shop", ("a.example.com", "b.example.com"), {"k": "v"}),
         [("domains", None, ["a.example.com", "b.example.com"]), ("labels[k]", None, "v"), ("name", None, "shop")],
-        id="a certificate",
     ),
-    pytest.param("service.claim", False, True, [("finalizer", False, True)], id="a claim"),
-    pytest.param(
+    "a claim": ("service.claim", False, True, [("finalizer", False, True)]),
+    "first addresses": (
         "service.status",
         (),
         (V4, V6),
         [("ingress", None, ["203.0.113.1 (VIP)", "2001:db8::1 (VIP)"])],
-        id="first addresses",
     ),
-    pytest.param(
+    "addresses in another order": (
         "service.status",
         (V4, V6),
         (V6, V4),
         [("ingress", ["203.0.113.1 (VIP)", "2001:db8::1 (VIP)"], ["2001:db8::1 (VIP)", "203.0.113.1 (VIP)"])],
-        id="addresses in another order",
     ),
-    pytest.param(
+    "a hostname for what somebody else wrote": (
         "service.status",
         (replace(V4, has_ports=True), Ingress("192.0.2.1"), Ingress()),
         (Ingress(hostname="lb.example.com"),),
         [("ingress", ["203.0.113.1 (VIP, with ports)", "192.0.2.1", "(empty)"], ["lb.example.com"])],
-        id="a hostname for what somebody else wrote",
     ),
-    pytest.param(
-        "service.status", (V4,), (), [("ingress", ["203.0.113.1 (VIP)"], None)], id="nothing is published any more"
-    ),
-    pytest.param(
+    "nothing is published any more": ("service.status", (V4,), (), [("ingress", ["203.0.113.1 (VIP)"], None)]),
+    "addresses that are still to come": (
         "service.status",
         (V4,),
         KNOWN_AFTER_APPLY,
         [("ingress", ["203.0.113.1 (VIP)"], "(known after apply)")],
-        id="addresses that are still to come",
     ),
-    pytest.param(
+    "a Service is released": (
         "service.release",
         Claimed(finalizer=True, ingress=(V4,)),
         None,
         [("finalizer", True, None), ("ingress", ["203.0.113.1 (VIP)"], None)],
-        id="a Service is released",
     ),
-    pytest.param(
+    "a Service without the finalizer is released": (
         "service.release",
         Claimed(finalizer=False, ingress=(V4,)),
         None,
         [("ingress", ["203.0.113.1 (VIP)"], None)],
-        id="a Service without the finalizer is released",
     ),
-]
+}
 
 
-@pytest.mark.parametrize(("kind", "before", "after", "expected"), BALANCER_CASES)
+@rows("kind before after expected", BALANCER_CASES)
 def test_differences_around_load_balancers(
     kind: str, before: Any, after: Any, expected: list[tuple[str, Any, Any]]
 ) -> None:
@@ -286,7 +253,7 @@ def test_differences_around_load_balancers(
 
 def test_every_type_of_a_side_is_told() -> None:
     """A new type of a side has to be decided on: it would else look like labels."""
-    sides = [side for case in BALANCER_CASES for side in case.values[1:3]]
+    sides = [side for case in BALANCER_CASES.values() for side in case[1:3]]
     sides += [an_identity(), a_loss(), {"a": "b"}, (NodeAddress("Hostname", "web-1"),)]
     sides += [Route(IPv4Network("10.244.1.0/24"), IPv4Address("10.0.0.2")), ROUTED]
     types = {get_origin(kind) or kind for kind in get_args(State)}

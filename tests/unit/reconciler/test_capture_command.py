@@ -109,7 +109,6 @@ def test_the_same_plan_with_robot_servers(
     "words", [("node", "web-1"), ("node", "lost-8"), ("service", "shop/web"), ("service", "shop/db")]
 )
 def test_the_same_explanation_from_both(shell: Shell, tmp_path: Path, words: tuple[str, str]) -> None:
-    """``explain`` takes a file as well."""
     file = str(tmp_path / "world.json")
     shell("capture", "--to", file)
 
@@ -222,7 +221,6 @@ def test_gaps_are_said(
     },
 )
 def test_trouble(shell: Shell, words: tuple[str, ...], variables: dict[str, str], line: str | None) -> None:
-    """One line, and exit code 1."""
     said = shell("capture", *words, **variables)
 
     expected = line or "unknown variable RECONCILER_TOO: did you mean RECONCILER_TO?"
@@ -264,12 +262,9 @@ def test_a_full_disk_leaves_no_half_file(shell: Shell, tmp_path: Path) -> None:
     assert [(path.name, path.read_text()) for path in file.parent.iterdir()] == [("world.json", "precious")]
 
 
-@pytest.mark.parametrize(
-    ("token", "words"),
-    [
-        pytest.param("x" * 64, "GET /servers answers 401", id="the project's"),
-        pytest.param(None, "GET /api/v1/nodes answers 403", id="the cluster's"),
-    ],
+@rows(
+    "token words",
+    {"the project's": ("x" * 64, "GET /servers answers 401"), "the cluster's": (None, "GET /api/v1/nodes answers 403")},
 )
 def test_nothing_to_plan_from(
     simulate: Callable[..., Simulation],
@@ -341,7 +336,6 @@ def test_a_signal_leaves_no_file(shell: Shell, tmp_path: Path, monkeypatch: pyte
     },
 )
 def test_usage(shell: Shell, words: tuple[str, ...], lines: list[str]) -> None:
-    """A file can only be looked at."""
     said = shell.offline(*words)
 
     assert (said.code, said.stderr.splitlines()) == (64, [f"reconcile: error: {line}" for line in lines])

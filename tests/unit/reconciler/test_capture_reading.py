@@ -249,7 +249,6 @@ def test_whether_robot_servers_are_on(simulate: Callable[..., Simulation], tmp_p
 
 
 def test_large_worlds(simulate: Callable[..., Simulation], tmp_path: Path) -> None:
-    """Lists of many pages come out whole, and in order."""
     sim = a_world(simulate, more=1010)
 
     online, offline = both(sim, {}, tmp_path / "world.json")
@@ -269,7 +268,6 @@ def test_large_worlds(simulate: Callable[..., Simulation], tmp_path: Path) -> No
     ],
 )
 def test_nothing_to_plan_from(sim: Simulation, changes: Mapping[str, Body], kind: type[ApiError]) -> None:
-    """Without Nodes or servers there is no world."""
     cluster, project = _Cluster(sim.kubernetes_reader(), changes), _Project(sim.hetzner_reader(), changes)
 
     with pytest.raises(kind):

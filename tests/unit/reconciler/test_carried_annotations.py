@@ -225,7 +225,6 @@ def test_every_place_is_found() -> None:
     },
 )
 def test_passed_over(text: str) -> None:
-    """What mentions a key and sets no annotation."""
     assert read(text) == []
 
 
@@ -277,7 +276,6 @@ def test_passed_over(text: str) -> None:
     },
 )
 def test_what_is_not_judged(text: str, said: str) -> None:
-    """Is said, each with its reason, and is no error."""
     assert not_judged(text) == [f"not judged: {said}"]
 
 

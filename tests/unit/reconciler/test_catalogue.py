@@ -13,6 +13,7 @@ from desired.model.load_balancer import NO_LIMIT, BalancerType
 from desired.model.price import Price
 from desired.section import Unknown
 from reconciler.observe.caches import Catalogue, Currency
+from tests.support.rows import rows
 from tests.support.simulators import START, Simulation
 from tests.support.trouble import HETZNER_TROUBLE
 
@@ -71,7 +72,6 @@ def test_an_hour(sim: Simulation, reader: HetznerReader, later: timedelta, reque
 
 
 def test_a_name_that_there_is_not(sim: Simulation, reader: HetznerReader) -> None:
-    """An unknown name is no reason to ask each time."""
     catalogue = Catalogue()
 
     for minutes in range(3):
@@ -97,7 +97,6 @@ def test_trouble(sim: Simulation, reader: HetznerReader, fault: dict[str, Any], 
 
 
 def test_trouble_after_an_hour(sim: Simulation, reader: HetznerReader) -> None:
-    """What was known is too old to be believed."""
     catalogue = Catalogue()
     names(catalogue, reader, "lb21")
     sim.spoil_hetzner("status", code=500, body="<html>", count=None)
@@ -142,7 +141,6 @@ def test_unreadable_types(
 
 
 def test_a_type_out_of_sale(sim: Simulation, reader: HetznerReader) -> None:
-    """The catalogue says until when a type is sold."""
     end = {"announced": "2026-01-01T00:00:00Z", "unavailable_after": "2026-06-01T00:00:00Z"}
     body = {
         "load_balancer_types": [listed(1, deprecation=end)],
@@ -218,12 +216,10 @@ def test_prices_that_cannot_be(sim: Simulation, reader: HetznerReader, amount: s
 
 @pytest.mark.parametrize("amounts", [{"net": 6, "gross": "7.14"}, "7.14", ["7.14"]], ids=["number", "text", "list"])
 def test_prices_that_nobody_can_read(sim: Simulation, reader: HetznerReader, amounts: Any) -> None:
-    """The type is the same without."""
     assert priced(sim, reader, price_monthly=amounts) == {}
 
 
 def test_a_price_of_nothing(sim: Simulation, reader: HetznerReader) -> None:
-    """Is a price."""
     assert priced(sim, reader, price_monthly={"gross": "0"}) == {"fsn1": Price(Decimal(0))}
 
 
@@ -248,21 +244,19 @@ def test_the_currency(
     assert len(sim.sent_to_hetzner()) == requests
 
 
-@pytest.mark.parametrize(
+@rows(
     "said",
-    [
-        {"pricing": {"currency": "\x1b[31mEUR"}},
-        {"pricing": {"currency": "EUR\n"}},
-        {"pricing": {"currency": "EURO" * 9999}},
-        {"pricing": {"currency": ""}},
-        {"pricing": {"currency": 7}},
-        {"pricing": None},
-        [],
-    ],
-    ids=["an escape", "a line break", "long", "empty", "a number", "nothing", "a list"],
+    {
+        "an escape": {"pricing": {"currency": "\x1b[31mEUR"}},
+        "a line break": {"pricing": {"currency": "EUR\n"}},
+        "long": {"pricing": {"currency": "EURO" * 9999}},
+        "empty": {"pricing": {"currency": ""}},
+        "a number": {"pricing": {"currency": 7}},
+        "nothing": {"pricing": None},
+        "a list": [],
+    },
 )
 def test_currencies_that_cannot_be(sim: Simulation, reader: HetznerReader, said: Any) -> None:
-    """What is no code of a currency is shown to nobody."""
     sim.spoil_hetzner("status", code=200, path="/v1/pricing", body=said)
 
     assert Currency().look_up(reader, START) is None

@@ -93,7 +93,6 @@ def test_a_terminal_shows_the_same_words(said: Said, environ: pytest.MonkeyPatch
 
 
 def test_a_pipe_that_is_forced(environ: pytest.MonkeyPatch) -> None:
-    """It has colors, and lines as long as they are."""
     plain = written(io.StringIO())
     for forced in (written(io.StringIO(), color=ALWAYS), written(io.StringIO(), Output.TEXT, ALWAYS)):
         assert "\x1b[" in forced
@@ -110,7 +109,6 @@ def test_a_terminal_without_colors(environ: pytest.MonkeyPatch) -> None:
 
 
 def test_a_document_has_no_colors(environ: pytest.MonkeyPatch) -> None:
-    """Whatever forces them."""
     environ.setenv("FORCE_COLOR", "1")
 
     assert "\x1b" not in written(Terminal(), Output.JSON, ALWAYS)

@@ -65,13 +65,11 @@ def candidates(line: str) -> list[CompletionItem]:
     ],
 )
 def test_candidates(line: str, words: list[str]) -> None:
-    """They follow from the tables alone, but for names."""
     assert [(item.value, item.type) for item in candidates(line)] == [(word, "plain") for word in words]
 
 
 @pytest.mark.parametrize("line", ["plan --from ", "plan --from=a", "validate a b", "--kubeconfig "])
 def test_files(line: str) -> None:
-    """They are the shell's to complete."""
     assert [item.type for item in candidates(line)] == ["file"]
 
 

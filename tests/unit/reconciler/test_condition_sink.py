@@ -36,7 +36,6 @@ def test_nothing_to_write() -> None:
 
 
 def test_all_are_written_when_it_returns() -> None:
-    """The next reading finds them."""
     api = Api()
     names = [f"web-{number}" for number in range(50)]
 
@@ -56,6 +55,5 @@ def test_one_that_is_lost(error: ApiError) -> None:
 
 
 def test_a_bug_is_not_hidden() -> None:
-    """Only what an API says is lost without harm."""
     with pytest.raises(KeyError):
         ConditionSink(Api(a=KeyError("a")).write).write([(a_service("a"), HELD)])

@@ -73,7 +73,6 @@ def test_what_is_due(world: Snapshot, expected: dict[str, list[tuple[str, str]]]
 
 
 def test_each_service_for_itself() -> None:
-    """The trouble of one Service is no news of another."""
     others = [a_served_service(name, uid=f"uid-{name}", conditions=GOOD) for name in ("a", "b")]
     balancers = [a_balancer(number, service_uid=f"uid-{name}") for number, name in ((1, "a"), (2, "b"))]
     world = a_world([*others, a_served_service("c", claim=WRONG)], [*balancers, a_balancer(3)])

@@ -57,7 +57,6 @@ def refused(flags: Mapping[str, str] | None = None, /, **environ: str) -> Config
 
 
 def test_defaults() -> None:
-    """A token is all that a run needs."""
     assert load() == Config(
         settings=Settings(),
         mode=Mode.LOOP,
@@ -208,13 +207,9 @@ def test_routes_that_nobody_could_make(command: Command) -> None:
     assert not raised.value.usage
 
 
-@pytest.mark.parametrize(
-    ("controllers", "environ"),
-    [
-        pytest.param("*", OFF, id="switched off"),
-        pytest.param("*", {}, id="no network"),
-        pytest.param("*,-route", NETWORK, id="not among the controllers"),
-    ],
+@rows(
+    "controllers environ",
+    {"switched off": ("*", OFF), "no network": ("*", {}), "not among the controllers": ("*,-route", NETWORK)},
 )
 def test_ipv6_alone_without_routes(controllers: str, environ: dict[str, str]) -> None:
     """Where there are no routes the range harms nobody, and none is kept."""
@@ -300,7 +295,6 @@ def test_wrong_environments(environ: dict[str, str], lines: list[str]) -> None:
     ],
 )
 def test_right_environments(environ: dict[str, str]) -> None:
-    """What HCCM accepts is accepted."""
     assert load(**environ).token == TOKEN
 
 
@@ -394,7 +388,6 @@ MAX_AGE = "HCLOUD_SERVER_CACHE_MAX_AGE"
     },
 )
 def test_warnings(environ: dict[str, str], warnings: tuple[str, ...]) -> None:
-    """What is odd and yet accepted is worth a line."""
     assert load(**environ).warnings == warnings
 
 

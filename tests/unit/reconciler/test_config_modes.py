@@ -22,7 +22,6 @@ def load(flags: Mapping[str, str] | None = None, /, **environ: str) -> Config:
     ("flags", "mode"), [({}, Mode.LOOP), ({"--once": "true"}, Mode.ONCE), ({"--dry-run": "true"}, Mode.DRY_RUN)]
 )
 def test_modes(flags: dict[str, str], mode: Mode) -> None:
-    """Without a flag a run goes on for ever."""
     assert load(flags).mode is mode
 
 
@@ -147,7 +146,6 @@ def test_a_command_wins_over_the_environment(command: Command, mode: Mode, varia
 
 
 def test_apply_asks_unless_it_is_told_not_to() -> None:
-    """And nothing else asks."""
     environ = {"HCLOUD_TOKEN": TOKEN}
 
     assert load_config(Command.APPLY, {}, environ).asks
@@ -172,7 +170,6 @@ def test_how_much_a_text_tells(flags: dict[str, str], environ: dict[str, str], d
 
 
 def test_all_and_less_exclude_each_other() -> None:
-    """Nothing is guessed."""
     with pytest.raises(ConfigurationError) as raised:
         load({"--full": "true", "--summary": "true"})
 

@@ -14,6 +14,7 @@ from desired.plan.change import Change
 from reconciler.passes.attempts import NOT_SEEN
 from reconciler.result import Result
 from tests.support.passes import Run, initialized
+from tests.support.rows import rows
 
 NOTHING_LEFT_OUT = "limited to node/web-2 by --only; 0 other changes left out"
 
@@ -208,13 +209,9 @@ def test_stopped_between_rounds(joining: Run) -> None:
     assert joining.ears.begun == 1
 
 
-@pytest.mark.parametrize(
-    ("code", "sent"),
-    [
-        pytest.param(503, PATIENT.attempts, id="down: as often as patience has it"),
-        pytest.param(403, 1, id="denied: once"),
-        pytest.param(422, 1, id="refused: once"),
-    ],
+@rows(
+    "code sent",
+    {"down: as often as patience has it": (503, PATIENT.attempts), "denied: once": (403, 1), "refused: once": (422, 1)},
 )
 def test_what_failed_is_not_tried_again_in_the_pass(joining: Run, code: int, sent: int) -> None:
     """A failed change has had all its tries: another round, for the sake of another change, does not repeat it."""

@@ -81,7 +81,6 @@ def test_what_was_shown_is_done(simulate: Simulate) -> None:
 
 
 def test_what_has_come_since_waits(simulate: Simulate) -> None:
-    """The rest is done all the same."""
     run = a_balanced_run(simulate)
     show(run)
     a_node_joins(run)
@@ -109,7 +108,6 @@ def test_what_comes_in_the_middle_of_the_pass_is_not_done_in_its_next_round(simu
 
 
 def test_a_change_that_has_become_another_one_waits(simulate: Simulate) -> None:
-    """Somebody has edited the Service since."""
     run = a_balanced_run(simulate)
     run.converge()
     run.sim.kubernetes_writer().patch(f"{SERVICES}/web", {"metadata": {"annotations": annotated(type="lb21")}})
@@ -249,7 +247,6 @@ def test_a_saved_plan_of_a_part_is_applied_to_that_part(simulate: Simulate) -> N
 
 
 def test_a_saved_plan_may_be_applied_in_part(simulate: Simulate) -> None:
-    """As ``--only`` says."""
     run = a_balanced_run(simulate)
     save(run)
     run.settings = replace(run.settings, only=("node/web-2",))

@@ -78,7 +78,6 @@ def test_an_approval_that_cannot_be_used_up_approves_nothing(elsewhere: Run) -> 
 
 
 def test_an_expired_approval_approves_nothing(elsewhere: Run) -> None:
-    """After an hour an approval is void."""
     (hold,) = elsewhere.plan().holds
     elsewhere.approve(hold.hash)
     approved_at = elsewhere.sim.clock.now()

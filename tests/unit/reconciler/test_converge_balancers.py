@@ -5,8 +5,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from actuators.outcome import Applied
 from reconciler.result import Result
 from tests.balancers import IN_NETWORK, LOCATED, annotated
@@ -22,6 +20,7 @@ from tests.support.passes import (
     published,
     written,
 )
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 from tests.support.world import SERVICES
 
@@ -154,9 +153,8 @@ def remove_service(run: Run, name: str = "web") -> None:
     run.sim.kubernetes_writer().delete(f"{SERVICES}/{name}", uid=found["uid"], version=found["resourceVersion"])
 
 
-@pytest.mark.parametrize(
-    ("annotations", "requests", "is_kept"),
-    [pytest.param({}, [0] * 5, False, id="nobody names any"), pytest.param(NAMED, [2, 0, 2, 2, 0], True, id="named")],
+@rows(
+    "annotations requests is_kept", {"nobody names any": ({}, [0] * 5, False), "named": (NAMED, [2, 0, 2, 2, 0], True)}
 )
 def test_addresses_of_a_service_that_is_made_anew(
     simulate: Simulate, annotations: dict[str, str], requests: list[int], is_kept: bool

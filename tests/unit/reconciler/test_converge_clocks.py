@@ -37,7 +37,6 @@ def on_clocks(report: Report) -> list[str]:
 
 
 def test_clocks_that_agree(run: Run) -> None:
-    """Nothing is said, and both Nodes go, as is right."""
     assert on_clocks(run.converge()) == []
     assert len(run.sim.nodes()) == 6
 

@@ -110,33 +110,6 @@ def test_a_deletion_that_waits(lose: Lose, node: dict[str, Any], waits: Waits, d
     assert left(run) == []
 
 
-def test_a_held_deletion(lose: Lose) -> None:
-    """Two at once are held, and asked for ever more seldom; who approves it while the loop runs, lets them go."""
-    run = lose([silent(1), silent(2)], approve_flags="--kubeconfig f")
-
-    report = run.converge()
-
-    (hold,) = report.holds
-    assert report.result is Result.REFUSED
-    assert (hold.rule, hold.keys, hold.value, hold.limit) == (
-        "node-blast-radius",
-        ("node/web-1", "node/web-2"),
-        "2",
-        "1",
-    )
-    assert [reason for reason, _ in announced(run)] == ["ChangeHeld", "ChangeHeld"]
-    assert all(text.endswith(f": reconcile approve {hold.hash} --kubeconfig f") for _, text in announced(run))
-    assert asked(run) == ["servers", "servers/1", "servers/2"]
-    for _ in range(3):
-        run.sim.clock.advance(60)
-        assert not is_news(run.converge(), said(report))
-    assert (left(run), asked(run)) == (["web-1", "web-2"], ["servers"] * 3 + ["servers/1"] * 2 + ["servers/2"] * 2)
-
-    run.approve(hold.hash)
-    assert run.converge().result is Result.NO_CHANGES
-    assert left(run) == []
-
-
 def test_a_hold_that_resolves_itself(lose: Lose) -> None:
     """Who was silent for half an hour is given up, and the loop wakes up for that."""
     run = lose([silent(1), silent(2, seconds=600)])

@@ -113,7 +113,6 @@ def test_what_happens_after_the_proof(simulate: Simulate, happens: Callable[[Sim
     ],
 )
 def test_what_is_no_absence(simulate: Simulate, world: list[dict[str, Any]]) -> None:
-    """No Node goes."""
     nodes = [robot_node(number, "Unknown", since=ago(60)) for number in (1, 2)]
     run = a_run(simulate, *nodes, robot_node(3))
     run.sim.robot.replace_world({"servers": world})  # type: ignore[union-attr]
@@ -238,7 +237,6 @@ def test_targets_of_both_clouds(simulate: Simulate) -> None:
 
 
 def test_a_target_goes_with_its_server(simulate: Simulate) -> None:
-    """Before its Node, and with the same proof."""
     run = a_served_run(simulate, robot_node(1, "Unknown"), robot_node(2), robot_node(3))
     assert "192.0.2.1" in served(run)
     run.sim.robot.replace_world({"servers": [dedicated(2), dedicated(3)]})  # type: ignore[union-attr]
@@ -292,7 +290,6 @@ LIMIT = {"error": {"status": 403, "code": "RATE_LIMIT_EXCEEDED", "message": "x",
 
 @pytest.mark.parametrize("code", [503, 401, 403, "limit"])
 def test_no_target_goes_while_robot_is_out_of_reach(simulate: Simulate, code: int | str) -> None:
-    """None comes either; cloud servers come and go."""
     run = a_served_run(simulate, robot_node(1), robot_node(2, "Unknown"))
     before = served(run)
     status, body = (403, LIMIT) if code == "limit" else (code, "")
@@ -304,9 +301,7 @@ def test_no_target_goes_while_robot_is_out_of_reach(simulate: Simulate, code: in
     assert served(run) == [target for target in before if target != "server 103"]
 
 
-@pytest.mark.parametrize(
-    ("status", "verdict"), [("unknown", Verdict.WAITING), ("unhealthy", Verdict.HELD)], ids=["unchecked", "silent"]
-)
+@rows("status verdict", {"unchecked": ("unknown", Verdict.WAITING), "silent": ("unhealthy", Verdict.HELD)})
 def test_no_address_goes_before_the_other_one_answers(simulate: Simulate, status: str, verdict: Verdict) -> None:
     """Both are targets meanwhile; once it answers exactly one is left."""
     run = a_served_run(simulate, robot_node(1), robot_node(2), settings=INSIDE)

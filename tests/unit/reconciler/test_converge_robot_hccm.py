@@ -91,7 +91,6 @@ OFF = {"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule
 def test_a_node_is_right(
     simulate: Simulate, node: dict[str, Any], fields: Mapping[str, Any], settings: Settings
 ) -> None:
-    """Nothing is planned for it, and nothing said of it."""
     report = a_run_on(simulate, node, settings, **fields).converge()
 
     assert (report.result, report.lines, report.notes) == (Result.NO_CHANGES, (), ())
@@ -161,12 +160,9 @@ def test_targets_are_right(simulate: Simulate, targets: Sequence[int | str], wor
     assert (report.result, report.lines) == (Result.NO_CHANGES, ())
 
 
-@pytest.mark.parametrize(
-    ("private", "right", "stale"),
-    [
-        pytest.param(True, PRIVATE, "192.0.2.1", id="its public one"),
-        pytest.param(False, PUBLIC, "10.1.0.1", id="its private one"),
-    ],
+@rows(
+    "private right stale",
+    {"its public one": (True, PRIVATE, "192.0.2.1"), "its private one": (False, PUBLIC, "10.1.0.1")},
 )
 def test_a_stale_address_goes(simulate: Simulate, private: bool, right: Sequence[str], stale: str) -> None:
     """HCCM keeps it beside the right one, as both are the Node's."""

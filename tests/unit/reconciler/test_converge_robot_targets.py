@@ -95,7 +95,6 @@ def test_a_node_stays_until_its_target_has_gone(simulate: Simulate, private: boo
 
 
 def test_a_node_stays_while_load_balancers_are_unknown(simulate: Simulate) -> None:
-    """Its target would be left behind."""
     run = a_served_run(simulate, robot_node(1, "Unknown"), robot_node(2), robot_node(3))
     run.sim.robot.replace_world({"servers": [dedicated(2), dedicated(3)]})  # type: ignore[union-attr]
     run.sim.spoil_hetzner("status", path="/v1/load_balancers$", code=503, body="", count=None)
@@ -175,7 +174,6 @@ def test_an_address_that_another_node_still_reports(simulate: Simulate) -> None:
 
 
 def test_the_same_address_in_another_network(simulate: Simulate) -> None:
-    """Is another one."""
     run = a_served_run(simulate, robot_node(1), private=False)
     project = run.sim.hetzner.world()["hetzner"]
     subnet = {"type": "cloud", "ip_range": "10.1.0.0/24", "network_zone": "eu-central"}

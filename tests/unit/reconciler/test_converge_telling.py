@@ -112,7 +112,6 @@ def test_conditions_of_others_stay(served: Run) -> None:
 
 
 def test_a_stopped_pass_writes_no_condition(served: Run) -> None:
-    """After a signal nothing more is begun."""
     annotate(served, {**WRONG})
     served.stop.set()
 

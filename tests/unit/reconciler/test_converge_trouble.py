@@ -20,6 +20,7 @@ from tests.balancers import LOCATED
 from tests.builders import a_server, a_snapshot
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE, Run, initialized, load_balancer_service
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 from tests.support.world import CONFIG_MAPS
 
@@ -206,19 +207,17 @@ def test_a_token_that_is_withdrawn_while_reading(simulate: Callable[..., Simulat
     assert run.sim.written() == []
 
 
-API_SERVER_TROUBLE = [
-    pytest.param({"kind": "reset"}, id="no connection"),
-    pytest.param({"kind": "status", "code": 503}, id="down"),
-    pytest.param({"kind": "status", "code": 401, "body": "Unauthorized"}, id="a wrong token"),
-    pytest.param({"kind": "status", "code": 403, "body": REFUSED_NODE}, id="no right to list"),
-    pytest.param({"kind": "status", "code": 200, "body": "<html>"}, id="a page of HTML"),
-    pytest.param(
-        {"kind": "status", "code": 200, "body": {"kind": "Status", "metadata": {}, "items": []}}, id="no list"
-    ),
-]
+API_SERVER_TROUBLE = {
+    "no connection": {"kind": "reset"},
+    "down": {"kind": "status", "code": 503},
+    "a wrong token": {"kind": "status", "code": 401, "body": "Unauthorized"},
+    "no right to list": {"kind": "status", "code": 403, "body": REFUSED_NODE},
+    "a page of HTML": {"kind": "status", "code": 200, "body": "<html>"},
+    "no list": {"kind": "status", "code": 200, "body": {"kind": "Status", "metadata": {}, "items": []}},
+}
 
 
-@pytest.mark.parametrize("fault", API_SERVER_TROUBLE)
+@rows("fault", API_SERVER_TROUBLE)
 def test_trouble_with_the_api_server(joining: Run, fault: dict[str, Any]) -> None:
     """Without the Nodes nothing can be said: one error, in a dry run and in a pass."""
     joining.sim.spoil_kubernetes(**fault, count=None)
@@ -270,7 +269,6 @@ def test_what_a_pass_took_is_remembered_although_it_sees_no_more(simulate: Calla
 
 
 def test_no_target_goes_while_it_cannot_be_read_how_many_there_were(simulate: Callable[..., Simulation]) -> None:
-    """Once it can be, one of four goes."""
     run = a_drained_run(simulate)
     run.sim.spoil_kubernetes("reset", method="GET", path=f".*/configmaps/{CONFIG_MAP}$", count=None)
     (line,) = run.converge().lines

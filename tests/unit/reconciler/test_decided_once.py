@@ -24,6 +24,7 @@ from reconciler.passes.one_pass import explain_once
 from tests.support.counting import calls_of
 from tests.support.objects import server, settled_node
 from tests.support.passes import Run, a_balanced_run, load_balancer_service
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
 pytestmark = pytest.mark.passes
@@ -99,13 +100,9 @@ CONDITIONS = Counter(conditions_of=1)
 """No write takes them along."""
 
 
-@pytest.mark.parametrize(
-    ("key", "more"),
-    [
-        pytest.param(SERVICE, Counter(), id="Service to create"),
-        pytest.param(NODE, LOSSES + SUPPOSED, id="Node"),
-        pytest.param(JOINING, LOSSES, id="joining Node"),
-    ],
+@rows(
+    "key more",
+    {"Service to create": (SERVICE, Counter()), "Node": (NODE, LOSSES + SUPPOSED), "joining Node": (JOINING, LOSSES)},
 )
 def test_an_explanation_decides_nothing(run: Run, key: Key, more: Counter[str]) -> None:
     """It reads what the plan was made and judged from, and adds what that had no need of."""
@@ -115,7 +112,6 @@ def test_an_explanation_decides_nothing(run: Run, key: Key, more: Counter[str]) 
 
 
 def test_an_explanation_of_a_deletion_decides_nothing(lost: Run) -> None:
-    """Its guards have measured all that is told."""
     with calls_of(*DECISIONS) as planned:
         lost.plan()
     with calls_of(*DECISIONS) as calls:
@@ -124,10 +120,7 @@ def test_an_explanation_of_a_deletion_decides_nothing(lost: Run) -> None:
     assert calls["losses_of"] == 1
 
 
-@pytest.mark.parametrize(
-    ("key", "more"),
-    [pytest.param(SERVICE, CONDITIONS, id="Service in order"), pytest.param(NODE, LOSSES + SUPPOSED, id="Node")],
-)
+@rows("key more", {"Service in order": (SERVICE, CONDITIONS), "Node": (NODE, LOSSES + SUPPOSED)})
 def test_a_page_decides_nothing(run: Run, key: Key, more: Counter[str]) -> None:
     """Neither the map nor the explanation of one object; the report has what was decided."""
     maker = Maker(run.converge(), (), "", "")

@@ -53,7 +53,6 @@ def test_another_one_is_shown_by_its_shortest_path(
 
 
 def test_a_path_from_the_root_is_taken_where_it_is_shorter(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And quoted where the shell would split it."""
     deep = installed.parent / "/".join("abcdefghijklmnopqrstuvwxyz")
     deep.mkdir(parents=True)
     monkeypatch.chdir(deep)
@@ -69,7 +68,6 @@ def test_a_path_from_the_root_is_taken_where_it_is_shorter(installed: Path, monk
 
 @pytest.mark.parametrize("module", ["reconciler", "hcloud_reconciler"])
 def test_a_module_is_shown_with_its_interpreter(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
-    """``python -m`` has no command of its own."""
     monkeypatch.chdir(Path(sys.executable).parent)
 
     assert shown_command(f"/anywhere/{module}/__main__.py") == f"./{Path(sys.executable).name} -m {module}"

@@ -161,7 +161,6 @@ def configuration() -> str:
 
 
 def test_configuration_is_documented_as_it_is() -> None:
-    """docs/configuration.md says what the tables say."""
     page = DOCS / "configuration.md"
     if os.environ.get("UPDATE_DOCS"):
         page.write_text(configuration())
@@ -311,7 +310,6 @@ def test_annotations_are_documented_as_they_are() -> None:
     ],
 )
 def test_defaults(default: object, shown: str) -> None:
-    """A duration that is not set is no boolean."""
     assert _shown(default) == shown
 
 

@@ -51,7 +51,6 @@ def failing(error: ApiError, *calls: str) -> Callable[[str], None]:
 
 
 def test_a_lease_is_made_where_there_is_none() -> None:
-    """At once, in a name of its own."""
     leases, timeline, replica = stage()
 
     assert replica.leads()
@@ -100,7 +99,6 @@ def test_standing_by_while_another_is_alive() -> None:
 
 
 def test_a_lease_that_vanished_was_not_given_back() -> None:
-    """Whoever held it does not know yet."""
     leases, timeline, replica = stage(THEIRS)
     timeline.after(5.0, leases.delete)
 
@@ -111,7 +109,6 @@ def test_a_lease_that_vanished_was_not_given_back() -> None:
 
 
 def test_of_two_that_try_at_once_one_leads() -> None:
-    """The other one stands by."""
     leases, timeline, replica = stage()
     leases.after = lambda call: None if call != "read" or leases.lease else (leases.put(THEIRS), None)[1]
     timeline.every(2.0, 5, leases.renew)
@@ -128,7 +125,6 @@ def test_of_two_that_try_at_once_one_leads() -> None:
     "error", [Transient("no answer"), Broken("garbage"), Denied("no right"), RuntimeError("a bug")]
 )
 def test_trouble_does_not_end_the_wait(call: str, error: Exception) -> None:
-    """One try each retry period, until it is over."""
     leases, timeline, replica = stage()
 
     def answer(asked: str) -> None:
@@ -180,7 +176,6 @@ def test_what_the_last_look_has_shown(
 
 
 def test_a_stop_ends_the_wait() -> None:
-    """And nothing is asked after it."""
     leases, timeline, replica = stage(THEIRS)
     timeline.after(5.0, replica.stop.set)
 
@@ -361,7 +356,6 @@ def test_a_bug_does_not_end_the_thread() -> None:
 
 
 def test_trouble_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    """However long it goes on; and that it is over."""
     caplog.set_level("INFO", "hcloud-reconciler.leadership")
     leases, timeline, replica = leading(Timings(60.0, 50.0, 2.0))
     leases.before = failing(Transient("no answer"))
@@ -390,7 +384,6 @@ def test_a_loss_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_it_is_given_back() -> None:
-    """Others may have it at once; its history stays."""
     leases, timeline, replica = leading()
     timeline.after(3.0, replica.elector.close)
 
@@ -413,7 +406,6 @@ def test_it_is_given_back() -> None:
     ],
 )
 def test_what_is_not_ours_is_not_given_back(happens: Callable[[LeaseInMemory], object], calls: list[str]) -> None:
-    """And nothing depends on it at the end."""
     leases, timeline, replica = leading()
     timeline.after(1.0, lambda: happens(leases))
     timeline.after(1.0, replica.elector.close)
@@ -427,7 +419,6 @@ def test_what_is_not_ours_is_not_given_back(happens: Callable[[LeaseInMemory], o
 
 
 def test_it_is_given_back_after_a_renewal_of_which_the_answer_is_lost() -> None:
-    """The version is read before."""
     leases, timeline, replica = leading()
     leases.after = failing(Transient("executed, then reset"), "update")
     timeline.after(3.0, lambda: setattr(leases, "after", nothing))
@@ -440,7 +431,6 @@ def test_it_is_given_back_after_a_renewal_of_which_the_answer_is_lost() -> None:
 
 
 def test_it_is_not_given_back_while_writes_are_under_way() -> None:
-    """The next one waits until the Lease has run out."""
     leases, _, replica = leading()
     replica.elector.close(release=False)
 
@@ -452,7 +442,6 @@ def test_it_is_not_given_back_while_writes_are_under_way() -> None:
 
 
 def test_nothing_is_taken_after_the_end() -> None:
-    """Nor given back by whoever never had it."""
     leases, _, replica = stage(THEIRS)
     replica.elector.close()
 
@@ -478,7 +467,6 @@ def test_in_a_thread_of_its_own() -> None:
 
 
 def test_a_single_run_takes_what_is_free() -> None:
-    """At once."""
     _, timeline, replica = stage()
 
     assert replica.elector.wait_until_leader(replica.stop) == LeadResult(LeadershipStatus.LEADING)
@@ -486,7 +474,6 @@ def test_a_single_run_takes_what_is_free() -> None:
 
 
 def test_a_single_run_outlasts_a_dead_holder() -> None:
-    """It waits for as long as the Lease lasts."""
     _, timeline, replica = stage(THEIRS)
 
     assert replica.elector.wait_until_leader(replica.stop) == LeadResult(LeadershipStatus.LEADING)
@@ -504,7 +491,6 @@ def test_a_single_run_outlasts_a_dead_holder() -> None:
 def test_a_single_run_gives_way_to_the_living(
     at_s: float, happens: Callable[[LeaseInMemory], object], known_at_s: float
 ) -> None:
-    """As soon as it sees it renew, and without a write."""
     leases, timeline, replica = stage(THEIRS)
     timeline.after(at_s, lambda: happens(leases))
 
@@ -517,7 +503,6 @@ def test_a_single_run_gives_way_to_the_living(
 
 
 def test_a_single_run_takes_what_is_given_back_meanwhile() -> None:
-    """That is no renewal."""
     leases, timeline, replica = stage(THEIRS)
     timeline.after(5.0, lambda: leases.put(replace(THEIRS, holder=NOBODY, duration_s=1)))
 
@@ -554,7 +539,6 @@ def test_a_single_run_gives_up(
 
 
 def test_a_single_run_is_stopped() -> None:
-    """A signal ends its wait."""
     _, timeline, replica = stage(THEIRS)
     timeline.after(3.0, replica.stop.set)
 
@@ -575,7 +559,6 @@ def test_identities() -> None:
 
 
 def test_without_an_election() -> None:
-    """A process that is alone always leads."""
     alone: Leadership = NoElection()
     stop = threading.Event()
 

@@ -116,7 +116,6 @@ BASE = world(nodes=(a_raw_node(),), services=(a_raw_service(),))
 
 
 def test_a_thousand_heartbeats_wake_nobody() -> None:
-    """Nor is anything kept of them."""
     stage = Stage(BASE)
     for version in range(11, 1011):
         stage.tell(NODE, heartbeat(version))
@@ -181,7 +180,6 @@ def test_changes_that_some_rule_looks_at(kind: WatchedKind, found: dict[str, Any
     },
 )
 def test_changes_that_no_rule_looks_at(kind: WatchedKind, found: dict[str, Any]) -> None:
-    """They wake nobody."""
     assert Stage(BASE).judge(kind, found) == []
 
 
@@ -198,7 +196,6 @@ def test_changes_that_no_rule_looks_at(kind: WatchedKind, found: dict[str, Any])
     },
 )
 def test_comings_and_goings(kind: WatchedKind, found: dict[str, Any], type_: str, woken: list[str]) -> None:
-    """Of what some rule looks at."""
     assert Stage(BASE).judge(kind, found, type_) == woken
 
 
@@ -225,7 +222,6 @@ def test_our_own_write_wakes_nobody() -> None:
 
 
 def test_our_own_deletion_wakes_nobody() -> None:
-    """The answer names nothing but the uid."""
     stage = Stage(BASE)
     stage.own.note(json.dumps({"kind": "Status", "details": {"uid": "uid-web-1"}}).encode())
 
@@ -253,7 +249,6 @@ def test_a_pass_that_has_seen_it() -> None:
 
 
 def test_an_event_of_before_the_pass_looked() -> None:
-    """It is late, and the pass knows better."""
     stage = Stage(world(nodes=(a_raw_node(version=12),)))
 
     assert stage.judge(NODE, with_label(a_raw_node(), 11)) == []
@@ -271,7 +266,6 @@ def test_a_change_while_a_pass_runs() -> None:
 
 
 def test_a_change_that_is_taken_back() -> None:
-    """The last word counts."""
     stage = Stage(BASE)
     assert stage.judge(NODE, with_label(a_raw_node(), 11))
     assert stage.judge(NODE, heartbeat(12)) == []
@@ -280,7 +274,6 @@ def test_a_change_that_is_taken_back() -> None:
 
 
 def test_a_section_that_was_not_read() -> None:
-    """What was known of it is known still."""
     stage = Stage(BASE)
     stage.settle(replace(BASE, services=Section.missing("403")))
 
@@ -319,7 +312,6 @@ def test_an_object_that_cannot_be_read() -> None:
 
 @pytest.mark.parametrize("found", [{}, {"metadata": {}}, {"metadata": {"name": 7}}])
 def test_an_object_without_a_name(found: dict[str, Any]) -> None:
-    """It wakes once."""
     stage = Stage(BASE)
 
     assert stage.judge(NODE, found) == ["a node that cannot be read has changed"]

@@ -129,7 +129,6 @@ def test_an_event_that_was_lost_is_tried_again_in_the_next_pass(sim: Simulation)
 
 
 def test_an_event_that_was_lost_and_does_not_hold_any_more(sim: Simulation) -> None:
-    """What does not hold any more is not said late."""
     sim.spoil_kubernetes("status", code=503, count=1)
     with sink(sim) as events:
         events.announce([MISSED], NOW)

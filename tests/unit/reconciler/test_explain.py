@@ -78,7 +78,6 @@ def test_what_it_costs(explain: ExplainCommand, world: Simulation) -> None:
 
 
 def test_the_settings_are_those_of_a_plan(explain: ExplainCommand) -> None:
-    """Flags and variables of a plan decide here as well."""
     found = explain.document("web-1", "--policy", "observe", RECONCILER_IGNORE_NODES="example.com/team=blue")
     assert found["stage"] == "ignored"
 
@@ -150,7 +149,6 @@ def test_a_name_that_no_node_can_have(explain: ExplainCommand, name: str, output
 
 
 def test_an_api_server_that_refuses(explain: ExplainCommand, world: Simulation) -> None:
-    """Without Nodes nothing can be said, but why."""
     world.spoil_kubernetes("status", code=401, body="Unauthorized", count=None)
     said = explain("web-1", "--output", "json")
 
@@ -173,7 +171,6 @@ def test_hetzner_refuses(explain: ExplainCommand) -> None:
 
 
 def test_a_cluster_that_cannot_be_addressed(explain: ExplainCommand) -> None:
-    """A kubeconfig that is not there is one error."""
     said = explain("web-1", "--output", "json", "--kubeconfig", "/nowhere/config")
 
     assert said.code == 1

@@ -316,7 +316,6 @@ SERVER = ServerFact(7, "web-1", ServerStatus.OFF, "cpx32", "")
     },
 )
 def test_servers(match: ServerMatch, lines: list[str]) -> None:
-    """Which server a Node is, and which ones come near."""
     assert section("Server", changed(NODE, match=match)) == lines
 
 
@@ -471,7 +470,6 @@ def test_guards_of_a_service() -> None:
     ],
 )
 def test_no_guards(explained: Explained, line: str) -> None:
-    """Where no guard applies it is said why."""
     assert section("Guards", changed(explained, guards=())) == [line]
 
 
@@ -554,7 +552,6 @@ NOTE = Note(key_of("service/default/web"), NoteKind.CERTIFICATE, "certificate 5 
     },
 )
 def test_a_note_is_not_told_twice(explained: Explained, is_told: bool) -> None:
-    """What stands elsewhere is no note as well."""
     lines = section("Notes", changed(explained, notes=(NOTE,)))
 
     assert lines == (["  service/default/web  certificate: certificate 5 is being issued"] if is_told else [])

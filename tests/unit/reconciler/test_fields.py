@@ -207,7 +207,6 @@ def test_a_side_that_is_not_there() -> None:
 
 
 def test_all_parts_at_once() -> None:
-    """Differences of all parts are told together."""
     before = an_identity(None, labels={}, taints=(Taint("t", "NoSchedule", "true"),), addresses=())
     after = an_identity(addresses=(NodeAddress("Hostname", "web-1"),))
 

@@ -13,7 +13,6 @@ from reconciler.cli.files import PRIVATE, SHARED, check_file, write_file
 
 @pytest.mark.parametrize(("mode", "expected"), [(PRIVATE, 0o600), (SHARED, 0o640)])
 def test_a_new_file_has_its_mode(tmp_path: Path, mode: int, expected: int) -> None:
-    """The umask narrows what others may read."""
     before = os.umask(0o027)
     try:
         write_file(b"new", str(tmp_path / "file"), mode=mode)
@@ -89,7 +88,6 @@ def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_written_is_known_before(tmp_path: Path, place: str, error: type[OSError]) -> None:
-    """Both say so, and leave nothing behind."""
     (tmp_path / "file").write_text("old")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     file = str(tmp_path / place)

@@ -10,14 +10,12 @@ import pytest
 
 from actuators.outcome import Applied, Failed
 from desired.plan.change import Change, GuardDecision, GuardName, Hold, Verdict
-from desired.plan.notes import Note, NoteKind
 from reconciler.config.options import Detail, Output
 from reconciler.report.documents import report_as_json
 from reconciler.report.text import render_lines
 from reconciler.result import Line, Report
 from tests.builders import a_change
 from tests.routes import a_route, a_routed_world, routes_of
-from tests.support.keys import key_of
 from tests.support.large_plans import a_large_run
 from tests.support.objects import server, settled_node
 from tests.support.passes import Run
@@ -236,7 +234,6 @@ def test_a_held_plan(simulate: Callable[..., Simulation], shown: Callable[..., s
 
 
 def test_a_command_can_be_copied_from_any_terminal(shown: Callable[..., str]) -> None:
-    """Half of an approval that is pasted would be run."""
     hold = Hold("sha256:0123456789abcdef", GuardName.ADOPTION, "2", "0", ("load_balancer/default/web",), "why")
     report = Report(holds=(hold,), approve_flags="--kubeconfig /home/somebody/.kube/config")
 
@@ -266,22 +263,7 @@ def removals(number: int, kind: str = "route.delete") -> tuple[Change, ...]:
 WAITING = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, "too soon")
 
 
-def test_names_and_notes_are_folded() -> None:
-    """Of much that goes and of like notes the first are named, and the last line says how to see the others."""
-    notes = tuple(Note(key_of(f"route/4/{n}"), NoteKind.FOREIGN, "left alone") for n in range(9))
-    report = Report(lines=tuple(map(Line, removals(21, "node.delete"))), notes=notes)
-    text, full = written(report), written(replace(report, detail=Detail.FULL))
-
-    assert "\n  9 x route/4/0, route/4/1, route/4/2 and 6 more  foreign: left alone\n" in text
-    assert f"\nGoes: {', '.join(change.key for change in removals(20, 'node.delete'))} and 1 more\n" in text
-    assert "\nPlan: 0 to add, 0 to modify, 21 to remove. Each note: --full\n" in text
-    assert all(f"\n  route/4/{n}  foreign: left alone\n" in full for n in range(9))
-    assert f"\nGoes: {', '.join(change.key for change in removals(21, 'node.delete'))}\n" in full
-    assert "--full" not in full
-
-
 def test_what_was_applied_is_folded_too() -> None:
-    """The table has what became of the changes."""
     lines = tuple(Line(a_change(f"node/w-{n}"), Applied()) for n in range(5))
     text = written(Report(lines=lines))
 
@@ -290,7 +272,6 @@ def test_what_was_applied_is_folded_too() -> None:
 
 
 def test_a_summary_has_what_a_person_has_to_know() -> None:
-    """Consequences, and what withholds a change."""
     change = a_change("node/w-1", decision=WAITING, consequences=("an address goes",))
     text = written(Report(lines=(Line(change),), detail=Detail.SUMMARY))
 
@@ -321,7 +302,6 @@ def test_names_from_elsewhere(name: str, shown_name: str) -> None:
 
 
 def test_counts_on_a_terminal_that_is_too_narrow_for_a_table(shown: Callable[..., str]) -> None:
-    """Each number stays beside what it counts."""
     lines = tuple(Line(a_change(f"node/w-{n}", "node.delete")) for n in range(5)) + tuple(
         Line(a_change(f"route/4/10.244.{n}.0/24", kind)) for n in range(6) for kind in ("route.create", "route.delete")
     )

@@ -73,7 +73,6 @@ def test_both_sides(before: Any, after: Any, told: str) -> None:
 
 
 def test_a_time_as_people_write_it() -> None:
-    """JSON has it with seconds and zone."""
     (block,) = blocks([Line(a_change(kind="node.delete"))])
     (field,) = (field for field in block.fields if field.path == "not_ready_since")
 
@@ -144,7 +143,6 @@ def test_what_is_folded(lines: list[Line], expected: list[int]) -> None:
 
 
 def test_a_fold_has_the_order_of_people() -> None:
-    """The first by its number speaks for the others."""
     (fold,) = blocks(reversed(like(11)))
 
     assert (fold.first.change.key, fold.keys[2], fold.keys[10]) == ("node/w-0", "node/w-2", "node/w-10")
@@ -182,7 +180,6 @@ def changes_in(found: tuple[Block, ...]) -> list[Change]:
 
 
 def test_each_field_has_every_member() -> None:
-    """Of a fold no value is lost."""
     lines = [Line(a_change(f"node/w-{n}", **joined(a=str(n)))) for n in range(6)]
     found = blocks(lines)
 

@@ -37,19 +37,16 @@ def test_yaml_is_the_document(value: object) -> None:
 
 @pytest.mark.parametrize("word", ["node/web-1", "load_balancer/default/shop", "no_changes", "add"])
 def test_words_of_yaml_stand_without_quotes(word: str) -> None:
-    """What is mere words reads as such."""
     assert yaml_text({word: word}) == f"{word}: {word}\n"
 
 
 @pytest.mark.parametrize("text", _TRAPS)
 def test_what_some_reader_of_yaml_takes_for_no_text(text: str) -> None:
-    """It stands in quotes, whatever the version of YAML."""
     assert yaml_text([text]) == f'- "{text}"\n'
 
 
 @pytest.mark.parametrize("name", EXPLANATIONS)
 def test_an_explanation_as_yaml(name: str) -> None:
-    """Likewise."""
     explained = EXPLANATIONS[name]
 
     assert yaml.safe_load(written(explained, Output.YAML)) == json.loads(written(explained, Output.JSON))

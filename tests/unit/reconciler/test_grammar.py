@@ -162,12 +162,10 @@ def test_what_is_read(parse: Callable[[str], Any], text: str, value: Any) -> Non
     ],
 )
 def test_what_is_refused(parse: Callable[[str], Any], text: str, said: str) -> None:
-    """With what was expected instead."""
     with pytest.raises(ValueError, match=said):
         parse(text)
 
 
 def test_every_controller_has_a_name_and_an_alias() -> None:
-    """Each controller is known by HCCM's two names."""
     assert {*CONTROLLERS.values()} == {*Controller}
     assert [list(CONTROLLERS.values()).count(each) for each in Controller] == [2] * len(Controller)

@@ -90,7 +90,6 @@ def test_names_may_have_underscores(flag: str) -> None:
 
 
 def test_what_is_told_of_has_its_own_name() -> None:
-    """However it was written."""
     (line,) = loaded("--use_service_account_credentials").warnings
     assert line.startswith("--use-service-account-credentials has no effect: ")
 
@@ -134,7 +133,6 @@ def test_routes_can_be_switched_off_as_with_hccm(words: tuple[str, ...], routes:
 
 @pytest.mark.parametrize("words", [["-v=4"], ["-v", "4"], ["--v=4"], ["--v", "4"]])
 def test_verbosity_has_two_names(words: list[str]) -> None:
-    """As with every program of Kubernetes."""
     assert loaded(*words).warnings == ("--v has no effect: --log-format and HCLOUD_DEBUG set what is logged",)
 
 

@@ -70,7 +70,6 @@ def watched() -> Watched:
 
 
 def test_a_process_that_begins(watched: Watched) -> None:
-    """It is alive, and not ready."""
     assert (watched.is_alive, watched.is_ready) == (True, False)
 
 
@@ -98,7 +97,6 @@ def test_a_loop_that_hangs(watched: Watched) -> None:
 
 
 def test_a_long_pass_that_gets_on_is_alive(watched: Watched) -> None:
-    """A hundred load balancers take their time."""
     watched.health.began()
     for _ in range(100):
         watched.health.attend({"lb.type": take(watched, ALLOWED_S)})["lb.type"](a_change(), a_snapshot())
@@ -250,7 +248,6 @@ def test_readiness(watched: Watched, reports: tuple[Report, ...], line: str) -> 
     ],
 )
 def test_answers(watched: Watched, path: str, query: str, status: int, text: str) -> None:
-    """As components of Kubernetes answer."""
     page = health_pages(watched.health)[path](Request(query))
 
     assert (page.status, page.body.decode()) == (status, text)

@@ -70,7 +70,6 @@ def test_what_counts_as_a_failure(outcome: Outcome | None, counts: bool) -> None
 
 
 def test_failures_wait_ever_longer() -> None:
-    """1 s, doubled each time, a minute at most."""
     loop, waits = Loop(), []
     for _ in range(9):
         loop.run(Line(CHANGE, NO))
@@ -132,7 +131,6 @@ def test_when_failures_begin_anew(line: Line, expected_s: float) -> None:
 
 
 def test_old_failures_are_forgotten() -> None:
-    """After ten minutes without a word."""
     loop = Loop()
     loop.run(Line(CHANGE, NO))
     loop.run(Line(OTHER), after_s=601.0)
@@ -143,7 +141,6 @@ def test_old_failures_are_forgotten() -> None:
 
 
 def test_others_are_not_held_back() -> None:
-    """What fails is one change."""
     loop = Loop()
     loop.run(Line(CHANGE, NO), Line(OTHER, Applied()))
 
@@ -215,7 +212,6 @@ def test_what_counts_as_undone(lines: list[Outcome | None], is_suspended: bool) 
 
 
 def test_what_nobody_ever_sees_done_is_undone_in_the_end() -> None:
-    """No reader lags for half a minute, again and again."""
     loop = Loop()
     for _ in range(4):
         loop.run(Line(CHANGE, NOT_SEEN), after_s=40.0)
@@ -318,7 +314,6 @@ def test_another_value_in_between() -> None:
 
 
 def test_another_value_of_what_is_suspended() -> None:
-    """A person who changes what is wanted need not wait."""
     loop = Loop()
     for _ in range(3):
         loop.run(Line(CHANGE, Applied()))
@@ -339,7 +334,6 @@ def test_a_pass_that_saw_nothing() -> None:
 
 
 def test_how_much_is_remembered() -> None:
-    """Bounded, and what was heard of last stays."""
     loop = Loop(most=3)
     changes = [a_change(f"node/web-{number}") for number in range(5)]
     for change in (*changes, changes[2]):
@@ -369,10 +363,10 @@ def test_a_hundred_failures_cost_few_passes() -> None:
 
 
 def test_nothing_is_tried_earlier_than_an_api_asked_for() -> None:
-    """A better time that was named is kept to."""
     loop = Loop()
     loop.run(Line(CHANGE, Failed("no", retry_after_s=30.0)))
 
+    assert loop.history.due_in_s() == 30.0
     assert loop.held(after_s=29.0) is not None
     assert loop.held(after_s=1.0) is None
 
@@ -451,7 +445,6 @@ def test_a_refusal_is_void_an_hour_after_the_last_try_was_due(tries: list[bool],
 
 
 def test_a_success_frees_its_kind() -> None:
-    """The others are worth another pass at once."""
     first, second, third = BALANCERS
     loop = Loop()
     loop.run(refused(first), refused(second), waits(third))
@@ -463,7 +456,6 @@ def test_a_success_frees_its_kind() -> None:
 
 
 def test_a_success_beside_a_refusal_frees_nothing() -> None:
-    """The last of what there was room for."""
     first, second, third = BALANCERS
     loop = Loop()
     loop.run(Line(first, Applied()), refused(second), waits(third))

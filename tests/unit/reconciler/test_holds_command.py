@@ -24,6 +24,7 @@ from reconciler.report.status import StatusReport
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.objects import server, settled_node
 from tests.support.passes import NAMESPACE, Run, records_in
+from tests.support.rows import rows
 from tests.support.said import CommandLine, Said
 from tests.support.simulators import Simulation, ago
 
@@ -134,7 +135,6 @@ def test_one_of_them(world: World) -> None:
 
 
 def test_a_prefix_of_two(world: World) -> None:
-    """Names both, and approves neither."""
     text = (observe_config_map(world.sim.kubernetes_reader(), NAMESPACE, STATUS_CONFIG_MAP) or {})["status"]
     status = json.loads(text)
     twin = world.hash[:13] + ("0" if world.hash[13] != "0" else "1") + world.hash[14:]
@@ -231,14 +231,7 @@ def test_it_shows_what_it_approves(world: World) -> None:
     assert data[f"{world.hash.replace(':', '.')}.by"] == "sandbox-0"
 
 
-@pytest.mark.parametrize(
-    ("words", "answer", "code"),
-    [
-        pytest.param((), True, 0, id="yes"),
-        pytest.param((), False, 1, id="no"),
-        pytest.param(("--yes",), None, 0, id="not asked"),
-    ],
-)
+@rows("words answer code", {"yes": ((), True, 0), "no": ((), False, 1), "not asked": (("--yes",), None, 0)})
 def test_at_a_terminal(world: World, words: tuple[str, ...], answer: bool | None, code: int) -> None:
     """The hold is shown, then the question comes; nothing is written before it is answered with yes."""
     asked: list[str] = []
@@ -296,7 +289,6 @@ def test_a_reason_in_any_language(world: World, reason: str) -> None:
 
 @pytest.mark.parametrize("reason", ["\x1b[2J", "\udcff", "x" * 513])
 def test_a_reason_that_is_no_sentence(world: World, reason: str) -> None:
-    """It is refused in one line."""
     said = world.type("approve", world.hash, "--reason", reason)
     assert (said.code, said.stderr.count("\n"), world.approvals) == (64, 1, ())
 

@@ -18,6 +18,7 @@ from reconciler.passes.keeper import Keeper, Upkeep
 from reconciler.passes.records import ProjectMemory, StatusPublication, SuspensionTrace
 from reconciler.result import Line, Report
 from tests.builders import CLUSTER_UID, NOW, a_change, a_network, a_server, a_settled_node, a_snapshot
+from tests.support.rows import rows
 from tests.support.stored import Stored
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -72,12 +73,10 @@ def said(stored: Stored, upkeep: Upkeep[str], *values: tuple[float, str | None])
 def test_when_it_looks_and_writes(
     stored: Stored, upkeep: Upkeep[str], values: list[tuple[float, str | None]], asked: list[str]
 ) -> None:
-    """Once, and when it is news."""
     assert said(replace(stored, asked=[]), upkeep, *values) == asked
 
 
 def test_what_is_not_known_is_not_written() -> None:
-    """Whose it would be, or whether it may be."""
     stored = Stored()
     Keeper(ONCE, stored.config_map(writes=False)).keep(WORLD, lambda _stored: "a")
     Keeper(ONCE, stored.config_map()).keep(replace(WORLD, cluster_uid=Unknown("403")), lambda _stored: "a")
@@ -128,14 +127,7 @@ def _status(stored: Stored) -> Callable[[datetime], None]:
 
 
 @pytest.mark.parametrize("trouble", [Denied("403"), Transient("500"), None])
-@pytest.mark.parametrize(
-    ("of", "pause"),
-    [
-        pytest.param(_anchor, HOUR, id="anchor"),
-        pytest.param(_suspended, HOUR, id="suspended"),
-        pytest.param(_status, 5 * MINUTE, id="status"),
-    ],
-)
+@rows("of pause", {"anchor": (_anchor, HOUR), "suspended": (_suspended, HOUR), "status": (_status, 5 * MINUTE)})
 def test_trouble_ends_no_pass_and_is_not_repeated_in_each(
     of: Callable[[Stored], Callable[[datetime], None]], pause: timedelta, trouble: ApiError | None
 ) -> None:

@@ -27,7 +27,6 @@ def test_setting_the_time_moves_nothing(monkeypatch: pytest.MonkeyPatch, jump_s:
 
 @ON_LINUX
 def test_the_seconds_since_the_machine_was_started() -> None:
-    """Those of the kernel, which counts sleep as well."""
     before, read, after = time.clock_gettime(time.CLOCK_BOOTTIME), boot_clock(), time.clock_gettime(time.CLOCK_BOOTTIME)
 
     assert before <= read <= after
@@ -45,7 +44,6 @@ def test_sleep_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_linux(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Elsewhere it is the one that nobody sets."""
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(time, "monotonic", lambda: 7.0)
 
@@ -53,5 +51,4 @@ def test_without_linux(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_lease_is_counted_on_it() -> None:
-    """Unless a test says otherwise."""
     assert inspect.signature(Elector).parameters["clock"].default is THREADS.boot_clock is boot_clock

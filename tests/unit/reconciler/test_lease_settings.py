@@ -23,7 +23,6 @@ def load(flags: dict[str, str], command: Command = Command.BARE, **environ: str)
 
 
 def test_defaults() -> None:
-    """Those of HCCM."""
     config = load({})
 
     assert (config.leader_elect, config.lease_namespace, config.lease_name) == (
@@ -35,7 +34,6 @@ def test_defaults() -> None:
 
 
 def test_all_set() -> None:
-    """From the command line and from variables."""
     flags = {DURATION: "137s", DEADLINE: "107s", PERIOD: "26s", NAME: "ccm.example.com", NAMESPACE: "ops"}
 
     config = load(flags, RECONCILER_LEADER_ELECT="false")
@@ -56,7 +54,6 @@ def test_all_set() -> None:
     ],
 )
 def test_durations_that_do_not_go_together(command: Command, flags: dict[str, str], lines: tuple[str, ...]) -> None:
-    """One line for each rule that is broken."""
     with pytest.raises(ConfigurationError) as raised:
         load(flags, command)
 
@@ -64,7 +61,6 @@ def test_durations_that_do_not_go_together(command: Command, flags: dict[str, st
 
 
 def test_durations_of_a_lease_that_nobody_takes() -> None:
-    """They harm nobody, as with HCCM."""
     assert not load({DURATION: "1s", "--leader-elect": "false"}).leader_elect
 
 

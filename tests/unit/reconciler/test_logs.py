@@ -42,7 +42,6 @@ def parsed(*args: Any, **more: Any) -> dict[str, Any]:
 
 
 def test_text() -> None:
-    """Time, level, message, pairs."""
     line = logged(LogFormat.TEXT, "applied %s", pairs(key="node/web-1", duration_s=1.5, why="two words"))
 
     assert line.partition(" ")[2] == "WARNING applied key=node/web-1 duration_s=1.5 why='two words'\n"
@@ -63,12 +62,10 @@ def test_text() -> None:
     },
 )
 def test_json(args: tuple[Any, ...], members: dict[str, Any]) -> None:
-    """One object a line; numbers stay numbers."""
     assert parsed(*args) == {"level": "warning", "logger": LOG.name} | members
 
 
 def test_a_traceback_is_one_member() -> None:
-    """So that a line stays a line."""
     logs.hide(TOKEN)
 
     found = parsed("bug", exc_info=ValueError(f"with {TOKEN}"))
@@ -158,7 +155,6 @@ def test_a_replaced_token_stays_hidden() -> None:
 
 
 def test_the_longer_one_is_hidden_whole() -> None:
-    """A secret that begins like another leaves no rest."""
     secrets = Redactor()
     secrets.add("token", "token-and-more")
 

@@ -85,12 +85,9 @@ def test_which_pauses_keep_the_gap(report: Report, unlucky: int, pause_s: float)
     assert Pace(60.0, draw=lambda: 0.0).pause_s(report, unlucky, gap_left_s=4.0) == pause_s
 
 
-@pytest.mark.parametrize(
-    ("interval_s", "retry_in_s", "pause_s"),
-    [
-        pytest.param(1.0, None, 1.0, id="an interval that is shorter"),
-        pytest.param(60.0, 2.0, 2.0, id="another try of what failed"),
-    ],
+@rows(
+    "interval_s retry_in_s pause_s",
+    {"an interval that is shorter": (1.0, None, 1.0), "another try of what failed": (60.0, 2.0, 2.0)},
 )
 def test_what_was_asked_for_keeps_no_gap(interval_s: float, retry_in_s: float | None, pause_s: float) -> None:
     """Somebody chose the interval, and the first tries of what failed come soon."""
@@ -165,7 +162,6 @@ def test_news_only(before: Report, now: Report, news: bool) -> None:
 
 
 def test_the_first_report_is_news() -> None:
-    """The first pass is always told."""
     assert is_news(QUIET, None)
 
 
@@ -219,7 +215,6 @@ def test_trouble_is_counted_in_a_row() -> None:
 
 
 def test_a_loop_that_is_stopped_beforehand() -> None:
-    """Nothing begins once the stop event is set."""
     stop = threading.Event()
     stop.set()
 
@@ -230,7 +225,6 @@ def test_a_loop_that_is_stopped_beforehand() -> None:
 
 
 def test_a_pause_ends_with_the_stop_event() -> None:
-    """A signal ends the pause at once."""
     stop = Stop()
     passes = 0
 
@@ -253,7 +247,6 @@ def test_stopped_reports_are_told() -> None:
 
 
 def test_each_pass_decides_the_pause_after_it() -> None:
-    """A pass knows what it has cost."""
     pauses: list[float] = []
     pause = Pause(2, pauses)
     paces = iter([Pace(60.0, draw=lambda: 0.0), Pace(7.0, draw=lambda: 0.0)])

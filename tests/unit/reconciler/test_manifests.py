@@ -54,7 +54,6 @@ spec:
 
 
 def test_a_whole_service() -> None:
-    """Everything that some rule looks at is read."""
     assert services(WHOLE.encode()) == [
         FoundService(
             1,
@@ -126,7 +125,6 @@ def test_class_null_is_no_class() -> None:
     },
 )
 def test_lists(listed: Any, places: list[tuple[int, str]]) -> None:
-    """Items of a list are counted from 1."""
     assert [(found.item, found.name) for found in read(listed)] == places
 
 
@@ -178,7 +176,6 @@ def test_malformed_services(manifest: Any, said: str) -> None:
 
 
 def test_without_metadata() -> None:
-    """A Service without a name is judged as well."""
     manifest = a_service()
     del manifest["metadata"]
 

@@ -132,7 +132,6 @@ def test_every_row_is_served_and_nothing_else() -> None:
     },
 )
 def test_what_a_pass_adds(told: Report, sample: dict[str, Any], expected: float | None) -> None:
-    """One pass, one sample."""
     metrics = make_metrics()
 
     passed(metrics, told)
@@ -228,7 +227,6 @@ def test_triggers_are_few(why: str, trigger: str) -> None:
 
 
 def test_leadership() -> None:
-    """As components of Kubernetes tell of it."""
     metrics = make_metrics()
     passed(metrics, report(Line(HELD)))
     leads = iter((True, True, False, False, True, True)).__next__
@@ -243,7 +241,6 @@ def test_leadership() -> None:
 
 
 def test_the_call_budget() -> None:
-    """What is left at each scrape."""
     metrics = make_metrics()
     metrics.follow_budget(iter((882.0, 12.5)).__next__)
 
@@ -342,7 +339,6 @@ def test_requests_that_fail_are_counted(simulate: Callable[..., Simulation], fau
     ],
 )
 def test_endpoints_of_hetzner(path: str, endpoint: str) -> None:
-    """As HCCM has them in its metric."""
     assert hetzner_endpoint(path) == endpoint
 
 
@@ -365,7 +361,6 @@ def test_endpoints_of_hetzner(path: str, endpoint: str) -> None:
     ],
 )
 def test_endpoints_of_kubernetes(path: str, endpoint: str) -> None:
-    """Without the names of anything."""
     assert kubernetes_endpoint(path) == endpoint
 
 

@@ -5,9 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from reconciler.telemetry.metric_table import METRICS, OURS, Alarm, Metric
+from tests.support.rows import rows
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
@@ -75,7 +74,6 @@ def page() -> str:
 
 
 def test_metrics_are_documented_as_they_are() -> None:
-    """docs/metrics.md says what the table says."""
     file = DOCS / "metrics.md"
     if os.environ.get("UPDATE_DOCS"):
         file.write_text(page())
@@ -84,20 +82,18 @@ def test_metrics_are_documented_as_they_are() -> None:
 
 
 def test_no_cell_breaks_the_table() -> None:
-    """Cells have no bar of their own."""
     rows = [line for line in page().splitlines() if line.startswith("| `")]
 
     assert [line.count("|") for line in rows] == [5] * len(METRICS)
 
 
-@pytest.mark.parametrize(
+@rows(
     "code",
-    [
-        "from reconciler.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n",
-        "import reconciler.cli.run, reconciler.runtime\n",
-        "import reconciler.telemetry.pass_logger, reconciler.telemetry.logs\n",
-    ],
-    ids=["help", "a single run", "what logs"],
+    {
+        "help": "from reconciler.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n",
+        "a single run": "import reconciler.cli.run, reconciler.runtime\n",
+        "what logs": "import reconciler.telemetry.pass_logger, reconciler.telemetry.logs\n",
+    },
 )
 def test_only_the_loop_pays(code: str) -> None:
     """Neither metrics nor their server are loaded by who serves none."""

@@ -32,7 +32,6 @@ CREATION, UNKNOWN_CREATION = cost("0", "5.39"), cost("0", None)
     ],
 )
 def test_cents(amount: str, plain: str, signed: str) -> None:
-    """Half a cent goes up, and nothing has no sign."""
     assert (money(Decimal(amount)), money(Decimal(amount), is_signed=True)) == (plain, signed)
 
 
@@ -56,7 +55,6 @@ def test_cents(amount: str, plain: str, signed: str) -> None:
     ],
 )
 def test_the_cost_of_changes(of: Cost, shown: str) -> None:
-    """What grows has a sign, and what stays is said to."""
     assert shown_cost(of, "EUR") == shown
     assert shown_cost(of, None) == shown.replace(" EUR", "")
 

@@ -52,7 +52,6 @@ LEADS = {f"{verb} leases.coordination.k8s.io{name}" for verb, name in (("get", "
     },
 )
 def test_what_is_needed(controllers: list[Controller], how: dict[str, Any], rights: set[str]) -> None:
-    """No verb is needed for what is switched off."""
     settings = Settings(controllers=frozenset(controllers))
     found = needed(settings, **{"acts": False, "watches": False, "lease": None} | how)
 
@@ -60,7 +59,6 @@ def test_what_is_needed(controllers: list[Controller], how: dict[str, Any], righ
 
 
 def test_each_right_is_told_with_all_that_needs_it() -> None:
-    """In the words of the plan."""
     found = needed(Settings(), acts=True, watches=False, lease=None)
 
     assert found[RbacRule("patch", "nodes/status")] == ("node.initialise", "node.addresses", "node.network_condition")

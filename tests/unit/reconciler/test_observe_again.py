@@ -248,7 +248,6 @@ def test_services_that_cannot_be_read_again(sim: Simulation, readers: Readers) -
 
 
 def test_nodes_that_cannot_be_read_again(sim: Simulation, readers: Readers) -> None:
-    """Without Nodes nothing more can be said."""
     before = first(sim, readers)
     sim.spoil_kubernetes(
         "status", code=403, body={"kind": "Status", "reason": "Forbidden"}, path="/api/v1/nodes$", count=None

@@ -61,7 +61,6 @@ def test_a_config_map_that_cannot_be_read(
 
 @pytest.mark.parametrize("body", [{}, {"data": None}, {"data": {}}])
 def test_a_config_map_without_data(simulate: Callable[..., Simulation], body: Any) -> None:
-    """It is empty, and not the same as none at all."""
     sim = simulate()
     assert observe_config_map(sim.kubernetes_reader(), "kube-system") is None
 

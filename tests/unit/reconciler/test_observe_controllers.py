@@ -60,7 +60,6 @@ def test_both_kinds_in_one_namespace(sim: Simulation) -> None:
 
 
 def test_two_requests(sim: Simulation) -> None:
-    """One list of each kind, of that namespace alone."""
     look(sim)
 
     assert [entry.path for entry in sim.sent_to_kubernetes()] == [
@@ -70,7 +69,6 @@ def test_two_requests(sim: Simulation) -> None:
 
 
 def test_page_by_page(simulate: Callable[..., Simulation]) -> None:
-    """However many there are."""
     sim = simulate()
     sim.kubernetes.replace_world(
         {"deployments": [raw_workload(f"web-{n}", "web:1", readyReplicas=1) for n in range(501)]}
@@ -111,7 +109,6 @@ def test_an_api_that_is_down_may_tell_in_a_moment(sim: Simulation) -> None:
 
 
 def test_a_nameless_one(sim: Simulation) -> None:
-    """What has not even a name may be anything: a gap."""
     body = {"kind": "DeploymentList", "metadata": {"resourceVersion": "1"}, "items": [{"spec": {}}]}
     sim.spoil_kubernetes("status", path=DEPLOYMENTS, code=200, body=body)
 

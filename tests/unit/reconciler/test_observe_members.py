@@ -116,7 +116,6 @@ def test_all_members(sim: Simulation) -> None:
 
 
 def test_a_network_that_is_gone(sim: Simulation) -> None:
-    """Its members are not known to be none."""
     section, error = observe_members(sim.hetzner_reader(), 4711)
 
     assert isinstance(error, NotFound)

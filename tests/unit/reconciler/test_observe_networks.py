@@ -56,7 +56,6 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
     ],
 )
 def test_networks(sim: Simulation, wanted: str | None, found: object, requests: int) -> None:
-    """The network is found by id or by name."""
     read = observe_network(sim.hetzner_reader(), wanted)
 
     assert (read.network, read.error) == (found, None)
@@ -96,14 +95,12 @@ def test_a_network_that_is_not_there(sim: Simulation, wanted: str, requests: int
     ],
 )
 def test_what_networks_there_are(simulate: Callable[..., Simulation], names: list[str], told: str) -> None:
-    """However many they are."""
     networks = [{"id": n + 1, "name": name, "ip_range": "10.0.0.0/16"} for n, name in enumerate(names)]
 
     assert told in str(observe_network(simulate(project={"networks": networks}).hetzner_reader(), "nett").error)
 
 
 def test_networks_that_cannot_be_listed(sim: Simulation) -> None:
-    """The error is told without them."""
     sim.spoil_hetzner("status", code=403, query="per_page", count=None)
 
     read = observe_network(sim.hetzner_reader(), "nett")
@@ -230,7 +227,6 @@ def test_a_route_that_cannot_be_read(sim: Simulation, bad: Any, unreadable: str)
 
 
 def test_host_bits_of_a_destination(sim: Simulation) -> None:
-    """A destination is a range, however it is written."""
     found = read_routes(sim, [route("10.244.1.5/24")])
 
     assert dict(found.items) == {"10.244.1.0/24": Route(IPv4Network("10.244.1.0/24"), IPv4Address("10.0.1.2"))}

@@ -85,7 +85,6 @@ def test_one_request_each(sim: Simulation) -> None:
 
 
 def test_a_server_has_it(sim: Simulation) -> None:
-    """Primary IPs of servers are found like any other."""
     held = sim.hetzner.world()["hetzner"]["servers"][0]["public_net"]["ipv4"]["id"]
     found = looked_up(sim, world(new(public_net_ipv4=str(held))))[held]
 
@@ -168,7 +167,6 @@ def test_an_answer_that_is_none(sim: Simulation, fault: dict[str, Any]) -> None:
 
 
 def test_another_token(sim: Simulation) -> None:
-    """The answers to another token are forgotten."""
     primary_ips, snapshot = PrimaryIps(), world(new(public_net_ipv4="7"))
     looked_up(sim, snapshot, primary_ips)
     asked(sim)

@@ -118,7 +118,6 @@ def test_a_real_server() -> None:
     },
 )
 def test_fields(changed: dict[str, Any], expected: dict[str, Any]) -> None:
-    """What each may be, and what it becomes."""
     (server,) = decode_robot_servers(listed({**LISTED, **changed}))
 
     assert {name: getattr(server, name) for name in expected} == expected
@@ -146,7 +145,6 @@ def test_a_server_that_cannot_be_read(changed: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("entry", [{}, {"server": {}}, {"server": {"server_number": "x"}}, "x", None])
 def test_a_server_without_a_number(entry: Any) -> None:
-    """It may be any: nothing is absent from the list."""
     section = decode_robot_servers(json.dumps([{"server": LISTED}, entry]).encode())
 
     assert isinstance(section.find(321), Present)
@@ -165,7 +163,6 @@ def test_a_thousand_servers() -> None:
 
 @pytest.mark.parametrize("body", [b"<html>", b"{}", b"", b'{"error": {}}', b"null", b"\xff", b'[{"server": {"server_n'])
 def test_no_list(body: bytes) -> None:
-    """What is no list says nothing."""
     with pytest.raises(Broken, match="no list of servers"):
         decode_robot_servers(body)
 
@@ -214,7 +211,6 @@ def test_the_list_is_read_every_five_minutes(account: Account) -> None:
 
 
 def test_a_fresh_list(account: Account) -> None:
-    """For an absence; it is kept then."""
     cache = account.cache()
     cache.read()
     account.clock.advance(60)

@@ -154,7 +154,6 @@ def test_members_that_cannot_be_read(
 
 
 def test_nobody_is_asked_where_servers_could_not_be_listed(sim: Simulation, readers: Readers) -> None:
-    """An API that has just failed is not asked for more."""
     give_routes(sim, DEAD)
     sim.spoil_hetzner("status", code=503, body="<html>", path="/v1/servers$", count=None)
 
@@ -259,7 +258,6 @@ def test_a_network_that_cannot_be_read_again(sim: Simulation, readers: Readers) 
 
 
 def test_members_that_can_be_read_again(sim: Simulation, readers: Readers) -> None:
-    """What failed is told until it was read."""
     give_routes(sim, DEAD)
     sim.spoil_hetzner(**MEMBERS_DOWN, code=503, body="<html>")
     before = observe_world(readers, SETTINGS)

@@ -206,7 +206,6 @@ def test_a_part_that_is_switched_off(orphans: Orphans) -> None:
 
 @pytest.mark.parametrize("words", [["42"], ["42", "42"], ["042"]])
 def test_only_some_are_listed(orphans: Orphans, words: list[str]) -> None:
-    """Ids show what a deletion of these would be about."""
     assert set(listed(orphans, *words)) == {42}
 
 
@@ -273,7 +272,6 @@ def test_a_protected_one_by_its_id(orphans: Orphans, world: Simulation) -> None:
 
 @pytest.mark.parametrize("words", [["x"], ["--delete", "4.2"], ["-1"], ["--delete=maybe"], ["--once"]])
 def test_bad_usage(orphans: Orphans, world: Simulation, words: list[str]) -> None:
-    """What cannot be understood is not sent to anybody."""
     try:
         code = orphans(*words).code
     except SystemExit as error:
@@ -357,7 +355,6 @@ def test_a_cluster_that_is_down(orphans: Orphans, world: Simulation) -> None:
 
 
 def test_a_token_that_may_only_read(orphans: Orphans, world: Simulation) -> None:
-    """Each deletion fails for itself, and says why."""
     said = orphans("--delete", "42", "43", HCLOUD_TOKEN=READ_ONLY_TOKEN)
 
     assert said.code == 1
@@ -377,7 +374,6 @@ def test_a_signal(orphans: Orphans, world: Simulation) -> None:
 
 
 def test_ctrl_c(orphans: Orphans, world: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is deleted already is told all the same."""
 
     @contextmanager
     def interrupted(_grace_s: float) -> Iterator[threading.Event]:

@@ -110,7 +110,6 @@ def test_results(report: OrphanReport, result: str) -> None:
 
 
 def test_json() -> None:
-    """The whole document of a deletion."""
     document = to_json(DELETED.document())
 
     assert {key: value for key, value in document.items() if key not in ("orphans", "tool_version")} == {
@@ -183,7 +182,6 @@ def test_json() -> None:
     },
 )
 def test_lines(report: OrphanReport, line: str) -> None:
-    """What people look for is a line of its own."""
     assert line in written(report).splitlines()
 
 
@@ -226,12 +224,10 @@ def test_ages(age: timedelta, shown: str) -> None:
 
 
 def test_an_age_that_is_not_known() -> None:
-    """Without a clock nothing is said of how old it is."""
     assert "      of unknown age, " in written(replace(LIST, taken_at=None))
 
 
 def test_a_price_that_is_not_known() -> None:
-    """What the API does not say is not guessed."""
     orphan = replace(GONE, balancer=replace(GONE.balancer, type=LB11))
     report = replace(LIST, orphans=(orphan,))
 
@@ -248,7 +244,6 @@ def test_a_price_that_is_not_known() -> None:
     ],
 )
 def test_outcomes(outcome: Outcome, line: str) -> None:
-    """Each says what became of it."""
     assert line in written(replace(LIST, outcomes={42: outcome})).splitlines()
 
 

@@ -42,7 +42,6 @@ def lines_of(page: Page) -> list[Line]:
 
 
 def test_every_change_is_in_one_place() -> None:
-    """Whether it is folded with others or not."""
     lines = tuple(
         Line(a_change(f"node/w-{number}/labels", "node.labels", before={"a": "1"}, after={"a": f"{number + 2}"}))
         for number in range(30)
@@ -213,7 +212,6 @@ def test_a_large_cluster() -> None:
 
 
 def test_a_held_change_leads_to_its_hold() -> None:
-    """What the guard says stands there, once."""
     report = SCENARIOS["held_by_blast_radius"]
     (hold,) = report.holds
 
@@ -224,7 +222,6 @@ def test_a_held_change_leads_to_its_hold() -> None:
 
 @pytest.mark.parametrize(("count", "folded"), [(4, False), (5, True)])
 def test_like_notes_are_folded(count: int, folded: bool) -> None:
-    """Five and more, with each object inside."""
     notes = tuple(Note(Key(ObjectKind.NODE, f"w-{n}"), NoteKind.FOREIGN, "left alone") for n in range(count))
 
     section = shown(Report(snapshot=a_snapshot(), notes=notes)).by_id("notes")

@@ -72,14 +72,12 @@ def test_what_is_planned_is_marked() -> None:
 
 
 def test_a_service_without_load_balancer_says_why() -> None:
-    """Rather than being left out."""
     world = mapped(Report(snapshot=a_world([a_service()], [])))
 
     assert [(row.key, row.balancer, row.why) for row in world.services] == [("service/default/web", None, "none yet")]
 
 
 def test_nothing_was_read() -> None:
-    """Then there is no map, and nothing breaks."""
     assert map_of(Report(errors=("no answer",))) == WorldMap()
 
 
@@ -99,7 +97,6 @@ def test_many_alike_are_one_box() -> None:
 
 
 def test_four_alike_are_four_boxes() -> None:
-    """Fewer are read faster one by one."""
     drawing = drawing_of(a_map(4, services=4))
 
     assert [len(column) for column in drawing.columns] == [4, 4, 4, 0]
@@ -179,7 +176,6 @@ def test_the_picture() -> None:
     ],
 )
 def test_names_are_cut_to_the_room(text: str, room: int, cut: str) -> None:
-    """By columns, as wide characters take two."""
     assert fitted(text, room) == cut
 
 

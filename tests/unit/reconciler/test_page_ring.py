@@ -69,7 +69,6 @@ def _within(value: object) -> Iterator[object]:
 
 
 def test_the_page_shows_them() -> None:
-    """As bars, and in a table with a row for each."""
     ring = Ring()
     ring.add(a_pass(2), 0.84, "the start")
     page = read_page(document_of(page_of(a_pass(), ring.last, is_live=True)).file())

@@ -39,21 +39,19 @@ def _at_info(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, LOGGER)
 
 
-@pytest.mark.parametrize(
-    ("outcome", "lines"),
-    [
-        (Applied(), ["INFO applied kind=node.initialise key=node/web-1 action=add"]),
-        (
+@rows(
+    "outcome lines",
+    {
+        "applied": (Applied(), ["INFO applied kind=node.initialise key=node/web-1 action=add"]),
+        "failed": (
             Failed("no such thing"),
             ["WARNING failed kind=node.initialise key=node/web-1 action=add error='no such thing'"],
         ),
-        (Pending("later"), []),
-        (Skipped("stopped"), []),
-    ],
-    ids=["applied", "failed", "pending", "skipped"],
+        "pending": (Pending("later"), []),
+        "skipped": (Skipped("stopped"), []),
+    },
 )
 def test_a_change_that_ended(outcome: Outcome, lines: list[str], caplog: pytest.LogCaptureFixture) -> None:
-    """A line for what was applied or refused."""
     PassLogger().done(a_change(), outcome)
 
     assert [f"{record.levelname} {record.message}" for record in caplog.records] == lines
@@ -207,7 +205,6 @@ def test_requests_are_those_of_the_pass(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_no_more_than_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    """A whole object is never in a line."""
     secret = a_change(reason="because of the reason")
     PassLogger().done(secret, Applied())
     PassLogger().passed(Measured(Report(lines=(Line(secret, Applied()),)), 1.0))

@@ -3,8 +3,6 @@
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
-import pytest
-
 from actuators.http.call_budget import CallBudget
 from actuators.http.own_writes import OwnWrites
 from actuators.lanes import Lane, UnderWay
@@ -24,6 +22,7 @@ from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers
 from tests.builders import a_change, a_snapshot
 from tests.support.pages import read_page
+from tests.support.rows import rows
 
 UNDONE = "hcloud_reconciler_oscillations_total"
 INTERVAL = "hcloud_reconciler_interval_seconds"
@@ -123,13 +122,9 @@ def test_no_secret_is_replaced_while_something_goes_on() -> None:
     assert secret.read == 1
 
 
-@pytest.mark.parametrize(
-    ("interval", "reads", "expected_s"),
-    [
-        pytest.param("5m", 10, 300.0, id="as given"),
-        pytest.param("", 10, 60.0, id="a minute"),
-        pytest.param("", 100, 400.0, id="as long as the allowance asks for"),
-    ],
+@rows(
+    "interval reads expected_s",
+    {"as given": ("5m", 10, 300.0), "a minute": ("", 10, 60.0), "as long as the allowance asks for": ("", 100, 400.0)},
 )
 def test_the_interval_is_served(interval: str, reads: int, expected_s: float) -> None:
     """The one of the pace after the last pass; none is known before it."""

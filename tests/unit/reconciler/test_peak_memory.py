@@ -36,7 +36,6 @@ def world(*numbers: int, minutes: int = 0) -> Snapshot:
 
 
 def test_what_is_stored_is_read_again() -> None:
-    """By the cluster that wrote it."""
     assert PEAKS.read(WRITTEN, CLUSTER_UID) == SOME
     assert PEAKS.read(WRITTEN, OTHER) is None
 
@@ -105,7 +104,6 @@ def test_a_loop_looks_once_and_has_it_in_memory() -> None:
 
 
 def test_what_a_loop_saw_outlives_what_is_stored() -> None:
-    """Each counts for an hour of its own."""
     stored = Stored()
     stored.write(
         {PEAKS.key: PEAKS.write({PORT_80: Peak(frozenset({"server:1", "server:2", "server:3"}), NOW)}, ORIGIN)}
@@ -148,7 +146,6 @@ def of_eight() -> Stored:
 
 
 def test_it_is_read_again_after_trouble() -> None:
-    """Once: a loop asks no more when it knows."""
     stored = of_eight()
     loop = PeakMemory(stored.config_map(), LOCATED, lasts=True)
     stored.trouble = Transient("503")
@@ -178,7 +175,6 @@ def test_it_is_not_overwritten_unread() -> None:
 
 
 def test_where_there_is_no_config_map_nothing_is_unread() -> None:
-    """Also where that is found out at the end of a pass."""
     stored = Stored(data=None, trouble=Transient("503"))
     run = PeakMemory(stored.config_map(), LOCATED)
     run.peaks(world(1, 2))
@@ -189,7 +185,6 @@ def test_where_there_is_no_config_map_nothing_is_unread() -> None:
 
 
 def test_what_a_person_let_go_of_is_void_unread_as_well() -> None:
-    """It is not taken from what was stored before."""
     stored = of_eight()
     run = PeakMemory(stored.config_map(), LOCATED)
     run.keep(world(1, 2, minutes=5), {42}, has_taken=True)
@@ -197,7 +192,6 @@ def test_what_a_person_let_go_of_is_void_unread_as_well() -> None:
 
 
 def test_who_may_not_read_it_has_never_written_it() -> None:
-    """Then nothing is unknown, and nothing waits."""
     stored = of_eight()
     run = PeakMemory(stored.config_map(), LOCATED)
     stored.trouble = Denied("403")

@@ -37,7 +37,6 @@ def missing(reviewer: Reviewer, needed: Mapping[RbacRule, tuple[str, ...]]) -> t
 
 
 def test_nothing_is_missing() -> None:
-    """Then nothing is said."""
     assert missing(Reviewer(lambda _: True), {NODES: ("everything",), STATUS: ("node.addresses",)}) == ()
 
 
@@ -77,7 +76,6 @@ def test_what_is_missing(permission: RbacRule, uses: tuple[str, ...], line: str)
 
 
 def test_only_what_is_missing_is_named() -> None:
-    """In the order in which it is needed."""
     reviewer = Reviewer(lambda attributes: attributes["verb"] == "list")
 
     lines = missing(reviewer, {STATUS: ("a",), NODES: ("b",), LEASE: ("c",)})
@@ -104,7 +102,6 @@ def test_rights_that_cannot_be_asked_for() -> None:
 
 
 def test_nothing_is_asked_for_any_more_at_the_end() -> None:
-    """Whoever stops has no use for the answer."""
     stop = threading.Event()
     reviewer = Reviewer(lambda _: False)
     lines = missing_permissions(reviewer, {NODES: ("a",), STATUS: ("b",)}, "ops", stop)  # type: ignore[arg-type]
@@ -116,5 +113,4 @@ def test_nothing_is_asked_for_any_more_at_the_end() -> None:
 
 
 def test_an_answer_that_is_no_review() -> None:
-    """A proxy's page says nothing of rights."""
     assert missing(Reviewer(lambda _: "perhaps"), {NODES: ("a",)}) == ()

@@ -65,7 +65,6 @@ def test_what_is_written(world: Snapshot, value: Remembered | None, asked: list[
 
 
 def test_a_loop_asks_once_and_writes_what_differs() -> None:
-    """Passes with nothing new send nothing."""
     stored = Kept()
     memory = a_memory(stored)
     for network_id in (4, 4, 9, 9):
@@ -81,7 +80,6 @@ def test_what_was_not_read_is_not_forgotten() -> None:
 
 
 def test_a_single_run_that_has_changed_nothing_asks_nothing() -> None:
-    """One that has asks, and writes."""
     stored = Kept()
     memory = a_memory(stored, after_changes_only=True)
     memory.keep(WORLD, has_changed=False)
@@ -104,7 +102,6 @@ def test_a_clock_that_was_ahead_does_not_put_it_off_for_days() -> None:
 
 
 def test_a_node_that_is_not_ready_does_not_vouch() -> None:
-    """Nor one that is about to go."""
     for node in (a_settled_node(ready=Readiness.FALSE), a_settled_node(unschedulable=True)):
         stored = Kept()
         a_memory(stored).keep(a_snapshot([node], [a_server()], network=NETWORK), has_changed=True)

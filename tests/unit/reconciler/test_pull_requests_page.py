@@ -48,7 +48,6 @@ SCRIPTS = [
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.splitlines()[0])
 def test_scripts_are_shell(script: str) -> None:
-    """Bash can read them."""
     assert subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False).stderr == ""
 
 
@@ -86,7 +85,6 @@ def test_who_may_do_what() -> None:
     ],
 )
 def test_one_comment(tmp_path: Path, found: str, call: str) -> None:
-    """It is posted once, and edited from then on."""
     (script,) = (script for script in SCRIPTS if "gh api" in script)
     (tmp_path / "gh").write_text(_FAKE)
     (tmp_path / "gh").chmod(0o755)

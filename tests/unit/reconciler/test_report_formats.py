@@ -66,7 +66,6 @@ def _is_time(text: str) -> bool:
 
 @every_scenario
 def test_markdown_tells_all(report: Report) -> None:
-    """Likewise, with what stands in code spans."""
     text, document = written(report, Output.MARKDOWN).replace("`", ""), report_as_json(report)
     now = report.snapshot.taken_at if report.snapshot else None
 

@@ -14,6 +14,7 @@ from desired.section import Absent, Section, Unknown
 from reconciler.result import Line, Report, Result, exit_code, is_incomplete, needing_a_person, summary
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 WHOLE = a_snapshot()
 GAP = a_snapshot(servers_section=incomplete(servers_of(a_server())))
@@ -44,90 +45,71 @@ def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Rep
     return Report(snapshot=snapshot, lines=lines, **parts)
 
 
-@pytest.mark.parametrize(
-    ("told", "result", "plain", "detailed"),
-    [
+@rows(
+    "told result plain detailed",
+    {
         # error
-        pytest.param(Report(errors=("no API",)), Result.ERROR, 1, 1, id="an error, and nothing read"),
-        pytest.param(report(errors=("denied",)), Result.ERROR, 1, 1, id="an error, and all read"),
-        pytest.param(report(ended(Applied()), errors=("gone",)), Result.ERROR, 1, 1, id="an error after a write"),
-        pytest.param(report(ended(FAILED)), Result.ERROR, 1, 1, id="failed and none applied"),
-        pytest.param(report(ended(FAILED), ended(PENDING)), Result.ERROR, 1, 1, id="failed and pending, none applied"),
-        pytest.param(report(ended(FAILED), snapshot=GAP), Result.ERROR, 1, 1, id="error beats incomplete"),
-        pytest.param(report(errors=("x",), notes=(ANCHOR,)), Result.ERROR, 1, 1, id="error beats refused"),
+        "an error, and nothing read": (Report(errors=("no API",)), Result.ERROR, 1, 1),
+        "an error, and all read": (report(errors=("denied",)), Result.ERROR, 1, 1),
+        "an error after a write": (report(ended(Applied()), errors=("gone",)), Result.ERROR, 1, 1),
+        "failed and none applied": (report(ended(FAILED)), Result.ERROR, 1, 1),
+        "failed and pending, none applied": (report(ended(FAILED), ended(PENDING)), Result.ERROR, 1, 1),
+        "error beats incomplete": (report(ended(FAILED), snapshot=GAP), Result.ERROR, 1, 1),
+        "error beats refused": (report(errors=("x",), notes=(ANCHOR,)), Result.ERROR, 1, 1),
         # incomplete
-        pytest.param(report(snapshot=GAP), Result.INCOMPLETE, 0, 5, id="a section with a gap"),
-        pytest.param(
-            report(snapshot=replace(WHOLE, network=Unknown("timeout"))), Result.INCOMPLETE, 0, 5, id="network unknown"
-        ),
-        pytest.param(
-            report(planned(WAITING, GuardName.INCOMPLETE_SNAPSHOT)),
-            Result.INCOMPLETE,
-            0,
-            5,
-            id="a change waits for data",
-        ),
-        pytest.param(report(planned(HELD), snapshot=GAP), Result.INCOMPLETE, 0, 5, id="incomplete beats refused"),
-        pytest.param(report(notes=(ANCHOR,), snapshot=GAP), Result.INCOMPLETE, 0, 5, id="incomplete beats the anchor"),
-        pytest.param(report(ended(PENDING), snapshot=GAP), Result.INCOMPLETE, 0, 5, id="incomplete beats partial"),
-        pytest.param(report(planned(ALLOWED_), snapshot=GAP), Result.INCOMPLETE, 0, 5, id="incomplete beats changes"),
-        pytest.param(report(notes=(UNDECIDED,)), Result.INCOMPLETE, 0, 5, id="a Node of which too little is known"),
-        pytest.param(report(notes=(UNREADABLE,)), Result.INCOMPLETE, 0, 5, id="an unreadable Node"),
-        pytest.param(
-            report(ended(Applied()), notes=(UNDECIDED,)), Result.INCOMPLETE, 0, 5, id="one waits, the rest was applied"
-        ),
-        pytest.param(
-            report(planned(HELD), notes=(UNREADABLE,)), Result.INCOMPLETE, 0, 5, id="an unreadable Node beats refused"
-        ),
+        "a section with a gap": (report(snapshot=GAP), Result.INCOMPLETE, 0, 5),
+        "network unknown": (report(snapshot=replace(WHOLE, network=Unknown("timeout"))), Result.INCOMPLETE, 0, 5),
+        "a change waits for data": (report(planned(WAITING, GuardName.INCOMPLETE_SNAPSHOT)), Result.INCOMPLETE, 0, 5),
+        "incomplete beats refused": (report(planned(HELD), snapshot=GAP), Result.INCOMPLETE, 0, 5),
+        "incomplete beats the anchor": (report(notes=(ANCHOR,), snapshot=GAP), Result.INCOMPLETE, 0, 5),
+        "incomplete beats partial": (report(ended(PENDING), snapshot=GAP), Result.INCOMPLETE, 0, 5),
+        "incomplete beats changes": (report(planned(ALLOWED_), snapshot=GAP), Result.INCOMPLETE, 0, 5),
+        "a Node of which too little is known": (report(notes=(UNDECIDED,)), Result.INCOMPLETE, 0, 5),
+        "an unreadable Node": (report(notes=(UNREADABLE,)), Result.INCOMPLETE, 0, 5),
+        "one waits, the rest was applied": (report(ended(Applied()), notes=(UNDECIDED,)), Result.INCOMPLETE, 0, 5),
+        "an unreadable Node beats refused": (report(planned(HELD), notes=(UNREADABLE,)), Result.INCOMPLETE, 0, 5),
         # refused
-        pytest.param(
+        "another project has no such network": (
             report(notes=(ANCHOR, UNDECIDED), snapshot=replace(WHOLE, network=Absent())),
             Result.REFUSED,
             0,
             3,
-            id="another project has no such network",
         ),
-        pytest.param(report(planned(HELD)), Result.REFUSED, 0, 3, id="held"),
-        pytest.param(report(planned(REFUSED)), Result.REFUSED, 0, 3, id="refused"),
-        pytest.param(report(notes=(ANCHOR,)), Result.REFUSED, 0, 3, id="the anchor is violated, nothing planned"),
-        pytest.param(report(planned(HELD), ended(PENDING)), Result.REFUSED, 0, 3, id="refused beats partial"),
-        pytest.param(report(planned(HELD), planned(ALLOWED_)), Result.REFUSED, 0, 3, id="refused beats changes"),
-        pytest.param(report(planned(HELD), ended(Applied())), Result.REFUSED, 0, 3, id="the rest was applied"),
-        pytest.param(
-            report(planned(HELD), ended(Applied()), ended(FAILED)), Result.REFUSED, 1, 3, id="refused, and some failed"
-        ),
+        "held": (report(planned(HELD)), Result.REFUSED, 0, 3),
+        "refused": (report(planned(REFUSED)), Result.REFUSED, 0, 3),
+        "the anchor is violated, nothing planned": (report(notes=(ANCHOR,)), Result.REFUSED, 0, 3),
+        "refused beats partial": (report(planned(HELD), ended(PENDING)), Result.REFUSED, 0, 3),
+        "refused beats changes": (report(planned(HELD), planned(ALLOWED_)), Result.REFUSED, 0, 3),
+        "the rest was applied": (report(planned(HELD), ended(Applied())), Result.REFUSED, 0, 3),
+        "refused, and some failed": (report(planned(HELD), ended(Applied()), ended(FAILED)), Result.REFUSED, 1, 3),
         # partial
-        pytest.param(report(ended(Applied()), ended(FAILED)), Result.PARTIAL, 1, 4, id="some failed"),
-        pytest.param(report(ended(Applied()), ended(PENDING)), Result.PARTIAL, 0, 4, id="some pending"),
-        pytest.param(report(ended(PENDING)), Result.PARTIAL, 0, 4, id="all pending"),
-        pytest.param(report(ended(SKIPPED)), Result.PARTIAL, 0, 4, id="stopped before it began"),
-        pytest.param(report(ended(PENDING), planned(WAITING)), Result.PARTIAL, 0, 4, id="partial beats changes"),
+        "some failed": (report(ended(Applied()), ended(FAILED)), Result.PARTIAL, 1, 4),
+        "some pending": (report(ended(Applied()), ended(PENDING)), Result.PARTIAL, 0, 4),
+        "all pending": (report(ended(PENDING)), Result.PARTIAL, 0, 4),
+        "stopped before it began": (report(ended(SKIPPED)), Result.PARTIAL, 0, 4),
+        "partial beats changes": (report(ended(PENDING), planned(WAITING)), Result.PARTIAL, 0, 4),
         # changes
-        pytest.param(report(planned(ALLOWED_)), Result.CHANGES, 0, 2, id="allowed"),
-        pytest.param(report(planned(WAITING)), Result.CHANGES, 0, 2, id="waiting"),
-        pytest.param(report(planned(WAITING), ended(Applied())), Result.CHANGES, 0, 2, id="applied, and some wait"),
+        "allowed": (report(planned(ALLOWED_)), Result.CHANGES, 0, 2),
+        "waiting": (report(planned(WAITING)), Result.CHANGES, 0, 2),
+        "applied, and some wait": (report(planned(WAITING), ended(Applied())), Result.CHANGES, 0, 2),
         # no_changes
-        pytest.param(report(), Result.NO_CHANGES, 0, 0, id="nothing to do"),
-        pytest.param(report(notes=(REMARK,)), Result.NO_CHANGES, 0, 0, id="a note is no change"),
-        pytest.param(
+        "nothing to do": (report(), Result.NO_CHANGES, 0, 0),
+        "a note is no change": (report(notes=(REMARK,)), Result.NO_CHANGES, 0, 0),
+        "a note on the cluster's identity": (
             report(notes=(Note(key_of("cluster"), NoteKind.UNKNOWN, "403"),)),
             Result.NO_CHANGES,
             0,
             0,
-            id="a note on the cluster's identity",
         ),
-        pytest.param(report(ended(Applied())), Result.NO_CHANGES, 0, 0, id="all done and observed"),
-        pytest.param(
-            report(snapshot=replace(WHOLE, network=Absent())), Result.NO_CHANGES, 0, 0, id="absence is no gap"
-        ),
-        pytest.param(
+        "all done and observed": (report(ended(Applied())), Result.NO_CHANGES, 0, 0),
+        "absence is no gap": (report(snapshot=replace(WHOLE, network=Absent())), Result.NO_CHANGES, 0, 0),
+        "no decision depends on the cluster's identity": (
             report(snapshot=replace(WHOLE, cluster_uid=Unknown("timeout"))),
             Result.NO_CHANGES,
             0,
             0,
-            id="no decision depends on the cluster's identity",
         ),
-    ],
+    },
 )
 def test_results(told: Report, result: Result, plain: int, detailed: int) -> None:
     """The first row that applies is the result, with its two exit codes."""

@@ -38,7 +38,6 @@ def test_a_new_token_is_used(rotated: Rotated, text: str) -> None:
 
 
 def test_the_same_token_is_no_news(rotated: Rotated) -> None:
-    """A file that is written again says nothing."""
     rotated.file.write_text(f"{OLD}\n")
 
     assert not rotated.token.refresh()
@@ -94,7 +93,6 @@ def test_a_folder_of_links(rotated: Rotated, tmp_path: Path) -> None:
 
 
 def test_the_token_is_never_logged(rotated: Rotated, caplog: pytest.LogCaptureFixture) -> None:
-    """Not even when all goes well."""
     rotated.file.write_text(NEW)
     with caplog.at_level(logging.DEBUG):
         rotated.token.refresh()
@@ -133,7 +131,6 @@ class RotatedLogin:
 def test_a_new_login_is_used(
     tmp_path: Path, names: tuple[str, ...], expected: RobotLogin, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once, and from then on it is masked in every line."""
     rotated = RotatedLogin(tmp_path, *names)
     assert not rotated.login.refresh()
     rotated.write(ROBOT_USER=" #ws+new\n", ROBOT_PASSWORD="new: ü secret\n")

@@ -39,7 +39,6 @@ def test_a_bug_in_a_pass_is_one_error() -> None:
 
 
 def test_a_pass_without_a_bug_is_as_it_is() -> None:
-    """Whatever a pass says reaches the caller untouched."""
     report = Report(errors=("no API",))
 
     assert guarded(lambda: report) is report
@@ -47,7 +46,6 @@ def test_a_pass_without_a_bug_is_as_it_is() -> None:
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
 def test_what_ends_the_process_is_not_caught(ending: type[BaseException]) -> None:
-    """Only bugs are turned into reports."""
 
     def leave() -> Report:
         raise ending
@@ -113,7 +111,6 @@ def test_ctrl_c(outcomes: Sequence[Outcome | None], is_told: bool, capsys: pytes
 
 
 def test_a_bug_ends_no_loop() -> None:
-    """After a pass with a bug the next one begins."""
     passes = count(1)
     stop = ImpatientStop()
     published: list[Report] = []

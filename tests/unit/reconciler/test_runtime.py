@@ -21,6 +21,7 @@ from reconciler.runtime import Runtime, build_runtime, open_robot
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from tests.support.objects import joining_node, server
 from tests.support.passes import Ears
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 from tests.support.stage import wait_for
 
@@ -48,7 +49,6 @@ def connection_of(runtime: Runtime) -> HetznerConnection:
 
 @pytest.mark.parametrize("modes", [pytest.param((), id="loop"), pytest.param(("--once",), id="once")])
 def test_who_acts_has_hands_for_all_that_is_planned(sim: Simulation, modes: tuple[str, ...]) -> None:
-    """Every kind of change has its actuator."""
     built = runtime(sim, Command.BARE, *modes)
 
     assert built.connections is not None
@@ -72,10 +72,7 @@ def test_what_is_written_counts_with_what_is_read(sim: Simulation) -> None:
     assert (report.requests.hetzner, report.requests.remaining) == (len(sent), 3600 - len(sent))
 
 
-@pytest.mark.parametrize(
-    ("command", "modes"),
-    [pytest.param(Command.BARE, ("--dry-run",), id="dry run"), pytest.param(Command.EXPLAIN, (), id="explain")],
-)
+@rows("command modes", {"dry run": (Command.BARE, ("--dry-run",)), "explain": (Command.EXPLAIN, ())})
 def test_who_looks_cannot_write(
     sim: Simulation, monkeypatch: pytest.MonkeyPatch, command: Command, modes: tuple[str, ...]
 ) -> None:
@@ -110,12 +107,9 @@ def test_who_only_looks_says_nothing_and_waits_for_nobody(sim: Simulation) -> No
     assert [exchange.method for exchange in sim.sent_to_kubernetes("POST", "PATCH", "PUT", "DELETE")] == []
 
 
-@pytest.mark.parametrize(
-    ("command", "modes", "count"),
-    [
-        pytest.param(Command.PLAN, (), 1, id="a run that only looks"),
-        pytest.param(Command.BARE, ("--once",), 0, id="one that has to lead first"),
-    ],
+@rows(
+    "command modes count",
+    {"a run that only looks": (Command.PLAN, (), 1), "one that has to lead first": (Command.BARE, ("--once",), 0)},
 )
 def test_servers_are_asked_for_while_the_clients_load(
     sim: Simulation, command: Command, modes: tuple[str, ...], count: int

@@ -165,12 +165,10 @@ def test_what_is_no_document(content: bytes, why: str) -> None:
     },
 )
 def test_other_settings_are_named(settings: Settings, named: str) -> None:
-    """By what people set."""
     assert why_refused(a_document(), settings) == f"{named} set otherwise than when it was made"
 
 
 def test_what_a_plan_is_restricted_to_is_no_setting() -> None:
-    """``--only`` may be given again, and need not be."""
     assert setting_digests(SETTINGS) == setting_digests(replace(SETTINGS, only=()))
 
 

@@ -80,7 +80,6 @@ def test_documents_are_valid() -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_no_member_more(file: str) -> None:
-    """A schema knows each member of each object."""
     objects = [each for each in every(published(file)) if "object" in each.get("type", ())]
 
     assert [each for each in objects if each["additionalProperties"] in (True, {})] == []
@@ -160,7 +159,6 @@ def every(schema: Any) -> Iterator[Mapping[str, Any]]:
     ],
 )
 def test_schemas_refuse_other_documents(name: str, path: tuple[str | int, ...], value: object) -> None:
-    """No schema is so wide that everything fits."""
     document, schema = told(name)
     spoiled = place = copy.deepcopy(document)
     for step in path[:-1]:

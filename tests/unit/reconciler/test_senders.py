@@ -11,7 +11,6 @@ from reconciler.telemetry.events import Senders
 
 
 def test_no_more_at_once_than_told() -> None:
-    """The others have their turn one after another."""
     senders, at_once, go = Senders(3, "tests"), threading.Semaphore(0), threading.Event()
     most: list[int] = []
 
@@ -31,7 +30,6 @@ def test_no_more_at_once_than_told() -> None:
 
 
 def test_threads_end_when_there_is_nothing_to_do() -> None:
-    """And begin anew when there is."""
     senders = Senders(2, "tests")
     for _ in range(2):
         wait([senders.submit(lambda: None) for _ in range(5)], timeout=60)
@@ -42,7 +40,6 @@ def test_threads_end_when_there_is_nothing_to_do() -> None:
 
 
 def test_what_is_cancelled_before_its_turn_is_never_called() -> None:
-    """What has begun cannot be."""
     senders, begun, go, called = Senders(1, "tests"), threading.Event(), threading.Event(), list[str]()
 
     def first() -> None:
@@ -60,7 +57,6 @@ def test_what_is_cancelled_before_its_turn_is_never_called() -> None:
 
 
 def test_a_bug_in_one_call_keeps_no_other_from_its_turn() -> None:
-    """It is with the call's future."""
     senders = Senders(1, "tests")
 
     def broken() -> None:

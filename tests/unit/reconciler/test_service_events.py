@@ -89,7 +89,6 @@ def test_a_load_balancer_that_is_created_anew() -> None:
 
 
 def test_a_load_balancer_that_its_service_leaves_behind() -> None:
-    """Nothing else tells of it once the Service is gone."""
     text = "Service publishes an address of load balancer 42 web (lb11, 5.39 a month)"
     released = replace(tried(("service.release", DONE))[0].change, consequences=(text,))
 
@@ -253,7 +252,6 @@ def test_a_claim_that_cannot_be_met(
 
 
 def test_a_load_balancer_of_another_cluster() -> None:
-    """What is refused names the owner, once."""
     theirs = a_balancer(cluster_uid="99999999-8888-7777-6666-555555555555")
 
     ((reason, text),) = real_warnings(a_world([WEB], [theirs]))
@@ -273,17 +271,6 @@ def test_a_name_that_two_services_ask_for() -> None:
     found = [event for event in warnings(judged(world), world, LOCATED) if event.subject == subject_of(WEB)]
 
     assert [event.reason for event in found] == ["AmbiguousOwnership"]
-
-
-def test_no_node_to_lead_to() -> None:
-    """Where every Node is excluded, HCCM's reason says so."""
-    excluded = a_settled_node(labels={"node.kubernetes.io/exclude-from-external-load-balancers": ""})
-    world = a_world([WEB], [a_balancer(targets=())], nodes=[excluded], servers=[a_server()])
-
-    ((reason, text),) = real_warnings(world)
-
-    assert reason == "UnAvailableLoadBalancer"
-    assert text.startswith("0 of 1 Nodes can be targets")
 
 
 def test_a_held_change_of_a_service() -> None:
@@ -314,7 +301,6 @@ def test_several_kinds_are_held_together() -> None:
 
 
 def test_a_change_that_two_rules_hold() -> None:
-    """It is said once, for the rule that the plan names."""
     web = a_service(claim=a_claim(annotations=annotated(name="shop")))
     targets = [ServerTarget(9, use_private_ip=False)]
     stranger = a_balancer(service_uid=None, cluster_uid=None, spec={"name": "shop"}, targets=targets)
@@ -327,7 +313,6 @@ def test_a_change_that_two_rules_hold() -> None:
 
 
 def test_events_of_services_and_nodes_come_together() -> None:
-    """One call has what holds for everything."""
     plan = Plan(
         notes=(Note(key_of("node/web-1"), NoteKind.MALFORMED, "a"), Note(key_of(SERVICE), NoteKind.MALFORMED, "b"))
     )

@@ -79,7 +79,6 @@ def test_answers(method: str, path: str, status: int, body: str) -> None:
 
 
 def test_two_addresses() -> None:
-    """Each server has its own pages only."""
     with served(HERE, ("localhost", 0)) as running:
         health, metrics = running.ports()
 
@@ -135,7 +134,6 @@ def test_answers_are_plain_http() -> None:
 
 
 def test_a_page_that_cannot_be_made(caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever asks is told, and so is the log."""
     with served(HERE, HERE) as running:
         strange = "application/openmetrics-text; version=abc"
         assert get(running.ports()[0], "/metrics", Accept=strange) == (500, "500 internal error\n")
@@ -191,7 +189,6 @@ def test_a_slow_request_is_given_up() -> None:
 
 
 def test_connections_that_are_kept_open_keep_no_probe_out() -> None:
-    """The oldest one goes when there are too many."""
     with served(limits=Limits(connections=3)) as running:
         port = running.ports()[0]
         idle = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(12)]
@@ -228,7 +225,6 @@ def test_requests_that_wait_for_their_turn_are_no_news(caplog: pytest.LogCapture
     ],
 )
 def test_addresses(address: BindAddress, host: str) -> None:
-    """Both families unless one is named."""
     if ":" in host and not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
     with served(address) as running:
@@ -268,7 +264,6 @@ def test_probes_that_cannot_be_served(taken: int, health: Callable[[int], BindAd
 
 
 def test_metrics_that_cannot_be_served(taken: int, caplog: pytest.LogCaptureFixture) -> None:
-    """A warning, as with HCCM; the probes are served."""
     with caplog.at_level(logging.WARNING), served(HERE, ("127.0.0.1", taken)) as running:
         (port,) = running.ports()
         assert get(port, "/livez") == (200, "ok")

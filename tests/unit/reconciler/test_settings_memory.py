@@ -74,7 +74,6 @@ def test_the_first_pass_remembers_and_later_ones_ask_nothing() -> None:
 
 
 def test_a_dry_run_looks_when_something_is_planned_and_writes_nothing() -> None:
-    """An empty plan needs no comparison."""
     stored = Kept()
     memory = a_memory(stored, writes=False)
     a_pass(memory)
@@ -92,7 +91,6 @@ def _before(**data: str) -> Kept:
 
 @pytest.mark.parametrize("change", [None, replace(OPEN, follows=())])
 def test_a_difference_that_leads_to_nothing_is_remembered_at_once(change: SettingsChange | None) -> None:
-    """What is stored of other names stays."""
     stored = _before(status="x")
     a_pass(a_memory(stored), change)
     assert stored.known is not None
@@ -155,7 +153,6 @@ def test_too_little_is_known(world: Snapshot, asked: list[str], *, whole: bool) 
 
 
 def test_what_cannot_be_read_is_unknown_and_what_may_not_be_is_not_there() -> None:
-    """Who may not read it has never written it."""
     broken = Kept(trouble=Transient("503"))
     assert a_pass(a_memory(broken), OPEN) == Unknown("503")
     assert broken.asked == ["read"]
@@ -163,7 +160,6 @@ def test_what_cannot_be_read_is_unknown_and_what_may_not_be_is_not_there() -> No
 
 
 def test_a_refused_write_is_not_repeated_each_minute() -> None:
-    """And where there is no ConfigMap none is tried."""
     stored = Kept()
     memory = a_memory(stored)
     memory.recall(WORLD)
@@ -293,7 +289,6 @@ def approve_all(run: Run) -> None:
 
 
 def test_what_was_not_approved_and_is_taken_back_was_never_there(simulate: Simulate) -> None:
-    """The note goes, and nothing was written to Hetzner."""
     run = a_cluster(simulate)
     before = written(run)
     under(run, CLOSED).converge()
@@ -314,7 +309,6 @@ def test_the_rest_goes_on_while_a_setting_waits(simulate: Simulate) -> None:
 
 
 def test_a_cluster_that_remembers_nothing_is_asked_nothing(simulate: Simulate) -> None:
-    """A migration from HCCM, say."""
     run = a_balanced_run(simulate, load_balancer_service("web"), load_balancer_service("db"), settings=PRIVATE)
     run.converge()
     report = under(run, CLOSED).converge()

@@ -79,7 +79,6 @@ def test_who_has_seen_no_leader_is_not_ready(claim: LeaseClaim | None, error: Ap
 
 
 def test_who_has_seen_another_one_lead_is_ready() -> None:
-    """From the first look on."""
     waiter = Waiter(THEIRS)
 
     assert not waiter.waits(5 * ALLOWED_S)
@@ -88,7 +87,6 @@ def test_who_has_seen_another_one_lead_is_ready() -> None:
 
 
 def test_it_is_ready_as_soon_as_it_has_seen_the_leader() -> None:
-    """However long that could not be done."""
     waiter = Waiter(THEIRS)
     waiter.has_trouble(Transient("no answer"), "read")
     waiter.timeline.after(10.5, lambda: setattr(waiter.leases, "before", nothing))
@@ -116,7 +114,6 @@ def test_it_stays_ready_while_the_lease_cannot_be_read(error: ApiError) -> None:
     ids=["the Lease is deleted", "it is never renewed again"],
 )
 def test_who_leads_at_last_is_ready_once_it_has_read_everything(happens: Callable[[LeaseInMemory], object]) -> None:
-    """To have stood by is worth nothing any more."""
     waiter = Waiter(THEIRS)
     waiter.timeline.after(3.0, lambda: happens(waiter.leases))
 
@@ -128,7 +125,6 @@ def test_who_leads_at_last_is_ready_once_it_has_read_everything(happens: Callabl
 
 
 def test_the_lease_is_no_trouble_any_more_to_who_leads() -> None:
-    """The probe tells of what is missing by then."""
     waiter = Waiter(None)
     waiter.has_trouble(Transient("no answer"), "read")
     waiter.timeline.after(9.0, lambda: setattr(waiter.leases, "before", nothing))

@@ -158,7 +158,6 @@ def test_it_fits_into_a_config_map() -> None:
 
 @pytest.mark.parametrize("text", [None, "", "null", "{}", "[" * 99_999, '{"version": 2}', "x" * 1_000_000])
 def test_a_status_that_is_none(text: str | None) -> None:
-    """What nobody of us wrote is nothing."""
     assert STATUS.read(text) is None
 
 
@@ -172,7 +171,6 @@ def test_a_status_that_is_none(text: str | None) -> None:
     ],
 )
 def test_a_forged_status(written: str, forged: str) -> None:
-    """What cannot be shown as it is, is nothing."""
     field = PublishedField("p", 1, None)
     status = status_of(a_pass(a_hold()), "ccm-0", {})
     assert status is not None

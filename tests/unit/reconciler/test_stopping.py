@@ -81,7 +81,6 @@ def test_ctrl_c_stays_ignored_where_it_was() -> None:
 
 
 def test_nobody_signals() -> None:
-    """Without a signal nothing stops."""
     with stop_on_signals() as stop:
         pass
 
@@ -147,7 +146,6 @@ def _catches(pid: int) -> bool:
 
 
 def test_a_block_that_ends_in_time_is_left_alone() -> None:
-    """Nothing happens to who comes to an end."""
     stop = Stop()
     with ended_at_the_latest(stop, grace_s=30.0):
         stop.set()

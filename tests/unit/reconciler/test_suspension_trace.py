@@ -81,7 +81,6 @@ def test_what_fails_is_written_down_when_it_lasts(first: Line) -> None:
 
 
 def test_another_change_of_the_key_begins_anew() -> None:
-    """It leads elsewhere, and has not failed for long."""
     stored = Kept()
     trace = a_trace(stored)
     for minutes, line in enumerate([FAILS, Line(a_change(after=an_identity(labels={})), Failed("no")), FAILS]):
@@ -123,7 +122,6 @@ def test_a_process_that_has_lost_the_lead_asks_again() -> None:
 
 
 def test_what_could_not_be_read_is_still_suspended() -> None:
-    """A gap ends nothing, and neither does an error."""
     stored = Kept()
     trace = a_trace(stored)
     trace.keep(a_pass(waits()))

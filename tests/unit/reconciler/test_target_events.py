@@ -96,7 +96,6 @@ def test_the_first_of_many(
 
 
 def test_nodes_in_order() -> None:
-    """Targets have no events."""
     targets = [ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False)]
 
     assert on_nodes(a_world([a_served_service()], [a_balancer(targets=targets)], **PAIR)) == []

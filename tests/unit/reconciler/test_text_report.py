@@ -114,7 +114,6 @@ def test_no_changes_says_of_what(notes: tuple[Note, ...], lines: tuple[Line, ...
     },
 )
 def test_the_last_line(members: Mapping[str, Any], line: str) -> None:
-    """The result, and what it means."""
     assert written(Report(**{"snapshot": a_snapshot(), **members})).splitlines()[-1] == line
 
 
@@ -142,7 +141,6 @@ def test_what_is_refused_is_not_shown_in_detail(verdict: Verdict) -> None:
 
 
 def test_a_hold_names_what_nothing_else_does() -> None:
-    """What the plan marks as withheld by another rule."""
     keys = tuple(key_of(f"node/n{n}") for n in range(3))
     decision = GuardDecision(Verdict.HELD, GuardName.PROJECT_ANCHOR, "wrong token")
     holds = (
@@ -195,6 +193,5 @@ def test_times_are_those_of_people(text: str, shown: str) -> None:
 
 
 def test_a_time_without_a_world_has_its_year() -> None:
-    """Then nobody knows which year it is."""
     (line,) = with_moments([TextLine("since 2026-07-01 12:00 UTC")], None)
     assert line.text == "since 1 Jul 2026 12:00 UTC"

@@ -75,7 +75,6 @@ def stage(simulate: Callable[..., Simulation], silence_s: float) -> Iterator[Sta
 
 
 def test_a_node_joins(stage: Stage) -> None:
-    """The loop is woken, with the reason."""
     stage.theirs.create(NODES.path, joining_node("web-3"))
     assert stage.next() == "node/web-3 is new"
 
@@ -88,7 +87,6 @@ def test_a_node_goes(stage: Stage) -> None:
 
 
 def test_heartbeats(stage: Stage) -> None:
-    """They wake nobody."""
     for beat in range(200):
         beating = {**condition("Ready", "True"), "lastHeartbeatTime": f"2026-02-01T00:{beat // 60:02}:{beat % 60:02}Z"}
         stage.theirs.patch(f"{NODES.path}/web-1/status", {"status": {"conditions": [beating]}})
@@ -143,7 +141,6 @@ def test_an_end_that_misses_nothing(stage: Stage) -> None:
 
 
 def test_a_stop_ends_all_threads(stage: Stage) -> None:
-    """At once, though every watch waits for its server."""
     stage.triggers.stop()
 
     names = {thread.name for thread in threading.enumerate()}

@@ -201,7 +201,6 @@ def test_the_variable_for_the_format(validate: Validate) -> None:
 
 
 def test_nothing_that_a_terminal_obeys(validate: Validate) -> None:
-    """Names and values of manifests come from elsewhere."""
     manifest = FINE.replace("name: api", 'name: "\\e[31m"')
 
     said = validate("-", stdin=manifest.encode())

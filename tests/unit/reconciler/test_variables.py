@@ -140,7 +140,6 @@ def test_durations(name: str) -> None:
     ],
 )
 def test_values(name: str, text: str, value: Any) -> None:
-    """The other variables, each with its grammar."""
     assert read(name, text) == value
 
 
@@ -227,7 +226,6 @@ def test_values_that_are_no_text() -> None:
 
 
 def test_other_variables_have_no_file(tmp_path: Path) -> None:
-    """Only secrets are read from files."""
     (tmp_path / "network").write_text("net")
     errors: list[str] = []
 
@@ -278,25 +276,15 @@ def test_names_like_no_other(name: str) -> None:
     assert unread_variables({name: "x"}) == [f"unknown variable {name}: nothing reads it; unset it"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "HCLOUD_CONTEXT",
-        "HCLOUD_SERVER_CACHE_TTL",
-        "HCLOUD_CONFIG",
-        "HCLOUD_CSI_SERVICE_HOST",
-        "HCLOUD_TOKEN_SERVICE_PORT",
-        "HCLOUD_NETWORK_PORT",
-        "HCLOUD_NETWORK_PORT_80_TCP_ADDR",
-        "HCLOUD_NETWORK_SERVICE_PORT_HTTP",
-        "HCLOUD_CLOUD_CONTROLLER_MANAGER_SERVICE_HOST",
-        "HCLOUD_CLOUD_INIT",
-        "ROBOT_OPTIONS",
-        "HCLOUD_VOLUME_DEFAULT_LOCATION",
-        "hcloud_token",
-        "TF_VAR_hcloud_token",
-    ],
+OF_OTHERS = (
+    "HCLOUD_CONTEXT HCLOUD_SERVER_CACHE_TTL HCLOUD_CONFIG HCLOUD_CSI_SERVICE_HOST HCLOUD_TOKEN_SERVICE_PORT "
+    "HCLOUD_NETWORK_PORT HCLOUD_NETWORK_PORT_80_TCP_ADDR HCLOUD_NETWORK_SERVICE_PORT_HTTP "
+    "HCLOUD_CLOUD_CONTROLLER_MANAGER_SERVICE_HOST HCLOUD_CLOUD_INIT ROBOT_OPTIONS HCLOUD_VOLUME_DEFAULT_LOCATION "
+    "hcloud_token TF_VAR_hcloud_token"
 )
+
+
+@pytest.mark.parametrize("name", OF_OTHERS.split())
 def test_names_of_others(name: str) -> None:
     """Service links, the hcloud command's variables, other software's, and what HCCM once had, are no mistakes."""
     assert unread_variables({name: "x"}) == []

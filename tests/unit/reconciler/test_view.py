@@ -68,7 +68,6 @@ def routes(number: int, decision: GuardDecision | None = None) -> tuple[Change, 
     ],
 )
 def test_what_goes(view: View, goes: Mapping[str, Sequence[str]]) -> None:
-    """Each removal, by what it comes to."""
     assert {end: [key.removeprefix("route/4/") for key in keys] for end, keys in view.goes.items()} == goes
 
 
@@ -204,7 +203,6 @@ def test_notes_that_fold(notes: tuple[Note, ...], folded: bool) -> None:
 
 
 def test_the_anchor_is_the_first_of_the_holds() -> None:
-    """It explains most of the others."""
     many, anchor = (
         Hold(f"sha256:{rule}", rule, "9", "1", KEYS, "why")
         for rule in (GuardName.NODE_BLAST_RADIUS, GuardName.PROJECT_ANCHOR)

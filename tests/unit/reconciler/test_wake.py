@@ -110,7 +110,6 @@ def test_the_first_call_of_all_waits_for_nothing() -> None:
 
 @pytest.mark.parametrize("called", [False, True])
 def test_the_end_of_the_run_ends_a_pause(called: bool) -> None:
-    """Also that which keeps two passes apart."""
     clock = Clock()
     stop = clock.event()
     wake = a_wake(clock, stop)

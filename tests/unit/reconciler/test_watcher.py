@@ -183,7 +183,6 @@ def test_what_follows(lives: list[Life], versions: list[str], woken: int) -> Non
 
 
 def test_objects_are_handed_on_and_bookmarks_are_not() -> None:
-    """In their order."""
     life = Life((event("5"), event("6", "BOOKMARK"), event("7", "DELETED")), 270.0)
     stage = watch(life, GOOD, requests=3)
 
@@ -193,7 +192,6 @@ def test_objects_are_handed_on_and_bookmarks_are_not() -> None:
 
 
 def test_what_goes_wrong_with_an_event_does_not_end_the_watch() -> None:
-    """It is taken for a missed one."""
 
     def saw(_event: WatchEvent) -> None:
         raise RecursionError("deep")
@@ -258,13 +256,11 @@ def test_a_good_connection_makes_the_next_wait_short() -> None:
 
 
 def test_the_server_may_ask_for_a_longer_wait() -> None:
-    """Not for one without end."""
     assert watch(Life(refused=BUSY), GOOD, requests=3).clock.waits == [45.0]
     assert watch(Life(refused=FOR_EVER), GOOD, requests=3).clock.waits == [300.0]
 
 
 def test_trouble_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    """And its end as well."""
     caplog.set_level("INFO")
     watch(*[Life(refused=REFUSED)] * 20, Life((event("5"),), 270.0), GOOD, requests=30)
 
@@ -301,7 +297,6 @@ def test_a_watch_that_breaks_off_at_once_does_not_wake_each_time() -> None:
 
 
 def test_what_was_missed_meanwhile_wakes_when_a_watch_lasts() -> None:
-    """Even when it says nothing."""
     stage = watch(*[Life(ends=GARBAGE)] * 10, GOOD, requests=25)
 
     assert len(stage.woken) == 3

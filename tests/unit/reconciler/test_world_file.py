@@ -75,7 +75,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_good_files(tmp_path: Path, content: bytes) -> None:
-    """What is not asked for is no trouble."""
     file = tmp_path / "world.json"
     file.write_bytes(content)
 
@@ -133,15 +132,8 @@ def test_bad_files(tmp_path: Path, content: bytes, why: str) -> None:
     assert str(raised.value) == f"world file {str(file)!r} cannot be used: {why}"
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        pytest.param("missing", "No such file or directory", id="missing"),
-        pytest.param("", "Is a directory", id="folder"),
-    ],
-)
+@rows("name why", {"missing": ("missing", "No such file or directory"), "folder": ("", "Is a directory")})
 def test_no_files(tmp_path: Path, name: str, why: str) -> None:
-    """What cannot be opened is named as well."""
     path = str(tmp_path / name)
 
     with pytest.raises(WorldFileProblem) as raised:
@@ -180,7 +172,6 @@ def test_errors_return(error: ApiError) -> None:
     ],
 )
 def test_other_errors(gap: MissingPart, kind: type[ApiError]) -> None:
-    """They are what comes nearest."""
     assert type(gap.as_error()) is kind
 
 

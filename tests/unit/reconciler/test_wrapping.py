@@ -37,7 +37,6 @@ def test_wrapping(text: str, width: int, shown: list[str]) -> None:
     ],
 )
 def test_a_command_is_never_broken(width: int, shown: list[str]) -> None:
-    """Half a command that is copied would be run."""
     command = "reconcile approve sha256:1"
 
     assert list(wrapped(TextLine(f"once: {command}", command=command), width)) == shown
