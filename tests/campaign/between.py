@@ -20,15 +20,7 @@ from tests.campaign.running import MOST_PASSES, begun, found_in
 from tests.campaign.workloads import EXCLUDED, Workload, have_idle, join, lose
 from tests.support.direct import Between as Passed
 from tests.support.direct import Handle, Line, Refusal
-from tests.support.objects import (
-    UNROUTED,
-    a_server_of,
-    a_service,
-    joining_node,
-    network_condition,
-    pods_of,
-    private_ip,
-)
+from tests.support.objects import UNROUTED, a_server_of, a_service, joining_node, network_condition, pods_of, private_ip
 from tests.support.world import CONFIG_MAPS, Raw, World
 
 OF_ANOTHER_CLUSTER = {LABEL_CLUSTER_UID: "somebody-else", LABEL_SERVICE_UID: "dead-beef"}
@@ -36,8 +28,6 @@ OF_ANOTHER_CLUSTER = {LABEL_CLUSTER_UID: "somebody-else", LABEL_SERVICE_UID: "de
 
 @dataclass(frozen=True)
 class Between:
-    """What happens, and what others do then."""
-
     name: str
     step: Step
     """What calls for a pass."""
@@ -164,7 +154,6 @@ def _released_one(world: World) -> int:
 
 
 def _without(world: World, label: str) -> Mapping[str, str]:
-    """Its other labels."""
     found = next(each["labels"] for each in world.balancers() if label in each["labels"])
     return {key: value for key, value in found.items() if key != label}
 
@@ -327,18 +316,8 @@ ROWS = (
         lambda world: world.turn("db", "ClusterIP"),
         lambda world: world.turn("db", "LoadBalancer"),
     ),
-    Between(
-        "a route that is to go leads to a stranger",
-        _superfluous,
-        _led(77, 81),
-        before=(_a_stranger,),
-    ),
-    Between(
-        "a route that is to be replaced leads to a stranger",
-        _led(3, 2),
-        _led(3, 81),
-        before=(_a_stranger,),
-    ),
+    Between("a route that is to go leads to a stranger", _superfluous, _led(77, 81), before=(_a_stranger,)),
+    Between("a route that is to be replaced leads to a stranger", _led(3, 2), _led(3, 81), before=(_a_stranger,)),
     Between(
         "somebody has led a load balancer that moves to a machine",
         _choose_address,

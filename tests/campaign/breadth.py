@@ -159,7 +159,6 @@ Event = Callable[[DirectSimulation], object]
 
 
 def events_in(state: State) -> Iterator[tuple[str, Event]]:
-    """What may happen now."""
     names = {each["metadata"]["name"] for each in state.kubernetes["nodes"]}
     for number in NODES:
         server = next((each for each in state.hetzner["servers"] if each["id"] == number), None)
@@ -218,7 +217,6 @@ def _take_out(balancer: int, server: int) -> Event:
 
 
 def edges(state: State) -> Iterator[Edge]:
-    """All that leave a state."""
     undisturbed, points = _pass(state)
     yield undisturbed
     for point in points:
@@ -232,7 +230,6 @@ def edges(state: State) -> Iterator[Edge]:
 
 
 def expanded(state: State) -> Sequence[Edge]:
-    """All edges that leave a state."""
     return [*edges(state)]
 
 
@@ -264,7 +261,6 @@ def _faults_at(point: Point, state: State) -> Sequence[str]:
 
 
 def _pass(state: State, at: Point | None = None, fault: str | None = None) -> tuple[Edge, Sequence[Point]]:
-    """A pass with at most one fault, and the points of its requests."""
     world = _open(state)
     shown: dict[str, set[str]] = {}
     faults = {} if at is None or fault is None else {at: _noting(fault, shown)}
@@ -341,7 +337,6 @@ def _seen(state: State) -> Seen:
 
 
 def _approval(state: State) -> Iterator[Edge]:
-    """A person approves all that is held, where anything is."""
     world = _open(state)
     run = Run(world, world.settings)
     held = {hold.hash: hold.keys for hold in run.plan().holds}

@@ -43,7 +43,6 @@ class Verdict:
 
 @cache
 def undisturbed(workload: str) -> Outcome:
-    """The workload without a fault."""
     return play(WORKLOADS[workload])
 
 

@@ -79,7 +79,6 @@ class Cluster(DirectSimulation):
 
     @classmethod
     def under(cls, environment: dict[str, str]) -> "Cluster":
-        """An empty one, of which the product is to be configured so."""
         clock = SimulatedClock(source=START.timestamp)
         robot = RobotSimulator(clock, world=ACCOUNT) if "ROBOT_ENABLED" in environment else None
         return cls(a_project(clock), KubernetesSimulator(clock), clock, robot=robot, environment=environment)
@@ -89,7 +88,6 @@ class Cluster(DirectSimulation):
         return [self.hetzner, self.kubernetes, *([] if self.robot is None else [self.robot])]
 
     def certificates(self) -> list[Raw]:
-        """The certificates of the project, by id."""
         return self._of_project("certificates")
 
     def start(self) -> None:
@@ -136,7 +134,6 @@ class Cluster(DirectSimulation):
         self._due.append((is_so, step))
 
     def look(self) -> None:
-        """Something was written to Hetzner."""
         for due in [each for each in self._due if each[0](self)]:
             self._due.remove(due)
             due[1](self)
@@ -161,7 +158,6 @@ class Cluster(DirectSimulation):
     # What people do.
 
     def approve(self) -> None:
-        """Somebody approves whatever the last pass has held."""
         for hold in self.reports[-1].holds:
             self._process.approve(hold.hash)
 
@@ -197,7 +193,6 @@ class Cluster(DirectSimulation):
         self.token = token
 
     def revoke_token(self) -> None:
-        """The token is deleted at Hetzner."""
         body = {"error": {"code": "unauthorized", "message": "unable to authenticate"}}
         self.hetzner_line.trouble = lambda _method, _path: (401, body)
 

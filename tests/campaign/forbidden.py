@@ -143,7 +143,6 @@ def _is_another_project(case: Case, *, dedicated: bool) -> bool:
 
 
 def _is_silent(case: Case) -> bool:
-    """Whether no Node is Ready, and a server of theirs runs."""
     machines = case.world.machines
     return not any(each.is_up for each in machines) and any(
         each.server == "there" and not each.is_dedicated for each in machines
@@ -308,10 +307,7 @@ ROWS: Sequence[Row] = (
     ),
     # Routes.
     Row(
-        "a route to a server that is there stays",
-        _is_of(lambda it: it.exists),
-        _ROUTE_LOSS,
-        beside={"server": "there"},
+        "a route to a server that is there stays", _is_of(lambda it: it.exists), _ROUTE_LOSS, beside={"server": "there"}
     ),
     Row(
         "a route to a server that is no Node stays",
@@ -409,7 +405,6 @@ class Tally:
     """What has passed that must not."""
 
     def add(self, other: "Tally") -> None:
-        """Count these worlds as well."""
         self.worlds, self.plans = self.worlds + other.worlds, self.plans + other.plans
         for name in ("allowed", "withheld", "planned", "beside", "noticed"):
             getattr(self, name).update(getattr(other, name))
@@ -488,7 +483,6 @@ def _broken(world: World, forbidden: Mapping[str, set[str]], judged: tuple[Plan,
 
 
 def _number_of(change: Change) -> int | None:
-    """Of which machine a change is; None when of none."""
     text = str(change.key)
     return next((n for n in (1, 2) if str(change.owner) == f"node/web-{n}" or text.endswith(_ENDS[n])), None)
 

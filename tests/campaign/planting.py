@@ -55,8 +55,6 @@ UNSEEN: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Planted:
-    """A patch."""
-
     name: str
     """``faults/route-of-another``."""
     breaks: str
@@ -67,7 +65,6 @@ class Planted:
 
     @property
     def file(self) -> Path:
-        """The patch."""
         return PLANTED / f"{self.name}.patch"
 
 

@@ -37,8 +37,6 @@ class Point:
 
 
 class Strike(NamedTuple):
-    """A fault, by its name, at a point."""
-
     point: Point
     fault: str
 

@@ -87,7 +87,6 @@ class Probe:
         self._hangs_until = self._turn + HANGS_FOR
 
     def named(self, path: str) -> str:
-        """The path, with names for ids that Hetzner chooses."""
         parts = path.removeprefix("/v1").split("/")
         kind = _NAMED.get(parts[1]) if len(parts) > 2 else None
         if kind is not None and parts[2].isdigit():
@@ -96,7 +95,6 @@ class Probe:
         return "/".join(parts)
 
     def world_of(self, api: str) -> dict[str, Any]:
-        """The world of an API as it is."""
         found: dict[str, Any] = (self.world.hetzner if api == "hetzner" else self.world.kubernetes).world()[api]
         return found
 

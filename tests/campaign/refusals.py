@@ -13,7 +13,6 @@ _OF_KUBERNETES = ("kubernetes", "lease")
 
 
 def refusal(api: str, status: int) -> Mapping[str, Any]:
-    """The body of an answer of this status."""
     if api not in _OF_KUBERNETES:
         return {"error": {"code": _CODES[status], "message": SAID, "details": None}}
     said = {"status": "Failure", "reason": _REASONS[status], "code": status, "message": SAID}

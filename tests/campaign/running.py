@@ -24,8 +24,6 @@ MOST_PASSES = 12
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run left."""
-
     found: Mapping[str, Any]
     effects: Counter[str]
     calls: int
@@ -187,7 +185,6 @@ class Course:
         self._lies -= told
 
     def _look(self) -> None:
-        """Something was written to Hetzner."""
         self.cluster.look()
         self._served.look(self.cluster.balancers())
 

@@ -78,7 +78,6 @@ class Log:
 
     @property
     def digest(self) -> str:
-        """The same for the same lines."""
         return self._digest.hexdigest()
 
 
@@ -175,7 +174,6 @@ class Wire:
         return answer.status, {"Content-Type": "application/json", "Date": date, **answer.headers}, content
 
     def watch(self, url: str, headers: Mapping[str, str]) -> "WatchAnswer | urllib3.HTTPResponse":
-        """The answer to a watch."""
         target = _target(url)
         self._travel()
         self._arrives("WATCH", target, b"")
@@ -227,7 +225,6 @@ class Pool(PoolLine):
         self._wire = wire
 
     def request(self, method: str, url: str, **options: Any) -> Any:
-        """The simulator's answer."""
         if "watch=true" in url:
             return self._wire.watch(url, options.get("headers") or {})
         return super().request(method, url, **options)
@@ -246,7 +243,6 @@ class WatchAnswer:
         feed.on_news(self._news)
 
     def read1(self, _most: int) -> bytes:
-        """What has come meanwhile, at least one byte; none at the end."""
         silent_from = self._scheduler.now
         while not self._is_closed:
             self._has_news = False
@@ -276,7 +272,6 @@ class WatchAnswer:
         self._is_closed = True
 
     def close(self) -> None:
-        """Nobody listens any more."""
         self._is_closed = True
         self._feed.close()
 
@@ -312,7 +307,6 @@ class Replica:
             interrupt()
 
     def kill(self) -> None:
-        """It ends at once, wherever it is."""
         self.cluster.log.note(self.name, "is killed")
         self.cluster.scheduler.kill(self.process)
 

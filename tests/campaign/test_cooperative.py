@@ -10,7 +10,6 @@ from tests.support.cooperative import Deadlock, Killed, Scheduler
 
 @pytest.fixture
 def scheduler() -> Iterator[Scheduler]:
-    """One that is closed at the end."""
     made = Scheduler(1)
     yield made
     made.close()
@@ -49,7 +48,6 @@ def _worked(seed: int) -> list[tuple[float, str]]:
 def test_a_seed_decides_the_order() -> None:
     """Three workers at a time, a second each."""
     orders = [_worked(seed) for seed in range(6)]
-
     assert orders == [_worked(seed) for seed in range(6)]
     assert len({str(order) for order in orders}) > 1
     assert [moment for moment, _ in sorted(orders[0])] == [1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 8.0]
@@ -137,7 +135,6 @@ def test_a_lock_over_a_wait(scheduler: Scheduler) -> None:
     for number in range(3):
         scheduler.start_process(f"{number}", hold)
     scheduler.sleep(10.0)
-
     assert done == [1.0, 2.0, 3.0]
 
 
@@ -146,6 +143,5 @@ def test_what_nothing_handles_is_told() -> None:
     scheduler = Scheduler(1)
     scheduler.start_process("wrong", lambda: 1 / 0)
     scheduler.sleep(1.0)
-
     with pytest.raises(AssertionError, match="ZeroDivisionError"):
         scheduler.close()

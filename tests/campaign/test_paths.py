@@ -6,17 +6,7 @@ import pytest
 
 from desired.annotations.options import OPTIONS, VARIABLES
 from desired.model.settings import DECIDING
-from tests.campaign.paths import (
-    ANNOTATIONS,
-    BAD,
-    KEPT,
-    LEFT_OUT,
-    SETTINGS,
-    STARTS,
-    differing,
-    paths,
-    singles,
-)
+from tests.campaign.paths import ANNOTATIONS, BAD, KEPT, LEFT_OUT, SETTINGS, STARTS, differing, paths, singles
 from tests.property.strategies import SEED
 
 pytestmark = pytest.mark.passes
@@ -42,7 +32,6 @@ def test_paths_begin_in_every_world() -> None:
     """With every wish that there is, and with every value that none has."""
     first = {(path.start, *wish.items()) for path in paths() for wish in path.wishes if len(wish) == 1}
     asked = [*singles(), *({option: text} for option, text in BAD.items())]
-
     assert first == {(start, *wish.items()) for start in STARTS for wish in asked}
 
 
@@ -54,6 +43,5 @@ def test_what_stays_is_asked_for() -> None:
 def test_every_option_and_setting_is_tried_or_left_out() -> None:
     """All that the product reads of annotations, and all settings that change what is planned; none of them twice."""
     tried = ANNOTATIONS.keys() | SETTINGS.keys()
-
     assert tried | LEFT_OUT.keys() == OPTIONS.keys() | VARIABLES.keys() | {*DECIDING.values()}
     assert not tried & LEFT_OUT.keys()

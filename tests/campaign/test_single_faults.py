@@ -26,7 +26,6 @@ PAIRS = 30
 def test_a_workload_runs_the_same_twice(name: str) -> None:
     """Otherwise nothing follows from a difference."""
     first, again = undisturbed(name), play(WORKLOADS[name])
-
     assert differences(name, (), again, first) == ([], frozenset())
     assert sorted(again.points) == sorted(first.points)
 
@@ -45,7 +44,6 @@ def test_each_fault_once() -> None:
         found[case.strikes[0].fault].append(case)
     kinds = {*FAULTS, *PASS_FAULTS}
     rng = random.Random(str(SEED))
-
     assert kinds <= found.keys()
     _pass([rng.choice(found[fault]) for fault in sorted(kinds)])
 
@@ -64,7 +62,6 @@ def test_each_write_that_ends_unclear(fault: str) -> None:
             if point.is_write and fault in faults_at(point):
                 kind = re.sub("(/(?:load_balancers|services|nodes)/)[^/]+", r"\1*", f"{point.method} {point.path}")
                 cases.setdefault(kind, Case.of(name, point, fault))
-
     assert len(cases) > 15
     _pass([*cases.values()])
 
@@ -72,14 +69,12 @@ def test_each_write_that_ends_unclear(fault: str) -> None:
 def test_pairs_of_faults() -> None:
     """Two faults where they touch leave nothing behind that one does not. The second may not come after the first."""
     verdicts = [judged(case) for case in drawn_pairs(PAIRS, str(SEED))]
-
     assert {str(each.case): each.differences for each in verdicts if each.differences} == {}
     assert any(each.has_happened for each in verdicts)
 
 
 def _pass(cases: list[Case]) -> None:
     verdicts = [judged(case) for case in cases]
-
     assert {str(each.case): each.differences for each in verdicts if each.differences} == {}
     assert all(each.has_happened for each in verdicts), "a point was not reached"
 
@@ -121,5 +116,4 @@ KNOWN = (
 
 @pytest.mark.parametrize("case", KNOWN, ids=str)
 def test_what_was_found_is_mended(case: Case) -> None:
-    """See the case."""
     assert not judged(case).differences

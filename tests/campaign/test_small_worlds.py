@@ -20,7 +20,6 @@ def test_nothing_passes_that_must_not() -> None:
         for circumstance in CIRCUMSTANCES
         for pair in rng.sample(every, PAIRS)
     ]
-
     assert tally_of(drawn).broken == []
 
 

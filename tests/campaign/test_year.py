@@ -30,7 +30,6 @@ print(Year({seed}).pass_days(1).digest)
 def test_days_with_faults() -> None:
     """One process writes at a time, nothing is taken that is needed, and in the end all is in order."""
     told = Year(SEED).pass_days(DAYS)
-
     assert [*told.differences, *(told.log[-40:] if told.differences else ())] == []
     assert len(told.faults.keys() & FAULTS.keys()) >= DAYS
 
@@ -43,7 +42,6 @@ def test_a_seed_decides_everything() -> None:
     with subprocess.Popen(command, env=environment, cwd=ROOT, text=True, stdout=subprocess.PIPE) as other:
         first, again, differently = (Year(seed, keeps=None).pass_days(1) for seed in (5, 5, 6))
         elsewhere, _ = other.communicate()
-
     assert first.log == again.log
     assert first.digest == elsewhere.strip()
     assert [line.split()[1:] for line in first.log[:40]] != [line.split()[1:] for line in differently.log[:40]]
@@ -91,7 +89,6 @@ def test_two_that_write_are_told_of(cluster: Cluster) -> None:
     replica = Replica(cluster, "replica")
     replica.start()
     cluster.scheduler.sleep(60.0)
-
     assert "while no process leads" in cluster.wrongs[0]
 
 
@@ -122,5 +119,4 @@ def test_harm_is_told_of(cluster: Cluster, method: str, path: str, body: Mapping
     replica.start()
     cluster.scheduler.sleep(60.0)
     (balancer,) = cluster.world.balancers()
-
     assert harm(cluster, "", method, path.format(balancer=balancer["id"]), json.dumps(body).encode()) == why

@@ -15,28 +15,14 @@ from reconciler.sandbox.robot import RobotSimulator
 from tests.campaign.cluster import NEW_TOKEN, OTHER_TOKEN, Cluster, Step
 from tests.support.certificates import CERTIFICATE, PRIVATE_KEY
 from tests.support.dedicated import COUPLED, dedicated, robot_node
-from tests.support.objects import (
-    AUTOSCALER,
-    a_server_of,
-    a_service,
-    joining_node,
-    pods_of,
-    port,
-    private_ip,
-)
+from tests.support.objects import AUTOSCALER, a_server_of, a_service, joining_node, pods_of, port, private_ip
 from tests.support.simulators import START
 from tests.support.workloads import raw_workload
 from tests.support.world import CONFIG_MAPS, World
 
 EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
 LONG_SILENT = (START - timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
-IDLE = {
-    "id": 80,
-    "name": "idle",
-    "load_balancer_type": "lb11",
-    "location": "fsn1",
-    "labels": {"made-by": "terraform"},
-}
+IDLE = {"id": 80, "name": "idle", "load_balancer_type": "lb11", "location": "fsn1", "labels": {"made-by": "terraform"}}
 """A load balancer that belongs to no Service and leads nowhere."""
 
 
@@ -103,7 +89,6 @@ def _drain(world: World) -> None:
 
 
 def _relabel(world: World) -> None:
-    """Somebody takes the label of a load balancer off."""
     world.change_labels(next(each["id"] for each in world.balancers() if each["labels"]), {})
 
 
@@ -132,7 +117,6 @@ def _retain(world: World) -> None:
 
 
 def _delete_balancer(world: World) -> None:
-    """Somebody deletes the load balancer of ``web``."""
     web = world.service()["metadata"]["uid"]
     (found,) = (each for each in world.balancers() if web in each["labels"].values())
     world.delete_balancer(found["id"])
@@ -301,11 +285,7 @@ WORKLOADS: Mapping[str, Workload] = {
         Workload("a server leaves the network", (lambda world: world.leave_network(3, 7),)),
         Workload("a server is switched off", (lambda world: world.power(3, on=False),)),
         Workload("Nodes come and go", (_in_turn(join(4), join(5)), _drain, _in_turn(lose(3), join(6)))),
-        Workload(
-            "two of six Nodes go",
-            (_in_turn(lose(5), lose(6)),),
-            before=(_grow,),
-        ),
+        Workload("two of six Nodes go", (_in_turn(lose(5), lose(6)),), before=(_grow,)),
         Workload("a Node returns with other pods", (_other_pods,)),
         Workload(
             "a Service goes while its load balancer is made",

@@ -44,8 +44,6 @@ would take hours and find nothing in them."""
 
 @dataclass(frozen=True)
 class Told:
-    """What came of a year."""
-
     days: int
     faults: Mapping[str, int]
     """Fault → how often it happened."""
@@ -183,14 +181,12 @@ class Year:
         self._leading().stand_still(self._draw.uniform(0.0, LEASE_S))
 
     def kill(self) -> None:
-        """A process is killed, and started again some time later."""
         victim = self._draw.choice((self._leading(), *self._replicas))
         self.cluster.scheduler.sleep(self._draw.random() * 3.0)
         victim.kill()
         self._start_later(victim)
 
     def restart(self) -> None:
-        """A process is asked to end, and another one takes its place."""
         victim = self._leading()
         victim.stop()
         self._start_later(victim)

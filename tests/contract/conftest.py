@@ -17,7 +17,6 @@ BOTH = ["simulator", pytest.param("apiserver", marks=pytest.mark.apiserver)]
 
 @pytest.fixture(scope="session")
 def sandbox_loop() -> Iterator[BackgroundLoop]:
-    """The event loop of all simulators of the run."""
     loop = BackgroundLoop()
     yield loop
     loop.close()

@@ -89,23 +89,18 @@ class KubernetesApi:
             return Answer(got.status_code, got.text)
 
     def get(self, path: str) -> Answer:
-        """GET."""
         return self.request("GET", path)
 
     def create(self, path: str, body: Any) -> Any:
-        """POST that succeeds; answers the object."""
         return self.request("POST", path, body).good(201)
 
     def merge(self, path: str, patch: Any) -> Answer:
-        """JSON merge patch."""
         return self.request("PATCH", path, patch, MERGE)
 
     def strategic(self, path: str, patch: Any) -> Answer:
-        """Strategic merge patch."""
         return self.request("PATCH", path, patch, STRATEGIC)
 
     def table(self, path: str) -> Any:
-        """GET of a table."""
         return self.request("GET", path, accept=TABLE).good()
 
     @contextmanager
@@ -119,12 +114,10 @@ class KubernetesApi:
             yield (json.loads(line) for line in answer.iter_lines())
 
     def close(self) -> None:
-        """Close the connections."""
         self._session.close()
 
 
 def new_name() -> str:
-    """A name that no other test has."""
     return f"contract-{secrets.token_hex(6)}"
 
 

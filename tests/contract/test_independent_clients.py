@@ -10,14 +10,7 @@ from typing import Any
 import pytest
 from kubernetes import client, config
 
-from tests.contract.kubernetes_api import (
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    EVENTS,
-    NODES,
-    SERVICES,
-    KubernetesApi,
-)
+from tests.contract.kubernetes_api import CONFIG_MAPS, DEPLOYMENTS, EVENTS, NODES, SERVICES, KubernetesApi
 
 Kubectl = Callable[..., str]
 

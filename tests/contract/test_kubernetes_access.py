@@ -51,10 +51,7 @@ def test_what_is_not_allowed_is_forbidden(
 
 @pytest.mark.parametrize(
     ("path", "subject", "what"),
-    [
-        (NODES, "nodes is ", f'list resource "nodes" in API group "" {CLUSTER}'),
-        ("/api", "", 'get path "/api"'),
-    ],
+    [(NODES, "nodes is ", f'list resource "nodes" in API group "" {CLUSTER}'), ("/api", "", 'get path "/api"')],
 )
 def test_without_a_token_one_is_anonymous(api: KubernetesApi, path: str, subject: str, what: str) -> None:
     """403, not 401."""
@@ -142,10 +139,8 @@ def test_everybody_may_ask_what_they_may_do(api: KubernetesApi, verb: str) -> No
     """A review is answered to whoever has a token, and says no without being refused."""
     spec = {"resourceAttributes": {"verb": verb, "resource": "nodes"}}
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
-
     mine = api.request("POST", REVIEWS, body)
     theirs = api.request("POST", REVIEWS, body, token=api.nobody)
-
     assert (mine.status, mine.body["status"]["allowed"]) == (201, True)
     assert (theirs.status, theirs.body["status"]["allowed"]) == (201, False)
 
@@ -158,6 +153,5 @@ def test_everybody_may_ask_who_they_are(api: KubernetesApi) -> None:
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     answer = api.request("POST", SELF_REVIEWS, body, token=api.nobody).good(201)
     refused = api.request("GET", NODES, token=api.nobody).refusal[2]
-
     assert (answer["kind"], answer["apiVersion"]) == ("SelfSubjectReview", "authentication.k8s.io/v1")
     assert f'User "{answer["status"]["userInfo"]["username"]}" cannot' in refused

@@ -47,12 +47,7 @@ def test_deletion_of_a_service_answers_the_service(api: KubernetesApi, name: str
 
 @pytest.mark.parametrize("finalizers", [[], ["example.com/test"]], ids=["free", "with finalizer"])
 @pytest.mark.parametrize(
-    ("wanted", "text"),
-    [
-        ({"uid": NEVER}, OTHER_UID),
-        ({"resourceVersion": "1"}, OTHER_VERSION),
-    ],
-    ids=["uid", "version"],
+    ("wanted", "text"), [({"uid": NEVER}, OTHER_UID), ({"resourceVersion": "1"}, OTHER_VERSION)], ids=["uid", "version"]
 )
 def test_deletion_has_preconditions(
     api: KubernetesApi, name: str, finalizers: list[str], wanted: dict[str, str], text: str
@@ -71,7 +66,6 @@ def test_a_node_as_it_was_read_is_deleted(api: KubernetesApi, name: str) -> None
     """With uid and version both right, also of a Node that was written since it was created."""
     api.create(NODES, node(name))
     metadata = api.merge(f"{NODES}/{name}", {"metadata": {"labels": {"a": "b"}}}).good()["metadata"]
-
     assert deleted_as_read(api, name, metadata).good()["details"]["uid"] == metadata["uid"]
     assert deleted_as_read(api, name, metadata).refusal == (404, "NotFound", f'nodes "{name}" not found')
 
@@ -81,9 +75,7 @@ def test_a_node_that_was_written_since_stays(api: KubernetesApi, name: str) -> N
     read = api.create(NODES, node(name))["metadata"]
     conditions = [{"type": "Ready", "status": "True", "reason": "Test", "message": ""}]
     now = api.merge(f"{NODES}/{name}/status", {"status": {"conditions": conditions}}).good()["metadata"]
-
     code, reason, message = deleted_as_read(api, name, read).refusal
-
     why = OTHER_VERSION.format(wanted=read["resourceVersion"], actual=now["resourceVersion"])
     assert (code, reason, message.endswith(why)) == (409, "Conflict", True)
     assert api.get(f"{NODES}/{name}").good()["metadata"] == now

@@ -120,7 +120,6 @@ def test_an_unreadable_label_selector_is_a_bad_request(api: KubernetesApi, selec
     ],
 )
 def test_names_select(api: KubernetesApi, numbered: str, selector: str, expected: list[str]) -> None:
-    """Every kind can be selected by name."""
     assert names(api.get(f"{numbered}?fieldSelector={selector}").good()) == expected
 
 
@@ -172,7 +171,6 @@ def test_nodes_are_selected_by_being_cordoned(api: KubernetesApi, name: str) -> 
 
 
 def test_services_are_selected_by_type(api: KubernetesApi, name: str) -> None:
-    """In one namespace and in all."""
     labels = {"labels": {"test": name}}
     api.create(SERVICES, {"metadata": {"name": name, **labels}, "spec": {"ports": [{"port": 80}]}})
     query = f"labelSelector=test={name}&fieldSelector=spec.type=ClusterIP"

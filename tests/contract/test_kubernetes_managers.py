@@ -29,7 +29,6 @@ def path(api: KubernetesApi, name: str) -> str:
 
 
 def published(ip: str, *conditions: Any) -> dict[str, Any]:
-    """A patch of the status."""
     status = {"loadBalancer": {"ingress": [{"ip": ip}]}, **({"conditions": list(conditions)} if conditions else {})}
     return {"status": status}
 

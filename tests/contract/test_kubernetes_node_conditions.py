@@ -10,7 +10,6 @@ LONG_AGO, NOW = "2027-01-01T00:00:00Z", "2027-01-15T08:00:00Z"
 
 
 def condition(kind: str, status: str, reason: str) -> dict[str, str]:
-    """A condition with all its fields, written long ago."""
     times = {"lastHeartbeatTime": LONG_AGO, "lastTransitionTime": LONG_AGO}
     return {"type": kind, "status": status, "reason": reason, "message": f"{kind} is {status}", **times}
 
@@ -23,7 +22,6 @@ AWAY = {"type": THERE["type"], "$patch": "delete"}
 
 
 def a_node(api: KubernetesApi, name: str, conditions: list[dict[str, str]]) -> Any:
-    """A Node with these conditions and an address."""
     addresses = [{"type": "Hostname", "address": name}]
     body = {"metadata": {"name": name}, "status": {"addresses": addresses, "conditions": conditions}}
     return api.create(NODES, body)

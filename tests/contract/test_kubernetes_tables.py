@@ -50,10 +50,7 @@ INFO = {"kubeletVersion": "v1.36.3", "kernelVersion": "6.8", "architecture": "am
         ({"spec": {"unschedulable": True}}, {"Status": "Unknown,SchedulingDisabled"}),
         ({"status": {"addresses": [{"type": "InternalIP"}]}}, {"Internal-IP": ""}),
         ({"metadata": {"labels": ROLES}}, {"Roles": "control-plane,worker,x"}),
-        (
-            {"status": {"nodeInfo": INFO}},
-            {"Version": "v1.36.3", "Kernel-Version": "6.8 (amd64)", "OS-Image": "Ubuntu"},
-        ),
+        ({"status": {"nodeInfo": INFO}}, {"Version": "v1.36.3", "Kernel-Version": "6.8 (amd64)", "OS-Image": "Ubuntu"}),
         (
             {
                 "status": {

@@ -40,7 +40,6 @@ def leases_of(api: KubernetesApi, name: str, namespace: str = "default") -> Leas
 
 
 def spec_of(api: KubernetesApi, name: str) -> Any:
-    """What the API server keeps."""
     return api.get(f"{LEASES}/{name}").good()["spec"]
 
 

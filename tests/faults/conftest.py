@@ -10,7 +10,6 @@ from tests.support.stage import SimulatedCluster, Stage
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[SimulatedCluster]:
-    """A simulated, empty cluster."""
     cluster = SimulatedCluster(tmp_path)
     yield cluster
     cluster.close()
@@ -18,7 +17,6 @@ def cluster(tmp_path: Path) -> Iterator[SimulatedCluster]:
 
 @pytest.fixture
 def stage(cluster: SimulatedCluster, tmp_path: Path) -> Iterator[Stage]:
-    """The stage of that cluster and an empty project."""
     stage = Stage(cluster, tmp_path, None)
     yield stage
     stage.close()

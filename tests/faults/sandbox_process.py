@@ -15,7 +15,6 @@ NOBODY = "http://127.0.0.1:9"
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """A clean environment with these variables in it."""
     return {**clean_environment(), **variables}
 
 

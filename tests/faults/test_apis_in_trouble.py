@@ -32,7 +32,6 @@ class HetznerBehindProxy:
         stage.environment["HCLOUD_ENDPOINT"] = f"{self.proxy.url}/v1"
 
     def close(self) -> None:
-        """Close the port."""
         self.proxy.stop()
         self._loop.close()
 
@@ -70,9 +69,7 @@ def _said(ran: Ran) -> str:
 def test_an_api_server_in_trouble_ends_the_run_with_one_line(joining: Stage, fault: dict[str, Any], said: str) -> None:
     """Without the list of Nodes nothing can be said: result ``error``, exit 1, nothing written."""
     joining.proxy.set_faults([{**fault, "path": "/api/v1/nodes", "count": None}])
-
     ran = joining.reconcile("--once", *IMPATIENT)
-
     assert said in _said(ran)
     assert ran.code == 1
     assert joining.writes() == []
@@ -81,10 +78,8 @@ def test_an_api_server_in_trouble_ends_the_run_with_one_line(joining: Stage, fau
 def test_an_api_server_that_is_down_is_named(joining: Stage) -> None:
     """Connection refused names the address."""
     joining.proxy.stop()
-
     ran = joining.reconcile("--dry-run", *IMPATIENT)
     joining.proxy.start()
-
     assert "Kubernetes API server http://127.0.0.1" in _said(ran)
     assert ran.code == 1
 
@@ -106,9 +101,7 @@ def test_a_hetzner_api_in_trouble_ends_the_run_and_deletes_nothing(
 ) -> None:
     """An API that is gone is an error; what was read of Kubernetes is still reported."""
     hetzner.set_faults([{**fault, "count": None}])
-
     ran = joining.reconcile("--once", "--output", "json", *IMPATIENT)
-
     assert said in _said(ran)
     assert (ran.code, ran.report["result"], ran.report["sections"]["nodes"]["count"]) == (1, "error", 3)
     assert joining.writes() == []
@@ -117,7 +110,6 @@ def test_a_hetzner_api_in_trouble_ends_the_run_and_deletes_nothing(
 def test_a_wrong_token_is_named(joining: Stage) -> None:
     """Hetzner's 401 is one line, however many parts could not be read for it."""
     ran = joining.reconcile("--once", HCLOUD_TOKEN="x" * 64, HCLOUD_NETWORK="cluster")
-
     assert "the token you have provided is invalid (unauthorized); check HCLOUD_TOKEN" in _said(ran)
     assert ran.code == 1
 

@@ -36,7 +36,6 @@ def _one_line(stderr: str) -> str:
 def test_bad_configuration_is_one_line_and_exit_1(stage: Stage, variables: dict[str, str | None], said: str) -> None:
     """Each problem of the environment ends the run with one line on stderr."""
     ran = stage.reconcile("--dry-run", **variables)
-
     assert said in _one_line(ran.stderr)
     assert ran.code == 1
 
@@ -53,7 +52,6 @@ def test_bad_configuration_is_one_line_and_exit_1(stage: Stage, variables: dict[
 def test_bad_usage_exits_64(stage: Stage, arguments: list[str], said: str) -> None:
     """What cannot be understood on the command line is said, and exits 64."""
     ran = stage.reconcile(*arguments)
-
     assert (ran.code, ran.stdout) == (64, "")
     assert said in ran.stderr
     assert "Traceback" not in ran.stderr
@@ -62,7 +60,6 @@ def test_bad_usage_exits_64(stage: Stage, arguments: list[str], said: str) -> No
 def test_all_problems_are_said_at_once_and_json_has_them_too(stage: Stage) -> None:
     """Nobody has to fix one variable to hear of the next."""
     ran = stage.reconcile("--once", "--output", "json", HCLOUD_TOKEN=None, HCLOUD_DEBUG="", ROBOT_ENABLED="maybe")
-
     assert (ran.code, len(ran.stderr.splitlines()), ran.report["result"]) == (1, 3, "error")
     assert len(ran.report["errors"]) == 3
 
@@ -70,7 +67,6 @@ def test_all_problems_are_said_at_once_and_json_has_them_too(stage: Stage) -> No
 def test_a_short_token_is_worth_a_warning_and_no_more(stage: Stage) -> None:
     """The API decides whether a token is good; one of an odd length is only pointed at."""
     ran = stage.reconcile("--dry-run", HCLOUD_TOKEN="short")
-
     assert "HCLOUD_TOKEN has 5 characters where Hetzner's tokens have 64" in ran.stderr
     assert "401" in ran.stderr
     assert ran.code == 1
@@ -80,9 +76,7 @@ def test_a_certificate_that_is_not_trusted_is_named(stage: Stage, tmp_path: Path
     """An https address that does not speak TLS, or not with our authority, is one line with the remedy."""
     kubeconfig = tmp_path / "tls"
     kubeconfig.write_text(Path(stage.environment["KUBECONFIG"]).read_text().replace("http://", "https://"))
-
     ran = stage.reconcile("--dry-run", KUBECONFIG=str(kubeconfig))
-
     assert "check certificate-authority and server in the kubeconfig" in _one_line(ran.stderr)
     assert ran.code == 1
 
@@ -97,7 +91,6 @@ def test_closed_stdout_ends_quietly(stage: Stage, cluster: SimulatedCluster) -> 
     process.stdout.close()
     process.stdout = None
     _, stderr = process.communicate(timeout=60)
-
     assert stderr == ""
     assert process.returncode == 0
 
@@ -106,9 +99,7 @@ def test_a_closed_pipe_hides_no_error(stage: Stage) -> None:
     """Nobody reads the report, but the error is on stderr and the exit code is that of the run."""
     reading, writing = os.pipe()
     os.close(reading)
-
     ran = stage.reconcile_into(writing, "--dry-run", HCLOUD_TOKEN="x" * 64)
-
     assert "check HCLOUD_TOKEN" in _one_line(ran.stderr)
     assert ran.code == 1
 
@@ -136,9 +127,7 @@ def test_nobody_reads_any_more(stage: Stage, line: str) -> None:
     stage.register(joining_node("web-1"))
     reading, writing = os.pipe()
     os.close(reading)
-
     ran = stage.reconcile_into(writing, *line.split())
-
     os.close(writing)
     assert ran.code == 0
     assert [word for word in ("Traceback", "Exception", "error", "Broken") if word in ran.stderr] == []
@@ -149,11 +138,7 @@ def test_a_full_disk_keeps_no_page_of_help(stage: Stage) -> None:
     for line in ("--help", "completion bash"):
         with Path("/dev/full").open("wb") as full:
             ran = stage.reconcile_into(full.fileno(), *line.split())
-
-        assert (ran.code, ran.stderr) == (
-            1,
-            "reconcile: error: stdout cannot be written: No space left on device\n",
-        )
+        assert (ran.code, ran.stderr) == (1, "reconcile: error: stdout cannot be written: No space left on device\n")
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
@@ -161,7 +146,6 @@ def test_a_full_disk_is_named(stage: Stage, output: str) -> None:
     """A report that cannot be written is one line and exit 1, for no one may take it for read."""
     with Path("/dev/full").open("wb") as full:
         ran = stage.reconcile_into(full.fileno(), "--dry-run", "--output", output)
-
     assert "the report cannot be written: No space left on device" in _one_line(ran.stderr)
     assert ran.code == 1
 
@@ -171,9 +155,7 @@ def test_closed_streams_are_no_traceback(stage: Stage, shell: str) -> None:
     """A stream that the shell closed swallows what is written to it."""
     command = ["sh", "-c", f"{shlex.quote(sys.executable)} -m reconciler {shell}"]
     environment = {**clean_environment(), **stage.environment}
-
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
-
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
@@ -181,9 +163,7 @@ def test_foreign_text_cannot_steer_the_terminal(stage: Stage) -> None:
     """Control characters of an API's answer reach stderr as escapes."""
     body = {"kind": "Status", "message": "\u001b]0;pwned\u0007", "reason": "Forbidden"}
     stage.proxy.set_faults([{"kind": "status", "code": 403, "body": body, "path": "/api/v1/nodes", "count": None}])
-
     ran = stage.reconcile("--dry-run")
-
     assert r"\x1b]0;pwned" in _one_line(ran.stderr)
     assert "\x1b" not in ran.stdout + ran.stderr
 
@@ -192,9 +172,7 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(stage: Stage) 
     """HTTP_PROXY, as company machines have it, does not come between the command and a loopback address."""
     stage.have_servers(server(1, "n-1"))
     stage.register(joining_node("n-1"))
-
     ran = stage.reconcile("--once", HTTP_PROXY="http://127.0.0.1:9", http_proxy="http://127.0.0.1:9")
-
     assert ran.code == 0
     assert "node/n-1  node.initialise  applied" in ran.stdout
 
@@ -203,9 +181,7 @@ def test_only_of_a_key_that_nobody_knows_is_said(stage: Stage) -> None:
     """A typing error in ``--only`` is an error, and does not look like a converged world."""
     stage.have_servers(server(1, "worker-1"))
     stage.register(joining_node("worker-1"))
-
     ran = stage.reconcile("--once", "--only", "node/wroker-1")
-
     why = "--only node/wroker-1: no such object; nearest: node/worker-1"
     assert (ran.code, ran.stderr.splitlines()[-1]) == (1, f"reconcile: error: {why}")
     assert stage.writes() == []
@@ -216,9 +192,7 @@ def test_a_mode_on_the_command_line_overrules_the_other_in_the_environment(stage
     stage.have_servers(server(1, "n-1"))
     stage.register(joining_node("n-1"))
     stage.forget()
-
     ran = stage.reconcile("--dry-run", "--output", "json", RECONCILER_ONCE="true")
-
     assert (ran.code, ran.report["result"], stage.writes()) == (0, "changes", [])
 
 
@@ -231,9 +205,7 @@ def test_a_malformed_node_among_a_thousand_is_isolated(stage: Stage, cluster: Si
     (bad,) = [node for node in listed["items"] if node["metadata"]["name"] == "n-500"]
     bad["spec"]["taints"] = [{"key": 7, "effect": None}]
     stage.proxy.set_faults([{"kind": "status", "code": 200, "body": listed, "path": "/api/v1/nodes", "count": None}])
-
     report = stage.reconcile("--dry-run", "--output", "json").report
-
     assert (report["result"], report["summary"]["add"]) == ("incomplete", 999)
     assert [(note["key"], note["kind"]) for note in report["notes"]] == [("node/n-500", "unreadable")]
 

@@ -84,10 +84,7 @@ def _left_alone(kind: str, *nodes: Object, servers: Sequence[Object]) -> World:
 
 IDENTITIES = {
     "a server that was renamed keeps its Node": World(
-        [settled_node("web-1", 1)],
-        [server(1, "renamed")],
-        {"web-1": SAME},
-        frozenset({("node/web-1", "kept")}),
+        [settled_node("web-1", 1)], [server(1, "renamed")], {"web-1": SAME}, frozenset({("node/web-1", "kept")})
     ),
     "a Node that came back under another name matches nothing": World(
         [settled_node("web-1", 1), joining_node("renamed")],
@@ -197,8 +194,7 @@ LABELS = {
 
 
 @pytest.mark.parametrize(
-    "world",
-    [pytest.param(world, id=name) for table in (IDENTITIES, NODE_IPS, LABELS) for name, world in table.items()],
+    "world", [pytest.param(world, id=name) for table in (IDENTITIES, NODE_IPS, LABELS) for name, world in table.items()]
 )
 def test_what_is_wrong_stays_with_the_one_it_concerns(stage: Stage, cluster: SimulatedCluster, world: World) -> None:
     """The world is as the table says, and so are the notes; the healthy Nodes are not touched, and the new one joins.

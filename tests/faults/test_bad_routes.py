@@ -69,9 +69,7 @@ def test_a_network_that_is_not_there_is_one_line_and_nothing_is_written(
     happens(network)
     before, world = network.nodes(), network.project.world()["hetzner"]
     network.forget()
-
     ran = network.reconcile("--once", HCLOUD_NETWORK=configured)
-
     (line,) = ran.stderr.splitlines()
     assert (ran.code, f"HCLOUD_NETWORK is {configured!r}" in line) == (1, True)
     assert (network.nodes(), network.project.world()["hetzner"]) == (before, world)
@@ -82,9 +80,7 @@ def test_a_network_that_is_configured_by_id_may_be_renamed(network: Stage) -> No
     """Its id says which it is."""
     network.settle(2)
     network.change_network(name="old")
-
     report = one_pass(network, ONCE, HCLOUD_NETWORK="7")
-
     assert (report["result"], report["changes"]) == ("no_changes", [])
 
 
@@ -154,9 +150,7 @@ def test_a_network_that_is_nearly_full(network: Stage) -> None:
 def test_a_full_network_makes_room_of_what_leads_nowhere(network: Stage) -> None:
     """A black hole of ours goes before the Node's own route comes, and no route of others."""
     network.have_pods(1, *_of_others(99), a_route_to(9))
-
     report = one_pass(network)
-
     assert (report["result"], report["summary"]["applied"]) == ("no_changes", 3)
     assert network.asked_of_hetzner() == ["POST delete_route", "POST add_route"]
     assert network.routes() == {route["destination"]: route["gateway"] for route in _of_others(99)} | _led(1)

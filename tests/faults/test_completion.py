@@ -53,14 +53,12 @@ def world(stage: Stage) -> Stage:
 
 
 def environment(stage: Stage) -> dict[str, str]:
-    """Of a shell that finds the command, and nobody's settings."""
     path = f"{stage.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
     ours = {"PATH": path, "HOME": str(stage.folder), "TERM": "dumb", "PS1": "$ "}
     return {**clean_environment(), "KUBECONFIG": stage.environment["KUBECONFIG"], **ours}
 
 
 def shell(name: str) -> str:
-    """The shell's name, where there is one."""
     if shutil.which(name) is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"there is no {name} here: scripts/shells installs it")
     return name
@@ -77,7 +75,6 @@ def test_at_a_terminal(world: Stage, name: str) -> None:
             terminal.type(f"{ERASE}{typed}\t")
             for word in shown:
                 terminal.read_until(word)
-
     assert not (world.folder / "ran").exists()
 
 
@@ -86,11 +83,9 @@ def test_in_fish(world: Stage) -> None:
     lines = "".join(f"complete -C '{line}'\necho\n" for line in ASKED)
     asked = f"reconcile completion fish | source\n{lines}"
     command = [shell("fish"), "--no-config", "-c", asked]
-
     ran = subprocess.run(
         command, env=environment(world), cwd=world.folder, capture_output=True, text=True, check=True, timeout=60
     )
-
     for shown, expected in zip(ran.stdout.split("\n\n"), ASKED.values(), strict=False):
         assert [word for word in expected if word not in shown] == []
     assert not (world.folder / "ran").exists()
@@ -122,10 +117,7 @@ def test_for_kubectl(world: Stage) -> None:
     assert kubectl(world, "approve", "--kubeconfig", "--yes", "") == (0, ":4\n", "")
 
 
-@pytest.mark.parametrize(
-    "trouble",
-    ["no kubeconfig", "no cluster", "silence", "a plugin that asks", "no words"],
-)
+@pytest.mark.parametrize("trouble", ["no kubeconfig", "no cluster", "silence", "a plugin that asks", "no words"])
 def test_trouble_is_silent(world: Stage, trouble: str) -> None:
     """Somebody is typing: nothing is shown, nothing is asked, and nobody waits."""
     arguments = ["__complete", "node", "", "reconcile", "explain", "node"]

@@ -58,14 +58,12 @@ def test_the_demo_plans_what_it_applies(shown: str) -> None:
 def test_the_demo_leaves_alone_what_is_somebody_elses(shown: str) -> None:
     """Each of its three reports says so of the one route that is none of the cluster's, and of no other."""
     foreign = "  route/4711/10.8.0.0/24  foreign: not within the cluster CIDR 10.244.0.0/16\n"
-
     assert shown.count(foreign) == shown.count("foreign: ") == 3
 
 
 def test_the_demo_ends_with_an_observed_world_that_needs_no_changes(shown: str) -> None:
     """Twice: by the run that applied, and by another one that looked."""
     after = shown[shown.index("Applied 15 changes.") :]
-
     assert after.count("No changes. Observed 6 nodes, 6 servers, 6/100 routes, 2 services, 2 load balancers.") == 2
     assert re.findall(r"^  [-+~!?] ", after, re.MULTILINE) == []
     assert after.index("No changes.") < after.index("What to type next")

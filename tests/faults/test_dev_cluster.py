@@ -53,7 +53,6 @@ _REAL = pytest.mark.skipif(
 
 @pytest.fixture
 def stage(cluster: Cluster, tmp_path: Path) -> Iterator[Stage]:
-    """A project whose actions end soon."""
     stage = Stage(cluster, tmp_path, None, HetznerOptions(action_s=0.05))
     yield stage
     stage.close()
@@ -155,7 +154,6 @@ def test_terraform_that_is_killed_is_continued(
     """The real one makes several objects side by side, and has not written down any that it got no answer for."""
     with DevStage(stage, tmp_path, capfd, _MIRROR) as dev:
         dev.dies_at(["up", "--yes"], "POST /v1/.*", number, fault)
-
         continued = dev.run("up", "--yes")
         assert continued.code == 0, continued.stderr
         assert dev.project() == _CLUSTER
@@ -257,9 +255,7 @@ def test_bad_input_is_one_line(
 ) -> None:
     """Which names the thing and the remedy; nothing is bought."""
     before = dev.project()
-
     refused = dev.run(*arguments, **variables)
-
     assert (refused.code, refused.stdout) == (1, "")
     assert said in refused.stderr.splitlines()[-1]
     assert dev.project().get("servers") == before["servers"]
@@ -269,12 +265,10 @@ def test_bad_input_is_one_line(
 def test_bad_usage_is_one_line(dev: DevStage, arguments: list[str]) -> None:
     """Exit 64, as of the product."""
     refused = dev.run(*arguments)
-
     assert (refused.code, _line(refused.stderr).endswith("; scripts/dev --help lists all")) == (64, True)
 
 
 def _expose(stage: Stage) -> None:
-    """A Service of type LoadBalancer."""
     ports = [{"port": 80, "targetPort": 80, "nodePort": 30080, "protocol": "TCP"}]
     body = {"metadata": {"name": "web"}, "spec": {"type": "LoadBalancer", "ports": ports}}
     status, answer = stage.cluster.request(

@@ -43,7 +43,6 @@ def taken() -> Iterator[int]:
 def test_no_port(run: Callable[..., Said], flag: str, port: str) -> None:
     """Ports end at 65535."""
     ran = run(f"{flag}={port}", *(["--proxy", NOBODY] if flag == "--proxy-port" else []))
-
     assert (ran.code, ran.refusal) == (
         64,
         f"reconcile: error: {flag} is {port!r}: expect a port, 0 to 65535; 0 is any free one",
@@ -52,17 +51,11 @@ def test_no_port(run: Callable[..., Said], flag: str, port: str) -> None:
 
 @pytest.mark.parametrize(
     ("flag", "others"),
-    [
-        ("--hetzner-port", []),
-        ("--kubernetes-port", []),
-        ("--robot-port", []),
-        ("--proxy-port", ["--proxy", NOBODY]),
-    ],
+    [("--hetzner-port", []), ("--kubernetes-port", []), ("--robot-port", []), ("--proxy-port", ["--proxy", NOBODY])],
 )
 def test_a_port_that_is_taken_is_named(run: Callable[..., Said], taken: int, flag: str, others: list[str]) -> None:
     """Not a system call's words, and no traceback."""
     ran = run(flag, str(taken), *others)
-
     said = f"reconcile: error: port {taken} of 127.0.0.1 cannot be used: Address already in use"
     assert (ran.code, ran.refusal) == (1, said)
 
@@ -71,9 +64,7 @@ def test_one_port_for_two_simulators_is_taken(run: Callable[..., Said], taken: i
     """The second one finds it taken by the first."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         free = listener.getsockname()[1]
-
     ran = run(f"--hetzner-port={free}", f"--kubernetes-port={free}")
-
     assert (ran.code, f"port {free} of 127.0.0.1" in ran.refusal) == (1, True)
 
 
@@ -135,7 +126,6 @@ def test_a_full_disk_is_one_line(arguments: list[str]) -> None:
 def test_a_rate_limit_that_lets_nothing_through(run: Callable[..., Said]) -> None:
     """One request an hour is the least."""
     ran = run("--rate-limit=0")
-
     assert (ran.code, ran.refusal) == (64, "reconcile: error: --rate-limit is '0': expect a number of 1 or more")
 
 
@@ -151,7 +141,6 @@ def test_a_rate_limit_that_lets_nothing_through(run: Callable[..., Said]) -> Non
 def test_the_address_for_a_proxy(run: Callable[..., Said], address: str, shown: str) -> None:
     """What no request could be sent to is refused before a port is opened, and no secret in it is printed."""
     ran = run("--proxy", address)
-
     said = f"reconcile: error: --proxy is {shown!r}: expect an address such as https://127.0.0.1:6443"
     assert (ran.code, ran.refusal) == (64, said)
 
@@ -177,7 +166,6 @@ def test_a_variable_with_a_wrong_address_for_a_proxy_is_named(run: Callable[...,
 def test_a_proxy_has_no_simulators(run: Callable[..., Said], flag: str) -> None:
     """A flag of the simulators beside ``--proxy`` would do nothing: it is bad usage."""
     ran = run("--proxy", NOBODY, flag)
-
     name = flag.partition("=")[0]
     said = f"reconcile: error: --proxy starts no simulators: it does not go with {name}"
     assert (ran.code, ran.refusal) == (64, said)
@@ -186,7 +174,6 @@ def test_a_proxy_has_no_simulators(run: Callable[..., Said], flag: str) -> None:
 def test_all_flags_that_do_not_go_with_a_proxy_are_named(run: Callable[..., Said]) -> None:
     """In one line."""
     ran = run("--latency-ms=1", "--proxy", NOBODY, "--world=w.json")
-
     assert ran.refusal.endswith("it does not go with --world, --latency-ms")
 
 
@@ -194,7 +181,6 @@ def test_all_flags_that_do_not_go_with_a_proxy_are_named(run: Callable[..., Said
 def test_flags_of_a_proxy_that_is_not_asked_for(run: Callable[..., Said], flag: str) -> None:
     """Nor does a flag of the proxy do anything without it."""
     ran = run(flag)
-
     said = f"reconcile: error: {flag.partition('=')[0]} goes with --proxy"
     assert (ran.code, ran.refusal) == (64, said)
 
@@ -202,7 +188,6 @@ def test_flags_of_a_proxy_that_is_not_asked_for(run: Callable[..., Said], flag: 
 def test_a_certificate_authority_that_cannot_be_read_is_named(run: Callable[..., Said]) -> None:
     """With the flag and the file."""
     ran = run("--proxy", "https://127.0.0.1:9", "--proxy-ca-file", "/nowhere/ca.pem")
-
     assert ran.code == 1
     assert ran.refusal.startswith("reconcile: error: --proxy-ca-file '/nowhere/ca.pem' cannot be used: ")
 
@@ -233,9 +218,7 @@ def test_a_certificate_authority_that_cannot_be_read_is_named(run: Callable[...,
 def test_a_wrong_world_file_is_one_line(run: Callable[..., Said], tmp_path: Path, content: Any, said: str) -> None:
     """With the file and the place in it."""
     file = _world(tmp_path, content)
-
     ran = run("--world", file)
-
     line = ran.refusal
     assert (ran.code, line.startswith(f"reconcile: error: world file {file!r}")) == (1, True)
     assert said in line
@@ -245,7 +228,6 @@ def test_a_wrong_world_file_is_one_line(run: Callable[..., Said], tmp_path: Path
 def test_parts_of_a_world_file_that_nobody_serves_are_checked_too(run: Callable[..., Said], tmp_path: Path) -> None:
     """A mistake is one whether or not its simulator runs."""
     file = _world(tmp_path, {"kubernetes": {"pods": []}})
-
     assert "kubernetes.pods is not known" in run("--world", file, "--without=kubernetes").refusal
 
 
@@ -266,5 +248,4 @@ def test_a_world_is_not_emptied_by_mistake(world: Any, status: int) -> None:
     with Sandbox(SandboxOptions(world={"hetzner": {"servers": [server(1, "web-1")]}})) as sandbox:
         answer = send(sandbox.hetzner_server.url, "PUT", "/_sandbox/world", json.dumps(world))
         left = sandbox.hetzner.world()["hetzner"]["servers"]
-
     assert (answer.status, bool(left)) == (status, status == 400)

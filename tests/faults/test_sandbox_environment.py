@@ -133,7 +133,6 @@ def test_the_only_network_is_the_clusters(names: tuple[str, ...], expected: str 
     networks = [
         {"id": number, "name": name, "ip_range": f"10.{number}.0.0/16"} for number, name in enumerate(names, start=5)
     ]
-
     with Sandbox(SandboxOptions(world={"hetzner": {"networks": networks}})) as sandbox:
         assert sandbox.environment.get("HCLOUD_NETWORK") == expected
 

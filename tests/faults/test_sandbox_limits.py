@@ -18,12 +18,10 @@ def test_what_a_network_takes_can_be_chosen(tmp_path: Path) -> None:
     network = {"id": 5, "name": "private", "ip_range": "10.0.0.0/16"}
     servers = [server(1, "web-1"), server(2, "web-2")]
     world.write_text(json.dumps({"hetzner": {"servers": servers, "networks": [network]}}))
-
     with running(f"--world={world}", "--network-attachments=1", "--action-ms=0") as exports:
         _attach(exports, 1)
         with pytest.raises(urllib.error.HTTPError) as refusal:
             _attach(exports, 2)
-
     assert json.load(refusal.value)["error"]["code"] == "resource_limit_exceeded"
 
 

@@ -31,7 +31,6 @@ def joins_as_well(stage: Stage) -> None:
 
 
 def provider_ids(stage: Stage) -> list[str | None]:
-    """Of the Nodes, sorted by their names."""
     return [node["spec"].get("providerID") for _, node in sorted(stage.nodes().items())]
 
 
@@ -67,9 +66,7 @@ def test_an_exact_plan_that_is_another_one(joining: Stage) -> None:
     """Nothing is done of it."""
     joining.reconcile("plan", "--save", FILE)
     joins_as_well(joining)
-
     ran = joining.reconcile("apply", FILE, "--exact")
-
     assert (ran.code, provider_ids(joining)) == (1, [None, None])
     (line,) = ran.stderr.splitlines()
     assert "and nothing was applied: 1 change differs (node/web-2); plan again with" in line
@@ -127,9 +124,7 @@ def test_a_plan_of_another_cluster(joining: Stage, cluster: SimulatedCluster) ->
     joining.reconcile("plan", "--save", FILE)
     cluster.simulator.replace_world({"namespaces": [{"metadata": {"name": "kube-system", "uid": "another"}}]})
     asked = len(joining.asked_hetzner())
-
     ran = joining.reconcile("apply", FILE)
-
     (line,) = ran.stderr.splitlines()
     assert ran.code == 1
     assert f"saved plan {FILE!r} is of cluster " in line
@@ -158,9 +153,7 @@ def test_a_plan_of_another_cluster(joining: Stage, cluster: SimulatedCluster) ->
 def test_what_cannot_be_meant(joining: Stage, arguments: tuple[str, ...], code: int, why: str) -> None:
     """Nothing is read, written, or in the place of what was there."""
     (joining.folder / "notes.txt").write_text("{}")
-
     ran = joining.reconcile(*arguments)
-
     assert (ran.code, joining.asked_hetzner()) == (code, [])
     assert why in ran.stderr
     assert (joining.folder / "notes.txt").read_text() == "{}"
@@ -171,9 +164,7 @@ def test_an_error_is_no_plan(joining: Stage) -> None:
     """Nothing is saved, and a plan that was saved before stays."""
     joining.reconcile("plan", "--save", FILE)
     before = (joining.folder / FILE).read_text()
-
     ran = joining.reconcile("plan", "--save", FILE, HCLOUD_TOKEN="0" * 64)
-
     assert ran.code == 1
     assert f"nothing is saved in {FILE!r}: the plan is an error: correct that first" in ran.stderr
     assert (joining.folder / FILE).read_text() == before

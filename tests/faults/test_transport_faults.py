@@ -15,7 +15,6 @@ PATIENCE_S = 0.05
 
 @pytest.fixture
 def stage() -> Iterator[ProxyStage]:
-    """A proxy without faults, and its upstream."""
     with proxy_stage() as stage:
         yield stage
 

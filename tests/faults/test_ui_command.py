@@ -19,7 +19,6 @@ pytestmark = pytest.mark.processes
 
 
 def shown(url: str) -> Element:
-    """The page as it is now."""
     with urlopen(Request(url), timeout=20) as answer:
         return read_page(answer.read().decode())
 
@@ -54,10 +53,8 @@ def test_it_follows_the_cluster_and_only_reads(stage: Stage) -> None:
     stage.register(joining_node("web-1"))
     with running(stage, "--interval", "200ms") as url:
         follows(url, lambda page: "node/web-1" in page.by_id("main").keys)
-
         stage.register(joining_node("web-2"))
         follows(url, lambda page: "node/web-2" in page.by_id("main").keys)
-
         stage.proxy.set_faults([{"kind": "status", "code": 401, "count": None}])
         follows(url, lambda page: page.by_id("status").text.startswith("error"))
         assert stage.writes() == []
@@ -73,7 +70,6 @@ def test_a_captured_cluster(stage: Stage, tmp_path: Path) -> None:
     with running(stage, "--from", str(tmp_path / "world.json")) as url:
         page = follows(url, lambda page: "node/web-1" in page.by_id("main").keys)
         explained = shown(f"{url}node/web-1")
-
     assert "reconcile apply" not in page.text
     assert stage.asked_hetzner() == []
     assert "matched by name" in explained.by_id("main").text
@@ -84,6 +80,5 @@ def test_a_port_that_is_taken(stage: Stage) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         where = f"127.0.0.1:{taken.getsockname()[1]}"
         ran = stage.reconcile("ui", "--ui-address", where)
-
     assert ran.code == 1
     assert f"cannot listen on {where}: the port is taken; free it, or name another one with --ui-address" in ran.stderr

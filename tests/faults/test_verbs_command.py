@@ -14,7 +14,6 @@ from tests.support.terminals import Terminal
 
 @contextmanager
 def at_a_terminal(stage: Stage, *arguments: str, has_stdin: bool = True) -> Iterator[Terminal]:
-    """The command, which is ended at the end."""
     command = [sys.executable, "-m", "reconciler", *arguments]
     environment = {**clean_environment(), **stage.environment, "TERM": "xterm", "NO_COLOR": "1"}
     without_stdin = ["sh", "-c", 'exec "$0" "$@" <&-', *command]
@@ -38,7 +37,6 @@ def assert_untouched(stage: Stage) -> None:
 
 
 def provider_id(stage: Stage) -> str | None:
-    """Of the one Node, None while it has none."""
     found: str | None = stage.nodes()["web-1"]["spec"].get("providerID")
     return found
 
@@ -46,7 +44,6 @@ def provider_id(stage: Stage) -> str | None:
 def test_a_plan_touches_nothing(joining: Stage) -> None:
     """Whatever was left in the environment."""
     ran = joining.reconcile("plan", RECONCILER_ONCE="true")
-
     assert ran.code == 0
     assert "initialized as server 1" in ran.stdout
     assert joining.writes() == []
@@ -60,7 +57,6 @@ def test_apply_shows_the_plan_and_asks(joining: Stage) -> None:
         assert provider_id(joining) is None
         terminal.type("y\n")
         assert terminal.end() == 0, terminal.shown
-
     assert "Applied 1 change" in terminal.shown
     assert provider_id(joining) == "hcloud://1"
 
@@ -72,7 +68,6 @@ def test_no_answer_is_no_yes(joining: Stage, answer: str) -> None:
         terminal.read_until("[y/N] ")
         terminal.type(answer)
         assert terminal.end() == 1
-
     assert "\nreconcile: error: nothing was applied" in terminal.shown
     assert_untouched(joining)
 
@@ -83,7 +78,6 @@ def test_ctrl_c_ends_the_question(joining: Stage) -> None:
         terminal.read_until("[y/N] ")
         terminal.process.send_signal(signal.SIGINT)
         assert terminal.end() == 130
-
     assert "\nreconcile: interrupted" in terminal.shown
     assert_untouched(joining)
 
@@ -92,7 +86,6 @@ def test_nobody_is_asked_about_nothing(stage: Stage) -> None:
     """A plan without changes is the end."""
     with at_a_terminal(stage, "apply") as terminal:
         assert terminal.end() == 0
-
     assert "[y/N]" not in terminal.shown
 
 
@@ -103,7 +96,6 @@ def test_what_is_typed_before_the_question_is_no_answer(joining: Stage) -> None:
         terminal.read_until("[y/N] ")
         terminal.type("n\n")
         assert terminal.end() == 1
-
     assert_untouched(joining)
 
 
@@ -115,7 +107,6 @@ def test_what_was_not_shown_is_not_applied(joining: Stage) -> None:
         joining.register(joining_node("web-2"))
         terminal.type("y\n")
         assert terminal.end() == 0
-
     assert "not in the plan that was shown" in terminal.shown
     assert provider_id(joining) == "hcloud://1"
     assert "providerID" not in joining.nodes()["web-2"]["spec"]
@@ -127,7 +118,6 @@ def test_who_cannot_be_asked(joining: Stage, how: str) -> None:
     arguments = ("--output", "json") if how == "a document" else ()
     with at_a_terminal(joining, "apply", *arguments, has_stdin=how != "no stdin") as terminal:
         assert terminal.end() == 64
-
     assert "pass --yes" in terminal.shown
     assert_untouched(joining)
 
@@ -137,7 +127,6 @@ def test_apply_without_a_terminal_needs_a_yes(joining: Stage) -> None:
     refused = joining.reconcile("apply")
     assert (refused.code, provider_id(joining)) == (64, None)
     assert "no terminal to prompt on; pass --yes" in refused.stderr
-
     assert joining.reconcile("apply", "--yes").code == 0
     assert provider_id(joining) == "hcloud://1"
 
@@ -146,7 +135,6 @@ def test_the_name_alone_starts_no_writer_at_a_terminal(joining: Stage) -> None:
     """It shows what there is."""
     with at_a_terminal(joining) as terminal:
         assert terminal.end() == 0
-
     assert terminal.shown.startswith("usage: reconcile COMMAND [flags]")
     assert_untouched(joining)
 
@@ -155,7 +143,6 @@ def test_flags_alone_start_no_writer_at_a_terminal(joining: Stage) -> None:
     """They say what a controller would do, not that one is meant to start. In a container they are all there is."""
     with at_a_terminal(joining, "--interval", "30s", "--dry-run=false") as terminal:
         assert terminal.end() == 64
-
     assert terminal.shown == "reconcile: a command is missing: 'reconcile run --interval 30s' starts the controller\r\n"
     assert_untouched(joining)
 
@@ -164,6 +151,5 @@ def test_flags_that_name_what_is_to_be_done(joining: Stage) -> None:
     """Older spellings need no command at a terminal either."""
     with at_a_terminal(joining, "--dry-run", "--color", "never") as terminal:
         assert terminal.end() == 0
-
     assert "initialized as server 1" in terminal.shown
     assert joining.writes() == []

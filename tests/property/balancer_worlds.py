@@ -26,10 +26,7 @@ NETWORK = {
     "subnets": [{"type": "cloud", "ip_range": "10.0.0.0/24", "network_zone": "eu-central"}],
 }
 SERVICES = ("web", "db", "mail")
-CERTIFICATES = (
-    {"id": 5, "name": "shop", "type": "uploaded"},
-    {"id": 6, "name": "blog", "type": "uploaded"},
-)
+CERTIFICATES = ({"id": 5, "name": "shop", "type": "uploaded"}, {"id": 6, "name": "blog", "type": "uploaded"})
 
 
 def uid_of(service: str) -> str:
@@ -235,10 +232,7 @@ def served_worlds(draw: st.DrawFn) -> World:
     balancer |= {"targets": targets, "labels": {LABEL_SERVICE_UID: uid_of("web"), LABEL_CLUSTER_UID: CLUSTER_UID}}
     others = [found for found in world.balancers if found["name"] != balancer["name"] and found["id"] != balancer["id"]]
     return replace(
-        world,
-        nodes=(*world.nodes, *nodes),
-        servers=(*world.servers, *machines),
-        balancers=(balancer, *others),
+        world, nodes=(*world.nodes, *nodes), servers=(*world.servers, *machines), balancers=(balancer, *others)
     )
 
 

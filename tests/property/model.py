@@ -67,7 +67,6 @@ def is_foreign(node: Node) -> bool:
 
 
 def is_spared(node: Node, chosen: Settings) -> bool:
-    """Whether the operator has taken this Node out of everything."""
     return chosen.ignore_nodes is not None and chosen.ignore_nodes.matches(node.labels)
 
 

@@ -20,11 +20,7 @@ from tests.property.worlds import choices, deciding, losing, lost_nodes, snapsho
 from tests.support.keys import key_of
 
 identities = st.builds(
-    NodeIdentity,
-    provider_ids,
-    some({}, {"topology.kubernetes.io/region": "fsn1"}),
-    taints,
-    st.just(()),
+    NodeIdentity, provider_ids, some({}, {"topology.kubernetes.io/region": "fsn1"}), taints, st.just(())
 )
 losses = st.builds(
     lambda identity, node, server_id: LostNode(identity, AbsenceProof.of(node, in_cloud(server_id))),

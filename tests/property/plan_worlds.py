@@ -14,13 +14,7 @@ from hypothesis import strategies as st
 
 from desired.annotations.options import Options
 from desired.model.settings import AddressFamily, Controller, Policy, Settings
-from desired.names import (
-    FINALIZER_BALANCER,
-    LABEL_CLUSTER_UID,
-    LABEL_DELETE_AFTER,
-    LABEL_FORMER,
-    LABEL_RELEASED,
-)
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_FORMER, LABEL_RELEASED
 from desired.syntax.selector import parse_selector
 from tests.balancers import annotated
 from tests.property.balancer_worlds import CERTIFICATES, CLUSTER_UID, NETWORK, World, worlds
@@ -74,7 +68,6 @@ def _with_pods(node: Raw, number: int) -> Raw:
 
 
 def pods(number: int) -> str:
-    """The pod CIDR of the Node of that number."""
     return f"10.244.{number}.0/24"
 
 
@@ -159,11 +152,7 @@ def _leading(balancer: Raw, machines: Sequence[Raw], *, private: bool) -> Raw:
 
 _MORE: tuple[Mapping[str, str], ...] = (
     *[{}] * 8,
-    {
-        "protocol": "https",
-        "certificate_type": "managed",
-        "http_managed_certificate_domains": "shop.example.com",
-    },
+    {"protocol": "https", "certificate_type": "managed", "http_managed_certificate_domains": "shop.example.com"},
     {"name": "taken-over"},
     {"use_private_ip": "true"},
     {"type": "lb21", "algorithm_type": "least_connections", "name": "as-i-say"},
@@ -237,7 +226,6 @@ def _metal(draw: st.DrawFn) -> tuple[list[Raw], tuple[Raw, ...] | None]:
 
 @st.composite
 def plan_worlds(draw: st.DrawFn) -> PlanWorld:
-    """See the module."""
     world = draw(worlds())
     metal_nodes, account = draw(_metal())
     nodes = [dict(node) for node in world.nodes]

@@ -34,7 +34,6 @@ Event = tuple[str, int, int]
 
 
 def pods(number: int) -> str:
-    """The pod CIDR of that number."""
     return f"10.244.{number}.0/24"
 
 
@@ -75,19 +74,16 @@ class Stage:
 
     @property
     def project(self) -> Mapping[str, list[Raw]]:
-        """The Hetzner part of the world, as it truly is."""
         found: Mapping[str, list[Raw]] = self.hetzner.world()["hetzner"]
         return found
 
     @property
     def routes(self) -> list[Mapping[str, str]]:
-        """The routes of the network, as they truly are."""
         (network,) = self.project["networks"]
         return list(network["routes"])
 
     @property
     def nodes(self) -> list[Raw]:
-        """The Nodes, as they truly are."""
         found: list[Raw] = self.kubernetes.world()["kubernetes"].get("nodes", [])
         return found
 
@@ -151,7 +147,6 @@ class Stage:
             self._with_nodes([*self._nodes_but(number), _joining(number, 20 + 5 * number + other)])
 
     def remove_route(self, number: int, _other: int) -> None:
-        """A person removes a route to pods."""
         self._with_routes([route for route in self.routes if route["destination"] != pods(number)])
 
     def mislead_route(self, number: int, other: int) -> None:

@@ -50,7 +50,6 @@ def _tried(premises: Mapping[str, float], examples: int) -> Callable[[Test], Tes
 
 
 def some(*values: V) -> st.SearchStrategy[V]:
-    """One of a pool."""
     return st.sampled_from(values)
 
 
@@ -179,7 +178,6 @@ _P_2, _P_3 = IPv4Address("10.0.0.2"), IPv4Address("10.0.0.3")
 
 
 def servers(server_id: int) -> st.SearchStrategy[Server]:
-    """Servers with this id."""
     return st.builds(
         lambda **fields: Server(id=server_id, ipv4=(pair := fields.pop("public"))[0], ipv6=pair[1], **fields),
         name=names,

@@ -46,7 +46,6 @@ class Failing(BaseAdapter):
         self._how = how
 
     def send(self, request: requests.PreparedRequest, *_args: Any, **_options: Any) -> requests.Response:
-        """Raises an error, or returns a refusal."""
         if self._how == "silent":
             raise requests.ConnectionError(f"Max retries exceeded with url: {request.url}")
         if self._how == "malformed":
@@ -65,14 +64,12 @@ class FailingPool:
         self._how = how
 
     def request(self, _method: str, url: str, **_options: Any) -> None:
-        """Raises an error."""
         if self._how == "silent":
             raise MaxRetryError(HTTPConnectionPool("host"), url, OSError("refused"))
         raise LocationValueError(f"Failed to parse: {url}")
 
 
 def said_by_hetzner(address: str, how: str) -> str:
-    """What an error says of a call to the Hetzner API."""
     retry = Retry(ImpatientStop(), NO_PATIENCE)
     connection = connect("t" * 64, address, application=("tests", "1"), retry=retry, timeout_s=1.0, read_only=True)
     for scheme in ("http://", "https://"):
@@ -81,7 +78,6 @@ def said_by_hetzner(address: str, how: str) -> str:
 
 
 def said_by_robot(address: str, how: str) -> str:
-    """What an error says of a call to the Robot webservice."""
     retry = Retry(ImpatientStop(), NO_PATIENCE)
     reader = RobotReader(RobotLogin("me", "x"), endpoint=address, user_agent="tests/1", retry=retry, timeout_s=1.0)
     for scheme in ("http://", "https://"):
@@ -90,7 +86,6 @@ def said_by_robot(address: str, how: str) -> str:
 
 
 def said_by_kubernetes(address: str, how: str) -> str:
-    """What an error says of a call to the API server."""
     configuration = Configuration()
     configuration.host = address
     client = ApiClient(configuration)
@@ -129,9 +124,7 @@ def test_no_error_has_more_of_an_endpoint_than_may_be_shown(address: str, how: s
     """Whatever a library repeats: of both APIs and of Robot, of settings, of the kubeconfig."""
     premise("a secret in the address", is_met=SECRET in address)
     asked = (said_by_hetzner, said_by_robot, said_by_kubernetes)
-
     said = [*(say(address, how) for say in asked), *said_of_settings(address)]
-
     assert [text for text in said if SECRET in text] == []
 
 
@@ -141,7 +134,6 @@ def test_nothing_is_left_of_an_address_but_what_may_be_shown(address: str) -> No
     """And what may be shown stays as it is, alone and in a sentence."""
     premise("a secret in the address", is_met=SECRET in address)
     shown = shown_address(address)
-
     assert SECRET not in shown
     assert shown_address(shown) == shown
     if address.startswith(("http", "HTTP", "ftp", "//")) and " " not in address:

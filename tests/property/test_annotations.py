@@ -31,7 +31,6 @@ def test_any_annotations_are_read(annotations: dict[str, str], defaults: Options
     found = parse_options(annotations, defaults)
     problems = () if isinstance(found, Options) else found
     premise("a wrong value", is_met=bool(problems))
-
     assert isinstance(found, Options) or found
     assert all(bad.text.startswith(bad.key) and bad.text.isprintable() for bad in problems)
     assert len(read_annotations(annotations).deletion_policy) == 6
@@ -48,7 +47,6 @@ def test_a_claim_is_never_better_than_its_annotations(
     premise("a wrong value", is_met=bool(bad))
     check = check_claim(Claim(annotations, (ClaimedPort(80),)), defaults, has_network=has_network)
     backwards = Claim(dict(reversed(annotations.items())), (ClaimedPort(80),))
-
     told = [*(found.text for found in check.problems), *(remark.text for remark in check.remarks)]
     assert all(any(text.startswith(problem.text) for text in told) for problem in bad.values())
     assert all(remark.text.startswith(remark.key) for remark in check.remarks)

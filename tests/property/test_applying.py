@@ -32,7 +32,6 @@ def converged(snapshot: Snapshot, chosen: Settings) -> Snapshot:
 @law({"a change": 0.4})
 @given(snapshots, choices)
 def test_applying_a_plan_leaves_nothing_to_do(snapshot: Snapshot, chosen: Settings) -> None:
-    """The world after a plan needs no plan."""
     plan = compute_plan(snapshot, chosen)
     premise("a change", is_met=bool(plan.changes))
     assert compute_plan(applied(snapshot, plan.changes), chosen).changes == ()
@@ -127,7 +126,6 @@ def test_nothing_changes_that_is_not_ours(snapshot: Snapshot, chosen: Settings) 
 
 
 def of_others(node: Node, chosen: Settings) -> Node:
-    """The Node without all that may be changed on it."""
     labels = {key: value for key, value in node.labels.items() if not is_owned(key, chosen)}
     taints = tuple(taint for taint in node.taints if not is_shutdown(taint) and taint.key != TAINT_UNINITIALIZED)
     return replace(node, labels=labels, taints=taints, addresses=(), provider_id=None, deleted_at=None)
@@ -240,7 +238,6 @@ def test_no_address_goes_because_of_a_wrong_node_ip(snapshot: Snapshot, chosen: 
 
 
 def internal_ips(node: Node) -> set[str]:
-    """The internal addresses that a Node says that it has."""
     return {a.address for a in node.addresses if a.type == AddressType.INTERNAL_IP and a.address != "none"}
 
 
@@ -264,7 +261,6 @@ def test_kept_internal_ips_never_go(snapshot: Snapshot, chosen: Settings) -> Non
 @law({"a controller is off that would plan something": 0.06})
 @given(snapshots, choices)
 def test_a_plan_has_nothing_of_controllers_that_are_off(snapshot: Snapshot, chosen: Settings) -> None:
-    """A controller that is switched off plans nothing."""
     whole = compute_plan(snapshot, replace(chosen, controllers=frozenset(Controller)))
     premise(
         "a controller is off that would plan something",

@@ -45,19 +45,14 @@ choices = st.builds(
 
 
 def a_run(world: World, options: HetznerOptions) -> Run[DirectSimulation]:
-    """The product before this world."""
     clock = SimulatedClock(source=START.timestamp)
     hetzner = HetznerSimulator(clock, options, world=world.project)
     kubernetes = KubernetesSimulator(clock, world=world.cluster)
-    settings = Settings(
-        network="7" if world.has_network else None,
-        balancer_defaults=Options(location="fsn1"),
-    )
+    settings = Settings(network="7" if world.has_network else None, balancer_defaults=Options(location="fsn1"))
     return Run(DirectSimulation(hetzner, kubernetes, clock), settings)
 
 
 def balancers(run: Run[DirectSimulation]) -> Mapping[int, Any]:
-    """Id → load balancer, as it truly is."""
     return {found["id"]: found for found in run.sim.hetzner.world()["hetzner"]["load_balancers"]}
 
 

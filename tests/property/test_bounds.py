@@ -99,7 +99,6 @@ def test_an_annotation_without_end_is_refused_unseen(row: Option) -> None:
     """The value is fine but for its length, and that alone is looked at."""
     value = _WELL_WRITTEN.get(row.name, "true")
     row.grammar.parse(value)
-
     with pytest.raises(ValueError, match=rf" at most {row.grammar.longest.most} characters, and this has {HUGE}: "):
         row.grammar.parse(Endless(value))
 
@@ -108,7 +107,6 @@ def test_an_annotation_without_end_is_refused_unseen(row: Option) -> None:
 def test_a_value_without_end_is_refused_unseen(parse: Callable[[str], Any], value: str) -> None:
     """Flags and variables as well."""
     parse(value)
-
     with pytest.raises(ValueError, match=r"."):
         parse(Endless(value))
 
@@ -130,7 +128,6 @@ def test_what_is_no_error_is_not_looked_at_either() -> None:
 def test_no_bound_is_so_generous_that_it_is_none() -> None:
     """A value of a flag is short, and what stands in an object of the cluster is a fraction of what it may hold."""
     every = [bound for bound in vars(bounds).values() if isinstance(bound, bounds.Bound)]
-
     assert len(every) > 10
     assert all(bound.most <= 32 * KIB for bound in every if bound is not bounds.LONGEST_ARGUMENT)
     assert bounds.LONGEST_ARGUMENT.most <= 256 * KIB
@@ -142,7 +139,6 @@ def test_any_text_ends_in_a_value_or_in_one_short_error(pieces: list[str], lengt
     """However it is put together, and however long it is: each annotation and each flag ends, and says little."""
     text = ("".join(pieces) * (length // len("".join(pieces)) + 1))[:length]
     found = parse_options({row.full_key: text for row in OPTIONS.values()}, Options())
-
     assert isinstance(found, Options) or all(len(bad.text) <= KIB for bad in found)
     assert all(len(_refusal(parse, text)) <= KIB for parse, _ in _PARSERS)
     parsed = parse_provider_id(text)
@@ -168,6 +164,5 @@ def test_few_unknown_annotations_are_told(count: int, name: str) -> None:
     premise("more of them than are told", is_met=count > 10)
     annotations = {f"{PREFIX}{name}-{number}": "" for number in range(count)}
     remarks = warnings_on(annotations, with_defaults(read_annotations(annotations), Options()), {})
-
     assert len(remarks) == min(count, 10) + (count > 10)
     assert count <= 10 or any(f" {count - 10} more unknown key" in remark.text for remark in remarks)

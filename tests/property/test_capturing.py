@@ -52,13 +52,11 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def readers(sim: DirectSimulation) -> Readers:
-    """What a first pass over this simulation reads with."""
     reader = HetznerReader(sim.hetzner_connection())
     return Readers(sim.kubernetes_reader(), reader, Confirmer(reader))
 
 
 def captured(sim: DirectSimulation, settings: Settings, file: Path) -> Readers:
-    """What a pass reads with that has nothing but the file."""
     online = readers(sim)
     file.write_bytes(write_world(capture_world(online.kubernetes, online.hetzner, settings.network, NAMESPACE)))
     return readers_of(read_world(str(file)))

@@ -7,7 +7,6 @@ from tests.support.rules import rules_by_table
 def test_every_plan_is_as_it_was() -> None:
     """``scripts/corpus`` tells all that differs in short, and stores it with ``--update``."""
     found = all_differences(read())
-
     assert {name: lines[:6] for name, lines in list(found.items())[:10]} == {}, "\n".join(summary(found))
 
 
@@ -38,8 +37,6 @@ def test_a_sentence_ends_with_its_remedy() -> None:
     rows = [row for table in rules_by_table().values() for row in table]
     remedies = {start for row in rows if len(start := row.remedy.partition("{")[0]) > len("approve")}
     entries = list(read().values())[::5]
-
     said = {text for entry in entries for text in sentences_of(entry)}
-
     assert len(said) > 100
     assert [text for text in said for start in remedies if "; " in text.partition(f"; {start}")[2]] == []

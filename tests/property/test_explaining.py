@@ -28,7 +28,6 @@ from tests.support.simulators import START
 
 
 def explained(world: World) -> list[Explained]:
-    """Every Service of the world."""
     clock = SimulatedClock(source=START.timestamp)
     sim = DirectSimulation(
         HetznerSimulator(clock, world=world.project), KubernetesSimulator(clock, world=world.cluster), clock

@@ -64,7 +64,6 @@ def test_unfolded_it_is_the_plan(lines: tuple[Line, ...]) -> None:
     found = blocks(lines)
     premise("a fold", is_met=any(block.is_fold for block in found))
     placed = [line for block in found for line in block.lines]
-
     assert len(placed) == len(lines)
     assert {line.change.key: line for line in placed} == {line.change.key: line for line in lines}
     for fold in (block for block in found if block.is_fold):
@@ -104,7 +103,6 @@ def test_names_are_those_of_the_members(lines: tuple[Line, ...]) -> None:
 def test_each_block_is_a_line_of_the_text(lines: tuple[Line, ...], detail: Detail, width: int | None) -> None:
     """However it is told, as many changes are counted as there are; a full report folds nothing."""
     text = [line.text for line in render_lines(Report(lines=lines, detail=detail), width)]
-
     folds = [int(found[1]) for line in text if (found := re.match(r"  [-+~!?] ([0-9]+) x ", line))]
     singles = [line for line in text if re.match(r"  [-+~!?] (?:node|load_balancer|route)/", line)]
     premise("a fold", is_met=bool(folds))

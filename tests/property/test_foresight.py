@@ -55,7 +55,6 @@ class _Steps:
         return observe_world(self.run.readers, self.run.settings).snapshot
 
     def plan(self, snapshot: Snapshot) -> Plan:
-        """The plan, with all that a person could approve."""
         desired = compute_desired(snapshot, self.run.settings)
         facts = GuardInput(
             diff(snapshot, desired, self.run.settings), snapshot, self.run.settings, desired, NO_SETBACKS

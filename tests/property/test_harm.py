@@ -66,10 +66,7 @@ STARTS: Mapping[str, tuple[Start, ...]] = {
         Start(nodes=4, undo=timedelta(minutes=10), services=(("web", {}), ("db", {}))),
     ),
     "large": (Start(nodes=8, services=(("web", PRIVATE), ("db", {}))), Start(nodes=9, routes=False, twins=True)),
-    "shared": (
-        Start(nodes=3, others=3),
-        Start(nodes=5, others=2, services=(("web", {}), ("db", {}))),
-    ),
+    "shared": (Start(nodes=3, others=3), Start(nodes=5, others=2, services=(("web", {}), ("db", {})))),
     "copied": (
         Start(nodes=3, copied=True),
         Start(nodes=6, copied=True, services=(("web", PRIVATE), ("db", {})), undo=timedelta(minutes=10)),
@@ -169,7 +166,6 @@ def _lead(stage: Stage, first: int, second: int) -> None:
 
 
 def _balancer(stage: Stage, number: int) -> int | None:
-    """The load balancer of a Service of cluster ``a``."""
     seen = stage.truth.seen()
     service = seen.services["a"].get(f"default/{_service(number)}")
     found = balancer_of(seen, HOME, service, seen.uid("a")) if is_wanted(service) and service else None
@@ -297,7 +293,6 @@ def _several(stage: Stage, first: int, second: int) -> Sequence[int]:
 
 
 def _some_service(stage: Stage, number: int) -> str:
-    """The name of a Service that is there."""
     found = sorted(stage.truth.seen().services["a"])
     return found[number % len(found)].partition("/")[2] if found else "web"
 
@@ -583,7 +578,6 @@ def test_each_happening_occurs() -> None:
     drawn = [step for kind, count in counts.items() for script in sample(kind, 33, count) for step in script]
     happened = {name for name, *_ in drawn if name != "run"}
     lies = {lie for name, *how in drawn if name == "run" for lie in how[1]}
-
     assert happened == HAPPENINGS.keys() | MISTAKES.keys()
     assert {*SETTINGS, *HEALTH, *DEATHS} <= lies
 
@@ -603,7 +597,6 @@ def test_each_happening_among_others(name: str) -> None:
     script = sample(kind, seed_of(name), 3)[-1]
     place = chance.randrange(len(script) + 1)
     happening: Step = (name, chance.randrange(14), chance.randrange(14))
-
     _count(play(chance.choice(STARTS[kind]), [*script[:place], happening, ("run", 0, (), True), *script[place:]]))
 
 
@@ -621,8 +614,6 @@ def _count(stage: Stage) -> None:
 @pytest.mark.timeout(3600)  # a failure takes minutes to become as short as it gets
 @pytest.mark.parametrize("kind", ASKED or STARTS)
 def test_nothing_is_harmed_and_all_is_mended(kind: str) -> None:
-    """See the module."""
-
     @seed(seed_of(kind))
     @settings(
         max_examples=max(1, HARMED // len(ASKED or STARTS)),
@@ -647,6 +638,5 @@ def test_few_runs_are_excused(record_property: Callable[[str, object], None]) ->
     record_property(
         MEASURED, f"{excused} of {runs} runs end with an excuse: {', '.join(sorted({e.by for e in _used}))}"
     )
-
     assert excused <= MOST_EXCUSED * runs
     assert runs < LONG_RUN or {*EXCUSES} == _used

@@ -481,7 +481,6 @@ def test_an_approval_of_something_else_lets_nothing_be_made_in_another_project()
 
 
 def _says_ready_for_ever(stage: Stage) -> None:
-    """Nobody takes back what the kubelets of the original have said."""
     stage.beat("copy", hours=2)
 
 
@@ -692,7 +691,6 @@ def test_tls_of_the_console_outlives_its_service() -> None:
     stage.run()
     stage.make_service("web")
     stage.run()
-
     assert {each["protocol"] for each in stage.balancer()["services"]} == {"https"}
 
 
@@ -1250,5 +1248,4 @@ ROWS = (
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_what_answers_goes_on_to_answer(row: Row) -> None:
-    """Whatever comes together: see the row."""
     row.script(a_stage(row.start))

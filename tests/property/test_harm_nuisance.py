@@ -107,7 +107,6 @@ def test_ten_services_are_deleted_and_made_again(loop: bool) -> None:
 
 
 def test_a_service_is_replaced() -> None:
-    """``kubectl replace --force``, or Helm's."""
     stage = a_stage()
     stage.delete_service()
     passes(stage, 1, loop=True)

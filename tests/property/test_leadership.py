@@ -161,7 +161,6 @@ def test_two_never_lead_at_once(seed: int) -> None:
     for _ in range(600):
         world.act()
         world.pause()
-
     premise("the lead has changed hands", is_met=len(world.led) > 1)
     assert world.most_leaders <= 1
 

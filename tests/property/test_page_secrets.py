@@ -76,7 +76,6 @@ class Marked:
         return Response(answer.status, self._marked(json.loads(answer.encoded())), answer.headers)
 
     def _echoed(self, request: Request) -> Any:
-        """An error in the words of both APIs."""
         token = request.headers["authorization"].split()[-1]
         said = f"{token} may not do this"
         return {"kind": "Status", "message": said, "error": {"code": "forbidden", "message": said}}
@@ -163,7 +162,6 @@ def test_nothing_secret_is_shown(world: Any, broken: Sequence[str]) -> None:
     with hidden():
         report = marked(world.project, world.cluster, broken, settings)
         pages = Pages(report)
-
     premise("a change or a note is shown", is_met=bool(report.lines or report.notes))
     assert pages.leaks == []
     if report.snapshot is not None and "/nodes" not in broken:
@@ -177,7 +175,6 @@ def test_nothing_secret_of_a_cluster_in_which_much_happens() -> None:
     with hidden():
         report = marked(world["hetzner"], world["kubernetes"], (), settings)
         pages = Pages(report)
-
     assert len(pages.texts) > 20
     assert min(len(report.lines), len(report.notes), len(report.holds)) > 0
     assert pages.leaks == []

@@ -59,7 +59,6 @@ certificate that is not issued yet."""
 
 
 def a_run(world: PlanWorld) -> Run[DirectSimulation]:
-    """The product before this world."""
     clock = SimulatedClock(source=START.timestamp)
     hetzner = HetznerSimulator(clock, HetznerOptions(rate_limit=1_000_000), world=world.project)
     kubernetes = KubernetesSimulator(clock, world=world.cluster)
@@ -77,7 +76,6 @@ class Apply:
 
 
 def applied(run: Run[DirectSimulation]) -> Apply:
-    """A whole pass, observed where it acts."""
     done: list[Change] = []
 
     def note(change: Change, outcome: Outcome) -> None:
@@ -161,7 +159,6 @@ def heads(report: Report) -> list[tuple[str, str, str]]:
 
 
 def named(report: Report, word: str) -> list[str]:
-    """The removals that the text names behind a word."""
     text = [line.text for line in render_lines(replace(report, detail=Detail.FULL))]
     return [key for line in text if line.startswith(f"{word}: ") for key in line.partition(": ")[2].split(", ")]
 

@@ -29,7 +29,6 @@ def noted(met: int, tried: int) -> None:
 def test_a_share_is_reached_within_what_chance_explains(met: int, tried: int, is_enough: bool) -> None:
     """A fifth is stated: less than three standard deviations below it is no shortcoming."""
     noted(met, tried)
-
     assert (not [*shortcomings({"a deletion": 0.2})]) is is_enough
 
 
@@ -37,7 +36,6 @@ def test_a_share_is_reached_within_what_chance_explains(met: int, tried: int, is
 def test_one_example_at_least(share: float, tried: int, is_enough: bool) -> None:
     """Where chance hardly explains that there is none, though three standard deviations would."""
     noted(0, tried)
-
     assert (not [*shortcomings({"a deletion": share})]) is is_enough
 
 
@@ -47,5 +45,4 @@ def test_one_example_at_least(share: float, tried: int, is_enough: bool) -> None
 def test_what_is_stated_is_what_is_spoken_of(shares: Mapping[str, float], count: int) -> None:
     """A premise that no example speaks of, and one that the law does not state, are told."""
     noted(50, 100)
-
     assert len([*shortcomings(shares)]) == count

@@ -45,7 +45,6 @@ def test_any_text_is_read_as_some_provider_id(text: str) -> None:
 @law({"an approval": 0.6})
 @given(st.lists(approvals, unique_by=lambda approval: approval.of, max_size=3))
 def test_approvals_survive_writing_and_reading(given_approvals: list[Grant]) -> None:
-    """Reading what was written gives the same approvals, by hash."""
     expected = sorted(given_approvals, key=lambda approval: approval.of)
     premise("an approval", is_met=bool(expected))
     assert parse_approvals(dict(map(format_approval, given_approvals))) == tuple(expected)

@@ -37,11 +37,9 @@ class Witness:
     """What was answered that the network is busy."""
 
     def begin(self) -> None:
-        """A pass begins."""
         self.reached = self._there() & self.stage.wanted().keys()
 
     def handle(self, request: Request) -> Response:
-        """The answer of the simulator."""
         if request.method == "POST" and request.path.startswith(_WRITES):
             there = self._there()
             asked_for = json.loads(request.body)["destination"]
@@ -58,7 +56,6 @@ class Witness:
 
 
 def a_run(stage: Stage, witness: Witness) -> Run[DirectSimulation]:
-    """The product before this stage."""
     settings = Settings(network=str(NETWORK_ID), routes=True, cluster_cidr=IPv4Network(CLUSTER_CIDR))
     sim = DirectSimulation(witness, stage.kubernetes, stage.clock)  # type: ignore[arg-type]
     return Run(sim, settings)

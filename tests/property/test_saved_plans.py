@@ -65,7 +65,6 @@ def _is_there(stage: Stage, number: int) -> bool:
 
 
 def _gone(stage: Stage, number: int) -> None:
-    """The server, long enough ago that its Node may be deleted."""
     stage.kill(_server(stage, number))
     stage.advance(90)
 
@@ -179,9 +178,7 @@ def test_other_settings(start: Start, before: Sequence[Step], other: Settings) -
         read_plan(content, "plan.json", other)
     run.agreement = read_plan(content, "plan.json", run.settings)
     run.settings = other
-
     _, rounds = _carried_out(run)
-
     premise("something is applied", is_met=any(rounds))
     assert [change for sent in rounds for change in sent if not _is_in(json.loads(content), change)] == []
 

@@ -87,7 +87,6 @@ class Model:
         return len({target.server_id for target in self.targets if isinstance(target, ServerTarget)} & self.alive)
 
     def apply(self, change: Change) -> None:
-        """Carry out one change. Raises Refused."""
         match change.kind, change.before, change.after:
             case "lb.type", _, str(name):
                 self._change_type(TYPES[name])
@@ -264,7 +263,6 @@ def listeners(draw: st.DrawFn, limit: int) -> list[Listener]:
 
 @st.composite
 def targets(draw: st.DrawFn, limit: int, *, attached: bool, public: bool) -> list[Target]:
-    """Targets that can be there, in any order."""
     ways = [*([True] if attached else []), *([False] if public else [])]
     found: list[Target] = (
         [ServerTarget(number, draw(st.sampled_from(ways))) for number in draw(members)] if ways else []
@@ -316,7 +314,6 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def executed(model: Model, changes: Iterable[Change]) -> None:
-    """Carry out all of these."""
     for change in changes:
         model.apply(change)
 

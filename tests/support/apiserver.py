@@ -61,7 +61,6 @@ class ApiServer:
 
     @property
     def admin_token(self) -> str:
-        """The token of the user in ``system:masters``."""
         return self.token("admin")
 
     def token(self, user: str) -> str:
@@ -135,7 +134,6 @@ class ApiServer:
             self._process = None
 
     def stop(self) -> None:
-        """End both processes and remove the data; logs and keys stay."""
         if self._connections is not None:
             self._connections.close()
         self.kill()

@@ -31,7 +31,6 @@ OURS = Owner(CLUSTER_UID, SERVICE_UID)
 
 
 def a_wish(port: int, node_port: int, protocol: Protocol = Protocol.TCP, http: HttpOptions | None = None) -> Listener:
-    """A listener of which nobody asked for more than it needs."""
     return Listener(port, node_port, protocol, HealthCheck(Protocol.TCP, node_port), http=http)
 
 
@@ -64,21 +63,9 @@ def a_part(
     return a_difference(f"{BALANCER}/{part}", kind, before, after, reason, *consequences, **more)
 
 
-CLAIM = a_difference(
-    f"{SERVICE}/finalizer",
-    "service.claim",
-    False,
-    True,
-    rules.CLAIMED.text(),
-    verb=Verb.ADD,
-)
+CLAIM = a_difference(f"{SERVICE}/finalizer", "service.claim", False, True, rules.CLAIMED.text(), verb=Verb.ADD)
 PUBLISH = a_difference(
-    f"{SERVICE}/status",
-    "service.status",
-    (),
-    KNOWN_AFTER_APPLY,
-    rules.PUBLISHED_NEW.text(),
-    depends_on=(BALANCER,),
+    f"{SERVICE}/status", "service.status", (), KNOWN_AFTER_APPLY, rules.PUBLISHED_NEW.text(), depends_on=(BALANCER,)
 )
 
 

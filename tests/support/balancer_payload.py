@@ -104,12 +104,7 @@ REAL: dict[str, Any] = {
         },
     ],
     "targets": [
-        {
-            "type": "server",
-            "server": {"id": 2, "ip": "10.0.0.2"},
-            "health_status": fine(),
-            "use_private_ip": True,
-        },
+        {"type": "server", "server": {"id": 2, "ip": "10.0.0.2"}, "health_status": fine(), "use_private_ip": True},
         {"type": "ip", "ip": {"ip": "192.0.2.1"}, "health_status": fine()},
         {
             "type": "label_selector",
@@ -176,12 +171,10 @@ WHOLE = CloudBalancer(
 
 
 def page(*balancers: Any) -> bytes:
-    """A page of load balancers."""
     return json.dumps({"load_balancers": list(balancers), "meta": {}}).encode()
 
 
 def changed(path: Path, value: Any = GONE, balancer_id: int = 42) -> dict[str, Any]:
-    """The real load balancer with one field dropped, or replaced."""
     return replaced(REAL | {"id": balancer_id}, path, value)
 
 

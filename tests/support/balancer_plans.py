@@ -75,10 +75,8 @@ def fleet(*ids: int, private: bool = True) -> dict[str, Any]:
 
 
 def public(*ids: int) -> list[ServerTarget]:
-    """Servers as targets by their public addresses."""
     return [ServerTarget(number, use_private_ip=False) for number in ids]
 
 
 def private(*ids: int) -> list[ServerTarget]:
-    """Servers as targets by their private addresses."""
     return [ServerTarget(number, use_private_ip=True) for number in ids]

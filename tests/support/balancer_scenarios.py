@@ -27,15 +27,7 @@ from desired.rules.filters import BLOCKED, NOT_NEEDED
 from desired.rules.guards import ADOPTION_REMOVES
 from desired.section import Section
 from reconciler.result import Line, Report, Requests
-from tests.balancers import (
-    SERVICE_UID,
-    a_balancer,
-    a_listener,
-    a_served_service,
-    a_service,
-    a_world,
-    an_http_listener,
-)
+from tests.balancers import SERVICE_UID, a_balancer, a_listener, a_served_service, a_service, a_world, an_http_listener
 from tests.builders import NOW, a_server, a_settled_node, incomplete
 from tests.support.balancer_changes import (
     BALANCER,
@@ -123,18 +115,8 @@ def _drifted() -> Report:
     moved = {"depends_on": (f"{BALANCER}/network/7",)}
     parts = (
         a_part("type", "lb11", "lb21", rules.TYPE_CHANGED.text()),
-        a_part(
-            "algorithm",
-            Algorithm.ROUND_ROBIN,
-            Algorithm.LEAST_CONNECTIONS,
-            rules.ALGORITHM_CHANGED.text(),
-        ),
-        a_part(
-            "rdns/ipv4",
-            "static.200.example.com",
-            "shop.example.com",
-            rules.REVERSE_NAME_CHANGED.text(),
-        ),
+        a_part("algorithm", Algorithm.ROUND_ROBIN, Algorithm.LEAST_CONNECTIONS, rules.ALGORITHM_CHANGED.text()),
+        a_part("rdns/ipv4", "static.200.example.com", "shop.example.com", rules.REVERSE_NAME_CHANGED.text()),
         a_part(
             "network/7",
             place,
@@ -142,13 +124,7 @@ def _drifted() -> Report:
             rules.PRIVATE_ADDRESS_CHANGED.text(address="10.0.0.9"),
             rules.PRIVATE_TRAFFIC_STOPS.text(address="10.0.0.8"),
         ),
-        a_part(
-            "public",
-            True,
-            False,
-            rules.PUBLIC_OFF.text(),
-            rules.UNREACHABLE_OUTSIDE.text(),
-        ),
+        a_part("public", True, False, rules.PUBLIC_OFF.text(), rules.UNREACHABLE_OUTSIDE.text()),
         a_part("listener/80", there, wanted, rules.PORT_CHANGED.text(port=80)),
         a_part(
             "target/server:1",

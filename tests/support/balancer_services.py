@@ -40,6 +40,5 @@ WORLD: dict[str, Any] = {
 
 
 def services(api: HetznerApi) -> dict[int, Any]:
-    """Listen port → service of the load balancer."""
     listed = api.get("/load_balancers/3")["load_balancer"]["services"]
     return {service["listen_port"]: service for service in listed}

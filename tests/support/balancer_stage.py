@@ -44,7 +44,6 @@ class PassingTime(ImpatientStop):
         self._clock = clock
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Note the wait, and let the time pass at once."""
         if not self.is_set():
             self._clock.advance(timeout or 0.0)
         return super().wait(timeout)
@@ -65,7 +64,6 @@ class Stage:
     writers: Writers
 
     def carry_out(self, change: Change) -> None:
-        """Give the change to its actuator."""
         BALANCER_ACTUATORS[change.kind](self.writers, change, self.snapshot)
 
     def balancers(self) -> list[dict[str, Any]]:
@@ -75,12 +73,10 @@ class Stage:
         return listed
 
     def balancer(self) -> dict[str, Any]:
-        """The one load balancer."""
         (found,) = self.balancers()
         return found
 
     def targets(self) -> frozenset[Target]:
-        """The targets of the one load balancer."""
         return frozenset(_target(raw) for raw in self.balancer()["targets"])
 
     def sent(self) -> list[tuple[str, str, Any]]:

@@ -16,7 +16,6 @@ SERVICE = "service/default/web"
 
 
 def judged(snapshot: Snapshot, settings: Settings = LOCATED, approved: Collection[str] = ()) -> Plan:
-    """The plan of the whole world, with verdicts."""
     return judge(compute_plan(snapshot, settings), snapshot, settings, approved)
 
 

@@ -58,7 +58,6 @@ class Browser:
         self._axe = (assets / "axe.min.js").read_text(encoding="utf-8")
 
     def close(self) -> None:
-        """End the browser and its driver."""
         self.driver.quit()
 
     def reset(self) -> None:
@@ -77,7 +76,6 @@ class Browser:
         self.driver.get(address)
 
     def with_scripts(self, are_run: bool) -> None:
-        """Whether the pages that are opened from now on may run scripts."""
         self._send("Emulation.setScriptExecutionDisabled", value=not are_run)
 
     def in_scheme(self, scheme: Scheme) -> None:
@@ -120,7 +118,6 @@ class Browser:
         return list(self.run(_TEXTS, selector))
 
     def rows(self, selector: str) -> list[list[str]]:
-        """The texts of the cells of each such row of a table."""
         return list(self.run(_ROWS, selector))
 
     def focused(self) -> str:
@@ -128,11 +125,9 @@ class Browser:
         return str(self.run(_FOCUSED))
 
     def unfold(self) -> None:
-        """Open every fold."""
         self.run("document.querySelectorAll('details').forEach(each => each.open = true)")
 
     def accessibility(self) -> list[Finding]:
-        """What axe-core finds, by all of its rules."""
         self.run(self._axe)
         found = self.driver.execute_async_script(_RUN_AXE)
         if "error" in found:
@@ -159,7 +154,6 @@ class Browser:
 
 
 def origin(address: str) -> str:
-    """Scheme, host and port of an address."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}"
 

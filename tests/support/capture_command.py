@@ -121,13 +121,11 @@ class Shell:
     capsys: pytest.CaptureFixture[str]
 
     def __call__(self, *words: str, **variables: str) -> Said:
-        """With what it takes to reach both APIs."""
         reach = {"HCLOUD_TOKEN": READ_ONLY_TOKEN, "HCLOUD_ENDPOINT": self.sim.endpoint}
         reach["KUBECONFIG"] = str(self.sim.kubeconfig(VIEWER))
         return self.offline(*words, **reach, **variables)
 
     def offline(self, *words: str, **variables: str) -> Said:
-        """With nothing but what is given."""
         return CommandLine(self.monkeypatch, self.capsys, {**SETTINGS, "KUBECONFIG": "/nowhere"})(*words, **variables)
 
 

@@ -33,7 +33,6 @@ def helm(*arguments: str, values: Mapping[str, Any] | None = None) -> str:
 
 
 def template(values: Mapping[str, Any] | None = None, *arguments: str) -> str:
-    """The text of ``helm template``. Raises RefusedError."""
     return helm("template", RELEASE, str(CHART), "--namespace", NAMESPACE, *arguments, values=values)
 
 
@@ -43,17 +42,14 @@ def rendered(values: Mapping[str, Any] | None = None, *arguments: str) -> list[O
 
 
 def kustomized(folder: str) -> list[Object]:
-    """The objects of a folder under ``deploy/kustomize``."""
     return objects_in(_run(folder_of("helm") / "kustomize", "build", str(DEPLOY / "kustomize" / folder)))
 
 
 def objects_in(text: str) -> list[Object]:
-    """The objects of a manifest."""
     return [found for found in yaml.safe_load_all(text) if found]
 
 
 def by_kind(objects: Iterable[Object]) -> dict[str, list[Object]]:
-    """Kind → objects."""
     found: dict[str, list[Object]] = {}
     for each in objects:
         found.setdefault(each["kind"], []).append(each)
@@ -61,7 +57,6 @@ def by_kind(objects: Iterable[Object]) -> dict[str, list[Object]]:
 
 
 def pod_in(objects: Iterable[Object]) -> Object:
-    """The pod template of the one workload among the objects."""
     (workload,) = (each for each in objects if each["kind"] in ("Deployment", "DaemonSet", "CronJob"))
     spec = workload["spec"].get("jobTemplate", workload)["spec"]
     template_of_pods: Object = spec["template"]
@@ -69,7 +64,6 @@ def pod_in(objects: Iterable[Object]) -> Object:
 
 
 def container_in(objects: Iterable[Object]) -> Object:
-    """The one container of the workload among the objects."""
     (container,) = pod_in(objects)["spec"]["containers"]
     found: Object = container
     return found

@@ -43,7 +43,6 @@ def spawn(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> 
 
 
 def end(process: Process) -> None:
-    """Kill it and wait until it is gone."""
     process.kill()
     process.wait()
 

@@ -78,7 +78,6 @@ class Churn:
         self.done["fault"] += draw < 0.7
 
     def calm(self) -> None:
-        """All APIs are well again."""
         for proxy in self._proxies:
             proxy.clear_faults()
 

@@ -89,7 +89,6 @@ class ControlPlane:
             end(self._processes.pop(name))
 
     def stop(self) -> None:
-        """End everything."""
         self.kill(*list(self._processes))
         self.api_server.stop()
 

@@ -52,7 +52,6 @@ class Pages:
         return int(self.metric("hcloud_reconciler_passes_total", *labels))
 
     def wait_for_passes(self, count: int, *labels: str) -> None:
-        """Return as soon as so many have ended."""
         wait_for(lambda: self.passes(*labels) >= count, f"pass {count} {labels}")
 
 
@@ -79,11 +78,9 @@ class Controller(Pages):
         return [told["trigger"] for told in self.told()]
 
     def says(self, text: str) -> bool:
-        """Whether a line of the log has this in it."""
         return any(text in line for line in list(self.stderr))
 
     def wait_to_say(self, text: str) -> None:
-        """Return as soon as it does."""
         wait_for(lambda: self.says(text), f"{text!r} in the log, which has {self.stderr}")
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
@@ -112,11 +109,7 @@ def started_by(start: Callable[[Mapping[str, str]], Process]) -> Iterator[Contro
     """The same with a process that ``start`` makes: of the variables that name its port, with its streams as pipes."""
     (port,) = free_ports(1)
     address = f"127.0.0.1:{port}"
-    served = {
-        "RECONCILER_HEALTH_ADDRESS": address,
-        "HCLOUD_METRICS_ENABLED": "true",
-        "HCLOUD_METRICS_ADDRESS": address,
-    }
+    served = {"RECONCILER_HEALTH_ADDRESS": address, "HCLOUD_METRICS_ENABLED": "true", "HCLOUD_METRICS_ADDRESS": address}
     controller = Controller(start(served), port)
     try:
         yield controller

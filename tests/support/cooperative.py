@@ -70,16 +70,13 @@ class Task:
     is_over: bool = False
 
     def is_alive(self) -> bool:
-        """Whether it still runs."""
         return not self.is_over
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for its end."""
         self.scheduler.wait_until(lambda: self.is_over, timeout)
 
     @property
     def is_killed(self) -> bool:
-        """Whether it has to end; the first one never has."""
         return self.process.is_dead and self is not self.scheduler.first
 
     def goes_on_at(self, now: float) -> float:
@@ -111,7 +108,6 @@ class Scheduler:
 
     @property
     def now(self) -> float:
-        """Seconds since the beginning."""
         return self.clock.timestamp() - self._began
 
     # For tests.
@@ -126,13 +122,11 @@ class Scheduler:
         self._begin(wait, "event", Process("events"))
 
     def start_process(self, name: str, target: Callable[[], object]) -> Process:
-        """A process with one task, which may start others."""
         process = Process(name)
         self._begin(target, name, process)
         return process
 
     def kill(self, process: Process) -> None:
-        """All its tasks end where they wait; returns when they have."""
         process.is_dead = True
         self.wait_until(lambda: not any(task.is_killed and task.process is process for task in self._waiting))
 
@@ -145,7 +139,6 @@ class Scheduler:
 
     @property
     def process(self) -> Process:
-        """That of the task that goes on now."""
         return self._current.process
 
     def concurrency(self) -> Concurrency:
@@ -181,7 +174,6 @@ class Scheduler:
         return holds()
 
     def sleep(self, seconds: float) -> None:
-        """Let so much time pass."""
         self.wait_until(lambda: False, seconds)
 
     def travel(self, seconds: float) -> None:

@@ -44,13 +44,11 @@ class Entry(msgspec.Struct, omit_defaults=True):
 
 
 def read() -> dict[str, Entry]:
-    """Name → world, in the order of the names."""
     found: dict[str, Entry] = msgspec.json.decode(lzma.decompress(FILE.read_bytes()), type=dict[str, Entry])
     return found
 
 
 def write(entries: Mapping[str, Entry]) -> None:
-    """Replace the file."""
     text = msgspec.json.encode({name: entries[name] for name in sorted(entries)})
     FILE.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
 

@@ -80,7 +80,6 @@ def _object(write: str) -> str:
 
 
 def _proxy(stage: Stage, write: str) -> FaultProxy:
-    """Where the write passes."""
     return stage.hetzner_proxy if " /v1/" in write else stage.proxy
 
 

@@ -23,7 +23,6 @@ def dedicated(number: int, **fields: Any) -> dict[str, Any]:
 
 
 def robot_node(number: int, ready: str = "True", *, since: str = ago(3600), **spec: str) -> dict[str, Any]:
-    """A Node on that server, as HCCM has initialized it."""
     node = settled_node(f"db-{number}", number, ready, since=since)
     node["spec"] = {"providerID": f"hrobot://{number}", **spec}
     types = dict.fromkeys(["node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"], "AX41-NVMe")

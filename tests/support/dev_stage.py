@@ -60,7 +60,6 @@ class DevStage:
         self._kubelets.join()
 
     def tool(self, name: str, script: str) -> None:
-        """A program on the PATH, before all others of its name."""
         file = self._tools / name
         file.write_text(f"#!/bin/sh\n{script}\n")
         file.chmod(0o755)

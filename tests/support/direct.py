@@ -87,7 +87,6 @@ class SessionLine(BaseAdapter):
         self._line = line
 
     def send(self, request: requests.PreparedRequest, *_args: Any, **_options: Any) -> requests.Response:
-        """The simulator's answer to a prepared request."""
         body = request.body.encode() if isinstance(request.body, str) else request.body or b""
         status, headers, content = self._line.ask(
             str(request.method), str(request.url), dict(request.headers), bytes(body)
@@ -114,7 +113,6 @@ class PoolLine:
     def request(
         self, method: str, url: str, *, headers: Mapping[str, str] | None = None, body: Any = None, **_options: Any
     ) -> urllib3.HTTPResponse:
-        """The simulator's answer."""
         data = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else b""
         if body is not None and not data:
             data = json.dumps(body).encode()
@@ -191,16 +189,13 @@ class DirectSimulation(Simulated):
         self._robot_reader: RobotReader | None = None
 
     def lines(self) -> Mapping[str, Line]:
-        """API → the line to it."""
         robot = {} if self.robot_line is None else {"robot": self.robot_line}
         return {"hetzner": self.hetzner_line, "kubernetes": self.kubernetes_line, **robot}
 
     def journals(self) -> tuple[Journal, Journal]:
-        """Those of the lines."""
         return self.kubernetes_line.journal, self.hetzner_line.journal
 
     def hetzner_connection(self, *, read_only: bool = False, gate: Gate = is_open) -> HetznerConnection:
-        """The product's connection to Hetzner."""
         client = hcloud.Client(self.token, api_endpoint=HETZNER_URL)
         retry = Retry(self.stop, Patience(), concurrency=self.concurrency)
         connection = HetznerConnection(
@@ -214,7 +209,6 @@ class DirectSimulation(Simulated):
     def kubernetes_connection(
         self, *, token: str | None = None, read_only: bool = False, gate: Gate = is_open
     ) -> KubernetesConnection:
-        """The product's connection to the API server."""
         configuration = Configuration()
         configuration.host = KUBERNETES_URL
         configuration.api_key = {"authorization": f"Bearer {token or KubernetesSimulator.TOKEN}"}
@@ -240,7 +234,6 @@ class DirectSimulation(Simulated):
             line.between = Line.between
 
     def robot_reader(self) -> RobotReader | None:
-        """The one reader of Robot; None where there is none."""
         if self._robot_reader is None and self.robot_line is not None:
             self._robot_reader = RobotReader(
                 self.robot_login,

@@ -155,8 +155,7 @@ EXPLANATIONS: Mapping[str, Explained] = {
             [
                 CONTROL,
                 a_joining_node(
-                    addresses=(NodeAddress("InternalIP", "10.0.0.9"), NodeAddress("Hostname", "web-1")),
-                    conditions=(),
+                    addresses=(NodeAddress("InternalIP", "10.0.0.9"), NodeAddress("Hostname", "web-1")), conditions=()
                 ),
             ],
             [CONTROL_SERVER, a_server()],

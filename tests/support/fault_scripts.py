@@ -78,7 +78,6 @@ class Pass:
 
     @property
     def faults(self) -> list[dict[str, Any]]:
-        """The faults to put before Hetzner."""
         return self.lists.faults(LISTS) + self.singles.faults(SINGLES)
 
     def __str__(self) -> str:
@@ -238,7 +237,6 @@ def _project(name: str, other: HetznerSimulator) -> Way:
 
 
 def _list_of(name: str, first_page: Any, other_pages: Fault) -> Way:
-    """Of lists alone."""
     return Way(name, {Question.FIRST_PAGE: _ok(first_page), Question.OTHER_PAGES: other_pages})
 
 

@@ -64,7 +64,6 @@ class Deed:
 
     @property
     def project(self) -> str:
-        """Where the cluster is in truth."""
         return self.cluster.home
 
     def let(self, key: str) -> bool:

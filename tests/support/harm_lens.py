@@ -50,19 +50,15 @@ class BeforeTruth:
     truth: Simulator
 
     def world(self) -> dict[str, Any]:
-        """As a simulator has it."""
         return self.truth.world()
 
     def replace_world(self, world: Mapping[str, Any]) -> None:
-        """As a simulator does."""
         self.truth.replace_world(world)
 
     def set_faults(self, faults: list[dict[str, Any]]) -> None:
-        """As a simulator does."""
         self.truth.set_faults(faults)
 
     def clear_faults(self) -> None:
-        """As a simulator does."""
         self.truth.clear_faults()
 
 
@@ -97,7 +93,6 @@ class Lens(BeforeTruth):
         return self.asked.total() - self.asked["GET"]
 
     def handle(self, request: Request) -> Response:
-        """An answer, true or not."""
         self.asked[request.method] += 1
         if request.method != "GET":
             answer = self._at.handle(request)
@@ -157,7 +152,6 @@ def _key(found: Raw) -> Any:
 
 
 def kind_in_project(path: str) -> str | None:
-    """Which list of Hetzner this is."""
     if _MEMBERS.fullmatch(path):
         return "members"
     name = path.removeprefix("/v1/")
@@ -165,5 +159,4 @@ def kind_in_project(path: str) -> str | None:
 
 
 def kind_in_cluster(path: str) -> str | None:
-    """Which list of the API server this is."""
     return {"/api/v1/nodes": "nodes", "/api/v1/services": "services"}.get(path)

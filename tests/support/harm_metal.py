@@ -42,7 +42,6 @@ METAL_LIES = tuple(f"robot:{how}" for how in (*HIDING, "account", *REFUSING, "go
 
 
 def metal(number: int, name: str) -> Raw:
-    """A dedicated server, as a world file has it."""
     return {
         "server_number": number,
         "server_name": name,
@@ -93,7 +92,6 @@ class MetalLens(BeforeTruth):
         self._lies, self.asked = {lie.removeprefix("robot:") for lie in lies if lie.startswith("robot:")}, Counter()
 
     def handle(self, request: Request) -> Response:
-        """An answer, true or not."""
         self.asked[request.path] += 1
         if refusal := self._refusal():
             return refusal

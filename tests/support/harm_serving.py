@@ -44,7 +44,6 @@ def asked(service: Raw, environment: Mapping[str, str], name: str) -> str | None
 
 
 def machine_names(seen: Seen, balancer: Raw) -> frozenset[str]:
-    """The machines that are targets, whether or not they answer."""
     return frozenset(name for name, _ in _targets(seen, balancer))
 
 
@@ -86,7 +85,6 @@ def _is_reached(seen: Seen, project: str, balancer: Raw, target: Raw) -> bool:
 
 
 def answering(seen: Seen, project: str, balancer: Raw) -> frozenset[str]:
-    """The targets of the load balancer that answer."""
     return frozenset(
         name
         for name, target in _targets(seen, balancer)

@@ -61,8 +61,6 @@ class Undone:
 
 @dataclass(frozen=True)
 class Settled:
-    """The truth, and what people want of it."""
-
     seen: Seen
     clusters: Mapping[str, Cluster]
     start: Start

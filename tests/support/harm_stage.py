@@ -241,7 +241,6 @@ class Stage:
         return True
 
     def advance(self, seconds: float) -> None:
-        """Time passes."""
         self.truth.clock.advance(seconds)
 
     def configure(self, **variables: str | None) -> None:
@@ -279,7 +278,6 @@ class Stage:
         self._planned.append(happens)
 
     def _occur(self, happens: Callable[[], object]) -> None:
-        """Let it happen, and note the truth: what is wanted from now on."""
         happens()
         seen = self.truth.seen()
         self._seen.append(replace(seen, projects={**seen.projects, HOME: self.truth.projects[HOME].world()["hetzner"]}))
@@ -611,7 +609,6 @@ class Stage:
                 self._say(cluster, name, "True" if on else "Unknown")
 
     def leave_network(self, number: int) -> None:
-        """Somebody takes a server out of the private network."""
         self.home.leave_network(number, NETWORK)
 
     def hang(self, command: str | None = None, count: int = 1) -> None:
@@ -634,7 +631,6 @@ class Stage:
         self.truth.changed()
 
     def rename(self, number: int, name: str) -> None:
-        """Somebody gives a server another name."""
         self.home.rename_server(number, name)
 
     def rack(self) -> int:
@@ -659,7 +655,6 @@ class Stage:
             self._have_metal({**found, number: {**found[number], **fields}})
 
     def swap_metal(self, number: int, other: int) -> None:
-        """Two dedicated servers swap their public addresses."""
         found = self.truth.seen().metal
         if {number, other} <= found.keys():
             self.change_metal(number, server_ip=found[other]["server_ip"])
@@ -707,12 +702,10 @@ class Stage:
     # What people do to Nodes.
 
     def cordon(self, number: int, cluster: str = "a") -> None:
-        """``kubectl cordon``."""
         self._announced.add(number)
         self.of(cluster).cordon(*self._on(number, cluster))
 
     def delete_node(self, number: int, cluster: str = "a") -> None:
-        """``kubectl delete node``, or what an autoscaler does."""
         for name in self._on(number, cluster):
             self.of(cluster).delete_node(name)
 
@@ -722,12 +715,10 @@ class Stage:
         self.of(cluster).taint(*self._on(number, cluster), key=key)
 
     def unmark(self, number: int, cluster: str = "a") -> None:
-        """All taints of a Node go."""
         self._announced.discard(number)
         self.of(cluster).untaint(*self._on(number, cluster))
 
     def label(self, number: int, labels: Mapping[str, str | None], cluster: str = "a") -> None:
-        """``kubectl label node``."""
         self.of(cluster).label(*self._on(number, cluster), labels=labels)
 
     # What people do to Services.
@@ -739,7 +730,6 @@ class Stage:
         self.of(cluster).have_services(body)
 
     def delete_service(self, name: str = "web", cluster: str = "a") -> None:
-        """``kubectl delete --wait=false``."""
         self.of(cluster).delete_service(name)
 
     def vanish(self, name: str = "web", cluster: str = "a") -> None:
@@ -758,7 +748,6 @@ class Stage:
         self.of(cluster).turn(service, kind, load_balancer_class)
 
     def retain(self, service: str, policy: str | None, cluster: str = "a") -> None:
-        """The deletion policy of a Service."""
         self.of(cluster).annotate(service, deletion_policy=policy)
 
     def listen(self, name: str, *ports: int, cluster: str = "a", node_port: int | None = None) -> None:
@@ -778,11 +767,9 @@ class Stage:
             self.home.add_route(NETWORK, destination, gateway)
 
     def lead(self, balancer: int, target: Raw) -> None:
-        """Somebody adds a target to a load balancer."""
         self.home.add_target(balancer, target)
 
     def drop(self, balancer: int, number: int) -> None:
-        """Somebody takes a server out of a load balancer."""
         self.home.remove_target(balancer, number)
 
     def encrypt(self, balancer: int) -> None:
@@ -794,7 +781,6 @@ class Stage:
             )
 
     def delete_balancer(self, balancer: int) -> None:
-        """Somebody deletes a load balancer."""
         self.home.delete_balancer(balancer)
 
     def make_sibling(self, *, alive: bool = True) -> None:
@@ -832,7 +818,6 @@ class Stage:
         return found
 
     def nodes(self, cluster: str = "a") -> Mapping[str, Raw]:
-        """Name → Node."""
         return self._nodes(cluster)
 
     def unsettled(self) -> list[Undone]:

@@ -79,22 +79,18 @@ class Start:
 
 
 def private_address(number: int) -> str:
-    """Of the server of this number."""
     return f"10.0.0.{number + 10}"
 
 
 def pods(number: int) -> str:
-    """Of the Node of this number."""
     return f"10.244.{number}.0/24"
 
 
 def node_name(number: int) -> str:
-    """Of the Node of this number, and of its server."""
     return f"n{number}"
 
 
 def a_server(number: int, *, network: int | None = NETWORK) -> Raw:
-    """The server of a Node, as a world file has it."""
     places = [] if network is None else [{"network": network, "ip": private_address(number)}]
     return server(number, node_name(number), private_net=places)
 
@@ -109,16 +105,11 @@ def a_service(name: str, options: Mapping[str, str]) -> Raw:
             "namespace": "default",
             "annotations": {f"{ANNOTATION}{key}": value for key, value in options.items()},
         },
-        "spec": {
-            "type": "LoadBalancer",
-            "selector": {"app": name},
-            "ports": [a_port(80)],
-        },
+        "spec": {"type": "LoadBalancer", "selector": {"app": name}, "ports": [a_port(80)]},
     }
 
 
 def a_port(number: int) -> Raw:
-    """A port of a Service, called by its number."""
     return {"name": f"p{number}", "port": number, "protocol": "TCP"}
 
 

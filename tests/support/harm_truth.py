@@ -53,17 +53,14 @@ class Seen:
 
     @cached_property
     def servers(self) -> Mapping[str, Mapping[int, Raw]]:
-        """Project → id → server."""
         return {name: {each["id"]: each for each in world["servers"]} for name, world in self.projects.items()}
 
     @cached_property
     def balancers(self) -> Mapping[str, Mapping[int, Raw]]:
-        """Project → id → load balancer."""
         return {name: {each["id"]: each for each in world["load_balancers"]} for name, world in self.projects.items()}
 
     @cached_property
     def nodes(self) -> Mapping[str, Mapping[str, Raw]]:
-        """Cluster → name → Node."""
         return {
             name: {each["metadata"]["name"]: each for each in world.get("nodes", [])}
             for name, world in self.clusters.items()
@@ -71,7 +68,6 @@ class Seen:
 
     @cached_property
     def services(self) -> Mapping[str, Mapping[str, Raw]]:
-        """Cluster → namespace/name → Service."""
         return {
             name: {id_of(each): each for each in world.get("services", [])} for name, world in self.clusters.items()
         }
@@ -108,7 +104,6 @@ def _is_used(approval: str) -> bool:
 
 
 def id_of(service: Mapping[str, Any]) -> str:
-    """Namespace and name."""
     return f"{service['metadata']['namespace']}/{service['metadata']['name']}"
 
 
@@ -122,19 +117,16 @@ def is_wanted(service: Mapping[str, Any] | None) -> bool:
 
 
 def option(service: Mapping[str, Any], name: str) -> str | None:
-    """An annotation of the Service by its name."""
     found = service["metadata"].get("annotations", {}).get(f"{ANNOTATION}{name}")
     return None if found is None else str(found)
 
 
 def published(service: Mapping[str, Any]) -> frozenset[str]:
-    """The addresses in the Service's status."""
     ingress = service.get("status", {}).get("loadBalancer", {}).get("ingress") or []
     return frozenset(each["ip"] for each in ingress if "ip" in each)
 
 
 def addresses_of(balancer: Mapping[str, Any]) -> frozenset[str]:
-    """All addresses of a load balancer."""
     public = [balancer["public_net"][family]["ip"] for family in ("ipv4", "ipv6")]
     return frozenset(filter(None, [*public, *(place["ip"] for place in balancer["private_net"])]))
 
@@ -151,13 +143,11 @@ def machine_of(node: Mapping[str, Any]) -> int | None:
 
 
 def pods_of(node: Mapping[str, Any]) -> str | None:
-    """The Node's IPv4 pod CIDR."""
     found = node["spec"].get("podCIDRs") or [node["spec"].get("podCIDR")]
     return next((each for each in found if each and ":" not in each), None)
 
 
 def is_ready(node: Mapping[str, Any]) -> bool:
-    """Whether the Node's kubelet reports."""
     return any(each["type"] == "Ready" and each["status"] == "True" for each in node["status"].get("conditions", []))
 
 
@@ -178,7 +168,6 @@ def may_serve(node: Mapping[str, Any], service: Mapping[str, Any]) -> bool:
 
 
 def target_servers(balancer: Mapping[str, Any]) -> frozenset[int]:
-    """Ids of the servers that are targets themselves."""
     return frozenset(each["server"]["id"] for each in balancer["targets"] if each["type"] == "server")
 
 
@@ -196,7 +185,6 @@ def reached_servers(balancer: Mapping[str, Any], servers: Mapping[int, Raw]) -> 
 
 
 def target_addresses(balancer: Mapping[str, Any]) -> frozenset[str]:
-    """Addresses that are targets themselves."""
     return frozenset(each["ip"]["ip"] for each in balancer["targets"] if each["type"] == "ip")
 
 
@@ -210,7 +198,6 @@ def other_targets(balancer: Mapping[str, Any]) -> frozenset[str]:
 
 
 def private_ip(server: Mapping[str, Any], network: int) -> str | None:
-    """The server's address in a network."""
     return next((str(each["ip"]) for each in server["private_net"] if each["network"] == network), None)
 
 
@@ -238,13 +225,11 @@ class Cluster(World):
     may_be_refused: Collection[int] = range(400, 600)
 
     def to_cluster(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Past all lenses."""
         if method != "GET":
             self.touched(f"cluster {self.name}")
         return to_simulator(self.kubernetes, method, path, body)
 
     def to_project(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Past all lenses."""
         if method != "GET":
             self.touched(f"project {self.home}")
         return super().to_project(method, path, body)
@@ -266,7 +251,6 @@ class Truth:
     """What was looked at and is as it was: looking costs as much as what it looks for."""
 
     def seen(self) -> Seen:
-        """Everything as it is."""
         known = self._known
         for name, project in self.projects.items():
             if f"project {name}" not in known:
@@ -304,7 +288,6 @@ def wishes(seen: Seen, truth: Mapping[str, Cluster], project: str) -> Iterator[t
 
 
 def balancer_of(seen: Seen, project: str, service: Mapping[str, Any], cluster_uid: str) -> Raw | None:
-    """The load balancer that has the Service's label."""
     uid = service["metadata"]["uid"]
     for found in seen.balancers[project].values():
         labels = found["labels"]

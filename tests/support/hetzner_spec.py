@@ -138,7 +138,6 @@ class ValidatingSimulator:
         self._collect = collect
 
     def handle(self, request: Request) -> Response:
-        """The inner simulator's answer, judged."""
         response = self.inner.handle(request)
         path = request.path.removeprefix("/v1")
         found = self._spec.validate(request.method, path, response.status, response.body)
@@ -148,19 +147,15 @@ class ValidatingSimulator:
         return response
 
     def world(self) -> dict[str, Any]:
-        """The inner simulator's world."""
         return self.inner.world()
 
     def replace_world(self, world: Mapping[str, Any]) -> None:
-        """Replace the inner simulator's world."""
         self.inner.replace_world(world)
 
     def set_faults(self, faults: list[dict[str, Any]]) -> None:
-        """Add faults to the inner simulator."""
         self.inner.set_faults(faults)
 
     def clear_faults(self) -> None:
-        """Clear the inner simulator's faults."""
         self.inner.clear_faults()
 
 
@@ -186,11 +181,9 @@ class HetznerApi:
         return self.judged.handle(Request.of(method, f"/v1{url}", body, headers))
 
     def get(self, url: str) -> Any:
-        """The body of a successful GET."""
         return self.accepted("GET", url)
 
     def accepted(self, method: str, url: str, body: Any = None) -> Any:
-        """The body of a successful answer."""
         response = self.send(method, url, body)
         assert response.status < 300, response.body
         return response.body

@@ -26,18 +26,12 @@ from tests.support.keys import key_of
 
 
 def facts_of(plan: Plan, snapshot: Snapshot, settings: Settings, setbacks: Setbacks = NO_SETBACKS) -> GuardInput:
-    """What a guard may look at."""
     return GuardInput(plan, snapshot, settings, compute_desired(snapshot, settings, setbacks), setbacks)
 
 
 def judge(
-    plan: Plan,
-    snapshot: Snapshot,
-    settings: Settings,
-    approved: Collection[str] = (),
-    setbacks: Setbacks = NO_SETBACKS,
+    plan: Plan, snapshot: Snapshot, settings: Settings, approved: Collection[str] = (), setbacks: Setbacks = NO_SETBACKS
 ) -> Plan:
-    """The judged plan."""
     return judging.judge(facts_of(plan, snapshot, settings, setbacks), approved)
 
 
@@ -72,14 +66,12 @@ def decided(report: Report) -> Report:
 
 
 def explain(found: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> NodeExplanation:
-    """The explanation of a Node."""
     explanation = explain_object(found.key, snapshot, settings, plan)
     assert isinstance(explanation, NodeExplanation)
     return explanation
 
 
 def explain_service(found: Service, snapshot: Snapshot, settings: Settings, plan: Plan) -> ServiceExplanation:
-    """The explanation of a Service."""
     explanation = explain_object(found.key, snapshot, settings, plan)
     assert isinstance(explanation, ServiceExplanation)
     return explanation

@@ -3,18 +3,11 @@
 from desired.model.key import Key, ObjectKind
 
 _NAMESPACED = frozenset(
-    {
-        ObjectKind.SERVICE,
-        ObjectKind.LOAD_BALANCER,
-        ObjectKind.CERTIFICATE,
-        ObjectKind.DEPLOYMENT,
-        ObjectKind.DAEMON_SET,
-    }
+    {ObjectKind.SERVICE, ObjectKind.LOAD_BALANCER, ObjectKind.CERTIFICATE, ObjectKind.DEPLOYMENT, ObjectKind.DAEMON_SET}
 )
 
 
 def key_of(text: str) -> Key:
-    """The key that has this text."""
     sort, *names = text.split("/")
     kind = ObjectKind(sort)
     if kind is ObjectKind.ROUTE:

@@ -66,7 +66,6 @@ def come_back(stage: Stage, name: str) -> None:
 
 
 def _conditions(**statuses: str) -> str:
-    """Conditions of a status, each since now."""
     return "conditions:\n" + "".join(
         f'- {{type: {kind}, status: "{status}", reason: Kubelet, message: as the kubelet says,'
         " lastTransitionTime: {{ Now | Quote }}}\n"

@@ -27,12 +27,10 @@ def a_large_run(simulate: Callable[..., Simulation], nodes: int = 100, services:
 
 
 def large_nodes(count: int) -> list[dict[str, Any]]:
-    """So many Nodes that join."""
     return [_node(number) for number in range(count)]
 
 
 def large_services(count: int) -> list[dict[str, Any]]:
-    """So many new Services in ``shop``."""
     services = [load_balancer_service(f"app-{number:02}") for number in range(count)]
     return [{**service, "metadata": {**service["metadata"], "namespace": "shop"}} for service in services]
 

@@ -30,11 +30,9 @@ class Timeline:
         self._number = count()
 
     def clock(self) -> float:
-        """Seconds."""
         return self.now
 
     def wall_clock(self) -> datetime:
-        """A time of day that goes along."""
         return datetime(2027, 1, 15, tzinfo=UTC) + timedelta(seconds=self.now)
 
     def after(self, seconds: float, action: Callable[[], object]) -> None:
@@ -97,7 +95,6 @@ class LeaseInMemory:
 
     @property
     def claim(self) -> LeaseClaim:
-        """What the Lease says."""
         assert self.lease is not None
         return self.lease.claim
 
@@ -112,16 +109,12 @@ class LeaseInMemory:
         self.put(replace(self.claim, renewed=f"renewal {next(self._versions)}"))
 
     def delete(self) -> None:
-        """Delete it."""
         self.lease = None
 
     def read(self) -> Lease | None:
-        """GET."""
         return self._call("read", lambda: self.lease)
 
     def create(self, claim: LeaseClaim) -> Lease:
-        """POST."""
-
         def made() -> Lease:
             if self.lease is not None:
                 raise Conflict("there is one")
@@ -130,7 +123,6 @@ class LeaseInMemory:
         return self._call("create", made)
 
     def update(self, lease: Lease, claim: LeaseClaim) -> Lease:
-        """PUT."""
         meant = dict(lease.body["metadata"])
 
         def changed() -> Lease:
@@ -161,7 +153,6 @@ class NoThread:
         return self.is_running
 
     def join(self, timeout: float | None = None) -> None:
-        """Note that somebody waits for its end."""
         self.joined.append(timeout)
 
 
@@ -202,5 +193,4 @@ class Replica:
         self.threads[-1].target()
 
     def close_after(self, seconds: float) -> None:
-        """Close it then."""
         self.timeline.after(seconds, self.elector.close)

@@ -106,7 +106,6 @@ class LivingCluster:
     # What users see
 
     def node(self, name: str) -> dict[str, Any] | None:
-        """The Node; None when there is none."""
         return self.stage.nodes().get(name)
 
     def is_open(self, name: str) -> bool:
@@ -123,7 +122,6 @@ class LivingCluster:
         return UNINITIALIZED["key"] in self.taints(name)
 
     def taints(self, name: str) -> set[str]:
-        """The keys of the Node's taints; none where there is no Node."""
         node = self.node(name)
         return set() if node is None else taints(node)
 
@@ -148,7 +146,6 @@ class LivingCluster:
         return sorted(point["nodeName"] for point in ready)
 
     def runs(self, app: str, pods: int) -> bool:
-        """Whether so many pods are ready, all on Nodes that are Ready."""
         nodes = self.pods_run_on(app)
         return len(nodes) == pods and all(map(self.is_heard, nodes))
 
@@ -172,7 +169,6 @@ class LivingCluster:
         return [service["health_check"] for service in balancer["services"]]
 
     def balancers(self) -> list[dict[str, Any]]:
-        """All load balancers of the project."""
         found: list[dict[str, Any]] = self._owner("GET", "/load_balancers")["load_balancers"]
         return found
 

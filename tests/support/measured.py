@@ -19,7 +19,6 @@ class Stopwatch:
         self._began = time.monotonic()
 
     def start(self) -> None:
-        """Something happens now."""
         self._began = time.monotonic()
 
     def wait_for(

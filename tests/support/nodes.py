@@ -31,7 +31,6 @@ def labels_of(server: Server | None = None) -> Labels:
 
 
 def addresses_of(server: Server | None = None) -> DesiredAddresses:
-    """The same of its addresses."""
     server = server or a_server()
     node, snapshot, settings = a_settled_node(), a_snapshot(), Settings()
     hostname = choose_hostname(node, server, NOBODY, joins=False)

@@ -44,10 +44,7 @@ def joining_node(name: str, *, taints: tuple[dict[str, str], ...] = (), **annota
             "annotations": _keys(annotations),
         },
         "spec": {"taints": [UNINITIALIZED, *taints]},
-        "status": {
-            "addresses": [{"type": "Hostname", "address": name}],
-            "conditions": [condition("Ready", "False")],
-        },
+        "status": {"addresses": [{"type": "Hostname", "address": name}], "conditions": [condition("Ready", "False")]},
     }
 
 
@@ -76,7 +73,6 @@ def condition(kind: str, status: str, since: str = LONG_AGO) -> dict[str, str]:
 
 
 def server(server_id: int, name: str, **changes: Any) -> dict[str, Any]:
-    """A server with a public IPv4, as a world file has it."""
     return {
         "id": server_id,
         "name": name,
@@ -88,7 +84,6 @@ def server(server_id: int, name: str, **changes: Any) -> dict[str, Any]:
 
 
 def public_ipv4(server_id: int) -> str:
-    """The public address that ``server`` gives it."""
     return f"198.51.{server_id // 250}.{server_id % 250 + 1}"
 
 
@@ -146,7 +141,6 @@ def a_service(service: str = "web", /, *ports: int, **options: str) -> dict[str,
 
 
 def port(number: int, protocol: str = "TCP") -> dict[str, Any]:
-    """A port of a Service."""
     return {"name": f"{protocol.lower()}-{number}", "port": number, "protocol": protocol}
 
 
@@ -156,7 +150,6 @@ def annotated(**options: str | None) -> dict[str, str | None]:
 
 
 def taints(node: Mapping[str, Any]) -> set[str]:
-    """The keys of a Node's taints."""
     return {found["key"] for found in node["spec"].get("taints", [])}
 
 
@@ -178,7 +171,6 @@ def ingress(service: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def finalizers(service: Mapping[str, Any]) -> set[str]:
-    """Who keeps the Service from vanishing."""
     return set(service["metadata"].get("finalizers", []))
 
 
@@ -213,7 +205,6 @@ def addresses(balancer: Mapping[str, Any]) -> list[str]:
 
 
 def by_key(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Key → change of a report."""
     return {change["key"]: change for change in report["changes"]}
 
 

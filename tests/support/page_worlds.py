@@ -119,8 +119,5 @@ def _service(name: str, options: Mapping[str, str]) -> Object:
             "namespace": "default",
             "annotations": {f"{_ANNOTATION}/{option}": value for option, value in options.items()},
         },
-        "spec": {
-            "type": "LoadBalancer",
-            "ports": [{"name": "http", "port": 80, "nodePort": port}],
-        },
+        "spec": {"type": "LoadBalancer", "ports": [{"name": "http", "port": 80, "nodePort": port}]},
     }

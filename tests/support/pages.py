@@ -26,7 +26,6 @@ class Element:
 
     @property
     def text(self) -> str:
-        """All of the text in it, but for scripts and styles."""
         if self.name in _RAW:
             return ""
         return "".join(child if isinstance(child, str) else child.text for child in self.children)
@@ -36,12 +35,10 @@ class Element:
         return [element for element in self.every if name in element.attributes]
 
     def by_id(self, name: str) -> "Element":
-        """The one element with this id."""
         (found,) = [element for element in self.every if element.attributes.get("id") == name]
         return found
 
     def named(self, name: str) -> list["Element"]:
-        """The elements in it of this name."""
         return [element for element in self.every if element.name == name]
 
     @property

@@ -65,12 +65,10 @@ class Ears:
     times: list[datetime] = field(default_factory=list)
 
     def send(self, event: Event, now: datetime) -> None:
-        """Note what has happened."""
         self.events.append(event)
         self.times.append(now)
 
     def announce(self, events: Collection[Event], now: datetime) -> None:
-        """Note what holds."""
         self.events += events
         self.times.append(now)
 
@@ -79,7 +77,6 @@ class Ears:
         self.begun += bool(changes)
 
     def done(self, change: Change, outcome: Outcome) -> None:
-        """Note how a change ended."""
         self.outcomes[change.key] = outcome
 
     def end(self) -> None:
@@ -126,7 +123,6 @@ class Run(Generic[W]):
 
     @property
     def plan_context(self) -> PlanContext:
-        """Readers of this simulation, the same in all passes of the run."""
         flagged = tuple(Grant(Source.FLAG, hold_hash) for hold_hash in self.approved)
         plan_context = PlanContext(self.readers, self.settings, NAMESPACE, flagged, self.approve_flags)
         plan_context = replace(plan_context, agreement=self.agreement)
@@ -134,7 +130,6 @@ class Run(Generic[W]):
         return plan_context if self.history is None else replace(plan_context, setbacks=self.history.setbacks)
 
     def plan(self) -> Report:
-        """A dry run."""
         return plan_once(self.plan_context)
 
     def converge(self) -> Report:
@@ -178,7 +173,6 @@ class Run(Generic[W]):
         self.records = records_in(self.sim, self.settings, lasts=lasts)
 
     def approve(self, hold_hash: str) -> None:
-        """What ``reconcile approve`` does."""
         reader, writer = self.sim.kubernetes_reader(), self.sim.kubernetes_writer()
         now = self.sim.clock.now()
         approve(reader, writer, NAMESPACE, Grant(Source.CLUSTER, hold_hash, "somebody", now), now)
@@ -271,12 +265,10 @@ def written(run: Run) -> list[str]:
 
 
 def outcomes(report: Report) -> dict[str, type | None]:
-    """Key → how each change ended."""
     return {line.change.key: None if line.outcome is None else type(line.outcome) for line in report.lines}
 
 
 def published(run: Run, name: str = "web") -> list[str]:
-    """The addresses in the Service's status."""
     balancer = run.sim.objects("services")[name].get("status", {}).get("loadBalancer", {})
     return [entry["ip"] for entry in balancer.get("ingress", [])]
 
@@ -311,7 +303,6 @@ class Milestones(Ears):
         self._reached = {kind: threading.Event() for kind in self._missing}
 
     def done(self, change: Change, outcome: Outcome) -> None:
-        """Note how a change ended."""
         super().done(change, outcome)
         if isinstance(outcome, Applied) and change.kind in self._missing:
             self._missing[change.kind] -= 1
@@ -333,7 +324,6 @@ class PatientWriter(HetznerWriter):
         self._added = 0
 
     def post(self, path: str, body: Mapping[str, Any] | None = None, *, repeatable: bool = False) -> bytes:
-        """POST, when it is time."""
         if path.endswith("/add_route"):
             self._before(self._added)
             self._added += 1

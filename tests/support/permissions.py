@@ -36,7 +36,6 @@ BESIDE_PASSES: frozenset[Grant] = frozenset(
 
 
 def shipped(*files: str) -> list[Role]:
-    """The roles of these files under ``deploy/rbac``."""
     return [role for file in files for role in yaml.safe_load_all((_SHIPPED / file).read_text())]
 
 

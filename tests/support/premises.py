@@ -26,7 +26,6 @@ def premise(name: str, *, is_met: bool) -> None:
 
 
 def forget() -> None:
-    """Count anew, for another law."""
     _tried.clear()
     _met.clear()
 

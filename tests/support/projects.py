@@ -29,13 +29,11 @@ class Projects:
         del self.by_token[token]
 
     def handle(self, request: Request) -> Response:
-        """The answer of the token's project."""
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
         self.asked.append((request.method, token))
         return self.by_token.get(token, self._stranger).handle(request)
 
     def world(self) -> dict[str, Any]:
-        """Nothing: there are several."""
         return {}
 
     def replace_world(self, world: Mapping[str, Any]) -> None:  # noqa: ARG002 - as a simulator has it

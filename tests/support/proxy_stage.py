@@ -77,8 +77,6 @@ class Upstream:
 
 @dataclass(frozen=True)
 class ProxyStage:
-    """A running proxy and what is around it."""
-
     loop: BackgroundLoop
     upstream: Upstream
     proxy: FaultProxy
@@ -99,12 +97,10 @@ class ProxyStage:
         return send(self.proxy.url, method, path, body, headers, patience_s=patience_s)
 
     def control(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Status and JSON of a request to the control API."""
         answer = self.send(method, f"/_sandbox/{path}", None if body is None else json.dumps(body))
         return answer.status, json.loads(answer.read())
 
     def statuses(self) -> list[int]:
-        """The journal's statuses, in order."""
         return [entry.status for entry in self.proxy.journal.entries()]
 
     def wait_for_statuses(self, count: int, deadline_s: float = 5.0) -> list[int]:
@@ -121,7 +117,6 @@ class ProxyStage:
 
 @contextmanager
 def proxy_stage() -> Iterator[ProxyStage]:
-    """Everything running, and stopped at the end."""
     loop = BackgroundLoop()
     upstream = Upstream(loop)
     loop.run(upstream.start())

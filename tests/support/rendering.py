@@ -21,12 +21,10 @@ class Terminal(io.StringIO):
     """A stream that says a person is looking."""
 
     def isatty(self) -> bool:
-        """Yes."""
         return True
 
 
 def written(said: Said, output: Output = Output.TEXT, stream: io.StringIO | None = None) -> str:
-    """What reaches the stream."""
     stream = stream or io.StringIO()
     Writer(output, stream).write(said)
     return stream.getvalue()

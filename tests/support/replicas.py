@@ -53,18 +53,15 @@ class Replica:
 
     @property
     def process(self) -> Process:
-        """The process that was started last."""
         assert self._process is not None
         return self._process
 
     @property
     def stdout(self) -> str:
-        """What it has written so far, since it was started last."""
         return self._stdout.read_text()
 
     @property
     def stderr(self) -> str:
-        """What it has written so far, since it was started last."""
         return self._stderr.read_text()
 
     def start(self, *arguments: str, **variables: str) -> None:
@@ -80,7 +77,6 @@ class Replica:
         return self.process.wait(DEADLINE_S)
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
         os.kill(self.process.pid, number)
 
     def cut_off(self) -> None:
@@ -114,7 +110,6 @@ class Replica:
         return sorted(changing, key=lambda entry: entry.at)
 
     def claims(self) -> list[Exchange]:
-        """Its writes of the Lease that were carried out, in order."""
         about = (entry for entry in self.kubernetes.journal.entries() if entry.path.startswith(LEASES))
         return [entry for entry in about if entry.method in ("POST", "PUT") and entry.status in (200, 201)]
 
@@ -192,30 +187,25 @@ def taken_over_after(moment: float, *among: Replica) -> float:
 
 
 def now() -> float:
-    """The clock of the request logs."""
     return time.monotonic()
 
 
 def change_lease(stage: Stage, spec: Mapping[str, Any]) -> None:
-    """Somebody writes into the Lease by hand."""
     status, answer = stage.cluster.request("PATCH", LEASE, {"spec": dict(spec)})
     assert status == 200, answer
 
 
 def lease(stage: Stage) -> Mapping[str, Any] | None:
-    """What the Lease says; None when there is none."""
     status, found = stage.cluster.request("GET", LEASE)
     spec: Mapping[str, Any] | None = found["spec"] if status == 200 else None
     return spec
 
 
 def holder(stage: Stage) -> str:
-    """Who holds the Lease; "" when nobody does."""
     return str((lease(stage) or {}).get("holderIdentity") or "")
 
 
 def once_quiet(count: Callable[[], int], what: str) -> None:
-    """Return when a number has stayed the same for a moment."""
     last = [count(), now()]
 
     def is_quiet() -> bool:

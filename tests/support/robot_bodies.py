@@ -57,7 +57,6 @@ class Body:
 
     @property
     def sent(self) -> bytes:
-        """The bytes on the wire."""
         return b"<html><body>403 Forbidden</body></html>" if self.body is None else json.dumps(self.body).encode()
 
 

@@ -26,12 +26,10 @@ def decided(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[str, Ro
 
 
 def claimed(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[tuple[str, str], RouteClaim]:
-    """Node and pod CIDR → how it stands with the route to it."""
     return {(claim.endpoint.node.name, str(claim.destination)): claim for claim in routing(snapshot, settings).claims}
 
 
 def planned(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[str, Change]:
-    """Key → change."""
     return compute_plan(snapshot, settings).by_key
 
 
@@ -41,7 +39,6 @@ def kinds_of(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[str, s
 
 
 def judged(snapshot: Snapshot, settings: Settings = ROUTING, approved: Collection[str] = ()) -> Plan:
-    """The plan of the whole world, with verdicts."""
     return judge(compute_plan(snapshot, settings), snapshot, settings, approved)
 
 

@@ -8,15 +8,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Condition, NodeAddress, Snapshot
 from desired.section import Absent, Section, Unknown
 from tests.builders import UNINITIALIZED, a_lost_node
-from tests.routes import (
-    ROUTING,
-    a_pod_node,
-    a_pod_server,
-    a_route,
-    a_routed_world,
-    gateway_of,
-    pods_of,
-)
+from tests.routes import ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, gateway_of, pods_of
 
 NAT = a_route("0.0.0.0/0", gateway_of())
 """The network's way out leads through the server of web-1."""

@@ -31,7 +31,6 @@ def saying(text: str) -> Reason:
 
 
 def facts_of(rule: Rule) -> frozenset[str]:
-    """The names that the templates of a row have in braces."""
     return frozenset(name for template in (rule.says, rule.remedy) for name in _names(template))
 
 

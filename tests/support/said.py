@@ -34,7 +34,6 @@ class Said:
 
     @property
     def document(self) -> Any:
-        """The JSON on stdout, which is valid against the schema."""
         found = json.loads(self.stdout)
         judge = Draft202012Validator(dict(self.schema), format_checker=FormatChecker())
         assert [error.message for error in judge.iter_errors(found)] == []
@@ -52,7 +51,6 @@ class CommandLine:
     schema: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __call__(self, *words: str, stdin: bytes | str | None = None, **variables: str) -> Said:
-        """How it ended. Without ``stdin`` a run has that of the tests."""
         for name in filter(lambda each: each.startswith(_OURS), tuple(os.environ)):
             self.monkeypatch.delenv(name)
         for name, value in {**self.variables, **variables}.items():

@@ -29,7 +29,6 @@ def raw_service(name: str = "web", *, claimed: bool = False, going: bool = False
 
 
 def of_type(kind: str, name: str = "web", *, claimed: bool = False, **spec: Any) -> dict[str, Any]:
-    """The same of another type, or with another part of the spec."""
     found = raw_service(name, claimed=claimed)
     found["spec"] |= {"type": kind, **spec}
     if kind == "ClusterIP":

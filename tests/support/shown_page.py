@@ -42,8 +42,6 @@ class ShownPage:
 
 
 class Person:
-    """Somebody who changes a sandbox by hand."""
-
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
 
@@ -86,7 +84,6 @@ class WatchedPage:
         self.address = f"http://127.0.0.1:{self._server.ports()[0]}/"
 
     def look(self, trigger: str = "") -> None:
-        """Make a pass."""
         self.page.began()
         measured = self._meter.measure(lambda: plan_once(self._runtime.plan_context))
         self.report = report_as_json(measured.report_alone)
@@ -97,7 +94,6 @@ class WatchedPage:
         self._runtime = _runtime(self._sandbox, HCLOUD_TOKEN=HetznerSimulator.TOKEN[::-1])
 
     def stop(self) -> None:
-        """Serve no longer."""
         self._server.close()
 
 

@@ -16,7 +16,6 @@ class Clock:
     """How long somebody would have waited, each time."""
 
     def __call__(self) -> float:
-        """Seconds."""
         return self.now
 
     def event(self) -> threading.Event:
@@ -24,7 +23,6 @@ class Clock:
         return _Event(self)
 
     def pass_time(self, seconds: float, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Let time pass, up to the moment at which it is over."""
         end = self.now + seconds
         for moment in sorted(moment for moment in self.events if moment <= end):
             self.now = max(self.now, moment)

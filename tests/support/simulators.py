@@ -63,7 +63,6 @@ class ImpatientStop(threading.Event):
         self.waits: list[float] = []
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Note the wait and return at once."""
         self.waits.append(timeout or 0.0)
         return self.is_set()
 
@@ -96,23 +95,18 @@ class Simulated(World):
         """A reader of Robot, whose time is that of the simulation; None where Robot is not enabled."""
 
     def to_cluster(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Past all clients: no journal has it."""
         return to_simulator(self.kubernetes, method, path, body)
 
     def kubernetes_reader(self) -> KubernetesReader:
-        """A reader of the API server."""
         return KubernetesReader(self.kubernetes_connection(read_only=True))
 
     def kubernetes_writer(self, token: str | None = None, gate: Gate = is_open) -> KubernetesWriter:
-        """A writer to the API server."""
         return KubernetesWriter(self.kubernetes_connection(token=token, gate=gate))
 
     def hetzner_reader(self) -> HetznerReader:
-        """A reader of Hetzner."""
         return HetznerReader(self.hetzner_connection(read_only=True))
 
     def hetzner_writer(self) -> HetznerWriter:
-        """A writer to Hetzner."""
         return HetznerWriter(self.hetzner_connection())
 
     def robot_readers(self) -> Robot | None:
@@ -130,15 +124,12 @@ class Simulated(World):
         return [entry for entry in self.journals()[0].entries() if not methods or entry.method in methods]
 
     def sent_to_hetzner(self) -> list[Exchange]:
-        """What clients sent to Hetzner."""
         return self.journals()[1].entries()
 
     def written(self) -> list[Exchange]:
-        """Writes that clients sent to the API server, Events left out."""
         return [entry for entry in self.sent_to_kubernetes() if entry.method != "GET" and "/events" not in entry.path]
 
     def forget(self) -> None:
-        """Empty the journals."""
         for journal in self.journals():
             journal.clear()
 
@@ -148,11 +139,9 @@ class Simulated(World):
         return {found["metadata"]["name"]: found for found in listed}
 
     def nodes(self) -> dict[str, Raw]:
-        """Name → Node, as it truly is."""
         return self.objects("nodes")
 
     def services(self) -> dict[str, Raw]:
-        """Name → Service, as it truly is."""
         return self.objects("services")
 
 
@@ -183,7 +172,6 @@ class Simulation(Simulated):
         self.project = self.hetzner
 
     def journals(self) -> tuple[Journal, Journal]:
-        """Those of the proxies."""
         return self.kubernetes_proxy.journal, self.hetzner_proxy.journal
 
     @property
@@ -237,7 +225,6 @@ class Simulation(Simulated):
         )
 
     def robot_reader(self) -> RobotReader | None:
-        """A reader of Robot, with the right credentials."""
         if self.robot_proxy is None:
             return None
         return RobotReader(
@@ -254,12 +241,10 @@ class Simulation(Simulated):
         return [entry.path for entry in self.robot_proxy.journal.entries()] if self.robot_proxy else []
 
     def spoil_robot(self, kind: str, **members: Any) -> None:
-        """Add a fault of transport before Robot."""
         assert self.robot_proxy is not None
         self.robot_proxy.set_faults([{"kind": kind, **members}])
 
     def spoil_kubernetes(self, kind: str, **members: Any) -> None:
-        """Add a fault of transport before the API server."""
         self.kubernetes_proxy.set_faults([{"kind": kind, **members}])
 
     def spoil_hetzner(self, kind: str, **members: Any) -> None:

@@ -50,7 +50,6 @@ class SimulatedCluster:
         self.url = self._server.url
 
     def close(self) -> None:
-        """Close the port."""
         self._server.stop()
         self._loop.close()
 
@@ -59,7 +58,6 @@ class SimulatedCluster:
         self.simulator.replace_world({"nodes": list(nodes)})
 
     def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Status and decoded JSON of one request with all rights."""
         return to_simulator(self.simulator, method, path, body)
 
     def kubeconfig(self, token: str | None = None, *, server: str | None = None) -> Path:
@@ -91,7 +89,6 @@ class Ran:
 
     @property
     def report(self) -> dict[str, Any]:
-        """The JSON report on stdout."""
         loaded: dict[str, Any] = json.loads(self.stdout)
         return loaded
 
@@ -176,7 +173,6 @@ class Stage(World):
         return [entry.path for entry in self.hetzner_proxy.journal.entries()]
 
     def written_to_hetzner(self) -> list[Exchange]:
-        """What was sent to Hetzner other than reads."""
         return writes_in(self.hetzner_proxy)
 
     def asked_of_hetzner(self) -> list[str]:
@@ -184,7 +180,6 @@ class Stage(World):
         return [f"{entry.method} {entry.path.rpartition('/')[2]}" for entry in self.written_to_hetzner()]
 
     def read_of_hetzner(self) -> list[str]:
-        """The paths of all reads, sorted."""
         read = (entry.path for entry in self.hetzner_proxy.journal.entries() if entry.method == "GET")
         return sorted(path.removeprefix("/v1/") for path in read)
 
@@ -197,13 +192,11 @@ class Stage(World):
         return [entry.path for entry in self.proxy.journal.entries() if entry.method == "DELETE"]
 
     def forget(self) -> None:
-        """Empty all request logs."""
         self.proxy.journal.clear()
         self.hetzner_proxy.journal.clear()
         self.hetzner.journal.clear()
 
     def to_cluster(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Past the fault proxy."""
         return self.cluster.request(method, path, body)
 
     def remove_nodes(self) -> None:
@@ -229,7 +222,6 @@ class Stage(World):
             self.cluster.request("DELETE", f"/api/v1/namespaces/kube-system/configmaps/{name}")
 
     def to_project(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Past the fault proxy."""
         headers = {"Authorization": f"Bearer {HetznerSimulator.TOKEN}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.hetzner.url}/v1{path}", data, headers, method=method)

@@ -9,19 +9,15 @@ from reconciler.passes.keeper import ConfigMap
 
 @dataclass
 class Stored:
-    """The ConfigMap, and what was asked of it."""
-
     data: Mapping[str, str] | None = field(default_factory=dict)
     trouble: ApiError | None = None
     asked: list[str] = field(default_factory=list)
 
     def read(self) -> Mapping[str, str] | None:
-        """What is there."""
         self.ask("read")
         return self.data
 
     def write(self, values: Mapping[str, str | None]) -> None:
-        """Something else is there."""
         self.ask("take away" if set(values.values()) == {None} else "write")
         there = {**(self.data or {}), **values}
         self.data = {key: text for key, text in there.items() if text is not None}

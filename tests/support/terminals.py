@@ -19,23 +19,13 @@ class Terminal:
     """A command at a terminal of its own, so many rows high and columns wide."""
 
     def __init__(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        folder: Path,
-        size: tuple[int, int] = (0, 0),
+        self, command: Sequence[str], environment: Mapping[str, str], folder: Path, size: tuple[int, int] = (0, 0)
     ) -> None:
         here, there = pty.openpty()
         self._fd = here
         fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         self.process: subprocess.Popen[bytes] = subprocess.Popen(
-            command,
-            stdin=there,
-            stdout=there,
-            stderr=there,
-            env=environment,
-            cwd=folder,
-            start_new_session=True,
+            command, stdin=there, stdout=there, stderr=there, env=environment, cwd=folder, start_new_session=True
         )
         os.close(there)
         self.shown = ""
@@ -69,7 +59,6 @@ class Terminal:
         return self.process.wait(DEADLINE_S)
 
     def close(self) -> None:
-        """Hang up."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()

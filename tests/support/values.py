@@ -32,7 +32,6 @@ class Values:
         return cls(observe_world(world.readers(), world.settings).snapshot, world.settings)
 
     def plan(self, approved: Collection[str] = ()) -> Plan:
-        """The judged plan; ``approved`` are hashes of holds."""
         return judge(compute_plan(self.snapshot, self.settings), self.snapshot, self.settings, approved)
 
     def converge(self, approved: Collection[str] = ()) -> Plan:

@@ -89,7 +89,6 @@ class _Fork:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """The exit code, which is waited for. Raises TimeoutExpired."""
         if self.returncode is None:
             if not select.select([self._told], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired("reconcile", timeout or 0)
@@ -105,17 +104,14 @@ class _Fork:
         return stdout, stderr
 
     def send_signal(self, number: int, /) -> None:
-        """Send it a signal, unless it has ended."""
         if self.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Send it SIGTERM, unless it has ended."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Send it SIGKILL, unless it has ended."""
         self.send_signal(signal.SIGKILL)
 
 
@@ -148,11 +144,7 @@ class _Template:
         command = [sys.executable, "-m", __name__, str(theirs.fileno())]
         with theirs:
             self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                cwd=ROOT,
-                pass_fds=[theirs.fileno()],
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=ROOT, pass_fds=[theirs.fileno()]
             )
         atexit.register(self._end)
 
@@ -238,7 +230,6 @@ def _tell_who_ended(running: dict[int, int]) -> None:
 
 
 def _become(order: _Order) -> None:
-    """Be the command as it was ordered."""
     arguments, environment, folder, (stdout, stderr, _) = order
     for descriptor, stream in ((stdout, 1), (stderr, 2)):
         os.dup2(descriptor, stream)

@@ -85,13 +85,11 @@ class World(ABC):
         return settings_of(self.environment)
 
     def advance(self, seconds: float) -> None:
-        """Time passes."""
         self.clock.advance(seconds)
 
     # What is there.
 
     def nodes(self) -> dict[str, Raw]:
-        """Name → Node."""
         return {each["metadata"]["name"]: each for each in self._cluster("GET", NODES)["items"]}
 
     def uids(self) -> dict[str, str]:
@@ -103,12 +101,10 @@ class World(ABC):
         return {name: network_says(node) for name, node in self.nodes().items()}
 
     def services(self) -> dict[str, Raw]:
-        """Name → Service of ``default``, the cluster's own left out."""
         listed = self._cluster("GET", SERVICES)["items"]
         return {each["metadata"]["name"]: each for each in listed if each["metadata"]["name"] != "kubernetes"}
 
     def service(self, name: str = "web") -> Raw:
-        """The Service. Raises KeyError when there is none."""
         return self.services()[name]
 
     def warnings_on(self, name: str) -> dict[str, str]:
@@ -118,20 +114,16 @@ class World(ABC):
         return {event["reason"]: event["message"] for event in events}
 
     def servers(self) -> list[Raw]:
-        """The servers of the project, by id."""
         return self._of_project("servers")
 
     def balancers(self) -> list[Raw]:
-        """The load balancers of the project, by id."""
         return self._of_project("load_balancers")
 
     def network(self) -> Raw:
-        """The only network."""
         (found,) = self._of_project("networks")
         return found
 
     def routes(self) -> dict[str, str]:
-        """Destination → gateway of all routes of the only network."""
         return {route["destination"]: route["gateway"] for route in self.network()["routes"]}
 
     def _of_project(self, section: Kind) -> list[Raw]:
@@ -150,7 +142,6 @@ class World(ABC):
         self.register(node)
 
     def delete_node(self, name: str) -> None:
-        """``kubectl delete node``."""
         self._cluster("DELETE", f"{NODES}/{name}")
 
     def patch_node(self, what: str, body: Mapping[str, Any]) -> None:
@@ -171,7 +162,6 @@ class World(ABC):
         self.patch_node(f"{name}/status", {"status": {"conditions": [*others, dict(written)], **status}})
 
     def cordon(self, *names: str) -> None:
-        """``kubectl cordon``."""
         for name in names:
             self.patch_node(name, {"spec": {"unschedulable": True}})
 
@@ -183,12 +173,10 @@ class World(ABC):
             self.patch_node(name, {"spec": {"taints": taints}})
 
     def untaint(self, *names: str) -> None:
-        """All taints go."""
         for name in names:
             self.patch_node(name, {"spec": {"taints": None}})
 
     def label(self, *names: str, labels: Mapping[str, str | None]) -> None:
-        """``kubectl label node``; None takes one away."""
         for name in names:
             self.patch_node(name, {"metadata": {"labels": dict(labels)}})
 
@@ -208,7 +196,6 @@ class World(ABC):
         self.patch_service({"metadata": {"annotations": annotated(**options)}}, service)
 
     def listen(self, service: str = "web", *ports: Mapping[str, Any]) -> None:
-        """A Service gets other ports."""
         self.patch_service({"spec": {"ports": list(ports)}}, service)
 
     def turn(self, service: str, kind: str, load_balancer_class: str | None = None) -> None:
@@ -216,7 +203,6 @@ class World(ABC):
         self.patch_service({"spec": {"type": kind, "loadBalancerClass": load_balancer_class}}, service)
 
     def delete_service(self, name: str = "web") -> None:
-        """``kubectl delete --wait=false``."""
         self._cluster("DELETE", f"{SERVICES}/{name}")
 
     def patch_config_map(self, name: str, **data: str | None) -> None:
@@ -260,11 +246,9 @@ class World(ABC):
         self._project("POST", f"/servers/{server_id}/actions/{'poweron' if on else 'poweroff'}")
 
     def rename_server(self, server_id: int, name: str) -> None:
-        """A server gets another name."""
         self._project("PUT", f"/servers/{server_id}", {"name": name})
 
     def leave_network(self, server_id: int, network: int) -> None:
-        """A server is taken out of a network."""
         self._project("POST", f"/servers/{server_id}/actions/detach_from_network", {"network": network})
 
     # Networks and load balancers, at Hetzner's console.

@@ -32,7 +32,6 @@ class Account:
     refused: Callable[[], None] = lambda: None
 
     def load(self) -> None:
-        """Read the credentials for the first time."""
         self.refused = load_kubeconfig(self.configuration, self.kubeconfig, clock=lambda: self.now_s)
 
     def token_in_use(self, after_s: float = 60.0) -> str | None:
@@ -91,9 +90,7 @@ def test_a_token_that_is_refused_is_read_again_at_once(account: Account) -> None
     """Whoever rotates it may have ended the old one first."""
     account.load()
     account.file.write_text("second")
-
     account.refused()
-
     assert account.token_in_use(0.0) == "Bearer second"
 
 
@@ -105,9 +102,7 @@ def test_the_api_server_says_when_it_refuses_a_token(simulate: Callable[..., Sim
     cluster = KubernetesReader(connect(str(file), user_agent="t/1", retry=retry, timeout_s=2.0, read_only=True))
     with pytest.raises(Denied):
         cluster.get("/api/v1/nodes")
-
     (tmp_path / "token").write_text(KubernetesSimulator.TOKEN)
-
     assert b"NodeList" in cluster.get("/api/v1/nodes").body
 
 
@@ -117,9 +112,7 @@ def test_another_context_gets_nobody_elses_token(tmp_path: Path) -> None:
     file = kubeconfig(tmp_path, tokenFile="token")
     account = Account("", tmp_path / "token", str(file))
     account.load()
-
     file.write_text(file.read_text().replace('"current-context": "x"', '"current-context": "y"'))
-
     assert (account.token_in_use(), account.configuration.host) == ("Bearer first", "https://10.96.0.1")
 
 
@@ -129,9 +122,7 @@ def test_a_context_without_a_user(tmp_path: Path, user: str) -> None:
     file = kubeconfig(tmp_path)
     file.write_text(file.read_text().replace('"user": "u"', f'"user": "{user}"'))
     account = Account("", file, str(file))
-
     account.load()
-
     assert account.token_in_use() is None
 
 
@@ -141,7 +132,6 @@ def test_no_token_at_first_is_said_at_once(tmp_path: Path, content: bytes | None
     if content is not None:
         (tmp_path / "token").write_bytes(content)
     file = kubeconfig(tmp_path, tokenFile="token")
-
     with pytest.raises(ConnectionProblem, match=f"^kubeconfig {file} cannot be used: .*; give another with"):
         Account("", tmp_path / "token", str(file)).load()
 
@@ -161,10 +151,8 @@ def test_a_file_that_cannot_be_read_leaves_the_old_token_in_use(
     """The calls go on, and the log says so once, until there is a new one."""
     account.load()
     happens(account.file)
-
     with caplog.at_level(logging.WARNING):
         assert [account.token_in_use() for _ in range(3)] == ["Bearer first"] * 3
-
     (line,) = caplog.messages
     assert line.startswith(f"{account.name} cannot be read again, the old credentials stay: ")
     account.file.write_text("second")

@@ -60,12 +60,10 @@ def part(name: str, owner: str = "node/web-1", depends_on: tuple[str, ...] = ())
 
 
 def of_balancer(name: str, part: str = "", kind: str = "lb.identity", **fields: Any) -> Change:
-    """A change of the load balancer of the Service with that name."""
     return a_change(f"load_balancer/ns/{name}{part}", kind, owner=f"service/ns/{name}", **fields)
 
 
 def created(name: str, network_id: int) -> Change:
-    """The creation of a load balancer in a network."""
     wanted = LoadBalancer(name, labels={}, type="lb11", attachment=Attachment(network_id))
     return of_balancer(name, kind="lb.create", after=wanted)
 
@@ -90,7 +88,6 @@ def created(name: str, network_id: int) -> Change:
     ],
 )
 def test_errors_become_outcomes(error: ApiError, outcome: Outcome) -> None:
-    """Each class of error is one outcome, with the error's words."""
     assert carry_out(Hands({"node/web-1": error}), a_change()) == {"node/web-1": outcome}
 
 
@@ -98,7 +95,6 @@ def test_a_bug_in_one_lane_loses_no_outcome_of_the_others() -> None:
     """What is no error of an API fails its own change and what depends on it; every other change has its outcome."""
     writers = Hands({"node/web-1/a": KeyError("resourceVersion")})
     changes = (part("a"), part("b", depends_on=("node/web-1/a",)), part("c"), part("d", "node/web-2"))
-
     assert carry_out(writers, *changes) == {
         "node/web-1/a": Failed("internal error, KeyError: 'resourceVersion'"),
         "node/web-1/b": Skipped("blocked by node/web-1/a (not applied)"),
@@ -108,27 +104,21 @@ def test_a_bug_in_one_lane_loses_no_outcome_of_the_others() -> None:
 
 
 def test_changes_of_one_object_keep_their_order() -> None:
-    """Changes that occupy one object are carried out one after another, in the order of the plan."""
     writers = Hands()
     changes = [part(name) for name in "abcdefgh"]
-
     outcomes = carry_out(writers, *changes)
-
     assert writers.done == [change.key for change in changes]
     assert set(outcomes.values()) == {Applied()}
 
 
 def test_objects_side_by_side() -> None:
-    """Changes of different objects are carried out at the same time."""
     meeting = threading.Barrier(PARALLEL_CHANGES[Api.KUBERNETES], timeout=TIMEOUT_S)
     writers = Hands(before_each=lambda _change: meeting.wait())
     changes = [a_change(f"node/web-{number}") for number in range(PARALLEL_CHANGES[Api.KUBERNETES])]
-
     assert set(carry_out(writers, *changes).values()) == {Applied()}
 
 
 def test_one_object_is_never_changed_twice_at_once() -> None:
-    """While a change of an object is under way no other one of it begins."""
     under_way: set[str] = set()
     overlaps: list[str] = []
 
@@ -150,7 +140,6 @@ def test_one_object_is_never_changed_twice_at_once() -> None:
     "error", [Conflict("moved on"), Invalid("wrong"), Transient("no answer"), Throttled("slow", retry_after_s=1.0)]
 )
 def test_what_depends_on_an_undone_change_is_skipped(error: ApiError) -> None:
-    """A change is not tried when one that it comes after was not done, nor is what comes after it in turn."""
     writers = Hands({"node/web-1/a": error})
     changes = (
         part("a"),
@@ -171,17 +160,13 @@ def test_what_follows_comes_after_whatever_became_of_the_other() -> None:
     slow = threading.Event()
     writers = Hands({"node/web-2": Invalid("wrong")}, before_each=lambda _change: slow.wait(0.01))
     last = replace(a_change(), follows=("node/web-2", "node/web-3", "node/never-planned"))
-
     outcomes = carry_out(writers, last, a_change("node/web-2"), a_change("node/web-3"))
-
     assert list(outcomes)[-1] == "node/web-1"
     assert outcomes["node/web-1"] == Applied()
 
 
 def test_a_failure_of_one_object_reaches_what_depends_on_it_in_another() -> None:
-    """What a change depends on need not be of the same object, nor of the same API."""
     target = of_balancer("web", "/target/server:1", "lb.target", depends_on=("node/web-1",))
-
     assert carry_out(Hands({"node/web-1": Invalid("wrong")}), target, a_change()) == {
         "node/web-1": Failed("wrong"),
         target.key: Skipped("blocked by node/web-1 (not applied)"),
@@ -189,7 +174,6 @@ def test_a_failure_of_one_object_reaches_what_depends_on_it_in_another() -> None
 
 
 def overlaps(changes: Sequence[Change]) -> set[frozenset[str]]:
-    """Pairs of changes that were under way at the same time."""
     under_way: set[str] = set()
     pairs: set[frozenset[str]] = set()
     pause, lock = threading.Event(), threading.Lock()
@@ -210,9 +194,7 @@ def test_one_network_is_never_changed_twice_at_once() -> None:
     """Load balancers are created side by side, but for those of one network: attaching locks it."""
     in_one = [created(name, 7) for name in "abc"]
     elsewhere = created("d", 8)
-
     found = overlaps([*in_one, elsewhere])
-
     assert {pair for pair in found if elsewhere.key not in pair} == set()
     assert any(elsewhere.key in pair for pair in found)
 
@@ -262,10 +244,8 @@ def test_changes_that_wait_for_each_other_write_nothing(circle: Mapping[str, Any
     """A circle is a bug of the plan, and is said before the first write."""
     writers = Hands()
     changes = (a_change("node/web-1", **circle), a_change("node/web-2", follows=("node/web-1",)))
-
     with pytest.raises(ValueError, match="wait for each other"):
         carry_out(writers, a_change("node/web-3"), *changes)
-
     assert writers.done == []
 
 
@@ -274,9 +254,7 @@ def test_five_thousand_changes_in_the_worst_order() -> None:
     size = 5000
     writers = Hands()
     changes = [part(f"{number:04}", depends_on=(f"node/web-1/{number + 1:04}",)) for number in range(size)]
-
     outcomes = carry_out(writers, *changes)
-
     assert writers.done == [f"node/web-1/{number:04}" for number in reversed(range(size))]
     assert set(outcomes.values()) == {Applied()}
 
@@ -299,10 +277,8 @@ def test_stop_between_changes() -> None:
     """The change in flight is finished; those after it are not begun."""
     stop = threading.Event()
     writers = Hands(before_each=lambda _change: stop.set())
-
     later = part("c", depends_on=("node/web-1/b",))
     outcomes = carry_out(writers, part("a"), part("b"), later, a_change("node/web-2", follows=(later.key,)), stop=stop)
-
     assert outcomes == {
         "node/web-1/a": Applied(),
         "node/web-1/b": Skipped(STOPPED),
@@ -334,10 +310,8 @@ def test_an_unknown_kind_writes_nothing() -> None:
     """When a planned kind has no actuator, that is said before the first write of any other."""
     writers = Hands()
     changes = (a_change(), a_change("node/web-2/addresses", "node.addresses", owner="node/web-2"))
-
     with pytest.raises(KeyError, match=r"node\.addresses"):
         apply(changes, a_snapshot(), {"node.initialise": writers}, stop=threading.Event())
-
     assert writers.done == []
 
 
@@ -414,7 +388,6 @@ def test_what_hetzner_refuses_for_all(refusal: ApiError, first: Change, second: 
     """Others of its kind are not sent after it, and say why; they are not tried again in this pass."""
     writers = Hands({first.key: refusal})
     outcomes = carry_out(writers, first, second)
-
     refused, other = outcomes[first.key], outcomes[second.key]
     assert isinstance(refused, Failed)
     assert bool(refused.bars) is isinstance(refusal, Exhausted | Denied)
@@ -427,6 +400,5 @@ def test_what_an_earlier_round_was_refused() -> None:
     writers, change = Hands(), created("a", 7)
     refused = {"lb.create add": "no more"}
     outcomes = apply([change], a_snapshot(), {"lb.create": writers}, stop=threading.Event(), barred=refused)
-
     assert isinstance(outcomes[change.key], Skipped)
     assert writers.done == []

@@ -28,14 +28,11 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 
 def approvals(sim: Simulation) -> tuple[Grant, ...]:
-    """Those in the ConfigMap."""
     return parse_approvals(observe_config_map(sim.kubernetes_reader(), NAMESPACE) or {})
 
 
 def test_the_first_approval_creates_the_config_map(sim: Simulation) -> None:
-    """The ConfigMap comes into being with the first approval."""
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
-
     assert approvals(sim) == (ONE,)
     assert sim.objects("configmaps")["hcloud-reconciler"]["metadata"]["namespace"] == NAMESPACE
 
@@ -45,45 +42,31 @@ def test_two_first_approvals_at_once(sim: Simulation) -> None:
     sim.spoil_kubernetes("status", method="GET", code=404, body={"kind": "Status", "reason": "NotFound"})
     winner = {"metadata": {"name": "hcloud-reconciler"}, "data": dict([format_approval(ONE)])}
     sim.kubernetes_writer().create(f"/api/v1/namespaces/{NAMESPACE}/configmaps", winner)
-
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
-
     assert approvals(sim) == (ONE, TWO)
-    assert [(entry.method, entry.status) for entry in sim.written()] == [
-        ("POST", 201),
-        ("POST", 409),
-        ("PATCH", 200),
-    ]
+    assert [(entry.method, entry.status) for entry in sim.written()] == [("POST", 201), ("POST", 409), ("PATCH", 200)]
 
 
 def test_approvals_stand_side_by_side(sim: Simulation) -> None:
-    """Another approval leaves the first one as it is."""
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
-
     assert approvals(sim) == (ONE, TWO)
 
 
 def test_data_of_others_is_kept(sim: Simulation) -> None:
-    """What else is in the ConfigMap stays there, and approves nothing."""
     body = {"metadata": {"name": "hcloud-reconciler"}, "data": {"note": "hands off"}}
     sim.kubernetes_writer().create(f"/api/v1/namespaces/{NAMESPACE}/configmaps", body)
-
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
-
     assert sim.objects("configmaps")["hcloud-reconciler"]["data"]["note"] == "hands off"
     assert approvals(sim) == (ONE,)
 
 
 def test_approving_again_renews(sim: Simulation) -> None:
-    """A hold that is approved a second time, after it was used up, counts once more."""
     later = NOW + timedelta(minutes=5)
     again = Grant(Source.CLUSTER, ONE.of, "ben@laptop", later)
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW)
-
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, again, later)
-
     assert approvals(sim) == (again,)
     assert again.counts(Here(later))
 
@@ -92,9 +75,7 @@ def test_using_up(sim: Simulation) -> None:
     """A used approval says when it was used, and counts no more; others still do."""
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
-
     use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW + timedelta(minutes=1))
-
     used, other = approvals(sim)
     assert used == replace(ONE, used_at=NOW + timedelta(minutes=1), used_by=used.used_by)
     assert (used.counts(Here(NOW + timedelta(minutes=1))), other.counts(Here(NOW))) == (False, True)
@@ -104,17 +85,14 @@ def test_a_config_map_that_is_gone_cannot_be_used_up(sim: Simulation) -> None:
     """When the ConfigMap was deleted meanwhile the approval is withdrawn: nothing counts as used."""
     with pytest.raises(NotFound):
         use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW)
-
     assert sim.objects("configmaps") == {}
 
 
 def test_without_the_right_to_write(sim: Simulation) -> None:
-    """Whoever may not write the ConfigMap approves nothing."""
     with pytest.raises(Denied):
         approve(
             sim.kubernetes_reader(), KubernetesWriter(sim.kubernetes_connection(token="viewer")), NAMESPACE, ONE, NOW
         )
-
     assert approvals(sim) == ()
 
 
@@ -124,14 +102,11 @@ def test_without_the_right_to_create(sim: Simulation) -> None:
     with pytest.raises(Denied, match=r"you may not create it: .* create configmap hcloud-reconciler"):
         approve(sim.kubernetes_reader(), approver, NAMESPACE, ONE, NOW)
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
-
     approve(sim.kubernetes_reader(), approver, NAMESPACE, TWO, NOW)
-
     assert set(approvals(sim)) == {ONE, TWO}
 
 
 def of_one(sim: Simulation) -> Grant:
-    """The only approval there is."""
     (found,) = approvals(sim)
     return found
 
@@ -155,10 +130,8 @@ def test_two_processes_use_one_approval(sim: Simulation) -> None:
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
     approve(reader, writer, NAMESPACE, ONE, NOW)
     first = Slow(reader, lambda: use_up(reader, writer, NAMESPACE, [ONE], NOW))
-
     with pytest.raises(Conflict, match="it was used at 12:00:00 UTC"):
         use_up(first, writer, NAMESPACE, [ONE], NOW + timedelta(minutes=1))
-
     assert of_one(sim).used_at == NOW
 
 
@@ -181,9 +154,7 @@ def test_an_approval_that_is_used_while_it_is_revoked(sim: Simulation) -> None:
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
     approve(reader, writer, NAMESPACE, ONE, NOW)
     slow = Slow(reader, lambda: use_up(reader, writer, NAMESPACE, [ONE], NOW))
-
     assert not revoke(slow, writer, NAMESPACE, ONE.of, (), NOW, who="ben", name="")
-
     assert of_one(sim).used_at == NOW
 
 
@@ -192,9 +163,7 @@ def test_a_use_whose_answer_is_lost(sim: Simulation) -> None:
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
     approve(reader, writer, NAMESPACE, ONE, NOW)
     sim.spoil_kubernetes("executed_then_reset", method="PATCH")
-
     use_up(reader, writer, NAMESPACE, [ONE], NOW)
-
     assert of_one(sim).used_at == NOW
 
 
@@ -221,10 +190,8 @@ def test_somebody_else_is_always_faster(sim: Simulation) -> None:
     """After a few tries that is an error, and nothing is written."""
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     sim.spoil_kubernetes("status", method="PATCH", code=409, body={"kind": "Status", "reason": "Conflict"}, count=9)
-
     with pytest.raises(Conflict, match="was changed by others 5 times"):
         use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW)
-
     assert of_one(sim) == ONE
 
 

@@ -17,7 +17,6 @@ class Bucket:
         self.budget.allow(limit)
 
     def spend_all(self) -> int:
-        """How many calls pass at once."""
         spent = 0
         while True:
             try:
@@ -35,18 +34,15 @@ def test_the_busiest_hour(limit: int) -> None:
     for _ in range(3600):
         spent += bucket.spend_all()
         bucket.now += 1.0
-
     assert limit / 2 < spent < limit * 3 / 4
 
 
 def test_what_is_left_is_told() -> None:
-    """As it is now, what has flowed in since the last call included."""
     bucket = Bucket()
     seen = [bucket.budget.left()]
     bucket.spend_all()
     seen.append(bucket.budget.left())
     bucket.now += 60.0
-
     assert [*seen, bucket.budget.left()] == [882, 0, 30]
 
 
@@ -59,7 +55,6 @@ def test_a_greater_allowance_is_known_from_the_first_answer() -> None:
     for _ in range(3):
         with bucket.budget.begin_change(5):
             pass
-
     assert bucket.spend_all() == 8810
 
 
@@ -71,7 +66,6 @@ def test_an_allowance_that_shrinks_is_used_up_by_what_was_spent() -> None:
     bucket.budget.allow(3600)
     assert bucket.spend_all() == 0
     bucket.budget.allow(36_000)
-
     assert 0 < bucket.spend_all() <= 8820 - 882
 
 
@@ -82,7 +76,6 @@ def test_a_call_that_is_not_sent_says_when() -> None:
     with pytest.raises(OverBudget) as caught:
         bucket.budget.spend()
     bucket.now += caught.value.retry_after_s + 0.001
-
     assert 1.0 < caught.value.retry_after_s <= 2.0
     assert bucket.spend_all() == 1
 
@@ -115,7 +108,6 @@ def test_a_change_is_paid_for_when_it_begins() -> None:
         for _ in range(5):
             bucket.budget.spend()
         assert bucket.budget.left() == 862
-
     assert bucket.budget.left() == 877
 
 
@@ -132,7 +124,6 @@ def test_a_change_begins_with_room_for_all_of_it(left: int, calls: int, *, begin
     if not begins:
         with pytest.raises(OverBudget), bucket.budget.begin_change(calls):
             pass
-
     with bucket.budget.begin_change(calls if begins else 5):
         pass
 
@@ -143,7 +134,6 @@ def test_room_for_what_was_approved(left: int, calls: int, *, has_room: bool) ->
     bucket = Bucket()
     for _ in range(882 - left):
         bucket.budget.spend()
-
     assert bucket.budget.has_room(calls) is has_room
 
 
@@ -152,7 +142,6 @@ def test_several_approvals_share_the_room() -> None:
     bucket = Bucket()
     for _ in range(882 - 394):
         bucket.budget.spend()
-
     assert bucket.budget.has_room(50, promised=50)
     assert not bucket.budget.has_room(50, promised=51)
 
@@ -206,7 +195,6 @@ def test_passes_keep_a_gap_when_little_is_left() -> None:
     """As long as it takes for one more, a change included, to flow in; none while there is enough."""
     bucket = Bucket()
     assert bucket.budget.gap_s(reads=4) == 0.0
-
     bucket.spend_all()
     assert bucket.budget.gap_s(reads=4) == pytest.approx(18.0)
 

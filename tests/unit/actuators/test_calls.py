@@ -58,10 +58,8 @@ def a_budget(left: int, allowance: int = 3600) -> CallBudget:
 def test_a_move_is_not_cut_by_the_budget(simulate: Callable[..., Simulation], left: int) -> None:
     """Nothing is sent, and the balancer is where it was, with all of its targets."""
     stage = a_private_stage(simulate)
-
     with pytest.raises(OverBudget):
         carry_out(stage, MOVE, a_budget(left))
-
     assert stage.sent() == []
     assert stage.targets() == frozenset(MEMBERS)
 
@@ -69,9 +67,7 @@ def test_a_move_is_not_cut_by_the_budget(simulate: Callable[..., Simulation], le
 def test_a_move_that_has_room(simulate: Callable[..., Simulation]) -> None:
     """It ends, and what it did not need is there for others."""
     stage, budget = a_private_stage(simulate), a_budget(384)
-
     carry_out(stage, MOVE, budget)
-
     assert stage.balancer()["private_net"] == [{"network": NETWORK_ID, "ip": str(THERE.ip)}]
     assert budget.left() == pytest.approx(384 - len(stage.sent()) - stage.polls(), abs=1)
 
@@ -79,10 +75,8 @@ def test_a_move_that_has_room(simulate: Callable[..., Simulation]) -> None:
 def test_putting_back_goes_on_with_nothing_left(simulate: Callable[..., Simulation]) -> None:
     """The small bucket is used up before the last target is back: the rest is overdrawn, and the next call waits."""
     stage, budget = a_private_stage(simulate, rate_limit=240), a_budget(39, 240)
-
     with pytest.raises(Invalid, match="ip_not_available"):
         carry_out(stage, REFUSED_MOVE, budget)
-
     assert len(stage.sent()) + stage.polls() > 40
     assert stage.targets() == frozenset(MEMBERS)
     with pytest.raises(OverBudget) as caught:
@@ -105,10 +99,8 @@ def test_a_change_takes_no_more_than_it_says(simulate: Callable[..., Simulation]
     stage = a_private_stage(simulate)
     if refused:
         stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": refused, "code": "x"}])
-
     with suppress(Invalid):
         stage.carry_out(change)
-
     assert 0 < len(stage.sent()) + stage.polls() <= calls_of(change, stage.snapshot)
 
 
@@ -117,10 +109,8 @@ def test_a_creation_takes_no_more_than_it_says(simulate: Callable[..., Simulatio
     """With its targets, without them, and without its ports."""
     stage = a_stage(simulate)
     stage.sim.spoil_hetzner("status", method="POST", path="/v1/load_balancers$", code=422, body=INVALID, count=refusals)
-
     with suppress(Invalid):
         stage.carry_out(a_creation())
-
     assert [path for path, _ in stage.acted()] == ["load_balancers"] * min(refusals + 1, 3)
     assert len(stage.sent()) + stage.polls() <= calls_of(a_creation(), stage.snapshot)
 

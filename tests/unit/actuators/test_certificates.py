@@ -24,23 +24,19 @@ CHANGE = a_difference("certificate/default/web", "certificate.create", None, WIS
 
 @pytest.fixture
 def stage(simulate: Callable[..., Simulation]) -> Stage:
-    """A project without any certificate."""
     return a_stage(simulate)
 
 
 def carry_out(stage: Stage) -> None:
-    """Ask for the certificate."""
     create(stage.writers, CHANGE, stage.snapshot)
 
 
 def certificates(stage: Stage) -> list[dict[str, Any]]:
-    """The certificates that there are, as they are now."""
     listed: list[dict[str, Any]] = json.loads(stage.sim.hetzner_reader().get("/certificates"))["certificates"]
     return listed
 
 
 def add_certificate(stage: Stage, **fields: Any) -> None:
-    """Let somebody else have made one."""
     world = stage.sim.hetzner.world()["hetzner"]
     stage.sim.hetzner.replace_world({**world, "certificates": [{"id": 1, "type": "managed", **fields}]})
 
@@ -48,7 +44,6 @@ def add_certificate(stage: Stage, **fields: Any) -> None:
 def test_a_certificate_is_asked_for(stage: Stage) -> None:
     """One request says everything, and nobody waits until it is issued."""
     carry_out(stage)
-
     body = {"name": NAME, "type": "managed", "domain_names": ["a.example.com", "b.example.com"], "labels": LABELS}
     assert stage.sent() == [("POST", "/certificates", body)]
     assert stage.polls() == 0
@@ -60,10 +55,8 @@ def test_a_certificate_is_asked_for(stage: Stage) -> None:
 def test_a_name_that_is_taken(stage: Stage) -> None:
     """Whose it is, is for the next plan to find out."""
     add_certificate(stage, name=NAME)
-
     with pytest.raises(Conflict, match="name is already used"):
         carry_out(stage)
-
     assert len(certificates(stage)) == 1
 
 
@@ -78,18 +71,14 @@ def test_a_request_that_was_not_carried_out(stage: Stage, other: dict[str, Any])
     """Another certificate is not taken for it."""
     add_certificate(stage, **other)
     stage.sim.spoil_hetzner("reset", method="POST")
-
     carry_out(stage)
-
     assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST"]
     assert {found["name"] for found in certificates(stage)} == {"other", NAME}
 
 
 def test_a_certificate_of_somebody_else_under_that_name(stage: Stage) -> None:
-    """It is not taken for ours after a request that was not carried out."""
     add_certificate(stage, name=NAME, labels={LABEL_SERVICE_UID: "another"})
     stage.sim.spoil_hetzner("reset", method="POST")
-
     with pytest.raises(Conflict, match="name is already used"):
         carry_out(stage)
 
@@ -98,9 +87,7 @@ def test_a_request_that_is_carried_out_late(stage: Stage) -> None:
     """The look comes too early, and the second request meets the first one's certificate: done all the same."""
     stage.sim.spoil_hetzner("executed_then_504", method="POST")
     stage.sim.spoil_hetzner("status", method="GET", code=200, body={"certificates": []})
-
     carry_out(stage)
-
     assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST", "GET"]
     assert len(certificates(stage)) == 1
 
@@ -109,8 +96,6 @@ def test_a_look_that_tells_nothing(stage: Stage) -> None:
     """While it cannot be looked up, it is not sent again."""
     stage.sim.spoil_hetzner("executed_then_504", method="POST")
     stage.sim.spoil_hetzner("status", method="GET", code=200, body="<html>")
-
     with pytest.raises(Broken, match=r"^Hetzner GET /certificates: a certificate could not be read"):
         carry_out(stage)
-
     assert len(certificates(stage)) == 1

@@ -40,7 +40,6 @@ OWN, AWAITING, AWAITING_LONG, VANISHED = a_balancer(), awaiting(), awaiting(LONG
 
 
 def now(service: Service = WANTING, **spec: Any) -> dict[str, Any]:
-    """A Service as the API server has it."""
     metadata: dict[str, Any] = {"name": service.name, "namespace": service.namespace, "uid": service.uid}
     if service.deleted_at is not None:
         metadata |= {"deletionTimestamp": ago(60), "deletionGracePeriodSeconds": 0, "finalizers": ["example.com/hold"]}
@@ -89,10 +88,8 @@ def test_a_deletion_beside_services_as_they_are_by_now(
     stage, snapshot = a_stage(simulate, balancer), a_world([] if observed is None else [observed], [balancer])
     stage.sim.kubernetes.replace_world({"services": present})
     why = rf"^Service {claimant} now wants load balancer 42 {DEFAULT_NAME}$"
-
     with nullcontext() if claimant is None else pytest.raises(Conflict, match=why):
         delete(stage.writers, deletion(balancer, snapshot), snapshot)
-
     is_named = balancer in (OWN, AWAITING)
     assert bool(stage.balancers()) is (claimant is not None)
     asked = [(entry.method, entry.path) for entry in stage.sim.sent_to_kubernetes()]

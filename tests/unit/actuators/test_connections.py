@@ -31,8 +31,6 @@ PROTECTION = "/networks/7/actions/change_protection"
 
 @dataclass(frozen=True)
 class Call:
-    """One call over a connection."""
-
     api: str
     method: str
     send: Callable[[Any], object]
@@ -45,11 +43,9 @@ class Call:
         return getattr(sim, f"{self.api}_connection")(**{"attempts": 3} | how)
 
     def spoil(self, sim: Simulation, kind: str, **fault: Any) -> None:
-        """A fault before its API."""
         getattr(sim, f"spoil_{self.api}")(kind, **fault)
 
     def sent(self, sim: Simulation) -> list[Exchange]:
-        """What has arrived."""
         found: list[Exchange] = getattr(sim, f"sent_to_{self.api}")()
         return found
 
@@ -77,14 +73,11 @@ ALL = READS | WRITES
 
 
 class Gate:
-    """Lets so many attempts pass."""
-
     def __init__(self, passes: int = 99) -> None:
         self.passes = passes
         self.asked = 0
 
     def __call__(self) -> None:
-        """Pass, or raise."""
         self.asked += 1
         if self.asked > self.passes:
             raise NotLeader("nothing is written")
@@ -92,7 +85,6 @@ class Gate:
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """One Node, and its server."""
     return simulate(nodes=[joining_node("web-1")], project={"servers": [server(1, "web-1")]})
 
 
@@ -102,10 +94,8 @@ def test_answers_that_do_not_arrive(sim: Simulation, call: Call, kind: str) -> N
     """What got no whole answer is sent exactly as often as it may be, counted each time, and Transient at the end."""
     call.spoil(sim, kind, count=None)
     connection = call.connection(sim)
-
     with pytest.raises(Transient):
         call.send(connection)
-
     assert [entry.method for entry in call.sent(sim)] == [call.method] * call.tries
     assert connection.requests.by_method() == {call.method: call.tries}
 
@@ -117,10 +107,8 @@ def test_silence(sim: Simulation, call: Call) -> None:
     Its tries are counted where they begin: a busy server may have noted none before the client has gone.
     """
     call.spoil(sim, "hang", count=None)
-
     with pytest.raises(Transient):
         call.send(call.connection(sim, timeout_s=0.2))
-
     assert len(sim.stop.waits) == call.tries - 1
     assert {entry.method for entry in call.sent(sim)} <= {call.method}
 
@@ -129,10 +117,8 @@ def test_silence(sim: Simulation, call: Call) -> None:
 def test_a_connection_for_reading_refuses_writes(sim: Simulation, call: Call) -> None:
     """A dry run holds nothing that can write, whatever it calls."""
     connection, gate = call.connection(sim, read_only=True), Gate()
-
     with pytest.raises(PermissionError):
         call.send(connection)
-
     assert (connection.requests.total, call.sent(sim), gate.asked) == (0, [], 0)
 
 
@@ -141,10 +127,8 @@ def test_the_gate_is_asked_before_each_attempt(sim: Simulation, call: Call) -> N
     """Also before those that are repeated."""
     gate = Gate()
     call.spoil(sim, "status", code=503, count=None)
-
     with pytest.raises(Transient):
         call.send(call.connection(sim, gate=gate))
-
     assert gate.asked == len(call.sent(sim)) == call.tries
 
 
@@ -154,10 +138,8 @@ def test_what_the_gate_refuses_is_not_sent(sim: Simulation, call: Call, passes: 
     """Nor tried again: the lead that is lost, be it between two attempts, is not written with."""
     gate = Gate(passes)
     call.spoil(sim, "status", code=503, count=None)
-
     with pytest.raises(NotLeader if passes < call.tries else Transient):
         call.send(call.connection(sim, gate=gate))
-
     assert len(call.sent(sim)) == passes
     assert len(sim.stop.waits) == (passes if passes < call.tries else 0)
 
@@ -170,9 +152,7 @@ def test_what_the_gate_refuses_is_not_sent(sim: Simulation, call: Call, passes: 
 def test_reads_do_not_need_the_gate(sim: Simulation, call: Call) -> None:
     """A process that stands by may look."""
     gate = Gate(passes=0)
-
     call.send(call.connection(sim, gate=gate))
-
     assert (gate.asked, len(call.sent(sim))) == (0, 1)
 
 
@@ -181,9 +161,7 @@ def test_the_gate_is_asked_after_a_wait_for_the_allowance(sim: Simulation) -> No
     order: list[Any] = sim.stop.waits
     connection = sim.hetzner_connection(gate=lambda: order.append("gate"))
     connection.rate_limit = RateLimit(3600, 0)
-
     HetznerWriter(connection).put(SERVER, {"name": "x"})
-
     assert order == [1.0, "gate"]
 
 
@@ -192,10 +170,8 @@ def test_redirects_are_not_followed(sim: Simulation, call: Call) -> None:
     """An answer that points elsewhere is no answer: the token is not taken to another host."""
     elsewhere = getattr(sim, f"{call.api}_server")
     call.spoil(sim, "status", code=302, headers={"Location": f"{elsewhere.url}/anything"})
-
     with pytest.raises(Broken):
         call.send(call.connection(sim))
-
     assert elsewhere.journal.entries() == []
 
 
@@ -203,10 +179,8 @@ def test_redirects_are_not_followed(sim: Simulation, call: Call) -> None:
 def test_a_foreign_body_is_not_quoted(sim: Simulation, call: Call) -> None:
     """The text of a page that is not the API's own, which may hold anything, is in no message."""
     call.spoil(sim, "status", code=404, body="<html>s3cr3t-token</html>")
-
     with pytest.raises(Broken) as raised:
         call.send(call.connection(sim))
-
     assert "s3cr3t-token" not in str(raised.value)
     assert "html" not in str(raised.value)
 
@@ -244,12 +218,10 @@ def test_each_try_is_seen(sim: Simulation, call: Call, faults: list[dict[str, An
 def test_ids_of_refusals_are_kept(sim: Simulation) -> None:
     """What is refused has a correlation id, by which Hetzner's support finds it; where nobody collects, nothing is."""
     writer = sim.hetzner_writer()
-
     with tracing() as trace, pytest.raises(ApiError):
         writer.delete("/load_balancers/1")
     with pytest.raises(ApiError):
         writer.delete("/load_balancers/1")
-
     assert len(trace.correlations) == 1
     assert trace.actions == []
 
@@ -293,7 +265,6 @@ def test_two_clocks(
     first, second = heard(ours).seen, heard(theirs).seen
     assert first is not None
     assert second is not None
-
     assert (first.ahead_of_s(second), first.jump_s) == (ahead_s, jump_s)
 
 
@@ -302,7 +273,6 @@ def test_no_time_says_nothing(header: str | None) -> None:
     """A proxy's answer may have no time, or any text in its place."""
     dates = Dates(lambda: 10.0)
     dates.note(header, 10.0)
-
     assert dates.seen is None
 
 
@@ -314,7 +284,6 @@ def test_a_refusal_says_nothing_of_the_clock(sim: Simulation, call: Call) -> Non
     with pytest.raises(ApiError):
         call.send(connection)
     assert connection.dates.seen is None
-
     call.send(connection)
     assert connection.dates.seen is not None
 
@@ -323,5 +292,4 @@ def test_the_last_answer_stands_until_there_is_another() -> None:
     """What one reading found is no jump in the next."""
     dates = heard([(1000, 10.0, 10.0), (4600, 10.0, 10.0)])
     dates.begin()
-
     assert dates.seen == ClockBounds(4590.0, 4591.0)

@@ -69,10 +69,8 @@ def test_a_plugin_that_fails(simulate: Callable[..., Simulation], tmp_path: Path
     """A plugin that gives no credential ends the start with one line; nothing is asked of the API server as nobody."""
     sim = simulate(nodes=[joining_node("web-1")])
     file = kubeconfig(tmp_path, sim.kubernetes_proxy.url, script)
-
     with pytest.raises(ConnectionProblem) as raised:
         reader(file)
-
     text = str(raised.value)
     assert text.startswith(f"kubeconfig {file}: its credential plugin failed, ")
     assert text.endswith("; run the plugin by hand, or log in again")
@@ -84,7 +82,6 @@ def test_a_plugin_that_works(simulate: Callable[..., Simulation], tmp_path: Path
     """The plugin's token is what the API server sees."""
     sim = simulate(nodes=[joining_node("web-1")])
     file = kubeconfig(tmp_path, sim.kubernetes_proxy.url, f"echo '{json.dumps(CREDENTIAL)}'")
-
     assert b"web-1" in reader(file).get(NODES).body
 
 
@@ -92,7 +89,6 @@ def test_a_failure_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture
     """What is raised is not logged as well: a person reads one line."""
     with pytest.raises(ConnectionProblem):
         reader(kubeconfig(tmp_path, "http://127.0.0.1:1", "exit 1"))
-
     assert caplog.records == []
 
 
@@ -107,7 +103,6 @@ def test_what_other_threads_log_meanwhile_is_theirs(tmp_path: Path, caplog: pyte
         logging.getLogger("hcloud-reconciler.run").error("a word of ours")
         logging.getLogger().error("and somebody's")
     loading.join()
-
     assert caplog.messages == ["a word of ours", "and somebody's"]
 
 
@@ -121,7 +116,6 @@ def test_a_plugin_that_fails_later_leaves_the_credential_in_use(
     file = kubeconfig(tmp_path, sim.kubernetes_proxy.url, works)
     cluster = reader(file)
     (tmp_path / "out").touch()
-
     assert b"web-1" in cluster.get(NODES).body
     assert b"web-1" in cluster.get(NODES).body
     (line,) = caplog.messages
@@ -136,9 +130,7 @@ def test_nobody_listens_afterwards(
     file = kubeconfig(tmp_path, simulate().kubernetes_proxy.url, "exit 1")
     with pytest.raises(ConnectionProblem):
         reader(file)
-
     kubeconfig(tmp_path, "http://127.0.0.1:1", f"echo '{json.dumps(CREDENTIAL)}'")
     reader(file)
-
     logging.getLogger().error("a word of somebody's")
     assert (logging.getLogger().handlers, caplog.messages) == (handlers, ["a word of somebody's"])

@@ -29,5 +29,4 @@ for _ in range(100):
 def test_threads_that_decode_into_a_type_for_the_first_time() -> None:
     """msgspec alone ends such a process with SIGSEGV, most of the time within these hundred types."""
     ended = subprocess.run([sys.executable, "-c", _RACE], check=False, capture_output=True, timeout=60)
-
     assert (ended.returncode, ended.stderr) == (0, b"")

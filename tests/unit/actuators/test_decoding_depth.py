@@ -22,7 +22,6 @@ def nested(depth: int, opening: bytes = b'{"f:\\"]":', closing: bytes = b"}") ->
 def test_what_nobody_looks_at_may_be_as_deep_as_it_likes(depth: int) -> None:
     """An API server stores ten thousand levels. The object is read, and so is the list that it is in."""
     raw = decoder(list[msgspec.Raw]).decode(b"[" + nested(depth) + b"," + nested(1) + b"]")
-
     assert decoder(Thing).decode(nested(depth)) == Thing("web", "u")
     assert [decoder(Thing).decode(each) for each in raw] == [Thing("web", "u")] * 2
 
@@ -52,6 +51,5 @@ def test_what_is_deep_and_no_json_is_an_error(data: bytes) -> None:
 def test_depths_that_are_left_out() -> None:
     """Null stands in their place, and what is next to them stays."""
     deep = b"[" * 64 + b'[1,[2],"]"],{"a":3},4' + b"]" * 64
-
     assert without_depths(deep) == b"[" * 64 + b"null,null,4" + b"]" * 64
     assert without_depths(b"[1,{}]") == b"[1,{}]"

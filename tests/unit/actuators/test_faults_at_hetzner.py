@@ -49,18 +49,15 @@ OLD, NEW = (Route(PODS, IPv4Address(ip)) for ip in ("10.7.0.11", "10.7.0.12"))
 
 
 def present(*places: Attachment, targets: tuple[Any, ...] = (PUBLIC, PRIVATE, SELECTED, DEDICATED)) -> CloudBalancer:
-    """The load balancer of the Service."""
     return a_balancer(attachments=places, targets=targets)
 
 
 def routed(name: str, before: Route | None, after: Route | None, verb: Verb) -> Change:
-    """The change of the route to the pods."""
     sides = {"before": before, "after": after, "verb": verb, "owner": "node/web-1", "cloud_id": NETWORK_ID}
     return a_change(f"route/{NETWORK_ID}/{PODS}", f"route.{name}", **sides)
 
 
 def part(name: str, before: State | None, after: State | None, **more: Any) -> Change:
-    """The change of a part of the load balancer."""
     return a_part(name, before, after, WHY, **more)
 
 
@@ -107,7 +104,6 @@ class Fault:
     """Another end → the kinds that have it."""
 
     def end_of(self, kind: str) -> str:
-        """How this kind ends."""
         return next((end for end, kinds in self.but.items() if kind in kinds.split()), self.ends)
 
 
@@ -122,7 +118,6 @@ def line(kind: str, **members: Any) -> Callable[[Stage], None]:
 
 
 def refusal(status: int, code: str) -> Callable[[Stage], None]:
-    """A refusal of each write."""
     return line("status", code=status, body={"error": {"code": code, "message": "no"}}, count=None)
 
 

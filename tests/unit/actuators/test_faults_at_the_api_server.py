@@ -41,7 +41,6 @@ def drifted() -> dict[str, Any]:
 
 
 def service(*finalizers: str) -> dict[str, Any]:
-    """A Service that has an address."""
     return {
         "metadata": {"name": "web", "namespace": "default", "finalizers": ["example.com/hold", *finalizers]},
         "spec": {"type": "LoadBalancer", "ports": [{"port": 80, "nodePort": 30080}]},
@@ -82,7 +81,6 @@ class Fault:
     """Another end → the kinds that have it."""
 
     def end_of(self, kind: str) -> str:
-        """How this kind ends."""
         return next((end for end, kinds in self.but.items() if kind.partition(".")[2] in kinds.split()), self.ends)
 
 
@@ -97,7 +95,6 @@ def line(kind: str, **members: Any) -> Callable[[Simulation, str], object]:
 
 
 def refusal(status: int, reason: str) -> Callable[[Simulation, str], object]:
-    """A refusal of each write."""
     body = {"kind": "Status", "status": "Failure", "reason": reason, "code": status, "message": "no"}
     return line("status", code=status, body=body, count=None)
 
@@ -117,7 +114,6 @@ def make_anew(sim: Simulation, _path: str) -> None:
 
 
 def remove(sim: Simulation, _path: str) -> None:
-    """Somebody deletes the object."""
     sim.kubernetes.replace_world({"nodes": [], "services": []})
 
 
@@ -193,5 +189,4 @@ def test_a_kind_meets_every_fault(simulate: Callable[..., Simulation], kind: str
         how, before = carry_out(sim, kind, fault)
         after = cluster(sim)
         ends[name] = how + ("+" if after == wanted else "=" if after == before else "~")
-
     assert ends == {name: fault.end_of(kind) for name, fault in FAULTS.items()}

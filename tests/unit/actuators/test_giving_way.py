@@ -22,7 +22,6 @@ from tests.support.cooperative import Scheduler
 
 
 def a_route(number: int) -> Change:
-    """The creation of the route to the pods of one Node."""
     key = f"route/7/10.244.{number}.0/24"
     return a_change(key, "route.create", owner=f"node/web-{number}", after=IPv4Address("10.0.0.2") + number)
 
@@ -35,8 +34,6 @@ CONDITION = a_change(
 
 @dataclass
 class Hands:
-    """Carries out anything, and notes it."""
-
     before_each: Callable[[Change], object] = lambda _change: None
     done: list[str] = field(default_factory=list)
 
@@ -74,11 +71,9 @@ class Rounds:
 
     @property
     def now(self) -> float:
-        """Seconds since the beginning."""
         return self.scheduler.now
 
     def endless(self, *keys: str, accepted: bool = False) -> Endless:
-        """Changes with these keys go on until they are let go."""
         return Endless(self.let_go, keys, accepted)
 
     def carry_out(self, writers: Actuator, *changes: Change, **pressure: Any) -> Mapping[str, Outcome]:
@@ -88,7 +83,6 @@ class Rounds:
 
 @pytest.fixture
 def rounds() -> Iterator[Rounds]:
-    """Nothing is left yet."""
     made = Rounds()
     yield made
     made.scheduler.close()
@@ -104,9 +98,7 @@ def carry_out(writers: Actuator, *changes: Change, **pressure: Any) -> Mapping[s
 def test_a_series_stops_when_it_is_called_and_never_before_its_first(called_after: int, applied: int) -> None:
     """However often the loop is woken, each pass gets on with the routes by one at least."""
     writers = Hands()
-
     outcomes = carry_out(writers, *ROUTES, is_called=lambda: len(writers.done) >= called_after)
-
     assert writers.done == [route.key for route in ROUTES[:applied]]
     assert [outcomes[route.key] for route in ROUTES] == [Applied()] * applied + [PREEMPTED] * (6 - applied)
 
@@ -114,16 +106,13 @@ def test_a_series_stops_when_it_is_called_and_never_before_its_first(called_afte
 def test_what_comes_after_a_route_that_gave_way_is_not_tried() -> None:
     """No Node is told of a route that is not there yet."""
     outcomes = carry_out(Hands(), *ROUTES, CONDITION, is_called=lambda: True)
-
     assert outcomes[CONDITION.key] == Skipped(f"blocked by {ROUTES[5].key} (not applied)")
 
 
 def test_nothing_urgent_gives_way() -> None:
     """Nodes join and load balancers change whatever the loop is called for."""
     nodes = [a_change(f"node/{name}") for name in "abc"]
-
     outcomes = carry_out(Hands(), *nodes, *ROUTES, is_called=lambda: True)
-
     assert [outcomes[node.key] for node in nodes] == [Applied()] * 3
 
 
@@ -147,12 +136,10 @@ def test_a_series_is_told_when_only_what_waits_for_it_is_left(rounds: Rounds) ->
 
 
 def of_balancer(name: str, part: str = "", kind: str = "lb.identity", **fields: Any) -> Change:
-    """A change of the load balancer of the Service with that name."""
     return a_change(f"load_balancer/ns/{name}{part}", kind, owner=f"service/ns/{name}", **fields)
 
 
 def attached(name: str) -> Change:
-    """The attachment of that load balancer to network 7."""
     return of_balancer(name, "/network/7", "lb.network", after=Attachment(7))
 
 
@@ -161,9 +148,7 @@ def test_a_pass_that_is_called_for_leaves_what_goes_on(rounds: Rounds) -> None:
     thing."""
     writers = rounds.endless("load_balancer/ns/a")
     changes = [of_balancer("a"), of_balancer("a", "/type", "lb.type"), a_change()]
-
     outcomes = rounds.carry_out(writers, *changes, is_called=lambda: True)
-
     assert list(outcomes.values()) == [Applied(), GOES_ON, PREEMPTED]
     assert (rounds.now, [lane.change for lane in rounds.under_way.left]) == (3.0, [changes[0]])
 
@@ -174,10 +159,8 @@ def test_its_object_is_left_alone_until_it_ends(rounds: Rounds) -> None:
     rounds.carry_out(first, of_balancer("a"), is_called=lambda: True)
     second = rounds.endless()
     rounds.scheduler.at(5.0, rounds.let_go.set)
-
     changes = [of_balancer("a", "/type", "lb.type"), of_balancer("b")]
     outcomes = rounds.carry_out(second, *changes)
-
     assert [outcomes[change.key] for change in changes] == [OVERTAKEN, Applied()]
     assert list(rounds.under_way.begin_pass()) == [(of_balancer("a"), Applied())]
     assert list(rounds.under_way.begin_pass()) == []
@@ -187,9 +170,7 @@ def test_its_object_is_left_alone_until_it_ends(rounds: Rounds) -> None:
 def test_what_is_stuck_keeps_no_further_round_waiting(rounds: Rounds) -> None:
     """Where something was done that another round goes on with, it is left after ten seconds."""
     writers = rounds.endless("load_balancer/ns/a")
-
     outcomes = rounds.carry_out(writers, of_balancer("a"), of_balancer("b"), is_awaited=True)
-
     assert [outcomes[of_balancer(name).key] for name in "ab"] == [GOES_ON, Applied()]
     assert rounds.now == 10.0
 
@@ -218,10 +199,8 @@ def test_what_is_bound_goes_on_while_it_gets_on(rounds: Rounds) -> None:
     is stuck longer than ten seconds."""
     series = [of_balancer("a", f"/{number}") for number in range(4)]
     writers = rounds.endless(series[2].key)
-
     bound = {change.key for change in series}
     outcomes = rounds.carry_out(writers, *series, is_called=lambda: True, bound=bound)
-
     assert [outcomes[change.key] for change in series] == [Applied(), Applied(), GOES_ON, PREEMPTED]
     assert rounds.now == 10.0
 

@@ -25,7 +25,6 @@ PATIENCE_S = 10.0
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Return as soon as it does."""
     patience = 10_000
     while not holds() and patience:
         threading.Event().wait(0.001)
@@ -49,7 +48,6 @@ class Pace:
 
     @property
     def now(self) -> float:
-        """Seconds since the start."""
         return self.clock.timestamp() - self.started
 
     def sleep(self, seconds: float) -> None:
@@ -72,11 +70,9 @@ class Stage:
     actions: Actions
 
     def announce(self, number: int) -> bytes:
-        """Reboot a server; the answer announces the action."""
         return self.sim.hetzner_writer().post(f"/servers/{number}/actions/reboot")
 
     def polls(self) -> list[list[int]]:
-        """The ids of each poll."""
         return [
             [int(number) for number in parse_qs(entry.query)["id"]]
             for entry in self.sim.sent_to_hetzner()
@@ -84,19 +80,16 @@ class Stage:
         ]
 
     def until_in_flight(self, count: int) -> None:
-        """Return when so many actions are being waited for."""
         until(lambda: self.actions.in_flight == count)
 
     @contextmanager
     def waiting(self, *answers: bytes) -> Iterator[list[Future[None]]]:
-        """A thread for each of the actions."""
         self.pace.crowd = len(answers)
         with ThreadPoolExecutor(len(answers)) as pool:
             yield [pool.submit(self.actions.wait, answer, WHAT) for answer in answers]
 
 
 def a_stage(simulate: Callable[..., Simulation], servers: int = 1, attempts: int = 2, **options: Any) -> Stage:
-    """So many servers."""
     project = {"servers": [server(number, f"web-{number}") for number in range(1, servers + 1)]}
     sim = simulate(project=project, options=HetznerOptions(**options))
     pace = Pace(sim.clock)
@@ -129,9 +122,7 @@ def poll_times(stage: Stage, seconds: float) -> list[float]:
 def test_an_action_that_is_done_at_once(simulate: Callable[..., Simulation]) -> None:
     """The answer that announces it says so: nothing is asked."""
     stage = a_stage(simulate, action_s=0.0)
-
     stage.actions.wait(stage.announce(1), WHAT)
-
     assert (stage.polls(), stage.pace.naps, stage.actions.in_flight) == ([], [], 0)
 
 
@@ -141,9 +132,7 @@ def test_an_action_that_is_done_at_once(simulate: Callable[..., Simulation]) -> 
 def test_an_answer_without_an_action(simulate: Callable[..., Simulation], answer: bytes) -> None:
     """There is nothing to wait for."""
     stage = a_stage(simulate)
-
     stage.actions.wait(answer, WHAT)
-
     assert stage.polls() == []
 
 
@@ -151,7 +140,6 @@ def test_an_answer_without_an_action(simulate: Callable[..., Simulation], answer
 def test_an_announcement_that_cannot_be_read(simulate: Callable[..., Simulation], answer: bytes) -> None:
     """It is no answer of Hetzner's, and the error says to what."""
     stage = a_stage(simulate)
-
     with pytest.raises(Broken, match=f"^{WHAT}: the answer of the Hetzner API could not be read"):
         stage.actions.wait(answer, WHAT)
 
@@ -159,16 +147,13 @@ def test_an_announcement_that_cannot_be_read(simulate: Callable[..., Simulation]
 def test_most_actions_take_one_poll(simulate: Callable[..., Simulation]) -> None:
     """The first one comes after 0.35 s, when most actions are done."""
     stage = a_stage(simulate, action_s=0.3)
-
     assert poll_times(stage, 0.3) == [0.35]
 
 
 def test_the_pauses_grow(simulate: Callable[..., Simulation]) -> None:
     """An action that takes longer is asked for less often, and every five seconds in the end."""
     stage = a_stage(simulate, action_s=30.0)
-
     times = poll_times(stage, 30.0)
-
     pauses = [later - earlier for earlier, later in zip([0.0, *times], times, strict=False)]
     assert pauses[:3] == pytest.approx([0.35, 0.35, 0.35])
     assert all(later >= earlier - 0.01 for earlier, later in pairwise(pauses))
@@ -181,11 +166,9 @@ def test_one_poll_for_all(simulate: Callable[..., Simulation], count: int, reque
     """Actions that began together are asked for together, 25 in a request."""
     stage = a_stage(simulate, count, action_s=0.3)
     answers = [stage.announce(number) for number in range(1, count + 1)]
-
     with stage.waiting(*answers) as threads:
         for thread in threads:
             thread.result(PATIENCE_S)
-
     polls = stage.polls()
     assert len(polls) == requests
     assert max(len(ids) for ids in polls) <= 25
@@ -282,10 +265,8 @@ def test_actions_that_fail(
     """The API accepted them and found out later: the error has its words and its code."""
     stage = a_stage(simulate)
     stage.sim.hetzner.set_faults([{"kind": "action_fails", **fault}])
-
     with pytest.raises(ApiError) as raised:
         stage.actions.wait(stage.announce(1), WHAT)
-
     assert type(raised.value) is expected
     assert str(raised.value).endswith(said)
     assert raised.value.code == fault["code"]
@@ -295,10 +276,8 @@ def test_an_action_that_failed_at_once(simulate: Callable[..., Simulation]) -> N
     """The answer that announces it says so."""
     stage = a_stage(simulate, action_s=0.0)
     stage.sim.hetzner.set_faults([{"kind": "action_fails"}])
-
     with pytest.raises(Invalid, match="simulated failure of the action"):
         stage.actions.wait(stage.announce(1), WHAT)
-
     assert stage.polls() == []
 
 
@@ -306,21 +285,17 @@ def test_a_failure_without_a_word(simulate: Callable[..., Simulation]) -> None:
     """Not even a reason is needed."""
     stage = a_stage(simulate)
     answer = b'{"action": {"id": 1, "command": "stop_server", "status": "error", "error": null}}'
-
     with pytest.raises(Invalid, match=r"the action stop_server failed: nothing is said of why$"):
         stage.actions.wait(answer, WHAT)
 
 
 def test_one_failure_among_many(simulate: Callable[..., Simulation]) -> None:
-    """It is that of its own action alone."""
     stage = a_stage(simulate, 3)
     answers = [stage.announce(1)]
     stage.sim.hetzner.set_faults([{"kind": "action_fails"}])
     answers += [stage.announce(2), stage.announce(3)]
-
     with stage.waiting(*answers) as threads:
         errors = [thread.exception(PATIENCE_S) for thread in threads]
-
     assert [type(error) for error in errors] == [type(None), Invalid, type(None)]
 
 
@@ -328,10 +303,8 @@ def test_an_action_that_vanishes(simulate: Callable[..., Simulation]) -> None:
     """The API leaves unknown ids out without a word; what is missing twice in a row is not waited for any longer."""
     stage = a_stage(simulate, action_s=20.0)
     stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
-
     with pytest.raises(Transient, match=rf"^{WHAT}: the action reboot_server has vanished$"):
         stage.actions.wait(stage.announce(1), WHAT)
-
     assert stage.polls() == [[1], [1]]
 
 
@@ -340,19 +313,15 @@ def test_an_action_that_is_missing_once(simulate: Callable[..., Simulation]) -> 
     stage = a_stage(simulate, action_s=3.0)
     for skip in (0, 2):
         stage.sim.spoil_hetzner("status", path="/v1/actions", code=200, body={"actions": []}, skip=skip)
-
     stage.actions.wait(stage.announce(1), WHAT)
-
     assert stage.pace.now >= 3.0
 
 
 def test_an_action_that_goes_on_and_on(simulate: Callable[..., Simulation]) -> None:
     """After a minute nobody waits any longer, and what it does is said to be unknown."""
     stage = a_stage(simulate, action_s=3600.0)
-
     with pytest.raises(Transient, match=rf"^{WHAT}: the action reboot_server is still running after 60 s$"):
         stage.actions.wait(stage.announce(1), WHAT)
-
     assert stage.pace.now == pytest.approx(60.0, abs=0.5)
     assert len(stage.polls()) <= 20
 
@@ -360,7 +329,6 @@ def test_an_action_that_goes_on_and_on(simulate: Callable[..., Simulation]) -> N
 def test_the_end_at_the_last_moment(simulate: Callable[..., Simulation]) -> None:
     """It is asked for once more when the time is up."""
     stage = a_stage(simulate, action_s=59.9)
-
     stage.actions.wait(stage.announce(1), WHAT)
 
 
@@ -371,9 +339,7 @@ def test_polls_that_fail_for_a_while(
     """They are tried again in the next turn, beyond what the connection does by itself."""
     stage = a_stage(simulate, action_s=2.0)
     stage.sim.spoil_hetzner("status", path="/v1/actions", count=5, **fault)
-
     stage.actions.wait(stage.announce(1), WHAT)
-
     assert len(stage.polls()) == 5 + 3
     assert stage.pace.now < 3.0
 
@@ -382,7 +348,6 @@ def test_polls_that_fail_for_good(simulate: Callable[..., Simulation]) -> None:
     """After a minute the last trouble is part of the error."""
     stage = a_stage(simulate)
     stage.sim.spoil_hetzner("status", path="/v1/actions", code=500, body="<html>", count=None)
-
     with pytest.raises(Transient, match=r"is still running after 60 s; Hetzner API .* GET /actions answers 500"):
         stage.actions.wait(stage.announce(1), WHAT)
 
@@ -395,10 +360,8 @@ def test_polls_that_never_work(
     stage = a_stage(simulate, 2)
     answers = [stage.announce(number) for number in (1, 2)]
     stage.sim.spoil_hetzner("status", path="/v1/actions", count=None, **fault)
-
     with stage.waiting(*answers) as threads:
         errors = [thread.exception(PATIENCE_S) for thread in threads]
-
     assert [type(error) for error in errors] == [expected, expected]
     assert errors[0] is not errors[1]
 
@@ -408,10 +371,8 @@ def test_one_request_of_several_that_fails(simulate: Callable[..., Simulation]) 
     stage = a_stage(simulate, 26, attempts=1)
     answers = [stage.announce(number) for number in range(1, 27)]
     stage.sim.spoil_hetzner("status", path="/v1/actions", code=500, body="<html>")
-
     with stage.waiting(*answers) as threads:
         assert [thread.exception(PATIENCE_S) for thread in threads] == [None] * 26
-
     assert len(stage.polls()) <= 4
 
 
@@ -420,10 +381,8 @@ def test_stopped_while_waiting(simulate: Callable[..., Simulation]) -> None:
     stage = a_stage(simulate, 3, action_s=30.0)
     answers = [stage.announce(number) for number in (1, 2, 3)]
     stage.pace.happens = lambda now: stage.pace.stop.set() if now > 2.0 else None
-
     with stage.waiting(*answers) as threads:
         errors = [thread.exception(PATIENCE_S) for thread in threads]
-
     assert {str(error) for error in errors} == {f"{WHAT}: stopped while the action reboot_server was running"}
     assert {type(error) for error in errors} == {Stopped}
     assert stage.pace.now < 2.5
@@ -434,22 +393,18 @@ def test_stopped_before(simulate: Callable[..., Simulation]) -> None:
     """Nothing is waited for, but what is known to be done is done."""
     stage = a_stage(simulate, 2, action_s_by_command={"reboot_server": 30.0, "stop_server": 0.0})
     stage.pace.stop.set()
-
     stage.actions.wait(stage.sim.hetzner_writer().post("/servers/2/actions/poweroff"), WHAT)
     with pytest.raises(Stopped):
         stage.actions.wait(stage.announce(1), WHAT)
-
     assert (stage.polls(), stage.pace.naps) == ([], [])
 
 
 def test_a_stop_event_ends_the_wait(simulate: Callable[..., Simulation]) -> None:
-    """Without a sleep of its own it waits on the event."""
     sim = simulate(project={"servers": [server(1, "web-1")]}, options=HetznerOptions(action_s=30.0))
     stop = threading.Event()
     actions = Actions(sim.hetzner_reader(), stop)
     answer = sim.hetzner_writer().post("/servers/1/actions/reboot")
     threading.Timer(0.01, stop.set).start()
-
     with pytest.raises(Stopped, match="stopped"):
         actions.wait(answer, WHAT)
 
@@ -458,7 +413,6 @@ def test_waiting_until_something_is_seen(simulate: Callable[..., Simulation]) ->
     """It is looked for at once, and then with the pauses of polls."""
     stage = a_stage(simulate)
     stage.pace.crowd = 0
-
     stage.actions.wait_until(lambda: True, WHAT)
     assert stage.pace.naps == []
     stage.actions.wait_until(lambda: stage.pace.now > 3.0, WHAT)
@@ -469,7 +423,6 @@ def test_waiting_for_what_is_never_seen(simulate: Callable[..., Simulation]) -> 
     """It ends after a while, or when it is stopped."""
     stage = a_stage(simulate)
     stage.pace.crowd = 0
-
     with pytest.raises(Transient, match=rf"^{WHAT}: not seen to have happened after 20 s$"):
         stage.actions.wait_until(lambda: False, WHAT)
     stage.pace.stop.set()
@@ -478,15 +431,12 @@ def test_waiting_for_what_is_never_seen(simulate: Callable[..., Simulation]) -> 
 
 
 def test_a_stop_event_that_nobody_waits_for(simulate: Callable[..., Simulation]) -> None:
-    """The event of the other tests does as well."""
     stage = a_stage(simulate)
     stop = ImpatientStop()
     actions = Actions(stage.sim.hetzner_reader(), stop, clock=lambda: stage.sim.clock.timestamp() + sum(stop.waits))
     stage.announce(1)
     stage.sim.clock.advance(1)
-
     actions.wait(b'{"action": {"id": 1, "status": "running"}}', WHAT)
-
     assert sum(stop.waits) == pytest.approx(0.35)
 
 
@@ -498,8 +448,6 @@ def test_the_first_poll_counts_from_when_it_was_asked_for(
 ) -> None:
     """The way of the request is part of the wait; one that was sent again and again is not polled at once for it."""
     stage = a_stage(simulate, action_s=0.1)
-
     stage.actions.wait(stage.announce(1), WHAT, asked_at=stage.actions.now - ago_s)
-
     assert sum(stage.pace.naps) == pytest.approx(waits, abs=1e-6)
     assert len(stage.polls()) == 1

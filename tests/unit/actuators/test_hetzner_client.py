@@ -33,7 +33,6 @@ NETWORK = {"name": "net", "ip_range": "10.0.0.0/16"}
 
 
 def refusal(code: str) -> dict[str, Any]:
-    """Hetzner's error body."""
     return {"error": {"code": code, "message": "the reason\nwhy", "details": None}}
 
 
@@ -48,7 +47,6 @@ def in_words(status: int, body: Any) -> str:
 
 
 def get(connection: HetznerConnection) -> bytes:
-    """A read."""
     return HetznerReader(connection).get("/servers/1")
 
 
@@ -93,7 +91,6 @@ def put(connection: HetznerConnection) -> bytes:
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """One server."""
     return simulate(project={"servers": [server(1, "web-1")]})
 
 
@@ -138,10 +135,8 @@ def test_refusals_of_reads(sim: Simulation, status: int, body: Any, expected: ty
     """Each refusal becomes the error that says what to do about it, and only passing ones are asked again."""
     sim.spoil_hetzner("status", code=status, body=body, count=None)
     connection = sim.hetzner_connection(attempts=3)
-
     with pytest.raises(ApiError) as raised:
         get(connection)
-
     assert type(raised.value) is expected
     assert raised.value.status == status
     assert str(raised.value) == f"Hetzner API {sim.endpoint}: GET /servers/1 answers {status} {in_words(status, body)}"
@@ -160,10 +155,8 @@ def test_refusals_of_reads(sim: Simulation, status: int, body: Any, expected: ty
     ],
 )
 def test_limits_are_named(sim: Simulation, details: Any, named: str) -> None:
-    """Which limit is exceeded is part of the error, where the API says it."""
     error = {"code": "resource_limit_exceeded", "message": "no", "details": details}
     sim.spoil_hetzner("status", code=403, body={"error": error})
-
     with pytest.raises(Invalid, match=rf"no \(resource_limit_exceeded{named}\)$"):
         get(sim.hetzner_connection())
 
@@ -178,10 +171,8 @@ def test_limits_are_named(sim: Simulation, details: Any, named: str) -> None:
 def test_half_an_error_body(sim: Simulation, error: dict[str, str], words: str) -> None:
     """What the API left out leaves no gap in the message."""
     sim.spoil_hetzner("status", code=400, body={"error": error})
-
     with pytest.raises(Invalid) as raised:
         get(sim.hetzner_connection())
-
     assert str(raised.value).endswith(f" answers 400 {words}")
 
 
@@ -195,7 +186,6 @@ def test_equal_trouble_has_equal_words(sim: Simulation, caplog: pytest.LogCaptur
         with pytest.raises(Invalid) as raised:
             get(sim.hetzner_connection())
         said.append(str(raised.value))
-
     assert said[0] == said[1]
     assert [record.getMessage().rpartition(" ")[2] for record in caplog.records] == ["abc123", "def456"]
 
@@ -203,15 +193,12 @@ def test_equal_trouble_has_equal_words(sim: Simulation, caplog: pytest.LogCaptur
 def test_a_wrong_token_is_not_logged_for_each_list(sim: Simulation, caplog: pytest.LogCaptureFixture) -> None:
     """It is told once, at the end: nobody needs the correlation id of each refusal for that."""
     caplog.set_level(logging.INFO, "hcloud-reconciler.clients")
-
     with pytest.raises(Denied):
         get(sim.hetzner_connection(token="w" * 64))
-
     assert caplog.records == []
 
 
 def test_a_creation_succeeds(sim: Simulation) -> None:
-    """A POST carries its body and comes back with the answer's."""
     assert b'"net"' in post(sim.hetzner_connection())
     assert sim.hetzner.world()["hetzner"]["networks"][0]["name"] == "net"
 
@@ -233,13 +220,11 @@ def test_a_creation_succeeds(sim: Simulation) -> None:
 def test_throttling(sim: Simulation, headers: dict[str, str], waited: list[float]) -> None:
     """A throttled call, even a POST, waits for one refill, doubled with each refusal, and is sent again."""
     sim.spoil_hetzner("status", code=429, body=refusal("rate_limit_exceeded"), headers=headers, count=2)
-
     if waited:
         post(sim.hetzner_connection())
     else:
         with pytest.raises(Throttled):
             post(sim.hetzner_connection())
-
     assert sim.stop.waits == waited
     assert len(sim.sent_to_hetzner()) == len(waited) + 1
 
@@ -249,10 +234,8 @@ def test_the_rate_limit_is_observed(simulate: Callable[..., Simulation]) -> None
     sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=7200)
     reader = sim.hetzner_reader()
     assert reader.rate_limit is None
-
     reader.get("/servers/1")
     assert reader.rate_limit == RateLimit(7200, 7199)
-
     sim.spoil_hetzner("status", code=404, body=HTML)
     with pytest.raises(Broken):
         reader.get("/servers/1")
@@ -297,10 +280,8 @@ def test_a_rate_limit_that_cannot_be(simulate: Callable[..., Simulation], limit:
     reader.get("/servers/1")
     headers = {"RateLimit-Limit": limit, "RateLimit-Remaining": remaining}
     sim.spoil_hetzner("status", code=404, body=HTML, headers=headers)
-
     with pytest.raises(Broken):
         reader.get("/servers/1")
-
     assert reader.rate_limit == RateLimit(7200, 7199)
     reader.get("/servers/1")
     assert sim.stop.waits == []
@@ -310,13 +291,11 @@ def test_an_empty_bucket_is_waited_for(simulate: Callable[..., Simulation]) -> N
     """With nothing left the next call waits one refill before it is sent, instead of being refused."""
     sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=2)
     reader = sim.hetzner_reader()
-
     reader.get("/servers/1")
     assert sim.stop.waits == []
     reader.get("/servers/1")
     sim.clock.advance(1800)
     reader.get("/servers/1")
-
     assert sim.stop.waits == [1800.0]
     assert [entry.status for entry in sim.sent_to_hetzner()] == [200, 200, 200]
 
@@ -324,7 +303,6 @@ def test_an_empty_bucket_is_waited_for(simulate: Callable[..., Simulation]) -> N
 def test_a_read_only_token_may_read_and_not_write(sim: Simulation) -> None:
     """A dry run needs no more than a read-only token, and Hetzner denies a write with it."""
     connection = sim.hetzner_connection(token=READ_ONLY_TOKEN)
-
     assert b"web-1" in get(connection)
     with pytest.raises(Denied):
         post(connection)
@@ -337,14 +315,11 @@ def test_netrc_is_ignored(sim: Simulation, tmp_path: Path, monkeypatch: pytest.M
     netrc.chmod(0o600)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NETRC", str(netrc))
-
     assert b"web-1" in get(sim.hetzner_connection())
 
 
 def test_the_user_agent_names_the_application(sim: Simulation) -> None:
-    """Hetzner sees who calls, and with what library."""
     get(sim.hetzner_connection())
-
     (entry,) = sim.sent_to_hetzner()
     assert entry.client.startswith("tests/1.0 hcloud-python/")
 
@@ -353,7 +328,6 @@ def test_an_unknown_token_is_denied(sim: Simulation) -> None:
     """A token that Hetzner does not know is Denied, and is not in the text."""
     with pytest.raises(Denied) as raised:
         get(sim.hetzner_connection(token=SECRET))
-
     assert SECRET not in str(raised.value)
 
 

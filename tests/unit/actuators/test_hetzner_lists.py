@@ -19,12 +19,10 @@ CHANGED = "the list changed while it was being read"
 
 
 def many(count: int) -> dict[str, Any]:
-    """A project with so many servers."""
     return {"servers": [server(number, f"web-{number}") for number in range(1, count + 1)]}
 
 
 def page(ids: list[int], *, last_page: int | None = 1, total: int | None) -> dict[str, Any]:
-    """One page of a list of things."""
     return {
         "things": [{"id": thing} for thing in ids],
         "meta": {"pagination": {"last_page": last_page, "total_entries": total}},
@@ -51,9 +49,7 @@ def read(sim: Simulation, *answers: Mapping[str, Any]) -> Any:
 def test_pages(simulate: Callable[..., Simulation], count: int, requests: int) -> None:
     """Every object arrives, for one request for each fifty."""
     sim = simulate(project=many(count))
-
     section, error = SERVERS.observe(sim.hetzner_reader())
-
     assert error is None
     assert section.complete
     assert section.expected == count
@@ -84,9 +80,7 @@ def test_pages(simulate: Callable[..., Simulation], count: int, requests: int) -
 def test_counts_that_do_not_add_up(simulate: Callable[..., Simulation], answers: list[Any], why: str) -> None:
     """A list is read once more when its count does not add up, and is incomplete when it still does not."""
     sim = simulate()
-
     section, error = read(sim, *answers)
-
     assert error is None
     assert (section.complete, section.why_incomplete) == (False, why)
     assert len(sim.sent_to_hetzner()) == len(answers)
@@ -110,9 +104,7 @@ def test_pages_that_shifted(simulate: Callable[..., Simulation], answers: list[A
     """The count is right, and an object slid from one page to the next: another one may have slid past. The list is
     read once more, and is incomplete if that does not settle it."""
     sim = simulate()
-
     section, error = read(sim, *answers)
-
     assert error is None
     assert (list(section.items), section.why_incomplete) == ([1, 2, 3], why)
     assert len(sim.sent_to_hetzner()) == len(answers)
@@ -124,9 +116,7 @@ def test_a_page_that_is_not_full(simulate: Callable[..., Simulation]) -> None:
     for number, ids in enumerate(([1, 2], [3], [4, 5]), 1):
         body = page(ids, last_page=3, total=5)
         sim.spoil_hetzner("status", code=200, body=body, query=f"page={number}&", count=None)
-
     section, error = read_list(sim.hetzner_reader(), "/things", decode)
-
     assert error is None
     assert section.why_incomplete == f"a page is not full, and more follow: {CHANGED}"
     assert len(sim.sent_to_hetzner()) == 6
@@ -154,9 +144,7 @@ def test_impossible_numbers_of_a_list(
     """Numbers that cannot be are unknown: nobody reads as many pages, nothing is taken for the whole list, and what
     arrived is there."""
     sim = simulate()
-
     section, error = read(sim, *[page([1, 2], last_page=last_page, total=total)] * 2)
-
     assert error is None
     assert (section.why_incomplete, list(section.items)) == (why, [1, 2])
     assert section.expected in (None, total)
@@ -164,11 +152,8 @@ def test_impossible_numbers_of_a_list(
 
 
 def test_a_second_reading_settles_it(simulate: Callable[..., Simulation]) -> None:
-    """A list that changed while it was read once is whole when the second reading adds up."""
     sim = simulate()
-
     section, _ = read(sim, page([1], total=2), page([1, 2], total=2))
-
     assert section.complete
     assert len(sim.sent_to_hetzner()) == 2
 
@@ -177,9 +162,7 @@ def test_a_shrinking_list(simulate: Callable[..., Simulation]) -> None:
     """A server that is deleted between two pages never makes another one look absent."""
     sim = simulate(project=many(120))
     sim.hetzner.set_faults([{"kind": "list_shrinks", "path": "/servers"}])
-
     section, error = SERVERS.observe(sim.hetzner_reader())
-
     assert error is None
     assert section.complete
     assert list(section.items) == list(range(2, 121))
@@ -190,9 +173,7 @@ def test_a_list_that_never_stands_still(simulate: Callable[..., Simulation]) -> 
     """A list that shrinks in both readings is incomplete, and absence is not said of it."""
     sim = simulate(project=many(120))
     sim.hetzner.set_faults([{"kind": "list_shrinks", "path": "/servers", "count": 2}])
-
     section, error = SERVERS.observe(sim.hetzner_reader())
-
     assert error is None
     assert not section.complete
     assert isinstance(section.find(1), Unknown)
@@ -215,9 +196,7 @@ def test_answers_that_are_no_list(simulate: Callable[..., Simulation], body: Any
     """A 200 that is no list of Hetzner's API is Broken, and the section says so."""
     sim = simulate()
     sim.spoil_hetzner("status", code=200, body=body)
-
     section, error = read_list(sim.hetzner_reader(), "/things", decode)
-
     assert isinstance(error, Broken)
     assert not section.complete
     assert section.why_incomplete == str(error)
@@ -228,9 +207,7 @@ def test_one_page_fails(simulate: Callable[..., Simulation]) -> None:
     """The pages that arrived are kept, and what is on the missing one is unknown."""
     sim = simulate(project=many(120))
     sim.spoil_hetzner("status", code=503, body="<html>", query="page=2&", count=None)
-
     section, error = SERVERS.observe(sim.hetzner_reader())
-
     assert isinstance(error, Transient)
     assert not section.complete
     assert list(section.items) == [*range(1, 51), *range(101, 121)]
@@ -245,9 +222,7 @@ def test_nothing_arrives(simulate: Callable[..., Simulation], status: int, expec
     """A list of which nothing can be had is missing with the reason, and the error comes along."""
     sim = simulate(project=many(3))
     sim.spoil_hetzner("status", code=status, body="<html>", count=None)
-
     section, error = SERVERS.observe(sim.hetzner_reader())
-
     assert isinstance(error, expected)
     assert (len(section), section.complete) == (0, False)
     assert isinstance(section.find(1), Unknown)
@@ -256,7 +231,6 @@ def test_nothing_arrives(simulate: Callable[..., Simulation], status: int, expec
 def test_an_unreadable_object_is_isolated(simulate: Callable[..., Simulation]) -> None:
     """An object that cannot be decoded counts as seen: its key is unknown, the list is whole."""
     section, error = read(simulate(), page([1, -2, 3], total=3))
-
     assert error is None
     assert section.complete
     assert isinstance(section.find(-2), Unknown)

@@ -45,7 +45,6 @@ def reader(kubeconfig: Path | None, context: str | None = None) -> KubernetesRea
 
 
 def kubeconfig(folder: Path, server: str, *, token: str = SECRET, **cluster: Any) -> Path:
-    """A kubeconfig with one context."""
     file = folder / "kubeconfig"
     content = {
         "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
@@ -89,10 +88,8 @@ def test_unusable_kubeconfigs(tmp_path: Path, content: str | None, end: str) -> 
     file = tmp_path / "my-kubeconfig"
     if content is not None:
         file.write_text(content)
-
     with pytest.raises(ConnectionProblem) as raised:
         reader(file)
-
     text = str(raised.value)
     no_kubeconfig = "it is no kubeconfig (" if end == ")" else ""
     assert text.startswith(f"kubeconfig {file} cannot be used: {no_kubeconfig}")
@@ -109,7 +106,6 @@ def test_without_any_kubeconfig(tmp_path: Path) -> None:
 def test_inside_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a pod the service account is used, and named when it cannot be."""
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
-
     with pytest.raises(ConnectionProblem, match=r"^the pod's service account cannot be used"):
         reader(None)
 
@@ -119,7 +115,6 @@ def test_the_variable_names_the_file(simulate: Callable[..., Simulation], monkey
     sim = simulate(nodes=[joining_node("web-1")])
     monkeypatch.setenv("KUBECONFIG", str(sim.kubeconfig()))
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
-
     assert b"web-1" in reader(None).get(NODES).body
 
 
@@ -147,44 +142,34 @@ def test_a_context_is_taken_instead_of_the_current_one(
     _of_two_clusters(tmp_path / ".kube", sim.kubeconfig(), "prod")
     if in_a_pod:
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
-
     assert b"web-1" in reader(None, "prod").get(NODES).body
 
 
 @pytest.mark.parametrize(
     ("names", "there"),
-    [
-        (["prod"], "'current', 'prod'"),
-        (["a", "b", "c", "d", "e"], "'current', 'a', 'b', 'c', 'd' and 1 more"),
-    ],
+    [(["prod"], "'current', 'prod'"), (["a", "b", "c", "d", "e"], "'current', 'a', 'b', 'c', 'd' and 1 more")],
 )
 def test_a_context_that_is_not_there(tmp_path: Path, names: list[str], there: str) -> None:
     """It is told with those that are; no other cluster is asked in its place."""
     file = _of_two_clusters(tmp_path, kubeconfig(tmp_path, "http://127.0.0.1:1"), *names)
-
     with pytest.raises(ConnectionProblem) as raised:
         reader(file, "prdo")
-
     assert str(raised.value) == f"kubeconfig {file} cannot be used: it has no context 'prdo', but {there}{CORRECT_IT}"
 
 
 def test_an_unknown_token_is_denied(simulate: Callable[..., Simulation]) -> None:
     """A token that the API server does not know is Denied, with the remedy, and is not in the text."""
     sim = simulate()
-
     with pytest.raises(Denied, match="credentials are unknown or expired") as raised:
         KubernetesReader(sim.kubernetes_connection(token=SECRET)).get(NODES)
-
     assert SECRET not in str(raised.value)
 
 
 def test_connection_refused(tmp_path: Path) -> None:
     """Nobody listens: Transient after every try, naming the address."""
     refused = reader(kubeconfig(tmp_path, "http://127.0.0.1:1"))
-
     with pytest.raises(Transient, match=r"http://127\.0\.0\.1:1 does not answer"):
         refused.get(NODES)
-
     assert refused.requests.total == 2
 
 
@@ -200,10 +185,8 @@ def test_connection_refused(tmp_path: Path) -> None:
 def test_no_error_shows_a_secret(tmp_path: Path, server: str, token: str) -> None:
     """Whatever is wrong with address or token, the error is one of ours and holds no credentials."""
     wrong = reader(kubeconfig(tmp_path, server, token=token))
-
     with pytest.raises(ApiError) as raised:
         wrong.get(NODES)
-
     assert SECRET not in f"{raised.value} {raised.value.__cause__} {wrong.host}"
 
 
@@ -214,7 +197,6 @@ def test_a_server_that_is_no_http_address(tmp_path: Path, server: str) -> None:
     """An address without http:// or https:// is refused before the first request, and named."""
     with pytest.raises(ConnectionProblem) as raised:
         reader(kubeconfig(tmp_path, server))
-
     text = f"kubeconfig {tmp_path}/kubeconfig cannot be used: its server {server!r} has no https:// before it"
     assert str(raised.value) == text
 
@@ -256,26 +238,21 @@ def https(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]
 def test_a_trusted_certificate(tmp_path: Path, https: tuple[int, Path]) -> None:
     """The kubeconfig's certificate authority is what counts."""
     port, authority = https
-
     answer = reader(kubeconfig(tmp_path, f"https://127.0.0.1:{port}", **{"certificate-authority": str(authority)}))
-
     assert answer.get(NODES).body == b""
 
 
 def test_an_untrusted_certificate(tmp_path: Path, https: tuple[int, Path]) -> None:
     """A certificate of another authority is Broken, tried once, and the text names what to check."""
     untrusting = reader(kubeconfig(tmp_path, f"https://127.0.0.1:{https[0]}"))
-
     with pytest.raises(Broken, match="check certificate-authority and server in the kubeconfig"):
         untrusting.get(NODES)
-
     assert untrusting.requests.total == 1
 
 
 def test_https_towards_plain_http(tmp_path: Path, simulate: Callable[..., Simulation]) -> None:
     """A port that speaks plain HTTP is Broken for a client that wants HTTPS."""
     port = simulate().kubernetes_server.url.rpartition(":")[2]
-
     with pytest.raises(Broken, match="check certificate-authority and server in the kubeconfig"):
         reader(kubeconfig(tmp_path, f"https://127.0.0.1:{port}")).get(NODES)
 
@@ -302,7 +279,6 @@ def test_plain_http_is_warned_of_once(
     """However many connections there are; who listens reads the credentials."""
     for _ in range(3):
         reader(kubeconfig(tmp_path, server))
-
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == (warned is not None)
     assert all(f"its server {warned} is reached without encryption" in line for line in said)

@@ -23,7 +23,6 @@ EVENT = {
 
 
 def status_body(reason: str, message: str = "the reason why") -> dict[str, Any]:
-    """The API server's error body."""
     return {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
 
 
@@ -38,7 +37,6 @@ def in_words(status: int, body: Any) -> str:
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """One Node."""
     return simulate(nodes=[joining_node("web-1")])
 
 
@@ -78,10 +76,8 @@ def test_refusals_of_reads(sim: Simulation, status: int, body: Any, expected: ty
     """Each refusal becomes the error that says what to do about it, and only passing ones are asked again."""
     sim.spoil_kubernetes("status", code=status, body=body, count=None)
     reader = KubernetesReader(sim.kubernetes_connection(attempts=3))
-
     with pytest.raises(ApiError) as raised:
         reader.get(NODE)
-
     assert type(raised.value) is expected
     assert raised.value.status == status
     assert str(raised.value) == f"Kubernetes API server: GET {NODE} answers {status} {in_words(status, body)}"
@@ -91,20 +87,16 @@ def test_refusals_of_reads(sim: Simulation, status: int, body: Any, expected: ty
 def test_the_servers_own_words_are_kept(sim: Simulation) -> None:
     """Message and reason of the API server reach whoever reads the error."""
     sim.spoil_kubernetes("status", code=403, body=status_body("Forbidden", "User cannot\nget resource"))
-
     with pytest.raises(Denied, match="User cannot get resource") as raised:
         sim.kubernetes_reader().get(NODE)
-
     assert raised.value.code == "Forbidden"
 
 
 def test_a_status_without_a_message(sim: Simulation) -> None:
     """Where the API server says no more than the status, its name in HTTP is said."""
     sim.spoil_kubernetes("status", code=403, body=status_body("Forbidden", ""))
-
     with pytest.raises(Denied) as raised:
         sim.kubernetes_reader().get(NODE)
-
     assert str(raised.value) == f"Kubernetes API server: GET {NODE} answers 403 Forbidden"
 
 
@@ -123,13 +115,11 @@ def test_throttling(sim: Simulation, headers: dict[str, str], waited: list[float
     """A throttled call, even a POST, waits as the server says and is sent again."""
     sim.spoil_kubernetes("status", code=429, body=status_body("TooManyRequests"), headers=headers, count=2)
     writer = sim.kubernetes_writer()
-
     if waited:
         writer.create("/api/v1/namespaces/default/events", EVENT)
     else:
         with pytest.raises(Throttled):
             writer.create("/api/v1/namespaces/default/events", EVENT)
-
     assert sim.stop.waits == waited
     assert len(sim.sent_to_kubernetes("POST")) == len(waited) + 1
 
@@ -137,10 +127,8 @@ def test_throttling(sim: Simulation, headers: dict[str, str], waited: list[float
 def test_an_event_is_not_sent_again_when_throttled(sim: Simulation) -> None:
     """What may be lost is not worth a second request."""
     sim.spoil_kubernetes("status", code=429, body=status_body("TooManyRequests"), count=None)
-
     with pytest.raises(Throttled):
         sim.kubernetes_writer().try_create("/api/v1/namespaces/default/events", EVENT)
-
     assert len(sim.sent_to_kubernetes()) == 1
     assert sim.stop.waits == []
 
@@ -148,7 +136,6 @@ def test_an_event_is_not_sent_again_when_throttled(sim: Simulation) -> None:
 def test_user_agent_and_credentials(sim: Simulation) -> None:
     """The API server sees who calls, and the kubeconfig's token."""
     sim.kubernetes_reader().get(NODE)
-
     (entry,) = sim.sent_to_kubernetes()
     assert (entry.client, entry.status) == (USER_AGENT, 200)
 

@@ -23,33 +23,27 @@ def large(simulate: Callable[..., Simulation]) -> Simulation:
 
 
 def whole(answer: ApiAnswer) -> ApiAnswer:
-    """A page as it came."""
     return answer
 
 
 def names(pages: list[Any]) -> list[str]:
-    """Names in the order in which they came."""
     return [item["metadata"]["name"] for page in pages for item in json.loads(page.body)["items"]]
 
 
 def queries(sim: Simulation) -> list[dict[str, list[str]]]:
-    """The queries that were sent."""
     return [parse_qs(entry.query) for entry in sim.sent_to_kubernetes()]
 
 
 def test_pages_of_five_hundred(large: Simulation) -> None:
     """Every object arrives once, five hundred a page, in the order of the API server."""
     pages = large.kubernetes_reader().list_pages(NODES, whole)
-
     assert names(pages) == sorted(large.nodes())
     assert [query["limit"] for query in queries(large)] == [["500"]] * 3
     assert ["continue" in query for query in queries(large)] == [False, True, True]
 
 
 def test_one_page(simulate: Callable[..., Simulation]) -> None:
-    """A small list costs one request."""
     sim = simulate(nodes=[joining_node("web-1")])
-
     assert names(sim.kubernetes_reader().list_pages(NODES, whole)) == ["web-1"]
     assert len(sim.sent_to_kubernetes()) == 1
 
@@ -57,9 +51,7 @@ def test_one_page(simulate: Callable[..., Simulation]) -> None:
 def test_an_expired_token(large: Simulation) -> None:
     """When a continue token expires the list is read again from the start, and no page of the first try is kept."""
     large.spoil_kubernetes("status", query="continue=", code=410, body=EXPIRED, skip=1)
-
     pages = large.kubernetes_reader().list_pages(NODES, whole)
-
     assert names(pages) == sorted(large.nodes())
     assert ["continue" in query for query in queries(large)] == [False, True, True, False, True, True]
 
@@ -67,20 +59,16 @@ def test_an_expired_token(large: Simulation) -> None:
 def test_tokens_that_always_expire(large: Simulation) -> None:
     """After three attempts it is given up as something that may work later."""
     large.spoil_kubernetes("status", query="continue=", code=410, body=EXPIRED, count=None)
-
     with pytest.raises(Transient, match="the list expired 3 times"):
         large.kubernetes_reader().list_pages(NODES, whole)
-
     assert len(large.sent_to_kubernetes()) == 6
 
 
 def test_gone_without_a_token(large: Simulation) -> None:
     """A 410 that no token explains is not read again and again."""
     large.spoil_kubernetes("status", code=410, body=EXPIRED, count=None)
-
     with pytest.raises(Conflict):
         large.kubernetes_reader().list_pages(NODES, whole)
-
     assert len(large.sent_to_kubernetes()) == 1
 
 
@@ -90,7 +78,6 @@ def test_gone_without_a_token(large: Simulation) -> None:
 def test_a_page_that_cannot_be_had(large: Simulation, code: int, expected: type[ApiError]) -> None:
     """A list without one of its pages is no list."""
     large.spoil_kubernetes("status", query="continue=", code=code, count=None)
-
     with pytest.raises(expected):
         large.kubernetes_reader().list_pages(NODES, whole)
 
@@ -110,7 +97,6 @@ def test_answers_that_are_no_list(simulate: Callable[..., Simulation], body: Any
     """A 200 that is no list is Broken, and the text says which call it answered."""
     sim = simulate()
     sim.spoil_kubernetes("status", code=200, body=body)
-
     with pytest.raises(Broken, match=f"^Kubernetes GET {NODES}: the answer is no list"):
         sim.kubernetes_reader().list_pages(NODES, whole)
 

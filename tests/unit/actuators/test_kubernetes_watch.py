@@ -27,7 +27,6 @@ GONE = {
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """One Node."""
     return simulate(nodes=[joining_node("web-1")])
 
 
@@ -58,9 +57,7 @@ def test_events_come_as_they_happen(sim: Simulation, opened: Callable[..., Watch
     """Whole objects, with their versions, in order; the next watch can begin from each of them."""
     watch = iter(opened())
     written = [relabel(sim, "1"), relabel(sim, "2")]
-
     first, second = islice(watch, 2)
-
     assert [json.loads(event.object) for event in (first, second)] == written
     assert [event.type for event in (first, second)] == ["MODIFIED"] * 2
     assert (first.version, first.uid) == (written[0]["metadata"]["resourceVersion"], written[0]["metadata"]["uid"])
@@ -73,9 +70,7 @@ def test_the_servers_end_is_an_end(sim: Simulation, opened: Callable[..., Watch]
     watch = opened()
     sim.kubernetes_writer().create("/api/v1/namespaces", {"metadata": {"name": "elsewhere"}})
     sim.clock.advance(30)
-
     (bookmark,) = watch
-
     assert bookmark.type == "BOOKMARK"
     assert int(bookmark.version) > int(version)
 
@@ -84,7 +79,6 @@ def test_what_is_asked_for(sim: Simulation, opened: Callable[..., Watch]) -> Non
     """Bookmarks, an end, a version: each by one request, which is counted apart from reads."""
     reader = sim.kubernetes_reader()
     open_watch(reader, NODES, current_version(reader, NODES), lasts_s=247)._response.close()
-
     listed, watched = sim.sent_to_kubernetes()
     assert listed.query == "limit=1"
     assert watched.query == "watch=true&allowWatchBookmarks=true&resourceVersion=1003&timeoutSeconds=247"
@@ -95,7 +89,6 @@ def test_an_old_version(opened: Callable[..., Watch]) -> None:
     """The real API server says so in the stream (contract tests)."""
     with pytest.raises(Conflict, match="too old resource version") as raised:
         list(opened("1"))
-
     assert raised.value.status == 410
 
 
@@ -108,10 +101,8 @@ def test_a_watch_that_is_refused(
 ) -> None:
     """Once: whether to ask again is for the caller."""
     sim.spoil_kubernetes("status", code=status, body=GONE, query="watch=true", count=None)
-
     with pytest.raises(expected) as raised:
         opened()
-
     assert raised.value.status == status
     assert len(sim.sent_to_kubernetes()) == 2
 
@@ -120,10 +111,8 @@ def test_a_watch_that_is_refused(
 def test_a_connection_that_breaks(sim: Simulation, opened: Callable[..., Watch], kind: str) -> None:
     """However it does, it is over after the time of silence that was allowed, and it is not asked again."""
     sim.spoil_kubernetes(kind, query="watch=true")
-
     with pytest.raises(Transient, match="does not answer"):
         list(opened(silence_s=0.2))
-
     assert len(sim.sent_to_kubernetes()) == 2
 
 
@@ -134,7 +123,6 @@ def test_a_watch_that_goes_silent(sim: Simulation, opened: Callable[..., Watch])
     next(watch)
     sim.spoil_kubernetes("half_open", query="watch=true")
     relabel(sim, "2")
-
     with pytest.raises(Transient):
         next(watch)
 
@@ -143,7 +131,6 @@ def test_an_api_server_that_goes(sim: Simulation, opened: Callable[..., Watch]) 
     """A body that is cut is no end."""
     watch = opened()
     sim.kubernetes_server.stop()
-
     with pytest.raises(Transient):
         list(watch)
 
@@ -154,21 +141,17 @@ def test_closing_from_another_thread(opened: Callable[..., Watch]) -> None:
     heard: list[list[WatchEvent]] = []
     reading = threading.Thread(target=lambda: heard.append(list(watch)))
     reading.start()
-
     watch.close()
     reading.join(1.0)
-
     assert not reading.is_alive()
     assert heard == [[]]
 
 
 def test_a_large_object(sim: Simulation, opened: Callable[..., Watch]) -> None:
-    """A megabyte in one line."""
     watch = iter(opened())
     relabel(sim, "1")
     big = {"metadata": {"annotations": {"example.com/big": "x" * 2**20}}}
     sim.kubernetes_writer().patch(f"{NODES}/web-1", big)
-
     assert [len(event.object) > 2**20 for event in islice(watch, 2)] == [False, True]
 
 
@@ -227,7 +210,6 @@ def test_what_is_no_event(monkeypatch: pytest.MonkeyPatch, last: bytes) -> None:
     """All that came before it counts."""
     monkeypatch.setattr("actuators.http.watch.LONGEST_LINE", 100)
     watch = follow(line("1") + b"\n", last)
-
     assert next(watch).version == "1"
     with pytest.raises(Broken, match="sends"):
         next(watch)
@@ -241,7 +223,6 @@ def test_errors_in_the_stream(code: int, expected: type[ApiError]) -> None:
     status = {**GONE, "code": code} if code != 418 else {"code": code}
     with pytest.raises(expected) as raised:
         next(follow(json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"))
-
     assert raised.value.status == code
 
 
@@ -271,7 +252,6 @@ def test_what_an_answer_says_of_a_write(answer: Any, known: tuple[bool, bool]) -
     """The version that the write took, or that the object is gone for good."""
     own = OwnWrites()
     own.note(json.dumps(answer).encode())
-
     assert (own.has("u", "7"), own.removed("u")) == known
 
 
@@ -280,7 +260,6 @@ def test_only_the_latest_writes_are_remembered() -> None:
     own = OwnWrites()
     for version in range(10_000):
         own.note(json.dumps({"metadata": {"uid": "u", "resourceVersion": str(version)}}).encode())
-
     assert own.has("u", "9999")
     assert not own.has("u", "0")
     assert len(own._known) == len(own._order) < 5000
@@ -290,5 +269,4 @@ def test_the_connection_knows_what_was_written_over_it(sim: Simulation) -> None:
     """Whoever wrote."""
     writer = sim.kubernetes_writer()
     found = json.loads(writer.patch(f"{NODES}/web-1", {"metadata": {"labels": {"n": "1"}}}).body)["metadata"]
-
     assert writer._connection.own_writes.has(found["uid"], found["resourceVersion"])

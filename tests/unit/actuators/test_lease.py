@@ -27,7 +27,6 @@ THEIRS = {
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """An empty cluster."""
     return simulate()
 
 
@@ -38,13 +37,11 @@ def leases_of(sim: Simulation, name: str = "ccm") -> Leases:
 
 
 def answered(sim: Simulation, body: Any) -> Leases:
-    """A Lease that is answered with this body."""
     sim.spoil_kubernetes("status", code=200, body=body, count=None)
     return leases_of(sim)
 
 
 def a_lease(spec: Any) -> dict[str, Any]:
-    """The object with this spec."""
     return {"kind": "Lease", "metadata": {"name": "ccm", "resourceVersion": "7"}, "spec": spec}
 
 
@@ -73,7 +70,6 @@ def a_lease(spec: Any) -> dict[str, Any]:
 def test_fields_that_make_no_sense(sim: Simulation, changes: dict[str, Any], expected: LeaseClaim) -> None:
     """Each for itself, and none of them makes a Lease free."""
     lease = answered(sim, a_lease({**THEIRS, **changes})).read()
-
     assert lease is not None
     assert lease.claim == expected
 
@@ -84,7 +80,6 @@ def test_fields_that_make_no_sense(sim: Simulation, changes: dict[str, Any], exp
 def test_specs_that_are_none(sim: Simulation, spec: Any, holder: str | None) -> None:
     """Without one nobody holds it; with anything but one, somebody does."""
     lease = answered(sim, a_lease(spec)).read()
-
     assert lease is not None
     assert lease.claim.holder == holder
 
@@ -115,12 +110,9 @@ def test_another_holder_than_was_written(sim: Simulation) -> None:
 
 
 def test_a_lease_that_is_not_there(sim: Simulation) -> None:
-    """It is made, once."""
     leases = leases_of(sim)
-
     assert leases.read() is None
     created = leases.create(OURS)
-
     assert leases.read() == created
     assert (leases.name, created.claim) == (NAME, OURS)
     assert sim.objects("leases")["ccm"]["spec"]["renewTime"] == MOMENT
@@ -152,17 +144,14 @@ def test_of_two_writes_one_is_a_conflict(sim: Simulation) -> None:
     leases = leases_of(sim)
     read = leases.create(OURS)
     leases.update(read, replace(OURS, transitions=1))
-
     with pytest.raises(Conflict):
         leases.update(read, replace(OURS, transitions=2))
-
     assert sim.objects("leases")["ccm"]["spec"]["leaseTransitions"] == 1
 
 
 def test_names_are_quoted(sim: Simulation) -> None:
     """A name from elsewhere stays one segment of the path."""
     leases_of(sim, "a?b#c").read()
-
     assert [(entry.path, entry.query) for entry in sim.sent_to_kubernetes()] == [(f"{PATH}/a?b#c", "")]
 
 

@@ -51,12 +51,10 @@ IN_NETWORK = replace(WISH, attachment=Attachment(NETWORK_ID), targets=frozenset(
 
 
 def creation(wish: LoadBalancer = WISH) -> Change:
-    """The change that wants this load balancer."""
     return a_difference(BALANCER, "lb.create", None, wish, "a test wants it")
 
 
 def posts(stage: Stage) -> list[Any]:
-    """The bodies of all creations that were sent."""
     return [body for method, path, body in stage.sent() if (method, path) == ("POST", "/load_balancers")]
 
 
@@ -116,9 +114,7 @@ def test_what_nobody_asked_for_is_not_sent(simulate: Callable[..., Simulation]) 
     """The API chooses for itself: a field that is UNMANAGED is not there, nor a public interface that is on."""
     stage = a_stage(simulate)
     wish = LoadBalancer(DEFAULT_NAME, LABELS, "lb11", zone="eu-central", public_interface=True, targets=UNMANAGED)
-
     stage.carry_out(creation(wish))
-
     assert posts(stage) == [
         {"name": DEFAULT_NAME, "labels": LABELS, "load_balancer_type": "lb11", "network_zone": "eu-central"}
     ]
@@ -128,9 +124,7 @@ def test_what_nobody_asked_for_is_not_sent(simulate: Callable[..., Simulation]) 
 def test_without_a_public_interface(simulate: Callable[..., Simulation]) -> None:
     """It is created so: nobody can reach it from outside for a moment."""
     stage = a_stage(simulate)
-
     stage.carry_out(creation(replace(IN_NETWORK, public_interface=False)))
-
     assert not stage.balancer()["public_net"]["enabled"]
     assert stage.targets() == IN_NETWORK.targets
 
@@ -147,9 +141,7 @@ def test_without_a_public_interface(simulate: Callable[..., Simulation]) -> None
 def test_places_that_a_creation_cannot_name(simulate: Callable[..., Simulation], place: Any) -> None:
     """The request has no field for an address or a subnet: it is attached in the next round."""
     stage = a_stage(simulate)
-
     stage.carry_out(creation(replace(WISH, attachment=place)))
-
     assert "network" not in posts(stage)[0]
     assert stage.balancer()["private_net"] == []
 
@@ -158,9 +150,7 @@ def test_targets_go_in_a_stable_order(simulate: Callable[..., Simulation]) -> No
     """Servers by id as numbers, then addresses."""
     stage = a_stage(simulate, servers=[a_member(number) for number in (2, 10)])
     servers = {ServerTarget(number, use_private_ip=False) for number in (10, 2)}
-
     stage.carry_out(creation(replace(WISH, targets=frozenset({IpTarget("198.51.100.7"), *servers}))))
-
     assert posts(stage)[0]["targets"] == [
         {"type": "server", "server": {"id": 2}, "use_private_ip": False},
         {"type": "server", "server": {"id": 10}, "use_private_ip": False},
@@ -196,9 +186,7 @@ def test_a_target_in_the_way(simulate: Callable[..., Simulation], targets: set[A
     """Nothing about one target keeps the Service from its load balancer: it is created without any, with all else."""
     servers = [a_member(number) for number in (1, 2, 3, *range(5, 14))]
     stage = a_stage(simulate, servers=[*servers, a_member(4, ipv4=None, private_ips=())], **options)
-
     stage.carry_out(creation(replace(IN_NETWORK, targets=frozenset(targets))))
-
     assert ["targets" in body for body in posts(stage)] == [True, False]
     found = stage.balancer()
     assert [service["listen_port"] for service in found["services"]] == [80]
@@ -209,9 +197,7 @@ def test_a_target_in_the_way(simulate: Callable[..., Simulation], targets: set[A
 def test_public_targets_without_a_public_interface(simulate: Callable[..., Simulation]) -> None:
     """They cannot be had, and the load balancer comes without them."""
     stage = a_stage(simulate)
-
     stage.carry_out(creation(replace(WISH, public_interface=False)))
-
     assert stage.targets() == set()
 
 
@@ -222,30 +208,23 @@ def test_codes_of_other_times(simulate: Callable[..., Simulation], code: str) ->
     """Older names of the same refusals are understood as well."""
     stage = a_stage(simulate)
     stage.sim.spoil_hetzner("status", method="POST", code=422, body={"error": {"code": code, "message": "no"}})
-
     stage.carry_out(creation())
-
     assert len(posts(stage)) == 2
     assert stage.targets() == set()
 
 
 def test_the_private_targets_of_a_creation(simulate: Callable[..., Simulation]) -> None:
-    """Where the API accepts them they come with it."""
     stage = a_stage(simulate, private_targets_at_creation="accepted")
-
     stage.carry_out(creation(IN_NETWORK))
-
     assert stage.targets() == {ServerTarget(1, use_private_ip=True)}
 
 
 def test_the_quota_is_not_a_matter_of_targets(simulate: Callable[..., Simulation]) -> None:
     """Without targets it would be refused as well: it is refused once, with what a person can do."""
     stage = a_stage(simulate, load_balancer_limit=0)
-
     said = r"load balancer limit exceeded .*; ask Hetzner for a higher limit, or delete load balancers: `reconcile orph"
     with pytest.raises(Invalid, match=said) as caught:
         stage.carry_out(creation())
-
     assert len(posts(stage)) == 1
     assert (caught.value.code, caught.value.status) == ("resource_limit_exceeded", 403)
 
@@ -267,10 +246,8 @@ def test_limits(
     stage = a_stage(simulate)
     error = {"code": "resource_limit_exceeded", "message": message, "details": limit and {"limits": [{"name": limit}]}}
     stage.sim.spoil_hetzner("status", method="POST", code=403, body={"error": error}, count=None)
-
     with pytest.raises(Invalid) as caught:
         stage.carry_out(creation())
-
     assert len(posts(stage)) == tries
     assert ("ask Hetzner" in str(caught.value)) is remedy
 
@@ -302,10 +279,8 @@ def test_each_part_is_left_out_once(
     stage = a_stage(simulate)
     error = {"error": {"code": code, "message": "no"}}
     stage.sim.spoil_hetzner("status", method="POST", code=status, body=error, count=None)
-
     with pytest.raises(ApiError):
         stage.carry_out(creation())
-
     left_out = [frozenset({"targets", "services"} - body.keys()) for body in posts(stage)]
     expected = [frozenset(sent[:number]) for number in range(len(sent) + 1)]
     assert list(dict.fromkeys(left_out)) == expected  # what is transient is sent more than once
@@ -326,9 +301,7 @@ def test_each_part_is_left_out_once(
 def test_a_network_in_the_way(simulate: Callable[..., Simulation], wish: LoadBalancer, options: dict[str, Any]) -> None:
     """It is created outside: the attachment fails by itself, and so does what needs it."""
     stage = a_stage(simulate, servers=[a_member(1, private_ips=())], **options)
-
     stage.carry_out(creation(wish))
-
     assert ["network" in body for body in posts(stage)][:2] == [True, False]
     found = stage.balancer()
     assert (found["private_net"], [service["listen_port"] for service in found["services"]]) == ([], [80])
@@ -338,10 +311,8 @@ def test_a_network_in_the_way(simulate: Callable[..., Simulation], wish: LoadBal
 def test_a_network_that_is_the_only_way_in(simulate: Callable[..., Simulation]) -> None:
     """Without its public interface nothing could reach it: nothing is bought, and the refusal is told."""
     stage = a_stage(simulate, servers=[a_member(1, private_ips=())], network_attachment_limit=0)
-
     with pytest.raises(ApiError):
         stage.carry_out(creation(replace(IN_NETWORK, public_interface=False, targets=frozenset())))
-
     assert all("network" in body for body in posts(stage))
     assert stage.sim.objects("load_balancers") == {}
 
@@ -357,9 +328,7 @@ def test_services_are_complete(simulate: Callable[..., Simulation]) -> None:
     numbers of health checks, which have none in the document, are left to the API."""
     stage = a_stage(simulate, services_at_creation="complete")
     stage.sim.hetzner.replace_world({**stage.sim.hetzner.world()["hetzner"], "certificates": CERTIFICATES})
-
     stage.carry_out(creation(replace(WISH, listeners={80: HTTP, 443: HTTPS})))
-
     (sent,) = posts(stage)
     plain, secure = sent["services"]
     assert plain["http"] == DEFAULTS
@@ -385,9 +354,7 @@ def test_services_are_refused(
 ) -> None:
     """It is created without them, and with all else that can be had: the next round adds them one by one."""
     stage = a_stage(simulate, services_at_creation="refused", **options)
-
     stage.carry_out(creation(wish))
-
     assert ["services" in body for body in posts(stage)] == sent
     found = stage.balancer()
     assert (found["labels"], found["services"], stage.targets()) == (LABELS, [], targets)
@@ -401,9 +368,7 @@ def test_a_certificate_in_the_way(simulate: Callable[..., Simulation], certifica
     managed = {"id": 4, "type": "managed", "status": {"issuance": "pending"}}
     stage.sim.hetzner.replace_world({**stage.sim.hetzner.world()["hetzner"], "certificates": [managed]})
     secure = replace(HTTPS, http=HttpOptions(certificates=(certificate,)))
-
     stage.carry_out(creation(replace(WISH, listeners={443: secure})))
-
     assert stage.balancer()["services"] == []
 
 
@@ -411,9 +376,7 @@ def test_a_lesser_one_is_never_a_second_one(simulate: Callable[..., Simulation])
     """A refusal beside a load balancer that has the Service's label by now: the next round looks at that one."""
     stage = a_stage(simulate, a_balancer(spec={"name": "shop"}), services_at_creation="refused")
     stage.snapshot = a_world([a_service()])
-
     stage.carry_out(creation())
-
     assert len(posts(stage)) == 1
     assert [found["name"] for found in stage.balancers()] == ["shop"]
 
@@ -424,10 +387,8 @@ def test_a_creation_that_fails_later(simulate: Callable[..., Simulation], code: 
     stage = a_stage(simulate)
     fault = {"kind": "action_fails", "command": "create_load_balancer", "code": code, "message": "a target and service"}
     stage.sim.hetzner.set_faults([fault])
-
     with pytest.raises(Invalid):
         stage.carry_out(creation())
-
     assert len(posts(stage)) == 1
 
 
@@ -484,10 +445,8 @@ def test_one_that_the_list_lacked(
     stage = a_stage(simulate, *others)
     stage.snapshot = a_world([a_service(**had)])
     why = f"^the list of load balancers lacks load balancer 42 {found}, and a look by its label finds it$"
-
     with nullcontext() if found is None else pytest.raises(Conflict, match=why):
         stage.carry_out(creation(replace(WISH, former=former)))
-
     assert [method for method, _, _ in stage.sent()] == asked
     assert len(stage.balancers()) == len(others) + (found is None)
 
@@ -503,10 +462,8 @@ def test_one_that_the_list_lacked(
 def test_other_refusals(simulate: Callable[..., Simulation], wish: LoadBalancer, said: str) -> None:
     """What targets have nothing to do with is refused once, in the API's words."""
     stage = a_stage(simulate)
-
     with pytest.raises(NotFound, match=said):
         stage.carry_out(creation(wish))
-
     assert len(posts(stage)) == 1
     assert stage.balancers() == []
 
@@ -514,10 +471,8 @@ def test_other_refusals(simulate: Callable[..., Simulation], wish: LoadBalancer,
 def test_a_name_that_is_taken(simulate: Callable[..., Simulation]) -> None:
     """Somebody made one of that name meanwhile: that is for the next plan to look at."""
     stage = a_stage(simulate, a_balancer(service_uid=None, cluster_uid=None))
-
     with pytest.raises(Conflict, match="name is already used"):
         stage.carry_out(creation())
-
     assert stage.balancer()["labels"] == {}
     assert len(posts(stage)) == 1
 
@@ -526,10 +481,8 @@ def test_a_request_that_is_never_answered(simulate: Callable[..., Simulation]) -
     """It is sent twice at most, each time with a look whether it was carried out."""
     stage = a_stage(simulate)
     stage.sim.spoil_hetzner("reset", method="POST", count=None)
-
     with pytest.raises(Transient):
         stage.carry_out(creation())
-
     assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST", "GET"]
     assert stage.balancers() == []
 
@@ -539,9 +492,7 @@ def test_a_request_that_is_carried_out_late(simulate: Callable[..., Simulation])
     stage = a_stage(simulate)
     stage.sim.spoil_hetzner("executed_then_504", method="POST")
     stage.sim.hetzner.set_faults([{"kind": "list_lacks", "path": "/load_balancers"}])
-
     stage.carry_out(creation())
-
     assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST", "GET"]
     assert stage.balancer()["labels"] == LABELS
 
@@ -560,9 +511,7 @@ def test_a_look_that_fails(
     stage = a_stage(simulate)
     stage.sim.spoil_hetzner("executed_then_504", method="POST")
     stage.sim.spoil_hetzner("status", method="GET", **trouble)
-
     with pytest.raises(expected):
         stage.carry_out(creation())
-
     assert len(posts(stage)) == 1
     assert len(stage.balancers()) == 1

@@ -31,7 +31,6 @@ VSWITCH = IpTarget("10.7.1.77")
 
 
 def change(before: Attachment | None, after: Attachment | None) -> Change:
-    """The change of the attachment to one network."""
     some = after or before
     assert some is not None
     return a_part(f"network/{some.network_id}", before, after, WHY)
@@ -41,7 +40,6 @@ JOIN, LEAVE, MOVE = change(None, ANYWHERE), change(HERE, None), change(HERE, THE
 
 
 def balancer(*places: Attachment, targets: tuple[Target, ...] = (PUBLIC,)) -> CloudBalancer:
-    """A load balancer in these networks."""
     return a_balancer(attachments=places, targets=targets)
 
 
@@ -68,9 +66,7 @@ def places(stage: Stage) -> list[tuple[int, str]]:
 def test_attachment(simulate: Callable[..., Simulation], place: Attachment, body: dict[str, str]) -> None:
     """What is not asked for is not sent, and chosen by Hetzner."""
     stage = a_stage(simulate, balancer())
-
     stage.carry_out(change(None, place))
-
     assert stage.acted() == [("attach_to_network", {"network": NETWORK_ID, **body})]
     ((network, ip),) = places(stage)
     assert network == NETWORK_ID
@@ -103,9 +99,7 @@ def test_where_nothing_is_reached_through_the_network(
 ) -> None:
     """It leaves, is seen out, and comes back; where somebody was faster that is done."""
     stage = a_stage(simulate, balancer(*([present] if present else [])))
-
     stage.carry_out(wanted)
-
     assert places(stage) == ([(after.network_id, str(after.ip))] if after else [])
     assert stage.targets() == {PUBLIC}
     assert ["look" if method == "GET" else path.rpartition("/")[2] for method, path, _ in stage.sent()] == sent
@@ -119,9 +113,7 @@ def test_what_is_reached_through_the_network(
     """It is no target any more before the load balancer leaves, whatever Hetzner would have done to it."""
     targets = (PUBLIC, PRIVATE, ServerTarget(3, use_private_ip=True))
     stage = a_stage(simulate, balancer(HERE, targets=targets), private_targets_at_detachment=detachment)
-
     stage.carry_out(wanted)
-
     assert places(stage) == after
     assert stage.targets() == {PUBLIC}
     assert [action for action, _ in stage.acted()][:3] == ["remove_target", "remove_target", "detach_from_network"]
@@ -131,9 +123,7 @@ def test_addresses_of_a_vswitch(simulate: Callable[..., Simulation]) -> None:
     """They are reached through the network as well, and public addresses of dedicated servers are not."""
     targets = (IpTarget("10.7.0.77"), IpTarget("198.51.100.7"), IpTarget("2001:db8::7"))
     stage = a_stage(simulate, balancer(HERE, targets=targets))
-
     stage.carry_out(LEAVE)
-
     assert stage.targets() == {IpTarget("198.51.100.7"), IpTarget("2001:db8::7")}
 
 
@@ -141,9 +131,7 @@ def test_a_server_by_both_addresses(simulate: Callable[..., Simulation]) -> None
     """Only the private one goes."""
     twins = (ServerTarget(2, use_private_ip=False), PRIVATE)
     stage = a_stage(simulate, balancer(HERE, targets=twins), server_as_two_targets="accepted")
-
     stage.carry_out(LEAVE)
-
     assert stage.targets() == {twins[0]}
 
 
@@ -151,9 +139,7 @@ def test_a_server_by_both_addresses(simulate: Callable[..., Simulation]) -> None
 def test_what_others_have_added(simulate: Callable[..., Simulation], wanted: Change) -> None:
     """A selector and an address go before the load balancer does, as servers do: else it could not leave."""
     stage = a_stage(simulate, balancer(HERE, targets=(SELECTED, VSWITCH, PRIVATE, PUBLIC)))
-
     stage.carry_out(wanted)
-
     assert stage.targets() == {PUBLIC}
 
 
@@ -163,10 +149,8 @@ def test_a_target_that_came_meanwhile(simulate: Callable[..., Simulation], wante
     """Nobody was told that it goes: nothing is done, and the next plan shows it."""
     stage = a_stage(simulate, balancer(HERE, targets=(PUBLIC, news)))
     stage.snapshot = replace(stage.snapshot, load_balancers=Section({42: balancer(HERE)}))
-
     with pytest.raises(Conflict, match="as a target, which would be lost"):
         stage.carry_out(wanted)
-
     assert stage.acted() == []
     assert stage.targets() == {PUBLIC, news}
 
@@ -175,9 +159,7 @@ def test_a_detachment_that_is_seen_late(simulate: Callable[..., Simulation]) -> 
     """Even after the action reads have shown the attachment for a while: it is waited for that to pass."""
     stage = a_stage(simulate, balancer(HERE))
     stage.sim.hetzner.set_faults([{"kind": "visible_late", "seconds": 3.0}])
-
     stage.carry_out(MOVE)
-
     assert places(stage) == [(NETWORK_ID, "10.7.0.200")]
     looks = sum(method == "GET" for method, _, _ in stage.sent())
     assert 3 <= looks <= 8
@@ -187,10 +169,8 @@ def test_a_detachment_that_is_never_seen(simulate: Callable[..., Simulation]) ->
     """It is given up after a while, and the next plan attaches it."""
     stage = a_stage(simulate, balancer(HERE))
     stage.sim.hetzner.set_faults([{"kind": "visible_late", "seconds": 300.0}])
-
     with pytest.raises(Transient, match=r"^detachment of load balancer 42 .* from network 7: not seen"):
         stage.carry_out(MOVE)
-
     assert [action for action, _ in stage.acted()] == ["detach_from_network"]
 
 
@@ -201,10 +181,8 @@ def test_a_detachment_that_is_never_seen(simulate: Callable[..., Simulation]) ->
 def test_it_is_elsewhere(simulate: Callable[..., Simulation], present: Attachment, wanted: Attachment) -> None:
     """It can be in one network only, and why it is in that one is for the next plan to find out."""
     stage = a_stage(simulate, balancer(present))
-
     with pytest.raises(Conflict, match="is now in another network, or has another address there"):
         stage.carry_out(change(None, wanted))
-
     assert places(stage) == [(present.network_id, str(present.ip))]
 
 
@@ -213,7 +191,6 @@ def test_a_detachment_that_is_said_to_be_none(simulate: Callable[..., Simulation
     stage = a_stage(simulate, balancer(HERE))
     refusal = {"error": {"code": "not_found", "message": "network with ID '7' not found"}}
     stage.sim.spoil_hetzner("status", method="POST", code=404, body=refusal)
-
     with pytest.raises(NotFound, match="network with ID '7' not found"):
         stage.carry_out(LEAVE)
 
@@ -225,10 +202,8 @@ def test_no_way_back(simulate: Callable[..., Simulation], caplog: pytest.LogCapt
     """When that is refused too a person is told, and the first refusal is the error."""
     stage = a_stage(simulate, balancer(HERE, targets=(PUBLIC, PRIVATE)))
     stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "attach_to_network", "code": "x", "count": 2}])
-
     with pytest.raises(Invalid, match="the action attach_to_network failed"):
         stage.carry_out(MOVE)
-
     assert places(stage) == []
     assert f"load balancer 42 {DEFAULT_NAME} is not in network 7 for now: attachment of" in caplog.text
 
@@ -240,10 +215,8 @@ def test_a_target_that_does_not_come_back(
     targets = (PRIVATE, ServerTarget(3, use_private_ip=True))
     stage = a_stage(simulate, balancer(HERE, targets=targets))
     stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "add_target", "code": "x"}])
-
     with pytest.raises(Invalid, match="ip_not_available"):
         stage.carry_out(TAKEN)
-
     assert places(stage) == [(NETWORK_ID, "10.7.0.2")]
     assert len(stage.targets()) == 1
     assert f"is no target of load balancer 42 {DEFAULT_NAME} for now" in caplog.text
@@ -254,7 +227,6 @@ def test_an_attachment_that_is_not_seen_yet(simulate: Callable[..., Simulation])
     stage = a_stage(simulate, balancer())
     refusal = {"error": {"code": "load_balancer_already_attached", "message": "no"}}
     stage.sim.spoil_hetzner("status", method="POST", code=422, body=refusal)
-
     with pytest.raises(Conflict, match=r"^load balancer 42 .*: Hetzner says it is attached, and it is not seen yet$"):
         stage.carry_out(JOIN)
 

@@ -8,13 +8,7 @@ import pytest
 
 from actuators.http.errors import Conflict
 from desired.model.load_balancer import CloudBalancer, Identity, Owner
-from desired.names import (
-    LABEL_ADOPTED,
-    LABEL_CLUSTER_UID,
-    LABEL_DELETE_AFTER,
-    LABEL_RELEASED,
-    LABEL_SERVICE_UID,
-)
+from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.plan.change import Change
 from desired.section import Unknown
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, annotated
@@ -33,33 +27,27 @@ WHY = "a test wants it"
 
 
 def labelled(labels: dict[str, str], **overrides: Any) -> CloudBalancer:
-    """The load balancer with exactly these labels."""
     return a_balancer(spec={"labels": labels, **overrides})
 
 
 def adoption(before: Owner = NOBODY, after: Owner = OURS) -> Change:
-    """The change that takes the load balancer over."""
     return a_difference(BALANCER, "lb.adopt", before, after, WHY)
 
 
 def naming(name: str = "shop", labels: dict[str, str] | None = None) -> Change:
-    """The change that gives it another name."""
     present = OTHERS | OURS_AS_LABELS
     return a_part("identity", Identity(DEFAULT_NAME, present), Identity(name, labels or present), WHY)
 
 
 def retention(before: Owner = OURS, released: str | None = RELEASED) -> Change:
-    """The change that releases it with its addresses."""
     return a_part("retain", before, Owner(CLUSTER_UID, None, released), WHY)
 
 
 def deletion() -> Change:
-    """The change that deletes it."""
     return a_difference(BALANCER, "lb.delete", a_balancer().spec, None, WHY)
 
 
 def labels(stage: Stage) -> dict[str, str]:
-    """Labels of the one load balancer."""
     found: dict[str, str] = stage.balancer()["labels"]
     return found
 
@@ -84,9 +72,7 @@ def labels(stage: Stage) -> dict[str, str]:
 def test_adoption(simulate: Callable[..., Simulation], before: Owner, present: dict[str, str]) -> None:
     """It is labelled as the Service's, is released no more, and keeps the labels of others and its name."""
     stage = a_stage(simulate, labelled(OTHERS | present))
-
     stage.carry_out(adoption(before))
-
     assert labels(stage) == OTHERS | OURS_AS_LABELS
     assert stage.balancer()["name"] == DEFAULT_NAME
     assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("PUT", LB)]
@@ -96,9 +82,7 @@ def test_adoption_by_name(simulate: Callable[..., Simulation]) -> None:
     """It is the one that the annotation names, not the one beside it."""
     others = (labelled({}, name="web-lb"), replace(a_balancer(43), spec=labelled({}).spec))
     stage = a_stage(simulate, *others, service=a_service(claim=a_claim(annotations=annotated(name="web-lb"))))
-
     stage.carry_out(adoption())
-
     assert {found["name"]: found["labels"] for found in stage.balancers()} == {
         "web-lb": OURS_AS_LABELS,
         DEFAULT_NAME: {},
@@ -113,9 +97,7 @@ MARKED = replace(OURS, adopted="true")
 def test_adoption_of_what_was_nobodys(simulate: Callable[..., Simulation], parts: dict[str, Any]) -> None:
     """The mark comes with the same write, and stays when the load balancer is named; it goes when it is released."""
     stage = a_stage(simulate, a_balancer(spec={"labels": OTHERS}, **parts))
-
     stage.carry_out(adoption(NOBODY, MARKED))
-
     assert labels(stage) == OTHERS | OURS_AS_LABELS | {LABEL_ADOPTED: "true"}
     stage.carry_out(retention(MARKED))
     assert labels(stage) == OTHERS | {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED}
@@ -132,10 +114,8 @@ def test_adoption_of_what_is_used_meanwhile(simulate: Callable[..., Simulation],
     """It was empty when it was looked at, and needed no word: what somebody has set up since stays theirs."""
     stage = a_stage(simulate, a_balancer(spec={"labels": {}}, **EMPTY))
     stage.change_balancer(**meanwhile)
-
     with pytest.raises(Conflict, match=r"is now in use$"):
         stage.carry_out(adoption(NOBODY, MARKED))
-
     assert labels(stage) == {}
 
 
@@ -145,19 +125,15 @@ def test_adoption_of_what_another_cluster_wants_back_meanwhile(simulate: Callabl
     stage = a_stage(simulate, labelled(released))
     waiting = {LABEL_CLUSTER_UID: "another", LABEL_DELETE_AFTER: RELEASED}
     stage.change_balancer(labels=waiting)
-
     with pytest.raises(Conflict, match=r"now has the label of another cluster$"):
         stage.carry_out(adoption(Owner("another", None, RELEASED)))
-
     assert labels(stage) == waiting
 
 
 def test_adoption_while_the_cluster_is_not_known(simulate: Callable[..., Simulation]) -> None:
     """There is no label to give; one that is there is not taken away."""
     stage = a_stage(simulate, labelled({LABEL_CLUSTER_UID: CLUSTER_UID}))
-
     stage.carry_out(adoption(Owner(CLUSTER_UID, None), Owner(None, SERVICE_UID)))
-
     assert labels(stage) == OURS_AS_LABELS
 
 
@@ -176,10 +152,8 @@ def test_owners_that_changed_meanwhile(
     """Whoever claimed it since is not overruled: Conflict, and it stays as it is."""
     stage = a_stage(simulate, labelled({LABEL_SERVICE_UID: str(DEAD.service_uid)}))
     stage.change_balancer(labels=meanwhile)
-
     with pytest.raises(Conflict, match=r"now has other owner labels$"):
         stage.carry_out(change)
-
     assert labels(stage) == meanwhile
     assert stage.acted() == []
 
@@ -188,18 +162,14 @@ def test_labels_of_others_that_changed_meanwhile(simulate: Callable[..., Simulat
     """They are none of our business: what is there now is kept."""
     stage = a_stage(simulate, labelled(OTHERS))
     stage.change_balancer(labels={"team": "red"})
-
     stage.carry_out(adoption())
-
     assert labels(stage) == {"team": "red"} | OURS_AS_LABELS
 
 
 def test_a_name(simulate: Callable[..., Simulation]) -> None:
     """One request changes the name, and keeps the labels."""
     stage = a_stage(simulate, labelled(OTHERS | OURS_AS_LABELS))
-
     stage.carry_out(naming())
-
     assert stage.balancer()["name"] == "shop"
     assert labels(stage) == OTHERS | OURS_AS_LABELS
     assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("PUT", LB)]
@@ -209,9 +179,7 @@ def test_a_name_brings_the_label_of_the_cluster(simulate: Callable[..., Simulati
     """It is written together with another write; what others changed meanwhile stays changed."""
     stage = a_stage(simulate, labelled(OTHERS | {LABEL_SERVICE_UID: SERVICE_UID}))
     stage.change_balancer(labels={"team": "red", "put": "meanwhile", LABEL_SERVICE_UID: SERVICE_UID})
-
     stage.carry_out(naming(labels={**OTHERS, **OURS_AS_LABELS, "new": "label"}))
-
     assert labels(stage) == {"team": "red", "put": "meanwhile", "new": "label"} | OURS_AS_LABELS
 
 
@@ -219,29 +187,23 @@ def test_a_name_while_the_cluster_is_not_known(simulate: Callable[..., Simulatio
     """No label is made up."""
     stage = a_stage(simulate, labelled({LABEL_SERVICE_UID: SERVICE_UID}))
     stage.snapshot = replace(stage.snapshot, cluster_uid=Unknown("no permission"))
-
     stage.carry_out(naming())
-
     assert labels(stage) == {LABEL_SERVICE_UID: SERVICE_UID}
 
 
 def test_a_name_after_an_adoption(simulate: Callable[..., Simulation]) -> None:
     """In the same round the load balancer is still observed without labels; it is known by the name that it had."""
     stage = a_stage(simulate, labelled({}))
-
     stage.carry_out(adoption())
     stage.carry_out(naming())
-
     assert stage.balancer()["name"] == "shop"
 
 
 def test_a_name_that_is_taken(simulate: Callable[..., Simulation]) -> None:
     """It is for the next plan to say so."""
     stage = a_stage(simulate, a_balancer(), replace(a_balancer(43), spec=labelled({}, name="shop").spec))
-
     with pytest.raises(Conflict, match="name is already used"):
         stage.carry_out(naming())
-
     assert {found["name"] for found in stage.balancers()} == {"shop", DEFAULT_NAME}
 
 
@@ -257,13 +219,10 @@ def test_a_name_that_is_taken(simulate: Callable[..., Simulation]) -> None:
 def test_what_is_not_ours_any_more(
     simulate: Callable[..., Simulation], change: Change, meanwhile: dict[str, str]
 ) -> None:
-    """It is left alone."""
     stage = a_stage(simulate, a_balancer())
     stage.change_balancer(labels=meanwhile)
-
     with pytest.raises(Conflict, match=r"does not have the labels of Service default/web any more$"):
         stage.carry_out(change)
-
     assert stage.acted() == []
     assert stage.balancer()["name"] == DEFAULT_NAME
 
@@ -271,28 +230,22 @@ def test_what_is_not_ours_any_more(
 def test_retention(simulate: Callable[..., Simulation]) -> None:
     """It loses the Service's label, keeps the cluster's, and says since when it is nobody's."""
     stage = a_stage(simulate, labelled(OTHERS | OURS_AS_LABELS))
-
     stage.carry_out(retention())
-
     assert labels(stage) == OTHERS | {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED}
 
 
 def test_retention_of_one_that_is_protected(simulate: Callable[..., Simulation]) -> None:
     """Protection against deletion does not protect labels; one that had no cluster's label gets it."""
     stage = a_stage(simulate, replace(labelled({LABEL_SERVICE_UID: SERVICE_UID}), is_protected=True))
-
     stage.carry_out(retention(Owner(None, SERVICE_UID)))
-
     assert labels(stage) == {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED}
 
 
 @pytest.mark.parametrize("change", [adoption(OURS, Owner(None, SERVICE_UID)), naming(), retention()])
 def test_one_that_goes_after_the_look(simulate: Callable[..., Simulation], change: Change) -> None:
-    """The same, when the write finds that out."""
     stage = a_stage(simulate, a_balancer())
     refusal = {"error": {"code": "not_found", "message": "load balancer with ID '42' not found"}}
     stage.sim.spoil_hetzner("status", method="PUT", code=404, body=refusal)
-
     with pytest.raises(Conflict, match=r"is gone$"):
         stage.carry_out(change)
 
@@ -300,9 +253,7 @@ def test_one_that_goes_after_the_look(simulate: Callable[..., Simulation], chang
 def test_deletion(simulate: Callable[..., Simulation]) -> None:
     """After a last look it is deleted, and seen to be gone."""
     stage = a_stage(simulate, a_balancer())
-
     stage.carry_out(deletion())
-
     assert stage.sim.hetzner.world()["hetzner"]["load_balancers"] == []
     assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("DELETE", LB)]
     assert stage.polls() == 1
@@ -312,9 +263,7 @@ def test_a_deletion_that_has_no_action(simulate: Callable[..., Simulation]) -> N
     """As it was answered before Primary IPs: 204, and nothing to wait for."""
     stage = a_stage(simulate, a_balancer())
     stage.sim.spoil_hetzner("status", method="DELETE", code=204)
-
     stage.carry_out(deletion())
-
     assert stage.polls() == 0
 
 
@@ -322,10 +271,8 @@ def test_one_that_is_protected_by_now(simulate: Callable[..., Simulation]) -> No
     """Whoever protected it wants it to stay."""
     stage = a_stage(simulate, a_balancer())
     stage.change_balancer(protection={"delete": True})
-
     with pytest.raises(Conflict, match=r"is now protected against deletion$"):
         stage.carry_out(deletion())
-
     assert stage.acted() == []
     assert len(stage.balancers()) == 1
 
@@ -334,27 +281,21 @@ def test_one_that_is_protected_after_the_look(simulate: Callable[..., Simulation
     """The API refuses, and the next plan retains it."""
     stage = a_stage(simulate, a_balancer())
     stage.sim.spoil_hetzner("status", method="DELETE", code=423, body={"error": {"code": "protected", "message": "no"}})
-
     with pytest.raises(Conflict) as raised:
         stage.carry_out(deletion())
-
     assert raised.value.code == "protected"
 
 
 def test_another_clusters_is_never_meant(simulate: Callable[..., Simulation]) -> None:
     """No plan names one; a change that did would not be carried out."""
     stage = a_stage(simulate, a_balancer(cluster_uid="another"))
-
     with pytest.raises(KeyError, match="the label of another cluster"):
         stage.carry_out(deletion())
-
     assert stage.sent() == []
 
 
 def test_another_clusters_beside_ours(simulate: Callable[..., Simulation]) -> None:
     """Of two that have the Service's label, the one of this cluster is meant (a cluster that was restored twice)."""
     stage = a_stage(simulate, a_balancer(), a_balancer(43, cluster_uid="another", spec={"name": "other"}))
-
     stage.carry_out(deletion())
-
     assert [found["id"] for found in stage.balancers()] == [43]

@@ -32,7 +32,6 @@ WISH = Listener(8080, 30808, Protocol.TCP, HealthCheck(Protocol.TCP, 30808))
 
 
 def part(name: str, before: State | None, after: State | None) -> Change:
-    """The change of one part."""
     verb = {"verb": Verb.MODIFY} if name.startswith("rdns/") else {}
     return a_part(name, before, after, WHY, **verb)
 
@@ -56,19 +55,16 @@ ALL = {
 
 
 def service(stage: Stage, port: int) -> dict[str, Any]:
-    """The service of the load balancer that listens on this port."""
     (found,) = (service for service in stage.balancer()["services"] if service["listen_port"] == port)
     result: dict[str, Any] = found
     return result
 
 
 def ports(stage: Stage) -> list[int]:
-    """On which the load balancer listens."""
     return sorted(service["listen_port"] for service in stage.balancer()["services"])
 
 
 def has_happened(stage: Stage, change: Change) -> bool:
-    """Whether the world is as the change wants it."""
     found = stage.balancer()
     services = {service["listen_port"]: service for service in found["services"]}
     seen = {
@@ -92,9 +88,7 @@ def staged(simulate: Callable[..., Simulation], **options: Any) -> Stage:
 def test_one_action_each(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
     """It is sent, and waited for: when the actuator is done it has happened."""
     stage = staged(simulate)
-
     stage.carry_out(change)
-
     assert [(method, path) for method, path, _ in stage.sent()] == [("POST", f"{LB}/actions/{action}")]
     assert stage.polls() == 1
     assert has_happened(stage, change)
@@ -104,7 +98,6 @@ def test_a_reverse_name_that_hetzner_gives(simulate: Callable[..., Simulation]) 
     """What that is nobody knows before, so that nothing can be looked up."""
     stage = staged(simulate)
     stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
-
     with pytest.raises(Transient, match="has vanished"):
         stage.carry_out(part("rdns/ipv4", "before", None))
 
@@ -114,9 +107,7 @@ def test_a_listener_with_members_whose_action_vanishes(simulate: Callable[..., S
     stage = a_stage(simulate, a_balancer())
     stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
     check = HealthCheck(Protocol.TCP, 30080, 30, 10, 3)
-
     stage.carry_out(part("listener/80", a_listener(), a_listener(health_check=check)))
-
     assert service(stage, 80)["health_check"]["interval"] == 30
 
 
@@ -132,9 +123,7 @@ def test_a_listener_with_members_whose_action_vanishes(simulate: Callable[..., S
 def test_reverse_names(simulate: Callable[..., Simulation], family: str, pointer: str | None, there: str) -> None:
     """The address is of the family in the key; the other one keeps its name."""
     stage = a_stage(simulate, a_balancer(targets=()))
-
     stage.carry_out(part(f"rdns/{family}", "before", pointer))
-
     found = stage.balancer()["public_net"]
     other = "ipv6" if family == "ipv4" else "ipv4"
     assert (found[family]["dns_ptr"], found[other]["dns_ptr"]) == (there, None)
@@ -143,9 +132,7 @@ def test_reverse_names(simulate: Callable[..., Simulation], family: str, pointer
 def test_switching_the_public_interface_off(simulate: Callable[..., Simulation]) -> None:
     """It needs a network, and has no body."""
     stage = a_stage(simulate, a_balancer(attachments=ATTACHED, targets=()))
-
     stage.carry_out(part("public", True, False))
-
     assert stage.acted() == [("disable_public_interface", None)]
     assert not stage.balancer()["public_net"]["enabled"]
 
@@ -158,10 +145,7 @@ def test_a_listener_as_asked_for(simulate: Callable[..., Simulation]) -> None:
 
     check = {"protocol": "tcp", "port": 30808}
     assert stage.acted() == [
-        (
-            "add_service",
-            {"protocol": "tcp", "listen_port": 8080, "destination_port": 30808, "health_check": check},
-        )
+        ("add_service", {"protocol": "tcp", "listen_port": 8080, "destination_port": 30808, "health_check": check})
     ]
     assert service(stage, 8080) == {
         "protocol": "tcp",
@@ -288,9 +272,7 @@ def test_only_what_differs_is_sent(
     stage.carry_out(part(f"listener/{before.port}", None, before))
     was = service(stage, before.port)
     stage.sim.hetzner_proxy.journal.clear()
-
     stage.carry_out(part(f"listener/{before.port}", before, after))
-
     wanted = sent or {"destination_port": 30081, "health_check": {"port": 30081}}
     assert stage.acted() == [("update_service", {"listen_port": before.port, **wanted})]
     now = service(stage, before.port)
@@ -300,11 +282,9 @@ def test_only_what_differs_is_sent(
 def test_a_listener_that_is_gone(simulate: Callable[..., Simulation]) -> None:
     """There is nothing left to remove, and nothing to change."""
     stage = a_stage(simulate, a_balancer(listeners=()))
-
     stage.carry_out(REMOVE)
     with pytest.raises(NotFound):
         stage.carry_out(UPDATE)
-
     assert ports(stage) == []
 
 
@@ -312,17 +292,14 @@ def test_a_removal_that_finds_out_late(simulate: Callable[..., Simulation]) -> N
     """Its action says that there is nothing to remove."""
     stage = a_stage(simulate, a_balancer())
     stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": "not_found"}])
-
     stage.carry_out(REMOVE)
 
 
 def test_a_port_that_is_taken(simulate: Callable[..., Simulation]) -> None:
     """Somebody else's listener is not mistaken for ours: the API's refusal is said as it is."""
     stage = a_stage(simulate, a_balancer())
-
     with pytest.raises(Invalid, match="source_port_already_used"):
         stage.carry_out(part("listener/80", None, a_listener(node_port=30099)))
-
     assert service(stage, 80)["destination_port"] == 30080
 
 
@@ -332,8 +309,6 @@ def test_a_second_request_that_is_refused(simulate: Callable[..., Simulation]) -
     refusal = {"error": {"code": "source_port_already_used", "message": "port 80 is busy, redirect_http needs it"}}
     stage.sim.spoil_hetzner("reset", method="POST")
     stage.sim.spoil_hetzner("status", method="POST", code=412, body=refusal)
-
     with pytest.raises(Invalid, match="redirect_http needs it"):
         stage.carry_out(ADD)
-
     assert ports(stage) == [80]

@@ -25,24 +25,20 @@ NO_TARGET = {"error": {"code": "resolve_cloud_private_targets_error", "message":
 
 
 def public(number: int) -> ServerTarget:
-    """A server by its public address."""
     return ServerTarget(number, use_private_ip=False)
 
 
 def private(number: int) -> ServerTarget:
-    """A server by its private address."""
     return ServerTarget(number, use_private_ip=True)
 
 
 def change(before: Target | None, after: Target | None) -> Change:
-    """The change of one target."""
     some = after or before
     assert some is not None
     return a_part(f"target/{some.name}", before, after, WHY)
 
 
 def balancer(*targets: Target) -> CloudBalancer:
-    """A load balancer in the network, with these targets."""
     return a_balancer(attachments=(PLACE,), targets=targets)
 
 
@@ -65,7 +61,6 @@ class TakenOver(HetznerWriter):
         self._take = take
 
     def post(self, path: str, body: Mapping[str, Any] | None = None, *, repeatable: bool = False) -> bytes:
-        """POST, once it was taken."""
         if path.endswith("/add_target"):
             self._take()
         return super().post(path, body, repeatable=repeatable)
@@ -94,12 +89,10 @@ def test_addition_and_removal(simulate: Callable[..., Simulation], target: Targe
     else whatever the address is."""
     servers = [a_member(number, ipv6=IPv6Network(f"2001:db8:{number}::/64")) for number in (1, 2)]
     stage = a_stage(simulate, balancer(public(1)), servers=servers)
-
     stage.carry_out(change(None, target))
     assert stage.targets() == {public(1), target}
     stage.carry_out(change(target, None))
     assert stage.targets() == {public(1)}
-
     named = {name: value for name, value in body.items() if name != "use_private_ip"}
     assert stage.acted() == [("add_target", body), ("remove_target", named)]
     assert stage.polls() == 2
@@ -107,11 +100,8 @@ def test_addition_and_removal(simulate: Callable[..., Simulation], target: Targe
 
 @pytest.mark.parametrize("target", [public(1), DEDICATED])
 def test_what_is_there_is_added(simulate: Callable[..., Simulation], target: Target) -> None:
-    """Somebody was faster: done."""
     stage = a_stage(simulate, balancer(target))
-
     stage.carry_out(change(None, target))
-
     assert stage.targets() == {target}
     assert stage.polls() == 0
 
@@ -119,15 +109,12 @@ def test_what_is_there_is_added(simulate: Callable[..., Simulation], target: Tar
 @pytest.mark.parametrize("target", [public(1), DEDICATED])
 @pytest.mark.parametrize("how", ["not there", "found out late", "no load balancer"])
 def test_what_is_gone_is_removed(simulate: Callable[..., Simulation], target: Target, how: str) -> None:
-    """Somebody was faster: done."""
     stage = a_stage(simulate, balancer(*([target] if how == "found out late" else [])))
     if how == "found out late":
         stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": "not_found"}])
     elif how == "no load balancer":
         stage.remove_balancers()
-
     stage.carry_out(change(target, None))
-
     assert len(stage.acted()) == 1
 
 
@@ -136,10 +123,8 @@ def test_what_is_not_ours_any_more_gets_nothing_a_second_time(simulate: Callable
     stage = a_stage(simulate, balancer(public(1)))
     stage.change_balancer(labels={})
     stage.sim.spoil_hetzner("reset", method="POST")
-
     with pytest.raises(Conflict, match="does not have the labels of Service default/web any more"):
         stage.carry_out(change(None, public(2)))
-
     assert stage.targets() == {public(1)}
     assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
 
@@ -166,10 +151,8 @@ def test_an_exchange_goes_no_further_on_what_is_not_ours_any_more(
     taken_over = TakenOver(stage.sim.hetzner_connection(), lambda: stage.change_balancer(labels={}))
     stage.writers = replace(stage.writers, writer=taken_over)
     stage.sim.spoil_hetzner(method="POST", path=f"/v1{LB}/actions/add", **trouble)
-
     with pytest.raises((Conflict, Invalid)):
         stage.carry_out(change(public(1), private(1)))
-
     assert actions(stage) == asked
 
 
@@ -216,9 +199,7 @@ def test_the_other_address(
             {"type": "server", "server": {"id": each.server_id}, "use_private_ip": each.use_private_ip} for each in now
         ]
         stage.change_balancer(targets=found)
-
     stage.carry_out(change(before, after))
-
     assert actions(stage) == asked
     assert stage.targets() == {*there} - {before} | ({after} if after else set())
 
@@ -235,9 +216,7 @@ def test_an_old_address_that_is_not_known(simulate: Callable[..., Simulation], s
     stage = a_stage(simulate, balancer(public(1), private(1)), server_as_two_targets="accepted")
     servers = {server.id: server}
     stage.snapshot = replace(stage.snapshot, servers=replace(stage.snapshot.servers, items=servers))
-
     stage.carry_out(change(public(1), private(1)))
-
     assert stage.targets() == {private(1)}
     assert actions(stage) == ["remove", "add private"]
 
@@ -247,10 +226,8 @@ def test_a_new_address_of_the_only_target_that_is_refused(simulate: Callable[...
     """It is found out before anything was removed."""
     servers = [a_member(1, private_ips=())]
     stage = a_stage(simulate, balancer(public(1)), servers=servers, server_as_two_targets=twins)
-
     with pytest.raises(Invalid, match="resolve_cloud_private_targets_error"):
         stage.carry_out(change(public(1), private(1)))
-
     assert stage.targets() == {public(1)}
     assert actions(stage) == ["add private"]
 
@@ -263,10 +240,8 @@ def test_an_old_address_that_cannot_be_put_back(
     stage.sim.spoil_hetzner("status", method="POST", path=f"/v1{LB}/actions/add", code=422, body=NO_TARGET)
     denied = {"error": {"code": "forbidden", "message": "no"}}
     stage.sim.spoil_hetzner("status", method="POST", path=f"/v1{LB}/actions/add", code=403, body=denied)
-
     with pytest.raises(Invalid, match="server has left the network"):
         stage.carry_out(change(public(1), private(1)))
-
     assert stage.targets() == {public(2)}
     assert "server 1 is no target" in caplog.text
 
@@ -275,10 +250,8 @@ def test_a_new_address_of_which_nothing_is_known(simulate: Callable[..., Simulat
     """It may have been added, so that the old one is not put back: that is for the next look at it."""
     stage = a_stage(simulate, balancer(public(1), public(2)))
     stage.sim.spoil_hetzner("status", method="POST", path=f"/v1{LB}/actions/add", code=500, body="<html>", count=None)
-
     with pytest.raises(Transient):
         stage.carry_out(change(public(1), private(1)))
-
     assert actions(stage) == ["remove", "add private", "add private"]
 
 
@@ -288,9 +261,7 @@ SELECTED = SelectorTarget("role=worker", use_private_ip=True)
 def test_a_label_selector_that_comes_back(simulate: Callable[..., Simulation]) -> None:
     """After a move in the network, by the addresses that it asked for; and it goes for one that it cannot follow."""
     stage = a_stage(simulate, balancer(public(1)))
-
     stage.carry_out(replace(change(public(1), private(1)), before=None, after=SELECTED))
     assert stage.targets() == {public(1), SELECTED}
-
     stage.carry_out(replace(change(public(1), private(1)), before=SELECTED, after=None))
     assert stage.targets() == {public(1)}

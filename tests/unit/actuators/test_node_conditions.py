@@ -38,7 +38,6 @@ BY_CALICO = NetworkCondition("False", "CalicoIsUp")
 
 
 def change(before: Any, after: Any) -> Change:
-    """The change of the Node's condition."""
     key, kind = "node/web-1/network", "node.network_condition"
     return a_change(key, kind, verb=Verb.MODIFY, before=before, after=after, owner="node/web-1")
 
@@ -52,7 +51,6 @@ def observed(simulate: Callable[..., Simulation], *conditions: dict[str, str]) -
 
 
 def conditions(sim: Simulation) -> list[dict[str, str]]:
-    """The conditions of the Node."""
     listed: list[dict[str, str]] = sim.nodes()["web-1"]["status"].get("conditions", [])
     return listed
 
@@ -103,7 +101,5 @@ def test_what_a_kubelet_writes_meanwhile_survives(simulate: Callable[..., Simula
     sim, snapshot = observed(simulate, *KUBELET)
     beat = condition("Ready", "False")
     sim.kubernetes_writer().patch(f"{NODE}/status", {"status": {"conditions": [beat, KUBELET[1]]}})
-
     write_network_condition(sim.kubernetes_writer(), change(None, ROUTED), snapshot)
-
     assert conditions(sim) == [ROUTED_NOW, beat, KUBELET[1]]

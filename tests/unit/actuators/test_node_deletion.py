@@ -36,7 +36,6 @@ def lost(sim: Simulation) -> tuple[Change, Snapshot]:
 
 
 def carry_out(sim: Simulation, change: Change, snapshot: Snapshot) -> None:
-    """Give the change to its actuator."""
     delete(sim.kubernetes_writer(), sim.kubernetes_reader(), sim.hetzner_reader(), sim.robot_reader(), change, snapshot)
 
 
@@ -58,9 +57,7 @@ def register_again(sim: Simulation) -> str:
 def test_a_lost_node_is_deleted(sim: Simulation) -> None:
     """The Node goes, and no other; it costs one question to each API and one write."""
     others = {name: node for name, node in sim.nodes().items() if name != "web-1"}
-
     carry_out(sim, *lost(sim))
-
     assert sim.nodes() == others
     assert [entry.path for entry in sim.sent_to_hetzner()] == ["/v1/servers/1"]
     assert [(entry.method, entry.path) for entry in sim.sent_to_kubernetes()] == [("GET", NODE), ("DELETE", NODE)]
@@ -69,9 +66,7 @@ def test_a_lost_node_is_deleted(sim: Simulation) -> None:
 def test_a_node_without_any_condition(sim: Simulation) -> None:
     """A Node of which its kubelet never said anything does not report."""
     sim.kubernetes_writer().patch(f"{NODE}/status", {"status": {"conditions": None}})
-
     carry_out(sim, *lost(sim))
-
     assert "web-1" not in sim.nodes()
 
 
@@ -79,10 +74,8 @@ def test_a_server_that_is_there_after_all(sim: Simulation) -> None:
     """A server that can be found by its id ends it before the cluster is even asked."""
     change, snapshot = lost(sim)
     sim.hetzner.replace_world({"servers": [server(1, "web-1"), server(2, "web-2")]})
-
     with pytest.raises(Broken, match=r"its list lacks server 1, and a GET by its id finds it$"):
         carry_out(sim, change, snapshot)
-
     assert "web-1" in sim.nodes()
     assert sim.sent_to_kubernetes() == []
 
@@ -109,10 +102,8 @@ def test_a_server_of_which_nothing_is_known(sim: Simulation, fault: dict[str, An
     """Nothing but the API's own word for absence lets the Node go."""
     change, snapshot = lost(sim)
     sim.spoil_hetzner(**fault, count=None)
-
     with pytest.raises(ApiError) as raised:
         carry_out(sim, change, snapshot)
-
     assert type(raised.value) is expected
     assert "web-1" in sim.nodes()
     assert sim.sent_to_kubernetes() == []
@@ -123,10 +114,8 @@ def test_a_kubelet_that_reports_again(sim: Simulation) -> None:
     change, snapshot = lost(sim)
     report_ready(sim)
     sim.kubernetes_proxy.journal.clear()
-
     with pytest.raises(Conflict, match=r"^Node web-1 is Ready again$"):
         carry_out(sim, change, snapshot)
-
     assert "web-1" in sim.nodes()
     assert sim.written() == []
 
@@ -138,10 +127,8 @@ def test_a_dedicated_server_is_asked_for_at_robot(simulate: Callable[..., Simula
     change, snapshot = lost(sim)
     assert isinstance(change.before, LostNode)
     proof = replace(change.before.proof, provider=Provider.ROBOT, server_id=61)
-
     with pytest.raises(Broken, match="GET by its id finds it"):
         carry_out(sim, replace(change, before=replace(change.before, proof=proof)), snapshot)
-
     assert {"web-1", "web-2"} <= sim.nodes().keys()
 
 
@@ -150,10 +137,8 @@ def test_a_node_that_cannot_be_read(sim: Simulation, body: Any) -> None:
     """When the last look tells nothing, the Node stays."""
     change, snapshot = lost(sim)
     sim.spoil_kubernetes("status", path=NODE, method="GET", code=200, body=body)
-
     with pytest.raises(Broken, match=r"^Node web-1: the API server's Node could not be read: "):
         carry_out(sim, change, snapshot)
-
     assert "web-1" in sim.nodes()
 
 
@@ -192,14 +177,11 @@ def test_what_happens_after_the_last_look(sim: Simulation, happens: Callable[[Si
 
 
 def hold_back(sim: Simulation) -> None:
-    """Give the Node a finalizer."""
     sim.kubernetes_writer().patch(NODE, {"metadata": {"finalizers": ["example.com/drain"]}})
 
 
 def test_a_node_with_a_finalizer(sim: Simulation) -> None:
     """The Node was asked to go, which is all that can be done: it lingers until its finalizer is gone."""
     hold_back(sim)
-
     carry_out(sim, *lost(sim))
-
     assert sim.nodes()["web-1"]["metadata"]["deletionTimestamp"] == ago(0)

@@ -65,7 +65,6 @@ def wanted(sim: Simulation, kind: str) -> tuple[Change, Snapshot]:
 
 
 def carry_out(sim: Simulation, change: Change, snapshot: Snapshot) -> None:
-    """Give the change to its actuator."""
     ACTUATORS[change.kind](sim.kubernetes_writer(), change, snapshot)
 
 
@@ -75,7 +74,6 @@ def change_taints(sim: Simulation, *taints: dict[str, str]) -> None:
 
 
 def without_version(node: dict[str, Any]) -> dict[str, Any]:
-    """The Node without what every write changes."""
     written = ("resourceVersion", "managedFields")
     unversioned = {key: value for key, value in node["metadata"].items() if key not in written}
     return {**node, "metadata": unversioned}
@@ -108,9 +106,7 @@ def test_a_label_that_somebody_writes_meanwhile_survives(sim: Simulation) -> Non
     """Labels have a key each: what others write in between is no conflict, and stays."""
     change, snapshot = wanted(sim, "node.labels")
     sim.kubernetes_writer().patch(NODE, {"metadata": {"labels": {"example.com/team": "red", "example.com/new": "x"}}})
-
     carry_out(sim, change, snapshot)
-
     labels = sim.nodes()["web-1"]["metadata"]["labels"]
     assert (labels["example.com/team"], labels["example.com/new"]) == ("red", "x")
     assert labels["node.kubernetes.io/instance-type"] == "cpx32"
@@ -119,9 +115,7 @@ def test_a_label_that_somebody_writes_meanwhile_survives(sim: Simulation) -> Non
 def test_addresses_are_written(sim: Simulation) -> None:
     """The whole list is replaced, in the order that the rules give it, with two of one type; nothing else moves."""
     before = sim.nodes()["web-1"]
-
     carry_out(sim, *wanted(sim, "node.addresses"))
-
     after = sim.nodes()["web-1"]
     assert after["status"]["addresses"] == [
         {"type": "ExternalIP", "address": "2001:db8:1::7"},
@@ -135,7 +129,6 @@ def test_addresses_are_written(sim: Simulation) -> None:
 def test_the_shutdown_taint_is_added(sim: Simulation) -> None:
     """It comes after the taints of others, which keep their order and their times."""
     carry_out(sim, *wanted(sim, "node.shutdown_taint"))
-
     assert sim.nodes()["web-1"]["spec"]["taints"] == [*OTHERS, SHUTDOWN]
 
 
@@ -152,7 +145,5 @@ def test_the_shutdown_taint_is_removed(
     """When the server runs again the taint goes, and those of others stay as they are."""
     change_taints(sim, *taints)
     sim.change_servers(1, status="running")
-
     carry_out(sim, *wanted(sim, "node.shutdown_taint"))
-
     assert sim.nodes()["web-1"]["spec"].get("taints") == left

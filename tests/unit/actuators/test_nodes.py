@@ -42,7 +42,6 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 def test_a_node_is_initialised(sim: Simulation) -> None:
     """Afterwards the Node has providerID, labels and addresses, and not the taint."""
     initialise(sim.kubernetes_writer(), *observed(sim))
-
     node = sim.nodes()["web-1"]
     assert node["spec"]["providerID"] == "hcloud://1"
     assert UNINITIALIZED not in node["spec"]["taints"]
@@ -56,9 +55,7 @@ def test_a_node_is_initialised(sim: Simulation) -> None:
 def test_what_others_wrote_is_kept(sim: Simulation) -> None:
     """Labels, annotations, conditions and taints of others stay as they are, with their times and in their order."""
     before = sim.nodes()["web-1"]
-
     initialise(sim.kubernetes_writer(), *observed(sim))
-
     after = sim.nodes()["web-1"]
     assert after["spec"]["taints"] == OTHERS
     assert after["metadata"]["labels"].items() >= before["metadata"]["labels"].items()
@@ -91,10 +88,7 @@ def test_equal_addresses_are_not_written(sim: Simulation) -> None:
         f"{NODE}/status",
         {
             "status": {
-                "addresses": [
-                    {"type": "Hostname", "address": "web-1"},
-                    {"type": "ExternalIP", "address": "198.51.0.2"},
-                ]
+                "addresses": [{"type": "Hostname", "address": "web-1"}, {"type": "ExternalIP", "address": "198.51.0.2"}]
             }
         },
     )
@@ -130,17 +124,13 @@ def test_an_answer_without_a_version(sim: Simulation, body: Any) -> None:
     """When the first write's answer cannot be read, the taint is not removed on a guess."""
     change, snapshot = observed(sim)
     sim.spoil_kubernetes("status", method="PATCH", code=200, body=body)
-
     with pytest.raises(Broken):
         initialise(sim.kubernetes_writer(), change, snapshot)
-
     assert len(sim.written()) == 1
 
 
 def test_a_name_that_needs_quoting(simulate: Callable[..., Simulation]) -> None:
     """A name with dots is one segment of the path."""
     sim = simulate(nodes=[joining_node("web-1.example.com")], project={"servers": [server(1, "web-1.example.com")]})
-
     initialise(sim.kubernetes_writer(), *observed(sim))
-
     assert sim.nodes()["web-1.example.com"]["spec"]["providerID"] == "hcloud://1"

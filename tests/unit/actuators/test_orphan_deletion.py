@@ -29,7 +29,6 @@ def stage(simulate: Callable[..., Simulation]) -> Stage:
 
 
 def only(stage: Stage) -> CloudBalancer:
-    """The load balancer as it was observed."""
     assert stage.snapshot.load_balancers is not None
     (found,) = stage.snapshot.load_balancers
     return found
@@ -44,11 +43,8 @@ def an_orphan(stage: Stage) -> Orphan:
     "balancer", [pytest.param(a_balancer(), id="of a Service that is gone"), pytest.param(RELEASED, id="released")]
 )
 def test_it_goes(simulate: Callable[..., Simulation], balancer: CloudBalancer) -> None:
-    """It is looked at, deleted, and waited for."""
     stage = a_stage(simulate, balancer)
-
     delete(stage.writers, orphan_deletion(an_orphan(stage), stage.snapshot), stage.snapshot)
-
     assert stage.balancers() == []
     assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("DELETE", LB)]
     assert stage.polls() >= 1
@@ -82,14 +78,8 @@ def test_it_goes(simulate: Callable[..., Simulation], balancer: CloudBalancer) -
 def test_one_that_has_changed(stage: Stage, changes: dict[str, Any], why: str) -> None:
     """What a person saw and agreed to is another thing by now: it stays."""
     stage.change_balancer(**changes)
-
     with pytest.raises(Conflict, match=why):
-        delete(
-            stage.writers,
-            orphan_deletion(an_orphan(stage), stage.snapshot),
-            stage.snapshot,
-        )
-
+        delete(stage.writers, orphan_deletion(an_orphan(stage), stage.snapshot), stage.snapshot)
     assert [found["id"] for found in stage.balancers()] == [42]
     assert [method for method, _, _ in stage.sent()] == ["GET"]
 
@@ -97,9 +87,7 @@ def test_one_that_has_changed(stage: Stage, changes: dict[str, Any], why: str) -
 def test_other_labels_do_not_matter(stage: Stage) -> None:
     """A label of a person's own says nothing of the owner."""
     stage.change_balancer(labels={**only(stage).spec.labels, "team": "blue"}, name="renamed")
-
     delete(stage.writers, orphan_deletion(an_orphan(stage), stage.snapshot), stage.snapshot)
-
     assert stage.balancers() == []
 
 
@@ -114,12 +102,6 @@ def test_the_api_refuses(stage: Stage, code: str, status: int, error: type[ApiEr
     """The API has the last word, and it stays."""
     body = {"error": {"code": code, "message": "no"}}
     stage.sim.spoil_hetzner("status", code=status, method="DELETE", body=body)
-
     with pytest.raises(error):
-        delete(
-            stage.writers,
-            orphan_deletion(an_orphan(stage), stage.snapshot),
-            stage.snapshot,
-        )
-
+        delete(stage.writers, orphan_deletion(an_orphan(stage), stage.snapshot), stage.snapshot)
     assert [found["id"] for found in stage.balancers()] == [42]

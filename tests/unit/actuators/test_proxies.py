@@ -70,7 +70,6 @@ def forward_proxy() -> Iterator[ForwardProxy]:
 
 
 def kubernetes_reader(file: Path) -> KubernetesReader:
-    """A reader of the cluster that a kubeconfig names."""
     return KubernetesReader(
         connect_kubernetes(
             str(file), user_agent="t/1", retry=Retry(ImpatientStop(), ONCE), timeout_s=2.0, read_only=True
@@ -79,7 +78,6 @@ def kubernetes_reader(file: Path) -> KubernetesReader:
 
 
 def hetzner_reader(endpoint: str) -> HetznerReader:
-    """A reader of Hetzner at an endpoint."""
     return HetznerReader(
         connect_hetzner(
             "x" * 64,
@@ -94,15 +92,12 @@ def hetzner_reader(endpoint: str) -> HetznerReader:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_an_api_server_on_this_machine(sim: Simulation, host: str) -> None:
-    """The API server on a loopback address is asked directly."""
     file = sim.folder / "kubeconfig-here"
     file.write_text(json.dumps(sim.kubernetes.kubeconfig(sim.kubernetes_proxy.url.replace("127.0.0.1", host))))
-
     assert b"web-1" in kubernetes_reader(file).get("/api/v1/nodes").body
 
 
 def test_an_endpoint_on_this_machine(sim: Simulation) -> None:
-    """A Hetzner endpoint on a loopback address is asked directly."""
     assert b"web-1" in sim.hetzner_reader().get("/servers/1")
 
 
@@ -113,9 +108,7 @@ def test_an_api_server_elsewhere_is_asked_through_the_proxy(
     monkeypatch.setenv("http_proxy", forward_proxy.url)
     file = sim.folder / "kubeconfig-elsewhere"
     file.write_text(json.dumps(sim.kubernetes.kubeconfig("http://cluster.invalid:6443")))
-
     kubernetes_reader(file).get("/api/v1/nodes")
-
     assert forward_proxy.asked_for == ["http://sandbox:sandbox-admin@cluster.invalid:6443/api/v1/nodes"]
 
 
@@ -125,10 +118,8 @@ def test_an_endpoint_elsewhere_is_asked_through_the_proxy(
     """Any other endpoint is asked through the environment's proxy; when that is away, nothing else is tried."""
     with pytest.raises(Transient, match=r"does not answer: .*[Pp]roxy"):
         hetzner_reader("http://hetzner.invalid/v1").get("/servers/1")
-
     monkeypatch.setenv("http_proxy", forward_proxy.url)
     hetzner_reader("http://hetzner.invalid/v1").get("/servers/1")
-
     assert forward_proxy.asked_for == ["http://hetzner.invalid/v1/servers/1"]
 
 
@@ -138,7 +129,5 @@ def test_the_kubeconfigs_own_proxy_is_kept(sim: Simulation, forward_proxy: Forwa
     content["clusters"][0]["cluster"]["proxy-url"] = forward_proxy.url
     file = sim.folder / "kubeconfig-tunnel"
     file.write_text(json.dumps(content))
-
     kubernetes_reader(file).get("/api/v1/nodes")
-
     assert forward_proxy.asked_for == ["http://sandbox:sandbox-admin@127.0.0.1:1/api/v1/nodes"]

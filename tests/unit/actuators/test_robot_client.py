@@ -48,22 +48,18 @@ class Webservice:
         )
 
     def spoil(self, kind: str, **members: Any) -> None:
-        """Add a fault of transport."""
         self.proxy.set_faults([{"kind": kind, **members}])
 
     def received(self) -> int:
-        """How many requests have arrived."""
         return len(self.proxy.journal.entries())
 
     def close(self) -> None:
-        """Stop both servers."""
         self.proxy.stop()
         self.server.stop()
 
 
 @pytest.fixture
 def service(background_loop: BackgroundLoop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Webservice]:
-    """A webservice of its own."""
     monkeypatch.setenv("NO_PROXY", "*")
     running = Webservice(background_loop)
     yield running
@@ -71,7 +67,6 @@ def service(background_loop: BackgroundLoop, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def refused(call: Callable[[], object]) -> ApiError:
-    """The error that a call ends with."""
     with pytest.raises(ApiError) as caught:
         call()
     return caught.value
@@ -80,7 +75,6 @@ def refused(call: Callable[[], object]) -> ApiError:
 def test_a_list_and_a_single_server(service: Webservice) -> None:
     """The bodies as they are, with our name and the credentials in the request."""
     client = service.client()
-
     assert client.get("/server").startswith(b'[{"server": {"server_ip"')
     assert client.get("/server/321").startswith(b'{"server": {"server_ip"')
     assert client.get("/reset/321").startswith(b'{"reset": ')
@@ -91,14 +85,12 @@ def test_a_list_and_a_single_server(service: Webservice) -> None:
 def test_credentials_with_any_character(service: Webservice) -> None:
     """As RFC 7617 has them in UTF-8; a colon belongs to the password."""
     service.robot.set_credentials("#ws+Ü", "pä:ss")
-
     assert service.client(RobotLogin("#ws+Ü", "pä:ss")).get("/server")
 
 
 def test_credentials_are_never_shown() -> None:
     """Not in a traceback, not in a log."""
     shown = f"{WRONG!r} {WRONG!s}"
-
     assert "wrong" not in shown
     assert base64.b64encode(b"wrong").decode() not in shown
 
@@ -127,9 +119,7 @@ def test_the_third_wrong_login_is_not_sent(service: Webservice) -> None:
         refused(lambda: client.get("/server"))
         client.use_login(RobotLogin("#ws+sandbox", password))
     client.use_login(GOOD)
-
     error = refused(lambda: client.get("/server"))
-
     assert (type(error), service.received()) == (OverBudget, 2)
     assert str(error).endswith("two log-ins have failed, and a third within ten minutes might lock this address out")
     service.clock.advance(600)
@@ -149,13 +139,11 @@ class Noted:
         return Refusals(self.read, self.write if writes else None, lambda: self.now)
 
     def read(self) -> dict[str, str] | None:
-        """Its data."""
         if self.is_gone:
             raise Transient("the API server is down")
         return self.data
 
     def write(self, values: Mapping[str, str | None]) -> None:
-        """Some keys of it."""
         if self.is_gone:
             raise Transient("the API server is down")
         self.data |= {key: value for key, value in values.items() if value is not None}
@@ -182,9 +170,7 @@ def test_a_refusal_is_forgotten_after_an_hour(service: Webservice) -> None:
     noted = Noted()
     refused(lambda: service.client(WRONG, refusals=noted.refusals()).get("/server"))
     noted.now += timedelta(hours=1)
-
     refused(lambda: service.client(WRONG, refusals=noted.refusals()).get("/server"))
-
     assert service.received() == 2
 
 
@@ -195,7 +181,6 @@ def test_a_dry_run_heeds_refusals_and_notes_none(service: Webservice) -> None:
     assert not noted.data
     refused(lambda: service.client(WORSE, refusals=noted.refusals()).get("/server"))
     refused(lambda: service.client(WORSE, refusals=noted.refusals(writes=False)).get("/server"))
-
     assert service.received() == 2
 
 
@@ -211,7 +196,6 @@ def test_what_is_noted_may_be_anything(service: Webservice, value: str) -> None:
 def test_nobody_needs_the_config_map(service: Webservice) -> None:
     """Neither to ask, nor to be refused."""
     noted = Noted(is_gone=True)
-
     assert isinstance(refused(lambda: service.client(WRONG, refusals=noted.refusals()).get("/server")), Denied)
 
 
@@ -262,7 +246,6 @@ def test_credentials_that_become_wrong(service: Webservice) -> None:
     client = service.client()
     client.get("/server")
     service.robot.set_credentials("#ws+new", "changed")
-
     assert [type(refused(lambda: client.get("/server"))) for _ in range(3)] == [Denied] * 3
     assert service.received() == 2
 
@@ -286,18 +269,14 @@ def test_credentials_that_become_wrong(service: Webservice) -> None:
 def test_refusals(service: Webservice, code: int, body: Any, expected: type[ApiError]) -> None:
     """Absence needs the service's own word."""
     service.spoil("status", code=code, body=body, count=None, headers={"Location": "https://198.51.100.1/"})
-
     error = refused(lambda: service.client().get("/server/321"))
-
     assert type(error) is expected
     assert f"GET /server/321 answers {code}" in str(error)
 
 
 @pytest.mark.parametrize("kind", ["reset", "cut_body"])
 def test_trouble_on_the_way_passes(service: Webservice, kind: str) -> None:
-    """It is tried once more."""
     service.spoil(kind)
-
     assert service.client().get("/server")
     assert service.received() == 2
 
@@ -325,7 +304,6 @@ def test_a_service_without_an_answer_is_left_alone(service: Webservice) -> None:
 def test_a_time_out_in_the_middle_of_a_body(service: Webservice) -> None:
     """The status has come, and the list has not: it is tried once more."""
     service.spoil("half_open")
-
     assert service.client(timeout_s=1.0).get("/server").startswith(b'[{"server": ')
     assert service.received() == 2
 
@@ -334,9 +312,7 @@ def test_nobody_answers() -> None:
     """One line, which names the variable and no password."""
     retry = Retry(ImpatientStop(), Patience(attempts=2))
     client = RobotReader(GOOD, endpoint="http://user:secret@127.0.0.1:9", user_agent="t", retry=retry, timeout_s=1.0)
-
     error = refused(lambda: client.get("/server"))
-
     assert type(error) is Transient
     assert "ROBOT_ENDPOINT" in str(error)
     assert "secret" not in str(error)
@@ -384,9 +360,7 @@ def test_a_pause_that_was_chosen(service: Webservice) -> None:
     """ROBOT_RATE_LIMIT_WAIT_TIME is waited instead of what the answer says."""
     service.spoil("status", code=403, body=OVER_LIMIT)
     client = service.client(pause_s=120.0)
-
     error = refused(lambda: client.get("/server"))
-
     assert isinstance(error, Throttled)
     assert error.retry_after_s == 120.0
 

@@ -7,15 +7,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import (
-    ApiError,
-    Broken,
-    Busy,
-    Conflict,
-    Invalid,
-    Throttled,
-    Transient,
-)
+from actuators.http.errors import ApiError, Broken, Busy, Conflict, Invalid, Throttled, Transient
 from actuators.routes import ROUTE_ACTUATORS
 from actuators.writers import Writers
 from desired.model.route import Route
@@ -36,7 +28,6 @@ NAMED = rf"route to {PODS} via 10\.\d\.0\.1\d in network 7"
 
 
 def change(before: str | None, after: str | None) -> Change:
-    """The change of the route to the pods."""
     kinds = {(False, True): ("create", Verb.ADD), (True, True): ("replace", Verb.MODIFY)}
     name, verb = kinds.get((before is not None, after is not None), ("delete", Verb.REMOVE))
     sides = {"before": _route(before), "after": _route(after)}
@@ -60,7 +51,6 @@ class Stage:
     writers: Writers
 
     def carry_out(self, wanted: Change) -> None:
-        """Give the change to its actuator."""
         ROUTE_ACTUATORS[wanted.kind](self.writers, wanted, a_snapshot())
 
     def leads_to(self) -> str | None:
@@ -118,9 +108,7 @@ def after(wanted: Change) -> str | None:
 def test_changes(simulate: Callable[..., Simulation], wanted: Change, sent: list[str]) -> None:
     """An action each, asked for once, and nothing else; routes of others stay byte for byte."""
     stage = a_stage(simulate, before(wanted))
-
     stage.carry_out(wanted)
-
     assert stage.sent() == sent
     assert stage.leads_to() == after(wanted)
 
@@ -139,9 +127,7 @@ def test_somebody_was_faster(
 ) -> None:
     """Done, after one look; what is still missing is added."""
     stage = a_stage(simulate, present)
-
     stage.carry_out(wanted)
-
     assert stage.leads_to() == expected
     assert stage.sent().count("look") == 1
 
@@ -151,9 +137,7 @@ def test_absence_in_other_words(simulate: Callable[..., Simulation]) -> None:
     stage = a_stage(simulate, None)
     refusal = {"error": {"code": "invalid_input", "message": "no such route"}}
     stage.sim.spoil_hetzner("status", method="POST", code=422, body=refusal)
-
     stage.carry_out(DELETE)
-
     assert stage.sent() == [f"delete_route {OLD}", "look"]
 
 
@@ -164,10 +148,8 @@ def test_a_look_that_cannot_be_read_proves_nothing(simulate: Callable[..., Simul
     stage.sim.spoil_hetzner("status", method="POST", code=422, body=refusal)
     network = {**NETWORKS[0], "routes": "many"}
     stage.sim.spoil_hetzner("status", method="GET", code=200, body={"network": network}, count=None)
-
     with pytest.raises(Broken, match="network 7 could not be read"):
         stage.carry_out(DELETE)
-
     assert stage.leads_to() == OLD
 
 
@@ -175,10 +157,8 @@ def test_a_look_that_cannot_be_read_proves_nothing(simulate: Callable[..., Simul
 def test_another_gateway_by_hand(simulate: Callable[..., Simulation], wanted: Change) -> None:
     """Whose it is now is for the next plan to find out: it stays."""
     stage = a_stage(simulate, THIRD)
-
     with pytest.raises(Conflict, match=rf"^the {NAMED} now has another gateway, {THIRD}$"):
         stage.carry_out(wanted)
-
     assert stage.leads_to() == THIRD
     assert stage.sent().count("look") == 1
 
@@ -193,10 +173,8 @@ def test_another_gateway_by_hand(simulate: Callable[..., Simulation], wanted: Ch
 def test_refused_routes(simulate: Callable[..., Simulation], wanted: Change, said: str) -> None:
     """Hetzner's words are the error, after a look that finds no route."""
     stage = a_stage(simulate, None)
-
     with pytest.raises(Invalid, match=said):
         stage.carry_out(wanted)
-
     assert stage.leads_to() is None
     assert stage.sent() == [f"add_route {after(wanted)}", "look"]
 
@@ -205,10 +183,8 @@ def test_no_way_back(simulate: Callable[..., Simulation], caplog: pytest.LogCapt
     """When that is refused too a person is told, and the first refusal is the error."""
     stage = a_stage(simulate, OLD)
     stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "add_route", "code": "x", "count": 2}])
-
     with pytest.raises(Invalid, match=rf"^addition of route to {PODS} via {NEW} in network 7: the action add_route"):
         stage.carry_out(REPLACE)
-
     assert stage.leads_to() is None
     assert f"route to {PODS} via {OLD} in network 7 may be missing until the next pass: addition of" in caplog.text
 
@@ -231,9 +207,7 @@ def test_a_swap_that_may_work_in_a_moment(
     """The old route could not be added either: what is missing then is for the next plan."""
     stage = a_stage(simulate, OLD)
     stage.sim.spoil_hetzner("status", path=f"{ACTIONS}/add_route", count=None, **refusal)
-
     with pytest.raises(expected):
         stage.carry_out(REPLACE)
-
     assert stage.leads_to() is None
     assert f"add_route {OLD}" not in stage.sent()

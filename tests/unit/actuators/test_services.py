@@ -68,7 +68,6 @@ def started(simulate: Callable[..., Simulation]) -> Callable[..., Simulation]:
 
 
 def service(sim: Simulation) -> dict[str, Any]:
-    """The Service as it truly is."""
     return sim.objects("services")["web"]
 
 
@@ -84,14 +83,12 @@ def observed(sim: Simulation, **overrides: Any) -> Snapshot:
 
 
 def carry_out(sim: Simulation, change: Change, snapshot: Snapshot | None = None) -> None:
-    """Give the change to its actuator."""
     found = snapshot or observed(sim)
     sim.kubernetes_proxy.journal.clear()
     actuate(sim, sim.kubernetes_writer(), change, found)
 
 
 def actuate(sim: Simulation, writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
-    """Give the change to its actuator, with this writer."""
     if change.kind == "service.claim":
         claim(writer, change, snapshot)
     else:
@@ -100,7 +97,6 @@ def actuate(sim: Simulation, writer: KubernetesWriter, change: Change, snapshot:
 
 
 def touch(sim: Simulation) -> None:
-    """Let somebody else write to the Service."""
     sim.kubernetes_writer().patch(PATH, {"metadata": {"labels": {"a": "b"}}})
 
 
@@ -116,9 +112,7 @@ def test_the_claim(started: Callable[..., Simulation], finalizers: list[str], af
     """Our finalizer comes to those that are there, and nothing else moves."""
     sim = started(raw(*finalizers))
     before = service(sim)
-
     carry_out(sim, CLAIM)
-
     now = service(sim)
     assert now["metadata"]["finalizers"] == after
     assert (now["spec"], now["status"]) == (before["spec"], before["status"])
@@ -130,9 +124,7 @@ def test_a_claim_beside_another_write(started: Callable[..., Simulation]) -> Non
     sim = started(raw())
     snapshot = observed(sim)
     sim.kubernetes_writer().patch(PATH, {"metadata": {"finalizers": [OTHERS]}})
-
     carry_out(sim, CLAIM, snapshot)
-
     assert set(service(sim)["metadata"]["finalizers"]) == {OTHERS, FINALIZER_BALANCER}
 
 
@@ -157,10 +149,8 @@ def test_who_takes_a_load_balancer_over_has_to_live(
     uid = before["metadata"]["uid"]
     snapshot = observed(sim, **({"uid": observed_uid} if observed_uid else {}))
     change = replace(ADOPTS, before=Owner(None, uid if owner == "web" else owner))
-
     with nullcontext() if says is None else pytest.raises(Conflict, match=says):
         require_alive(sim.kubernetes_writer(), sim.kubernetes_reader(), change, snapshot)
-
     assert service(sim) == before
 
 
@@ -169,7 +159,6 @@ def test_who_is_gone_takes_no_load_balancer_over(started: Callable[..., Simulati
     sim = started()
     snapshot = observed(sim)
     sim.kubernetes.replace_world({"services": []})
-
     with pytest.raises(Conflict, match=r"default/web is gone$"):
         require_alive(sim.kubernetes_writer(), sim.kubernetes_reader(), ADOPTS, snapshot)
 
@@ -177,10 +166,8 @@ def test_who_is_gone_takes_no_load_balancer_over(started: Callable[..., Simulati
 def test_no_claim_of_what_is_being_deleted(started: Callable[..., Simulation]) -> None:
     """It would hold up what nobody wants to keep: nothing is sent."""
     sim = started(raw(OTHERS, going=True))
-
     with pytest.raises(Conflict, match=r"^Service default/web is being deleted$"):
         carry_out(sim, CLAIM, observed(sim, deleted_at=START - timedelta(minutes=1)))
-
     assert sim.written() == []
 
 
@@ -190,10 +177,8 @@ def test_a_claim_that_comes_too_late(started: Callable[..., Simulation]) -> None
     snapshot = observed(sim)
     uid, version = (service(sim)["metadata"][name] for name in ("uid", "resourceVersion"))
     sim.kubernetes_writer().delete(PATH, uid=uid, version=version)
-
     with pytest.raises(Conflict, match=r"^Service default/web is now being deleted$"):
         carry_out(sim, CLAIM, snapshot)
-
     assert service(sim)["metadata"]["finalizers"] == [OTHERS]
 
 
@@ -203,7 +188,6 @@ def test_a_claim_that_is_refused_otherwise(started: Callable[..., Simulation]) -
     refusal = {"kind": "Status", "status": "Failure", "reason": "Invalid", "code": 422, "message": "no"}
     snapshot = observed(sim)
     sim.spoil_kubernetes("status", method="PATCH", code=422, body=refusal)
-
     with pytest.raises(Invalid):
         carry_out(sim, CLAIM, snapshot)
 
@@ -231,9 +215,7 @@ def test_the_status(started: Callable[..., Simulation]) -> None:
 def test_no_address_at_all(started: Callable[..., Simulation]) -> None:
     """There may be none to publish."""
     sim = started()
-
     carry_out(sim, replace(STATUS, before=(Ingress(hostname="lb"),), after=()))
-
     assert service(sim)["status"]["loadBalancer"] == {}
 
 
@@ -297,7 +279,6 @@ def test_conditions_that_ride_on_it(started: Callable[..., Simulation], present:
 def test_a_condition_of_no_time_is_a_bug(started: Callable[..., Simulation]) -> None:
     """The API server demands a time, and the rules always give one."""
     sim = started(raw(FINALIZER_BALANCER))
-
     with pytest.raises(ValueError, match="does not say since when"):
         carry_out(sim, replace(STATUS, conditions=(replace(READY, since=None),)), observed(sim))
 
@@ -308,9 +289,7 @@ def test_the_release(started: Callable[..., Simulation], conditions: tuple[Servi
     there = [{"type": found.type, "status": found.status, "lastTransitionTime": ago(7)} for found in conditions]
     sim = started(raw(OTHERS, FINALIZER_BALANCER, "example.com/more", conditions=tuple(there)))
     foreign = ServiceCondition(str(FOREIGN["type"]), "True")
-
     carry_out(sim, RELEASE, observed(sim, conditions=(foreign, *conditions)))
-
     now = service(sim)
     assert now["metadata"]["finalizers"] == [OTHERS, "example.com/more"]
     assert now["status"] == {"loadBalancer": {}, "conditions": [FOREIGN]}
@@ -322,7 +301,6 @@ def test_the_release_of_the_last_finalizer(started: Callable[..., Simulation]) -
     sim = started(raw(FINALIZER_BALANCER))
     carry_out(sim, RELEASE)
     assert "finalizers" not in service(sim)["metadata"]
-
     sim = started(raw(FINALIZER_BALANCER, going=True))
     carry_out(sim, RELEASE)
     assert sim.objects("services") == {}
@@ -332,9 +310,7 @@ def test_the_release_of_a_service_that_became_another_type(started: Callable[...
     """The API server has taken its addresses away already."""
     sim = started()
     sim.kubernetes_writer().patch(PATH, {"spec": {"type": "ClusterIP"}})
-
     carry_out(sim, RELEASE)
-
     assert service(sim)["metadata"]["finalizers"] == [OTHERS]
 
 
@@ -342,14 +318,11 @@ def test_the_release_of_a_service_of_another_class(started: Callable[..., Simula
     """What its controller publishes is not ``before``, and stays; a finalizer that is gone is no error."""
     sim = started(raw(OTHERS))
     before = service(sim)["status"]
-
     carry_out(sim, RELEASE, observed(sim, ingress=tuple(Ingress(entry["ip"]) for entry in OLD)))
-
     assert (service(sim)["metadata"]["finalizers"], service(sim)["status"]) == ([OTHERS], before)
 
 
 def labelled(sim: Simulation, **labels: str) -> None:
-    """Let the project have a load balancer of the Service."""
     uid = service(sim)["metadata"]["uid"]
     balancer = {"id": 42, "name": "shop", "labels": {LABEL_SERVICE_UID: uid, **labels}}
     sim.hetzner.replace_world({"load_balancers": [balancer]})
@@ -362,11 +335,9 @@ def test_no_release_while_there_is_a_load_balancer(
     """A list may lack one that is there, and nobody would release it any more."""
     sim = started()
     labelled(sim)
-
     why = "^the list of load balancers lacks load balancer 42 shop, and a look by its label finds it$"
     with pytest.raises(Conflict, match=why):
         carry_out(sim, replace(RELEASE, depends_on=depends_on))
-
     assert sim.written() == []
     assert FINALIZER_BALANCER in service(sim)["metadata"]["finalizers"]
 
@@ -375,9 +346,7 @@ def test_the_release_beside_the_load_balancer_of_another_cluster(started: Callab
     """What says that it is another cluster's has never been ours."""
     sim = started()
     labelled(sim, **{LABEL_CLUSTER_UID: "another"})
-
     carry_out(sim, RELEASE)
-
     assert service(sim)["metadata"]["finalizers"] == [OTHERS]
 
 
@@ -386,9 +355,7 @@ def test_the_release_after_a_load_balancer(started: Callable[..., Simulation], b
     """What was deleted or released just before it, and waited for, is not looked up; reads may lag behind."""
     sim = started()
     labelled(sim)
-
     carry_out(sim, replace(RELEASE, depends_on=(before,)))
-
     assert service(sim)["metadata"]["finalizers"] == [OTHERS]
     assert sim.sent_to_hetzner() == []
 
@@ -397,10 +364,8 @@ def test_no_release_while_nobody_can_say(started: Callable[..., Simulation]) -> 
     """A look that fails is no proof of absence."""
     sim = started()
     sim.spoil_hetzner("status", code=503, body="<html>", count=None)
-
     with pytest.raises(Transient):
         carry_out(sim, RELEASE)
-
     assert sim.written() == []
 
 
@@ -408,7 +373,6 @@ IN_SYNC = ServiceCondition("LoadBalancerInSync", "False", "Held", "a person has 
 
 
 def shown(condition: ServiceCondition) -> dict[str, str]:
-    """The condition as the API server has it."""
     assert condition.since is not None
     return {
         "type": condition.type,
@@ -424,11 +388,9 @@ def test_conditions_on_their_own(started: Callable[..., Simulation]) -> None:
     sim, ready = started(), replace(READY, since=START)
     before = service(sim)
     better = replace(IN_SYNC, status="True", reason="InSync", since=START.replace(hour=9))
-
     for conditions in ((ready, IN_SYNC), (ready, better)):
         (found,) = SERVICES.observe(sim.kubernetes_reader())[0]
         write_conditions(sim.kubernetes_writer(), found, conditions)
-
     now = service(sim)
     assert sorted(now["status"]["conditions"], key=str) == sorted([FOREIGN, shown(ready), shown(better)], key=str)
     assert (now["status"]["loadBalancer"], now["spec"]) == (before["status"]["loadBalancer"], before["spec"])
@@ -439,8 +401,6 @@ def test_conditions_of_what_has_moved_on(started: Callable[..., Simulation], oth
     """What was concluded may be wrong by now: Conflict, and it stays as it is."""
     sim = started()
     (found,) = SERVICES.observe(sim.kubernetes_reader())[0]
-
     with pytest.raises(Conflict):
         write_conditions(sim.kubernetes_writer(), replace(found, **other), (IN_SYNC,))
-
     assert service(sim)["status"]["conditions"] == [FOREIGN]

@@ -106,10 +106,8 @@ def _refused(simulate: Callable[..., Simulation], change: Change, error: type[Ex
         **actuators_with(sim.kubernetes_writer(), hands, sim.robot_reader()),
         ADOPT: partial(BALANCER_ACTUATORS[ADOPT], hands),  # without the question whether its Service lives
     }
-
     with pytest.raises(error, match=said):
         by_kind[change.kind](change, a_world([a_service()], [a_balancer()]))
-
     assert (sim.sent_to_hetzner(), sim.sent_to_kubernetes()) == ([], [])
 
 
@@ -126,7 +124,6 @@ def test_sides_of_another_kind(simulate: Callable[..., Simulation], kind: str, b
     key = KEYS.get(kind) or KEYS[kind.partition(".")[0]]
     owner = KEYS["node"] if kind.startswith(("node", "route")) else SERVICE
     change = a_change(key, kind, before=before, after=after, owner=owner, cloud_id=42)
-
     _refused(simulate, change, TypeError, rf"^{key}: {kind} from \w+ to \w+$|not known yet$")
 
 
@@ -142,5 +139,4 @@ def test_sides_of_another_kind(simulate: Callable[..., Simulation], kind: str, b
 def test_what_was_not_observed(simulate: Callable[..., Simulation], kind: str, before: Any, after: Any) -> None:
     """A change that was planned from another world is not carried out in this one."""
     change = a_difference(f"{BALANCER}-2", kind, before, after, "a test wants it", cloud_id=43)
-
     _refused(simulate, replace(change, owner=change.key), KeyError, "web-2|43")

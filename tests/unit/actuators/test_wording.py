@@ -134,7 +134,6 @@ def test_addresses_in_a_text(text: str, shown: str) -> None:
 def test_json_that_a_terminal_shows(character: str) -> None:
     """What it would obey is written as JSON's escape, and decodes to the same; letters stay letters."""
     text = json.dumps({"name": f"é{character}😀"}, ensure_ascii=False)
-
     assert escaped_json(text).isprintable()
     assert "é" in escaped_json(text)
     assert json.loads(escaped_json(text)) == json.loads(text)

@@ -56,7 +56,6 @@ FIELDS = [path for path in every_path(REAL) if isinstance(path[-1], str) and pat
 
 
 def page(*certificates: Any) -> bytes:
-    """A page of certificates."""
     return json.dumps({"certificates": list(certificates), "meta": {}}).encode()
 
 
@@ -73,7 +72,6 @@ def read(path: tuple[Any, ...], value: Any = GONE) -> Certificate | None:
 def test_a_real_certificate() -> None:
     """Everything that some rule looks at arrives; domains are sorted."""
     decoded = CERTIFICATES.decode(page(REAL))
-
     assert decoded.items == {5: WHOLE}
     assert (decoded.unreadable, decoded.nameless) == ({}, 0)
 
@@ -96,7 +94,6 @@ def test_nothing_is_lost_with_a_field(path: tuple[Any, ...]) -> None:
 def test_kinds(kind: Any, status: Any, found: Certificate) -> None:
     """Only a managed certificate is issued, and only of it an issuance is known."""
     decoded = CERTIFICATES.decode(page(replaced(changed(("type",), kind), ("status",), status)))
-
     assert decoded.items[5] == found
 
 
@@ -111,7 +108,6 @@ def test_issuances(word: str, issuance: Issuance) -> None:
 def test_an_error_without_a_word() -> None:
     """An error that says nothing is one all the same."""
     found = read(("status", "error"), {})
-
     assert found is not None
     assert str(found.error) == "unknown_error"
 
@@ -131,9 +127,7 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 
 def test_all_certificates(sim: Simulation) -> None:
-    """All of them arrive with one request."""
     section, error = CERTIFICATES.observe(sim.hetzner_reader())
-
     assert (section.complete, error) == (True, None)
     found = [(item.name, item.is_managed, item.issuance, item.error) for item in section]
     assert found == [

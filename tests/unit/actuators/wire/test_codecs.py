@@ -111,12 +111,10 @@ def decoded(kind: str, page: dict[str, Any], name: str, *items: Any) -> tuple[in
 def test_any_field_may_be_nonsense(sim: Simulation, kind: str) -> None:
     """Whatever one field holds, or when it is missing, decoding never raises, and the other object is read."""
     page, name, (first, second) = page_of(sim, kind)
-
     values: tuple[Any, ...] = (GONE, None, 5, -1, "", [], {}, True, "999.0.0.1", [None], [{}])
     for value in values:
         for path in every_path(first):
             read, unreadable, nameless = decoded(kind, page, name, replaced(first, path, value), second)
-
             assert read >= 1, (path, value)
             assert read + unreadable + nameless == 2, (path, value)
 
@@ -128,7 +126,6 @@ def test_any_field_may_be_nonsense(sim: Simulation, kind: str) -> None:
 def test_nameless_objects(sim: Simulation, kind: str, item: Any) -> None:
     """An object of which not even the key can be read is counted."""
     page, name, (first, _) = page_of(sim, kind)
-
     assert decoded(kind, page, name, first, item) == (1, 0, 1)
 
 
@@ -139,9 +136,7 @@ def test_text_that_is_not_utf8(sim: Simulation, kind: str) -> None:
     body = json.dumps({**page, name: [first, second]}).encode().replace(b'"x-1"', b'"x-\xff"')
     if kind == "load_balancer_types":
         body = body.replace(b'"lb11"', b'"lb\xff"')
-
     found = ALL[kind].decode(body)
-
     assert len(found.items) == 1
     assert len(found.unreadable) + found.nameless == 1
 
@@ -161,9 +156,7 @@ def test_lists_of_a_project_that_cannot_be_read(
 ) -> None:
     """Trouble of any kind makes the section incomplete, with the error behind it."""
     sim.spoil_hetzner("status", **fault, count=None)
-
     section, error = codec.observe(sim.hetzner_reader())
-
     assert type(error) is expected
     assert (section.complete, section.why_incomplete) == (False, str(error))
 
@@ -182,6 +175,5 @@ def test_lists_of_the_cluster_that_cannot_be_had(
 ) -> None:
     """What keeps the list from arriving is raised."""
     sim.spoil_kubernetes("status", **fault, count=None)
-
     with pytest.raises(expected):
         codec.observe(sim.kubernetes_reader())

@@ -122,7 +122,6 @@ NULLS = {path: meaning for path, meaning in NULLS.items() if path[-1] not in ("t
 def test_a_real_load_balancer() -> None:
     """Everything that some rule looks at arrives, each part in its place."""
     decoded = BALANCERS.decode(page(REAL))
-
     assert decoded.items == {42: WHOLE}
     assert (decoded.unreadable, decoded.nameless) == ({}, 0)
     assert decoded.items[42].targets == (SERVER, ADDRESS, SELECTOR)
@@ -158,7 +157,6 @@ def test_a_check_that_nothing_passes(words: tuple[list[str], list[str]], found: 
 def test_nothing_passes_the_checks_of_a_load_balancer_without_targets() -> None:
     """There is nothing that could."""
     balancer = read(("targets",), [])
-
     assert balancer is not None
     assert balancer.unanswered == {5000, 80, 443}
 
@@ -168,7 +166,6 @@ def test_equal_targets_at_other_addresses() -> None:
     addresses = ("2001:db8::1", "2001:db8::2", "2001:db8::1")
     found = [read(("targets", 0, "server", "ip"), address) for address in addresses]
     first, second, third = (balancer.targets for balancer in found if balancer is not None)
-
     assert first == second
     assert [ipv6_of(targets)[0] for targets in (first, second, third)] == list(addresses)
     assert first is third
@@ -178,7 +175,6 @@ def test_equal_targets_at_other_addresses() -> None:
 def test_nothing_is_lost_with_a_field(path: Path) -> None:
     """Without any one field a load balancer is whole, or means what is written down above, or is unreadable."""
     found = read(path)
-
     if path in IGNORED:
         assert found == WHOLE
     else:
@@ -189,7 +185,6 @@ def test_nothing_is_lost_with_a_field(path: Path) -> None:
 def test_null_is_no_answer_but_where_the_document_has_it(path: Path) -> None:
     """Null means nothing where the API's document allows it, and makes the load balancer unreadable elsewhere."""
     found = read(path, None)
-
     if path in IGNORED:
         assert found == WHOLE
     else:

@@ -38,7 +38,6 @@ ANNOUNCED = datetime(2026, 7, 1, tzinfo=UTC)
 def test_what_this_version_does_not_know(path: Path, value: Any, why: str) -> None:
     """A word of a later API makes the load balancer unreadable rather than another one."""
     decoded = BALANCERS.decode(page(changed(path, value)))
-
     assert decoded.items == {}
     assert why in decoded.unreadable[42]
 
@@ -47,9 +46,7 @@ def test_options_that_a_protocol_does_not_have() -> None:
     """A tcp listener has no options of http, and a tcp check none either, whatever the API says with them."""
     listener = REAL["services"][1]
     listener = replaced(replaced(listener, ("protocol",), "tcp"), ("health_check", "protocol"), "tcp")
-
     found = read(("services", 1), listener)
-
     assert found is not None
     assert found.spec.listeners[80].http is None
     assert found.spec.listeners[80].health_check == HealthCheck(Protocol.TCP, 30080, 15, 10, 3)
@@ -69,7 +66,6 @@ def test_types_out_of_sale(deprecation: Any, deprecated: Any, end: datetime | No
     """The day after which a type is not sold is in a field of its own since July 2026."""
     path = (*TYPE, "deprecation")
     found = BALANCERS.decode(page(replaced(changed(path, deprecation), (*TYPE, "deprecated"), deprecated)))
-
     assert found.items[42].type.unavailable_after == end
 
 
@@ -99,7 +95,6 @@ H, U, X = Health.HEALTHY, Health.UNKNOWN, Health.UNHEALTHY
 def test_health(place: Path, target: Any, statuses: dict[int, str], health: tuple[Health, ...]) -> None:
     """A target is as well as each listener finds it."""
     found = read(place, [{"listen_port": port, "status": word} for port, word in statuses.items()])
-
     assert found is not None
     assert found.checks[target] == dict(zip((5000, 80, 443), health, strict=True))
 
@@ -116,7 +111,6 @@ def test_health(place: Path, target: Any, statuses: dict[int, str], health: tupl
 def test_health_of_what_a_selector_found(healths: list[Any], health: Health) -> None:
     """A selector is as well as the worst of what it found."""
     found = read(("targets", 2, "targets"), [{"type": "server", "health_status": statuses} for statuses in healths])
-
     assert found is not None
     assert found.checks[SELECTOR][80] is health
 
@@ -124,7 +118,6 @@ def test_health_of_what_a_selector_found(healths: list[Any], health: Health) -> 
 def test_no_listener_no_health() -> None:
     """Without a listener nothing is ever checked."""
     found = read(("services",), [])
-
     assert found is not None
     assert set(map(len, found.checks.values())) == {0}
 
@@ -133,7 +126,6 @@ def test_a_server_by_both_of_its_addresses() -> None:
     """A server may be a target twice, and both are told apart."""
     public = {**REAL["targets"][0], "use_private_ip": False, "health_status": []}
     found = read(("targets",), [*REAL["targets"], public])
-
     assert found is not None
     assert found.targets == (SERVER, ADDRESS, SELECTOR, ServerTarget(2, False))
     assert set(found.checks[SERVER].values()) == {H}

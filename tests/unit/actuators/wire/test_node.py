@@ -102,7 +102,6 @@ NEEDED = [
 
 
 def page(*items: Any, **overrides: Any) -> bytes:
-    """A page of the list."""
     return json.dumps(
         {
             "kind": "NodeList",
@@ -115,7 +114,6 @@ def page(*items: Any, **overrides: Any) -> bytes:
 
 
 def section_of(*pages: bytes) -> Section[str, Node]:
-    """The Nodes of a list's pages."""
     return NODES.joined([NODES.decode(one) for one in pages])
 
 
@@ -136,10 +134,7 @@ def test_a_real_node() -> None:
             created_at=datetime(2026, 1, 1, tzinfo=UTC),
             provider_id="hcloud://1",
             labels={"kubernetes.io/hostname": "web-1"},
-            taints=(
-                Taint("a", "NoSchedule", "b"),
-                Taint("c", "NoExecute", None, "2026-01-01T00:00:00Z"),
-            ),
+            taints=(Taint("a", "NoSchedule", "b"), Taint("c", "NoExecute", None, "2026-01-01T00:00:00Z")),
             addresses=(NodeAddress("Hostname", "web-1"), NodeAddress("InternalIP", "10.0.0.2")),
             provided_node_ip="10.0.0.2",
             conditions=(
@@ -159,7 +154,6 @@ def test_a_real_node() -> None:
 def test_optional_fields(path: tuple[Any, ...]) -> None:
     """A Node without an optional field is a Node."""
     section = section_of(page(changed(path)))
-
     assert list(section.items) == ["web-1"]
     assert section.unreadable == {}
 
@@ -174,7 +168,6 @@ def test_null_is_nothing(path: tuple[Any, ...]) -> None:
 def test_needed_fields(path: tuple[Any, ...]) -> None:
     """A Node without a field that rules rest on is unreadable: its key is Unknown, the others are not."""
     section = section_of(page(changed(path), changed(("spec", "unschedulable"), name="web-2")))
-
     assert section.complete
     assert isinstance(section.find("web-1"), Unknown)
     assert isinstance(section.find("web-2"), Present)
@@ -184,7 +177,6 @@ def test_needed_fields(path: tuple[Any, ...]) -> None:
 def test_a_node_without_the_list_of_its_pod_cidrs() -> None:
     """The first of them is told twice: a route of the Node's own does not look superfluous."""
     (node,) = section_of(page(changed(("spec", "podCIDRs")))).items.values()
-
     assert node.pod_cidrs == ("10.244.0.0/24",)
 
 
@@ -192,7 +184,6 @@ def test_a_node_without_the_list_of_its_pod_cidrs() -> None:
 def test_pod_cidrs_that_are_no_list_of_texts(value: Any) -> None:
     """Nobody knows then which pods a Node has: it is unreadable, and no route of its own looks superfluous."""
     section = section_of(page(changed(("spec", "podCIDRs"), value), changed(("spec", "unschedulable"), name="web-2")))
-
     assert isinstance(section.find("web-1"), Unknown)
     assert isinstance(section.find("web-2"), Present)
 
@@ -201,7 +192,6 @@ def test_pod_cidrs_that_are_no_list_of_texts(value: Any) -> None:
 def test_nameless_objects(item: Any) -> None:
     """An object whose name cannot be read may be any Node: the list is incomplete."""
     section = section_of(page(REAL, item))
-
     assert isinstance(section.find("web-1"), Present)
     assert isinstance(section.find("web-2"), Unknown)
     assert section.why_incomplete == "1 Node could not be read, name included"
@@ -211,7 +201,6 @@ def test_nameless_objects(item: Any) -> None:
 def test_an_empty_list(items: Any) -> None:
     """Go writes null for an empty list; with a version it is a list all the same, and absence can be said."""
     section = section_of(page(items=items))
-
     assert (len(section), section.complete) == (0, True)
     assert isinstance(section.find("web-1"), Absent)
 
@@ -249,7 +238,6 @@ def test_answers_that_are_no_list(body: bytes) -> None:
 def test_readiness(conditions: list[dict[str, str]], ready: Readiness) -> None:
     """Readiness is what the condition says; a word that nobody knows is not taken for ready."""
     node = section_of(page(changed(("status", "conditions"), conditions))).items["web-1"]
-
     assert node.ready is ready
 
 
@@ -264,7 +252,6 @@ def test_readiness(conditions: list[dict[str, str]], ready: Readiness) -> None:
 def test_since_when(conditions: list[dict[str, str]], since: datetime) -> None:
     """A Node is as Ready as it is since its transition, and since its creation where none is told."""
     node = section_of(page(changed(("status", "conditions"), conditions))).items["web-1"]
-
     assert node.ready_since == since
 
 
@@ -279,7 +266,6 @@ def test_since_when(conditions: list[dict[str, str]], since: datetime) -> None:
 def test_when_it_was_heard_of(heartbeat: str | None, heard_at: datetime) -> None:
     """By its heartbeat or its transition, whichever is later."""
     node = section_of(page(changed(("status", "conditions", 1, "lastHeartbeatTime"), heartbeat))).items["web-1"]
-
     assert node.heard_at == heard_at
 
 
@@ -287,7 +273,6 @@ def test_when_it_was_heard_of(heartbeat: str | None, heard_at: datetime) -> None
 def test_a_time_that_is_none_is_unknown_and_not_absent(field: str) -> None:
     """The Node cannot be read then."""
     section = section_of(page(changed(("status", "conditions", 1, field), "yesterday")))
-
     assert isinstance(section.find("web-1"), Unknown)
 
 
@@ -295,7 +280,6 @@ def test_a_time_that_is_none_is_unknown_and_not_absent(field: str) -> None:
 def test_provided_node_ip(text: str, provided: str) -> None:
     """The annotation is taken as it is; empty is not the same as missing."""
     path = ("metadata", "annotations", "alpha.kubernetes.io/provided-node-ip")
-
     assert section_of(page(changed(path, text))).items["web-1"].provided_node_ip == provided
     assert section_of(page(changed(path))).items["web-1"].provided_node_ip is None
 
@@ -322,8 +306,6 @@ def test_no_server_time(headers: dict[str, str]) -> None:
 def test_nodes_over_http(simulate: Callable[..., Simulation]) -> None:
     """Nodes and the API server's time come from one reading."""
     sim = simulate(nodes=[changed(("metadata", "deletionTimestamp"))])
-
     section, moment = NODES.observe(sim.kubernetes_reader())
-
     assert list(section.items) == ["web-1"]
     assert moment == sim.clock.now()

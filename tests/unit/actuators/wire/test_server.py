@@ -56,7 +56,6 @@ NEEDED |= {("location", "name"), ("private_net", 0, "network"), ("private_net", 
 
 
 def page(*servers: Any) -> bytes:
-    """A page of servers."""
     return json.dumps({"servers": list(servers), "meta": {}}).encode()
 
 
@@ -91,7 +90,6 @@ def test_a_real_server() -> None:
 def test_any_other_field_may_be_dropped(path: tuple[Any, ...]) -> None:
     """A server without any one field that is not essential is a server."""
     decoded = SERVERS.decode(page(changed(path)))
-
     assert list(decoded.items) == [42]
 
 
@@ -128,7 +126,6 @@ def test_what_did_not_arrive(path: tuple[Any, ...], missing: set[str]) -> None:
 def test_null_is_an_answer(path: tuple[Any, ...], none: dict[str, Any]) -> None:
     """Hetzner writes null for what a server does not have."""
     whole = SERVERS.decode(page(REAL)).items[42]
-
     assert SERVERS.decode(page(changed(path, None))).items == {42: replace(whole, **none)}
 
 
@@ -144,7 +141,6 @@ def test_null_is_an_answer(path: tuple[Any, ...], none: dict[str, Any]) -> None:
 def test_alias_addresses(aliases: Any, found: tuple[str, ...]) -> None:
     """Each is there with its network, and with none of them the server is as good as any."""
     server_found = SERVERS.decode(page(changed(("private_net", 0, "alias_ips"), aliases))).items[42]
-
     assert server_found.alias_ips == tuple((7, IPv4Address(ip)) for ip in found)
     assert server_found.private_ips == ((7, IPv4Address("10.0.0.2")),)
 
@@ -153,7 +149,6 @@ def test_alias_addresses(aliases: Any, found: tuple[str, ...]) -> None:
 def test_needed_fields(path: tuple[Any, ...]) -> None:
     """A server without a field that rules rest on is unreadable, and the others are read."""
     decoded = SERVERS.decode(page(changed(path), changed(("labels",), server_id=43)))
-
     assert list(decoded.items) == [43]
     assert list(decoded.unreadable) == [42]
     assert decoded.unreadable[42].startswith("server 42 could not be read: ")
@@ -186,7 +181,6 @@ def test_addresses_that_are_none(path: tuple[Any, ...], value: str) -> None:
 def test_names_of_unreadable_servers(change: dict[str, Any], names: dict[int, str]) -> None:
     """The name of an unreadable server is kept where it can be read: only what looks for that name is in doubt."""
     decoded = SERVERS.decode(page({**REAL, "name": "web-1", **change}))
-
     assert (list(decoded.unreadable), decoded.names, decoded.nameless) == ([42], names, 0)
 
 
@@ -194,7 +188,6 @@ def test_names_of_unreadable_servers(change: dict[str, Any], names: dict[int, st
 def test_statuses(status: str) -> None:
     """Every status is known, and one of a later version does not hide its server."""
     found = SERVERS.decode(page(changed(("status",), str(status)))).items[42].status
-
     assert found is (ServerStatus.OTHER if status == "shelved" else status)
 
 
@@ -208,13 +201,11 @@ def test_public_ipv4(ipv4: Any, address: IPv4Address | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "network"),
-    [("2001:db8:1::/64", "2001:db8:1::/64"), ("2001:db8:1::1/64", "2001:db8:1::/64"), (None, None)],
+    ("text", "network"), [("2001:db8:1::/64", "2001:db8:1::/64"), ("2001:db8:1::1/64", "2001:db8:1::/64"), (None, None)]
 )
 def test_public_ipv6(text: str | None, network: str | None) -> None:
     """The public IPv6 network is taken with or without host bits."""
     found = SERVERS.decode(page(changed(("public_net", "ipv6", "ip"), text))).items[42].ipv6
-
     assert found == (IPv6Network(network) if network else None)
 
 
@@ -237,14 +228,12 @@ def test_an_unreadable_server_leaves_the_list_whole(simulate: Callable[..., Simu
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """A project with one server."""
     return simulate(project={"servers": [server(1, "web-1")]})
 
 
 def test_one_server_by_its_id(sim: Simulation) -> None:
     """Asked for alone, a server is the same as in the list."""
     listed, _ = SERVERS.observe(sim.hetzner_reader())
-
     assert SERVERS.one(sim.hetzner_reader(), 1) == listed.items[1]
 
 
@@ -261,8 +250,6 @@ def test_one_server_by_its_id(sim: Simulation) -> None:
 def test_a_server_that_cannot_be_read(sim: Simulation, fault: dict[str, Any], expected: type[ApiError]) -> None:
     """Only the API's own word says that a server is not there; a server without sense is no absence."""
     sim.spoil_hetzner("status", **fault, count=None)
-
     with pytest.raises(ApiError) as raised:
         SERVERS.one(sim.hetzner_reader(), 1)
-
     assert type(raised.value) is expected

@@ -181,13 +181,11 @@ DEFAULTED: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
 
 
 def page(*items: Any, **overrides: Any) -> bytes:
-    """A page of the list."""
     found = {"kind": "ServiceList", "metadata": {"resourceVersion": "5"}, "items": list(items), **overrides}
     return json.dumps(found).encode()
 
 
 def section_of(*pages: bytes) -> Section[str, Service]:
-    """The Services of a list's pages."""
     return SERVICES.joined([SERVICES.decode(one) for one in pages])
 
 
@@ -199,7 +197,6 @@ def changed(path: tuple[Any, ...], value: Any = GONE, name: str = "web") -> dict
 def test_a_real_service() -> None:
     """Everything that some rule looks at arrives; the rest is ignored."""
     section = section_of(page(REAL))
-
     assert section.items == {"shop/web": WHOLE}
     assert section.complete
     (condition,) = section.items["shop/web"].conditions
@@ -211,7 +208,6 @@ def test_what_may_be_missing(path: tuple[Any, ...], meaning: dict[str, Any]) -> 
     """A field that Go leaves out when it is empty has Kubernetes' default, and so has null."""
     for value in (GONE, None):
         section = section_of(page(changed(path, value)))
-
         assert section.items == {"shop/web": replace(WHOLE, **meaning)}, value
 
 
@@ -219,7 +215,6 @@ def test_what_may_be_missing(path: tuple[Any, ...], meaning: dict[str, Any]) -> 
 def test_an_empty_address_is_none(number: int, field: str) -> None:
     """Go writes no empty texts, so that one that is there means the same as none."""
     path = ("status", "loadBalancer", "ingress", number, field)
-
     assert section_of(page(changed(path, ""))) == section_of(page(changed(path)))
 
 
@@ -234,7 +229,6 @@ def test_without_a_status(path: tuple[str, ...]) -> None:
 def test_needed_fields(path: tuple[Any, ...], value: Any) -> None:
     """A Service without a field that rules rest on is unreadable: its key is Unknown, the others are not."""
     section = section_of(page(changed(path, value), changed(("spec", "selector"), name="other")))
-
     assert section.complete
     assert isinstance(section.find("shop/web"), Unknown)
     assert isinstance(section.find("shop/other"), Present)
@@ -245,7 +239,6 @@ def test_needed_fields(path: tuple[Any, ...], value: Any) -> None:
 def test_only_a_load_balancer_needs_ports(ports: Any) -> None:
     """The API server lets no Service of the type be without ports: it must not lose its listeners for one that is."""
     headless = replaced(changed(("spec", "ports"), ports), ("spec", "type"), "ExternalName")
-
     assert section_of(page(headless)).items["shop/web"].claim.ports == ()
     assert section_of(page(changed(("spec", "ports"), ports))).unreadable == {
         "shop/web": "the API server's Service could not be read: it is of type LoadBalancer and has no ports"
@@ -256,7 +249,6 @@ def test_only_a_load_balancer_needs_ports(ports: Any) -> None:
 def test_an_empty_class_is_a_class(text: str | None, found: str | None) -> None:
     """Any value makes the Service another controller's, and only its absence makes it ours."""
     service = section_of(page(changed(("spec", "loadBalancerClass"), text))).items["shop/web"]
-
     assert service.load_balancer_class == found
 
 
