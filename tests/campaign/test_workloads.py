@@ -6,18 +6,19 @@ from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.campaign.cluster import NEW_TOKEN, OTHER_TOKEN, Cluster, Step
 from tests.campaign.running import play
 from tests.campaign.workloads import WORKLOADS, Workload, use_token
+from tests.support.rows import rows
 
 pytestmark = pytest.mark.passes
 
 
-@pytest.mark.parametrize(
+@rows(
     "steps",
-    [
-        pytest.param(WORKLOADS["a cluster of HCCM is taken over"].steps[:1], id="what HCCM has left"),
-        pytest.param(tuple(map(use_token, (OTHER_TOKEN, HetznerSimulator.TOKEN))), id="a token of another project"),
-        pytest.param((Cluster.revoke_token, use_token(NEW_TOKEN)), id="a token that is refused"),
-        pytest.param((Cluster.take_over,), id="another process"),
-    ],
+    {
+        "what HCCM has left": WORKLOADS["a cluster of HCCM is taken over"].steps[:1],
+        "a token of another project": tuple(map(use_token, (OTHER_TOKEN, HetznerSimulator.TOKEN))),
+        "a token that is refused": (Cluster.revoke_token, use_token(NEW_TOKEN)),
+        "another process": (Cluster.take_over,),
+    },
 )
 def test_what_leads_to_nothing(steps: tuple[Step, ...]) -> None:
     """Nothing is made, lost or told otherwise: the cluster is as if nothing had happened."""

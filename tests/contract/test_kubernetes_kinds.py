@@ -13,6 +13,7 @@ from tests.contract.kubernetes_api import (
     KubernetesApi,
     without_versions,
 )
+from tests.support.rows import rows
 
 LABEL_VALUE = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
@@ -30,17 +31,17 @@ UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value
 # --- metadata of any kind ---
 
 
-@pytest.mark.parametrize(
-    ("metadata", "cause"),
-    [
-        pytest.param({"name": "Upper"}, ("FieldValueInvalid", "metadata.name"), id="name"),
-        pytest.param({"labels": {"a": "b c"}}, ("FieldValueInvalid", "metadata.labels"), id="label value"),
-        pytest.param({"labels": {"a": "x" * 64}}, ("FieldValueInvalid", "metadata.labels"), id="long label value"),
-        pytest.param({"labels": {"-a": "b"}}, ("FieldValueInvalid", "metadata.labels"), id="label key"),
-        pytest.param({"labels": {"UP/a": "b"}}, ("FieldValueInvalid", "metadata.labels"), id="label prefix"),
-        pytest.param({"annotations": {"a b": "c"}}, ("FieldValueInvalid", "metadata.annotations"), id="annotation key"),
-        pytest.param({"finalizers": ["plain"]}, ("FieldValueInvalid", "metadata.finalizers[0]"), id="finalizer"),
-    ],
+@rows(
+    "metadata cause",
+    {
+        "name": ({"name": "Upper"}, ("FieldValueInvalid", "metadata.name")),
+        "label value": ({"labels": {"a": "b c"}}, ("FieldValueInvalid", "metadata.labels")),
+        "long label value": ({"labels": {"a": "x" * 64}}, ("FieldValueInvalid", "metadata.labels")),
+        "label key": ({"labels": {"-a": "b"}}, ("FieldValueInvalid", "metadata.labels")),
+        "label prefix": ({"labels": {"UP/a": "b"}}, ("FieldValueInvalid", "metadata.labels")),
+        "annotation key": ({"annotations": {"a b": "c"}}, ("FieldValueInvalid", "metadata.annotations")),
+        "finalizer": ({"finalizers": ["plain"]}, ("FieldValueInvalid", "metadata.finalizers[0]")),
+    },
 )
 def test_metadata_is_validated(api: KubernetesApi, name: str, metadata: Any, cause: tuple[str, str]) -> None:
     """On creation, and in a patch wherever the field can be patched."""
@@ -60,17 +61,17 @@ def test_an_invalid_label_value_is_explained(api: KubernetesApi, name: str) -> N
     assert {k: v for k, v in answer.body["details"].items() if k != "causes"} == {"name": name, "kind": "Node"}
 
 
-@pytest.mark.parametrize(
+@rows(
     "body",
-    [
-        pytest.param({"metadata": {"labels": {"a": 1}}}, id="number for text"),
-        pytest.param({"metadata": {"labels": "a"}}, id="text for a map"),
-        pytest.param({"metadata": {}, "spec": {"taints": {}}}, id="map for a list"),
-        pytest.param({"metadata": {}, "kind": "Service", "apiVersion": "v1"}, id="another kind"),
-        pytest.param([], id="a list"),
-        pytest.param(b"{a", id="no JSON"),
-        pytest.param(b"", id="nothing"),
-    ],
+    {
+        "number for text": {"metadata": {"labels": {"a": 1}}},
+        "text for a map": {"metadata": {"labels": "a"}},
+        "map for a list": {"metadata": {}, "spec": {"taints": {}}},
+        "another kind": {"metadata": {}, "kind": "Service", "apiVersion": "v1"},
+        "a list": [],
+        "no JSON": b"{a",
+        "nothing": b"",
+    },
 )
 def test_a_body_that_is_no_such_object_is_a_bad_request(api: KubernetesApi, name: str, body: Any) -> None:
     """Before any validation."""
@@ -132,23 +133,20 @@ def test_a_provider_id_is_set_once(api: KubernetesApi, name: str) -> None:
         assert answer.causes == {("FieldValueForbidden", "spec.providerID")}
 
 
-@pytest.mark.parametrize(
-    ("taints", "reason", "field"),
-    [
-        pytest.param([{"key": "a", "effect": "Never"}], "FieldValueNotSupported", "[0].effect", id="effect"),
-        pytest.param([{"key": "a"}], "FieldValueRequired", "[0].effect", id="no effect"),
-        pytest.param([{"effect": "NoExecute"}], "FieldValueInvalid", "[0].key", id="no key"),
-        pytest.param([{"key": "a b", "effect": "NoExecute"}], "FieldValueInvalid", "[0].key", id="key"),
-        pytest.param(
-            [{"key": "a", "value": "b c", "effect": "NoExecute"}], "FieldValueInvalid", "[0].value", id="value"
-        ),
-        pytest.param(
+@rows(
+    "taints reason field",
+    {
+        "effect": ([{"key": "a", "effect": "Never"}], "FieldValueNotSupported", "[0].effect"),
+        "no effect": ([{"key": "a"}], "FieldValueRequired", "[0].effect"),
+        "no key": ([{"effect": "NoExecute"}], "FieldValueInvalid", "[0].key"),
+        "key": ([{"key": "a b", "effect": "NoExecute"}], "FieldValueInvalid", "[0].key"),
+        "value": ([{"key": "a", "value": "b c", "effect": "NoExecute"}], "FieldValueInvalid", "[0].value"),
+        "twice": (
             [{"key": "a", "effect": "NoExecute"}, {"key": "a", "value": "b", "effect": "NoExecute"}],
             "FieldValueDuplicate",
             "[1]",
-            id="twice",
         ),
-    ],
+    },
 )
 def test_taints_are_validated(api: KubernetesApi, name: str, taints: Any, reason: str, field: str) -> None:
     """The server calls the field ``metadata.taints``; one key may come with several effects, not twice with one."""

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.contract.kubernetes_api import NODES, KubernetesApi
+from tests.support.rows import rows
 
 LONG_AGO, NOW = "2027-01-01T00:00:00Z", "2027-01-15T08:00:00Z"
 
@@ -27,23 +28,22 @@ def a_node(api: KubernetesApi, name: str, conditions: list[dict[str, str]]) -> A
     return api.create(NODES, body)
 
 
-@pytest.mark.parametrize(
-    ("before", "patch", "after"),
-    [
-        pytest.param(KUBELET, FLIPPED, [FLIPPED, *KUBELET], id="a new one"),
-        pytest.param([], FLIPPED, [FLIPPED], id="the first one"),
-        pytest.param([*KUBELET, THERE], FLIPPED, [*KUBELET, FLIPPED], id="another status"),
-        pytest.param(
+@rows(
+    "before patch after",
+    {
+        "a new one": (KUBELET, FLIPPED, [FLIPPED, *KUBELET]),
+        "the first one": ([], FLIPPED, [FLIPPED]),
+        "another status": ([*KUBELET, THERE], FLIPPED, [*KUBELET, FLIPPED]),
+        "the same status: a time that is not sent stays": (
             [KUBELET[0], THERE, KUBELET[1]],
             SAID,
             [KUBELET[0], {**SAID, "lastTransitionTime": LONG_AGO}, KUBELET[1]],
-            id="the same status: a time that is not sent stays",
         ),
-        pytest.param([*KUBELET, THERE], AWAY, KUBELET, id="away"),
-        pytest.param([THERE], AWAY, None, id="away, the last one"),
-        pytest.param(KUBELET, AWAY, KUBELET, id="away, where it is not"),
-        pytest.param([], AWAY, None, id="away, where none is"),
-    ],
+        "away": ([*KUBELET, THERE], AWAY, KUBELET),
+        "away, the last one": ([THERE], AWAY, None),
+        "away, where it is not": (KUBELET, AWAY, KUBELET),
+        "away, where none is": ([], AWAY, None),
+    },
 )
 def test_one_condition_is_written(api: KubernetesApi, name: str, before: Any, patch: Any, after: Any) -> None:
     """All others stay byte for byte, and so does the rest of the Node."""

@@ -14,6 +14,7 @@ from tests.contract.kubernetes_api import (
     KubernetesApi,
     without_versions,
 )
+from tests.support.rows import rows
 
 UNPROCESSABLE = "the server rejected our request due to an error in our request"
 
@@ -30,16 +31,16 @@ INTERNAL_1, INTERNAL_2, INTERNAL_3 = (address("InternalIP", f"10.0.0.{n}") for n
 HOST, EXTERNAL = address("Hostname", "web-1"), address("ExternalIP", "192.0.2.1")
 
 
-@pytest.mark.parametrize(
-    ("before", "patch", "after"),
-    [
-        pytest.param({"a": "1"}, {"b": "2"}, {"a": "1", "b": "2"}, id="added"),
-        pytest.param({"a": "1", "b": "2"}, {"a": None, "c": None}, {"b": "2"}, id="null removes"),
-        pytest.param({"a": "1"}, {"a": None}, None, id="the empty map is left out"),
-        pytest.param({"a": "1"}, None, None, id="null removes the map"),
-        pytest.param({"a": "1"}, {}, {"a": "1"}, id="an empty map changes nothing"),
-        pytest.param({}, {"a": None, "b": "2"}, {"b": "2"}, id="null where nothing is"),
-    ],
+@rows(
+    "before patch after",
+    {
+        "added": ({"a": "1"}, {"b": "2"}, {"a": "1", "b": "2"}),
+        "null removes": ({"a": "1", "b": "2"}, {"a": None, "c": None}, {"b": "2"}),
+        "the empty map is left out": ({"a": "1"}, {"a": None}, None),
+        "null removes the map": ({"a": "1"}, None, None),
+        "an empty map changes nothing": ({"a": "1"}, {}, {"a": "1"}),
+        "null where nothing is": ({}, {"a": None, "b": "2"}, {"b": "2"}),
+    },
 )
 @pytest.mark.parametrize("content_type", [MERGE, STRATEGIC])
 def test_maps_are_merged(api: KubernetesApi, name: str, content_type: str, before: Any, patch: Any, after: Any) -> None:
@@ -49,12 +50,8 @@ def test_maps_are_merged(api: KubernetesApi, name: str, content_type: str, befor
     assert patched.get("data") == after
 
 
-@pytest.mark.parametrize(
-    ("patch", "after"),
-    [
-        pytest.param({"$patch": "replace", "z": "1"}, {"z": "1"}, id="replaced"),
-        pytest.param({"$patch": "delete"}, None, id="deleted"),
-    ],
+@rows(
+    "patch after", {"replaced": ({"$patch": "replace", "z": "1"}, {"z": "1"}), "deleted": ({"$patch": "delete"}, None)}
 )
 def test_a_strategic_patch_has_directives_for_maps(api: KubernetesApi, name: str, patch: Any, after: Any) -> None:
     """``$patch`` in a map."""
@@ -70,30 +67,26 @@ def test_a_merge_patch_replaces_lists(api: KubernetesApi, name: str) -> None:
     assert patched["status"]["addresses"] == [INTERNAL_2, INTERNAL_3]
 
 
-@pytest.mark.parametrize(
-    ("before", "patch", "after"),
-    [
-        pytest.param([], [INTERNAL_1, INTERNAL_2], [INTERNAL_1, INTERNAL_2], id="taken where none is"),
-        pytest.param([HOST], [EXTERNAL], [EXTERNAL, HOST], id="new ones come first"),
-        pytest.param([HOST, INTERNAL_1], [INTERNAL_2], [HOST, INTERNAL_2], id="one of a type is replaced"),
-        pytest.param([INTERNAL_1], [INTERNAL_2, INTERNAL_3], [INTERNAL_3], id="defect: two become one"),
-        pytest.param(
+@rows(
+    "before patch after",
+    {
+        "taken where none is": ([], [INTERNAL_1, INTERNAL_2], [INTERNAL_1, INTERNAL_2]),
+        "new ones come first": ([HOST], [EXTERNAL], [EXTERNAL, HOST]),
+        "one of a type is replaced": ([HOST, INTERNAL_1], [INTERNAL_2], [HOST, INTERNAL_2]),
+        "defect: two become one": ([INTERNAL_1], [INTERNAL_2, INTERNAL_3], [INTERNAL_3]),
+        "defect: the second one stays": (
             [INTERNAL_1, INTERNAL_2, HOST],
             [INTERNAL_3, EXTERNAL],
             [INTERNAL_3, INTERNAL_2, EXTERNAL, HOST],
-            id="defect: the second one stays",
         ),
-        pytest.param(
-            [INTERNAL_1, HOST], [{"$patch": "replace"}, INTERNAL_2, INTERNAL_3], [INTERNAL_2, INTERNAL_3], id="replaced"
-        ),
-        pytest.param([INTERNAL_1, HOST], [INTERNAL_2, {"$patch": "replace"}], [INTERNAL_2], id="replaced, said last"),
-        pytest.param(
+        "replaced": ([INTERNAL_1, HOST], [{"$patch": "replace"}, INTERNAL_2, INTERNAL_3], [INTERNAL_2, INTERNAL_3]),
+        "replaced, said last": ([INTERNAL_1, HOST], [INTERNAL_2, {"$patch": "replace"}], [INTERNAL_2]),
+        "deleted by type": (
             [INTERNAL_1, INTERNAL_2, HOST],
             [{"type": "InternalIP", "$patch": "delete"}, EXTERNAL],
             [EXTERNAL, HOST],
-            id="deleted by type",
         ),
-    ],
+    },
 )
 def test_a_strategic_patch_merges_addresses_by_type(
     api: KubernetesApi, name: str, before: Any, patch: Any, after: Any
@@ -107,31 +100,28 @@ def test_a_strategic_patch_merges_addresses_by_type(
 READY, MEMORY, NETWORK = condition("Ready"), condition("MemoryPressure", "False"), condition("NetworkUnavailable")
 
 
-@pytest.mark.parametrize(
-    ("patch", "after"),
-    [
-        pytest.param({"conditions": [NETWORK]}, [NETWORK, READY, MEMORY], id="a new one comes first"),
-        pytest.param(
+@rows(
+    "patch after",
+    {
+        "a new one comes first": ({"conditions": [NETWORK]}, [NETWORK, READY, MEMORY]),
+        "one is merged in its place": (
             {"conditions": [{"type": "MemoryPressure", "status": "True"}]},
             [READY, condition("MemoryPressure", "True")],
-            id="one is merged in its place",
         ),
-        pytest.param({"conditions": [{"type": "Ready", "$patch": "delete"}]}, [MEMORY], id="one is deleted"),
-        pytest.param({"conditions": None}, None, id="all are removed"),
-        pytest.param(
+        "one is deleted": ({"conditions": [{"type": "Ready", "$patch": "delete"}]}, [MEMORY]),
+        "all are removed": ({"conditions": None}, None),
+        "an order is given": (
             {
                 "conditions": [NETWORK],
                 "$setElementOrder/conditions": [{"type": "Ready"}, {"type": "NetworkUnavailable"}],
             },
             [READY, NETWORK, MEMORY],
-            id="an order is given",
         ),
-        pytest.param(
+        "only an order is given": (
             {"$setElementOrder/conditions": [{"type": "MemoryPressure"}, {"type": "Ready"}]},
             [MEMORY, READY],
-            id="only an order is given",
         ),
-    ],
+    },
 )
 def test_a_strategic_patch_merges_conditions_by_type(api: KubernetesApi, name: str, patch: Any, after: Any) -> None:
     """Nobody else's condition is touched."""
@@ -149,25 +139,22 @@ def test_a_strategic_patch_replaces_taints(api: KubernetesApi, name: str) -> Non
     assert "taints" not in api.strategic(f"{NODES}/{name}", {"spec": {"taints": []}}).good()["spec"]
 
 
-@pytest.mark.parametrize(
-    ("before", "patch", "after"),
-    [
-        pytest.param(["e.c/1"], {"finalizers": ["e.c/2"]}, ["e.c/2", "e.c/1"], id="added, in front"),
-        pytest.param(["e.c/1", "e.c/2"], {"finalizers": ["e.c/2"]}, ["e.c/1", "e.c/2"], id="there already"),
-        pytest.param(["e.c/1"], {"finalizers": ["e.c/2", "e.c/1"]}, ["e.c/2", "e.c/1"], id="in the patch's order"),
-        pytest.param(
-            ["e.c/1", "e.c/2"], {"$deleteFromPrimitiveList/finalizers": ["e.c/1", "e.c/3"]}, ["e.c/2"], id="removed"
-        ),
-        pytest.param(["e.c/1"], {"$deleteFromPrimitiveList/finalizers": ["e.c/1"]}, None, id="the last one removed"),
-        pytest.param([], {"$deleteFromPrimitiveList/finalizers": ["e.c/1"]}, None, id="removed where none is"),
-        pytest.param(
+@rows(
+    "before patch after",
+    {
+        "added, in front": (["e.c/1"], {"finalizers": ["e.c/2"]}, ["e.c/2", "e.c/1"]),
+        "there already": (["e.c/1", "e.c/2"], {"finalizers": ["e.c/2"]}, ["e.c/1", "e.c/2"]),
+        "in the patch's order": (["e.c/1"], {"finalizers": ["e.c/2", "e.c/1"]}, ["e.c/2", "e.c/1"]),
+        "removed": (["e.c/1", "e.c/2"], {"$deleteFromPrimitiveList/finalizers": ["e.c/1", "e.c/3"]}, ["e.c/2"]),
+        "the last one removed": (["e.c/1"], {"$deleteFromPrimitiveList/finalizers": ["e.c/1"]}, None),
+        "removed where none is": ([], {"$deleteFromPrimitiveList/finalizers": ["e.c/1"]}, None),
+        "removed, with an order": (
             ["e.c/1", "e.c/2"],
             {"$deleteFromPrimitiveList/finalizers": ["e.c/1"], "$setElementOrder/finalizers": ["e.c/2"]},
             ["e.c/2"],
-            id="removed, with an order",
         ),
-        pytest.param([], {"$setElementOrder/finalizers": ["e.c/2"]}, None, id="an order where none is"),
-    ],
+        "an order where none is": ([], {"$setElementOrder/finalizers": ["e.c/2"]}, None),
+    },
 )
 def test_a_strategic_patch_treats_finalizers_as_a_set(
     api: KubernetesApi, name: str, before: Any, patch: Any, after: Any
@@ -191,12 +178,12 @@ def test_a_strategic_patch_merges_service_ports_by_port(api: KubernetesApi, name
     assert api.strategic(path, turned).status == 500
 
 
-@pytest.mark.parametrize(
+@rows(
     "patch",
-    [
-        pytest.param({"status": {"addresses": [{"address": "10.0.0.1"}]}}, id="an item without its merge key"),
-        pytest.param({"status": {"$patch": "merge"}}, id="an unknown directive"),
-    ],
+    {
+        "an item without its merge key": {"status": {"addresses": [{"address": "10.0.0.1"}]}},
+        "an unknown directive": {"status": {"$patch": "merge"}},
+    },
 )
 def test_a_strategic_patch_that_cannot_be_merged_is_an_internal_error(
     api: KubernetesApi, name: str, patch: Any
@@ -206,31 +193,24 @@ def test_a_strategic_patch_that_cannot_be_merged_is_an_internal_error(
     assert api.strategic(f"{NODES}/{name}/status", patch).refusal[:2] == (500, None)
 
 
-@pytest.mark.parametrize(
-    ("operations", "after"),
-    [
-        pytest.param([{"op": "add", "path": "/metadata/labels/b", "value": "2"}], {"a": "1", "b": "2"}, id="add"),
-        pytest.param([{"op": "add", "path": "/metadata/labels/x~1y", "value": ""}], {"a": "1", "x/y": ""}, id="escape"),
-        pytest.param([{"op": "replace", "path": "/metadata/labels/a", "value": "2"}], {"a": "2"}, id="replace"),
-        pytest.param([{"op": "remove", "path": "/metadata/labels/a"}], None, id="remove"),
-        pytest.param(
-            [{"op": "copy", "from": "/metadata/labels/a", "path": "/metadata/labels/b"}],
-            {"a": "1", "b": "1"},
-            id="copy",
-        ),
-        pytest.param(
-            [{"op": "move", "from": "/metadata/labels/a", "path": "/metadata/labels/b"}], {"b": "1"}, id="move"
-        ),
-        pytest.param(
+@rows(
+    "operations after",
+    {
+        "add": ([{"op": "add", "path": "/metadata/labels/b", "value": "2"}], {"a": "1", "b": "2"}),
+        "escape": ([{"op": "add", "path": "/metadata/labels/x~1y", "value": ""}], {"a": "1", "x/y": ""}),
+        "replace": ([{"op": "replace", "path": "/metadata/labels/a", "value": "2"}], {"a": "2"}),
+        "remove": ([{"op": "remove", "path": "/metadata/labels/a"}], None),
+        "copy": ([{"op": "copy", "from": "/metadata/labels/a", "path": "/metadata/labels/b"}], {"a": "1", "b": "1"}),
+        "move": ([{"op": "move", "from": "/metadata/labels/a", "path": "/metadata/labels/b"}], {"b": "1"}),
+        "test that holds": (
             [
                 {"op": "test", "path": "/metadata/labels/a", "value": "1"},
                 {"op": "replace", "path": "/metadata/labels", "value": {"c": "d"}},
             ],
             {"c": "d"},
-            id="test that holds",
         ),
-        pytest.param([{"op": "test", "path": "/metadata/labels/x", "value": None}], {"a": "1"}, id="absent is null"),
-    ],
+        "absent is null": ([{"op": "test", "path": "/metadata/labels/x", "value": None}], {"a": "1"}),
+    },
 )
 def test_a_json_patch_is_applied(api: KubernetesApi, name: str, operations: Any, after: Any) -> None:
     """RFC 6902."""
@@ -251,17 +231,17 @@ def test_a_json_patch_inserts_into_lists(api: KubernetesApi, name: str) -> None:
     assert patched["metadata"]["finalizers"] == ["e.c/0", "e.c/2"]
 
 
-@pytest.mark.parametrize(
+@rows(
     "operation",
-    [
-        pytest.param({"op": "test", "path": "/metadata/name", "value": "x"}, id="test that fails"),
-        pytest.param({"op": "replace", "path": "/metadata/nothing/here", "value": "x"}, id="replace of nothing"),
-        pytest.param({"op": "remove", "path": "/metadata/labels/x"}, id="remove of nothing"),
-        pytest.param({"op": "add", "path": "/metadata/annotations/x", "value": "y"}, id="add to nothing"),
-        pytest.param({"op": "turn", "path": "/metadata/name"}, id="unknown operation"),
-        pytest.param({"op": "remove"}, id="no path"),
-        pytest.param({"op": "remove", "path": ""}, id="remove everything"),
-    ],
+    {
+        "test that fails": {"op": "test", "path": "/metadata/name", "value": "x"},
+        "replace of nothing": {"op": "replace", "path": "/metadata/nothing/here", "value": "x"},
+        "remove of nothing": {"op": "remove", "path": "/metadata/labels/x"},
+        "add to nothing": {"op": "add", "path": "/metadata/annotations/x", "value": "y"},
+        "unknown operation": {"op": "turn", "path": "/metadata/name"},
+        "no path": {"op": "remove"},
+        "remove everything": {"op": "remove", "path": ""},
+    },
 )
 def test_a_json_patch_that_does_not_fit_is_unprocessable(api: KubernetesApi, name: str, operation: Any) -> None:
     """Without a word about what is wrong."""
@@ -270,15 +250,15 @@ def test_a_json_patch_that_does_not_fit_is_unprocessable(api: KubernetesApi, nam
     assert answer.refusal == (422, "Invalid", UNPROCESSABLE)
 
 
-@pytest.mark.parametrize(
-    ("content_type", "patch"),
-    [
-        pytest.param(MERGE, [], id="merge: a list"),
-        pytest.param(MERGE, b"{a", id="merge: no JSON"),
-        pytest.param(STRATEGIC, [], id="strategic: a list"),
-        pytest.param(STRATEGIC, b"{a", id="strategic: no JSON"),
-        pytest.param(JSON_PATCH, {}, id="JSON patch: an object"),
-    ],
+@rows(
+    "content_type patch",
+    {
+        "merge: a list": (MERGE, []),
+        "merge: no JSON": (MERGE, b"{a"),
+        "strategic: a list": (STRATEGIC, []),
+        "strategic: no JSON": (STRATEGIC, b"{a"),
+        "JSON patch: an object": (JSON_PATCH, {}),
+    },
 )
 def test_an_unreadable_patch_is_a_bad_request(api: KubernetesApi, name: str, content_type: str, patch: Any) -> None:
     """The body itself is wrong, whatever the object."""

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from tests.contract.kubernetes_api import SERVICES, KubernetesApi
+from tests.support.rows import rows
 
 OURS, OTHERS = "service.kubernetes.io/load-balancer-cleanup", "example.com/hold"
 FOREIGN = {
@@ -32,13 +31,13 @@ def precondition(service: dict[str, Any]) -> dict[str, str]:
     return {field: service["metadata"][field] for field in ("uid", "resourceVersion")}
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        pytest.param([], [OURS], id="none"),
-        pytest.param([OTHERS], [OURS, OTHERS], id="somebody else's"),
-        pytest.param([OTHERS, OURS], [OTHERS, OURS], id="ours already"),
-    ],
+@rows(
+    "before after",
+    {
+        "none": ([], [OURS]),
+        "somebody else's": ([OTHERS], [OURS, OTHERS]),
+        "ours already": ([OTHERS, OURS], [OTHERS, OURS]),
+    },
 )
 def test_a_claim(api: KubernetesApi, name: str, before: list[str], after: list[str]) -> None:
     """The finalizer is added through the status; that makes another version, unless it was there already."""

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from tests.contract.kubernetes_api import SERVICES, KubernetesApi, without_versions
+from tests.support.rows import rows
 
 
 def load_balancer(name: str, **spec: Any) -> dict[str, Any]:
@@ -38,14 +37,14 @@ def test_a_load_balancer_service_gets_its_defaults(api: KubernetesApi, name: str
     }
 
 
-@pytest.mark.parametrize(
-    ("spec", "fields"),
-    [
-        pytest.param({"externalTrafficPolicy": "Local"}, {"healthCheckNodePort", "nodePort"}, id="local"),
-        pytest.param({"allocateLoadBalancerNodePorts": False}, set(), id="no allocation"),
-        pytest.param({"type": "NodePort"}, {"nodePort"}, id="NodePort"),
-        pytest.param({"type": "ClusterIP"}, set(), id="ClusterIP"),
-    ],
+@rows(
+    "spec fields",
+    {
+        "local": ({"externalTrafficPolicy": "Local"}, {"healthCheckNodePort", "nodePort"}),
+        "no allocation": ({"allocateLoadBalancerNodePorts": False}, set()),
+        "NodePort": ({"type": "NodePort"}, {"nodePort"}),
+        "ClusterIP": ({"type": "ClusterIP"}, set()),
+    },
 )
 def test_node_ports_are_allocated_where_needed(
     api: KubernetesApi, name: str, spec: dict[str, Any], fields: set[str]
@@ -83,15 +82,15 @@ def test_an_ingress_with_an_ip_gets_a_mode(api: KubernetesApi, name: str) -> Non
     assert emptied["status"] == {"loadBalancer": {}}
 
 
-@pytest.mark.parametrize(
-    ("ingress", "cause"),
-    [
-        pytest.param({"ip": "192.0.2"}, ("FieldValueInvalid", "ip"), id="ip"),
-        pytest.param({"hostname": "a_b"}, ("FieldValueInvalid", "hostname"), id="hostname"),
-        pytest.param({"hostname": "192.0.2.1"}, ("FieldValueInvalid", "hostname"), id="an ip as hostname"),
-        pytest.param({"hostname": "a.b", "ipMode": "VIP"}, ("FieldValueForbidden", "ipMode"), id="mode without ip"),
-        pytest.param({"ip": "192.0.2.1", "ipMode": "Via"}, ("FieldValueNotSupported", "ipMode"), id="unknown mode"),
-    ],
+@rows(
+    "ingress cause",
+    {
+        "ip": ({"ip": "192.0.2"}, ("FieldValueInvalid", "ip")),
+        "hostname": ({"hostname": "a_b"}, ("FieldValueInvalid", "hostname")),
+        "an ip as hostname": ({"hostname": "192.0.2.1"}, ("FieldValueInvalid", "hostname")),
+        "mode without ip": ({"hostname": "a.b", "ipMode": "VIP"}, ("FieldValueForbidden", "ipMode")),
+        "unknown mode": ({"ip": "192.0.2.1", "ipMode": "Via"}, ("FieldValueNotSupported", "ipMode")),
+    },
 )
 def test_ingresses_are_validated(api: KubernetesApi, name: str, ingress: Any, cause: tuple[str, str]) -> None:
     """Whatever a controller publishes."""
@@ -118,15 +117,13 @@ def test_a_cluster_ip_stays(api: KubernetesApi, name: str) -> None:
     assert answer.refusal == (422, "Invalid", f'Service "{name}" is invalid: {text}')
 
 
-@pytest.mark.parametrize(
-    ("name_part", "spec", "reason", "field"),
-    [
-        pytest.param("", {"ports": None}, "FieldValueRequired", "spec.ports", id="no ports"),
-        pytest.param(
-            "", {"ports": [{"port": 70000, "targetPort": 1}]}, "FieldValueInvalid", "spec.ports[0].port", id="port"
-        ),
-        pytest.param(".b", {}, "FieldValueInvalid", "metadata.name", id="a dot in the name"),
-    ],
+@rows(
+    "name_part spec reason field",
+    {
+        "no ports": ("", {"ports": None}, "FieldValueRequired", "spec.ports"),
+        "port": ("", {"ports": [{"port": 70000, "targetPort": 1}]}, "FieldValueInvalid", "spec.ports[0].port"),
+        "a dot in the name": (".b", {}, "FieldValueInvalid", "metadata.name"),
+    },
 )
 def test_services_are_validated(
     api: KubernetesApi, name: str, name_part: str, spec: dict[str, Any], reason: str, field: str

@@ -7,6 +7,7 @@ import pytest
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.serving import BackgroundLoop
 from tests.support.objects import joining_node, server, settled_node
+from tests.support.rows import rows
 from tests.support.stage import Ran, SimulatedCluster, Stage, is_initialised
 
 pytestmark = pytest.mark.processes
@@ -50,21 +51,19 @@ def _said(ran: Ran) -> str:
     return line
 
 
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        pytest.param(
+@rows(
+    "fault said",
+    {
+        "502 with HTML": (
             {"kind": "status", "code": 502, **HTML},
             "not as an API server does; check server in the kubeconfig",
-            id="502 with HTML",
         ),
-        pytest.param(
+        "401": (
             {"kind": "status", "code": 401, "body": {"kind": "Status", "message": "Unauthorized"}},
             "credentials are unknown or expired",
-            id="401",
         ),
-        pytest.param({"kind": "hang"}, "does not answer", id="hanging"),
-    ],
+        "hanging": ({"kind": "hang"}, "does not answer"),
+    },
 )
 def test_an_api_server_in_trouble_ends_the_run_with_one_line(joining: Stage, fault: dict[str, Any], said: str) -> None:
     """Without the list of Nodes nothing can be said: result ``error``, exit 1, nothing written."""
@@ -84,17 +83,16 @@ def test_an_api_server_that_is_down_is_named(joining: Stage) -> None:
     assert ran.code == 1
 
 
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        pytest.param(
+@rows(
+    "fault said",
+    {
+        "503 with HTML": (
             {"kind": "status", "code": 503, **HTML},
             "not as the Hetzner API does; check HCLOUD_ENDPOINT",
-            id="503 with HTML",
         ),
-        pytest.param({"kind": "status", "code": 200, **HTML}, "is no list of the Hetzner API", id="200 with HTML"),
-        pytest.param({"kind": "hang"}, "does not answer", id="hanging"),
-    ],
+        "200 with HTML": ({"kind": "status", "code": 200, **HTML}, "is no list of the Hetzner API"),
+        "hanging": ({"kind": "hang"}, "does not answer"),
+    },
 )
 def test_a_hetzner_api_in_trouble_ends_the_run_and_deletes_nothing(
     joining: Stage, hetzner: FaultProxy, fault: dict[str, Any], said: str

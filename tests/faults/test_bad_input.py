@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.assets import ROOT
 from tests.support.objects import joining_node, server
+from tests.support.rows import rows
 from tests.support.stage import SimulatedCluster, Stage, clean_environment
 
 pytestmark = pytest.mark.processes
@@ -22,16 +23,14 @@ def _one_line(stderr: str) -> str:
     return lines[0]
 
 
-@pytest.mark.parametrize(
-    ("variables", "said"),
-    [
-        pytest.param({"HCLOUD_TOKEN": None}, 'environment variable "HCLOUD_TOKEN" is required', id="no token"),
-        pytest.param(
-            {"KUBECONFIG": "/nowhere/kubeconfig"}, "kubeconfig /nowhere/kubeconfig cannot be used", id="no kubeconfig"
-        ),
-        pytest.param({"KUBECONFIG": "/dev/null"}, "kubeconfig /dev/null cannot be used", id="empty kubeconfig"),
-        pytest.param({"HCLOUD_NETWORK": "nirvana"}, "HCLOUD_NETWORK is 'nirvana', and", id="unknown network"),
-    ],
+@rows(
+    "variables said",
+    {
+        "no token": ({"HCLOUD_TOKEN": None}, 'environment variable "HCLOUD_TOKEN" is required'),
+        "no kubeconfig": ({"KUBECONFIG": "/nowhere/kubeconfig"}, "kubeconfig /nowhere/kubeconfig cannot be used"),
+        "empty kubeconfig": ({"KUBECONFIG": "/dev/null"}, "kubeconfig /dev/null cannot be used"),
+        "unknown network": ({"HCLOUD_NETWORK": "nirvana"}, "HCLOUD_NETWORK is 'nirvana', and"),
+    },
 )
 def test_bad_configuration_is_one_line_and_exit_1(stage: Stage, variables: dict[str, str | None], said: str) -> None:
     """Each problem of the environment ends the run with one line on stderr."""
@@ -40,14 +39,14 @@ def test_bad_configuration_is_one_line_and_exit_1(stage: Stage, variables: dict[
     assert ran.code == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        pytest.param(["--dry-runn"], "unrecognized arguments: --dry-runn", id="unknown flag"),
-        pytest.param(["--dry-run", "--once"], "--dry-run and --once exclude each other", id="contradiction"),
-        pytest.param(["approve", "abc"], "'abc' is no hash of a hold", id="approve of no hash"),
-        pytest.param(["teleport"], "'teleport' is no command", id="unknown command"),
-    ],
+@rows(
+    "arguments said",
+    {
+        "unknown flag": (["--dry-runn"], "unrecognized arguments: --dry-runn"),
+        "contradiction": (["--dry-run", "--once"], "--dry-run and --once exclude each other"),
+        "approve of no hash": (["approve", "abc"], "'abc' is no hash of a hold"),
+        "unknown command": (["teleport"], "'teleport' is no command"),
+    },
 )
 def test_bad_usage_exits_64(stage: Stage, arguments: list[str], said: str) -> None:
     """What cannot be understood on the command line is said, and exits 64."""

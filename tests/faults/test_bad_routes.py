@@ -22,6 +22,7 @@ from tests.support.objects import (
     private_ip,
     server,
 )
+from tests.support.rows import rows
 from tests.support.stage import SimulatedCluster, Stage
 
 
@@ -54,12 +55,12 @@ def _without_network(stage: Stage) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    ("happens", "configured"),
-    [
-        pytest.param(lambda stage: stage.change_network(name="old"), "private", id="renamed"),
-        pytest.param(_without_network, "7", id="deleted, and configured by id"),
-    ],
+@rows(
+    "happens configured",
+    {
+        "renamed": (lambda stage: stage.change_network(name="old"), "private"),
+        "deleted, and configured by id": (_without_network, "7"),
+    },
 )
 def test_a_network_that_is_not_there_is_one_line_and_nothing_is_written(
     network: Stage, happens: Callable[[Stage], None], configured: str
@@ -94,12 +95,12 @@ def _another_project(stage: Stage, *routes: Mapping[str, str]) -> None:
     stage.project.replace_world({"servers": placed, "networks": networks})
 
 
-@pytest.mark.parametrize(
-    ("ready", "theirs"),
-    [
-        pytest.param("True", (a_route_to(1, 2), a_route_to(8), a_route_to(9, 1)), id="our Nodes are Ready"),
-        pytest.param("Unknown", (a_route_to(8), a_route_to(9, 1)), id="all of our Nodes are down"),
-    ],
+@rows(
+    "ready theirs",
+    {
+        "our Nodes are Ready": ("True", (a_route_to(1, 2), a_route_to(8), a_route_to(9, 1))),
+        "all of our Nodes are down": ("Unknown", (a_route_to(8), a_route_to(9, 1))),
+    },
 )
 def test_routes_of_another_project_are_none_of_ours(
     network: Stage, ready: str, theirs: tuple[Mapping[str, str], ...]

@@ -15,6 +15,7 @@ from reconciler.sandbox.running import Sandbox, SandboxOptions, read_world
 from tests.faults.sandbox_process import COMMAND, NOBODY, environment
 from tests.support.objects import server
 from tests.support.proxy_stage import send
+from tests.support.rows import rows
 from tests.support.said import CommandLine, Said
 from tests.support.stage import DEADLINE_S, killed_at_the_end
 
@@ -192,28 +193,28 @@ def test_a_certificate_authority_that_cannot_be_read_is_named(run: Callable[...,
     assert ran.refusal.startswith("reconcile: error: --proxy-ca-file '/nowhere/ca.pem' cannot be used: ")
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        pytest.param("[]", "give an object, not []", id="a list"),
-        pytest.param('[["hetzner", {}]]', "give an object", id="a list of pairs"),
-        pytest.param("null", "give an object, not None", id="null"),
-        pytest.param("{", "it is no JSON document from line 1, column 2", id="no JSON"),
-        pytest.param("[" * 100_000, "too deep", id="too deep"),
-        pytest.param({"servers": []}, "servers is not known: use one of format_version, captured", id="inner part"),
-        pytest.param({"hetzner": {}, "kubernets": {}}, "kubernets is not known: use one of", id="unknown part"),
-        pytest.param({"hetzner": {"server": []}}, "hetzner.server is not known: use one of servers,", id="section"),
-        pytest.param({"kubernetes": {"pods": []}}, "kubernetes.pods is not known: use one of nodes,", id="pods"),
-        pytest.param({"robot": {"server": []}}, "robot.server is not known: use one of servers", id="robot"),
-        pytest.param({"hetzner": []}, "hetzner: give an object, not []", id="part that is a list"),
-        pytest.param({"hetzner": {"servers": {}}}, "hetzner.servers must be a list of objects", id="no list"),
-        pytest.param({"format_version": "2.0"}, "format_version '2.0' is not known: expect 1.x", id="version 2"),
-        pytest.param({"format_version": "1"}, "format_version '1' is not known: expect 1.x", id="half a version"),
-        pytest.param({"format_version": 1.0}, "format_version 1.0 is not known: expect 1.x", id="number as version"),
-        pytest.param({"hetzner": {"servers": [{"id": 0}]}}, "servers[0]: id is 0", id="object"),
-        pytest.param({"robot": {"servers": [{}]}}, "robot.servers[0]: server_number is None", id="dedicated server"),
-        pytest.param({"kubernetes": {"nodes": [{}]}}, "kubernetes.nodes[0] has no metadata.name", id="node"),
-    ],
+@rows(
+    "content said",
+    {
+        "a list": ("[]", "give an object, not []"),
+        "a list of pairs": ('[["hetzner", {}]]', "give an object"),
+        "null": ("null", "give an object, not None"),
+        "no JSON": ("{", "it is no JSON document from line 1, column 2"),
+        "too deep": ("[" * 100_000, "too deep"),
+        "inner part": ({"servers": []}, "servers is not known: use one of format_version, captured"),
+        "unknown part": ({"hetzner": {}, "kubernets": {}}, "kubernets is not known: use one of"),
+        "section": ({"hetzner": {"server": []}}, "hetzner.server is not known: use one of servers,"),
+        "pods": ({"kubernetes": {"pods": []}}, "kubernetes.pods is not known: use one of nodes,"),
+        "robot": ({"robot": {"server": []}}, "robot.server is not known: use one of servers"),
+        "part that is a list": ({"hetzner": []}, "hetzner: give an object, not []"),
+        "no list": ({"hetzner": {"servers": {}}}, "hetzner.servers must be a list of objects"),
+        "version 2": ({"format_version": "2.0"}, "format_version '2.0' is not known: expect 1.x"),
+        "half a version": ({"format_version": "1"}, "format_version '1' is not known: expect 1.x"),
+        "number as version": ({"format_version": 1.0}, "format_version 1.0 is not known: expect 1.x"),
+        "object": ({"hetzner": {"servers": [{"id": 0}]}}, "servers[0]: id is 0"),
+        "dedicated server": ({"robot": {"servers": [{}]}}, "robot.servers[0]: server_number is None"),
+        "node": ({"kubernetes": {"nodes": [{}]}}, "kubernetes.nodes[0] has no metadata.name"),
+    },
 )
 def test_a_wrong_world_file_is_one_line(run: Callable[..., Said], tmp_path: Path, content: Any, said: str) -> None:
     """With the file and the place in it."""

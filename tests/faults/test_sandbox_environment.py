@@ -15,6 +15,7 @@ from reconciler.sandbox.kubelets import KubeletOptions
 from reconciler.sandbox.running import Sandbox, SandboxOptions
 from tests.faults.sandbox_process import COMMAND, environment, running
 from tests.support.proxy_stage import send
+from tests.support.rows import rows
 from tests.support.stage import DEADLINE_S
 
 pytestmark = pytest.mark.processes
@@ -95,14 +96,14 @@ def test_kubelets_work_while_the_sandbox_runs() -> None:
     assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "web-1")
 
 
-@pytest.mark.parametrize(
-    ("world", "options", "is_there"),
-    [
-        pytest.param({"robot": {"servers": [{"server_number": 1}]}}, {}, True, id="a dedicated server"),
-        pytest.param({"robot": {"servers": []}}, {}, True, id="an account without servers"),
-        pytest.param({"hetzner": {}}, {}, False, id="a world without the account"),
-        pytest.param({"robot": {"servers": []}}, {"without_robot": True}, False, id="left out"),
-    ],
+@rows(
+    "world options is_there",
+    {
+        "a dedicated server": ({"robot": {"servers": [{"server_number": 1}]}}, {}, True),
+        "an account without servers": ({"robot": {"servers": []}}, {}, True),
+        "a world without the account": ({"hetzner": {}}, {}, False),
+        "left out": ({"robot": {"servers": []}}, {"without_robot": True}, False),
+    },
 )
 def test_robot_is_exported_where_the_world_has_it(world: Any, options: Any, is_there: bool) -> None:
     """With the one setting that a client cannot have beside it. The account answers under these credentials."""
@@ -120,13 +121,13 @@ def test_robot_is_exported_where_the_world_has_it(world: Any, options: Any, is_t
     assert exported == (variables | {"HCLOUD_NETWORK_ROUTES_ENABLED"} if is_there else set())
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        pytest.param((), None, id="none"),
-        pytest.param(("private",), "private", id="one"),
-        pytest.param(("private", "other"), None, id="two, of which only its owner can tell the cluster's"),
-    ],
+@rows(
+    "names expected",
+    {
+        "none": ((), None),
+        "one": (("private",), "private"),
+        "two, of which only its owner can tell the cluster's": (("private", "other"), None),
+    },
 )
 def test_the_only_network_is_the_clusters(names: tuple[str, ...], expected: str | None) -> None:
     """A client that has to be told its network is told it, where there is nothing to choose."""
@@ -137,24 +138,22 @@ def test_the_only_network_is_the_clusters(names: tuple[str, ...], expected: str 
         assert sandbox.environment.get("HCLOUD_NETWORK") == expected
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        pytest.param({}, {"NO_PROXY": "127.0.0.1,localhost"}, id="none"),
-        pytest.param({"NO_PROXY": "a.b, 10.0.0.0/8"}, {"NO_PROXY": "a.b,10.0.0.0/8,127.0.0.1,localhost"}, id="some"),
-        pytest.param({"NO_PROXY": "localhost,.b"}, {"NO_PROXY": "localhost,.b,127.0.0.1"}, id="half"),
-        pytest.param({"NO_PROXY": "*"}, {"NO_PROXY": "*"}, id="everything"),
-        pytest.param(
+@rows(
+    "given expected",
+    {
+        "none": ({}, {"NO_PROXY": "127.0.0.1,localhost"}),
+        "some": ({"NO_PROXY": "a.b, 10.0.0.0/8"}, {"NO_PROXY": "a.b,10.0.0.0/8,127.0.0.1,localhost"}),
+        "half": ({"NO_PROXY": "localhost,.b"}, {"NO_PROXY": "localhost,.b,127.0.0.1"}),
+        "everything": ({"NO_PROXY": "*"}, {"NO_PROXY": "*"}),
+        "lower case, which some clients look at first": (
             {"no_proxy": "a.b"},
             {"no_proxy": "a.b,127.0.0.1,localhost", "NO_PROXY": "a.b,127.0.0.1,localhost"},
-            id="lower case, which some clients look at first",
         ),
-        pytest.param(
+        "both": (
             {"no_proxy": "a", "NO_PROXY": "b,a"},
             {"no_proxy": "a,b,127.0.0.1,localhost", "NO_PROXY": "a,b,127.0.0.1,localhost"},
-            id="both",
         ),
-    ],
+    },
 )
 def test_what_is_exempt_from_a_proxy(given: dict[str, str], expected: dict[str, str]) -> None:
     """This machine is, and what was already stays so."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.objects import joining_node, server
+from tests.support.rows import rows
 from tests.support.stage import SimulatedCluster, Stage
 
 FILE = "my plan.json"
@@ -91,16 +92,16 @@ def _of_100_mb(file: Path) -> None:
         opened.truncate(100_000_000)
 
 
-@pytest.mark.parametrize(
-    ("becomes", "why"),
-    [
-        pytest.param(Path.unlink, "No such file or directory", id="no file"),
-        pytest.param(_of_a_folder, "it is no regular file", id="a folder"),
-        pytest.param(_of_a_pipe, "it is no regular file", id="a pipe"),
-        pytest.param(_of_100_mb, "it has more than 33554432 bytes", id="100 MB"),
-        pytest.param(lambda file: _edited(file, plan_hash="sha256:\x1b[2J"), "it is damaged", id="control characters"),
-        pytest.param(lambda file: file.write_text("{}"), "it is no saved plan", id="something else"),
-    ],
+@rows(
+    "becomes why",
+    {
+        "no file": (Path.unlink, "No such file or directory"),
+        "a folder": (_of_a_folder, "it is no regular file"),
+        "a pipe": (_of_a_pipe, "it is no regular file"),
+        "100 MB": (_of_100_mb, "it has more than 33554432 bytes"),
+        "control characters": (lambda file: _edited(file, plan_hash="sha256:\x1b[2J"), "it is damaged"),
+        "something else": (lambda file: file.write_text("{}"), "it is no saved plan"),
+    },
 )
 def test_a_file_that_is_none(joining: Stage, becomes: Callable[[Path], object], why: str) -> None:
     """One line, before anything is asked; nobody waits for what may come out of a pipe."""
@@ -133,22 +134,20 @@ def test_a_plan_of_another_cluster(joining: Stage, cluster: SimulatedCluster) ->
     assert_untouched(joining)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "why"),
-    [
-        pytest.param(("plan", "--save", "-"), 64, "--save is '-': expect the name of a file", id="stdout"),
-        pytest.param(("plan", "--save", "a", "--from", "w"), 64, "--from and --save exclude each other", id="world"),
-        pytest.param(("plan", "--save", "notes.txt"), 1, "has something else than a plan", id="something is there"),
-        pytest.param(("plan", "--save", "nowhere/plan"), 1, "--save 'nowhere/plan' cannot be written", id="nowhere"),
-        pytest.param(("plan", "--save", "."), 1, "--save '.' cannot be written", id="a folder"),
-        pytest.param(("plan", "--save", "/dev/null"), 1, "it is no regular file", id="a device"),
-        pytest.param(("apply", "--exact"), 64, "--exact goes with 'reconcile apply FILE'", id="exactly what"),
-        pytest.param(
-            ("apply", "a", "--exact", "--only", "node/a"), 64, "--exact and --only exclude each other", id="x"
-        ),
-        pytest.param(("apply", "a", "b"), 64, "unrecognized arguments: b", id="two files"),
-        pytest.param(("apply", ""), 1, "saved plan '' cannot be read: No such file", id="a variable that is not set"),
-    ],
+@rows(
+    "arguments code why",
+    {
+        "stdout": (("plan", "--save", "-"), 64, "--save is '-': expect the name of a file"),
+        "world": (("plan", "--save", "a", "--from", "w"), 64, "--from and --save exclude each other"),
+        "something is there": (("plan", "--save", "notes.txt"), 1, "has something else than a plan"),
+        "nowhere": (("plan", "--save", "nowhere/plan"), 1, "--save 'nowhere/plan' cannot be written"),
+        "a folder": (("plan", "--save", "."), 1, "--save '.' cannot be written"),
+        "a device": (("plan", "--save", "/dev/null"), 1, "it is no regular file"),
+        "exactly what": (("apply", "--exact"), 64, "--exact goes with 'reconcile apply FILE'"),
+        "x": (("apply", "a", "--exact", "--only", "node/a"), 64, "--exact and --only exclude each other"),
+        "two files": (("apply", "a", "b"), 64, "unrecognized arguments: b"),
+        "a variable that is not set": (("apply", ""), 1, "saved plan '' cannot be read: No such file"),
+    },
 )
 def test_what_cannot_be_meant(joining: Stage, arguments: tuple[str, ...], code: int, why: str) -> None:
     """Nothing is read, written, or in the place of what was there."""

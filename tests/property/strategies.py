@@ -93,7 +93,6 @@ SETTLED: tuple[tuple[Taint, ...], ...] = (
     (Taint(TAINT_CLUSTER_AUTOSCALER, "NoSchedule"),),
     (Taint("team", "NoExecute"), Taint(TAINT_KARPENTER_DISRUPTED, "NoSchedule")),
 )
-settled_taints = some(*SETTLED)
 taints = some(*SETTLED, (UNINITIALIZED,), JOINED_TWICE, (*SHUT_DOWN, UNINITIALIZED))
 
 _WRONG: tuple[Mapping[str, str], ...] = (

@@ -26,6 +26,7 @@ from tests.support.harm_start import (
     private_address,
 )
 from tests.support.harm_truth import target_addresses, target_servers
+from tests.support.rows import rows
 
 pytestmark = pytest.mark.passes
 
@@ -296,13 +297,13 @@ def test_a_project_of_the_same_template_is_another_one(*, alive: bool, remembers
     stage.settle()
 
 
-@pytest.mark.parametrize(
-    ("has_balancer", "remembers", "approvals"),
-    [
-        pytest.param(True, True, 2, id="another-one-is-remembered"),
-        pytest.param(False, True, 2, id="a-network-is-remembered"),
-        pytest.param(True, False, 1, id="nothing-is-remembered-or-published"),
-    ],
+@rows(
+    "has_balancer remembers approvals",
+    {
+        "another-one-is-remembered": (True, True, 2),
+        "a-network-is-remembered": (False, True, 2),
+        "nothing-is-remembered-or-published": (True, False, 1),
+    },
 )
 def test_a_load_balancer_that_a_person_approved_vouches_for_nothing(
     *, has_balancer: bool, remembers: bool, approvals: int
@@ -432,16 +433,16 @@ def test_no_trouble_of_robot_takes_anything_that_lives(lie: str) -> None:
     stage.settle()
 
 
-@pytest.mark.parametrize(
+@rows(
     "claimed",
-    [
-        pytest.param((inside(62), inside(61)), id="another dedicated server's before its own"),
-        pytest.param((inside(61), inside(62)), id="after its own"),
-        pytest.param((inside(62),), id="instead of its own"),
-        pytest.param((private_address(1), inside(61)), id="a server's of Hetzner Cloud"),
-        pytest.param(("192.0.2.62", inside(61)), id="a public one of another dedicated server"),
-        pytest.param((), id="none at all"),
-    ],
+    {
+        "another dedicated server's before its own": (inside(62), inside(61)),
+        "after its own": (inside(61), inside(62)),
+        "instead of its own": (inside(62),),
+        "a server's of Hetzner Cloud": (private_address(1), inside(61)),
+        "a public one of another dedicated server": ("192.0.2.62", inside(61)),
+        "none at all": (),
+    },
 )
 def test_no_kubelet_takes_anybody_out_by_what_it_says(claimed: tuple[str, ...]) -> None:
     """What it says of its own addresses may be another's: both go on to get traffic."""

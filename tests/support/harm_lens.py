@@ -38,7 +38,7 @@ Raw = dict[str, Any]
 OF_PROJECT = ("servers", "networks", "load_balancers", "members")
 OF_CLUSTER = ("nodes", "services")
 HOW = ("all", "half", "one", "stale", "lag")
-LIES = ("token", "clock", "network", *(f"{kind}:{how}" for kind in (*OF_PROJECT, *OF_CLUSTER) for how in HOW))
+
 DEATHS = ("dies:before:0", "dies:before:1", "dies:before:3", "dies:after:0", "dies:after:1", "dies:after:2")
 _MEMBERS = re.compile(r"/v1/networks/\d+/members")
 

@@ -191,6 +191,3 @@ class Replica:
     def keep(self) -> None:
         """Renew until the lead is lost, or ``closing`` is set."""
         self.threads[-1].target()
-
-    def close_after(self, seconds: float) -> None:
-        self.timeline.after(seconds, self.elector.close)

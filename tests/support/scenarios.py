@@ -1,17 +1,37 @@
 """Reports that people see, by name: planned and judged as in a real pass, from worlds made of builders."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Address
+from types import MappingProxyType
+from typing import Any
 
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
+from desired.annotations.choices import Algorithm, Protocol
 from desired.guards.filters import restrict
+from desired.guards.judge import hold_hash
+from desired.model.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    Attachment,
+    HttpOptions,
+    ManagedCertificate,
+    Owner,
+    ServerTarget,
+)
+from desired.model.service import Ingress
 from desired.model.settings import Settings
 from desired.model.snapshot import NodeAddress, ServerStatus, Snapshot, Taint
+from desired.names import LABEL_SERVICE_UID
+from desired.plan.change import Change, Claimed, GuardDecision, GuardName, Hold, Plan, Verdict
+from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
-from desired.section import Absent, Unknown
+from desired.rules import load_balancer_changes as rules
+from desired.rules.filters import BLOCKED, NOT_NEEDED
+from desired.rules.guards import ADOPTION_REMOVES
+from desired.section import Absent, Section, Unknown
 from reconciler.result import Line, Report, Requests
+from tests.balancers import SERVICE_UID, a_balancer, a_listener, a_served_service, a_service, a_world, an_http_listener
 from tests.builders import (
     NOW,
     SERVER_LABELS,
@@ -24,9 +44,205 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
-from tests.support.balancer_scenarios import BALANCER_SCENARIOS
+from tests.support.balancer_changes import (
+    BALANCER,
+    CLAIM,
+    PUBLISH,
+    SERVICE,
+    a_creation,
+    a_difference,
+    a_part,
+    a_publication,
+    a_wish,
+    an_adoption,
+)
 from tests.support.judging import decided, judge
+from tests.support.keys import key_of
 from tests.support.route_scenarios import ROUTE_SCENARIOS
+
+_REQUESTS_OF_BALANCERS = Requests(kubernetes=3, hetzner=3, remaining=3597, limit=3600)
+_ADDRESSES = (Ingress("203.0.113.200", ip_mode="VIP"), Ingress("2001:db8::200", ip_mode="VIP"))
+_FLEET: Mapping[str, Any] = {
+    "nodes": [a_settled_node(f"web-{n}", n) for n in (1, 2, 3)],
+    "servers": [a_server(n, f"web-{n}") for n in (1, 2, 3)],
+}
+
+
+def _report(
+    snapshot: Snapshot, changes: Iterable[Change] = (), notes: Iterable[Note] = (), holds: Iterable[Hold] = ()
+) -> Report:
+    plan = Plan(tuple(changes), tuple(notes), tuple(holds))
+    lines = tuple(Line(change) for change in plan.changes)
+    return decided(Report(snapshot, lines, plan.notes, plan.holds, requests=_REQUESTS_OF_BALANCERS))
+
+
+def _created() -> Report:
+    return _report(a_world([a_service()], **_FLEET), (CLAIM, a_creation(), PUBLISH))
+
+
+def _adopted() -> Report:
+    """A load balancer that somebody set up by hand, with a port and a server that the Service does not ask for."""
+    snapshot = a_world([a_service()], [a_balancer(service_uid=None, cluster_uid=None, spec={"name": "shop"})], **_FLEET)
+    removals = (
+        a_part(
+            "listener/8080",
+            an_http_listener(8080, 31080),
+            None,
+            rules.PORT_REMOVED.text(port=8080),
+            rules.PORT_CLOSED.text(port=8080),
+            depends_on=(BALANCER,),
+        ),
+        a_part(
+            "target/server:9",
+            ServerTarget(9, use_private_ip=False),
+            None,
+            rules.TARGET_WITHOUT_NODE.text(server="server 9"),
+            rules.TARGET_WITHOUT_TRAFFIC.text(target="server 9"),
+            depends_on=(BALANCER,),
+        ),
+    )
+    held = (
+        an_adoption(
+            Owner(None, None),
+            rules.LOST_BY_ADOPTION.text(part="listener 8080"),
+            rules.LOST_BY_ADOPTION.text(part="target server:9"),
+            outlives=True,
+        ),
+        *removals,
+    )
+    why = ADOPTION_REMOVES.text(balancer="load balancer 42 shop", parts="listener 8080, target server:9")
+    hold = Hold(
+        hold_hash("adoption", held, snapshot), GuardName.ADOPTION, "2", "0", tuple(each.key for each in held), why
+    )
+    after_it = GuardDecision(Verdict.WAITING, GuardName.ADOPTION, BLOCKED.text(change=BALANCER, state="held"))
+    changes = (
+        CLAIM.ruled(replace(after_it, why=NOT_NEEDED.text(change=BALANCER, state="held"))),
+        *(each.ruled(GuardDecision(Verdict.HELD, GuardName.ADOPTION, why)) for each in held),
+        a_publication(*_ADDRESSES).ruled(after_it),
+    )
+    return _report(snapshot, changes, holds=[hold])
+
+
+def _drifted_balancer() -> Report:
+    """One change of every part that a load balancer may differ in."""
+    there = a_listener()
+    wanted = replace(a_wish(80, 30081), health_check=replace(there.health_check, port=30081, interval_s=5))
+    place, other_place = (Attachment(7, IPv4Address(ip)) for ip in ("10.0.0.8", "10.0.0.9"))
+    moved = {"depends_on": (f"{BALANCER}/network/7",)}
+    parts = (
+        a_part("type", "lb11", "lb21", rules.TYPE_CHANGED.text()),
+        a_part("algorithm", Algorithm.ROUND_ROBIN, Algorithm.LEAST_CONNECTIONS, rules.ALGORITHM_CHANGED.text()),
+        a_part("rdns/ipv4", "static.200.example.com", "shop.example.com", rules.REVERSE_NAME_CHANGED.text()),
+        a_part(
+            "network/7",
+            place,
+            other_place,
+            rules.PRIVATE_ADDRESS_CHANGED.text(address="10.0.0.9"),
+            rules.PRIVATE_TRAFFIC_STOPS.text(address="10.0.0.8"),
+        ),
+        a_part("public", True, False, rules.PUBLIC_OFF.text(), rules.UNREACHABLE_OUTSIDE.text()),
+        a_part("listener/80", there, wanted, rules.PORT_CHANGED.text(port=80)),
+        a_part(
+            "target/server:1",
+            ServerTarget(1, use_private_ip=False),
+            ServerTarget(1, use_private_ip=True),
+            rules.TARGET_ADDED.text(node="Node web-1", address="private address"),
+            **moved,
+        ),
+        a_part(
+            "target/server:2",
+            None,
+            ServerTarget(2, use_private_ip=True),
+            rules.TARGET_ADDED.text(node="Node web-2", address="private address"),
+            **moved,
+        ),
+        a_publication(Ingress("10.0.0.9", ip_mode="VIP"), before=_ADDRESSES, depends_on=()),
+    )
+    return _report(a_world([a_served_service()], [a_balancer()], **_FLEET), parts)
+
+
+def _deleted() -> Report:
+    present = a_balancer(listeners=(a_listener(), an_http_listener(443, 30443, protocol=Protocol.HTTPS)))
+    service = a_served_service(deleted_at=NOW)
+    delete = a_difference(
+        BALANCER,
+        "lb.delete",
+        present.spec,
+        None,
+        rules.SERVICE_DELETED.text(),
+        "loses its public addresses 203.0.113.200 and 2001:db8::200 for good",
+    )
+    release = a_difference(
+        f"{SERVICE}/release",
+        "service.release",
+        Claimed(finalizer=True, ingress=service.ingress),
+        None,
+        rules.CLAIM_ENDED_WITH_BALANCER.text(done="released"),
+        depends_on=(delete.key,),
+    )
+    return _report(a_world([service], [present], **_FLEET), (delete, release))
+
+
+def _certified() -> Report:
+    """After the first round of a new https Service: all is there but the certificate, which is being issued."""
+    domains = ("shop.example.com", "www.shop.example.com")
+    name = f"ccm-managed-certificate-{SERVICE_UID}"
+    issue = a_difference(
+        "certificate/default/web",
+        "certificate.create",
+        None,
+        ManagedCertificate(name, domains, MappingProxyType({LABEL_SERVICE_UID: SERVICE_UID})),
+        rules.CERTIFICATE_CREATED.text(domains=", ".join(domains)),
+    )
+    why = f"certificate {name} is being issued"
+    listener = a_part(
+        "listener/443",
+        None,
+        a_wish(443, 30443, Protocol.HTTPS, HttpOptions(certificates=KNOWN_AFTER_APPLY, redirect_http=True)),
+        rules.PORT_ADDED.text(port=443),
+        depends_on=(issue.key,),
+    ).ruled(GuardDecision(Verdict.WAITING, GuardName.CERTIFICATE_ISSUANCE, why, 30))
+    snapshot = a_world([a_served_service()], [a_balancer()], certificates=[], **_FLEET)
+    report = _report(
+        snapshot, (listener,), [Note(key_of(SERVICE), NoteKind.CERTIFICATE, f"{why}; port 443 waits for it")]
+    )
+    return replace(report, lines=(Line(issue, Applied()), *report.lines))
+
+
+def _foreign() -> Report:
+    """Another cluster's load balancer has the name, and a load balancer of ours has lost its Service."""
+    elsewhere = "99999999-8888-7777-6666-555555555555"
+    decision = GuardDecision(
+        Verdict.REFUSED, GuardName.FOREIGN_OWNER, f"load balancer 42 'shop' belongs to cluster {elsewhere}"
+    )
+    waits = GuardDecision(Verdict.WAITING, GuardName.FOREIGN_OWNER, NOT_NEEDED.text(change=BALANCER, state="refused"))
+    orphan = a_balancer(43, service_uid="00000000-dead-dead-dead-000000000000", spec={"name": "left-over"})
+    note = Note(orphan.key, NoteKind.ORPHAN, "load balancer 43 'left-over' is of this cluster, and no Service wants it")
+    theirs = a_balancer(cluster_uid=elsewhere, spec={"name": "shop"})
+    changes = (CLAIM.ruled(waits), an_adoption(Owner(elsewhere, SERVICE_UID)).ruled(decision))
+    return _report(a_world([a_service()], [theirs, orphan], **_FLEET), changes, [note])
+
+
+def _unread() -> Report:
+    """A page of load balancers is missing, so that nothing is created."""
+    why = "Hetzner API https://api.hetzner.cloud/v1: GET /load_balancers answers 429 rate_limit_exceeded"
+    gap = incomplete(Section({42: a_balancer(service_uid=None)}, expected=51), why)
+    waiting = Note(key_of(SERVICE), NoteKind.UNKNOWN, f"whether it has a load balancer could not be told: {why}")
+    return _report(a_world([a_service()], load_balancers=gap, **_FLEET), notes=[waiting])
+
+
+BALANCER_SCENARIOS: Mapping[str, Report] = {
+    "balancer_created": _created(),
+    "balancer_adopted": _adopted(),
+    "balancer_drifted": _drifted_balancer(),
+    "balancer_deleted": _deleted(),
+    "balancer_certified": _certified(),
+    "balancer_foreign": _foreign(),
+    "balancers_settled": _report(a_world([a_served_service()], [a_balancer()], certificates=[], **_FLEET)),
+    "balancers_unread": _unread(),
+}
+"""Name → report."""
+
 
 _REQUESTS = Requests(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
 _HOSTNAME = (NodeAddress("Hostname", "web-1"),)

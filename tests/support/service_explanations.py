@@ -44,7 +44,6 @@ from tests.builders import NOW, SERVER_LABELS, a_joining_node, a_server, a_settl
 from tests.support.judging import explain_object, judge
 from tests.support.keys import key_of
 
-KEY = "service/default/web"
 REQUESTS = Requests(kubernetes=3, hetzner=2, remaining=3598, limit=3600)
 BORN = NOW - timedelta(days=30)
 RIVAL_UID = "99999999-2222-3333-4444-555555555555"

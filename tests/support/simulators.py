@@ -255,6 +255,10 @@ class Simulation(Simulated):
         self.hetzner_proxy.set_faults([{"kind": kind, **members}])
 
 
+Simulate = Callable[..., Simulation]
+"""What the fixture ``simulate`` is."""
+
+
 @contextmanager
 def simulation(
     loop: BackgroundLoop,

@@ -297,11 +297,6 @@ class World(ABC):
         """Whether a server is taken out of a load balancer."""
         return self._act(f"/load_balancers/{balancer}", "remove_target", type="server", server={"id": server_id})
 
-    def add_listener(self, balancer: int, port: int, destination: int = 30000) -> bool:
-        """Whether a load balancer listens on one more port."""
-        body = {"listen_port": port, "destination_port": destination, "proxyprotocol": False}
-        return self._act(f"/load_balancers/{balancer}", "add_service", protocol="tcp", **body)
-
     def change_listener(self, balancer: int, port: int, **changes: Any) -> bool:
         """Whether a load balancer does something else with a port."""
         return self._act(f"/load_balancers/{balancer}", "update_service", listen_port=port, **changes)

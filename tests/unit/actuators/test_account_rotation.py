@@ -17,7 +17,8 @@ from actuators.http.kubeconfig import ConnectionProblem, load_kubeconfig
 from actuators.http.kubernetes import KubernetesReader, connect
 from actuators.http.retry import NO_PATIENCE, Retry
 from reconciler.sandbox.kubernetes import KubernetesSimulator
-from tests.support.simulators import ImpatientStop, Simulation
+from tests.support.rows import rows
+from tests.support.simulators import ImpatientStop, Simulate
 
 
 @dataclass
@@ -94,7 +95,7 @@ def test_a_token_that_is_refused_is_read_again_at_once(account: Account) -> None
     assert account.token_in_use(0.0) == "Bearer second"
 
 
-def test_the_api_server_says_when_it_refuses_a_token(simulate: Callable[..., Simulation], tmp_path: Path) -> None:
+def test_the_api_server_says_when_it_refuses_a_token(simulate: Simulate, tmp_path: Path) -> None:
     """The next call over the same connection has the new one."""
     (tmp_path / "token").write_text("revoked")
     file = kubeconfig(tmp_path, simulate().kubernetes_proxy.url, tokenFile="token")
@@ -136,14 +137,14 @@ def test_no_token_at_first_is_said_at_once(tmp_path: Path, content: bytes | None
         Account("", tmp_path / "token", str(file)).load()
 
 
-@pytest.mark.parametrize(
+@rows(
     "happens",
-    [
-        pytest.param(lambda file: file.unlink(), id="vanishes"),
-        pytest.param(lambda file: file.write_text(""), id="is empty"),
-        pytest.param(lambda file: file.write_text("\n"), id="is a line without a token"),
-        pytest.param(lambda file: file.write_bytes(b"\xff\xfe"), id="is garbage"),
-    ],
+    {
+        "vanishes": lambda file: file.unlink(),
+        "is empty": lambda file: file.write_text(""),
+        "is a line without a token": lambda file: file.write_text("\n"),
+        "is garbage": lambda file: file.write_bytes(b"\xff\xfe"),
+    },
 )
 def test_a_file_that_cannot_be_read_leaves_the_old_token_in_use(
     account: Account, caplog: pytest.LogCaptureFixture, happens: Callable[[Path], object]

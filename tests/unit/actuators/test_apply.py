@@ -27,6 +27,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.kinds import Api
 from tests.builders import a_change, a_snapshot
+from tests.support.rows import rows
 
 TIMEOUT_S = 5.0
 """After which a test that waits for another thread has failed."""
@@ -68,24 +69,20 @@ def created(name: str, network_id: int) -> Change:
     return of_balancer(name, kind="lb.create", after=wanted)
 
 
-@pytest.mark.parametrize(
-    ("error", "outcome"),
-    [
-        pytest.param(Conflict("moved on"), Pending("moved on"), id="conflict: plan again"),
-        pytest.param(
-            Busy("locked"), Pending("locked", 10.0, is_busy=True), id="busy through all tries: not in this pass"
-        ),
-        pytest.param(Stopped("told to stop"), Pending("told to stop"), id="stopped while it waited: nothing is wrong"),
-        pytest.param(
-            Throttled("slow", retry_after_s=7.0), Pending("slow", 7.0), id="throttled: when one more may pass"
-        ),
-        pytest.param(Transient("no answer"), Failed("no answer", 1.0), id="transient: soon"),
-        pytest.param(NotFound("gone"), Failed("gone"), id="not found"),
-        pytest.param(Invalid("wrong"), Failed("wrong"), id="invalid"),
-        pytest.param(Denied("no"), Failed("no"), id="denied"),
-        pytest.param(Broken("html"), Failed("html"), id="broken"),
-        pytest.param(ApiError("odd"), Failed("odd"), id="anything else of an API"),
-    ],
+@rows(
+    "error outcome",
+    {
+        "conflict: plan again": (Conflict("moved on"), Pending("moved on")),
+        "busy through all tries: not in this pass": (Busy("locked"), Pending("locked", 10.0, is_busy=True)),
+        "stopped while it waited: nothing is wrong": (Stopped("told to stop"), Pending("told to stop")),
+        "throttled: when one more may pass": (Throttled("slow", retry_after_s=7.0), Pending("slow", 7.0)),
+        "transient: soon": (Transient("no answer"), Failed("no answer", 1.0)),
+        "not found": (NotFound("gone"), Failed("gone")),
+        "invalid": (Invalid("wrong"), Failed("wrong")),
+        "denied": (Denied("no"), Failed("no")),
+        "broken": (Broken("html"), Failed("html")),
+        "anything else of an API": (ApiError("odd"), Failed("odd")),
+    },
 )
 def test_errors_become_outcomes(error: ApiError, outcome: Outcome) -> None:
     assert carry_out(Hands({"node/web-1": error}), a_change()) == {"node/web-1": outcome}
@@ -233,13 +230,7 @@ def test_no_node_waits_while_load_balancers_take_their_time() -> None:
     assert set(outcomes.values()) == {Applied()}
 
 
-@pytest.mark.parametrize(
-    "circle",
-    [
-        pytest.param({"depends_on": ("node/web-2",)}, id="depending"),
-        pytest.param({"follows": ("node/web-2",)}, id="following"),
-    ],
-)
+@rows("circle", {"depending": {"depends_on": ("node/web-2",)}, "following": {"follows": ("node/web-2",)}})
 def test_changes_that_wait_for_each_other_write_nothing(circle: Mapping[str, Any]) -> None:
     """A circle is a bug of the plan, and is said before the first write."""
     writers = Hands()
@@ -359,30 +350,26 @@ LIMIT = Exhausted("no more", code="resource_limit_exceeded")
 LOCKED = Exhausted("account locked", code="resource_locked")
 
 
-@pytest.mark.parametrize(
-    ("refusal", "first", "second", "is_sent"),
-    [
-        pytest.param(LIMIT, created("a", 7), created("b", 7), False, id="a limit of the project"),
-        pytest.param(Denied("may not"), created("a", 7), created("b", 7), False, id="a token that may only read"),
-        pytest.param(
-            Invalid("no name"), created("a", 7), created("b", 7), True, id="a load balancer that is wrong itself"
-        ),
-        pytest.param(LIMIT, created("a", 7), of_balancer("b"), True, id="another kind"),
-        pytest.param(
+@rows(
+    "refusal first second is_sent",
+    {
+        "a limit of the project": (LIMIT, created("a", 7), created("b", 7), False),
+        "a token that may only read": (Denied("may not"), created("a", 7), created("b", 7), False),
+        "a load balancer that is wrong itself": (Invalid("no name"), created("a", 7), created("b", 7), True),
+        "another kind": (LIMIT, created("a", 7), of_balancer("b"), True),
+        "a limit of one load balancer": (
             LIMIT,
             of_balancer("a", "/listener/80", "lb.listener"),
             of_balancer("b", "/listener/80", "lb.listener"),
             True,
-            id="a limit of one load balancer",
         ),
-        pytest.param(
+        "an account that is locked": (
             LOCKED,
             of_balancer("a", "/listener/80", "lb.listener"),
             of_balancer("b", "/listener/80", "lb.listener", follows=("load_balancer/ns/a/listener/80",)),
             False,
-            id="an account that is locked",
         ),
-    ],
+    },
 )
 def test_what_hetzner_refuses_for_all(refusal: ApiError, first: Change, second: Change, is_sent: bool) -> None:
     """Others of its kind are not sent after it, and say why; they are not tried again in this pass."""

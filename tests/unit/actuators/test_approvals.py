@@ -13,7 +13,7 @@ from actuators.http.kubernetes import ApiAnswer, KubernetesReader, KubernetesWri
 from desired.plan.approvals import format_approval, parse_approvals, parse_git_approvals
 from desired.plan.grants import Grant, Here, Source
 from reconciler.observe.kubernetes import observe_config_map
-from tests.support.simulators import Simulation
+from tests.support.simulators import Simulate, Simulation
 
 NAMESPACE = "kube-system"
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
@@ -22,7 +22,7 @@ TWO = Grant(Source.CLUSTER, "sha256:fedcba9876543210", "ben@laptop", NOW)
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation]) -> Simulation:
+def sim(simulate: Simulate) -> Simulation:
     """An empty cluster with one who may do everything and one who may only read."""
     return simulate(kubernetes_tokens={"admin": None, "viewer": {"get", "list"}, "approver": {"patch"}})
 

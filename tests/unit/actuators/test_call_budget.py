@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 
 from actuators.http.call_budget import DEFAULT_LIMIT, CallBudget, OverBudget, SharedAllowance
+from tests.support.rows import rows
 
 
 class Bucket:
@@ -205,15 +206,15 @@ def test_an_impossible_allowance(limit: int) -> None:
     assert Bucket(limit).spend_all() >= 50
 
 
-@pytest.mark.parametrize(
-    ("known", "waits_s"),
-    [
-        pytest.param(None, None, id="Hetzner has not said"),
-        pytest.param((3600, 1080), None, id="enough is left"),
-        pytest.param((3600, 1079), 1.0, id="one call less"),
-        pytest.param((36_000, 0), 1080.0, id="nothing is left"),
-        pytest.param((200, 0), None, id="too little to share out"),
-    ],
+@rows(
+    "known waits_s",
+    {
+        "Hetzner has not said": (None, None),
+        "enough is left": ((3600, 1080), None),
+        "one call less": ((3600, 1079), 1.0),
+        "nothing is left": ((36_000, 0), 1080.0),
+        "too little to share out": ((200, 0), None),
+    },
 )
 def test_runs_that_end_leave_a_quarter(known: tuple[int, int] | None, waits_s: float | None) -> None:
     """Of what Hetzner says is left, as they know nothing of each other."""

@@ -1,6 +1,5 @@
 """A change that takes several writes begins with room for all of them, or not at all, and is never cut between them."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import IPv4Address
 from typing import Any
@@ -17,7 +16,8 @@ from tests.balancers import a_balancer
 from tests.builders import a_change
 from tests.support.balancer_changes import CLAIM, a_creation, a_part
 from tests.support.balancer_stage import NETWORK_ID, Stage, a_member, a_stage
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate
 
 WHY = "a test wants it"
 HERE, THERE, TAKEN = (Attachment(NETWORK_ID, IPv4Address(f"10.7.0.{end}")) for end in (2, 200, 11))
@@ -31,7 +31,7 @@ REPLACE = a_change(f"route/{NETWORK_ID}/10.244.1.0/24", "route.replace", verb=Ve
 INVALID = {"error": {"code": "invalid_input", "message": "no"}}
 
 
-def a_private_stage(simulate: Callable[..., Simulation], **options: Any) -> Stage:
+def a_private_stage(simulate: Simulate, **options: Any) -> Stage:
     """A load balancer in the network, which reaches eight servers through it."""
     servers = [a_member(target.server_id) for target in MEMBERS]
     return a_stage(simulate, a_balancer(attachments=(HERE,), targets=MEMBERS), servers=servers, **options)
@@ -55,7 +55,7 @@ def a_budget(left: int, allowance: int = 3600) -> CallBudget:
 
 
 @pytest.mark.parametrize("left", [5, 6, 8, 12, 383])
-def test_a_move_is_not_cut_by_the_budget(simulate: Callable[..., Simulation], left: int) -> None:
+def test_a_move_is_not_cut_by_the_budget(simulate: Simulate, left: int) -> None:
     """Nothing is sent, and the balancer is where it was, with all of its targets."""
     stage = a_private_stage(simulate)
     with pytest.raises(OverBudget):
@@ -64,7 +64,7 @@ def test_a_move_is_not_cut_by_the_budget(simulate: Callable[..., Simulation], le
     assert stage.targets() == frozenset(MEMBERS)
 
 
-def test_a_move_that_has_room(simulate: Callable[..., Simulation]) -> None:
+def test_a_move_that_has_room(simulate: Simulate) -> None:
     """It ends, and what it did not need is there for others."""
     stage, budget = a_private_stage(simulate), a_budget(384)
     carry_out(stage, MOVE, budget)
@@ -72,7 +72,7 @@ def test_a_move_that_has_room(simulate: Callable[..., Simulation]) -> None:
     assert budget.left() == pytest.approx(384 - len(stage.sent()) - stage.polls(), abs=1)
 
 
-def test_putting_back_goes_on_with_nothing_left(simulate: Callable[..., Simulation]) -> None:
+def test_putting_back_goes_on_with_nothing_left(simulate: Simulate) -> None:
     """The small bucket is used up before the last target is back: the rest is overdrawn, and the next call waits."""
     stage, budget = a_private_stage(simulate, rate_limit=240), a_budget(39, 240)
     with pytest.raises(Invalid, match="ip_not_available"):
@@ -84,17 +84,17 @@ def test_putting_back_goes_on_with_nothing_left(simulate: Callable[..., Simulati
     assert caught.value.retry_after_s > 60
 
 
-@pytest.mark.parametrize(
+@rows(
     "change",
-    [
-        pytest.param(MOVE, id="a move"),
-        pytest.param(REFUSED_MOVE, id="a move that is refused"),
-        pytest.param(LEAVE, id="a departure"),
-        pytest.param(SWITCH, id="another address of a server"),
-    ],
+    {
+        "a move": MOVE,
+        "a move that is refused": REFUSED_MOVE,
+        "a departure": LEAVE,
+        "another address of a server": SWITCH,
+    },
 )
 @pytest.mark.parametrize("refused", ["", "attach_to_network", "detach_from_network", "add_target"])
-def test_a_change_takes_no_more_than_it_says(simulate: Callable[..., Simulation], change: Change, refused: str) -> None:
+def test_a_change_takes_no_more_than_it_says(simulate: Simulate, change: Change, refused: str) -> None:
     """The way back included, whichever of its actions fails."""
     stage = a_private_stage(simulate)
     if refused:
@@ -105,7 +105,7 @@ def test_a_change_takes_no_more_than_it_says(simulate: Callable[..., Simulation]
 
 
 @pytest.mark.parametrize("refusals", [1, 2, 3])
-def test_a_creation_takes_no_more_than_it_says(simulate: Callable[..., Simulation], refusals: int) -> None:
+def test_a_creation_takes_no_more_than_it_says(simulate: Simulate, refusals: int) -> None:
     """With its targets, without them, and without its ports."""
     stage = a_stage(simulate)
     stage.sim.spoil_hetzner("status", method="POST", path="/v1/load_balancers$", code=422, body=INVALID, count=refusals)
@@ -115,21 +115,21 @@ def test_a_creation_takes_no_more_than_it_says(simulate: Callable[..., Simulatio
     assert len(stage.sent()) + stage.polls() <= calls_of(a_creation(), stage.snapshot)
 
 
-@pytest.mark.parametrize(
-    ("change", "calls"),
-    [
-        pytest.param(MOVE, 95, id="a move: three writes, and two for each target"),
-        pytest.param(LEAVE, 85, id="a departure: one, and two for each"),
-        pytest.param(a_part(f"network/{NETWORK_ID}", None, HERE, WHY), 5, id="an arrival: one"),
-        pytest.param(SWITCH, 15, id="another address of a server: removed, added, put back"),
-        pytest.param(SWAP, 15, id="another address: the same"),
-        pytest.param(a_part("target/server/1", None, MEMBERS[0], WHY), 5, id="one more target"),
-        pytest.param(a_part("target/server/1", MEMBERS[0], None, WHY), 5, id="one target less"),
-        pytest.param(REPLACE, 15, id="another gateway: the same"),
-        pytest.param(CLAIM, 0, id="of a Service: none to Hetzner"),
-        pytest.param(a_creation(), 20, id="a creation: once more without each of network, targets and ports"),
-    ],
+@rows(
+    "change calls",
+    {
+        "a move: three writes, and two for each target": (MOVE, 95),
+        "a departure: one, and two for each": (LEAVE, 85),
+        "an arrival: one": (a_part(f"network/{NETWORK_ID}", None, HERE, WHY), 5),
+        "another address of a server: removed, added, put back": (SWITCH, 15),
+        "another address: the same": (SWAP, 15),
+        "one more target": (a_part("target/server/1", None, MEMBERS[0], WHY), 5),
+        "one target less": (a_part("target/server/1", MEMBERS[0], None, WHY), 5),
+        "another gateway: the same": (REPLACE, 15),
+        "of a Service: none to Hetzner": (CLAIM, 0),
+        "a creation: once more without each of network, targets and ports": (a_creation(), 20),
+    },
 )
-def test_calls_of_changes(simulate: Callable[..., Simulation], change: Change, calls: int) -> None:
+def test_calls_of_changes(simulate: Simulate, change: Change, calls: int) -> None:
     """Five for each write."""
     assert calls_of(change, a_private_stage(simulate).snapshot) == calls

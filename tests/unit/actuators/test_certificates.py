@@ -1,7 +1,6 @@
 """Asking for a managed certificate: once, without waiting for its issuance."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +13,8 @@ from tests.balancers import SERVICE_UID
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import a_difference
 from tests.support.balancer_stage import Stage, a_stage
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate
 
 LABELS = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_STAGING_CA: "true"}
 NAME = f"ccm-managed-certificate-{SERVICE_UID}"
@@ -23,7 +23,7 @@ CHANGE = a_difference("certificate/default/web", "certificate.create", None, WIS
 
 
 @pytest.fixture
-def stage(simulate: Callable[..., Simulation]) -> Stage:
+def stage(simulate: Simulate) -> Stage:
     return a_stage(simulate)
 
 
@@ -60,12 +60,12 @@ def test_a_name_that_is_taken(stage: Stage) -> None:
     assert len(certificates(stage)) == 1
 
 
-@pytest.mark.parametrize(
+@rows(
     "other",
-    [
-        pytest.param({"name": "other", "labels": LABELS}, id="of another name"),
-        pytest.param({"name": "other", "labels": {LABEL_SERVICE_UID: "another"}}, id="of another Service"),
-    ],
+    {
+        "of another name": {"name": "other", "labels": LABELS},
+        "of another Service": {"name": "other", "labels": {LABEL_SERVICE_UID: "another"}},
+    },
 )
 def test_a_request_that_was_not_carried_out(stage: Stage, other: dict[str, Any]) -> None:
     """Another certificate is not taken for it."""

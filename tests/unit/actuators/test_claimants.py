@@ -1,6 +1,5 @@
 """Services that want a load balancer at the moment of its deletion, whatever was observed before."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -23,7 +22,7 @@ from tests.support.balancer_changes import BALANCER, a_difference
 from tests.support.balancer_stage import a_stage
 from tests.support.rows import rows
 from tests.support.rules import saying
-from tests.support.simulators import Simulation, ago
+from tests.support.simulators import Simulate, ago
 
 LONG = "w" * 63
 WANTING, OTHER_TYPE = a_service(), a_service(type="ClusterIP")
@@ -78,7 +77,7 @@ def deletion(balancer: CloudBalancer, snapshot: Snapshot) -> Change:
     },
 )
 def test_a_deletion_beside_services_as_they_are_by_now(
-    simulate: Callable[..., Simulation],
+    simulate: Simulate,
     balancer: CloudBalancer,
     observed: Service | None,
     present: list[dict[str, Any]],
@@ -97,7 +96,7 @@ def test_a_deletion_beside_services_as_they_are_by_now(
 
 
 @pytest.mark.parametrize("balancer", [OWN, VANISHED], ids=["one Service", "all Services"])
-def test_what_cannot_be_read_is_no_word(simulate: Callable[..., Simulation], balancer: CloudBalancer) -> None:
+def test_what_cannot_be_read_is_no_word(simulate: Simulate, balancer: CloudBalancer) -> None:
     """A Service without its type may want it."""
     stage, snapshot = a_stage(simulate, balancer), a_world([OTHER_TYPE], [balancer])
     metadata = {"namespace": "default", "name": "web", "uid": "1", "resourceVersion": "1"}

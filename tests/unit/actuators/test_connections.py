@@ -16,7 +16,7 @@ from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from reconciler.sandbox.exchange import Exchange
 from tests.support.objects import joining_node, server
 from tests.support.rows import rows
-from tests.support.simulators import Simulation
+from tests.support.simulators import Simulate, Simulation
 
 NODE, SERVER = "/api/v1/nodes/web-1", "/servers/1"
 EVENTS = "/api/v1/namespaces/default/events"
@@ -84,7 +84,7 @@ class Gate:
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation]) -> Simulation:
+def sim(simulate: Simulate) -> Simulation:
     return simulate(nodes=[joining_node("web-1")], project={"servers": [server(1, "web-1")]})
 
 
@@ -241,22 +241,21 @@ def heard(answers: Iterable[tuple[int, float, float]]) -> Dates:
     return dates
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "ahead_s", "jump_s"),
-    [
-        pytest.param([(1000, 10.0, 10.1)], [(1000, 10.0, 10.1)], 0.0, 0.0, id="the-same"),
-        pytest.param([(1001, 10.0, 10.1)], [(1000, 10.9, 10.9)], pytest.approx(0.8), 0.0, id="a-second-later"),
-        pytest.param([(4600, 10.0, 10.0)], [(1000, 10.0, 10.0)], pytest.approx(3599.0), 0.0, id="an-hour-ahead"),
-        pytest.param([(1000, 10.0, 10.0)], [(4600, 10.0, 10.0)], pytest.approx(-3599.0), 0.0, id="an-hour-behind"),
-        pytest.param([(1000, 10.0, 100.0)], [(1000, 100.0, 100.0)], 0.0, 0.0, id="an-answer-that-took-long"),
-        pytest.param(
+@rows(
+    "ours theirs ahead_s jump_s",
+    {
+        "the-same": ([(1000, 10.0, 10.1)], [(1000, 10.0, 10.1)], 0.0, 0.0),
+        "a-second-later": ([(1001, 10.0, 10.1)], [(1000, 10.9, 10.9)], pytest.approx(0.8), 0.0),
+        "an-hour-ahead": ([(4600, 10.0, 10.0)], [(1000, 10.0, 10.0)], pytest.approx(3599.0), 0.0),
+        "an-hour-behind": ([(1000, 10.0, 10.0)], [(4600, 10.0, 10.0)], pytest.approx(-3599.0), 0.0),
+        "an-answer-that-took-long": ([(1000, 10.0, 100.0)], [(1000, 100.0, 100.0)], 0.0, 0.0),
+        "one-answer-of-several": (
             [(1000, 10.0, 10.0), (4600, 10.0, 10.0)],
             [(1000, 10.0, 10.0)],
             pytest.approx(3599.0),
             pytest.approx(3599.0),
-            id="one-answer-of-several",
         ),
-    ],
+    },
 )
 def test_two_clocks(
     ours: list[tuple[int, float, float]], theirs: list[tuple[int, float, float]], ahead_s: float, jump_s: float

@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from actuators.http.kubernetes import KubernetesReader, connect
 from actuators.http.retry import Retry
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.support.objects import joining_node
-from tests.support.simulators import ImpatientStop, Simulation
+from tests.support.rows import rows
+from tests.support.simulators import ImpatientStop, Simulate
 
 NODES = "/api/v1/nodes"
 CREDENTIAL: dict[str, Any] = {
@@ -50,22 +50,19 @@ def reader(file: Path) -> KubernetesReader:
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     "script",
-    [
-        pytest.param(None, id="missing"),
-        pytest.param("exit 1", id="exits 1"),
-        pytest.param("echo 'log in first' >&2; exit 1", id="exits 1 with a word"),
-        pytest.param("echo garbage", id="prints garbage"),
-        pytest.param(":", id="prints nothing"),
-        pytest.param("echo '{}'", id="prints another object"),
-        pytest.param(
-            f"echo '{json.dumps({**CREDENTIAL, 'apiVersion': 'client.authentication.k8s.io/v9'})}'",
-            id="another version",
-        ),
-    ],
+    {
+        "missing": None,
+        "exits 1": "exit 1",
+        "exits 1 with a word": "echo 'log in first' >&2; exit 1",
+        "prints garbage": "echo garbage",
+        "prints nothing": ":",
+        "prints another object": "echo '{}'",
+        "another version": f"echo '{json.dumps({**CREDENTIAL, 'apiVersion': 'client.authentication.k8s.io/v9'})}'",
+    },
 )
-def test_a_plugin_that_fails(simulate: Callable[..., Simulation], tmp_path: Path, script: str | None) -> None:
+def test_a_plugin_that_fails(simulate: Simulate, tmp_path: Path, script: str | None) -> None:
     """A plugin that gives no credential ends the start with one line; nothing is asked of the API server as nobody."""
     sim = simulate(nodes=[joining_node("web-1")])
     file = kubeconfig(tmp_path, sim.kubernetes_proxy.url, script)
@@ -78,7 +75,7 @@ def test_a_plugin_that_fails(simulate: Callable[..., Simulation], tmp_path: Path
     assert sim.sent_to_kubernetes() == []
 
 
-def test_a_plugin_that_works(simulate: Callable[..., Simulation], tmp_path: Path) -> None:
+def test_a_plugin_that_works(simulate: Simulate, tmp_path: Path) -> None:
     """The plugin's token is what the API server sees."""
     sim = simulate(nodes=[joining_node("web-1")])
     file = kubeconfig(tmp_path, sim.kubernetes_proxy.url, f"echo '{json.dumps(CREDENTIAL)}'")
@@ -107,7 +104,7 @@ def test_what_other_threads_log_meanwhile_is_theirs(tmp_path: Path, caplog: pyte
 
 
 def test_a_plugin_that_fails_later_leaves_the_credential_in_use(
-    simulate: Callable[..., Simulation], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    simulate: Simulate, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log says so once, in our words."""
     sim = simulate(nodes=[joining_node("web-1")])
@@ -122,9 +119,7 @@ def test_a_plugin_that_fails_later_leaves_the_credential_in_use(
     assert line.startswith(f"kubeconfig {file} cannot be read again, the old credentials stay: ")
 
 
-def test_nobody_listens_afterwards(
-    simulate: Callable[..., Simulation], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nobody_listens_afterwards(simulate: Simulate, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Whether the plugin works or fails, the log goes where it went, for this thread as well."""
     handlers = list(logging.getLogger().handlers)
     file = kubeconfig(tmp_path, simulate().kubernetes_proxy.url, "exit 1")

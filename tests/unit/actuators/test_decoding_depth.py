@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from actuators.http.decoding import decoder, without_depths
+from tests.support.rows import rows
 
 
 class Thing(msgspec.Struct):
@@ -32,15 +33,15 @@ def test_what_is_looked_at_is_an_error_when_it_is_deep() -> None:
         decoder(Thing).decode(b'{"name":' + b"[" * 5000 + b"]" * 5000 + b"}")
 
 
-@pytest.mark.parametrize(
+@rows(
     "data",
-    [
-        pytest.param(b"[" * 5000, id="cut off"),
-        pytest.param(b"[" * 5000 + b'"' + b'\\"' * 5000, id="cut off in a text"),
-        pytest.param(b"[" * 5000 + b'"\\', id="cut off behind a backslash"),
-        pytest.param(b"[" * 5000 + b"}" * 5000, id="brackets that do not match"),
-        pytest.param(b"]" * 70 + b"[" * 5000, id="closed before it is open"),
-    ],
+    {
+        "cut off": b"[" * 5000,
+        "cut off in a text": b"[" * 5000 + b'"' + b'\\"' * 5000,
+        "cut off behind a backslash": b"[" * 5000 + b'"\\',
+        "brackets that do not match": b"[" * 5000 + b"}" * 5000,
+        "closed before it is open": b"]" * 70 + b"[" * 5000,
+    },
 )
 def test_what_is_deep_and_no_json_is_an_error(data: bytes) -> None:
     """It is a ValueError, as whoever decodes an answer expects."""

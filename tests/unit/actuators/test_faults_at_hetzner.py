@@ -35,7 +35,7 @@ from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_listener
 from tests.builders import CLUSTER_UID, a_change
 from tests.support.balancer_changes import BALANCER, OURS, a_creation, a_difference, a_part, a_wish
 from tests.support.balancer_stage import NETWORK_ID, NETWORKS, Stage, a_stage, hands_in
-from tests.support.simulators import Simulation
+from tests.support.simulators import Simulate
 
 WHY = "a test wants it"
 LABELS = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
@@ -189,7 +189,7 @@ FAULTS: Mapping[str, Fault] = {
 }
 
 
-def staged(simulate: Callable[..., Simulation], kind: str) -> tuple[Stage, dict[str, Any]]:
+def staged(simulate: Simulate, kind: str) -> tuple[Stage, dict[str, Any]]:
     """A project in which the change of this kind is about to be made, and what is in it."""
     _, balancer, route = KINDS[kind]
     stage = a_stage(simulate, *([balancer] if balancer else []))
@@ -244,7 +244,7 @@ def test_every_kind_is_here() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_meets_every_fault(simulate: Callable[..., Simulation], kind: str) -> None:
+def test_a_kind_meets_every_fault(simulate: Simulate, kind: str) -> None:
     """A write that may be lost is sent again only where it does no harm, what is refused takes nothing away, and what
     is not known to have happened is looked at before it is believed."""
     stage, world = staged(simulate, kind)

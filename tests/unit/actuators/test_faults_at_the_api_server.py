@@ -25,7 +25,7 @@ from tests.support.balancer_changes import SERVICE, a_difference
 from tests.support.balancer_stage import hands_in
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import planned
-from tests.support.simulators import Simulation, ago
+from tests.support.simulators import Simulate, Simulation, ago
 
 WHY = "a test wants it"
 OLD = [{"ip": "203.0.113.9", "ipMode": "VIP"}]
@@ -178,7 +178,7 @@ def test_every_kind_is_here() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_meets_every_fault(simulate: Callable[..., Simulation], kind: str) -> None:
+def test_a_kind_meets_every_fault(simulate: Simulate, kind: str) -> None:
     """Nothing is written to what has changed since it was observed, unless the write fits whatever has changed."""
     sim = simulate(project={"servers": [*KINDS[kind][1], server(2, "web-2")]})
     begin(sim, kind)

@@ -19,6 +19,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from tests.builders import a_change, a_snapshot
 from tests.support.cooperative import Scheduler
+from tests.support.rows import rows
 
 
 def a_route(number: int) -> Change:
@@ -205,15 +206,15 @@ def test_what_is_bound_goes_on_while_it_gets_on(rounds: Rounds) -> None:
     assert rounds.now == 10.0
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "is_tried"),
-    [
-        pytest.param(of_balancer("a", "/x"), of_balancer("a", "/y"), False, id="the same load balancer"),
-        pytest.param(of_balancer("a", "/x"), of_balancer("b", "/y"), True, id="another one"),
-        pytest.param(ROUTES[0], ROUTES[1], False, id="the same network"),
-        pytest.param(attached("a"), attached("b"), True, id="which of the two it was is not known"),
-        pytest.param(of_balancer("a", "/x"), a_change("service/ns/a/status", "service.status"), True, id="the Service"),
-    ],
+@rows(
+    "first second is_tried",
+    {
+        "the same load balancer": (of_balancer("a", "/x"), of_balancer("a", "/y"), False),
+        "another one": (of_balancer("a", "/x"), of_balancer("b", "/y"), True),
+        "the same network": (ROUTES[0], ROUTES[1], False),
+        "which of the two it was is not known": (attached("a"), attached("b"), True),
+        "the Service": (of_balancer("a", "/x"), a_change("service/ns/a/status", "service.status"), True),
+    },
 )
 def test_what_finds_its_object_busy_keeps_the_rest_from_being_tried(
     first: Change, second: Change, is_tried: bool

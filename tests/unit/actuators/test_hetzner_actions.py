@@ -17,7 +17,8 @@ from actuators.http.errors import ApiError, Broken, Busy, Denied, Invalid, Stopp
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions
 from tests.support.objects import server
-from tests.support.simulators import ImpatientStop, Simulation
+from tests.support.rows import rows
+from tests.support.simulators import ImpatientStop, Simulate, Simulation
 from tests.support.trouble import HETZNER_TROUBLE
 
 WHAT = "reboot of web-1"
@@ -89,7 +90,7 @@ class Stage:
             yield [pool.submit(self.actions.wait, answer, WHAT) for answer in answers]
 
 
-def a_stage(simulate: Callable[..., Simulation], servers: int = 1, attempts: int = 2, **options: Any) -> Stage:
+def a_stage(simulate: Simulate, servers: int = 1, attempts: int = 2, **options: Any) -> Stage:
     project = {"servers": [server(number, f"web-{number}") for number in range(1, servers + 1)]}
     sim = simulate(project=project, options=HetznerOptions(**options))
     pace = Pace(sim.clock)
@@ -119,7 +120,7 @@ def poll_times(stage: Stage, seconds: float) -> list[float]:
     return [round(time, 2) for time in times]
 
 
-def test_an_action_that_is_done_at_once(simulate: Callable[..., Simulation]) -> None:
+def test_an_action_that_is_done_at_once(simulate: Simulate) -> None:
     """The answer that announces it says so: nothing is asked."""
     stage = a_stage(simulate, action_s=0.0)
     stage.actions.wait(stage.announce(1), WHAT)
@@ -129,7 +130,7 @@ def test_an_action_that_is_done_at_once(simulate: Callable[..., Simulation]) -> 
 @pytest.mark.parametrize(
     "answer", [b"", b"\n", b'{"action": null}', b'{"network": {"id": 1}}'], ids=["204", "blank", "null", "none"]
 )
-def test_an_answer_without_an_action(simulate: Callable[..., Simulation], answer: bytes) -> None:
+def test_an_answer_without_an_action(simulate: Simulate, answer: bytes) -> None:
     """There is nothing to wait for."""
     stage = a_stage(simulate)
     stage.actions.wait(answer, WHAT)
@@ -137,20 +138,20 @@ def test_an_answer_without_an_action(simulate: Callable[..., Simulation], answer
 
 
 @pytest.mark.parametrize("answer", [b"<html>", b"[]", b'{"action": {"id": "x"}}', b'{"action": 1}'])
-def test_an_announcement_that_cannot_be_read(simulate: Callable[..., Simulation], answer: bytes) -> None:
+def test_an_announcement_that_cannot_be_read(simulate: Simulate, answer: bytes) -> None:
     """It is no answer of Hetzner's, and the error says to what."""
     stage = a_stage(simulate)
     with pytest.raises(Broken, match=f"^{WHAT}: the answer of the Hetzner API could not be read"):
         stage.actions.wait(answer, WHAT)
 
 
-def test_most_actions_take_one_poll(simulate: Callable[..., Simulation]) -> None:
+def test_most_actions_take_one_poll(simulate: Simulate) -> None:
     """The first one comes after 0.35 s, when most actions are done."""
     stage = a_stage(simulate, action_s=0.3)
     assert poll_times(stage, 0.3) == [0.35]
 
 
-def test_the_pauses_grow(simulate: Callable[..., Simulation]) -> None:
+def test_the_pauses_grow(simulate: Simulate) -> None:
     """An action that takes longer is asked for less often, and every five seconds in the end."""
     stage = a_stage(simulate, action_s=30.0)
     times = poll_times(stage, 30.0)
@@ -162,7 +163,7 @@ def test_the_pauses_grow(simulate: Callable[..., Simulation]) -> None:
 
 
 @pytest.mark.parametrize(("count", "requests"), [(16, 1), (25, 1), (26, 2), (60, 3)])
-def test_one_poll_for_all(simulate: Callable[..., Simulation], count: int, requests: int) -> None:
+def test_one_poll_for_all(simulate: Simulate, count: int, requests: int) -> None:
     """Actions that began together are asked for together, 25 in a request."""
     stage = a_stage(simulate, count, action_s=0.3)
     answers = [stage.announce(number) for number in range(1, count + 1)]
@@ -176,7 +177,7 @@ def test_one_poll_for_all(simulate: Callable[..., Simulation], count: int, reque
     assert stage.actions.in_flight == 0
 
 
-def test_actions_that_begin_close_to_each_other(simulate: Callable[..., Simulation]) -> None:
+def test_actions_that_begin_close_to_each_other(simulate: Simulate) -> None:
     """Sixteen within a tenth of a second take two polls at most."""
     stage = a_stage(simulate, 16, action_s=0.5)
     stage.pace.crowd = 16
@@ -193,7 +194,7 @@ def test_actions_that_begin_close_to_each_other(simulate: Callable[..., Simulati
     assert len(stage.polls()) <= 2
 
 
-def test_each_is_told_when_its_own_action_has_ended(simulate: Callable[..., Simulation]) -> None:
+def test_each_is_told_when_its_own_action_has_ended(simulate: Simulate) -> None:
     """The others, and whoever polls for them, go on."""
     stage = a_stage(simulate, 2, action_s_by_command={"reboot_server": 0.3, "stop_server": 8.0})
     slow = stage.sim.hetzner_writer().post("/servers/2/actions/poweroff")
@@ -214,7 +215,7 @@ def test_each_is_told_when_its_own_action_has_ended(simulate: Callable[..., Simu
     assert [len(ids) for ids in stage.polls()][:2] == [2, 1]
 
 
-def test_a_newcomer_during_a_long_pause(simulate: Callable[..., Simulation]) -> None:
+def test_a_newcomer_during_a_long_pause(simulate: Simulate) -> None:
     """It is asked for 0.35 s after it began, however long the pause is in which the others are; and so are they."""
     stage = a_stage(simulate, 2, action_s_by_command={"reboot_server": 0.3, "stop_server": 40.0})
     slow = stage.sim.hetzner_writer().post("/servers/2/actions/poweroff")
@@ -240,28 +241,24 @@ def test_a_newcomer_during_a_long_pause(simulate: Callable[..., Simulation]) -> 
     assert sum(len(ids) == 2 for ids in stage.polls()) == 1
 
 
-@pytest.mark.parametrize(
-    ("fault", "expected", "said"),
-    [
-        pytest.param(
+@rows(
+    "fault expected said",
+    {
+        "for its own sake": (
             {"code": "server_error", "message": "it broke"},
             Invalid,
             f"{WHAT}: the action reboot_server failed: it broke (server_error)",
-            id="for its own sake",
         ),
-        pytest.param({"code": "conflict", "message": "no"}, Busy, "no (conflict)", id="conflict"),
-        pytest.param({"code": "locked", "message": "no"}, Busy, "no (locked)", id="locked"),
-        pytest.param(
+        "conflict": ({"code": "conflict", "message": "no"}, Busy, "no (conflict)"),
+        "locked": ({"code": "locked", "message": "no"}, Busy, "no (locked)"),
+        "a message that says that something is locked": (
             {"code": "action_failed", "message": "cannot perform operation because server is locked"},
             Busy,
             "server is locked (action_failed)",
-            id="a message that says that something is locked",
         ),
-    ],
+    },
 )
-def test_actions_that_fail(
-    simulate: Callable[..., Simulation], fault: dict[str, str], expected: type[ApiError], said: str
-) -> None:
+def test_actions_that_fail(simulate: Simulate, fault: dict[str, str], expected: type[ApiError], said: str) -> None:
     """The API accepted them and found out later: the error has its words and its code."""
     stage = a_stage(simulate)
     stage.sim.hetzner.set_faults([{"kind": "action_fails", **fault}])
@@ -272,7 +269,7 @@ def test_actions_that_fail(
     assert raised.value.code == fault["code"]
 
 
-def test_an_action_that_failed_at_once(simulate: Callable[..., Simulation]) -> None:
+def test_an_action_that_failed_at_once(simulate: Simulate) -> None:
     """The answer that announces it says so."""
     stage = a_stage(simulate, action_s=0.0)
     stage.sim.hetzner.set_faults([{"kind": "action_fails"}])
@@ -281,7 +278,7 @@ def test_an_action_that_failed_at_once(simulate: Callable[..., Simulation]) -> N
     assert stage.polls() == []
 
 
-def test_a_failure_without_a_word(simulate: Callable[..., Simulation]) -> None:
+def test_a_failure_without_a_word(simulate: Simulate) -> None:
     """Not even a reason is needed."""
     stage = a_stage(simulate)
     answer = b'{"action": {"id": 1, "command": "stop_server", "status": "error", "error": null}}'
@@ -289,7 +286,7 @@ def test_a_failure_without_a_word(simulate: Callable[..., Simulation]) -> None:
         stage.actions.wait(answer, WHAT)
 
 
-def test_one_failure_among_many(simulate: Callable[..., Simulation]) -> None:
+def test_one_failure_among_many(simulate: Simulate) -> None:
     stage = a_stage(simulate, 3)
     answers = [stage.announce(1)]
     stage.sim.hetzner.set_faults([{"kind": "action_fails"}])
@@ -299,7 +296,7 @@ def test_one_failure_among_many(simulate: Callable[..., Simulation]) -> None:
     assert [type(error) for error in errors] == [type(None), Invalid, type(None)]
 
 
-def test_an_action_that_vanishes(simulate: Callable[..., Simulation]) -> None:
+def test_an_action_that_vanishes(simulate: Simulate) -> None:
     """The API leaves unknown ids out without a word; what is missing twice in a row is not waited for any longer."""
     stage = a_stage(simulate, action_s=20.0)
     stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
@@ -308,7 +305,7 @@ def test_an_action_that_vanishes(simulate: Callable[..., Simulation]) -> None:
     assert stage.polls() == [[1], [1]]
 
 
-def test_an_action_that_is_missing_once(simulate: Callable[..., Simulation]) -> None:
+def test_an_action_that_is_missing_once(simulate: Simulate) -> None:
     """A poll that lacks it may be answered by a machine that does not know it yet."""
     stage = a_stage(simulate, action_s=3.0)
     for skip in (0, 2):
@@ -317,7 +314,7 @@ def test_an_action_that_is_missing_once(simulate: Callable[..., Simulation]) -> 
     assert stage.pace.now >= 3.0
 
 
-def test_an_action_that_goes_on_and_on(simulate: Callable[..., Simulation]) -> None:
+def test_an_action_that_goes_on_and_on(simulate: Simulate) -> None:
     """After a minute nobody waits any longer, and what it does is said to be unknown."""
     stage = a_stage(simulate, action_s=3600.0)
     with pytest.raises(Transient, match=rf"^{WHAT}: the action reboot_server is still running after 60 s$"):
@@ -326,16 +323,14 @@ def test_an_action_that_goes_on_and_on(simulate: Callable[..., Simulation]) -> N
     assert len(stage.polls()) <= 20
 
 
-def test_the_end_at_the_last_moment(simulate: Callable[..., Simulation]) -> None:
+def test_the_end_at_the_last_moment(simulate: Simulate) -> None:
     """It is asked for once more when the time is up."""
     stage = a_stage(simulate, action_s=59.9)
     stage.actions.wait(stage.announce(1), WHAT)
 
 
 @pytest.mark.parametrize(("fault", "expected"), [case for case in HETZNER_TROUBLE if case[1] in (Transient, Throttled)])
-def test_polls_that_fail_for_a_while(
-    simulate: Callable[..., Simulation], fault: dict[str, Any], expected: type[ApiError]
-) -> None:
+def test_polls_that_fail_for_a_while(simulate: Simulate, fault: dict[str, Any], expected: type[ApiError]) -> None:
     """They are tried again in the next turn, beyond what the connection does by itself."""
     stage = a_stage(simulate, action_s=2.0)
     stage.sim.spoil_hetzner("status", path="/v1/actions", count=5, **fault)
@@ -344,7 +339,7 @@ def test_polls_that_fail_for_a_while(
     assert stage.pace.now < 3.0
 
 
-def test_polls_that_fail_for_good(simulate: Callable[..., Simulation]) -> None:
+def test_polls_that_fail_for_good(simulate: Simulate) -> None:
     """After a minute the last trouble is part of the error."""
     stage = a_stage(simulate)
     stage.sim.spoil_hetzner("status", path="/v1/actions", code=500, body="<html>", count=None)
@@ -353,9 +348,7 @@ def test_polls_that_fail_for_good(simulate: Callable[..., Simulation]) -> None:
 
 
 @pytest.mark.parametrize(("fault", "expected"), [case for case in HETZNER_TROUBLE if case[1] in (Denied, Broken)])
-def test_polls_that_never_work(
-    simulate: Callable[..., Simulation], fault: dict[str, Any], expected: type[ApiError]
-) -> None:
+def test_polls_that_never_work(simulate: Simulate, fault: dict[str, Any], expected: type[ApiError]) -> None:
     """Without permission, or from something that is not Hetzner, nothing will be heard: all who wait are told."""
     stage = a_stage(simulate, 2)
     answers = [stage.announce(number) for number in (1, 2)]
@@ -366,7 +359,7 @@ def test_polls_that_never_work(
     assert errors[0] is not errors[1]
 
 
-def test_one_request_of_several_that_fails(simulate: Callable[..., Simulation]) -> None:
+def test_one_request_of_several_that_fails(simulate: Simulate) -> None:
     """Nothing is said of the actions it asked for; the others are not held up."""
     stage = a_stage(simulate, 26, attempts=1)
     answers = [stage.announce(number) for number in range(1, 27)]
@@ -376,7 +369,7 @@ def test_one_request_of_several_that_fails(simulate: Callable[..., Simulation]) 
     assert len(stage.polls()) <= 4
 
 
-def test_stopped_while_waiting(simulate: Callable[..., Simulation]) -> None:
+def test_stopped_while_waiting(simulate: Simulate) -> None:
     """All who wait are told at once, and nothing is asked any more."""
     stage = a_stage(simulate, 3, action_s=30.0)
     answers = [stage.announce(number) for number in (1, 2, 3)]
@@ -389,7 +382,7 @@ def test_stopped_while_waiting(simulate: Callable[..., Simulation]) -> None:
     assert stage.actions.is_stopped
 
 
-def test_stopped_before(simulate: Callable[..., Simulation]) -> None:
+def test_stopped_before(simulate: Simulate) -> None:
     """Nothing is waited for, but what is known to be done is done."""
     stage = a_stage(simulate, 2, action_s_by_command={"reboot_server": 30.0, "stop_server": 0.0})
     stage.pace.stop.set()
@@ -399,7 +392,7 @@ def test_stopped_before(simulate: Callable[..., Simulation]) -> None:
     assert (stage.polls(), stage.pace.naps) == ([], [])
 
 
-def test_a_stop_event_ends_the_wait(simulate: Callable[..., Simulation]) -> None:
+def test_a_stop_event_ends_the_wait(simulate: Simulate) -> None:
     sim = simulate(project={"servers": [server(1, "web-1")]}, options=HetznerOptions(action_s=30.0))
     stop = threading.Event()
     actions = Actions(sim.hetzner_reader(), stop)
@@ -409,7 +402,7 @@ def test_a_stop_event_ends_the_wait(simulate: Callable[..., Simulation]) -> None
         actions.wait(answer, WHAT)
 
 
-def test_waiting_until_something_is_seen(simulate: Callable[..., Simulation]) -> None:
+def test_waiting_until_something_is_seen(simulate: Simulate) -> None:
     """It is looked for at once, and then with the pauses of polls."""
     stage = a_stage(simulate)
     stage.pace.crowd = 0
@@ -419,7 +412,7 @@ def test_waiting_until_something_is_seen(simulate: Callable[..., Simulation]) ->
     assert stage.pace.naps == pytest.approx([0.35, 0.35, 0.35, 0.525, 0.7875, 1.18125])
 
 
-def test_waiting_for_what_is_never_seen(simulate: Callable[..., Simulation]) -> None:
+def test_waiting_for_what_is_never_seen(simulate: Simulate) -> None:
     """It ends after a while, or when it is stopped."""
     stage = a_stage(simulate)
     stage.pace.crowd = 0
@@ -430,7 +423,7 @@ def test_waiting_for_what_is_never_seen(simulate: Callable[..., Simulation]) -> 
         stage.actions.wait_until(lambda: pytest.fail("asked after the stop"), WHAT)
 
 
-def test_a_stop_event_that_nobody_waits_for(simulate: Callable[..., Simulation]) -> None:
+def test_a_stop_event_that_nobody_waits_for(simulate: Simulate) -> None:
     stage = a_stage(simulate)
     stop = ImpatientStop()
     actions = Actions(stage.sim.hetzner_reader(), stop, clock=lambda: stage.sim.clock.timestamp() + sum(stop.waits))
@@ -443,9 +436,7 @@ def test_a_stop_event_that_nobody_waits_for(simulate: Callable[..., Simulation])
 @pytest.mark.parametrize(
     ("ago_s", "waits"), [(0.05, 0.3), (10.0, 0.175)], ids=["the way of the request", "a request that was sent again"]
 )
-def test_the_first_poll_counts_from_when_it_was_asked_for(
-    simulate: Callable[..., Simulation], ago_s: float, waits: float
-) -> None:
+def test_the_first_poll_counts_from_when_it_was_asked_for(simulate: Simulate, ago_s: float, waits: float) -> None:
     """The way of the request is part of the wait; one that was sent again and again is not polled at once for it."""
     stage = a_stage(simulate, action_s=0.1)
     stage.actions.wait(stage.announce(1), WHAT, asked_at=stage.actions.now - ago_s)

@@ -2,7 +2,6 @@
 
 import logging
 import threading
-from collections.abc import Callable
 from http.client import responses
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,8 @@ from actuators.http.errors import (
 from actuators.http.hetzner import HetznerConnection, HetznerReader, RateLimit, connect
 from actuators.http.retry import Patience, Retry
 from tests.support.objects import server
-from tests.support.simulators import READ_ONLY_TOKEN, ImpatientStop, Simulation
+from tests.support.rows import rows
+from tests.support.simulators import READ_ONLY_TOKEN, ImpatientStop, Simulate, Simulation
 
 SECRET = "s3cr3t-token"
 HTML = "<html><body>Bad gateway</body></html>"
@@ -50,17 +50,15 @@ def get(connection: HetznerConnection) -> bytes:
     return HetznerReader(connection).get("/servers/1")
 
 
-@pytest.mark.parametrize(
-    ("end", "path", "is_said"),
-    [
-        pytest.param("", "/servers", True, id="a list that is not there"),
-        pytest.param("", "/servers/1", False, id="a server that is not there"),
-        pytest.param("/v1", "/servers", False, id="with its end"),
-    ],
+@rows(
+    "end path is_said",
+    {
+        "a list that is not there": ("", "/servers", True),
+        "a server that is not there": ("", "/servers/1", False),
+        "with its end": ("/v1", "/servers", False),
+    },
 )
-def test_an_endpoint_without_its_version(
-    simulate: Callable[..., Simulation], end: str, path: str, is_said: bool
-) -> None:
+def test_an_endpoint_without_its_version(simulate: Simulate, end: str, path: str, is_said: bool) -> None:
     """Where not even a list exists, the error says what the address lacks."""
     sim = simulate()
     sim.spoil_hetzner("status", code=404, body=refusal("not_found"), count=None)
@@ -90,46 +88,46 @@ def put(connection: HetznerConnection) -> bytes:
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation]) -> Simulation:
+def sim(simulate: Simulate) -> Simulation:
     return simulate(project={"servers": [server(1, "web-1")]})
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "expected", "sent"),
-    [
-        pytest.param(400, refusal("json_error"), Invalid, 1, id="json_error"),
-        pytest.param(401, refusal("unauthorized"), Denied, 1, id="unauthorized"),
-        pytest.param(401, HTML, Denied, 1, id="a proxy's 401"),
-        pytest.param(403, refusal("forbidden"), Denied, 1, id="forbidden"),
-        pytest.param(403, HTML, Denied, 1, id="a proxy's 403"),
-        pytest.param(401, refusal("token_readonly"), Denied, 1, id="token_readonly"),
-        pytest.param(403, refusal("resource_limit_exceeded"), Exhausted, 1, id="limit reached"),
-        pytest.param(423, refusal("resource_locked"), Exhausted, 1, id="blocked by support"),
-        pytest.param(402, refusal("payment_required"), Exhausted, 1, id="not paid for"),
-        pytest.param(404, refusal("not_found"), NotFound, 1, id="not_found"),
-        pytest.param(404, HTML, Broken, 1, id="a proxy's 404 is no absence"),
-        pytest.param(404, {"message": "no Route matched"}, Broken, 1, id="another API's 404 is no absence"),
-        pytest.param(404, None, Broken, 1, id="404 without a word is no absence"),
-        pytest.param(405, refusal("method_not_allowed"), Invalid, 1, id="method_not_allowed"),
-        pytest.param(408, HTML, Transient, 3, id="request timeout"),
-        pytest.param(409, refusal("conflict"), Busy, 3, id="conflict"),
-        pytest.param(409, refusal("uniqueness_error"), Conflict, 1, id="uniqueness_error"),
-        pytest.param(412, refusal("resource_unavailable"), Transient, 3, id="resource_unavailable"),
-        pytest.param(422, refusal("invalid_input"), Invalid, 1, id="invalid_input"),
-        pytest.param(423, refusal("locked"), Busy, 3, id="locked"),
-        pytest.param(423, refusal("protected"), Invalid, 1, id="protected"),
-        pytest.param(429, refusal("rate_limit_exceeded"), Throttled, 3, id="rate_limit_exceeded"),
-        pytest.param(429, HTML, Throttled, 3, id="a proxy's 429"),
-        pytest.param(500, refusal("server_error"), Transient, 3, id="server_error"),
-        pytest.param(500, HTML, Transient, 3, id="500 without a word"),
-        pytest.param(502, refusal("bad_gateway"), Transient, 3, id="bad_gateway"),
-        pytest.param(502, HTML, Transient, 3, id="a proxy's 502"),
-        pytest.param(503, refusal("maintenance"), Transient, 3, id="maintenance"),
-        pytest.param(503, refusal("unavailable"), Transient, 3, id="unavailable"),
-        pytest.param(504, refusal("timeout"), Transient, 3, id="timeout"),
-        pytest.param(520, None, Broken, 1, id="a status that no standard knows"),
-        pytest.param(302, HTML, Broken, 1, id="redirect"),
-    ],
+@rows(
+    "status body expected sent",
+    {
+        "json_error": (400, refusal("json_error"), Invalid, 1),
+        "unauthorized": (401, refusal("unauthorized"), Denied, 1),
+        "a proxy's 401": (401, HTML, Denied, 1),
+        "forbidden": (403, refusal("forbidden"), Denied, 1),
+        "a proxy's 403": (403, HTML, Denied, 1),
+        "token_readonly": (401, refusal("token_readonly"), Denied, 1),
+        "limit reached": (403, refusal("resource_limit_exceeded"), Exhausted, 1),
+        "blocked by support": (423, refusal("resource_locked"), Exhausted, 1),
+        "not paid for": (402, refusal("payment_required"), Exhausted, 1),
+        "not_found": (404, refusal("not_found"), NotFound, 1),
+        "a proxy's 404 is no absence": (404, HTML, Broken, 1),
+        "another API's 404 is no absence": (404, {"message": "no Route matched"}, Broken, 1),
+        "404 without a word is no absence": (404, None, Broken, 1),
+        "method_not_allowed": (405, refusal("method_not_allowed"), Invalid, 1),
+        "request timeout": (408, HTML, Transient, 3),
+        "conflict": (409, refusal("conflict"), Busy, 3),
+        "uniqueness_error": (409, refusal("uniqueness_error"), Conflict, 1),
+        "resource_unavailable": (412, refusal("resource_unavailable"), Transient, 3),
+        "invalid_input": (422, refusal("invalid_input"), Invalid, 1),
+        "locked": (423, refusal("locked"), Busy, 3),
+        "protected": (423, refusal("protected"), Invalid, 1),
+        "rate_limit_exceeded": (429, refusal("rate_limit_exceeded"), Throttled, 3),
+        "a proxy's 429": (429, HTML, Throttled, 3),
+        "server_error": (500, refusal("server_error"), Transient, 3),
+        "500 without a word": (500, HTML, Transient, 3),
+        "bad_gateway": (502, refusal("bad_gateway"), Transient, 3),
+        "a proxy's 502": (502, HTML, Transient, 3),
+        "maintenance": (503, refusal("maintenance"), Transient, 3),
+        "unavailable": (503, refusal("unavailable"), Transient, 3),
+        "timeout": (504, refusal("timeout"), Transient, 3),
+        "a status that no standard knows": (520, None, Broken, 1),
+        "redirect": (302, HTML, Broken, 1),
+    },
 )
 def test_refusals_of_reads(sim: Simulation, status: int, body: Any, expected: type[ApiError], sent: int) -> None:
     """Each refusal becomes the error that says what to do about it, and only passing ones are asked again."""
@@ -143,16 +141,16 @@ def test_refusals_of_reads(sim: Simulation, status: int, body: Any, expected: ty
     assert len(sim.sent_to_hetzner()) == connection.requests.total == sent
 
 
-@pytest.mark.parametrize(
-    ("details", "named"),
-    [
-        pytest.param({"limits": [{"name": "load_balancer_limit"}]}, " load_balancer_limit", id="one"),
-        pytest.param({"limits": [{"name": "a"}, {"name": "b"}]}, " a b", id="two"),
-        pytest.param({"limits": [{}]}, "", id="nameless"),
-        pytest.param({"fields": []}, "", id="other details"),
-        pytest.param([1], "", id="a list"),
-        pytest.param(None, "", id="none"),
-    ],
+@rows(
+    "details named",
+    {
+        "one": ({"limits": [{"name": "load_balancer_limit"}]}, " load_balancer_limit"),
+        "two": ({"limits": [{"name": "a"}, {"name": "b"}]}, " a b"),
+        "nameless": ({"limits": [{}]}, ""),
+        "other details": ({"fields": []}, ""),
+        "a list": ([1], ""),
+        "none": (None, ""),
+    },
 )
 def test_limits_are_named(sim: Simulation, details: Any, named: str) -> None:
     error = {"code": "resource_limit_exceeded", "message": "no", "details": details}
@@ -161,12 +159,12 @@ def test_limits_are_named(sim: Simulation, details: Any, named: str) -> None:
         get(sim.hetzner_connection())
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        pytest.param({"code": "json_error"}, "(json_error)", id="a code alone"),
-        pytest.param({"message": "no such thing"}, "no such thing", id="a message alone"),
-    ],
+@rows(
+    "error words",
+    {
+        "a code alone": ({"code": "json_error"}, "(json_error)"),
+        "a message alone": ({"message": "no such thing"}, "no such thing"),
+    },
 )
 def test_half_an_error_body(sim: Simulation, error: dict[str, str], words: str) -> None:
     """What the API left out leaves no gap in the message."""
@@ -203,19 +201,18 @@ def test_a_creation_succeeds(sim: Simulation) -> None:
     assert sim.hetzner.world()["hetzner"]["networks"][0]["name"] == "net"
 
 
-@pytest.mark.parametrize(
-    ("headers", "waited"),
-    [
-        pytest.param({}, [1.0, 2.0], id="without headers: what a project is granted by default"),
-        pytest.param({"RateLimit-Limit": "7200", "RateLimit-Remaining": "5"}, [0.5, 1.0], id="one refill, doubled"),
-        pytest.param(
+@rows(
+    "headers waited",
+    {
+        "without headers: what a project is granted by default": ({}, [1.0, 2.0]),
+        "one refill, doubled": ({"RateLimit-Limit": "7200", "RateLimit-Remaining": "5"}, [0.5, 1.0]),
+        "never until the bucket is full": (
             {"RateLimit-Limit": "3600", "RateLimit-Remaining": "5", "RateLimit-Reset": "9999999999"},
             [1.0, 2.0],
-            id="never until the bucket is full",
         ),
-        pytest.param({"RateLimit-Limit": "many", "RateLimit-Remaining": "0"}, [1.0, 2.0], id="headers of no sense"),
-        pytest.param({"RateLimit-Limit": "10", "RateLimit-Remaining": "5"}, [], id="more than a call's patience"),
-    ],
+        "headers of no sense": ({"RateLimit-Limit": "many", "RateLimit-Remaining": "0"}, [1.0, 2.0]),
+        "more than a call's patience": ({"RateLimit-Limit": "10", "RateLimit-Remaining": "5"}, []),
+    },
 )
 def test_throttling(sim: Simulation, headers: dict[str, str], waited: list[float]) -> None:
     """A throttled call, even a POST, waits for one refill, doubled with each refusal, and is sent again."""
@@ -229,7 +226,7 @@ def test_throttling(sim: Simulation, headers: dict[str, str], waited: list[float
     assert len(sim.sent_to_hetzner()) == len(waited) + 1
 
 
-def test_the_rate_limit_is_observed(simulate: Callable[..., Simulation]) -> None:
+def test_the_rate_limit_is_observed(simulate: Simulate) -> None:
     """What the headers say is known after the first answer, and survives an answer without them."""
     sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=7200)
     reader = sim.hetzner_reader()
@@ -242,7 +239,7 @@ def test_the_rate_limit_is_observed(simulate: Callable[..., Simulation]) -> None
     assert reader.rate_limit == RateLimit(7200, 7199)
 
 
-def test_answers_that_overtake_one_another(simulate: Callable[..., Simulation]) -> None:
+def test_answers_that_overtake_one_another(simulate: Simulate) -> None:
     """The earlier answer of two that were asked for at once may arrive last: what is left is what the later one says.
     An answer to what was asked for afterwards counts as it is, be more left or less."""
     sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=3600)
@@ -273,7 +270,7 @@ def test_answers_that_overtake_one_another(simulate: Callable[..., Simulation]) 
 
 
 @pytest.mark.parametrize(("limit", "remaining"), [("0", "0"), ("-1", "5"), ("3600", "-1"), ("many", "5")])
-def test_a_rate_limit_that_cannot_be(simulate: Callable[..., Simulation], limit: str, remaining: str) -> None:
+def test_a_rate_limit_that_cannot_be(simulate: Simulate, limit: str, remaining: str) -> None:
     """No project has an allowance of nothing: nobody waits for it, and what was known stays known."""
     sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=7200)
     reader = sim.hetzner_reader()
@@ -287,7 +284,7 @@ def test_a_rate_limit_that_cannot_be(simulate: Callable[..., Simulation], limit:
     assert sim.stop.waits == []
 
 
-def test_an_empty_bucket_is_waited_for(simulate: Callable[..., Simulation]) -> None:
+def test_an_empty_bucket_is_waited_for(simulate: Simulate) -> None:
     """With nothing left the next call waits one refill before it is sent, instead of being refused."""
     sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=2)
     reader = sim.hetzner_reader()
@@ -331,17 +328,17 @@ def test_an_unknown_token_is_denied(sim: Simulation) -> None:
     assert SECRET not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "token", "expected", "sent"),
-    [
-        pytest.param("http://127.0.0.1:1/v1", SECRET, Transient, 2, id="nobody listens"),
-        pytest.param("http://somebody:s3cr3t-token@127.0.0.1:1/v1", "x", Transient, 2, id="password in the address"),
-        pytest.param("http://", SECRET, Broken, 1, id="no host"),
-        pytest.param("ftp://127.0.0.1/v1", SECRET, Broken, 1, id="another scheme"),
-        pytest.param("http://exa mple/v1", SECRET, Broken, 1, id="a blank in the address"),
-        pytest.param("http://127.0.0.1:1/v1", "s3cr3t-token\nx", Broken, 1, id="token with a line break"),
-        pytest.param("http://127.0.0.1:1/v1", "s3cr3t-token\u20ac", Broken, 1, id="token that is not ASCII"),
-    ],
+@rows(
+    "endpoint token expected sent",
+    {
+        "nobody listens": ("http://127.0.0.1:1/v1", SECRET, Transient, 2),
+        "password in the address": ("http://somebody:s3cr3t-token@127.0.0.1:1/v1", "x", Transient, 2),
+        "no host": ("http://", SECRET, Broken, 1),
+        "another scheme": ("ftp://127.0.0.1/v1", SECRET, Broken, 1),
+        "a blank in the address": ("http://exa mple/v1", SECRET, Broken, 1),
+        "token with a line break": ("http://127.0.0.1:1/v1", "s3cr3t-token\nx", Broken, 1),
+        "token that is not ASCII": ("http://127.0.0.1:1/v1", "s3cr3t-token\u20ac", Broken, 1),
+    },
 )
 def test_wrong_addresses_and_tokens(endpoint: str, token: str, expected: type[ApiError], sent: int) -> None:
     """Whatever is wrong with address or token, the error is one of ours and holds no credentials."""

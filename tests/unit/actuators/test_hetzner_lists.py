@@ -1,7 +1,7 @@
 """Whole lists: what makes one complete, and what it says when it is not."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,8 @@ from actuators.http.lists import Decoded, read_list
 from actuators.wire.server import SERVERS
 from desired.section import Absent, Present, Unknown
 from tests.support.objects import server
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate, Simulation
 
 CHANGED = "the list changed while it was being read"
 
@@ -46,7 +47,7 @@ def read(sim: Simulation, *answers: Mapping[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize(("count", "requests"), [(0, 1), (1, 1), (50, 1), (51, 2), (230, 5)])
-def test_pages(simulate: Callable[..., Simulation], count: int, requests: int) -> None:
+def test_pages(simulate: Simulate, count: int, requests: int) -> None:
     """Every object arrives, for one request for each fifty."""
     sim = simulate(project=many(count))
     section, error = SERVERS.observe(sim.hetzner_reader())
@@ -77,7 +78,7 @@ def test_pages(simulate: Callable[..., Simulation], count: int, requests: int) -
         ),
     ],
 )
-def test_counts_that_do_not_add_up(simulate: Callable[..., Simulation], answers: list[Any], why: str) -> None:
+def test_counts_that_do_not_add_up(simulate: Simulate, answers: list[Any], why: str) -> None:
     """A list is read once more when its count does not add up, and is incomplete when it still does not."""
     sim = simulate()
     section, error = read(sim, *answers)
@@ -92,15 +93,15 @@ SHIFTED = (page([1, 2], last_page=2, total=3), page([2, 3], last_page=2, total=3
 SETTLED = (page([1, 2], last_page=2, total=3), page([3], last_page=2, total=3))
 
 
-@pytest.mark.parametrize(
-    ("answers", "why"),
-    [
-        pytest.param([*SHIFTED, *SETTLED], None, id="an object on two pages, once"),
-        pytest.param([*SHIFTED, *SHIFTED], f"2 is on two pages: {CHANGED}", id="an object on two pages, for good"),
-        pytest.param([*SETTLED], None, id="pages that fit"),
-    ],
+@rows(
+    "answers why",
+    {
+        "an object on two pages, once": ([*SHIFTED, *SETTLED], None),
+        "an object on two pages, for good": ([*SHIFTED, *SHIFTED], f"2 is on two pages: {CHANGED}"),
+        "pages that fit": ([*SETTLED], None),
+    },
 )
-def test_pages_that_shifted(simulate: Callable[..., Simulation], answers: list[Any], why: str | None) -> None:
+def test_pages_that_shifted(simulate: Simulate, answers: list[Any], why: str | None) -> None:
     """The count is right, and an object slid from one page to the next: another one may have slid past. The list is
     read once more, and is incomplete if that does not settle it."""
     sim = simulate()
@@ -110,7 +111,7 @@ def test_pages_that_shifted(simulate: Callable[..., Simulation], answers: list[A
     assert len(sim.sent_to_hetzner()) == len(answers)
 
 
-def test_a_page_that_is_not_full(simulate: Callable[..., Simulation]) -> None:
+def test_a_page_that_is_not_full(simulate: Simulate) -> None:
     """The count is right, and a page before the last one has less than the first."""
     sim = simulate()
     for number, ids in enumerate(([1, 2], [3], [4, 5]), 1):
@@ -122,25 +123,19 @@ def test_a_page_that_is_not_full(simulate: Callable[..., Simulation]) -> None:
     assert len(sim.sent_to_hetzner()) == 6
 
 
-@pytest.mark.parametrize(
-    ("last_page", "total", "why"),
-    [
-        pytest.param(1, -1, "the API says that there are -1 objects, which cannot be", id="fewer objects than none"),
-        pytest.param(0, 2, None, id="no page at all, as of an empty list"),
-        pytest.param(-1, 2, "the API says that there are -1 pages of 2 objects, 2 on the first", id="fewer than none"),
-        pytest.param(10**9, 2, f"the API says that there are {10**9} pages of 2 objects, 2 on the first", id="absurd"),
-        pytest.param(
-            10**9, None, f"the API says that there are {10**9} pages of None objects, 2 on the first", id="and no total"
-        ),
-        pytest.param(
-            10**9, 10**12, f"the API says that there are {10**9} pages of {10**12} objects, 2 on the first", id="both"
-        ),
-        pytest.param(7, 2, "the API says that there are 7 pages of 2 objects, 2 on the first", id="more than needed"),
-    ],
+@rows(
+    "last_page total why",
+    {
+        "fewer objects than none": (1, -1, "the API says that there are -1 objects, which cannot be"),
+        "no page at all, as of an empty list": (0, 2, None),
+        "fewer than none": (-1, 2, "the API says that there are -1 pages of 2 objects, 2 on the first"),
+        "absurd": (10**9, 2, f"the API says that there are {10**9} pages of 2 objects, 2 on the first"),
+        "and no total": (10**9, None, f"the API says that there are {10**9} pages of None objects, 2 on the first"),
+        "both": (10**9, 10**12, f"the API says that there are {10**9} pages of {10**12} objects, 2 on the first"),
+        "more than needed": (7, 2, "the API says that there are 7 pages of 2 objects, 2 on the first"),
+    },
 )
-def test_impossible_numbers_of_a_list(
-    simulate: Callable[..., Simulation], last_page: int, total: int | None, why: str | None
-) -> None:
+def test_impossible_numbers_of_a_list(simulate: Simulate, last_page: int, total: int | None, why: str | None) -> None:
     """Numbers that cannot be are unknown: nobody reads as many pages, nothing is taken for the whole list, and what
     arrived is there."""
     sim = simulate()
@@ -151,14 +146,14 @@ def test_impossible_numbers_of_a_list(
     assert len(sim.sent_to_hetzner()) == (1 if why is None else 2)
 
 
-def test_a_second_reading_settles_it(simulate: Callable[..., Simulation]) -> None:
+def test_a_second_reading_settles_it(simulate: Simulate) -> None:
     sim = simulate()
     section, _ = read(sim, page([1], total=2), page([1, 2], total=2))
     assert section.complete
     assert len(sim.sent_to_hetzner()) == 2
 
 
-def test_a_shrinking_list(simulate: Callable[..., Simulation]) -> None:
+def test_a_shrinking_list(simulate: Simulate) -> None:
     """A server that is deleted between two pages never makes another one look absent."""
     sim = simulate(project=many(120))
     sim.hetzner.set_faults([{"kind": "list_shrinks", "path": "/servers"}])
@@ -169,7 +164,7 @@ def test_a_shrinking_list(simulate: Callable[..., Simulation]) -> None:
     assert isinstance(section.find(1), Absent)
 
 
-def test_a_list_that_never_stands_still(simulate: Callable[..., Simulation]) -> None:
+def test_a_list_that_never_stands_still(simulate: Simulate) -> None:
     """A list that shrinks in both readings is incomplete, and absence is not said of it."""
     sim = simulate(project=many(120))
     sim.hetzner.set_faults([{"kind": "list_shrinks", "path": "/servers", "count": 2}])
@@ -179,20 +174,20 @@ def test_a_list_that_never_stands_still(simulate: Callable[..., Simulation]) -> 
     assert isinstance(section.find(1), Unknown)
 
 
-@pytest.mark.parametrize(
+@rows(
     "body",
-    [
-        pytest.param({"things": []}, id="no meta"),
-        pytest.param({"things": [], "meta": {}}, id="no pagination"),
-        pytest.param({"things": [], "meta": None}, id="null"),
-        pytest.param({"things": [], "meta": {"pagination": {"last_page": 1}}}, id="no total_entries"),
-        pytest.param([], id="a list"),
-        pytest.param("<html>Log in, please</html>", id="HTML"),
-        pytest.param("", id="nothing"),
-        pytest.param('{"things": [', id="cut JSON"),
-    ],
+    {
+        "no meta": {"things": []},
+        "no pagination": {"things": [], "meta": {}},
+        "null": {"things": [], "meta": None},
+        "no total_entries": {"things": [], "meta": {"pagination": {"last_page": 1}}},
+        "a list": [],
+        "HTML": "<html>Log in, please</html>",
+        "nothing": "",
+        "cut JSON": '{"things": [',
+    },
 )
-def test_answers_that_are_no_list(simulate: Callable[..., Simulation], body: Any) -> None:
+def test_answers_that_are_no_list(simulate: Simulate, body: Any) -> None:
     """A 200 that is no list of Hetzner's API is Broken, and the section says so."""
     sim = simulate()
     sim.spoil_hetzner("status", code=200, body=body)
@@ -203,7 +198,7 @@ def test_answers_that_are_no_list(simulate: Callable[..., Simulation], body: Any
     assert "Hetzner GET /things" in str(error)
 
 
-def test_one_page_fails(simulate: Callable[..., Simulation]) -> None:
+def test_one_page_fails(simulate: Simulate) -> None:
     """The pages that arrived are kept, and what is on the missing one is unknown."""
     sim = simulate(project=many(120))
     sim.spoil_hetzner("status", code=503, body="<html>", query="page=2&", count=None)
@@ -218,7 +213,7 @@ def test_one_page_fails(simulate: Callable[..., Simulation]) -> None:
 @pytest.mark.parametrize(
     ("status", "expected"), [(401, Denied), (403, Denied), (429, Throttled), (500, Transient), (504, Transient)]
 )
-def test_nothing_arrives(simulate: Callable[..., Simulation], status: int, expected: type[Exception]) -> None:
+def test_nothing_arrives(simulate: Simulate, status: int, expected: type[Exception]) -> None:
     """A list of which nothing can be had is missing with the reason, and the error comes along."""
     sim = simulate(project=many(3))
     sim.spoil_hetzner("status", code=status, body="<html>", count=None)
@@ -228,7 +223,7 @@ def test_nothing_arrives(simulate: Callable[..., Simulation], status: int, expec
     assert isinstance(section.find(1), Unknown)
 
 
-def test_an_unreadable_object_is_isolated(simulate: Callable[..., Simulation]) -> None:
+def test_an_unreadable_object_is_isolated(simulate: Simulate) -> None:
     """An object that cannot be decoded counts as seen: its key is unknown, the list is whole."""
     section, error = read(simulate(), page([1, -2, 3], total=3))
     assert error is None
@@ -238,7 +233,7 @@ def test_an_unreadable_object_is_isolated(simulate: Callable[..., Simulation]) -
     assert isinstance(section.find(4), Absent)
 
 
-def test_a_second_reading_makes_an_object_readable(simulate: Callable[..., Simulation]) -> None:
+def test_a_second_reading_makes_an_object_readable(simulate: Simulate) -> None:
     """An object that is unreadable on one page and readable on the next is on two pages: the next reading tells."""
 
     def second_is_bad(body: bytes) -> Decoded[int]:
@@ -257,7 +252,7 @@ def test_a_second_reading_makes_an_object_readable(simulate: Callable[..., Simul
     assert list(section.items) == [2]
 
 
-def test_names_of_what_could_not_be_read(simulate: Callable[..., Simulation]) -> None:
+def test_names_of_what_could_not_be_read(simulate: Simulate) -> None:
     """The names of unreadable objects come together from all pages, without those that another page made readable."""
 
     def decode_named(body: bytes) -> Decoded[int]:

@@ -4,7 +4,7 @@ import json
 import ssl
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader, connect
 from actuators.http.retry import Patience, Retry
 from tests.support.objects import joining_node
-from tests.support.simulators import ImpatientStop, Simulation
+from tests.support.rows import rows
+from tests.support.simulators import ImpatientStop, Simulate
 
 NODES = "/api/v1/nodes"
 SECRET = "s3cr3t-token"
@@ -59,29 +60,26 @@ def kubeconfig(folder: Path, server: str, *, token: str = SECRET, **cluster: Any
 CORRECT_IT = "; give another with --kubeconfig or KUBECONFIG, or correct it"
 
 
-@pytest.mark.parametrize(
-    ("content", "end"),
-    [
-        pytest.param(None, CORRECT_IT, id="missing"),
-        pytest.param("", CORRECT_IT, id="empty"),
-        pytest.param("{}", CORRECT_IT, id="without context"),
-        pytest.param(
-            '{"clusters": [], "users": [], "contexts": [], "current-context": "x"}', CORRECT_IT, id="unknown context"
-        ),
-        pytest.param(
-            '{"clusters": [{"name": "c", "cluster": {"server": "https://h", "certificate-authority": "/no/such"}}],'
-            '"users": [], "contexts": [{"name": "x", "context": {"cluster": "c"}}], "current-context": "x"}',
+@rows(
+    "content end",
+    {
+        "missing": (None, CORRECT_IT),
+        "empty": ("", CORRECT_IT),
+        "without context": ("{}", CORRECT_IT),
+        "unknown context": ('{"clusters": [], "users": [], "contexts": [], "current-context": "x"}', CORRECT_IT),
+        "certificate authority not there": (
+            (
+                '{"clusters": [{"name": "c", "cluster": {"server": "https://h", "certificate-authority": "/no/such"}}],'
+                '"users": [], "contexts": [{"name": "x", "context": {"cluster": "c"}}], "current-context": "x"}'
+            ),
             CORRECT_IT,
-            id="certificate authority not there",
         ),
-        pytest.param(":\n  - [", ")", id="malformed YAML"),
-        pytest.param("\x00\x01", ")", id="binary"),
-        pytest.param("[]", ")", id="a list"),
-        pytest.param("kubeconfig", ")", id="a word"),
-        pytest.param(
-            '{"current-context": "x", "contexts": 5, "clusters": [], "users": []}', ")", id="contexts a number"
-        ),
-    ],
+        "malformed YAML": (":\n  - [", ")"),
+        "binary": ("\x00\x01", ")"),
+        "a list": ("[]", ")"),
+        "a word": ("kubeconfig", ")"),
+        "contexts a number": ('{"current-context": "x", "contexts": 5, "clusters": [], "users": []}', ")"),
+    },
 )
 def test_unusable_kubeconfigs(tmp_path: Path, content: str | None, end: str) -> None:
     """A kubeconfig that cannot be used is one line that names the file, and the remedy or that it is none at all."""
@@ -110,7 +108,7 @@ def test_inside_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
         reader(None)
 
 
-def test_the_variable_names_the_file(simulate: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_names_the_file(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> None:
     """``KUBECONFIG`` is used when no file is given, even in a pod, as kubectl does."""
     sim = simulate(nodes=[joining_node("web-1")])
     monkeypatch.setenv("KUBECONFIG", str(sim.kubeconfig()))
@@ -134,7 +132,7 @@ def _of_two_clusters(folder: Path, first: Path, *names: str) -> Path:
 
 @pytest.mark.parametrize("in_a_pod", [False, True])
 def test_a_context_is_taken_instead_of_the_current_one(
-    simulate: Callable[..., Simulation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, in_a_pod: bool
+    simulate: Simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, in_a_pod: bool
 ) -> None:
     """Its cluster and its user; a context that is named is meant in a pod as well, from the file in the home folder."""
     sim = simulate(nodes=[joining_node("web-1")])
@@ -157,7 +155,7 @@ def test_a_context_that_is_not_there(tmp_path: Path, names: list[str], there: st
     assert str(raised.value) == f"kubeconfig {file} cannot be used: it has no context 'prdo', but {there}{CORRECT_IT}"
 
 
-def test_an_unknown_token_is_denied(simulate: Callable[..., Simulation]) -> None:
+def test_an_unknown_token_is_denied(simulate: Simulate) -> None:
     """A token that the API server does not know is Denied, with the remedy, and is not in the text."""
     sim = simulate()
     with pytest.raises(Denied, match="credentials are unknown or expired") as raised:
@@ -173,14 +171,14 @@ def test_connection_refused(tmp_path: Path) -> None:
     assert refused.requests.total == 2
 
 
-@pytest.mark.parametrize(
-    ("server", "token"),
-    [
-        pytest.param("http://user:s3cr3t-token@127.0.0.1:1", "x", id="password in the address"),
-        pytest.param("http://user:s3cr3t-token@exa mple", "x", id="password in a malformed address"),
-        pytest.param("http://127.0.0.1:1", "s3cr3t-token\nx", id="token with a line break"),
-        pytest.param("http://127.0.0.1:1", "s3cr3t-token\u20ac", id="token that is not ASCII"),
-    ],
+@rows(
+    "server token",
+    {
+        "password in the address": ("http://user:s3cr3t-token@127.0.0.1:1", "x"),
+        "password in a malformed address": ("http://user:s3cr3t-token@exa mple", "x"),
+        "token with a line break": ("http://127.0.0.1:1", "s3cr3t-token\nx"),
+        "token that is not ASCII": ("http://127.0.0.1:1", "s3cr3t-token\u20ac"),
+    },
 )
 def test_no_error_shows_a_secret(tmp_path: Path, server: str, token: str) -> None:
     """Whatever is wrong with address or token, the error is one of ours and holds no credentials."""
@@ -250,7 +248,7 @@ def test_an_untrusted_certificate(tmp_path: Path, https: tuple[int, Path]) -> No
     assert untrusting.requests.total == 1
 
 
-def test_https_towards_plain_http(tmp_path: Path, simulate: Callable[..., Simulation]) -> None:
+def test_https_towards_plain_http(tmp_path: Path, simulate: Simulate) -> None:
     """A port that speaks plain HTTP is Broken for a client that wants HTTPS."""
     port = simulate().kubernetes_server.url.rpartition(":")[2]
     with pytest.raises(Broken, match="check certificate-authority and server in the kubeconfig"):
@@ -263,15 +261,13 @@ def test_plain_http_towards_https(tmp_path: Path, https: tuple[int, Path]) -> No
         reader(kubeconfig(tmp_path, f"http://127.0.0.1:{https[0]}")).get(NODES)
 
 
-@pytest.mark.parametrize(
-    ("server", "warned"),
-    [
-        pytest.param(
-            "http://me:s3cr3t-token@api.example.com:8080", "http://api.example.com:8080", id="another machine"
-        ),
-        pytest.param("http://127.0.0.1:8080", None, id="this machine"),
-        pytest.param("https://api.example.com:6443", None, id="encrypted"),
-    ],
+@rows(
+    "server warned",
+    {
+        "another machine": ("http://me:s3cr3t-token@api.example.com:8080", "http://api.example.com:8080"),
+        "this machine": ("http://127.0.0.1:8080", None),
+        "encrypted": ("https://api.example.com:6443", None),
+    },
 )
 def test_plain_http_is_warned_of_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, server: str, warned: str | None

@@ -1,6 +1,5 @@
 """The choke point of the Kubernetes API: what every answer becomes, and how often every call is sent."""
 
-from collections.abc import Callable
 from http.client import responses
 from typing import Any
 
@@ -10,7 +9,8 @@ from actuators.http import kubernetes
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.http.kubernetes import KubernetesReader
 from tests.support.objects import joining_node
-from tests.support.simulators import USER_AGENT, Simulation
+from tests.support.rows import rows
+from tests.support.simulators import USER_AGENT, Simulate, Simulation
 
 NODES = "/api/v1/nodes"
 NODE = f"{NODES}/web-1"
@@ -36,41 +36,39 @@ def in_words(status: int, body: Any) -> str:
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation]) -> Simulation:
+def sim(simulate: Simulate) -> Simulation:
     return simulate(nodes=[joining_node("web-1")])
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "expected", "sent"),
-    [
-        pytest.param(400, status_body("BadRequest"), Invalid, 1, id="bad request"),
-        pytest.param(401, status_body("Unauthorized"), Denied, 1, id="unknown token"),
-        pytest.param(401, HTML, Denied, 1, id="a proxy's 401"),
-        pytest.param(403, status_body("Forbidden"), Denied, 1, id="no right"),
-        pytest.param(403, HTML, Denied, 1, id="a proxy's 403"),
-        pytest.param(404, status_body("NotFound"), NotFound, 1, id="not found"),
-        pytest.param(404, HTML, Broken, 1, id="a proxy's 404 is no absence"),
-        pytest.param(404, {"detail": "Not Found"}, Broken, 1, id="another API's 404 is no absence"),
-        pytest.param(404, None, Broken, 1, id="404 without a word is no absence"),
-        pytest.param(405, status_body("MethodNotAllowed"), Invalid, 1, id="method not allowed"),
-        pytest.param(408, HTML, Transient, 3, id="request timeout"),
-        pytest.param(409, status_body("Conflict"), Conflict, 1, id="conflict"),
-        pytest.param(410, status_body("Expired"), Conflict, 1, id="gone"),
-        pytest.param(415, status_body("UnsupportedMediaType"), Invalid, 1, id="media type"),
-        pytest.param(422, status_body("Invalid"), Invalid, 1, id="invalid"),
-        pytest.param(
-            422, status_body("Invalid", "metadata.uid: field is immutable"), Conflict, 1, id="another object's uid"
-        ),
-        pytest.param(429, status_body("TooManyRequests"), Throttled, 3, id="too many requests"),
-        pytest.param(429, HTML, Throttled, 3, id="a proxy's 429"),
-        pytest.param(500, status_body("InternalError"), Transient, 3, id="internal error"),
-        pytest.param(502, HTML, Transient, 3, id="bad gateway"),
-        pytest.param(503, None, Transient, 3, id="unavailable"),
-        pytest.param(504, HTML, Transient, 3, id="gateway timeout"),
-        pytest.param(501, HTML, Broken, 1, id="not implemented"),
-        pytest.param(520, None, Broken, 1, id="a status that no standard knows"),
-        pytest.param(302, HTML, Broken, 1, id="redirect"),
-    ],
+@rows(
+    "status body expected sent",
+    {
+        "bad request": (400, status_body("BadRequest"), Invalid, 1),
+        "unknown token": (401, status_body("Unauthorized"), Denied, 1),
+        "a proxy's 401": (401, HTML, Denied, 1),
+        "no right": (403, status_body("Forbidden"), Denied, 1),
+        "a proxy's 403": (403, HTML, Denied, 1),
+        "not found": (404, status_body("NotFound"), NotFound, 1),
+        "a proxy's 404 is no absence": (404, HTML, Broken, 1),
+        "another API's 404 is no absence": (404, {"detail": "Not Found"}, Broken, 1),
+        "404 without a word is no absence": (404, None, Broken, 1),
+        "method not allowed": (405, status_body("MethodNotAllowed"), Invalid, 1),
+        "request timeout": (408, HTML, Transient, 3),
+        "conflict": (409, status_body("Conflict"), Conflict, 1),
+        "gone": (410, status_body("Expired"), Conflict, 1),
+        "media type": (415, status_body("UnsupportedMediaType"), Invalid, 1),
+        "invalid": (422, status_body("Invalid"), Invalid, 1),
+        "another object's uid": (422, status_body("Invalid", "metadata.uid: field is immutable"), Conflict, 1),
+        "too many requests": (429, status_body("TooManyRequests"), Throttled, 3),
+        "a proxy's 429": (429, HTML, Throttled, 3),
+        "internal error": (500, status_body("InternalError"), Transient, 3),
+        "bad gateway": (502, HTML, Transient, 3),
+        "unavailable": (503, None, Transient, 3),
+        "gateway timeout": (504, HTML, Transient, 3),
+        "not implemented": (501, HTML, Broken, 1),
+        "a status that no standard knows": (520, None, Broken, 1),
+        "redirect": (302, HTML, Broken, 1),
+    },
 )
 def test_refusals_of_reads(sim: Simulation, status: int, body: Any, expected: type[ApiError], sent: int) -> None:
     """Each refusal becomes the error that says what to do about it, and only passing ones are asked again."""
@@ -100,16 +98,16 @@ def test_a_status_without_a_message(sim: Simulation) -> None:
     assert str(raised.value) == f"Kubernetes API server: GET {NODE} answers 403 Forbidden"
 
 
-@pytest.mark.parametrize(
-    ("headers", "waited"),
-    [
-        pytest.param({"Retry-After": "2"}, [2.0, 4.0], id="as told, doubled"),
-        pytest.param({}, [1.0, 2.0], id="a second without a hint"),
-        pytest.param({"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}, [1.0, 2.0], id="a date is no hint"),
-        pytest.param({"Retry-After": "-3"}, [0.0, 0.0], id="never less than nothing"),
-        pytest.param({"Retry-After": "nan"}, [0.0, 0.0], id="no number"),
-        pytest.param({"Retry-After": "3600"}, [], id="more than a call's patience"),
-    ],
+@rows(
+    "headers waited",
+    {
+        "as told, doubled": ({"Retry-After": "2"}, [2.0, 4.0]),
+        "a second without a hint": ({}, [1.0, 2.0]),
+        "a date is no hint": ({"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}, [1.0, 2.0]),
+        "never less than nothing": ({"Retry-After": "-3"}, [0.0, 0.0]),
+        "no number": ({"Retry-After": "nan"}, [0.0, 0.0]),
+        "more than a call's patience": ({"Retry-After": "3600"}, []),
+    },
 )
 def test_throttling(sim: Simulation, headers: dict[str, str], waited: list[float]) -> None:
     """A throttled call, even a POST, waits as the server says and is sent again."""

@@ -1,7 +1,6 @@
 """Whole lists of the API server: pages of one attempt that arrived whole, or an error, never something in between."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -10,14 +9,15 @@ import pytest
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Transient
 from actuators.http.kubernetes import PAGE_SIZE, ApiAnswer
 from tests.support.objects import joining_node
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate, Simulation
 
 NODES = "/api/v1/nodes"
 EXPIRED = {"kind": "Status", "reason": "Expired", "message": "The provided continue parameter is too old"}
 
 
 @pytest.fixture
-def large(simulate: Callable[..., Simulation]) -> Simulation:
+def large(simulate: Simulate) -> Simulation:
     """Two pages of Nodes, and one Node."""
     return simulate(nodes=[joining_node(f"web-{number:04}") for number in range(2 * PAGE_SIZE + 1)])
 
@@ -42,7 +42,7 @@ def test_pages_of_five_hundred(large: Simulation) -> None:
     assert ["continue" in query for query in queries(large)] == [False, True, True]
 
 
-def test_one_page(simulate: Callable[..., Simulation]) -> None:
+def test_one_page(simulate: Simulate) -> None:
     sim = simulate(nodes=[joining_node("web-1")])
     assert names(sim.kubernetes_reader().list_pages(NODES, whole)) == ["web-1"]
     assert len(sim.sent_to_kubernetes()) == 1
@@ -72,9 +72,7 @@ def test_gone_without_a_token(large: Simulation) -> None:
     assert len(large.sent_to_kubernetes()) == 1
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"), [pytest.param(403, Denied, id="denied"), pytest.param(500, Transient, id="down")]
-)
+@rows("code expected", {"denied": (403, Denied), "down": (500, Transient)})
 def test_a_page_that_cannot_be_had(large: Simulation, code: int, expected: type[ApiError]) -> None:
     """A list without one of its pages is no list."""
     large.spoil_kubernetes("status", query="continue=", code=code, count=None)
@@ -82,18 +80,18 @@ def test_a_page_that_cannot_be_had(large: Simulation, code: int, expected: type[
         large.kubernetes_reader().list_pages(NODES, whole)
 
 
-@pytest.mark.parametrize(
+@rows(
     "body",
-    [
-        pytest.param("<html>Log in, please</html>", id="HTML"),
-        pytest.param("", id="nothing"),
-        pytest.param("[]", id="an array"),
-        pytest.param('{"kind": "NodeList", "items": [', id="cut JSON"),
-        pytest.param({"metadata": None}, id="metadata is null"),
-        pytest.param({"metadata": {"continue": 5}}, id="a number as token"),
-    ],
+    {
+        "HTML": "<html>Log in, please</html>",
+        "nothing": "",
+        "an array": "[]",
+        "cut JSON": '{"kind": "NodeList", "items": [',
+        "metadata is null": {"metadata": None},
+        "a number as token": {"metadata": {"continue": 5}},
+    },
 )
-def test_answers_that_are_no_list(simulate: Callable[..., Simulation], body: Any) -> None:
+def test_answers_that_are_no_list(simulate: Simulate, body: Any) -> None:
     """A 200 that is no list is Broken, and the text says which call it answered."""
     sim = simulate()
     sim.spoil_kubernetes("status", code=200, body=body)

@@ -12,7 +12,8 @@ from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled,
 from actuators.http.own_writes import OwnWrites
 from actuators.http.watch import Watch, WatchEvent, current_version, open_watch
 from tests.support.objects import joining_node
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate, Simulation
 
 NODES = "/api/v1/nodes"
 GONE = {
@@ -26,7 +27,7 @@ GONE = {
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation]) -> Simulation:
+def sim(simulate: Simulate) -> Simulation:
     return simulate(nodes=[joining_node("web-1")])
 
 
@@ -177,34 +178,34 @@ def line(version: str, kind: str = "MODIFIED") -> bytes:
     return json.dumps({"type": kind, "object": {"metadata": {"resourceVersion": version}}}).encode()
 
 
-@pytest.mark.parametrize(
+@rows(
     "pieces",
-    [
-        pytest.param((line("1") + b"\n" + line("2") + b"\n",), id="in one"),
-        pytest.param((line("1") + b"\n", line("2") + b"\n"), id="one each"),
-        pytest.param((line("1")[:20], line("1")[20:] + b"\n" + line("2")[:5], line("2")[5:], b"\n"), id="torn"),
-        pytest.param((line("1") + b"\r\n\n  \n" + line("2") + b"\n",), id="blank lines"),
-        pytest.param((line("1") + b"\n", line("2")), id="no newline at the end"),
-    ],
+    {
+        "in one": (line("1") + b"\n" + line("2") + b"\n",),
+        "one each": (line("1") + b"\n", line("2") + b"\n"),
+        "torn": (line("1")[:20], line("1")[20:] + b"\n" + line("2")[:5], line("2")[5:], b"\n"),
+        "blank lines": (line("1") + b"\r\n\n  \n" + line("2") + b"\n",),
+        "no newline at the end": (line("1") + b"\n", line("2")),
+    },
 )
 def test_lines_however_they_come(pieces: tuple[bytes, ...]) -> None:
     """The pieces of a body say nothing about its lines."""
     assert [event.version for event in follow(*pieces)] == ["1", "2"]
 
 
-@pytest.mark.parametrize(
+@rows(
     "last",
-    [
-        pytest.param(b"garbage\n", id="no JSON"),
-        pytest.param(b"[]\n", id="no event"),
-        pytest.param(b"\xff\xfe\n", id="no text"),
-        pytest.param(b'{"type":"MODIFIED"}\n', id="no object"),
-        pytest.param(b'{"type":"MODIFIED","object":[]}\n', id="an object that is none"),
-        pytest.param(b'{"type":"MODIFIED","object":{"metadata":{"resourceVersion":7}}}\n', id="a version that is none"),
-        pytest.param(line("2")[:30], id="a last line that is cut"),
-        pytest.param(b'{"type":"ERROR","object":{}}\n', id="an error that says nothing"),
-        pytest.param(b"x" * 200, id="a line without end"),
-    ],
+    {
+        "no JSON": b"garbage\n",
+        "no event": b"[]\n",
+        "no text": b"\xff\xfe\n",
+        "no object": b'{"type":"MODIFIED"}\n',
+        "an object that is none": b'{"type":"MODIFIED","object":[]}\n',
+        "a version that is none": b'{"type":"MODIFIED","object":{"metadata":{"resourceVersion":7}}}\n',
+        "a last line that is cut": line("2")[:30],
+        "an error that says nothing": b'{"type":"ERROR","object":{}}\n',
+        "a line without end": b"x" * 200,
+    },
 )
 def test_what_is_no_event(monkeypatch: pytest.MonkeyPatch, last: bytes) -> None:
     """All that came before it counts."""
@@ -226,27 +227,25 @@ def test_errors_in_the_stream(code: int, expected: type[ApiError]) -> None:
     assert raised.value.status == code
 
 
-@pytest.mark.parametrize(
-    ("answer", "known"),
-    [
-        pytest.param({"kind": "Node", "metadata": {"uid": "u", "resourceVersion": "7"}}, (True, False), id="a write"),
-        pytest.param({"kind": "Status", "details": {"uid": "u"}}, (False, True), id="a deletion"),
-        pytest.param(
+@rows(
+    "answer known",
+    {
+        "a write": ({"kind": "Node", "metadata": {"uid": "u", "resourceVersion": "7"}}, (True, False)),
+        "a deletion": ({"kind": "Status", "details": {"uid": "u"}}, (False, True)),
+        "the last finalizer": (
             {"kind": "Service", "metadata": {"uid": "u", "resourceVersion": "7", "deletionTimestamp": "now"}},
             (False, True),
-            id="the last finalizer",
         ),
-        pytest.param(
+        "a deletion that waits": (
             {
                 "kind": "Node",
                 "metadata": {"uid": "u", "resourceVersion": "7", "deletionTimestamp": "now", "finalizers": ["a"]},
             },
             (True, False),
-            id="a deletion that waits",
         ),
-        pytest.param({"kind": "Status"}, (False, False), id="a status about nothing"),
-        pytest.param([], (False, False), id="no object"),
-    ],
+        "a status about nothing": ({"kind": "Status"}, (False, False)),
+        "no object": ([], (False, False)),
+    },
 )
 def test_what_an_answer_says_of_a_write(answer: Any, known: tuple[bool, bool]) -> None:
     """The version that the write took, or that the object is gone for good."""

@@ -1,6 +1,5 @@
 """The Lease as it is on the wire: what is made of whatever is there, and what is written back."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -10,7 +9,8 @@ import pytest
 from actuators.http.errors import Broken, Conflict
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.wire.lease import NOBODY, LeaseClaim, Leases, micro_time
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate, Simulation
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 NAME = "kube-system/ccm"
@@ -26,7 +26,7 @@ THEIRS = {
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation]) -> Simulation:
+def sim(simulate: Simulate) -> Simulation:
     return simulate()
 
 
@@ -45,27 +45,23 @@ def a_lease(spec: Any) -> dict[str, Any]:
     return {"kind": "Lease", "metadata": {"name": "ccm", "resourceVersion": "7"}, "spec": spec}
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        pytest.param({}, LeaseClaim("them", 30, MOMENT, MOMENT, 2), id="all there"),
-        pytest.param({"holderIdentity": ""}, LeaseClaim(NOBODY, 30, MOMENT, MOMENT, 2), id="given back"),
-        pytest.param({"holderIdentity": None}, LeaseClaim(NOBODY, 30, MOMENT, MOMENT, 2), id="no holder"),
-        pytest.param({"holderIdentity": 5}, LeaseClaim(None, 30, MOMENT, MOMENT, 2), id="a number for a holder"),
-        pytest.param({"leaseDurationSeconds": None}, LeaseClaim("them", None, MOMENT, MOMENT, 2), id="no duration"),
-        pytest.param(
-            {"leaseDurationSeconds": "30"}, LeaseClaim("them", None, MOMENT, MOMENT, 2), id="a text for a duration"
-        ),
-        pytest.param({"leaseDurationSeconds": 0}, LeaseClaim("them", None, MOMENT, MOMENT, 2), id="no time at all"),
-        pytest.param({"leaseDurationSeconds": -5}, LeaseClaim("them", None, MOMENT, MOMENT, 2), id="less than no time"),
-        pytest.param({"leaseDurationSeconds": True}, LeaseClaim("them", None, MOMENT, MOMENT, 2), id="a boolean"),
-        pytest.param(
-            {"renewTime": "yesterday"}, LeaseClaim("them", 30, MOMENT, "yesterday", 2), id="a time that is none"
-        ),
-        pytest.param({"renewTime": {"a": 1}}, LeaseClaim("them", 30, MOMENT, "{'a': 1}", 2), id="a map for a time"),
-        pytest.param({"leaseTransitions": "many"}, LeaseClaim("them", 30, MOMENT, MOMENT, 0), id="a text for a number"),
-        pytest.param({"leaseTransitions": 2**40}, LeaseClaim("them", 30, MOMENT, MOMENT, 0), id="too large a number"),
-    ],
+@rows(
+    "changes expected",
+    {
+        "all there": ({}, LeaseClaim("them", 30, MOMENT, MOMENT, 2)),
+        "given back": ({"holderIdentity": ""}, LeaseClaim(NOBODY, 30, MOMENT, MOMENT, 2)),
+        "no holder": ({"holderIdentity": None}, LeaseClaim(NOBODY, 30, MOMENT, MOMENT, 2)),
+        "a number for a holder": ({"holderIdentity": 5}, LeaseClaim(None, 30, MOMENT, MOMENT, 2)),
+        "no duration": ({"leaseDurationSeconds": None}, LeaseClaim("them", None, MOMENT, MOMENT, 2)),
+        "a text for a duration": ({"leaseDurationSeconds": "30"}, LeaseClaim("them", None, MOMENT, MOMENT, 2)),
+        "no time at all": ({"leaseDurationSeconds": 0}, LeaseClaim("them", None, MOMENT, MOMENT, 2)),
+        "less than no time": ({"leaseDurationSeconds": -5}, LeaseClaim("them", None, MOMENT, MOMENT, 2)),
+        "a boolean": ({"leaseDurationSeconds": True}, LeaseClaim("them", None, MOMENT, MOMENT, 2)),
+        "a time that is none": ({"renewTime": "yesterday"}, LeaseClaim("them", 30, MOMENT, "yesterday", 2)),
+        "a map for a time": ({"renewTime": {"a": 1}}, LeaseClaim("them", 30, MOMENT, "{'a': 1}", 2)),
+        "a text for a number": ({"leaseTransitions": "many"}, LeaseClaim("them", 30, MOMENT, MOMENT, 0)),
+        "too large a number": ({"leaseTransitions": 2**40}, LeaseClaim("them", 30, MOMENT, MOMENT, 0)),
+    },
 )
 def test_fields_that_make_no_sense(sim: Simulation, changes: dict[str, Any], expected: LeaseClaim) -> None:
     """Each for itself, and none of them makes a Lease free."""

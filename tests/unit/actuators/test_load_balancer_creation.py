@@ -1,6 +1,5 @@
 """Creating a load balancer: what one request carries, what happens when it is refused or its answer is lost."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
@@ -36,7 +35,7 @@ from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER, a_difference
 from tests.support.balancer_stage import NETWORK_ID, Stage, a_member, a_stage
 from tests.support.rows import rows
-from tests.support.simulators import Simulation
+from tests.support.simulators import Simulate
 
 LABELS = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
 WISH = LoadBalancer(
@@ -58,15 +57,15 @@ def posts(stage: Stage) -> list[Any]:
     return [body for method, path, body in stage.sent() if (method, path) == ("POST", "/load_balancers")]
 
 
-@pytest.mark.parametrize(
-    ("wish", "sent"),
-    [
-        pytest.param({}, None, id="none"),
-        pytest.param({"primary_ipv4": 7}, {"ipv4": 7}, id="one of the two"),
-        pytest.param({"primary_ipv4": 7, "primary_ipv6": 8}, {"ipv4": 7, "ipv6": 8}, id="both"),
-    ],
+@rows(
+    "wish sent",
+    {
+        "none": ({}, None),
+        "one of the two": ({"primary_ipv4": 7}, {"ipv4": 7}),
+        "both": ({"primary_ipv4": 7, "primary_ipv6": 8}, {"ipv4": 7, "ipv6": 8}),
+    },
 )
-def test_primary_ips(simulate: Callable[..., Simulation], wish: dict[str, Any], sent: dict[str, int] | None) -> None:
+def test_primary_ips(simulate: Simulate, wish: dict[str, Any], sent: dict[str, int] | None) -> None:
     """Named in the creation, and nowhere else: Hetzner itself refuses what it cannot assign, and says so."""
     stage = a_stage(simulate, servers=[a_member(1), a_member(2)])
     world = stage.sim.hetzner.world()["hetzner"]
@@ -84,7 +83,7 @@ def test_primary_ips(simulate: Callable[..., Simulation], wish: dict[str, Any], 
         assert len(posts(stage)) == 2
 
 
-def test_everything_is_asked_for_at_once(simulate: Callable[..., Simulation]) -> None:
+def test_everything_is_asked_for_at_once(simulate: Simulate) -> None:
     """Two ports, twenty targets, network, labels, algorithm are one request, and its action takes one poll or two."""
     stage = a_stage(simulate, servers=[a_member(number) for number in range(1, 21)])
     targets = frozenset(ServerTarget(number, use_private_ip=True) for number in range(1, 21))
@@ -110,7 +109,7 @@ def test_everything_is_asked_for_at_once(simulate: Callable[..., Simulation]) ->
     assert stage.targets() == targets
 
 
-def test_what_nobody_asked_for_is_not_sent(simulate: Callable[..., Simulation]) -> None:
+def test_what_nobody_asked_for_is_not_sent(simulate: Simulate) -> None:
     """The API chooses for itself: a field that is UNMANAGED is not there, nor a public interface that is on."""
     stage = a_stage(simulate)
     wish = LoadBalancer(DEFAULT_NAME, LABELS, "lb11", zone="eu-central", public_interface=True, targets=UNMANAGED)
@@ -121,7 +120,7 @@ def test_what_nobody_asked_for_is_not_sent(simulate: Callable[..., Simulation]) 
     assert stage.balancer()["location"]["network_zone"] == "eu-central"
 
 
-def test_without_a_public_interface(simulate: Callable[..., Simulation]) -> None:
+def test_without_a_public_interface(simulate: Simulate) -> None:
     """It is created so: nobody can reach it from outside for a moment."""
     stage = a_stage(simulate)
     stage.carry_out(creation(replace(IN_NETWORK, public_interface=False)))
@@ -129,16 +128,16 @@ def test_without_a_public_interface(simulate: Callable[..., Simulation]) -> None
     assert stage.targets() == IN_NETWORK.targets
 
 
-@pytest.mark.parametrize(
+@rows(
     "place",
-    [
-        pytest.param(Attachment(NETWORK_ID, IPv4Address("10.7.0.200")), id="an address"),
-        pytest.param(Attachment(NETWORK_ID, ip_range=IPv4Network("10.7.0.0/24")), id="a subnet"),
-        pytest.param(None, id="no network"),
-        pytest.param(UNMANAGED, id="not said"),
-    ],
+    {
+        "an address": Attachment(NETWORK_ID, IPv4Address("10.7.0.200")),
+        "a subnet": Attachment(NETWORK_ID, ip_range=IPv4Network("10.7.0.0/24")),
+        "no network": None,
+        "not said": UNMANAGED,
+    },
 )
-def test_places_that_a_creation_cannot_name(simulate: Callable[..., Simulation], place: Any) -> None:
+def test_places_that_a_creation_cannot_name(simulate: Simulate, place: Any) -> None:
     """The request has no field for an address or a subnet: it is attached in the next round."""
     stage = a_stage(simulate)
     stage.carry_out(creation(replace(WISH, attachment=place)))
@@ -146,7 +145,7 @@ def test_places_that_a_creation_cannot_name(simulate: Callable[..., Simulation],
     assert stage.balancer()["private_net"] == []
 
 
-def test_targets_go_in_a_stable_order(simulate: Callable[..., Simulation]) -> None:
+def test_targets_go_in_a_stable_order(simulate: Simulate) -> None:
     """Servers by id as numbers, then addresses."""
     stage = a_stage(simulate, servers=[a_member(number) for number in (2, 10)])
     servers = {ServerTarget(number, use_private_ip=False) for number in (10, 2)}
@@ -158,31 +157,27 @@ def test_targets_go_in_a_stable_order(simulate: Callable[..., Simulation]) -> No
     ]
 
 
-@pytest.mark.parametrize(
-    ("targets", "options"),
-    [
-        pytest.param({ServerTarget(99, use_private_ip=False)}, {}, id="a server that is gone"),
-        pytest.param({ServerTarget(4, use_private_ip=False)}, {}, id="a server without a public address"),
-        pytest.param({ServerTarget(4, use_private_ip=True)}, {}, id="a server in no network"),
-        pytest.param(
-            {IpTarget("198.51.100.7")}, {"foreign_addresses": ("198.51.100.0/24",)}, id="an address of somebody else"
-        ),
-        pytest.param({IpTarget("203.0.113.1")}, {}, id="an address of a cloud server"),
-        pytest.param({IpTarget("10.7.0.200")}, {}, id="a private address and no vSwitch"),
-        pytest.param(
+@rows(
+    "targets options",
+    {
+        "a server that is gone": ({ServerTarget(99, use_private_ip=False)}, {}),
+        "a server without a public address": ({ServerTarget(4, use_private_ip=False)}, {}),
+        "a server in no network": ({ServerTarget(4, use_private_ip=True)}, {}),
+        "an address of somebody else": ({IpTarget("198.51.100.7")}, {"foreign_addresses": ("198.51.100.0/24",)}),
+        "an address of a cloud server": ({IpTarget("203.0.113.1")}, {}),
+        "a private address and no vSwitch": ({IpTarget("10.7.0.200")}, {}),
+        "private targets while it is not attached yet": (
             {ServerTarget(1, use_private_ip=True)},
             {"private_targets_at_creation": "refused"},
-            id="private targets while it is not attached yet",
         ),
-        pytest.param(
+        "more targets than the type takes": (
             {ServerTarget(number, use_private_ip=private) for number in range(1, 14) for private in (True, False)},
             {"server_as_two_targets": "accepted"},
-            id="more targets than the type takes",
         ),
-        pytest.param({ServerTarget(1, use_private_ip=private) for private in (True, False)}, {}, id="one server twice"),
-    ],
+        "one server twice": ({ServerTarget(1, use_private_ip=private) for private in (True, False)}, {}),
+    },
 )
-def test_a_target_in_the_way(simulate: Callable[..., Simulation], targets: set[Any], options: dict[str, Any]) -> None:
+def test_a_target_in_the_way(simulate: Simulate, targets: set[Any], options: dict[str, Any]) -> None:
     """Nothing about one target keeps the Service from its load balancer: it is created without any, with all else."""
     servers = [a_member(number) for number in (1, 2, 3, *range(5, 14))]
     stage = a_stage(simulate, servers=[*servers, a_member(4, ipv4=None, private_ips=())], **options)
@@ -194,7 +189,7 @@ def test_a_target_in_the_way(simulate: Callable[..., Simulation], targets: set[A
     assert stage.targets() == set()
 
 
-def test_public_targets_without_a_public_interface(simulate: Callable[..., Simulation]) -> None:
+def test_public_targets_without_a_public_interface(simulate: Simulate) -> None:
     """They cannot be had, and the load balancer comes without them."""
     stage = a_stage(simulate)
     stage.carry_out(creation(replace(WISH, public_interface=False)))
@@ -204,7 +199,7 @@ def test_public_targets_without_a_public_interface(simulate: Callable[..., Simul
 @pytest.mark.parametrize(
     "code", ["resolve_cloud_public_targets_error", "missing_ipv4", "server_not_attached_to_network"]
 )
-def test_codes_of_other_times(simulate: Callable[..., Simulation], code: str) -> None:
+def test_codes_of_other_times(simulate: Simulate, code: str) -> None:
     """Older names of the same refusals are understood as well."""
     stage = a_stage(simulate)
     stage.sim.spoil_hetzner("status", method="POST", code=422, body={"error": {"code": code, "message": "no"}})
@@ -213,13 +208,13 @@ def test_codes_of_other_times(simulate: Callable[..., Simulation], code: str) ->
     assert stage.targets() == set()
 
 
-def test_the_private_targets_of_a_creation(simulate: Callable[..., Simulation]) -> None:
+def test_the_private_targets_of_a_creation(simulate: Simulate) -> None:
     stage = a_stage(simulate, private_targets_at_creation="accepted")
     stage.carry_out(creation(IN_NETWORK))
     assert stage.targets() == {ServerTarget(1, use_private_ip=True)}
 
 
-def test_the_quota_is_not_a_matter_of_targets(simulate: Callable[..., Simulation]) -> None:
+def test_the_quota_is_not_a_matter_of_targets(simulate: Simulate) -> None:
     """Without targets it would be refused as well: it is refused once, with what a person can do."""
     stage = a_stage(simulate, load_balancer_limit=0)
     said = r"load balancer limit exceeded .*; ask Hetzner for a higher limit, or delete load balancers: `reconcile orph"
@@ -229,19 +224,17 @@ def test_the_quota_is_not_a_matter_of_targets(simulate: Callable[..., Simulation
     assert (caught.value.code, caught.value.status) == ("resource_limit_exceeded", 403)
 
 
-@pytest.mark.parametrize(
-    ("message", "limit", "tries", "remedy"),
-    [
-        pytest.param("no", "load_balancer_target_limit", 2, False, id="of targets, by its name"),
-        pytest.param("too many targets", "other", 2, False, id="of targets, by the message"),
-        pytest.param("no", "load_balancer_limit", 1, True, id="of load balancers"),
-        pytest.param("load balancer service limit exceeded", "other", 3, False, id="of what one may have"),
-        pytest.param("no", None, 3, True, id="not said"),
-    ],
+@rows(
+    "message limit tries remedy",
+    {
+        "of targets, by its name": ("no", "load_balancer_target_limit", 2, False),
+        "of targets, by the message": ("too many targets", "other", 2, False),
+        "of load balancers": ("no", "load_balancer_limit", 1, True),
+        "of what one may have": ("load balancer service limit exceeded", "other", 3, False),
+        "not said": ("no", None, 3, True),
+    },
 )
-def test_limits(
-    simulate: Callable[..., Simulation], message: str, limit: str | None, tries: int, *, remedy: bool
-) -> None:
+def test_limits(simulate: Simulate, message: str, limit: str | None, tries: int, *, remedy: bool) -> None:
     """One of targets or services makes way for a creation without any; only the project's is raised by asking."""
     stage = a_stage(simulate)
     error = {"code": "resource_limit_exceeded", "message": message, "details": limit and {"limits": [{"name": limit}]}}
@@ -252,29 +245,27 @@ def test_limits(
     assert ("ask Hetzner" in str(caught.value)) is remedy
 
 
-@pytest.mark.parametrize(
-    ("status", "code", "sent"),
-    [
-        pytest.param(422, "unsupported_error", ["targets", "services"], id="of another network zone"),
-        pytest.param(422, "word_of_next_year", ["targets", "services"], id="a code that nobody knows"),
-        pytest.param(400, "json_error", ["targets", "services"], id="a request that is none"),
-        pytest.param(404, "not_found", ["targets", "services"], id="something is not there"),
-        pytest.param(412, "word_of_next_year", ["targets", "services"], id="another status"),
-        pytest.param(412, "source_port_already_used", ["services", "targets"], id="a port first"),
-        pytest.param(422, "target_already_defined", ["targets"], id="of targets alone"),
-        pytest.param(422, "primary_ip_blocked", [], id="of a Primary IP"),
-        pytest.param(402, "word_of_next_year", [], id="a payment"),
-        pytest.param(403, "forbidden", [], id="the token may not"),
-        pytest.param(401, "unauthorized", [], id="the token is wrong"),
-        pytest.param(409, "uniqueness_error", [], id="the name is taken"),
-        pytest.param(409, "conflict", [], id="something else runs"),
-        pytest.param(423, "locked", [], id="something is locked"),
-        pytest.param(429, "rate_limit_exceeded", [], id="too many requests"),
-    ],
+@rows(
+    "status code sent",
+    {
+        "of another network zone": (422, "unsupported_error", ["targets", "services"]),
+        "a code that nobody knows": (422, "word_of_next_year", ["targets", "services"]),
+        "a request that is none": (400, "json_error", ["targets", "services"]),
+        "something is not there": (404, "not_found", ["targets", "services"]),
+        "another status": (412, "word_of_next_year", ["targets", "services"]),
+        "a port first": (412, "source_port_already_used", ["services", "targets"]),
+        "of targets alone": (422, "target_already_defined", ["targets"]),
+        "of a Primary IP": (422, "primary_ip_blocked", []),
+        "a payment": (402, "word_of_next_year", []),
+        "the token may not": (403, "forbidden", []),
+        "the token is wrong": (401, "unauthorized", []),
+        "the name is taken": (409, "uniqueness_error", []),
+        "something else runs": (409, "conflict", []),
+        "something is locked": (423, "locked", []),
+        "too many requests": (429, "rate_limit_exceeded", []),
+    },
 )
-def test_each_part_is_left_out_once(
-    simulate: Callable[..., Simulation], status: int, code: str, sent: list[str]
-) -> None:
+def test_each_part_is_left_out_once(simulate: Simulate, status: int, code: str, sent: list[str]) -> None:
     """Whatever the code says, unless that is known to be about something else: no request more than that."""
     stage = a_stage(simulate)
     error = {"error": {"code": code, "message": "no"}}
@@ -287,18 +278,14 @@ def test_each_part_is_left_out_once(
     assert len(left_out) == len(expected) or not sent
 
 
-@pytest.mark.parametrize(
-    ("wish", "options"),
-    [
-        pytest.param(
-            replace(IN_NETWORK, location="ash", targets=frozenset()),
-            {},
-            id="no subnet in the zone of the load balancer",
-        ),
-        pytest.param(IN_NETWORK, {"network_attachment_limit": 0}, id="a network without room"),
-    ],
+@rows(
+    "wish options",
+    {
+        "no subnet in the zone of the load balancer": (replace(IN_NETWORK, location="ash", targets=frozenset()), {}),
+        "a network without room": (IN_NETWORK, {"network_attachment_limit": 0}),
+    },
 )
-def test_a_network_in_the_way(simulate: Callable[..., Simulation], wish: LoadBalancer, options: dict[str, Any]) -> None:
+def test_a_network_in_the_way(simulate: Simulate, wish: LoadBalancer, options: dict[str, Any]) -> None:
     """It is created outside: the attachment fails by itself, and so does what needs it."""
     stage = a_stage(simulate, servers=[a_member(1, private_ips=())], **options)
     stage.carry_out(creation(wish))
@@ -308,7 +295,7 @@ def test_a_network_in_the_way(simulate: Callable[..., Simulation], wish: LoadBal
     assert stage.targets() == set()
 
 
-def test_a_network_that_is_the_only_way_in(simulate: Callable[..., Simulation]) -> None:
+def test_a_network_that_is_the_only_way_in(simulate: Simulate) -> None:
     """Without its public interface nothing could reach it: nothing is bought, and the refusal is told."""
     stage = a_stage(simulate, servers=[a_member(1, private_ips=())], network_attachment_limit=0)
     with pytest.raises(ApiError):
@@ -323,7 +310,7 @@ HTTPS = an_http_listener(443, 30443, protocol=Protocol.HTTPS, http=HttpOptions("
 DEFAULTS = {"cookie_name": "HCLBSTICKY", "cookie_lifetime": 300, "timeout_idle": 50, "sticky_sessions": False}
 
 
-def test_services_are_complete(simulate: Callable[..., Simulation]) -> None:
+def test_services_are_complete(simulate: Simulate) -> None:
     """Every member that the API's document requires of ``http`` in a creation, and nobody asked for, has its default;
     numbers of health checks, which have none in the document, are left to the API."""
     stage = a_stage(simulate, services_at_creation="complete")
@@ -338,19 +325,17 @@ def test_services_are_complete(simulate: Callable[..., Simulation]) -> None:
     assert len(stage.balancer()["services"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("wish", "options", "sent", "targets"),
-    [
-        pytest.param(WISH, {}, [True, False], WISH.targets, id="public targets"),
-        pytest.param(IN_NETWORK, {}, [True, False], IN_NETWORK.targets, id="in a network"),
-        pytest.param(
-            IN_NETWORK, {"private_targets_at_creation": "refused"}, [True, False, False], set(), id="and so are targets"
-        ),
-        pytest.param(replace(WISH, listeners={}), {}, [False], WISH.targets, id="there is none"),
-    ],
+@rows(
+    "wish options sent targets",
+    {
+        "public targets": (WISH, {}, [True, False], WISH.targets),
+        "in a network": (IN_NETWORK, {}, [True, False], IN_NETWORK.targets),
+        "and so are targets": (IN_NETWORK, {"private_targets_at_creation": "refused"}, [True, False, False], set()),
+        "there is none": (replace(WISH, listeners={}), {}, [False], WISH.targets),
+    },
 )
 def test_services_are_refused(
-    simulate: Callable[..., Simulation], wish: LoadBalancer, options: dict[str, Any], sent: list[bool], targets: Any
+    simulate: Simulate, wish: LoadBalancer, options: dict[str, Any], sent: list[bool], targets: Any
 ) -> None:
     """It is created without them, and with all else that can be had: the next round adds them one by one."""
     stage = a_stage(simulate, services_at_creation="refused", **options)
@@ -362,7 +347,7 @@ def test_services_are_refused(
 
 
 @pytest.mark.parametrize("certificate", [9, 4], ids=["is unknown", "is not issued"])
-def test_a_certificate_in_the_way(simulate: Callable[..., Simulation], certificate: int) -> None:
+def test_a_certificate_in_the_way(simulate: Simulate, certificate: int) -> None:
     """Nor does a certificate that is gone by now, or is not issued, keep the Service from its address."""
     stage = a_stage(simulate, pending_certificates="refused")
     managed = {"id": 4, "type": "managed", "status": {"issuance": "pending"}}
@@ -372,7 +357,7 @@ def test_a_certificate_in_the_way(simulate: Callable[..., Simulation], certifica
     assert stage.balancer()["services"] == []
 
 
-def test_a_lesser_one_is_never_a_second_one(simulate: Callable[..., Simulation]) -> None:
+def test_a_lesser_one_is_never_a_second_one(simulate: Simulate) -> None:
     """A refusal beside a load balancer that has the Service's label by now: the next round looks at that one."""
     stage = a_stage(simulate, a_balancer(spec={"name": "shop"}), services_at_creation="refused")
     stage.snapshot = a_world([a_service()])
@@ -382,7 +367,7 @@ def test_a_lesser_one_is_never_a_second_one(simulate: Callable[..., Simulation])
 
 
 @pytest.mark.parametrize("code", ["invalid_input", "not_found", "target_already_defined"])
-def test_a_creation_that_fails_later(simulate: Callable[..., Simulation], code: str) -> None:
+def test_a_creation_that_fails_later(simulate: Simulate, code: str) -> None:
     """What was accepted is not asked for again in a lesser form, whatever its action says."""
     stage = a_stage(simulate)
     fault = {"kind": "action_fails", "command": "create_load_balancer", "code": code, "message": "a target and service"}
@@ -432,7 +417,7 @@ FOREIGN = a_balancer(cluster_uid="another", spec={"name": "shop"})
     },
 )
 def test_one_that_the_list_lacked(
-    simulate: Callable[..., Simulation],
+    simulate: Simulate,
     had: dict[str, Any],
     there: CloudBalancer | None,
     former: str | None,
@@ -451,15 +436,15 @@ def test_one_that_the_list_lacked(
     assert len(stage.balancers()) == len(others) + (found is None)
 
 
-@pytest.mark.parametrize(
-    ("wish", "said"),
-    [
-        pytest.param(replace(WISH, type="lb99"), "load balancer type not found", id="an unknown type"),
-        pytest.param(replace(WISH, location="mars"), "location not found", id="an unknown location"),
-        pytest.param(replace(WISH, attachment=Attachment(99)), "network with ID '99' not found", id="no such network"),
-    ],
+@rows(
+    "wish said",
+    {
+        "an unknown type": (replace(WISH, type="lb99"), "load balancer type not found"),
+        "an unknown location": (replace(WISH, location="mars"), "location not found"),
+        "no such network": (replace(WISH, attachment=Attachment(99)), "network with ID '99' not found"),
+    },
 )
-def test_other_refusals(simulate: Callable[..., Simulation], wish: LoadBalancer, said: str) -> None:
+def test_other_refusals(simulate: Simulate, wish: LoadBalancer, said: str) -> None:
     """What targets have nothing to do with is refused once, in the API's words."""
     stage = a_stage(simulate)
     with pytest.raises(NotFound, match=said):
@@ -468,7 +453,7 @@ def test_other_refusals(simulate: Callable[..., Simulation], wish: LoadBalancer,
     assert stage.balancers() == []
 
 
-def test_a_name_that_is_taken(simulate: Callable[..., Simulation]) -> None:
+def test_a_name_that_is_taken(simulate: Simulate) -> None:
     """Somebody made one of that name meanwhile: that is for the next plan to look at."""
     stage = a_stage(simulate, a_balancer(service_uid=None, cluster_uid=None))
     with pytest.raises(Conflict, match="name is already used"):
@@ -477,7 +462,7 @@ def test_a_name_that_is_taken(simulate: Callable[..., Simulation]) -> None:
     assert len(posts(stage)) == 1
 
 
-def test_a_request_that_is_never_answered(simulate: Callable[..., Simulation]) -> None:
+def test_a_request_that_is_never_answered(simulate: Simulate) -> None:
     """It is sent twice at most, each time with a look whether it was carried out."""
     stage = a_stage(simulate)
     stage.sim.spoil_hetzner("reset", method="POST", count=None)
@@ -487,7 +472,7 @@ def test_a_request_that_is_never_answered(simulate: Callable[..., Simulation]) -
     assert stage.balancers() == []
 
 
-def test_a_request_that_is_carried_out_late(simulate: Callable[..., Simulation]) -> None:
+def test_a_request_that_is_carried_out_late(simulate: Simulate) -> None:
     """The look comes too early, and the second request meets the first one's load balancer: done all the same."""
     stage = a_stage(simulate)
     stage.sim.spoil_hetzner("executed_then_504", method="POST")
@@ -497,16 +482,14 @@ def test_a_request_that_is_carried_out_late(simulate: Callable[..., Simulation])
     assert stage.balancer()["labels"] == LABELS
 
 
-@pytest.mark.parametrize(
-    ("trouble", "expected"),
-    [
-        pytest.param({"code": 503, "body": "<html>", "count": None}, Transient, id="down"),
-        pytest.param({"code": 200, "body": "<html>"}, Broken, id="a page of HTML"),
-    ],
+@rows(
+    "trouble expected",
+    {
+        "down": ({"code": 503, "body": "<html>", "count": None}, Transient),
+        "a page of HTML": ({"code": 200, "body": "<html>"}, Broken),
+    },
 )
-def test_a_look_that_fails(
-    simulate: Callable[..., Simulation], trouble: dict[str, Any], expected: type[Exception]
-) -> None:
+def test_a_look_that_fails(simulate: Simulate, trouble: dict[str, Any], expected: type[Exception]) -> None:
     """While it cannot be looked up, it is not sent again."""
     stage = a_stage(simulate)
     stage.sim.spoil_hetzner("executed_then_504", method="POST")

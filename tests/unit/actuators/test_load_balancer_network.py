@@ -1,6 +1,5 @@
 """The place of a load balancer in a private network: attaching, leaving, and another address in the same one."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
@@ -17,7 +16,7 @@ from tests.balancers import DEFAULT_NAME, a_balancer
 from tests.support.balancer_changes import a_part
 from tests.support.balancer_stage import LB, NETWORK_ID, Stage, a_stage
 from tests.support.rows import rows
-from tests.support.simulators import Simulation
+from tests.support.simulators import Simulate
 
 WHY = "a test wants it"
 ANYWHERE = Attachment(NETWORK_ID)
@@ -48,22 +47,19 @@ def places(stage: Stage) -> list[tuple[int, str]]:
     return [(entry["network"], entry["ip"]) for entry in stage.balancer()["private_net"]]
 
 
-@pytest.mark.parametrize(
-    ("place", "body"),
-    [
-        pytest.param(ANYWHERE, {}, id="any address"),
-        pytest.param(THERE, {"ip": "10.7.0.200"}, id="an address"),
-        pytest.param(
-            Attachment(NETWORK_ID, ip_range=IPv4Network("10.7.0.0/24")), {"ip_range": "10.7.0.0/24"}, id="a subnet"
-        ),
-        pytest.param(
+@rows(
+    "place body",
+    {
+        "any address": (ANYWHERE, {}),
+        "an address": (THERE, {"ip": "10.7.0.200"}),
+        "a subnet": (Attachment(NETWORK_ID, ip_range=IPv4Network("10.7.0.0/24")), {"ip_range": "10.7.0.0/24"}),
+        "both": (
             Attachment(NETWORK_ID, IPv4Address("10.7.0.9"), IPv4Network("10.7.0.0/24")),
             {"ip": "10.7.0.9", "ip_range": "10.7.0.0/24"},
-            id="both",
         ),
-    ],
+    },
 )
-def test_attachment(simulate: Callable[..., Simulation], place: Attachment, body: dict[str, str]) -> None:
+def test_attachment(simulate: Simulate, place: Attachment, body: dict[str, str]) -> None:
     """What is not asked for is not sent, and chosen by Hetzner."""
     stage = a_stage(simulate, balancer())
     stage.carry_out(change(None, place))
@@ -91,11 +87,7 @@ def test_attachment(simulate: Callable[..., Simulation], place: Attachment, body
     },
 )
 def test_where_nothing_is_reached_through_the_network(
-    simulate: Callable[..., Simulation],
-    present: Attachment | None,
-    wanted: Change,
-    after: Attachment | None,
-    sent: list[str],
+    simulate: Simulate, present: Attachment | None, wanted: Change, after: Attachment | None, sent: list[str]
 ) -> None:
     """It leaves, is seen out, and comes back; where somebody was faster that is done."""
     stage = a_stage(simulate, balancer(*([present] if present else [])))
@@ -108,7 +100,7 @@ def test_where_nothing_is_reached_through_the_network(
 @pytest.mark.parametrize("detachment", ["refused", "dropped"])
 @pytest.mark.parametrize(("wanted", "after"), [(LEAVE, []), (MOVE, [(NETWORK_ID, "10.7.0.200")])])
 def test_what_is_reached_through_the_network(
-    simulate: Callable[..., Simulation], wanted: Change, after: list[tuple[int, str]], detachment: str
+    simulate: Simulate, wanted: Change, after: list[tuple[int, str]], detachment: str
 ) -> None:
     """It is no target any more before the load balancer leaves, whatever Hetzner would have done to it."""
     targets = (PUBLIC, PRIVATE, ServerTarget(3, use_private_ip=True))
@@ -119,7 +111,7 @@ def test_what_is_reached_through_the_network(
     assert [action for action, _ in stage.acted()][:3] == ["remove_target", "remove_target", "detach_from_network"]
 
 
-def test_addresses_of_a_vswitch(simulate: Callable[..., Simulation]) -> None:
+def test_addresses_of_a_vswitch(simulate: Simulate) -> None:
     """They are reached through the network as well, and public addresses of dedicated servers are not."""
     targets = (IpTarget("10.7.0.77"), IpTarget("198.51.100.7"), IpTarget("2001:db8::7"))
     stage = a_stage(simulate, balancer(HERE, targets=targets))
@@ -127,7 +119,7 @@ def test_addresses_of_a_vswitch(simulate: Callable[..., Simulation]) -> None:
     assert stage.targets() == {IpTarget("198.51.100.7"), IpTarget("2001:db8::7")}
 
 
-def test_a_server_by_both_addresses(simulate: Callable[..., Simulation]) -> None:
+def test_a_server_by_both_addresses(simulate: Simulate) -> None:
     """Only the private one goes."""
     twins = (ServerTarget(2, use_private_ip=False), PRIVATE)
     stage = a_stage(simulate, balancer(HERE, targets=twins), server_as_two_targets="accepted")
@@ -136,7 +128,7 @@ def test_a_server_by_both_addresses(simulate: Callable[..., Simulation]) -> None
 
 
 @pytest.mark.parametrize("wanted", [LEAVE, MOVE])
-def test_what_others_have_added(simulate: Callable[..., Simulation], wanted: Change) -> None:
+def test_what_others_have_added(simulate: Simulate, wanted: Change) -> None:
     """A selector and an address go before the load balancer does, as servers do: else it could not leave."""
     stage = a_stage(simulate, balancer(HERE, targets=(SELECTED, VSWITCH, PRIVATE, PUBLIC)))
     stage.carry_out(wanted)
@@ -145,7 +137,7 @@ def test_what_others_have_added(simulate: Callable[..., Simulation], wanted: Cha
 
 @pytest.mark.parametrize("wanted", [LEAVE, MOVE])
 @pytest.mark.parametrize("news", [SELECTED, VSWITCH, PRIVATE])
-def test_a_target_that_came_meanwhile(simulate: Callable[..., Simulation], wanted: Change, news: Target) -> None:
+def test_a_target_that_came_meanwhile(simulate: Simulate, wanted: Change, news: Target) -> None:
     """Nobody was told that it goes: nothing is done, and the next plan shows it."""
     stage = a_stage(simulate, balancer(HERE, targets=(PUBLIC, news)))
     stage.snapshot = replace(stage.snapshot, load_balancers=Section({42: balancer(HERE)}))
@@ -155,7 +147,7 @@ def test_a_target_that_came_meanwhile(simulate: Callable[..., Simulation], wante
     assert stage.targets() == {PUBLIC, news}
 
 
-def test_a_detachment_that_is_seen_late(simulate: Callable[..., Simulation]) -> None:
+def test_a_detachment_that_is_seen_late(simulate: Simulate) -> None:
     """Even after the action reads have shown the attachment for a while: it is waited for that to pass."""
     stage = a_stage(simulate, balancer(HERE))
     stage.sim.hetzner.set_faults([{"kind": "visible_late", "seconds": 3.0}])
@@ -165,7 +157,7 @@ def test_a_detachment_that_is_seen_late(simulate: Callable[..., Simulation]) -> 
     assert 3 <= looks <= 8
 
 
-def test_a_detachment_that_is_never_seen(simulate: Callable[..., Simulation]) -> None:
+def test_a_detachment_that_is_never_seen(simulate: Simulate) -> None:
     """It is given up after a while, and the next plan attaches it."""
     stage = a_stage(simulate, balancer(HERE))
     stage.sim.hetzner.set_faults([{"kind": "visible_late", "seconds": 300.0}])
@@ -174,11 +166,8 @@ def test_a_detachment_that_is_never_seen(simulate: Callable[..., Simulation]) ->
     assert [action for action, _ in stage.acted()] == ["detach_from_network"]
 
 
-@pytest.mark.parametrize(
-    ("present", "wanted"),
-    [pytest.param(OTHER, ANYWHERE, id="in another network"), pytest.param(HERE, THERE, id="at another address")],
-)
-def test_it_is_elsewhere(simulate: Callable[..., Simulation], present: Attachment, wanted: Attachment) -> None:
+@rows("present wanted", {"in another network": (OTHER, ANYWHERE), "at another address": (HERE, THERE)})
+def test_it_is_elsewhere(simulate: Simulate, present: Attachment, wanted: Attachment) -> None:
     """It can be in one network only, and why it is in that one is for the next plan to find out."""
     stage = a_stage(simulate, balancer(present))
     with pytest.raises(Conflict, match="is now in another network, or has another address there"):
@@ -186,7 +175,7 @@ def test_it_is_elsewhere(simulate: Callable[..., Simulation], present: Attachmen
     assert places(stage) == [(present.network_id, str(present.ip))]
 
 
-def test_a_detachment_that_is_said_to_be_none(simulate: Callable[..., Simulation]) -> None:
+def test_a_detachment_that_is_said_to_be_none(simulate: Simulate) -> None:
     """When it is seen to be attached all the same, what is missing is something else."""
     stage = a_stage(simulate, balancer(HERE))
     refusal = {"error": {"code": "not_found", "message": "network with ID '7' not found"}}
@@ -198,7 +187,7 @@ def test_a_detachment_that_is_said_to_be_none(simulate: Callable[..., Simulation
 TAKEN = change(HERE, Attachment(NETWORK_ID, IPv4Address("10.7.0.11")))
 
 
-def test_no_way_back(simulate: Callable[..., Simulation], caplog: pytest.LogCaptureFixture) -> None:
+def test_no_way_back(simulate: Simulate, caplog: pytest.LogCaptureFixture) -> None:
     """When that is refused too a person is told, and the first refusal is the error."""
     stage = a_stage(simulate, balancer(HERE, targets=(PUBLIC, PRIVATE)))
     stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "attach_to_network", "code": "x", "count": 2}])
@@ -208,9 +197,7 @@ def test_no_way_back(simulate: Callable[..., Simulation], caplog: pytest.LogCapt
     assert f"load balancer 42 {DEFAULT_NAME} is not in network 7 for now: attachment of" in caplog.text
 
 
-def test_a_target_that_does_not_come_back(
-    simulate: Callable[..., Simulation], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_target_that_does_not_come_back(simulate: Simulate, caplog: pytest.LogCaptureFixture) -> None:
     """The others do, and the first refusal is the error."""
     targets = (PRIVATE, ServerTarget(3, use_private_ip=True))
     stage = a_stage(simulate, balancer(HERE, targets=targets))
@@ -222,7 +209,7 @@ def test_a_target_that_does_not_come_back(
     assert f"is no target of load balancer 42 {DEFAULT_NAME} for now" in caplog.text
 
 
-def test_an_attachment_that_is_not_seen_yet(simulate: Callable[..., Simulation]) -> None:
+def test_an_attachment_that_is_not_seen_yet(simulate: Simulate) -> None:
     """Reads lag behind: that is what is said, and not that it is elsewhere."""
     stage = a_stage(simulate, balancer())
     refusal = {"error": {"code": "load_balancer_already_attached", "message": "no"}}
@@ -234,20 +221,16 @@ def test_an_attachment_that_is_not_seen_yet(simulate: Callable[..., Simulation])
 REFUSED = {"kind": "status", "code": 422, "body": {"error": {"code": "invalid_input", "message": "no"}}}
 
 
-@pytest.mark.parametrize(
-    ("wanted", "action", "trouble"),
-    [
-        pytest.param(MOVE, "attach_to_network", {"kind": "reset"}, id="it is not attached once more"),
-        pytest.param(MOVE, "attach_to_network", REFUSED, id="nor where it was"),
-        pytest.param(LEAVE, "detach_from_network", REFUSED, id="nor is a target put back"),
-    ],
+@rows(
+    "wanted action trouble",
+    {
+        "it is not attached once more": (MOVE, "attach_to_network", {"kind": "reset"}),
+        "nor where it was": (MOVE, "attach_to_network", REFUSED),
+        "nor is a target put back": (LEAVE, "detach_from_network", REFUSED),
+    },
 )
 def test_a_move_goes_no_further_with_what_is_not_ours_any_more(
-    simulate: Callable[..., Simulation],
-    monkeypatch: pytest.MonkeyPatch,
-    wanted: Change,
-    action: str,
-    trouble: dict[str, Any],
+    simulate: Simulate, monkeypatch: pytest.MonkeyPatch, wanted: Change, action: str, trouble: dict[str, Any]
 ) -> None:
     """Somebody takes the load balancer over just before an action that goes wrong."""
     stage = a_stage(simulate, balancer(HERE, targets=(PUBLIC, PRIVATE)))

@@ -1,6 +1,5 @@
 """Taking over, naming, releasing and deleting load balancers: the labels that they have then, ours and others'."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,8 @@ from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_se
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER, OURS, a_difference, a_part
 from tests.support.balancer_stage import LB, Stage, a_stage
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate
 
 OURS_AS_LABELS = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
 OTHERS = {"team": "blue", "example.com/keep": "yes"}
@@ -52,24 +52,22 @@ def labels(stage: Stage) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("before", "present"),
-    [
-        pytest.param(NOBODY, {}, id="nobody's"),
-        pytest.param(DEAD, {LABEL_SERVICE_UID: DEAD.service_uid}, id="a dead Service's"),
-        pytest.param(
+@rows(
+    "before present",
+    {
+        "nobody's": (NOBODY, {}),
+        "a dead Service's": (DEAD, {LABEL_SERVICE_UID: DEAD.service_uid}),
+        "one that this cluster had released": (
             Owner(CLUSTER_UID, None, RELEASED),
             {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED},
-            id="one that this cluster had released",
         ),
-        pytest.param(
+        "one that another cluster had released": (
             Owner("another", None, RELEASED),
             {LABEL_CLUSTER_UID: "another", LABEL_RELEASED: RELEASED},
-            id="one that another cluster had released",
         ),
-    ],
+    },
 )
-def test_adoption(simulate: Callable[..., Simulation], before: Owner, present: dict[str, str]) -> None:
+def test_adoption(simulate: Simulate, before: Owner, present: dict[str, str]) -> None:
     """It is labelled as the Service's, is released no more, and keeps the labels of others and its name."""
     stage = a_stage(simulate, labelled(OTHERS | present))
     stage.carry_out(adoption(before))
@@ -78,7 +76,7 @@ def test_adoption(simulate: Callable[..., Simulation], before: Owner, present: d
     assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("PUT", LB)]
 
 
-def test_adoption_by_name(simulate: Callable[..., Simulation]) -> None:
+def test_adoption_by_name(simulate: Simulate) -> None:
     """It is the one that the annotation names, not the one beside it."""
     others = (labelled({}, name="web-lb"), replace(a_balancer(43), spec=labelled({}).spec))
     stage = a_stage(simulate, *others, service=a_service(claim=a_claim(annotations=annotated(name="web-lb"))))
@@ -94,7 +92,7 @@ MARKED = replace(OURS, adopted="true")
 
 
 @pytest.mark.parametrize("parts", [EMPTY, {}], ids=["empty", "in use, and approved"])
-def test_adoption_of_what_was_nobodys(simulate: Callable[..., Simulation], parts: dict[str, Any]) -> None:
+def test_adoption_of_what_was_nobodys(simulate: Simulate, parts: dict[str, Any]) -> None:
     """The mark comes with the same write, and stays when the load balancer is named; it goes when it is released."""
     stage = a_stage(simulate, a_balancer(spec={"labels": OTHERS}, **parts))
     stage.carry_out(adoption(NOBODY, MARKED))
@@ -103,14 +101,14 @@ def test_adoption_of_what_was_nobodys(simulate: Callable[..., Simulation], parts
     assert labels(stage) == OTHERS | {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED}
 
 
-@pytest.mark.parametrize(
+@rows(
     "meanwhile",
-    [
-        pytest.param({"services": [{"protocol": "tcp", "listen_port": 22, "destination_port": 22}]}, id="a port"),
-        pytest.param({"targets": [{"type": "ip", "ip": {"ip": "198.51.100.7"}}]}, id="a target"),
-    ],
+    {
+        "a port": {"services": [{"protocol": "tcp", "listen_port": 22, "destination_port": 22}]},
+        "a target": {"targets": [{"type": "ip", "ip": {"ip": "198.51.100.7"}}]},
+    },
 )
-def test_adoption_of_what_is_used_meanwhile(simulate: Callable[..., Simulation], meanwhile: dict[str, Any]) -> None:
+def test_adoption_of_what_is_used_meanwhile(simulate: Simulate, meanwhile: dict[str, Any]) -> None:
     """It was empty when it was looked at, and needed no word: what somebody has set up since stays theirs."""
     stage = a_stage(simulate, a_balancer(spec={"labels": {}}, **EMPTY))
     stage.change_balancer(**meanwhile)
@@ -119,7 +117,7 @@ def test_adoption_of_what_is_used_meanwhile(simulate: Callable[..., Simulation],
     assert labels(stage) == {}
 
 
-def test_adoption_of_what_another_cluster_wants_back_meanwhile(simulate: Callable[..., Simulation]) -> None:
+def test_adoption_of_what_another_cluster_wants_back_meanwhile(simulate: Simulate) -> None:
     """Released for good it was anybody's; now it waits in that cluster's undo window, and stays as it is."""
     released = {LABEL_CLUSTER_UID: "another", LABEL_RELEASED: RELEASED}
     stage = a_stage(simulate, labelled(released))
@@ -130,25 +128,23 @@ def test_adoption_of_what_another_cluster_wants_back_meanwhile(simulate: Callabl
     assert labels(stage) == waiting
 
 
-def test_adoption_while_the_cluster_is_not_known(simulate: Callable[..., Simulation]) -> None:
+def test_adoption_while_the_cluster_is_not_known(simulate: Simulate) -> None:
     """There is no label to give; one that is there is not taken away."""
     stage = a_stage(simulate, labelled({LABEL_CLUSTER_UID: CLUSTER_UID}))
     stage.carry_out(adoption(Owner(CLUSTER_UID, None), Owner(None, SERVICE_UID)))
     assert labels(stage) == OURS_AS_LABELS
 
 
-@pytest.mark.parametrize(
+@rows(
     "meanwhile",
-    [
-        pytest.param({LABEL_SERVICE_UID: "another"}, id="another Service's"),
-        pytest.param({LABEL_CLUSTER_UID: "another"}, id="another cluster's"),
-        pytest.param({LABEL_RELEASED: RELEASED}, id="released"),
-    ],
+    {
+        "another Service's": {LABEL_SERVICE_UID: "another"},
+        "another cluster's": {LABEL_CLUSTER_UID: "another"},
+        "released": {LABEL_RELEASED: RELEASED},
+    },
 )
 @pytest.mark.parametrize("change", [adoption(DEAD), retention(DEAD)], ids=["adoption", "retention"])
-def test_owners_that_changed_meanwhile(
-    simulate: Callable[..., Simulation], change: Change, meanwhile: dict[str, str]
-) -> None:
+def test_owners_that_changed_meanwhile(simulate: Simulate, change: Change, meanwhile: dict[str, str]) -> None:
     """Whoever claimed it since is not overruled: Conflict, and it stays as it is."""
     stage = a_stage(simulate, labelled({LABEL_SERVICE_UID: str(DEAD.service_uid)}))
     stage.change_balancer(labels=meanwhile)
@@ -158,7 +154,7 @@ def test_owners_that_changed_meanwhile(
     assert stage.acted() == []
 
 
-def test_labels_of_others_that_changed_meanwhile(simulate: Callable[..., Simulation]) -> None:
+def test_labels_of_others_that_changed_meanwhile(simulate: Simulate) -> None:
     """They are none of our business: what is there now is kept."""
     stage = a_stage(simulate, labelled(OTHERS))
     stage.change_balancer(labels={"team": "red"})
@@ -166,7 +162,7 @@ def test_labels_of_others_that_changed_meanwhile(simulate: Callable[..., Simulat
     assert labels(stage) == {"team": "red"} | OURS_AS_LABELS
 
 
-def test_a_name(simulate: Callable[..., Simulation]) -> None:
+def test_a_name(simulate: Simulate) -> None:
     """One request changes the name, and keeps the labels."""
     stage = a_stage(simulate, labelled(OTHERS | OURS_AS_LABELS))
     stage.carry_out(naming())
@@ -175,7 +171,7 @@ def test_a_name(simulate: Callable[..., Simulation]) -> None:
     assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("PUT", LB)]
 
 
-def test_a_name_brings_the_label_of_the_cluster(simulate: Callable[..., Simulation]) -> None:
+def test_a_name_brings_the_label_of_the_cluster(simulate: Simulate) -> None:
     """It is written together with another write; what others changed meanwhile stays changed."""
     stage = a_stage(simulate, labelled(OTHERS | {LABEL_SERVICE_UID: SERVICE_UID}))
     stage.change_balancer(labels={"team": "red", "put": "meanwhile", LABEL_SERVICE_UID: SERVICE_UID})
@@ -183,7 +179,7 @@ def test_a_name_brings_the_label_of_the_cluster(simulate: Callable[..., Simulati
     assert labels(stage) == {"team": "red", "put": "meanwhile", "new": "label"} | OURS_AS_LABELS
 
 
-def test_a_name_while_the_cluster_is_not_known(simulate: Callable[..., Simulation]) -> None:
+def test_a_name_while_the_cluster_is_not_known(simulate: Simulate) -> None:
     """No label is made up."""
     stage = a_stage(simulate, labelled({LABEL_SERVICE_UID: SERVICE_UID}))
     stage.snapshot = replace(stage.snapshot, cluster_uid=Unknown("no permission"))
@@ -191,7 +187,7 @@ def test_a_name_while_the_cluster_is_not_known(simulate: Callable[..., Simulatio
     assert labels(stage) == {LABEL_SERVICE_UID: SERVICE_UID}
 
 
-def test_a_name_after_an_adoption(simulate: Callable[..., Simulation]) -> None:
+def test_a_name_after_an_adoption(simulate: Simulate) -> None:
     """In the same round the load balancer is still observed without labels; it is known by the name that it had."""
     stage = a_stage(simulate, labelled({}))
     stage.carry_out(adoption())
@@ -199,7 +195,7 @@ def test_a_name_after_an_adoption(simulate: Callable[..., Simulation]) -> None:
     assert stage.balancer()["name"] == "shop"
 
 
-def test_a_name_that_is_taken(simulate: Callable[..., Simulation]) -> None:
+def test_a_name_that_is_taken(simulate: Simulate) -> None:
     """It is for the next plan to say so."""
     stage = a_stage(simulate, a_balancer(), replace(a_balancer(43), spec=labelled({}, name="shop").spec))
     with pytest.raises(Conflict, match="name is already used"):
@@ -207,18 +203,16 @@ def test_a_name_that_is_taken(simulate: Callable[..., Simulation]) -> None:
     assert {found["name"] for found in stage.balancers()} == {"shop", DEFAULT_NAME}
 
 
-@pytest.mark.parametrize(
+@rows(
     "meanwhile",
-    [
-        pytest.param({}, id="no label"),
-        pytest.param(OURS_AS_LABELS | {LABEL_SERVICE_UID: "another"}, id="another Service's"),
-        pytest.param(OURS_AS_LABELS | {LABEL_CLUSTER_UID: "another"}, id="another cluster's"),
-    ],
+    {
+        "no label": {},
+        "another Service's": OURS_AS_LABELS | {LABEL_SERVICE_UID: "another"},
+        "another cluster's": OURS_AS_LABELS | {LABEL_CLUSTER_UID: "another"},
+    },
 )
 @pytest.mark.parametrize("change", [naming(), deletion()], ids=["name", "deletion"])
-def test_what_is_not_ours_any_more(
-    simulate: Callable[..., Simulation], change: Change, meanwhile: dict[str, str]
-) -> None:
+def test_what_is_not_ours_any_more(simulate: Simulate, change: Change, meanwhile: dict[str, str]) -> None:
     stage = a_stage(simulate, a_balancer())
     stage.change_balancer(labels=meanwhile)
     with pytest.raises(Conflict, match=r"does not have the labels of Service default/web any more$"):
@@ -227,14 +221,14 @@ def test_what_is_not_ours_any_more(
     assert stage.balancer()["name"] == DEFAULT_NAME
 
 
-def test_retention(simulate: Callable[..., Simulation]) -> None:
+def test_retention(simulate: Simulate) -> None:
     """It loses the Service's label, keeps the cluster's, and says since when it is nobody's."""
     stage = a_stage(simulate, labelled(OTHERS | OURS_AS_LABELS))
     stage.carry_out(retention())
     assert labels(stage) == OTHERS | {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED}
 
 
-def test_retention_of_one_that_is_protected(simulate: Callable[..., Simulation]) -> None:
+def test_retention_of_one_that_is_protected(simulate: Simulate) -> None:
     """Protection against deletion does not protect labels; one that had no cluster's label gets it."""
     stage = a_stage(simulate, replace(labelled({LABEL_SERVICE_UID: SERVICE_UID}), is_protected=True))
     stage.carry_out(retention(Owner(None, SERVICE_UID)))
@@ -242,7 +236,7 @@ def test_retention_of_one_that_is_protected(simulate: Callable[..., Simulation])
 
 
 @pytest.mark.parametrize("change", [adoption(OURS, Owner(None, SERVICE_UID)), naming(), retention()])
-def test_one_that_goes_after_the_look(simulate: Callable[..., Simulation], change: Change) -> None:
+def test_one_that_goes_after_the_look(simulate: Simulate, change: Change) -> None:
     stage = a_stage(simulate, a_balancer())
     refusal = {"error": {"code": "not_found", "message": "load balancer with ID '42' not found"}}
     stage.sim.spoil_hetzner("status", method="PUT", code=404, body=refusal)
@@ -250,7 +244,7 @@ def test_one_that_goes_after_the_look(simulate: Callable[..., Simulation], chang
         stage.carry_out(change)
 
 
-def test_deletion(simulate: Callable[..., Simulation]) -> None:
+def test_deletion(simulate: Simulate) -> None:
     """After a last look it is deleted, and seen to be gone."""
     stage = a_stage(simulate, a_balancer())
     stage.carry_out(deletion())
@@ -259,7 +253,7 @@ def test_deletion(simulate: Callable[..., Simulation]) -> None:
     assert stage.polls() == 1
 
 
-def test_a_deletion_that_has_no_action(simulate: Callable[..., Simulation]) -> None:
+def test_a_deletion_that_has_no_action(simulate: Simulate) -> None:
     """As it was answered before Primary IPs: 204, and nothing to wait for."""
     stage = a_stage(simulate, a_balancer())
     stage.sim.spoil_hetzner("status", method="DELETE", code=204)
@@ -267,7 +261,7 @@ def test_a_deletion_that_has_no_action(simulate: Callable[..., Simulation]) -> N
     assert stage.polls() == 0
 
 
-def test_one_that_is_protected_by_now(simulate: Callable[..., Simulation]) -> None:
+def test_one_that_is_protected_by_now(simulate: Simulate) -> None:
     """Whoever protected it wants it to stay."""
     stage = a_stage(simulate, a_balancer())
     stage.change_balancer(protection={"delete": True})
@@ -277,7 +271,7 @@ def test_one_that_is_protected_by_now(simulate: Callable[..., Simulation]) -> No
     assert len(stage.balancers()) == 1
 
 
-def test_one_that_is_protected_after_the_look(simulate: Callable[..., Simulation]) -> None:
+def test_one_that_is_protected_after_the_look(simulate: Simulate) -> None:
     """The API refuses, and the next plan retains it."""
     stage = a_stage(simulate, a_balancer())
     stage.sim.spoil_hetzner("status", method="DELETE", code=423, body={"error": {"code": "protected", "message": "no"}})
@@ -286,7 +280,7 @@ def test_one_that_is_protected_after_the_look(simulate: Callable[..., Simulation
     assert raised.value.code == "protected"
 
 
-def test_another_clusters_is_never_meant(simulate: Callable[..., Simulation]) -> None:
+def test_another_clusters_is_never_meant(simulate: Simulate) -> None:
     """No plan names one; a change that did would not be carried out."""
     stage = a_stage(simulate, a_balancer(cluster_uid="another"))
     with pytest.raises(KeyError, match="the label of another cluster"):
@@ -294,7 +288,7 @@ def test_another_clusters_is_never_meant(simulate: Callable[..., Simulation]) ->
     assert stage.sent() == []
 
 
-def test_another_clusters_beside_ours(simulate: Callable[..., Simulation]) -> None:
+def test_another_clusters_beside_ours(simulate: Simulate) -> None:
     """Of two that have the Service's label, the one of this cluster is meant (a cluster that was restored twice)."""
     stage = a_stage(simulate, a_balancer(), a_balancer(43, cluster_uid="another", spec={"name": "other"}))
     stage.carry_out(deletion())

@@ -1,6 +1,5 @@
 """Changing parts of a load balancer: type, algorithm, reverse names, public interface, listeners."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import Any
@@ -16,7 +15,8 @@ from desired.section import UNMANAGED
 from tests.balancers import a_balancer, a_listener, an_http_check, an_http_listener
 from tests.support.balancer_changes import a_part
 from tests.support.balancer_stage import LB, NETWORK_ID, Stage, a_stage
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate
 
 WHY = "a test wants it"
 ATTACHED = (Attachment(NETWORK_ID, IPv4Address("10.7.0.2")),)
@@ -79,13 +79,13 @@ def has_happened(stage: Stage, change: Change) -> bool:
     return bool(seen[change.key])
 
 
-def staged(simulate: Callable[..., Simulation], **options: Any) -> Stage:
+def staged(simulate: Simulate, **options: Any) -> Stage:
     """A load balancer that all the changes above fit."""
     return a_stage(simulate, a_balancer(spec={"public_interface": False}, targets=()), **options)
 
 
 @pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
-def test_one_action_each(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
+def test_one_action_each(simulate: Simulate, change: Change, action: str) -> None:
     """It is sent, and waited for: when the actuator is done it has happened."""
     stage = staged(simulate)
     stage.carry_out(change)
@@ -94,7 +94,7 @@ def test_one_action_each(simulate: Callable[..., Simulation], change: Change, ac
     assert has_happened(stage, change)
 
 
-def test_a_reverse_name_that_hetzner_gives(simulate: Callable[..., Simulation]) -> None:
+def test_a_reverse_name_that_hetzner_gives(simulate: Simulate) -> None:
     """What that is nobody knows before, so that nothing can be looked up."""
     stage = staged(simulate)
     stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
@@ -102,7 +102,7 @@ def test_a_reverse_name_that_hetzner_gives(simulate: Callable[..., Simulation]) 
         stage.carry_out(part("rdns/ipv4", "before", None))
 
 
-def test_a_listener_with_members_whose_action_vanishes(simulate: Callable[..., Simulation]) -> None:
+def test_a_listener_with_members_whose_action_vanishes(simulate: Simulate) -> None:
     """What was sent of a health check is looked up in it."""
     stage = a_stage(simulate, a_balancer())
     stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
@@ -111,16 +111,16 @@ def test_a_listener_with_members_whose_action_vanishes(simulate: Callable[..., S
     assert service(stage, 80)["health_check"]["interval"] == 30
 
 
-@pytest.mark.parametrize(
-    ("family", "pointer", "there"),
-    [
-        pytest.param("ipv4", "lb.example.com", "lb.example.com", id="IPv4"),
-        pytest.param("ipv6", "lb.example.com", "lb.example.com", id="IPv6"),
-        pytest.param("ipv4", None, "static.200.113.0.203.clients.your-server.de", id="what Hetzner gives"),
-        pytest.param("ipv4", "", "", id="an empty name is one"),
-    ],
+@rows(
+    "family pointer there",
+    {
+        "IPv4": ("ipv4", "lb.example.com", "lb.example.com"),
+        "IPv6": ("ipv6", "lb.example.com", "lb.example.com"),
+        "what Hetzner gives": ("ipv4", None, "static.200.113.0.203.clients.your-server.de"),
+        "an empty name is one": ("ipv4", "", ""),
+    },
 )
-def test_reverse_names(simulate: Callable[..., Simulation], family: str, pointer: str | None, there: str) -> None:
+def test_reverse_names(simulate: Simulate, family: str, pointer: str | None, there: str) -> None:
     """The address is of the family in the key; the other one keeps its name."""
     stage = a_stage(simulate, a_balancer(targets=()))
     stage.carry_out(part(f"rdns/{family}", "before", pointer))
@@ -129,7 +129,7 @@ def test_reverse_names(simulate: Callable[..., Simulation], family: str, pointer
     assert (found[family]["dns_ptr"], found[other]["dns_ptr"]) == (there, None)
 
 
-def test_switching_the_public_interface_off(simulate: Callable[..., Simulation]) -> None:
+def test_switching_the_public_interface_off(simulate: Simulate) -> None:
     """It needs a network, and has no body."""
     stage = a_stage(simulate, a_balancer(attachments=ATTACHED, targets=()))
     stage.carry_out(part("public", True, False))
@@ -137,7 +137,7 @@ def test_switching_the_public_interface_off(simulate: Callable[..., Simulation])
     assert not stage.balancer()["public_net"]["enabled"]
 
 
-def test_a_listener_as_asked_for(simulate: Callable[..., Simulation]) -> None:
+def test_a_listener_as_asked_for(simulate: Simulate) -> None:
     """What nobody asked for is not sent, and is what the API gives."""
     stage = a_stage(simulate, a_balancer())
 
@@ -156,7 +156,7 @@ def test_a_listener_as_asked_for(simulate: Callable[..., Simulation]) -> None:
     }
 
 
-def test_a_listener_with_everything(simulate: Callable[..., Simulation]) -> None:
+def test_a_listener_with_everything(simulate: Simulate) -> None:
     """Every member arrives, in the API's own names and units."""
     check = HealthCheck(
         Protocol.HTTP, 8888, 20, 5, 4, HttpCheck("a.example.com", "/healthz", "ok", ("200", "30?"), tls=True)
@@ -264,7 +264,7 @@ def test_a_listener_with_everything(simulate: Callable[..., Simulation]) -> None
     ],
 )
 def test_only_what_differs_is_sent(
-    simulate: Callable[..., Simulation], before: Listener, after: Listener, sent: dict[str, Any] | None
+    simulate: Simulate, before: Listener, after: Listener, sent: dict[str, Any] | None
 ) -> None:
     """So that what a person set besides stays as it is. Only https has certificates: http is refused with them."""
     stage = a_stage(simulate, a_balancer(listeners=()), https_left_behind="refused")
@@ -279,7 +279,7 @@ def test_only_what_differs_is_sent(
     assert {name for name in was.keys() | now.keys() if was.get(name) != now.get(name)} <= {*wanted, "http"}
 
 
-def test_a_listener_that_is_gone(simulate: Callable[..., Simulation]) -> None:
+def test_a_listener_that_is_gone(simulate: Simulate) -> None:
     """There is nothing left to remove, and nothing to change."""
     stage = a_stage(simulate, a_balancer(listeners=()))
     stage.carry_out(REMOVE)
@@ -288,14 +288,14 @@ def test_a_listener_that_is_gone(simulate: Callable[..., Simulation]) -> None:
     assert ports(stage) == []
 
 
-def test_a_removal_that_finds_out_late(simulate: Callable[..., Simulation]) -> None:
+def test_a_removal_that_finds_out_late(simulate: Simulate) -> None:
     """Its action says that there is nothing to remove."""
     stage = a_stage(simulate, a_balancer())
     stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": "not_found"}])
     stage.carry_out(REMOVE)
 
 
-def test_a_port_that_is_taken(simulate: Callable[..., Simulation]) -> None:
+def test_a_port_that_is_taken(simulate: Simulate) -> None:
     """Somebody else's listener is not mistaken for ours: the API's refusal is said as it is."""
     stage = a_stage(simulate, a_balancer())
     with pytest.raises(Invalid, match="source_port_already_used"):
@@ -303,7 +303,7 @@ def test_a_port_that_is_taken(simulate: Callable[..., Simulation]) -> None:
     assert service(stage, 80)["destination_port"] == 30080
 
 
-def test_a_second_request_that_is_refused(simulate: Callable[..., Simulation]) -> None:
+def test_a_second_request_that_is_refused(simulate: Simulate) -> None:
     """When the port is not there afterwards the refusal counts."""
     stage = a_stage(simulate, a_balancer())
     refusal = {"error": {"code": "source_port_already_used", "message": "port 80 is busy, redirect_http needs it"}}

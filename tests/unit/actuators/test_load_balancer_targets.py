@@ -15,7 +15,7 @@ from tests.balancers import a_balancer
 from tests.support.balancer_changes import a_part
 from tests.support.balancer_stage import LB, NETWORK_ID, Stage, a_member, a_stage
 from tests.support.rows import rows
-from tests.support.simulators import Simulation
+from tests.support.simulators import Simulate
 
 IPV6 = "2001:db8:2::1"
 WHY = "a test wants it"
@@ -66,25 +66,23 @@ class TakenOver(HetznerWriter):
         return super().post(path, body, repeatable=repeatable)
 
 
-@pytest.mark.parametrize(
-    ("target", "body"),
-    [
-        pytest.param(public(2), {"type": "server", "server": {"id": 2}, "use_private_ip": False}, id="public"),
-        pytest.param(
+@rows(
+    "target body",
+    {
+        "public": (public(2), {"type": "server", "server": {"id": 2}, "use_private_ip": False}),
+        "public by IPv6": (
             replace(public(2), ipv6=IPV6),
             {"type": "server", "server": {"id": 2, "ip": IPV6}, "use_private_ip": False},
-            id="public by IPv6",
         ),
-        pytest.param(private(2), {"type": "server", "server": {"id": 2}, "use_private_ip": True}, id="private"),
-        pytest.param(
+        "private": (private(2), {"type": "server", "server": {"id": 2}, "use_private_ip": True}),
+        "private, and without IPv4": (
             replace(private(2), ipv6=IPV6),
             {"type": "server", "server": {"id": 2}, "use_private_ip": True},
-            id="private, and without IPv4",
         ),
-        pytest.param(DEDICATED, {"type": "ip", "ip": {"ip": "198.51.100.7"}}, id="a dedicated server"),
-    ],
+        "a dedicated server": (DEDICATED, {"type": "ip", "ip": {"ip": "198.51.100.7"}}),
+    },
 )
-def test_addition_and_removal(simulate: Callable[..., Simulation], target: Target, body: dict[str, Any]) -> None:
+def test_addition_and_removal(simulate: Simulate, target: Target, body: dict[str, Any]) -> None:
     """By which kind of address a server is reached is always said. It is removed by an IPv6 address that it has, and
     else whatever the address is."""
     servers = [a_member(number, ipv6=IPv6Network(f"2001:db8:{number}::/64")) for number in (1, 2)]
@@ -99,7 +97,7 @@ def test_addition_and_removal(simulate: Callable[..., Simulation], target: Targe
 
 
 @pytest.mark.parametrize("target", [public(1), DEDICATED])
-def test_what_is_there_is_added(simulate: Callable[..., Simulation], target: Target) -> None:
+def test_what_is_there_is_added(simulate: Simulate, target: Target) -> None:
     stage = a_stage(simulate, balancer(target))
     stage.carry_out(change(None, target))
     assert stage.targets() == {target}
@@ -108,7 +106,7 @@ def test_what_is_there_is_added(simulate: Callable[..., Simulation], target: Tar
 
 @pytest.mark.parametrize("target", [public(1), DEDICATED])
 @pytest.mark.parametrize("how", ["not there", "found out late", "no load balancer"])
-def test_what_is_gone_is_removed(simulate: Callable[..., Simulation], target: Target, how: str) -> None:
+def test_what_is_gone_is_removed(simulate: Simulate, target: Target, how: str) -> None:
     stage = a_stage(simulate, balancer(*([target] if how == "found out late" else [])))
     if how == "found out late":
         stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": "not_found"}])
@@ -118,7 +116,7 @@ def test_what_is_gone_is_removed(simulate: Callable[..., Simulation], target: Ta
     assert len(stage.acted()) == 1
 
 
-def test_what_is_not_ours_any_more_gets_nothing_a_second_time(simulate: Callable[..., Simulation]) -> None:
+def test_what_is_not_ours_any_more_gets_nothing_a_second_time(simulate: Simulate) -> None:
     """The look before an addition is sent again also tells that somebody has taken the load balancer over."""
     stage = a_stage(simulate, balancer(public(1)))
     stage.change_balancer(labels={})
@@ -129,21 +127,20 @@ def test_what_is_not_ours_any_more_gets_nothing_a_second_time(simulate: Callable
     assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
 
 
-@pytest.mark.parametrize(
-    ("others", "trouble", "asked"),
-    [
-        pytest.param((public(2),), {"kind": "reset"}, ["remove", "add private"], id="the new address, once more"),
-        pytest.param(
+@rows(
+    "others trouble asked",
+    {
+        "the new address, once more": ((public(2),), {"kind": "reset"}, ["remove", "add private"]),
+        "the old one, put back": (
             (public(2),),
             {"kind": "status", "code": 422, "body": NO_TARGET},
             ["remove", "add private"],
-            id="the old one, put back",
         ),
-        pytest.param((), {"kind": "reset"}, ["add private"], id="the new one beside the only target, once more"),
-    ],
+        "the new one beside the only target, once more": ((), {"kind": "reset"}, ["add private"]),
+    },
 )
 def test_an_exchange_goes_no_further_on_what_is_not_ours_any_more(
-    simulate: Callable[..., Simulation], others: tuple[Target, ...], trouble: dict[str, Any], asked: list[str]
+    simulate: Simulate, others: tuple[Target, ...], trouble: dict[str, Any], asked: list[str]
 ) -> None:
     """Whatever is sent after an unclear answer, or to put back what was removed, comes after a look at whose it is: it
     is taken over right before the new address is added."""
@@ -181,7 +178,7 @@ OLD, NEW, OTHER = public(1), private(1), public(2)
     },
 )
 def test_the_other_address(
-    simulate: Callable[..., Simulation],
+    simulate: Simulate,
     planned: list[ServerTarget],
     now: list[ServerTarget] | None,
     before: ServerTarget,
@@ -204,14 +201,8 @@ def test_the_other_address(
     assert stage.targets() == {*there} - {before} | ({after} if after else set())
 
 
-@pytest.mark.parametrize(
-    "server",
-    [
-        pytest.param(a_member(1, ipv4=None), id="without an address by now"),
-        pytest.param(a_member(9), id="that is gone"),
-    ],
-)
-def test_an_old_address_that_is_not_known(simulate: Callable[..., Simulation], server: Any) -> None:
+@rows("server", {"without an address by now": a_member(1, ipv4=None), "that is gone": a_member(9)})
+def test_an_old_address_that_is_not_known(simulate: Simulate, server: Any) -> None:
     """It cannot be named, so the server goes by both and comes back by the new one."""
     stage = a_stage(simulate, balancer(public(1), private(1)), server_as_two_targets="accepted")
     servers = {server.id: server}
@@ -222,7 +213,7 @@ def test_an_old_address_that_is_not_known(simulate: Callable[..., Simulation], s
 
 
 @pytest.mark.parametrize("twins", ["accepted", "refused"])
-def test_a_new_address_of_the_only_target_that_is_refused(simulate: Callable[..., Simulation], twins: str) -> None:
+def test_a_new_address_of_the_only_target_that_is_refused(simulate: Simulate, twins: str) -> None:
     """It is found out before anything was removed."""
     servers = [a_member(1, private_ips=())]
     stage = a_stage(simulate, balancer(public(1)), servers=servers, server_as_two_targets=twins)
@@ -232,9 +223,7 @@ def test_a_new_address_of_the_only_target_that_is_refused(simulate: Callable[...
     assert actions(stage) == ["add private"]
 
 
-def test_an_old_address_that_cannot_be_put_back(
-    simulate: Callable[..., Simulation], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_old_address_that_cannot_be_put_back(simulate: Simulate, caplog: pytest.LogCaptureFixture) -> None:
     """The refusal of the new one stays the error, and the log has the rest."""
     stage = a_stage(simulate, balancer(public(1), public(2)))
     stage.sim.spoil_hetzner("status", method="POST", path=f"/v1{LB}/actions/add", code=422, body=NO_TARGET)
@@ -246,7 +235,7 @@ def test_an_old_address_that_cannot_be_put_back(
     assert "server 1 is no target" in caplog.text
 
 
-def test_a_new_address_of_which_nothing_is_known(simulate: Callable[..., Simulation]) -> None:
+def test_a_new_address_of_which_nothing_is_known(simulate: Simulate) -> None:
     """It may have been added, so that the old one is not put back: that is for the next look at it."""
     stage = a_stage(simulate, balancer(public(1), public(2)))
     stage.sim.spoil_hetzner("status", method="POST", path=f"/v1{LB}/actions/add", code=500, body="<html>", count=None)
@@ -258,7 +247,7 @@ def test_a_new_address_of_which_nothing_is_known(simulate: Callable[..., Simulat
 SELECTED = SelectorTarget("role=worker", use_private_ip=True)
 
 
-def test_a_label_selector_that_comes_back(simulate: Callable[..., Simulation]) -> None:
+def test_a_label_selector_that_comes_back(simulate: Simulate) -> None:
     """After a move in the network, by the addresses that it asked for; and it goes for one that it cannot follow."""
     stage = a_stage(simulate, balancer(public(1)))
     stage.carry_out(replace(change(public(1), private(1)), before=None, after=SELECTED))

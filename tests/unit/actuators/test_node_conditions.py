@@ -1,9 +1,6 @@
 """What a Node says of its routes: the condition that the API server has afterwards, and that all others are kept."""
 
-from collections.abc import Callable
 from typing import Any
-
-import pytest
 
 from actuators.nodes import write_network_condition
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition
@@ -14,7 +11,8 @@ from desired.plan.kinds import Verb
 from reconciler.observe.world import observe_world
 from tests.builders import a_change
 from tests.support.objects import LONG_AGO, condition, settled_node
-from tests.support.simulators import START, Simulation
+from tests.support.rows import rows
+from tests.support.simulators import START, Simulate, Simulation
 
 NODE = "/api/v1/nodes/web-1"
 NOW = f"{START:%Y-%m-%dT%H:%M:%SZ}"
@@ -42,7 +40,7 @@ def change(before: Any, after: Any) -> Change:
     return a_change(key, kind, verb=Verb.MODIFY, before=before, after=after, owner="node/web-1")
 
 
-def observed(simulate: Callable[..., Simulation], *conditions: dict[str, str]) -> tuple[Simulation, Snapshot]:
+def observed(simulate: Simulate, *conditions: dict[str, str]) -> tuple[Simulation, Snapshot]:
     """A Node with these conditions, and what was read of it."""
     node = settled_node("web-1", 1)
     node["status"]["conditions"] = list(conditions)
@@ -55,26 +53,25 @@ def conditions(sim: Simulation) -> list[dict[str, str]]:
     return listed
 
 
-@pytest.mark.parametrize(
-    ("present", "before", "after", "written"),
-    [
-        pytest.param(None, None, ROUTED, ROUTED_NOW, id="the first one"),
-        pytest.param(None, None, UNROUTED, UNROUTED_NOW, id="the first one, without a route"),
-        pytest.param(OURS, UNROUTED, ROUTED, ROUTED_NOW, id="a route at last"),
-        pytest.param(
+@rows(
+    "present before after written",
+    {
+        "the first one": (None, None, ROUTED, ROUTED_NOW),
+        "the first one, without a route": (None, None, UNROUTED, UNROUTED_NOW),
+        "a route at last": (OURS, UNROUTED, ROUTED, ROUTED_NOW),
+        "for another reason: its status is as old as it was": (
             CALICO,
             BY_CALICO,
             ROUTED,
             {**ROUTED_NOW, "lastTransitionTime": LONG_AGO},
-            id="for another reason: its status is as old as it was",
         ),
-        pytest.param(CALICO, BY_CALICO, UNROUTED, UNROUTED_NOW, id="no route, whatever the plug-in says"),
-        pytest.param(OURS, UNROUTED, None, None, id="away"),
-        pytest.param(None, UNROUTED, None, None, id="away already"),
-    ],
+        "no route, whatever the plug-in says": (CALICO, BY_CALICO, UNROUTED, UNROUTED_NOW),
+        "away": (OURS, UNROUTED, None, None),
+        "away already": (None, UNROUTED, None, None),
+    },
 )
 def test_the_condition_is_written(
-    simulate: Callable[..., Simulation],
+    simulate: Simulate,
     present: dict[str, str] | None,
     before: NetworkCondition | None,
     after: NetworkCondition | None,
@@ -96,7 +93,7 @@ def test_the_condition_is_written(
     assert [entry.path for entry in sim.written()] == [f"{NODE}/status"]
 
 
-def test_what_a_kubelet_writes_meanwhile_survives(simulate: Callable[..., Simulation]) -> None:
+def test_what_a_kubelet_writes_meanwhile_survives(simulate: Simulate) -> None:
     """Conditions are merged by type: a write in between is no conflict, and stays."""
     sim, snapshot = observed(simulate, *KUBELET)
     beat = condition("Ready", "False")

@@ -15,14 +15,15 @@ from desired.syntax.provider_id import Provider
 from tests.support.harm_metal import metal
 from tests.support.objects import condition, joining_node, server, settled_node
 from tests.support.passes import planned
-from tests.support.simulators import Simulation, ago
+from tests.support.rows import rows
+from tests.support.simulators import Simulate, Simulation, ago
 
 NODES = "/api/v1/nodes"
 NODE = f"{NODES}/web-1"
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation]) -> Simulation:
+def sim(simulate: Simulate) -> Simulation:
     """A silent Node whose server is gone, and one in order."""
     return simulate(
         nodes=[settled_node("web-1", 1, "Unknown", since=ago(300)), settled_node("web-2", 2)],
@@ -80,23 +81,22 @@ def test_a_server_that_is_there_after_all(sim: Simulation) -> None:
     assert sim.sent_to_kubernetes() == []
 
 
-@pytest.mark.parametrize(
-    ("fault", "expected"),
-    [
-        pytest.param({"kind": "reset"}, Transient, id="no connection"),
-        pytest.param({"kind": "status", "code": 500, "body": "<html>"}, Transient, id="down"),
-        pytest.param({"kind": "status", "code": 401, "body": "<html>"}, Denied, id="a wrong token"),
-        pytest.param(
+@rows(
+    "fault expected",
+    {
+        "no connection": ({"kind": "reset"}, Transient),
+        "down": ({"kind": "status", "code": 500, "body": "<html>"}, Transient),
+        "a wrong token": ({"kind": "status", "code": 401, "body": "<html>"}, Denied),
+        "no permission": (
             {"kind": "status", "code": 403, "body": {"error": {"code": "forbidden", "message": "no"}}},
             Denied,
-            id="no permission",
         ),
-        pytest.param({"kind": "status", "code": 429, "body": "<html>"}, Throttled, id="throttled"),
-        pytest.param({"kind": "status", "code": 404, "body": "<html>"}, Broken, id="a proxy's 404 is no absence"),
-        pytest.param({"kind": "status", "code": 404, "body": {"detail": "no"}}, Broken, id="nor is another API's"),
-        pytest.param({"kind": "status", "code": 404}, Broken, id="nor one without a word"),
-        pytest.param({"kind": "status", "code": 200, "body": "<html>"}, Broken, id="a page of HTML"),
-    ],
+        "throttled": ({"kind": "status", "code": 429, "body": "<html>"}, Throttled),
+        "a proxy's 404 is no absence": ({"kind": "status", "code": 404, "body": "<html>"}, Broken),
+        "nor is another API's": ({"kind": "status", "code": 404, "body": {"detail": "no"}}, Broken),
+        "nor one without a word": ({"kind": "status", "code": 404}, Broken),
+        "a page of HTML": ({"kind": "status", "code": 200, "body": "<html>"}, Broken),
+    },
 )
 def test_a_server_of_which_nothing_is_known(sim: Simulation, fault: dict[str, Any], expected: type[ApiError]) -> None:
     """Nothing but the API's own word for absence lets the Node go."""
@@ -120,7 +120,7 @@ def test_a_kubelet_that_reports_again(sim: Simulation) -> None:
     assert sim.written() == []
 
 
-def test_a_dedicated_server_is_asked_for_at_robot(simulate: Callable[..., Simulation]) -> None:
+def test_a_dedicated_server_is_asked_for_at_robot(simulate: Simulate) -> None:
     """Robot has it. Hetzner Cloud, which knows no server of that number, proves nothing."""
     nodes = [settled_node("web-1", 1, "Unknown", since=ago(300)), settled_node("web-2", 2)]
     sim = simulate(nodes=nodes, project={"servers": [server(2, "web-2")]}, robot=[metal(61, "web-1")])
@@ -156,9 +156,7 @@ class _Meanwhile:
         return answer
 
 
-@pytest.mark.parametrize(
-    "happens", [pytest.param(report_ready, id="Ready"), pytest.param(register_again, id="registered again")]
-)
+@rows("happens", {"Ready": report_ready, "registered again": register_again})
 def test_what_happens_after_the_last_look(sim: Simulation, happens: Callable[[Simulation], Any]) -> None:
     """The deletion itself carries what was judged, so that nothing slips in between the last look and it."""
     change, snapshot = lost(sim)

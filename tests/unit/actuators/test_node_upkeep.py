@@ -1,6 +1,5 @@
 """Keeping a settled Node true: what the API server has after each write, what is kept, and whom it yields to."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +10,8 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from tests.support.objects import server, settled_node
 from tests.support.passes import planned
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate, Simulation
 
 NODE = "/api/v1/nodes/web-1"
 SETTINGS = Settings(mirror_labels="servers.example.com", address_family=AddressFamily.DUALSTACK)
@@ -54,7 +54,7 @@ def drifted() -> dict[str, Any]:
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation]) -> Simulation:
+def sim(simulate: Simulate) -> Simulation:
     """One Node that has drifted, and its server, which is switched off."""
     return simulate(nodes=[drifted()], project={"servers": [SERVER]})
 
@@ -132,12 +132,12 @@ def test_the_shutdown_taint_is_added(sim: Simulation) -> None:
     assert sim.nodes()["web-1"]["spec"]["taints"] == [*OTHERS, SHUTDOWN]
 
 
-@pytest.mark.parametrize(
-    ("taints", "left"),
-    [
-        pytest.param([OTHERS[0], SHUTDOWN, *OTHERS[1:]], OTHERS, id="from between others"),
-        pytest.param([{**SHUTDOWN, "value": "true"}], None, id="the only one, with a value"),
-    ],
+@rows(
+    "taints left",
+    {
+        "from between others": ([OTHERS[0], SHUTDOWN, *OTHERS[1:]], OTHERS),
+        "the only one, with a value": ([{**SHUTDOWN, "value": "true"}], None),
+    },
 )
 def test_the_shutdown_taint_is_removed(
     sim: Simulation, taints: list[dict[str, str]], left: list[dict[str, str]] | None

@@ -1,6 +1,5 @@
 """Initialising a Node: what the API server has afterwards, in which order it got it, and whom it yields to."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from tests.support.objects import UNINITIALIZED, condition, joining_node, server
 from tests.support.passes import planned
-from tests.support.simulators import Simulation
+from tests.support.simulators import Simulate, Simulation
 
 NODE = "/api/v1/nodes/web-1"
 OTHERS = [
@@ -32,7 +31,7 @@ def touch(sim: Simulation) -> None:
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation]) -> Simulation:
+def sim(simulate: Simulate) -> Simulation:
     """One Node that joins with taints of others around ours, and its server."""
     node = joining_node("web-1")
     node["spec"]["taints"] = [OTHERS[0], UNINITIALIZED, OTHERS[1]]
@@ -129,7 +128,7 @@ def test_an_answer_without_a_version(sim: Simulation, body: Any) -> None:
     assert len(sim.written()) == 1
 
 
-def test_a_name_that_needs_quoting(simulate: Callable[..., Simulation]) -> None:
+def test_a_name_that_needs_quoting(simulate: Simulate) -> None:
     """A name with dots is one segment of the path."""
     sim = simulate(nodes=[joining_node("web-1.example.com")], project={"servers": [server(1, "web-1.example.com")]})
     initialise(sim.kubernetes_writer(), *observed(sim))

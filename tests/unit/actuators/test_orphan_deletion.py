@@ -1,6 +1,5 @@
 """Deleting what nobody wants: only what is as it was observed, and waited for."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,8 +13,9 @@ from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from tests.balancers import SERVICE_UID, a_balancer
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_stage import LB, Stage, a_stage
+from tests.support.rows import rows
 from tests.support.rules import saying
-from tests.support.simulators import Simulation
+from tests.support.simulators import Simulate
 
 RELEASED = a_balancer(
     service_uid=None, spec={"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260701T120000Z"}}
@@ -23,7 +23,7 @@ RELEASED = a_balancer(
 
 
 @pytest.fixture
-def stage(simulate: Callable[..., Simulation]) -> Stage:
+def stage(simulate: Simulate) -> Stage:
     """A project with one load balancer that has the label of a Service."""
     return a_stage(simulate, a_balancer())
 
@@ -39,10 +39,8 @@ def an_orphan(stage: Stage) -> Orphan:
     return Orphan(only(stage), saying("it has no Service"))
 
 
-@pytest.mark.parametrize(
-    "balancer", [pytest.param(a_balancer(), id="of a Service that is gone"), pytest.param(RELEASED, id="released")]
-)
-def test_it_goes(simulate: Callable[..., Simulation], balancer: CloudBalancer) -> None:
+@rows("balancer", {"of a Service that is gone": a_balancer(), "released": RELEASED})
+def test_it_goes(simulate: Simulate, balancer: CloudBalancer) -> None:
     stage = a_stage(simulate, balancer)
     delete(stage.writers, orphan_deletion(an_orphan(stage), stage.snapshot), stage.snapshot)
     assert stage.balancers() == []
@@ -51,17 +49,13 @@ def test_it_goes(simulate: Callable[..., Simulation], balancer: CloudBalancer) -
     assert stage.writers.actions.in_flight == 0
 
 
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        pytest.param(
-            {"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_SERVICE_UID: "another"}}, "other owner", id="taken over"
-        ),
-        pytest.param(
-            {"labels": {LABEL_CLUSTER_UID: "another", LABEL_SERVICE_UID: SERVICE_UID}}, "other owner", id="another's"
-        ),
-        pytest.param({"labels": {}}, "other owner", id="disowned"),
-        pytest.param(
+@rows(
+    "changes why",
+    {
+        "taken over": ({"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_SERVICE_UID: "another"}}, "other owner"),
+        "another's": ({"labels": {LABEL_CLUSTER_UID: "another", LABEL_SERVICE_UID: SERVICE_UID}}, "other owner"),
+        "disowned": ({"labels": {}}, "other owner"),
+        "released meanwhile": (
             {
                 "labels": {
                     LABEL_CLUSTER_UID: CLUSTER_UID,
@@ -70,10 +64,9 @@ def test_it_goes(simulate: Callable[..., Simulation], balancer: CloudBalancer) -
                 }
             },
             "other owner",
-            id="released meanwhile",
         ),
-        pytest.param({"protection": {"delete": True}}, "protected against deletion", id="protected"),
-    ],
+        "protected": ({"protection": {"delete": True}}, "protected against deletion"),
+    },
 )
 def test_one_that_has_changed(stage: Stage, changes: dict[str, Any], why: str) -> None:
     """What a person saw and agreed to is another thing by now: it stays."""
@@ -91,12 +84,9 @@ def test_other_labels_do_not_matter(stage: Stage) -> None:
     assert stage.balancers() == []
 
 
-@pytest.mark.parametrize(
-    ("code", "status", "error"),
-    [
-        pytest.param("protected", 423, Conflict, id="protected in the last moment"),
-        pytest.param("forbidden", 403, Denied, id="no right"),
-    ],
+@rows(
+    "code status error",
+    {"protected in the last moment": ("protected", 423, Conflict), "no right": ("forbidden", 403, Denied)},
 )
 def test_the_api_refuses(stage: Stage, code: str, status: int, error: type[ApiError]) -> None:
     """The API has the last word, and it stays."""

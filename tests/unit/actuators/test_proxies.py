@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,14 @@ from actuators.http.kubernetes import KubernetesReader
 from actuators.http.kubernetes import connect as connect_kubernetes
 from actuators.http.retry import Patience, Retry
 from tests.support.objects import joining_node, server
-from tests.support.simulators import ImpatientStop, Simulation
+from tests.support.simulators import ImpatientStop, Simulate, Simulation
 
 NOBODY = "http://127.0.0.1:9"
 ONCE = Patience(attempts=1)
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch) -> Simulation:
+def sim(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> Simulation:
     """A world on this machine, and an environment whose proxy for everything is one that does not answer."""
     sim = simulate(nodes=[joining_node("web-1")], project={"servers": [server(1, "web-1")]})
     for name in ("NO_PROXY", "no_proxy"):

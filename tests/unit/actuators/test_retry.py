@@ -20,6 +20,7 @@ from actuators.http.errors import (
     Transient,
 )
 from actuators.http.retry import NO_PATIENCE, PATIENT, Patience, Retry, RetryBudget
+from tests.support.rows import rows
 
 BROKEN_DOWN = Transient("no answer")
 
@@ -61,23 +62,23 @@ def throttled(retry_after_s: float) -> Throttled:
     return Throttled("slow down", retry_after_s=retry_after_s)
 
 
-@pytest.mark.parametrize(
-    ("error", "repeatable", "tries"),
-    [
-        pytest.param(BROKEN_DOWN, True, 2, id="a repeatable call that broke down"),
-        pytest.param(BROKEN_DOWN, False, 1, id="a write that broke down may have been carried out"),
-        pytest.param(throttled(0.1), True, 2, id="throttled"),
-        pytest.param(throttled(0.1), False, 2, id="a throttled write was not carried out"),
-        pytest.param(Busy("locked"), True, 2, id="busy"),
-        pytest.param(Busy("locked"), False, 2, id="a write to a busy object was not carried out"),
-        pytest.param(Stopped("told to stop"), True, 1, id="told to stop"),
-        pytest.param(NotLeader("nothing is written"), True, 1, id="another one leads"),
-        pytest.param(NotFound("gone"), True, 1, id="not found"),
-        pytest.param(Conflict("moved on"), True, 1, id="conflict is planned again, never resent"),
-        pytest.param(Invalid("wrong"), True, 1, id="invalid"),
-        pytest.param(Denied("no"), True, 1, id="denied"),
-        pytest.param(Broken("html"), True, 1, id="broken"),
-    ],
+@rows(
+    "error repeatable tries",
+    {
+        "a repeatable call that broke down": (BROKEN_DOWN, True, 2),
+        "a write that broke down may have been carried out": (BROKEN_DOWN, False, 1),
+        "throttled": (throttled(0.1), True, 2),
+        "a throttled write was not carried out": (throttled(0.1), False, 2),
+        "busy": (Busy("locked"), True, 2),
+        "a write to a busy object was not carried out": (Busy("locked"), False, 2),
+        "told to stop": (Stopped("told to stop"), True, 1),
+        "another one leads": (NotLeader("nothing is written"), True, 1),
+        "not found": (NotFound("gone"), True, 1),
+        "conflict is planned again, never resent": (Conflict("moved on"), True, 1),
+        "invalid": (Invalid("wrong"), True, 1),
+        "denied": (Denied("no"), True, 1),
+        "broken": (Broken("html"), True, 1),
+    },
 )
 def test_what_is_tried_again(error: ApiError, repeatable: bool, tries: int) -> None:
     """Throttled and Busy are always tried again, Transient only when the call may be repeated, the rest never."""

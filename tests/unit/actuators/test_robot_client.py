@@ -18,6 +18,7 @@ from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.robot import RobotSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
+from tests.support.rows import rows
 from tests.support.simulators import USER_AGENT, ImpatientStop
 
 GOOD = RobotLogin(RobotSimulator.USER, RobotSimulator.PASSWORD)
@@ -250,21 +251,21 @@ def test_credentials_that_become_wrong(service: Webservice) -> None:
     assert service.received() == 2
 
 
-@pytest.mark.parametrize(
-    ("code", "body", "expected"),
-    [
-        pytest.param(404, {"error": {"code": "SERVER_NOT_FOUND", "message": "no"}}, NotFound, id="no such server"),
-        pytest.param(404, {"error": {"code": "SOMETHING", "message": "no"}}, Invalid, id="another 404"),
-        pytest.param(404, {"error": {"code": "NOT_FOUND", "message": "no"}}, Invalid, id="a word of other endpoints"),
-        pytest.param(404, "<html>", Broken, id="a page that is not there"),
-        pytest.param(404, [], Broken, id="JSON of somebody else"),
-        pytest.param(400, "<html>", Broken, id="a page instead of a refusal"),
-        pytest.param(502, "<html>", Transient, id="a page of a gateway"),
-        pytest.param(400, {"error": {"code": "INVALID_INPUT", "message": "no"}}, Invalid, id="refused"),
-        pytest.param(301, "", Broken, id="a redirection is not followed"),
-        pytest.param(503, "maintenance", Transient, id="maintenance"),
-        pytest.param(500, {"error": {"code": "INTERNAL_ERROR", "message": "no"}}, Transient, id="trouble there"),
-    ],
+@rows(
+    "code body expected",
+    {
+        "no such server": (404, {"error": {"code": "SERVER_NOT_FOUND", "message": "no"}}, NotFound),
+        "another 404": (404, {"error": {"code": "SOMETHING", "message": "no"}}, Invalid),
+        "a word of other endpoints": (404, {"error": {"code": "NOT_FOUND", "message": "no"}}, Invalid),
+        "a page that is not there": (404, "<html>", Broken),
+        "JSON of somebody else": (404, [], Broken),
+        "a page instead of a refusal": (400, "<html>", Broken),
+        "a page of a gateway": (502, "<html>", Transient),
+        "refused": (400, {"error": {"code": "INVALID_INPUT", "message": "no"}}, Invalid),
+        "a redirection is not followed": (301, "", Broken),
+        "maintenance": (503, "maintenance", Transient),
+        "trouble there": (500, {"error": {"code": "INTERNAL_ERROR", "message": "no"}}, Transient),
+    },
 )
 def test_refusals(service: Webservice, code: int, body: Any, expected: type[ApiError]) -> None:
     """Absence needs the service's own word."""

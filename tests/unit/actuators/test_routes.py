@@ -1,6 +1,5 @@
 """Routes of a network: adding one, removing one, and the swap that lets one lead elsewhere."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
@@ -16,7 +15,8 @@ from desired.plan.kinds import Verb
 from reconciler.sandbox.hetzner import HetznerOptions
 from tests.builders import a_change, a_snapshot
 from tests.support.balancer_stage import NETWORK_ID, NETWORKS, PassingTime, hands_in
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate, Simulation
 
 PODS = "10.244.1.0/24"
 OLD, NEW, THIRD = "10.7.0.11", "10.7.0.12", "10.7.0.13"
@@ -76,7 +76,7 @@ def _said(path: str, body: Any) -> str:
     return f"{path.removeprefix(f'{ACTIONS}/')} {body['gateway']}"
 
 
-def a_stage(simulate: Callable[..., Simulation], gateway: str | None, **options: Any) -> Stage:
+def a_stage(simulate: Simulate, gateway: str | None, **options: Any) -> Stage:
     """The route to the pods leads there, or is missing. ``options`` are those of the simulator."""
     ours = [{"destination": PODS, "gateway": gateway}] if gateway else []
     networks = [{**NETWORKS[0], "routes": [*FOREIGN, *ours]}, NETWORKS[1]]
@@ -95,17 +95,15 @@ def after(wanted: Change) -> str | None:
     return str(wanted.after.gateway) if isinstance(wanted.after, Route) else None
 
 
-@pytest.mark.parametrize(
-    ("wanted", "sent"),
-    [
-        pytest.param(CREATE, [f"add_route {NEW}", "poll"], id="create"),
-        pytest.param(DELETE, [f"delete_route {OLD}", "poll"], id="delete"),
-        pytest.param(
-            REPLACE, [f"delete_route {OLD}", "poll", f"add_route {NEW}", "poll"], id="replace: no look in between"
-        ),
-    ],
+@rows(
+    "wanted sent",
+    {
+        "create": (CREATE, [f"add_route {NEW}", "poll"]),
+        "delete": (DELETE, [f"delete_route {OLD}", "poll"]),
+        "replace: no look in between": (REPLACE, [f"delete_route {OLD}", "poll", f"add_route {NEW}", "poll"]),
+    },
 )
-def test_changes(simulate: Callable[..., Simulation], wanted: Change, sent: list[str]) -> None:
+def test_changes(simulate: Simulate, wanted: Change, sent: list[str]) -> None:
     """An action each, asked for once, and nothing else; routes of others stay byte for byte."""
     stage = a_stage(simulate, before(wanted))
     stage.carry_out(wanted)
@@ -113,18 +111,16 @@ def test_changes(simulate: Callable[..., Simulation], wanted: Change, sent: list
     assert stage.leads_to() == after(wanted)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "present", "expected"),
-    [
-        pytest.param(CREATE, NEW, NEW, id="made meanwhile"),
-        pytest.param(DELETE, None, None, id="removed meanwhile"),
-        pytest.param(REPLACE, None, NEW, id="removed meanwhile, to be replaced"),
-        pytest.param(REPLACE, NEW, NEW, id="replaced meanwhile"),
-    ],
+@rows(
+    "wanted present expected",
+    {
+        "made meanwhile": (CREATE, NEW, NEW),
+        "removed meanwhile": (DELETE, None, None),
+        "removed meanwhile, to be replaced": (REPLACE, None, NEW),
+        "replaced meanwhile": (REPLACE, NEW, NEW),
+    },
 )
-def test_somebody_was_faster(
-    simulate: Callable[..., Simulation], wanted: Change, present: str | None, expected: str | None
-) -> None:
+def test_somebody_was_faster(simulate: Simulate, wanted: Change, present: str | None, expected: str | None) -> None:
     """Done, after one look; what is still missing is added."""
     stage = a_stage(simulate, present)
     stage.carry_out(wanted)
@@ -132,7 +128,7 @@ def test_somebody_was_faster(
     assert stage.sent().count("look") == 1
 
 
-def test_absence_in_other_words(simulate: Callable[..., Simulation]) -> None:
+def test_absence_in_other_words(simulate: Simulate) -> None:
     """Whatever a removal is refused with, what counts is that the route is gone."""
     stage = a_stage(simulate, None)
     refusal = {"error": {"code": "invalid_input", "message": "no such route"}}
@@ -141,7 +137,7 @@ def test_absence_in_other_words(simulate: Callable[..., Simulation]) -> None:
     assert stage.sent() == [f"delete_route {OLD}", "look"]
 
 
-def test_a_look_that_cannot_be_read_proves_nothing(simulate: Callable[..., Simulation]) -> None:
+def test_a_look_that_cannot_be_read_proves_nothing(simulate: Simulate) -> None:
     """A removal was refused, and what the network answers then is no list of routes: nothing is known to be gone."""
     stage = a_stage(simulate, OLD)
     refusal = {"error": {"code": "invalid_input", "message": "no such route"}}
@@ -154,7 +150,7 @@ def test_a_look_that_cannot_be_read_proves_nothing(simulate: Callable[..., Simul
 
 
 @pytest.mark.parametrize("wanted", ALL)
-def test_another_gateway_by_hand(simulate: Callable[..., Simulation], wanted: Change) -> None:
+def test_another_gateway_by_hand(simulate: Simulate, wanted: Change) -> None:
     """Whose it is now is for the next plan to find out: it stays."""
     stage = a_stage(simulate, THIRD)
     with pytest.raises(Conflict, match=rf"^the {NAMED} now has another gateway, {THIRD}$"):
@@ -163,14 +159,14 @@ def test_another_gateway_by_hand(simulate: Callable[..., Simulation], wanted: Ch
     assert stage.sent().count("look") == 1
 
 
-@pytest.mark.parametrize(
-    ("wanted", "said"),
-    [
-        pytest.param(change(None, OUTSIDE), "gateway not part of the network IP range", id="gateway outside"),
-        pytest.param(change(None, "10.7.0.1"), "invalid gateway", id="first address"),
-    ],
+@rows(
+    "wanted said",
+    {
+        "gateway outside": (change(None, OUTSIDE), "gateway not part of the network IP range"),
+        "first address": (change(None, "10.7.0.1"), "invalid gateway"),
+    },
 )
-def test_refused_routes(simulate: Callable[..., Simulation], wanted: Change, said: str) -> None:
+def test_refused_routes(simulate: Simulate, wanted: Change, said: str) -> None:
     """Hetzner's words are the error, after a look that finds no route."""
     stage = a_stage(simulate, None)
     with pytest.raises(Invalid, match=said):
@@ -179,7 +175,7 @@ def test_refused_routes(simulate: Callable[..., Simulation], wanted: Change, sai
     assert stage.sent() == [f"add_route {after(wanted)}", "look"]
 
 
-def test_no_way_back(simulate: Callable[..., Simulation], caplog: pytest.LogCaptureFixture) -> None:
+def test_no_way_back(simulate: Simulate, caplog: pytest.LogCaptureFixture) -> None:
     """When that is refused too a person is told, and the first refusal is the error."""
     stage = a_stage(simulate, OLD)
     stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "add_route", "code": "x", "count": 2}])
@@ -189,20 +185,16 @@ def test_no_way_back(simulate: Callable[..., Simulation], caplog: pytest.LogCapt
     assert f"route to {PODS} via {OLD} in network 7 may be missing until the next pass: addition of" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("refusal", "expected"),
-    [
-        pytest.param({"code": 409, "body": {"error": {"code": "conflict", "message": "no"}}}, Busy, id="busy"),
-        pytest.param(
-            {"code": 429, "body": {"error": {"code": "rate_limit_exceeded", "message": "no"}}},
-            Throttled,
-            id="throttled",
-        ),
-        pytest.param({"code": 503, "body": {"error": {"code": "unavailable", "message": "no"}}}, Transient, id="down"),
-    ],
+@rows(
+    "refusal expected",
+    {
+        "busy": ({"code": 409, "body": {"error": {"code": "conflict", "message": "no"}}}, Busy),
+        "throttled": ({"code": 429, "body": {"error": {"code": "rate_limit_exceeded", "message": "no"}}}, Throttled),
+        "down": ({"code": 503, "body": {"error": {"code": "unavailable", "message": "no"}}}, Transient),
+    },
 )
 def test_a_swap_that_may_work_in_a_moment(
-    simulate: Callable[..., Simulation], refusal: dict[str, Any], expected: type[ApiError]
+    simulate: Simulate, refusal: dict[str, Any], expected: type[ApiError]
 ) -> None:
     """The old route could not be added either: what is missing then is for the next plan."""
     stage = a_stage(simulate, OLD)

@@ -1,6 +1,5 @@
 """Writes to Services: the claim, the published addresses, the release; what others have written stays."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
@@ -20,7 +19,8 @@ from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_U
 from desired.plan.change import Change, Claimed
 from tests.balancers import a_balancer, a_service, a_world
 from tests.support.balancer_changes import BALANCER, SERVICE, a_difference
-from tests.support.simulators import START, Simulation, ago
+from tests.support.rows import rows
+from tests.support.simulators import START, Simulate, Simulation, ago
 
 PATH = "/api/v1/namespaces/default/services/web"
 OTHERS = "example.com/hold"
@@ -56,7 +56,7 @@ def raw(*finalizers: str, conditions: tuple[dict[str, Any], ...] = (), going: bo
 
 
 @pytest.fixture
-def started(simulate: Callable[..., Simulation]) -> Callable[..., Simulation]:
+def started(simulate: Simulate) -> Simulate:
     """A cluster with the Service that it is given."""
 
     def start(service: dict[str, Any] | None = None) -> Simulation:
@@ -100,15 +100,15 @@ def touch(sim: Simulation) -> None:
     sim.kubernetes_writer().patch(PATH, {"metadata": {"labels": {"a": "b"}}})
 
 
-@pytest.mark.parametrize(
-    ("finalizers", "after"),
-    [
-        pytest.param([], [FINALIZER_BALANCER], id="none"),
-        pytest.param([OTHERS], [FINALIZER_BALANCER, OTHERS], id="somebody else's"),
-        pytest.param([OTHERS, FINALIZER_BALANCER], [OTHERS, FINALIZER_BALANCER], id="ours already"),
-    ],
+@rows(
+    "finalizers after",
+    {
+        "none": ([], [FINALIZER_BALANCER]),
+        "somebody else's": ([OTHERS], [FINALIZER_BALANCER, OTHERS]),
+        "ours already": ([OTHERS, FINALIZER_BALANCER], [OTHERS, FINALIZER_BALANCER]),
+    },
 )
-def test_the_claim(started: Callable[..., Simulation], finalizers: list[str], after: list[str]) -> None:
+def test_the_claim(started: Simulate, finalizers: list[str], after: list[str]) -> None:
     """Our finalizer comes to those that are there, and nothing else moves."""
     sim = started(raw(*finalizers))
     before = service(sim)
@@ -119,7 +119,7 @@ def test_the_claim(started: Callable[..., Simulation], finalizers: list[str], af
     assert [entry.path for entry in sim.written()] == [f"{PATH}/status"]
 
 
-def test_a_claim_beside_another_write(started: Callable[..., Simulation]) -> None:
+def test_a_claim_beside_another_write(started: Simulate) -> None:
     """It needs no version: what somebody else adds meanwhile stays."""
     sim = started(raw())
     snapshot = observed(sim)
@@ -131,17 +131,17 @@ def test_a_claim_beside_another_write(started: Callable[..., Simulation]) -> Non
 ADOPTS = a_difference(f"{BALANCER}", "lb.adopt", Owner(None, "of-another"), Owner(None, "ours"), WHY)
 
 
-@pytest.mark.parametrize(
-    ("observed_uid", "owner", "says"),
-    [
-        pytest.param(None, None, None, id="it lives, and nobody owned the load balancer"),
-        pytest.param(None, "gone", None, id="it lives, and the owner is gone"),
-        pytest.param(None, "web", "and it lives", id="the owner lives as well"),
-        pytest.param("earlier", None, "uid", id="another one has its name by now"),
-    ],
+@rows(
+    "observed_uid owner says",
+    {
+        "it lives, and nobody owned the load balancer": (None, None, None),
+        "it lives, and the owner is gone": (None, "gone", None),
+        "the owner lives as well": (None, "web", "and it lives"),
+        "another one has its name by now": ("earlier", None, "uid"),
+    },
 )
 def test_who_takes_a_load_balancer_over_has_to_live(
-    started: Callable[..., Simulation], observed_uid: str | None, owner: str | None, says: str | None
+    started: Simulate, observed_uid: str | None, owner: str | None, says: str | None
 ) -> None:
     """A list of Services may be of an earlier time; the question itself changes nothing."""
     sim = started()
@@ -154,7 +154,7 @@ def test_who_takes_a_load_balancer_over_has_to_live(
     assert service(sim) == before
 
 
-def test_who_is_gone_takes_no_load_balancer_over(started: Callable[..., Simulation]) -> None:
+def test_who_is_gone_takes_no_load_balancer_over(started: Simulate) -> None:
     """The Service was there when it was observed."""
     sim = started()
     snapshot = observed(sim)
@@ -163,7 +163,7 @@ def test_who_is_gone_takes_no_load_balancer_over(started: Callable[..., Simulati
         require_alive(sim.kubernetes_writer(), sim.kubernetes_reader(), ADOPTS, snapshot)
 
 
-def test_no_claim_of_what_is_being_deleted(started: Callable[..., Simulation]) -> None:
+def test_no_claim_of_what_is_being_deleted(started: Simulate) -> None:
     """It would hold up what nobody wants to keep: nothing is sent."""
     sim = started(raw(OTHERS, going=True))
     with pytest.raises(Conflict, match=r"^Service default/web is being deleted$"):
@@ -171,7 +171,7 @@ def test_no_claim_of_what_is_being_deleted(started: Callable[..., Simulation]) -
     assert sim.written() == []
 
 
-def test_a_claim_that_comes_too_late(started: Callable[..., Simulation]) -> None:
+def test_a_claim_that_comes_too_late(started: Simulate) -> None:
     """The API server refuses new finalizers of what is being deleted, and the next plan sees it go."""
     sim = started(raw(OTHERS))
     snapshot = observed(sim)
@@ -182,7 +182,7 @@ def test_a_claim_that_comes_too_late(started: Callable[..., Simulation]) -> None
     assert service(sim)["metadata"]["finalizers"] == [OTHERS]
 
 
-def test_a_claim_that_is_refused_otherwise(started: Callable[..., Simulation]) -> None:
+def test_a_claim_that_is_refused_otherwise(started: Simulate) -> None:
     """A refusal for another reason is what it says."""
     sim = started(raw())
     refusal = {"kind": "Status", "status": "Failure", "reason": "Invalid", "code": 422, "message": "no"}
@@ -192,7 +192,7 @@ def test_a_claim_that_is_refused_otherwise(started: Callable[..., Simulation]) -
         carry_out(sim, CLAIM, snapshot)
 
 
-def test_the_status(started: Callable[..., Simulation]) -> None:
+def test_the_status(started: Simulate) -> None:
     """The whole list of addresses is replaced; only what an entry has is written."""
     sim = started()
     before = service(sim)
@@ -212,26 +212,26 @@ def test_the_status(started: Callable[..., Simulation]) -> None:
     assert sent.body["status"]["loadBalancer"]["ingress"][1] == {"ip": "2001:db8::200"}
 
 
-def test_no_address_at_all(started: Callable[..., Simulation]) -> None:
+def test_no_address_at_all(started: Simulate) -> None:
     """There may be none to publish."""
     sim = started()
     carry_out(sim, replace(STATUS, before=(Ingress(hostname="lb"),), after=()))
     assert service(sim)["status"]["loadBalancer"] == {}
 
 
-@pytest.mark.parametrize(
-    ("there", "is_written"),
-    [
-        pytest.param("its own", True, id="it is the Service's"),
-        pytest.param("another's", False, id="it is another Service's by now"),
-        pytest.param("moved", False, id="it has other addresses by now"),
-        pytest.param("switched", False, id="its public interface was switched"),
-        pytest.param(None, False, id="it is gone"),
-    ],
+@rows(
+    "there is_written",
+    {
+        "it is the Service's": ("its own", True),
+        "it is another Service's by now": ("another's", False),
+        "it has other addresses by now": ("moved", False),
+        "its public interface was switched": ("switched", False),
+        "it is gone": (None, False),
+    },
 )
 @pytest.mark.parametrize("after", [STATUS.after, ()], ids=["for-others", "for-none"])
 def test_no_address_is_given_up_because_of_a_list(
-    started: Callable[..., Simulation], there: str | None, is_written: bool, after: tuple[Ingress, ...]
+    started: Simulate, there: str | None, is_written: bool, after: tuple[Ingress, ...]
 ) -> None:
     """A list of an earlier time shows a load balancer that was there before the one whose addresses are published."""
     sim = started()
@@ -257,7 +257,7 @@ def test_no_address_is_given_up_because_of_a_list(
 
 
 @pytest.mark.parametrize("present", [None, replace(READY, status="False"), READY], ids=["new", "another", "the same"])
-def test_conditions_that_ride_on_it(started: Callable[..., Simulation], present: ServiceCondition | None) -> None:
+def test_conditions_that_ride_on_it(started: Simulate, present: ServiceCondition | None) -> None:
     """They are merged by type: ours say since when they have their status, those of others stay byte for byte."""
     shown = {
         "type": "LoadBalancerReady",
@@ -276,7 +276,7 @@ def test_conditions_that_ride_on_it(started: Callable[..., Simulation], present:
     assert conditions == {FOREIGN["type"]: FOREIGN, "LoadBalancerReady": {**shown, "lastTransitionTime": ago(3600)}}
 
 
-def test_a_condition_of_no_time_is_a_bug(started: Callable[..., Simulation]) -> None:
+def test_a_condition_of_no_time_is_a_bug(started: Simulate) -> None:
     """The API server demands a time, and the rules always give one."""
     sim = started(raw(FINALIZER_BALANCER))
     with pytest.raises(ValueError, match="does not say since when"):
@@ -284,7 +284,7 @@ def test_a_condition_of_no_time_is_a_bug(started: Callable[..., Simulation]) -> 
 
 
 @pytest.mark.parametrize("conditions", [(), (READY,)], ids=["no condition of ours", "a condition of ours"])
-def test_the_release(started: Callable[..., Simulation], conditions: tuple[ServiceCondition, ...]) -> None:
+def test_the_release(started: Simulate, conditions: tuple[ServiceCondition, ...]) -> None:
     """Our finalizer, our conditions and all addresses go; the rest stays."""
     there = [{"type": found.type, "status": found.status, "lastTransitionTime": ago(7)} for found in conditions]
     sim = started(raw(OTHERS, FINALIZER_BALANCER, "example.com/more", conditions=tuple(there)))
@@ -296,7 +296,7 @@ def test_the_release(started: Callable[..., Simulation], conditions: tuple[Servi
     assert len(sim.written()) == 1
 
 
-def test_the_release_of_the_last_finalizer(started: Callable[..., Simulation]) -> None:
+def test_the_release_of_the_last_finalizer(started: Simulate) -> None:
     """A Service that nobody else holds lives on without any, or vanishes when its deletion was asked for."""
     sim = started(raw(FINALIZER_BALANCER))
     carry_out(sim, RELEASE)
@@ -306,7 +306,7 @@ def test_the_release_of_the_last_finalizer(started: Callable[..., Simulation]) -
     assert sim.objects("services") == {}
 
 
-def test_the_release_of_a_service_that_became_another_type(started: Callable[..., Simulation]) -> None:
+def test_the_release_of_a_service_that_became_another_type(started: Simulate) -> None:
     """The API server has taken its addresses away already."""
     sim = started()
     sim.kubernetes_writer().patch(PATH, {"spec": {"type": "ClusterIP"}})
@@ -314,7 +314,7 @@ def test_the_release_of_a_service_that_became_another_type(started: Callable[...
     assert service(sim)["metadata"]["finalizers"] == [OTHERS]
 
 
-def test_the_release_of_a_service_of_another_class(started: Callable[..., Simulation]) -> None:
+def test_the_release_of_a_service_of_another_class(started: Simulate) -> None:
     """What its controller publishes is not ``before``, and stays; a finalizer that is gone is no error."""
     sim = started(raw(OTHERS))
     before = service(sim)["status"]
@@ -329,9 +329,7 @@ def labelled(sim: Simulation, **labels: str) -> None:
 
 
 @pytest.mark.parametrize("depends_on", [(), ("certificate/default/web",)], ids=["alone", "after another change"])
-def test_no_release_while_there_is_a_load_balancer(
-    started: Callable[..., Simulation], depends_on: tuple[str, ...]
-) -> None:
+def test_no_release_while_there_is_a_load_balancer(started: Simulate, depends_on: tuple[str, ...]) -> None:
     """A list may lack one that is there, and nobody would release it any more."""
     sim = started()
     labelled(sim)
@@ -342,7 +340,7 @@ def test_no_release_while_there_is_a_load_balancer(
     assert FINALIZER_BALANCER in service(sim)["metadata"]["finalizers"]
 
 
-def test_the_release_beside_the_load_balancer_of_another_cluster(started: Callable[..., Simulation]) -> None:
+def test_the_release_beside_the_load_balancer_of_another_cluster(started: Simulate) -> None:
     """What says that it is another cluster's has never been ours."""
     sim = started()
     labelled(sim, **{LABEL_CLUSTER_UID: "another"})
@@ -351,7 +349,7 @@ def test_the_release_beside_the_load_balancer_of_another_cluster(started: Callab
 
 
 @pytest.mark.parametrize("before", [BALANCER, f"{BALANCER}/retain"])
-def test_the_release_after_a_load_balancer(started: Callable[..., Simulation], before: str) -> None:
+def test_the_release_after_a_load_balancer(started: Simulate, before: str) -> None:
     """What was deleted or released just before it, and waited for, is not looked up; reads may lag behind."""
     sim = started()
     labelled(sim)
@@ -360,7 +358,7 @@ def test_the_release_after_a_load_balancer(started: Callable[..., Simulation], b
     assert sim.sent_to_hetzner() == []
 
 
-def test_no_release_while_nobody_can_say(started: Callable[..., Simulation]) -> None:
+def test_no_release_while_nobody_can_say(started: Simulate) -> None:
     """A look that fails is no proof of absence."""
     sim = started()
     sim.spoil_hetzner("status", code=503, body="<html>", count=None)
@@ -383,7 +381,7 @@ def shown(condition: ServiceCondition) -> dict[str, str]:
     }
 
 
-def test_conditions_on_their_own(started: Callable[..., Simulation]) -> None:
+def test_conditions_on_their_own(started: Simulate) -> None:
     """They come to those that are there, and take the place of what they were; everything else is as it was."""
     sim, ready = started(), replace(READY, since=START)
     before = service(sim)
@@ -397,7 +395,7 @@ def test_conditions_on_their_own(started: Callable[..., Simulation]) -> None:
 
 
 @pytest.mark.parametrize("other", [{"uid": "another"}, {"resource_version": "1"}], ids=["made anew", "written to"])
-def test_conditions_of_what_has_moved_on(started: Callable[..., Simulation], other: dict[str, Any]) -> None:
+def test_conditions_of_what_has_moved_on(started: Simulate, other: dict[str, Any]) -> None:
     """What was concluded may be wrong by now: Conflict, and it stays as it is."""
     sim = started()
     (found,) = SERVICES.observe(sim.kubernetes_reader())[0]

@@ -1,6 +1,6 @@
 """Changes that no rule plans: of another shape than their kind has, or of what was not observed. Nothing is sent."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network
@@ -30,7 +30,8 @@ from tests.balancers import SERVICE_UID, a_balancer, a_listener, a_service, a_wo
 from tests.builders import CLUSTER_UID, a_change, an_identity
 from tests.support.balancer_changes import BALANCER, OURS, SERVICE, a_difference
 from tests.support.balancer_stage import hands_in
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate
 
 if TYPE_CHECKING:
     from actuators.apply import Actuator
@@ -99,7 +100,7 @@ def test_every_kind_is_tried() -> None:
     assert SIDES.keys() == KINDS.keys()
 
 
-def _refused(simulate: Callable[..., Simulation], change: Change, error: type[Exception], said: str) -> None:
+def _refused(simulate: Simulate, change: Change, error: type[Exception], said: str) -> None:
     sim = simulate()
     hands = hands_in(sim)
     by_kind: Mapping[str, Actuator] = {
@@ -119,7 +120,7 @@ def _refused(simulate: Callable[..., Simulation], change: Change, error: type[Ex
         for number, sides in enumerate(table)
     ],
 )
-def test_sides_of_another_kind(simulate: Callable[..., Simulation], kind: str, before: Any, after: Any) -> None:
+def test_sides_of_another_kind(simulate: Simulate, kind: str, before: Any, after: Any) -> None:
     """A change of another shape is a mistake of ours."""
     key = KEYS.get(kind) or KEYS[kind.partition(".")[0]]
     owner = KEYS["node"] if kind.startswith(("node", "route")) else SERVICE
@@ -127,16 +128,16 @@ def test_sides_of_another_kind(simulate: Callable[..., Simulation], kind: str, b
     _refused(simulate, change, TypeError, rf"^{key}: {kind} from \w+ to \w+$|not known yet$")
 
 
-@pytest.mark.parametrize(
-    ("kind", "before", "after"),
-    [
-        pytest.param("lb.create", None, SPEC, id="a Service without a load balancer"),
-        pytest.param("lb.delete", SPEC, None, id="a load balancer"),
-        pytest.param("certificate.create", None, CERTIFICATE, id="a certificate"),
-        pytest.param("service.release", Claimed(True, ()), None, id="a Service"),
-    ],
+@rows(
+    "kind before after",
+    {
+        "a Service without a load balancer": ("lb.create", None, SPEC),
+        "a load balancer": ("lb.delete", SPEC, None),
+        "a certificate": ("certificate.create", None, CERTIFICATE),
+        "a Service": ("service.release", Claimed(True, ()), None),
+    },
 )
-def test_what_was_not_observed(simulate: Callable[..., Simulation], kind: str, before: Any, after: Any) -> None:
+def test_what_was_not_observed(simulate: Simulate, kind: str, before: Any, after: Any) -> None:
     """A change that was planned from another world is not carried out in this one."""
     change = a_difference(f"{BALANCER}-2", kind, before, after, "a test wants it", cloud_id=43)
     _refused(simulate, replace(change, owner=change.key), KeyError, "web-2|43")

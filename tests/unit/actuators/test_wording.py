@@ -6,19 +6,20 @@ import pytest
 
 from actuators.http.errors import cause, one_line
 from actuators.http.shown import escaped_json, is_loopback, shown_address, with_shown_addresses
+from tests.support.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        pytest.param("as it is", "as it is", id="one line"),
-        pytest.param("two\nlines\r\n\tand  blanks ", "two lines and blanks", id="line breaks and blanks"),
-        pytest.param(ValueError("a\nb"), "a b", id="an exception"),
-        pytest.param(None, "None", id="no text"),
-        pytest.param("", "", id="nothing"),
-        pytest.param("x" * 301, "x" * 300, id="cut"),
-        pytest.param(f"{' ' * 400}end", "end", id="blanks do not count"),
-    ],
+@rows(
+    "text line",
+    {
+        "one line": ("as it is", "as it is"),
+        "line breaks and blanks": ("two\nlines\r\n\tand  blanks ", "two lines and blanks"),
+        "an exception": (ValueError("a\nb"), "a b"),
+        "no text": (None, "None"),
+        "nothing": ("", ""),
+        "cut": ("x" * 301, "x" * 300),
+        "blanks do not count": (f"{' ' * 400}end", "end"),
+    },
 )
 def test_one_line(text: object, line: str) -> None:
     """Any text is one line of at most 300 characters."""
@@ -30,28 +31,24 @@ SILENT = "HTTPSConnectionPool(host='10.0.0.1', port=443): Read timed out. (read 
 UNREACHED = "<urllib3.connection.HTTPSConnection object at 0x7f00>, 'Connection to h timed out. (connect timeout=3.0)'"
 
 
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        pytest.param(OSError(104, "Connection reset by peer"), "Connection reset by peer", id="the system's"),
-        pytest.param(OSError(OSError(REFUSED)), "Failed to establish a new connection: Connection refused", id="inner"),
-        pytest.param(SILENT, "nothing came within 5 s", id="a time-out"),
-        pytest.param(UNREACHED, "'no connection within 3 s'", id="a connection that is not made"),
-        pytest.param(SILENT.replace("4.98", "0.08"), "nothing came within 1 s", id="the rest of a time-out"),
-        pytest.param(
+@rows(
+    "error line",
+    {
+        "the system's": (OSError(104, "Connection reset by peer"), "Connection reset by peer"),
+        "inner": (OSError(OSError(REFUSED)), "Failed to establish a new connection: Connection refused"),
+        "a time-out": (SILENT, "nothing came within 5 s"),
+        "a connection that is not made": (UNREACHED, "'no connection within 3 s'"),
+        "the rest of a time-out": (SILENT.replace("4.98", "0.08"), "nothing came within 1 s"),
+        "a proxy": (
             OSError("Unable to connect to proxy", OSError(REFUSED)),
             "Unable to connect to proxy: Failed to establish a new connection: Connection refused",
-            id="a proxy",
         ),
-        pytest.param(
+        "cut off": (
             OSError("Connection broken: 3", ValueError("IncompleteRead(3 bytes read, 5 more expected)")),
             "Connection broken: 3 bytes came and 5 more were to come",
-            id="cut off",
         ),
-        pytest.param(
-            "SSLError\n[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)", "wrong version number", id="TLS"
-        ),
-    ],
+        "TLS": ("SSLError\n[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)", "wrong version number"),
+    },
 )
 def test_causes(error: object, line: str) -> None:
     """What people understand, without the names of libraries' objects; the same each time."""

@@ -1,7 +1,6 @@
 """Certificates as Hetzner says them: uploaded ones, managed ones, and how far those are."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +10,8 @@ import pytest
 from actuators.wire.certificate import CERTIFICATES
 from desired.model.load_balancer import Certificate, Issuance, IssuanceError
 from tests.support.payloads import GONE, every_path, replaced
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate, Simulation
 
 REAL: dict[str, Any] = {
     "id": 5,
@@ -82,14 +82,14 @@ def test_nothing_is_lost_with_a_field(path: tuple[Any, ...]) -> None:
     assert read(path) == (None if path in NEEDED else DROPPED.get(path, WHOLE))
 
 
-@pytest.mark.parametrize(
-    ("kind", "status", "found"),
-    [
-        pytest.param("uploaded", None, UPLOADED, id="uploaded"),
-        pytest.param(GONE, None, UPLOADED, id="of no kind, without a status"),
-        pytest.param("external", REAL["status"], UPLOADED, id="a kind of a later version"),
-        pytest.param("managed", None, replace(WHOLE, issuance=Issuance.OTHER, error=None), id="managed, no status"),
-    ],
+@rows(
+    "kind status found",
+    {
+        "uploaded": ("uploaded", None, UPLOADED),
+        "of no kind, without a status": (GONE, None, UPLOADED),
+        "a kind of a later version": ("external", REAL["status"], UPLOADED),
+        "managed, no status": ("managed", None, replace(WHOLE, issuance=Issuance.OTHER, error=None)),
+    },
 )
 def test_kinds(kind: Any, status: Any, found: Certificate) -> None:
     """Only a managed certificate is issued, and only of it an issuance is known."""
@@ -113,7 +113,7 @@ def test_an_error_without_a_word() -> None:
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation]) -> Simulation:
+def sim(simulate: Simulate) -> Simulation:
     """An uploaded certificate, one that is issued and one that is not."""
     return simulate(
         project={

@@ -4,7 +4,7 @@ The pages are those of the simulators, with two objects of each kind.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ from actuators.wire.workload import workloads
 from tests.support.objects import settled_node
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.rows import rows
-from tests.support.simulators import Simulation
+from tests.support.simulators import Simulate, Simulation
 from tests.support.trouble import HETZNER_TROUBLE
 
 DEPLOYMENTS, DAEMON_SETS = workloads("kube-system")
@@ -85,7 +85,7 @@ def _named(kind: str, number: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation]) -> Simulation:
+def sim(simulate: Simulate) -> Simulation:
     """A project and a cluster with two of each kind."""
     sim = simulate(project=PROJECT)
     sim.kubernetes.replace_world({kind: [_named(kind, number) for number in (1, 2)] for kind in IN_THE_CLUSTER})

@@ -1,6 +1,5 @@
 """Load balancers as Hetzner says them: whole, or unreadable, and never as if something were not there."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from ipaddress import IPv4Address
@@ -36,7 +35,7 @@ from tests.support.balancer_payload import (
     read,
 )
 from tests.support.payloads import every_path
-from tests.support.simulators import Simulation
+from tests.support.simulators import Simulate, Simulation
 
 
 def checked(**changes: Any) -> CloudBalancer:
@@ -215,7 +214,7 @@ PROJECT: dict[str, Any] = {
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation]) -> Simulation:
+def sim(simulate: Simulate) -> Simulation:
     """A project with more load balancers than a page takes."""
     return simulate(project=PROJECT)
 

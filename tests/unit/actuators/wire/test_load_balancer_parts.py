@@ -3,37 +3,36 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from actuators.wire.load_balancer import BALANCERS
 from desired.annotations.choices import Protocol
 from desired.model.load_balancer import Health, HealthCheck, ServerTarget
 from tests.support.balancer_payload import ADDRESS, REAL, SELECTOR, SERVER, Path, changed, fine, page, read
 from tests.support.payloads import GONE, replaced
+from tests.support.rows import rows
 
 TYPE: Path = ("load_balancer_type",)
 ANNOUNCED = datetime(2026, 7, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "why"),
-    [
-        pytest.param(("services", 0, "protocol"), "udp", "Invalid enum value 'udp'", id="protocol"),
-        pytest.param(("services", 0, "health_check", "protocol"), "https", "which the API does not know", id="check"),
-        pytest.param(("services", 0, "health_check", "protocol"), "grpc", "Invalid enum value 'grpc'", id="new check"),
-        pytest.param(("services", 0, "health_check", "protocol"), "http", "there is nothing about that", id="no http"),
-        pytest.param(("services", 0, "protocol"), "http", "there is nothing about that", id="http without options"),
-        pytest.param(("services", 1, "protocol"), "https", "its certificates or its redirect", id="https like http"),
-        pytest.param(("services", 0, "listen_port"), 80, "two services on one port", id="a port twice"),
-        pytest.param(("targets", 0, "type"), "vswitch", "'vswitch' is not known", id="target"),
-        pytest.param(("targets", 0, "type"), "ip", "or lacks what it needs", id="target of the wrong type"),
-        pytest.param(("targets", 1, "ip", "ip"), "web-1", "does not appear to be", id="address of a target"),
-        pytest.param(("private_net", 0, "ip"), "10.0.0.256", "not permitted", id="private address"),
-        pytest.param(("public_net", "ipv6", "ip"), "2001:db8::/64", "Unexpected '/'", id="public network"),
-        pytest.param(("algorithm", "type"), "random", "Invalid enum value 'random'", id="algorithm"),
-        pytest.param(("created",), "2026-01-01T00:00:00", "timezone", id="a time of no zone"),
-        pytest.param((*TYPE, "deprecation", "unavailable_after"), "soon", "Invalid RFC3339", id="no time"),
-    ],
+@rows(
+    "path value why",
+    {
+        "protocol": (("services", 0, "protocol"), "udp", "Invalid enum value 'udp'"),
+        "check": (("services", 0, "health_check", "protocol"), "https", "which the API does not know"),
+        "new check": (("services", 0, "health_check", "protocol"), "grpc", "Invalid enum value 'grpc'"),
+        "no http": (("services", 0, "health_check", "protocol"), "http", "there is nothing about that"),
+        "http without options": (("services", 0, "protocol"), "http", "there is nothing about that"),
+        "https like http": (("services", 1, "protocol"), "https", "its certificates or its redirect"),
+        "a port twice": (("services", 0, "listen_port"), 80, "two services on one port"),
+        "target": (("targets", 0, "type"), "vswitch", "'vswitch' is not known"),
+        "target of the wrong type": (("targets", 0, "type"), "ip", "or lacks what it needs"),
+        "address of a target": (("targets", 1, "ip", "ip"), "web-1", "does not appear to be"),
+        "private address": (("private_net", 0, "ip"), "10.0.0.256", "not permitted"),
+        "public network": (("public_net", "ipv6", "ip"), "2001:db8::/64", "Unexpected '/'"),
+        "algorithm": (("algorithm", "type"), "random", "Invalid enum value 'random'"),
+        "a time of no zone": (("created",), "2026-01-01T00:00:00", "timezone"),
+        "no time": ((*TYPE, "deprecation", "unavailable_after"), "soon", "Invalid RFC3339"),
+    },
 )
 def test_what_this_version_does_not_know(path: Path, value: Any, why: str) -> None:
     """A word of a later API makes the load balancer unreadable rather than another one."""
@@ -52,15 +51,15 @@ def test_options_that_a_protocol_does_not_have() -> None:
     assert found.spec.listeners[80].health_check == HealthCheck(Protocol.TCP, 30080, 15, 10, 3)
 
 
-@pytest.mark.parametrize(
-    ("deprecation", "deprecated", "end"),
-    [
-        pytest.param(None, None, None, id="for sale"),
-        pytest.param(GONE, GONE, None, id="an answer that knows nothing of it"),
-        pytest.param({"unavailable_after": "2026-12-31T00:00:00Z"}, None, datetime(2026, 12, 31, tzinfo=UTC), id="new"),
-        pytest.param(GONE, "2026-07-01T00:00:00Z", ANNOUNCED, id="old"),
-        pytest.param(None, "2026-07-01T00:00:00Z", ANNOUNCED, id="old, with the new field"),
-    ],
+@rows(
+    "deprecation deprecated end",
+    {
+        "for sale": (None, None, None),
+        "an answer that knows nothing of it": (GONE, GONE, None),
+        "new": ({"unavailable_after": "2026-12-31T00:00:00Z"}, None, datetime(2026, 12, 31, tzinfo=UTC)),
+        "old": (GONE, "2026-07-01T00:00:00Z", ANNOUNCED),
+        "old, with the new field": (None, "2026-07-01T00:00:00Z", ANNOUNCED),
+    },
 )
 def test_types_out_of_sale(deprecation: Any, deprecated: Any, end: datetime | None) -> None:
     """The day after which a type is not sold is in a field of its own since July 2026."""
@@ -72,25 +71,25 @@ def test_types_out_of_sale(deprecation: Any, deprecated: Any, end: datetime | No
 H, U, X = Health.HEALTHY, Health.UNKNOWN, Health.UNHEALTHY
 
 
-@pytest.mark.parametrize(
-    ("statuses", "health"),
-    [
-        pytest.param({5000: "healthy", 80: "healthy", 443: "healthy"}, (H, H, H), id="well"),
-        pytest.param({5000: "healthy", 80: "unhealthy", 443: "healthy"}, (H, X, H), id="one port ill"),
-        pytest.param({5000: "unknown", 80: "unhealthy"}, (U, X, U), id="one port ill, others not known"),
-        pytest.param({5000: "healthy", 80: "healthy"}, (H, H, U), id="one not checked yet"),
-        pytest.param({5000: "healthy", 80: "draining", 443: "healthy"}, (H, U, H), id="a new word"),
-        pytest.param({5000: "healthy", 80: "healthy", 443: "healthy", 81: "unhealthy"}, (H, H, H), id="old port"),
-        pytest.param({}, (U, U, U), id="nothing said"),
-    ],
+@rows(
+    "statuses health",
+    {
+        "well": ({5000: "healthy", 80: "healthy", 443: "healthy"}, (H, H, H)),
+        "one port ill": ({5000: "healthy", 80: "unhealthy", 443: "healthy"}, (H, X, H)),
+        "one port ill, others not known": ({5000: "unknown", 80: "unhealthy"}, (U, X, U)),
+        "one not checked yet": ({5000: "healthy", 80: "healthy"}, (H, H, U)),
+        "a new word": ({5000: "healthy", 80: "draining", 443: "healthy"}, (H, U, H)),
+        "old port": ({5000: "healthy", 80: "healthy", 443: "healthy", 81: "unhealthy"}, (H, H, H)),
+        "nothing said": ({}, (U, U, U)),
+    },
 )
-@pytest.mark.parametrize(
-    ("place", "target"),
-    [
-        pytest.param(("targets", 0, "health_status"), SERVER, id="server"),
-        pytest.param(("targets", 1, "health_status"), ADDRESS, id="ip"),
-        pytest.param(("targets", 2, "targets", 0, "health_status"), SELECTOR, id="selector"),
-    ],
+@rows(
+    "place target",
+    {
+        "server": (("targets", 0, "health_status"), SERVER),
+        "ip": (("targets", 1, "health_status"), ADDRESS),
+        "selector": (("targets", 2, "targets", 0, "health_status"), SELECTOR),
+    },
 )
 def test_health(place: Path, target: Any, statuses: dict[int, str], health: tuple[Health, ...]) -> None:
     """A target is as well as each listener finds it."""
@@ -99,14 +98,14 @@ def test_health(place: Path, target: Any, statuses: dict[int, str], health: tupl
     assert found.checks[target] == dict(zip((5000, 80, 443), health, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("healths", "health"),
-    [
-        pytest.param([], U, id="nothing found"),
-        pytest.param([fine(), fine()], H, id="all well"),
-        pytest.param([fine(), []], U, id="one not known"),
-        pytest.param([fine(), [{"listen_port": 80, "status": "unhealthy"}]], X, id="one ill"),
-    ],
+@rows(
+    "healths health",
+    {
+        "nothing found": ([], U),
+        "all well": ([fine(), fine()], H),
+        "one not known": ([fine(), []], U),
+        "one ill": ([fine(), [{"listen_port": 80, "status": "unhealthy"}]], X),
+    },
 )
 def test_health_of_what_a_selector_found(healths: list[Any], health: Health) -> None:
     """A selector is as well as the worst of what it found."""

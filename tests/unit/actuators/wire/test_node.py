@@ -1,7 +1,6 @@
 """What the API server says, decoded: Nodes as they really come, with gaps, with nonsense, and one bad among many."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +13,8 @@ from actuators.wire.objects import server_time
 from desired.model.snapshot import Condition, Node, NodeAddress, Readiness, Taint
 from desired.section import Absent, Present, Section, Unknown
 from tests.support.payloads import GONE, replaced
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate
 
 REAL: dict[str, Any] = {
     "metadata": {
@@ -205,18 +205,18 @@ def test_an_empty_list(items: Any) -> None:
     assert isinstance(section.find("web-1"), Absent)
 
 
-@pytest.mark.parametrize(
+@rows(
     "body",
-    [
-        pytest.param(page(items=None, metadata={}), id="null without a version"),
-        pytest.param(page(kind="Status"), id="a Status"),
-        pytest.param(page(kind="Node"), id="one Node"),
-        pytest.param(b'{"items": []}', id="of no kind"),
-        pytest.param(b"{}", id="an empty object"),
-        pytest.param(b"<html>", id="HTML"),
-        pytest.param(b"", id="nothing"),
-        pytest.param(page(items="all"), id="items are a text"),
-    ],
+    {
+        "null without a version": page(items=None, metadata={}),
+        "a Status": page(kind="Status"),
+        "one Node": page(kind="Node"),
+        "of no kind": b'{"items": []}',
+        "an empty object": b"{}",
+        "HTML": b"<html>",
+        "nothing": b"",
+        "items are a text": page(items="all"),
+    },
 )
 def test_answers_that_are_no_list(body: bytes) -> None:
     """What is no list of the API server's is Broken: it must never look like an empty cluster."""
@@ -224,16 +224,16 @@ def test_answers_that_are_no_list(body: bytes) -> None:
         section_of(body)
 
 
-@pytest.mark.parametrize(
-    ("conditions", "ready"),
-    [
-        pytest.param([], Readiness.MISSING, id="none"),
-        pytest.param([{"type": "DiskPressure", "status": "False"}], Readiness.MISSING, id="others only"),
-        pytest.param([{"type": "Ready", "status": "True"}], Readiness.TRUE, id="true"),
-        pytest.param([{"type": "Ready", "status": "False"}], Readiness.FALSE, id="false"),
-        pytest.param([{"type": "Ready", "status": "Unknown"}], Readiness.UNKNOWN, id="unknown"),
-        pytest.param([{"type": "Ready", "status": "Perhaps"}], Readiness.UNKNOWN, id="a word of a later version"),
-    ],
+@rows(
+    "conditions ready",
+    {
+        "none": ([], Readiness.MISSING),
+        "others only": ([{"type": "DiskPressure", "status": "False"}], Readiness.MISSING),
+        "true": ([{"type": "Ready", "status": "True"}], Readiness.TRUE),
+        "false": ([{"type": "Ready", "status": "False"}], Readiness.FALSE),
+        "unknown": ([{"type": "Ready", "status": "Unknown"}], Readiness.UNKNOWN),
+        "a word of a later version": ([{"type": "Ready", "status": "Perhaps"}], Readiness.UNKNOWN),
+    },
 )
 def test_readiness(conditions: list[dict[str, str]], ready: Readiness) -> None:
     """Readiness is what the condition says; a word that nobody knows is not taken for ready."""
@@ -241,13 +241,13 @@ def test_readiness(conditions: list[dict[str, str]], ready: Readiness) -> None:
     assert node.ready is ready
 
 
-@pytest.mark.parametrize(
-    ("conditions", "since"),
-    [
-        pytest.param(REAL["status"]["conditions"], datetime(2026, 1, 1, 0, 1, tzinfo=UTC), id="since its transition"),
-        pytest.param([{"type": "Ready", "status": "False"}], datetime(2026, 1, 1, tzinfo=UTC), id="without a time"),
-        pytest.param([], datetime(2026, 1, 1, tzinfo=UTC), id="without the condition"),
-    ],
+@rows(
+    "conditions since",
+    {
+        "since its transition": (REAL["status"]["conditions"], datetime(2026, 1, 1, 0, 1, tzinfo=UTC)),
+        "without a time": ([{"type": "Ready", "status": "False"}], datetime(2026, 1, 1, tzinfo=UTC)),
+        "without the condition": ([], datetime(2026, 1, 1, tzinfo=UTC)),
+    },
 )
 def test_since_when(conditions: list[dict[str, str]], since: datetime) -> None:
     """A Node is as Ready as it is since its transition, and since its creation where none is told."""
@@ -255,13 +255,13 @@ def test_since_when(conditions: list[dict[str, str]], since: datetime) -> None:
     assert node.ready_since == since
 
 
-@pytest.mark.parametrize(
-    ("heartbeat", "heard_at"),
-    [
-        pytest.param("2026-01-02T00:00:00Z", datetime(2026, 1, 2, tzinfo=UTC), id="later than its transition"),
-        pytest.param("2025-12-31T00:00:00Z", datetime(2026, 1, 1, 0, 1, tzinfo=UTC), id="earlier"),
-        pytest.param(None, datetime(2026, 1, 1, 0, 1, tzinfo=UTC), id="none"),
-    ],
+@rows(
+    "heartbeat heard_at",
+    {
+        "later than its transition": ("2026-01-02T00:00:00Z", datetime(2026, 1, 2, tzinfo=UTC)),
+        "earlier": ("2025-12-31T00:00:00Z", datetime(2026, 1, 1, 0, 1, tzinfo=UTC)),
+        "none": (None, datetime(2026, 1, 1, 0, 1, tzinfo=UTC)),
+    },
 )
 def test_when_it_was_heard_of(heartbeat: str | None, heard_at: datetime) -> None:
     """By its heartbeat or its transition, whichever is later."""
@@ -303,7 +303,7 @@ def test_no_server_time(headers: dict[str, str]) -> None:
         server_time(ApiAnswer(b"", headers))
 
 
-def test_nodes_over_http(simulate: Callable[..., Simulation]) -> None:
+def test_nodes_over_http(simulate: Simulate) -> None:
     """Nodes and the API server's time come from one reading."""
     sim = simulate(nodes=[changed(("metadata", "deletionTimestamp"))])
     section, moment = NODES.observe(sim.kubernetes_reader())

@@ -1,7 +1,6 @@
 """What Hetzner says, decoded: servers as they really come, with gaps, with nonsense, and one bad among many."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any
@@ -14,7 +13,8 @@ from desired.model.snapshot import Server, ServerStatus
 from desired.section import Absent, Present, Unknown
 from tests.support.objects import server
 from tests.support.payloads import GONE, every_path, replaced
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate, Simulation
 from tests.support.trouble import HETZNER_TROUBLE
 
 REAL: dict[str, Any] = {
@@ -93,35 +93,35 @@ def test_any_other_field_may_be_dropped(path: tuple[Any, ...]) -> None:
     assert list(decoded.items) == [42]
 
 
-@pytest.mark.parametrize(
-    ("path", "missing"),
-    [
-        pytest.param(("public_net",), {"public_net.ipv4", "public_net.ipv6"}, id="public_net"),
-        pytest.param(("public_net", "ipv4"), {"public_net.ipv4"}, id="ipv4"),
-        pytest.param(("public_net", "ipv6"), {"public_net.ipv6"}, id="ipv6"),
-        pytest.param(("public_net", "ipv4", "ip"), {"public_net.ipv4"}, id="ip of ipv4"),
-        pytest.param(("public_net", "ipv6", "ip"), {"public_net.ipv6"}, id="ip of ipv6"),
-        pytest.param(("private_net",), {"private_net"}, id="private_net"),
-        pytest.param(("labels",), {"labels"}, id="labels"),
-        pytest.param(("datacenter",), set(), id="datacenter"),
-        pytest.param(("location",), set(), id="location"),
-    ],
+@rows(
+    "path missing",
+    {
+        "public_net": (("public_net",), {"public_net.ipv4", "public_net.ipv6"}),
+        "ipv4": (("public_net", "ipv4"), {"public_net.ipv4"}),
+        "ipv6": (("public_net", "ipv6"), {"public_net.ipv6"}),
+        "ip of ipv4": (("public_net", "ipv4", "ip"), {"public_net.ipv4"}),
+        "ip of ipv6": (("public_net", "ipv6", "ip"), {"public_net.ipv6"}),
+        "private_net": (("private_net",), {"private_net"}),
+        "labels": (("labels",), {"labels"}),
+        "datacenter": (("datacenter",), set()),
+        "location": (("location",), set()),
+    },
 )
 def test_what_did_not_arrive(path: tuple[Any, ...], missing: set[str]) -> None:
     """A field of which a loss could follow is noted when it is not there: nobody has said that there is none."""
     assert SERVERS.decode(page(changed(path))).items[42].missing == missing
 
 
-@pytest.mark.parametrize(
-    ("path", "none"),
-    [
-        pytest.param(("public_net", "ipv4"), {"ipv4": None}, id="ipv4"),
-        pytest.param(("public_net", "ipv6"), {"ipv6": None}, id="ipv6"),
-        pytest.param(("labels",), {"labels": {}}, id="labels"),
-        pytest.param(("location",), {"location": "", "network_zone": ""}, id="location"),
-        pytest.param(("location", "network_zone"), {"network_zone": ""}, id="network zone"),
-        pytest.param(("datacenter",), {}, id="datacenter"),
-    ],
+@rows(
+    "path none",
+    {
+        "ipv4": (("public_net", "ipv4"), {"ipv4": None}),
+        "ipv6": (("public_net", "ipv6"), {"ipv6": None}),
+        "labels": (("labels",), {"labels": {}}),
+        "location": (("location",), {"location": "", "network_zone": ""}),
+        "network zone": (("location", "network_zone"), {"network_zone": ""}),
+        "datacenter": (("datacenter",), {}),
+    },
 )
 def test_null_is_an_answer(path: tuple[Any, ...], none: dict[str, Any]) -> None:
     """Hetzner writes null for what a server does not have."""
@@ -129,14 +129,14 @@ def test_null_is_an_answer(path: tuple[Any, ...], none: dict[str, Any]) -> None:
     assert SERVERS.decode(page(changed(path, None))).items == {42: replace(whole, **none)}
 
 
-@pytest.mark.parametrize(
-    ("aliases", "found"),
-    [
-        pytest.param(["10.0.0.9", "10.0.0.8"], ("10.0.0.9", "10.0.0.8"), id="two"),
-        pytest.param([], (), id="none"),
-        pytest.param(None, (), id="null"),
-        pytest.param(GONE, (), id="not told"),
-    ],
+@rows(
+    "aliases found",
+    {
+        "two": (["10.0.0.9", "10.0.0.8"], ("10.0.0.9", "10.0.0.8")),
+        "none": ([], ()),
+        "null": (None, ()),
+        "not told": (GONE, ()),
+    },
 )
 def test_alias_addresses(aliases: Any, found: tuple[str, ...]) -> None:
     """Each is there with its network, and with none of them the server is as good as any."""
@@ -169,14 +169,14 @@ def test_addresses_that_are_none(path: tuple[Any, ...], value: str) -> None:
     assert list(SERVERS.decode(page(changed(path, value))).unreadable) == [42]
 
 
-@pytest.mark.parametrize(
-    ("change", "names"),
-    [
-        pytest.param({"server_type": 5}, {42: "web-1"}, id="readable"),
-        pytest.param({"name": 5}, {}, id="not text"),
-        pytest.param({"name": None}, {}, id="null"),
-        pytest.param({"name": "", "server_type": 5}, {}, id="empty"),
-    ],
+@rows(
+    "change names",
+    {
+        "readable": ({"server_type": 5}, {42: "web-1"}),
+        "not text": ({"name": 5}, {}),
+        "null": ({"name": None}, {}),
+        "empty": ({"name": "", "server_type": 5}, {}),
+    },
 )
 def test_names_of_unreadable_servers(change: dict[str, Any], names: dict[int, str]) -> None:
     """The name of an unreadable server is kept where it can be read: only what looks for that name is in doubt."""
@@ -209,7 +209,7 @@ def test_public_ipv6(text: str | None, network: str | None) -> None:
     assert found == (IPv6Network(network) if network else None)
 
 
-def test_an_unreadable_server_leaves_the_list_whole(simulate: Callable[..., Simulation]) -> None:
+def test_an_unreadable_server_leaves_the_list_whole(simulate: Simulate) -> None:
     """A server that cannot be decoded is Unknown, and others that are not there are Absent."""
     sim = simulate()
     pagination = {"pagination": {"last_page": 1, "total_entries": 2}}
@@ -227,7 +227,7 @@ def test_an_unreadable_server_leaves_the_list_whole(simulate: Callable[..., Simu
 
 
 @pytest.fixture
-def sim(simulate: Callable[..., Simulation]) -> Simulation:
+def sim(simulate: Simulate) -> Simulation:
     return simulate(project={"servers": [server(1, "web-1")]})
 
 

@@ -1,7 +1,6 @@
 """Services as the API server says them: with gaps, with nonsense, and none that has lost what a load balancer needs."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +12,8 @@ from desired.annotations.claims import Claim, ClaimedPort
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.section import Absent, Present, Section, Unknown
 from tests.support.payloads import GONE, replaced
-from tests.support.simulators import Simulation
+from tests.support.rows import rows
+from tests.support.simulators import Simulate
 
 REAL: dict[str, Any] = {
     "metadata": {
@@ -102,22 +102,18 @@ def written_by(*managers: str, **entry: Any) -> list[dict[str, Any]]:
     return [{"manager": name, "subresource": "status", "fieldsV1": fields, **entry} for name in managers]
 
 
-@pytest.mark.parametrize(
-    ("managed", "writers"),
-    [
-        pytest.param(written_by("cilium-operator"), ("cilium-operator",), id="another's"),
-        pytest.param(written_by("hcloud-reconciler"), (), id="ours"),
-        pytest.param(written_by("b", "hcloud-reconciler", "a"), ("a", "b"), id="several"),
-        pytest.param(
-            written_by("a", fieldsV1={"f:status": {"f:conditions": {'k:{"type":"f:ingress"}': {}}}}),
-            (),
-            id="conditions",
-        ),
-        pytest.param(written_by("a", fieldsV1={"f:status": {"f:loadBalancer": "f:ingress"}}), (), id="malformed"),
-        pytest.param({"f:ingress": 1}, (), id="no list"),
-        pytest.param(None, (), id="null"),
-        pytest.param(GONE, (), id="not told"),
-    ],
+@rows(
+    "managed writers",
+    {
+        "another's": (written_by("cilium-operator"), ("cilium-operator",)),
+        "ours": (written_by("hcloud-reconciler"), ()),
+        "several": (written_by("b", "hcloud-reconciler", "a"), ("a", "b")),
+        "conditions": (written_by("a", fieldsV1={"f:status": {"f:conditions": {'k:{"type":"f:ingress"}': {}}}}), ()),
+        "malformed": (written_by("a", fieldsV1={"f:status": {"f:loadBalancer": "f:ingress"}}), ()),
+        "no list": ({"f:ingress": 1}, ()),
+        "null": (None, ()),
+        "not told": (GONE, ()),
+    },
 )
 def test_who_wrote_the_addresses(managed: Any, writers: tuple[str, ...]) -> None:
     """It is information: whatever stands there, the Service is read, and equal to itself without it."""
@@ -252,7 +248,7 @@ def test_an_empty_class_is_a_class(text: str | None, found: str | None) -> None:
     assert service.load_balancer_class == found
 
 
-def test_services_of_all_namespaces(simulate: Callable[..., Simulation]) -> None:
+def test_services_of_all_namespaces(simulate: Simulate) -> None:
     """One GET lists them all; names count within their namespace."""
     sim = simulate()
     writer = sim.kubernetes_writer()
