@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -120,13 +120,6 @@ def poll_times(stage: Stage, seconds: float) -> list[float]:
     return [round(time, 2) for time in times]
 
 
-def test_an_action_that_is_done_at_once(simulate: Simulate) -> None:
-    """The answer that announces it says so: nothing is asked."""
-    stage = a_stage(simulate, action_s=0.0)
-    stage.actions.wait(stage.announce(1), WHAT)
-    assert (stage.polls(), stage.pace.naps, stage.actions.in_flight) == ([], [], 0)
-
-
 @pytest.mark.parametrize(
     "answer", [b"", b"\n", b'{"action": null}', b'{"network": {"id": 1}}'], ids=["204", "blank", "null", "none"]
 )
@@ -143,6 +136,23 @@ def test_an_announcement_that_cannot_be_read(simulate: Simulate, answer: bytes) 
     stage = a_stage(simulate)
     with pytest.raises(Broken, match=f"^{WHAT}: the answer of the Hetzner API could not be read"):
         stage.actions.wait(answer, WHAT)
+
+
+@rows("kind", {"done": None, "failed": "action_fails"})
+def test_an_action_that_has_ended_at_once(simulate: Simulate, kind: str | None) -> None:
+    """The answer that announces it says so: nothing is asked."""
+    stage = a_stage(simulate, action_s=0.0)
+    stage.sim.hetzner.set_faults([{"kind": kind}] if kind else [])
+    with pytest.raises(Invalid, match="simulated failure of the action") if kind else nullcontext():
+        stage.actions.wait(stage.announce(1), WHAT)
+    assert (stage.polls(), stage.pace.naps, stage.actions.in_flight) == ([], [], 0)
+
+
+def test_a_failure_without_a_word(simulate: Simulate) -> None:
+    """Not even a reason is needed."""
+    answer = b'{"action": {"id": 1, "command": "stop_server", "status": "error", "error": null}}'
+    with pytest.raises(Invalid, match=r"the action stop_server failed: nothing is said of why$"):
+        a_stage(simulate).actions.wait(answer, WHAT)
 
 
 def test_most_actions_take_one_poll(simulate: Simulate) -> None:
@@ -269,23 +279,6 @@ def test_actions_that_fail(simulate: Simulate, fault: dict[str, str], expected: 
     assert raised.value.code == fault["code"]
 
 
-def test_an_action_that_failed_at_once(simulate: Simulate) -> None:
-    """The answer that announces it says so."""
-    stage = a_stage(simulate, action_s=0.0)
-    stage.sim.hetzner.set_faults([{"kind": "action_fails"}])
-    with pytest.raises(Invalid, match="simulated failure of the action"):
-        stage.actions.wait(stage.announce(1), WHAT)
-    assert stage.polls() == []
-
-
-def test_a_failure_without_a_word(simulate: Simulate) -> None:
-    """Not even a reason is needed."""
-    stage = a_stage(simulate)
-    answer = b'{"action": {"id": 1, "command": "stop_server", "status": "error", "error": null}}'
-    with pytest.raises(Invalid, match=r"the action stop_server failed: nothing is said of why$"):
-        stage.actions.wait(answer, WHAT)
-
-
 def test_one_failure_among_many(simulate: Simulate) -> None:
     stage = a_stage(simulate, 3)
     answers = [stage.announce(1)]
@@ -314,19 +307,24 @@ def test_an_action_that_is_missing_once(simulate: Simulate) -> None:
     assert stage.pace.now >= 3.0
 
 
-def test_an_action_that_goes_on_and_on(simulate: Simulate) -> None:
-    """After a minute nobody waits any longer, and what it does is said to be unknown."""
-    stage = a_stage(simulate, action_s=3600.0)
-    with pytest.raises(Transient, match=rf"^{WHAT}: the action reboot_server is still running after 60 s$"):
+@rows(
+    "action_s said",
+    {
+        "it goes on and on": (3600.0, rf"^{WHAT}: the action reboot_server is still running after 60 s$"),
+        "it ends at the last moment": (59.9, None),
+        "nobody can say": (0.0, r"is still running after 60 s; Hetzner API .* GET /actions answers 500"),
+    },
+)
+def test_after_a_minute_nobody_waits(simulate: Simulate, action_s: float, said: str | None) -> None:
+    """What it does is said to be unknown, with the last trouble; it is asked for once more when the time is up."""
+    options: dict[str, Any] = {"action_s": action_s} if action_s else {}
+    stage = a_stage(simulate, **options)
+    if not action_s:
+        stage.sim.spoil_hetzner("status", path="/v1/actions", code=500, body="<html>", count=None)
+    with pytest.raises(Transient, match=said) if said else nullcontext():
         stage.actions.wait(stage.announce(1), WHAT)
     assert stage.pace.now == pytest.approx(60.0, abs=0.5)
-    assert len(stage.polls()) <= 20
-
-
-def test_the_end_at_the_last_moment(simulate: Simulate) -> None:
-    """It is asked for once more when the time is up."""
-    stage = a_stage(simulate, action_s=59.9)
-    stage.actions.wait(stage.announce(1), WHAT)
+    assert not action_s or len(stage.polls()) <= 20
 
 
 @pytest.mark.parametrize(("fault", "expected"), [case for case in HETZNER_TROUBLE if case[1] in (Transient, Throttled)])
@@ -337,14 +335,6 @@ def test_polls_that_fail_for_a_while(simulate: Simulate, fault: dict[str, Any], 
     stage.actions.wait(stage.announce(1), WHAT)
     assert len(stage.polls()) == 5 + 3
     assert stage.pace.now < 3.0
-
-
-def test_polls_that_fail_for_good(simulate: Simulate) -> None:
-    """After a minute the last trouble is part of the error."""
-    stage = a_stage(simulate)
-    stage.sim.spoil_hetzner("status", path="/v1/actions", code=500, body="<html>", count=None)
-    with pytest.raises(Transient, match=r"is still running after 60 s; Hetzner API .* GET /actions answers 500"):
-        stage.actions.wait(stage.announce(1), WHAT)
 
 
 @pytest.mark.parametrize(("fault", "expected"), [case for case in HETZNER_TROUBLE if case[1] in (Denied, Broken)])

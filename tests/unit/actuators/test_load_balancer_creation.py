@@ -120,12 +120,13 @@ def test_what_nobody_asked_for_is_not_sent(simulate: Simulate) -> None:
     assert stage.balancer()["location"]["network_zone"] == "eu-central"
 
 
-def test_without_a_public_interface(simulate: Simulate) -> None:
-    """It is created so: nobody can reach it from outside for a moment."""
-    stage = a_stage(simulate)
-    stage.carry_out(creation(replace(IN_NETWORK, public_interface=False)))
+@rows("wish targets", {"in a network": (IN_NETWORK, IN_NETWORK.targets), "by public addresses": (WISH, set())})
+def test_without_a_public_interface(simulate: Simulate, wish: LoadBalancer, targets: set[Any]) -> None:
+    """Nobody can reach it from outside for a moment; targets by public addresses cannot be had, and do not come."""
+    stage = a_stage(simulate, private_targets_at_creation="accepted")
+    stage.carry_out(creation(replace(wish, public_interface=False)))
     assert not stage.balancer()["public_net"]["enabled"]
-    assert stage.targets() == IN_NETWORK.targets
+    assert stage.targets() == targets
 
 
 @rows(
@@ -189,13 +190,6 @@ def test_a_target_in_the_way(simulate: Simulate, targets: set[Any], options: dic
     assert stage.targets() == set()
 
 
-def test_public_targets_without_a_public_interface(simulate: Simulate) -> None:
-    """They cannot be had, and the load balancer comes without them."""
-    stage = a_stage(simulate)
-    stage.carry_out(creation(replace(WISH, public_interface=False)))
-    assert stage.targets() == set()
-
-
 @pytest.mark.parametrize(
     "code", ["resolve_cloud_public_targets_error", "missing_ipv4", "server_not_attached_to_network"]
 )
@@ -206,22 +200,6 @@ def test_codes_of_other_times(simulate: Simulate, code: str) -> None:
     stage.carry_out(creation())
     assert len(posts(stage)) == 2
     assert stage.targets() == set()
-
-
-def test_the_private_targets_of_a_creation(simulate: Simulate) -> None:
-    stage = a_stage(simulate, private_targets_at_creation="accepted")
-    stage.carry_out(creation(IN_NETWORK))
-    assert stage.targets() == {ServerTarget(1, use_private_ip=True)}
-
-
-def test_the_quota_is_not_a_matter_of_targets(simulate: Simulate) -> None:
-    """Without targets it would be refused as well: it is refused once, with what a person can do."""
-    stage = a_stage(simulate, load_balancer_limit=0)
-    said = r"load balancer limit exceeded .*; ask Hetzner for a higher limit, or delete load balancers: `reconcile orph"
-    with pytest.raises(Invalid, match=said) as caught:
-        stage.carry_out(creation())
-    assert len(posts(stage)) == 1
-    assert (caught.value.code, caught.value.status) == ("resource_limit_exceeded", 403)
 
 
 @rows(
@@ -436,30 +414,25 @@ def test_one_that_the_list_lacked(
     assert len(stage.balancers()) == len(others) + (found is None)
 
 
+QUOTA = r"load balancer limit exceeded .*; ask Hetzner for a higher limit, or delete load balancers: `reconcile orph"
+
+
 @rows(
-    "wish said",
+    "wish said options",
     {
-        "an unknown type": (replace(WISH, type="lb99"), "load balancer type not found"),
-        "an unknown location": (replace(WISH, location="mars"), "location not found"),
-        "no such network": (replace(WISH, attachment=Attachment(99)), "network with ID '99' not found"),
+        "an unknown type": (replace(WISH, type="lb99"), "load balancer type not found", {}),
+        "an unknown location": (replace(WISH, location="mars"), "location not found", {}),
+        "no such network": (replace(WISH, attachment=Attachment(99)), "network with ID '99' not found", {}),
+        "the quota": (WISH, QUOTA, {"load_balancer_limit": 0}),
     },
 )
-def test_other_refusals(simulate: Simulate, wish: LoadBalancer, said: str) -> None:
+def test_other_refusals(simulate: Simulate, wish: LoadBalancer, said: str, options: dict[str, Any]) -> None:
     """What targets have nothing to do with is refused once, in the API's words."""
-    stage = a_stage(simulate)
-    with pytest.raises(NotFound, match=said):
+    stage = a_stage(simulate, **options)
+    with pytest.raises(NotFound if not options else Invalid, match=said):
         stage.carry_out(creation(wish))
     assert len(posts(stage)) == 1
     assert stage.balancers() == []
-
-
-def test_a_name_that_is_taken(simulate: Simulate) -> None:
-    """Somebody made one of that name meanwhile: that is for the next plan to look at."""
-    stage = a_stage(simulate, a_balancer(service_uid=None, cluster_uid=None))
-    with pytest.raises(Conflict, match="name is already used"):
-        stage.carry_out(creation())
-    assert stage.balancer()["labels"] == {}
-    assert len(posts(stage)) == 1
 
 
 def test_a_request_that_is_never_answered(simulate: Simulate) -> None:

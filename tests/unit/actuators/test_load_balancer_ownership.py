@@ -52,27 +52,51 @@ def labels(stage: Stage) -> dict[str, str]:
     return found
 
 
+OF_SERVICE, FREED = {LABEL_SERVICE_UID: SERVICE_UID}, {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED}
+FREED_BY_OTHERS = FREED | {LABEL_CLUSTER_UID: "another"}
+RED = {"team": "red"}
+OURS_AND_NEW = OTHERS | OURS_AS_LABELS | {"new": "label"}
+
+
 @rows(
-    "before present",
+    "change present meanwhile after",
     {
-        "nobody's": (NOBODY, {}),
-        "a dead Service's": (DEAD, {LABEL_SERVICE_UID: DEAD.service_uid}),
-        "one that this cluster had released": (
-            Owner(CLUSTER_UID, None, RELEASED),
-            {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED},
+        "adopted, nobody's": (adoption(), OTHERS, None, OTHERS | OURS_AS_LABELS),
+        "a dead Service's": (adoption(DEAD), {LABEL_SERVICE_UID: DEAD.service_uid}, None, OURS_AS_LABELS),
+        "released by this cluster": (adoption(Owner(CLUSTER_UID, None, RELEASED)), FREED, None, OURS_AS_LABELS),
+        "or another": (adoption(Owner("another", None, RELEASED)), FREED_BY_OTHERS, None, OURS_AS_LABELS),
+        "no label of a cluster is given, nor taken away": (
+            adoption(Owner(CLUSTER_UID, None), Owner(None, SERVICE_UID)),
+            {LABEL_CLUSTER_UID: CLUSTER_UID},
+            None,
+            OURS_AS_LABELS,
         ),
-        "one that another cluster had released": (
-            Owner("another", None, RELEASED),
-            {LABEL_CLUSTER_UID: "another", LABEL_RELEASED: RELEASED},
+        "others change their own": (adoption(), OTHERS, RED, RED | OURS_AS_LABELS),
+        "named": (naming(), OTHERS | OURS_AS_LABELS, None, OTHERS | OURS_AS_LABELS),
+        "named, and labelled with it": (
+            naming(labels=OURS_AND_NEW),
+            OTHERS | OF_SERVICE,
+            RED | {"put": "meanwhile"} | OF_SERVICE,
+            RED | {"put": "meanwhile", "new": "label"} | OURS_AS_LABELS,
         ),
+        "retained": (retention(), OTHERS | OURS_AS_LABELS, None, OTHERS | FREED),
+        "retained, of no cluster yet": (retention(Owner(None, SERVICE_UID)), OF_SERVICE, None, FREED),
     },
 )
-def test_adoption(simulate: Simulate, before: Owner, present: dict[str, str]) -> None:
-    """It is labelled as the Service's, is released no more, and keeps the labels of others and its name."""
-    stage = a_stage(simulate, labelled(OTHERS | present))
-    stage.carry_out(adoption(before))
-    assert labels(stage) == OTHERS | OURS_AS_LABELS
-    assert stage.balancer()["name"] == DEFAULT_NAME
+def test_labels(
+    simulate: Simulate,
+    change: Change,
+    present: dict[str, str],
+    meanwhile: dict[str, str] | None,
+    after: dict[str, str],
+) -> None:
+    """One look and one request; others' labels stay as they are by then. Protection does not protect labels."""
+    stage = a_stage(simulate, replace(labelled(present), is_protected=True))
+    if meanwhile:
+        stage.change_balancer(labels=meanwhile)
+    stage.carry_out(change)
+    assert labels(stage) == after
+    assert stage.balancer()["name"] == ("shop" if isinstance(change.after, Identity) else DEFAULT_NAME)
     assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("PUT", LB)]
 
 
@@ -128,13 +152,6 @@ def test_adoption_of_what_another_cluster_wants_back_meanwhile(simulate: Simulat
     assert labels(stage) == waiting
 
 
-def test_adoption_while_the_cluster_is_not_known(simulate: Simulate) -> None:
-    """There is no label to give; one that is there is not taken away."""
-    stage = a_stage(simulate, labelled({LABEL_CLUSTER_UID: CLUSTER_UID}))
-    stage.carry_out(adoption(Owner(CLUSTER_UID, None), Owner(None, SERVICE_UID)))
-    assert labels(stage) == OURS_AS_LABELS
-
-
 @rows(
     "meanwhile",
     {
@@ -152,31 +169,6 @@ def test_owners_that_changed_meanwhile(simulate: Simulate, change: Change, meanw
         stage.carry_out(change)
     assert labels(stage) == meanwhile
     assert stage.acted() == []
-
-
-def test_labels_of_others_that_changed_meanwhile(simulate: Simulate) -> None:
-    """They are none of our business: what is there now is kept."""
-    stage = a_stage(simulate, labelled(OTHERS))
-    stage.change_balancer(labels={"team": "red"})
-    stage.carry_out(adoption())
-    assert labels(stage) == {"team": "red"} | OURS_AS_LABELS
-
-
-def test_a_name(simulate: Simulate) -> None:
-    """One request changes the name, and keeps the labels."""
-    stage = a_stage(simulate, labelled(OTHERS | OURS_AS_LABELS))
-    stage.carry_out(naming())
-    assert stage.balancer()["name"] == "shop"
-    assert labels(stage) == OTHERS | OURS_AS_LABELS
-    assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("PUT", LB)]
-
-
-def test_a_name_brings_the_label_of_the_cluster(simulate: Simulate) -> None:
-    """It is written together with another write; what others changed meanwhile stays changed."""
-    stage = a_stage(simulate, labelled(OTHERS | {LABEL_SERVICE_UID: SERVICE_UID}))
-    stage.change_balancer(labels={"team": "red", "put": "meanwhile", LABEL_SERVICE_UID: SERVICE_UID})
-    stage.carry_out(naming(labels={**OTHERS, **OURS_AS_LABELS, "new": "label"}))
-    assert labels(stage) == {"team": "red", "put": "meanwhile", "new": "label"} | OURS_AS_LABELS
 
 
 def test_a_name_while_the_cluster_is_not_known(simulate: Simulate) -> None:
@@ -219,20 +211,6 @@ def test_what_is_not_ours_any_more(simulate: Simulate, change: Change, meanwhile
         stage.carry_out(change)
     assert stage.acted() == []
     assert stage.balancer()["name"] == DEFAULT_NAME
-
-
-def test_retention(simulate: Simulate) -> None:
-    """It loses the Service's label, keeps the cluster's, and says since when it is nobody's."""
-    stage = a_stage(simulate, labelled(OTHERS | OURS_AS_LABELS))
-    stage.carry_out(retention())
-    assert labels(stage) == OTHERS | {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED}
-
-
-def test_retention_of_one_that_is_protected(simulate: Simulate) -> None:
-    """Protection against deletion does not protect labels; one that had no cluster's label gets it."""
-    stage = a_stage(simulate, replace(labelled({LABEL_SERVICE_UID: SERVICE_UID}), is_protected=True))
-    stage.carry_out(retention(Owner(None, SERVICE_UID)))
-    assert labels(stage) == {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED}
 
 
 @pytest.mark.parametrize("change", [adoption(OURS, Owner(None, SERVICE_UID)), naming(), retention()])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
+from actuators.http.errors import ApiError, Broken, Conflict, Denied, Transient
 from actuators.http.kubernetes import ApiAnswer
 from actuators.nodes import delete
 from desired.model.snapshot import Snapshot
@@ -84,18 +84,12 @@ def test_a_server_that_is_there_after_all(sim: Simulation) -> None:
 @rows(
     "fault expected",
     {
-        "no connection": ({"kind": "reset"}, Transient),
         "down": ({"kind": "status", "code": 500, "body": "<html>"}, Transient),
-        "a wrong token": ({"kind": "status", "code": 401, "body": "<html>"}, Denied),
         "no permission": (
             {"kind": "status", "code": 403, "body": {"error": {"code": "forbidden", "message": "no"}}},
             Denied,
         ),
-        "throttled": ({"kind": "status", "code": 429, "body": "<html>"}, Throttled),
         "a proxy's 404 is no absence": ({"kind": "status", "code": 404, "body": "<html>"}, Broken),
-        "nor is another API's": ({"kind": "status", "code": 404, "body": {"detail": "no"}}, Broken),
-        "nor one without a word": ({"kind": "status", "code": 404}, Broken),
-        "a page of HTML": ({"kind": "status", "code": 200, "body": "<html>"}, Broken),
     },
 )
 def test_a_server_of_which_nothing_is_known(sim: Simulation, fault: dict[str, Any], expected: type[ApiError]) -> None:

@@ -92,23 +92,67 @@ def test_what_is_tried_again(error: ApiError, repeatable: bool, tries: int) -> N
     assert len(service.timeouts) == tries
 
 
-@pytest.mark.parametrize(("attempts", "tries"), [(1, 1), (3, 3), (5, 5)])
-def test_tries_are_counted(attempts: int, tries: int) -> None:
-    """A call that never succeeds is tried as often as the patience says, and its last error is raised as it is."""
+@rows(
+    "errors patience repeatable waits",
+    {
+        "tried once": ([BROKEN_DOWN] * 9, Patience(attempts=1), True, []),
+        "without patience, also what is throttled": ([throttled(0.1)], NO_PATIENCE, True, []),
+        "a wait that would end after the deadline is not begun": (
+            [throttled(2.0)] * 5,
+            Patience(deadline_s=5.0),
+            True,
+            [2.0, 4.0],
+        ),
+        "nor one of an hour": ([throttled(3600.0)], PATIENT, True, []),
+        "a busy object of which nothing is known then": ([Busy("locked"), BROKEN_DOWN], PATIENT, False, None),
+    },
+)
+def test_when_it_is_given_up(
+    errors: list[ApiError], patience: Patience, repeatable: bool, waits: list[float] | None
+) -> None:
+    """The error is raised at once, and no further try begins."""
+    waiting, service = Waiting(patience), Service(errors)
+    with pytest.raises(type(errors[-1])):
+        waiting.call(service, repeatable=repeatable)
+    assert waits is None or waiting.waits == waits
+    assert len(service.timeouts) == len(waiting.waits) + 1 == (2 if waits is None else len(waits) + 1)
+
+
+@pytest.mark.parametrize("attempts", [3, 5])
+def test_the_last_error_is_raised_as_it_is(attempts: int) -> None:
+    """After as many tries as the patience says."""
     errors: list[ApiError] = [Transient(f"no answer {number}") for number in range(9)]
     service = Service(errors)
     with pytest.raises(Transient) as raised:
         Waiting(Patience(attempts=attempts)).call(service)
-    assert raised.value is errors[tries - 1]
+    assert (raised.value, len(service.timeouts)) == (errors[attempts - 1], attempts)
+
+
+def test_nothing_is_repeated_once_stopped() -> None:
+    """After the stop event a call is tried once and never again."""
+    waiting = Waiting()
+    waiting.stop.set()
+    service = Service([BROKEN_DOWN])
+    with pytest.raises(Transient):
+        waiting.call(service)
+    assert (waiting.waits, len(service.timeouts)) == ([], 1)
+
+
+@rows(
+    "deadline_s timeout_s tries least most",
+    {
+        "cut to what is left": (5.0, 15.0, 2, 4.0, 5.0),
+        "below that it is kept": (5.0, 0.25, 2, 0.25, 0.25),
+        "never zero or less": (0.0, 15.0, 1, 0.1, 0.1),
+    },
+)
+def test_the_timeout_of_a_try(deadline_s: float, timeout_s: float, tries: int, least: float, most: float) -> None:
+    """No try may take longer than what is left until the deadline, and a later one has less."""
+    service = Service([throttled(0.0)] * (tries - 1))
+    Waiting(Patience(deadline_s=deadline_s)).call(service, timeout_s=timeout_s)
     assert len(service.timeouts) == tries
-
-
-def test_no_patience_never_waits() -> None:
-    """A call without patience is tried once, even when it is throttled."""
-    waiting = Waiting(NO_PATIENCE)
-    with pytest.raises(Throttled):
-        waiting.call(Service([throttled(0.1)]))
-    assert waiting.waits == []
+    assert all(least <= each <= most for each in service.timeouts)
+    assert least == most or service.timeouts[0] > service.timeouts[1]
 
 
 def test_hints_are_obeyed_and_doubled() -> None:
@@ -145,34 +189,6 @@ def test_a_busy_object_gets_its_time() -> None:
     assert len({waits[0] for waits in drawn}) > 1
 
 
-def test_a_busy_object_that_breaks_down() -> None:
-    """A write is given up at the first answer of which nothing is known, whatever was waited for before."""
-    service = Service([Busy("locked"), BROKEN_DOWN])
-    with pytest.raises(Transient):
-        Waiting().call(service, repeatable=False)
-    assert len(service.timeouts) == 2
-
-
-def test_no_try_begins_after_the_deadline() -> None:
-    """A wait that would end after the deadline is not begun: the error is raised at once."""
-    waiting = Waiting(Patience(deadline_s=5.0))
-    service = Service([throttled(2.0)] * 5)
-    with pytest.raises(Throttled):
-        waiting.call(service)
-    assert waiting.waits == [2.0, 4.0]
-    assert len(service.timeouts) == 3
-
-
-def test_a_hint_beyond_the_deadline_is_not_waited_for() -> None:
-    """A server that asks for an hour gets no further try in this call."""
-    waiting = Waiting()
-    service = Service([throttled(3600.0)])
-    with pytest.raises(Throttled):
-        waiting.call(service)
-    assert waiting.waits == []
-    assert len(service.timeouts) == 1
-
-
 def test_the_stop_event_ends_waiting() -> None:
     """A wait ends when the stop event is set, and no further try, which might hang, begins after it."""
     stop = threading.Event()
@@ -183,40 +199,6 @@ def test_the_stop_event_ends_waiting() -> None:
         Retry(stop, Patience(deadline_s=1000)).call(service, timeout_s=1.0)
     assert raised.value is refusal
     assert len(service.timeouts) == 1
-
-
-def test_nothing_is_repeated_once_stopped() -> None:
-    """After the stop event a call is tried once and never again."""
-    waiting = Waiting()
-    waiting.stop.set()
-    service = Service([BROKEN_DOWN])
-    with pytest.raises(Transient):
-        waiting.call(service)
-    assert waiting.waits == []
-    assert len(service.timeouts) == 1
-
-
-def test_timeouts_are_cut_to_what_is_left() -> None:
-    """No try may take longer than what is left until the deadline."""
-    waiting = Waiting(Patience(deadline_s=5.0))
-    service = Service([throttled(0.0)])
-    waiting.call(service, timeout_s=15.0)
-    first, second = service.timeouts
-    assert 4.0 < second < first <= 5.0
-
-
-def test_a_short_timeout_is_kept() -> None:
-    """A time-out below what is left is passed on as it is, to every try."""
-    service = Service([throttled(0.0)])
-    Waiting().call(service, timeout_s=0.25)
-    assert service.timeouts == [0.25, 0.25]
-
-
-def test_a_try_always_gets_some_time() -> None:
-    """A deadline that is all but over leaves a try a tenth of a second, never zero or less."""
-    service = Service([])
-    Waiting(Patience(deadline_s=0.0)).call(service, timeout_s=15.0)
-    assert service.timeouts == [0.1]
 
 
 def _tries(waiting: Waiting, refusals: int = 9, error: ApiError = BROKEN_DOWN) -> int:

@@ -164,15 +164,9 @@ def test_no_process_repeats_what_another_was_refused(service: Webservice) -> Non
     noted.now += timedelta(minutes=10)
     assert service.client(GOOD, refusals=noted.refusals()).get("/server")
     assert "wrong" not in noted.data[REFUSED.key]
-
-
-def test_a_refusal_is_forgotten_after_an_hour(service: Webservice) -> None:
-    """Somebody may have made the log-in good in Robot."""
-    noted = Noted()
+    noted.now += timedelta(hours=1)  # somebody may have made it good in Robot
     refused(lambda: service.client(WRONG, refusals=noted.refusals()).get("/server"))
-    noted.now += timedelta(hours=1)
-    refused(lambda: service.client(WRONG, refusals=noted.refusals()).get("/server"))
-    assert service.received() == 2
+    assert service.received() == 4
 
 
 def test_a_dry_run_heeds_refusals_and_notes_none(service: Webservice) -> None:
@@ -212,42 +206,31 @@ def test_wrong_logins_before_a_good_one_count_no_more(service: Webservice) -> No
             assert isinstance(refused(lambda: client.get("/server")), Denied)
 
 
-def test_wrong_credentials_in_several_threads(service: Webservice) -> None:
-    """Those that ask at the same moment do not all find out by themselves."""
-    client = service.client(WRONG)
-    together = threading.Barrier(8)
-
-    def ask() -> type:
-        together.wait()
-        return type(refused(lambda: client.get("/server")))
-
-    with ThreadPoolExecutor(8) as pool:
-        assert {found.result() for found in [pool.submit(ask) for _ in range(8)]} == {Denied}
-    assert service.received() == 1
-
-
-def test_good_credentials_that_become_wrong_in_several_threads(service: Webservice) -> None:
-    """Ten servers that are asked for at once are one wrong log-in."""
-    client = service.client()
-    client.get("/server")
-    service.robot.set_credentials("#ws+new", "changed")
-    together = threading.Barrier(10)
+@pytest.mark.parametrize("were_good", [False, True], ids=["wrong", "good until they were changed"])
+@pytest.mark.parametrize("threads", [1, 8])
+def test_wrong_credentials_are_one_log_in(service: Webservice, *, were_good: bool, threads: int) -> None:
+    """However many ask for something else at the same moment, they do not all find out by themselves."""
+    client = service.client(GOOD if were_good else WRONG)
+    if were_good:
+        client.get("/server")
+        service.robot.set_credentials("#ws+new", "changed")
+    together = threading.Barrier(threads)
 
     def ask(number: int) -> type:
         together.wait()
         return type(refused(lambda: client.get(f"/server/{number}")))
 
-    with ThreadPoolExecutor(10) as pool:
-        assert set(pool.map(ask, range(10))) == {Denied}
-    assert service.received() == 2
+    with ThreadPoolExecutor(threads) as pool:
+        assert set(pool.map(ask, range(threads))) == {Denied}
+    assert type(refused(lambda: client.get("/server"))) is Denied
+    assert service.received() == 1 + were_good
 
 
-def test_credentials_that_become_wrong(service: Webservice) -> None:
-    """What was good until a person changed it is sent once more, and no more."""
-    client = service.client()
-    client.get("/server")
-    service.robot.set_credentials("#ws+new", "changed")
-    assert [type(refused(lambda: client.get("/server"))) for _ in range(3)] == [Denied] * 3
+@pytest.mark.parametrize("kind", ["reset", "cut_body", "half_open"])
+def test_trouble_on_the_way_passes(service: Webservice, kind: str) -> None:
+    """It is tried once more, also where the status has come, and the list has not."""
+    service.spoil(kind)
+    assert service.client(timeout_s=1.0).get("/server").startswith(b'[{"server": ')
     assert service.received() == 2
 
 
@@ -275,13 +258,6 @@ def test_refusals(service: Webservice, code: int, body: Any, expected: type[ApiE
     assert f"GET /server/321 answers {code}" in str(error)
 
 
-@pytest.mark.parametrize("kind", ["reset", "cut_body"])
-def test_trouble_on_the_way_passes(service: Webservice, kind: str) -> None:
-    service.spoil(kind)
-    assert service.client().get("/server")
-    assert service.received() == 2
-
-
 def test_a_service_without_an_answer_is_left_alone(service: Webservice) -> None:
     """For a minute, two, four, then five; an answer ends that. The other endpoint is asked."""
     service.spoil("reset", count=None)
@@ -300,13 +276,6 @@ def test_a_service_without_an_answer_is_left_alone(service: Webservice) -> None:
     refused(lambda: client.get("/server"))
     service.clock.advance(60)
     assert isinstance(refused(lambda: client.get("/server")), Transient)
-
-
-def test_a_time_out_in_the_middle_of_a_body(service: Webservice) -> None:
-    """The status has come, and the list has not: it is tried once more."""
-    service.spoil("half_open")
-    assert service.client(timeout_s=1.0).get("/server").startswith(b'[{"server": ')
-    assert service.received() == 2
 
 
 def test_nobody_answers() -> None:
