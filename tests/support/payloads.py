@@ -21,6 +21,11 @@ def replaced(payload: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict
     return found
 
 
+def paths(text: str) -> list[tuple[Any, ...]]:
+    """The paths of these words, such as ``spec:taints:0:key``."""
+    return [tuple(int(step) if step.isdigit() else step for step in word.split(":")) for word in text.split()]
+
+
 def every_path(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The path of everything in a JSON value."""
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

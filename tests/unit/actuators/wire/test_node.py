@@ -12,7 +12,7 @@ from actuators.wire.node import NODES
 from actuators.wire.objects import server_time
 from desired.model.snapshot import Condition, Node, NodeAddress, Readiness, Taint
 from desired.section import Absent, Present, Section, Unknown
-from tests.support.payloads import GONE, replaced
+from tests.support.payloads import GONE, paths, replaced
 from tests.support.rows import rows
 from tests.support.simulators import Simulate
 
@@ -55,50 +55,27 @@ REAL: dict[str, Any] = {
         "nodeInfo": {"kubeletVersion": "v1.36.3"},
     },
 }
-OPTIONAL = [
-    ("metadata", "deletionTimestamp"),
-    ("metadata", "labels"),
-    ("metadata", "annotations"),
-    ("metadata", "annotations", "alpha.kubernetes.io/provided-node-ip"),
-    ("metadata", "finalizers"),
-    ("metadata", "managedFields"),
-    ("spec", "providerID"),
-    ("spec", "podCIDR"),
-    ("spec", "podCIDRs"),
-    ("spec", "unschedulable"),
-    ("spec", "taints"),
-    ("spec", "taints", 0, "value"),
-    ("spec", "taints", 1, "timeAdded"),
-    ("status", "conditions"),
-    ("status", "conditions", 1, "lastTransitionTime"),
-    ("status", "conditions", 1, "lastHeartbeatTime"),
-    ("status", "conditions", 1, "reason"),
-    ("status", "addresses"),
-    ("status", "nodeInfo"),
-]
-NULLABLE = [
-    ("metadata", "deletionTimestamp"),
-    ("metadata", "labels"),
-    ("metadata", "annotations"),
-    ("metadata", "finalizers"),
-    ("spec", "taints"),
-    ("spec", "podCIDRs"),
-    ("status", "conditions"),
-    ("status", "conditions", 1, "lastTransitionTime"),
-    ("status", "conditions", 1, "lastHeartbeatTime"),
-    ("status", "addresses"),
-]
-NEEDED = [
-    ("metadata", "uid"),
-    ("metadata", "resourceVersion"),
-    ("metadata", "creationTimestamp"),
-    ("spec",),
-    ("status",),
-    ("spec", "taints", 0, "key"),
-    ("spec", "taints", 0, "effect"),
-    ("status", "addresses", 0, "address"),
-    ("status", "conditions", 1, "status"),
-]
+OPTIONAL = paths(
+    """
+    metadata:deletionTimestamp metadata:labels metadata:annotations
+    metadata:annotations:alpha.kubernetes.io/provided-node-ip metadata:finalizers metadata:managedFields
+    spec:providerID spec:podCIDR spec:podCIDRs spec:unschedulable spec:taints spec:taints:0:value
+    spec:taints:1:timeAdded status:conditions status:conditions:1:lastTransitionTime
+    status:conditions:1:lastHeartbeatTime status:conditions:1:reason status:addresses status:nodeInfo
+    """
+)
+NULLABLE = paths(
+    """
+    metadata:deletionTimestamp metadata:labels metadata:annotations metadata:finalizers spec:taints spec:podCIDRs
+    status:conditions status:conditions:1:lastTransitionTime status:conditions:1:lastHeartbeatTime status:addresses
+    """
+)
+NEEDED = paths(
+    """
+    metadata:uid metadata:resourceVersion metadata:creationTimestamp spec status spec:taints:0:key
+    spec:taints:0:effect status:addresses:0:address status:conditions:1:status
+    """
+)
 
 
 def page(*items: Any, **overrides: Any) -> bytes:
@@ -188,10 +165,9 @@ def test_pod_cidrs_that_are_no_list_of_texts(value: Any) -> None:
     assert isinstance(section.find("web-2"), Present)
 
 
-@pytest.mark.parametrize("item", [None, 5, "web-1", [], {}, {"metadata": None}, {"metadata": {"name": 5}}])
-def test_nameless_objects(item: Any) -> None:
+def test_a_nameless_object() -> None:
     """An object whose name cannot be read may be any Node: the list is incomplete."""
-    section = section_of(page(REAL, item))
+    section = section_of(page(REAL, {"metadata": {"name": 5}}))
     assert isinstance(section.find("web-1"), Present)
     assert isinstance(section.find("web-2"), Unknown)
     assert section.why_incomplete == "1 Node could not be read, name included"
@@ -209,12 +185,7 @@ def test_an_empty_list(items: Any) -> None:
     "body",
     {
         "null without a version": page(items=None, metadata={}),
-        "a Status": page(kind="Status"),
         "one Node": page(kind="Node"),
-        "of no kind": b'{"items": []}',
-        "an empty object": b"{}",
-        "HTML": b"<html>",
-        "nothing": b"",
         "items are a text": page(items="all"),
     },
 )

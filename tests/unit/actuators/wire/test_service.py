@@ -11,7 +11,7 @@ from actuators.wire.service import SERVICES
 from desired.annotations.claims import Claim, ClaimedPort
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.section import Absent, Present, Section, Unknown
-from tests.support.payloads import GONE, replaced
+from tests.support.payloads import GONE, paths, replaced
 from tests.support.rows import rows
 from tests.support.simulators import Simulate
 
@@ -131,17 +131,12 @@ def test_nobody_wrote_addresses_that_are_not_there() -> None:
     assert found.status_writers == ()
 
 
-NEEDED: list[tuple[Any, ...]] = [
-    ("metadata", "uid"),
-    ("metadata", "resourceVersion"),
-    ("metadata", "creationTimestamp"),
-    ("spec",),
-    ("spec", "type"),
-    ("spec", "ports"),
-    ("spec", "ports", 0, "port"),
-    ("status", "conditions", 0, "type"),
-    ("status", "conditions", 0, "status"),
-]
+NEEDED = paths(
+    """
+    metadata:uid metadata:resourceVersion metadata:creationTimestamp spec spec:type spec:ports spec:ports:0:port
+    status:conditions:0:type status:conditions:0:status
+    """
+)
 CLAIM = WHOLE.claim
 DEFAULTED: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     (("metadata", "deletionTimestamp"), {"deleted_at": None}),
