@@ -101,11 +101,6 @@ class Stage:
         changed = [found | changes for found in world["load_balancers"]]
         self.sim.hetzner.replace_world({**world, "load_balancers": changed})
 
-    def remove_balancers(self) -> None:
-        """Let somebody else delete them all."""
-        world = self.sim.hetzner.world()["hetzner"]
-        self.sim.hetzner.replace_world({**world, "networks": NETWORKS, "load_balancers": []})
-
 
 def a_stage(
     simulate: Callable[..., Simulation],

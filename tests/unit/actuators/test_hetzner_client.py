@@ -196,11 +196,6 @@ def test_a_wrong_token_is_not_logged_for_each_list(sim: Simulation, caplog: pyte
     assert caplog.records == []
 
 
-def test_a_creation_succeeds(sim: Simulation) -> None:
-    assert b'"net"' in post(sim.hetzner_connection())
-    assert sim.hetzner.world()["hetzner"]["networks"][0]["name"] == "net"
-
-
 @rows(
     "headers waited",
     {

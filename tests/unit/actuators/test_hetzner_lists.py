@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import msgspec
 import pytest
 
-from actuators.http.errors import Broken, Denied, Throttled, Transient
+from actuators.http.errors import Broken, Transient
 from actuators.http.lists import Decoded, read_list
 from actuators.wire.server import SERVERS
 from desired.section import Absent, Present, Unknown
@@ -210,19 +209,6 @@ def test_one_page_fails(simulate: Simulate) -> None:
     assert isinstance(section.find(51), Unknown)
 
 
-@pytest.mark.parametrize(
-    ("status", "expected"), [(401, Denied), (403, Denied), (429, Throttled), (500, Transient), (504, Transient)]
-)
-def test_nothing_arrives(simulate: Simulate, status: int, expected: type[Exception]) -> None:
-    """A list of which nothing can be had is missing with the reason, and the error comes along."""
-    sim = simulate(project=many(3))
-    sim.spoil_hetzner("status", code=status, body="<html>", count=None)
-    section, error = SERVERS.observe(sim.hetzner_reader())
-    assert isinstance(error, expected)
-    assert (len(section), section.complete) == (0, False)
-    assert isinstance(section.find(1), Unknown)
-
-
 def test_an_unreadable_object_is_isolated(simulate: Simulate) -> None:
     """An object that cannot be decoded counts as seen: its key is unknown, the list is whole."""
     section, error = read(simulate(), page([1, -2, 3], total=3))
@@ -268,9 +254,3 @@ def test_names_of_what_could_not_be_read(simulate: Simulate) -> None:
     assert (error, section.complete) == (None, True)
     assert sorted(section.unreadable) == [-3, -2, -1]
     assert section.unreadable_names == {-1: "thing -1", -2: "thing -2"}
-
-
-def test_pages_of_another_shape_are_broken() -> None:
-    """A body that has a right meta and no servers is no page of servers."""
-    with pytest.raises(Broken, match="no list of servers"):
-        SERVERS.decode(msgspec.json.encode(page([1], total=1)))

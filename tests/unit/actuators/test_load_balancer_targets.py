@@ -105,13 +105,11 @@ def test_what_is_there_is_added(simulate: Simulate, target: Target) -> None:
 
 
 @pytest.mark.parametrize("target", [public(1), DEDICATED])
-@pytest.mark.parametrize("how", ["not there", "found out late", "no load balancer"])
-def test_what_is_gone_is_removed(simulate: Simulate, target: Target, how: str) -> None:
-    stage = a_stage(simulate, balancer(*([target] if how == "found out late" else [])))
-    if how == "found out late":
+@pytest.mark.parametrize("is_found_out_late", [False, True])
+def test_what_is_gone_is_removed(simulate: Simulate, target: Target, *, is_found_out_late: bool) -> None:
+    stage = a_stage(simulate, balancer(*([target] if is_found_out_late else [])))
+    if is_found_out_late:
         stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": "not_found"}])
-    elif how == "no load balancer":
-        stage.remove_balancers()
     stage.carry_out(change(target, None))
     assert len(stage.acted()) == 1
 

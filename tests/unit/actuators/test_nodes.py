@@ -39,27 +39,17 @@ def sim(simulate: Simulate) -> Simulation:
 
 
 def test_a_node_is_initialised(sim: Simulation) -> None:
-    """Afterwards the Node has providerID, labels and addresses, and not the taint."""
-    initialise(sim.kubernetes_writer(), *observed(sim))
-    node = sim.nodes()["web-1"]
-    assert node["spec"]["providerID"] == "hcloud://1"
-    assert UNINITIALIZED not in node["spec"]["taints"]
-    assert node["metadata"]["labels"]["topology.kubernetes.io/region"] == "fsn1"
-    assert node["status"]["addresses"] == [
-        {"type": "Hostname", "address": "web-1"},
-        {"type": "ExternalIP", "address": "198.51.0.2"},
-    ]
-
-
-def test_what_others_wrote_is_kept(sim: Simulation) -> None:
-    """Labels, annotations, conditions and taints of others stay as they are, with their times and in their order."""
+    """It has providerID, labels and addresses then, and not the taint. What others wrote stays, in its order."""
     before = sim.nodes()["web-1"]
     initialise(sim.kubernetes_writer(), *observed(sim))
-    after = sim.nodes()["web-1"]
-    assert after["spec"]["taints"] == OTHERS
-    assert after["metadata"]["labels"].items() >= before["metadata"]["labels"].items()
-    assert after["metadata"].get("annotations") == before["metadata"].get("annotations")
-    assert after["status"]["conditions"] == before["status"]["conditions"]
+    node = sim.nodes()["web-1"]
+    assert (node["spec"]["providerID"], node["spec"]["taints"]) == ("hcloud://1", OTHERS)
+    assert node["metadata"]["labels"].items() >= before["metadata"]["labels"].items()
+    assert node["metadata"]["labels"]["topology.kubernetes.io/region"] == "fsn1"
+    assert node["metadata"].get("annotations") == before["metadata"].get("annotations")
+    addresses = [("Hostname", "web-1"), ("ExternalIP", "198.51.0.2")]
+    assert [(each["type"], each["address"]) for each in node["status"]["addresses"]] == addresses
+    assert node["status"]["conditions"] == before["status"]["conditions"]
 
 
 def test_addresses_come_before_the_taint_goes(sim: Simulation) -> None:

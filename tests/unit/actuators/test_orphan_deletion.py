@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Conflict, Denied
+from actuators.http.errors import Conflict
 from actuators.load_balancers import delete
 from desired.load_balancers.changes import orphan_deletion
 from desired.load_balancers.lifecycle import Orphan
@@ -82,16 +82,3 @@ def test_other_labels_do_not_matter(stage: Stage) -> None:
     stage.change_balancer(labels={**only(stage).spec.labels, "team": "blue"}, name="renamed")
     delete(stage.writers, orphan_deletion(an_orphan(stage), stage.snapshot), stage.snapshot)
     assert stage.balancers() == []
-
-
-@rows(
-    "code status error",
-    {"protected in the last moment": ("protected", 423, Conflict), "no right": ("forbidden", 403, Denied)},
-)
-def test_the_api_refuses(stage: Stage, code: str, status: int, error: type[ApiError]) -> None:
-    """The API has the last word, and it stays."""
-    body = {"error": {"code": code, "message": "no"}}
-    stage.sim.spoil_hetzner("status", code=status, method="DELETE", body=body)
-    with pytest.raises(error):
-        delete(stage.writers, orphan_deletion(an_orphan(stage), stage.snapshot), stage.snapshot)
-    assert [found["id"] for found in stage.balancers()] == [42]

@@ -10,7 +10,6 @@ import pytest
 from actuators.http.errors import ApiError, Broken, NotFound
 from actuators.wire.server import SERVERS
 from desired.model.snapshot import Server, ServerStatus
-from desired.section import Absent, Present, Unknown
 from tests.support.objects import server
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.rows import rows
@@ -207,23 +206,6 @@ def test_public_ipv6(text: str | None, network: str | None) -> None:
     """The public IPv6 network is taken with or without host bits."""
     found = SERVERS.decode(page(changed(("public_net", "ipv6", "ip"), text))).items[42].ipv6
     assert found == (IPv6Network(network) if network else None)
-
-
-def test_an_unreadable_server_leaves_the_list_whole(simulate: Simulate) -> None:
-    """A server that cannot be decoded is Unknown, and others that are not there are Absent."""
-    sim = simulate()
-    pagination = {"pagination": {"last_page": 1, "total_entries": 2}}
-    body = {"servers": [REAL, changed(("status",), server_id=43)], "meta": pagination}
-    sim.spoil_hetzner("status", code=200, body=body)
-
-    section, error = SERVERS.observe(sim.hetzner_reader())
-
-    assert error is None
-    assert section.complete
-    assert isinstance(section.find(42), Present)
-    assert isinstance(section.find(43), Unknown)
-    assert isinstance(section.find(44), Absent)
-    assert section.unreadable_names == {43: REAL["name"]}
 
 
 @pytest.fixture
