@@ -66,6 +66,8 @@ def words_for_click(argv: Sequence[str]) -> Iterator[str]:
                 last += found
             else:
                 yield from found
+    if last and awaiting:
+        raise click.UsageError(awaits_a_value(awaiting))
     if last:
         yield from ("--", *last)
 
@@ -74,7 +76,8 @@ def _is_flag(word: str) -> bool:
     """Whether a word is no value and no operand: a negative number is one, and a text with blanks unless a flag stands
     before its sign."""
     name = dashed(word.partition("=")[0])
-    return word.startswith("-") and word != "-" and not _NEGATIVE.fullmatch(word) and (" " not in word or name in FLAGS)
+    is_text = " " in word and name not in FLAGS and name not in INSTEAD and name not in _VALUED
+    return word.startswith("-") and word != "-" and not _NEGATIVE.fullmatch(word) and not is_text
 
 
 def _flag(word: str) -> Iterator[str]:

@@ -229,7 +229,9 @@ class LivePage:
 
 
 def _without_port(host: str) -> str | None:
-    """The name or address in a Host header; None for what is none."""
+    """The name or address in a Host header; None for what is none, several of them included."""
+    if "," in host or " " in host:
+        return None
     name, colon, port = host.rpartition(":")
     if colon and "]" not in port:
         if not (port.isascii() and port.isdecimal()) and port:

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,7 +45,7 @@ class Request:
     path: str = "/"
     """As it was sent, without the query."""
     host: str = ""
-    """The header of that name; "" where there is none. More than one stand in it with commas, and are no host."""
+    """The header of that name; "" where there is none. Several stand in it with commas."""
     if_none_match: str = ""
     """The header of that name."""
     accept_encoding: str = ""
@@ -239,6 +240,10 @@ class _Refusal(ErrorTask):  # type: ignore[misc] # waitress has no types
         super().execute()
 
 
+_TOGETHER = 2
+"""How many requests that come together are answered."""
+
+
 class _Channel(HTTPChannel):  # type: ignore[misc]
     """A connection, which knows when it was last of use."""
 
@@ -246,17 +251,24 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.answered_at = self.creation_time
+        self.answered_at = time.monotonic()
 
     def service(self) -> None:
-        """Answer what has arrived."""
+        """Answer one request. Of many that came together two are answered, and the connection is closed: hundreds in
+        one packet, and no answer read, would fill the memory."""
+        with self.requests_lock:
+            for more in self.requests[_TOGETHER:]:
+                more.close()
+                self.requests[_TOGETHER - 1].headers["CONNECTION"] = "close"
+            del self.requests[_TOGETHER:]
         super().service()
-        self.answered_at = self.last_activity
+        self.answered_at = time.monotonic()
 
     def is_late(self, cutoff: float) -> bool:
         """Whether nothing has come of it since ``cutoff``: bytes that come, or are read, one by one get no more time
         than all at once."""
-        return not self.requests and self.answered_at < cutoff
+        is_waited_for = not self.requests or self.total_outbufs_len
+        return bool(is_waited_for) and self.answered_at < cutoff
 
 
 class _Server(TcpWSGIServer):  # type: ignore[misc]
@@ -317,10 +329,11 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
         for channel in staying[: max(0, len(staying) - self._limits.connections)]:
             channel.will_close = True
 
-    def maintenance(self, now: float) -> None:
+    def maintenance(self, now: float) -> None:  # noqa: ARG002 - by the wall clock, which may be put
         """Close what is late."""
+        cutoff = time.monotonic() - self._limits.patience_s
         for channel in self.active_channels.values():
-            if channel.is_late(now - self._limits.patience_s):
+            if channel.is_late(cutoff):
                 channel.will_close = True
 
 

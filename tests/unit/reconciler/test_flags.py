@@ -245,6 +245,7 @@ REFUSED = {
     "--cluster-cdir 10.244.0.0/16": "unrecognized arguments: --cluster-cdir (did you mean --cluster-cidr?)",
     "--cluster-cdir=10.0.0.0/16 --once": "unrecognized arguments: --cluster-cdir (did you mean --cluster-cidr?)",
     "--cluster_cdir=my_net": "unrecognized arguments: --cluster_cdir (did you mean --cluster-cidr?)",
+    "explain node -1 --kubeconfig": "argument --kubeconfig: expected one argument",
     "--allow-untaged-cloud": "unrecognized arguments: --allow-untaged-cloud (did you mean --allow-untagged-cloud?)",
     "--cloud-providr=hcloud": "unrecognized arguments: --cloud-providr (did you mean --cloud-provider?)",
     "explain --polcy sync node a": "unrecognized arguments: --polcy (did you mean --policy?)",

@@ -136,6 +136,13 @@ def test_verbosity_has_two_names(words: list[str]) -> None:
     assert loaded(*words).warnings == ("--v has no effect: --log-format and HCLOUD_DEBUG set what is logged",)
 
 
+def test_a_value_may_have_blanks() -> None:
+    """As in a manifest of HCCM's that has only its image replaced."""
+    words = ["--cluster-name=my cluster", "--authorization-always-allow-paths=/healthz, /readyz"]
+    assert len(loaded(*words).warnings) > 0
+    assert loaded(*words).settings == loaded().settings
+
+
 def test_what_has_a_meaning_is_in_the_table_of_the_product() -> None:
     """No flag is in both, and each flag of HCCM is in one."""
     assert not FLAGS.keys() & INSTEAD.keys()

@@ -69,7 +69,11 @@ OTHERS = (
 
 
 @pytest.mark.parametrize(
-    ("host", "status"), [*((host, 200) for host in OURS.split()), *((host, 421) for host in ["", *OTHERS.split()])]
+    ("host", "status"),
+    [
+        *((host, 200) for host in OURS.split()),
+        *((host, 421) for host in ["", "evil.example, a.localhost", *OTHERS.split()]),
+    ],
 )
 def test_hosts(host: str, status: int) -> None:
     """A page of another name that leads here gets nothing, be it by a name that a stranger's DNS gives this address."""
@@ -428,6 +432,28 @@ def test_a_slow_reader_is_given_up() -> None:
                 found += more
 
     assert 0 < found < len(long.body)
+
+
+def test_of_many_requests_that_come_together_two_are_answered() -> None:
+    """Hundreds fit into one packet: with an answer to each, who reads none of them fills the memory."""
+    asked: list[str] = []
+
+    def answer(request: Request) -> ServedPage:
+        asked.append(request.path)
+        return ServedPage(200, b"x" * 100_000)
+
+    with closing(serve_page(answer, HERE, HEADERS, Limits(patience_s=5))) as server, socket.socket() as connection:
+        connection.settimeout(20)
+        connection.connect(("127.0.0.1", server.ports()[0]))
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 150)
+        found = b""
+        with suppress(ConnectionResetError):
+            while more := connection.recv(1_000_000):
+                found += more
+
+    assert asked == ["/"] * 2
+    assert found.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"Connection: close\r\n" in found
 
 
 def test_the_policy() -> None:
