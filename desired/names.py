@@ -42,6 +42,7 @@ FINALIZER_BALANCER = "service.kubernetes.io/load-balancer-cleanup"
 """Kubernetes' own: a Service that has it keeps existing until its load balancer is gone."""
 CONDITION_READY = "LoadBalancerReady"
 CONDITION_IN_SYNC = "LoadBalancerInSync"
+CONDITION_HEALTHY = "LoadBalancerHealthy"
 
 LABEL_SERVICE_UID = "hcloud-ccm/service-uid"
 """At Hetzner: HCCM's label that names the owner of a load balancer or certificate."""

@@ -30,7 +30,7 @@ class ServiceCondition:
 
     type: str
     status: str
-    """``True``, ``False`` or ``Unknown``."""
+    """``True``, ``False`` or ``Unknown``; "" for one that is to be taken away."""
     reason: str = ""
     message: str = ""
     since: datetime | None = field(default=None, compare=False)

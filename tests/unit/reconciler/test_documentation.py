@@ -237,6 +237,7 @@ _TITLES = {
     "nodes": "Nodes",
     "routes": "Routes",
     "explanations": "Explanations",
+    "health": "States",
 }
 
 

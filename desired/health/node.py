@@ -1,0 +1,90 @@
+"""State of a Node: by its stage, its server, and what withholds its changes."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from desired.health.state import NodeState, ObjectState
+from desired.model.snapshot import Node, ServerStatus
+from desired.nodes.node import DesiredNode, NodeOnServer, is_uninitialized
+from desired.plan.change import Change, Verdict
+from desired.plan.notes import Note, NoteKind
+from desired.rules import health as rows
+from desired.rules.nodes import GONE_READY, Stage
+from desired.syntax.bounds import counted
+
+PATIENCE = timedelta(minutes=5)
+"""How long a Node may have no server of its name before a person is needed: the list of servers has a new one within
+seconds, and who sets providerID or name does so at once."""
+_OF_OTHERS = frozenset({Stage.FOREIGN, Stage.IGNORED, Stage.UNCLAIMED})
+"""Stages of Nodes that are not looked after here: they have no state."""
+_STATES: Mapping[Stage, NodeState] = {
+    Stage.JOINING: NodeState.JOINING,
+    Stage.DEPARTING: NodeState.GOING,
+    Stage.DELETING: NodeState.GOING,
+    Stage.UNMATCHED: NodeState.STUCK,
+    Stage.AMBIGUOUS: NodeState.STUCK,
+    Stage.MALFORMED: NodeState.STUCK,
+    Stage.UNSUPPORTED: NodeState.STUCK,
+    Stage.UNKNOWN: NodeState.UNKNOWN,
+}
+"""Stage → state, where nothing else is known; a Node that is SETTLED is as its server says, or about to be."""
+
+
+def node_health(
+    node: Node,
+    wanted: DesiredNode,
+    changes: Sequence[Change],
+    notes: Collection[Note],
+    failed: Mapping[str, str],
+    now: datetime,
+) -> ObjectState | None:
+    """The state of ``node``; None for one that is not looked after here. ``changes``, ``notes`` and ``failed`` are as
+    of a Service. A Node without a server of its name is joining for five minutes, and then stuck."""
+    stage = wanted.stage.value
+    if stage in _OF_OTHERS:
+        return None
+    state, why = _STATES.get(stage, NodeState.IN_SYNC), wanted.stage.text
+    if stage is Stage.SETTLED and isinstance(wanted, NodeOnServer):
+        state, why = _settled(wanted, changes)
+    elif stage is Stage.UNMATCHED and wanted.stage.rule is GONE_READY:
+        state = NodeState.UNKNOWN
+    elif stage is Stage.UNMATCHED and is_uninitialized(node) and now - node.created_at < PATIENCE:
+        state = NodeState.JOINING
+    elif stage is Stage.JOINING and wanted.left is not None and isinstance(wanted.left.rule.of, NoteKind):
+        state = NodeState.UNKNOWN if wanted.left.rule.of is NoteKind.UNKNOWN else NodeState.STUCK
+        why = wanted.left.text
+    obstacle = _obstacle(changes, notes, failed)
+    if obstacle and state is not NodeState.STUCK:
+        state, why = NodeState.STUCK, obstacle
+    return ObjectState(node.key, state, why, _since(node, state))
+
+
+def _settled(wanted: NodeOnServer, changes: Sequence[Change]) -> tuple[NodeState, str]:
+    server = wanted.server
+    if server.status is ServerStatus.OFF:
+        return NodeState.OFF, rows.SERVER_OFF.text(server=server.key.name, status=server.status)
+    if changes:
+        told = counted(len(changes), "change")
+        return NodeState.CHANGING, rows.CHANGES_PLANNED.text(server=server.key.name, changes=told)
+    return NodeState.IN_SYNC, rows.AS_ITS_SERVER.text(server=server.key.name)
+
+
+def _obstacle(changes: Sequence[Change], notes: Collection[Note], failed: Mapping[str, str]) -> str:
+    """What keeps the Node as it is until a person acts; "" where nothing does."""
+    for note in notes:
+        if note.needs_a_person:
+            return note.text
+    for change in changes:
+        decision = change.decision
+        if decision.verdict in (Verdict.REFUSED, Verdict.HELD):
+            return f"{change.kind} is {decision.verdict} ({decision.rule}): {decision.why}"
+    return next((failed[change.key] for change in changes if change.key in failed), "")
+
+
+def _since(node: Node, state: NodeState) -> datetime | None:
+    """Since when, as far as the Node tells."""
+    if state is NodeState.GOING:
+        return node.deleted_at or node.ready_since
+    if state in (NodeState.JOINING, NodeState.STUCK) and is_uninitialized(node):
+        return node.created_at
+    return node.ready_since if state is NodeState.OFF else None

@@ -1,0 +1,208 @@
+"""State of a Service: what its clients have, by its load balancer's health checks, then what keeps it from more."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from desired.health.state import ObjectState, PortHealth, PortState, ServiceState
+from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.lifecycle import LoadBalancerRelease
+from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned, Undecided
+from desired.model.load_balancer import CloudBalancer, Health
+from desired.model.service import Service, ServiceCondition
+from desired.names import CONDITION_HEALTHY, CONDITION_READY
+from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.foresight import has_way
+from desired.plan.kinds import ChangeKind
+from desired.plan.notes import Note, NoteKind
+from desired.rules import health as rows
+from desired.rules.rule import Reason
+
+SETTLING = timedelta(minutes=5)
+"""How long a new load balancer may be without targets, or without results of its health checks: by then each of them
+was tried three times with the longest interval (Hetzner Cloud API, load balancers)."""
+_NEED_A_PERSON = (NoteKind.LIMIT, NoteKind.CERTIFICATE)
+"""Notes that keep a Service from part of what it asks for, besides those whose table says so."""
+
+
+def service_health(
+    lb: DesiredLoadBalancer | LoadBalancerRelease,
+    changes: Sequence[Change],
+    notes: Collection[Note],
+    failed: Mapping[str, str],
+    now: datetime,
+) -> ObjectState:
+    """The state of the Service of ``lb``.
+
+    ``changes`` are its own, judged, ``notes`` those on it and its load balancer, and ``failed`` has the errors of
+    changes that an API refused in this pass, by key. What clients notice comes first: a Service that serves, and has
+    a change that is held, is blocked; one of which a port is not answered is down, whatever is held. With
+    ``externalTrafficPolicy: Local`` Nodes without a pod are unhealthy by design (Kubernetes, Services), so that a port
+    is well when one answers.
+    """
+    service = lb.service
+    blocked = next(_obstacles(changes, notes, failed), "")
+    if isinstance(lb, LoadBalancerRelease):
+        state, why = _leaving(lb, blocked)
+        return ObjectState(service.key, state, why, service.deleted_at)
+    match lb.match:
+        case Undecided(is_ambiguous=is_ambiguous, why=why):
+            return ObjectState(service.key, ServiceState.BLOCKED if is_ambiguous else ServiceState.UNKNOWN, why)
+        case Foreign(why=why) | Contested(why=why):
+            return ObjectState(service.key, ServiceState.BLOCKED, why, _not_ready_since(service))
+        case Owned(balancer):
+            return _served(lb, balancer, changes, blocked, now)
+        case matched:
+            state, why = _to_come(lb, changes, blocked)
+            if isinstance(matched, Adoptable) and state is ServiceState.WAITING:
+                why = rows.TO_BE_ADOPTED.text(balancer=matched.balancer.id)
+            return ObjectState(service.key, state, why, service.created_at)
+
+
+def _obstacles(changes: Sequence[Change], notes: Collection[Note], failed: Mapping[str, str]) -> Iterator[str]:
+    """What keeps the Service from part of what it asks for until a person acts, gravest first."""
+    yield from (note.text for note in notes if note.needs_a_person)
+    for verdict in (Verdict.REFUSED, Verdict.HELD):
+        found = (change.decision for change in changes if change.decision.verdict is verdict)
+        yield from (f"{verdict} ({decision.rule}): {decision.why}" for decision in found)
+    yield from (failed[change.key] for change in changes if change.key in failed)
+    yield from (note.text for note in notes if note.kind in _NEED_A_PERSON)
+
+
+def _leaving(lb: LoadBalancerRelease, blocked: str) -> tuple[ServiceState, str]:
+    if isinstance(lb.match, Undecided):
+        return ServiceState.BLOCKED if lb.match.is_ambiguous else ServiceState.UNKNOWN, lb.match.why
+    if blocked:
+        return ServiceState.BLOCKED, blocked
+    return ServiceState.WAITING, rows.TO_BE_RELEASED.text()
+
+
+def _to_come(lb: DesiredLoadBalancer, changes: Sequence[Change], blocked: str) -> tuple[ServiceState, str]:
+    """Of a Service whose load balancer is still to be created or adopted."""
+    if blocked:
+        return ServiceState.BLOCKED, blocked
+    problem = lb.size.problem
+    if lb.wanted is None and problem is not None:
+        return ServiceState.UNKNOWN if problem.rule.of is NoteKind.UNKNOWN else ServiceState.BLOCKED, problem.text
+    for change in changes:
+        if change.decision.verdict is Verdict.WAITING:
+            is_gap = change.decision.rule is GuardName.INCOMPLETE_SNAPSHOT
+            return ServiceState.UNKNOWN if is_gap else ServiceState.WAITING, change.decision.why
+    return ServiceState.WAITING, rows.TO_BE_CREATED.text()
+
+
+def _served(
+    lb: DesiredLoadBalancer, balancer: CloudBalancer, changes: Sequence[Change], blocked: str, now: datetime
+) -> ObjectState:
+    """Of a Service that has its load balancer."""
+    service = lb.service
+    ports = tuple(port_health(balancer, is_local=service.claim.is_local))
+    is_new = now - balancer.created_at < SETTLING
+    down, waiting = _failures(lb, balancer, ports, changes, is_new=is_new)
+    serves = "; ".join(reason.text for reason in _reasons(ports))
+    if down:
+        state, why = ServiceState.DOWN, down[0].text
+    elif blocked:
+        state, why = ServiceState.BLOCKED, f"{blocked}; {serves}" if serves else blocked
+    elif waiting:
+        state, why = ServiceState.WAITING, waiting[0].text
+    else:
+        state, why = ServiceState.DEGRADED if any(port.failing for port in ports) else ServiceState.SERVING, serves
+    since = _not_ready_since(service) if state is ServiceState.DOWN else None
+    return ObjectState(service.key, state, why, since, ports, tuple(_worst(balancer)))
+
+
+def _worst(balancer: CloudBalancer) -> Iterator[Health]:
+    """The worst that is said of each target."""
+    for target in balancer.targets:
+        said = balancer.checks.get(target, {}).values()
+        yield next(
+            (each for each in (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY) if each in said), Health.UNKNOWN
+        )
+
+
+def port_health(balancer: CloudBalancer, *, is_local: bool) -> Iterator[PortHealth]:
+    """The targets of each port of a load balancer, by port. One that it cannot reach, as it is in no network or has no
+    public interface, is no target of any. With ``is_local`` one that answers is enough for a port."""
+    reached = [target for target in balancer.targets if has_way(target, balancer)]
+    for port in sorted(balancer.spec.listeners):
+        said = [balancer.checks.get(target, {}).get(port, Health.UNKNOWN) for target in reached]
+        yield PortHealth(port, said.count(Health.HEALTHY), said.count(Health.UNHEALTHY), len(said), is_local)
+
+
+def _failures(
+    lb: DesiredLoadBalancer,
+    balancer: CloudBalancer,
+    ports: Sequence[PortHealth],
+    changes: Sequence[Change],
+    *,
+    is_new: bool,
+) -> tuple[list[Reason], list[Reason]]:
+    """What clients notice, and what passes by itself, each in the order of its weight."""
+    down: list[Reason] = []
+    waiting: list[Reason] = []
+    if not balancer.targets:
+        (waiting if is_new else down).append(rows.NO_TARGET.because(balancer=balancer.id))
+    elif not any(has_way(target, balancer) for target in balancer.targets):
+        down.append(rows.NO_WAY.because(balancer=balancer.id, targets=len(balancer.targets)))
+    else:
+        dead = [port for port in ports if not port.healthy and port.unhealthy and not (is_new and port.unchecked)]
+        down += _reasons(dead)
+        unchecked = [port for port in ports if not port.healthy and port not in dead]
+        waiting += [rows.PORTS_UNCHECKED.because(ports=_named([p]), targets=p.targets) for p in unchecked]
+    there = {port.port for port in ports}
+    lacking = [port.port for port in lb.service.claim.ports if port.protocol == "TCP" and port.port not in there]
+    if lacking and lb.wanted is not None:
+        waiting.append(rows.PORT_ABSENT.because(ports=_ports(lacking), balancer=balancer.id))
+    if not lb.service.ingress and (status := _status_of(changes)) is not None:
+        is_coming = status.decision.verdict is Verdict.ALLOWED or is_new
+        (waiting if is_coming else down).append(rows.NOT_PUBLISHED.because(balancer=balancer.id))
+    return down, waiting
+
+
+def _status_of(changes: Sequence[Change]) -> Change | None:
+    return next((change for change in changes if change.kind is ChangeKind.SERVICE_STATUS), None)
+
+
+def _reasons(ports: Sequence[PortHealth]) -> Iterator[Reason]:
+    """A sentence for all ports that are alike, worst first."""
+    ordered = sorted(ports, key=lambda port: (port.healthy, -port.unhealthy, port.targets, port.port))
+    for (healthy, _, targets), alike in groupby(ordered, key=lambda port: (port.healthy, port.unhealthy, port.targets)):
+        yield rows.PORTS_HEALTHY.because(ports=_named([*alike]), healthy=healthy, targets=targets)
+
+
+def _named(ports: Sequence[PortHealth]) -> str:
+    return _ports([port.port for port in ports])
+
+
+def _ports(numbers: Sequence[int]) -> str:
+    """``port 80``, ``ports 80, 443``."""
+    return f"port{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+
+
+def health_condition(state: ObjectState, service: Service, now: datetime) -> ServiceCondition | None:
+    """The condition ``LoadBalancerHealthy`` of the Service with this state, with the time since when it has its status;
+    None without a load balancer. Nodes without a pod are no failure of ``externalTrafficPolicy: Local``."""
+    ports = state.ports
+    if not ports:
+        return None
+    said = "; ".join(reason.text for reason in _reasons(ports))
+    states = {port.state for port in ports}
+    if not state.targets:
+        status, reason = "Unknown", "NoTargets"
+    elif PortState.NONE in states:
+        status, reason = "False", "NoHealthyTarget"
+    elif PortState.UNKNOWN in states:
+        status, reason = "Unknown", "Pending"
+    else:
+        status, reason = "True", "SomeUnhealthy" if any(port.failing for port in ports) else "AllHealthy"
+    there = next((each for each in service.conditions if each.type == CONDITION_HEALTHY), None)
+    since = there.since if there is not None and there.status == status else None
+    return ServiceCondition(CONDITION_HEALTHY, status, reason, said, since or now)
+
+
+def _not_ready_since(service: Service) -> datetime | None:
+    """Since when the Service's conditions say that it cannot be used; None where they say something else."""
+    kinds = (CONDITION_HEALTHY, CONDITION_READY)
+    said = [each.since for each in service.conditions if each.type in kinds and each.status == "False" and each.since]
+    return min(said, default=None)

@@ -1,0 +1,236 @@
+"""State of a Service: what its clients have comes first, then what a person has to do, then what passes by itself."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from desired.annotations.claims import ClaimedPort
+from desired.health import states_of
+from desired.health.service import SETTLING
+from desired.health.state import Level, ObjectState, PortHealth, ServiceState
+from desired.model.load_balancer import Attachment, CloudBalancer, ServerTarget
+from desired.model.load_balancer import Health as Checked
+from desired.model.service import Service, ServiceCondition
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Snapshot
+from desired.names import CONDITION_READY, FINALIZER_BALANCER
+from desired.planner import compute_plan
+from desired.section import Section
+from tests.balancers import (
+    LOCATED,
+    a_balancer,
+    a_claim,
+    a_listener,
+    a_served_service,
+    a_service,
+    a_world,
+    annotated,
+)
+from tests.builders import NOW, a_server, a_settled_node, incomplete
+from tests.support.judging import facts_of, judge
+
+ONE, TWO = ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False)
+PRIVATE = ServerTarget(1, use_private_ip=True)
+BOTH_PORTS = (a_listener(80, 30080), a_listener(443, 30443))
+WELL, ILL, NEW = Checked.HEALTHY, Checked.UNHEALTHY, Checked.UNKNOWN
+NODES = (a_settled_node("web-1", 1), a_settled_node("web-2", 2))
+SERVERS = (a_server(1, "web-1"), a_server(2, "web-2"))
+AGED = {"created_at": NOW - timedelta(days=1)}
+OBSERVE = replace(LOCATED, policy=Policy.OBSERVE)
+TWO_PORTS = a_claim(ClaimedPort(80, node_port=30080), ClaimedPort(443, node_port=30443))
+LOCAL = replace(TWO_PORTS, external_traffic_policy="Local")
+BAD = a_claim(annotations=annotated(protocol="udp"))
+WHY_BAD = "load-balancer.hetzner.cloud/protocol is 'udp': expect one of tcp, http, https; correct it, or remove it"
+YESTERDAY = NOW - timedelta(days=1)
+UNREADY = (ServiceCondition(CONDITION_READY, "False", "NoTargets", since=YESTERDAY),)
+
+
+def balancer(health: Mapping[Any, Any] = {}, **overrides: Any) -> CloudBalancer:
+    """One a day old with two ports and two targets."""
+    return a_balancer(**{"targets": (ONE, TWO), "listeners": BOTH_PORTS, "health": health} | AGED | overrides)
+
+
+def world(service: Service, *balancers: CloudBalancer, **overrides: Any) -> Snapshot:
+    """Two Nodes on two servers, and this Service with what it has."""
+    return a_world([service], balancers, **{"nodes": NODES, "servers": SERVERS} | overrides)
+
+
+def health_in(snapshot: Snapshot, settings: Settings = LOCATED, failed: Mapping[str, str] = {}) -> ObjectState:
+    """The state of its only Service."""
+    plan = compute_plan(snapshot, settings)
+    (found,) = states_of(facts_of(plan, snapshot, settings), judge(plan, snapshot, settings), failed).services
+    return found
+
+
+SERVED = a_served_service(claim=TWO_PORTS)
+HEALTHY = {ONE: WELL, TWO: WELL}
+HTTPS_DEAD = {ONE: {80: WELL, 443: ILL}, TWO: {80: WELL, 443: ILL}}
+HALF = {ONE: WELL, TWO: ILL}
+
+ROWS: Mapping[str, tuple[Snapshot, ServiceState, str]] = {
+    "all targets answer": (
+        world(SERVED, balancer(HEALTHY)),
+        ServiceState.SERVING,
+        "ports 80, 443: 2 of 2 healthy",
+    ),
+    "one of two targets fails": (
+        world(SERVED, balancer(HALF)),
+        ServiceState.DEGRADED,
+        "ports 80, 443: 1 of 2 healthy",
+    ),
+    "with Local some may fail": (
+        world(replace(SERVED, claim=LOCAL), balancer(HALF)),
+        ServiceState.SERVING,
+        "ports 80, 443: 1 of 2 healthy",
+    ),
+    "with Local not all of them": (
+        world(replace(SERVED, claim=LOCAL), balancer(dict.fromkeys((ONE, TWO), ILL))),
+        ServiceState.DOWN,
+        "ports 80, 443: 0 of 2 healthy",
+    ),
+    "one of two ports is dead": (
+        world(SERVED, balancer(HTTPS_DEAD)),
+        ServiceState.DOWN,
+        "port 443: 0 of 2 healthy",
+    ),
+    "a target joins a dead port": (
+        world(SERVED, balancer({ONE: ILL, TWO: NEW})),
+        ServiceState.DOWN,
+        "ports 80, 443: 0 of 2 healthy",
+    ),
+    "a target joins others that answer": (
+        world(SERVED, balancer({ONE: WELL, TWO: NEW})),
+        ServiceState.SERVING,
+        "ports 80, 443: 1 of 2 healthy",
+    ),
+    "no target": (
+        world(SERVED, balancer(targets=()), nodes=(), servers=()),
+        ServiceState.DOWN,
+        "load balancer 42 has no target",
+    ),
+    "no target, new": (
+        world(SERVED, balancer(targets=(), created_at=NOW), nodes=(), servers=()),
+        ServiceState.WAITING,
+        "load balancer 42 has no target",
+    ),
+    "no way to its targets": (
+        world(SERVED, balancer({PRIVATE: WELL}, targets=(PRIVATE,))),
+        ServiceState.DOWN,
+        "load balancer 42 reaches none of its 1",
+    ),
+    "no result yet": (
+        world(SERVED, balancer({ONE: NEW, TWO: NEW})),
+        ServiceState.WAITING,
+        "port 80: 2 without a result of their health checks",
+    ),
+    "first results of a new one are no failure": (
+        world(SERVED, balancer({ONE: ILL, TWO: NEW}, created_at=NOW)),
+        ServiceState.WAITING,
+        "port 80: 2 without a result of their health checks",
+    ),
+    "a port is to come": (
+        world(SERVED, balancer(HEALTHY, listeners=BOTH_PORTS[:1])),
+        ServiceState.WAITING,
+        "port 443: not on load balancer 42 yet",
+    ),
+    "an annotation is wrong, and it serves": (
+        world(replace(SERVED, claim=replace(TWO_PORTS, annotations=annotated(protocol="udp"))), balancer(HEALTHY)),
+        ServiceState.BLOCKED,
+        f"{WHY_BAD}; ports 80, 443: 2 of 2 healthy",
+    ),
+    "down is worse than blocked": (
+        world(replace(SERVED, claim=replace(TWO_PORTS, annotations=annotated(protocol="udp"))), balancer(HTTPS_DEAD)),
+        ServiceState.DOWN,
+        "port 443: 0 of 2 healthy",
+    ),
+    "to be created": (world(a_service()), ServiceState.WAITING, "its load balancer is to be created"),
+    "to be adopted": (
+        world(
+            a_service(claim=a_claim(annotations=annotated(name="shop"))),
+            balancer(service_uid=None, cluster_uid=None, spec={"name": "shop"}, targets=(), listeners=()),
+        ),
+        ServiceState.WAITING,
+        "load balancer 42 is to be adopted",
+    ),
+    "its adoption is held": (
+        world(
+            a_service(claim=a_claim(annotations=annotated(name="shop"))),
+            balancer(HEALTHY, service_uid=None, cluster_uid=None, spec={"name": "shop"}),
+        ),
+        ServiceState.BLOCKED,
+        "held (adopt",
+    ),
+    "wrong, and without one": (
+        world(a_service(claim=BAD)),
+        ServiceState.BLOCKED,
+        WHY_BAD,
+    ),
+    "the list is cut off": (
+        world(a_service(), load_balancers=incomplete(Section({}), "429")),
+        ServiceState.UNKNOWN,
+        "",
+    ),
+    "it goes": (
+        world(replace(SERVED, deleted_at=YESTERDAY, finalizers=(FINALIZER_BALANCER,)), balancer(HEALTHY)),
+        ServiceState.WAITING,
+        "the Service goes, and its load balancer with it or back to the project",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_the_state_is_what_clients_have(row: tuple[Snapshot, ServiceState, str]) -> None:
+    snapshot, state, why = row
+    found = health_in(snapshot)
+    assert found.state is state
+    assert why in found.why
+
+
+def test_ports_are_counted_each_by_its_own_check() -> None:
+    found = health_in(world(SERVED, balancer({ONE: {80: WELL, 443: ILL}, TWO: {80: WELL, 443: NEW}})))
+    assert found.ports == (PortHealth(80, 2, 0, 2), PortHealth(443, 0, 1, 2))
+    assert [port.unchecked for port in found.ports] == [0, 1]
+
+
+def test_what_an_api_refused_is_blocked_and_what_the_policy_leaves_out_waits() -> None:
+    unserved = world(a_service())
+    assert health_in(unserved, OBSERVE).state is ServiceState.WAITING
+    failed = health_in(unserved, failed={"load_balancer/default/web": "422 no such location"})
+    assert (failed.state, failed.why) == (ServiceState.BLOCKED, "422 no such location")
+
+
+def test_an_address_that_is_not_published_is_an_outage_once_the_load_balancer_is_not_new() -> None:
+    unpublished = replace(SERVED, ingress=())
+    found = health_in(world(unpublished, balancer(HEALTHY)), OBSERVE)
+    assert (found.state, found.why) == (ServiceState.DOWN, "the address of load balancer 42 is not published")
+    fresh = balancer(HEALTHY, created_at=NOW - SETTLING + timedelta(seconds=1))
+    assert health_in(world(unpublished, fresh), LOCATED).state is ServiceState.WAITING
+    assert health_in(world(unpublished, balancer(HEALTHY))).state is ServiceState.WAITING
+
+
+def test_since_when_it_is_down_is_told_by_its_condition() -> None:
+    down = world(replace(SERVED, conditions=UNREADY), balancer(targets=()), nodes=(), servers=())
+    assert health_in(down).since == YESTERDAY
+    assert health_in(world(replace(SERVED, conditions=UNREADY), balancer(HEALTHY))).since is None
+
+
+def test_a_service_of_another_kind_has_no_state_and_the_worst_stands_first() -> None:
+    idle = replace(a_service("idle"), uid="4", type="ClusterIP")
+    other = replace(a_service("other"), uid="3", claim=BAD)
+    dead = balancer(dict.fromkeys((ONE, TWO), ILL))
+    snapshot = a_world([idle, other, SERVED], [dead], nodes=NODES, servers=SERVERS)
+    plan = compute_plan(snapshot, LOCATED)
+    states = states_of(facts_of(plan, snapshot, LOCATED), judge(plan, snapshot, LOCATED), {})
+    assert [(each.key.name, each.state) for each in states.services] == [
+        ("default/web", ServiceState.DOWN),
+        ("default/other", ServiceState.BLOCKED),
+    ]
+    assert states.level is Level.BAD
+
+
+def test_a_target_in_a_network_that_the_load_balancer_is_in_counts() -> None:
+    inside = balancer({PRIVATE: WELL}, targets=(PRIVATE,), attachments=(Attachment(7),))
+    assert health_in(world(SERVED, inside)).ports[0] == PortHealth(80, 1, 0, 1)
