@@ -24,10 +24,10 @@ from actuators.wire.service import condition_body, ingress_body
 from desired.model.load_balancer import Owner
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
-from desired.names import CONDITION_IN_SYNC, CONDITION_READY, FINALIZER_BALANCER
+from desired.names import CONDITION_HEALTHY, CONDITION_IN_SYNC, CONDITION_READY, FINALIZER_BALANCER
 from desired.plan.change import Change, Claimed
 
-_CONDITIONS = frozenset({CONDITION_READY, CONDITION_IN_SYNC})
+_CONDITIONS = frozenset({CONDITION_READY, CONDITION_IN_SYNC, CONDITION_HEALTHY})
 
 
 def claim(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:

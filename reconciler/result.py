@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.guards.guard import GuardInput, GuardResult
+from desired.health.state import NO_STATES, NodeState, ObjectState, States
 from desired.model.key import Key, ObjectKind
 from desired.model.price import Cost
 from desired.model.settings import Settings
@@ -108,6 +109,8 @@ class Report:
     """What was decided on ``snapshot``, and measured in it, for all that is told of it; None where nothing was."""
     results: tuple[GuardResult, ...] = ()
     """What each guard said of the plan that was judged last."""
+    states: States = NO_STATES
+    """The states of Services and Nodes in ``snapshot``; of none where nothing was decided."""
     not_leader: str = ""
     """Why this run may not write, as another process leads; "" when it may."""
 
@@ -134,6 +137,11 @@ class Explained:
     report: Report
     explanation: "NodeExplanation | ServiceExplanation | None" = None
     """None when there is nothing to explain: the report's errors say why."""
+
+    @property
+    def health(self) -> ObjectState | None:
+        """Its state; None for what is not looked after here."""
+        return self.report.states.of(self.key)
 
     @property
     def errors(self) -> tuple[str, ...]:
@@ -203,7 +211,8 @@ def needing_a_person(report: Report) -> tuple[Key, ...]:
 
     That is no difference that a pass could fix, so that the result may be ``no_changes``.
     """
-    return tuple(sorted({note.key for note in report.notes if note.needs_a_person}))
+    stuck = {node.key for node in report.states.nodes if node.state is NodeState.STUCK}
+    return tuple(sorted(stuck | {note.key for note in report.notes if note.needs_a_person}))
 
 
 def exit_code(report: Report, *, detailed: bool, acts: bool = False) -> int:

@@ -124,7 +124,7 @@ def build_runtime(
     events = EventSink(writer, concurrency)
     actuators = actuators_with(writer, writers, account)
     use = partial(use_up, cluster_reader, writer, config.lease_namespace)
-    conditions = ConditionSink(partial(write_conditions, writer), concurrency)
+    conditions = ConditionSink(partial(write_conditions, writer), concurrency, tells_health=config.health_conditions)
     apply_context = ApplyContext(actuators, use, events, progress, stop, conditions)
     if not acts:
         apply_context = replace(apply_context, events=NullRecorder())

@@ -59,11 +59,11 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "every decision about one Node or Service",
             "Every decision about one Node or Service: where each value comes from, and what guards wait for.",
             (
-                Operand("kind", "what NAME is: node or service", ("node", "service")),
+                Operand("kind", "what NAME is: node, service, or any; none is any", ("node", "service", "any")),
                 Operand("name", "the Node's name; NAMESPACE/NAME of the Service, or its name in namespace default"),
             ),
             {
-                "explain node worker-1": "why a Node is as it is",
+                "explain worker-1": "why a Node is as it is",
                 "explain service shop/web": "why a load balancer is as it is",
                 "explain node/worker-1 -o json": "the same for a program, by its key",
             },
@@ -81,8 +81,9 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
         ),
         Command.STATUS: CommandRow(
             "the controller's last pass, in a few lines",
-            "The controller's last pass, as it was published: who leads, result, counts, holds. Ends with 0 when all is"
-            " well, 3 when something is held or refused, 1 when a pass failed or nothing recent is known.",
+            "Who leads, and the controller's last pass as it was published: states, changes, holds. Ends with 0 when"
+            " all is well, 3 when a Service is down, something is held or refused, or the leader is gone, 1 when a pass"
+            " failed or nothing recent is known.",
             (),
             {
                 "status": "how the controller is",

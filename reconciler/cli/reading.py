@@ -78,10 +78,12 @@ def _tell(report: Explained | HoldsReport | StatusReport | OrphanReport, config:
 
 def explain(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """Write every decision about the ``node`` or ``service`` with this name, and its reason; the exit code."""
-    key = key_of(*words)
+    kind, name = words
+    key = key_of("service" if kind == "any" and "/" in name else kind, name)
 
     def read(config: Config, stop: Stop) -> Explained:
-        return explain_once(build_runtime(config, stop, TerminalProgress(config.color)).plan_context, key)
+        context = build_runtime(config, stop, TerminalProgress(config.color)).plan_context
+        return explain_once(context, key, is_kind_known=kind != "any" or "/" in name)
 
     return report_on(
         Command.EXPLAIN, flags, environ, read, lambda errors: Explained(key, Report(errors=errors)), answers=True
@@ -89,9 +91,10 @@ def explain(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str
 
 
 def key_of(kind: str, name: str) -> Key:
-    """The object's key in plans, which may stand for its name. A Service without a namespace is one of ``default``."""
+    """The object's key in plans, which may stand for its name. A Service without a namespace is one of ``default``,
+    and what may be either a Node."""
     name = name.encode(errors="backslashreplace").decode()  # what is no text is no JSON either
-    if kind == "node":
+    if kind in ("node", "any"):
         return Key(ObjectKind.NODE, name.removeprefix("node/"))
     if name.count("/") > 1:  # a namespace may be named service as well
         name = name.removeprefix("service/")
@@ -100,7 +103,8 @@ def key_of(kind: str, name: str) -> Key:
 
 def status(_words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """Write the controller's last pass, from what the leader published; the exit code: 0 when it went well, 3 when
-    something is held or refused, 1 when it went wrong, or nothing recent is known."""
+    something is held or refused, a Service is down, or the leader is gone, 1 when it went wrong, or nothing recent is
+    known."""
 
     def read(config: Config, stop: Stop) -> StatusReport:
         reader = KubernetesReader(open_cluster(config, stop, read_only=True))
@@ -120,7 +124,7 @@ def _with_leader(report: StatusReport, reader: KubernetesReader, config: Config)
     if lease is None:
         return replace(report, lease=name, leader="")
     leader = "" if lease.claim.holder == "" else lease.claim.shown
-    return replace(report, lease=name, leader=leader, renewed=lease.claim.renewed)
+    return replace(report, lease=name, leader=leader, renewed=lease.claim.renewed, duration_s=lease.claim.duration_s)
 
 
 def holds(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:

@@ -42,7 +42,7 @@ class WordSource(StrEnum):
 
 def words_for_click(argv: Sequence[str]) -> Iterator[str]:
     """The words as click takes them: flags have the names of the table, a switch has its value behind a sign and a
-    letter before it, a key behind ``explain`` is kind and name, and operands that begin with a dash come last.
+    letter before it, a key or name behind ``explain`` is kind and name, and operands that begin with a dash come last.
 
     Raises UsageError where the value of a flag looks like a flag itself: it was forgotten.
     """
@@ -61,7 +61,7 @@ def words_for_click(argv: Sequence[str]) -> Iterator[str]:
             yield from _flag(word)
         else:
             operands.append(word)
-            found = _key(word) if operands[:-1] == [Command.EXPLAIN] else (word,)
+            found = _object(word) if operands[:-1] == [Command.EXPLAIN] else (word,)
             if last or (word.startswith("-") and word != "-"):
                 last += found
             else:
@@ -88,10 +88,17 @@ def _flag(word: str) -> Iterator[str]:
         yield f"{dashed(word)}=true" if dashed(word) in _SWITCHES else f"{dashed(name)}{sign}{value}"
 
 
-def _key(word: str) -> Sequence[str]:
-    """Kind and name of a key as reports print it, ``node/web-1``; any other word as it is."""
-    kind, _, name = word.partition("/")
-    return (kind, name) if name and kind in ("node", "service") else (word,)
+_KINDS = {"node": "node", "nodes": "node", "no": "node", "service": "service", "services": "service", "svc": "service"}
+"""Spellings of kinds, as kubectl takes them."""
+
+
+def _object(word: str) -> Sequence[str]:
+    """What stands behind ``explain``: a kind; kind and name of a key as reports print it, ``node/web-1``; or the name
+    of something whose kind is to be found out."""
+    kind, slash, name = word.partition("/")
+    if kind in _KINDS and (name or not slash):
+        return (_KINDS[kind], name) if name else (_KINDS[kind],)
+    return (word,) if word == "any" or word.endswith("/") else ("any", word)
 
 
 def dashed(name: str) -> str:

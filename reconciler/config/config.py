@@ -120,6 +120,8 @@ class Config:
     asks: bool = False
     """Whether a person sees the plan of a run that applies it first, and is asked."""
     lease_name: str = LEASE
+    health_conditions: bool = False
+    """Whether Services get a condition that says how healthy their targets are."""
     leader_elect: bool = True
     """Whether the Lease has to be held for a write."""
     timings: Timings = field(default_factory=Timings)
@@ -268,6 +270,7 @@ def load_config(
         log_format=flags["--log-format"],
         health_address=flags["--health-address"],
         metrics_address=variables.get("HCLOUD_METRICS_ADDRESS") if variables.get("HCLOUD_METRICS_ENABLED") else None,
+        health_conditions=flags["--health-conditions"],
         color=flags["--color"],
         ui_address=flags["--ui-address"] or (_PAGE_ADDRESS if command is Command.UI else None),
         ui_hosts=flags["--ui-hosts"],

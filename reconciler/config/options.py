@@ -536,7 +536,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "also write text, json, yaml, markdown, name or html to a file; repeatable",
             repeats=True,
         ),
-        _switch("--full", _RUNS, "show each change of a text by itself, none folded with like ones"),
+        _switch("--full", _RUNS | {Command.EXPLAIN}, "show each change of a text by itself, and each annotation"),
         _switch("--summary", _RUNS, "show names and counts in a text, no fields and no reasons"),
         _switch("--detailed-exitcode", _ENDS, "let the exit code tell the result: 0, 1, 2, 3, 4 or 5"),
         _typed("--save FILE", parse_file, None, _SAVES, "write the plan to a file, for 'reconcile apply FILE'"),
@@ -564,6 +564,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "--mirror-labels DOMAIN", parse_label_prefix, None, _PLANS, "repeat servers' labels on Nodes as DOMAIN/KEY"
         ),
         _switch("--keep-internal-ips", _PLANS, "without HCLOUD_NETWORK, keep the kubelets' InternalIPs"),
+        _switch("--health-conditions", _WRITES, "give Services the condition LoadBalancerHealthy"),
     ),
     "Waits": (
         _flag("--interval D", parse_positive_duration, None, _PAGES, "pause between passes; default 60s or more"),

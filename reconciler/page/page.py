@@ -19,6 +19,7 @@ from markupsafe import Markup
 from actuators.outcome import Applied, Failed
 from desired.explain import explain_object
 from desired.explain.document import NodeExplanation
+from desired.health.state import Level
 from desired.model.key import Key, ObjectKind
 from desired.plan.change import Plan, Verdict
 from desired.plan.kinds import Verb
@@ -37,7 +38,7 @@ from reconciler.report.fields import FieldChange
 from reconciler.report.folding import LEAST, Block, ShownChange, alike, names, shown_due, shown_sides
 from reconciler.report.money import LIST_PRICE, a_month, money, shown_total
 from reconciler.report.text import TONES, TextLine, Tone
-from reconciler.report.view import MEANS, View, like_notes, measure_of, view_of
+from reconciler.report.view import MEANS, View, like_notes, measure_of, state_counts, unwell, view_of
 from reconciler.result import Explained, Report, Result, approve_command, look_command, needing_a_person
 from reconciler.telemetry.logs import masked
 
@@ -101,9 +102,13 @@ class Page:
 
     @property
     def tone(self) -> str:
-        """The class of the line that says the result: nothing is fine while a change waits for a person."""
-        tone = tone_of(self.result)
-        return "warning" if self.in_need and tone in ("good", "plain") else tone
+        """The class of the line that says the result: the worst of states and result, and nothing is fine while an
+        object waits for a person."""
+        tone, level = tone_of(self.result), self.view.report.states.level
+        if level is Level.BAD:
+            return "bad"
+        is_fine = tone in ("good", "plain")
+        return "warning" if is_fine and (self.in_need or level is Level.WARNING) else tone
 
     @property
     def nothing_planned(self) -> str:
@@ -126,7 +131,10 @@ class Page:
             return passes
         holds = (Section("holds", "Holds", len(self.view.holds)),)
         routes = (Section("routes", "Routes", len(self.map.routes)),) if self.map.routes_used is not None else ()
+        states = self.view.report.states
+        looked_after = len(states.services) + len(states.nodes)
         return (
+            *((Section("states", "State", len(self.view.standings)),) if looked_after else ()),
             *(holds if self.view.holds else ()),  # before all that it keeps from being done
             Section("plan", "Plan", self.changes),
             Section("map", "Map"),
@@ -355,7 +363,8 @@ _first_names = cache(partial(names, most=_NAMES))
 """Most load balancers lead to the same Nodes."""
 _HELPERS: tuple[Callable[..., object], ...] = (
     anchor, approve_command, asset, bars_of, counted, counts_of, is_explained, look_command, measure_of, members_of,
-    names, needs_a_person, picture_of, shown_due, targets_of, tone_of, utc, whole_sides,
+    names, needs_a_person, picture_of, shown_due, state_counts, targets_of, tone_of, unwell, utc,
+    whole_sides,
 )  # fmt: skip
 """The functions that the template calls."""
 _GLOBALS: Mapping[str, Any] = {
@@ -369,6 +378,7 @@ _GLOBALS: Mapping[str, Any] = {
     "PROGRAM": PROGRAM,
     "TALL": TALL,
     "VERSION": __version__,
+    "level_classes": {Level.BAD: "bad", Level.WARNING: "warning", Level.BUSY: "dim", Level.GOOD: "good"},
     "tone_classes": {Tone.PLAIN: "", Tone.DETAIL: "dim"},
     "tones": {"": "", **{symbol: tone.value for symbol, tone in TONES.items()}},
     "words": _WORDS,

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from actuators.http.errors import ApiError
 from actuators.outcome import STOPPED, Outcome, Skipped
-from desired.model.key import Key
+from desired.model.key import Key, ObjectKind
+from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan
 from desired.plan.grants import Here
 from desired.plan.ordering import urgent
@@ -21,7 +22,13 @@ from reconciler.passes.context import ApplyContext, PlanContext
 from reconciler.passes.errors import fatal_errors, is_reachable
 from reconciler.passes.judging import JudgedPlan, judge_world
 from reconciler.passes.records import Ended
-from reconciler.passes.reporting import report_of, report_of_error, with_cost_of_done, with_cost_of_plan
+from reconciler.passes.reporting import (
+    report_of,
+    report_of_error,
+    with_cost_of_done,
+    with_cost_of_plan,
+    with_failures,
+)
 from reconciler.passes.rounds import apply_round
 from reconciler.passes.telling import tell_of_pass, tell_outcome
 from reconciler.result import Explained, Report, is_incomplete, is_read
@@ -41,8 +48,9 @@ def plan_once(context: PlanContext) -> Report:
     return with_cost_of_plan(context, report, observation.snapshot, may_ask=is_reachable(observation))
 
 
-def explain_once(context: PlanContext, key: Key) -> Explained:
-    """Everything that decides now on the Node or Service with this key. Sends only reads; never raises an ApiError."""
+def explain_once(context: PlanContext, key: Key, *, is_kind_known: bool = True) -> Explained:
+    """Everything that decides now on the Node or Service with this key; where its kind is not known, on the Service of
+    this name if no Node has it. Sends only reads; never raises an ApiError."""
     from desired.explain import explain_object  # noqa: PLC0415 - a pass need not pay for it
 
     try:
@@ -51,11 +59,22 @@ def explain_once(context: PlanContext, key: Key) -> Explained:
         return Explained(key, report_of_error(context, error, Attempts()))
     judged = judge_world(context, observation, context.setbacks(), beside_controller=True)
     report = report_of(context, judged)
+    key = key if is_kind_known else _found(key, observation.snapshot)
     found = explain_object(key, judged.plan, judged.facts, judged.results)
     if isinstance(found, str):
         errors, misconfigured = (*report.errors, found), (*report.misconfigured, found)
         return Explained(key, replace(report, errors=errors, misconfigured=misconfigured))
     return Explained(key, report, found)
+
+
+def _found(key: Key, snapshot: Snapshot) -> Key:
+    """The key of the Node with this name, or else of the only Service, or that of ``default``; itself where none is
+    found."""
+    named = [service.key for service in snapshot.services or () if service.name == key.name]
+    if snapshot.node(key) is not None or not named:
+        return key
+    first = Key(ObjectKind.SERVICE, f"default/{key.name}")
+    return named[0] if len(named) == 1 else first
 
 
 def converge(context: PlanContext, acting: ApplyContext) -> Report:
@@ -105,9 +124,9 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     seen = replace(seen, notes=(*seen.notes, *unneeded))
     is_whole = not is_incomplete(seen)
     tried = attempts.as_seen(judged.plan, is_whole=is_whole)
-    tell_of_pass(context, acting, tried, first, judged)
+    tell_of_pass(context, acting, tried, first, judged, seen.states)
     left = _left(attempts, judged, acting)
-    report = replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole))
+    report = with_failures(replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole)), judged)
     is_stopped = acting.stop.is_set()
     is_partial = is_stopped or bool(context.only)
     context.records.keep(Ended(report, seen, tried, attempts.let_pass, judged.facts, is_partial))

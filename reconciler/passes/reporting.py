@@ -4,7 +4,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from actuators.http.errors import ApiError
-from actuators.outcome import Applied
+from actuators.outcome import Applied, Failed
+from desired.health import states_of
 from desired.load_balancers.prices import cost_of_cluster
 from desired.model.price import Cost
 from desired.model.snapshot import Snapshot
@@ -37,7 +38,18 @@ def report_of(context: PlanContext, judged: JudgedPlan) -> Report:
         detail=context.detail,
         next_step=context.next_step,
         settings=context.settings,
+        states=states_of(judged.facts, judged.whole, {}),
     )
+
+
+def with_failures(report: Report, judged: JudgedPlan) -> Report:
+    """With states that know which changes an API refused, and will again: those of its lines."""
+    failed: dict[str, str] = {
+        line.change.key: line.outcome.error
+        for line in report.lines
+        if isinstance(line.outcome, Failed) and line.outcome.retry_after_s is None
+    }
+    return replace(report, states=states_of(judged.facts, judged.whole, failed)) if failed else report
 
 
 def report_of_error(context: PlanContext, error: ApiError, attempts: Attempts, first: Snapshot | None = None) -> Report:

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from actuators.outcome import Failed, Outcome, Skipped
 from desired.guards.history import bars_of, narrow_scope_of, scope_of, suspension_of
+from desired.health.state import States
 from desired.model.snapshot import Snapshot
 from desired.plan.change import ALLOWED, Change, GuardName, Plan
 from desired.plan.setbacks import Setbacks
 from reconciler.passes.context import ApplyContext, PlanContext
 from reconciler.passes.judging import JudgedPlan
 from reconciler.result import Line
-from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_outcome, on_pass, warnings
-from reconciler.telemetry.conditions import conditions_due
+from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_outcome, on_pass, warnings, warnings_on_states
 
 
 def tell_outcome(acting: ApplyContext, snapshot: Snapshot, change: Change, outcome: Outcome) -> None:
@@ -24,20 +24,26 @@ def tell_outcome(acting: ApplyContext, snapshot: Snapshot, change: Change, outco
 
 
 def tell_of_pass(
-    context: PlanContext, acting: ApplyContext, tried: tuple[Line, ...], first: Snapshot, judged: JudgedPlan
+    context: PlanContext,
+    acting: ApplyContext,
+    tried: tuple[Line, ...],
+    first: Snapshot,
+    judged: JudgedPlan,
+    states: States,
 ) -> None:
-    """Say in events what the pass did for Services, and what holds after it; the latter in conditions as well. A pass
-    that is stopped writes none: the next one finds that they are still due."""
+    """Say in events what the pass did for Services, and what holds after it, first that one is down; the latter in
+    conditions as well. A pass that is stopped writes none: the next one finds that they are still due."""
     facts = judged.facts
     plan, tried = as_tried(judged.plan, tried, facts.snapshot, facts.setbacks)
     done = tuple(on_pass(tried, first, plan))
     for event in done:
         acting.events.send(event, facts.snapshot.taken_at)
     held = warnings(plan, facts.snapshot, facts.desired, facts.setbacks, context.approve_flags, tried)
-    acting.events.announce(tuple(at_most(MOST_EVENTS, held, done)), facts.snapshot.taken_at)
+    ill = () if facts.settings.only else warnings_on_states(states, facts.snapshot)
+    acting.events.announce(tuple(at_most(MOST_EVENTS, (*ill, *held), done)), facts.snapshot.taken_at)
     if not acting.stop.is_set():
-        due = conditions_due(replace(facts, plan=plan, settings=context.settings), tried)
-        acting.conditions.write(tuple(due))
+        told = replace(facts, plan=plan, settings=context.settings)
+        acting.conditions.write(tuple(acting.conditions.due(told, tried, states)))
 
 
 _TOLD = frozenset({GuardName.BACK_OFF, GuardName.QUOTA})

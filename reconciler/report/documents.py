@@ -16,6 +16,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.health.state import States
 from desired.model.price import Cost, Price
 from desired.model.route import Route
 from desired.model.snapshot import Snapshot
@@ -342,6 +343,8 @@ class ReportDocument(Struct, frozen=True):
     """The API server's clock; None when it could not be read."""
     cluster: ClusterDocument
     sections: SectionsDocument
+    states: States
+    """What is, whatever is planned."""
     changes: tuple[Line, ...]
     notes: tuple[Note, ...]
     holds: tuple[Hold, ...]
@@ -393,6 +396,7 @@ def report_as_json(report: Report, saved: SavedPart | None = None) -> Mapping[st
         taken_at=report.snapshot.taken_at if report.snapshot else None,
         cluster=ClusterDocument.of(report.snapshot),
         sections=SectionsDocument(**{name: SectionDocument.of(name, section) for name, section in sections.items()}),
+        states=report.states,
         changes=report.lines,
         notes=report.notes,
         holds=report.holds,

@@ -30,11 +30,11 @@ from desired.explain.document import (
     RouteFact,
     ServerMatch,
     ServiceExplanation,
-    ServiceStage,
     TargetFact,
     Wait,
 )
 from desired.guards.anchor import AnchorState
+from desired.health.state import ObjectState
 from desired.model.load_balancer import Health
 from desired.model.snapshot import ServerStatus
 from desired.names import LABEL_SERVICE_UID
@@ -56,8 +56,8 @@ from reconciler.report.documents import (
 )
 from reconciler.report.escaping import visible
 from reconciler.report.folding import blocks, shown_due, shown_value
-from reconciler.report.text import TextLine, Tone, block_lines, header_lines, with_moments
-from reconciler.report.view import Head, head_of
+from reconciler.report.text import LEVELS, TextLine, Tone, block_lines, header_lines, with_moments
+from reconciler.report.view import Head, Standing, head_of
 from reconciler.result import Explained, Line, approve_command
 
 TextMark = tuple[str, Tone]
@@ -357,7 +357,12 @@ def _is_told(note: str, explanation: NodeExplanation | ServiceExplanation | None
 
 
 def _options(options: Iterable[OptionFact], explained: Explained) -> Iterator[TextLine]:
-    return _table(sorted(options, key=_is_unset), explained)
+    """Those that are set or wrong, or with ``--full`` all of them."""
+    every = sorted(options, key=_is_unset)
+    told = [fact for fact in every if explained.report.detail is Detail.FULL or not _is_unset(fact) or fact.remark]
+    yield from _table(told, explained)
+    if left := len(every) - len(told):
+        yield TextLine(f"  {left} not set, as --full shows", Tone.DETAIL)
 
 
 def _remarks(remarks: Iterable[AnnotationWarning], explained: Explained) -> Iterator[TextLine]:
@@ -386,13 +391,6 @@ SECTIONS = (
     TextSection("Remarks", "remarks", _remarks, is_optional=True),
 )
 """All sections in their order, of a Node and of a Service."""
-_TONES: Mapping[str, Tone] = {
-    **dict.fromkeys((Stage.SETTLED, ServiceStage.SERVED), Tone.GOOD),
-    **dict.fromkeys((Stage.DEPARTING, Stage.UNMATCHED, Stage.AMBIGUOUS, Stage.UNKNOWN), Tone.WARNING),
-    ServiceStage.WAITING: Tone.WARNING,
-    **dict.fromkeys((ServiceStage.MALFORMED, ServiceStage.REFUSED, ServiceStage.CONTESTED), Tone.BAD),
-}
-"""Stage → the color of the first line, where it is not that of a heading. A word has the same color for both kinds."""
 
 
 def render_explanation(explained: Explained) -> Iterator[TextLine]:
@@ -404,8 +402,14 @@ def render_explanation(explained: Explained) -> Iterator[TextLine]:
 def _lines(explained: Explained, head: Head) -> Iterator[TextLine]:
     explanation = explained.explanation
     if explanation is not None:
-        yield TextLine(f"{explained.key}  {explanation.stage}", _TONES.get(explanation.stage, Tone.HEADING))
-        yield TextLine(f"  {explanation.why}")
+        health = explained.health
+        if health is not None:
+            yield TextLine(f"{explained.key}  {Standing(health, (explained.key,)).told}", LEVELS[health.level][1])
+            if explanation.why != health.why:
+                yield TextLine(f"  {explanation.stage}: {explanation.why}")
+        else:
+            yield TextLine(f"{explained.key}  {explanation.stage}", Tone.HEADING)
+            yield TextLine(f"  {explanation.why}")
         yield TextLine("")
     yield from header_lines(head)
     if explanation is not None:
@@ -422,6 +426,8 @@ class ExplanationHead(Versioned, frozen=True, kw_only=True):
     taken_at: datetime | None
     """The API server's clock; None when it could not be read."""
     cluster: ClusterDocument
+    health: ObjectState | None
+    """The state of the object; None for one that is not looked after here."""
 
 
 class ExplanationTail(Struct, frozen=True):
@@ -444,7 +450,7 @@ def explanation_as_json(explained: Explained) -> Mapping[str, Any]:
     report, kind = explained.report, explained.kind
     taken_at = report.snapshot.taken_at if report.snapshot else None
     cluster = ClusterDocument.of(report.snapshot)
-    head = ExplanationHead(kind=kind, key=explained.key, taken_at=taken_at, cluster=cluster)
+    head = ExplanationHead(kind=kind, key=explained.key, taken_at=taken_at, cluster=cluster, health=explained.health)
     tail = ExplanationTail(report.errors, RequestsDocument.of(report))
     members = get_type_hints(EXPLANATIONS[kind])
     empty: Mapping[str, Any] = {name: [] if get_origin(hint) is tuple else None for name, hint in members.items()}

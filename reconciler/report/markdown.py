@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from desired.health.state import Level
 from desired.load_balancers.primary_ips import lost_with
 from desired.plan.change import Hold, Verdict
 from desired.plan.kinds import ChangeKind
@@ -187,8 +188,14 @@ class _Page:
             yield _row(part.heading, *(str(part.counts.get(word) or "") for word in words))
 
     def _troubles(self, extent: _Extent) -> Iterator[str]:
-        """What went wrong, and what could not be read."""
+        """What is down, what went wrong, and what could not be read."""
         report = self._report
+        ill = [
+            f"**{each.first.word.capitalize()}:** {code(names(each.keys))}: {prose(each.first.why)}"
+            for each in self._view.standings
+            if each.first.level is Level.BAD
+        ]
+        yield from _some(ill, extent, "Service that is down")
         yield from _some([f"**Error:** {prose(self._dated(error))}" for error in report.errors], extent, "error")
         if report.not_leader:
             yield f"**Not leader:** {prose(self._dated(report.not_leader))}"

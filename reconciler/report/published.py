@@ -4,6 +4,7 @@ It decides nothing. Any client that may write into the ConfigMap may write anyth
 and shown as foreign text.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeVar
@@ -11,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from desired.health.state import Level, States
 from desired.model.record import Format, cut
 from desired.plan.change import Change, Hold
 from desired.section import Present
@@ -26,6 +28,7 @@ _BUDGET = 200_000
 _MOST_HOLDS = 50
 _MOST_KEYS = 100
 _MOST_ERRORS = 5
+_MOST_STATES = 50
 _LONGEST_TEXT = 500
 _LONGEST_VALUE = 2_000
 
@@ -86,6 +89,27 @@ class PublishedHold(Struct, frozen=True):
     """As many of them as there is room for, with their fields."""
 
 
+class PublishedState(Struct, frozen=True):
+    """The state of one Service or Node that is not well."""
+
+    key: Text
+    state: Text
+    why: Text
+    since: Moment | None = None
+
+
+class PublishedStates(Struct, frozen=True):
+    """The states of Services and Nodes."""
+
+    services: Mapping[str, int] = {}
+    """State → how many are in it, worst first."""
+    nodes: Mapping[str, int] = {}
+    worst: str = "good"
+    """``good``, ``busy``, ``warning`` or ``bad``."""
+    unwell: tuple[PublishedState, ...] = ()
+    """Those that a person should look at, worst first; fifty at most."""
+
+
 class PublishedPass(Struct, frozen=True):
     """The last pass."""
 
@@ -100,6 +124,7 @@ class PublishedPass(Struct, frozen=True):
     requests_left: int | None = None
     """Of the project's allowance; None when Hetzner did not say."""
     requests_limit: int | None = None
+    states: PublishedStates = PublishedStates()
 
     @property
     def is_whole(self) -> bool:
@@ -134,7 +159,8 @@ def news_of(status: PublishedStatus) -> object:
     """What of a status a person would see change. That time passes, and that requests are sent, is no change; ends of
     holds count to five minutes, as that of a Node whose kubelet reports moves on all the while."""
     last, measures = status.last_pass, {(hold.value, hold.limit, _end_of(hold)) for hold in status.holds}
-    return last.result, last.counts, last.errors, last.in_need, hashes_of(status), measures
+    ill = {(each.key, each.state) for each in last.states.unwell}
+    return last.result, last.counts, last.errors, last.in_need, hashes_of(status), measures, ill
 
 
 def _end_of(hold: PublishedHold) -> int | None:
@@ -160,6 +186,7 @@ def status_of(
         seconds=None if seconds is None else round(seconds, 2),
         requests_left=sent.remaining,
         requests_limit=sent.limit,
+        states=_states(report.states),
     )
     return PublishedStatus(
         cluster=snapshot.cluster_uid.value,
@@ -169,6 +196,19 @@ def status_of(
         last_pass=last,
         holds=published_holds(report, now, since),
         more_holds=max(0, len(report.holds) - _MOST_HOLDS),
+    )
+
+
+def _states(states: States) -> PublishedStates:
+    ill = [each for each in (*states.services, *states.nodes) if each.level >= Level.WARNING]
+    ill.sort(key=lambda each: -each.level)
+    return PublishedStates(
+        services=dict(Counter(each.state.value for each in states.services)),
+        nodes=dict(Counter(each.state.value for each in states.nodes)),
+        worst=states.level.name.lower(),
+        unwell=tuple(
+            PublishedState(_cut(each.key), each.state, _cut(each.why), each.since) for each in ill[:_MOST_STATES]
+        ),
     )
 
 
@@ -238,7 +278,8 @@ def _status(fields: Mapping[str, Any]) -> PublishedStatus:
 def _is_plain(status: PublishedStatus) -> bool:
     """Whether it can be shown as it is."""
     ends = [hold.end.at for hold in status.holds if hold.end is not None and hold.end.at is not None]
-    moments = [status.written_at, status.last_pass.at, *(hold.since for hold in status.holds), *ends]
+    since = [each.since for each in status.last_pass.states.unwell if each.since is not None]
+    moments = [status.written_at, status.last_pass.at, *(hold.since for hold in status.holds), *ends, *since]
     fields = (field for hold in status.holds for change in hold.changes for field in change.fields)
     return not any(moment.utcoffset() for moment in moments) and all(
         _is_shallow(side) for field in fields for side in (field.before, field.after)

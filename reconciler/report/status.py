@@ -4,15 +4,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from desired.health.state import Level, ServiceState
 from desired.model.clocks import parse_moment
 from desired.syntax.bounds import counted
 from reconciler.config.program import program_name
 from reconciler.report.documents import Versioned
 from reconciler.report.holds import ago, origin
-from reconciler.report.published import RENEWED, PublishedHold, PublishedPass, PublishedStatus
+from reconciler.report.published import RENEWED, PublishedHold, PublishedPass, PublishedStates, PublishedStatus
 from reconciler.report.text import TextLine, Tone, with_moments
 from reconciler.result import Result
 
+_GONE = 3
+"""After so many durations without a renewal a leader is gone: another one would have taken over after one."""
 _LATE = RENEWED + timedelta(minutes=10)
 """After this a controller that runs has written again, unless its interval is longer."""
 
@@ -30,6 +33,8 @@ class StatusReport:
     """Who holds the Lease, "" when none does; None when that is not known."""
     renewed: str = ""
     """When it was renewed, in its holder's words."""
+    duration_s: int | None = None
+    """For how long the Lease is held without being renewed; None when it does not say."""
     errors: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[TextLine]:
@@ -46,15 +51,29 @@ class StatusReport:
         return self.published is not None and self.now is not None and self.now - self.published.written_at > _LATE
 
     @property
+    def is_gone(self) -> bool:
+        """Whether the leader has not renewed its Lease for three of its durations: whatever clock it has, it does not
+        run, and nobody has taken over."""
+        if self.now is None or not self.leader or self.duration_s is None:
+            return False
+        try:
+            return self.now - parse_moment(self.renewed) > _GONE * timedelta(seconds=self.duration_s)
+        except (ValueError, OverflowError):
+            return False
+
+    @property
     def code(self) -> int:
-        """0 when the last pass went well, 3 when a guard stands in its way, 1 when it went wrong or nothing recent is
-        known of it."""
+        """0 when the last pass went well, 3 when the leader is gone, a Service is down, or a guard stands in the way, 1
+        when the pass went wrong or nothing recent is known of it."""
+        if self.is_gone and not self.errors:
+            return 3
         if self.published is None or self.errors or self.is_late:
             return 1
         last = self.published.last_pass
         if not last.is_whole:
             return 1
-        return 3 if last.result == Result.REFUSED or self.published.holds else 0
+        is_down = last.states.worst == Level.BAD.name.lower()
+        return 3 if last.result == Result.REFUSED or self.published.holds or is_down else 0
 
 
 def _lines(report: StatusReport) -> Iterator[TextLine]:
@@ -62,8 +81,9 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
     if now is None:
         return
     if report.leader is not None:
-        renewed = _renewed(report.renewed, now)
-        yield TextLine(f"Leader:    {report.leader or 'none'}, by Lease {report.lease}{renewed}")
+        renewed, tone = _renewed(report.renewed, now), Tone.BAD if report.is_gone else Tone.PLAIN
+        gone = ": it does not run, and no other has taken over; see its pod's log" if report.is_gone else ""
+        yield TextLine(f"Leader:    {report.leader or 'none'}, by Lease {report.lease}{renewed}{gone}", tone)
     if status is None:
         return
     late = ": too long ago for a controller that runs" if report.is_late else ""
@@ -74,6 +94,7 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
     yield TextLine(f"Last pass: {last.result}, {ago(last.at, now)}{took}", tone)
     for error in last.errors:
         yield TextLine(f"  error: {error}", Tone.BAD)
+    yield from _states(last.states)
     counts = [f"{count} {word}" for word, count in last.counts.items() if count]
     need = f"; {counted(last.in_need, 'object')} in need of a person" if last.in_need else ""
     yield TextLine(f"Changes:   {', '.join(counts) or 'none'}{need}", Tone.WARNING if need else Tone.PLAIN)
@@ -82,6 +103,21 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
     yield TextLine(f"Held:      {counted(held, 'hold') if held else 'nothing'}{look}", Tone.BAD if held else Tone.PLAIN)
     if last.requests_left is not None:
         yield TextLine(f"Requests:  {last.requests_left} of {last.requests_limit} left", Tone.DETAIL)
+
+
+def _states(states: PublishedStates) -> Iterator[TextLine]:
+    """How many Services and Nodes are in which state, and those that are not well."""
+    for word, found in (("Services:", states.services), ("Nodes:", states.nodes)):
+        if found:
+            told = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in found.items())
+            yield TextLine(f"{word:<11}{told}")
+    for each in states.unwell:
+        is_bad = each.state == ServiceState.DOWN
+        since = f" since {each.since:%Y-%m-%d %H:%M:%S} UTC" if each.since is not None else ""
+        word = each.state.replace("_", " ")
+        yield TextLine(
+            f"  {'!' if is_bad else '?'} {each.key}  {word}{since}: {each.why}", Tone.BAD if is_bad else Tone.WARNING
+        )
 
 
 def _renewed(text: str, now: datetime) -> str:

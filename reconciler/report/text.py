@@ -1,7 +1,7 @@
 """Text of a report, in lines, each with the tone in which a terminal shows it. No meaning depends on color alone."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from actuators.outcome import Applied
+from desired.health.state import Level, States
 from desired.plan.change import Hold, Verdict
 from desired.plan.notes import NoteKind
 from desired.section import Section
@@ -23,9 +24,12 @@ from reconciler.report.view import (
     MOST_REMOVALS,
     OF_AN_ERROR,
     Head,
+    Standing,
     View,
     are_folded,
     measure_of,
+    state_counts,
+    unwell,
     view_of,
     worded,
 )
@@ -93,6 +97,7 @@ def with_moments(lines: Iterable[TextLine], now: datetime | None) -> Iterator[Te
 def _lines(view: View, width: int | None) -> Iterator[TextLine]:
     is_wide = width is not None and width >= _WIDE
     yield from header_lines(view.head)
+    yield from state_lines(view.report.states, view.standings)
     for part in view.parts:
         yield TextLine(part.title, Tone.HEADING)
         for block in part.blocks:
@@ -121,6 +126,27 @@ def header_lines(head: Head) -> Iterator[TextLine]:
     yield TextLine(f"Cluster {cluster}, read at {head.read_at:%Y-%m-%d %H:%M:%S} UTC", Tone.HEADING)
     yield from (TextLine(f"  {gap}", Tone.WARNING) for gap in head.told_gaps)
     yield TextLine(f"Requests: {head.requests}{f', {head.left} left' if head.left else ''}", Tone.DETAIL)
+
+
+LEVELS: Mapping[Level, tuple[str, Tone]] = {
+    Level.BAD: ("!", Tone.BAD),
+    Level.WARNING: ("?", Tone.WARNING),
+    Level.BUSY: (" ", Tone.PLAIN),
+    Level.GOOD: (" ", Tone.GOOD),
+}
+"""How bad a state is → the character before it, and its tone."""
+
+
+def state_lines(states: States, standings: Sequence[Standing]) -> Iterator[TextLine]:
+    """What is not well, worst first, and how many are in which state; nothing where nothing is looked after."""
+    if standings:
+        yield TextLine("State", Tone.HEADING)
+    for standing in standings:
+        mark, tone = LEVELS[standing.first.level]
+        what = names(standing.keys, MOST_REMOVALS)
+        yield TextLine(f"  {mark} {what}  {standing.told}", tone)
+    if counts := list(state_counts(states)):
+        yield TextLine(f"  {'; '.join(counts)}", Tone.GOOD if states.level is Level.GOOD else Tone.PLAIN)
 
 
 def block_lines(
@@ -216,8 +242,10 @@ def _footer(view: View) -> Iterator[TextLine]:
         part = " in the part that --only names" if is_part else ""
         wrong = len(needing_a_person(report))
         need = f"; {counted(wrong, 'object')} need{'s' * (wrong == 1)} a person, see Notes" if wrong else ""
+        ill = "".join(f"; {told}" for told in unwell(report.states))
         tone = Tone.WARNING if wrong else Tone.PLAIN if is_part else Tone.GOOD
-        yield TextLine(f"{done}No changes{part}{need}. Observed {seen}.{opening}", tone)
+        tone = LEVELS[report.states.level][1] if report.states.level >= Level.WARNING else tone
+        yield TextLine(f"{done}No changes{part}{need}{ill}. Observed {seen}.{opening}", tone)
         return
     if report.lines:
         words = [f"{counts[verb]} to {verb}" for verb in ("add", "modify", "remove")]

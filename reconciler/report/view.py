@@ -1,5 +1,6 @@
 """View of a report: what a text, Markdown and the page show of it, computed once. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -8,6 +9,7 @@ from itertools import groupby
 from msgspec import Struct
 
 from actuators.outcome import Applied
+from desired.health.state import Level, ObjectState, ServiceState, States, word_of
 from desired.model.key import Key, ObjectKind
 from desired.model.price import Cost
 from desired.plan.change import GuardName, Hold, Verdict
@@ -15,6 +17,7 @@ from desired.plan.kinds import Verb
 from desired.plan.notes import Note, NoteKind
 from desired.rules.nodes import NODE_SERVER_UNKNOWN
 from desired.section import Present
+from desired.syntax.bounds import counted
 from reconciler.config.options import Detail
 from reconciler.report.escaping import LIMITS, shown_use
 from reconciler.report.folding import LEAST, Block, alike, blocks, natural_order
@@ -136,6 +139,47 @@ def worded(section: str) -> str:
     return _WORDS.get(section, section.replace("_", " "))
 
 
+class Standing(Struct, frozen=True):
+    """Objects in one state for one reason."""
+
+    first: ObjectState
+    keys: tuple[Key, ...]
+
+    @property
+    def told(self) -> str:
+        """``down since 2026-07-01 12:00:00 UTC: port 443: 0 of 2 healthy``; of several the moment of the first."""
+        since = f" since {moment:%Y-%m-%d %H:%M:%S} UTC" if (moment := self.first.since) is not None else ""
+        return f"{self.first.word}{since}: {self.first.why}"
+
+
+def standings_of(states: States) -> tuple[Standing, ...]:
+    """What is not well, worst first: Services and Nodes that a person should look at, and Services that wait. Those
+    of one state for the same reason together."""
+    told = [each for each in (*states.services, *states.nodes) if _is_told(each)]
+    ordered = sorted(told, key=lambda each: -each.level)
+    same = alike(ordered, lambda each: (each.key.kind, each.state, each.why))
+    return tuple(Standing(group[0], tuple(each.key for each in group)) for group in same)
+
+
+def _is_told(health: ObjectState) -> bool:
+    return health.level >= Level.WARNING or health.state is ServiceState.WAITING
+
+
+def state_counts(states: States) -> Iterator[str]:
+    """``Services: 1 down, 19 serving``, and the same of Nodes: how many are in each state, worst first."""
+    for word, group in (("Services", states.services), ("Nodes", states.nodes)):
+        if group:
+            found = Counter(each.state for each in group)
+            yield f"{word}: {', '.join(f'{count} {word_of(state)}' for state, count in found.items())}"
+
+
+def unwell(states: States) -> Iterator[str]:
+    """``1 Service is down``: how many are in each state that a person should look at, worst first."""
+    for word, group in (("Service", states.services), ("Node", states.nodes)):
+        for state, count in Counter(each.state for each in group if each.level >= Level.WARNING).items():
+            yield f"{counted(count, word)} {'is' if count == 1 else 'are'} {word_of(state)}"
+
+
 class View(Struct, frozen=True):
     """All that is shown of a report."""
 
@@ -143,6 +187,7 @@ class View(Struct, frozen=True):
     head: Head
     counts: Mapping[str, int]
     """As in the summary."""
+    standings: tuple[Standing, ...]
     parts: tuple[Part, ...]
     goes: Mapping[str, tuple[Key, ...]]
     """What a removal comes to → the keys of all such removals. What is refused stays, and is not told."""
@@ -188,6 +233,7 @@ def view_of(report: Report) -> View:
         report=report,
         head=head_of(report),
         counts=counts,
+        standings=standings_of(report.states),
         parts=tuple(_parts(report, [word for word, count in counts.items() if count])),
         goes=_removals(report.lines),
         holds=tuple(sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR)),

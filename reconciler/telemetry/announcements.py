@@ -12,6 +12,7 @@ from types import MappingProxyType
 from actuators.outcome import Applied, Failed, Outcome
 from desired.annotations.warnings import Lack
 from desired.guards.history import suspension_of
+from desired.health.state import PortState, ServiceState, States
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.membership import Membership, NodeTarget
@@ -291,6 +292,19 @@ def warnings(
     yield from _suspensions(plan, snapshot, setbacks)
     for hold in plan.holds:
         yield from _holds(hold, plan, snapshot, approve_flags)
+
+
+def warnings_on_states(states: States, snapshot: Snapshot) -> Iterator[Event]:
+    """A warning for each Service that is down, in a sentence that stays the same as long as it is, and that it is not
+    any more for when it ends."""
+    for state in states.services:
+        service = snapshot.service(state.key)
+        if service is not None and state.state is ServiceState.DOWN:
+            subject = subject_of(service)
+            ended = Event(subject, EventType.NORMAL, "TargetsHealthy", "Each port of the Service is answered again")
+            dead = [str(port.port) for port in state.ports if port.state is PortState.NONE]
+            text = f"No healthy target answers at port {', '.join(dead)}" if dead and state.targets else state.why
+            yield Event(subject, EventType.WARNING, "NoHealthyTarget", text, ended)
 
 
 def at_most(most: int, events: Iterable[Event], told: Iterable[Event] = ()) -> Iterator[Event]:

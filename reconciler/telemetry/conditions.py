@@ -7,6 +7,7 @@ begun and not seen the end of changes no condition: it would be written twice.
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from actuators.concurrency import THREADS, Concurrency
 from actuators.http.errors import ApiError
@@ -14,11 +15,13 @@ from actuators.outcome import Failed
 from desired.guards.anchor import is_own_project
 from desired.guards.guard import GuardInput
 from desired.guards.statuses import conditions_of
+from desired.health.service import health_condition
+from desired.health.state import States
 from desired.load_balancers.conditions import is_worth_a_write
 from desired.load_balancers.ownership import wants_balancer
 from desired.model.service import Service, ServiceCondition
 from desired.model.settings import Policy
-from desired.names import CONDITION_IN_SYNC
+from desired.names import CONDITION_HEALTHY, CONDITION_IN_SYNC
 from desired.plan.change import Change, GuardDecision, Verdict
 from reconciler.result import Line
 from reconciler.telemetry.logs import pairs
@@ -31,16 +34,53 @@ _SENDERS = 12
 _WAITING = "Waiting"
 """The reason that the rules give to what is not done yet."""
 _FAILED = "SyncFailed"
+_LASTING = timedelta(seconds=60)
+"""How long a Service's health has to be the same before it is written."""
 
 
 class ConditionSink:
     """Writes conditions in parallel. One that is lost does no harm: the next pass finds that it is still due."""
 
     def __init__(
-        self, write: Callable[[Service, tuple[ServiceCondition, ...]], None], concurrency: Concurrency = THREADS
+        self,
+        write: Callable[[Service, tuple[ServiceCondition, ...]], None],
+        concurrency: Concurrency = THREADS,
+        *,
+        tells_health: bool = False,
     ) -> None:
+        """``tells_health`` is whether Services get the condition ``LoadBalancerHealthy``; those that have it lose it
+        otherwise."""
         self._write = write
         self._concurrency = concurrency
+        self._tells_health = tells_health
+        self._seen: dict[str, tuple[str, str, datetime]] = {}
+        """UID of a Service → status and reason that its health would get, and since when."""
+
+    def due(self, facts: GuardInput, tried: Iterable[Line], states: States) -> Iterator[Due]:
+        """The conditions to write after a pass, by Service: those of ``conditions_due``, and those of health once they
+        have said the same in two passes, for a minute at least, so that a health that flaps is not written."""
+        now, services = facts.snapshot.taken_at, facts.snapshot.services or ()
+        healthy = {service.id: self._health(service, states, now) for service in filter(wants_balancer, services)}
+        for service, wanted in conditions_due(facts, tried):
+            yield service, (*wanted, *filter(None, [healthy.pop(service.id, None)]))
+        if _may_tell(facts):
+            for service in services:
+                if (condition := healthy.get(service.id)) is not None:
+                    yield service, (condition,)
+
+    def _health(self, service: Service, states: States, now: datetime) -> ServiceCondition | None:
+        """The Service's condition of health; None where nothing is to be written."""
+        there = next((each for each in service.conditions if each.type == CONDITION_HEALTHY), None)
+        state = states.of(service.key) if self._tells_health else None
+        wanted = None if state is None else health_condition(state, service, now)
+        if wanted is None:
+            return None if there is None else ServiceCondition(CONDITION_HEALTHY, "")
+        status, reason, since = self._seen.get(service.uid, ("", "", now))
+        if (wanted.status, wanted.reason) != (status, reason):
+            self._seen[service.uid] = wanted.status, wanted.reason, now
+            return None
+        is_told = there is not None and (there.status, there.reason) == (status, reason)
+        return None if is_told or now - since < _LASTING else replace(wanted, since=since)
 
     def write(self, due: Collection[Due]) -> None:
         """Write all of them, and return when that has ended, well or not. Never raises an ApiError."""
@@ -64,8 +104,8 @@ def conditions_due(facts: GuardInput, tried: Iterable[Line]) -> Iterator[Due]:
     ``tried`` are the changes that it tried, with how each ended. Empty where nothing may be written, where only part of
     the plan was looked at, and where it is not certain that the token sees the cluster's own project.
     """
-    snapshot, settings = facts.snapshot, facts.settings
-    if settings.policy is Policy.OBSERVE or settings.only or not is_own_project(facts.anchor, facts.witnesses):
+    snapshot = facts.snapshot
+    if not _may_tell(facts):
         return
     failed = dict(_refusals(tried))
     for service in filter(wants_balancer, snapshot.services or ()):
@@ -78,6 +118,13 @@ def conditions_due(facts: GuardInput, tried: Iterable[Line]) -> Iterator[Due]:
         wanted = tuple(_named(condition, errors) for condition in conditions_of(service.key, judged, facts))
         if is_worth_a_write(service, wanted):
             yield service, wanted
+
+
+def _may_tell(facts: GuardInput) -> bool:
+    """Whether anything may be written, all was looked at, and the token is certain to see the cluster's project."""
+    settings = facts.settings
+    is_whole = settings.policy is not Policy.OBSERVE and not settings.only
+    return is_whole and is_own_project(facts.anchor, facts.witnesses)
 
 
 def _refusals(tried: Iterable[Line]) -> Iterator[tuple[str, str]]:

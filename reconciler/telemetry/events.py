@@ -127,6 +127,8 @@ class Event:
     type: EventType
     reason: str
     message: str
+    ended: "Event | None" = None
+    """What is said once it holds no more; None for nothing."""
 
 
 class NullRecorder:
@@ -149,6 +151,10 @@ class EventSink:
         self._under_way: set[Future[None]] = set()
         self._said: dict[str, datetime] = {}
         """Name → when it was handed over, of what holds; an event that could not be sent is taken out again."""
+        self._ends: dict[tuple[Subject, str], Event] = {}
+        """Subject and reason of what holds → what is said when it does no more."""
+        self._recurring: set[str] = set()
+        """Names of what may begin and end again and again: each is said half-hourly at most."""
 
     def send(self, event: Event, now: datetime) -> None:
         """Hand over what has just happened, and return at once. ``now`` is the API server's time."""
@@ -159,11 +165,19 @@ class EventSink:
         """Hand over what holds after a pass, and return at once.
 
         What held after the last one is said again only every half hour: the API server forgets events after one.
-        ``now`` is the API server's time.
+        ``now`` is the API server's time. What ends, and begins again within that time, is not said twice.
         """
         named = {_name(event): event for event in events}
+        ends = {(event.subject, event.reason): event.ended for event in events if event.ended is not None}
+        for ended in (event for holds, event in self._ends.items() if holds not in ends):
+            named[_name(ended)] = ended
+            self._recurring.add(_name(ended))
+        self._ends = ends
+        self._recurring.update(name for name, event in named.items() if event.ended is not None)
         for name in [name for name in list(self._said) if name not in named]:
-            self._said.pop(name, None)
+            if name not in self._recurring or abs(now - self._said.get(name, now)) >= _REPEAT:
+                self._said.pop(name, None)
+                self._recurring.discard(name)
         for name in sorted(named):
             said = self._said.get(name)
             if said is None or abs(now - said) >= _REPEAT:  # that clock may be put back

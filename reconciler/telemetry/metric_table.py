@@ -105,6 +105,39 @@ _ROWS = (
     ),
     Metric(f"{OURS}snapshot_objects", Sort.GAUGE, "objects that the last pass found", ("section",)),
     Metric(
+        f"{OURS}services",
+        Sort.GAUGE,
+        "Services with a load balancer, or that want one, by their state",
+        ("state",),
+        Alarm("HcloudReconcilerServiceDown", f'{OURS}services{{state="down"}} > 0', "5m"),
+    ),
+    Metric(
+        f"{OURS}nodes",
+        Sort.GAUGE,
+        "Nodes that are looked after, by their state",
+        ("state",),
+        Alarm("HcloudReconcilerNodeStuck", f'{OURS}nodes{{state="stuck"}} > 0', "15m"),
+    ),
+    Metric(
+        f"{OURS}listeners",
+        Sort.GAUGE,
+        "ports of load balancers by how many of their targets are healthy: all, some, none, or unknown where no result"
+        " is there yet",
+        ("health",),
+    ),
+    Metric(
+        f"{OURS}targets",
+        Sort.GAUGE,
+        "targets of load balancers by the worst of their health checks: healthy, unhealthy or unknown",
+        ("health",),
+    ),
+    Metric(
+        "hcloud_load_balancer_target_healthy",
+        Sort.GAUGE,
+        "1 when no target of a load balancer fails a health check, else 0; Nodes without a pod of a Service with"
+        " externalTrafficPolicy Local do not count, as they fail by design",
+    ),
+    Metric(
         f"{OURS}plan_changes",
         Sort.GAUGE,
         "differences that the last pass left, whatever keeps them; with policy observe, drift",

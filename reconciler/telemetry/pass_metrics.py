@@ -4,13 +4,15 @@ and the values that counters are increased by."""
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client.core import GaugeMetricFamily
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.health.state import NodeState, PortState, ServiceState, States
 from desired.model.key import ObjectKind
-from desired.model.load_balancer import CloudBalancer
+from desired.model.load_balancer import CloudBalancer, Health
 from desired.model.route import MOST_ROUTES
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Verdict
@@ -33,7 +35,15 @@ NOTES = f"{OURS}notes"
 USAGE = f"{OURS}limit_usage_ratio"
 LIMIT = f"{OURS}cloud_ratelimit_limit"
 REMAINING = f"{OURS}cloud_ratelimit_remaining"
-GAUGES = (COMPLETE, OBJECTS, ATTEMPT, SUCCESS, INTERVAL, CHANGES, BLOCKED, NOTES, USAGE, LIMIT, REMAINING)
+SERVICES = f"{OURS}services"
+NODES = f"{OURS}nodes"
+LISTENERS = f"{OURS}listeners"
+TARGETS = f"{OURS}targets"
+HEALTHY = "hcloud_load_balancer_target_healthy"
+GAUGES = (
+    COMPLETE, OBJECTS, ATTEMPT, SUCCESS, INTERVAL, CHANGES, BLOCKED, NOTES, USAGE, LIMIT, REMAINING,
+    SERVICES, NODES, LISTENERS, TARGETS, HEALTHY,
+)  # fmt: skip
 
 Samples = Mapping[tuple[str, ...], float]
 """Values of the labels, in the table's order → value."""
@@ -75,6 +85,7 @@ def gauges(
         SUCCESS: last | {labels: now for labels in sections if labels[0] in fine},
         NOTES: {(kind.value,): float(notes[kind]) for kind in NoteKind},
         USAGE: limit_usage(snapshot),
+        **health(report.states),
     }
     return found | shown
 
@@ -183,6 +194,25 @@ def limit_usage(snapshot: Snapshot) -> Samples:
         usage["targets",] = max(map(_share_of_targets, balancers), default=0.0)
         usage["listeners",] = max(map(_share_of_listeners, balancers), default=0.0)
     return usage
+
+
+def health(states: States) -> Mapping[str, Samples]:
+    """How many Services and Nodes are in each state, and how the ports and targets of their load balancers are."""
+    ports = [port for service in states.services for port in service.ports]
+    checked = [found for service in states.services for found in service.targets]
+    return {
+        SERVICES: _each(ServiceState, (service.state for service in states.services)),
+        NODES: _each(NodeState, (node.state for node in states.nodes)),
+        LISTENERS: _each(PortState, (port.state for port in ports)),
+        TARGETS: _each(Health, checked),
+        HEALTHY: {(): float(not any(port.failing for port in ports))} if ports else {},
+    }
+
+
+def _each(words: Iterable[Enum], found: Iterable[Enum]) -> Samples:
+    """How often each word occurs, 0 among them."""
+    counts = Counter(found)
+    return {(str(word.value),): float(counts[word]) for word in words}
 
 
 def _counted(keys: Iterable[tuple[str, ...]]) -> Samples:

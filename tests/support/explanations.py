@@ -39,7 +39,7 @@ from tests.builders import (
     workloads_of,
 )
 from tests.routes import ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, gateway_of, pods_of
-from tests.support.judging import explain, judge
+from tests.support.judging import explain, judge, states_in
 from tests.support.keys import key_of
 
 NAT = a_route("0.0.0.0/0", gateway_of())
@@ -147,7 +147,7 @@ def explained(
     """What ``reconcile explain node`` says of a Node of this world."""
     settings = settings or Settings()
     plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
-    report = Report(snapshot=snapshot, requests=REQUESTS)
+    report = Report(snapshot=snapshot, requests=REQUESTS, states=states_in(plan, snapshot, settings))
     node = snapshot.node(key_of(f"node/{name}"))
     if node is None:
         return Explained(key_of(f"node/{name}"), replace(report, errors=(why_no_node(name, snapshot),)))

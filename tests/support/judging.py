@@ -9,6 +9,8 @@ from desired.explain.document import NodeExplanation, ServiceExplanation
 from desired.guards import judge as judging
 from desired.guards.guard import GuardInput
 from desired.guards.judge import ask_guards
+from desired.health import states_of
+from desired.health.state import States
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Snapshot
@@ -33,6 +35,11 @@ def judge(
     plan: Plan, snapshot: Snapshot, settings: Settings, approved: Collection[str] = (), setbacks: Setbacks = NO_SETBACKS
 ) -> Plan:
     return judging.judge(facts_of(plan, snapshot, settings, setbacks), approved)
+
+
+def states_in(plan: Plan, snapshot: Snapshot, settings: Settings) -> States:
+    """The states of all objects, by the judged plan."""
+    return states_of(facts_of(plan, snapshot, settings), plan, {})
 
 
 def warnings(

@@ -41,7 +41,7 @@ from tests.balancers import (
     annotated,
 )
 from tests.builders import NOW, SERVER_LABELS, a_joining_node, a_server, a_settled_node, incomplete
-from tests.support.judging import explain_object, judge
+from tests.support.judging import explain_object, judge, states_in
 from tests.support.keys import key_of
 
 REQUESTS = Requests(kubernetes=3, hetzner=2, remaining=3598, limit=3600)
@@ -63,7 +63,7 @@ def explained_service(
 ) -> Explained:
     """What ``reconcile explain service`` says of a Service of this world."""
     plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
-    report = Report(snapshot=snapshot, requests=REQUESTS)
+    report = Report(snapshot=snapshot, requests=REQUESTS, states=states_in(plan, snapshot, settings))
     found = explain_object(key, snapshot, settings, plan)
     if isinstance(found, str):
         return Explained(key_of(key), replace(report, errors=(found,)))

@@ -64,7 +64,7 @@ def test_text_is_the_default(explain: ExplainCommand) -> None:
     said = explain("web-1")
 
     assert (said.code, said.stderr) == (0, "")
-    assert said.stdout.startswith("node/web-1  settled\n  is server 1; no change is planned\n")
+    assert said.stdout.startswith("node/web-1  in sync: server 1\n  settled: is server 1; no change is planned\n")
 
 
 def test_what_it_costs(explain: ExplainCommand, world: Simulation) -> None:
@@ -190,7 +190,7 @@ def test_a_wrong_configuration(explain: ExplainCommand) -> None:
 def test_a_bug_is_one_error(explain: ExplainCommand, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug of ours is a line that says what it was and what to do."""
 
-    def stumble(_plan_context: object, _name: str) -> None:
+    def stumble(*_: object, **_more: object) -> None:
         raise KeyError("web-1")
 
     monkeypatch.setattr(command, "explain_once", stumble)

@@ -1,6 +1,7 @@
 """The command ``reconcile explain service NAMESPACE/NAME`` against both simulators: what it says and what it sends."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -109,6 +110,21 @@ def test_the_plan_says_the_same(explain: ExplainCommand, world: Simulation) -> N
 
     assert [change["key"] for change in found["changes"]] == [change.key for change in planned]
     assert [change["verdict"] for change in found["changes"]] == [change.decision.verdict for change in planned]
+
+
+def test_a_name_alone_is_found(explain: ExplainCommand) -> None:
+    """A Node's first, then the only Service's; kinds have kubectl's spellings."""
+    for kind, name, key in (
+        ("any", "web", "service/default/web"),
+        ("any", "web-1", "node/web-1"),
+        ("any", "default/web", "service/default/web"),
+        ("svc", "web", "service/default/web"),
+        ("no", "web-1", "node/web-1"),
+        ("any", "nobody", "node/nobody"),
+    ):
+        said = replace(explain, kind=kind)(name, "--output", "json")
+        assert said.document["key"] == key
+        assert said.code == (1 if name == "nobody" else 0)
 
 
 @pytest.mark.parametrize(

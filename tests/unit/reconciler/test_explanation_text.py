@@ -35,6 +35,7 @@ from desired.explain.document import (
     Wait,
 )
 from desired.guards.anchor import AnchorState
+from desired.health.state import NodeState, ServiceState
 from desired.load_balancers.membership import Membership
 from desired.model.load_balancer import Health
 from desired.model.snapshot import ServerStatus
@@ -46,6 +47,7 @@ from desired.routes.claims import RouteStatus
 from desired.rules.nodes import Stage
 from desired.rules.rule import Basis
 from desired.syntax.provider_id import Provider
+from reconciler.config.options import Detail
 from reconciler.report.explanation import explanation_as_json, render_explanation
 from reconciler.report.text import TextLine, Tone, with_moments
 from reconciler.result import Explained
@@ -85,11 +87,10 @@ def test_the_page_shows_what_is_printed() -> None:
 
 
 def test_the_page_names_every_word() -> None:
-    """The tables of docs/explain.md have a row for each stage, rule, standing, fate and membership, and none for what
-    does not exist."""
+    """The tables of docs/explain.md have a row for each word, and none for what does not exist."""
     rows = re.findall(r"^\| `([\w-]+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
 
-    assert rows == [*Stage, *Basis, *RouteStatus, *RouteAction, *ServiceStage, *Membership]
+    assert rows == [*ServiceState, *NodeState, *Stage, *Basis, *RouteStatus, *RouteAction, *ServiceStage, *Membership]
 
 
 LINES: Mapping[str, tuple[str, str]] = {
@@ -106,9 +107,15 @@ VERBS = {"allowed": "passes", "waiting": "waits", "held": "holds", "refused": "r
 @pytest.mark.parametrize("name", ALL)
 def test_text_tells_all_that_json_tells(name: str) -> None:
     """Every fact, guard, wait, port, target, annotation and sentence that machines get, people get as well."""
-    document, text = explanation_as_json(ALL[name]), written(ALL[name])
+    full = replace(ALL[name], report=replace(ALL[name].report, detail=Detail.FULL))
+    document, text = explanation_as_json(full), written(full)
     options, routes = document.get("options", ()), document.get("routes") or {"destinations": ()}
-    told = [f"{document['key']}  {document['stage']}", document["why"]] if document["stage"] else []
+    health, stage = document["health"], document["stage"]
+    told: list[str | None] = (
+        [f"{document['key']}  {(health['state'] if health else stage).replace('_', ' ')}"] if stage else []
+    )
+    told += [health["why"], *([] if health["why"] == document["why"] else [f"{stage}: "])] if health else []
+    told += [document["why"]]
     told += [routes.get("why"), routes.get("mismatch"), *(row["why"] for row in routes["destinations"])]
     told += [guard["why"] for guard in document["guards"]]
     told += [row["text"] for row in (*document["remarks"], *document["notes"])] if "remarks" in document else []
@@ -265,11 +272,13 @@ def test_layouts(part: str, fact: Any, line: str, tone: Tone) -> None:
     value = NodeRoutes(network=4, destinations=(fact,)) if part == "routes" else (fact,)
     explained = changed(NODE if part in ("labels", "routes") else SERVICE, **{part: value})
 
-    assert [found.tone for found in render_explanation(explained) if found.text == line] == [tone]
+    full = replace(explained, report=replace(explained.report, detail=Detail.FULL))
+
+    assert [found.tone for found in render_explanation(full) if found.text == line] == [tone]
 
 
 def test_troubles_with_an_annotation_stand_below_it() -> None:
-    """Each on a line of its own; what is set, or has to be, is above what nobody has set."""
+    """Each on a line of its own; what nobody has set is counted."""
     unset = replace(OPTION, key=f"{PREFIX}name", origin=Origin.UNSET, value=None)
     wrong = replace(
         OPTION, key=f"{PREFIX}location", origin=Origin.UNSET, value=None, problems=("is missing", "has to be")
@@ -282,7 +291,7 @@ def test_troubles_with_an_annotation_stand_below_it() -> None:
         "        has to be",
         "    type      lb21  annotation",
         "        no effect",
-        "    name      -     not set: lb11",
+        "  1 not set, as --full shows",
     ]
 
 
@@ -510,21 +519,18 @@ def test_measures(members: Mapping[str, Any], line: str, tone: Tone) -> None:
 
 
 @pytest.mark.parametrize(
-    ("explained", "tone"),
+    ("explained", "first", "tone"),
     [
-        (NODE, Tone.GOOD),
-        (SERVICE, Tone.GOOD),
-        (changed(NODE, stage=Stage.JOINING), Tone.HEADING),
-        (changed(NODE, stage=Stage.AMBIGUOUS), Tone.WARNING),
-        (changed(SERVICE, stage=ServiceStage.REFUSED), Tone.BAD),
+        (NODE, "node/web-1  in sync: server 1", Tone.GOOD),
+        (SERVICE, "service/default/web  degraded: port 80: 1 of 2 healthy", Tone.WARNING),
+        (ALL["service_unclaimed"], "service/default/web  unclaimed", Tone.HEADING),
     ],
 )
-def test_the_first_line(explained: Explained, tone: Tone) -> None:
-    """What it is about, and its stage: good, on its way, or something that a person should look at."""
-    assert explained.explanation is not None
-    first = next(render_explanation(explained))
+def test_the_first_line(explained: Explained, first: str, tone: Tone) -> None:
+    """What it is about, and its state; its stage where it is not looked after."""
+    line = next(render_explanation(explained))
 
-    assert (first.text, first.tone) == (f"{explained.key}  {explained.explanation.stage}", tone)
+    assert (line.text, line.tone) == (first, tone)
 
 
 NOTE = Note(key_of("service/default/web"), NoteKind.CERTIFICATE, "certificate 5 is being issued")

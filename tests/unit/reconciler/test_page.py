@@ -120,7 +120,14 @@ def test_the_template_has_nothing_that_acts() -> None:
         name for tag in tags for name in re.findall(r"([\w-]+)=", tag) if re.match(r"on|style|src|action", name)
     } == set()
     assert [tag for tag in tags if re.search(r"VALUE|=", re.sub(r'="[^"]*"', "", tag))] == []
-    assert set(re.findall(r'href="([^"]*)"', written)) == {"#main", "#notes", "#VALUE", "./VALUE", "VALUE#VALUE"}
+    assert set(re.findall(r'href="([^"]*)"', written)) == {
+        "#main",
+        "#notes",
+        "#states",
+        "#VALUE",
+        "./VALUE",
+        "VALUE#VALUE",
+    }
     assert re.findall(r"{{ ([^{}]*) \| safe", template) == ['asset("style.css")', 'asset("script.js")']
     assert not any("</" in asset(name) or "<!--" in asset(name) for name in ("style.css", "script.js"))
 

@@ -1,0 +1,248 @@
+"""What is broken is what anybody sees first: one world through every format, metrics, Events and exit codes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from desired.guards.guard import GuardInput
+from desired.health.service import health_condition
+from desired.health.state import NO_STATES, ObjectState, PortHealth, States
+from desired.health.state import NodeState as N
+from desired.health.state import ServiceState as S
+from desired.model.load_balancer import Health, ServerTarget
+from desired.model.record import Stamp
+from desired.model.service import ServiceCondition
+from desired.model.snapshot import Snapshot
+from desired.planner import compute_plan
+from reconciler.page.page import document_of, page_of
+from reconciler.report.documents import report_as_json
+from reconciler.report.explanation import explanation_as_json, render_explanation
+from reconciler.report.markdown import render_markdown
+from reconciler.report.published import STATUS, status_of
+from reconciler.report.status import StatusReport
+from reconciler.report.text import TextLine, Tone, render_lines
+from reconciler.result import Explained, Report, needing_a_person
+from reconciler.telemetry.announcements import warnings_on_states
+from reconciler.telemetry.conditions import ConditionSink
+from reconciler.telemetry.events import EventSink
+from reconciler.telemetry.pass_metrics import gauges
+from tests.balancers import LOCATED, SERVICE_UID, a_balancer, a_served_service, a_service, a_world
+from tests.builders import CLUSTER_UID, NOW
+from tests.support.explanations import EXPLANATIONS
+from tests.support.judging import facts_of
+from tests.support.keys import key_of
+from tests.support.simulators import Simulation
+
+WEB, API, WORKER = key_of("service/default/web"), key_of("service/default/api"), key_of("node/worker6")
+DEAD = PortHealth(443, 0, 2, 2)
+DOWN = ObjectState(
+    WEB,
+    S.DOWN,
+    "port 443: 0 of 2 healthy",
+    NOW - timedelta(minutes=7),
+    (PortHealth(80, 2, 0, 2), DEAD),
+    (Health.UNHEALTHY, Health.UNHEALTHY),
+)
+WELL = ObjectState(API, S.SERVING, "port 80: 2 of 2 healthy", None, (PortHealth(80, 1, 1, 2, is_local=True),))
+STUCK = ObjectState(WORKER, N.STUCK, "no server is named 'worker6'", NOW - timedelta(days=1))
+FINE = ObjectState(key_of("node/web-1"), N.IN_SYNC, "server 1")
+ILL = States((DOWN, WELL), (STUCK, FINE))
+ALL_WELL = States((WELL,), (FINE,))
+WORLD: Snapshot = a_world([a_service(), replace(a_service("api"), uid="4")])
+
+
+def told(states: States) -> list[TextLine]:
+    """The text of a pass that has nothing to do."""
+    return list(render_lines(Report(snapshot=WORLD, states=states)))
+
+
+def test_a_text_tells_first_what_is_not_well_and_never_ends_in_green() -> None:
+    lines = [line.text for line in told(ILL)]
+    assert lines[2:6] == [
+        "State",
+        "  ! service/default/web  down since 1 Jul 11:53 UTC: port 443: 0 of 2 healthy",
+        "  ? node/worker6  stuck since 30 Jun 12:00 UTC: no server is named 'worker6'",
+        "  Services: 1 down, 1 serving; Nodes: 1 stuck, 1 in sync",
+    ]
+    last = told(ILL)[-1]
+    assert last.text.startswith("No changes; 1 object needs a person, see Notes; 1 Service is down; 1 Node is stuck.")
+    assert last.tone is Tone.BAD
+
+
+def test_a_text_has_one_line_where_all_is_well() -> None:
+    lines = told(ALL_WELL)
+    assert [line.text for line in lines[2:4]] == ["  Services: 1 serving; Nodes: 1 in sync", ""]
+    assert lines[-1].tone is Tone.GOOD
+
+
+def test_alike_ones_are_told_together() -> None:
+    many = tuple(replace(STUCK, key=key_of(f"node/w-{number}"), since=None) for number in range(40))
+    (line,) = [line.text for line in told(States((), many)) if "?" in line.text]
+    assert line.startswith("  ? node/w-0, node/w-1")
+    assert line.endswith(" and 20 more  stuck: no server is named 'worker6'")
+
+
+def test_a_stuck_node_needs_a_person() -> None:
+    assert needing_a_person(Report(states=ILL)) == (WORKER,)
+
+
+def test_json_has_all_of_them() -> None:
+    states = report_as_json(Report(snapshot=WORLD, states=ILL))["states"]
+    assert [(each["key"], each["state"]) for each in states["services"]] == [(WEB, "down"), (API, "serving")]
+    assert states["services"][0]["ports"][1] == {
+        "port": 443,
+        "healthy": 0,
+        "unhealthy": 2,
+        "targets": 2,
+        "is_local": False,
+    }
+    assert states["nodes"][0]["since"] == "2026-06-30T12:00:00+00:00"
+
+
+def test_markdown_names_what_is_down() -> None:
+    assert "**Down:** `service/default/web`: port 443: 0 of 2 healthy" in render_markdown(
+        Report(snapshot=WORLD, states=ILL)
+    )
+
+
+@pytest.mark.parametrize(("states", "tone"), [(ILL, "bad"), (States((WELL,), (STUCK,)), "warning"), (ALL_WELL, "good")])
+def test_the_page_is_as_bad_as_the_worst(states: States, tone: str) -> None:
+    page = page_of(Report(snapshot=WORLD, states=states))
+    assert page.tone == tone
+    assert page.sections[0].name == "states"
+    text = document_of(page).file()
+    assert (">down<" in text) is (tone == "bad")
+
+
+def test_an_explanation_begins_with_the_state() -> None:
+    explained: Explained = EXPLANATIONS["settled"]
+    node = replace(FINE, key=explained.key, state=N.OFF, why="server 1 is off")
+    there = replace(explained, report=replace(explained.report, states=States((), (node,))))
+    first, second, *_ = (line.text for line in render_explanation(there))
+    assert first == f"{explained.key}  off: server 1 is off"
+    assert second.startswith("  settled: ")
+    assert explanation_as_json(there)["health"]["state"] == "off"
+    foreign = replace(explained, report=replace(explained.report, states=NO_STATES))
+    assert explanation_as_json(foreign)["health"] is None
+
+
+def test_metrics_count_states_ports_and_targets() -> None:
+    found = gauges(Report(snapshot=WORLD, states=ILL), 0.0, 30.0)
+    assert found["hcloud_reconciler_services"]["down",] == found["hcloud_reconciler_services"]["serving",] == 1.0
+    assert found["hcloud_reconciler_nodes"]["stuck",] == 1.0
+    assert dict(found["hcloud_reconciler_listeners"]) == {("all",): 1, ("some",): 1, ("none",): 1, ("unknown",): 0}
+    assert found["hcloud_reconciler_targets"]["unhealthy",] == 2.0
+    assert found["hcloud_load_balancer_target_healthy"] == {(): 0.0}
+    well = gauges(Report(snapshot=WORLD, states=ALL_WELL), 0.0, 30.0)
+    assert well["hcloud_load_balancer_target_healthy"] == {(): 1.0}, "with Local a Node without a pod is no failure"
+
+
+def a_status(states: States, **overrides: Any) -> StatusReport:
+    """Of a controller that has published a pass with these states, as it is read back."""
+    published = status_of(Report(snapshot=WORLD, states=states), "ccm-0", {})
+    assert published is not None
+    read = STATUS.read(STATUS.write(published, Stamp(CLUSTER_UID, "ccm-0", NOW)))
+    leader = {"now": NOW, "leader": "ccm-0", "lease": "kube-system/x", "renewed": NOW.isoformat(), "duration_s": 15}
+    return StatusReport(**{"published": read, **leader, **overrides})
+
+
+def test_status_names_what_is_not_well_and_exits_3_while_a_service_is_down() -> None:
+    report = a_status(ILL)
+    lines = [line.text for line in report.lines()]
+    assert "Services:  1 down, 1 serving" in lines
+    assert "  ! service/default/web  down since 1 Jul 11:53 UTC: port 443: 0 of 2 healthy" in lines
+    assert "  ? node/worker6  stuck since 30 Jun 12:00 UTC: no server is named 'worker6'" in lines
+    assert (report.code, a_status(ALL_WELL).code) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("renewed", "duration", "code"),
+    [
+        (NOW - timedelta(seconds=45), 15, 0),
+        (NOW - timedelta(seconds=46), 15, 3),
+        (NOW - timedelta(minutes=23), 15, 3),
+        (NOW - timedelta(minutes=23), None, 0),
+        (None, 15, 0),
+    ],
+)
+def test_a_leader_that_does_not_renew_is_gone(renewed: Any, duration: int | None, code: int) -> None:
+    """Three durations of the Lease, at once, however fresh what it has published is."""
+    text = "yesterday" if renewed is None else renewed.isoformat()
+    report = a_status(ALL_WELL, renewed=text, duration_s=duration)
+    assert report.code == code
+    assert ("it does not run" in next(report.lines()).text) is (code == 3)
+
+
+def test_an_event_says_that_a_service_is_down_and_another_that_it_is_not_any_more(
+    simulate: Callable[..., Simulation],
+) -> None:
+    """Each half-hourly at most, though the health flaps."""
+    sim = simulate()
+    sink = EventSink(sim.kubernetes_writer())
+    assert WORLD.service(WEB).uid == SERVICE_UID  # type: ignore[union-attr]
+    for minutes, states in ((0, ILL), (1, ALL_WELL), (2, ILL), (3, ALL_WELL), (4, ALL_WELL)):
+        sink.announce(tuple(warnings_on_states(states, WORLD)), NOW + timedelta(minutes=minutes))
+    assert sink.close(5)
+    events = {each["reason"]: each for each in sim.objects("events").values()}
+    assert events.keys() == {"NoHealthyTarget", "TargetsHealthy"}
+    assert events["NoHealthyTarget"]["message"] == "No healthy target answers at port 443"
+    assert {each["lastTimestamp"] for each in events.values()} == {"2026-07-01T12:00:00Z", "2026-07-01T12:01:00Z"}
+
+
+HEALTH_TOLD = ("LoadBalancerHealthy", "False", "NoHealthyTarget")
+
+
+def a_served_world(seconds: float, *conditions: ServiceCondition) -> GuardInput:
+    """Of a pass so long after the first: a Service whose load balancer is as asked for, with these conditions."""
+    service, balancer = (
+        a_served_service(conditions=conditions),
+        a_balancer(health={ServerTarget(1, use_private_ip=False): Health.HEALTHY}),
+    )
+    snapshot = replace(a_world([service], [balancer]), taken_at=NOW + timedelta(seconds=seconds))
+    return facts_of(compute_plan(snapshot, LOCATED), snapshot, LOCATED)
+
+
+def told_of(sink: ConditionSink, seconds: float, health: States, *there: ServiceCondition) -> list[Any]:
+    """Type, status and reason of each condition of health that a pass writes."""
+    due = sink.due(a_served_world(seconds, *there), (), health)
+    return [(c.type, c.status, c.reason) for _, wanted in due for c in wanted if c.type == "LoadBalancerHealthy"]
+
+
+def test_health_is_a_condition_once_it_has_lasted_a_minute_and_two_passes() -> None:
+    """Nothing is written of a health that flaps, nor again what stands there; without the flag it is taken away."""
+    sink = ConditionSink(lambda *_: None, tells_health=True)
+    well = States((replace(WELL, key=WEB),))
+    assert [told_of(sink, seconds, ILL) for seconds in (0, 30, 59)] == [[], [], []]
+    assert told_of(sink, 60, ILL) == [HEALTH_TOLD]
+    there = ServiceCondition(*HEALTH_TOLD, since=NOW)
+    assert told_of(sink, 90, ILL, there) == []
+    for seconds in range(120, 600, 30):  # it flaps
+        assert told_of(sink, seconds, well if seconds % 60 else ILL, there) == []
+    assert told_of(ConditionSink(lambda *_: None), 0, ILL, there) == [("LoadBalancerHealthy", "", "")]
+    assert told_of(ConditionSink(lambda *_: None), 0, ILL) == []
+
+
+@pytest.mark.parametrize(
+    ("ports", "status", "reason"),
+    [
+        ((PortHealth(80, 2, 0, 2),), "True", "AllHealthy"),
+        ((PortHealth(80, 1, 1, 2),), "True", "SomeUnhealthy"),
+        ((PortHealth(80, 1, 1, 2, is_local=True),), "True", "AllHealthy"),
+        ((PortHealth(80, 2, 0, 2), PortHealth(443, 0, 2, 2)), "False", "NoHealthyTarget"),
+        ((PortHealth(80, 0, 1, 2),), "Unknown", "Pending"),
+    ],
+)
+def test_what_the_condition_says(ports: tuple[PortHealth, ...], status: str, reason: str) -> None:
+    found = health_condition(replace(DOWN, ports=ports), a_service(), NOW)
+    assert found is not None
+    assert (found.status, found.reason, found.since) == (status, reason, NOW)
+
+
+def test_no_condition_without_a_load_balancer_and_none_is_known_without_targets() -> None:
+    assert health_condition(replace(DOWN, ports=()), a_service(), NOW) is None
+    empty = health_condition(replace(DOWN, ports=(PortHealth(80, 0, 0, 0),), targets=()), a_service(), NOW)
+    assert empty is not None
+    assert (empty.status, empty.reason) == ("Unknown", "NoTargets")
