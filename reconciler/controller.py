@@ -28,10 +28,11 @@ from reconciler.page.live import LIMITS as PAGE_LIMITS
 from reconciler.passes.history import History
 from reconciler.passes.loop import Pace, Wake, run_loop
 from reconciler.passes.one_pass import converge
+from reconciler.report.folding import described_fields
 from reconciler.result import Report
 from reconciler.runtime import Connections, Runtime
 from reconciler.telemetry.health import LoopHealth
-from reconciler.telemetry.logs import harmless, hide, pairs
+from reconciler.telemetry.logs import Pairs, harmless, hide, pairs
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
 from reconciler.telemetry.serving import serve, serve_page
@@ -255,7 +256,7 @@ def run_controller(
     health = LoopHealth(interval_s=interval_s, request_timeout_s=config.request_timeout_s, clock=clock)
     metrics = _metrics(connections, config)
     narrator, history, triggers = (
-        PassLogger(clock=clock),
+        PassLogger(clock=clock, describe=described_fields),
         History(clock, interval_s=interval_s),
         _triggers(runtime, config, wake),
     )
@@ -304,12 +305,26 @@ def run_controller(
         if passes.page is not None and config.ui_address is not None:
             beside.enter_context(closing(serve_page(passes.page.answer, config.ui_address, HEADERS, PAGE_LIMITS)))
         beside.callback(triggers.stop)
-        _log.info("started %s", pairs(version=__version__, policy=config.settings.policy))
+        _log.info("started %s", _start_of(config))
         # Beside the first pass: an API server that takes its time must not keep probes waiting.
         concurrency.start(partial(_name_gaps, connections.permission_gaps, stop), "permissions")
         wake.call("the start")
         run_loop(passes, stop=stop, publish=tell, wake=wake, leader=Standby(connections.leader, health, passes.page))
     _log.info("stopped")
+
+
+def _start_of(config: Config) -> Pairs:
+    """What the controller runs with, as far as it decides what is done."""
+    settings = config.settings
+    return pairs(
+        version=__version__,
+        policy=settings.policy,
+        controllers=",".join(sorted(settings.controllers)),
+        network=settings.network or "none",
+        cluster_cidr=str(settings.cluster_cidr or "none"),
+        routes=settings.routes,
+        robot=settings.robot,
+    )
 
 
 def _name_gaps(gaps: Callable[[threading.Event], Iterator[str]], stop: threading.Event) -> None:

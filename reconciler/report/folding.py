@@ -94,6 +94,11 @@ def shown_sides(field: FieldChange) -> tuple[str, str]:
     return _side(before, after), _side(after, before)
 
 
+def described_fields(change: Change) -> str:
+    """``type: lb11 -> lb21``: the first fields that the change is of, before and after; "" for none."""
+    return listed([f"{field.path}: {' -> '.join(shown_sides(field))}" for field in field_changes(change)], ALIKE)
+
+
 def _for_people(path: str, value: Any) -> Any:
     """A time as sentences have it; any other value as it is."""
     if path != "not_ready_since" or not isinstance(value, str):

@@ -82,7 +82,7 @@ def set_up(
     """Log to ``stream``, stderr by default: all of this product with ``debug``, warnings with ``quiet``, and with
     ``brief``, for a run that lasts for months, what happens but not the result of single requests."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(_JsonLines() if log_format is LogFormat.JSON else _TextLines(_FORMAT, "%Y-%m-%dT%H:%M:%S"))
+    handler.setFormatter(_JsonLines() if log_format is LogFormat.JSON else _TextLines(_FORMAT))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
@@ -133,6 +133,10 @@ def _quoted(text: str) -> str:
 class _TextLines(logging.Formatter):
     """Lines for people. What others put into a message neither breaks a line nor steers a terminal."""
 
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802
+        """UTC, RFC 3339 with milliseconds, as in JSON."""
+        return _time(record).replace("+00:00", "Z")
+
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - as the base class has it
         """The first line."""
         return printable(super().formatMessage(record))
@@ -151,7 +155,7 @@ class _JsonLines(logging.Formatter):
         found = [arg for arg in args if isinstance(arg, Pairs)]
         message = record.getMessage()
         line: dict[str, object] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": _time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
         }
@@ -162,6 +166,10 @@ class _JsonLines(logging.Formatter):
         if record.exc_info:
             line["traceback"] = _SECRETS.masked(self.formatException(record.exc_info))
         return escaped_json(json.dumps(line, ensure_ascii=False))
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
 
 def _plain(value: object) -> object:

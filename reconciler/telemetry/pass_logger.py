@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from actuators.apply import Actuator
 from actuators.http.connection import RequestTrace, tracing
 from actuators.outcome import Applied, Failed, Outcome
+from desired.health.state import Level
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change
+from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.notes import NoteKind
 from desired.syntax.bounds import listed
 from reconciler.result import Report, Requests, Result, approve_command, summary
@@ -85,11 +86,16 @@ class PassLogger:
     ``clock`` is in seconds.
     """
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, *, clock: Callable[[], float] = time.monotonic, describe: Callable[[Change], str] = lambda _: ""
+    ) -> None:
+        """``describe`` says what a change makes of which fields; "" for nothing."""
         self._clock = clock
+        self._describe = describe
         self._lock = threading.Lock()
         self._efforts: dict[str, _Effort] = {}
-        self._standing: frozenset[Pairs] = frozenset()
+        self._standing: Mapping[str, _Finding] = {}
+        """Name of what a person should know, as long as it holds."""
 
     def attends(self, actuators: Mapping[str, Actuator]) -> Mapping[str, Actuator]:
         """The same actuators, with the Hetzner ids of what they request, and the time that they take, recorded."""
@@ -106,25 +112,30 @@ class PassLogger:
             effort = self._efforts.pop(change.key, None)
         match outcome:
             case Applied():
-                _log.info("applied %s", _told(change, effort))
+                _log.info("applied %s", _told(change, effort, self._describe(change)))
             case Failed(error):
-                _log.warning("failed %s", _told(change, effort, error=error))
+                _log.warning("failed %s", _told(change, effort, self._describe(change), error=error))
 
     def end(self) -> None:
         """A round has ended."""
 
     def passed(self, measured: Measured) -> None:
-        """Log a pass that says something new: one line, and one for each of its errors, for each incomplete list, and
-        for each problem that a person has to decide on. A lasting one is logged once, as it comes up. A pass without
-        news is not to be logged."""
+        """Log a pass that says something new: one line, and one for each of its errors. What lasts is logged once as it
+        begins, and once as it ends: what is held or waits, a list that is incomplete, a Service or Node that is not
+        well. A pass without news is not to be logged."""
         report = measured.report
         for error in report.errors:
             _log.error("error %s", pairs(error=error))
-        standing = dict(_standing(report))
-        for finding, word in standing.items():
-            if finding not in self._standing:
-                _log.warning("%s %s", word, finding)
-        self._standing = frozenset(standing)
+        standing = {finding.name: finding for finding in _standing(report)}
+        for name, finding in standing.items():
+            if name not in self._standing:
+                _log.log(logging.INFO if finding.passes else logging.WARNING, "%s %s", finding.word, finding.told)
+        if report.snapshot is None:  # nothing is known to have ended
+            standing = {**self._standing, **standing}
+        for name, finding in self._standing.items():
+            if name not in standing:
+                _log.info("no longer %s %s", finding.word, finding.about)
+        self._standing = standing
         has_failed = report.result in (Result.ERROR, Result.INCOMPLETE) or bool(report.outcomes(Failed))
         told = pairs(
             result=report.result.value,
@@ -150,25 +161,63 @@ class PassLogger:
         return carry_out
 
 
-def _standing(report: Report) -> Iterator[tuple[Pairs, str]]:
-    """What lasts from pass to pass until a person acts, each with the word for it."""
-    for hold in report.holds:
-        if not hold.approved:
-            keys = listed(hold.keys, _SHOWN)
-            command = approve_command(hold.hash, report.approve_flags)
-            told = pairs(rule=hold.rule, value=hold.value, limit=hold.limit, keys=keys, why=hold.said, approve=command)
-            yield told, "held"
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """Something that lasts from pass to pass."""
+
+    word: str
+    told: Pairs
+    """What is logged as it begins."""
+    about: Pairs
+    """And as it ends: what makes it the same in another pass, whatever is measured."""
+    passes: bool = False
+    """Whether it passes by itself."""
+
+    @property
+    def name(self) -> str:
+        """Its identity."""
+        return f"{self.word} {self.about}"
+
+
+def _standing(report: Report) -> Iterator[_Finding]:
+    """What lasts from pass to pass."""
+    yield from _withheld(report)
     for note in report.notes:
         if note.kind is NoteKind.ANCHOR:
-            yield pairs(rule=note.kind.value, why=note.text), "violated"
-    if report.snapshot is not None and not report.obstacles:
-        for name, section in report.snapshot.sections().items():
-            if not section.complete and section.why_incomplete not in report.errors:
-                yield pairs(section=name, why=section.why_incomplete), "incomplete"
+            yield _Finding("violated", pairs(rule=note.kind.value, why=note.text), pairs(rule=note.kind.value))
+    for state in (*report.states.services, *report.states.nodes):
+        if state.level >= Level.WARNING:
+            yield _Finding(state.word, pairs(key=state.key, why=state.why), pairs(key=state.key))
+    sections = report.snapshot.sections() if report.snapshot is not None and not report.obstacles else {}
+    for name, section in sections.items():
+        if not section.complete and section.why_incomplete not in report.errors:
+            told = pairs(section=name, why=section.why_incomplete)
+            yield _Finding("incomplete", told, told)
 
 
-def _told(change: Change, effort: _Effort | None, **more: str) -> Pairs:
+def _withheld(report: Report) -> Iterator[_Finding]:
+    """The holds, and what waits by each rule."""
+    for hold in report.holds:
+        if not hold.approved:
+            keys, ends = listed(hold.keys, _SHOWN), "" if hold.end is None else str(hold.end)
+            command = approve_command(hold.hash, report.approve_flags)
+            measure = {"rule": hold.rule, "value": hold.value, "limit": hold.limit, "keys": keys}
+            end = {"ends": ends} if ends else {}
+            told = pairs(**measure, why=hold.said, **end, approve=command)
+            yield _Finding("held", told, pairs(rule=hold.rule, keys=keys))
+    waiting: dict[GuardName | None, list[Change]] = {}
+    for line in report.lines:
+        if line.outcome is None and line.change.decision.verdict is Verdict.WAITING:
+            waiting.setdefault(line.change.decision.rule, []).append(line.change)
+    for rule, changes in waiting.items():
+        subject = pairs(rule=rule, keys=listed([change.key for change in changes], _SHOWN))
+        yield _Finding("waiting", pairs(**subject.data, why=changes[0].decision.why), subject, passes=True)
+
+
+def _told(change: Change, effort: _Effort | None, described: str, **more: str) -> Pairs:
     data: dict[str, object] = {"kind": change.kind, "key": change.key, "action": change.verb.value}
+    data |= {"changes": described} if described else {}
+    data["why"] = change.reason
     if effort is not None:
         data["duration_s"] = round(effort.seconds, 3)
         if effort.trace.actions:

@@ -15,8 +15,9 @@ from actuators.http.connection import note_action, note_correlation
 from actuators.http.errors import Invalid
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from actuators.writers import Writers
+from desired.health.state import ObjectState, ServiceState, States
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardName, Hold
+from desired.plan.change import Change, GuardDecision, GuardName, Hold, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.section import Section
 from reconciler.passes.context import ApplyContext
@@ -31,6 +32,8 @@ from tests.support.passes import BALANCER, a_balanced_run
 from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
+OF_A_CHANGE = "kind=node.initialise key=node/web-1 action=add changes='a: 1 -> 2' why='a test wants it'"
+DOWN = States(services=(ObjectState(key_of("service/default/web"), ServiceState.DOWN, "no target"),))
 LOGGER = "hcloud-reconciler.pass"
 
 
@@ -42,17 +45,15 @@ def _at_info(caplog: pytest.LogCaptureFixture) -> None:
 @rows(
     "outcome lines",
     {
-        "applied": (Applied(), ["INFO applied kind=node.initialise key=node/web-1 action=add"]),
-        "failed": (
-            Failed("no such thing"),
-            ["WARNING failed kind=node.initialise key=node/web-1 action=add error='no such thing'"],
-        ),
+        "applied": (Applied(), [f"INFO applied {OF_A_CHANGE}"]),
+        "failed": (Failed("no such thing"), [f"WARNING failed {OF_A_CHANGE} error='no such thing'"]),
         "pending": (Pending("later"), []),
         "skipped": (Skipped("stopped"), []),
     },
 )
 def test_a_change_that_ended(outcome: Outcome, lines: list[str], caplog: pytest.LogCaptureFixture) -> None:
-    PassLogger().done(a_change(), outcome)
+    """What it makes of which fields, and why."""
+    PassLogger(describe=lambda _: "a: 1 -> 2").done(a_change(), outcome)
 
     assert [f"{record.levelname} {record.message}" for record in caplog.records] == lines
 
@@ -83,8 +84,8 @@ def test_ids_of_a_change_are_told_with_it(caplog: pytest.LogCaptureFixture) -> N
 
     told = sorted(record.message.split(" duration_s=") for record in caplog.records)
     assert [line[0] for line in told] == [
-        "applied kind=node.initialise key=node/web-1 action=add",
-        "failed kind=node.initialise key=node/web-2 action=add",
+        "applied kind=node.initialise key=node/web-1 action=add why='a test wants it'",
+        "failed kind=node.initialise key=node/web-2 action=add why='a test wants it'",
     ]
     assert [line[1].partition(" ")[2] for line in told] == [
         "hetzner_actions=1,11 correlation_ids=c1",
@@ -144,6 +145,7 @@ def a_hold(count: int = 2, **more: object) -> Hold:
             Report(notes=(Note(key_of("cluster"), NoteKind.ANCHOR, "the token is another project's"),)),
             'violated rule=project-anchor why="the token is another project\'s"',
         ),
+        "a Service that is down": (Report(states=DOWN), "down key=service/default/web why='no target'"),
         "a list with a gap": (
             Report(snapshot=a_snapshot(servers_section=Section.missing("503"))),
             "incomplete section=servers why=503",
@@ -154,11 +156,30 @@ def test_what_a_person_has_to_see_to_is_told_once(report: Report, line: str, cap
     """The log alone tells what stands in the way, also where nobody reads the report; again when it comes up anew."""
     narrator = PassLogger()
 
-    for seen in (report, report, Report(), report):
+    unread, over = Report(), Report(snapshot=a_snapshot())
+    for seen in (report, report, unread, over, over, report):
         narrator.passed(Measured(seen, 1.0))
 
     told = [f"{record.levelname} {record.message}" for record in caplog.records if "pass " not in record.message]
-    assert told == [f"WARNING {line}"] * 2
+    first, ended, again = told
+    assert (first, again) == (f"WARNING {line}",) * 2
+    word, _, rest = line.partition(" ")
+    assert ended.startswith(f"INFO no longer {word} {rest.split(' ')[0]}")
+
+
+def test_what_waits_is_named_as_it_begins_and_as_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+    """By the rule that it waits for, whatever time is left."""
+    narrator = PassLogger()
+    for seconds in (30, 20, None):
+        waits = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, f"in {seconds} s")
+        lines = () if seconds is None else (Line(a_change("node/web-1", "node.delete").ruled(waits)),)
+        narrator.passed(Measured(Report(snapshot=a_snapshot(), lines=lines), 1.0))
+
+    told = [f"{record.levelname} {record.message}" for record in caplog.records if "pass " not in record.message]
+    assert told == [
+        "INFO waiting rule=absence-proof keys=node/web-1 why='in 30 s'",
+        "INFO no longer waiting rule=absence-proof keys=node/web-1",
+    ]
 
 
 def test_a_hold_that_is_approved_or_large(caplog: pytest.LogCaptureFixture) -> None:
@@ -205,9 +226,9 @@ def test_requests_are_those_of_the_pass(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_no_more_than_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    secret = a_change(reason="because of the reason")
-    PassLogger().done(secret, Applied())
-    PassLogger().passed(Measured(Report(lines=(Line(secret, Applied()),)), 1.0))
+    """A whole object is never in a line."""
+    change = a_change()
+    PassLogger().done(change, Applied())
+    PassLogger().passed(Measured(Report(lines=(Line(change, Applied()),)), 1.0))
 
-    assert "because" not in caplog.text
     assert "NodeIdentity" not in caplog.text
