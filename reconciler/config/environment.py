@@ -5,7 +5,7 @@ A cluster that was run by HCCM brings its variables along, so all of them are un
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ class Variable:
     """Whether ``<NAME>_FILE`` may name a file that holds the value."""
     needs: str | None = None
     """A variable without which this one is off, and not even parsed, as HCCM has it."""
+    has_effect: bool = True
+    """Whether anything is done or served because of it, or left alone."""
 
 
 def _choice(name: str, *choices: str) -> Callable[[str], str]:
@@ -84,19 +86,20 @@ _TEXTS: Mapping[str, Callable[[str], str]] = {
 """Option → what parses its variable, where not every text will do."""
 
 _NO_CACHE = "accepted, without effect: there is no cache here"
+_ATTACHED = "accepted, without effect: each pass reads what is attached"
 _ROWS = (
     Variable("HCLOUD_TOKEN", str, None, "API token of the cluster's project", from_file=True),
     Variable("HCLOUD_ENDPOINT", str, "https://api.hetzner.cloud/v1", "base address of the Hetzner Cloud API"),
     _bool("HCLOUD_DEBUG", False, "log every request"),
     Variable("HCLOUD_NETWORK", str, None, "id or name of the private network of the Nodes"),
-    _bool("HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK", False, "accepted, without effect: each pass reads what is attached"),
+    replace(_bool("HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK", False, _ATTACHED), has_effect=False),
     _bool("HCLOUD_NETWORK_ROUTES_ENABLED", True, "pod routes in the private network", "HCLOUD_NETWORK"),
     Variable(
         _FAMILY, _choice(_FAMILY, *AddressFamily), "ipv4", "public addresses that a Node gets: ipv4, ipv6 or dualstack"
     ),
     _bool("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True, "zone labels on Nodes"),
-    Variable(_CACHE, _choice(_CACHE, "all", "one", "off"), "all", _NO_CACHE, empty_is_unset=False),
-    Variable("HCLOUD_SERVER_CACHE_MAX_AGE", parse_duration, 10.0, _NO_CACHE, empty_is_unset=False),
+    Variable(_CACHE, _choice(_CACHE, "all", "one", "off"), "all", _NO_CACHE, empty_is_unset=False, has_effect=False),
+    Variable("HCLOUD_SERVER_CACHE_MAX_AGE", parse_duration, 10.0, _NO_CACHE, empty_is_unset=False, has_effect=False),
     _bool("HCLOUD_METRICS_ENABLED", True, "serve metrics"),
     Variable("HCLOUD_METRICS_ADDRESS", parse_address, ("", 8233), "address of the metrics"),
     _bool("HCLOUD_LOAD_BALANCERS_ENABLED", True, "load balancers for Services"),
