@@ -43,6 +43,8 @@ class PlanContext:
     """How much of a report its text tells."""
     next_step: str = ""
     """The command that does what a dry run plans; "" where there is none."""
+    is_alone: bool = False
+    """Whether it is planned as if no other controller ran."""
     records: Records = field(default_factory=lambda: unkept(Settings()))
     """What is remembered from pass to pass; by default nothing is."""
 

@@ -40,7 +40,7 @@ ROUNDS = 3
 def plan_once(context: PlanContext) -> Report:
     """The plan of the present state. Sends only reads; never raises an ApiError."""
     try:
-        observation = look(context.readers, context.settings, context.namespace)
+        observation = look(context.readers, context.settings, None if context.is_alone else context.namespace)
     except ApiError as error:
         return report_of_error(context, error, Attempts())
     judged = judge_world(context, observation, context.setbacks(), beside_controller=True)
