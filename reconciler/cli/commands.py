@@ -201,6 +201,17 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
         ),
     },
     "Set up": {
+        Command.MIGRATE: CommandRow(
+            "from HCCM: values for the chart, plan, commands",
+            "Find HCCM in the cluster; print its settings as values of the chart, the plan after the switch, and the"
+            " commands to switch and to go back. Reads only. HCLOUD_TOKEN of this shell wins over HCCM's.",
+            (),
+            {
+                "migrate": "what there is, and what to type",
+                "migrate -o values": "a values file for the chart; needs no token",
+                "migrate --detailed-exitcode": "0 while the plan is empty",
+            },
+        ),
         Command.COMPLETION: CommandRow(
             "completion of commands, flags and names for your shell",
             "A script for your shell, which completes commands, flags, their values, and names from the cluster.",
@@ -247,6 +258,8 @@ WORDS_OF_OTHERS: Mapping[str, Command] = {
     "export": Command.CAPTURE,
     "dump": Command.CAPTURE,
     "autocomplete": Command.COMPLETION,
+    "import": Command.MIGRATE,
+    "convert": Command.MIGRATE,
 }
 """What similar tools call a command."""
 
@@ -256,7 +269,6 @@ def first_page() -> str:
     program = program_name()
     lines = [
         f"usage: {program} COMMAND [flags], or {program} --version",
-        "",
         "A cloud controller for Kubernetes on Hetzner that shows its plan before it acts.",
     ]
     for want, rows in COMMAND_GROUPS.items():

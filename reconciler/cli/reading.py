@@ -1,5 +1,5 @@
-"""Commands that read, and write one report: ``explain``, ``holds`` and ``status``; and what ``orphans`` has in common
-with them."""
+"""Commands that read, and write one report: ``explain``, ``holds`` and ``status``; and what ``orphans`` and ``migrate``
+have in common with them."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,6 +23,7 @@ from reconciler.observe.approvals import observe_approvals
 from reconciler.observe.kubernetes import observe_config_map
 from reconciler.passes.one_pass import explain_once, plan_once
 from reconciler.report.holds import HoldsReport
+from reconciler.report.migration import MigrationReport
 from reconciler.report.orphans import OrphanReport
 from reconciler.report.published import STATUS, is_whole, published_holds
 from reconciler.report.status import StatusReport
@@ -34,7 +35,7 @@ _PREFIX = re.compile(rf"(?:sha256:)?([0-9a-f]{{{SHORT},16}})", re.ASCII)
 _DOUBT = "the pass ended with {}, and what could not be read or decided is not held either"
 _USAGE = "expect 'holds', or 'holds show' and the hash of a hold, of which 6 hex digits will do"
 
-Said = TypeVar("Said", Explained, HoldsReport, StatusReport, OrphanReport)
+Said = TypeVar("Said", Explained, HoldsReport, StatusReport, OrphanReport, MigrationReport)
 
 
 def report_on(
@@ -71,7 +72,7 @@ def report_on(
     return _tell(report, config)
 
 
-def _tell(report: Explained | HoldsReport | StatusReport | OrphanReport, config: Config) -> int:
+def _tell(report: Explained | HoldsReport | StatusReport | OrphanReport | MigrationReport, config: Config) -> int:
     written = publish(Writer(config.output, color=config.color), report)
     return fail(*report.errors, code=report.code if written else 1)
 

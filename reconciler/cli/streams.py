@@ -116,7 +116,7 @@ def rendered(said: Said, output: Output, *, is_one_of_many: bool = False) -> str
     """``said`` in this format, as pipes and files have it, with a line break at its end. Where it ``is_one_of_many`` in
     a stream, a document of JSON is one line, and one of YAML has a mark of its beginning.
 
-    Only a plan, or what was applied, is there in Markdown and HTML, and has names.
+    Only a plan, or what was applied, is there in Markdown and HTML, and has names; only a migration has values.
     """
     match output:
         case Output.JSON:
@@ -131,6 +131,10 @@ def rendered(said: Said, output: Output, *, is_one_of_many: bool = False) -> str
             return render_markdown(said)
         case Output.NAME if isinstance(said, Report):
             return "".join(f"{visible(line.change.key)}\n" for line in said.lines)
+        case Output.VALUES:
+            from reconciler.report.migration import MigrationReport  # noqa: PLC0415 - few ask for it
+
+            return said.values_text() if isinstance(said, MigrationReport) else ""
         case Output.HTML if isinstance(said, Report):
             from reconciler.page import page  # noqa: PLC0415 - few ask for it
 

@@ -56,10 +56,20 @@ _OF_DRY_RUNS = frozenset(
 """Flags that decide on how a plan is shown, and on nothing that is done."""
 
 
-_LOOKS = frozenset({Command.PLAN, Command.EXPLAIN, Command.CAPTURE, Command.HOLDS, Command.STATUS, Command.UI})
+_LOOKS = frozenset(
+    {
+        Command.PLAN,
+        Command.EXPLAIN,
+        Command.CAPTURE,
+        Command.HOLDS,
+        Command.STATUS,
+        Command.UI,
+        Command.MIGRATE,
+    }
+)
 """Commands that write nothing."""
-_TOKENLESS = frozenset({Command.APPROVE, Command.REVOKE, Command.STATUS})
-"""Commands that ask Hetzner for nothing. ``holds`` is one of them unless it computes a plan."""
+_TOKENLESS = frozenset({Command.APPROVE, Command.REVOKE, Command.STATUS, Command.MIGRATE})
+"""Commands that ask Hetzner for nothing, or with other settings. ``holds`` is one of them unless it computes a plan."""
 
 
 class Mode(StrEnum):

@@ -48,12 +48,14 @@ class Command(StrEnum):
     VALIDATE = "validate"
     ORPHANS = "orphans"
     CAPTURE = "capture"
+    MIGRATE = "migrate"
     COMPLETION = "completion"
     UI = "ui"
 
 
 class Output(StrEnum):
-    """``--output``: AUTO is text, colored on a terminal; NAME is one key a line, HTML the page as one file."""
+    """``--output``: AUTO is text, colored on a terminal; NAME is one key a line, HTML the page as one file, VALUES a
+    values file of the chart."""
 
     AUTO = "auto"
     TEXT = "text"
@@ -62,6 +64,7 @@ class Output(StrEnum):
     MARKDOWN = "markdown"
     NAME = "name"
     HTML = "html"
+    VALUES = "values"
 
     @property
     def is_document(self) -> bool:
@@ -313,7 +316,7 @@ def parse_hosts(text: str) -> tuple[str, ...]:
 
 def parse_artifacts(text: str) -> tuple[Artifact, ...]:
     """One artifact a line, each in a file of its own."""
-    formats = [output for output in Output if output is not Output.AUTO]
+    formats = [output for output in OF_PLANS if output is not Output.AUTO]
     found: dict[str, Artifact] = {}
     for line in filter(None, text.split("\n")):
         name, _, file = line.partition("=")
@@ -358,12 +361,14 @@ _PLANS = _RUNS | {Command.EXPLAIN, Command.HOLDS, Command.UI}
 """Commands that compute a plan."""
 _ENDS = _RUNS - {Command.RUN}
 """Those that end by themselves."""
+_TELLS = _ENDS | {Command.MIGRATE}
+"""Those whose exit code may tell the result of a plan."""
 _WRITES = _RUNS - {Command.PLAN}
 _LOOPS = _WRITES - {Command.APPLY}
 _UNNAMED = frozenset({Command.BARE, Command.VALIDATE})
 _JUDGES = _PLANS | {Command.ORPHANS}
 """Commands that check whether the token sees the cluster's own project."""
-_REPORTS = (_JUDGES | {Command.STATUS}) - {Command.UI}
+_REPORTS = (_JUDGES | {Command.STATUS, Command.MIGRATE}) - {Command.UI}
 """Commands that write a report."""
 _PAGES = _LOOPS | {Command.UI}
 """Commands that may serve the page."""
@@ -386,6 +391,8 @@ _POLICIES = ("observe", "upsert", "sync")
 _CONTROLLERS = tuple(dict.fromkeys(CONTROLLERS.values()))
 OF_ALL = (Output.AUTO, Output.TEXT, Output.JSON, Output.YAML)
 """What each command can write that writes a report, and a controller after each pass."""
+OF_PLANS = tuple(output for output in Output if output is not Output.VALUES)
+"""What a plan can be written as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -516,9 +523,13 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             _one_of(Output),
             "auto",
             _REPORTS,
-            "auto, text, json or yaml; of a plan also markdown, name or html",
-            values=tuple(Output),
-            values_of=dict.fromkeys(_REPORTS - _SHOWN_AS_PLANS, OF_ALL),
+            "auto, text, json or yaml; of a plan also markdown, name or html; of migrate also values",
+            values=OF_PLANS,
+            values_of={
+                **dict.fromkeys(_REPORTS, OF_PLANS),
+                **dict.fromkeys(_REPORTS - _SHOWN_AS_PLANS, OF_ALL),
+                Command.MIGRATE: (*OF_ALL, Output.VALUES),
+            },
         ),
         _flag(
             "--color WHEN",
@@ -538,7 +549,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         ),
         _switch("--full", _RUNS | {Command.EXPLAIN}, "show each change of a text by itself, and each annotation"),
         _switch("--summary", _RUNS, "show names and counts in a text, no fields and no reasons"),
-        _switch("--detailed-exitcode", _ENDS, "let the exit code tell the result: 0, 1, 2, 3, 4 or 5"),
+        _switch("--detailed-exitcode", _TELLS, "let the exit code tell the result: 0, 1, 2, 3, 4 or 5"),
         _typed("--save FILE", parse_file, None, _SAVES, "write the plan to a file, for 'reconcile apply FILE'"),
         _flag("--to FILE", str, "-", _CAPTURES, "file to write; default {}, which is stdout"),
         _typed_switch("--force", _CAPTURES, "overwrite the file"),

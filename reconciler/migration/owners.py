@@ -140,7 +140,7 @@ def _stopped_and_started(
     match owner.tool:
         case Tool.HELM:
             version = _VERSION.search(found.image)
-            chart = f"{_CHART}{f' --version {version[1]}' if version else ''}"
+            chart = f"{_CHART}{f' --version={version[1]}' if version else ''}"
             helm, values = target.of("helm", "--kube-context"), "--reuse-values --set kind=Deployment,replicaCount=0"
             stopped = f"{helm} upgrade {owner.name} {chart} -n {owner.namespace} {values}"
             return (stopped,), (f"{helm} rollback {owner.name} -n {owner.namespace}",)

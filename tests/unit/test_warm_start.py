@@ -60,6 +60,7 @@ def test_what_it_says_and_how_it_ends(folder: Path) -> None:
         ("orphans",),
         ("approve", "sha256:0123456789abcdef"),
         ("capture",),
+        ("migrate",),
     ],
     ids=lambda arguments: arguments[0],
 )

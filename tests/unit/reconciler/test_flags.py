@@ -298,10 +298,10 @@ REFUSED = {
     "diff": "'diff' is no command (did you mean plan?)",
     "sync": "'sync' is no command (did you mean apply?)",
     "hepl": "'hepl' is no command (did you mean help?)",
-    "xyzzy": f"'xyzzy' is no command: {_NO_COMMAND}validate, capture, completion",
-    "--dry-run false": f"'false' is no command: {_NO_COMMAND}validate, capture, completion",
-    "--": f"'--' is no command: {_NO_COMMAND}validate, capture, completion",
-    "-- plan": f"'--' is no command: {_NO_COMMAND}validate, capture, completion",
+    "xyzzy": f"'xyzzy' is no command: {_NO_COMMAND}validate, capture, migrate, completion",
+    "--dry-run false": f"'false' is no command: {_NO_COMMAND}validate, capture, migrate, completion",
+    "--": f"'--' is no command: {_NO_COMMAND}validate, capture, migrate, completion",
+    "-- plan": f"'--' is no command: {_NO_COMMAND}validate, capture, migrate, completion",
 }
 """Command line → what is said of it."""
 

@@ -194,7 +194,7 @@ K3S = FoundChart("kube-system", "hccm")
             made(annotations=HELM),
             [],
             Owner(Tool.HELM, "infra", "hccm"),
-            "helm upgrade hccm hcloud-cloud-controller-manager --repo https://charts.hetzner.cloud --version 1.33.0"
+            "helm upgrade hccm hcloud-cloud-controller-manager --repo https://charts.hetzner.cloud --version=1.33.0"
             " -n infra --reuse-values --set kind=Deployment,replicaCount=0",
             "helm rollback hccm -n infra",
             id="Helm",
