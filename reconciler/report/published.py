@@ -19,6 +19,7 @@ from desired.section import Present
 from reconciler import __version__
 from reconciler.report.documents import to_json
 from reconciler.report.fields import field_changes
+from reconciler.report.view import head_of
 from reconciler.result import Line, Report, Result, needing_a_person, summary
 
 RENEWED = timedelta(minutes=30)
@@ -118,6 +119,8 @@ class PublishedPass(Struct, frozen=True):
     counts: Mapping[str, int]
     """As in the summary of a report."""
     errors: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+    """What could not be read whole, a sentence each."""
     in_need: int = 0
     """How many objects need a person."""
     seconds: float | None = None
@@ -160,7 +163,7 @@ def news_of(status: PublishedStatus) -> object:
     holds count to five minutes, as that of a Node whose kubelet reports moves on all the while."""
     last, measures = status.last_pass, {(hold.value, hold.limit, _end_of(hold)) for hold in status.holds}
     ill = {(each.key, each.state) for each in last.states.unwell}
-    return last.result, last.counts, last.errors, last.in_need, hashes_of(status), measures, ill
+    return last.result, last.counts, last.errors, last.gaps, last.in_need, hashes_of(status), measures, ill
 
 
 def _end_of(hold: PublishedHold) -> int | None:
@@ -182,6 +185,7 @@ def status_of(
         result=report.result,
         counts=summary(report),
         errors=tuple(map(_cut, report.errors[:_MOST_ERRORS])),
+        gaps=tuple(map(_cut, head_of(report).told_gaps)),
         in_need=len(needing_a_person(report)),
         seconds=None if seconds is None else round(seconds, 2),
         requests_left=sent.remaining,

@@ -94,6 +94,8 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
     yield TextLine(f"Last pass: {last.result}, {ago(last.at, now)}{took}", tone)
     for error in last.errors:
         yield TextLine(f"  error: {error}", Tone.BAD)
+    for gap in last.gaps:
+        yield TextLine(f"  {gap}", Tone.WARNING)
     yield from _states(last.states)
     counts = [f"{count} {word}" for word, count in last.counts.items() if count]
     need = f"; {counted(last.in_need, 'object')} in need of a person" if last.in_need else ""
@@ -101,6 +103,9 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
     held = len(status.holds) + status.more_holds
     look = f": {program_name()} holds" if held else ""
     yield TextLine(f"Held:      {counted(held, 'hold') if held else 'nothing'}{look}", Tone.BAD if held else Tone.PLAIN)
+    for hold in status.holds:
+        since = f"{counted(hold.count, 'change')}, since {hold.since:%Y-%m-%d %H:%M:%S} UTC"
+        yield TextLine(f"  ! {hold.rule}: {hold.why} ({since})", Tone.BAD)
     if last.requests_left is not None:
         yield TextLine(f"Requests:  {last.requests_left} of {last.requests_limit} left", Tone.DETAIL)
 

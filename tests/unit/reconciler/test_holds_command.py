@@ -177,7 +177,8 @@ def test_the_status(world: World) -> None:
     assert said.code == 3
     assert "Last pass: refused, just now, took 0.5 s\n" in said.stdout
     assert "Held:      1 hold: reconcile holds\n" in said.stdout
-    assert len(said.stdout.splitlines()) <= 6
+    assert "  ! node-blast-radius: 2 of 3 Nodes lost their servers without a drain (2 changes, since " in said.stdout
+    assert len(said.stdout.splitlines()) <= 12
 
     world.sim.kubernetes.replace_world(
         {**world.sim.kubernetes.world()["kubernetes"], "nodes": [settled_node("web-1", 1)]}

@@ -17,6 +17,7 @@ from desired.model.record import Stamp
 from desired.model.service import ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.planner import compute_plan
+from desired.section import Section
 from reconciler.page.page import document_of, page_of
 from reconciler.report.documents import report_as_json
 from reconciler.report.explanation import explanation_as_json, render_explanation
@@ -156,6 +157,14 @@ def test_status_names_what_is_not_well_and_exits_3_while_a_service_is_down() -> 
     assert "  ! service/default/web  down since 1 Jul 11:53 UTC: port 443: 0 of 2 healthy" in lines
     assert "  ? node/worker6  stuck since 30 Jun 12:00 UTC: no server is named 'worker6'" in lines
     assert (report.code, a_status(ALL_WELL).code) == (3, 0)
+
+
+def test_status_says_why_a_pass_is_incomplete() -> None:
+    unread = replace(WORLD, servers=Section.missing("429 rate limit exceeded"))
+    published = status_of(Report(snapshot=unread), "ccm-0", {})
+    assert published is not None
+    lines = [line.text for line in StatusReport(now=NOW, published=published).lines()]
+    assert "  servers: 0 read, INCOMPLETE: 429 rate limit exceeded" in lines
 
 
 @pytest.mark.parametrize(
