@@ -22,9 +22,9 @@ def test_two_replicas_work_under_load_and_take_turns(
     """The one that leads is killed while machines join and leave and Services come and go; so is the other one later,
     politely. In the end everything is there, and nothing is there twice."""
     with replicas(cluster.stage, control_plane.api_server.ca_file, "one", "two", token=cluster.token) as (one, two):
-        one.start(*BRISKLY)
+        one.start("run", *BRISKLY)
         one.waits_for_lead()
-        two.start(*BRISKLY)
+        two.start("run", *BRISKLY)
         cluster.join("n-1", "n-2", "n-3")
         for app in APPS:
             cluster.deploy(app, 2)
@@ -39,7 +39,7 @@ def test_two_replicas_work_under_load_and_take_turns(
         two.waits_for_lead()
         cluster.drain("n-1")
         cluster.delete_server("n-1")
-        one.start(*BRISKLY)
+        one.start("run", *BRISKLY)
         left = {"n-2", "n-3", "n-4", "n-5"}
         settled = {
             "Nodes": lambda: cluster.stage.nodes().keys() == left and all(map(cluster.is_open, left)),

@@ -91,7 +91,7 @@ def _start(built: image.Image, stage: Stage, mounted: Path, served: Mapping[str,
     """The image on that stage, with a folder for its kubeconfig."""
     mounted.mkdir()
     environment = image.with_kubeconfig({**stage.environment, **served}, mounted)
-    line = image.command(built, built.entry_point, environment, mounted)
+    line = image.command(built, [*built.entry_point, "run"], environment, mounted)
     return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

@@ -80,7 +80,7 @@ def test_one_that_lists_do_not_show_yet_is_not_forgotten_when_its_service_goes(a
 def test_the_loop_serves_what_comes_and_lets_go_of_what_goes(balanced: Stage) -> None:
     """A Service that appears while the loop runs is published, follows its ports, and takes its load balancer along
     when it is deleted; SIGTERM ends the loop."""
-    with killed_at_the_end(balanced.start("--interval", "100ms")) as process:
+    with killed_at_the_end(balanced.start("run", "--interval", "100ms")) as process:
         balanced.have_services(a_service())
         wait_for(lambda: bool(ingress(balanced.service())), "its addresses")
         balanced.patch_service({"spec": {"ports": [port(80), port(443)]}})

@@ -312,28 +312,29 @@ def _selector(objects: list[dict[str, Any]], kind: str) -> dict[str, str]:
     return labels
 
 
-DEFAULT_ARGS = ["--health-address=:10258", "--log-format=text", "--policy=sync"]
+DEFAULT_ARGS = ["run", "--health-address=:10258", "--log-format=text", "--policy=sync"]
 
 
 @pytest.mark.parametrize(
     ("values", "arguments"),
     [
         pytest.param({}, DEFAULT_ARGS, id="the defaults"),
-        pytest.param({"args": {"policy": None}}, DEFAULT_ARGS[:2], id="null leaves one out"),
-        pytest.param({"args": {"dry-run": ""}}, ["--dry-run", *DEFAULT_ARGS], id="empty renders it bare"),
+        pytest.param({"args": {"policy": None}}, DEFAULT_ARGS[:3], id="null leaves one out"),
+        pytest.param({"args": {"dry-run": ""}}, ["--dry-run", *DEFAULT_ARGS[1:]], id="empty renders it bare"),
         pytest.param(
             {"args": {"leader-elect": False, "v": 4, "kube-api-qps": 2000000}},
-            [*DEFAULT_ARGS[:1], "--kube-api-qps=2000000", "--leader-elect=false", *DEFAULT_ARGS[1:], "--v=4"],
+            [*DEFAULT_ARGS[:2], "--kube-api-qps=2000000", "--leader-elect=false", *DEFAULT_ARGS[2:], "--v=4"],
             id="numbers and booleans",
         ),
         pytest.param(
             {"args": {"policy": "upsert"}, "policy": "sync"},
-            [*DEFAULT_ARGS[:2], "--policy=upsert"],
+            [*DEFAULT_ARGS[:3], "--policy=upsert"],
             id="args win over other values",
         ),
         pytest.param(
             {"policy": "observe", "interval": "5m", "logFormat": "json", "health": {"port": 10259}},
             [
+                "run",
                 "--health-address=:10259",
                 "--interval=5m",
                 "--leader-elect=false",
@@ -344,14 +345,15 @@ DEFAULT_ARGS = ["--health-address=:10258", "--log-format=text", "--policy=sync"]
         ),
         pytest.param(
             {"networking": {"enabled": True, "clusterCIDR": "10.1.0.0/16"}},
-            ["--cluster-cidr=10.1.0.0/16", "--health-address=127.0.0.1:10258", *DEFAULT_ARGS[1:]],
+            ["run", "--cluster-cidr=10.1.0.0/16", "--health-address=127.0.0.1:10258", *DEFAULT_ARGS[2:]],
             id="networking",
         ),
         pytest.param({"kind": "CronJob"}, ["--log-format=text", "--once", "--policy=sync"], id="a CronJob"),
     ],
 )
 def test_arguments(values: Mapping[str, Any], arguments: list[str]) -> None:
-    """Flags are in the order of their names; the Lease is taken by whoever may write."""
+    """``run``, but where a flag says that it is no controller; flags in the order of their names. The Lease is taken by
+    whoever may write."""
     assert container_in(rendered(values))["args"] == arguments
 
 

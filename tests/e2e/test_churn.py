@@ -48,7 +48,7 @@ what it once needed at once, so that its size at rest grows with the busiest mom
 MOST_READS_A_SECOND, AT_FIRST = 2.0, 20
 """Of one API, on average; and so many more for the beginning."""
 LOOP = (
-    *("--interval", "20s", "--request-timeout", "3s", "--log-format", "json"),
+    *("run", "--interval", "20s", "--request-timeout", "3s", "--log-format", "json"),
     *("--delete-min-age", "0s", "--delete-not-ready-for", "0s"),
 )
 

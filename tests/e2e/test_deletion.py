@@ -150,7 +150,7 @@ def test_a_waiting_deletion_wakes_the_loop_when_it_is_due(losing: Stage) -> None
     """With an hour between passes a Node that has to be silent for three seconds still goes within a few."""
     losing.set_ready("lost", ready="Unknown")
 
-    with killed_at_the_end(losing.start("--interval", "1h", *AT_ANY_AGE, "--delete-not-ready-for", "3s")):
+    with killed_at_the_end(losing.start("run", "--interval", "1h", *AT_ANY_AGE, "--delete-not-ready-for", "3s")):
         wait_for(lambda: "lost" not in losing.nodes(), "the Node to go when its wait is over")
 
     assert losing.asked_hetzner().count("/v1/servers") <= 4

@@ -126,7 +126,7 @@ def test_it_plans_and_applies(built: image.Image, stage: Stage, access: Mapping[
 def test_it_answers_its_probes(built: image.Image, stage: Stage, access: Mapping[str, str], tmp_path: Path) -> None:
     """As the chart asks for them, once its first pass has ended; then it leaves on SIGTERM with 0."""
     (port,) = free_ports(1)
-    words = [*built.entry_point, f"--health-address=127.0.0.1:{port}"]
+    words = [*built.entry_point, "run", f"--health-address=127.0.0.1:{port}"]
     line = image.command(built, words, {**access, "HCLOUD_METRICS_ENABLED": "false"}, tmp_path)
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process, killed_at_the_end(process):
         for path in ("/readyz", "/livez", "/healthz"):

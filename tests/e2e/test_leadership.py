@@ -41,7 +41,7 @@ def _slow(seconds: float, count: int | None = None) -> dict[str, Any]:
     return {"kind": "delay", "method": "POST", "path": ".*/actions/", "seconds": seconds, "count": count}
 
 
-LOOP = ("--interval", "30s", "--request-timeout", "2s", "--output", "json")
+LOOP = ("run", "--interval", "30s", "--request-timeout", "2s", "--output", "json")
 ONCE = ("--once", "--output", "json")
 LEFT = ("nothing is written: this process does not hold the Lease", PREEMPTED.why)
 Two = tuple[Replica, Replica]
@@ -338,7 +338,7 @@ def test_of_two_runs_from_cron_at_the_same_moment_one_works_at_a_time(stage: Sta
 def test_who_writes_nothing_needs_no_lease(stage: Stage, two: Two, arguments: tuple[str, ...]) -> None:
     """It says what it would do beside a live leader, and the Lease is not even read."""
     leading, plan_context = two
-    leading.start("--interval", "1h", "--configure-cloud-routes=false", "--output", "json")
+    leading.start("run", "--interval", "1h", "--configure-cloud-routes=false", "--output", "json")
     leading.waits_for_lead()
     stage.have_pods(2)
 

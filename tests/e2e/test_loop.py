@@ -15,7 +15,7 @@ def test_a_node_that_joins_later_is_initialised_and_sigterm_ends_the_loop(stage:
     stage.have_servers(server(1, "early"), server(2, "late"))
     stage.register(joining_node("early"))
 
-    with killed_at_the_end(stage.start("--interval", "100ms")) as process:
+    with killed_at_the_end(stage.start("run", "--interval", "100ms")) as process:
         wait_for(lambda: is_initialised(stage.nodes()["early"]), "the first Node")
         stage.register(joining_node("late"))
         wait_for(lambda: is_initialised(stage.nodes()["late"]), "the second Node")
@@ -34,7 +34,7 @@ def test_the_loop_outlives_an_api_server_that_fails(stage: Stage, fault: dict[st
     stage.register(joining_node("web-1"))
     stage.proxy.set_faults([{**fault, "count": 7}])
 
-    with killed_at_the_end(stage.start("--interval", "100ms")):
+    with killed_at_the_end(stage.start("run", "--interval", "100ms")):
         wait_for(lambda: is_initialised(stage.nodes()["web-1"]), "the Node in spite of the trouble")
 
 

@@ -63,7 +63,7 @@ def test_metrics_on_a_port_of_their_own(one_node: Stage) -> None:
 def test_probes_that_cannot_be_served_end_the_process_with_the_reason(one_node: Stage) -> None:
     """Nothing was written by then: kubelet would kill it anyhow."""
     with _taken() as port:
-        ran = one_node.reconcile(RECONCILER_HEALTH_ADDRESS=f"127.0.0.1:{port}")
+        ran = one_node.reconcile("run", RECONCILER_HEALTH_ADDRESS=f"127.0.0.1:{port}")
 
     assert ran.code == 1
     assert f"cannot listen on 127.0.0.1:{port}: the port is taken" in ran.stderr

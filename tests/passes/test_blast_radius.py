@@ -52,7 +52,7 @@ def test_two_of_three_are_held_until_approved_while_the_loop_runs(stage: Stage) 
 
     made = {"metadata": {"name": "hcloud-reconciler-status"}}
     stage.cluster.request("POST", "/api/v1/namespaces/kube-system/configmaps", made)
-    with killed_at_the_end(stage.start("--interval", "200ms", *AT_ANY_AGE)):
+    with killed_at_the_end(stage.start("run", "--interval", "200ms", *AT_ANY_AGE)):
         stage.forget()
         wait_for(lambda: len(stage.asked_hetzner()) > 1, "the loop to have looked twice")
         assert len(stage.nodes()) == 3

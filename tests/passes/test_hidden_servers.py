@@ -106,7 +106,7 @@ def _loop(stage: Stage, passes: Sequence[Pass]) -> int:
 
 def _command_in_a_loop(stage: Stage, script: Script) -> None:
     """Some passes of one process; the ways follow one another through all of them."""
-    with killed_at_the_end(stage.start("--interval", "50ms", *COMMAND_LINE)) as process:
+    with killed_at_the_end(stage.start("run", "--interval", "50ms", *COMMAND_LINE)) as process:
         wait_for(partial(_has_asked, stage, len(stage.asked_hetzner()) + 5), str(script))
         process.terminate()
         process.communicate(timeout=30)

@@ -24,7 +24,8 @@ def test_rolling_replacement_of_all_ten(stage: Stage) -> None:
     stage.have_servers(*(server(i, f"old-{i}") for i in range(1, 11)))
     stage.register(*control_plane, *(settled_node(f"old-{i}", i) for i in range(4, 11)))
 
-    with killed_at_the_end(stage.start("--interval", "100ms", "--output", "json", *AT_ANY_AGE, *SILENT_FOR)) as loop:
+    arguments = ("--interval", "100ms", "--output", "json", *AT_ANY_AGE, *SILENT_FOR)
+    with killed_at_the_end(stage.start("run", *arguments)) as loop:
         for i in range(1, 11):
             stage.cordon(f"old-{i}")
             stage.remove_servers(i)

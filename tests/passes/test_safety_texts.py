@@ -39,7 +39,7 @@ def test_a_duration_that_nobody_can_wait_for_is_bad_usage(balanced: Stage, flag:
     """It was taken, something was written, and then it ended in a traceback."""
     balanced.have_services(a_service())
 
-    ran = balanced.reconcile(flag, "99999999999999999h")
+    ran = balanced.reconcile("run", flag, "99999999999999999h")
 
     assert ran.code == 64
     assert ran.stderr.count("expect a shorter duration, of at most 277778h") == 1

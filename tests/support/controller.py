@@ -100,7 +100,7 @@ class Controller(Pages):
 @contextmanager
 def started(stage: Stage, *arguments: str, **variables: str | None) -> Iterator[Controller]:
     """A controller with probes and metrics on one port. Killed at the end if it still runs."""
-    with started_by(lambda served: stage.start(*arguments, **{**served, **variables})) as controller:
+    with started_by(lambda served: stage.start("run", *arguments, **{**served, **variables})) as controller:
         yield controller
 
 

@@ -85,7 +85,11 @@ spec:
       image: {{ printf "%s:%s" .Values.image.repository (tpl .Values.image.tag .) | quote }}
       imagePullPolicy: {{ .Values.image.pullPolicy }}
       args:
-        {{- range $flag, $value := include "hcloud-reconciler.flags" . | fromYaml }}
+        {{- $flags := include "hcloud-reconciler.flags" . | fromYaml }}
+        {{- if not (or (hasKey $flags "once") (hasKey $flags "dry-run")) }}
+        - run
+        {{- end }}
+        {{- range $flag, $value := $flags }}
         {{- if not (kindIs "invalid" $value) }}
         {{- $text := kindIs "string" $value | ternary $value (toJson $value) }}
         - {{ $text | eq "" | ternary (printf "--%s" $flag) (printf "--%s=%s" $flag $text) | quote }}
