@@ -80,18 +80,25 @@ def run_command_line(argv: Sequence[str]) -> int:
 
         click.echo(SHELLS[operands[0]](APP, {}, program_name(), COMPLETES).source(), nl=False)
         return 0
-    from reconciler.cli.streams import is_attended, prepare_streams, say  # noqa: PLC0415 - see the module's docstring
+    from reconciler.cli.streams import prepare_streams, say  # noqa: PLC0415 - see the module's docstring
 
     prepare_streams()
-    # A person who typed the name of the program alone at a terminal starts no controller.
-    if command is Command.BARE and is_attended() and not any(map(_is_on, _modes(flags))):
+    if command is Command.BARE and not (any(map(_is_on, _modes(flags))) or _is_started_by_manifest(flags)):
         if not flags:
             sys.stdout.write(first_page())
-            return 0
+            return BAD_USAGE
         typed = shlex.join(word for word in argv if not word.startswith(_MODES))
         say(f"a command is missing: '{program_name()} run {typed}' starts the controller")
         return BAD_USAGE
     return _called(command, flags, operands)
+
+
+def _is_started_by_manifest(flags: Mapping[str, str]) -> bool:
+    """Whether this is a pod of HCCM of which only the image was replaced: its manifests have flags and no command. Who
+    types, and a script with a kubeconfig, has to name what is to be started."""
+    is_pod = "KUBERNETES_SERVICE_HOST" in os.environ and not os.environ.get("KUBECONFIG")
+    streams = filter(None, (sys.stdin, sys.stdout, sys.stderr))
+    return bool(flags) and is_pod and not any(stream.isatty() for stream in streams)
 
 
 def _modes(flags: Mapping[str, str]) -> Iterator[str]:

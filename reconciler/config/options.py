@@ -32,7 +32,7 @@ PREFIX = "RECONCILER_"
 
 
 class Command(StrEnum):
-    """The command to run; BARE is the command without a name, of which flags say what it does."""
+    """The command to run; BARE is a command line without one: ``--once``, ``--dry-run``, or a pod of HCCM."""
 
     BARE = ""
     PLAN = "plan"

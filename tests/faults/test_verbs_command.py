@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from tests.support.objects import joining_node, server
-from tests.support.stage import Stage, clean_environment
+from tests.support.stage import Stage, clean_environment, killed_at_the_end, wait_for
 from tests.support.terminals import Terminal
 
 
@@ -131,19 +131,71 @@ def test_apply_without_a_terminal_needs_a_yes(joining: Stage) -> None:
     assert provider_id(joining) == "hcloud://1"
 
 
+FIRST_WORDS = "usage: reconcile COMMAND [flags]"
+IN_A_POD = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+OF_HCCM = ("--cloud-provider=hcloud", "--leader-elect=false", "--allow-untagged-cloud")
+"""What a manifest of HCCM has for arguments."""
+
+
 def test_the_name_alone_starts_no_writer_at_a_terminal(joining: Stage) -> None:
-    """It shows what there is."""
+    """It shows what there is, and a script learns that nothing was done."""
     with at_a_terminal(joining) as terminal:
-        assert terminal.end() == 0
-    assert terminal.shown.startswith("usage: reconcile COMMAND [flags]")
+        assert terminal.end() == 64
+
+    assert terminal.shown.startswith(FIRST_WORDS)
+    assert_untouched(joining)
+
+
+@pytest.mark.parametrize("place", [{}, IN_A_POD, {"RECONCILER_INTERVAL": "1s"}], ids=["laptop", "pod", "variable"])
+def test_the_name_alone_starts_no_writer_in_a_script(joining: Stage, place: dict[str, str]) -> None:
+    """A script started a controller that way, unnoticed, and ten Nodes whose hold ran out were deleted."""
+    ran = joining.reconcile(**place)
+
+    assert (ran.code, ran.stderr) == (64, "")
+    assert ran.stdout.startswith(FIRST_WORDS)
     assert_untouched(joining)
 
 
 def test_flags_alone_start_no_writer_at_a_terminal(joining: Stage) -> None:
-    """They say what a controller would do, not that one is meant to start. In a container they are all there is."""
+    """They say what a controller would do, not that one is meant to start. In a pod of HCCM they are all there is."""
     with at_a_terminal(joining, "--interval", "30s", "--dry-run=false") as terminal:
         assert terminal.end() == 64
     assert terminal.shown == "reconcile: a command is missing: 'reconcile run --interval 30s' starts the controller\r\n"
+    assert_untouched(joining)
+
+
+@pytest.mark.parametrize("place", [{}, IN_A_POD], ids=["a laptop", "a job in a pod"])
+def test_flags_alone_start_no_writer_with_a_kubeconfig(joining: Stage, place: dict[str, str]) -> None:
+    """Who has one runs a script, and means some cluster."""
+    ran = joining.reconcile("--interval=30s", **place)
+
+    said = "reconcile: a command is missing: 'reconcile run --interval=30s' starts the controller\n"
+    assert (ran.code, ran.stdout, ran.stderr) == (64, "", said)
+    assert_untouched(joining)
+
+
+def test_flags_alone_are_the_controller_in_a_pod_of_hccm(joining: Stage) -> None:
+    """Of whose manifest only the image was replaced: it goes on, to its own cluster, which this test has none of."""
+    ran = joining.reconcile(*OF_HCCM, KUBECONFIG=None, **IN_A_POD)
+
+    assert ran.code == 1
+    assert "the pod's service account cannot be used" in ran.stderr
+
+
+def test_flags_alone_are_a_controller_as_run_is(joining: Stage) -> None:
+    """Where the control plane is in another cluster, HCCM has its kubeconfig as a flag."""
+    flags = (*OF_HCCM, "--kubeconfig", joining.environment["KUBECONFIG"])
+    with killed_at_the_end(joining.start(*flags, KUBECONFIG=None, HCLOUD_METRICS_ENABLED="false", **IN_A_POD)):
+        wait_for(lambda: provider_id(joining) == "hcloud://1", "the Node")
+
+
+def test_flags_alone_start_no_writer_at_a_terminal_in_a_pod(joining: Stage) -> None:
+    """``kubectl exec -it`` is one."""
+    joining.environment |= {**IN_A_POD, "KUBECONFIG": ""}
+    with at_a_terminal(joining, *OF_HCCM) as terminal:
+        assert terminal.end() == 64
+
+    assert "a command is missing: 'reconcile run --cloud-provider=hcloud" in terminal.shown
     assert_untouched(joining)
 
 

@@ -17,8 +17,8 @@ from reconciler.config.options import FLAG_GROUPS, FLAGS, Command, Flag
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "man" / "reconcile.1"
 ABOUT = (
-    "A cloud controller for Kubernetes on Hetzner that shows its plan before it acts. At a terminal the name alone"
-    " shows its commands; without one, and without a command, it is the controller."
+    "A cloud controller for Kubernetes on Hetzner that shows its plan before it acts. The name alone shows its"
+    " commands and ends with 64; flags alone are the controller only in a pod, as the manifests of HCCM have them."
 )
 EXITS = {
     "0": "nothing to do, or all is done, or only waits; of a plan: whatever it shows",
