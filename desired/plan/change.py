@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache, cached_property
 from math import ceil
@@ -260,6 +261,10 @@ def _by_kind(kind: ChangeKind, verb: Verb) -> tuple[Evidence, ...]:
     return (*identity, *(map(WholeList, row.decided_from) if needs_lists else ()))
 
 
+_EVENTS_TO_MIN = 5
+"""How exact an Event is about the end of a hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class HoldEnd:
     """How a hold ends without an approval."""
@@ -269,9 +274,23 @@ class HoldEnd:
     in_s: float | None = None
     """Seconds until then; None when no time is known."""
 
-    def __str__(self) -> str:
-        """``in 24 min, if both stay NotReady``."""
-        return self.how if self.in_s is None else f"in {shown_seconds(self.in_s)}, {self.how}"
+    def said_at(self, now: datetime | None) -> str:
+        """``at 2026-11-27 15:40 UTC, in 24 min, if both stay NotReady; its changes are then made``: with the time where
+        one is known, as what was held is done then, and nobody is asked again."""
+        if self.in_s is None:
+            return self.how
+        at = "" if now is None else f"at {now + timedelta(seconds=self.in_s):%Y-%m-%d %H:%M} UTC, "
+        left = f"in {shown_seconds(self.in_s)}" if self.in_s > 0 else "now"
+        return f"{at}{left}, {self.how}; its changes are then made"
+
+    def announced_at(self, now: datetime) -> str:
+        """The same for an Event, which says the same as long as it means the same: to five minutes, and no duration.
+        The end of a Node whose kubelet still reports moves on all the while."""
+        if self.in_s is None:
+            return self.how
+        at = now + timedelta(seconds=self.in_s)
+        at = at.replace(minute=at.minute - at.minute % _EVENTS_TO_MIN)
+        return f"after {at:%Y-%m-%d %H:%M} UTC, {self.how}; its changes are then made"
 
 
 def shown_seconds(seconds: float) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from desired.plan.change import shown_seconds, with_advice
+from desired.plan.change import HoldEnd, shown_seconds, with_advice
 from desired.plan.grants import Grant, Here, Source
 from desired.syntax.bounds import counted
 from reconciler.config.program import program_name
@@ -92,7 +92,7 @@ def _row(hold: PublishedHold, report: HoldsReport, now: datetime, width: int) ->
     since = f"{hold.since:%Y-%m-%d %H:%M} UTC"
     yield TextLine(f"{_digits(hold)}  {hold.rule:<{width}}  {hold.count:<7}  {since}", Tone.BAD)
     yield TextLine(f"    measured {hold.value}, limit {hold.limit}: {_named(hold)}")
-    yield from _end(hold, now, "    ")
+    yield from end_lines(hold, now, "    ")
     for approval in _of(hold, report):
         if approval.counts(Here(now)):
             yield TextLine(f"    {told(approval, now)}", Tone.GOOD)
@@ -108,7 +108,7 @@ def hold_lines(hold: PublishedHold, report: HoldsReport) -> Iterator[TextLine]:
         f"  ! {hold.rule}: measured {hold.value}, limit {hold.limit}, {counted(hold.count, 'change')}", Tone.BAD
     )
     yield TextLine(f"      {with_advice(hold.why, hold.advice)}")
-    yield from _end(hold, now, "      ")
+    yield from end_lines(hold, now, "      ")
     yield TextLine("Changes", Tone.HEADING)
     for change in hold.changes:
         yield from _change(change)
@@ -162,13 +162,11 @@ def _named(hold: PublishedHold) -> str:
     return names(hold.keys, count=hold.count)
 
 
-def _end(hold: PublishedHold, now: datetime, indent: str) -> Iterator[TextLine]:
-    """How the hold ends by itself, with the time that is left now."""
-    if hold.end is None:
-        return
-    left = None if hold.end.at is None else (hold.end.at - now).total_seconds()
-    when = "" if left is None else f"in {shown_seconds(left)}, " if left > 0 else "now, "
-    yield TextLine(f"{indent}ends by itself {when}{hold.end.how}")
+def end_lines(hold: PublishedHold, now: datetime, before: str) -> Iterator[TextLine]:
+    """How the hold ends by itself, with the time, and what is left of it now; none where only a person ends it."""
+    if hold.end is not None:
+        left_s = None if hold.end.at is None else (hold.end.at - now).total_seconds()
+        yield TextLine(f"{before}ends by itself {HoldEnd(hold.end.how, left_s).said_at(now)}")
 
 
 def _change(change: PublishedChange) -> Iterator[TextLine]:

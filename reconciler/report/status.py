@@ -9,7 +9,7 @@ from desired.model.clocks import parse_moment
 from desired.syntax.bounds import counted
 from reconciler.config.program import program_name
 from reconciler.report.documents import Versioned
-from reconciler.report.holds import ago, origin
+from reconciler.report.holds import ago, end_lines, origin
 from reconciler.report.published import RENEWED, PublishedHold, PublishedPass, PublishedStates, PublishedStatus
 from reconciler.report.text import TextLine, Tone, with_moments
 from reconciler.result import Result
@@ -106,6 +106,7 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
     for hold in status.holds:
         since = f"{counted(hold.count, 'change')}, since {hold.since:%Y-%m-%d %H:%M:%S} UTC"
         yield TextLine(f"  ! {hold.rule}: {hold.why} ({since})", Tone.BAD)
+        yield from end_lines(hold, now, "      ")
     if last.requests_left is not None:
         yield TextLine(f"Requests:  {last.requests_left} of {last.requests_limit} left", Tone.DETAIL)
 

@@ -105,7 +105,7 @@ def _lines(view: View, width: int | None) -> Iterator[TextLine]:
     if view.holds:
         yield TextLine("Held until approved", Tone.HEADING)
     for hold in view.holds:
-        yield from _hold(hold, view.report)
+        yield from _hold(hold, view.report, view.head.read_at)
     yield from _notes(view)
     yield TextLine("")
     if view.has_folds:
@@ -185,11 +185,11 @@ def block_lines(
         yield TextLine(f"      ... {counted(block.more_fields, 'more field')}", Tone.DETAIL)
 
 
-def _hold(hold: Hold, report: Report) -> Iterator[TextLine]:
+def _hold(hold: Hold, report: Report, now: datetime | None) -> Iterator[TextLine]:
     yield TextLine(f"  ! {hold.rule}: {measure_of(hold)}, {counted(len(hold.keys), 'change')}", Tone.BAD)
     yield TextLine(f"      {hold.why}")
     if hold.end is not None:
-        yield TextLine(f"      ends by itself {hold.end}")
+        yield TextLine(f"      ends by itself {hold.end.said_at(now)}")
     # What the plan marks as withheld by another rule is seen nowhere else.
     marked = {line.change.key for line in report.lines if line.change.decision.rule is hold.rule}
     if unmarked := [key for key in hold.keys if key not in marked]:

@@ -364,12 +364,13 @@ def _holds(hold: Hold, plan: Plan, snapshot: Snapshot, approve_flags: str) -> It
         subject = _subject_of(change, snapshot)
         if subject is not None and change.decision.verdict is Verdict.HELD and change.decision.rule == hold.rule:
             kinds.setdefault(subject, set()).add(change.kind)
+    end = "" if hold.end is None else f". Ends by itself {hold.end.announced_at(snapshot.taken_at)}"
     for subject, held in kinds.items():
         verb = "is" if len(held) == 1 else "are"
         command = approve_command(hold.hash, approve_flags)
         text, remedy = (
             f"{', '.join(sorted(held))} {verb} held by {hold.rule}: {hold.said}",
-            f". Approve with: {command}",
+            f"{end}. Approve with: {command}",
         )
         yield Event(subject, EventType.WARNING, "ChangeHeld", text[: max(0, MESSAGE - len(remedy))] + remedy)
 

@@ -1,6 +1,7 @@
 """Which events follow from outcomes and plans: one for each Node that was helped, or that a person has to help."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -14,7 +15,7 @@ from desired.planner import compute_plan
 from desired.section import Present
 from reconciler.telemetry.announcements import at_most, on_outcome
 from reconciler.telemetry.events import MESSAGE, Event, EventType, Subject, subject_of
-from tests.builders import CLUSTER_UID, a_change, a_joining_node, a_server, a_settled_node, a_snapshot
+from tests.builders import CLUSTER_UID, a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
 from tests.support.judging import judge, warnings
 from tests.support.keys import key_of
 from tests.support.rows import rows
@@ -174,6 +175,23 @@ def test_what_to_type(flags: str, typed: str) -> None:
 
     assert event.message.endswith(f". Approve with: reconcile approve {hold.hash}{typed}")
     assert len(event.message) <= MESSAGE
+
+
+def test_a_hold_announces_when_it_ends_by_itself() -> None:
+    """Ten Nodes were deleted half an hour later, which no Event had said. It is the same Event until then, and what a
+    person needs of it is never cut."""
+    lost = [a_lost_node(f"web-{i}", i) for i in (1, 2)]
+    world = a_snapshot([*lost, a_settled_node("web-3", 3)], [a_server(3, "web-3")])
+    worlds = (world, replace(world, taken_at=world.taken_at + timedelta(minutes=3, seconds=7)))
+    (hold,) = judged(world).holds
+
+    found = [next(iter(warnings(judged(each), each, Settings()))).message for each in worlds]
+
+    when = "after 2026-07-01 12:25 UTC, if both stay NotReady; its changes are then made"
+    remedy = f". Ends by itself {when}. Approve with: reconcile approve {hold.hash}"
+    assert found == [f"node.delete is held by node-blast-radius: {hold.said}{remedy}"] * 2
+    (cut, _) = warnings(judged(world), world, Settings(), "--kubeconfig " + "f" * 700)
+    assert f". Ends by itself {when}. Approve with: " in cut.message
 
 
 NOTICE = Event(subject_of(a_settled_node()), EventType.WARNING, "InvalidAnnotation", "port 0 is left out")

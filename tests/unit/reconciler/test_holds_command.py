@@ -113,7 +113,7 @@ def test_the_list(world: World) -> None:
     assert lines[2:5] == [
         f"{digits}  node-blast-radius  2        15 Jan 08:00 UTC",
         "    measured 2, limit 1: node/worker-1, node/worker-2",
-        "    ends by itself in 24 min, if both stay NotReady",
+        "    ends by itself at 15 Jan 08:24 UTC, in 24 min, if both stay NotReady; its changes are then made",
     ]
     assert world.type("approve", digits[:6], "--for", "15m", "--reason", "they are\nsold").code == 0
     assert "    approved by sandbox-0 (" in world.type("holds").stdout
@@ -178,6 +178,8 @@ def test_the_status(world: World) -> None:
     assert "Last pass: refused, just now, took 0.5 s\n" in said.stdout
     assert "Held:      1 hold: reconcile holds\n" in said.stdout
     assert "  ! node-blast-radius: 2 of 3 Nodes lost their servers without a drain (2 changes, since " in said.stdout
+    ends = "ends by itself at 15 Jan 08:24 UTC, in 24 min, if both stay NotReady; its changes are then made"
+    assert f"      {ends}\n" in said.stdout
     assert len(said.stdout.splitlines()) <= 12
 
     world.sim.kubernetes.replace_world(

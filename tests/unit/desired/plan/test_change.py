@@ -1,11 +1,12 @@
 """Changes, notes, holds and plans as values."""
 
 from copy import deepcopy
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from desired.plan.change import ALLOWED, GuardDecision, GuardName, Hold, Plan, State, Verdict
+from desired.plan.change import ALLOWED, GuardDecision, GuardName, Hold, HoldEnd, Plan, State, Verdict
 from desired.plan.kinds import KINDS, Verb
 from desired.plan.notes import Note, NoteKind
 from tests.builders import WEB_1_ADDRESSES, a_change, a_loss, an_identity
@@ -109,3 +110,27 @@ def test_plan_by_key_and_verdict() -> None:
     assert plan.allowed == (allowed,)
     assert plan.with_verdict(Verdict.HELD, Verdict.WAITING) == (held, waiting)
     assert plan.with_verdict() == ()
+
+
+NOW = datetime(2026, 11, 27, 15, 18, 30, tzinfo=UTC)
+DONE = "if it stays NotReady; its changes are then made"
+
+
+@rows(
+    "left_s now said announced",
+    {
+        "a time": (1260.0, NOW, f"at 2026-11-27 15:39 UTC, in 21 min, {DONE}", f"after 2026-11-27 15:35 UTC, {DONE}"),
+        "soon": (29.0, NOW, f"at 2026-11-27 15:18 UTC, in 29 s, {DONE}", f"after 2026-11-27 15:15 UTC, {DONE}"),
+        "passed": (-60.0, NOW, f"at 2026-11-27 15:17 UTC, now, {DONE}", f"after 2026-11-27 15:15 UTC, {DONE}"),
+        "tomorrow": (86400.0, NOW, f"at 2026-11-28 15:18 UTC, in 24 h, {DONE}", f"after 2026-11-28 15:15 UTC, {DONE}"),
+        "no clock": (1260.0, None, f"in 21 min, {DONE}", ""),
+        "no time": (None, NOW, "if it stays NotReady", "if it stays NotReady"),
+    },
+)
+def test_when_a_hold_ends_by_itself(left_s: float | None, now: datetime | None, said: str, announced: str) -> None:
+    """Nobody is asked again then, so that it is said beforehand; an Event says the same for minutes, and never later
+    than it is."""
+    end = HoldEnd("if it stays NotReady", left_s)
+
+    assert end.said_at(now) == said
+    assert now is None or end.announced_at(now) == announced
