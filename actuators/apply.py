@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from actuators.http.connection import tracing
-from actuators.http.errors import ApiError, Busy, Conflict, Denied, Exhausted, Stopped, Throttled, Transient
+from actuators.http.errors import ApiError, Busy, Conflict, Denied, Exhausted, Outdated, Stopped, Throttled, Transient
 from actuators.lanes import BRIEF_S, STUCK_S, Lane, UnderWay
 from actuators.outcome import GOES_ON, OVERTAKEN, PREEMPTED, STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.guards.history import narrow_scope_of, scope_of
@@ -39,6 +39,8 @@ Hetzner mostly wait for actions, and a project's quota of load balancers keeps n
 BUSY_AGAIN_S = 10.0
 """When to try an object again that stayed busy through all attempts: whatever runs on it takes longer than usual (about
 10 s for an attachment to a network), and the next round of the same pass would find it busy still."""
+LISTED_AGAIN_S = 5.0
+"""When a new list tells of what has gone: rounds of a pass go by the servers that it listed first."""
 
 
 _HIGHER_LIMIT = "ask Hetzner for a higher limit"
@@ -314,6 +316,8 @@ def _tried(change: Change, snapshot: Snapshot, actuator: Actuator) -> Outcome:
         actuator(change, snapshot)
     except Busy as error:
         return Pending(str(error), BUSY_AGAIN_S, is_busy=True)
+    except Outdated as error:  # the lists of this pass have it still, and a further round would try it again
+        return Pending(str(error), LISTED_AGAIN_S)
     except (Conflict, Stopped) as error:
         return Pending(str(error))
     except Throttled as error:

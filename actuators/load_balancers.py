@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from actuators.http.errors import ApiError, Broken, Conflict, Exhausted, Invalid, NotFound, one_line
+from actuators.http.errors import ApiError, Broken, Conflict, Exhausted, Invalid, NotFound, Outdated, one_line
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import ApiAnswer, KubernetesReader, segment
 from actuators.outcome import unexpected_change
@@ -25,6 +25,7 @@ from actuators.wire.load_balancer import (
     named_target,
     target_body,
 )
+from actuators.wire.server import SERVERS
 from actuators.wire.service import SERVICES
 from actuators.writers import Writers, put_back_by
 from desired.annotations.choices import Algorithm
@@ -53,7 +54,7 @@ from desired.model.load_balancer import (
     spoken,
 )
 from desired.model.service import Service
-from desired.model.snapshot import Snapshot
+from desired.model.snapshot import ServerStatus, Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_SERVICE_UID
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind
@@ -598,32 +599,62 @@ def _put_back(subject: _Subject, target: Target) -> None:
 
 
 def _add(subject: _Subject, target: Target) -> bool:
-    """Add a target. Returns False when the API says that it, or the server by another address, is one already."""
+    """Add a target. Returns False when the API says that it, or the server by another address, is one already. Raises
+    Outdated when its server has gone since it was listed."""
     what = f"addition of target {target.name} to {subject.name}"
-    return subject.do(
-        _Action(
-            "add_target",
-            target_body(target),
-            what,
-            lambda now: target in now.targets,
-            is_once=True,
-            done="target_already_defined",
-        )
+    action = _Action(
+        "add_target",
+        target_body(target),
+        what,
+        lambda now: target in now.targets,
+        is_once=True,
+        done="target_already_defined",
     )
+    try:
+        return subject.do(action)
+    except Exhausted:
+        raise
+    except (NotFound, Invalid) as error:  # of a server that is gone the code is that of any bad input
+        if isinstance(target, ServerTarget) and _is_gone(subject, target):
+            raise Outdated(f"server {target.server_id} is gone, and is no target of {subject.name}") from error
+        raise
+
+
+def _is_gone(subject: _Subject, target: ServerTarget) -> bool:
+    """Whether Hetzner says by now that the server of the target does not exist, or is being deleted."""
+    try:
+        return SERVERS.one(subject.writers.reader, target.server_id).status is ServerStatus.DELETING
+    except NotFound:
+        return True
+    except ApiError:  # that is not known, and the refusal is
+        return False
 
 
 def _remove(subject: _Subject, target: Target, address: str | None = None) -> None:
     """Remove a target, unless it is gone; a server is named by ``address`` where one is given."""
     what = f"removal of target {target.name} from {subject.name}"
-    subject.do(
-        _Action(
-            "remove_target",
-            named_target(target, address),
-            what,
-            lambda now: target not in now.targets,
-            done="not_found",
-        )
+    action = _Action(
+        "remove_target",
+        named_target(target, address),
+        what,
+        lambda now: target not in now.targets,
+        done="not_found",
     )
+    try:
+        subject.do(action)
+    except Exhausted:
+        raise
+    except Invalid:  # a server takes its targets along, and which code that has is not documented
+        if not _is_removed(subject, target):
+            raise
+
+
+def _is_removed(subject: _Subject, target: Target) -> bool:
+    """Whether Hetzner says by now that the load balancer does not have the target."""
+    try:
+        return target not in subject.look().targets
+    except ApiError:  # that is not known, and the refusal is
+        return False
 
 
 def _twin(target: ServerTarget) -> ServerTarget:

@@ -17,6 +17,7 @@ from actuators.http.errors import (
     Exhausted,
     Invalid,
     NotFound,
+    Outdated,
     Stopped,
     Throttled,
     Transient,
@@ -72,6 +73,7 @@ def created(name: str, network_id: int) -> Change:
 @rows(
     "error outcome",
     {
+        "gone since it was listed: after the next list": (Outdated("gone"), Pending("gone", 5.0)),
         "conflict: plan again": (Conflict("moved on"), Pending("moved on")),
         "busy through all tries: not in this pass": (Busy("locked"), Pending("locked", 10.0, is_busy=True)),
         "stopped while it waited: nothing is wrong": (Stopped("told to stop"), Pending("told to stop")),

@@ -127,6 +127,14 @@ def actions(kind: str, *commands: str, **members: Any) -> Callable[[Stage], None
     return lambda stage: stage.sim.hetzner.set_faults(faults)
 
 
+def gone_server(stage: Stage) -> None:
+    """No server is found, and the first that is to be a target is refused as Hetzner refuses it."""
+    bad_input = {"error": {"code": "invalid_input", "message": "cloud target was not found"}}
+    line("status", path=".*/add_target$", code=422, body=bad_input)(stage)
+    missing = {"error": {"code": "not_found", "message": "server not found"}}
+    stage.sim.spoil_hetzner("status", method="GET", path="/v1/servers/", code=404, body=missing, count=None)
+
+
 _NO = {"error": {"code": "word_of_next_year", "message": "no"}}
 AT_ONCE = "adopt identity retain certificate"
 """Nothing is waited for."""
@@ -163,7 +171,12 @@ FAULTS: Mapping[str, Fault] = {
     "the project is empty": Fault(
         "NotFound=",
         lambda stage: stage.sim.hetzner.replace_world({"networks": []}),
-        {"Conflict=": "adopt identity retain", "done=": "remove-port remove-target delete", "done~": "certificate"},
+        {
+            "Conflict=": "adopt identity retain",
+            "Outdated=": "add-target",
+            "done=": "remove-port remove-target delete",
+            "done~": "certificate",
+        },
     ),
     "the load balancer is another Service's": Fault(
         "done~",
@@ -172,6 +185,9 @@ FAULTS: Mapping[str, Fault] = {
             "Conflict=": "adopt identity detach move switch-target retain delete",
             "done+": "create add-route replace-route remove-route",
         },
+    ),
+    "the server of its target has gone": Fault(
+        "done+", gone_server, {"Outdated=": "add-target switch-target", "Invalid=": "swap-target"}
     ),
     "it stays locked": Fault("Busy=", refusal(423, "locked")),
     "the allowance is used up": Fault("Throttled=", refusal(429, "rate_limit_exceeded")),

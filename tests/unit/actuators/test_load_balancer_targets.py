@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import Conflict, Invalid, Transient
+from actuators.http.errors import Conflict, Invalid, Outdated, Transient
 from actuators.http.hetzner import HetznerConnection, HetznerWriter
 from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
 from desired.plan.change import Change
@@ -112,6 +112,59 @@ def test_what_is_gone_is_removed(simulate: Simulate, target: Target, *, is_found
         stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": "not_found"}])
     stage.carry_out(change(target, None))
     assert len(stage.acted()) == 1
+
+
+BAD_INPUT = {"error": {"code": "invalid_input", "message": "cloud target was not found"}}
+
+
+@pytest.mark.parametrize("how", ["refused", "found out late", "404"])
+def test_a_server_that_is_gone_is_no_target_and_no_failure(simulate: Simulate, how: str) -> None:
+    """It went after the list was read, which the next list settles. Hetzner's code for it is that of any bad
+    input, so that a look at the server decides."""
+    stage = a_stage(simulate, balancer(public(1)))
+    stage.sim.delete_server(2)
+    if how != "found out late":
+        missing = {"error": {"code": "not_found", "message": "server not found"}}
+        code, body = (404, missing) if how == "404" else (422, BAD_INPUT)
+        stage.sim.spoil_hetzner("status", method="POST", code=code, body=body)
+
+    with pytest.raises(Outdated, match=r"^server 2 is gone, and is no target of load balancer 42 "):
+        stage.carry_out(change(None, public(2)))
+
+    assert stage.targets() == {public(1)}
+    assert [path for method, path, _ in stage.sent() if method == "GET"] == ["/servers/2"]
+
+
+@pytest.mark.parametrize("look", [{}, {"kind": "status", "code": 503}], ids=["it is there", "that is not known"])
+def test_bad_input_about_a_server_that_is_not_gone_is_a_failure(simulate: Simulate, look: dict[str, Any]) -> None:
+    """Nothing else would make that known."""
+    stage = a_stage(simulate, balancer(public(1)))
+    stage.sim.spoil_hetzner("status", method="POST", code=422, body=BAD_INPUT)
+    if look:
+        stage.sim.spoil_hetzner(method="GET", path="/v1/servers/2$", count=None, **look)
+
+    with pytest.raises(Invalid, match="cloud target was not found"):
+        stage.carry_out(change(None, public(2)))
+
+
+@pytest.mark.parametrize("target", [public(1), DEDICATED])
+def test_bad_input_about_a_target_that_is_gone_is_its_removal(simulate: Simulate, target: Target) -> None:
+    """A server takes its targets along, and what the API calls that is not documented: a look decides."""
+    stage = a_stage(simulate, balancer(public(2)))
+    stage.sim.spoil_hetzner("status", method="POST", code=422, body=BAD_INPUT)
+
+    stage.carry_out(change(target, None))
+
+    assert stage.targets() == {public(2)}
+
+
+def test_bad_input_about_a_target_that_stays_is_a_failure(simulate: Simulate) -> None:
+    """It is there."""
+    stage = a_stage(simulate, balancer(public(1), public(2)))
+    stage.sim.spoil_hetzner("status", method="POST", code=422, body=BAD_INPUT)
+
+    with pytest.raises(Invalid, match="cloud target was not found"):
+        stage.carry_out(change(public(1), None))
 
 
 def test_what_is_not_ours_any_more_gets_nothing_a_second_time(simulate: Simulate) -> None:

@@ -6,7 +6,16 @@ import pytest
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
 from reconciler.result import Result
-from tests.support.passes import BALANCER, SERVICE, Run, a_balanced_run, initialized, outcomes, published, written
+from tests.support.passes import (
+    BALANCER,
+    SERVICE,
+    Run,
+    a_balanced_run,
+    initialized,
+    outcomes,
+    published,
+    written,
+)
 from tests.support.simulators import Simulation
 from tests.support.world import SERVICES
 
