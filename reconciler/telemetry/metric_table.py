@@ -29,8 +29,9 @@ class Alarm:
     name: str
     when: str
     """In PromQL."""
-    lasting: str = ""
-    """For how long it has to hold, as Prometheus writes it; "" when once is enough."""
+    lasting: str
+    """For how long it has to hold, as Prometheus writes it: what passes by itself alarms nobody. Of an increase at
+    least the time that it is counted over, which one burst does not last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ _ROWS = (
         Sort.COUNTER,
         "passes by their result, the word of the report",
         ("result",),
-        Alarm("HcloudReconcilerPassesFail", f'increase({OURS}passes_total{{result="error"}}[10m]) > 3'),
+        Alarm("HcloudReconcilerPassesFail", f'increase({OURS}passes_total{{result="error"}}[10m]) > 3', "10m"),
     ),
     Metric(f"{OURS}no_op_passes_total", Sort.COUNTER, "passes that found nothing to do and nothing to wait for"),
     Metric(f"{OURS}pass_triggers_total", Sort.COUNTER, "passes by what called for them", ("trigger",)),
@@ -88,6 +89,7 @@ _ROWS = (
             '{section!="robot"}'
             f" > on (job, instance) group_left () clamp_min({_STALE_INTERVALS} * {OURS}interval_seconds, {_STALE_S})"
             f' and on (instance) (leader_election_master_status == 1 or {OURS}config_info{{policy="observe"}})',
+            "2m",
         ),
     ),
     Metric(
@@ -161,7 +163,8 @@ _ROWS = (
         ("section", "action", "result"),
         Alarm(
             "HcloudReconcilerChangesFail",
-            f'sum by (section) (increase({OURS}applied_total{{result="failed"}}[15m])) > 5',
+            f'sum by (section) (increase({OURS}applied_total{{result="failed"}}[10m])) > 5',
+            "10m",
         ),
     ),
     Metric(
@@ -170,7 +173,8 @@ _ROWS = (
         "times that the circuit breaker suspended a change that others had undone again and again",
         ("section",),
         # For as long as the change stays suspended.
-        Alarm("HcloudReconcilerOscillates", f"sum by (section) (increase({OURS}oscillations_total[1h])) > 0"),
+        # Each is one of three times within ten minutes already, and then left alone for an hour.
+        Alarm("HcloudReconcilerOscillates", f"sum by (section) (increase({OURS}oscillations_total[1h])) > 0", "5m"),
     ),
     Metric(
         f"{OURS}notes",
@@ -194,6 +198,7 @@ _ROWS = (
         alarm=Alarm(
             "HcloudReconcilerNodesJoinSlowly",
             f"histogram_quantile(0.9, sum by (le) (rate({OURS}node_init_delay_seconds_bucket[30m]))) > 120",
+            "10m",
         ),
         buckets=_JOINING_BUCKETS,
     ),
@@ -274,6 +279,7 @@ _ROWS = (
             "HcloudReconcilerHetznerFails",
             'sum(rate(hcloud_api_requests_total{code=~"error|4..|5..",code!="404"}[10m]))'
             " / sum(rate(hcloud_api_requests_total[10m])) > 0.5",
+            "5m",
         ),
     ),
     Metric("hcloud_api_request_duration_seconds", Sort.HISTOGRAM, "how long answers of Hetzner took", ("method",)),

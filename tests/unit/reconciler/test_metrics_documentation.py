@@ -36,8 +36,8 @@ operations that there are none of here, and there are no caches.
 ALARMS = """
 ## When to look
 
-The alerts of the Helm chart: when, with how long it has to hold where that is no part of the expression, and by which
-metric. Each leads to what to do then, in the runbook.
+The alerts of the Helm chart: for how long what has to hold, and by which metric. Each leads to what to do then, in the
+runbook.
 """
 
 
@@ -50,9 +50,8 @@ def _row(row: Metric) -> str:
 
 
 def _alarm(row: Metric, alarm: Alarm) -> str:
-    lasting = f", for {alarm.lasting}" if alarm.lasting else ""
     section = f"[`{alarm.name}`](runbook.md#{alarm.name.lower()})"
-    return f"\n{section}{lasting}, by `{row.name}`:\n\n    {alarm.when}\n"
+    return f"\n{section}, for {alarm.lasting}, by `{row.name}`:\n\n    {alarm.when}\n"
 
 
 def page() -> str:
