@@ -410,8 +410,11 @@ def test_the_product_takes_every_flag_and_variable(name: str, tmp_path: Path) ->
     container = container_in(rendered(VALUES[name]))
     of_secret = {"token": "t" * 64, "robot-user": "u", "robot-password": "p", "network": "private"}
     environment = {
-        each["name"]: each["value"] if "value" in each else of_secret[each["valueFrom"]["secretKeyRef"]["key"]]
+        each["name"]: each["value"].replace("$(BIND_ADDRESS)", "10.0.0.9")
+        if "value" in each
+        else of_secret[each["valueFrom"]["secretKeyRef"]["key"]]
         for each in container["env"]
+        if "fieldRef" not in each.get("valueFrom", {})
     }
     if "HCLOUD_TOKEN_FILE" in environment:
         environment["HCLOUD_TOKEN_FILE"] = str(tmp_path / "token")
@@ -432,6 +435,16 @@ def test_deployment_and_daemon_set_have_the_same_pods() -> None:
         key: PLACED[key] for key in ("affinity", "nodeSelector", "priorityClassName", "dnsPolicy", "dnsConfig")
     }
     assert spec["tolerations"][-1:] == PLACED["additionalTolerations"]
+
+
+def test_a_toleration_that_is_there_is_not_added() -> None:
+    """Values written for HCCM repeat some, and some of their own; what tolerates more is another one."""
+    usual = pod_in(rendered())["spec"]["tolerations"]
+    more = {"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}
+    said = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "operator": "Equal"}
+    values = {"additionalTolerations": [*usual, more, more, {**said, "value": "true", "effect": "NoSchedule"}]}
+
+    assert pod_in(rendered(values))["spec"]["tolerations"] == [*usual, more]
 
 
 @pytest.mark.parametrize(
@@ -523,6 +536,35 @@ def test_the_oldest_version_of_kubernetes() -> None:
         rendered({}, "--kube-version", "1.29.9")
 
 
+ROUTED: Mapping[str, Mapping[str, Any]] = {
+    "by default": {"networking": {"enabled": True}},
+    "as asked": {"networking": {"enabled": True}, "env": {"HCLOUD_NETWORK_ROUTES_ENABLED": {"value": "true"}}},
+    "the network by its variable": {"env": {"HCLOUD_NETWORK": {"value": "private"}}},
+}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param({}, id="no network"),
+        pytest.param(
+            {"networking": {"enabled": True}, "env": {"HCLOUD_NETWORK_ROUTES_ENABLED": {"value": "F"}}}, id="no routes"
+        ),
+        pytest.param(
+            {
+                "networking": {"enabled": True},
+                "env": {"HCLOUD_NETWORK_ROUTES_ENABLED": {"valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}},
+            },
+            id="what a secret says is not known",
+        ),
+        pytest.param({"networking": {"enabled": True}, "env": {"HCLOUD_NETWORK": None}}, id="the network taken out"),
+    ],
+)
+def test_robot_without_routes(values: Mapping[str, Any]) -> None:
+    """It is what the process takes."""
+    assert container_in(rendered({"robot": {"enabled": True}, **values}))
+
+
 @pytest.mark.parametrize(
     ("values", "named"),
     [
@@ -549,6 +591,15 @@ def test_the_oldest_version_of_kubernetes() -> None:
             {"networking": {"enabled": "false"}},
             'networking.enabled is the text "false", which the chart of HCCM takes for yes: write true or false',
             id="a text that HCCM's chart reads otherwise",
+        ),
+        *(
+            pytest.param(
+                {"robot": {"enabled": "true"}, **values},
+                "robot.enabled is set, and routes cannot lead to Robot servers: "
+                'set env.HCLOUD_NETWORK_ROUTES_ENABLED.value to "false"',
+                id=f"Robot with routes, {name}",
+            )
+            for name, values in ROUTED.items()
         ),
     ],
 )

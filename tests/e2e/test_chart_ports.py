@@ -89,6 +89,52 @@ def test_no_port_is_open_to_the_world_unasked(values: Mapping[str, Any], address
     assert config.health_address[0] == config.metrics_address[0] == (host or given[-1].rpartition(":")[0].strip("[]"))
 
 
+WATCHED = {"podMonitor": {"enabled": True}}
+
+
+@pytest.mark.parametrize(
+    ("values", "metrics", "host"),
+    [
+        pytest.param({}, ":8233", None, id="in the pods' network"),
+        pytest.param({"networking": {"enabled": True}}, "$(BIND_ADDRESS):8233", "127.0.0.1", id="in a private network"),
+        pytest.param(
+            {"networking": {"enabled": True}, "bindAddress": "pod"}, "$(BIND_ADDRESS):8233", None, id="as asked"
+        ),
+        pytest.param({"hostNetwork": True, "bindAddress": "pod"}, "$(BIND_ADDRESS):8233", None, id="in no network"),
+        pytest.param({"networking": {"enabled": True}, "hostNetwork": False}, ":8233", None, id="though it is there"),
+    ],
+)
+def test_a_pod_monitor_reaches_the_metrics(values: Mapping[str, Any], metrics: str, host: str | None) -> None:
+    """HCCM's values for production have both, and were served at 127.0.0.1: of Nodes in a private network metrics alone
+    are at their InternalIP then, and probes stay where only the kubelet asks."""
+    container = container_in(rendered({**values, "monitoring": WATCHED}))
+    variables = {each["name"]: each for each in container["env"]}
+
+    assert variables.get("HCLOUD_METRICS_ADDRESS", {"value": ":8233"})["value"] == metrics
+    assert [container[probe]["httpGet"].get("host") for probe in ("livenessProbe", "readinessProbe")] == [host, host]
+    if "BIND_ADDRESS" in metrics:
+        names = list(variables)
+        assert variables["BIND_ADDRESS"]["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+        assert names.index("BIND_ADDRESS") < names.index("HCLOUD_METRICS_ADDRESS")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param({"hostNetwork": True}, id="Nodes whose own address may be public"),
+        pytest.param({"bindAddress": "127.0.0.1"}, id="as asked"),
+        pytest.param({"networking": {"enabled": True}, "health": {"port": 8233}}, id="one port for both"),
+    ],
+)
+def test_a_pod_monitor_that_reaches_nothing_is_refused(values: Mapping[str, Any]) -> None:
+    """A warning in the notes was read by nobody who renders manifests."""
+    said = r'monitoring\.podMonitor\.enabled is set, and metrics are served at 127.*set bindAddress to "pod"'
+    with pytest.raises(RefusedError, match=said):
+        rendered({**values, "monitoring": WATCHED})
+    assert container_in(rendered({**values, "monitoring": {"podMonitor": {"enabled": False}}}))
+    assert container_in(rendered({**values, "monitoring": WATCHED, "kind": "CronJob"}))
+
+
 def test_the_page_is_off_unasked() -> None:
     """No flag, no port, no Service, and nobody is let in."""
     objects = rendered({"networkPolicy": {"enabled": True}})
@@ -138,3 +184,11 @@ def test_a_service_that_leads_nowhere_is_refused() -> None:
     """In the Nodes' network nothing is served but at 127.0.0.1 unless somebody says where."""
     with pytest.raises(RefusedError, match=r'page\.service\.enabled is set.*set bindAddress to "pod"'):
         rendered({"hostNetwork": True, "page": {"enabled": True, "service": {"enabled": True}}})
+    with pytest.raises(RefusedError, match=r"page\.service\.enabled is set"):  # what is open for scrapers has no page
+        rendered(
+            {
+                "networking": {"enabled": True},
+                "monitoring": WATCHED,
+                "page": {"enabled": True, "service": {"enabled": True}},
+            }
+        )

@@ -25,6 +25,29 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 {{- if kindIs "invalid" .Values.hostNetwork }}{{ .Values.networking.enabled }}{{ else }}{{ .Values.hostNetwork }}{{ end }}
 {{- end }}
 
+{{/* What all pods tolerate, beside `additionalTolerations`. */}}
+{{- define "hcloud-reconciler.tolerations" -}}
+# Nodes that join wait for this very pod: it runs where nothing else may yet.
+- key: node.cloudprovider.kubernetes.io/uninitialized
+  value: "true"
+  effect: NoSchedule
+- key: CriticalAddonsOnly
+  operator: Exists
+- key: node-role.kubernetes.io/master
+  operator: Exists
+  effect: NoSchedule
+- key: node-role.kubernetes.io/control-plane
+  operator: Exists
+  effect: NoSchedule
+- key: node.kubernetes.io/not-ready
+  operator: Exists
+{{- if eq (include "hcloud-reconciler.hostNetwork" .) "true" }}
+- key: node.kubernetes.io/network-unavailable
+  operator: Exists
+  effect: NoSchedule
+{{- end }}
+{{- end }}
+
 {{/* The name of the port with the probes: that of metrics, which scrapers ask for, where one server has both. */}}
 {{- define "hcloud-reconciler.probes" -}}
 {{- if and .Values.monitoring.enabled (eq (int .Values.monitoring.port) (int .Values.health.port)) }}metrics{{ else }}health{{ end }}
@@ -36,6 +59,23 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 {{- else if .Values.bindAddress }}{{ contains ":" .Values.bindAddress | ternary (printf "[%s]" .Values.bindAddress) .Values.bindAddress }}
 {{- else if eq (include "hcloud-reconciler.hostNetwork" .) "true" }}127.0.0.1
 {{- end }}
+{{- end }}
+
+{{/*
+Where metrics are served, likewise. In the Nodes' network a PodMonitor does not reach 127.0.0.1; where the Nodes are in a
+private network, they are at the Node's InternalIP then, and the probes are not.
+*/}}
+{{- define "hcloud-reconciler.metricsAddress" -}}
+{{- $address := include "hcloud-reconciler.bindAddress" . }}
+{{- $isApart := ne (int .Values.monitoring.port) (int .Values.health.port) }}
+{{- if and (not .Values.bindAddress) (eq $address "127.0.0.1") (include "hcloud-reconciler.isScraped" .) .Values.networking.enabled $isApart }}$(BIND_ADDRESS)
+{{- else }}{{ $address }}
+{{- end }}
+{{- end }}
+
+{{/* Whether a PodMonitor wants metrics of pods that stay. */}}
+{{- define "hcloud-reconciler.isScraped" -}}
+{{- if and .Values.monitoring.enabled .Values.monitoring.podMonitor.enabled (ne .Values.kind "CronJob") }}true{{ end }}
 {{- end }}
 
 {{/* The address that the kubelet asks for probes, if not the pod's own. */}}
@@ -52,6 +92,14 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 {{- end }}
 {{- if and (include "hcloud-reconciler.servesPage" .) (eq (include "hcloud-reconciler.bindAddress" .) "127.0.0.1") }}
 {{- fail "page.service.enabled is set, and the page is served at 127.0.0.1 alone: set bindAddress to \"pod\" where the Nodes' own addresses are not public, or page.service.enabled to false" }}
+{{- end }}
+{{- if and (include "hcloud-reconciler.isScraped" .) (eq (include "hcloud-reconciler.metricsAddress" .) "127.0.0.1") }}
+{{- fail "monitoring.podMonitor.enabled is set, and metrics are served at 127.0.0.1 alone, where no PodMonitor reaches them: set bindAddress to \"pod\" where the Nodes' own addresses are not public, or monitoring.podMonitor.enabled to false" }}
+{{- end }}
+{{- $env := include "hcloud-reconciler.env" . | fromYaml }}
+{{- $routes := index $env "HCLOUD_NETWORK_ROUTES_ENABLED" | default (dict "value" "true") }}
+{{- if and .Values.robot.enabled (index $env "HCLOUD_NETWORK") (hasKey $routes "value") (has (tpl $routes.value .) (list "1" "t" "T" "true" "TRUE" "True")) }}
+{{- fail "robot.enabled is set, and routes cannot lead to Robot servers: set env.HCLOUD_NETWORK_ROUTES_ENABLED.value to \"false\"" }}
 {{- end }}
 {{- with .Values }}
 {{- $switches := dict "networking.enabled" .networking.enabled "robot.enabled" .robot.enabled "monitoring.enabled" .monitoring.enabled "monitoring.podMonitor.enabled" .monitoring.podMonitor.enabled "rbac.create" .rbac.create }}
@@ -119,12 +167,13 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 {{- if .Values.networking.enabled }}{{ $_ := set $env "HCLOUD_NETWORK" .Values.networking.network }}{{ end }}
 {{- if .Values.robot.enabled }}{{ $_ := set $env "ROBOT_ENABLED" (dict "value" "true") }}{{ end }}
 {{- if not .Values.monitoring.enabled }}{{ $_ := set $env "HCLOUD_METRICS_ENABLED" (dict "value" "false") }}{{ end }}
-{{- $address := printf "%s:%d" (include "hcloud-reconciler.bindAddress" .) (int .Values.monitoring.port) }}
+{{- $metrics := include "hcloud-reconciler.metricsAddress" . }}
+{{- $address := printf "%s:%d" $metrics (int .Values.monitoring.port) }}
 {{- if and .Values.monitoring.enabled (ne .Values.kind "CronJob") (ne $address ":8233") }}
 {{- $_ := set $env "HCLOUD_METRICS_ADDRESS" (dict "value" $address) }}
 {{- end }}
 {{- /* Variables are in the order of their names, and this one has to come before those that refer to it. */}}
-{{- if eq .Values.bindAddress "pod" }}
+{{- if or (eq .Values.bindAddress "pod") (eq $metrics "$(BIND_ADDRESS)") }}
 {{- $_ := set $env "BIND_ADDRESS" (dict "valueFrom" (dict "fieldRef" (dict "fieldPath" "status.podIP"))) }}
 {{- end }}
 {{- range $name, $value := .Values.env }}

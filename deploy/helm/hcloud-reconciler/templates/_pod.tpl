@@ -58,27 +58,12 @@ spec:
                 {{- include "hcloud-reconciler.selectorLabels" . | nindent 16 }}
   {{- end }}
   tolerations:
-    # Nodes that join wait for this very pod: it runs where nothing else may yet.
-    - key: node.cloudprovider.kubernetes.io/uninitialized
-      value: "true"
-      effect: NoSchedule
-    - key: CriticalAddonsOnly
-      operator: Exists
-    - key: node-role.kubernetes.io/master
-      operator: Exists
-      effect: NoSchedule
-    - key: node-role.kubernetes.io/control-plane
-      operator: Exists
-      effect: NoSchedule
-    - key: node.kubernetes.io/not-ready
-      operator: Exists
-    {{- if eq (include "hcloud-reconciler.hostNetwork" .) "true" }}
-    - key: node.kubernetes.io/network-unavailable
-      operator: Exists
-      effect: NoSchedule
+    {{- include "hcloud-reconciler.tolerations" . | nindent 4 }}
+    {{- $usual := include "hcloud-reconciler.tolerations" . | fromYamlArray }}
+    {{- range uniq .Values.additionalTolerations }}
+    {{- if not (or (has . $usual) (and (eq (.operator | default "") "Equal") (has (omit . "operator") $usual))) }}
+    {{- toYaml (list .) | nindent 4 }}
     {{- end }}
-    {{- with .Values.additionalTolerations }}
-    {{- toYaml . | nindent 4 }}
     {{- end }}
   containers:
     - name: hcloud-reconciler
