@@ -97,6 +97,8 @@ class Report:
     nothing has: all else was read and done."""
     requests: Requests = field(default_factory=Requests)
     cost: MonthlyCost = MonthlyCost()
+    context: str = ""
+    """The context of the kubeconfig; "" where the run has none."""
     approve_flags: str = ""
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
     detail: Detail = Detail.FOLDED

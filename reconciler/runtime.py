@@ -115,7 +115,7 @@ def build_runtime(
     wall = concurrency.wall_clock
     readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, robot=robot, wall=wall)
     records = Records(own, status, config.settings, lasts=config.mode is Mode.LOOP)
-    plan_context = replace(_plan_context(readers, config), records=records)
+    plan_context = replace(_plan_context(readers, config), records=records, cluster=cluster.context)
     if read_only:
         return Runtime(plan_context, concurrency=concurrency)
     leader.when_lost(records.forget)

@@ -32,13 +32,14 @@ def load_kubeconfig(
     context: str | None = None,
     *,
     clock: Callable[[], float] = time.monotonic,
-) -> Callable[[], None]:
+) -> tuple[Callable[[], None], str]:
     """Fill a client configuration from ``kubeconfig``; None means ``KUBECONFIG``, the pod's own cluster, then
     ``~/.kube/config``. ``context`` is one of its contexts, which the pod's own cluster has none of; None means the
     current one. Raises ConnectionProblem with one line that names the file and the remedy.
 
     The configuration reads its credentials again in time; ``clock`` counts seconds. Returns what is to be called when
-    the API server refuses them: a token that is in a file is read again before the next call then.
+    the API server refuses them, as a token that is in a file is read again before the next call then, and the name of
+    the context, "" in the pod's own cluster.
     """
     from kubernetes.config import config_exception, incluster_config  # noqa: PLC0415 - 0.2 s that --help need not pay
     from yaml import YAMLError  # noqa: PLC0415 - what the kubernetes package reads files with
@@ -53,8 +54,9 @@ def load_kubeconfig(
             if in_cluster:
                 incluster_config.load_incluster_config(client_configuration=configuration)
                 token_file: Path | None = Path(incluster_config.SERVICE_TOKEN_FILENAME)
+                named = ""
             else:
-                token_file = _load_file(configuration, file, context or None)
+                token_file, named = _load_file(configuration, file, context or None)
         except (TypeError, KeyError, AttributeError, IndexError, YAMLError, RecursionError) as error:
             raise ConnectionProblem(f"{name} cannot be used: it is no kubeconfig ({_why_none(error)})") from error
         except (config_exception.ConfigException, OSError, ValueError) as error:
@@ -73,7 +75,7 @@ def load_kubeconfig(
     source = token or configuration.refresh_api_key_hook
     if source is not None:
         configuration.refresh_api_key_hook = _Refresh(name, source)
-    return token.refused if token else lambda: None
+    return (token.refused if token else lambda: None), named
 
 
 def contexts_of(kubeconfig: str | None) -> list[str]:
@@ -127,9 +129,9 @@ def _no_context(context: str, there: list[str]) -> str:
     return f"it has no context {shown_text(context)}, but {named}{more}"
 
 
-def _load_file(configuration: Any, file: str, context: str | None) -> Path | None:
+def _load_file(configuration: Any, file: str, context: str | None) -> tuple[Path | None, str]:
     """Fill the configuration from a kubeconfig; the file that the context's user has a token in, None when there is
-    none. Raises whatever the package does."""
+    none, and the context's name. Raises whatever the package does."""
     from kubernetes.config import config_exception, kube_config  # noqa: PLC0415 - imported by now
 
     merged = kube_config.KubeConfigMerger(file)
@@ -146,7 +148,8 @@ def _load_file(configuration: Any, file: str, context: str | None) -> Path | Non
     user = loader.current_context["context"].get("user")
     entry = user and merged.config["users"].get_with_name(user, safe=True)
     token_file = entry and entry["user"].safe_get("tokenFile")
-    return Path(entry.path).parent / token_file if token_file else None  # as the package finds what it names
+    name = str(loader.current_context["name"])
+    return Path(entry.path).parent / token_file if token_file else None, name  # as the package finds what it names
 
 
 class _Refresh:

@@ -86,14 +86,17 @@ class KubernetesConnection(Connection):
         *,
         user_agent: str,
         refused: Callable[[], None] = lambda: None,
+        context: str = "",
         **options: Any,
     ) -> None:
-        """``refused`` is told when the credentials are not good any more. ``options`` are those of every connection."""
+        """``refused`` is told when the credentials are not good any more. ``context`` is the name of the kubeconfig's.
+        ``options`` are those of every connection."""
         super().__init__("kubernetes", **options)
         api_client.user_agent = user_agent
         self._api_client = api_client
         self._signing = threading.Lock()
         self._refused = refused
+        self.context = context
         self.host = shown_address(str(api_client.configuration.host))
         self.own_writes = OwnWrites()
 
@@ -302,7 +305,7 @@ def connect(
     from kubernetes.client import ApiClient, Configuration  # noqa: PLC0415 - 0.2 s that --help need not pay
 
     configuration = Configuration()
-    refused = load_kubeconfig(configuration, kubeconfig, context)
+    refused, context = load_kubeconfig(configuration, kubeconfig, context)
     if is_loopback(configuration.host) and configuration.proxy in getproxies().values():
         configuration.proxy = None  # none of the environment's leads to this machine; the kubeconfig's own may
     configuration.retries = False
@@ -316,6 +319,7 @@ def connect(
         read_only=read_only,
         gate=gate,
         refused=refused,
+        context=context,
     )
 
 

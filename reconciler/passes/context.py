@@ -35,6 +35,8 @@ class PlanContext:
     """What ``--approve`` lets through in this run."""
     approve_flags: str = ""
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
+    cluster: str = ""
+    """The context of the kubeconfig; "" in the cluster itself, and of a captured one."""
     setbacks: Callable[[], Setbacks] = Setbacks
     """What is held against changes in the pass that begins now, by the memory of a loop."""
     agreement: Agreement = field(default_factory=Agreement)

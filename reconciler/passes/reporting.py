@@ -34,6 +34,7 @@ def report_of(context: PlanContext, judged: JudgedPlan) -> Report:
         errors=(*all_errors(observation, plan), *misconfigured),
         misconfigured=misconfigured,
         requests=requests_of(context.readers),
+        context=context.cluster,
         approve_flags=context.approve_flags,
         detail=context.detail,
         next_step=context.next_step,
@@ -55,7 +56,7 @@ def with_failures(report: Report, judged: JudgedPlan) -> Report:
 def report_of_error(context: PlanContext, error: ApiError, attempts: Attempts, first: Snapshot | None = None) -> Report:
     """The report of a pass that could not observe the state, whatever it had done until then; ``first`` is what it had
     read at its beginning."""
-    report = Report(lines=attempts.tried(), errors=(str(error),), detail=context.detail)
+    report = Report(lines=attempts.tried(), errors=(str(error),), context=context.cluster, detail=context.detail)
     return with_cost_of_done(context, report, first, may_ask=False)
 
 

@@ -31,9 +31,10 @@ class Account:
     now_s: float = 0.0
     configuration: Configuration = field(default_factory=Configuration)
     refused: Callable[[], None] = lambda: None
+    context: str | None = None
 
     def load(self) -> None:
-        self.refused = load_kubeconfig(self.configuration, self.kubeconfig, clock=lambda: self.now_s)
+        self.refused, self.context = load_kubeconfig(self.configuration, self.kubeconfig, clock=lambda: self.now_s)
 
     def token_in_use(self, after_s: float = 60.0) -> str | None:
         """With what a call would be signed that follows the last one after so long."""
@@ -76,6 +77,13 @@ def account(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     inline = {"token": "inline"} if "beside" in request.param else {}
     named = kubeconfig(tmp_path, tokenFile="token", **inline)
     return Account(f"kubeconfig {named}", file, str(named))
+
+
+def test_the_context_is_known_by_its_name(account: Account) -> None:
+    """As people gave it; the pod's own cluster has none."""
+    account.load()
+
+    assert account.context == ("x" if account.kubeconfig else "")
 
 
 def test_a_new_token_is_used_a_minute_later_at_the_latest(account: Account) -> None:
