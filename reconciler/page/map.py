@@ -3,11 +3,13 @@ to the pods there. As rows, from which the table and the picture are made."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv4Address
 
 from actuators.outcome import Applied
+from desired.annotations.choices import Protocol
+from desired.health.state import Level, ObjectState
 from desired.load_balancers.matching import Missing, Owned
 from desired.load_balancers.ownership import wants_balancer
 from desired.model.key import Key, ObjectKind
@@ -20,7 +22,7 @@ from desired.model.load_balancer import (
     Target,
 )
 from desired.model.route import Route, route_key
-from desired.model.snapshot import AddressType, Node, Readiness, Server, Snapshot
+from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, Snapshot
 from desired.names import LABEL_INSTANCE_TYPE, LABEL_SERVICE_UID
 from desired.plan.change import Change
 from desired.plan.foresight import after_all
@@ -39,13 +41,23 @@ class State(StrEnum):
 
     OK = "ok"
     BAD = "bad"
+    WARNING = "warning"
     UNKNOWN = "unknown"
+    ASIDE = "aside"
+    """It fails by design, as ``externalTrafficPolicy`` is Local and no pod is there."""
     PLANNED = "planned"
     """It does not exist yet."""
 
 
-_WORST = (State.BAD, State.UNKNOWN, State.OK, State.PLANNED)
-_WORDS = {State.OK: "healthy", State.BAD: "unhealthy", State.UNKNOWN: "unknown", State.PLANNED: "planned"}
+_WORST = (State.BAD, State.WARNING, State.UNKNOWN, State.OK, State.ASIDE, State.PLANNED)
+_WORDS = {
+    State.OK: "healthy",
+    State.BAD: "unhealthy",
+    State.UNKNOWN: "unknown",
+    State.ASIDE: "without a pod",
+    State.PLANNED: "planned",
+}
+_SHADES = {Level.BAD: State.BAD, Level.WARNING: State.WARNING, Level.GOOD: State.OK}
 
 
 def worst(states: Iterable[State]) -> State:
@@ -74,7 +86,7 @@ class TargetRow:
     """The Node behind it; None where none is known."""
     state: State
     health: str
-    """``healthy``, ``unhealthy: 443``."""
+    """``healthy``, ``unhealthy (1 port of 2: 443)``."""
     mark: str = ""
     """The symbol of what is planned for it; "" for nothing."""
 
@@ -97,9 +109,14 @@ class BalancerRow:
     """Location or zone; "" where that is not known."""
     addresses: tuple[str, ...]
     ports: tuple[str, ...]
-    """``443 to 30443``."""
+    """``443 to 30443``, by number; with the protocol where that is not TCP."""
     targets: tuple[TargetRow, ...]
     mark: str = ""
+
+    @property
+    def kind(self) -> str:
+        """``lb11 in fsn1``."""
+        return f"{self.type} in {self.place}" if self.place else self.type
 
     @property
     def state(self) -> State:
@@ -112,8 +129,28 @@ class BalancerRow:
         return shown_health(target.state for target in self.targets) or "no target"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedRow:
+    """What rows of Services and Nodes have in common."""
+
+    mark: str = ""
+    health: ObjectState | None = None
+    """Its state; None for what is not looked after here."""
+
+    @property
+    def shade(self) -> State | None:
+        """The color of its state; None for what passes by itself."""
+        return _SHADES.get(self.health.level) if self.health else None
+
+    @property
+    def trouble(self) -> str:
+        """``down: port 443: 0 of 2 healthy``; "" where nobody has to look at it."""
+        is_ill = self.health is not None and self.health.level >= Level.WARNING
+        return f"{self.health.word}: {self.health.why}" if self.health and is_ill else ""
+
+
 @dataclass(frozen=True, slots=True)
-class ServiceRow:
+class ServiceRow(StatedRow):
     """One Service that wants a load balancer, or has to release one; or a load balancer without any."""
 
     key: Key | None
@@ -121,13 +158,10 @@ class ServiceRow:
     balancer: BalancerRow | None
     why: str = ""
     """Why it has no load balancer; "" where it has one, or gets one."""
-    mark: str = ""
-    ill: str = ""
-    """What a person has to correct first, ``malformed``; "" for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRow:
+class NodeRow(StatedRow):
     """One Node."""
 
     key: Key
@@ -138,13 +172,15 @@ class NodeRow:
     """Whether its project has no such server any more."""
     type: str
     location: str
-    addresses: tuple[str, ...]
+    addresses: tuple[NodeAddress, ...]
     """But for a host name that is the Node's own."""
     routes: tuple[str, ...]
     """Destinations of the routes that lead to it."""
-    mark: str = ""
-    ill: str = ""
-    """As of a Service."""
+
+    @property
+    def kind(self) -> str:
+        """``cpx32 in fsn1``."""
+        return f"{self.type} in {self.location}" if self.location else self.type
 
     @property
     def state(self) -> State:
@@ -215,7 +251,7 @@ class _Cartographer:
         self._then = after_all(snapshot, tuple(by_key.values()))
         self._balancers = self._then.load_balancers.items if self._then.load_balancers else {}
         self._marks = _marks(line.change for line in report.lines if line.outcome is None)
-        self._ill = {note.key: note.kind for note in report.notes if note.needs_a_person}
+        self._states = {each.key: each for each in (*report.states.services, *report.states.nodes)}
         self._servers_of = dict(self._server_keys())
         self._node_of = {key: name for name, key in self._servers_of.items()}
         self._node_with = {key.id: name for key, name in self._node_of.items() if key.provider is Provider.CLOUD}
@@ -262,18 +298,17 @@ class _Cartographer:
         for name, match in sorted(matches.items()):
             service = Key(ObjectKind.SERVICE, name)
             key = Key(ObjectKind.LOAD_BALANCER, name)
-            mark = self._mark(service)
-            ill, found = self._ill.get(service, ""), self._snapshot.service(service)
+            mark, health, found = self._mark(service), self._states.get(service), self._snapshot.service(service)
             if isinstance(match, Owned):
-                yield ServiceRow(service, self._balancer(key, match.balancer), mark=mark, ill=ill)
+                yield ServiceRow(service, self._balancer(key, match.balancer, health), mark=mark, health=health)
             elif found is not None and found.uid in coming:
-                yield ServiceRow(service, self._balancer(key, coming[found.uid]), mark=mark, ill=ill)
+                yield ServiceRow(service, self._balancer(key, coming[found.uid]), mark=mark, health=health)
             else:
                 is_wanted = found is not None and wants_balancer(found)
                 why = getattr(match, "why", "") or (
                     "none yet" if is_wanted and isinstance(match, Missing) else "none of its own"
                 )
-                yield ServiceRow(service, None, why, mark, ill)
+                yield ServiceRow(service, None, why, mark=mark, health=health)
 
     def _without_service(self) -> Iterator[ServiceRow]:
         """Load balancers of this cluster that no Service wants."""
@@ -283,12 +318,14 @@ class _Cartographer:
             if balancer.key in told:
                 yield ServiceRow(None, self._balancer(balancer.key, balancer))
 
-    def _balancer(self, key: Key, balancer: CloudBalancer) -> BalancerRow:
-        """The row of a load balancer that is there, or that is to come."""
+    def _balancer(self, key: Key, balancer: CloudBalancer, health: ObjectState | None = None) -> BalancerRow:
+        """The row of a load balancer that is there, or that is to come; ``health`` is the state of its Service."""
         is_there, spec = balancer.id > 0, balancer.spec
         public = [str(address) for address in (balancer.ipv4, balancer.ipv6) if address]
         private = [str(place.ip) for place in balancer.attachments if isinstance(place.ip, IPv4Address)]
         targets = [self._target(key, balancer, target) for target in balancer.targets if is_there]
+        if health and health.ports and not any(port.failing for port in health.ports):
+            targets = [_aside(target) if target.state is State.BAD else target for target in targets]
         known = {target.name for target in targets}
         then = self._balancers.get(balancer.id, balancer).targets
         targets += [
@@ -334,14 +371,10 @@ class _Cartographer:
             is_gone=isinstance(found, Absent),
             type=server.type if server else label,
             location=server.location if server else "",
-            addresses=tuple(
-                f"{address.type} {address.address}"
-                for address in node.addresses
-                if (address.type, address.address) != (AddressType.HOSTNAME, node.name)
-            ),
+            addresses=tuple(each for each in node.addresses if each != NodeAddress(AddressType.HOSTNAME, node.name)),
             routes=routes,
             mark=self._mark(node.key),
-            ill=self._ill.get(node.key, ""),
+            health=self._states.get(node.key),
         )
 
     def _routes(self) -> Iterator[RouteRow]:
@@ -380,7 +413,8 @@ def _is_left(line: Line) -> bool:
 
 def _ports(spec: LoadBalancer) -> tuple[str, ...]:
     return tuple(
-        f"{port} to {listener.destination_port} ({listener.protocol})"
+        f"{port} to {listener.destination_port}"
+        + (f" ({listener.protocol})" if listener.protocol is not Protocol.TCP else "")
         for port, listener in sorted(spec.listeners.items())
     )
 
@@ -392,9 +426,14 @@ def _health(checks: Mapping[int, Health]) -> tuple[State, str]:
         return State.OK, "healthy"
     if Health.UNHEALTHY in others:
         failing = sorted(port for port, said in checks.items() if said is Health.UNHEALTHY)
-        which = f": {counted(len(failing), 'port')} of {len(checks)}, {', '.join(map(str, failing[:4]))}"
+        which = f" ({counted(len(failing), 'port')} of {len(checks)}: {', '.join(map(str, failing[:4]))})"
         return State.BAD, f"unhealthy{which if len(checks) > 1 else ''}"
     return State.UNKNOWN, "health unknown"
+
+
+def _aside(target: TargetRow) -> TargetRow:
+    """The same target, of a Service that does not mean it to answer."""
+    return replace(target, state=State.ASIDE, health=_WORDS[State.ASIDE])
 
 
 def _by_address(destination: str) -> tuple[int, ...]:

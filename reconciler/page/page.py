@@ -5,10 +5,10 @@ again for what is new.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache
 from html import escape, unescape
 from typing import Any
 from urllib.parse import quote
@@ -19,23 +19,25 @@ from markupsafe import Markup
 from actuators.outcome import Applied, Failed
 from desired.explain import explain_object
 from desired.explain.document import NodeExplanation
-from desired.health.state import Level
+from desired.health.state import Level, PortState
 from desired.model.key import Key, ObjectKind
-from desired.plan.change import Plan, Verdict
+from desired.plan.change import Plan, Verdict, shown_seconds
 from desired.plan.kinds import Verb
 from desired.plan.notes import Note, NoteKind
 from desired.rules.rule import Basis
+from desired.section import Absent, Present
 from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.config.program import PROGRAM
-from reconciler.page.map import BalancerRow, WorldMap, map_of
+from reconciler.page.bands import bands_of, counts_of_states, key_of_row, tone_of_row, word_of_row
+from reconciler.page.map import BalancerRow, ServiceRow, State, WorldMap, map_of
 from reconciler.page.picture import BAR_HEIGHT, BAR_STEP, bars_of, picture_of, tone_of
 from reconciler.page.policy import asset, policy
 from reconciler.page.ring import PassRecord
 from reconciler.report.escaping import visible
 from reconciler.report.explanation import render_explanation
 from reconciler.report.fields import FieldChange
-from reconciler.report.folding import LEAST, Block, ShownChange, alike, names, shown_due, shown_sides
+from reconciler.report.folding import ALIKE, LEAST, Block, ShownChange, alike, names, shown_due, shown_sides
 from reconciler.report.money import LIST_PRICE, a_month, money, shown_total
 from reconciler.report.text import TONES, TextLine, Tone
 from reconciler.report.view import MEANS, View, like_notes, measure_of, state_counts, unwell, view_of
@@ -46,9 +48,16 @@ OPEN = 12
 """Up to so many changes all of them are shown with their fields at once."""
 TALL = 40
 """Up to so many rows of a table stand on the page; a longer one scrolls in a box of its own."""
+PORTS = 4
+"""Up to so many ports of a load balancer are shown at once."""
+LONG = 60
+"""A reason of more characters is not repeated in the next row."""
+TALLEST = 640
+"""Up to so many pixels of the picture are."""
+_PORTS = {PortState.ALL: "", PortState.SOME: "", PortState.NONE: "bad", PortState.UNKNOWN: "dim"}
 _WORDS = {"+": "add", "~": "modify", "-": "remove", "!": "withheld", "?": "waits", "": "nothing planned"}
-_NAMES = 20
-"""How many names stand for the targets of a load balancer at most."""
+_ILL = 8
+"""How many targets that are not healthy are named at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,19 @@ class Page:
         return "warning" if is_fine and (self.in_need or level is Level.WARNING) else tone
 
     @property
+    def worst(self) -> str:
+        """Key of the Service or Node whose explanation is wanted first; "" where all are well."""
+        states = self.view.report.states
+        ill = [each for each in (*states.services, *states.nodes) if each.level > Level.GOOD]
+        return max(ill, key=lambda each: each.level).key if ill else ""
+
+    @property
+    def is_well(self) -> bool:
+        """Whether there are Services or Nodes, all of which are well."""
+        states = self.view.report.states
+        return bool(states.services or states.nodes) and states.level is Level.GOOD
+
+    @property
     def nothing_planned(self) -> str:
         """Why there is no change: that there is none to make is said only by a pass that has seen all."""
         if self.view.report.errors:
@@ -126,24 +148,23 @@ class Page:
     @property
     def sections(self) -> tuple[Section, ...]:
         """The sections, in the order in which people read them."""
-        passes = (Section("passes", "Passes"),) if self.is_live else ()
+        passes = (Section("passes", "Passes"),) if self.passes else ()
         if self.result is None:
             return passes
-        holds = (Section("holds", "Holds", len(self.view.holds)),)
-        routes = (Section("routes", "Routes", len(self.map.routes)),) if self.map.routes_used is not None else ()
-        states = self.view.report.states
-        looked_after = len(states.services) + len(states.nodes)
-        return (
-            *((Section("states", "State", len(self.view.standings)),) if looked_after else ()),
-            *(holds if self.view.holds else ()),  # before all that it keeps from being done
-            Section("plan", "Plan", self.changes),
-            Section("map", "Map"),
-            *routes,
-            *(() if self.view.holds else holds),
-            *passes,
-            *((Section("cost", "Cost"),) if self.total or self.prices else ()),
-            Section("notes", "Notes", sum(map(len, self.notes))),
+        states, world = self.view.report.states, self.map
+        ill = sum(each.level >= Level.WARNING for each in (*states.services, *states.nodes))
+        is_drawn = bool(world.services or world.nodes)
+        found = (
+            (Section("states", "State", ill), is_drawn),
+            (Section("holds", "Holds", len(self.view.holds)), self.view.holds),
+            (Section("plan", "Plan", self.changes), self.changes),
+            (Section("map", "Map"), is_drawn),
+            (Section("routes", "Routes", len(world.routes)), world.routes),
+            *((each, True) for each in passes),
+            (Section("cost", "Cost"), self.total or self.prices),
+            (Section("notes", "Notes", sum(map(len, self.notes))), self.notes),
         )
+        return tuple(section for section, is_there in found if is_there)
 
     def is_open(self, shown: ShownChange) -> bool:
         """Whether a change is: where all of them are read at once, and where a person has to look at it."""
@@ -324,15 +345,44 @@ def members_of(block: Block, number: int) -> list[FieldChange]:
 
 
 def targets_of(row: BalancerRow) -> list[tuple[str, str, str]]:
-    """Symbol, name and health of each target; of many those of the same health together, of which the first are
-    named."""
-    if len(row.targets) <= OPEN:
-        return [(target.mark, target.shown, target.health) for target in row.targets]
+    """Symbol, how many of which health, and names of targets: those of the same health together, of which the first
+    are named."""
     groups = alike(row.targets, lambda target: (target.mark, target.health))
     return [
-        (group[0].mark, _first_names(tuple(target.shown for target in group)), f"{len(group)} {group[0].health}")
+        (
+            group[0].mark,
+            f"{len(group)} {group[0].health}",
+            _first_names(group[0].state, tuple(each.shown for each in group)),
+        )
         for group in groups
     ]
+
+
+def ports_of(row: ServiceRow) -> list[tuple[str, str, str]]:
+    """Each port of a Service's load balancer, how many of its targets are healthy, and the class of that; first those
+    that are not well."""
+    ports, health = row.balancer.ports if row.balancer else (), row.health.ports if row.health else ()
+    if len(ports) != len(health):
+        return [(port, "", "") for port in ports]
+    told = [
+        (port, f"{said.healthy}/{said.targets}", "warning" if said.failing and said.healthy else _PORTS[said.state])
+        for port, said in zip(ports, health, strict=True)
+    ]
+    return sorted(told, key=lambda each: not each[2])
+
+
+def same(values: Iterable[str]) -> str:
+    """The value that several have in common; "" where they differ, or there is one."""
+    found = tuple(values)
+    return found[0] if len(found) > 1 and len(set(found)) == 1 else ""
+
+
+def network_of(report: Report) -> str:
+    """The network, as people know it; "" where none is used."""
+    found, wanted = report.snapshot.network if report.snapshot else None, report.settings.network
+    if isinstance(found, Present):
+        return f"{found.value.name} ({found.value.id})" if found.value else ""
+    return f"{wanted}, {'not found' if isinstance(found, Absent) else 'not read'}" if wanted else ""
 
 
 def _made(macro: str, *told: object, **named: object) -> Markup:
@@ -359,12 +409,15 @@ def _printable(value: object) -> object:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-_first_names = cache(partial(names, most=_NAMES))
-"""Most load balancers lead to the same Nodes."""
+@cache  # most load balancers lead to the same Nodes
+def _first_names(state: State, targets: tuple[str, ...]) -> str:
+    return names(targets, _ILL if state is State.BAD else ALIKE)
+
+
 _HELPERS: tuple[Callable[..., object], ...] = (
-    anchor, approve_command, asset, bars_of, counted, counts_of, is_explained, look_command, measure_of, members_of,
-    names, needs_a_person, picture_of, shown_due, state_counts, targets_of, tone_of, unwell, utc,
-    whole_sides,
+    anchor, approve_command, asset, bands_of, bars_of, counted, counts_of, counts_of_states, is_explained, key_of_row,
+    look_command, measure_of, members_of, names, needs_a_person, network_of, picture_of, ports_of, same, shown_due,
+    shown_seconds, state_counts, targets_of, tone_of, tone_of_row, unwell, utc, whole_sides, word_of_row,
 )  # fmt: skip
 """The functions that the template calls."""
 _GLOBALS: Mapping[str, Any] = {
@@ -373,12 +426,14 @@ _GLOBALS: Mapping[str, Any] = {
     "BAR_STEP": BAR_STEP,
     "HEADING": Tone.HEADING,
     "LEAST": LEAST,
+    "LONG": LONG,
     "MEANS": MEANS,
     "OPEN": OPEN,
     "PROGRAM": PROGRAM,
+    "PORTS": PORTS,
     "TALL": TALL,
+    "TALLEST": TALLEST,
     "VERSION": __version__,
-    "level_classes": {Level.BAD: "bad", Level.WARNING: "warning", Level.BUSY: "dim", Level.GOOD: "good"},
     "tone_classes": {Tone.PLAIN: "", Tone.DETAIL: "dim"},
     "tones": {"": "", **{symbol: tone.value for symbol, tone in TONES.items()}},
     "words": _WORDS,

@@ -37,7 +37,7 @@ _LINE, _PADDING, _GAP, _TOP = 15, 8, 14, 26
 _LEFT = (0, 252, 616, 920)
 _WIDTH = (214, 270, 262, 212)
 _TITLES = ("Service", "load balancer", "server / Node", "route")
-_SIGNS = {State.OK: "ok ", State.BAD: "!! ", State.UNKNOWN: "?? ", State.PLANNED: ""}
+_SIGNS = {State.OK: "ok ", State.BAD: "!! ", State.UNKNOWN: "?? "}
 """What says the state of a target without color."""
 _ROUTES = 2
 """Routes of a Node that are drawn; of more the rest is counted."""
@@ -99,7 +99,9 @@ def drawing_of(world: WorldMap) -> Drawing:
         texts = f"{len(rest)} more Services", f"{bad} to look at" if bad else "nothing planned, healthy"
         services.append(Box("services", texts))
     nodes = [_node_box(group, drafter.health) for group in drafter.nodes]
-    nodes += [Box(f"!{name}", (f"{_SIGNS[state]}{name}", _NO_NODE), state) for name, state in drafter.strangers.items()]
+    nodes += [
+        Box(f"!{name}", (_SIGNS.get(state, "") + name, _NO_NODE), state) for name, state in drafter.strangers.items()
+    ]
     if drafter.left_strangers:
         how_many = counted(len(drafter.left_strangers), "more target")
         nodes.append(Box(_STRANGERS, (how_many, _NO_NODE), worst(drafter.left_strangers.values())))
@@ -130,15 +132,16 @@ class _Drafter:
         marks = {row.destination: row.mark for row in world.routes}
 
         def node_likeness(node: NodeRow) -> Hashable:
-            if node.mark in _ALONE or (not node.mark and _node_needs_eyes(node, self.health)):
+            if node.mark in _ALONE or (not node.mark and _node_needs_eyes(node, {})):
                 return None
             routes = tuple(marks.get(route, "") for route in node.routes)
-            return frozenset(reach.get(node.key.name, ())), node.mark, node.state, node.is_gone, node.ill, routes
+            said = node.mark, node.state, node.is_gone, node.shade, node.trouble
+            return frozenset(reach.get(node.key.name, ())), said, routes
 
         def service_likeness(row: ServiceRow) -> Hashable:
             if row.key is None or row.balancer is None or {row.mark, row.balancer.mark} & _ALONE:
                 return None
-            return row.mark, row.why, row.ill, self._likeness(row.balancer)
+            return row.mark, row.why, row.shade, row.trouble, self._likeness(row.balancer)
 
         groups = _folded(sorted(world.nodes, key=lambda node: natural_order(node.key)), node_likeness)
         nodes, left = _chosen(groups, NODES, lambda group: _node_needs_eyes(group[0], self.health))
@@ -208,12 +211,13 @@ def _chosen(rows: Sequence[_Row], most: int, needs_eyes: Callable[[_Row], bool])
 
 
 def _needs_eyes(row: ServiceRow) -> bool:
-    return bool(row.mark or row.ill or row.balancer is None or row.balancer.mark or row.balancer.state is State.BAD)
+    is_bad = row.balancer is None or row.balancer.state is State.BAD
+    return bool(row.mark or row.trouble or is_bad or (row.balancer and row.balancer.mark))
 
 
 def _node_needs_eyes(node: NodeRow, health: Mapping[str, State]) -> bool:
     is_bad = node.is_gone or node.state is not State.OK or health.get(node.key.name) is State.BAD
-    return bool(node.mark or node.ill or is_bad)
+    return bool(node.mark or node.trouble or is_bad)
 
 
 def _node_name(node: NodeRow) -> str:
@@ -226,11 +230,12 @@ def _service_box(group: Sequence[ServiceRow]) -> Box:
     if row.key is None:
         return Box(f"no service of {row.balancer.key if row.balancer else ''}", ("no Service", "wants this one"))
     named = _named(row.mark, [each.key.name for each in group if each.key], "Services")
-    return Box(row.key, (*named, *filter(None, [row.why]), *_ill(row.ill)), State.BAD if row.ill else None, row.mark)
+    return Box(row.key, (*named, *filter(None, [row.trouble or row.why])), row.shade, row.mark)
 
 
 def _balancer_box(group: Sequence[ServiceRow]) -> Box | None:
-    row, is_one = group[0].balancer, len(group) == 1
+    service, is_one = group[0], len(group) == 1
+    row = service.balancer
     if row is None:
         return None
     what = " ".join(filter(None, (row.type, row.place, *(row.addresses[:1] if is_one else ()))))
@@ -241,7 +246,7 @@ def _balancer_box(group: Sequence[ServiceRow]) -> Box | None:
         (ports or "no port") if is_one else f"{counted(len(row.ports), 'port')} each",
         row.health + ("" if is_one else " each"),
     )
-    return Box(row.key, texts, row.state if row.targets else None, row.mark)
+    return Box(row.key, texts, service.shade or (row.state if row.targets else None), row.mark)
 
 
 def _node_box(group: Sequence[NodeRow], health: Mapping[str, State]) -> Box:
@@ -252,18 +257,12 @@ def _node_box(group: Sequence[NodeRow], health: Mapping[str, State]) -> Box:
         told = [shown_values(each.type or "no server" for each in group), shown_values(each.location for each in group)]
     else:
         told = [node.shown_server, *((node.type, node.location) if not node.is_gone else ())]
-    is_settled = node.state is State.OK or node.mark == "+"  # who joins is not Ready yet
-    state = target if target is not None else None if is_settled else node.state
-    if node.is_gone or node.ill:
-        state = State.BAD
+    is_passing = node.health is not None and node.shade is None  # who joins is not Ready yet, and who goes no longer
+    shades = [each for each in (node.shade if node.health else target, None if is_passing else node.state) if each]
     first, *more = _named(node.mark, [each.key.name for each in group], "Nodes")
-    sign = "" if target is None else _SIGNS[target]
-    texts = (sign + first, *more, " ".join(filter(None, told)) + ready, *_ill(node.ill))
-    return Box(_node_name(node), texts, state, node.mark)
-
-
-def _ill(kind: str) -> tuple[str, ...]:
-    return (f"needs a person: {kind}",) if kind else ()
+    sign = _SIGNS.get(target, "") if target else ""
+    texts = (sign + first, *more, " ".join(filter(None, told)) + ready, *filter(None, [node.trouble]))
+    return Box(_node_name(node), texts, worst(shades) if shades else None, node.mark)
 
 
 def _named(mark: str, found: Sequence[str], what: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@ const PARTS = ["facts", "status", "sections", "main"];
 const PATIENCE_MS = 60000;
 const FOCUSABLE = "a[href], button, summary, input, [tabindex]";
 const filter = document.getElementById("filter");
+const sifted = new Set(); // folds that are open only as something in them is looked for
 
 function sift() {
   const wanted = filter.value.trim().toLowerCase();
@@ -12,9 +13,25 @@ function sift() {
     if (row instanceof SVGElement) row.classList.toggle("dimmed", misses);
     else row.hidden = misses;
   }
-  for (const part of document.querySelectorAll("#plan section, #plan section > details:not([data-row])")) {
-    part.hidden = wanted !== "" && !part.querySelector("[data-row]:not([hidden])");
+  for (const part of document.querySelectorAll("main section:not([data-row]), main .scroll, main details:not([data-row])")) {
+    const rows = [...part.querySelectorAll("[data-row]")];
+    part.hidden = wanted !== "" && rows.length > 0 && rows.every((row) => row.hidden);
   }
+  for (const fold of document.querySelectorAll("#states details[id^='states/']")) {
+    if (wanted !== "" && !fold.hidden && !fold.open) sifted.add(fold.id);
+    if (sifted.has(fold.id)) fold.open = wanted !== "";
+  }
+  if (wanted === "") sifted.clear();
+  for (const link of document.querySelectorAll("[data-filter]")) {
+    link.classList.toggle("chosen", link.dataset.filter === wanted);
+  }
+}
+
+function choose(event) {
+  const { filter: state } = event.target.closest("[data-filter]").dataset;
+  filter.value = filter.value === state ? "" : state;
+  event.preventDefault();
+  sift();
 }
 
 function aim() {
@@ -117,7 +134,10 @@ async function poll() {
 
 filter.addEventListener("input", sift);
 addEventListener("hashchange", show);
-addEventListener("click", (event) => { if (event.target.matches("button.copy")) copy(event.target); });
+addEventListener("click", (event) => {
+  if (event.target.matches("button.copy")) copy(event.target);
+  if (event.target.closest("[data-filter]")) choose(event);
+});
 enhance(document);
 sift();
 show();

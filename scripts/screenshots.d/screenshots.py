@@ -3,17 +3,18 @@
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from reconciler.sandbox.demo_world import demo_world
 from reconciler.sandbox.running import Sandbox, SandboxOptions
 from tests.support.assets import folder_of
 from tests.support.browser import SCHEMES, WIDTHS, Browser, Scheme
-from tests.support.page_worlds import page_worlds
+from tests.support.page_worlds import page_worlds, settled_world
 from tests.support.shown_page import Person, page_in_a_file, page_of_the_command
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs" / "images"
@@ -32,14 +33,20 @@ class Shot:
     scheme: Scheme
     width: int
     height: int
-    anchor: str = ""
+    world: Mapping[str, Any] | None = None
+    """None: the demo's, in which something is held."""
 
 
-_SHOTS = (
-    Shot("page", "light", 1280, 860),
-    Shot("map", "dark", 1280, 620, "map"),
-    Shot("narrow", "light", 360, 740),
-)
+def _shots(now: datetime) -> tuple[Shot, ...]:
+    down = settled_world(now, nodes=6, services=3, is_down=True)
+    return (
+        Shot("fresh", "light", 1280, 960, demo_world(now)),
+        Shot("well", "dark", 1280, 860, settled_world(now, nodes=6, services=3)),
+        Shot("down", "light", 1280, 960, down),
+        Shot("held", "light", 1280, 960),
+        Shot("large", "dark", 1280, 1100, settled_world(now, nodes=100, services=20, is_down=True)),
+        Shot("narrow", "dark", 400, 860, down),
+    )
 
 
 def main() -> int:
@@ -59,28 +66,33 @@ def main() -> int:
 
 
 def for_the_documentation(browser: Browser) -> Iterator[Path]:
-    """Pictures of the demo's world after some passes, in which a person has just deleted a second server: what follows
-    from both is held."""
+    """Pictures of six worlds."""
     _DOCS.mkdir(parents=True, exist_ok=True)
+    for shot in _shots(datetime.now(UTC)):
+        file = _DOCS / f"page-{shot.name}.png"
+        with tempfile.TemporaryDirectory() as folder, closing(_shown(browser, shot, Path(folder))) as addresses:
+            browser.reset()
+            browser.in_scheme(shot.scheme)
+            browser.at_width(shot.width, shot.height)
+            browser.open(next(addresses))
+            browser.picture(file)
+        yield file
+
+
+def _shown(browser: Browser, shot: Shot, folder: Path) -> Generator[str, None, None]:
+    """The address of a page of its world, as long as that is wanted. The demo's is that of some passes, after which a
+    person has just deleted a second server: what follows from both is held."""
+    if shot.world is not None:
+        yield page_in_a_file(shot.world, folder / "page.html").address
+        return
     options = SandboxOptions(world=demo_world(datetime.now(UTC)), latency_s=_LATENCY_S, action_s=0.0)
-    with (
-        Sandbox(options) as sandbox,
-        tempfile.TemporaryDirectory() as folder,
-        page_of_the_command(sandbox, Path(folder)) as address,
-    ):
+    with Sandbox(options) as sandbox, page_of_the_command(sandbox, folder) as address:
         person = Person(sandbox)
         browser.open(address)
         person.hcloud("DELETE", "/servers/103")
         person.silence("worker-2")
         browser.wait_for(lambda: browser.texts(f"#pass\\/{_PASSES}"), f"pass {_PASSES}", 3 * _PASSES)
-        for shot in _SHOTS:
-            browser.reset()
-            browser.in_scheme(shot.scheme)
-            browser.at_width(shot.width, shot.height)
-            browser.open(f"{address}#{shot.anchor}")
-            file = _DOCS / f"{shot.name}-{shot.scheme}.png"
-            browser.picture(file)
-            yield file
+        yield address
 
 
 def of_everything(browser: Browser, folder: Path) -> Iterator[Path]:

@@ -45,8 +45,8 @@ def test_every_change(browser: Browser, eventful: ShownPage) -> None:
 
 
 def test_what_is_held_says_why_without_a_click(browser: Browser, eventful: ShownPage) -> None:
-    """The reason of the change and the guard's name in what is open from the beginning; and what the guard says, first
-    of all sections."""
+    """The reason of the change and the guard's name in what is open from the beginning; and what the guard says, right
+    after the states."""
     shown = {each["key"]: f"{each['head']} {each['said']}" for each in browser.run(_CHANGES)}
     held = [each for each in eventful.report["changes"] if each["verdict"] == "held"]
 
@@ -54,7 +54,7 @@ def test_what_is_held_says_why_without_a_click(browser: Browser, eventful: Shown
     for change in held:
         assert change["reason"] in shown[change["key"]]
         assert f"held by {change['rule']}" in shown[change["key"]]
-        assert change["why"] in browser.texts("main > section:first-child")[0]
+        assert change["why"] in browser.texts("#states + #holds")[0]
         assert browser.run("return document.getElementById(arguments[0]).open", f"plan/{change['key']}")
 
 
@@ -87,20 +87,20 @@ def test_map(browser: Browser, eventful: ShownPage) -> None:
     gets."""
     nodes = {f"node/{each['metadata']['name']}" for each in eventful.cluster["nodes"]}
     services = {f"service/default/{each['metadata']['name']}" for each in eventful.cluster["services"]}
-    assert _keys(browser, "map") == nodes | services
+    assert _keys(browser, "states") == nodes | services
 
     (balancer,) = eventful.project["load_balancers"]
     keys = [each["key"] for each in eventful.report["changes"]]
     planned = sum(key.startswith("load_balancer/default/api/target") for key in keys)
-    targets = browser.texts('tr[data-key="service/default/api"] li')
-    assert "worker-1: 1 unhealthy" in targets
+    targets = browser.texts('tr[data-key="service/default/api"] td[data-label="targets"] div')
+    assert "1 unhealthy: worker-1" in targets
     assert _counted(targets) == {"unhealthy": len(balancer["targets"]), "planned": planned}
 
-    rows = {row[0]: row for row in browser.rows("#map tr[data-key]")}
+    rows = {row[0].split()[-1]: row for row in browser.rows("#states tr[data-key]")}
     of_nodes = [each for each in eventful.project["servers"] if each["name"] != "worker-6"]  # its Node is misnamed
     for server in of_nodes:
-        (row,) = (row for name, row in rows.items() if name.endswith(f"node/{server['name']}"))
-        assert row[2:5] == [f"server {server['id']}", server["server_type"]["name"], server["location"]["name"]]
+        said = f"server {server['id']} {server['server_type']['name']} in {server['location']['name']}"
+        assert rows[server["name"]][2].startswith(said)
 
 
 def test_hostile_texts_stay_texts(browser: Browser, eventful: ShownPage) -> None:
@@ -128,7 +128,7 @@ def _keys(browser: Browser, section: str) -> set[str]:
 def _counted(targets: list[str]) -> Counter[str]:
     """How many targets are said to be what."""
     found: Counter[str] = Counter()
-    for count, word in (target.rpartition(": ")[2].split(" ", 1) for target in targets):
+    for count, word in (target.partition(": ")[0].split(" ")[-2:] for target in targets):
         found[word] += int(count)
     return found
 

@@ -7,7 +7,7 @@ from tests.support.shown_page import ShownPage
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("world", ["eventful", "empty"])
+@pytest.mark.parametrize("world", ["eventful", "down", "empty"])
 def test_accessible(browser: Browser, pages: dict[str, ShownPage], world: str, scheme: Scheme) -> None:
     """With every fold open: nothing is found, the contrast of colors included."""
     browser.in_scheme(scheme)
@@ -17,7 +17,7 @@ def test_accessible(browser: Browser, pages: dict[str, ShownPage], world: str, s
     assert browser.accessibility() == []
 
 
-@pytest.mark.parametrize("world", ["demo", "eventful", "large", "empty"])
+@pytest.mark.parametrize("world", ["demo", "eventful", "large", "down", "empty"])
 def test_fits_the_window(browser: Browser, pages: dict[str, ShownPage], world: str) -> None:
     """At each width nobody scrolls sideways, with closed and with open folds, and texts of drawings are within their
     boxes."""
@@ -29,6 +29,31 @@ def test_fits_the_window(browser: Browser, pages: dict[str, ShownPage], world: s
             assert browser.beyond_the_right() == [], (opened, width)
             assert browser.ill_fitting_texts() == [], (opened, width)
         browser.unfold()
+
+
+@pytest.mark.parametrize("world", ["well", "down"])
+def test_100_nodes_and_20_services_take_two_screens(browser: Browser, pages: dict[str, ShownPage], world: str) -> None:
+    """Of a laptop, whether all is well or a Service with 30 ports is down."""
+    browser.open(pages[world].address)
+
+    assert browser.run("return document.documentElement.scrollHeight") <= 1800
+
+
+@pytest.mark.parametrize(("width", "shown"), [(400, "block"), (1280, "table-row")])
+def test_tables_that_fit(browser: Browser, pages: dict[str, ShownPage], width: int, shown: str) -> None:
+    """Services and Nodes with all that is folded are tables on a laptop and cards on a telephone: neither scrolls
+    sideways, and every cell says what it has."""
+    browser.at_width(width)
+    browser.open(pages["down"].address)
+    browser.unfold()
+
+    assert browser.run("return getComputedStyle(document.querySelector('.cards tbody tr')).display") == shown
+    sideways = (
+        "return [...document.querySelectorAll('#states .scroll')].filter(e => e.scrollWidth > e.clientWidth).length"
+    )
+    assert browser.run(sideways) == 0
+    said = "return getComputedStyle(document.querySelector('.cards td'), '::before').content"
+    assert browser.run(said) == ('"state"' if shown == "block" else "none")
 
 
 def test_names_of_fields_are_whole(browser: Browser, pages: dict[str, ShownPage]) -> None:
@@ -62,7 +87,7 @@ def test_drawings_say_what_they_show(browser: Browser, pages: dict[str, ShownPag
     browser.open(pages["eventful"].address)
 
     assert browser.run("return [...document.querySelectorAll('svg')].every(each => each.querySelector('title'))")
-    tables = " ".join(browser.texts("#map table"))
+    tables = " ".join(browser.texts("#states table, #routes table"))
     names = browser.run("return [...document.querySelectorAll('#map svg g > title')].map(each => each.textContent)")
     assert names
     for name in ("default/shop", "worker-1", "worker-3", "10.244.1.0/24"):

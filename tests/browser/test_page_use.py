@@ -12,6 +12,10 @@ _SHOWN_ROWS = """
 return [...document.querySelectorAll('main :not(g)[data-row]')].filter(each => !each.hidden)
   .map(each => each.textContent);
 """
+_SHOWN_KEYS = """
+return [...document.querySelectorAll('main tr[data-key]')].filter(each => each.checkVisibility())
+  .map(each => each.dataset.key);
+"""
 _IN_SIGHT = """
 const element = document.getElementById(decodeURIComponent(location.hash.slice(1)));
 if (!element || !element.checkVisibility()) return false;
@@ -48,6 +52,23 @@ def test_filter(browser: Browser, eventful: ShownPage) -> None:
 
     browser.press(*[Keys.BACKSPACE] * len("Worker-1"))
     assert browser.run(_SHOWN_ROWS) == everything
+
+
+def test_filter_by_state(browser: Browser, pages: dict[str, ShownPage]) -> None:
+    """A click on a state leaves what is in it, unfolds it, and names no section in which nothing is; a second click
+    brings everything back as it was."""
+    browser.open(pages["down"].address)
+    everything = browser.run(_SHOWN_ROWS)
+    state = browser.driver.find_element("css selector", '[data-filter="serving"]')
+
+    state.click()
+    assert sorted(browser.run(_SHOWN_KEYS)) == [f"service/default/app-{number:02}" for number in range(1, 20)]
+    assert not browser.driver.find_element("id", "routes").is_displayed()
+    assert browser.driver.find_element("id", "filter").get_attribute("value") == "serving"
+
+    state.click()
+    assert browser.run(_SHOWN_ROWS) == everything
+    assert not browser.run("return document.getElementById('states/Service/serving').open")
 
 
 def test_filter_leaves_no_shells(browser: Browser, eventful: ShownPage) -> None:

@@ -20,12 +20,15 @@ _JOINED = "worker-4"
 
 
 def page_worlds(now: datetime) -> dict[str, Object]:
-    """World files' contents: little, much, and very much to be done, and nothing at all."""
+    """World files' contents: little, much, and very much to be done, nothing, of which a Service is down in one, and
+    nothing at all."""
     empty = {"format_version": "1.0", "kubernetes": {"nodes": []}, "hetzner": {"servers": []}}
     return {
         "demo": demo_world(now),
         "eventful": eventful_world(now),
         "large": large_world(now, nodes=120, services=50),
+        "well": settled_world(now, nodes=100, services=20),
+        "down": settled_world(now, nodes=100, services=20, is_down=True),
         "empty": empty,
     }
 
@@ -58,6 +61,55 @@ def large_world(now: datetime, nodes: int, services: int) -> Object:
     ]
     world["hetzner"]["servers"] += _servers(world["hetzner"]["servers"], nodes)
     return world
+
+
+def settled_world(now: datetime, nodes: int, services: int, *, is_down: bool = False) -> Object:
+    """The demo's world without its drift, with so many Nodes that are well, and as many Services, of which one has 30
+    ports. ``is_down``: no target of that answers at port 8007."""
+    world = _spacious_world(now)
+    cloud, cluster, network = world["hetzner"], world["kubernetes"], world["hetzner"]["networks"][0]
+    workers = nodes - 1
+    cloud["servers"] = [_named(cloud["servers"], "control-plane-1"), *_servers(cloud["servers"], workers, "worker-2")]
+    node = _named(cluster["nodes"], "worker-2")
+    cluster["nodes"] = [_named(cluster["nodes"], "control-plane-1")]
+    network["routes"] = [{"destination": "10.244.0.0/24", "gateway": "10.0.0.2"}]
+    for number, server in enumerate(cloud["servers"][1:]):
+        pods, private = f"10.244.{number + 1}.0/24", server["private_net"][0]["ip"]
+        public = server["public_net"]["ipv4"]["ip"]
+        fresh = deepcopy(node)
+        _rename(fresh, server["name"])
+        fresh["spec"] = {"podCIDR": pods, "podCIDRs": [pods], "providerID": f"hcloud://{server['id']}"}
+        fresh["status"]["addresses"] += [
+            {"type": "ExternalIP", "address": public},
+            {"type": "InternalIP", "address": private},
+        ]
+        cluster["nodes"].append(fresh)
+        network["routes"].append({"destination": pods, "gateway": private})
+    service, balancer = _named(cluster["services"], "api"), cloud["load_balancers"][0]
+    pairs = [_served(service, balancer, number, cloud["servers"][1:]) for number in range(services)]
+    cluster["services"], cloud["load_balancers"] = map(list, zip(*pairs, strict=True))
+    if is_down:
+        for target in cloud["load_balancers"][0]["targets"]:
+            target["health_status"] = [{"listen_port": 8007, "status": "unhealthy", "detail": "layer4_timeout"}]
+    network["subnets"] += [{"type": "cloud", "ip_range": "10.0.8.0/24", "network_zone": "eu-central"}]
+    return world
+
+
+def _served(service: Object, balancer: Object, number: int, servers: list[Object]) -> tuple[Object, Object]:
+    """One more Service like this, with its load balancer; the first has 30 ports."""
+    own, its, ports = deepcopy(service), deepcopy(balancer), [443] if number else [*range(8000, 8030)]
+    name, uid = f"app-{number:02}", f"6a1f4d3e-2b7c-4c1a-9d55-0c2f1b7a{number:04}"
+    addresses = [f"203.0.113.{100 + number}", f"2001:db8:ff:{number + 1:x}::1", f"10.0.8.{number + 1}"]
+    own["metadata"] |= {"name": name, "uid": uid}
+    own["metadata"]["annotations"] |= {f"{_ANNOTATION}/name": name, f"{_ANNOTATION}/type": "lb31"}
+    own["spec"]["ports"] = [{"name": f"p{port}", "port": port, "nodePort": 22000 + port} for port in ports]
+    own["status"]["loadBalancer"]["ingress"] = [{"ip": each, "ipMode": "VIP"} for each in addresses]
+    its |= {"id": 901 + number, "name": name, "labels": {"hcloud-ccm/service-uid": uid}, "load_balancer_type": "lb31"}
+    its["public_net"] = {"ipv4": {"ip": addresses[0]}, "ipv6": {"ip": addresses[1]}}
+    its["private_net"][0]["ip"] = addresses[2]
+    its["services"] = [{"listen_port": port, "destination_port": 22000 + port} for port in ports]
+    its["targets"] = [{"type": "server", "server": {"id": each["id"]}, "use_private_ip": True} for each in servers]
+    return own, its
 
 
 def _spacious_world(now: datetime) -> Object:
@@ -96,11 +148,11 @@ def _rename(node: Object, name: str) -> None:
     node["status"]["addresses"] = [{"type": "Hostname", "address": name}]
 
 
-def _servers(servers: list[Object], count: int = _BATCH) -> Iterator[Object]:
+def _servers(servers: list[Object], count: int = _BATCH, like: str = _JOINED) -> Iterator[Object]:
     for number in range(count):
         high, low = divmod(number, 250)
         yield {
-            **deepcopy(_named(servers, _JOINED)),
+            **deepcopy(_named(servers, like)),
             "id": 1000 + number,
             "name": f"batch-{number:02}",
             "public_net": {

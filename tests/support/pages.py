@@ -38,6 +38,10 @@ class Element:
         (found,) = [element for element in self.every if element.attributes.get("id") == name]
         return found
 
+    def section(self, name: str) -> "Element":
+        """The section with this id; one with nothing in it where it is left out."""
+        return next((each for each in self.named("section") if each.attributes.get("id") == name), Element("section"))
+
     def named(self, name: str) -> list["Element"]:
         return [element for element in self.every if element.name == name]
 

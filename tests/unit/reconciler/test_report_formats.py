@@ -79,9 +79,9 @@ def test_the_page_tells_all(report: Report) -> None:
     document, page = report_as_json(report), read_page(written(decided(report), Output.HTML))
 
     changes = {
-        element.attributes["data-key"]: element.text for element in page.by_id("plan").with_attribute("data-key")
+        element.attributes["data-key"]: element.text for element in page.section("plan").with_attribute("data-key")
     }
-    assert Counter(page.by_id("plan").keys) == Counter(change["key"] for change in document["changes"])
+    assert Counter(page.section("plan").keys) == Counter(change["key"] for change in document["changes"])
     for change in document["changes"]:
         sides = [side for field in change["fields"] for side in (field["before"], field["after"])]
         assert [
@@ -89,10 +89,10 @@ def test_the_page_tells_all(report: Report) -> None:
             for side in (*sides, change["reason"], *change["consequences"])
             if isinstance(side, str) and not _is_time(side) and visible(side) not in changes[change["key"]]
         ] == []
-    holds = page.by_id("holds").text
+    holds = page.section("holds").text
     for hold in document["holds"]:
         assert all(visible(text) in holds for text in (hold["approve"], hold["why"], hold["value"], *hold["keys"]))
-    notes = page.by_id("notes")
+    notes = page.section("notes")
     assert Counter(notes.keys) == Counter(note["key"] for note in document["notes"])
     assert all(visible(note["text"]) in notes.text for note in document["notes"])
     status, facts = page.by_id("status").text, page.by_id("facts").text

@@ -115,7 +115,7 @@ def test_the_page_is_as_bad_as_the_worst(states: States, tone: str) -> None:
     assert page.tone == tone
     assert page.sections[0].name == "states"
     text = document_of(page).file()
-    assert (">down<" in text) is (tone == "bad")
+    assert ("1 Service is down" in text) is (tone == "bad")
 
 
 def test_an_explanation_begins_with_the_state() -> None:
