@@ -143,7 +143,7 @@ def state_lines(states: States, standings: Sequence[Standing]) -> Iterator[TextL
         yield TextLine("State", Tone.HEADING)
     for standing in standings:
         mark, tone = LEVELS[standing.first.level]
-        what = names(standing.keys, MOST_REMOVALS)
+        what = names(standing.keys)
         yield TextLine(f"  {mark} {what}  {standing.told}", tone)
     if counts := list(state_counts(states)):
         yield TextLine(f"  {'; '.join(counts)}", Tone.GOOD if states.level is Level.GOOD else Tone.PLAIN)

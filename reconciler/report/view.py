@@ -152,10 +152,11 @@ class Standing(Struct, frozen=True):
         return f"{self.first.word}{since}: {self.first.why}"
 
 
-def standings_of(states: States) -> tuple[Standing, ...]:
+def standings_of(states: States, errors: Iterable[str] = ()) -> tuple[Standing, ...]:
     """What is not well, worst first: Services and Nodes that a person should look at, and Services that wait. Those
-    of one state for the same reason together."""
+    of one state for the same reason together; not what follows from one of these errors, which says it."""
     told = [each for each in (*states.services, *states.nodes) if _is_told(each)]
+    told = [each for each in told if not any(error in each.why for error in errors)]
     ordered = sorted(told, key=lambda each: -each.level)
     same = alike(ordered, lambda each: (each.key.kind, each.state, each.why))
     return tuple(Standing(group[0], tuple(each.key for each in group)) for group in same)
@@ -233,7 +234,7 @@ def view_of(report: Report) -> View:
         report=report,
         head=head_of(report),
         counts=counts,
-        standings=standings_of(report.states),
+        standings=standings_of(report.states, report.errors),
         parts=tuple(_parts(report, [word for word, count in counts.items() if count])),
         goes=_removals(report.lines),
         holds=tuple(sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR)),

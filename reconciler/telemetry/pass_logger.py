@@ -186,7 +186,7 @@ def _standing(report: Report) -> Iterator[_Finding]:
         if note.kind is NoteKind.ANCHOR:
             yield _Finding("violated", pairs(rule=note.kind.value, why=note.text), pairs(rule=note.kind.value))
     for state in (*report.states.services, *report.states.nodes):
-        if state.level >= Level.WARNING:
+        if state.level >= Level.WARNING and not any(error in state.why for error in report.errors):
             yield _Finding(state.word, pairs(key=state.key, why=state.why), pairs(key=state.key))
     sections = report.snapshot.sections() if report.snapshot is not None and not report.obstacles else {}
     for name, section in sections.items():

@@ -28,37 +28,44 @@ def varied(stage: Stage) -> Stage:
 
 
 @pytest.mark.parametrize(
-    ("name", "is_", "told"),
+    ("name", "first", "is_", "told"),
     [
-        pytest.param("web-1", "settled", ["matched by providerID hcloud://1", "cpx32 in fsn1"], id="healthy"),
+        pytest.param(
+            "web-1", "in sync: server 1", "settled", ["matched by providerID hcloud://1", "cpx32 in fsn1"], id="healthy"
+        ),
         pytest.param(
             "cluster-worker-20",
+            "joining since ",
             "unmatched",
             ["no server of the project is named 'cluster-worker-20'", "near: 20  worker-20"],
             id="its name matches nothing",
         ),
-        pytest.param("strange", "foreign", ["'aws:///eu-central-1a/i-0123456789' belongs to"], id="of another cloud"),
+        pytest.param(
+            "strange", "foreign\n", "foreign", ["'aws:///eu-central-1a/i-0123456789' belongs to"], id="of another cloud"
+        ),
         pytest.param(
             "leaving",
+            "going since ",
             "departing",
             ["Node must be older than 120 s; due in", "announced to go: cordoned"],
             id="awaiting deletion",
         ),
         pytest.param(
             "lost-1",
+            "stuck: node.delete is held ",
             "departing",
             ["unannounced losses: 2 of 6 Nodes, limit 1", "to let exactly these pass once: reconcile approve sha256:"],
             id="its deletion is held",
         ),
     ],
 )
-def test_a_node_is_explained(varied: Stage, name: str, is_: str, told: list[str]) -> None:
+def test_a_node_is_explained(varied: Stage, name: str, first: str, is_: str, told: list[str]) -> None:
     """Text says it to people, JSON to machines, and neither writes anything, not even an Event."""
     text = varied.reconcile("explain", "node", name)
     machine = varied.reconcile("explain", "node", name, "--output", "json")
 
     explained = json.loads(machine.stdout)
-    assert text.stdout.startswith(f"node/{name}  {is_}\n")
+    assert text.stdout.startswith(f"node/{name}  {first}")
     assert [phrase for phrase in told if phrase not in text.stdout] == []
     assert (explained["key"], explained["stage"], explained["errors"]) == (f"node/{name}", is_, [])
     assert explained["why"] in text.stdout

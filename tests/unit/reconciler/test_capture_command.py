@@ -313,10 +313,6 @@ def test_a_signal_leaves_no_file(shell: Shell, tmp_path: Path, monkeypatch: pyte
 @rows(
     "words lines",
     {
-        "loop": (
-            ("--from", "f"),
-            ["--from goes with 'reconcile plan', 'explain' and 'ui': nothing can be applied to a file"],
-        ),
         "once": (
             ("--once", "--from", "f"),
             ["--from goes with 'reconcile plan', 'explain' and 'ui': nothing can be applied to a file"],

@@ -106,6 +106,12 @@ def test_an_outcome_with_a_sentence_has_the_reason_below_it(shown: Callable[...,
 LARGE = """
 Cluster ID, read at TIME
 Requests: 6 to Kubernetes, 6 to Hetzner, 3594 of 3600 left
+State
+  ? service/shop/app-00, service/shop/app-01, service/shop/app-02 and 17 more
+    blocked since 15 Jan 08:00 UTC: no target for Nodes w-025, w-026, w-027,
+    w-028, w-029 and 70 more: the type takes 25 targets, all in use; choose a
+    larger type, such as lb31
+  Services: 20 blocked; Nodes: 100 joining
 nodes
   + 100 x node.initialise  node/w-000, node/w-001, node/w-002 and 97 more
       why, the first's: initialized as server 1000 (matched by name)
@@ -188,6 +194,12 @@ def test_the_documentation_shows_it() -> None:
 
 
 HELD_PLAN = """\
+State
+  ? node/worker-3, node/worker-4  stuck: node.delete is held
+    (node-blast-radius): 2 of 6 Nodes lost their servers without a drain; cordon
+    Nodes before deleting their servers (Nodes that are NotReady for 30 minutes
+    count as planned removals), or approve if intended
+  Nodes: 2 stuck, 4 in sync
 nodes
   ! node/worker-3  node.delete  held by node-blast-radius
   ! node/worker-4  node.delete  held by node-blast-radius
@@ -224,7 +236,10 @@ def test_a_held_plan(simulate: Callable[..., Simulation], shown: Callable[..., s
     expected = HELD_PLAN.replace("3f9a1c0b7e55d214", digits).replace("3f9a1c", digits[:6])
 
     assert shown(report).split("\n", 2)[2] == expected
-    assert shown(report, 120).split("\n", 2)[2] == expected.replace("; its\n        changes", "; its changes").replace(
+    wide = shown(report, 120).split("\n", 2)[2]
+    assert wide[wide.index("nodes\n") :] == expected[expected.index("nodes\n") :].replace(
+        "; its\n        changes", "; its changes"
+    ).replace(
         "worker-3  node.delete  held by node-blast-radius",
         "worker-3  node.delete  held by node-blast-radius: server 103 not found in the project",
     ).replace(

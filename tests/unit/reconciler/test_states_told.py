@@ -83,7 +83,7 @@ def test_alike_ones_are_told_together() -> None:
     many = tuple(replace(STUCK, key=key_of(f"node/w-{number}"), since=None) for number in range(40))
     (line,) = [line.text for line in told(States((), many)) if "?" in line.text]
     assert line.startswith("  ? node/w-0, node/w-1")
-    assert line.endswith(" and 20 more  stuck: no server is named 'worker6'")
+    assert line.endswith(" and 37 more  stuck: no server is named 'worker6'")
 
 
 def test_a_stuck_node_needs_a_person() -> None:
