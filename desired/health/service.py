@@ -98,14 +98,18 @@ def _served(
     service = lb.service
     ports = tuple(port_health(balancer, is_local=service.claim.is_local))
     is_new = now - balancer.created_at < SETTLING
-    down, waiting = _failures(lb, balancer, ports, changes, is_new=is_new)
+    found = [*_failures(lb, balancer, ports, changes, is_new=is_new)]
+    down, waiting = (
+        next((reason.text for state, reason in found if state is each), "")
+        for each in (ServiceState.DOWN, ServiceState.WAITING)
+    )
     serves = "; ".join(reason.text for reason in _reasons(ports))
     if down:
-        state, why = ServiceState.DOWN, down[0].text
+        state, why = ServiceState.DOWN, down
     elif blocked:
         state, why = ServiceState.BLOCKED, f"{blocked}; {serves}" if serves else blocked
     elif waiting:
-        state, why = ServiceState.WAITING, waiting[0].text
+        state, why = ServiceState.WAITING, waiting
     else:
         state, why = ServiceState.DEGRADED if any(port.failing for port in ports) else ServiceState.SERVING, serves
     since = _not_ready_since(service) if state is ServiceState.DOWN else None
@@ -137,42 +141,36 @@ def _failures(
     changes: Sequence[Change],
     *,
     is_new: bool,
-) -> tuple[list[Reason], list[Reason]]:
+) -> Iterator[tuple[ServiceState, Reason]]:
     """What clients notice, and what passes by itself, each in the order of its weight."""
-    down: list[Reason] = []
-    waiting: list[Reason] = []
     if not balancer.targets:
-        (waiting if is_new else down).append(rows.NO_TARGET.because(balancer=balancer.id))
+        state = ServiceState.WAITING if is_new else ServiceState.DOWN
+        yield state, rows.NO_TARGET.because(balancer=balancer.id)
     elif not any(has_way(target, balancer) for target in balancer.targets):
-        down.append(rows.NO_WAY.because(balancer=balancer.id, targets=len(balancer.targets)))
+        yield ServiceState.DOWN, rows.NO_WAY.because(balancer=balancer.id, targets=len(balancer.targets))
     else:
         dead = [port for port in ports if not port.healthy and port.unhealthy and not (is_new and port.unchecked)]
-        down += _reasons(dead)
-        unchecked = [port for port in ports if not port.healthy and port not in dead]
-        waiting += [rows.PORTS_UNCHECKED.because(ports=_named([p]), targets=p.targets) for p in unchecked]
+        yield from ((ServiceState.DOWN, reason) for reason in _reasons(dead))
+        for port in ports:
+            if not port.healthy and port not in dead:
+                told = rows.PORTS_UNCHECKED.because(ports=_ports([port.port]), targets=port.targets)
+                yield ServiceState.WAITING, told
     there = {port.port for port in ports}
     lacking = [port.port for port in lb.service.claim.ports if port.protocol == "TCP" and port.port not in there]
     if lacking and lb.wanted is not None:
-        waiting.append(rows.PORT_ABSENT.because(ports=_ports(lacking), balancer=balancer.id))
-    if not lb.service.ingress and (status := _status_of(changes)) is not None:
+        yield ServiceState.WAITING, rows.PORT_ABSENT.because(ports=_ports(lacking), balancer=balancer.id)
+    status = next((change for change in changes if change.kind is ChangeKind.SERVICE_STATUS), None)
+    if not lb.service.ingress and status is not None:
         is_coming = status.decision.verdict is Verdict.ALLOWED or is_new
-        (waiting if is_coming else down).append(rows.NOT_PUBLISHED.because(balancer=balancer.id))
-    return down, waiting
-
-
-def _status_of(changes: Sequence[Change]) -> Change | None:
-    return next((change for change in changes if change.kind is ChangeKind.SERVICE_STATUS), None)
+        state = ServiceState.WAITING if is_coming else ServiceState.DOWN
+        yield state, rows.NOT_PUBLISHED.because(balancer=balancer.id)
 
 
 def _reasons(ports: Sequence[PortHealth]) -> Iterator[Reason]:
     """A sentence for all ports that are alike, worst first."""
     ordered = sorted(ports, key=lambda port: (port.healthy, -port.unhealthy, port.targets, port.port))
     for (healthy, _, targets), alike in groupby(ordered, key=lambda port: (port.healthy, port.unhealthy, port.targets)):
-        yield rows.PORTS_HEALTHY.because(ports=_named([*alike]), healthy=healthy, targets=targets)
-
-
-def _named(ports: Sequence[PortHealth]) -> str:
-    return _ports([port.port for port in ports])
+        yield rows.PORTS_HEALTHY.because(ports=_ports([port.port for port in alike]), healthy=healthy, targets=targets)
 
 
 def _ports(numbers: Sequence[int]) -> str:

@@ -1,9 +1,10 @@
 """The states of Services and Nodes as values, and which is worse."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
@@ -149,6 +150,11 @@ class ObjectState:
         """How bad that is."""
         return _LEVELS[self.state]
 
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Its place among those of its kind: the worst first, then in the order of the states."""
+        return -self.level, list(type(self.state)).index(self.state)
+
 
 @dataclass(frozen=True, slots=True)
 class States:
@@ -157,14 +163,22 @@ class States:
     services: tuple[ObjectState, ...] = ()
     nodes: tuple[ObjectState, ...] = ()
 
+    def __iter__(self) -> Iterator[ObjectState]:
+        return chain(self.services, self.nodes)
+
     def of(self, key: Key) -> ObjectState | None:
         """The state of the Service or Node with this key; None for one that is not looked after here."""
-        return next((each for each in (*self.services, *self.nodes) if each.key == key), None)
+        return next((each for each in self if each.key == key), None)
+
+    @property
+    def unwell(self) -> tuple[ObjectState, ...]:
+        """Those that a person should look at, worst first."""
+        return tuple(sorted((each for each in self if each.level >= Level.WARNING), key=lambda each: -each.level))
 
     @property
     def level(self) -> Level:
         """The worst of them; GOOD where there is none."""
-        return max((each.level for each in (*self.services, *self.nodes)), default=Level.GOOD)
+        return max((each.level for each in self), default=Level.GOOD)
 
 
 NO_STATES: Final = States()

@@ -80,11 +80,12 @@ def _tell(report: Explained | HoldsReport | StatusReport | OrphanReport | Migrat
 def explain(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """Write every decision about the ``node`` or ``service`` with this name, and its reason; the exit code."""
     kind, name = words
-    key = key_of("service" if kind == "any" and "/" in name else kind, name)
+    kind = "service" if kind == "any" and "/" in name else kind
+    key = key_of(kind, name)
 
     def read(config: Config, stop: Stop) -> Explained:
         context = build_runtime(config, stop, TerminalProgress(config.color)).plan_context
-        return explain_once(context, key, is_kind_known=kind != "any" or "/" in name)
+        return explain_once(context, key, is_kind_known=kind != "any")
 
     return report_on(
         Command.EXPLAIN, flags, environ, read, lambda errors: Explained(key, Report(errors=errors)), answers=True

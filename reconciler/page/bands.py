@@ -80,4 +80,4 @@ def _place(row: Row) -> tuple[int, int]:
     comes last."""
     if row.health is None:
         return -Level.BUSY if row.key is None else 1, _LAST
-    return -row.health.level, list(type(row.health.state)).index(row.health.state)
+    return row.health.rank

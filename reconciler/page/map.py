@@ -251,7 +251,7 @@ class _Cartographer:
         self._then = after_all(snapshot, tuple(by_key.values()))
         self._balancers = self._then.load_balancers.items if self._then.load_balancers else {}
         self._marks = _marks(line.change for line in report.lines if line.outcome is None)
-        self._states = {each.key: each for each in (*report.states.services, *report.states.nodes)}
+        self._states = {each.key: each for each in report.states}
         self._servers_of = dict(self._server_keys())
         self._node_of = {key: name for name, key in self._servers_of.items()}
         self._node_with = {key.id: name for key, name in self._node_of.items() if key.provider is Provider.CLOUD}

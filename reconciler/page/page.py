@@ -122,8 +122,7 @@ class Page:
     @property
     def worst(self) -> str:
         """Key of the Service or Node whose explanation is wanted first; "" where all are well."""
-        states = self.view.report.states
-        ill = [each for each in (*states.services, *states.nodes) if each.level > Level.GOOD]
+        ill = [each for each in self.view.report.states if each.level > Level.GOOD]
         return max(ill, key=lambda each: each.level).key if ill else ""
 
     @property
@@ -151,8 +150,7 @@ class Page:
         passes = (Section("passes", "Passes"),) if self.passes else ()
         if self.result is None:
             return passes
-        states, world = self.view.report.states, self.map
-        ill = sum(each.level >= Level.WARNING for each in (*states.services, *states.nodes))
+        world, ill = self.map, len(self.view.report.states.unwell)
         is_drawn = bool(world.services or world.nodes)
         found = (
             (Section("states", "State", ill), is_drawn),

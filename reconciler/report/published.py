@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from desired.health.state import Level, States
+from desired.health.state import States
 from desired.model.record import Format, cut
 from desired.plan.change import Change, Hold
 from desired.section import Present
@@ -105,8 +105,6 @@ class PublishedStates(Struct, frozen=True):
     services: Mapping[str, int] = {}
     """State → how many are in it, worst first."""
     nodes: Mapping[str, int] = {}
-    worst: str = "good"
-    """``good``, ``busy``, ``warning`` or ``bad``."""
     unwell: tuple[PublishedState, ...] = ()
     """Those that a person should look at, worst first; fifty at most."""
 
@@ -204,14 +202,12 @@ def status_of(
 
 
 def _states(states: States) -> PublishedStates:
-    ill = [each for each in (*states.services, *states.nodes) if each.level >= Level.WARNING]
-    ill.sort(key=lambda each: -each.level)
     return PublishedStates(
         services=dict(Counter(each.state.value for each in states.services)),
         nodes=dict(Counter(each.state.value for each in states.nodes)),
-        worst=states.level.name.lower(),
         unwell=tuple(
-            PublishedState(_cut(each.key), each.state, _cut(each.why), each.since) for each in ill[:_MOST_STATES]
+            PublishedState(_cut(each.key), each.state, _cut(each.why), each.since)
+            for each in states.unwell[:_MOST_STATES]
         ),
     )
 

@@ -11,7 +11,8 @@ from reconciler.config.program import program_name
 from reconciler.report.documents import Versioned
 from reconciler.report.holds import ago, end_lines, origin
 from reconciler.report.published import RENEWED, PublishedHold, PublishedPass, PublishedStates, PublishedStatus
-from reconciler.report.text import TextLine, Tone, with_moments
+from reconciler.report.text import LEVELS, TextLine, Tone, with_moments
+from reconciler.report.view import told_state
 from reconciler.result import Result
 
 _GONE = 3
@@ -53,7 +54,7 @@ class StatusReport:
     @property
     def is_gone(self) -> bool:
         """Whether the leader has not renewed its Lease for three of its durations: whatever clock it has, it does not
-        run, and nobody has taken over."""
+        run, and no other has taken over."""
         if self.now is None or not self.leader or self.duration_s is None:
             return False
         try:
@@ -72,7 +73,7 @@ class StatusReport:
         last = self.published.last_pass
         if not last.is_whole:
             return 1
-        is_down = last.states.worst == Level.BAD.name.lower()
+        is_down = ServiceState.DOWN in last.states.services
         return 3 if last.result == Result.REFUSED or self.published.holds or is_down else 0
 
 
@@ -118,12 +119,8 @@ def _states(states: PublishedStates) -> Iterator[TextLine]:
             told = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in found.items())
             yield TextLine(f"{word:<11}{told}")
     for each in states.unwell:
-        is_bad = each.state == ServiceState.DOWN
-        since = f" since {each.since:%Y-%m-%d %H:%M:%S} UTC" if each.since is not None else ""
-        word = each.state.replace("_", " ")
-        yield TextLine(
-            f"  {'!' if is_bad else '?'} {each.key}  {word}{since}: {each.why}", Tone.BAD if is_bad else Tone.WARNING
-        )
+        mark, tone = LEVELS[Level.BAD if each.state == ServiceState.DOWN else Level.WARNING]
+        yield TextLine(f"  {mark} {each.key}  {told_state(each.state.replace('_', ' '), each.since, each.why)}", tone)
 
 
 def _renewed(text: str, now: datetime) -> str:

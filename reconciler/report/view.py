@@ -148,22 +148,23 @@ class Standing(Struct, frozen=True):
     @property
     def told(self) -> str:
         """``down since 2026-07-01 12:00:00 UTC: port 443: 0 of 2 healthy``; of several the moment of the first."""
-        since = f" since {moment:%Y-%m-%d %H:%M:%S} UTC" if (moment := self.first.since) is not None else ""
-        return f"{self.first.word}{since}: {self.first.why}"
+        return told_state(self.first.word, self.first.since, self.first.why)
+
+
+def told_state(word: str, since: datetime | None, why: str) -> str:
+    """A state in a sentence."""
+    moment = "" if since is None else f" since {since:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{word}{moment}: {why}"
 
 
 def standings_of(states: States, errors: Iterable[str] = ()) -> tuple[Standing, ...]:
     """What is not well, worst first: Services and Nodes that a person should look at, and Services that wait. Those
     of one state for the same reason together; not what follows from one of these errors, which says it."""
-    told = [each for each in (*states.services, *states.nodes) if _is_told(each)]
+    told = [each for each in states if each.level >= Level.WARNING or each.state is ServiceState.WAITING]
     told = [each for each in told if not any(error in each.why for error in errors)]
     ordered = sorted(told, key=lambda each: -each.level)
     same = alike(ordered, lambda each: (each.key.kind, each.state, each.why))
     return tuple(Standing(group[0], tuple(each.key for each in group)) for group in same)
-
-
-def _is_told(health: ObjectState) -> bool:
-    return health.level >= Level.WARNING or health.state is ServiceState.WAITING
 
 
 def state_counts(states: States) -> Iterator[str]:

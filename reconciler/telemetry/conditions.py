@@ -16,7 +16,7 @@ from desired.guards.anchor import is_own_project
 from desired.guards.guard import GuardInput
 from desired.guards.statuses import conditions_of
 from desired.health.service import health_condition
-from desired.health.state import States
+from desired.health.state import ObjectState, States
 from desired.load_balancers.conditions import is_worth_a_write
 from desired.load_balancers.ownership import wants_balancer
 from desired.model.service import Service, ServiceCondition
@@ -60,7 +60,9 @@ class ConditionSink:
         """The conditions to write after a pass, by Service: those of ``conditions_due``, and those of health once they
         have said the same in two passes, for a minute at least, so that a health that flaps is not written."""
         now, services = facts.snapshot.taken_at, facts.snapshot.services or ()
-        healthy = {service.id: self._health(service, states, now) for service in filter(wants_balancer, services)}
+        by_key = {each.key: each for each in states.services} if self._tells_health else {}
+        self._seen = {service.uid: self._seen[service.uid] for service in services if service.uid in self._seen}
+        healthy = {each.id: self._health(each, by_key.get(each.key), now) for each in filter(wants_balancer, services)}
         for service, wanted in conditions_due(facts, tried):
             yield service, (*wanted, *filter(None, [healthy.pop(service.id, None)]))
         if _may_tell(facts):
@@ -68,10 +70,9 @@ class ConditionSink:
                 if (condition := healthy.get(service.id)) is not None:
                     yield service, (condition,)
 
-    def _health(self, service: Service, states: States, now: datetime) -> ServiceCondition | None:
-        """The Service's condition of health; None where nothing is to be written."""
+    def _health(self, service: Service, state: ObjectState | None, now: datetime) -> ServiceCondition | None:
+        """The condition of health of the Service in this state; None where nothing is to be written."""
         there = next((each for each in service.conditions if each.type == CONDITION_HEALTHY), None)
-        state = states.of(service.key) if self._tells_health else None
         wanted = None if state is None else health_condition(state, service, now)
         if wanted is None:
             return None if there is None else ServiceCondition(CONDITION_HEALTHY, "")
