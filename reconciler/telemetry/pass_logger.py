@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from actuators.apply import Actuator
 from actuators.http.connection import RequestTrace, tracing
 from actuators.outcome import Applied, Failed, Outcome
-from desired.health.state import Level
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.notes import NoteKind
@@ -185,8 +184,8 @@ def _standing(report: Report) -> Iterator[_Finding]:
     for note in report.notes:
         if note.kind is NoteKind.ANCHOR:
             yield _Finding("violated", pairs(rule=note.kind.value, why=note.text), pairs(rule=note.kind.value))
-    for state in (*report.states.services, *report.states.nodes):
-        if state.level >= Level.WARNING and not any(error in state.why for error in report.errors):
+    for state in report.states.unwell:
+        if not any(error in state.why for error in report.errors):
             yield _Finding(state.word, pairs(key=state.key, why=state.why), pairs(key=state.key))
     sections = report.snapshot.sections() if report.snapshot is not None and not report.obstacles else {}
     for name, section in sections.items():
@@ -199,10 +198,10 @@ def _withheld(report: Report) -> Iterator[_Finding]:
     """The holds, and what waits by each rule."""
     for hold in report.holds:
         if not hold.approved:
-            keys, ends = listed(hold.keys, _SHOWN), "" if hold.end is None else str(hold.end)
+            keys, now = listed(hold.keys, _SHOWN), report.snapshot.taken_at if report.snapshot else None
             command = approve_command(hold.hash, report.approve_flags)
             measure = {"rule": hold.rule, "value": hold.value, "limit": hold.limit, "keys": keys}
-            end = {"ends": ends} if ends else {}
+            end = {} if hold.end is None else {"ends": hold.end.said_at(now)}
             told = pairs(**measure, why=hold.said, **end, approve=command)
             yield _Finding("held", told, pairs(rule=hold.rule, keys=keys))
     waiting: dict[GuardName | None, list[Change]] = {}

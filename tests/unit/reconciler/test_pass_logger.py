@@ -17,7 +17,7 @@ from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from actuators.writers import Writers
 from desired.health.state import ObjectState, ServiceState, States
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardDecision, GuardName, Hold, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, Hold, HoldEnd, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.section import Section
 from reconciler.passes.context import ApplyContext
@@ -165,6 +165,15 @@ def test_what_a_person_has_to_see_to_is_told_once(report: Report, line: str, cap
     assert (first, again) == (f"WARNING {line}",) * 2
     word, _, rest = line.partition(" ")
     assert ended.startswith(f"INFO no longer {word} {rest.split(' ')[0]}")
+
+
+def test_a_hold_that_ends_by_itself_is_logged_with_its_time(caplog: pytest.LogCaptureFixture) -> None:
+    """In words, as everywhere: the line had the value's own notation."""
+    hold = a_hold(end=HoldEnd("if both stay NotReady", 600.0))
+    PassLogger().passed(Measured(Report(snapshot=a_snapshot(), holds=(hold,)), 1.0))
+
+    ends = "at 2026-07-01 12:10 UTC, in 10 min, if both stay NotReady; its changes are then made"
+    assert f"ends='{ends}'" in caplog.text
 
 
 def test_what_waits_is_named_as_it_begins_and_as_it_ends(caplog: pytest.LogCaptureFixture) -> None:
