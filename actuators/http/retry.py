@@ -128,7 +128,7 @@ class Retry:
 
         def worth_repeating(error: BaseException) -> bool:
             last[:] = [error]
-            if isinstance(error, OverBudget):
+            if isinstance(error, OverBudget) or self.stop.is_set():
                 return False
             if isinstance(error, Throttled | Busy):
                 self._answered()
@@ -143,11 +143,7 @@ class Retry:
 
         def is_over(state: RetryCallState) -> bool:
             ends_at = clock() + state.upcoming_sleep
-            return (
-                state.attempt_number >= patience.attempts
-                or ends_at - started >= patience.deadline_s
-                or self.stop.is_set()
-            )
+            return state.attempt_number >= patience.attempts or ends_at - started >= patience.deadline_s
 
         def pause(seconds: float) -> None:
             _log.info("trying again in %.1f s: %s", seconds, last[0])

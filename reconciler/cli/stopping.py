@@ -64,7 +64,8 @@ class Stop(threading.Event):
 
 @contextmanager
 def stop_on_signals() -> Iterator[Stop]:
-    """An event that SIGTERM or SIGINT sets; the next one ends the process. Restored at the end.
+    """An event that SIGTERM or SIGINT sets; the next one ends the process. Signals are restored at the end, and the
+    event is set: what was asked for in the background is not asked for again.
 
     Raises KeyboardInterrupt at the end of the block if it was SIGINT, whatever the block returns or raises: what is to
     be said all the same has to be said inside.
@@ -110,6 +111,7 @@ def stop_on_signals() -> Iterator[Stop]:
         listener.join()
         os.close(mouth)
         os.close(ear)
+        stop.set()
         stop.reraise()
 
 

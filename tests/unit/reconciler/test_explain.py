@@ -1,12 +1,14 @@
 """The command ``reconcile explain node NAME`` against both simulators: what it says, what it sends, how it ends."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from actuators.approvals import approve
 from desired.plan.grants import Grant, Source
 from reconciler.cli import reading as command
+from reconciler.passes.one_pass import explain_once
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.explain_command import TOKENS, ExplainCommand
 from tests.support.objects import joining_node, server, settled_node
@@ -190,7 +192,8 @@ def test_a_wrong_configuration(explain: ExplainCommand) -> None:
 def test_a_bug_is_one_error(explain: ExplainCommand, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug of ours is a line that says what it was and what to do."""
 
-    def stumble(*_: object, **_more: object) -> None:
+    def stumble(*arguments: Any, **more: Any) -> None:
+        explain_once(*arguments, **more)
         raise KeyError("web-1")
 
     monkeypatch.setattr(command, "explain_once", stumble)
