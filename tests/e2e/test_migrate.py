@@ -1,14 +1,19 @@
 """``reconcile migrate`` on a real API server, beside HCCM as its chart makes it, and our chart with the values."""
 
-from collections.abc import Iterator, Mapping
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 import yaml
 
 from tests.support.apiserver import ApiServer
-from tests.support.chart import container_in, pod_in, rendered
-from tests.support.hccm import ARGUMENTS, NETWORK, OF_ROBOT, ROUTES, TOKEN, literal, of_helm, raw_hccm
+from tests.support.chart import Object, complaints, container_in, pod_in, rendered
+from tests.support.hccm import ARGUMENTS, NAME, NETWORK, OF_ROBOT, ROUTES, TOKEN, literal, of_helm, raw_hccm
+from tests.support.helm_controller import CONFIGS, HelmController
+from tests.support.in_process import one_pass
+from tests.support.objects import CIDR, IN_NETWORK, a_service
 from tests.support.stage import Stage
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]
@@ -17,6 +22,7 @@ pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]
 NAMESPACE = "hccm"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 SECRETS = f"/api/v1/namespaces/{NAMESPACE}/secrets"
+HCCM = f"/apis/apps/v1/namespaces/kube-system/deployments/{NAME}"
 PRIVATE = {"id": 7, "name": "private", "ip_range": "10.0.0.0/8"}
 SETTINGS = {"HCLOUD_LOAD_BALANCERS_LOCATION": "fsn1", "HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP": "true"}
 
@@ -74,3 +80,114 @@ def test_values_and_plan_of_hccm(beside: Stage, api_server: ApiServer) -> None:
     assert "--health-address=127.0.0.1:10288" in container["args"]
     assert pod_in(objects)["spec"]["hostNetwork"] is True
     assert {entry.method for entry in beside.proxy.journal.entries()} == {"GET"}
+
+
+OF_KUBE_HETZNER = {
+    "networking": {"enabled": True, "clusterCIDR": "10.244.0.0/16"},
+    "args": {"secure-port": "10288"},
+    "env": {name: {"value": text} for name, text in SETTINGS.items()},
+}
+"""Values of HCCM's chart in the HelmChart, as kube-hetzner writes them."""
+SAME = ("workload", "owner", "settings", "values", "switch")
+"""What of the report is the same after the way there and back."""
+
+
+@pytest.fixture
+def k3s(a_stage: Callable[..., Stage], api_server: ApiServer) -> Iterator[Stage]:
+    """Nodes with routes, and a Service, with all done that HCCM does; its Secret; and k3s' kinds, of which nothing is
+    there."""
+    stage = a_stage(action_s=0.0)
+    settings = {**IN_NETWORK, **CIDR, **SETTINGS}
+    stage.environment |= settings
+    stage.have_pods(3)
+    stage.have_services(a_service())
+    assert one_pass(stage)["result"] == one_pass(stage)["result"] == "no_changes"
+    for name in settings:
+        del stage.environment[name]
+    system = "/api/v1/namespaces/kube-system/secrets"
+    texts = {"token": stage.environment["HCLOUD_TOKEN"], "network": "private"}
+    assert api_server.request("POST", system, {"metadata": {"name": "hcloud"}, "stringData": texts})[0] == 201
+    controller = HelmController(api_server)
+    controller.install()
+    yield stage
+    controller.uninstall()
+    for path in (f"{system}/hcloud", HCCM):
+        api_server.request("DELETE", path)
+
+
+def test_there_and_back_with_a_helm_chart_of_k3s(k3s: Stage, api_server: ApiServer) -> None:
+    """The HelmChart is told as the owner, the plan beside HCCM is empty, and the printed commands stop HCCM and start
+    it again by way of k3s' helm controller. With the values our chart goes on from there and has nothing to do, nor
+    would HCCM afterwards."""
+    controller = HelmController(api_server)
+    controller.has(OF_KUBE_HETZNER, "kube-system")
+    controller.upgrade()
+
+    before = _migrate(k3s)
+    _carry_out(api_server, before["switch"]["to"])
+    controller.upgrade()
+    assert _replicas(api_server) == 0
+
+    objects = rendered(before["values"])
+    assert complaints(api_server, objects) == {}
+    ran = k3s.reconcile(*_flags(objects), "--once", "-o", "json", **_variables(objects, k3s))
+    assert ran.code == 0, ran.stderr
+    assert (ran.report["result"], ran.report["changes"]) == ("no_changes", [])
+    assert k3s.written_to_hetzner() == []
+
+    stopped = _migrate(k3s)
+    assert (stopped["workload"]["replicas"], stopped["values"]) == (0, before["values"])
+    assert stopped["switch"]["to"][2].endswith(f"edit helmchartconfig {NAME}"), "there is one by now"
+    _carry_out(api_server, before["switch"]["back"])
+    controller.upgrade()
+    assert _replicas(api_server) == 1
+    after = _migrate(k3s)
+    assert {name: after[name] for name in SAME} == {name: before[name] for name in SAME}
+
+
+def _migrate(stage: Stage) -> dict[str, Any]:
+    """The report, which has an empty plan, and for which nothing was written."""
+    stage.forget()
+    ran = stage.reconcile("migrate", "-o", "json", "--detailed-exitcode", HCLOUD_TOKEN=None)
+    report = ran.report
+    assert {entry.method for entry in (*stage.proxy.journal.entries(), *stage.hetzner_proxy.journal.entries())} == {
+        "GET"
+    }
+    assert (ran.code, report["errors"]) == (0, [])
+    assert (report["plan"]["result"], report["plan"]["changes"]) == ("no_changes", [])
+    assert report["owner"] == {"tool": "k3s HelmChart", "namespace": "kube-system", "name": NAME}
+    return report
+
+
+def _carry_out(api_server: ApiServer, commands: Sequence[str]) -> None:
+    """What kubectl would do for those of these commands that are about a HelmChartConfig. Raises AssertionError when
+    there is not one."""
+    (command,) = (shlex.split(line) for line in commands if "helmchartconfig" in line.lower())
+    path = HelmController(api_server).path(CONFIGS)
+    if command[0] == "echo":
+        status, answer = api_server.request("POST", path, json.loads(command[1]))
+    else:
+        assert command[-3:-1] == ["delete", "helmchartconfig"]
+        status, answer = api_server.request("DELETE", f"{path}/{command[-1]}")
+    assert status < 300, answer
+
+
+def _replicas(api_server: ApiServer) -> int:
+    """How many pods of HCCM are asked for."""
+    wanted: int = api_server.request("GET", HCCM)[1]["spec"]["replicas"]
+    return wanted
+
+
+def _flags(objects: Sequence[Object]) -> list[str]:
+    """With which the container runs, but for the port, which another test may have."""
+    return [word for word in container_in(objects)["args"][1:] if not word.startswith("--health-address")]
+
+
+def _variables(objects: Sequence[Object], stage: Stage) -> dict[str, str]:
+    """Of the container, with what the Secret has."""
+    texts = {"token": stage.environment["HCLOUD_TOKEN"], "network": "private"}
+    return {
+        each["name"]: each["value"] if "value" in each else texts[each["valueFrom"]["secretKeyRef"]["key"]]
+        for each in container_in(objects)["env"]
+        if "value" in each or each["valueFrom"]["secretKeyRef"]["key"] in texts
+    }
