@@ -29,7 +29,7 @@ from desired.load_balancers.ownership import (
     wants_balancer,
 )
 from desired.load_balancers.published import ByAddress, by_address, carries_traffic, leads_to, publishers
-from desired.model.load_balancer import CloudBalancer
+from desired.model.load_balancer import CloudBalancer, SelectorTarget
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.plan.notes import NoteKind
@@ -149,8 +149,9 @@ BalancerMatch = Owned | Adoptable | Missing | Foreign | Contested | Undecided
 
 
 def is_in_use(balancer: CloudBalancer) -> bool:
-    """Whether it has a port or a target: then traffic may go through it."""
-    return bool(balancer.spec.listeners or balancer.targets)
+    """Whether traffic may go through it, or was meant to: it has a port or a target. A label selector alone, with which
+    Terraform prepares a load balancer, carries nothing, and stays with whatever Service takes it up."""
+    return bool(balancer.spec.listeners) or any(not isinstance(each, SelectorTarget) for each in balancer.targets)
 
 
 def match_balancers(snapshot: Snapshot) -> Mapping[str, BalancerMatch]:

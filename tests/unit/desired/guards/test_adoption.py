@@ -138,6 +138,7 @@ IN_USE, WAS_USED = rows.BALANCER_IN_USE, rows.BALANCER_IN_USE_RELEASED
     "leads elsewhere": (nobodys(listeners=(a_listener(node_port=31000),)), IN_USE, {"use": BOTH}, BOTH, FREE),
     "targets that would stay": (nobodys(targets=(SELECTOR, ADDRESS)), IN_USE, {"use": "1 listener and 2 targets"},
         "1 listener and 2 targets", FREE),
+    "a selector behind a port": (nobodys(targets=(SELECTOR,)), IN_USE, {"use": BOTH}, BOTH, FREE),
     "another Service's": (released("prod.shop"), WAS_USED, {"use": BOTH, "former": OF_SHOP}, BOTH, FREE),
     "another cluster's, of the same name": (released("default.web", ELSEWHERE), WAS_USED,
         {"use": BOTH, "former": OF_OTHER}, BOTH, FREE),
@@ -159,6 +160,7 @@ def test_adoption_of_what_may_be_anothers(
 
 @cases("balancer", {
     "nobody's and empty": nobodys(**UNUSED),
+    "nobody's, as Terraform prepares it": nobodys(listeners=(), targets=(SELECTOR,)),
     "its own": released("default.web"),
     "released by a version that did not say whose it was": released(None),
     "another's that is empty": released("prod.shop", **UNUSED),
