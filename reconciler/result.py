@@ -100,7 +100,7 @@ class Report:
     context: str = ""
     """The context of the kubeconfig; "" where the run has none."""
     approve_flags: str = ""
-    """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
+    """What ``reconcile approve`` has to be given as well, to find the same hold."""
     detail: Detail = Detail.FOLDED
     """How much of it a text tells."""
     next_step: str = ""
@@ -256,6 +256,6 @@ def look_command(hold_hash: str, flags: str, program: str = PROGRAM) -> str:
 
 
 def approve_command(hold_hash: str, flags: str, program: str = PROGRAM) -> str:
-    """The command that approves a hold; ``flags`` are those that name the cluster, if any were given, and ``program``
-    what was typed to run this process, where it was typed."""
+    """The command that approves a hold; ``flags`` are those that name the cluster and decide on the plan, if any were
+    given, and ``program`` what was typed to run this process, where it was typed."""
     return f"{program} approve {hold_hash} {flags}".rstrip()

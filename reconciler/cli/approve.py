@@ -18,12 +18,12 @@ from desired.names import CONFIG_MAP
 from desired.plan.approvals import Step, is_hash
 from desired.plan.grants import LONGEST, Grant, Here, Source
 from reconciler.cli import INTERRUPTED
-from reconciler.cli.reading import digits_of, read_approvals, read_holds, the_one
+from reconciler.cli.reading import digits_of, find_holds, read_approvals, read_holds, the_one
 from reconciler.cli.stopping import GRACE_S, Stop, stop_within
-from reconciler.cli.streams import Writer, fail, is_agreed, is_attended, publish, say
+from reconciler.cli.streams import Writer, begin, fail, is_agreed, is_attended, publish, say
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.options import Command, Output
-from reconciler.config.program import BAD_USAGE
+from reconciler.config.program import BAD_USAGE, typed
 from reconciler.report.escaping import visible
 from reconciler.report.holds import HoldsReport, told
 from reconciler.runtime import open_cluster
@@ -40,13 +40,20 @@ def _sleep(stop: threading.Event, seconds: float) -> None:
 def approve(
     words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str], *, sleep: Sleep = _sleep
 ) -> int:
-    """Show the hold, ask where a person can be asked, and record the approval beside the Lease; the exit code. The time
-    is the API server's, so that it expires alike.
+    """Show the hold, as it is published or as a plan of this run finds it, ask where a person can be asked, and record
+    the approval beside the Lease; the exit code. The time is the API server's, so that it expires alike.
 
     ``sleep`` waits between looks, for so many seconds or until the event is set. Raises KeyboardInterrupt; what was
     approved until then was said.
     """
-    return _with_cluster(Command.APPROVE, words[0], flags, environ, lambda job: _approve(job, sleep))
+
+    def find(job: _Job) -> HoldsReport:
+        if job.config.approval.is_unseen:
+            return read_holds(job.reader, job.config)
+        begin(job.config)
+        return find_holds(Command.APPROVE, job.digits, job.config, flags, environ, job.stop)
+
+    return _with_cluster(Command.APPROVE, words[0], flags, environ, lambda job: _approve(job, find(job), sleep))
 
 
 def revoke(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -98,14 +105,14 @@ def _with_cluster(
     return fail(trouble, code=1)
 
 
-def _approve(job: _Job, sleep: Sleep) -> int:
+def _approve(job: _Job, found: HoldsReport, sleep: Sleep) -> int:
     """Raises LookupError for a hash that is not known, and an ApiError."""
-    options = job.config.approval
-    found = read_holds(job.reader, job.config)
-    hold_hash = _known(job, found)
+    options, hold_hash = job.config.approval, _known(job, found)
     is_shown = hold_hash in {hold.hash for hold in found.holds}
     if is_shown:
         publish(Writer(Output.AUTO, color=job.config.color), replace(found, shown=hold_hash))
+    if is_shown and found.published is None and not options.is_agreed and not is_attended():
+        return fail("no terminal to prompt on, and no controller has published this hold; pass --yes", code=BAD_USAGE)
     if not options.is_agreed and is_attended():
         what = "it" if is_shown else f"{hold_hash}, of which nothing is known,"
         if not is_agreed(f"Approve {what} for {_span(options.lifetime)}?", job.stop):
@@ -135,25 +142,20 @@ def _approve(job: _Job, sleep: Sleep) -> int:
 
 
 def _known(job: _Job, found: HoldsReport) -> str:
-    """The hash of the hold that is meant. Raises LookupError unless it is published, or may be approved unseen."""
-    full = f"sha256:{job.digits}"
-    hashes = [hold.hash for hold in found.holds]
-    if not is_hash(full):
-        if found.published is None:
-            raise LookupError(*found.errors)
-        return the_one(job.digits, hashes, "hold")
-    if full in hashes or job.config.approval.is_unseen:
+    """The hash of the hold that is meant. Raises LookupError unless it is held, or may be approved unseen."""
+    full, remedy = f"sha256:{job.digits}", "give --unseen to approve it all the same"
+    if is_hash(full) and job.config.approval.is_unseen:
         return full
-    remedy = "give --unseen to approve it all the same"
-    if found.published is None:
-        raise LookupError(
-            f"{full} is not known to be a hold, so nothing is approved: {'; '.join(found.errors)}; {remedy}"
-        )
-    at = f"{found.published.written_at:%H:%M:%S} UTC"
-    raise LookupError(
-        f"{full} is no hold that the controller has published at {at}, so nothing is approved: 'reconcile holds' lists"
-        f" them, or {remedy}"
-    )
+    if found.errors:
+        trouble = "; ".join(found.errors)
+        unknown = f"{full} is not known to be a hold, so nothing is approved: {trouble}; {remedy}"
+        raise LookupError(unknown if is_hash(full) else trouble)
+    hashes = [hold.hash for hold in found.holds]
+    if full in hashes or not is_hash(full):
+        return the_one(job.digits, hashes, "hold", found.flags)
+    at = f"that the controller has published at {found.published.written_at:%H:%M:%S} UTC" if found.published else "now"
+    listed = typed("holds", found.flags)
+    raise LookupError(f"{full} is no hold {at}, so nothing is approved: '{listed}' lists them, or {remedy}")
 
 
 def _outcome(step: Step, wanted: Grant, before: Grant | None, now: datetime, namespace: str) -> Iterator[str]:
@@ -189,7 +191,8 @@ def _await_use(job: _Job, approval: Grant, ends_at: datetime, sleep: Sleep) -> i
         if mine is None:
             return fail(found.why_unread or "the approval is not there any more", code=1)
         if mine.used_at is not None:
-            _say(f"Used at {mine.used_at:%H:%M:%S} UTC: what it let through is in 'reconcile status'.")
+            status = typed("status", job.config.cluster_flags)
+            _say(f"Used at {mine.used_at:%H:%M:%S} UTC: what it let through is in '{status}'.")
             return 0
         if mine.revoked_at is not None:
             return fail(f"the approval {mine.why_void(Here(now))}", code=1)
@@ -210,7 +213,7 @@ def _revoke(job: _Job) -> int:
     found, why = read_approvals(job.reader, job.namespace)
     if why and not found:
         raise LookupError(f"approvals cannot be read: {why}")
-    hold_hash = the_one(job.digits, [each.of for each in found], "approval")
+    hold_hash = the_one(job.digits, [each.of for each in found], "approval", job.config.cluster_flags)
     git = [each for each in found if each.source is Source.GIT and each.of == hold_hash]
     name, via, now = approvals.reviewed_name(job.writer), _caller(), job.now()
     did = approvals.revoke(job.reader, job.writer, job.namespace, hold_hash, git, now, who=name or via, name=name)

@@ -70,13 +70,13 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
         ),
         Command.HOLDS: CommandRow(
             "what waits for approval, and since when",
-            "What waits for approval, as the controller published it, without a token; with --plan, which"
-            " needs one, as a plan of its own finds it. 'holds show HASH' shows all of one.",
+            "What waits for approval, as the controller published it, without a token; where it has published nothing,"
+            " or with --plan, as a plan of its own finds it. 'holds show HASH' shows all of one.",
             (Operand("hash", "show HASH: all of one; of its hash 6 hex digits or more", many=True),),
             {
                 "holds": "all that is held",
                 "holds show 0123ab": "every change of one, and how to let it pass",
-                "holds --plan": "where no controller runs",
+                "holds --plan": "computed now, whatever is published",
             },
         ),
         Command.STATUS: CommandRow(

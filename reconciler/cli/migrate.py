@@ -76,7 +76,7 @@ def _with_commands(report: MigrationReport, found: FoundController, config: Conf
     snapshot = report.plan.snapshot if report.plan else None
     owner = owner_of(found, [each.labels for each in snapshot.servers] if snapshot else ())
     target = Target(config.kubeconfig or "", config.context or "")
-    return replace(report, owner=owner, switch=switch(found, owner, target, config.approve_flags, _IMAGE))
+    return replace(report, owner=owner, switch=switch(found, owner, target, config.cluster_flags, _IMAGE))
 
 
 def _plan(

@@ -19,6 +19,7 @@ from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, Stop, stop_within
 from reconciler.cli.streams import Writer, begin, fail, internal_error, publish
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.options import Command, Output, asked
+from reconciler.config.program import typed
 from reconciler.observe.approvals import observe_approvals
 from reconciler.observe.kubernetes import observe_config_map
 from reconciler.passes.one_pass import explain_once, plan_once
@@ -33,6 +34,7 @@ from reconciler.runtime import build_runtime, open_cluster
 
 _PREFIX = re.compile(rf"(?:sha256:)?([0-9a-f]{{{SHORT},16}})", re.ASCII)
 _DOUBT = "the pass ended with {}, and what could not be read or decided is not held either"
+_TO_COMPUTE = "{}; to compute here what is held: {}"
 _USAGE = "expect 'holds', or 'holds show' and the hash of a hold, of which 6 hex digits will do"
 
 Said = TypeVar("Said", Explained, HoldsReport, StatusReport, OrphanReport, MigrationReport)
@@ -111,7 +113,10 @@ def status(_words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str
     def read(config: Config, stop: Stop) -> StatusReport:
         reader = KubernetesReader(open_cluster(config, stop, read_only=True))
         found = read_holds(reader, config)
-        return _with_leader(StatusReport(found.now, found.published, errors=found.errors), reader, config)
+        plan = f"'{typed('plan', config.cluster_flags)}' computes what there is to do"
+        errors = tuple(f"{each}; {plan}" for each in found.errors)
+        report = StatusReport(found.now, found.published, errors=errors, flags=config.cluster_flags)
+        return _with_leader(report, reader, config)
 
     return report_on(Command.STATUS, flags, environ, read, lambda errors: StatusReport(errors=errors))
 
@@ -130,8 +135,8 @@ def _with_leader(report: StatusReport, reader: KubernetesReader, config: Config)
 
 
 def holds(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
-    """List what waits for approval, as the leader published it or a plan of this run finds it, or show one hold; the
-    exit code: 0 when that is known, whether or not something is held."""
+    """List what waits for approval, or show one hold; the exit code: 0 when that is known, whether or not something is
+    held."""
     prefix, wrong = "", list[str]()
     try:
         prefix = _shown(words)
@@ -139,15 +144,11 @@ def holds(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, 
         wrong.append(str(error))
 
     def read(config: Config, stop: Stop) -> HoldsReport:
-        found = (
-            _planned(config, stop)
-            if config.plans
-            else read_holds(KubernetesReader(open_cluster(config, stop, read_only=True)), config)
-        )
+        found = find_holds(Command.HOLDS, prefix, config, flags, environ, stop)
         if not prefix or found.errors:
             return found
         try:
-            return replace(found, shown=the_one(prefix, [hold.hash for hold in found.holds], "hold"))
+            return replace(found, shown=the_one(prefix, [hold.hash for hold in found.holds], "hold", found.flags))
         except LookupError as error:
             return replace(found, holds=(), errors=(str(error),))
 
@@ -164,14 +165,38 @@ def _shown(words: Sequence[str]) -> str:
     raise ValueError(_USAGE)
 
 
+def find_holds(
+    command: Command,
+    digits: str,
+    config: Config,
+    flags: Mapping[str, str],
+    environ: Mapping[str, str],
+    stop: Stop,
+) -> HoldsReport:
+    """What is held: as the leader published it, or, where that has none with these ``digits`` or is not there, as a
+    plan of this run finds it, with these flags and variables; what is wrong with these where it cannot. Raises
+    ConnectionProblem and an ApiError."""
+    if config.plans:
+        return _planned(config, stop)
+    found = read_holds(KubernetesReader(open_cluster(config, stop, read_only=True)), config)
+    if found.published and (not digits or any(_begins(hold.hash, digits) for hold in found.holds)):
+        return found
+    try:
+        own = load_config(command, {**flags, "--plan": "true"}, environ)
+    except ConfigurationError as error:
+        return replace(found, errors=tuple(_TO_COMPUTE.format(each, "; ".join(error.lines)) for each in found.errors))
+    begin(own)
+    return _planned(replace(own, deciding=config.deciding), stop)
+
+
 def _planned(config: Config, stop: Stop) -> HoldsReport:
     """Raises ConnectionProblem."""
-    runtime = build_runtime(config, stop, TerminalProgress())
-    report = plan_once(runtime.plan_context)
+    context = build_runtime(replace(config, mode=Mode.DRY_RUN), stop, TerminalProgress()).plan_context
+    report = plan_once(replace(context, as_unapproved=True))
     now = report.snapshot.taken_at if report.snapshot else None
     if now is None:
         return HoldsReport(errors=report.errors)
-    approvals, why = read_approvals(runtime.plan_context.readers.kubernetes, config.lease_namespace)
+    approvals, why = read_approvals(context.readers.kubernetes, config.lease_namespace)
     found = published_holds(report, now, {})
     doubt = "" if is_whole(report.result) else _DOUBT.format(report.result)
     flags = config.approve_flags
@@ -198,16 +223,16 @@ def read_holds(reader: KubernetesReader, config: Config) -> HoldsReport:
 
 
 def _unpublished(data: Mapping[str, str] | None, namespace: str) -> str:
-    """Why nothing is known of any hold, and what to do."""
+    """Why nothing is known of any hold."""
     name = f"ConfigMap {namespace}/{STATUS_CONFIG_MAP}"
     if data is None:
         return (
-            f"{name} is not there, in which the controller publishes: upgrade the chart, or kubectl -n {namespace}"
-            f" create configmap {STATUS_CONFIG_MAP}; 'reconcile holds --plan' computes the holds now"
+            f"{name} is not there, in which a controller publishes: upgrade its chart, or kubectl -n {namespace}"
+            f" create configmap {STATUS_CONFIG_MAP}"
         )
     if STATUS.key in data:
         return f"the status in {name} cannot be read: another version may have written it"
-    return f"no controller has published its status in {name} yet: 'reconcile holds --plan' computes the holds now"
+    return f"no controller has published its status in {name} yet"
 
 
 def read_approvals(reader: KubernetesReader, namespace: str) -> tuple[tuple[Grant, ...], str]:
@@ -228,11 +253,16 @@ def digits_of(text: str) -> str:
     return found[1]
 
 
-def the_one(digits: str, hashes: Collection[str], what: str) -> str:
-    """The one hash that begins with these digits. Raises LookupError where there is none, or more than one."""
-    matching = sorted({each for each in hashes if each.removeprefix("sha256:").startswith(digits)})
+def the_one(digits: str, hashes: Collection[str], what: str, flags: str) -> str:
+    """The one hash that begins with these digits. ``flags`` are those with which they are listed. Raises LookupError
+    where there is none, or more than one."""
+    matching = sorted({each for each in hashes if _begins(each, digits)})
     if len(matching) == 1:
         return matching[0]
     if matching:
         raise LookupError(f"{digits} names {len(matching)} {what}s, give more digits: {', '.join(matching)}")
-    raise LookupError(f"{digits} names no {what} that is known: 'reconcile holds' lists them")
+    raise LookupError(f"{digits} names no {what} that is known: '{typed('holds', flags)}' lists them")
+
+
+def _begins(hold_hash: str, digits: str) -> bool:
+    return hold_hash.removeprefix("sha256:").startswith(digits)

@@ -24,6 +24,7 @@ from reconciler.config.hccm_flags import without_effect
 from reconciler.config.options import (
     FLAGS,
     OF_ALL,
+    OF_HOLDS,
     Artifact,
     Color,
     Command,
@@ -68,8 +69,14 @@ _LOOKS = frozenset(
     }
 )
 """Commands that write nothing."""
-_TOKENLESS = frozenset({Command.APPROVE, Command.REVOKE, Command.STATUS, Command.MIGRATE})
-"""Commands that ask Hetzner for nothing, or with other settings. ``holds`` is one of them unless it computes a plan."""
+_READS_FILES = frozenset({Command.PLAN, Command.EXPLAIN, Command.UI}) | OF_HOLDS
+"""Commands that may plan from a file."""
+_TOKENLESS = frozenset({Command.REVOKE, Command.STATUS, Command.MIGRATE})
+"""Commands that ask Hetzner for nothing, or with other settings. Those of holds do so unless they compute a plan."""
+_DECIDING = frozenset(
+    name for name, row in FLAGS.items() if row.commands >= OF_HOLDS and Command.STATUS not in row.commands
+)
+"""Flags that decide on what a plan holds, and not on the cluster that it is of, or on how it is shown."""
 
 
 class Mode(StrEnum):
@@ -178,7 +185,9 @@ class Config:
     """Whether it does nothing at all where the plan is another one by now."""
     approval: ApprovalOptions = field(default_factory=ApprovalOptions)
     plans: bool = False
-    """Whether ``reconcile holds`` computes a plan, and reads no published status."""
+    """Whether a command about holds computes a plan, and reads no published status."""
+    deciding: str = ""
+    """The flags that were typed and decide on what is held; "" where a controller publishes what it holds."""
     captured: str | None = None
     """World file to plan from instead of asking an API, ``-`` for stdin; None: both APIs are read."""
     capture_to: str = "-"
@@ -201,7 +210,12 @@ class Config:
 
     @property
     def approve_flags(self) -> str:
-        """The flags of this run that ``reconcile approve`` needs to reach the same ConfigMap; "" when none does."""
+        """The flags of this run that commands about its holds need, to find the same ones; "" when none does."""
+        return " ".join(filter(None, (self.cluster_flags, self.deciding)))
+
+    @property
+    def cluster_flags(self) -> str:
+        """The flags of this run that another command needs to reach the same ConfigMaps; "" when none does."""
         given = {
             "--kubeconfig": self.kubeconfig,
             "--context": self.context,
@@ -241,7 +255,9 @@ def load_config(
     if flags["--exact"] and flags["--only"]:
         usage.append("--exact and --only exclude each other: a part of a saved plan is not all of it")
     variables: Mapping[str, Any] = {}
-    if command not in _TOKENLESS and (command is not Command.HOLDS or flags["--plan"]):
+    # What is published is of the whole cluster.
+    plans = command in OF_HOLDS and bool(flags["--plan"] or flags["--only"] or flags["--from"])
+    if command not in _TOKENLESS and (plans or command not in OF_HOLDS):
         variables = read_variables(environ, errors)
         errors += _check(variables, environ, needs_token=command is not Command.VALIDATE and not flags["--from"])
         errors += _check_routes(flags, variables)
@@ -292,7 +308,8 @@ def load_config(
         saved_plan=saved_plan,
         is_exact=flags["--exact"],
         approval=ApprovalOptions(flags["--for"], flags["--reason"], flags["--wait"], flags["--unseen"], flags["--yes"]),
-        plans=flags["--plan"],
+        plans=plans,
+        deciding=_deciding(mode, flags, given),
         captured=flags["--from"],
         capture_to=flags["--to"],
         overwrites=flags["--force"],
@@ -336,12 +353,14 @@ def _next_step(command: Command, flags: Mapping[str, Any], given: Mapping[str, s
         return ""
     file = flags["--save"]
     left_out = _OF_DRY_RUNS | {"--only"} if file else _OF_DRY_RUNS  # a saved plan says itself what it was restricted to
-    typed = [
-        _typed(name, given[name])
-        for name in FLAGS
-        if name in given and name not in left_out and Command.APPLY in FLAGS[name].commands
-    ]
-    return " ".join((program_name(), "apply", *([shown_file(file)] if file else []), *typed))
+    taken = [name for name, row in FLAGS.items() if name not in left_out and Command.APPLY in row.commands]
+    return " ".join((program_name(), "apply", *([shown_file(file)] if file else []), *_typed(taken, given)))
+
+
+def _deciding(mode: Mode, flags: Mapping[str, Any], given: Mapping[str, str]) -> str:
+    """The flags that were typed, without which another plan would be computed; "" for a controller that publishes."""
+    publishes = mode is Mode.LOOP and flags["--policy"] is not Policy.OBSERVE and not flags["--only"]
+    return "" if publishes else " ".join(_typed([name for name in FLAGS if name in _DECIDING], given))
 
 
 def shown_file(file: str) -> str:
@@ -349,11 +368,13 @@ def shown_file(file: str) -> str:
     return shlex.quote(f"./{file}" if file.startswith("-") else file)
 
 
-def _typed(name: str, text: str) -> str:
-    """A flag as it is typed in a shell; a switch that is on has no value."""
-    if FLAGS[name].metavar:
-        return f"{name} {shlex.quote(text)}"
-    return name if parse_bool(text) else f"{name}=false"
+def _typed(names: Iterable[str], given: Mapping[str, str]) -> Iterator[str]:
+    """Those of these flags that were given, as they are typed in a shell; a switch that is on has no value."""
+    for name in names:
+        if name in given and FLAGS[name].metavar:
+            yield f"{name} {shlex.quote(given[name])}"
+        elif name in given:
+            yield name if parse_bool(given[name]) else f"{name}=false"
 
 
 def _contradictions(command: Command, flags: Mapping[str, Any], given: Mapping[str, str]) -> Iterator[str]:
@@ -365,8 +386,8 @@ def _contradictions(command: Command, flags: Mapping[str, Any], given: Mapping[s
         yield "--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'"
     if not flags["--from"]:
         return
-    if command not in (Command.PLAN, Command.EXPLAIN, Command.UI) and not flags["--dry-run"]:
-        yield "--from goes with 'reconcile plan', 'explain' and 'ui': nothing can be applied to a file"
+    if command not in _READS_FILES and not flags["--dry-run"]:
+        yield "--from goes with 'reconcile plan', 'explain', 'holds' and 'ui': nothing can be applied to a file"
     if flags["--save"]:
         yield "--from and --save exclude each other: a plan from a file cannot be applied"
     for flag in ("--kubeconfig", "--context"):

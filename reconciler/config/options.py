@@ -357,7 +357,9 @@ def is_service_link(name: str) -> bool:
 _RUNS = frozenset({Command.BARE, Command.PLAN, Command.APPLY, Command.RUN, Command.VALIDATE})
 """Commands that are a run, or check what it takes."""
 _SEVERAL = frozenset(set(Command) - {Command.DEMO, Command.SANDBOX, Command.COMPLETION})
-_PLANS = _RUNS | {Command.EXPLAIN, Command.HOLDS, Command.UI}
+OF_HOLDS = frozenset({Command.HOLDS, Command.APPROVE})
+"""Commands about holds that are published, which compute a plan where they are not."""
+_PLANS = _RUNS | {Command.EXPLAIN, Command.UI} | OF_HOLDS
 """Commands that compute a plan."""
 _ENDS = _RUNS - {Command.RUN}
 """Those that end by themselves."""
@@ -368,19 +370,18 @@ _LOOPS = _WRITES - {Command.APPLY}
 _UNNAMED = frozenset({Command.BARE, Command.VALIDATE})
 _JUDGES = _PLANS | {Command.ORPHANS}
 """Commands that check whether the token sees the cluster's own project."""
-_REPORTS = (_JUDGES | {Command.STATUS, Command.MIGRATE}) - {Command.UI}
+_REPORTS = (_JUDGES | {Command.STATUS, Command.MIGRATE}) - {Command.UI, Command.APPROVE}
 """Commands that write a report."""
 _PAGES = _LOOPS | {Command.UI}
 """Commands that may serve the page."""
 _ACTS = _WRITES - {Command.RUN}
 _SHOWN_AS_PLANS = frozenset({Command.BARE, Command.PLAN, Command.APPLY})
 _ASKS = frozenset({Command.APPLY, Command.APPROVE})
-_SAVES, _APPLIES, _HOLDS, _APPROVES, _ORPHANS, _CAPTURES, _SANDBOX = (
+_SAVES, _APPLIES, _APPROVES, _ORPHANS, _CAPTURES, _SANDBOX = (
     frozenset({command})
     for command in (
         Command.PLAN,
         Command.APPLY,
-        Command.HOLDS,
         Command.APPROVE,
         Command.ORPHANS,
         Command.CAPTURE,
@@ -479,7 +480,13 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         _switch("--dry-run", _UNNAMED, "the same as 'reconcile plan'"),
         _switch("--once", _UNNAMED, "the same as 'reconcile apply --yes'"),
         _flag("--approve HASH[,HASH]", parse_hashes, (), _ACTS, "let these holds pass in this run"),
-        _flag("--only KEY[,KEY]", parse_keys, (), _RUNS, "plan and apply only these keys and what is below them"),
+        _flag(
+            "--only KEY[,KEY]",
+            parse_keys,
+            (),
+            _RUNS | OF_HOLDS,
+            "plan and apply only these keys and what is below them",
+        ),
         _flag(
             "--controllers LIST",
             parse_controllers,
@@ -499,7 +506,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         _flag(
             "--ignore-nodes SELECTOR", parse_selector, None, _JUDGES, "leave Nodes with these labels out of everything"
         ),
-        _typed_switch("--plan", _HOLDS, "compute them now"),
+        _typed_switch("--plan", OF_HOLDS, "compute what is held now, whatever is published"),
         _typed("--for D", parse_lifetime, "1h", _APPROVES, "how long the approval counts; default {}, 24h at most"),
         _typed("--reason TEXT", parse_reason, "", _APPROVES, "why, for the record"),
         _typed(
@@ -509,7 +516,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             _APPROVES,
             "wait until it is used or the hold is gone; --wait=D: for so long at most",
         ),
-        _typed_switch("--unseen", _APPROVES, "approve what no controller has published"),
+        _typed_switch("--unseen", _APPROVES, "approve what nothing is known of"),
         _typed_switch(
             "--delete",
             _ORPHANS,

@@ -20,3 +20,8 @@ CALLED: Mapping[str, str] = {
 def program_name() -> str:
     """What was typed to run this process: for a plugin of kubectl these are two words."""
     return CALLED.get(sys.argv[0].rpartition("/")[2], PROGRAM)
+
+
+def typed(*words: str) -> str:
+    """What to type to run this program with these words, of which empty ones are left out."""
+    return " ".join(filter(None, (program_name(), *words)))

@@ -34,7 +34,7 @@ class PlanContext:
     flagged: tuple[Grant, ...] = ()
     """What ``--approve`` lets through in this run."""
     approve_flags: str = ""
-    """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
+    """What ``reconcile approve`` has to be given as well, to find the same hold."""
     cluster: str = ""
     """The context of the kubeconfig; "" in the cluster itself, and of a captured one."""
     setbacks: Callable[[], Setbacks] = Setbacks
@@ -47,6 +47,8 @@ class PlanContext:
     """The command that does what a dry run plans; "" where there is none."""
     is_alone: bool = False
     """Whether it is planned as if no other controller ran."""
+    as_unapproved: bool = False
+    """Whether it is planned as if nothing had been approved, so that all holds are told."""
     records: Records = field(default_factory=lambda: unkept(Settings()))
     """What is remembered from pass to pass; by default nothing is."""
 

@@ -83,7 +83,7 @@ def judge_world(
     whole = judge(facts, granted.keys(), results)
     if any(not hold.approved for hold in whole.holds) or (beside_controller and facts.plan.changes):
         stored, notes = _stored(context, facts, whole.holds, beside_controller=beside_controller)
-        if stored:
+        if stored and not context.as_unapproved:
             granted = by_hold((*context.flagged, *stored), Here.of(snapshot))
             whole = judge(facts, granted.keys(), results)
         whole = replace(whole, notes=(*whole.notes, *notes))

@@ -16,7 +16,7 @@ from actuators.outcome import Applied, Failed, Pending, Skipped
 from desired.model.key import Key, ObjectKind
 from desired.model.price import Cost
 from desired.names import LABEL_INSTANCE_TYPE, LABEL_REGION
-from desired.plan.change import Change, GuardDecision, Verdict, shown_seconds
+from desired.plan.change import Change, GuardDecision, GuardName, Verdict, shown_seconds
 from desired.plan.kinds import ChangeKind, Verb
 from desired.syntax.bounds import listed
 from reconciler.config.options import Detail
@@ -33,6 +33,8 @@ _LONGEST = 8
 """How many entries are shown of a list that comes or goes as a whole. JSON has them all."""
 _GONE_FOR_GOOD = frozenset({ObjectKind.NODE, ObjectKind.LOAD_BALANCER, ObjectKind.CERTIFICATE})
 """Objects whose deletion is always shown by itself."""
+_OF_ALL = frozenset({GuardName.OTHER_CONTROLLER, GuardName.POLICY})
+"""Guards that withhold whatever is planned."""
 _TELLING = (
     "addresses[ExternalIP]",
     f"labels[{LABEL_INSTANCE_TYPE[-1]}]",
@@ -185,8 +187,15 @@ class ShownChange(Struct, frozen=True, eq=False, dict=True):
         return symbol_of(self.line.change)
 
     @property
+    def is_singled_out(self) -> bool:
+        """Whether a guard withholds this very change until a person acts. What withholds whatever is planned, such as
+        a living HCCM, says nothing of it: it is told as if it were to be done."""
+        return self.decision.verdict in (Verdict.HELD, Verdict.REFUSED) and self.decision.rule not in _OF_ALL
+
+    @property
     def fate(self) -> str:
-        """The outcome, or what withholds it; "" for what is to be done."""
+        """The outcome, or what it does and what withholds it: ``remove, held by target-floor``; "" for what is to be
+        done."""
         match self.line.outcome:
             case Applied():
                 return "applied"
@@ -196,9 +205,10 @@ class ShownChange(Struct, frozen=True, eq=False, dict=True):
                 return f"skipped: {reason}"
             case Failed(error):
                 return f"FAILED: {error}"
-        if self.decision.verdict is Verdict.HELD:
-            return f"held by {self.decision.rule}"
-        return "" if self.decision.verdict is Verdict.ALLOWED else str(self.decision.verdict)
+        if self.decision.verdict is Verdict.ALLOWED:
+            return ""
+        by = f" by {self.decision.rule}" if self.decision.verdict is Verdict.HELD else ""
+        return f"{self.change.verb}, {self.decision.verdict}{by}"
 
 
 def symbol_of(change: Change) -> str:
@@ -274,8 +284,8 @@ class Block(Struct, frozen=True, eq=False, dict=True):
     @property
     def shown_fields(self) -> tuple[Field, ...]:
         """The fields that are worth a line each; of many members the rest is only counted, unless that is a single one.
-        None of what is refused, as that cannot be approved."""
-        if self.first.decision.verdict is Verdict.REFUSED:
+        None of what is refused by itself, as that cannot be approved."""
+        if self.first.is_singled_out and self.first.decision.verdict is Verdict.REFUSED:
             return ()
         if not self.is_fold:
             return self.fields
@@ -321,7 +331,7 @@ def may_fold(shown: ShownChange) -> bool:
     return not (
         is_deletion
         or change.kind is ChangeKind.LB_TYPE
-        or shown.decision.verdict in (Verdict.HELD, Verdict.REFUSED)
+        or shown.is_singled_out
         or isinstance(shown.line.outcome, Failed)
         or change.consequences
     )

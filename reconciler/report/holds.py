@@ -10,7 +10,7 @@ from msgspec import Struct
 from desired.plan.change import HoldEnd, shown_seconds, with_advice
 from desired.plan.grants import Grant, Here, Source
 from desired.syntax.bounds import counted
-from reconciler.config.program import program_name
+from reconciler.config.program import program_name, typed
 from reconciler.report.documents import Versioned
 from reconciler.report.folding import SYMBOLS, names, shown_value
 from reconciler.report.published import PublishedChange, PublishedHold, PublishedStatus
@@ -80,12 +80,12 @@ def _list_lines(report: HoldsReport, now: datetime) -> Iterator[TextLine]:
         yield from _row(hold, report, now, width)
     more = report.published.more_holds if report.published else 0
     if more:
-        yield TextLine(f"... and {more} more: {program_name()} plan")
+        yield TextLine(f"... and {more} more: {typed('holds --plan', report.flags)}")
     if report.why_unread:
         yield TextLine(f"Who approved what is not known: {report.why_unread}", Tone.WARNING)
     yield TextLine("")
     first = report.holds[0]
-    yield TextLine(f"One of them: {look_command(first.hash, report.flags)}")
+    yield TextLine(f"One of them: {look_command(first.hash, report.flags, program_name())}")
 
 
 def _row(hold: PublishedHold, report: HoldsReport, now: datetime, width: int) -> Iterator[TextLine]:

@@ -264,8 +264,9 @@ class _Page:
         is_short = self._report.detail is Detail.SUMMARY
         first = block.first
         key = code(names(block.keys), in_table=True)
-        # What a warning says in full needs no word before it.
-        fate = "" if first.line.outcome is None and first.decision.verdict in _EXPLAINED else first.fate
+        # What a warning says in full needs no word before it but what is withheld.
+        is_explained = first.line.outcome is None and first.decision.verdict in _EXPLAINED
+        fate = str(first.change.verb) if is_explained else first.fate
         remarks = [fate, *([] if is_short else [block.reason]), block.withheld]
         remarks += (f"consequence: {each}" for each in first.change.consequences)
         price = self._view.price(block.cost)  # there is nothing foreign in it

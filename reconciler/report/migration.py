@@ -105,7 +105,8 @@ def _lines(report: MigrationReport) -> Iterator[TextLine]:
     yield from (TextLine(f"  {line}") for line in report.values_text().splitlines() if not line.startswith("#"))
     if report.plan is not None:
         yield TextLine("Plan after the switch", Tone.HEADING)
-        yield from (TextLine(f"  {line.text}", line.tone, line.command) for line in render_lines(report.plan))
+        # Before the switch no command finds a hold of this plan.
+        yield from (TextLine(f"  {line.text}", line.tone) for line in render_lines(report.plan) if not line.command)
         yield from _differences(report.plan)
     for heading, commands in (("Switch", report.switch.to), ("Switch back", report.switch.back)):
         yield TextLine(heading, Tone.HEADING)

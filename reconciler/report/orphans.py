@@ -14,6 +14,7 @@ from desired.load_balancers.lifecycle import Orphan, StrayAddress
 from desired.load_balancers.prices import price_of, standing
 from desired.model.price import Cost
 from desired.syntax.bounds import counted
+from reconciler.config.program import typed
 from reconciler.report.documents import ClusterDocument, Versioned
 from reconciler.report.money import UNKNOWN, a_month, money
 from reconciler.report.text import TextLine, Tone, with_moments
@@ -129,8 +130,7 @@ def _what_to_type(report: OrphanReport) -> Iterator[TextLine]:
 
 def _deletion(report: OrphanReport, number: int | None = None) -> str:
     """The command that deletes one, or with None all that need no id, where this list came from."""
-    words = ("reconcile orphans --delete", "" if number is None else str(number), report.flags)
-    return " ".join(filter(None, words))
+    return typed("orphans --delete", "" if number is None else str(number), report.flags)
 
 
 def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:

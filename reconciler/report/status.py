@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from desired.health.state import Level, ServiceState
 from desired.model.clocks import parse_moment
 from desired.syntax.bounds import counted
-from reconciler.config.program import program_name
+from reconciler.config.program import typed
 from reconciler.report.documents import Versioned
 from reconciler.report.holds import ago, end_lines, origin
 from reconciler.report.published import RENEWED, PublishedHold, PublishedPass, PublishedStates, PublishedStatus
@@ -37,6 +37,8 @@ class StatusReport:
     duration_s: int | None = None
     """For how long the Lease is held without being renewed; None when it does not say."""
     errors: tuple[str, ...] = ()
+    flags: str = ""
+    """With which other commands reach the same cluster."""
 
     def lines(self) -> Iterator[TextLine]:
         """The text."""
@@ -102,7 +104,7 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
     need = f"; {counted(last.in_need, 'object')} in need of a person" if last.in_need else ""
     yield TextLine(f"Changes:   {', '.join(counts) or 'none'}{need}", Tone.WARNING if need else Tone.PLAIN)
     held = len(status.holds) + status.more_holds
-    look = f": {program_name()} holds" if held else ""
+    look = f": {typed('holds', report.flags)}" if held else ""
     yield TextLine(f"Held:      {counted(held, 'hold') if held else 'nothing'}{look}", Tone.BAD if held else Tone.PLAIN)
     for hold in status.holds:
         since = f"{counted(hold.count, 'change')}, since {hold.since:%Y-%m-%d %H:%M:%S} UTC"

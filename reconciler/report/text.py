@@ -153,8 +153,8 @@ def block_lines(
     block: Block, detail: Detail = Detail.FULL, *, fields: bool = True, price: str = "", is_wide: bool = False
 ) -> Iterator[TextLine]:
     """One change, or many alike: of which objects, what it makes of the ``price``, why, what withholds it, its
-    consequences, and its ``fields``. A summary has only what a person has to know; of a change that is held
-    ``holds show`` has the rest."""
+    consequences, and its ``fields``. A summary has only what a person has to know; of a change that a guard singles
+    out and holds ``holds show`` has the rest."""
     first, symbol = block.first, block.first.symbol
     change, tone = first.change, TONES[symbol]
     what = (
@@ -165,7 +165,7 @@ def block_lines(
     fate = f"  {first.fate}" if first.fate else ""
     price = f"  {price}" if price else ""
     is_short = detail is Detail.SUMMARY
-    is_told_later = detail is Detail.FOLDED and first.decision.verdict is Verdict.HELD
+    is_told_later = detail is Detail.FOLDED and first.is_singled_out and first.decision.verdict is Verdict.HELD
     # Behind the sentence of an outcome another one would be read as part of it.
     has_sentence = first.line.outcome is not None and not isinstance(first.line.outcome, Applied)
     if is_wide and not is_short and not has_sentence:

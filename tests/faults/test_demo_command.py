@@ -1,28 +1,35 @@
 """``reconcile demo``: it needs nothing, shows every class of change, and ends with a world that needs none."""
 
 import re
-import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from tests.faults.sandbox_process import COMMAND, NOBODY, environment
+from tests.faults.sandbox_process import NOBODY, environment
+from tests.support.assets import ROOT
 from tests.support.stage import DEADLINE_S
 
 pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the demo is started: not the folder of the checkout."""
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def shown(folder: Path) -> str:
     """What the demo shows where every scheme has a proxy that is not there: its world is on this machine."""
     proxies = {f"{scheme}_PROXY": NOBODY for scheme in ("HTTP", "HTTPS", "ALL")}
     ran = subprocess.run(
-        [*COMMAND, "demo"],
+        [str(ROOT / "scripts" / "demo")],
         capture_output=True,
         text=True,
         check=False,
         timeout=DEADLINE_S,
-        cwd=tmp_path_factory.mktemp("demo"),
+        cwd=folder,
         env=environment(proxies | {name.lower(): value for name, value in proxies.items()}),
     )
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -69,8 +76,19 @@ def test_the_demo_ends_with_an_observed_world_that_needs_no_changes(shown: str) 
     assert after.index("No changes.") < after.index("What to type next")
 
 
-def test_the_demo_names_commands_that_can_be_typed(shown: str) -> None:
-    """Each command of the farewell starts with words that run this very product."""
-    commands = re.findall(r"^  (\S.*?) --?help ", shown, re.MULTILINE)
-    version = subprocess.run([*shlex.split(commands[0]), "--version"], capture_output=True, text=True, check=True)
-    assert version.stdout.startswith("hcloud-reconciler ")
+def test_the_demo_names_commands_that_can_be_typed(shown: str, folder: Path) -> None:
+    """Each command of the farewell runs this very product in the shell that has run the demo."""
+    commands = re.findall(r"^  (\S+) (sandbox|plan|--help)  ", shown, re.MULTILINE)
+    assert [command for _, command in commands] == ["sandbox", "plan", "--help"]
+
+    def type_there(*words: str) -> subprocess.CompletedProcess[str]:
+        line = " ".join(words)
+        shell = ["sh", "-c", line]
+        return subprocess.run(shell, check=False, cwd=folder, env=environment({}), capture_output=True, text=True)
+
+    (program, _), *_ = commands
+    assert type_there(program, "--version").stdout.startswith("hcloud-reconciler ")
+    assert type_there(program, "sandbox", "--help").returncode == 0
+    assert type_there(program, "--help").returncode == 0
+    planned = type_there(program, "plan")
+    assert (planned.returncode, "HCLOUD_TOKEN" in planned.stderr) == (1, True)

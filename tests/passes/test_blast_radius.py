@@ -46,7 +46,7 @@ def test_two_of_three_are_held_until_approved_while_the_loop_runs(stage: Stage) 
 
     assert (hold["rule"], hold["value"], hold["limit"]) == ("node-blast-radius", "2", "1")
     assert hold["keys"] == ["node/web-2", "node/web-3"]
-    assert hold["approve"] == f"reconcile approve {hold['hash']}"
+    assert hold["approve"] == f"reconcile approve {hold['hash']} {' '.join(AT_ANY_AGE)}"
     assert f"approve: {hold['approve']}   (once, within 1 h)" in told.stdout
     assert "2 of 3 Nodes lost their servers without a drain" in told.stdout
 

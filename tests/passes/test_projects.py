@@ -56,8 +56,8 @@ def test_an_approved_hold_passes_once_and_no_other(stage: Stage) -> None:
     first = stage.reconcile("--dry-run", "--output", "json").report["holds"][0]["hash"]
 
     refused = stage.reconcile("approve", first)
-    assert (refused.code, "--unseen" in refused.stderr) == (1, True), "nobody has published it"
-    approved = stage.reconcile("approve", first, "--unseen")
+    assert (refused.code, "pass --yes" in refused.stderr) == (64, True), "no controller has published it"
+    approved = stage.reconcile("approve", first, "--yes")
     assert (approved.code, first in approved.stdout) == (0, True)
 
     stage.register(joining_node("new-2"))

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import resource
 import signal
 import stat
@@ -24,6 +25,7 @@ from tests.support.rendering import golden
 from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
+_FROM = re.compile(r' --from [^\s"]+')
 PLAN = ("--dry-run", "--output", "json", *FLAGS)
 SUMMARY = (
     "reconcile: captured 4 Nodes, 3 Services, 2 servers and 1 load balancer as of 2027-01-15 08:00:00 UTC;"
@@ -44,14 +46,20 @@ def shell(sim: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 def without_cost(document: str) -> dict[str, Any]:
-    """A report, but for what it cost, and for the clock of the machine that it was made on: no file has that."""
-    report = {name: value for name, value in json.loads(document).items() if name != "requests"}
+    """A report, but for what it cost, for the clock of the machine that it was made on, which no file has, and for the
+    file in commands that are printed."""
+    found = json.loads(_FROM.sub("", document))
+    report = {name: value for name, value in found.items() if name != "requests"}
     return {**report, "notes": [note for note in report["notes"] if note["kind"] != "clock-skew"]}
 
 
 def without_surroundings(text: str) -> list[str]:
-    """The lines of an explanation, but for what it cost and the clock of the machine."""
-    return [line for line in text.splitlines() if not line.startswith("Requests: ") and " clock-skew: " not in line]
+    """The lines of an explanation, but for what it cost, the clock of the machine and the file."""
+    return [
+        line
+        for line in _FROM.sub("", text).splitlines()
+        if not line.startswith("Requests: ") and " clock-skew: " not in line
+    ]
 
 
 def test_the_same_plan_from_both(
@@ -315,7 +323,7 @@ def test_a_signal_leaves_no_file(shell: Shell, tmp_path: Path, monkeypatch: pyte
     {
         "once": (
             ("--once", "--from", "f"),
-            ["--from goes with 'reconcile plan', 'explain' and 'ui': nothing can be applied to a file"],
+            ["--from goes with 'reconcile plan', 'explain', 'holds' and 'ui': nothing can be applied to a file"],
         ),
         "a cluster as well": (
             ("--dry-run", "--from", "f", "--kubeconfig", "k"),

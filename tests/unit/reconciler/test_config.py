@@ -138,6 +138,9 @@ def test_everything_set() -> None:
         robot_endpoint="https://robot-ws.your-server.de",
         context="prod",
         debug=True,
+        deciding="--only node/web-1 --controllers cloud-node --policy upsert --ignore-nodes team=x"
+        " --cluster-cidr 10.244.0.0/16 --mirror-labels servers.example.com --keep-internal-ips"
+        " --delete-not-ready-for 1s --delete-min-age 2s --given-up-after 3s",
     )
 
 

@@ -94,10 +94,25 @@ def test_two_modes_of_one_place_exclude_each_other(flags: dict[str, str], enviro
             {},
             "--kubeconfig f --leader-elect-resource-namespace ops",
         ),
+        "a controller that publishes": ({"--cluster-cidr": "10.0.0.0/8"}, {}, ""),
+        "one that does not": ({"--policy": "observe"}, {}, "--policy observe"),
+        "one for a part": ({"--only": "node/a"}, {}, "--only node/a"),
+        "a run that ends": (
+            {"--once": "true", "--detailed-exitcode": "true", "--color": "never", "--cluster-cidr": "10.0.0.0/8"},
+            {},
+            "--cluster-cidr 10.0.0.0/8",
+        ),
+        "a plan": (
+            {"--dry-run": "true", "--kubeconfig": "f", "--controllers": "*,-route", "--request-timeout": "5s"},
+            {},
+            "--kubeconfig f --controllers '*,-route'",
+        ),
+        "a plan from a file": ({"--dry-run": "true", "--from": "world.json"}, {}, "--from world.json"),
     },
 )
 def test_flags_of_the_approve_command(flags: dict[str, str], environ: dict[str, str], expected: str) -> None:
-    """What ``reconcile approve`` needs to reach the same ConfigMap is what this run was given, quoted."""
+    """What ``reconcile approve`` needs to reach the same ConfigMap, and where nothing is published to compute the same
+    plan, is what this run was given, quoted."""
     assert load(flags, **environ).approve_flags == expected
 
 

@@ -144,14 +144,15 @@ PLAN_FLAGS: list[tuple[str, str, str, Any]] = [
 
 @pytest.mark.parametrize(("flag", "variable", "text", "value"), PLAN_FLAGS)
 def test_what_decides_is_of_every_plan(flag: str, variable: str, text: str, value: Any) -> None:
-    """A flag without which a plan would be another one is known to ``explain``, and has no meaning for ``approve``."""
+    """A flag without which a plan would be another one is known to ``explain`` and ``approve``, and has no meaning for
+    ``revoke``."""
     for words in ([], ["explain", "node", "web-1"]):
         by_flag, usage, errors = read(*words, f"{flag}={text}")
         by_variable, _, _ = read(*words, **{variable: text})
         assert (by_flag[flag], by_variable[flag], usage, errors) == (value, value, [], [])
 
-    values, usage, _ = read(f"{flag}={text}", "approve", HASH, **{variable: text})
-    assert (values[flag], usage) == (FLAGS[flag].usual, [f"{flag} has no meaning for 'reconcile approve'"])
+    values, usage, _ = read(f"{flag}={text}", "revoke", HASH, **{variable: text})
+    assert (values[flag], usage) == (FLAGS[flag].usual, [f"{flag} has no meaning for 'reconcile revoke'"])
 
 
 def test_variables() -> None:
@@ -266,7 +267,8 @@ REFUSED = {
     "plan --allocate-node-cidrs": "unrecognized arguments: --allocate-node-cidrs (it goes with run)",
     "explain node a --secure-port=0": "unrecognized arguments: --secure-port (it goes with run)",
     "status --interval 3s --only=node/a": (
-        "unrecognized arguments: --interval (it goes with ui, run), --only (it goes with plan, apply, run)"
+        "unrecognized arguments: --interval (it goes with ui, run), "
+        "--only (it goes with plan, holds, apply, approve, run)"
     ),
     "--save f": "unrecognized arguments: --save (it goes with plan)",
     "--hetzner-port 1": "unrecognized arguments: --hetzner-port (it goes with sandbox)",

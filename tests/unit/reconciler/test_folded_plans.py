@@ -16,8 +16,9 @@ from reconciler.report.text import render_lines
 from reconciler.result import Line, Report
 from tests.builders import a_change
 from tests.routes import a_route, a_routed_world, routes_of
+from tests.support.hccm import raw_hccm
 from tests.support.large_plans import a_large_run
-from tests.support.objects import server, settled_node
+from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import Run
 from tests.support.rendering import ESCAPES, Terminal, written
 from tests.support.simulators import Simulation, ago
@@ -201,8 +202,8 @@ State
     count as planned removals), or approve if intended
   Nodes: 2 stuck, 4 in sync
 nodes
-  ! node/worker-3  node.delete  held by node-blast-radius
-  ! node/worker-4  node.delete  held by node-blast-radius
+  ! node/worker-3  node.delete  remove, held by node-blast-radius
+  ! node/worker-4  node.delete  remove, held by node-blast-radius
 Held until approved
   ! node-blast-radius: measured 2, limit 1, 2 changes
       2 of 6 Nodes lost their servers without a drain
@@ -240,13 +241,50 @@ def test_a_held_plan(simulate: Callable[..., Simulation], shown: Callable[..., s
     assert wide[wide.index("nodes\n") :] == expected[expected.index("nodes\n") :].replace(
         "; its\n        changes", "; its changes"
     ).replace(
-        "worker-3  node.delete  held by node-blast-radius",
-        "worker-3  node.delete  held by node-blast-radius: server 103 not found in the project",
+        "worker-3  node.delete  remove, held by node-blast-radius",
+        "worker-3  node.delete  remove, held by node-blast-radius: server 103 not found in the project",
     ).replace(
-        "worker-4  node.delete  held by node-blast-radius",
-        "worker-4  node.delete  held by node-blast-radius: server 104 not found in the project",
+        "worker-4  node.delete  remove, held by node-blast-radius",
+        "worker-4  node.delete  remove, held by node-blast-radius: server 104 not found in the project",
     )
     assert "      why: " in shown(replace(report, detail=Detail.FULL))
+
+
+BESIDE_HCCM = """\
+nodes
+  ! node/joins  node.initialise  add, held by other-controller
+      why: initialized as server 9 (matched by name)
+      addresses[ExternalIP]: (none) -> 198.51.0.10
+      labels[beta.kubernetes.io/instance-type]: (none) -> cpx32
+"""
+FOLDED_BESIDE_HCCM = """\
+  ! 6 x node.labels  node/w-1/labels, node/w-2/labels, node/w-3/labels and 3
+    more  modify, held by other-controller
+      why, the first's: labels differ from server 1 (cpx32 in fsn1)
+      labels[instance.hetzner.cloud/provided-by]: (none) -> cloud
+"""
+
+
+def test_a_plan_beside_hccm(simulate: Callable[..., Simulation], shown: Callable[..., str]) -> None:
+    """Of each change it says what it does, from what and to what, as in any plan, though all of them are held."""
+    servers = {f"w-{number}": number for number in range(1, 7)}
+    sim = simulate(
+        nodes=[joining_node("joins"), *(settled_node(*each) for each in servers.items())],
+        project={"servers": [server(9, "joins"), *(server(number, name) for name, number in servers.items())]},
+    )
+    for node in (world := sim.kubernetes.world()["kubernetes"])["nodes"][1:]:
+        del node["metadata"]["labels"]["instance.hetzner.cloud/provided-by"]
+    sim.kubernetes.replace_world({**world, "deployments": [raw_hccm()]})
+
+    report = Run(sim).plan()
+
+    assert {line.change.decision.rule for line in report.lines} == {GuardName.OTHER_CONTROLLER}
+    assert BESIDE_HCCM in shown(report)
+    assert FOLDED_BESIDE_HCCM in shown(report)
+    first, fold = [row for row in written(report, Output.MARKDOWN).splitlines() if row.startswith("| !")]
+    assert first.startswith("| ! | `node/joins`<br>add, held by other-controller<br>initialized as server 9")
+    assert first.endswith("| `addresses[ExternalIP]` | | `198.51.0.10` |")
+    assert fold.startswith("| ! | 6 x `node/w-1/labels, node/w-2/labels, node/w-3/labels and 3 more`<br>modify, held")
 
 
 def test_a_command_can_be_copied_from_any_terminal(shown: Callable[..., str]) -> None:

@@ -107,6 +107,7 @@ def sizes(found: tuple[Block, ...]) -> list[int]:
 
 
 HELD = GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, "too many")
+BY_POLICY = GuardDecision(Verdict.REFUSED, GuardName.POLICY, "observe")
 WAITING = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, "too soon")
 
 
@@ -126,6 +127,12 @@ WAITING = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, "too soon")
         "types": (like(6, key="load_balancer/a/{}/type", kind="lb.type"), [1] * 6),
         "held": (like(6, decision=HELD), [1] * 6),
         "refused": (like(6, decision=replace(HELD, verdict=Verdict.REFUSED)), [1] * 6),
+        "held beside HCCM": (like(6, decision=replace(HELD, rule=GuardName.OTHER_CONTROLLER)), [6]),
+        "refused by the policy": (like(6, decision=BY_POLICY), [6]),
+        "Nodes go beside HCCM": (
+            like(6, kind="node.delete", decision=replace(HELD, rule=GuardName.OTHER_CONTROLLER)),
+            [1] * 6,
+        ),
         "failed": (like(6, outcome=Failed("no")), [1] * 6),
         "with a consequence": (like(6, consequences=("its address goes",)), [1] * 6),
         "of two kinds": ([*like(4), *like(4, "node/v-{}", kind="node.labels")], [1] * 8),
@@ -196,8 +203,9 @@ def test_each_field_has_every_member() -> None:
         pytest.param(Pending("busy"), ALLOWED, "pending: busy", id="pending"),
         pytest.param(Skipped("stopped"), ALLOWED, "skipped: stopped", id="skipped"),
         pytest.param(Failed("no"), ALLOWED, "FAILED: no", id="failed"),
-        pytest.param(None, HELD, "held by node-blast-radius", id="held"),
-        pytest.param(None, WAITING, "waiting", id="waits"),
+        pytest.param(None, HELD, "add, held by node-blast-radius", id="held"),
+        pytest.param(None, WAITING, "add, waiting", id="waits"),
+        pytest.param(None, BY_POLICY, "add, refused", id="refused"),
     ],
 )
 def test_fates(outcome: Outcome | None, decision: GuardDecision, fate: str) -> None:

@@ -69,6 +69,27 @@ class World:
         """Those in the ConfigMap."""
         return parse_approvals(observe_config_map(self.sim.kubernetes_reader(), NAMESPACE) or {})
 
+    def be_a_laptop(self) -> None:
+        """No controller has ever published; the shell has what a plan needs."""
+        known = self.sim.kubernetes.world()["kubernetes"]
+        self.sim.kubernetes.replace_world({**known, "configmaps": []})
+        self.sim.forget()
+        self.variables = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": self.sim.endpoint}
+
+    def answer(self, text: str | None) -> list[str]:
+        """What a person at a terminal answers; None: there is no terminal. Returns what will be asked."""
+        asked: list[str] = []
+
+        def answered(question: str, _stop: threading.Event) -> bool:
+            asked.append(question)
+            assert "provider_id: hcloud://11 -> (none)" in self.capsys.readouterr().out
+            assert self.approvals == ()
+            return text == "y"
+
+        self.monkeypatch.setattr("reconciler.cli.approve.is_attended", lambda: text is not None)
+        self.monkeypatch.setattr("reconciler.cli.approve.is_agreed", answered)
+        return asked
+
     def use(self) -> None:
         """The controller lets the hold pass."""
         use_up(
@@ -162,13 +183,81 @@ def test_machines_get_it_too(world: World) -> None:
 
 
 def test_a_plan_of_ones_own(world: World) -> None:
-    """With a token the holds are computed, whatever is published."""
-    world.variables = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": world.sim.endpoint}
-    put(world.sim.kubernetes_writer(), NAMESPACE, {"status": None}, STATUS_CONFIG_MAP)
+    """With a token the holds are computed, whatever is published; and without being asked for where nothing is."""
+    expected = world.type("holds", "show", world.hash).stdout.split("\n", 2)[2]
+    assert "provider_id: hcloud://11 -> (none)" in expected
+    world.be_a_laptop()
 
-    assert world.hash.removeprefix("sha256:") in world.type("holds", "--plan").stdout
-    said = world.type("holds")
-    assert (said.code, "'reconcile holds --plan' computes the holds now" in said.stderr) == (1, True)
+    for words in (("holds", "--plan"), ("holds",), ("holds", "--only", "node/worker-1,node/worker-2")):
+        said = world.type(*words)
+        assert (said.code, world.hash.removeprefix("sha256:") in said.stdout) == (0, True)
+    assert world.type("holds", "show", world.hash[7:13]).stdout.split("\n", 1)[1] == expected
+    assert world.type("holds", "show", "ffffff").refusal.endswith("' lists them")
+    assert world.sim.written() == []
+
+
+def test_what_no_controller_has_published(world: World) -> None:
+    """Nor can it be computed: one line says why, and what is missing for it."""
+    world.be_a_laptop()
+    world.variables = {}
+    no_map = "ConfigMap kube-system/hcloud-reconciler-status is not there, in which a controller publishes"
+    remedy = 'to compute here what is held: environment variable "HCLOUD_TOKEN" is required: set it'
+
+    for words in (("holds",), ("holds", "show", world.hash), ("approve", world.hash), ("approve", "abcdef")):
+        said = world.type(*words)
+        assert (said.code, no_map in said.refusal, remedy in said.refusal) == (1, True, True), words
+    assert "reconcile plan --kubeconfig " in world.type("status").stderr
+    assert world.approvals == ()
+
+
+@rows(
+    "words answer code",
+    {
+        "yes": ((), "y", 0),
+        "no": ((), "n", 1),
+        "not asked": (("--yes",), "n", 0),
+        "no terminal": ((), None, 64),
+        "no terminal, not asked": (("--yes",), None, 0),
+    },
+)
+def test_approving_on_a_laptop(world: World, words: tuple[str, ...], answer: str | None, code: int) -> None:
+    """Where no controller has published, the plan of this run says what is approved, which a person sees and is asked
+    about; the ConfigMap is made, and the next run lets it pass."""
+    world.be_a_laptop()
+    asked = world.answer(answer)
+
+    said = world.type("approve", world.hash[7:13], *words)
+
+    assert (said.code, len(world.approvals)) == (code, code == 0)
+    assert asked == ["Approve it for 1 h?"] * (answer is not None and not words)
+    assert ("no terminal to prompt on" in said.stderr, "pass --yes" in said.stderr) == (code == 64, code == 64)
+    assert world.type("apply", "--yes").code == (0 if code == 0 else 3)
+    assert set(world.sim.nodes()) == {"web-1"} | ({"worker-1", "worker-2"} if code else set())
+
+
+def test_a_hold_that_is_not_among_the_published(world: World) -> None:
+    """What came after the last pass, or is held under other settings than the controller's, is found by a plan."""
+    known = world.sim.kubernetes.world()["kubernetes"]
+    third = settled_node("worker-3", 13, "Unknown", since=ago(360))
+    world.sim.kubernetes.replace_world({**known, "nodes": [*known["nodes"], third]})
+    world.variables = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": world.sim.endpoint}
+    (hold,) = world.type("holds", "--plan", "-o", "json").document["holds"]
+
+    assert hold["hold"]["hash"] != world.hash
+    assert world.type("approve", hold["hold"]["hash"], "--yes").code == 0
+    assert [each.of for each in world.approvals] == [hold["hold"]["hash"]]
+    assert world.type("approve", OTHER).refusal.endswith("or give --unseen to approve it all the same")
+
+
+def test_a_config_map_that_may_not_be_made(world: World) -> None:
+    """One error has the command for who may."""
+    world.be_a_laptop()
+    world.token = VIEWER
+
+    said = world.type("approve", world.hash, "--yes")
+
+    *_, line = said.stderr.splitlines()
+    assert (said.code, "kubectl -n kube-system create configmap hcloud-reconciler" in line) == (1, True)
 
 
 def test_the_status(world: World) -> None:
@@ -176,7 +265,7 @@ def test_the_status(world: World) -> None:
     said = world.type("status")
     assert said.code == 3
     assert "Last pass: refused, just now, took 0.5 s\n" in said.stdout
-    assert "Held:      1 hold: reconcile holds\n" in said.stdout
+    assert f"Held:      1 hold: reconcile holds --kubeconfig {world.sim.kubeconfig()}\n" in said.stdout
     assert "  ! node-blast-radius: 2 of 3 Nodes lost their servers without a drain (2 changes, since " in said.stdout
     ends = "ends by itself at 15 Jan 08:24 UTC, in 24 min, if both stay NotReady; its changes are then made"
     assert f"      {ends}\n" in said.stdout
@@ -234,22 +323,13 @@ def test_it_shows_what_it_approves(world: World) -> None:
     assert data[f"{world.hash.replace(':', '.')}.by"] == "sandbox-0"
 
 
-@rows("words answer code", {"yes": ((), True, 0), "no": ((), False, 1), "not asked": (("--yes",), None, 0)})
-def test_at_a_terminal(world: World, words: tuple[str, ...], answer: bool | None, code: int) -> None:
+@rows("words answer code", {"yes": ((), "y", 0), "no": ((), "n", 1), "not asked": (("--yes",), "n", 0)})
+def test_at_a_terminal(world: World, words: tuple[str, ...], answer: str, code: int) -> None:
     """The hold is shown, then the question comes; nothing is written before it is answered with yes."""
-    asked: list[str] = []
-
-    def answered(question: str, _stop: threading.Event) -> bool:
-        asked.append(question)
-        assert "provider_id: hcloud://11 -> (none)" in world.capsys.readouterr().out
-        assert world.approvals == ()
-        return bool(answer)
-
-    world.monkeypatch.setattr("reconciler.cli.approve.is_attended", lambda: True)
-    world.monkeypatch.setattr("reconciler.cli.approve.is_agreed", answered)
+    asked = world.answer(answer)
 
     assert world.type("approve", world.hash, "--for", "15m", *words).code == code
-    assert asked == ["Approve it for 15 min?"] * (answer is not None)
+    assert asked == ["Approve it for 15 min?"] * (not words)
     assert len(world.approvals) == (code == 0)
 
 

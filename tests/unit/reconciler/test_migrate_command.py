@@ -25,7 +25,7 @@ from tests.support.hccm import (
 )
 from tests.support.objects import server, settled_node
 from tests.support.said import CommandLine, Said
-from tests.support.simulators import READ_ONLY_TOKEN, Simulation
+from tests.support.simulators import READ_ONLY_TOKEN, Simulation, ago
 
 VIEWER = "viewer"
 SECRETS = "/api/v1/namespaces/kube-system/secrets"
@@ -125,6 +125,19 @@ def test_the_text(world: Simulation, migrate: Migrate) -> None:
     assert "  look at: GODEBUG: hcloud-reconciler does not read it" in lines
     assert "  left out: --allow-untagged-cloud, --cloud-provider: this controller has no other cloud" in lines
     assert lines[-1] == f"  helm --kubeconfig {world.kubeconfig(VIEWER)} rollback hccm -n kube-system"
+
+
+def test_a_hold_of_the_plan_after_the_switch(world: Simulation, migrate: Migrate) -> None:
+    """Until then no command finds it, and so none is printed."""
+    cluster(world, raw_hccm())
+    lost = [settled_node(f"worker-{i}", 10 + i, "Unknown", since=ago(360)) for i in (1, 2)]
+    known = world.kubernetes.world()["kubernetes"]
+    world.kubernetes.replace_world({**known, "nodes": [*known["nodes"], *lost]})
+
+    text = migrate().stdout
+
+    assert "! node-blast-radius: measured 2, limit 1, 2 changes" in text
+    assert ("holds show" in text, "reconcile approve" in text) == (False, False)
 
 
 def test_settings_of_hccm_make_the_plan(world: Simulation, migrate: Migrate) -> None:
