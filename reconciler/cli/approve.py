@@ -153,9 +153,11 @@ def _known(job: _Job, found: HoldsReport) -> str:
     hashes = [hold.hash for hold in found.holds]
     if full in hashes or not is_hash(full):
         return the_one(job.digits, hashes, "hold", found.flags)
-    at = f"that the controller has published at {found.published.written_at:%H:%M:%S} UTC" if found.published else "now"
+    where = "of a plan with these flags and variables"
+    if found.published:
+        where = f"that the controller has published at {found.published.written_at:%H:%M:%S} UTC"
     listed = typed("holds", found.flags)
-    raise LookupError(f"{full} is no hold {at}, so nothing is approved: '{listed}' lists them, or {remedy}")
+    raise LookupError(f"{full} is no hold {where}, so nothing is approved: '{listed}' lists them, or {remedy}")
 
 
 def _outcome(step: Step, wanted: Grant, before: Grant | None, now: datetime, namespace: str) -> Iterator[str]:

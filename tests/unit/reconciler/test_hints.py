@@ -17,7 +17,7 @@ from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.telemetry.pass_logger import Measured, PassLogger
 from tests.routes import CLUSTER_CIDR
 from tests.support.assets import ROOT
-from tests.support.hccm import raw_hccm
+from tests.support.hccm import literal, raw_hccm
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE, Run, records_in
 from tests.support.rendering import written
@@ -25,8 +25,8 @@ from tests.support.said import CommandLine, Said
 from tests.support.simulators import Simulation, ago
 
 _HINT = re.compile(r"(['`]?)\breconcile ((?:plan|holds|approve|apply|status|explain|migrate|orphans|capture)\b[^\n]*)")
-_ENDS = re.compile(r"   \(|\"|\\n")
-"""Where a command ends that is not quoted: at a remark, or with the text of a document."""
+_ENDS = re.compile(r"   \(|\"|\\n| > ")
+"""Where a command ends that is not quoted: at a remark, with the text of a document, or where a shell goes on."""
 ROUTED = ("--cluster-cidr", str(CLUSTER_CIDR[0]) if isinstance(CLUSTER_CIDR, tuple) else str(CLUSTER_CIDR))
 
 
@@ -163,6 +163,22 @@ def test_of_a_laptop(cluster: Cluster) -> None:
     approved = cluster.type("plan", *reach, **settings).stdout
     assert cluster.follow([approved], **settings, KUBECONFIG="/nowhere") == {Command.APPLY}
     assert set(cluster.sim.nodes()) == {"web-1", "web-2"}
+
+
+def test_of_a_migration(cluster: Cluster) -> None:
+    """Those of the product itself: the values at once, the status when a controller has published it."""
+    cluster.add("deployments", raw_hccm(env=literal(HCLOUD_NETWORK="net")))
+    reach = ("--kubeconfig", cluster.shell.variables["KUBECONFIG"])
+    settings = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": cluster.sim.endpoint}
+    said = cluster.type("migrate", *reach, **settings)
+    values, status = hints(said.stdout)
+
+    assert (said.code, values.startswith("migrate -o values ")) == (0, True)
+    assert cluster.type(*shlex.split(values), KUBECONFIG="/nowhere").stdout.startswith("# Values of hcloud-reconciler")
+    cluster.have_config_maps()
+    run = Run(cluster.sim)
+    records_in(cluster.sim, run.settings).status.keep(run.converge(), 0.5)
+    assert cluster.type(*shlex.split(status), KUBECONFIG="/nowhere").code == 3
 
 
 def test_of_the_pages() -> None:
