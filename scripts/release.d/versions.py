@@ -17,7 +17,7 @@ _ELSEWHERE = ("tests/", CHANGELOG)
 _NUMBER = r"(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)"
 _STATED = re.compile(
     r'(?:^__version__ = "|^ARG VERSION=|^version: |^appVersion: v|\bhcloud\\?-reconciler(?::v|==| )|\bnewTag: v'
-    rf'|\bimage\.tag=v|"tool_version": "|--version )({_NUMBER})(?![\w.])',
+    rf'|\bimage\.tag=v|"tool_version": "|^ *version=)({_NUMBER})(?![\w.])',
     re.MULTILINE,
 )
 """What introduces the version, and the version."""

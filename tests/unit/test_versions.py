@@ -30,7 +30,8 @@ _FILES = {
     "reconciler/__init__.py": '__version__ = "0.3.1"\n',
     "deploy/Dockerfile": "# docker build -t r.example/hcloud-reconciler:v0.3.1 .\nARG VERSION=0.3.1\n",
     "deploy/Chart.yaml": "apiVersion: v2\nversion: 0.3.1\nappVersion: v0.3.1\n",
-    "docs/install.md": "pipx install hcloud-reconciler==0.3.1, or newTag: v0.3.1; the pods' range is 10.0.3.1/24\n",
+    "docs/install.md": "pipx install hcloud-reconciler==0.3.1, or newTag: v0.3.1; the pods' range is 10.0.3.1/24\n"
+    "    version=0.3.1\n",
     "tests/test_it.py": 'assert newer == "hcloud-reconciler==9.9.9"\n',
     "CHANGELOG.md": "# Changelog\n\n## 0.3.2, unreleased\n\n- More.\n\n## 0.3.1, 2026-10-01\n\n- Old.\n",
 }
@@ -95,7 +96,7 @@ def test_preparing_a_release(checkout: Path) -> None:
     assert changed == sorted(set(_FILES) - {"tests/test_it.py"})
     assert version_of(checkout) == "0.4.0"
     assert (checkout / "docs/install.md").read_text() == (
-        "pipx install hcloud-reconciler==0.4.0, or newTag: v0.4.0; the pods' range is 10.0.3.1/24\n"
+        "pipx install hcloud-reconciler==0.4.0, or newTag: v0.4.0; the pods' range is 10.0.3.1/24\n    version=0.4.0\n"
     )
     changelog = (checkout / "CHANGELOG.md").read_text()
     assert changelog == _FILES["CHANGELOG.md"].replace("0.3.2, unreleased", "0.4.0, 2026-11-30")
