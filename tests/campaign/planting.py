@@ -68,14 +68,14 @@ class Planted:
         return PLANTED / f"{self.name}.patch"
 
 
-_GUARD = re.compile(r"^\| \[`([a-z-]+)`\]\(reference/rules\.md#\1\) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+_GUARD = re.compile(r"^\| `([a-z-]+)` \| ([^|]+) \|$", re.MULTILINE)
 _TEST = re.compile(r"`(tests/[\w/]+\.py::test_\w+)`")
 
 
 def noticed_by() -> Mapping[str, Sequence[str]]:
     """Guard → the tests that notice its absence, as ``docs/safety.md`` names them."""
     page = (ROOT / "docs" / "safety.md").read_text("utf-8")
-    return {name: _TEST.findall(shown) for name, _, shown in _GUARD.findall(page)}
+    return {name: _TEST.findall(shown) for name, shown in _GUARD.findall(page)}
 
 
 def all_planted() -> Sequence[Planted]:

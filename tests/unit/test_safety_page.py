@@ -12,6 +12,7 @@ from tests.campaign.planting import UNSEEN, noticed_by
 ROOT = Path(__file__).resolve().parents[2]
 DISASTERS = [f"D{number}" for number in range(1, 33)]
 ROW = re.compile(r"^\| (D\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+GUARD = re.compile(r"^\| \[`([a-z-]+)`\]\(reference/rules\.md#\1\)(?: \| [^|]+){2} \|$", re.MULTILINE)
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 
@@ -36,9 +37,10 @@ def test_what_a_line_says_is_shown_by_a_test(disaster: str) -> None:
 
 
 def test_every_guard_has_its_line() -> None:
-    """In the order of the table, with a law or a run of the campaign that notices when it is missing."""
+    """In both tables, in the order of the code's. A law or a run of the campaign notices when it is missing."""
     shown = noticed_by()
 
+    assert GUARD.findall(_page()) == [*GUARDS]
     assert [*shown] == [*GUARDS]
     assert [name for name, tests in shown.items() if not any(map(_is_of_campaign, tests))] == [
         name for name in GUARDS if f"guards/{name}" in UNSEEN

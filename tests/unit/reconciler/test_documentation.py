@@ -225,9 +225,10 @@ RULES_INTRODUCTION = """\
 Made from the tables in `desired/rules`.
 
 Each row is one sentence that a plan, a note, a hold or an explanation says, with what a person does about it. Words in
-angle brackets stand for what was found. The last column is the [note](notes.md), the [guard](../safety.md) or the kind
-of change whose sentence it is, and what a guard makes of the changes; where it is empty, `reconcile explain` alone says
-it. Rows of guards stand under the name of the guard, and say in which note the same is told where nothing is withheld.
+angle brackets stand for what was found. The last column is the [note](notes.md), the [guard](../safety.md#guards) or
+the kind of change whose sentence it is, and what a guard makes of the changes; where it is empty, `reconcile explain`
+alone says it. Rows of guards stand under the name of the guard, and say in which note the same is told where nothing is
+withheld.
 """
 _TITLES = {
     "guards": "Guards",
