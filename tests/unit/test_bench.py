@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import shown
+from bench import SCENARIOS, shown
 from processes import like_the_image
 
 _BENCH = Path(__file__).resolve().parent.parent.parent / "scripts" / "bench"
@@ -65,6 +65,15 @@ def test_a_ratio_is_of_this_version_to_the_other() -> None:
     assert shown(10.0, "MiB", 1, None) == "10.0 MiB"
     assert shown(20.0, "MiB", 1, 10.0) == "20.0 MiB, now x 0.50"
     assert shown(None, "MiB", 1, 10.0) == ""
+
+
+def test_figures_of_hccm_are_those_of_the_documents() -> None:
+    """docs/timing.md has what the bench shows beside ours."""
+    page = (_BENCH.parents[1] / "docs" / "timing.md").read_text("utf-8")
+    known = [each.hccm for each in SCENARIOS if "wall_s" in each.hccm]
+
+    assert len(known) == 2
+    assert [each for each in known if f"{each['wall_s']:.0f} s, {each['hetzner']:.0f} requests |" not in page] == []
 
 
 def test_runs_have_the_settings_of_the_image(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ PACKAGES = sorted(
     path.parent for top in ("desired", "actuators", "reconciler") for path in (ROOT / top).rglob("__init__.py")
 )
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_TO_A_PAGE = re.compile(r"\[([^\]]+)\]\((docs/[^)#]+)[^)]*\)")
 _NAMED = re.compile(r"`((?:desired|actuators|reconciler|launch|tests|scripts|deploy|docs)/[\w./-]+)`")
 _BARE = re.compile(r"`([\w-]+\.py)`")
 _BASENAMES = {path.name for path in SOURCES}
@@ -94,3 +95,31 @@ def test_nothing_is_cited_from_elsewhere() -> None:
         if path != here and (found := _ELSEWHERE.findall(path.read_text()))
     }
     assert cited == {}
+
+
+def _incidents(page: str) -> str:
+    """The section of the page, without a picture."""
+    section = (ROOT / page).read_text().partition("\n## Three incidents\n")[2].partition("\n## ")[0]
+    return section.partition("\n![")[0].strip()
+
+
+def _figures(text: str) -> set[str]:
+    return set(re.findall(r"\d[\d,.]*\d|\d", text))
+
+
+def test_the_home_page_tells_the_incidents_of_the_readme() -> None:
+    """Word by word, with the links of its place."""
+    assert _incidents("docs/README.md") == _incidents("README.md").replace("](docs/", "](") != ""
+
+
+def test_figures_of_incidents_are_those_of_their_sources() -> None:
+    """Each that is the text of a link stands on the page to which the link leads."""
+    links = _TO_A_PAGE.findall(_incidents("README.md"))
+
+    assert {"43,337", "541"} <= {figure for text, _ in links for figure in _figures(text)}
+    assert [(text, page) for text, page in links if _figures(text) - _figures((ROOT / page).read_text())] == []
+
+
+def test_where_a_release_is_stands_in_one_place() -> None:
+    """Which tells as well what works without one."""
+    assert [page.name for page in PAGES for _ in range(page.read_text().count("OWNER/NAME"))] == ["operations.md"]
