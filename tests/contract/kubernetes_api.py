@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import requests
+
+from tests.support.apiserver import KUBERNETES, NEWEST
 
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
@@ -24,6 +27,10 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 EVENTS = "/api/v1/namespaces/default/events"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+
+
+NEWEST_ALONE = pytest.mark.skipif(KUBERNETES != NEWEST, reason=f"the simulator takes after Kubernetes {NEWEST}")
+"""Of what older releases say in other words, with the same code and reason: values in messages, a column of a table."""
 
 
 @dataclass(frozen=True, slots=True)

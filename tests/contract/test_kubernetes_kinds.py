@@ -9,6 +9,7 @@ from tests.contract.kubernetes_api import (
     EVENTS,
     LEASES,
     NAMESPACES,
+    NEWEST_ALONE,
     NODES,
     KubernetesApi,
     without_versions,
@@ -156,6 +157,7 @@ def test_taints_are_validated(api: KubernetesApi, name: str, taints: Any, reason
     assert answer.causes == {(reason, f"metadata.taints{field}")}
 
 
+@NEWEST_ALONE
 def test_an_address_is_there_once(api: KubernetesApi, name: str) -> None:
     """Two of a type are fine, two of the same are not."""
     api.create(NODES, {"metadata": {"name": name}})
@@ -254,6 +256,7 @@ def test_a_micro_time_has_six_digits(api: KubernetesApi, name: str, value: Any) 
     assert api.request("POST", LEASES, body).refusal[:2] == (400, "BadRequest")
 
 
+@NEWEST_ALONE
 def test_a_lease_is_replaced_only_with_a_version(api: KubernetesApi, name: str) -> None:
     """Unlike all other kinds here; the message names the path, not the kind."""
     api.create(LEASES, {"metadata": {"name": name}})

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.contract.kubernetes_api import SERVICES, KubernetesApi, without_versions
+from tests.contract.kubernetes_api import NEWEST_ALONE, SERVICES, KubernetesApi, without_versions
 from tests.support.rows import rows
 
 
@@ -109,6 +109,7 @@ def test_only_a_load_balancer_has_ingresses(api: KubernetesApi, name: str) -> No
     assert answer.refusal == (422, "Invalid", f'Service "{name}" is invalid: status.loadBalancer.ingress: {why}')
 
 
+@NEWEST_ALONE
 def test_a_cluster_ip_stays(api: KubernetesApi, name: str) -> None:
     """It can be neither changed nor given up."""
     api.create(SERVICES, load_balancer(name))

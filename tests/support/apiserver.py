@@ -23,6 +23,10 @@ from actuators.http.decoding import without_depths
 from tests.support.assets import folder_of
 from tests.support.child_processes import Process, end, free_ports, spawn, wait_until
 
+NEWEST = "1.36"
+"""The minor version that everything is tested with, and that the simulator takes after."""
+KUBERNETES = os.environ.get("KUBERNETES_VERSION") or NEWEST
+"""The one of this run (``scripts/older``)."""
 START_DEADLINE_S = 90.0
 USERS = {
     "admin": "system:masters",

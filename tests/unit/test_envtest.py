@@ -47,3 +47,10 @@ def test_named_binaries_that_are_not_there(tmp_path: Path) -> None:
     said = f"envtest: KUBEBUILDER_ASSETS is {tmp_path}, which has no executable kube-apiserver and no etcd"
 
     assert _run(KUBEBUILDER_ASSETS=str(tmp_path)) == (1, "", [said])
+
+
+def test_a_release_that_is_not_in_the_table() -> None:
+    """Those that are there are named, the pinned one first."""
+    said = "envtest: KUBERNETES_VERSION is 1.2: give one of 1.36, 1.35, 1.34, 1.33"
+
+    assert _run(KUBERNETES_VERSION="1.2") == (1, "", [said])

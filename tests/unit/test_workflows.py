@@ -115,14 +115,17 @@ def test_only_the_index_is_asked_with_nothing_built_beside() -> None:
 
 
 def test_the_page_of_versions_says_what_is_tested() -> None:
-    """Kubernetes: what scripts/envtest builds and what the chart refuses. Python: what CI runs and what pip refuses."""
+    """Kubernetes: what scripts/envtest builds, what scripts/older runs each night, and what the chart refuses. Python:
+    what CI runs and what pip refuses."""
     kubernetes, python = (
         dict(_ROW.findall(part.partition("\n## ")[0]))
         for part in re.split(
             r"^## (?:Kubernetes|Python)$", (ROOT / "docs/versions.md").read_text(), flags=re.MULTILINE
         )[1:]
     )
-    built = re.search(r"k8s\.io/kubernetes v(\d+\.\d+)\.", (ROOT / "scripts/envtest.d/go.mod").read_text())
+    pins = ROOT / "scripts/envtest.d"
+    built = re.search(r"k8s\.io/kubernetes v(\d+\.\d+)\.", (pins / "go.mod").read_text())
+    older = re.findall(r"^v(\d+\.\d+)\.\d+$", (pins / "older.txt").read_text(), re.MULTILINE)
     refused = re.search(r">= 1\.(\d+)\.0", (ROOT / "deploy/helm/hcloud-reconciler/Chart.yaml").read_text())
     image = re.search(r"^ARG BASE=\S+/python:(\d+\.\d+)-", (ROOT / "deploy/Dockerfile").read_text(), re.MULTILINE)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -130,7 +133,9 @@ def test_the_page_of_versions_says_what_is_tested() -> None:
     promised = {each.rpartition(" ")[2] for each in project["classifiers"] if re.search(r":: 3\.\d+$", each)}
 
     assert built
-    assert [minor for minor, state in kubernetes.items() if state.startswith("tested")] == [built[1]]
+    assert [minor for minor, state in kubernetes.items() if state.startswith("tested by everything")] == [built[1]]
+    assert [minor for minor, state in kubernetes.items() if "scripts/older" in state] == older
+    assert _jobs(ROOT / ".github/workflows/nightly.yaml")["older"]["strategy"]["matrix"]["kubernetes"] == older
     assert refused
     assert kubernetes[f"1.{int(refused[1]) - 1} and older"].startswith("unsupported")
     everything, rules = (set(ci[job]["strategy"]["matrix"]["python"]) for job in ("everything", "rules"))
