@@ -9,7 +9,7 @@ from functools import cached_property
 from ipaddress import IPv4Network
 
 from desired.model.key import Key, ObjectKind
-from desired.model.route import MOST_ROUTES, UNROUTED, route_key
+from desired.model.route import UNROUTED, route_key
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Node, Snapshot
 from desired.nodes.node import DesiredNode
@@ -32,7 +32,6 @@ from desired.rules.rule import Decided, Plain
 from desired.section import UNMANAGED, Present, Unknown, Unmanaged
 from desired.syntax.bounds import named, several, shown_text
 
-_NEARLY_FULL = MOST_ROUTES * 8 // 10
 _ERRORS = (rules.CIDR_COVERS_SUBNET, rules.CIDR_COVERS_SUBNET_OF_PODS)
 """Reasons for which the operator has to correct the configuration."""
 
@@ -59,11 +58,6 @@ def notes_on_routes(snapshot: Snapshot, desired: "DesiredRoutes", network: Netwo
     dual = [node.name for node in ours if ipv6_cidrs_of(node)]
     if dual:
         yield rules.NODES_OF_IPV6.note(key, nodes=named("Node", dual))
-    wanted = sum(claim.status in (RouteStatus.MISSING, RouteStatus.OVER_LIMIT) for claim in claims)
-    leaves = len({destination for claim in claims for destination in claim.after})
-    used = present_routes(snapshot).total
-    if used + wanted - leaves >= _NEARLY_FULL:
-        yield rules.ROUTES_NEARLY_FULL.note(key, used=used, most=MOST_ROUTES, wanted=wanted)
 
 
 @dataclass(frozen=True)

@@ -175,8 +175,5 @@ NODES_OF_IPV6 = Rule(
     "IPv6 pod CIDRs get no routes (private networks have IPv4 only): {nodes}",
     of=NoteKind.UNSUPPORTED,
 )
-ROUTES_NEARLY_FULL = Rule(
-    "routes-nearly-full", "{used} of {most} routes used, {wanted} more planned", of=NoteKind.LIMIT
-)
 SWAP = Rule("route-swap", "pods of Node {node} are unreachable during the swap", of=ChangeKind.ROUTE_REPLACE)
 DIVERTED = Rule("route-diverted", "traffic to {destination} no longer reaches {owner}", of=ChangeKind.ROUTE_DELETE)
