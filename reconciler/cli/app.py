@@ -146,8 +146,11 @@ def parse_command_line(argv: Sequence[str]) -> Typed:
 
 def reject(why: str) -> NoReturn:
     """Say what is wrong with a command line, and exit with BAD_USAGE."""
+    from reconciler.cli.streams import for_stderr  # noqa: PLC0415 - see the module's docstring
+
     with suppress(AttributeError, OSError):  # stderr may be closed, or gone
-        sys.stderr.write(f"{program_name()}: {why}\nTry '{program_name()} --help'.\n")
+        told = for_stderr(f"{program_name()}: {why}")
+        sys.stderr.write(f"{told}\nTry '{program_name()} --help'.\n")
     sys.exit(BAD_USAGE)
 
 

@@ -23,7 +23,7 @@ from reconciler.cli import INTERRUPTED
 from reconciler.cli.artifacts import unwritable, write_artifacts
 from reconciler.cli.files import check_file, read_file, write_file
 from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, stop_on_signals
-from reconciler.cli.streams import Writer, fail, internal_error, is_agreed, is_attended, publish, say
+from reconciler.cli.streams import Writer, fail, for_stderr, internal_error, is_agreed, is_attended, publish, say
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.options import Command, LogFormat, Output, asked
 from reconciler.leader_election.leadership import LeadershipStatus
@@ -73,7 +73,7 @@ def run(
     is_loop = config.mode is Mode.LOOP
     # A run that ends says it all in its report; a person who watches it hears of retries as well.
     quiet = not is_loop and not is_terminal(sys.stderr)
-    logs.set_up(debug=config.debug, quiet=quiet, brief=is_loop, log_format=config.log_format)
+    logs.set_up(debug=config.debug, quiet=quiet, brief=is_loop, log_format=config.log_format, wrapped=for_stderr)
     logs.hide(config.token, *config.passwords)
     for warning in config.warnings:
         if is_loop:

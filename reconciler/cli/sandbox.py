@@ -99,7 +99,8 @@ def _simulators(flags: Mapping[str, Any], environ: Mapping[str, str]) -> int:
             return 0
         exports = running.environment | without_proxy(environ)
         _tell("".join(f"export {name}={shlex.quote(value)}\n" for name, value in exports.items()))
-        sys.stderr.write("The sandbox runs until Ctrl-C. Paste the lines above into another terminal.\n")
+        paste = " Paste the lines above into another terminal." if sys.stdout.isatty() else ""
+        sys.stderr.write(f"The sandbox runs until Ctrl-C.{paste}\n")
         stop.wait()
     return 0
 

@@ -13,7 +13,8 @@ from reconciler.config.config import Config
 from reconciler.config.options import Color, Output
 from reconciler.config.program import program_name
 from reconciler.report.escaping import json_text, visible
-from reconciler.report.terminal import Said, columns, is_colored, is_terminal, json_of, lines_of, on_terminal
+from reconciler.report.terminal import Said, columns, fitted, is_colored, is_terminal, json_of, lines_of, on_terminal
+from reconciler.report.text import TextLine
 from reconciler.result import Report
 from reconciler.telemetry import logs
 from reconciler.telemetry.logs import masked
@@ -27,7 +28,7 @@ _LOOKS_EVERY_S = 0.2
 def begin(config: Config) -> None:
     """Set up logging, for a person at a terminal in full, otherwise for warnings alone, with secrets masked in every
     line; and print the warnings of the configuration."""
-    logs.set_up(debug=config.debug, quiet=not is_terminal(sys.stderr))
+    logs.set_up(debug=config.debug, quiet=not is_terminal(sys.stderr), wrapped=for_stderr)
     logs.hide(config.token, *config.passwords)
     for warning in config.warnings:
         say(f"warning: {warning}")
@@ -42,10 +43,16 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def for_stderr(line: str) -> str:
+    """A line as it is written to stderr: wrapped on a terminal."""
+    width = columns(sys.stderr) if is_terminal(sys.stderr) else None
+    return "\n".join(fitted(TextLine(line), width))
+
+
 def say(line: str) -> None:
     """One line for people on stderr. Without a reader that changes nothing: the exit code says enough."""
     try:
-        sys.stderr.write(f"{program_name()}: {visible(masked(line))}\n")
+        sys.stderr.write(f"{for_stderr(f'{program_name()}: {visible(masked(line))}')}\n")
         sys.stderr.flush()
     except OSError:
         _swallow(sys.stderr)

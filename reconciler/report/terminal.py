@@ -48,8 +48,13 @@ _USUAL_WIDTH = 80
 """Columns of a terminal that says it has none."""
 _HANGING = 2
 """How much further than its line a continuation is indented."""
-_WORD = re.compile(r" *[^ ]+(?: x[0-9]+,?(?= |$))?")
-"""A word with the blanks before it, and with how often it occurs behind it: ``fsn1 x33,``."""
+_TOOL = "(?:kubectl|hcloud|reconcile)"
+_WORD = re.compile(
+    rf" *(?:(?P<command>'{_TOOL} [^']+'[^ ]*|{_TOOL}(?: (?!or |and )[^ (,;][^ ,;]*)+[,;]?)"
+    r"|[^ ]+(?: x[0-9]+,?(?= |$))?)"
+)
+"""A word with the blanks before it, and with how often it occurs behind it: ``fsn1 x33,``; or a command in a sentence,
+up to a sign or a word that ends it."""
 
 
 def json_of(said: Said) -> Mapping[str, Any]:
@@ -76,9 +81,9 @@ def lines_of(said: Said, width: int | None = None) -> Iterator[TextLine]:
 
 
 def on_terminal(said: Said, width: int | None, *, is_colored: bool) -> Iterator[str]:
-    """The text of what was said, line by line; a report is wrapped where there is a ``width``."""
+    """The text of what was said, line by line, wrapped where there is a ``width``."""
     for line in lines_of(said, width):
-        for text in _fitted(line, width) if isinstance(said, Report) else (line.text,):
+        for text in fitted(line, width):
             color = _COLORS[line.tone] if is_colored else ""
             yield f"\x1b[{color}m{text}\x1b[0m" if color and text else text
 
@@ -120,7 +125,7 @@ class TerminalProgress:
             self._bar = None
 
 
-def _fitted(line: TextLine, width: int | None) -> Iterator[str]:
+def fitted(line: TextLine, width: int | None) -> Iterator[str]:
     """The texts of a line for a terminal so wide; None: for a pipe, in which nothing is wrapped."""
     if width is None:
         yield line.text
@@ -140,15 +145,20 @@ def wrapped(line: TextLine, width: int, measure: Callable[[str], int] = len) -> 
     hanging = " " * min(indent + _HANGING, width // 2)
     before, command, behind = line.text.partition(line.command) if line.command else (line.text, "", "")
     text = ""
-    for word in (*_WORD.findall(before), *filter(None, [command]), *_WORD.findall(behind)):
+    for word, is_command in (*_words(before), *([(command, True)] if command else []), *_words(behind)):
         following = text + (" " if word == line.command and text else "") + word
-        is_too_long = word != line.command and measure(hanging + word.lstrip(" ")) > width
+        is_too_long = not is_command and measure(hanging + word.lstrip(" ")) > width
         if not text.strip() or measure(following) <= width or is_too_long:
             text = following
         else:
             yield text
             text = hanging + word.lstrip(" ")
     yield text
+
+
+def _words(text: str) -> Iterator[tuple[str, bool]]:
+    """What a line is broken between, and whether it is a command."""
+    return ((found[0], bool(found["command"])) for found in _WORD.finditer(text))
 
 
 def is_terminal(stream: TextIO) -> bool:

@@ -5,7 +5,7 @@ import json
 import logging
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TextIO
@@ -78,11 +78,13 @@ def set_up(
     brief: bool = False,
     stream: TextIO | None = None,
     log_format: LogFormat = LogFormat.TEXT,
+    wrapped: Callable[[str], str] = str,
 ) -> None:
     """Log to ``stream``, stderr by default: all of this product with ``debug``, warnings with ``quiet``, and with
-    ``brief``, for a run that lasts for months, what happens but not the result of single requests."""
+    ``brief``, for a run that lasts for months, what happens but not the result of single requests. ``wrapped`` makes a
+    line of text as wide as the stream."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(_JsonLines() if log_format is LogFormat.JSON else _TextLines(_FORMAT))
+    handler.setFormatter(_JsonLines() if log_format is LogFormat.JSON else _TextLines(wrapped))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
@@ -133,13 +135,17 @@ def _quoted(text: str) -> str:
 class _TextLines(logging.Formatter):
     """Lines for people. What others put into a message neither breaks a line nor steers a terminal."""
 
+    def __init__(self, wrapped: Callable[[str], str]) -> None:
+        super().__init__(_FORMAT)
+        self._wrapped = wrapped
+
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802
         """UTC, RFC 3339 with milliseconds, as in JSON."""
         return _time(record).replace("+00:00", "Z")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - as the base class has it
-        """The first line."""
-        return printable(super().formatMessage(record))
+        """The first line. A secret is masked before a line could end within it."""
+        return self._wrapped(_SECRETS.masked(printable(super().formatMessage(record))))
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, or several with a traceback."""

@@ -47,6 +47,20 @@ def test_text() -> None:
     assert line.partition(" ")[2] == "WARNING applied key=node/web-1 duration_s=1.5 why='two words'\n"
 
 
+def test_a_line_is_as_wide_as_its_reader() -> None:
+    """What makes it so has no secret to break in two, and JSON stays a line."""
+    stream = io.StringIO()
+    logs.hide("two words")
+    logs.set_up(debug=False, stream=stream, wrapped=lambda line: line.replace(" ", "\n"))
+    LOG.warning("applied %s", pairs(key="node/web-1", why="two words"))
+    assert stream.getvalue().split("\n")[1:] == ["WARNING", "applied", "key=node/web-1", "why='***'", ""]
+
+    stream = io.StringIO()
+    logs.set_up(debug=False, stream=stream, log_format=LogFormat.JSON, wrapped=lambda line: line.replace(" ", "\n"))
+    LOG.warning("applied %s", pairs(key="node/web-1"))
+    assert stream.getvalue().count("\n") == 1
+
+
 @rows(
     "args members",
     {

@@ -3,8 +3,12 @@
 import pytest
 from rich.cells import cell_len
 
-from reconciler.report.terminal import wrapped
+from reconciler.report.terminal import lines_of, on_terminal, wrapped
 from reconciler.report.text import TextLine
+from reconciler.result import Explained, Report
+from tests.support.explanations import EXPLANATIONS
+from tests.support.rows import rows
+from tests.support.scenarios import SCENARIOS
 
 LONG = "n" * 253
 
@@ -40,6 +44,44 @@ def test_a_command_is_never_broken(width: int, shown: list[str]) -> None:
     command = "reconcile approve sha256:1"
 
     assert list(wrapped(TextLine(f"once: {command}", command=command), width)) == shown
+
+
+@rows(
+    "text shown",
+    {
+        "behind a colon": (
+            "to delete it: reconcile orphans --delete 4711",
+            ["to delete it:", "  reconcile orphans --delete 4711"],
+        ),
+        "in quotes": (
+            "the command 'reconcile holds show 0123ab' has the rest",
+            ["the command", "  'reconcile holds show 0123ab' has", "  the rest"],
+        ),
+        "up to a word that ends it": (
+            "to release it, kubectl annotate service a b=retain and delete it",
+            ["to release it,", "  kubectl annotate service a b=retain", "  and delete it"],
+        ),
+        "up to a remark": (
+            "or else kubectl label node web-1 example- (kubeadm sets it)",
+            ["or else", "  kubectl label node web-1 example-", "  (kubeadm sets it)"],
+        ),
+        "no command": (
+            "it's the 'own' name of the Node's own server",
+            ["it's the 'own' name of the Node's own", "  server"],
+        ),
+    },
+)
+def test_a_command_in_a_sentence_stays_whole(text: str, shown: list[str]) -> None:
+    assert list(wrapped(TextLine(text), 37)) == shown
+
+
+@pytest.mark.parametrize("said", [SCENARIOS["balancer_adopted"], *EXPLANATIONS.values()], ids=type)
+def test_on_a_terminal_everything_is_wrapped(said: Report | Explained) -> None:
+    """Plans and explanations: no word is lost or broken, and lines are longer only by a word that none can hold."""
+    lines = list(on_terminal(said, 80, is_colored=False))
+
+    assert " ".join(lines).split() == " ".join(line.text for line in lines_of(said, 80)).split()
+    assert [line for line in lines if len(line) > 80 and len(line) - len(line.split()[-1]) > 80] == []
 
 
 def test_wide_characters_count_as_what_they_take() -> None:
