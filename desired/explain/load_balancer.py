@@ -24,6 +24,7 @@ from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned
 from desired.load_balancers.membership import Membership
 from desired.load_balancers.ownership import said_by_labels
 from desired.load_balancers.published import source_of
+from desired.model.clocks import shown_moment
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     NO_LIMIT,
@@ -169,7 +170,7 @@ def explain_conditions(of: ServiceView) -> Iterator[Fact]:
         if found and kind not in (CONDITION_READY, CONDITION_IN_SYNC):
             yield Fact.foreign(kind, value or "")
             continue
-        since = f", since {found.since:%Y-%m-%d %H:%M:%S} UTC" if found and found.since else ""
+        since = f", since {shown_moment(found.since)}" if found and found.since else ""
         present = found.message if found else rules.CONDITION_LACKING.text()
         if due is None or value == coming:
             yield Fact(kind, value, value, Basis.BALANCER, (due.message if due else present) + since)

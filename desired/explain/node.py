@@ -17,6 +17,7 @@ from desired.explain.document import (
 )
 from desired.explain.guards import explain_anchor, explain_deletion, explain_guards, explain_losses
 from desired.explain.view import View, if_withheld
+from desired.model.clocks import shown_moment
 from desired.model.key import ObjectKind
 from desired.model.route import CONDITION_NETWORK, NetworkCondition, route_key
 from desired.model.snapshot import Node, Readiness, Taint, has_shutdown_taint
@@ -165,8 +166,8 @@ def _conditions(of: NodeView) -> Iterator[Fact]:
         if network is not None and found.type == CONDITION_NETWORK:
             yield network
         elif found.type == "Ready":
-            heard = f", last heard of {node.heartbeat:%Y-%m-%d %H:%M:%S} UTC" if node.heartbeat else ""
-            why = _ready(f"{node.ready_since:%Y-%m-%d %H:%M:%S} UTC{heard}", of)
+            heard = f", last heard of {shown_moment(node.heartbeat)}" if node.heartbeat else ""
+            why = _ready(f"{shown_moment(node.ready_since)}{heard}", of)
             yield Fact.of("Ready", found.status, found.status, why)
         else:
             yield Fact.foreign(found.type, found.status)

@@ -17,7 +17,7 @@ from desired.names import CONDITION_IN_SYNC, CONDITION_READY
 from desired.plan.change import Change, GuardName, Plan
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note
-from desired.plan.setbacks import SUSPENDED_S, WINDOW_S, Bar, Setbacks, Suspension
+from desired.plan.setbacks import SUSPENDED_S, Bar, Setbacks, Suspension
 from desired.plan.suspended import Trace
 from desired.rules.guards import (
     CONDITION_REVERTED,
@@ -72,12 +72,12 @@ def suspension_of(change: Change, snapshot: Snapshot, setbacks: Setbacks) -> Sus
 def notes_on_suspended(plan: Plan, snapshot: Snapshot, trace: Trace) -> tuple[Note, ...]:
     """A note on each planned change that a running controller has suspended, by what it left in the ConfigMap. That
     decides nothing: a controller may be gone, and any client may have written it."""
-    now, notes = snapshot.taken_at, []
+    notes = []
     for change in plan.changes:
         found = trace.changes.get(change.key)
         if found is None or found.mark != mark_in(change, snapshot):
             continue
-        since, until = shown_moment(found.since, now), found.until and shown_moment(found.until, now)
+        since, until = shown_moment(found.since), found.until and shown_moment(found.until)
         row = SUSPENDED_ELSEWHERE_UNTIL if until else SUSPENDED_ELSEWHERE
         notes.append(row.note(change.key, by=trace.by, guard=found.rule, why=found.why, since=since, until=until or ""))
     return tuple(notes)
@@ -105,8 +105,7 @@ def _reverted(found: Suspension, change: Change, snapshot: Snapshot) -> tuple[Ru
     of a Node, and with how either is switched off."""
     said: dict[str, Plain] = {
         "times": counted(found.times, "time"),
-        "window": f"{WINDOW_S / 60:g} minutes",
-        "since": f"{found.since:%H:%M:%S} UTC" if found.since else "an unknown time",
+        "since": shown_moment(found.since) if found.since else "an unknown time",
         "wait": f"{SUSPENDED_S / 60:g} minutes",
     }
     service, node = snapshot.service(change.owner), snapshot.node(change.owner)

@@ -19,12 +19,13 @@ from desired.annotations.options import OPTIONS
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.settings_blast_radius import is_for_the_settings
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.lifecycle import LoadBalancerRelease, due_of, shown_former, shown_time
+from desired.load_balancers.lifecycle import LoadBalancerRelease, due_of, shown_former
 from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned
 from desired.load_balancers.membership import Membership
 from desired.load_balancers.ownership import Ownership, former_of, ownership, wants_balancer
 from desired.load_balancers.primary_ips import holder_of, loses_addresses
+from desired.model.clocks import shown_moment
 from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, LoadBalancer, PrimaryIp, is_private_address
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
@@ -82,7 +83,7 @@ def adoption(view: GuardInput) -> Iterator[GuardResult]:
             yield GuardResult.of(rows.BALANCER_OF_UNKNOWN, keys, found, value=uid, limit="a Service of this cluster")
         elif lb.match.is_awaited:
             row = rows.BALANCER_RESERVED if due_at is None else rows.BALANCER_RESERVED_UNTIL
-            found |= {"former": shown_former(owner)} | ({} if due_at is None else {"time": shown_time(due_at)})
+            found |= {"former": shown_former(owner)} | ({} if due_at is None else {"time": shown_moment(due_at)})
             yield GuardResult.of(row, keys, found, value=str(owner.former), limit=former_of(lb.service))
         elif lb.match.is_in_use_unowned:
             row = rows.BALANCER_IN_USE_RELEASED if lb.match.is_anothers else rows.BALANCER_IN_USE
@@ -101,7 +102,7 @@ def undo_window(view: GuardInput) -> Iterator[GuardResult]:
         keys = [change.key for change in view.by_owner.get(pending.balancer.key, ())]
         left_s = (pending.due_at - view.snapshot.taken_at).total_seconds()
         if left_s > 0:
-            yield GuardResult.of(rows.RETAINED, keys, {"time": shown_time(pending.due_at)}, due_in_s=left_s)
+            yield GuardResult.of(rows.RETAINED, keys, {"time": shown_moment(pending.due_at)}, due_in_s=left_s)
         elif unread is not None:
             yield GuardResult.of(rows.CLAIMANT_UNREAD, keys, {"error": unread})
 
@@ -195,7 +196,7 @@ def _way_it_gets_free(balancer: CloudBalancer, view: GuardInput) -> tuple[Rule, 
         if pending.balancer.id == balancer.id:
             if pending.vanished is not None:
                 return rows.ADDRESS_OF_UNRELEASED, {}
-            return rows.ADDRESS_OF_RETAINED, {"time": shown_time(pending.due_at)}
+            return rows.ADDRESS_OF_RETAINED, {"time": shown_moment(pending.due_at)}
     for release in view.desired.services.values():
         if isinstance(release, LoadBalancerRelease) and release.present == balancer:
             return rows.ADDRESS_OF_RELEASING, {"service": release.service.id}

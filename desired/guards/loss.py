@@ -58,6 +58,7 @@ class Population:
         if not taking or left >= least:
             return []
         facts = {**words, "left": left, "lost": most - left, "most": max(most, there)}
+        facts |= {"least": least, "limit": most - least}
         value, limit = (left, least) if self.shows_left else (most - left, most - least)
         return [GuardResult.of(row or self.rule, sorted(taking), facts, value=value, limit=limit)]
 

@@ -88,7 +88,7 @@ def _is_mismatch(anchor: Anchor) -> bool:
 
 
 def _found(anchor: Anchor) -> dict[str, Plain]:
-    return {"found": anchor.found, "most": anchor.total or anchor.nodes}
+    return {"found": anchor.found, "most": anchor.total or anchor.nodes, "needed": anchor.needed or 1}
 
 
 def _depends_on_robot(change: Change, snapshot: Snapshot) -> bool:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from desired.guards.blast_radius import takes_addresses
 from desired.guards.guard import GuardInput, GuardResult, SettingsChange
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.model.clocks import shown_moment
 from desired.model.former_settings import NETWORK, FormerSettings, shown_setting
 from desired.model.key import PLAN
 from desired.model.load_balancer import Listener
@@ -49,7 +50,7 @@ def settings_change(
     if noted is not None and noted.values != {name: now for name, (_, now) in differing.items()}:
         noted = None
     if noted is not None:
-        says = f"{says}, since {noted.since:%Y-%m-%d %H:%M} UTC"
+        says = f"{says}, since {shown_moment(noted.since)}"
     known = _plan_under(former, snapshot, settings, setbacks) if plan.changes else plan
     same = {(c.kind, c.key): (c.before, c.after) for c in known.changes}
     follows = tuple(c for c in plan.changes if (c.before, c.after) != same.get((c.kind, c.key)))

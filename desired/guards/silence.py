@@ -157,7 +157,7 @@ def silent_cluster(view: GuardInput) -> Iterator[GuardResult]:
     report, enough = silence.counted - silence.not_reporting, (silence.counted + 1 + bool(silence.without_node)) // 2
     value, limit = (report, enough) if silence.not_reporting else (0, 1)
     targets = counted(silence.without_node, "running target")
-    numbers = asdict(silence) | {"age": _STALE, "targets": targets}
+    numbers = asdict(silence) | {"age": _STALE, "targets": targets, "enough": enough}
     yield GuardResult.of(row_of(silence), held, numbers, value=value, limit=limit, end=_END)
     if silence.is_total:
         yield GuardResult.of(

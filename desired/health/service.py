@@ -17,6 +17,7 @@ from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note, NoteKind
 from desired.rules import health as rows
 from desired.rules.rule import Reason
+from desired.syntax.bounds import counted
 
 SETTLING = timedelta(minutes=5)
 """How long a new load balancer may be without targets, or without results of its health checks: by then each of them
@@ -153,7 +154,7 @@ def _failures(
         yield from ((ServiceState.DOWN, reason) for reason in _reasons(dead))
         for port in ports:
             if not port.healthy and port not in dead:
-                told = rows.PORTS_UNCHECKED.because(ports=_ports([port.port]), targets=port.targets)
+                told = rows.PORTS_UNCHECKED.because(ports=_ports([port.port]), targets=counted(port.targets, "target"))
                 yield ServiceState.WAITING, told
     there = {port.port for port in ports}
     lacking = [port.port for port in lb.service.claim.ports if port.protocol == "TCP" and port.port not in there]

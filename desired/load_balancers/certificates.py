@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import OPTIONS, Options
 from desired.load_balancers.ownership import Ownership, labels_of, ownership
+from desired.model.clocks import shown_moment
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, KnownAfterApply, ManagedCertificate
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
@@ -127,7 +128,7 @@ def _in_use(service: Service, found: Collection[Certificate], now: datetime, fai
     has_failed = any(certificate.issuance is Issuance.FAILED for certificate in waits)
     return DesiredCertificates(
         KNOWN_AFTER_APPLY,
-        pending=tuple(_trouble(each, failed) or _issuing(each, now) for each in waits),
+        pending=tuple(_trouble(each, failed) or _issuing(each) for each in waits),
         due_in_s=None if has_failed else min(_due_in_s(certificate, now) for certificate in waits),
         notes=notes,
     )
@@ -143,9 +144,8 @@ def _trouble(certificate: Certificate, failed: Rule) -> Reason | None:
     return row.because(**_facts(certificate), cause=cause, fix=_FIXES.get(code, _FIX))
 
 
-def _issuing(certificate: Certificate, now: datetime) -> Reason:
-    at = certificate.created_at
-    since = f"{at:%H:%M}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
+def _issuing(certificate: Certificate) -> Reason:
+    since = shown_moment(certificate.created_at)
     return rows.CERTIFICATE_BEING_ISSUED.because(**_facts(certificate), since=since)
 
 

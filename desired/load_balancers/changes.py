@@ -17,7 +17,6 @@ from desired.load_balancers.lifecycle import (
     PendingDeletion,
     for_good,
     shown_former,
-    shown_time,
 )
 from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned
@@ -26,6 +25,7 @@ from desired.load_balancers.ownership import has_our_conditions, labels_of
 from desired.load_balancers.parts import changed_parts, reverse_names_to_come
 from desired.load_balancers.primary_ips import addresses_at_deletion
 from desired.load_balancers.published import desired_ingress, lost_addresses, publishes_only, same_ingress
+from desired.model.clocks import shown_moment
 from desired.model.key import Key
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
@@ -125,7 +125,7 @@ def _retention(lb: LoadBalancerRelease, present: CloudBalancer, retained: Owner,
     reason = row.text(going=going, cause=cause, balancer=balancer)
     consequence = rows.STAYS_PAID.text(balancer=balancer, name=name)
     if lb.delete_at is not None:
-        until = shown_time(lb.delete_at)
+        until = shown_moment(lb.delete_at)
         reason = rows.RETAINED_FOR_A_WHILE.text(going=going, until=until)
         consequence = rows.DELETED_LATER.text(balancer=balancer, name=name, until=until, service=lb.service.id)
     return Change(
@@ -150,7 +150,7 @@ def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
         why = SERVICE_GONE.text(uid=pending.vanished)
         return _deletion(balancer, balancer.key, balancer.key, why, snapshot)
     owner = balancer.owner
-    ended = {"service": shown_former(owner), "until": shown_time(pending.due_at)}
+    ended = {"service": shown_former(owner), "until": shown_moment(pending.due_at)}
     if balancer.is_protected:
         return Change(
             key=balancer.key.part("retain"),

@@ -28,6 +28,7 @@ from desired.load_balancers.ownership import (
     wants_balancer,
 )
 from desired.load_balancers.prices import price_of
+from desired.model.clocks import shown_moment
 from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private
 from desired.model.service import Service
 from desired.model.settings import Settings
@@ -155,11 +156,6 @@ def _moment(text: str | None) -> datetime | None:
         return None
 
 
-def shown_time(moment: datetime) -> str:
-    """A time as a sentence has it."""
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
 def shown_former(owner: Owner) -> str:
     """The Service whose load balancer it was, as far as its label tells."""
     namespace, dot, name = (owner.former or "").partition(".")
@@ -238,7 +234,7 @@ def awaiting(namespace: str, service: str, snapshot: Snapshot) -> Reason | None:
     due_at, name = due_of(balancer.owner), balancer.spec.name
     if due_at is None:
         return rows.AWAITS_ITS_SERVICE.because(balancer=balancer.id, name=name)
-    return rows.AWAITS_ITS_SERVICE_UNTIL.because(balancer=balancer.id, name=name, until=shown_time(due_at))
+    return rows.AWAITS_ITS_SERVICE_UNTIL.because(balancer=balancer.id, name=name, until=shown_moment(due_at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,14 +280,14 @@ def _orphan(balancer: CloudBalancer, snapshot: Snapshot) -> Orphan:
         if owner.released is None:
             return Orphan(balancer, rows.RELEASED.because())
         since = _moment(owner.released)
-        return Orphan(balancer, rows.RELEASED_SINCE.because(since=shown_time(since) if since else owner.released))
+        return Orphan(balancer, rows.RELEASED_SINCE.because(since=shown_moment(since) if since else owner.released))
     if owner.delete_after is None:
         return Orphan(balancer, rows.UNDATED.because(service=whose))
     if due_at is None:
         return Orphan(balancer, rows.MISDATED.because(service=whose, value=owner.delete_after))
     if balancer.is_protected:
         return Orphan(balancer, rows.MAY_RETURN.because(service=whose))
-    return Orphan(balancer, rows.IN_UNDO_WINDOW.because(service=whose, until=shown_time(due_at)), delete_at=due_at)
+    return Orphan(balancer, rows.IN_UNDO_WINDOW.because(service=whose, until=shown_moment(due_at)), delete_at=due_at)
 
 
 def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:

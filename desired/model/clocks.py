@@ -55,7 +55,7 @@ def parse_moment(text: str) -> datetime:
     return moment.astimezone(UTC)
 
 
-def shown_moment(moment: datetime, now: datetime) -> str:
-    """``22 Nov 07:23 UTC`` as a sentence has it, with the year where that is not this one."""
-    moment, year = moment.astimezone(UTC), now.astimezone(UTC).year
-    return f"{moment.day} {moment:%b}{f' {moment.year}' if moment.year != year else ''} {moment:%H:%M} UTC"
+def shown_moment(moment: datetime, *, to_seconds: bool = False) -> str:
+    """``2026-11-22 07:23 UTC``: a time as people read it, wherever that is; of a reading to the second."""
+    moment = moment.astimezone(UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if to_seconds else f"{moment:%Y-%m-%d %H:%M} UTC"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from desired.model.clocks import shown_moment
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Snapshot
 from desired.names import TAINTS_OF_AUTOSCALERS
@@ -43,7 +44,7 @@ def planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta
         return Decided(True, rules.TAINTED, {"taint": tainted[0]})
     is_given_up = node.ready is not Readiness.TRUE and node.unheard_for(snapshot.taken_at) >= given_up_after
     if is_given_up and not snapshot.clocks.differ:
-        return Decided(True, rules.GIVEN_UP, {"since": f"{node.ready_since:%Y-%m-%d %H:%M} UTC"})
+        return Decided(True, rules.GIVEN_UP, {"since": shown_moment(node.ready_since)})
     return None
 
 

@@ -14,6 +14,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from itertools import chain
 from types import MappingProxyType
 
+from desired.model.clocks import shown_moment
 from desired.model.snapshot import AddressType, Node, Readiness, Server
 from desired.rules import nodes as rules
 from desired.rules.rule import Decided
@@ -116,11 +117,11 @@ def called(server: Server) -> str:
 
 
 def heard(node: Node) -> str:
-    """``silent since 25 Nov 03:40 UTC``."""
+    """``silent since 2026-11-25 03:40 UTC``."""
     if node.ready is Readiness.TRUE:
         return "Ready"
     said = "silent" if node.ready is Readiness.UNKNOWN else "not Ready"
-    return f"{said} since {node.ready_since:%d %b %H:%M} UTC"
+    return f"{said} since {shown_moment(node.ready_since)}"
 
 
 class ServerFinder:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
 
+from desired.model.clocks import shown_moment
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import (
@@ -311,7 +312,7 @@ def _deleting(node: Node, lost: Mapping[str, Plain] | None = None) -> Decided[St
     if node.deleted_at is None:
         return None
     holders = f"finalizers {', '.join(node.finalizers)}" if node.finalizers else "the API server"
-    facts = {"since": f"{node.deleted_at:%Y-%m-%d %H:%M} UTC", "holders": holders, **(lost or {})}
+    facts = {"since": shown_moment(node.deleted_at), "holders": holders, **(lost or {})}
     return Decided(Stage.DELETING, rules.DELETING if lost is None else rules.GONE_DELETING, facts)
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import cache, cached_property
 from math import ceil
 
+from desired.model.clocks import shown_moment
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
@@ -279,7 +280,7 @@ class HoldEnd:
         one is known, as what was held is done then, and nobody is asked again."""
         if self.in_s is None:
             return self.how
-        at = "" if now is None else f"at {now + timedelta(seconds=self.in_s):%Y-%m-%d %H:%M} UTC, "
+        at = "" if now is None else f"at {shown_moment(now + timedelta(seconds=self.in_s))}, "
         left = f"in {shown_seconds(self.in_s)}" if self.in_s > 0 else "now"
         return f"{at}{left}, {self.how}; its changes are then made"
 
@@ -290,7 +291,7 @@ class HoldEnd:
             return self.how
         at = now + timedelta(seconds=self.in_s)
         at = at.replace(minute=at.minute - at.minute % _EVENTS_TO_MIN)
-        return f"after {at:%Y-%m-%d %H:%M} UTC, {self.how}; its changes are then made"
+        return f"after {shown_moment(at)}, {self.how}; its changes are then made"
 
 
 def shown_seconds(seconds: float) -> str:

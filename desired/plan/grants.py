@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from desired.model.clocks import TOLERANCE
+from desired.model.clocks import TOLERANCE, shown_moment
 from desired.model.snapshot import Snapshot
 from desired.section import Present, Unknown
 
@@ -115,9 +115,9 @@ class Grant:
 
     def _why_spent(self) -> str | None:
         if self.used_at is not None:
-            return f"was used at {self.used_at:%H:%M:%S} UTC"
+            return f"was used at {shown_moment(self.used_at)}"
         if self.revoked_at is not None:
-            return f"was revoked at {self.revoked_at:%H:%M:%S} UTC by {self.revoked_by}"
+            return f"was revoked at {shown_moment(self.revoked_at)} by {self.revoked_by}"
         return self.damage or None
 
     def _why_elsewhere(self, cluster: Present[str] | Unknown) -> str | None:
@@ -132,11 +132,11 @@ class Grant:
         if until is None:
             return None
         if here.now > until:
-            return f"expired at {until:%Y-%m-%d %H:%M} UTC{again}"
+            return f"expired at {shown_moment(until)}{again}"
         if self.approved_at is not None and self.approved_at - here.now > TOLERANCE:
-            return f"is dated in the future, {self.approved_at:%Y-%m-%d %H:%M} UTC{again}"
+            return f"is dated in the future, {shown_moment(self.approved_at)}{again}"
         if self.source is Source.GIT and until - here.now > GIT_HORIZON:
-            return f"ends at {until:%Y-%m-%d %H:%M} UTC, more than {GIT_HORIZON.days} days ahead; let it end sooner"
+            return f"ends at {shown_moment(until)}, more than {GIT_HORIZON.days} days ahead; let it end sooner"
         return f"does not count while the clocks differ; {_INSTEAD[self.source]}" if here.clocks_differ else None
 
 

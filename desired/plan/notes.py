@@ -128,7 +128,7 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
             condition="InvalidAnnotation",
         ),
         NoteKind.AMBIGUOUS: NoteRow(
-            "Several servers or load balancers may be the object's.",
+            "Several servers or load balancers match the object.",
             "Remove the name or the label from those that are not.",
             needs_a_person=_EITHER,
             node_event=NodeEvent("InstanceLookupFailed"),
@@ -148,7 +148,7 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
             condition="CertificateUnavailable",
         ),
         NoteKind.LIMIT: NoteRow(
-            "Something does not fit because of a limit of Hetzner's.",
+            "A limit of Hetzner is reached.",
             needs_a_person=_NODE,
             node_event=_NO_ROUTE,
             service_event="LimitReached",
@@ -170,8 +170,8 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
             node_event=NodeEvent("ClusterCIDRMisconfigured", joining=False),
         ),
         NoteKind.STUCK: NoteRow(
-            "A Service that is being deleted waits for a part of this product that is switched off.",
-            "Switch the part on with --controllers, or remove the finalizer by hand.",
+            "A Service that is being deleted waits for a controller that is switched off.",
+            "Switch it on with --controllers, or remove the finalizer by hand.",
             needs_a_person=_SERVICE,
             is_finding=True,
             service_event="DeletionStuck",
@@ -185,9 +185,9 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
         NoteKind.UNKNOWN: NoteRow(
             "Too little could be read to decide on the object.", is_undecided=True, is_of_the_project=True
         ),
-        NoteKind.UNREADABLE: NoteRow("The object arrived and could not be read.", is_undecided=True),
+        NoteKind.UNREADABLE: NoteRow("The object could not be read.", is_undecided=True),
         NoteKind.UNMATCHED: NoteRow(
-            "No server is the Node's.",
+            "No server was found for the Node.",
             "Give the Node its server's name, or its kubelet --provider-id.",
             is_of_the_project=True,
             node_event=NodeEvent("ServerNotFound", initialized=False),
@@ -211,39 +211,36 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
             "Hetzner is about to stop selling what is in use.", service_event="LoadBalancerTypeDeprecated"
         ),
         NoteKind.PRIMARY_IP: NoteRow(
-            "The load balancer does not get a Primary IP, or one goes with it.", service_event="CheckPrimaryIP"
+            "The load balancer does not get a Primary IP, or one is deleted with it.", service_event="CheckPrimaryIP"
         ),
-        NoteKind.KEPT: NoteRow("A value that differs from ours was set by a person; it stays.", is_of_the_project=True),
+        NoteKind.KEPT: NoteRow("A differing value that another client has set is kept.", is_of_the_project=True),
         NoteKind.UNUSABLE_TARGET: NoteRow(
             "A Node that may get traffic has no address for it, or no server.", is_of_the_project=True
         ),
         NoteKind.FOREIGN: NoteRow("The object belongs to another owner; it is not managed."),
         NoteKind.UNUSABLE_LABEL: NoteRow("The server has a value that no label may have."),
-        NoteKind.IGNORED: NoteRow("The operator has excluded the object from everything."),
+        NoteKind.IGNORED: NoteRow("--ignore-nodes excludes the object."),
         NoteKind.DELETING: NoteRow("The object is being deleted and still exists."),
         NoteKind.OTHER_CONTROLLER: NoteRow(
-            "Another cloud controller runs, or that could not be told.",
+            "Another cloud controller is running, or this could not be determined.",
             "Remove the other controller, or leave a part to it with --controllers.",
             is_of_the_whole=True,
         ),
-        NoteKind.APPROVAL: NoteRow(
-            "An approval exists and does not count, or could not be read.", is_of_the_whole=True
-        ),
+        NoteKind.APPROVAL: NoteRow("An approval does not count, or could not be read.", is_of_the_whole=True),
         NoteKind.NO_POD_CIDR: NoteRow("Nodes have no pod CIDR yet."),
         NoteKind.CLOCK_SKEW: NoteRow("A clock differs from others.", is_of_the_whole=True),
         NoteKind.ORPHAN: NoteRow(
-            "No Service wants a load balancer of this cluster, or a certificate outlived the load balancer that it was"
-            " made for.",
+            "A load balancer or certificate of this cluster belongs to no Service.",
             "Delete it with reconcile orphans --delete, or leave it.",
         ),
-        NoteKind.SUSPENDED: NoteRow("The running controller leaves a change alone for now."),
+        NoteKind.SUSPENDED: NoteRow("The running controller has suspended a change."),
         NoteKind.SETTINGS: NoteRow(
-            "Settings differ from those with which a pass last ended well.",
+            "Settings differ from those of the last successful pass.",
             "Restore the settings, or approve what follows.",
             is_of_the_whole=True,
         ),
-        NoteKind.PARTIAL: NoteRow("Part of the plan is not shown and not applied, as asked."),
-        NoteKind.AGREED_PLAN: NoteRow("The plan differs from the one that was agreed to."),
+        NoteKind.PARTIAL: NoteRow("--only limits the plan."),
+        NoteKind.AGREED_PLAN: NoteRow("The plan differs from the approved one."),
     }
 )
 """Kind → row. Those that keep a load balancer from being what was asked for come first, the gravest of them first."""

@@ -67,14 +67,14 @@ CONTROLLER_UNKNOWN = _waiting(
 PROJECT_MISMATCH = _held(
     GuardName.PROJECT_ANCHOR,
     "project-mismatch",
-    "{found} of {most} Ready Nodes have their server in the project of HCLOUD_TOKEN",
+    "{found} of {most} Ready Nodes have their server in the project of HCLOUD_TOKEN (at least {needed} needed)",
     "check the token, or approve if the servers were deleted",
     noted=NoteKind.ANCHOR,
 )
 ROBOT_MISMATCH = _held(
     GuardName.PROJECT_ANCHOR,
     "robot-mismatch",
-    "{found} of {most} Nodes have their server in the account of ROBOT_USER",
+    "{found} of {most} Nodes have their server in the account of ROBOT_USER (at least {needed} needed)",
     "check ROBOT_USER, or approve if the servers were returned to Hetzner",
     noted=NoteKind.ANCHOR,
 )
@@ -103,32 +103,33 @@ _RARELY = f"{_COPY}, or have kubelets report more often (nodeStatusReportFrequen
 NOT_REPORTING = _held(
     GuardName.SILENT_CLUSTER,
     "not-reporting",
-    "{not_reporting} of {counted} Nodes stopped reporting; their servers are running",
+    "{not_reporting} of {counted} Nodes stopped reporting (at least {enough} must report); their servers are running",
     _COPY,
 )
 HEARTBEATS_STALE = _held(
     GuardName.SILENT_CLUSTER,
     "heartbeats-stale",
-    "{not_reporting} of {counted} Nodes stopped reporting, {stale} of them Ready with a heartbeat older than {age};"
-    " their servers are running",
+    "{not_reporting} of {counted} Nodes stopped reporting (at least {enough} must report), {stale} of them Ready with a"
+    " heartbeat older than {age}; their servers are running",
     _RARELY,
 )
 NONE_READY = _held(
     GuardName.SILENT_CLUSTER,
     "none-ready",
-    "0 of {nodes} Nodes are Ready; {running} of their servers running",
+    "0 of {nodes} Nodes are Ready, although {running} of their servers run",
     _COPY,
 )
 NONE_FRESH = _held(
     GuardName.SILENT_CLUSTER,
     "none-fresh",
-    "0 of {nodes} Nodes are Ready with a heartbeat within {age}; {running} of their servers running",
+    "0 of {nodes} Nodes are Ready with a heartbeat within {age}, although {running} of their servers run",
     _RARELY,
 )
 TARGETS_WITHOUT_NODES = _held(
     GuardName.SILENT_CLUSTER,
     "targets-without-nodes",
-    "{not_reporting} of {counted} servers stopped reporting (targets without a Node: {without_node})",
+    "{not_reporting} of {counted} servers stopped reporting, {without_node} of them without a Node (at least {enough}"
+    " must report)",
     _RARELY,
 )
 ONLY_TARGETS_RUN = _held(
@@ -175,7 +176,7 @@ API_SERVERS_DIFFER = _waiting(
 )
 MACHINE_CLOCK_OFF = Rule(
     "machine-clock-off",
-    "clock of this machine is {apart} {others}; nothing waits for it",
+    "clock of this machine is {apart} {others}; no change waits for it",
     "synchronize the machine by NTP",
     NoteKind.CLOCK_SKEW,
 )
@@ -191,18 +192,22 @@ _DRAIN = (
     " approve if intended"
 )
 NODES_LOST = _held(
-    GuardName.NODE_BLAST_RADIUS, "nodes-lost", "{lost} of {most} Nodes lost their servers without a drain", _DRAIN
+    GuardName.NODE_BLAST_RADIUS,
+    "nodes-lost",
+    "{lost} of {most} Nodes lost their servers without a drain (limit {limit})",
+    _DRAIN,
 )
 NODES_LOST_OR_UNREAD = _held(
     GuardName.NODE_BLAST_RADIUS,
     "nodes-lost-or-unread",
-    "{lost} of {most} Nodes lost their servers without a drain or cannot be read",
+    "{lost} of {most} Nodes lost their servers without a drain or cannot be read (limit {limit})",
     _DRAIN,
 )
 NODES_AND_CONTROL_PLANE_LOST = _held(
     GuardName.NODE_BLAST_RADIUS,
     "nodes-and-control-plane-lost",
-    "{lost} of {most} Nodes lost their servers without a drain, and no Node of the control plane is known to remain",
+    "{lost} of {most} Nodes lost their servers without a drain (limit {limit}), and no Node of the control plane is"
+    " known to remain",
     "cordon Nodes before deleting their servers, or approve if intended",
 )
 CONTROL_PLANE_LOST = _held(
@@ -222,19 +227,19 @@ _RESTORE = "restore the settings, or approve if the change was intended"
 SETTINGS_TAKE = _held(
     GuardName.SETTINGS_BLAST_RADIUS,
     "settings-take",
-    "{objects} objects would be interrupted, reduced or made public by changed settings: {settings}",
+    "changed settings ({settings}) would interrupt, reduce or make public {objects} objects",
     _RESTORE,
 )
 SETTINGS_INTERRUPT = _held(
     GuardName.SETTINGS_BLAST_RADIUS,
     "settings-interrupt",
-    "{object} would briefly have no healthy target by changed settings: {settings}",
+    "changed settings ({settings}) would briefly leave {object} without a healthy target",
     _RESTORE,
 )
 SETTINGS_UNPUBLISH = _held(
     GuardName.SETTINGS_BLAST_RADIUS,
     "settings-unpublish",
-    "{object} would publish no address by changed settings: {settings}",
+    "changed settings ({settings}) would leave {object} without a published address",
     _RESTORE,
 )
 SETTINGS_DIFFER = Rule("settings-differ", "changed settings: {settings}", of=NoteKind.SETTINGS)
@@ -242,13 +247,13 @@ SETTINGS_DIFFER = Rule("settings-differ", "changed settings: {settings}", of=Not
 ADDRESSES_LOST = _held(
     GuardName.ADDRESS_BLAST_RADIUS,
     "addresses-lost",
-    "{lost} of {most} {nodes} would lack an address",
+    "{lost} of {most} {nodes} would lack an address (limit {limit})",
     "check {setting} and HCLOUD_INSTANCES_ADDRESS_FAMILY, or approve if intended",
 )
 CLOSED_TO_PODS = _held(
     GuardName.ADDRESS_BLAST_RADIUS,
     "closed-to-pods",
-    "{lost} of {most} Nodes would be closed to pods (NetworkUnavailable)",
+    "{lost} of {most} Nodes would be closed to pods by NetworkUnavailable (limit {limit})",
     "check HCLOUD_NETWORK and the servers' attachments to it, or approve if intended",
 )
 
@@ -361,19 +366,20 @@ _CHECK_TARGETS = "check the Nodes and settings, or approve if an outage is accep
 TOO_FEW_ANSWER = _held(
     GuardName.TARGET_FLOOR,
     "too-few-answer",
-    "{balancer} would have {left} of {most} healthy targets at {scope}: {cause}",
+    "{balancer} would have {left} of {most} healthy targets at {scope} (at least {least} needed): {cause}",
     _CHECK_TARGETS,
 )
 TOO_FEW_ANSWER_MEANWHILE = _held(
     GuardName.TARGET_FLOOR,
     "too-few-answer-meanwhile",
-    "{balancer} would have {left} of {most} healthy targets at {scope} during the changes: {cause}",
+    "{balancer} would have {left} of {most} healthy targets at {scope} during the changes (at least {least} needed):"
+    " {cause}",
     _CHECK_TARGETS,
 )
 TOO_FEW_OF_PROVIDER = _held(
     GuardName.TARGET_FLOOR,
     "too-few-of-provider",
-    "{balancer} would keep {left} of {most} targets at Hetzner {scope}: {cause}",
+    "{balancer} would keep {left} of {most} targets at Hetzner {scope} (at least {least} needed): {cause}",
     _CHECK_TARGETS,
 )
 NONE_ANSWERS = _held(
@@ -409,7 +415,7 @@ PEAKS_UNREAD = _waiting(
 NEWCOMERS_UNHEALTHY = _held(
     GuardName.TARGET_HEALTH,
     "newcomers-unhealthy",
-    "{balancer} keeps {kept}: unhealthy new targets ({targets})",
+    "{balancer} keeps {kept}, as new targets are unhealthy ({targets})",
     "check firewalls (of Hetzner and on the servers), node ports, externalTrafficPolicy and the private network, or"
     " approve to remove all former targets at once",
 )
@@ -436,7 +442,7 @@ NEW_BALANCER_EXPOSED = _held(
 ROUTES_LOST = _held(
     GuardName.ROUTE_BLAST_RADIUS,
     "routes-lost",
-    "{lost} of {most} routes within {cidr} would be removed while their servers exist",
+    "{lost} of {most} routes within {cidr} would be removed while their servers exist (limit {limit})",
     "check --cluster-cidr and the Nodes' pod CIDRs, or approve if intended",
 )
 ROUTE_OF_SERVER = _held(
@@ -452,7 +458,7 @@ ROUTE_OF_WRONG_SERVER = _held(
     "approve if the route is unused",
 )
 
-_REVERTED = "reverted {times} in {window} (first at {since}); suspended for {wait}"
+_REVERTED = "reverted {times} since {since}; suspended for {wait}"
 _IN_SERVICE = "disable the other writer (Cilium defaultLBServiceIPAM=none, k3s --disable servicelb) or set"
 _IN_SERVICE += " loadBalancerClass"
 _IN_NODE = "set HCLOUD_NETWORK_ROUTES_ENABLED=false if the network plug-in creates the routes"

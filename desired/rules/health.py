@@ -5,17 +5,17 @@ from desired.rules.rule import Rule
 # A Service with its load balancer.
 
 PORTS_HEALTHY = Rule("ports-healthy", "{ports}: {healthy} of {targets} healthy")
-PORTS_UNCHECKED = Rule("ports-unchecked", "{ports}: {targets} without a result of their health checks")
+PORTS_UNCHECKED = Rule("ports-unchecked", "{ports}: {targets} not checked yet")
 PORT_ABSENT = Rule("port-absent", "{ports}: not on load balancer {balancer} yet")
 NO_TARGET = Rule("no-target", "load balancer {balancer} has no target")
-NO_WAY = Rule("no-way-to-targets", "load balancer {balancer} reaches none of its {targets}")
+NO_WAY = Rule("no-way-to-targets", "load balancer {balancer} reaches 0 of {targets} targets")
 NOT_PUBLISHED = Rule("not-published", "the address of load balancer {balancer} is not published")
 
 # A Service without one.
 
-TO_BE_CREATED = Rule("to-be-created", "its load balancer is to be created")
-TO_BE_ADOPTED = Rule("to-be-adopted", "load balancer {balancer} is to be adopted")
-TO_BE_RELEASED = Rule("to-be-released", "the Service goes, and its load balancer with it or back to the project")
+TO_BE_CREATED = Rule("to-be-created", "its load balancer does not exist yet")
+TO_BE_ADOPTED = Rule("to-be-adopted", "load balancer {balancer} is not adopted yet")
+TO_BE_RELEASED = Rule("to-be-released", "its load balancer is about to be deleted or released")
 
 # A Node.
 

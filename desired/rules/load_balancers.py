@@ -591,7 +591,7 @@ CERTIFICATE_NOT_RENEWED = _certificate(
     f"{{fix}}, then {_RETRY}",
 )
 CERTIFICATE_BEING_ISSUED = _pending(
-    "being-issued", "certificate {certificate} {name!r} is being issued (since {since} UTC)"
+    "being-issued", "certificate {certificate} {name!r} is being issued (since {since})"
 )
 CERTIFICATE_TO_CREATE = _pending("to-create", "certificate {name!r} is not created yet")
 PORT_KEEPS_CERTIFICATE = _certificate("kept", "port {port} keeps its current certificate: {cause}")
@@ -644,7 +644,7 @@ AWAITS_ITS_SERVICE = Rule(
     "awaits-its-service", "load balancer {balancer} {name} is returned to it when it is created again"
 )
 AWAITS_ITS_SERVICE_UNTIL = Rule("awaits-its-service-until", AWAITS_ITS_SERVICE.says + ", and is deleted after {until}")
-SERVICE_SERVED = Rule("served", "is served by load balancer {balancer}; {changes}")
+SERVICE_SERVED = Rule("served", "served by load balancer {balancer}; {changes}")
 RETURNING = Rule("returning", "had load balancer {balancer} before it was created again; {change}")
 ADOPTING = Rule("adopting", "requests the name of load balancer {balancer} (no existing Service's); {change}")
 ADOPTING_PUBLISHED = Rule(

@@ -43,7 +43,7 @@ def _miss(name: str, kind: NoteKind, says: str, remedy: str = "") -> Rule:
 
 JOINING = Rule("node-joining", "waits to be initialized as {server}")
 JOINS = Rule("node-joins", "initialized as {server} (matched by {matched})", of=ChangeKind.NODE_INITIALISE)
-SETTLED = Rule("node-settled", "is {server}")
+SETTLED = Rule("node-settled", "runs on {server}")
 DELETING = Rule("node-deleting", "the Node is being deleted since {since} and waits for {holders}")
 IGNORED = Rule("node-ignored", "ignored: matches {selector}", of=NoteKind.IGNORED)
 NOT_MANAGED = Rule("node-not-managed", "not managed: the Node is {stage}", basis=Basis.UNTOUCHED)

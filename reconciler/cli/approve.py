@@ -14,6 +14,7 @@ from actuators.http.errors import ApiError
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
 from actuators.wire.objects import server_time
+from desired.model.clocks import shown_moment
 from desired.names import CONFIG_MAP
 from desired.plan.approvals import Step, is_hash
 from desired.plan.grants import LONGEST, Grant, Here, Source
@@ -155,14 +156,14 @@ def _known(job: _Job, found: HoldsReport) -> str:
         return the_one(job.digits, hashes, "hold", found.flags)
     where = "of a plan with these flags and variables"
     if found.published:
-        where = f"that the controller has published at {found.published.written_at:%H:%M:%S} UTC"
+        where = f"that the controller has published at {shown_moment(found.published.written_at)}"
     listed = typed("holds", found.flags)
     raise LookupError(f"{full} is no hold {where}, so nothing is approved: '{listed}' lists them, or {remedy}")
 
 
 def _outcome(step: Step, wanted: Grant, before: Grant | None, now: datetime, namespace: str) -> Iterator[str]:
     """What approving meant, in sentences."""
-    until = f"{wanted.until:%Y-%m-%d %H:%M} UTC"
+    until = f", until {shown_moment(wanted.until)}" if wanted.until else ""
     if before is not None:
         match step:
             case Step.STANDS:
@@ -176,7 +177,7 @@ def _outcome(step: Step, wanted: Grant, before: Grant | None, now: datetime, nam
     where = f"ConfigMap {namespace}/{CONFIG_MAP}"
     yield f"Approved {wanted.of} in {where}, as {wanted.approver}."
     yield (
-        f"If a plan holds exactly these changes, the next pass lets them through, once, until {until}; if they are"
+        f"If a plan holds exactly these changes, the next pass lets them through, once{until}; if they are"
         " others by then, they are held again."
     )
 
@@ -194,7 +195,7 @@ def _await_use(job: _Job, approval: Grant, ends_at: datetime, sleep: Sleep) -> i
             return fail(found.why_unread or "the approval is not there any more", code=1)
         if mine.used_at is not None:
             status = typed("status", job.config.cluster_flags)
-            _say(f"Used at {mine.used_at:%H:%M:%S} UTC: what it let through is in '{status}'.")
+            _say(f"Used at {shown_moment(mine.used_at)}: what it let through is in '{status}'.")
             return 0
         if mine.revoked_at is not None:
             return fail(f"the approval {mine.why_void(Here(now))}", code=1)

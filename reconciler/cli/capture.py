@@ -9,6 +9,7 @@ from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
+from desired.model.clocks import shown_moment
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Objects, World, write_world
 from reconciler.cli.files import write_file
@@ -90,7 +91,7 @@ def _tell(world: World) -> None:
         sizes["Robot server"] = world.robot.servers
     counted = ", ".join(_counted(objects, word) for word, objects in sizes.items())
     balancers = _counted(project.load_balancers, "load balancer")
-    when = f"{world.captured.taken_at:%Y-%m-%d %H:%M:%S} UTC"
+    when = shown_moment(world.captured.taken_at, to_seconds=True)
     say(f"captured {counted} and {balancers} as of {when}; docs/capture.md says what is in the file")
 
 

@@ -20,6 +20,7 @@ from actuators.outcome import Applied, Failed
 from desired.explain import explain_object
 from desired.explain.document import NodeExplanation
 from desired.health.state import Level, PortState
+from desired.model.clocks import shown_moment
 from desired.model.key import Key, ObjectKind
 from desired.plan.change import Plan, Verdict, shown_seconds
 from desired.plan.kinds import Verb
@@ -40,7 +41,7 @@ from reconciler.report.fields import FieldChange
 from reconciler.report.folding import ALIKE, LEAST, Block, ShownChange, alike, names, shown_due, shown_sides
 from reconciler.report.money import LIST_PRICE, a_month, money, shown_total
 from reconciler.report.text import TONES, TextLine, Tone
-from reconciler.report.view import MEANS, View, like_notes, measure_of, state_counts, unwell, view_of
+from reconciler.report.view import MEANS, View, like_notes, state_counts, unwell, view_of
 from reconciler.result import Explained, Report, Result, approve_command, look_command, needing_a_person
 from reconciler.telemetry.logs import masked
 
@@ -318,9 +319,9 @@ def counts_of(counts: Mapping[str, int], before_verbs: str = "") -> str:
     return ", ".join(f"{count} {before_verbs if word in set(Verb) else ''}{word}" for word, count in told)
 
 
-def utc(moment: datetime, form: str) -> str:
-    """A time in UTC, in this form."""
-    return f"{moment.astimezone(UTC):{form}}"
+def utc(moment: datetime) -> str:
+    """A time as a browser reads it."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def whole_sides(change: FieldChange) -> tuple[str, str]:
@@ -414,8 +415,8 @@ def _first_names(state: State, targets: tuple[str, ...]) -> str:
 
 _HELPERS: tuple[Callable[..., object], ...] = (
     anchor, approve_command, asset, bands_of, bars_of, counted, counts_of, counts_of_states, is_explained, key_of_row,
-    look_command, measure_of, members_of, names, needs_a_person, network_of, picture_of, ports_of, same, shown_due,
-    shown_seconds, state_counts, targets_of, tone_of, tone_of_row, unwell, utc, whole_sides, word_of_row,
+    look_command, members_of, names, needs_a_person, network_of, picture_of, ports_of, same, shown_due,
+    shown_moment, shown_seconds, state_counts, targets_of, tone_of, tone_of_row, unwell, utc, whole_sides, word_of_row,
 )  # fmt: skip
 """The functions that the template calls."""
 _GLOBALS: Mapping[str, Any] = {

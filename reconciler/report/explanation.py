@@ -46,7 +46,6 @@ from desired.rules.rule import Basis
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider
 from reconciler.config.options import Detail
-from reconciler.config.program import program_name
 from reconciler.report.documents import (
     ClusterDocument,
     RequestsDocument,
@@ -56,9 +55,9 @@ from reconciler.report.documents import (
 )
 from reconciler.report.escaping import visible
 from reconciler.report.folding import blocks, shown_due, shown_value
-from reconciler.report.text import LEVELS, TextLine, Tone, block_lines, header_lines, with_moments
+from reconciler.report.text import LEVELS, TextLine, Tone, approve_line, block_lines, header_lines, visible_lines
 from reconciler.report.view import Head, Standing, head_of
-from reconciler.result import Explained, Line, approve_command
+from reconciler.result import Explained, Line
 
 TextMark = tuple[str, Tone]
 """The character before a line, and the line's color."""
@@ -157,10 +156,9 @@ def _option_troubles(fact: OptionFact, _: Explained) -> Iterator[TextLine]:
 
 def _decision(fact: GuardFact) -> str:
     _, verb = _VERDICTS[fact.verdict]
-    approved = ", as it was approved" if fact.approved else ""
-    measured = f", measured {fact.value}, limit {fact.limit}" if fact.value else ""
+    approved = " (approved)" if fact.approved else ""
     why = f": {fact.why}" if fact.why and fact.hold is None else ""
-    return f"{verb}{approved}{measured}{why}{shown_due(fact.due_in_s)}"
+    return f"{verb}{approved}{why}{shown_due(fact.due_in_s)}"
 
 
 def _hold(fact: GuardFact, explained: Explained) -> Iterator[TextLine]:
@@ -170,8 +168,7 @@ def _hold(fact: GuardFact, explained: Explained) -> Iterator[TextLine]:
     yield TextLine(f"        {fact.hold.said}")
     yield TextLine(f"        changes: {', '.join(fact.hold.keys)}", Tone.DETAIL)
     if not fact.approved:
-        command = approve_command(fact.hold.hash, explained.report.approve_flags, program_name())
-        yield TextLine(f"        to let exactly these pass once: {command}", Tone.WARNING)
+        yield approve_line(fact.hold.hash, explained.report.approve_flags, "        ")
 
 
 LAYOUTS: Mapping[type, Layout] = {
@@ -297,15 +294,17 @@ def _guards(guards: Collection[GuardFact], explained: Explained) -> Iterator[Tex
     """What the guards look at, then the decision of each."""
     explanation = explained.explanation
     if not guards:
-        yield TextLine(f"  none applies: nothing is planned{_why_no_deletion(explanation)}", Tone.DETAIL)
+        yield TextLine(f"  none: no change is planned{_why_no_deletion(explanation)}", Tone.DETAIL)
         return
     if explanation:
         yield _anchor(explanation.anchor)
     if isinstance(explanation, NodeExplanation):
         lost, losses = len(explanation.losses.lost), explanation.losses
         tone = Tone.BAD if lost > losses.limit else Tone.PLAIN
-        yield TextLine(f"  unannounced losses: {lost} of {counted(losses.nodes, 'Node')}, limit {losses.limit}", tone)
-        yield TextLine(f"  announced to go: {explanation.announced or 'no'}")
+        yield TextLine(
+            f"  lost without a drain: {lost} of {counted(losses.nodes, 'Node')} (limit {losses.limit})", tone
+        )
+        yield TextLine(f"  planned removal of this Node: {explanation.announced or 'no'}")
     for concern, title in _CONCERNS.items():
         told = [fact for fact in guards if fact.concerns is concern]
         if told:
@@ -314,8 +313,8 @@ def _guards(guards: Collection[GuardFact], explained: Explained) -> Iterator[Tex
 
 
 _CONCERNS = {
-    Concern.CHANGES: "on what is planned",
-    Concern.DELETION: "on the Node's deletion, if its server were gone and its kubelet silent",
+    Concern.CHANGES: "on the planned changes",
+    Concern.DELETION: "on a deletion of the Node, if its server were gone and its kubelet silent",
 }
 
 
@@ -330,13 +329,14 @@ def _why_no_deletion(explanation: NodeExplanation | ServiceExplanation | None) -
 def _anchor(anchor: AnchorFact) -> TextLine:
     place = "the Robot account" if anchor.provider is Provider.ROBOT else "the project"
     if anchor.state is AnchorState.UNFOUND:
-        known = "of no Node it is known that its server is in" if anchor.unknown else "no Node's server is in"
-        return TextLine(f"  anchor {anchor.state}: no Node is Ready, and {known} {place}", Tone.BAD)
+        unread = f" ({anchor.unknown} unknown)" if anchor.unknown else ""
+        return TextLine(f"  no Node is Ready, and no server of a Node was found in {place}{unread}", Tone.BAD)
+    if anchor.state is AnchorState.NONE:
+        return TextLine("  no Node is Ready")
     unknown = f", {anchor.unknown} unknown" if anchor.unknown else ""
-    nodes = counted(anchor.total, "Ready Node")
-    found = f"{anchor.found} of {nodes} found in {place}, {anchor.needed} needed{unknown}"
+    found = f"{anchor.found} of {counted(anchor.total, 'Ready Node')} found in {place}"
     tone = Tone.BAD if anchor.state is AnchorState.VIOLATED else Tone.PLAIN
-    return TextLine(f"  anchor {anchor.state}: {found}", tone)
+    return TextLine(f"  {found} (at least {anchor.needed} needed{unknown})", tone)
 
 
 def _notes(notes: Iterable[Note], explained: Explained) -> Iterator[TextLine]:
@@ -362,7 +362,7 @@ def _options(options: Iterable[OptionFact], explained: Explained) -> Iterator[Te
     told = [fact for fact in every if explained.report.detail is Detail.FULL or not _is_unset(fact) or fact.remark]
     yield from _table(told, explained)
     if left := len(every) - len(told):
-        yield TextLine(f"  {left} not set, as --full shows", Tone.DETAIL)
+        yield TextLine(f"  {left} more are not set (--full)", Tone.DETAIL)
 
 
 def _remarks(remarks: Iterable[AnnotationWarning], explained: Explained) -> Iterator[TextLine]:
@@ -395,8 +395,7 @@ SECTIONS = (
 
 def render_explanation(explained: Explained) -> Iterator[TextLine]:
     """The lines of an explanation: what the object is, what happens to it and why, then its parts."""
-    head = head_of(explained.report)
-    yield from with_moments(_lines(explained, head), head.read_at)
+    return visible_lines(_lines(explained, head_of(explained.report)))
 
 
 def _lines(explained: Explained, head: Head) -> Iterator[TextLine]:
@@ -406,7 +405,7 @@ def _lines(explained: Explained, head: Head) -> Iterator[TextLine]:
         if health is not None:
             yield TextLine(f"{explained.key}  {Standing(health, (explained.key,)).told}", LEVELS[health.level][1])
             if explanation.why != health.why:
-                yield TextLine(f"  {explanation.stage}: {explanation.why}")
+                yield TextLine(f"  {explanation.why}")
         else:
             yield TextLine(f"{explained.key}  {explanation.stage}", Tone.HEADING)
             yield TextLine(f"  {explanation.why}")

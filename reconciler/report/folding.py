@@ -6,13 +6,14 @@ What a fold leaves out ``--full`` shows; JSON never folds.
 import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
+from desired.model.clocks import shown_moment
 from desired.model.key import Key, ObjectKind
 from desired.model.price import Cost
 from desired.names import LABEL_INSTANCE_TYPE, LABEL_REGION
@@ -105,7 +106,7 @@ def _for_people(path: str, value: Any) -> Any:
     """A time as sentences have it; any other value as it is."""
     if path != "not_ready_since" or not isinstance(value, str):
         return value
-    return f"{datetime.fromisoformat(value).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return shown_moment(datetime.fromisoformat(value))
 
 
 def _side(value: Any, other: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from desired.model.clocks import shown_moment
 from desired.plan.change import HoldEnd, shown_seconds, with_advice
 from desired.plan.grants import Grant, Here, Source
 from desired.syntax.bounds import counted
@@ -14,7 +15,7 @@ from reconciler.config.program import program_name, typed
 from reconciler.report.documents import Versioned
 from reconciler.report.folding import SYMBOLS, names, shown_value
 from reconciler.report.published import PublishedChange, PublishedHold, PublishedStatus
-from reconciler.report.text import TONES, TextLine, Tone, approve_line, with_moments
+from reconciler.report.text import TONES, TextLine, Tone, approve_line, visible_lines
 from reconciler.result import approve_command, look_command
 
 _MINUTE = timedelta(minutes=1)
@@ -47,7 +48,7 @@ class HoldsReport:
 
     def lines(self) -> Iterator[TextLine]:
         """The text."""
-        return with_moments(_lines(self), self.now)
+        return visible_lines(_lines(self))
 
     def document(self) -> "HoldsDocument":
         """The JSON."""
@@ -89,9 +90,10 @@ def _list_lines(report: HoldsReport, now: datetime) -> Iterator[TextLine]:
 
 
 def _row(hold: PublishedHold, report: HoldsReport, now: datetime, width: int) -> Iterator[TextLine]:
-    since = f"{hold.since:%Y-%m-%d %H:%M} UTC"
+    since = shown_moment(hold.since)
     yield TextLine(f"{_digits(hold)}  {hold.rule:<{width}}  {hold.count:<7}  {since}", Tone.BAD)
-    yield TextLine(f"    measured {hold.value}, limit {hold.limit}: {_named(hold)}")
+    yield TextLine(f"    {hold.why}")
+    yield TextLine(f"    {_named(hold)}", Tone.DETAIL)
     yield from end_lines(hold, now, "    ")
     for approval in _of(hold, report):
         if approval.counts(Here(now)):
@@ -99,14 +101,12 @@ def _row(hold: PublishedHold, report: HoldsReport, now: datetime, width: int) ->
 
 
 def hold_lines(hold: PublishedHold, report: HoldsReport) -> Iterator[TextLine]:
-    """Everything about one hold: what is measured, the fields of its changes, how it ends, and its approvals."""
+    """Everything about one hold: why, the fields of its changes, how it ends, and its approvals."""
     now = report.now or hold.since
-    yield TextLine(f"Hold {hold.hash}, since {hold.since:%Y-%m-%d %H:%M} UTC", Tone.HEADING)
+    yield TextLine(f"Hold {hold.hash}, since {shown_moment(hold.since)}", Tone.HEADING)
     if report.published is not None:
         yield TextLine(f"  published {origin(report.published, now)}", Tone.DETAIL)
-    yield TextLine(
-        f"  ! {hold.rule}: measured {hold.value}, limit {hold.limit}, {counted(hold.count, 'change')}", Tone.BAD
-    )
+    yield TextLine(f"  ! {hold.rule}: {counted(hold.count, 'change')}", Tone.BAD)
     yield TextLine(f"      {with_advice(hold.why, hold.advice)}")
     yield from end_lines(hold, now, "      ")
     yield TextLine("Changes", Tone.HEADING)
@@ -130,7 +130,7 @@ def hold_lines(hold: PublishedHold, report: HoldsReport) -> Iterator[TextLine]:
 
 def origin(status: PublishedStatus, now: datetime) -> str:
     """By whom and when a status was written: ``by web-1 at ..., 3 min ago``."""
-    return f"by {status.by} at {status.written_at:%Y-%m-%d %H:%M} UTC, {ago(status.written_at, now)}"
+    return f"by {status.by} at {shown_moment(status.written_at)}, {ago(status.written_at, now)}"
 
 
 def ago(moment: datetime, now: datetime) -> str:
@@ -144,8 +144,8 @@ def told(approval: Grant, now: datetime) -> str:
     void = approval.why_void(Here(now))
     where = " in Git" if approval.source is Source.GIT else ""
     via = f" ({approval.via})" if approval.via else ""
-    at = f" at {approval.approved_at:%Y-%m-%d %H:%M} UTC" if approval.approved_at else ""
-    until = f", until {approval.until:%Y-%m-%d %H:%M} UTC" if void is None else f", and {void}"
+    at = f" at {shown_moment(approval.approved_at)}" if approval.approved_at else ""
+    until = f", and {void}" if void else f", until {shown_moment(approval.until)}" if approval.until else ""
     reason = f": {approval.reason}" if approval.reason else ""
     return f"approved{where} by {approval.approver}{via}{at}{until}{reason}"
 

@@ -6,11 +6,12 @@ have rendered. What is over its budget loses parts of it whole, the least import
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from desired.health.state import Level
 from desired.load_balancers.primary_ips import lost_with
+from desired.model.clocks import shown_moment
 from desired.plan.change import Hold, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note
@@ -19,8 +20,7 @@ from reconciler.config.options import Detail
 from reconciler.report.escaping import visible
 from reconciler.report.folding import Block, Field, names
 from reconciler.report.money import shown_delta, shown_total
-from reconciler.report.text import dated
-from reconciler.report.view import AFTER_APPROVAL, MEANS, MOST_REMOVALS, are_folded, view_of
+from reconciler.report.view import AFTER_APPROVAL, MEANS, MOST_REMOVALS, are_folded, is_applied, view_of
 from reconciler.result import Line, Report, Result, approve_command, needing_a_person
 
 MARK = "hcloud-reconciler:plan"
@@ -114,7 +114,7 @@ _LINKED = re.compile(
 
 def prose(text: str, *, in_table: bool = False) -> str:
     """A sentence that may have foreign names in it: what is more than a harmless word stands in a code span."""
-    return " ".join(_word(word, in_table=in_table) for word in visible(text).split(" "))
+    return " ".join(_word(word, in_table=in_table) for word in visible(text).rstrip().split(" "))
 
 
 def _word(word: str, *, in_table: bool) -> str:
@@ -174,7 +174,7 @@ class _Page:
             pieces.append(delta)
         if report.result is Result.NO_CHANGES and not report.lines:
             return ", ".join(("No changes", *pieces))
-        word = "Apply" if _is_applied(report.lines) else "Plan"
+        word = "Apply" if is_applied(report.lines) else "Plan"
         return f"{word}: {', '.join(pieces or [str(report.result)])}"
 
     def _table(self) -> Iterator[str]:
@@ -196,9 +196,9 @@ class _Page:
             if each.first.level is Level.BAD
         ]
         yield from _some(ill, extent, "Service that is down")
-        yield from _some([f"**Error:** {prose(self._dated(error))}" for error in report.errors], extent, "error")
+        yield from _some([f"**Error:** {prose(error)}" for error in report.errors], extent, "error")
         if report.not_leader:
-            yield f"**Not leader:** {prose(self._dated(report.not_leader))}"
+            yield f"**Not leader:** {prose(report.not_leader)}"
         gaps = [f"**Not read:** {prose(gap)}" for gap in self._view.head.told_gaps]
         yield from _some(gaps, extent, "gap")
         if MEANS[report.result] and not report.errors:
@@ -232,10 +232,8 @@ class _Page:
         return _some([_BREAK.join(self._hold(hold, extent)) for hold in self._report.holds], extent, "hold")
 
     def _hold(self, hold: Hold, extent: _Extent) -> Iterator[str]:
-        is_number = hold.value.isdecimal() and hold.limit.isdecimal()
-        measure = f"{hold.value} of limit {hold.limit}" if is_number else prose(f"{hold.value}, limit {hold.limit}")
-        yield f"**Held:** {code(hold.rule)}, {measure}: {code(approve_command(hold.hash, self._report.approve_flags))}"
-        yield f"Why: {prose(self._dated(hold.said))}"
+        yield f"**Held:** {code(hold.rule)}: {code(approve_command(hold.hash, self._report.approve_flags))}"
+        yield f"Why: {prose(hold.said)}"
         most = MOST_REMOVALS if extent.most is None else min(extent.most, MOST_REMOVALS)
         if len(hold.keys) <= most or (self._report.detail is Detail.FULL and extent.most is None):
             yield f"Changes: {', '.join(map(code, hold.keys))}"
@@ -249,7 +247,7 @@ class _Page:
     def _note(self, notes: Sequence[Note]) -> str:
         keys = [note.key for note in notes]
         what = f"{len(keys)} x {code(names(keys))}" if are_folded(notes) else ", ".join(map(code, keys))
-        return f"{what} {notes[0].kind}: {prose(self._dated(notes[0].text))}"
+        return f"{what} {notes[0].kind}: {prose(notes[0].text)}"
 
     def _details(self, extent: _Extent) -> Iterator[str]:
         for part, entries in self._entries if extent.has_details else ():
@@ -270,7 +268,7 @@ class _Page:
         remarks = [fate, *([] if is_short else [block.reason]), block.withheld]
         remarks += (f"consequence: {each}" for each in first.change.consequences)
         price = self._view.price(block.cost)  # there is nothing foreign in it
-        told = (price, *(prose(self._dated(remark), in_table=True) for remark in remarks))
+        told = (price, *(prose(remark, in_table=True) for remark in remarks))
         return _Entry(
             symbol=first.symbol,
             key=f"{len(block.changes)} x {key}" if block.is_fold else key,
@@ -284,7 +282,7 @@ class _Page:
         view, pieces = self._view, []
         if view.head.read_at is not None and extent.most != 0:
             cluster = code(view.head.cluster) if view.head.cluster else "unknown"
-            pieces.append(f"Cluster {cluster}, read at {view.head.read_at:%Y-%m-%d %H:%M:%S} UTC.")
+            pieces.append(f"Cluster {cluster}, read at {shown_moment(view.head.read_at, to_seconds=True)}.")
         if view.opening:
             word, _, switch = view.opening.rpartition(" ")
             pieces.append(f"{word} {code(switch)}.")
@@ -294,17 +292,10 @@ class _Page:
             pieces.append(f"Next: {code(view.next_step)}")
         return " ".join(pieces)
 
-    def _dated(self, text: str) -> str:
-        return visible(dated(text, self._view.head.read_at)).rstrip()
-
-
-def _is_applied(lines: Iterable[Line]) -> bool:
-    return any(line.outcome is not None for line in lines)
-
 
 def _counts(lines: Sequence[Line], counts: Mapping[str, int], bold: str = "**") -> Iterator[str]:
     """What there is to do, or what was done and what was left."""
-    if _is_applied(lines):
+    if is_applied(lines):
         left = len(lines) - counts.get("applied", 0) - counts.get("failed", 0)
         said = {"applied": "applied", "failed": "failed", "left": "left", "held": "held", "refused": "refused"}
         counts = {**counts, "left": left}

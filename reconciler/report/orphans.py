@@ -12,12 +12,13 @@ from msgspec import Meta, Struct
 from actuators.outcome import Applied, Failed, Outcome, Skipped
 from desired.load_balancers.lifecycle import Orphan, StrayAddress
 from desired.load_balancers.prices import price_of, standing
+from desired.model.clocks import shown_moment
 from desired.model.price import Cost
 from desired.syntax.bounds import counted
 from reconciler.config.program import typed
 from reconciler.report.documents import ClusterDocument, Versioned
 from reconciler.report.money import UNKNOWN, a_month, money
-from reconciler.report.text import TextLine, Tone, with_moments
+from reconciler.report.text import TextLine, Tone, visible_lines
 
 
 class OrphansResult(StrEnum):
@@ -55,7 +56,7 @@ class OrphanReport:
 
     def lines(self) -> Iterator[TextLine]:
         """The text: what there is, what became of it, what to type next, what went wrong."""
-        return with_moments(_lines(self), self.taken_at)
+        return visible_lines(_lines(self))
 
     def document(self) -> "OrphansDocument":
         """The JSON."""
@@ -104,7 +105,7 @@ def shown_orphan(orphan: Orphan) -> str:
 def _lines(report: OrphanReport) -> Iterator[TextLine]:
     if report.taken_at is not None:
         cluster = report.cluster_uid or "unknown"
-        yield TextLine(f"Cluster {cluster}, read at {report.taken_at:%Y-%m-%d %H:%M:%S} UTC", Tone.HEADING)
+        yield TextLine(f"Cluster {cluster}, read at {shown_moment(report.taken_at, to_seconds=True)}", Tone.HEADING)
     for orphan in report.orphans:
         yield TextLine("")
         yield from _orphan(orphan, report)

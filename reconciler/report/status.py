@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from desired.health.state import Level, ServiceState
-from desired.model.clocks import parse_moment
+from desired.model.clocks import parse_moment, shown_moment
 from desired.syntax.bounds import counted
 from reconciler.config.program import typed
 from reconciler.report.documents import Versioned
 from reconciler.report.holds import ago, end_lines, origin
 from reconciler.report.published import RENEWED, PublishedHold, PublishedPass, PublishedStates, PublishedStatus
-from reconciler.report.text import LEVELS, TextLine, Tone, with_moments
+from reconciler.report.text import LEVELS, TextLine, Tone, visible_lines
 from reconciler.report.view import told_state
 from reconciler.result import Result
 
@@ -42,7 +42,7 @@ class StatusReport:
 
     def lines(self) -> Iterator[TextLine]:
         """The text."""
-        return with_moments(_lines(self), self.now)
+        return visible_lines(_lines(self))
 
     def document(self) -> "StatusDocument":
         """The JSON."""
@@ -107,8 +107,8 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
     look = f": {typed('holds', report.flags)}" if held else ""
     yield TextLine(f"Held:      {counted(held, 'hold') if held else 'nothing'}{look}", Tone.BAD if held else Tone.PLAIN)
     for hold in status.holds:
-        since = f"{counted(hold.count, 'change')}, since {hold.since:%Y-%m-%d %H:%M:%S} UTC"
-        yield TextLine(f"  ! {hold.rule}: {hold.why} ({since})", Tone.BAD)
+        since = f"{counted(hold.count, 'change')}, since {shown_moment(hold.since)}"
+        yield TextLine(f"  ! {hold.rule}: {hold.why}; {since}", Tone.BAD)
         yield from end_lines(hold, now, "      ")
     if last.requests_left is not None:
         yield TextLine(f"Requests:  {last.requests_left} of {last.requests_limit} left", Tone.DETAIL)

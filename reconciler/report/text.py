@@ -1,8 +1,7 @@
 """Text of a report, in lines, each with the tone in which a terminal shows it. No meaning depends on color alone."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 
 from actuators.outcome import Applied
 from desired.health.state import Level, States
+from desired.model.clocks import shown_moment
 from desired.plan.change import Hold, Verdict
 from desired.plan.notes import NoteKind
 from desired.section import Section
@@ -27,13 +27,13 @@ from reconciler.report.view import (
     Standing,
     View,
     are_folded,
-    measure_of,
+    is_applied,
     state_counts,
     unwell,
     view_of,
     worded,
 )
-from reconciler.result import Report, Result, approve_command, look_command, needing_a_person
+from reconciler.result import Line, Report, Result, approve_command, look_command, needing_a_person
 
 
 class Tone(Enum):
@@ -68,30 +68,12 @@ _WIDE = 100
 def render_lines(report: Report, width: int | None = None) -> Iterator[TextLine]:
     """The lines of a report: what matters most stands last, where a terminal ends. ``width`` is that of the terminal,
     which changes where reasons stand; None for what is no terminal. Lines may be longer than that."""
-    view = view_of(report)
-    yield from with_moments(_lines(view, width), view.head.read_at)
+    return visible_lines(_lines(view_of(report), width))
 
 
-_MOMENT = re.compile(r"\b(\d{4})-(0[1-9]|1[0-2])-([0-3]\d) ([0-2]\d:[0-5]\d)(?::[0-5]\d)? UTC\b", re.ASCII)
-
-
-def dated(text: str, now: datetime | None) -> str:
-    """A text with times as people read them: ``22 Nov 07:23 UTC``, and the year where it is not that of ``now``. JSON
-    has them to the second."""
-    year = None if now is None else f"{now.astimezone(UTC):%Y}"
-
-    def worded(found: re.Match[str]) -> str:
-        month = datetime(2000, int(found[2]), 1, tzinfo=UTC)
-        return f"{int(found[3])} {month:%b}{'' if found[1] == year else f' {found[1]}'} {found[4]} UTC"
-
-    return _MOMENT.sub(worded, text)
-
-
-def with_moments(lines: Iterable[TextLine], now: datetime | None) -> Iterator[TextLine]:
-    """The lines as a terminal may show them, ``dated`` but for headings, which say when all of it was read."""
-    for line in lines:
-        text = line.text if line.tone is Tone.HEADING else dated(line.text, now)
-        yield TextLine(visible(text).rstrip(), line.tone, visible(line.command))
+def visible_lines(lines: Iterable[TextLine]) -> Iterator[TextLine]:
+    """The lines as a terminal may show them."""
+    return (TextLine(visible(line.text).rstrip(), line.tone, visible(line.command)) for line in lines)
 
 
 def _lines(view: View, width: int | None) -> Iterator[TextLine]:
@@ -123,7 +105,7 @@ def header_lines(head: Head) -> Iterator[TextLine]:
     if head.read_at is None:
         return
     cluster = head.cluster or f"unknown ({head.why_unknown})"
-    yield TextLine(f"Cluster {cluster}, read at {head.read_at:%Y-%m-%d %H:%M:%S} UTC", Tone.HEADING)
+    yield TextLine(f"Cluster {cluster}, read at {shown_moment(head.read_at, to_seconds=True)}", Tone.HEADING)
     yield from (TextLine(f"  {gap}", Tone.WARNING) for gap in head.told_gaps)
     yield TextLine(f"Requests: {head.requests}{f', {head.left} left' if head.left else ''}", Tone.DETAIL)
 
@@ -186,7 +168,7 @@ def block_lines(
 
 
 def _hold(hold: Hold, report: Report, now: datetime | None) -> Iterator[TextLine]:
-    yield TextLine(f"  ! {hold.rule}: {measure_of(hold)}, {counted(len(hold.keys), 'change')}", Tone.BAD)
+    yield TextLine(f"  ! {hold.rule}: {counted(len(hold.keys), 'change')}", Tone.BAD)
     yield TextLine(f"      {hold.why}")
     if hold.end is not None:
         yield TextLine(f"      ends by itself {hold.end.said_at(now)}")
@@ -237,7 +219,8 @@ def _footer(view: View) -> Iterator[TextLine]:
     opening = f" {view.opening}" if view.opening else ""
     if result is Result.NO_CHANGES and report.snapshot is not None:
         seen = ", ".join(_seen(name, section) for name, section in report.snapshot.sections().items())
-        done = f"Applied {counted(counts['applied'], 'change')}. " if counts["applied"] else ""
+        applied = counts["applied"]
+        done = f"Applied {counted(applied, 'change')}; none is left" if applied else "No changes"
         is_part = any(note.kind is NoteKind.PARTIAL for note in report.notes)
         part = " in the part that --only names" if is_part else ""
         wrong = len(needing_a_person(report))
@@ -245,14 +228,10 @@ def _footer(view: View) -> Iterator[TextLine]:
         ill = "".join(f"; {told}" for told in unwell(report.states))
         tone = Tone.WARNING if wrong else Tone.PLAIN if is_part else Tone.GOOD
         tone = LEVELS[report.states.level][1] if report.states.level >= Level.WARNING else tone
-        yield TextLine(f"{done}No changes{part}{need}{ill}. Observed {seen}.{opening}", tone)
+        yield TextLine(f"{done}{part}{need}{ill}. Observed {seen}.{opening}", tone)
         return
     if report.lines:
-        words = [f"{counts[verb]} to {verb}" for verb in ("add", "modify", "remove")]
-        words += [
-            f"{counts[word]} {word}" for word in ("held", "waiting", "refused", "applied", "failed") if counts[word]
-        ]
-        yield TextLine(f"Plan: {', '.join(words)}.{opening}")
+        yield TextLine(f"{_summed_up(report.lines, counts)}.{opening}")
     tone = {Result.CHANGES: Tone.PLAIN, Result.ERROR: Tone.BAD}.get(result, Tone.WARNING)
     means = f": {MEANS[result]}" if MEANS[result] else ""
     awaiting = len({note.key.whole for note in report.notes if report.obstacles and note.kind is OF_AN_ERROR})
@@ -260,6 +239,16 @@ def _footer(view: View) -> Iterator[TextLine]:
     command = view.next_step
     following = f". Next: {command}" if command else "" if report.lines or not opening else f".{opening}"
     yield TextLine(f"Result: {result}{means}{rest}{following}", tone, command)
+
+
+def _summed_up(lines: Sequence[Line], counts: Mapping[str, int]) -> str:
+    """``Plan: 9 to add, 0 to modify, 2 to remove, 1 held``, or ``Applied 9 of 11 changes, 1 failed, 1 held``."""
+    rest = [f"{counts[word]} {word}" for word in ("failed", "held", "waiting", "refused") if counts[word]]
+    if is_applied(lines):
+        return ", ".join((f"Applied {counts['applied']} of {counted(len(lines), 'change')}", *rest))
+    return ", ".join(
+        (f"Plan: {counts['add']} to add", *(f"{counts[verb]} to {verb}" for verb in ("modify", "remove")), *rest)
+    )
 
 
 def _seen(name: str, section: Section[Any, Any]) -> str:

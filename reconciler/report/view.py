@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from actuators.outcome import Applied
 from desired.health.state import Level, ObjectState, ServiceState, States, word_of
+from desired.model.clocks import shown_moment
 from desired.model.key import Key, ObjectKind
 from desired.model.price import Cost
 from desired.plan.change import GuardName, Hold, Verdict
@@ -147,13 +148,13 @@ class Standing(Struct, frozen=True):
 
     @property
     def told(self) -> str:
-        """``down since 2026-07-01 12:00:00 UTC: port 443: 0 of 2 healthy``; of several the moment of the first."""
+        """``down since 2026-07-01 12:00 UTC: port 443: 0 of 2 healthy``; of several the moment of the first."""
         return told_state(self.first.word, self.first.since, self.first.why)
 
 
 def told_state(word: str, since: datetime | None, why: str) -> str:
     """A state in a sentence."""
-    moment = "" if since is None else f" since {since:%Y-%m-%d %H:%M:%S} UTC"
+    moment = "" if since is None else f" since {shown_moment(since)}"
     return f"{word}{moment}: {why}"
 
 
@@ -273,9 +274,9 @@ def _end(line: Line) -> str:
     return {Verdict.WAITING: LATER, Verdict.HELD: AFTER_APPROVAL}.get(line.change.decision.verdict, GOES)
 
 
-def measure_of(hold: Hold) -> str:
-    """What a hold's guard has measured, and its limit."""
-    return f"measured {hold.value}, limit {hold.limit}"
+def is_applied(lines: Iterable[Line]) -> bool:
+    """Whether any of it was to be applied, and is not only planned."""
+    return any(line.outcome is not None for line in lines)
 
 
 def like_notes(notes: Iterable[Note]) -> tuple[tuple[Note, ...], ...]:

@@ -39,7 +39,7 @@ def shown(folder: Path) -> str:
 def test_the_demo_plans_what_it_applies(shown: str) -> None:
     """Nodes join and get routes, labels follow a resize, the Node of a deleted server goes with its route, Services get
     what they lack: first as a plan, then as done."""
-    plan, applied = shown.index("Plan: 9 to add, 4 to modify, 2 to remove."), shown.index("Applied 15 changes.")
+    plan, applied = shown.index("Plan: 9 to add, 4 to modify, 2 to remove."), shown.index("Applied 15 changes;")
     changes = [
         "+ node/worker-4  node.initialise",
         "+ node/worker-5  node.initialise",
@@ -70,8 +70,9 @@ def test_the_demo_leaves_alone_what_is_somebody_elses(shown: str) -> None:
 
 def test_the_demo_ends_with_an_observed_world_that_needs_no_changes(shown: str) -> None:
     """Twice: by the run that applied, and by another one that looked."""
-    after = shown[shown.index("Applied 15 changes.") :]
-    assert after.count("No changes. Observed 6 nodes, 6 servers, 6/100 routes, 2 services, 2 load balancers.") == 2
+    after = shown[shown.index("Applied 15 changes; none is left.") :]
+    assert after.count(" Observed 6 nodes, 6 servers, 6/100 routes, 2 services, 2 load balancers.") == 2
+    assert after.count("No changes.") == 1
     assert re.findall(r"^  [-+~!?] ", after, re.MULTILINE) == []
     assert after.index("No changes.") < after.index("What to type next")
 

@@ -31,11 +31,11 @@ _RENAMED = (
 )
 JOINING = (
     "no server of the project is named 'host-6jk-4yw', and the Node is likely server 2 prod-w-1 (by --node-ip"
-    f" 10.0.0.3), the server of Node prod-w-1 (silent since 25 Nov 03:40 UTC); {_RENAMED}"
+    f" 10.0.0.3), the server of Node prod-w-1 (silent since 2026-11-25 03:40 UTC); {_RENAMED}"
 )
 SILENT = (
     "server 2 prod-w-1 is likely the machine of Node host-6jk-4yw (by --node-ip 10.0.0.3), and this Node is silent"
-    f" since 25 Nov 03:40 UTC; {_RENAMED}"
+    f" since 2026-11-25 03:40 UTC; {_RENAMED}"
 )
 
 
@@ -109,7 +109,7 @@ def test_machines_with_another_host_name(field: Callable[[str], Stage]) -> None:
     notes, events = notes_of(report), events_of(stage)
     assert notes["node/host-6jk-4yw"] == JOINING
     assert notes["node/prod-w-1"] == SILENT
-    assert "prod-w-2 (silent since 25 Nov 03:40 UTC" in notes["node/host-jo8-ff0"]
+    assert "prod-w-2 (silent since 2026-11-25 03:40 UTC" in notes["node/host-jo8-ff0"]
     assert events["host-6jk-4yw"] == ("ServerNotFound", JOINING)
     assert events["prod-w-1"] == ("MachineRenamed", SILENT)
     after = nodes_in(stage)

@@ -66,7 +66,7 @@ def test_text_is_the_default(explain: ExplainCommand) -> None:
     said = explain("web-1")
 
     assert (said.code, said.stderr) == (0, "")
-    assert said.stdout.startswith("node/web-1  in sync: server 1\n  settled: is server 1; no change is planned\n")
+    assert said.stdout.startswith("node/web-1  in sync: server 1\n  runs on server 1; no change is planned\n")
 
 
 def test_what_it_costs(explain: ExplainCommand, world: Simulation) -> None:

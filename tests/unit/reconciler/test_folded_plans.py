@@ -109,7 +109,7 @@ Cluster ID, read at TIME
 Requests: 6 to Kubernetes, 6 to Hetzner, 3594 of 3600 left
 State
   ? service/shop/app-00, service/shop/app-01, service/shop/app-02 and 17 more
-    blocked since 15 Jan 08:00 UTC: no target for Nodes w-025, w-026, w-027,
+    blocked since 2027-01-15 08:00 UTC: no target for Nodes w-025, w-026, w-027,
     w-028, w-029 and 70 more: the type takes 25 targets, all in use; choose a
     larger type, such as lb31
   Services: 20 blocked; Nodes: 100 joining
@@ -147,7 +147,6 @@ routes, 0/100 used
       why, the first's: no route to the pods of Node w-000 on server 1000
       gateway: (none) -> 10.0.0.2, 10.0.0.3, 10.0.0.4 and 97 more
 Notes
-  network/4711  limit: 0 of 100 routes used, 100 more planned
   20 x service/shop/app-00, service/shop/app-01, service/shop/app-02 and 17 more
     limit: no target for Nodes w-025, w-026, w-027, w-028, w-029 and 70 more:
     the type takes 25 targets, all in use; choose a larger type, such as lb31
@@ -197,18 +196,18 @@ def test_the_documentation_shows_it() -> None:
 HELD_PLAN = """\
 State
   ? node/worker-3, node/worker-4  stuck: node.delete is held
-    (node-blast-radius): 2 of 6 Nodes lost their servers without a drain; cordon
-    Nodes before deleting their servers (Nodes that are NotReady for 30 minutes
-    count as planned removals), or approve if intended
+    (node-blast-radius): 2 of 6 Nodes lost their servers without a drain (limit
+    1); cordon Nodes before deleting their servers (Nodes that are NotReady for
+    30 minutes count as planned removals), or approve if intended
   Nodes: 2 stuck, 4 in sync
 nodes
   ! node/worker-3  node.delete  remove, held by node-blast-radius
   ! node/worker-4  node.delete  remove, held by node-blast-radius
 Held until approved
-  ! node-blast-radius: measured 2, limit 1, 2 changes
-      2 of 6 Nodes lost their servers without a drain
-      ends by itself at 15 Jan 08:24 UTC, in 24 min, if both stay NotReady; its
-        changes are then made
+  ! node-blast-radius: 2 changes
+      2 of 6 Nodes lost their servers without a drain (limit 1)
+      ends by itself at 2027-01-15 08:24 UTC, in 24 min, if both stay NotReady;
+        its changes are then made
       look:    reconcile holds show 3f9a1c
       approve: reconcile approve sha256:3f9a1c0b7e55d214   (once, within 1 h)
 
@@ -239,7 +238,7 @@ def test_a_held_plan(simulate: Callable[..., Simulation], shown: Callable[..., s
     assert shown(report).split("\n", 2)[2] == expected
     wide = shown(report, 120).split("\n", 2)[2]
     assert wide[wide.index("nodes\n") :] == expected[expected.index("nodes\n") :].replace(
-        "; its\n        changes", "; its changes"
+        ";\n        its changes", "; its changes"
     ).replace(
         "worker-3  node.delete  remove, held by node-blast-radius",
         "worker-3  node.delete  remove, held by node-blast-radius: server 103 not found in the project",

@@ -139,8 +139,8 @@ def test_what_is_listed(orphans: Orphans) -> None:
 
     assert {key: orphan["why"] for key, orphan in found.items()} == {
         42: f"its Service (UID {GONE}) no longer exists",
-        43: "released on 2027-01-10 08:00:00 UTC, and no Service requests its name",
-        44: "released on 2027-01-10 08:00:00 UTC, and no Service requests its name",
+        43: "released on 2027-01-10 08:00 UTC, and no Service requests its name",
+        44: "released on 2027-01-10 08:00 UTC, and no Service requests its name",
     }
     assert [orphan["protected"] for orphan in found.values()] == [False, False, True]
 
@@ -297,7 +297,7 @@ def refused(orphans: Orphans, world: Simulation, *words: str) -> str:
 def test_another_project(orphans: Orphans, world: Simulation) -> None:
     """Where the Ready Nodes' servers are not found, nothing goes, whatever the labels say."""
     set_cluster(world, nodes=[settled_node("web-1", 98), settled_node("web-2", 99)])
-    why = PROJECT_MISMATCH.text(found=0, most=2)
+    why = PROJECT_MISMATCH.text(found=0, most=2, needed=1)
 
     assert refused(orphans, world).startswith(f"nothing is deleted: {why}")
 

@@ -80,9 +80,9 @@ def test_what_passes_by_itself_is_folded_whatever_its_reason() -> None:
 def test_a_row_says_state_since_when_and_why() -> None:
     """How long by the time of the reading; the day only where it was another."""
     for since, said in (
-        (NOW - timedelta(minutes=7), "down for 7 min, since 11:53 UTC"),
+        (NOW - timedelta(minutes=7), "down for 7 min, since 2026-07-01 11:53 UTC"),
         (NOW - timedelta(days=3), "down for 72 h, since 2026-06-28 12:00 UTC"),
-        (NOW + timedelta(minutes=1), "down for 0 s, since 12:01 UTC"),
+        (NOW + timedelta(minutes=1), "down for 0 s, since 2026-07-01 12:01 UTC"),
         (None, "down"),
     ):
         row = _page(_report(S.DOWN, since=since)).by_id("service/default/web")

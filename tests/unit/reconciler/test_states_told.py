@@ -64,8 +64,8 @@ def test_a_text_tells_first_what_is_not_well_and_never_ends_in_green() -> None:
     lines = [line.text for line in told(ILL)]
     assert lines[2:6] == [
         "State",
-        "  ! service/default/web  down since 1 Jul 11:53 UTC: port 443: 0 of 2 healthy",
-        "  ? node/worker6  stuck since 30 Jun 12:00 UTC: no server is named 'worker6'",
+        "  ! service/default/web  down since 2026-07-01 11:53 UTC: port 443: 0 of 2 healthy",
+        "  ? node/worker6  stuck since 2026-06-30 12:00 UTC: no server is named 'worker6'",
         "  Services: 1 down, 1 serving; Nodes: 1 stuck, 1 in sync",
     ]
     last = told(ILL)[-1]
@@ -124,7 +124,7 @@ def test_an_explanation_begins_with_the_state() -> None:
     there = replace(explained, report=replace(explained.report, states=States((), (node,))))
     first, second, *_ = (line.text for line in render_explanation(there))
     assert first == f"{explained.key}  off: server 1 is off"
-    assert second.startswith("  settled: ")
+    assert second.startswith("  runs on server 1; ")
     assert explanation_as_json(there)["health"]["state"] == "off"
     foreign = replace(explained, report=replace(explained.report, states=NO_STATES))
     assert explanation_as_json(foreign)["health"] is None
@@ -154,8 +154,8 @@ def test_status_names_what_is_not_well_and_exits_3_while_a_service_is_down() -> 
     report = a_status(ILL)
     lines = [line.text for line in report.lines()]
     assert "Services:  1 down, 1 serving" in lines
-    assert "  ! service/default/web  down since 1 Jul 11:53 UTC: port 443: 0 of 2 healthy" in lines
-    assert "  ? node/worker6  stuck since 30 Jun 12:00 UTC: no server is named 'worker6'" in lines
+    assert "  ! service/default/web  down since 2026-07-01 11:53 UTC: port 443: 0 of 2 healthy" in lines
+    assert "  ? node/worker6  stuck since 2026-06-30 12:00 UTC: no server is named 'worker6'" in lines
     assert (report.code, a_status(ALL_WELL).code) == (3, 0)
 
 

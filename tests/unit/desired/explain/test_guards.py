@@ -92,7 +92,7 @@ UNASKED = guard("absence-proof", rules.LOOKUP_PENDING.text(server="server 1"), d
 SILENCE = rules.NOT_READY_TOO_SHORT.text(wait="20 s")
 NOT_SILENT = guard("absence-proof", SILENCE, due_in_s=20.0)
 PROVEN, ONE_LOST = passes("absence-proof"), passes("node-blast-radius", "1", "1")
-HELD = held("node-blast-radius", rules.NODES_LOST.text(lost=2, most=3, wait="30 minutes"), 2, 1, 1500.0)
+HELD = held("node-blast-radius", rules.NODES_LOST.text(lost=2, most=3, limit=1, wait="30 minutes"), 2, 1, 1500.0)
 
 
 @rows("node settings world expected", {
@@ -131,7 +131,7 @@ def test_a_hold_and_its_approval() -> None:
 FOUR = [a_settled_node(f"more-{i}", i, created_at=BORN) for i in range(4, 8)]
 SIX = servers_of(CONTROL_SERVER, a_server(), *(a_server(i, f"more-{i}") for i in range(4, 8)))
 FLEET = [CONTROL, SETTLED]
-AT_WORST = rules.NODES_LOST_OR_UNREAD.text(lost=3, most=8, wait="30 minutes")
+AT_WORST = rules.NODES_LOST_OR_UNREAD.text(lost=3, most=8, limit=2, wait="30 minutes")
 GAP = guard("incomplete-snapshot", rules.LIST_INCOMPLETE.text(list="servers", error="429"))
 
 
@@ -139,7 +139,8 @@ GAP = guard("incomplete-snapshot", rules.LIST_INCOMPLETE.text(list="servers", er
     "settled": (a_snapshot(FLEET, [CONTROL_SERVER, a_server()]), [COMPLETE, ANCHOR, NOT_SILENT, ONE_LOST, POLICY]),
     "the-only-node": (a_snapshot([SETTLED], [a_server()]),
         [COMPLETE, held("project-anchor", rules.PROJECT_UNKNOWN.text(most=1), 0, 1), NOT_SILENT,
-        held("node-blast-radius", rules.NODES_LOST.text(lost=1, most=1, wait="30 minutes"), 1, 0, 1800.0), POLICY]),
+        held("node-blast-radius", rules.NODES_LOST.text(lost=1, most=1, limit=0, wait="30 minutes"), 1, 0, 1800.0),
+        POLICY]),
     "the-second-lost": (a_snapshot([*FLEET, LOST_TOO], [CONTROL_SERVER, a_server()]),
         [COMPLETE, ANCHOR, NOT_SILENT, HELD, POLICY]),
     "gap": (a_snapshot(FLEET, servers_section=incomplete(servers_of(CONTROL_SERVER, a_server()), "429")),

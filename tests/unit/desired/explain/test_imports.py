@@ -35,7 +35,7 @@ FUNCTIONS = {
     "guards.statuses": {"conditions_of"},
     "guards.supposing": {"suppose_deletion"},
     "load_balancers.in_use": {"in_use", "shown"},
-    "load_balancers.lifecycle": {"awaiting", "shown_time"},
+    "load_balancers.lifecycle": {"awaiting"},
     "load_balancers.ownership": {"said_by_labels"},
     "load_balancers.published": {"source_of"},
 }

@@ -257,7 +257,7 @@ READY = ServiceCondition(CONDITION_READY, "True", "AddressPublished", PUBLISHED,
 IN_SYNC = ServiceCondition(CONDITION_IN_SYNC, "True", "InSync", rules.IN_SYNC.text(), SINCE)
 HELD = ServiceCondition(CONDITION_IN_SYNC, "False", "Held", "something is held", SINCE)
 STRANGE = ServiceCondition("example.com/Good", "True", "", "all is well", SINCE)
-AT, THERE, SYNCED = ", since 2026-07-01 11:00:00 UTC", "True AddressPublished", "True InSync"
+AT, THERE, SYNCED = ", since 2026-07-01 11:00 UTC", "True AddressPublished", "True InSync"
 NONE = said.CONDITION_LACKING.text()
 LACKING = rules.BALANCER_LACKING.text()
 

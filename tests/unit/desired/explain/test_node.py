@@ -237,7 +237,7 @@ def test_taints(node: Node, server: Server, settings: Settings, expected: list[F
     assert list(alone(node, server, settings=settings).taints) == expected
 
 
-SINCE = "2026-07-01 11:55:00 UTC"
+SINCE = "2026-07-01 11:55 UTC"
 AGO = NOW - timedelta(minutes=5)
 WAITS = replace(Settings(), waits=Waits(not_ready_for=timedelta(seconds=90), given_up_after=timedelta(hours=1)))
 BORN = "the Node's creation, as none is written yet"

@@ -77,7 +77,7 @@ WHY_NOT_READ = rules.TYPE_NOT_READ.text(wanted="lb99", cause="429", instead="non
 PROTECTED = rules.LEAVING_RETAINED.text(
     going=CLUSTER_IP, balancer=42, cause="protected against deletion", change=RELEASES
 )
-LATER = rules.LEAVING_FOR_A_WHILE.text(going=DYING, balancer=42, until="2026-07-01 12:10:00 UTC", change=RELEASES)
+LATER = rules.LEAVING_FOR_A_WHILE.text(going=DYING, balancer=42, until="2026-07-01 12:10 UTC", change=RELEASES)
 WHY_OTHERS = rules.BALANCER_OF_CLUSTER.says.format(balancer=42, name="shop", cluster="other")
 NOT_OURS = rules.OF_ANOTHER_CONTROLLER.text(cls="x/y")
 NODE_PORT = rules.WANTS_NONE.text(type="NodePort")
@@ -150,7 +150,7 @@ SECURE = a_claim(ClaimedPort(443, "TCP", 30443), annotations=MANAGED)
 NAME = f"ccm-managed-certificate-{SERVICE_UID}"
 PENDING = a_certificate(7, NAME, is_managed=True, labels={LABEL_SERVICE_UID: SERVICE_UID}, issuance=Issuance.PENDING)
 ADDRESSES = Wait("status", said.WAITS_FOR_ADDRESSES.text())
-ISSUING = rules.CERTIFICATE_BEING_ISSUED.text(certificate=7, name=NAME, since="12:00")
+ISSUING = rules.CERTIFICATE_BEING_ISSUED.text(certificate=7, name=NAME, since="2026-07-01 12:00 UTC")
 STRANGE = guards.BALANCER_OF_UNKNOWN.text(balancer="load balancer 42 shop", uid="dead")
 OBSERVED = Wait("policy", guards.EXCLUDED_BY_POLICY.text(policy="observe"))
 UNREAD = Wait("incomplete-snapshot", guards.CLUSTER_UNREAD.text(error="403"))
@@ -222,7 +222,7 @@ GIVEN_BACK = "; load balancer 42 was-42 is returned to it when it is created aga
     (BROKEN, [], "default/web", UNEXPLAINED("it has no ports")),
     (None, [], "default/web", UNEXPLAINED("the Services were not read")),
     (Section(), [LEFT_BEHIND], "default/web",
-        LACKS("default/web", f"{GIVEN_BACK}, and is deleted after 2026-07-01 12:10:00 UTC")),
+        LACKS("default/web", f"{GIVEN_BACK}, and is deleted after 2026-07-01 12:10 UTC")),
 ])  # fmt: skip
 def test_no_service(services: Section[str, Service] | None, balancers: list[Any], name: str, why: str) -> None:
     """A name that no Service has is answered with what comes near, or why it cannot be told."""

@@ -68,7 +68,7 @@ RELEASED = {**OURS, LABEL_FORMER: "default.gone", LABEL_RELEASED: "20200101T0000
 ABROAD = {**IN_WINDOW, "hcloud-reconciler/cluster-uid": "other"}
 OF_OTHER = {**OURS, LABEL_SERVICE_UID: OTHER_UID}
 THEIRS, MINE = {"assignee": "load balancer 43 theirs"}, {"assignee": f"load balancer 42 {DEFAULT_NAME}"}
-ASSIGNED, TIME = rows.ADDRESS_ASSIGNED, "2099-12-31 23:59:59 UTC"
+ASSIGNED, TIME = rows.ADDRESS_ASSIGNED, "2099-12-31 23:59 UTC"
 RELEASING, BY_42 = rows.ADDRESS_OF_RELEASING, {**HAD, "assignee_id": 42}
 
 

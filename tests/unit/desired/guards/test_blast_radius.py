@@ -239,7 +239,7 @@ def rulings(plan: Plan, keys: Sequence[str] = BOTH) -> set[tuple[Verdict, str | 
 
 def test_what_a_hold_says() -> None:
     """A hold names what was counted, the limit, all that it holds, and when time alone will have mended it."""
-    hold, said = the_hold(TWO), rows.NODES_LOST.text(lost=2, most=5, wait="30 minutes")
+    hold, said = the_hold(TWO), rows.NODES_LOST.text(lost=2, most=5, limit=1, wait="30 minutes")
     why, _, advice = said.partition("; ")
     rule, end = GuardName.NODE_BLAST_RADIUS, HoldEnd("if both stay NotReady", 1500.0)
     assert hold == Hold(hold.hash, rule, "2", "1", BOTH, why, advice=advice, end=end)

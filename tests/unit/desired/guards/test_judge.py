@@ -64,7 +64,7 @@ MISSING: Section[int, Server] = Section.missing("401")
 INITIALISE = a_change("node/web-1")
 DELETE = a_change("node/old", "node.delete", before=a_loss(OLD, 9))
 BOTH = Plan((INITIALISE, DELETE))
-ASTRAY_WHY = PROJECT_MISMATCH.text(found=0, most=1)
+ASTRAY_WHY = PROJECT_MISMATCH.text(found=0, most=1, needed=1)
 
 
 def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
@@ -86,7 +86,7 @@ def test_hold() -> None:
         "0",
         "1",
         ("node/old", "node/web-1"),
-        PROJECT_MISMATCH.says.format(found=0, most=1),
+        PROJECT_MISMATCH.says.format(found=0, most=1, needed=1),
         advice=PROJECT_MISMATCH.remedy,
     )
     assert judge(BOTH, ASTRAY, Settings()) == Plan(

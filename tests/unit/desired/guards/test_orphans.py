@@ -70,7 +70,7 @@ def test_they_may_go(world: Snapshot) -> None:
         LIST_INCOMPLETE.text(list="load balancers", error="page 2 timed out")),
     "no load balancers": (replace(WORLD, load_balancers=None),
         LIST_INCOMPLETE.text(list="load balancers", error="not read")),
-    "another project": (a_world([], [ORPHAN], nodes=ELSEWHERE), PROJECT_MISMATCH.text(found=0, most=1)),
+    "another project": (a_world([], [ORPHAN], nodes=ELSEWHERE), PROJECT_MISMATCH.text(found=0, most=1, needed=1)),
     "servers with a gap": (replace(WORLD, servers=incomplete(Section())),
         PROJECT_UNVERIFIED.text(project="the project of HCLOUD_TOKEN", found=0, needed=1, unread=1)),
     "nothing at all": (a_world([], [], nodes=[], servers=[]), PROJECT_EMPTY.text()),

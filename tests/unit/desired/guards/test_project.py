@@ -67,7 +67,7 @@ def cluster(found: int, gone: int, servers: Section[int, Server] | None = None) 
 
 def mismatch(found: int, most: int, keys: tuple[str, ...] = KEYS) -> list[GuardResult]:
     """The hold of a violated anchor."""
-    facts = {"found": found, "most": most}
+    facts = {"found": found, "most": most, "needed": (most + 1) // 2}
     return [GuardResult.of(rows.PROJECT_MISMATCH, keys, facts, value=found, limit=(most + 1) // 2)]
 
 
@@ -119,7 +119,8 @@ def test_without_a_ready_node(
 ) -> None:
     """With none of our Nodes found either, nothing passes without one thing of this cluster in the project."""
     snapshot = a_snapshot(nodes, [a_server(i) for i in servers], network=network)
-    facts, keys = {"found": 0, "most": unfound}, [change.key for change in Plan((*DERIVED, NETWORKED)).changes]
+    facts = {"found": 0, "most": unfound, "needed": 1}
+    keys = [change.key for change in Plan((*DERIVED, NETWORKED)).changes]
     expected = GuardResult.of(rows.PROJECT_UNKNOWN, keys, facts, value=0, limit=1)
     assert said((*DERIVED, NETWORKED), snapshot, Settings(network=setting)) == ([expected] if unfound else [])
 
@@ -156,7 +157,7 @@ PROJECT = key_of("project/cloud")
 
 
 @cases("snapshot witnesses expected", {
-    "violated": (cluster(0, 2), (), rows.PROJECT_MISMATCH.note(PROJECT, found=0, most=2)),
+    "violated": (cluster(0, 2), (), rows.PROJECT_MISMATCH.note(PROJECT, found=0, most=2, needed=1)),
     "holds": (cluster(1, 1), (), None),
     "undetermined": (cluster(0, 1, MISSING), (), None),
     "being-born": (a_snapshot([a_joining_node()]), (), None),
@@ -192,8 +193,8 @@ def metal(servers: Section[int, Server], *, balancers: Iterable[CloudBalancer] =
 
 def of_robot(row: Rule, *keys: str, **measured: Any) -> list[GuardResult]:
     """What is said of the account."""
-    facts = {"found": 1, "most": 3} if row is rows.ROBOT_MISMATCH else UNREAD | {"project": "the account of ROBOT_USER"}
-    return [GuardResult.of(row, keys, facts, **measured)]
+    unread, found = UNREAD | {"project": "the account of ROBOT_USER"}, {"found": 1, "most": 3, "needed": 2}
+    return [GuardResult.of(row, keys, found if row is rows.ROBOT_MISMATCH else unread, **measured)]
 
 
 ONE, ALL_3 = servers_of(a_server(1)), servers_of(*(a_server(i) for i in (1, 2, 3)))
@@ -219,5 +220,5 @@ def test_the_account_of_robot(snapshot: Snapshot, expected: list[GuardResult]) -
 def test_what_is_said_of_the_account() -> None:
     """It is a finding of its own, even when it holds nothing."""
     assert robot_anchor_notes(anchor_of(Provider.ROBOT, metal(ALL_3), Settings())) == ()
-    note = rows.ROBOT_MISMATCH.note(key_of("project/robot"), found=1, most=3)
+    note = rows.ROBOT_MISMATCH.note(key_of("project/robot"), found=1, most=3, needed=2)
     assert robot_anchor_notes(anchor_of(Provider.ROBOT, metal(ONE), Settings())) == (note,)

@@ -58,7 +58,7 @@ def test_how_many_may_go_at_once(nodes: int, going: int, limit: int, is_held: bo
     plan = judged(a_cluster(nodes, *superfluous(going)))
     keys = [key_of(200 + number) for number in range(going)]
     assert verdicts(plan) == dict.fromkeys(keys, HELD if is_held else ALLOWED)
-    why = ROUTES_LOST.says.format(lost=going, most=nodes + going, cidr="10.244.0.0/16")
+    why = ROUTES_LOST.says.format(lost=going, most=nodes + going, limit=limit, cidr="10.244.0.0/16")
     measured = [(hold.rule, hold.value, hold.limit, hold.keys, hold.why) for hold in plan.holds]
     assert measured == ([(RADIUS, str(going), str(limit), tuple(sorted(keys)), why)] if is_held else [])
 

@@ -17,31 +17,31 @@ adoption-unclear: cannot determine what adoption removes from load balancer 7 we
 controller-runs: another cloud controller (hcloud-cloud-controller-manager) is running: Deployment kube-system/ccm;
     scale it to 0 or delete it
 controller-unknown: cannot determine whether another cloud controller is running: 503
-project-mismatch: 1 of 4 Ready Nodes have their server in the project of HCLOUD_TOKEN; check the token, or approve if
-    the servers were deleted
-robot-mismatch: 1 of 4 Nodes have their server in the account of ROBOT_USER; check ROBOT_USER, or approve if the
-    servers were returned to Hetzner
+project-mismatch: 1 of 4 Ready Nodes have their server in the project of HCLOUD_TOKEN (at least 2 needed); check the
+    token, or approve if the servers were deleted
+robot-mismatch: 1 of 4 Nodes have their server in the account of ROBOT_USER (at least 2 needed); check ROBOT_USER, or
+    approve if the servers were returned to Hetzner
 project-unknown: no Node is Ready; 0 of 4 servers and no other object of the cluster found in the project of
     HCLOUD_TOKEN; check the token, or approve if all servers were deleted or replaced
-served-elsewhere: no load balancer in the project of HCLOUD_TOKEN has an address that Services publish; check the
-    token, or approve if the load balancers were deleted
+served-elsewhere: no load balancer in the project of HCLOUD_TOKEN has an address that Services publish; check the token,
+    or approve if the load balancers were deleted
 project-empty: no Node is Ready; no object of the cluster found in the project of HCLOUD_TOKEN; check the token, or
     approve if all objects were deleted
-not-reporting: 3 of 4 Nodes stopped reporting; their servers are running; approve if no other cluster uses these
-    servers (this may be a copy, such as a restored backup)
-heartbeats-stale: 3 of 4 Nodes stopped reporting, 2 of them Ready with a heartbeat older than 100 minutes; their
-    servers are running; approve if no other cluster uses these servers (this may be a copy, such as a restored
-    backup), or have kubelets report more often (nodeStatusReportFrequency)
-none-ready: 0 of 4 Nodes are Ready; 3 of their servers running; approve if no other cluster uses these servers
+not-reporting: 3 of 4 Nodes stopped reporting (at least 3 must report); their servers are running; approve if no other
+    cluster uses these servers (this may be a copy, such as a restored backup)
+heartbeats-stale: 3 of 4 Nodes stopped reporting (at least 3 must report), 2 of them Ready with a heartbeat older than
+    100 minutes; their servers are running; approve if no other cluster uses these servers (this may be a copy, such as
+    a restored backup), or have kubelets report more often (nodeStatusReportFrequency)
+none-ready: 0 of 4 Nodes are Ready, although 3 of their servers run; approve if no other cluster uses these servers
     (this may be a copy, such as a restored backup)
-none-fresh: 0 of 4 Nodes are Ready with a heartbeat within 100 minutes; 3 of their servers running; approve if no
-    other cluster uses these servers (this may be a copy, such as a restored backup), or have kubelets report more
+none-fresh: 0 of 4 Nodes are Ready with a heartbeat within 100 minutes, although 3 of their servers run; approve if no
+    other cluster uses these servers (this may be a copy, such as a restored backup), or have kubelets report more often
+    (nodeStatusReportFrequency)
+targets-without-nodes: 3 of 4 servers stopped reporting, 2 of them without a Node (at least 3 must report); approve if
+    no other cluster uses these servers (this may be a copy, such as a restored backup), or have kubelets report more
     often (nodeStatusReportFrequency)
-targets-without-nodes: 3 of 4 servers stopped reporting (targets without a Node: 2); approve if no
-    other cluster uses these servers (this may be a copy, such as a restored backup), or have kubelets report more
-    often (nodeStatusReportFrequency)
-only-targets-run: 0 of 4 Nodes are Ready; 2 running targets without a Node; approve if no other cluster
-    uses these servers (this may be a copy, such as a restored backup), or have kubelets report more often
+only-targets-run: 0 of 4 Nodes are Ready; 2 running targets without a Node; approve if no other cluster uses these
+    servers (this may be a copy, such as a restored backup), or have kubelets report more often
     (nodeStatusReportFrequency)
 additions-wait: 0 of 4 Nodes report; the cluster may be a copy, such as a restored backup
 absence-unproven: no proof that the server is gone
@@ -57,29 +57,29 @@ clocks-differ: clock of Kubernetes is about 60 minutes ahead of Hetzner and this
     approvals in the ConfigMap do not count; synchronize the machines by NTP, the control plane first
 api-servers-differ: clocks of the API servers differ by about 10 days; deletions by age wait and approvals in the
     ConfigMap do not count; synchronize the machines by NTP, the control plane first
-machine-clock-off: clock of this machine is about 60 minutes ahead of Kubernetes and Hetzner; nothing waits for it;
+machine-clock-off: clock of this machine is about 60 minutes ahead of Kubernetes and Hetzner; no change waits for it;
     synchronize the machine by NTP
 heartbeats-uncertain: heartbeats of most Nodes are too old if the clock that is about 60 minutes ahead is right;
     synchronize the machines by NTP, the control plane first
-nodes-lost: 2 of 4 Nodes lost their servers without a drain; cordon Nodes before deleting their servers (Nodes that are
-    NotReady for 20 minutes count as planned removals), or approve if intended
-nodes-lost-or-unread: 2 of 4 Nodes lost their servers without a drain or cannot be read; cordon Nodes before deleting
-    their servers (Nodes that are NotReady for 20 minutes count as planned removals), or approve if intended
-nodes-and-control-plane-lost: 2 of 4 Nodes lost their servers without a drain, and no Node of the control plane is
-    known to remain; cordon Nodes before deleting their servers, or approve if intended
+nodes-lost: 2 of 4 Nodes lost their servers without a drain (limit 1); cordon Nodes before deleting their servers (Nodes
+    that are NotReady for 20 minutes count as planned removals), or approve if intended
+nodes-lost-or-unread: 2 of 4 Nodes lost their servers without a drain or cannot be read (limit 1); cordon Nodes before
+    deleting their servers (Nodes that are NotReady for 20 minutes count as planned removals), or approve if intended
+nodes-and-control-plane-lost: 2 of 4 Nodes lost their servers without a drain (limit 1), and no Node of the control
+    plane is known to remain; cordon Nodes before deleting their servers, or approve if intended
 control-plane-lost: no Node of the control plane is known to remain; approve if intended
 former-settings-unread: cannot read the former settings: 503
-settings-take: 2 objects would be interrupted, reduced or made public by changed settings: HCLOUD_NETWORK 7 -> 8;
-    restore the settings, or approve if the change was intended
-settings-interrupt: node/web-1 would briefly have no healthy target by changed settings: HCLOUD_NETWORK 7 -> 8; restore
-    the settings, or approve if the change was intended
-settings-unpublish: node/web-1 would publish no address by changed settings: HCLOUD_NETWORK 7 -> 8; restore the
+settings-take: changed settings (HCLOUD_NETWORK 7 -> 8) would interrupt, reduce or make public 2 objects; restore the
     settings, or approve if the change was intended
+settings-interrupt: changed settings (HCLOUD_NETWORK 7 -> 8) would briefly leave node/web-1 without a healthy target;
+    restore the settings, or approve if the change was intended
+settings-unpublish: changed settings (HCLOUD_NETWORK 7 -> 8) would leave node/web-1 without a published address; restore
+    the settings, or approve if the change was intended
 settings-differ: changed settings: HCLOUD_NETWORK 7 -> 8
-addresses-lost: 2 of 4 Nodes would lack an address; check HCLOUD_NETWORK and HCLOUD_INSTANCES_ADDRESS_FAMILY, or
-    approve if intended
-closed-to-pods: 2 of 4 Nodes would be closed to pods (NetworkUnavailable); check HCLOUD_NETWORK and the servers'
-    attachments to it, or approve if intended
+addresses-lost: 2 of 4 Nodes would lack an address (limit 1); check HCLOUD_NETWORK and HCLOUD_INSTANCES_ADDRESS_FAMILY,
+    or approve if intended
+closed-to-pods: 2 of 4 Nodes would be closed to pods by NetworkUnavailable (limit 1); check HCLOUD_NETWORK and the
+    servers' attachments to it, or approve if intended
 adoption-removes: adoption of load balancer 7 web would remove listener 8080, target server:9; approve to adopt it
 adoption-of-unknown-removes: adoption of load balancer 7 web, labeled with unknown Service UID uid-1, would remove
     listener 8080, target server:9; approve to adopt it
@@ -87,32 +87,32 @@ adoption-of-reserved-removes: adoption of load balancer 7 web, reserved for Serv
     8080, target server:9; approve to adopt it
 balancer-of-unknown: load balancer 7 web is labeled with unknown Service UID uid-1; approve to adopt it
 balancer-reserved: load balancer 7 web is reserved for Service prod/shop; approve to adopt it
-balancer-reserved-until: load balancer 7 web is reserved for Service prod/shop until 2026-07-01 12:10:00 UTC; approve
-    to adopt it
+balancer-reserved-until: load balancer 7 web is reserved for Service prod/shop until 2026-07-01 12:10 UTC; approve to
+    adopt it
 balancer-in-use: load balancer 7 web is in use (1 listener and 2 targets) and has no owner label; approve to adopt it
 balancer-in-use-released: load balancer 7 web is in use (1 listener and 2 targets) and was released with Service
     prod/shop; approve to adopt it
-retained: kept until 2026-07-01 12:10:00 UTC for a Service of the same namespace and name
+retained: kept until 2026-07-01 12:10 UTC for a Service of the same namespace and name
 claimant-unread: cannot read a Service that may claim it: 503
-published-address-lost: Service default/web would stop publishing the address of load balancer 7 web, still in
-    use (1 listener and 2 targets); to keep it, label it for the Service: hcloud load-balancer add-label --overwrite 7
+published-address-lost: Service default/web would stop publishing the address of load balancer 7 web, still in use (1
+    listener and 2 targets); to keep it, label it for the Service: hcloud load-balancer add-label --overwrite 7
     hcloud-ccm/service-uid=uid-1
 wanted-addresses-lost: Service default/web still uses this load balancer and would lose its addresses; approve if
     intended
-returned-addresses-lost: Service default/web was created again and would lose the addresses of its former load
-    balancer; delete its new load balancer to get the former one back, or approve
+returned-addresses-lost: Service default/web was created again and would lose the addresses of its former load balancer;
+    delete its new load balancer to get the former one back, or approve
 unreleased-deleted: load balancer 7 web was not released by its deleted Service (UID uid-1) and may be in use; approve
     its deletion, or protect it against deletion
 address-assigned: Primary IP 7 web (198.51.100.7) is assigned to server 9; unassign it there, or name another one
 address-of-older-service: Primary IP 7 web (198.51.100.7) goes to the older Service default/web; name another one
-address-of-unreleased: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web until its deletion is
-    approved (ip-loss)
-address-of-retained: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web (deleted after
-    2026-07-01 12:10:00 UTC)
-address-of-releasing: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web (being released with
-    Service default/web)
-address-of-kept: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web (released and kept);
-    delete it to free the address (reconcile orphans, 7)
+address-of-unreleased: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web until its deletion is approved
+    (ip-loss)
+address-of-retained: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web (deleted after 2026-07-01 12:10
+    UTC)
+address-of-releasing: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web (being released with Service
+    default/web)
+address-of-kept: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web (released and kept); delete it to
+    free the address (reconcile orphans, 7)
 listener-loss: Service default/web does not ask for this change of port 443 of load balancer 7 web: clients get no TLS;
     set protocol: https to keep it, or set protocol: tcp or approve to drop it
 listener-loss-to-keep: Service default/web does not ask for this change of port 443 of load balancer 7 web: clients get
@@ -121,54 +121,54 @@ listener-loss-to-drop: Service default/web does not ask for this change of port 
     no TLS; set protocol: tcp or approve to drop it
 listener-loss-to-approve: Service default/web does not ask for this change of port 443 of load balancer 7 web: clients
     get no TLS; approve to drop it
-too-few-answer: load balancer 7 web would have 1 of 4 healthy targets at port 80: Node web-1 is not a target; check the
-    Nodes and settings, or approve if an outage is acceptable
-too-few-answer-meanwhile: load balancer 7 web would have 1 of 4 healthy targets at port 80 during the changes: Node
-    web-1 is not a target; check the Nodes and settings, or approve if an outage is acceptable
-too-few-of-provider: load balancer 7 web would keep 1 of 4 targets at Hetzner cloud: Node web-1 is not a target; check
-    the Nodes and settings, or approve if an outage is acceptable
+too-few-answer: load balancer 7 web would have 1 of 4 healthy targets at port 80 (at least 2 needed): Node web-1 is not
+    a target; check the Nodes and settings, or approve if an outage is acceptable
+too-few-answer-meanwhile: load balancer 7 web would have 1 of 4 healthy targets at port 80 during the changes (at least
+    2 needed): Node web-1 is not a target; check the Nodes and settings, or approve if an outage is acceptable
+too-few-of-provider: load balancer 7 web would keep 1 of 4 targets at Hetzner cloud (at least 2 needed): Node web-1 is
+    not a target; check the Nodes and settings, or approve if an outage is acceptable
 none-answers: load balancer 7 web would have 0 of 4 healthy targets: Node web-1 is not a target; check the Nodes and
     settings, or approve if an outage is acceptable
 no-target-left: load balancer 7 web would keep 0 of 4 targets with existing servers: Node web-1 is not a target; check
     the Nodes and settings, or approve if an outage is acceptable
-targets-of-others: load balancer 7 web would lose 2 targets of other owners: Node web-1 is not a target; check the
-    Nodes and settings, or approve if an outage is acceptable
+targets-of-others: load balancer 7 web would lose 2 targets of other owners: Node web-1 is not a target; check the Nodes
+    and settings, or approve if an outage is acceptable
 targets-of-others-meanwhile: load balancer 7 web would lose 2 targets of other owners during the changes: Node web-1 is
     not a target; check the Nodes and settings, or approve if an outage is acceptable
-targets-not-added: load balancer 7 web would have too few targets until load_balancer/default/web/target/server:2 can
-    be added
+targets-not-added: load balancer 7 web would have too few targets until load_balancer/default/web/target/server:2 can be
+    added
 peaks-unread: cannot read how many healthy targets load balancer 7 web had within the last hour: 503
-newcomers-unhealthy: load balancer 7 web keeps 2 former targets: unhealthy new targets (2 targets); check firewalls
-    (of Hetzner and on the servers), node ports, externalTrafficPolicy and the private network, or approve to remove
-    all former targets at once
+newcomers-unhealthy: load balancer 7 web keeps 2 former targets, as new targets are unhealthy (2 targets); check
+    firewalls (of Hetzner and on the servers), node ports, externalTrafficPolicy and the private network, or approve to
+    remove all former targets at once
 newcomers-unchecked: new targets of load balancer 7 web are not healthy yet
 way-in-use: some targets of load balancer 7 web still depend on this connection
 balancer-exposed: load balancer 7 web is internal and would become public; set
     load-balancer.hetzner.cloud/disable-public-network on Service default/web to true or false
 new-balancer-exposed: Service default/web publishes private addresses only, and its new load balancer would be public;
     set load-balancer.hetzner.cloud/disable-public-network on Service default/web to true or false
-routes-lost: 2 of 4 routes within 10.244.0.0/16 would be removed while their servers exist; check --cluster-cidr and
-    the Nodes' pod CIDRs, or approve if intended
+routes-lost: 2 of 4 routes within 10.244.0.0/16 would be removed while their servers exist (limit 1); check
+    --cluster-cidr and the Nodes' pod CIDRs, or approve if intended
 route-of-server: route 10.244.3.0/24 leads to server 12, and no Node has that pod CIDR; approve if the route is unused
-route-of-wrong-server: route 10.244.3.0/24 leads to server 12, and Node web-1 has that pod CIDR; approve if the route
-    is unused
-reverted: reverted 3 times in 10 minutes (first at 12:00:00 UTC); suspended for 20 minutes; find the other writer
-service-reverted: reverted 3 times in 10 minutes (first at 12:00:00 UTC); suspended for 20 minutes; disable the other
-    writer (Cilium defaultLBServiceIPAM=none, k3s --disable servicelb) or set loadBalancerClass
-service-reverted-by: also written by 'cilium-operator', reverted 3 times in 10 minutes (first at 12:00:00 UTC);
-    suspended for 20 minutes; disable the other writer (Cilium defaultLBServiceIPAM=none, k3s --disable servicelb) or
-    set loadBalancerClass
-condition-reverted: reverted 3 times in 10 minutes (first at 12:00:00 UTC); suspended for 20 minutes; set
+route-of-wrong-server: route 10.244.3.0/24 leads to server 12, and Node web-1 has that pod CIDR; approve if the route is
+    unused
+reverted: reverted 3 times since 2026-07-01 12:00 UTC; suspended for 20 minutes; find the other writer
+service-reverted: reverted 3 times since 2026-07-01 12:00 UTC; suspended for 20 minutes; disable the other writer
+    (Cilium defaultLBServiceIPAM=none, k3s --disable servicelb) or set loadBalancerClass
+service-reverted-by: also written by 'cilium-operator', reverted 3 times since 2026-07-01 12:00 UTC; suspended for 20
+    minutes; disable the other writer (Cilium defaultLBServiceIPAM=none, k3s --disable servicelb) or set
+    loadBalancerClass
+condition-reverted: reverted 3 times since 2026-07-01 12:00 UTC; suspended for 20 minutes; set
     HCLOUD_NETWORK_ROUTES_ENABLED=false if the network plug-in creates the routes
-condition-reverted-by: also written by 'cilium-operator', reverted 3 times in 10 minutes (first at 12:00:00 UTC);
-    suspended for 20 minutes; set HCLOUD_NETWORK_ROUTES_ENABLED=false if the network plug-in creates the routes
+condition-reverted-by: also written by 'cilium-operator', reverted 3 times since 2026-07-01 12:00 UTC; suspended for 20
+    minutes; set HCLOUD_NETWORK_ROUTES_ENABLED=false if the network plug-in creates the routes
 failed: failed: 503
 failed-again: failed 3 times in a row, last with: 503
 not-visible: applied 3 times; not yet visible in the API
 kind-refused: Hetzner refused another change of this kind; retried one at a time: 503
-suspended-elsewhere: suspended by the running controller (ccm-0) since 12:00:00 UTC: back-off, failed: 503
-suspended-elsewhere-until: suspended by the running controller (ccm-0) since 12:00:00 UTC, until 13:00:00 UTC:
-    back-off, failed: 503
+suspended-elsewhere: suspended by the running controller (ccm-0) since 2026-07-01 12:00 UTC: back-off, failed: 503
+suspended-elsewhere-until: suspended by the running controller (ccm-0) since 2026-07-01 12:00 UTC, until 2026-07-01
+    13:00 UTC: back-off, failed: 503
 excluded-by-policy: excluded by --policy observe
 withheld-before: withheld at the start of this pass; the next pass decides again
 excluded-by-only: excluded by --only node/a, node/b
@@ -202,6 +202,7 @@ FACTS: dict[str, Plain] = {
     "counted": 4,
     "destination": "10.244.3.0/24",
     "drop": "protocol: tcp",
+    "enough": 3,
     "error": "503",
     "former": "Service prod/shop",
     "found": 1,
@@ -212,7 +213,9 @@ FACTS: dict[str, Plain] = {
     "kept": "2 former targets",
     "key": "node/x",
     "keys": "node/a, node/b",
+    "least": 2,
     "left": 1,
+    "limit": 1,
     "list": "servers",
     "losses": "clients get no TLS",
     "lost": 2,
@@ -235,19 +238,18 @@ FACTS: dict[str, Plain] = {
     "service": "default/web",
     "setting": "HCLOUD_NETWORK",
     "settings": "HCLOUD_NETWORK 7 -> 8",
-    "since": "12:00:00 UTC",
+    "since": "2026-07-01 12:00 UTC",
     "stale": 2,
     "state": "held",
     "targets": "2 targets",
-    "time": "2026-07-01 12:10:00 UTC",
+    "time": "2026-07-01 12:10 UTC",
     "times": "3 times",
     "uid": "uid-1",
     "unread": 3,
-    "until": "13:00:00 UTC",
+    "until": "2026-07-01 13:00 UTC",
     "use": "1 listener and 2 targets",
     "wait": "20 minutes",
     "why": "failed: 503",
-    "window": "10 minutes",
     "without_node": 2,
     "workloads": "Deployment kube-system/ccm",
     "writer": "'cilium-operator'",

@@ -217,7 +217,11 @@ def test_a_cluster_of_which_nothing_reports() -> None:
 
 
 def _held(row: Rule, change: Change, silence: Silence, value: int, limit: int) -> GuardResult:
-    found = asdict(silence) | {"age": "100 minutes", "targets": "0 running targets"}
+    found = asdict(silence) | {
+        "age": "100 minutes",
+        "targets": "0 running targets",
+        "enough": (silence.counted + 1) // 2,
+    }
     return GuardResult.of(row, (change.key,), found, value=value, limit=limit, end=END)
 
 

@@ -208,8 +208,8 @@ def test_why_of_the_floor() -> None:
     few = next(hold for hold in judged(world_of(fleet(1), to(3))).holds if hold.rule == "target-floor")
     label = f"Node n-1 is not a target: label {LABEL_EXCLUDE_FROM_BALANCERS}"
     at_port = {"balancer": f"load balancer 42 {DEFAULT_NAME}", "scope": "port 80"}
-    assert zero.said == TOO_FEW_ANSWER.text(**at_port, left=0, most=1, cause=label)
-    assert few.said == TOO_FEW_ANSWER.text(**at_port, left=1, most=3, cause="server 2 belongs to no Node")
+    assert zero.said == TOO_FEW_ANSWER.text(**at_port, left=0, most=1, least=1, cause=label)
+    assert few.said == TOO_FEW_ANSWER.text(**at_port, left=1, most=3, least=2, cause="server 2 belongs to no Node")
 
 
 ADDED = f"{LB}/target/server:2"

@@ -119,17 +119,17 @@ ROWS: Mapping[str, tuple[Snapshot, ServiceState, str]] = {
     "no way to its targets": (
         world(SERVED, balancer({PRIVATE: WELL}, targets=(PRIVATE,))),
         ServiceState.DOWN,
-        "load balancer 42 reaches none of its 1",
+        "load balancer 42 reaches 0 of 1 targets",
     ),
     "no result yet": (
         world(SERVED, balancer({ONE: NEW, TWO: NEW})),
         ServiceState.WAITING,
-        "port 80: 2 without a result of their health checks",
+        "port 80: 2 targets not checked yet",
     ),
     "first results of a new one are no failure": (
         world(SERVED, balancer({ONE: ILL, TWO: NEW}, created_at=NOW)),
         ServiceState.WAITING,
-        "port 80: 2 without a result of their health checks",
+        "port 80: 2 targets not checked yet",
     ),
     "a port is to come": (
         world(SERVED, balancer(HEALTHY, listeners=BOTH_PORTS[:1])),
@@ -146,14 +146,14 @@ ROWS: Mapping[str, tuple[Snapshot, ServiceState, str]] = {
         ServiceState.DOWN,
         "port 443: 0 of 2 healthy",
     ),
-    "to be created": (world(a_service()), ServiceState.WAITING, "its load balancer is to be created"),
+    "to be created": (world(a_service()), ServiceState.WAITING, "its load balancer does not exist yet"),
     "to be adopted": (
         world(
             a_service(claim=a_claim(annotations=annotated(name="shop"))),
             balancer(service_uid=None, cluster_uid=None, spec={"name": "shop"}, targets=(), listeners=()),
         ),
         ServiceState.WAITING,
-        "load balancer 42 is to be adopted",
+        "load balancer 42 is not adopted yet",
     ),
     "its adoption is held": (
         world(
@@ -176,7 +176,7 @@ ROWS: Mapping[str, tuple[Snapshot, ServiceState, str]] = {
     "it goes": (
         world(replace(SERVED, deleted_at=YESTERDAY, finalizers=(FINALIZER_BALANCER,)), balancer(HEALTHY)),
         ServiceState.WAITING,
-        "the Service goes, and its load balancer with it or back to the project",
+        "its load balancer is about to be deleted or released",
     ),
 }
 

@@ -143,7 +143,7 @@ def test_missing_and_in_doubt_at_once() -> None:
     assert replace(found, notes=()) == KEPT
 
 
-def issuing(certificate: Certificate, since: str = "12:00") -> Reason:
+def issuing(certificate: Certificate, since: str = "2026-07-01 12:00 UTC") -> Reason:
     return why(rules.CERTIFICATE_BEING_ISSUED, certificate, since=since)
 
 
@@ -168,7 +168,10 @@ def test_several_that_are_waited_for() -> None:
     old = managed(5, "old", issuance=Issuance.PENDING, created_at=NOW - timedelta(minutes=10))
     new = managed(6, "new", issuance=Issuance.PENDING, created_at=NOW - timedelta(minutes=2))
     found = wish(naming(5, 6), [old, new])
-    assert (found.due_in_s, found.pending) == (30, (issuing(old, "11:50"), issuing(new, "11:58")))
+    assert (found.due_in_s, found.pending) == (
+        30,
+        (issuing(old, "2026-07-01 11:50 UTC"), issuing(new, "2026-07-01 11:58 UTC")),
+    )
     failed = managed(7, "failed", issuance=Issuance.FAILED)
     assert wish(naming(5, 6, 7), [old, new, failed]).due_in_s is None
 
@@ -226,13 +229,13 @@ def test_the_managed_certificate_that_is_there(found: Certificate, others: Mappi
 
 
 @rows("age_s since due_in_s", {
-    "clocks-that-differ": (-1, "12:00", 10),
-    "just-asked-for": (0, "12:00", 10),
-    "soonest": (40, "11:59", 10),
-    "a-quarter": (60, "11:59", 15),
-    "latest": (1200, "11:40", 300),
-    "not-later": (7200, "10:00", 300),
-    "since-yesterday": (13 * 3600, "2026-06-30 23:00", 300),
+    "clocks-that-differ": (-1, "2026-07-01 12:00 UTC", 10),
+    "just-asked-for": (0, "2026-07-01 12:00 UTC", 10),
+    "soonest": (40, "2026-07-01 11:59 UTC", 10),
+    "a-quarter": (60, "2026-07-01 11:59 UTC", 15),
+    "latest": (1200, "2026-07-01 11:40 UTC", 300),
+    "not-later": (7200, "2026-07-01 10:00 UTC", 300),
+    "since-yesterday": (13 * 3600, "2026-06-30 23:00 UTC", 300),
 })  # fmt: skip
 @pytest.mark.parametrize("issuance", [Issuance.PENDING, Issuance.OTHER, None])
 def test_waiting_for_the_issuance(issuance: Issuance | None, age_s: int, since: str, due_in_s: float) -> None:

@@ -464,7 +464,7 @@ def test_nobody_takes_it_from_who_gets_it_back() -> None:
 
 
 RESERVED = {"balancer": "load balancer 42 was-42", "former": "Service default/web"}
-AWAITED = guards.BALANCER_RESERVED_UNTIL.text(**RESERVED, time="2026-07-01 12:10:00 UTC")
+AWAITED = guards.BALANCER_RESERVED_UNTIL.text(**RESERVED, time="2026-07-01 12:10 UTC")
 
 
 @rows("there why", {
@@ -486,5 +486,5 @@ def test_who_explains_a_service_that_is_gone_says_what_waits_for_it() -> None:
     there, lost = a_world([], [left()]), a_world([], [left("soon")])
     beginning = why_no_service("default/web", lost, LOCATED)
     assert beginning.endswith("load balancer 42 was-42 is returned to it when it is created again")
-    assert why_no_service("default/web", there, LOCATED) == f"{beginning}, and is deleted after 2026-07-01 12:10:00 UTC"
+    assert why_no_service("default/web", there, LOCATED) == f"{beginning}, and is deleted after 2026-07-01 12:10 UTC"
     assert why_no_service("default/api", there, LOCATED) == "the cluster has no Service 'default/api'"

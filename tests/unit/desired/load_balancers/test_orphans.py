@@ -42,7 +42,7 @@ LEFT_OVER = a_balancer(43, service_uid=DEAD, spec={"name": "left-over"})
 SINCE = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}
 LET_GO = a_balancer(44, spec={"name": "shop", "labels": SINCE})
 SHOP = a_service("shop", uid="uid-shop", claim=a_claim(annotations=annotated(name="shop")))
-GONE, RELEASED = rules.SERVICE_GONE.because(uid=DEAD), rules.RELEASED_SINCE.because(since="2026-06-01 12:00:00 UTC")
+GONE, RELEASED = rules.SERVICE_GONE.because(uid=DEAD), rules.RELEASED_SINCE.because(since="2026-06-01 12:00 UTC")
 TWINS = (a_balancer(45), a_balancer(46, spec={"name": "twin"}))
 CLAIMED = (FINALIZER_BALANCER,)
 GOING = a_service(deleted_at=NOW, finalizers=CLAIMED)
@@ -109,7 +109,7 @@ def test_a_name_that_cannot_be_read() -> None:
 UNDO = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web"}
 DATED = UNDO | {LABEL_DELETE_AFTER: "20260701T121000Z"}
 WHOSE = {"service": "Service default/web"}
-WINDOW = rules.IN_UNDO_WINDOW.because(**WHOSE, until="2026-07-01 12:10:00 UTC")
+WINDOW = rules.IN_UNDO_WINDOW.because(**WHOSE, until="2026-07-01 12:10 UTC")
 
 
 @rows("labels is_protected reason is_dated", {

@@ -85,9 +85,9 @@ NOT_READY = a_settled_node("prod-w-1", 2, ready=Readiness.FALSE)
 
 @rows("owner row said", {
     "no-nodes-server": (None, "likely-server", None),
-    "of-a-silent-node": (SILENT, "likely-renamed", "silent since 01 Jul 11:55 UTC"),
+    "of-a-silent-node": (SILENT, "likely-renamed", "silent since 2026-07-01 11:55 UTC"),
     "of-a-node-that-reports": (a_settled_node("prod-w-1", 2), "likely-of-other", "Ready"),
-    "of-one-that-says-it-is-not-ready": (NOT_READY, "likely-of-other", "not Ready since 01 Jul 12:00 UTC"),
+    "of-one-that-says-it-is-not-ready": (NOT_READY, "likely-of-other", "not Ready since 2026-07-01 12:00 UTC"),
 })  # fmt: skip
 def test_whose_server_it_is(owner: Node | None, row: str, said: str | None) -> None:
     """The Node that has the server is named with what is heard of it; a silent one is told as well."""

@@ -32,7 +32,7 @@ def test_times_of_another_zone_are_read_in_utc() -> None:
     """A time that a person wrote in a zone of their own is shown as what it is in UTC."""
     written = {**FIELDS, "approved_at": "2026-07-01T14:00:00+02:00", "used_at": "2026-07-01T14:01:00+02:00"}
     assert parse_approvals({KEY: json.dumps(written)}) == (USED,)
-    assert parse_approvals({KEY: json.dumps(written)})[0].why_void(Here(NOW)) == "was used at 12:01:00 UTC"
+    assert parse_approvals({KEY: json.dumps(written)})[0].why_void(Here(NOW)) == "was used at 2026-07-01 12:01 UTC"
 
 
 @rows("text expected", {
@@ -102,7 +102,7 @@ REVOKED = replace(LONG, revoked_at=NOW + timedelta(minutes=5), revoked_by="joe")
 
 def test_a_revoked_approval() -> None:
     """It lets nothing pass, says who took it back, is read as it was written, and is a used one to older versions."""
-    assert REVOKED.why_void(Here(NOW + timedelta(minutes=6))) == "was revoked at 12:05:00 UTC by joe"
+    assert REVOKED.why_void(Here(NOW + timedelta(minutes=6))) == "was revoked at 2026-07-01 12:05 UTC by joe"
     key, value = format_approval(REVOKED)
     assert parse_approvals({key: value}) == (REVOKED,)
     assert json.loads(value)["used_at"] is not None
@@ -164,7 +164,7 @@ def test_what_git_restores_is_used_all_the_same() -> None:
     damaged record is a use."""
     used = writes_of_use(HASH, [in_git({})], {}, NOW, "me")
 
-    assert in_git(used).why_void(Here(NOW)) == "was used at 12:00:00 UTC"
+    assert in_git(used).why_void(Here(NOW)) == "was used at 2026-07-01 12:00 UTC"
     assert not in_git(used, DAY / 2).counts(Here(NOW))
     assert in_git(used, 2 * DAY).counts(Here(NOW))
     endless = json.dumps({"used_at": NOW.isoformat(), "expires_at": None})
@@ -186,7 +186,7 @@ def test_revoking_takes_back_what_git_approves() -> None:
     data = dict([format_approval(FRESH)])
     writes = writes_of_revocation(HASH, [in_git({})], data, NOW, "joe", "oidc:joe")
     assert set(writes) == {KEY, f"{KEY}.by", f"{KEY}.git"}
-    assert in_git(writes).why_void(Here(NOW)) == "was revoked at 12:00:00 UTC by joe"
+    assert in_git(writes).why_void(Here(NOW)) == "was revoked at 2026-07-01 12:00 UTC by joe"
     void = {f"{KEY}.git": str(writes[f"{KEY}.git"]), **dict([format_approval(USED)])}
     assert writes_of_revocation(HASH, [in_git({})], void, NOW, "joe", "") == {}
 

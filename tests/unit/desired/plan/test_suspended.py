@@ -97,8 +97,8 @@ def test_only_the_planned_change_that_was_meant_has_a_note() -> None:
         SUSPENDED_ELSEWHERE_UNTIL.note(
             CHANGE.key,
             by="ccm-0",
-            since="1 Jul 11:51 UTC",
-            until="1 Jul 12:51 UTC",
+            since="2026-07-01 11:51 UTC",
+            until="2026-07-01 12:51 UTC",
             guard=GuardName.FLAPPING,
             why="was done and undone",
         ),
