@@ -143,7 +143,7 @@ def _require_unlisted(reader: HetznerReader, label: str, value: str, counts: Cal
     """Raises Conflict when a look by the label finds a load balancer that the observed list lacks, and that counts."""
     for found in _labelled(reader, label, value):
         if counts(found.owner):
-            raise Conflict(f"the list of load balancers lacks {name_of(found)}, and a look by its label finds it")
+            raise Conflict(f"the list of load balancers lacks {name_of(found)}, but a lookup by its label finds it")
 
 
 def _labelled(reader: HetznerReader, label: str, value: str) -> list[CloudBalancer]:
@@ -744,7 +744,7 @@ def _attach(subject: _Subject, place: Attachment) -> None:
         return
     now = subject.look()
     if not now.attachments:
-        raise Conflict(f"{subject.name}: Hetzner says it is attached, and it is not seen yet")
+        raise Conflict(f"{subject.name}: Hetzner reports it as attached, but it is not visible yet")
     if not _is_in(now, place):
         raise Conflict(f"{subject.name} is now in another network, or has another address there")
 

@@ -137,12 +137,12 @@ def _require_absence(cloud: HetznerReader, robot: RobotReader | None, proof: Abs
         if proof.provider is Provider.CLOUD:
             cloud.get(f"/servers/{proof.server_id}")
         elif robot is None:
-            raise Broken(f"{proof.server.name} cannot be asked for: Robot servers are not read")
+            raise Broken(f"{proof.server.name} cannot be looked up: Robot servers are not read")
         else:
             robot.get(f"/server/{proof.server_id}")
     except NotFound:
         return
-    raise Broken(f"Hetzner contradicts itself: its list lacks {proof.server.name}, and a GET by its id finds it")
+    raise Broken(f"Hetzner contradicts itself: its list lacks {proof.server.name}, but a GET by its id finds it")
 
 
 def _require_silence(answer: ApiAnswer, node: Node) -> None:

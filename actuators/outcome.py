@@ -43,7 +43,7 @@ class Pending:
 
 PREEMPTED = Pending("paused for higher-priority changes")
 """The outcome of a change that gave way to a more urgent one before it began. Nothing is wrong with it."""
-GOES_ON = Pending("still under way, and goes on; its object is left alone until it ends")
+GOES_ON = Pending("still running; its object is not changed until it ends")
 """The outcome of a change that a round has left before it ended. Nothing is known to be wrong with it."""
 OVERTAKEN = Pending("its object was still being changed when it was read")
 """The outcome of a change of an object on which one went on that an earlier round had left."""

@@ -69,7 +69,7 @@ def require_alive(writer: KubernetesWriter, cluster: KubernetesReader, change: C
     owner = change.before.service_uid if isinstance(change.before, Owner) else None
     if owner is not None and any(each.uid == owner for each in services_now(cluster)):
         raise Conflict(
-            f"the list of Services lacked the owner of the load balancer, with the UID {owner}, and it lives"
+            f"the list of Services lacked the owner of the load balancer, but its Service (UID {owner}) exists"
         )
 
 

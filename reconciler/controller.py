@@ -378,7 +378,7 @@ class Standby:
 def _why_no_page(look: LeaseSight) -> str:
     """Why a process that does not lead has no plan, and where there is one."""
     if not look.is_of_another:
-        return look.trouble or "this process waits for the lead"
+        return look.trouble or "this process waits to lead"
     holder = look.holder.partition("_")[0]
     return (
         f"this process stands by, and {look.holder} leads; to see its page: kubectl port-forward, in the namespace of"

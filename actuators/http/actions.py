@@ -78,7 +78,7 @@ class _Awaited:
             if self.misses >= _MISSES:
                 # The id differs with each action: in the message it would make the same trouble look new.
                 _log.info("%s: action %s is not found", self.what, self.id)
-                self.end(Transient(f"{self.what}: the action {self.command} has vanished"))
+                self.end(Transient(f"{self.what}: the action {self.command} was not found"))
         elif action.status == "success":
             self.end(None)
         elif action.status == "error":
@@ -172,9 +172,9 @@ class Actions:
         while self._stop.is_set() or not holds():
             age_s = self._clock() - began
             if self._stop.is_set():
-                raise Stopped(f"{what}: stopped before it was seen to have happened")
+                raise Stopped(f"{what}: stopped before it was confirmed")
             if age_s >= deadline_s:
-                raise Transient(f"{what}: not seen to have happened after {deadline_s:.0f} s")
+                raise Transient(f"{what}: not confirmed after {deadline_s:.0f} s")
             self._sleep(_pause_s(age_s))
 
     def _leads(self, awaited: _Awaited) -> bool:
@@ -253,7 +253,7 @@ def _failure(what: str, action: _Action) -> ApiError:
     failure = action.error or _Failure()
     said = " ".join(filter(None, (one_line(failure.message), f"({failure.code})" if failure.code else "")))
     is_busy = failure.code in ("conflict", "locked") or "locked" in failure.message
-    text = f"{what}: the action {action.command} failed: {said or 'nothing is said of why'}"
+    text = f"{what}: the action {action.command} failed: {said or 'no reason given'}"
     return (Busy if is_busy else Invalid)(text, code=failure.code)
 
 

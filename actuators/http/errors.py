@@ -48,9 +48,9 @@ def cause(error: object) -> str:
             said = f"{error.args[0].partition(':')[0].rstrip('.')}: "
         error = inner[-1]
     text = _OBJECTS.sub("", one_line(f"{said}{error}"))
-    text = _TIMED_OUT.sub(lambda found: f"nothing came within {_seconds(found)} s", text)
+    text = _TIMED_OUT.sub(lambda found: f"timed out after {_seconds(found)} s", text)
     text = _NOT_CONNECTED.sub(lambda found: f"no connection within {_seconds(found)} s", text)
-    return _CUT_OFF.sub(r"\1 bytes came and \2 more were to come", text)
+    return _CUT_OFF.sub(r"closed after \1 bytes, \2 more expected", text)
 
 
 def _seconds(found: re.Match[str]) -> int:

@@ -174,7 +174,9 @@ class HetznerConnection(HttpConnection):
             )
             message += "; check HCLOUD_TOKEN" if kind is Denied else ""
         else:
-            message += f"{response.reason or 'without a word'}, and not as the Hetzner API does; check HCLOUD_ENDPOINT"
+            message += (
+                f"{response.reason or 'without a reason'}, which is no answer of the Hetzner API; check HCLOUD_ENDPOINT"
+            )
         if status == HTTPStatus.NOT_FOUND and path.count("/") == 1 and not self._endpoint.endswith("/v1"):
             message += "; HCLOUD_ENDPOINT has no /v1 at its end, as in https://api.hetzner.cloud/v1"
         if status == HTTPStatus.TOO_MANY_REQUESTS or code == "rate_limit_exceeded":

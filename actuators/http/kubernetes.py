@@ -357,10 +357,10 @@ def refusal(call: str, status: int, data: bytes, headers: Mapping[str, str]) -> 
 def _in_words(status: int, said: _Status | None) -> str:
     """The text of a refusal: the server's message, or that the answer is none of an API server; with the remedy, if
     any."""
-    phrase = responses.get(status, "without a word")
+    phrase = responses.get(status, "without a reason")
     remedy = "; the kubeconfig's credentials are unknown or expired" if status == HTTPStatus.UNAUTHORIZED else ""
     if said is None:
-        return f"{phrase}, and not as an API server does; check server in the kubeconfig{remedy}"
+        return f"{phrase}, which is no answer of an API server; check server in the kubeconfig{remedy}"
     return (one_line(said.message) or phrase) + remedy
 
 

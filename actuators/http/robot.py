@@ -167,14 +167,14 @@ class Refusals:
             refused = (*(self._stored(now) or ()), Refusal(tag, now))
             self._write({REFUSED.key: REFUSED.write(refused, Stamp("", self._by, now))})
         except ApiError as error:
-            _log.info("that Robot refused the log-in is not written down: %s", error)
+            _log.info("cannot store the refused Robot log-in: %s", error)
 
     def _stored(self, now: datetime) -> tuple[Refusal, ...] | None:
         """Those that count now."""
         try:
             found = REFUSED.read((self._read() or {}).get(REFUSED.key)) or ()
         except ApiError as error:
-            _log.info("which log-ins Robot refused could not be read: %s", error)
+            _log.info("cannot read the refused Robot log-ins: %s", error)
             return None
         return tuple(refusal for refusal in found if -TOLERANCE <= now - refusal.at < _REFUSAL_COUNTS_FOR)
 
@@ -291,7 +291,7 @@ class RobotReader(HttpConnection):
                     raise OverBudget(why, retry_after_s=until - now)
             self._forget_old(endpoint, now)
             if len(sent) >= most:
-                why = f"the request was not sent, as {len(sent)} of the last hour are this controller's share"
+                why = f"the request was not sent: this controller has used its share of {len(sent)} in the last hour"
                 raise OverBudget(f"{self._shown}: {why}", retry_after_s=sent[0] + _HOUR_S - now)
             sent.append(now)
             return self._login
@@ -322,7 +322,9 @@ class RobotReader(HttpConnection):
             if self._refusals:
                 self._refusals.note(login.tag)
             return Denied(self._refusal(), status=status, code=said.code)
-        why = f"{one_line(said.message)} ({one_line(said.code)})" if said.code else response.reason or "without a word"
+        why = (
+            f"{one_line(said.message)} ({one_line(said.code)})" if said.code else response.reason or "without a reason"
+        )
         message = f"{self._shown}: GET {path} answers {status} {why}"
         if status == HTTPStatus.FORBIDDEN:
             return self._throttled(path, message, said)
@@ -333,7 +335,7 @@ class RobotReader(HttpConnection):
             return Transient(message, status=status, code=said.code)
         if said.code:
             return Invalid(message, status=status, code=said.code, said=said.message)
-        return Broken(f"{message}, and not as the Robot webservice does; check ROBOT_ENDPOINT", status=status)
+        return Broken(f"{message}, which is no answer of the Robot webservice; check ROBOT_ENDPOINT", status=status)
 
     def _throttled(self, path: str, message: str, said: _Error) -> Throttled:
         """After a rate limit its endpoint is left alone, after any other 403 the whole service."""

@@ -14,6 +14,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -209,7 +210,7 @@ class _Page(click.Command):
         formatter.write_paragraph()
         formatter.write_text(row.description)
         if row.operands:
-            with formatter.section("Words"):
+            with formatter.section("Arguments"):
                 _write(formatter, ((each.metavar, each.meaning) for each in row.operands))
         with formatter.section("Examples"):
             _write(formatter, ((f"{program} {typed}", meaning) for typed, meaning in row.examples.items()))
@@ -271,8 +272,14 @@ def _show_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) -
 
 
 def _write(formatter: click.HelpFormatter, rows: Iterable[tuple[str, str]]) -> None:
-    """Lines with what is typed on the left and its meaning on the right, or below it; all of a page in line."""
-    formatter.write_dl([(f"{typed.strip():<{_LEFT}}", meaning) for typed, meaning in rows], col_max=_LEFT)
+    """Lines with what is typed on the left and its meaning on the right, or below it; all of a page in line. No word is
+    broken, also not behind a hyphen."""
+    width, indent = max(formatter.width - _LEFT - 4, 10), " " * formatter.current_indent
+    for typed, meaning in rows:
+        first, *rest = wrap(meaning, width, break_long_words=False, break_on_hyphens=False)
+        left = f"{indent}{typed.strip():<{_LEFT}}"
+        right = f"\n{indent}{'':<{_LEFT}}  "
+        formatter.write(f"{left}{'  ' if len(typed.strip()) <= _LEFT else right}{right.join((first, *rest))}\n")
 
 
 def _options(command: Command) -> Iterator[click.Option]:

@@ -104,7 +104,7 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
         Command.ORPHANS: CommandRow(
             "load balancers that no Service wants, with their cost",
             "Load balancers of this cluster that no Service wants, with their cost; deletes them on demand.",
-            (Operand("id", "of the load balancers that are meant; without any: all orphans", many=True),),
+            (Operand("id", "of load balancers; without any: all orphans", many=True),),
             {
                 "orphans": "list them; deletes nothing",
                 "orphans --delete": "delete all but those that are kept on purpose",
@@ -128,7 +128,7 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             },
         ),
         Command.APPROVE: CommandRow(
-            "let one hold of a plan pass once, within the next hour",
+            "let one hold pass once, within the next hour",
             "Show one hold, ask, and let it pass once, within the next hour.",
             (Operand("hash", "sha256:..., as the plan shows it, or 6 hex digits of it or more"),),
             {
@@ -148,8 +148,8 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             },
         ),
         Command.RUN: CommandRow(
-            "the controller: applies for ever, while it leads",
-            "The controller: applies for ever, while it leads.",
+            "the controller: applies all changes while it leads",
+            "Run the controller, which applies all changes while it leads.",
             (),
             {
                 "run": "from a machine, until Ctrl-C",
@@ -164,14 +164,14 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "Plan, apply and an empty plan against an embedded sandbox: no cloud, no cluster, no token.",
             (),
             {
-                "demo": "the whole way, in half a minute",
-                "demo | less": "to read it in peace",
-                "sandbox": "what comes next: keep such a world running",
+                "demo": "all steps, in half a minute",
+                "demo | less": "page by page",
+                "sandbox": "the next step: keep such a world running",
             },
         ),
         Command.SANDBOX: CommandRow(
-            "simulators of Hetzner, Robot and Kubernetes on this machine",
-            "Simulators of Hetzner, Robot and Kubernetes on 127.0.0.1; prints the environment for them.",
+            "simulate Hetzner, Robot and Kubernetes on this machine",
+            "Simulate Hetzner, Robot and Kubernetes on 127.0.0.1; prints the environment for them.",
             (),
             {
                 "sandbox": "a small cluster, until Ctrl-C",
@@ -186,7 +186,7 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             {
                 "validate": "the variables of this shell",
                 "validate web.yaml api.yaml": "the annotations of Services",
-                "validate - -o json": "what a pipe brings, for a program",
+                "validate - -o json": "stdin, for a program",
             },
         ),
         Command.CAPTURE: CommandRow(

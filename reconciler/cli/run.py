@@ -222,7 +222,7 @@ def _once(plan_context: PlanContext, connections: Connections, stop: Stop) -> Re
                         plan_context.records.status.keep(report, time.monotonic() - began)
                 return report
             case LeadershipStatus.NOT_LEADER:
-                return Report(not_leader=f"{outcome.why}, and does the same within its interval")
+                return Report(not_leader=f"{outcome.why}, which makes the same changes")
             case _:
                 return Report(errors=(outcome.why,))
     except ApiError as error:

@@ -218,9 +218,9 @@ class SingleRun:
             why = f"the Lease {self.lease} was renewed meanwhile by {foreign.claim.shown}"
             return LeadResult(LeadershipStatus.NOT_LEADER, why)
         if isinstance(error, _HOPELESS):
-            return LeadResult(LeadershipStatus.FAILED, f"the Lease {self.lease} cannot be had: {error}")
+            return LeadResult(LeadershipStatus.FAILED, f"the Lease {self.lease} cannot be acquired: {error}")
         longest_s = BEYOND_S + (self.default_s if self.first is None else self.first.duration_s(self.default_s))
         if waited_s < longest_s:
             return None
-        why = f"the Lease {self.lease} could not be had in {longest_s:g} s"
+        why = f"the Lease {self.lease} could not be acquired in {longest_s:g} s"
         return LeadResult(LeadershipStatus.FAILED, why if error is None else f"{why}: {error}")

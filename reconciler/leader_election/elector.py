@@ -117,7 +117,7 @@ class Elector:
                 if error is None:  # another one has the Lease, which may run out or be given back before
                     pause_s = min(LOOK_SHARE * pause_s, self._candidate.free_at - began)
             stop.wait(max(0.0, began + pause_s - self._clock()))
-        return LeadResult(LeadershipStatus.STOPPED, "stopped while it waited for the lead")
+        return LeadResult(LeadershipStatus.STOPPED, "stopped while waiting to lead")
 
     def _try(self) -> Exception | None:
         """Take the Lease if it is free. What went wrong; None when nothing did, whether it was free or not."""
@@ -134,7 +134,7 @@ class Elector:
                     logging.INFO, f"standing by: the Lease {self._candidate.name} is held by {claim.shown}{lasts}"
                 )
         except Exception as error:  # noqa: BLE001 - whatever it is, the next try may fare better
-            self.last_look = LeaseSight(trouble=f"the Lease {self._candidate.name} could not be had: {error}")
+            self.last_look = LeaseSight(trouble=f"the Lease {self._candidate.name} could not be acquired: {error}")
             self._say(logging.WARNING, self.last_look.trouble)
             return error
         return None
@@ -175,9 +175,9 @@ class Elector:
         if self._releases:
             try:
                 self._candidate.release()
-                _log.info("the Lease %s was given back", self._candidate.name)
+                _log.info("the Lease %s was released", self._candidate.name)
             except Exception as error:  # noqa: BLE001 - at the end nothing depends on it
-                _log.warning("the Lease %s was not given back, and runs out: %s", self._candidate.name, error)
+                _log.warning("the Lease %s was not released, and expires: %s", self._candidate.name, error)
         self._candidate.give_up()
 
     @property

@@ -107,7 +107,7 @@ class RobotCache:
         try:
             return observe_power(self.reader, number)
         except ApiError as error:
-            _log.info("whether Robot server %d is on could not be told: %s", number, error)
+            _log.info("cannot determine whether Robot server %d is on: %s", number, error)
             return ServerStatus.UNKNOWN
 
     def use_login(self, login: RobotLogin) -> None:

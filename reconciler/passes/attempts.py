@@ -14,9 +14,9 @@ from reconciler.result import Line
 
 NOT_SEEN = Pending("applied; not yet visible in the API")
 """The outcome of a change that was applied and is still planned."""
-NO_ROUND_LEFT = Pending("no round of this pass was left for it")
+NO_ROUND_LEFT = Pending("left for the next pass")
 """The outcome of a change that became possible too late."""
-NOT_LISTED = Pending("its load balancer has just been asked for, and may not be listed yet")
+NOT_LISTED = Pending("its load balancer was just created and may not be listed yet")
 """The outcome of the release of a Service that was deleted while its load balancer was being created."""
 
 

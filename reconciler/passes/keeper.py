@@ -132,7 +132,7 @@ class Keeper(Generic[V]):
         form = self._upkeep.form
         text = None if value is None else form.write(value, origin)
         if text is not None and len(text) > form.longest:
-            raise Invalid(f"it takes {len(text)} characters, and {form.longest} may be")
+            raise Invalid(f"it has {len(text)} characters, more than {form.longest}")
         write({form.key: text})
         self._stored = None if value is None else Record(value, origin.by, origin.at)
         self._has_text = text is not None

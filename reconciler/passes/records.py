@@ -40,11 +40,9 @@ from reconciler.telemetry.logs import masked, pairs
 _log = logging.getLogger("hcloud-reconciler.memory")
 _HOUR = timedelta(hours=1)
 
-_OF_PROJECT = Upkeep(ANCHOR, _log, "what tells the project is not remembered", _HOUR)
-_OF_PEAKS = Upkeep(PEAKS, _log, "the most targets of the last hour are not remembered", timedelta(0))
-_OF_SETTINGS = Upkeep(
-    SETTINGS, logging.getLogger("hcloud-reconciler.settings"), "the settings are not remembered", _HOUR
-)
+_OF_PROJECT = Upkeep(ANCHOR, _log, "the ids of the project are not stored", _HOUR)
+_OF_PEAKS = Upkeep(PEAKS, _log, "the healthy targets of the last hour are not stored", timedelta(0))
+_OF_SETTINGS = Upkeep(SETTINGS, logging.getLogger("hcloud-reconciler.settings"), "the settings are not stored", _HOUR)
 
 
 class ProjectMemory:
@@ -109,7 +107,7 @@ class PeakMemory:
             self._keeper.look(cluster)
         except Denied as error:  # who may not read it has never written it
             self._keeper.found({}, cluster)
-            _log.warning("the most targets of the last hour are not known %s", pairs(why=str(error)))
+            _log.warning("the healthy targets of the last hour are unknown %s", pairs(why=str(error)))
         except ApiError as error:
             self._trouble = str(error)
             return
@@ -220,7 +218,7 @@ def _names(changes: Collection[SuspendedChange]) -> frozenset[tuple[str, str]]:
 _OF_SUSPENDED: Upkeep[Collection[SuspendedChange]] = Upkeep(
     SUSPENDED,
     logging.getLogger("hcloud-reconciler.suspended"),
-    "which changes are suspended is not written down",
+    "the suspended changes are not stored",
     TRACE_LIFETIME,
     lambda stored, wanted, _age: _names(stored) != _names(wanted),
     renewed=TRACE_LIFETIME / 2,

@@ -78,7 +78,7 @@ def save_plan(report: Report, settings: Settings) -> bytes:
     an error, or of an unknown cluster. An incomplete plan can be saved: it permits what it has, and no more."""
     snapshot = report.snapshot
     if snapshot is None or report.result is Result.ERROR:
-        raise SavedPlanProblem("the plan is an error: correct that first")
+        raise SavedPlanProblem("the plan ended with an error: correct that first")
     if not isinstance(snapshot.cluster_uid, Present):
         raise SavedPlanProblem(f"cannot determine the plan's cluster: {snapshot.cluster_uid.why}")
     uid, digests = snapshot.cluster_uid.value, setting_digests(settings)
@@ -88,7 +88,7 @@ def save_plan(report: Report, settings: Settings) -> bytes:
     )
     content = json_text(report_as_json(report, saved)).encode()
     if len(content) > MOST_BYTES:
-        raise SavedPlanProblem(f"it takes {len(content)} bytes, and {MOST_BYTES} may be: plan a part of it with --only")
+        raise SavedPlanProblem(f"it has {len(content)} bytes, more than {MOST_BYTES}: plan a part of it with --only")
     return content
 
 

@@ -241,14 +241,14 @@ def _server(match: ServerMatch, _: Explained) -> Iterator[TextLine]:
         yield TextLine(f"  {server.id}  {server.name}, {status}, {server.type}{where}")
         yield TextLine(f"  matched by {by}", Tone.DETAIL)
     for candidate in match.candidates:
-        yield TextLine(f"  near: {candidate.id}  {candidate.name}: {candidate.why_not}")
+        yield TextLine(f"  nearest: {candidate.id}  {candidate.name}: {candidate.why_not}")
 
 
 def _balancer(match: FoundBalancer, explained: Explained) -> Iterator[TextLine]:
     seen, near = match.found or match.other, ""
     if match.found is None:
         yield TextLine(f"  none: {match.why}", Tone.WARNING)
-        near = "near: "
+        near = "nearest: "
     if seen is None:
         return
     where = f" in {seen.location}" if seen.location else ""

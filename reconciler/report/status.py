@@ -86,10 +86,10 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
     if report.leader is not None:
         renewed, tone = _renewed(report.renewed, now), Tone.BAD if report.is_gone else Tone.PLAIN
         gone = ": it does not run, and no other has taken over; see its pod's log" if report.is_gone else ""
-        yield TextLine(f"Leader:    {report.leader or 'none'}, by Lease {report.lease}{renewed}{gone}", tone)
+        yield TextLine(f"Leader:    {report.leader or 'none'} (Lease {report.lease}){renewed}{gone}", tone)
     if status is None:
         return
-    late = ": too long ago for a controller that runs" if report.is_late else ""
+    late = ": too old for a running controller" if report.is_late else ""
     yield TextLine(f"Published: {origin(status, now)}{late}", Tone.WARNING if late else Tone.PLAIN)
     last = status.last_pass
     took = f", took {last.seconds:g} s" if last.seconds is not None else ""

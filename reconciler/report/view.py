@@ -35,14 +35,20 @@ _HEADINGS = {
     ObjectKind.ROUTE: "routes",
 }
 """What changes are of → what stands above them all, in the order in which people read them."""
-GONE, GOES, LATER, AFTER_APPROVAL, STAYED = "Gone", "Goes", "Goes, after waiting", "Goes, when approved", "Not gone yet"
+GONE, GOES, LATER, AFTER_APPROVAL, STAYED = (
+    "Removed",
+    "To remove",
+    "To remove, after waiting",
+    "To remove, when approved",
+    "Not removed yet",
+)
 """What a removal comes to: it is done, is to be done, waits, is held, or was tried and is not done."""
 MEANS: Mapping[Result, str] = {
     Result.ERROR: "",
-    Result.NOT_LEADER: "another process leads, and does the same within its interval",
-    Result.INCOMPLETE: "some data is incomplete, and nothing that depends on it is done",
-    Result.REFUSED: "a guard stands in the way; nothing that it covers is done",
-    Result.PARTIAL: "part of it is not done yet",
+    Result.NOT_LEADER: "another process leads, which makes the same changes",
+    Result.INCOMPLETE: "some data could not be read, and changes that depend on it wait",
+    Result.REFUSED: "a person has to decide or correct something first",
+    Result.PARTIAL: "some changes are not made yet",
     Result.CHANGES: "",
     Result.NO_CHANGES: "",
 }

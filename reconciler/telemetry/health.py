@@ -146,11 +146,11 @@ class LoopHealth:
                 "" if self._began_at is None else f"; the pass that is running began {now - self._began_at:.0f} s ago"
             )
             hanging = [
-                f"{name} has not ended for {now - since:.0f} s, where {most_s:.0f} s are allowed"
+                f"{name} has not ended for {now - since:.0f} s (limit {most_s:.0f} s)"
                 for name, since, most_s in self._under_way.values()
                 if now - since > most_s
             ]
-        late = f"nothing has come to an end for {silent_s:.0f} s, where {allowed_s:.0f} s are allowed{running}"
+        late = f"no pass, call or change has ended for {silent_s:.0f} s (limit {allowed_s:.0f} s){running}"
         return Check("ping"), Check("loop", late if silent_s > allowed_s else next(iter(hanging), None))
 
     def readiness(self) -> tuple[Check, ...]:

@@ -595,7 +595,7 @@ def test_robot_without_routes(values: Mapping[str, Any]) -> None:
         *(
             pytest.param(
                 {"robot": {"enabled": "true"}, **values},
-                "robot.enabled is set, and routes cannot lead to Robot servers: "
+                "robot.enabled is set, but routes cannot lead to Robot servers: "
                 'set env.HCLOUD_NETWORK_ROUTES_ENABLED.value to "false"',
                 id=f"Robot with routes, {name}",
             )

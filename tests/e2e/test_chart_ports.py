@@ -128,7 +128,7 @@ def test_a_pod_monitor_reaches_the_metrics(values: Mapping[str, Any], metrics: s
 )
 def test_a_pod_monitor_that_reaches_nothing_is_refused(values: Mapping[str, Any]) -> None:
     """A warning in the notes was read by nobody who renders manifests."""
-    said = r'monitoring\.podMonitor\.enabled is set, and metrics are served at 127.*set bindAddress to "pod"'
+    said = r'monitoring\.podMonitor\.enabled is set, but metrics are served on 127.*set bindAddress to "pod"'
     with pytest.raises(RefusedError, match=said):
         rendered({**values, "monitoring": WATCHED})
     assert container_in(rendered({**values, "monitoring": {"podMonitor": {"enabled": False}}}))

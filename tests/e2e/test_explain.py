@@ -37,7 +37,7 @@ def varied(stage: Stage) -> Stage:
             "cluster-worker-20",
             "joining since ",
             "unmatched",
-            ["no server of the project is named 'cluster-worker-20'", "near: 20  worker-20"],
+            ["no server of the project is named 'cluster-worker-20'", "nearest: 20  worker-20"],
             id="its name matches nothing",
         ),
         pytest.param(

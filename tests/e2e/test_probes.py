@@ -192,7 +192,7 @@ def test_the_controller_outlives_hetzner(one_node: Stage, faults: list[dict[str,
 
 
 GONE = {"kind": "status", "code": 503, "count": None}
-NO_LEASE = "the Lease kube-system/cloud-controller-manager could not be had: "
+NO_LEASE = "the Lease kube-system/cloud-controller-manager could not be acquired: "
 
 
 @pytest.mark.parametrize(

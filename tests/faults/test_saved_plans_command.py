@@ -165,5 +165,5 @@ def test_an_error_is_no_plan(joining: Stage) -> None:
     before = (joining.folder / FILE).read_text()
     ran = joining.reconcile("plan", "--save", FILE, HCLOUD_TOKEN="0" * 64)
     assert ran.code == 1
-    assert f"nothing is saved in {FILE!r}: the plan is an error: correct that first" in ran.stderr
+    assert f"nothing is saved in {FILE!r}: the plan ended with an error: correct that first" in ran.stderr
     assert (joining.folder / FILE).read_text() == before

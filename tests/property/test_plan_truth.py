@@ -178,14 +178,14 @@ def tells_the_truth(plan: Report, apply: Apply, *, is_agreed: bool) -> None:
     printed = [(each["key"], each["kind"]) for each in document["changes"] if each["verdict"] == "allowed"]
     assert sorted(printed) == sorted((change.key, change.kind) for change in shown.values())
     assert sorted((key, kind) for key, kind, fate in heads(plan) if not fate) == sorted(printed)
-    assert sorted(named(plan, "Goes")) == removals(shown.values())
+    assert sorted(named(plan, "To remove")) == removals(shown.values())
 
     report = report_as_json(apply.report)
     ended = [each["key"] for each in report["changes"] if (each["outcome"] or {}).get("state") == "applied"]
     assert sorted(ended) == sorted(keys)
     assert sorted(key for key, _, fate in heads(apply.report) if fate == "applied") == sorted(keys)
     assert report["summary"]["applied"] == len(keys)
-    assert sorted(named(apply.report, "Gone")) == removals(apply.done)
+    assert sorted(named(apply.report, "Removed")) == removals(apply.done)
     assert (plan.result, bool(keys)) != (Result.NO_CHANGES, True)
     assert apply.report.outcomes(Applied) or not keys
 

@@ -151,7 +151,7 @@ def test_an_action_that_has_ended_at_once(simulate: Simulate, kind: str | None) 
 def test_a_failure_without_a_word(simulate: Simulate) -> None:
     """Not even a reason is needed."""
     answer = b'{"action": {"id": 1, "command": "stop_server", "status": "error", "error": null}}'
-    with pytest.raises(Invalid, match=r"the action stop_server failed: nothing is said of why$"):
+    with pytest.raises(Invalid, match=r"the action stop_server failed: no reason given$"):
         a_stage(simulate).actions.wait(answer, WHAT)
 
 
@@ -293,7 +293,7 @@ def test_an_action_that_vanishes(simulate: Simulate) -> None:
     """The API leaves unknown ids out without a word; what is missing twice in a row is not waited for any longer."""
     stage = a_stage(simulate, action_s=20.0)
     stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
-    with pytest.raises(Transient, match=rf"^{WHAT}: the action reboot_server has vanished$"):
+    with pytest.raises(Transient, match=rf"^{WHAT}: the action reboot_server was not found$"):
         stage.actions.wait(stage.announce(1), WHAT)
     assert stage.polls() == [[1], [1]]
 
@@ -406,10 +406,10 @@ def test_waiting_for_what_is_never_seen(simulate: Simulate) -> None:
     """It ends after a while, or when it is stopped."""
     stage = a_stage(simulate)
     stage.pace.crowd = 0
-    with pytest.raises(Transient, match=rf"^{WHAT}: not seen to have happened after 20 s$"):
+    with pytest.raises(Transient, match=rf"^{WHAT}: not confirmed after 20 s$"):
         stage.actions.wait_until(lambda: False, WHAT)
     stage.pace.stop.set()
-    with pytest.raises(Stopped, match=rf"^{WHAT}: stopped before it was seen to have happened$"):
+    with pytest.raises(Stopped, match=rf"^{WHAT}: stopped before it was confirmed$"):
         stage.actions.wait_until(lambda: pytest.fail("asked after the stop"), WHAT)
 
 

@@ -39,8 +39,8 @@ def refusal(code: str) -> dict[str, Any]:
 def in_words(status: int, body: Any) -> str:
     """How a refusal ends: with the API's own words, or with the word that it was not the API that refused."""
     if not isinstance(body, dict) or "error" not in body:
-        phrase = responses.get(status, "without a word")
-        return f"{phrase}, and not as the Hetzner API does; check HCLOUD_ENDPOINT"
+        phrase = responses.get(status, "without a reason")
+        return f"{phrase}, which is no answer of the Hetzner API; check HCLOUD_ENDPOINT"
     code = body["error"]["code"]
     remedy = "; check HCLOUD_TOKEN" if code in {"unauthorized", "forbidden", "token_readonly"} else ""
     return f"the reason why ({code}){remedy}"
@@ -107,7 +107,7 @@ def sim(simulate: Simulate) -> Simulation:
         "not_found": (404, refusal("not_found"), NotFound, 1),
         "a proxy's 404 is no absence": (404, HTML, Broken, 1),
         "another API's 404 is no absence": (404, {"message": "no Route matched"}, Broken, 1),
-        "404 without a word is no absence": (404, None, Broken, 1),
+        "404 without a reason is no absence": (404, None, Broken, 1),
         "method_not_allowed": (405, refusal("method_not_allowed"), Invalid, 1),
         "request timeout": (408, HTML, Transient, 3),
         "conflict": (409, refusal("conflict"), Busy, 3),
@@ -119,7 +119,7 @@ def sim(simulate: Simulate) -> Simulation:
         "rate_limit_exceeded": (429, refusal("rate_limit_exceeded"), Throttled, 3),
         "a proxy's 429": (429, HTML, Throttled, 3),
         "server_error": (500, refusal("server_error"), Transient, 3),
-        "500 without a word": (500, HTML, Transient, 3),
+        "500 without a reason": (500, HTML, Transient, 3),
         "bad_gateway": (502, refusal("bad_gateway"), Transient, 3),
         "a proxy's 502": (502, HTML, Transient, 3),
         "maintenance": (503, refusal("maintenance"), Transient, 3),

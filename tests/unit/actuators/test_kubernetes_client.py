@@ -31,8 +31,8 @@ def in_words(status: int, body: Any) -> str:
     remedy = "; the kubeconfig's credentials are unknown or expired" if status == 401 else ""
     if isinstance(body, dict) and body.get("kind") == "Status":
         return f"{body['message']}{remedy}"
-    phrase = responses.get(status, "without a word")
-    return f"{phrase}, and not as an API server does; check server in the kubeconfig{remedy}"
+    phrase = responses.get(status, "without a reason")
+    return f"{phrase}, which is no answer of an API server; check server in the kubeconfig{remedy}"
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def sim(simulate: Simulate) -> Simulation:
         "not found": (404, status_body("NotFound"), NotFound, 1),
         "a proxy's 404 is no absence": (404, HTML, Broken, 1),
         "another API's 404 is no absence": (404, {"detail": "Not Found"}, Broken, 1),
-        "404 without a word is no absence": (404, None, Broken, 1),
+        "404 without a reason is no absence": (404, None, Broken, 1),
         "method not allowed": (405, status_body("MethodNotAllowed"), Invalid, 1),
         "request timeout": (408, HTML, Transient, 3),
         "conflict": (409, status_body("Conflict"), Conflict, 1),

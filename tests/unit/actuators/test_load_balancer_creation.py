@@ -407,7 +407,7 @@ def test_one_that_the_list_lacked(
     others = [] if there is None else [there]
     stage = a_stage(simulate, *others)
     stage.snapshot = a_world([a_service(**had)])
-    why = f"^the list of load balancers lacks load balancer 42 {found}, and a look by its label finds it$"
+    why = f"^the list of load balancers lacks load balancer 42 {found}, but a lookup by its label finds it$"
     with nullcontext() if found is None else pytest.raises(Conflict, match=why):
         stage.carry_out(creation(replace(WISH, former=former)))
     assert [method for method, _, _ in stage.sent()] == asked

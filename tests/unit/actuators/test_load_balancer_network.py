@@ -161,7 +161,7 @@ def test_a_detachment_that_is_never_seen(simulate: Simulate) -> None:
     """It is given up after a while, and the next plan attaches it."""
     stage = a_stage(simulate, balancer(HERE))
     stage.sim.hetzner.set_faults([{"kind": "visible_late", "seconds": 300.0}])
-    with pytest.raises(Transient, match=r"^detachment of load balancer 42 .* from network 7: not seen"):
+    with pytest.raises(Transient, match=r"^detachment of load balancer 42 .* from network 7: not confirmed"):
         stage.carry_out(MOVE)
     assert [action for action, _ in stage.acted()] == ["detach_from_network"]
 
@@ -214,7 +214,9 @@ def test_an_attachment_that_is_not_seen_yet(simulate: Simulate) -> None:
     stage = a_stage(simulate, balancer())
     refusal = {"error": {"code": "load_balancer_already_attached", "message": "no"}}
     stage.sim.spoil_hetzner("status", method="POST", code=422, body=refusal)
-    with pytest.raises(Conflict, match=r"^load balancer 42 .*: Hetzner says it is attached, and it is not seen yet$"):
+    with pytest.raises(
+        Conflict, match=r"^load balancer 42 .*: Hetzner reports it as attached, but it is not visible yet$"
+    ):
         stage.carry_out(JOIN)
 
 

@@ -75,7 +75,7 @@ def test_a_server_that_is_there_after_all(sim: Simulation) -> None:
     """A server that can be found by its id ends it before the cluster is even asked."""
     change, snapshot = lost(sim)
     sim.hetzner.replace_world({"servers": [server(1, "web-1"), server(2, "web-2")]})
-    with pytest.raises(Broken, match=r"its list lacks server 1, and a GET by its id finds it$"):
+    with pytest.raises(Broken, match=r"its list lacks server 1, but a GET by its id finds it$"):
         carry_out(sim, change, snapshot)
     assert "web-1" in sim.nodes()
     assert sim.sent_to_kubernetes() == []

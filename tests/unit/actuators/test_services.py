@@ -127,7 +127,7 @@ ADOPTS = a_difference(f"{BALANCER}", "lb.adopt", Owner(None, "of-another"), Owne
     {
         "it lives, and nobody owned the load balancer": (None, None, None),
         "it lives, and the owner is gone": (None, "gone", None),
-        "the owner lives as well": (None, "web", "and it lives"),
+        "the owner lives as well": (None, "web", "exists"),
         "another one has its name by now": ("earlier", None, "uid"),
     },
 )
@@ -331,7 +331,7 @@ def test_the_release_beside_a_load_balancer(
     reads may lag behind."""
     sim = started()
     labelled(sim, **labels)
-    why = "^the list of load balancers lacks load balancer 42 shop, and a look by its label finds it$"
+    why = "^the list of load balancers lacks load balancer 42 shop, but a lookup by its label finds it$"
     with nullcontext() if is_released else pytest.raises(Conflict, match=why):
         carry_out(sim, replace(RELEASE, depends_on=depends_on))
     assert service(sim)["metadata"]["finalizers"] == [OTHERS, *([] if is_released else [FINALIZER_BALANCER])]

@@ -36,16 +36,16 @@ UNREACHED = "<urllib3.connection.HTTPSConnection object at 0x7f00>, 'Connection 
     {
         "the system's": (OSError(104, "Connection reset by peer"), "Connection reset by peer"),
         "inner": (OSError(OSError(REFUSED)), "Failed to establish a new connection: Connection refused"),
-        "a time-out": (SILENT, "nothing came within 5 s"),
+        "a time-out": (SILENT, "timed out after 5 s"),
         "a connection that is not made": (UNREACHED, "'no connection within 3 s'"),
-        "the rest of a time-out": (SILENT.replace("4.98", "0.08"), "nothing came within 1 s"),
+        "the rest of a time-out": (SILENT.replace("4.98", "0.08"), "timed out after 1 s"),
         "a proxy": (
             OSError("Unable to connect to proxy", OSError(REFUSED)),
             "Unable to connect to proxy: Failed to establish a new connection: Connection refused",
         ),
         "cut off": (
             OSError("Connection broken: 3", ValueError("IncompleteRead(3 bytes read, 5 more expected)")),
-            "Connection broken: 3 bytes came and 5 more were to come",
+            "Connection broken: closed after 3 bytes, 5 more expected",
         ),
         "TLS": ("SSLError\n[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)", "wrong version number"),
     },

@@ -150,7 +150,7 @@ def test_a_server_that_comes_to_light(lose: Lose) -> None:
 
     first = run.converge()
 
-    why = "Hetzner contradicts itself: its list lacks server 1, and a GET by its id finds it"
+    why = "Hetzner contradicts itself: its list lacks server 1, but a GET by its id finds it"
     assert [line.outcome for line in first.lines] == [Failed(why)]
     assert asked(run) == ["servers", "servers/1", "servers/1"]
     assert run.converge().result is Result.NO_CHANGES

@@ -153,7 +153,7 @@ def test_trouble_does_not_end_the_wait(call: str, error: Exception) -> None:
         "not read": (
             THEIRS,
             Transient("no answer"),
-            LeaseSight(trouble=f"the Lease {NAME} could not be had: no answer"),
+            LeaseSight(trouble=f"the Lease {NAME} could not be acquired: no answer"),
         ),
     },
 )
@@ -513,15 +513,15 @@ def test_a_single_run_takes_what_is_given_back_meanwhile() -> None:
 @rows(
     "claim error calls waited_s why",
     {
-        "no right": (None, Denied("no right"), (), 0.0, "cannot be had: no right"),
-        "no answer": (None, Transient("no answer"), (), 20.0, "could not be had in 20 s: no answer"),
-        "seen, and not to be had": (THEIRS, Transient("no"), ("update",), 21.0, "could not be had in 20 s: no"),
+        "no right": (None, Denied("no right"), (), 0.0, "cannot be acquired: no right"),
+        "no answer": (None, Transient("no answer"), (), 20.0, "could not be acquired in 20 s: no answer"),
+        "seen, and not to be had": (THEIRS, Transient("no"), ("update",), 21.0, "could not be acquired in 20 s: no"),
         "one that lasts longer": (
             replace(THEIRS, duration_s=40),
             Transient("no"),
             ("update",),
             46.0,
-            "could not be had in 45 s: no",
+            "could not be acquired in 45 s: no",
         ),
     },
 )

@@ -317,7 +317,7 @@ SERVER = ServerFact(7, "web-1", ServerStatus.OFF, "cpx32", "")
         ),
         "none": (
             ServerMatch("name", None, None, "no server", (Candidate(8, "web1", "its name is not the Node's"),)),
-            ["  none: no server", "  near: 8  web1: its name is not the Node's"],
+            ["  none: no server", "  nearest: 8  web1: its name is not the Node's"],
         ),
     },
 )
@@ -365,7 +365,7 @@ OWNER = (Fact("uid", "1", "1", Basis.OWNER, "this cluster's"),)
             ),
             [
                 "  none: it is another cluster's",
-                "  near: 42  shop, lb11, 1 port, 2 targets",
+                "  nearest: 42  shop, lb11, 1 port, 2 targets",
                 "  matched by name shop",
                 "  addresses: 203.0.113.2 (switched off), 10.0.0.9 in network 7",
                 "  protected against deletion",

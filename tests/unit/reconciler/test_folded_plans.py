@@ -81,7 +81,7 @@ def test_a_small_plan(shown: Callable[..., str]) -> None:
               why: gateway 10.0.0.4 has no owner
               gateway: 10.0.0.4 -> (none)
 
-        Goes: route/4/10.244.3.0/24
+        To remove: route/4/10.244.3.0/24
         Plan: 0 to add, 1 to modify, 1 to remove.
         Result: changes. Next: reconcile apply --cluster-cidr 10.244.0.0/16
         """)
@@ -211,9 +211,9 @@ Held until approved
       look:    reconcile holds show 3f9a1c
       approve: reconcile approve sha256:3f9a1c0b7e55d214   (once, within 1 h)
 
-Goes, when approved: node/worker-3, node/worker-4
+To remove, when approved: node/worker-3, node/worker-4
 Plan: 0 to add, 0 to modify, 2 to remove, 2 held.
-Result: refused: a guard stands in the way; nothing that it covers is done
+Result: refused: a person has to decide or correct something first
 """
 
 

@@ -90,7 +90,7 @@ def test_a_loop_that_hangs(watched: Watched) -> None:
     assert watched.after(ALLOWED_S - 10).is_alive
     assert not watched.after(1).is_alive
     assert watched.health.liveness()[1].line == (
-        "[-]loop failed: nothing has come to an end for 331 s, where 330 s are allowed;"
+        "[-]loop failed: no pass, call or change has ended for 331 s (limit 330 s);"
         " the pass that is running began 321 s ago"
     )
     assert watched.is_ready
@@ -146,7 +146,7 @@ def test_a_call_that_hangs_among_others(watched: Watched) -> None:
 
     watched.after(1)
     assert watched.health.liveness()[1].line == (
-        "[-]loop failed: the call GET /load_balancers has not ended for 151 s, where 150 s are allowed"
+        "[-]loop failed: the call GET /load_balancers has not ended for 151 s (limit 150 s)"
     )
     hanging(200)
     assert watched.is_alive
@@ -163,7 +163,7 @@ def test_a_change_that_hangs_beside_the_passes(watched: Watched) -> None:
 
     watched.health.attend({"lb.type": hang})["lb.type"](a_change("load_balancer/a/b"), a_snapshot())
 
-    assert seen == [None] * 10 + ["the change load_balancer/a/b has not ended for 660 s, where 600 s are allowed"]
+    assert seen == [None] * 10 + ["the change load_balancer/a/b has not ended for 660 s (limit 600 s)"]
     assert watched.is_alive
 
 

@@ -282,7 +282,7 @@ def test_the_status(world: World) -> None:
 
     world.sim.clock.advance(3600)
     late = world.type("status")
-    assert (late.code, "too long ago for a controller that runs" in late.stdout) == (1, True)
+    assert (late.code, "too old for a running controller" in late.stdout) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_who_leads(renewed: datetime | str, told: str) -> None:
     """A Lease says when it was renewed; what somebody else wrote there is shown as it is."""
     written = renewed if isinstance(renewed, str) else renewed.isoformat()
     report = StatusReport(now=START, leader="kube-1", lease="kube-system/ccm", renewed=written)
-    assert [line.text for line in report.lines()] == [f"Leader:    kube-1, by Lease kube-system/ccm{told}"]
+    assert [line.text for line in report.lines()] == [f"Leader:    kube-1 (Lease kube-system/ccm){told}"]
 
 
 def test_what_nobody_published_is_not_approved(world: World) -> None:

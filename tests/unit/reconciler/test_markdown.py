@@ -278,7 +278,7 @@ def test_a_page_has_room() -> None:
 
     assert COMMENT.measure(page) <= COMMENT.limit
     assert "### Plan: 200 to remove, **1000 objects need a person**, **2 errors**" in page
-    assert ("\n**Goes:** 200" in page, "\n1 hold\n" in page, "- 1000 notes\n" in page) == (True, True, True)
+    assert ("\n**To remove:** 200" in page, "\n1 hold\n" in page, "- 1000 notes\n" in page) == (True, True, True)
     assert len(render_markdown(replace(report, errors=()))) > 20_000
 
 

@@ -185,8 +185,11 @@ def test_every_setting_has_a_digest() -> None:
 @rows(
     "report why",
     {
-        "an error": (Report(errors=("no API",)), "the plan is an error: correct that first"),
-        "part of an error": (replace(REPORT, errors=("no network",)), "the plan is an error: correct that first"),
+        "an error": (Report(errors=("no API",)), "the plan ended with an error: correct that first"),
+        "part of an error": (
+            replace(REPORT, errors=("no network",)),
+            "the plan ended with an error: correct that first",
+        ),
         "nobody": (
             Report(a_snapshot(cluster_uid=Unknown("forbidden"))),
             "cannot determine the plan's cluster: forbidden",

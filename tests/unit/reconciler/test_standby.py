@@ -74,7 +74,7 @@ def test_who_has_seen_no_leader_is_not_ready(claim: LeaseClaim | None, error: Ap
 
     assert not waiter.waits(5 * ALLOWED_S)
 
-    assert set(waiter.ready) == {_failed(f"the Lease {NAME} could not be had: {line}")}
+    assert set(waiter.ready) == {_failed(f"the Lease {NAME} could not be acquired: {line}")}
     assert waiter.alive == {"[+]loop ok"}
 
 
@@ -93,7 +93,7 @@ def test_it_is_ready_as_soon_as_it_has_seen_the_leader() -> None:
 
     assert not waiter.waits(20.0)
 
-    assert set(waiter.ready[:10]) == {_failed(f"the Lease {NAME} could not be had: no answer")}
+    assert set(waiter.ready[:10]) == {_failed(f"the Lease {NAME} could not be acquired: no answer")}
     assert set(waiter.ready[12:]) == {OK}
 
 
@@ -132,7 +132,7 @@ def test_the_lease_is_no_trouble_any_more_to_who_leads() -> None:
     assert waiter.waits(20.0)
     waiter.health.began()
 
-    assert set(waiter.ready) == {_failed(f"the Lease {NAME} could not be had: no answer")}
+    assert set(waiter.ready) == {_failed(f"the Lease {NAME} could not be acquired: no answer")}
     assert waiter.health.readiness()[1].line == _failed("no pass has ended yet")
 
 
@@ -146,7 +146,7 @@ def test_who_has_lost_the_lead_before_it_has_read_everything_is_not_ready() -> N
 
     assert not waiter.waits(10.0)
 
-    assert set(waiter.ready) == {_failed(f"the Lease {NAME} could not be had: no answer")}
+    assert set(waiter.ready) == {_failed(f"the Lease {NAME} could not be acquired: no answer")}
 
 
 def test_the_page_of_who_waits_names_who_leads() -> None:

@@ -197,7 +197,7 @@ def test_an_event_says_that_a_service_is_down_and_another_that_it_is_not_any_mor
     assert sink.close(5)
     events = {each["reason"]: each for each in sim.objects("events").values()}
     assert events.keys() == {"NoHealthyTarget", "TargetsHealthy"}
-    assert events["NoHealthyTarget"]["message"] == "No healthy target answers at port 443"
+    assert events["NoHealthyTarget"]["message"] == "No healthy target at port 443"
     assert {each["lastTimestamp"] for each in events.values()} == {"2026-07-01T12:00:00Z", "2026-07-01T12:01:00Z"}
 
 

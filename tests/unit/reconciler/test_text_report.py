@@ -97,19 +97,19 @@ def test_no_changes_says_of_what(notes: tuple[Note, ...], lines: tuple[Line, ...
     {
         "led": (
             {"not_leader": "held"},
-            "Result: not_leader: another process leads, and does the same within its interval",
+            "Result: not_leader: another process leads, which makes the same changes",
         ),
         "a gap": (
             {"snapshot": a_snapshot(servers_section=incomplete(Section({})))},
-            "Result: incomplete: some data is incomplete, and nothing that depends on it is done",
+            "Result: incomplete: some data could not be read, and changes that depend on it wait",
         ),
         "refused": (
             {"lines": (Line(a_change(decision=GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, "why"))),)},
-            "Result: refused: a guard stands in the way; nothing that it covers is done",
+            "Result: refused: a person has to decide or correct something first",
         ),
         "not done yet": (
             {"lines": (Line(a_change(), Pending("busy")),)},
-            "Result: partial: part of it is not done yet",
+            "Result: partial: some changes are not made yet",
         ),
         "changes": ({"lines": (Line(a_change()),)}, "Result: changes"),
         "an error": ({"errors": ("no",)}, "Result: error"),

@@ -58,12 +58,14 @@ def routes(number: int, decision: GuardDecision | None = None) -> tuple[Change, 
 @pytest.mark.parametrize(
     ("view", "goes"),
     [
-        pytest.param(of(*routes(2)), {"Goes": ["10.244.0.0/24", "10.244.2.0/24"]}, id="a few"),
-        pytest.param(of(*reversed(routes(6))), {"Goes": [f"10.244.{2 * n}.0/24" for n in range(6)]}, id="by number"),
-        pytest.param(of(*routes(1, HELD)), {"Goes, when approved": ["10.244.0.0/24"]}, id="held"),
-        pytest.param(of(*routes(1, WAITING)), {"Goes, after waiting": ["10.244.0.0/24"]}, id="waits"),
+        pytest.param(of(*routes(2)), {"To remove": ["10.244.0.0/24", "10.244.2.0/24"]}, id="a few"),
+        pytest.param(
+            of(*reversed(routes(6))), {"To remove": [f"10.244.{2 * n}.0/24" for n in range(6)]}, id="by number"
+        ),
+        pytest.param(of(*routes(1, HELD)), {"To remove, when approved": ["10.244.0.0/24"]}, id="held"),
+        pytest.param(of(*routes(1, WAITING)), {"To remove, after waiting": ["10.244.0.0/24"]}, id="waits"),
         pytest.param(of(*routes(1, REFUSED)), {}, id="refused"),
-        pytest.param(of(*routes(1), outcome=Applied()), {"Gone": ["10.244.0.0/24"]}, id="applied"),
+        pytest.param(of(*routes(1), outcome=Applied()), {"Removed": ["10.244.0.0/24"]}, id="applied"),
         pytest.param(of(a_change()), {}, id="nothing goes"),
     ],
 )

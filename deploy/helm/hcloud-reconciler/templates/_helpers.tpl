@@ -91,15 +91,15 @@ private network, they are at the Node's InternalIP then, and the probes are not.
 {{- printf "image.repository is %s, which is another controller: leave it out, or name where you have pushed the image that deploy/Dockerfile makes" .Values.image.repository | fail }}
 {{- end }}
 {{- if and (include "hcloud-reconciler.servesPage" .) (eq (include "hcloud-reconciler.bindAddress" .) "127.0.0.1") }}
-{{- fail "page.service.enabled is set, and the page is served at 127.0.0.1 alone: set bindAddress to \"pod\" where the Nodes' own addresses are not public, or page.service.enabled to false" }}
+{{- fail "page.service.enabled is set, but the page is served on 127.0.0.1 only: set bindAddress to \"pod\" where the Nodes' own addresses are not public, or page.service.enabled to false" }}
 {{- end }}
 {{- if and (include "hcloud-reconciler.isScraped" .) (eq (include "hcloud-reconciler.metricsAddress" .) "127.0.0.1") }}
-{{- fail "monitoring.podMonitor.enabled is set, and metrics are served at 127.0.0.1 alone, where no PodMonitor reaches them: set bindAddress to \"pod\" where the Nodes' own addresses are not public, or monitoring.podMonitor.enabled to false" }}
+{{- fail "monitoring.podMonitor.enabled is set, but metrics are served on 127.0.0.1 only, where no PodMonitor reaches them: set bindAddress to \"pod\" where the Nodes' own addresses are not public, or monitoring.podMonitor.enabled to false" }}
 {{- end }}
 {{- $env := include "hcloud-reconciler.env" . | fromYaml }}
 {{- $routes := index $env "HCLOUD_NETWORK_ROUTES_ENABLED" | default (dict "value" "true") }}
 {{- if and .Values.robot.enabled (index $env "HCLOUD_NETWORK") (hasKey $routes "value") (has (tpl $routes.value .) (list "1" "t" "T" "true" "TRUE" "True")) }}
-{{- fail "robot.enabled is set, and routes cannot lead to Robot servers: set env.HCLOUD_NETWORK_ROUTES_ENABLED.value to \"false\"" }}
+{{- fail "robot.enabled is set, but routes cannot lead to Robot servers: set env.HCLOUD_NETWORK_ROUTES_ENABLED.value to \"false\"" }}
 {{- end }}
 {{- with .Values }}
 {{- $switches := dict "networking.enabled" .networking.enabled "robot.enabled" .robot.enabled "monitoring.enabled" .monitoring.enabled "monitoring.podMonitor.enabled" .monitoring.podMonitor.enabled "rbac.create" .rbac.create }}
