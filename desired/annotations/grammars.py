@@ -92,7 +92,7 @@ def _read_seconds(text: str) -> int:
     try:
         duration_s = parse_duration(text)
     except ValueError as error:
-        raise ValueError(f"{error}; did you mean {text}s?" if _INTEGER.fullmatch(text) else str(error)) from error
+        raise ValueError(f"{error} (did you mean {text}s?)" if _INTEGER.fullmatch(text) else str(error)) from error
     return int(round(duration_s, 9))
 
 

@@ -112,6 +112,6 @@ def _content(file: str) -> bytes:
 
 
 _NOTHING = (
-    "nothing was judged: it has no Service of type LoadBalancer without a loadBalancerClass, and no annotation of"
+    "nothing was checked: it has no Service of type LoadBalancer without a loadBalancerClass, and no annotation of"
     f" {PREFIX} or {OWN_PREFIX}"
 )

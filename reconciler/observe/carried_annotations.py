@@ -127,7 +127,7 @@ def sorted_out(values: Mapping[str, object], path: str = "") -> Carried:
     not_judged: list[AnnotationWarning] = []
     for key, value in values.items():
         if key.startswith((PREFIX, OWN_PREFIX)) and (why := _filled_in(key, value)) is not None:
-            not_judged.append(AnnotationWarning(key, f"not judged: {why}"))
+            not_judged.append(AnnotationWarning(key, f"not checked: {why}"))
             continue
         text, problem = text_of(key, value)
         if problem is not None:
@@ -199,7 +199,7 @@ def _groups(spot: _Spot, groups: Mapping[str, Mapping[str, object]]) -> list[Car
             if (why := _no_annotation(spot, key, value)) is None:
                 known[key] = value
             elif why:
-                not_judged.append(AnnotationWarning(key, f"not judged: {key} {why}"))
+                not_judged.append(AnnotationWarning(key, f"not checked: {key} {why}"))
         place = _shown_place((spot.place, f": {before}") if before else spot.place)
         carried = sorted_out(known, place)
         if known or not_judged:
@@ -222,13 +222,13 @@ def _unread(spot: _Spot, why: str) -> list[Carried]:
     path = _shown_place(spot.place)
     named = named_key(spot.value.strip())
     if named is not None and named.before:
-        text = f"not judged: {path or 'the text'} leads to {named.key}, whose value is elsewhere"
+        text = f"not checked: {path or 'the text'} leads to {named.key}, whose value is elsewhere"
         return [Carried(path, not_judged=(AnnotationWarning(named.key, text),))]
     assigned = _ASSIGNED.search(spot.value)
     if assigned is None:
         return []
     key = assigned["key"].replace("\\", "").replace("~1", "/")
-    text = f"not judged: {path or 'the text'} sets {key}, and {why}"
+    text = f"not checked: {path or 'the text'} sets {key}, and {why}"
     return [Carried(path, not_judged=(AnnotationWarning(key, text),))]
 
 

@@ -267,7 +267,7 @@ class Block(Struct, frozen=True, eq=False, dict=True):
         if not decision.why or decision.verdict is Verdict.HELD:
             return ""
         whose = ", the first's" if len({each.decision for each in self.changes}) > 1 else ""
-        return f"{decision.verdict} by {decision.rule}{whose}: {decision.why}{shown_due(decision.due_in_s)}"
+        return f"{decision.verdict} ({decision.rule}){whose}: {decision.why}{shown_due(decision.due_in_s)}"
 
     @property
     def cost(self) -> Cost | None:

@@ -188,10 +188,12 @@ def approve_line(hold_hash: str, flags: str, indent: str) -> TextLine:
 
 
 def _notes(view: View) -> Iterator[TextLine]:
-    """The notes, alike ones in one line. What a hold or the error says already is not told a second time."""
-    if view.notes:
+    """The notes, alike ones in one line. What a hold, the error or a state says already is not told a second time."""
+    told = {(key, standing.first.why) for standing in view.standings for key in standing.keys}
+    left = [notes for notes in view.notes if not all((note.key, note.text) in told for note in notes)]
+    if left:
         yield TextLine("Notes", Tone.HEADING)
-    for notes in view.notes:
+    for notes in left:
         keys = [note.key for note in notes]
         what = f"{len(keys)} x {names(keys)}" if are_folded(notes) else ", ".join(keys)
         tone = Tone.BAD if notes[0].kind is NoteKind.ANCHOR else Tone.PLAIN
@@ -223,12 +225,13 @@ def _footer(view: View) -> Iterator[TextLine]:
         done = f"Applied {counted(applied, 'change')}; none is left" if applied else "No changes"
         is_part = any(note.kind is NoteKind.PARTIAL for note in report.notes)
         part = " in the part that --only names" if is_part else ""
-        wrong = len(needing_a_person(report))
+        ill = {each.key for each in report.states if each.level >= Level.WARNING}
+        wrong = len([key for key in needing_a_person(report) if key.whole not in ill])
         need = f"; {counted(wrong, 'object')} need{'s' * (wrong == 1)} a person, see Notes" if wrong else ""
-        ill = "".join(f"; {told}" for told in unwell(report.states))
+        sick = "".join(f"; {told}" for told in unwell(report.states))
         tone = Tone.WARNING if wrong else Tone.PLAIN if is_part else Tone.GOOD
         tone = LEVELS[report.states.level][1] if report.states.level >= Level.WARNING else tone
-        yield TextLine(f"{done}{part}{need}{ill}. Observed {seen}.{opening}", tone)
+        yield TextLine(f"{done}{part}{need}{sick}. Observed {seen}.{opening}", tone)
         return
     if report.lines:
         yield TextLine(f"{_summed_up(report.lines, counts)}.{opening}")

@@ -171,7 +171,7 @@ def _summary(validation: Validation) -> str:
         places = counted(len(validation.annotations), "other place")
         judged += f" and {places} with annotations (keys and values only)"
     if validation.unjudged:
-        found += f" ({validation.unjudged} not judged)"
+        found += f" ({validation.unjudged} not checked)"
     return f"{judged} in {counted(validation.files, 'file')}, and the configuration: {found}."
 
 

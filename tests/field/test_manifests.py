@@ -56,8 +56,8 @@ def test_annotations_in_other_documents(capsys: pytest.CaptureFixture[str], monk
         f"  note: {P}locaton is unknown, and ignored: did you mean {P}location?",
         f"{file}, document 2: EnvoyProxy/proxy: spec.provider.kubernetes.envoyService.annotations",
         (
-            f"  error: {P}health-check-interval is '5': expect a duration with a unit, such as 30s, 1m30s or 500ms; did"
-            " you mean 5s?; correct it, or remove it"
+            f"  error: {P}health-check-interval is '5': expect a duration with a unit, such as 30s, 1m30s or 500ms (did"
+            " you mean 5s?); correct it, or remove it"
         ),
         f"{file}, document 3: HelmChartConfig/kube-system/ingress: spec.valuesContent: service.annotations",
         f'  error: {P}uses-proxyprotocol is a boolean and no text: put it in quotes, as in "true"',

@@ -276,7 +276,7 @@ def test_passed_over(text: str) -> None:
     },
 )
 def test_what_is_not_judged(text: str, said: str) -> None:
-    assert not_judged(text) == [f"not judged: {said}"]
+    assert not_judged(text) == [f"not checked: {said}"]
 
 
 def test_values_that_are_no_texts() -> None:
@@ -374,13 +374,13 @@ def test_long_texts_end() -> None:
     """Texts that are too long, or too deep in each other, are not read; nor is a text read twice by an alias."""
     long = f"a: {'x' * 2**20}\n{LOCATION}: fsn1\n".replace("\n", "\n  ")
     assert not_judged(f"b: |\n  {long}") == [
-        f"not judged: b sets {LOCATION}, and is too long, or too deep in other texts"
+        f"not checked: b sets {LOCATION}, and is too long, or too deep in other texts"
     ]
     nested = f"{LOCATION}: fsn1"
     for _ in range(5):
         nested = "a: |\n  " + nested.replace("\n", "\n  ")
     assert not_judged(nested) == [
-        f"not judged: a: a: a: a sets {LOCATION}, and is too long, or too deep in other texts"
+        f"not checked: a: a: a: a sets {LOCATION}, and is too long, or too deep in other texts"
     ]
 
 

@@ -146,10 +146,6 @@ routes, 0/100 used
     route/4711/10.244.2.0/24 and 97 more
       why, the first's: no route to the pods of Node w-000 on server 1000
       gateway: (none) -> 10.0.0.2, 10.0.0.3, 10.0.0.4 and 97 more
-Notes
-  20 x service/shop/app-00, service/shop/app-01, service/shop/app-02 and 17 more
-    limit: no target for Nodes w-025, w-026, w-027, w-028, w-029 and 70 more:
-    the type takes 25 targets, all in use; choose a larger type, such as lb31
 
                   add  modify
   nodes           100     100
@@ -329,7 +325,7 @@ def test_a_summary_has_what_a_person_has_to_know() -> None:
     text = written(Report(lines=(Line(change),), detail=Detail.SUMMARY))
 
     assert "      consequence: an address goes\n" in text
-    assert "      waiting by absence-proof: too soon\n" in text
+    assert "      waiting (absence-proof): too soon\n" in text
     assert "->" not in text
     assert "why: " not in text
 

@@ -234,7 +234,7 @@ def test_when_a_wait_ends(due_in_s: float | None, told: str) -> None:
     """A wait is told with whole seconds, never too few; what is due already, or nobody knows when, has none."""
     (block,) = blocks([Line(a_change(decision=replace(WAITING, due_in_s=due_in_s)))])
 
-    assert block.withheld == f"waiting by absence-proof: too soon{told}"
+    assert block.withheld == f"waiting (absence-proof): too soon{told}"
 
 
 def test_why_a_fold_waits() -> None:
@@ -243,6 +243,6 @@ def test_why_a_fold_waits() -> None:
         [Line(a_change(f"node/{n}", decision=replace(WAITING, due_in_s=n * by))) for n in range(1, 6)] for by in (0, 1)
     )
 
-    assert [block.withheld for block in blocks(same)] == ["waiting by absence-proof: too soon"]
-    assert [block.withheld for block in blocks(own)] == ["waiting by absence-proof, the first's: too soon; due in 1 s"]
+    assert [block.withheld for block in blocks(same)] == ["waiting (absence-proof): too soon"]
+    assert [block.withheld for block in blocks(own)] == ["waiting (absence-proof), the first's: too soon; due in 1 s"]
     assert [block.withheld for block in blocks([Line(a_change(decision=HELD))])] == [""]

@@ -69,7 +69,7 @@ def test_a_text_tells_first_what_is_not_well_and_never_ends_in_green() -> None:
         "  Services: 1 down, 1 serving; Nodes: 1 stuck, 1 in sync",
     ]
     last = told(ILL)[-1]
-    assert last.text.startswith("No changes; 1 object needs a person, see Notes; 1 Service is down; 1 Node is stuck.")
+    assert last.text.startswith("No changes; 1 Service is down; 1 Node is stuck.")
     assert last.tone is Tone.BAD
 
 

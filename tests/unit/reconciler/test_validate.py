@@ -136,11 +136,11 @@ def test_a_file_without_services(validate: Validate) -> None:
     assert said.stdout.splitlines()[1:] == [
         "stdin",
         (
-            "  note: nothing was judged: it has no Service of type LoadBalancer without a loadBalancerClass, and no"
+            "  note: nothing was checked: it has no Service of type LoadBalancer without a loadBalancerClass, and no"
             " annotation of load-balancer.hetzner.cloud/ or hcloud-reconciler/"
         ),
         "",
-        "0 Services of type LoadBalancer in 1 file, and the configuration: 0 errors, 1 note (1 not judged).",
+        "0 Services of type LoadBalancer in 1 file, and the configuration: 0 errors, 1 note (1 not checked).",
     ]
     document = validate("fine.yaml", "-", "--output=json", stdin=b"", HCLOUD_LOAD_BALANCERS_LOCATION="fsn1").document
     assert [entry["file"] for entry in document["not_judged"]] == ["-"]
@@ -165,11 +165,11 @@ def test_annotations_outside_of_services(validate: Validate) -> None:
     assert said.stdout.splitlines()[1:] == [
         "stdin, document 1: controller.service.annotations  keys and values ok",
         "stdin, document 2: a",
-        "  note: not judged: load-balancer.hetzner.cloud/type is '{{ .Values.type }}', which is filled in later",
+        "  note: not checked: load-balancer.hetzner.cloud/type is '{{ .Values.type }}', which is filled in later",
         "",
         (
             "0 Services of type LoadBalancer and 2 other places with annotations (keys and values only) in 1 file, and"
-            " the configuration: 0 errors, 1 note (1 not judged)."
+            " the configuration: 0 errors, 1 note (1 not checked)."
         ),
     ]
 

@@ -116,7 +116,7 @@ NO_LIST = "expect items separated by commas, none of them empty"
     "number-too-large": (integer(1, 5), "6", NO_NUMBER),
     "number-without-end": (integer(1, 5), "9" * 18, NO_NUMBER),
     "number-of-another-script": (integer(1, 5), "\u0663", NO_NUMBER),
-    "duration-without-a-unit": (INTERVAL, "10", f"{NO_DURATION}; did you mean 10s?"),
+    "duration-without-a-unit": (INTERVAL, "10", f"{NO_DURATION} (did you mean 10s?)"),
     "duration-empty": (INTERVAL, "", NO_DURATION),
     "duration-zero": (INTERVAL, "0", NO_INTERVAL),
     "duration-negative": (INTERVAL, "-5s", NO_INTERVAL),
