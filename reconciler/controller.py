@@ -23,8 +23,10 @@ from desired.model.settings import Controller as Part
 from reconciler import __version__
 from reconciler.config.config import ROBOT_TEXTS, Config
 from reconciler.leader_election.leadership import Leadership, LeaseSight
+from reconciler.observe.networks import observe_network
 from reconciler.page.live import HEADERS, LivePage
 from reconciler.page.live import LIMITS as PAGE_LIMITS
+from reconciler.passes.context import PlanContext
 from reconciler.passes.history import History
 from reconciler.passes.loop import Pace, Wake, run_loop
 from reconciler.passes.one_pass import converge
@@ -309,7 +311,9 @@ def run_controller(
         # Beside the first pass: an API server that takes its time must not keep probes waiting.
         concurrency.start(partial(_name_gaps, connections.permission_gaps, stop), "permissions")
         wake.call("the start")
-        run_loop(passes, stop=stop, publish=tell, wake=wake, leader=Standby(connections.leader, health, passes.page))
+        check = partial(_check_settings, runtime.plan_context, health, connections.leader, stop)
+        standby = Standby(connections.leader, health, passes.page, lambda: concurrency.start(check, "settings"))
+        run_loop(passes, stop=stop, publish=tell, wake=wake, leader=standby)
     _log.info("stopped")
 
 
@@ -348,13 +352,39 @@ def _name_gaps(gaps: Callable[[threading.Event], Iterator[str]], stop: threading
             stop.wait(_ASK_AGAIN_S)
 
 
+def _check_settings(context: PlanContext, health: LoopHealth, leader: Leadership, stop: threading.Event) -> None:
+    """Ask Hetzner for the network that the settings name, or for one server where they name none, every minute until
+    the answer is there: so a process that stands by shows that its settings and its token would do. The leader's passes
+    show that by themselves."""
+    reader, wanted, told = context.readers.hetzner, context.settings.network, ""
+    with harmless("settings"):
+        while not (stop.is_set() or leader.is_leader()):
+            try:
+                if wanted is None:
+                    reader.get("/servers?per_page=1")
+                error = observe_network(reader, wanted).error
+            except ApiError as refused:
+                error = refused
+            health.checked(str(error or ""))
+            if error is None:
+                return
+            if str(error) != told:
+                told = str(error)
+                _log.warning("settings cannot be used %s", pairs(why=error))
+            stop.wait(_ASK_AGAIN_S)
+
+
 class Standby:
     """Waits for the lead, and reports after each try whether another process has it."""
 
-    def __init__(self, leader: Leadership, health: LoopHealth, page: LivePage | None = None) -> None:
+    def __init__(
+        self, leader: Leadership, health: LoopHealth, page: LivePage | None, check: Callable[[], object]
+    ) -> None:
+        """``check`` is called when another process is seen to lead for the first time: it has the settings checked."""
         self._leader = leader
         self._health = health
         self._page = page
+        self._check = cache(check)
 
     def wait(self, stop: threading.Event) -> bool:
         """Wait until this process leads. False: ``stop`` was set first."""
@@ -369,6 +399,7 @@ class Standby:
         look = self._leader.last_look
         if look.is_of_another:
             self._health.standby()
+            self._check()
         else:
             self._health.leaderless(look.trouble)
         if self._page is not None:

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     import requests
 
 _log = logging.getLogger("hcloud-reconciler.clients")
+_rate_log = logging.getLogger("hcloud-reconciler.rate-limit")
+
+_TELL_AGAIN_S = 60.0
+"""Seconds between two lines of the log that say that requests are refused for their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,8 @@ class HetznerConnection(HttpConnection):
         self._lock = threading.Lock()
         self._answers = 0
         """Number of answers that said something of the rate limit."""
+        self._told_at: float | None = None
+        """When it was last logged that the rate limit is reached."""
         self.budget: CallBudget | None = None
         """Paid for each call of a running controller. None for a run of ``--once``, which pays nothing."""
 
@@ -181,10 +187,22 @@ class HetznerConnection(HttpConnection):
             message += "; HCLOUD_ENDPOINT has no /v1 at its end, as in https://api.hetzner.cloud/v1"
         if status == HTTPStatus.TOO_MANY_REQUESTS or code == "rate_limit_exceeded":
             refill_s = self.rate_limit.refill_s if self.rate_limit else 3600.0 / DEFAULT_LIMIT
+            self._tell_throttled(call)
             return Throttled(message, retry_after_s=refill_s, status=status, code=code)
         return (kind or _by_status(status, said_why=said is not None))(
             message, status=status, code=code, said=f"{said.message}{said.limits}" if said else ""
         )
+
+    def _tell_throttled(self, call: str) -> None:
+        """Log that the project's allowance is used up: at once, as the call itself is tried again for half a minute
+        before a pass tells of it, and once a minute while that lasts, whatever the number of calls."""
+        now = self._retry.concurrency.clock()
+        with self._lock:
+            if self._told_at is not None and now - self._told_at < _TELL_AGAIN_S:
+                return
+            self._told_at = now
+        limit = f"the project's {self.rate_limit.limit} requests an hour" if self.rate_limit else "those of the project"
+        _rate_log.warning("%s answers 429: %s are used up; requests wait and are sent again", call, limit)
 
 
 _BY_CODE: Mapping[str, type[ApiError]] = {

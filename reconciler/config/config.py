@@ -204,11 +204,6 @@ class Config:
         return self.leader_elect and self.settings.policy is not Policy.OBSERVE
 
     @property
-    def reports_passes(self) -> bool:
-        """Whether a loop writes reports: beside a log in JSON only where they were asked for."""
-        return self.log_format is LogFormat.TEXT or self.output is not Output.AUTO
-
-    @property
     def approve_flags(self) -> str:
         """The flags of this run that commands about its holds need, to find the same ones; "" when none does."""
         return " ".join(filter(None, (self.cluster_flags, self.deciding)))

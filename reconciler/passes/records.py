@@ -33,7 +33,17 @@ from desired.section import Present, Unknown
 from desired.syntax.provider_id import Provider
 from reconciler import __version__
 from reconciler.passes.keeper import ConfigMap, Data, Keeper, Upkeep
-from reconciler.report.published import RENEWED, STATUS, PublishedStatus, hashes_of, news_of, status_of
+from reconciler.report.published import (
+    RENEWED,
+    STATUS,
+    PublishedReplacement,
+    PublishedStatus,
+    hashes_of,
+    news_of,
+    recent,
+    replaced_in,
+    status_of,
+)
 from reconciler.result import Line, Report, is_incomplete, is_read
 from reconciler.telemetry.logs import masked, pairs
 
@@ -302,6 +312,8 @@ class StatusPublication:
         self._by = config_map.by
         self._since: Mapping[str, datetime] = {}
         """Hash → when that hold was seen first, by this process or the one that led before."""
+        self._replaced: tuple[PublishedReplacement, ...] = ()
+        """What either of them saw replaced within a day."""
         self.forget, self.found = self._keeper.forget, self._keeper.found
 
     def keep(self, report: Report, seconds: float | None = None) -> None:
@@ -310,6 +322,7 @@ class StatusPublication:
         snapshot = report.snapshot
         if snapshot is not None and not report.not_leader:
             now = snapshot.taken_at
+            self._replaced = recent((*replaced_in(report), *self._replaced), now)
             self._keeper.keep(snapshot, lambda stored: self._status(report, now, stored, seconds))
 
     def _status(
@@ -317,9 +330,10 @@ class StatusPublication:
     ) -> PublishedStatus | None:
         known = {**self._since, **({hold.hash: hold.since for hold in stored.holds} if stored else {})}
         self._since = {hold.hash: min(now, known.get(hold.hash, now)) for hold in report.holds}
+        self._replaced = recent((*self._replaced, *(stored.replaced if stored else ())), now)
         # An error repeats what an API or a proxy answered, and more people read this than the log.
         unsecret = replace(report, errors=tuple(map(masked, report.errors)))
-        return status_of(unsecret, self._by, self._since, seconds=seconds) or stored
+        return status_of(unsecret, self._by, self._since, self._replaced, seconds=seconds) or stored
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,11 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from actuators.outcome import Applied
 from desired.health.state import States
 from desired.model.record import Format, cut
 from desired.plan.change import Change, Hold
+from desired.plan.kinds import ChangeKind
 from desired.section import Present
 from reconciler import __version__
 from reconciler.report.documents import to_json
@@ -30,9 +32,12 @@ _MOST_HOLDS = 50
 _MOST_KEYS = 100
 _MOST_ERRORS = 5
 _MOST_STATES = 50
+_MOST_REPLACED = 20
 _LONGEST_TEXT = 500
 _LONGEST_VALUE = 2_000
 
+TOLD_FOR = timedelta(days=1)
+"""For so long a Service that got other addresses is told of."""
 _END_TO = timedelta(minutes=5)
 """How far the end of a hold may move before that is news."""
 _DEEPEST = 8
@@ -133,6 +138,16 @@ class PublishedPass(Struct, frozen=True):
         return is_whole(self.result)
 
 
+class PublishedReplacement(Struct, frozen=True):
+    """A Service whose load balancer was replaced: no address that it had is left."""
+
+    key: Text
+    before: tuple[Text, ...]
+    """The addresses that it published."""
+    after: tuple[Text, ...]
+    at: Moment
+
+
 class PublishedStatus(Struct, frozen=True):
     """All of it, with who wrote it, when, and of which cluster, as in every record."""
 
@@ -144,6 +159,8 @@ class PublishedStatus(Struct, frozen=True):
     holds: tuple[PublishedHold, ...]
     more_holds: int = 0
     """How many there was no room for."""
+    replaced: tuple[PublishedReplacement, ...] = ()
+    """Those of the last day, the newest first; twenty at most."""
 
 
 def is_whole(result: str) -> bool:
@@ -161,7 +178,8 @@ def news_of(status: PublishedStatus) -> object:
     holds count to five minutes, as that of a Node whose kubelet reports moves on all the while."""
     last, measures = status.last_pass, {(hold.value, hold.limit, _end_of(hold)) for hold in status.holds}
     ill = {(each.key, each.state) for each in last.states.unwell}
-    return last.result, last.counts, last.errors, last.gaps, last.in_need, hashes_of(status), measures, ill
+    moved = {(each.key, each.at) for each in status.replaced}
+    return last.result, last.counts, last.errors, last.gaps, last.in_need, hashes_of(status), measures, ill, moved
 
 
 def _end_of(hold: PublishedHold) -> int | None:
@@ -169,11 +187,39 @@ def _end_of(hold: PublishedHold) -> int | None:
     return None if at is None else (at - at.min.replace(tzinfo=at.tzinfo)) // _END_TO
 
 
+def replaced_in(report: Report) -> Iterator[PublishedReplacement]:
+    """The Services that came to publish other addresses in the pass with this report. Whoever wrote the old ones into
+    a firewall or a DNS record has to know the new ones."""
+    snapshot = report.snapshot
+    for line in () if snapshot is None else report.outcomes(Applied):
+        if line.change.kind is not ChangeKind.SERVICE_STATUS or snapshot is None:
+            continue
+        service = snapshot.service(line.change.owner)
+        before, after = _addresses(line.change.before), _addresses(service.ingress if service else ())
+        if before and after and not {*before} & {*after}:
+            yield PublishedReplacement(_cut(line.change.owner), before, after, snapshot.taken_at)
+
+
+def _addresses(published: object) -> tuple[str, ...]:
+    return tuple(entry.ip for entry in published if entry.ip) if isinstance(published, tuple) else ()
+
+
+def recent(replaced: Iterable[PublishedReplacement], now: datetime) -> tuple[PublishedReplacement, ...]:
+    """Those of the last day, the newest first; the oldest of more than twenty are dropped."""
+    of_day = {(each.key, each.at): each for each in replaced if timedelta(0) <= now - each.at < TOLD_FOR}
+    return tuple(sorted(of_day.values(), key=lambda each: each.at, reverse=True)[:_MOST_REPLACED])
+
+
 def status_of(
-    report: Report, by: str, since: Mapping[str, datetime], *, seconds: float | None = None
+    report: Report,
+    by: str,
+    since: Mapping[str, datetime],
+    replaced: tuple[PublishedReplacement, ...] = (),
+    *,
+    seconds: float | None = None,
 ) -> PublishedStatus | None:
     """The status after the pass with this report; None when nothing was read. ``since`` is hash → when a hold was seen
-    first, where that is known."""
+    first, where that is known; ``replaced`` is what is told of Services that got other addresses."""
     snapshot = report.snapshot
     if snapshot is None or not isinstance(snapshot.cluster_uid, Present):
         return None
@@ -198,6 +244,7 @@ def status_of(
         last_pass=last,
         holds=published_holds(report, now, since),
         more_holds=max(0, len(report.holds) - _MOST_HOLDS),
+        replaced=replaced,
     )
 
 
@@ -280,6 +327,7 @@ def _is_plain(status: PublishedStatus) -> bool:
     ends = [hold.end.at for hold in status.holds if hold.end is not None and hold.end.at is not None]
     since = [each.since for each in status.last_pass.states.unwell if each.since is not None]
     moments = [status.written_at, status.last_pass.at, *(hold.since for hold in status.holds), *ends, *since]
+    moments += [each.at for each in status.replaced]
     fields = (field for hold in status.holds for change in hold.changes for field in change.fields)
     return not any(moment.utcoffset() for moment in moments) and all(
         _is_shallow(side) for field in fields for side in (field.before, field.after)

@@ -10,8 +10,16 @@ from desired.syntax.bounds import counted
 from reconciler.config.program import typed
 from reconciler.report.documents import Versioned
 from reconciler.report.holds import ago, end_lines, origin
-from reconciler.report.published import RENEWED, PublishedHold, PublishedPass, PublishedStates, PublishedStatus
-from reconciler.report.text import LEVELS, TextLine, Tone, visible_lines
+from reconciler.report.published import (
+    RENEWED,
+    PublishedHold,
+    PublishedPass,
+    PublishedReplacement,
+    PublishedStates,
+    PublishedStatus,
+    recent,
+)
+from reconciler.report.text import LEVELS, TextLine, Tone, with_moments
 from reconciler.report.view import told_state
 from reconciler.result import Result
 
@@ -110,6 +118,10 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
         since = f"{counted(hold.count, 'change')}, since {shown_moment(hold.since)}"
         yield TextLine(f"  ! {hold.rule}: {hold.why}; {since}", Tone.BAD)
         yield from end_lines(hold, now, "      ")
+    for each in recent(status.replaced, now):
+        at = f"{each.at:%Y-%m-%d %H:%M:%S} UTC"
+        moved = f"{each.key} has {', '.join(each.after)} since {at}, and had {', '.join(each.before)}"
+        yield TextLine(f"Replaced:  {moved}: correct what names the old address", Tone.WARNING)
     if last.requests_left is not None:
         yield TextLine(f"Requests:  {last.requests_left} of {last.requests_limit} left", Tone.DETAIL)
 
@@ -146,6 +158,7 @@ class StatusDocument(Versioned, frozen=True, kw_only=True):
     written_at: datetime | None
     last_pass: PublishedPass | None
     holds: tuple[PublishedHold, ...]
+    replaced: tuple[PublishedReplacement, ...]
     errors: tuple[str, ...]
 
     @classmethod
@@ -160,5 +173,6 @@ class StatusDocument(Versioned, frozen=True, kw_only=True):
             written_at=status.written_at if status else None,
             last_pass=status.last_pass if status else None,
             holds=status.holds if status else (),
+            replaced=status.replaced if status else (),
             errors=report.errors,
         )

@@ -55,6 +55,7 @@ class LoopHealth:
         self._began_at: float | None = None
         self._has_seen_all = False
         self._stands_by = False
+        self._why_unusable = "Hetzner has not been asked yet for what the settings name"
         self._why_unseen = "no pass has ended yet"
         self._why_leaderless = ""
         self._under_way: dict[object, tuple[str, float, float]] = {}
@@ -108,7 +109,7 @@ class LoopHealth:
 
     def passed(self, report: Report, interval_s: float | None = None) -> None:
         """A pass has ended, however. ``interval_s`` is the pause to the next one; None: as before."""
-        why = _unread(report)
+        why = _why_unready(report)
         with self._lock:
             self._sign_at = self._clock()
             self._began_at = None
@@ -123,6 +124,12 @@ class LoopHealth:
             self._began_at = None
             self._stands_by = True
             self._why_leaderless = ""
+
+    def checked(self, why: str) -> None:
+        """A process that stands by has asked Hetzner for what its settings name; ``why`` they cannot be used, "" when
+        they can."""
+        with self._lock:
+            self._why_unusable = why
 
     def leaderless(self, why: str) -> None:
         """The loop has tried to lead, and neither leads nor has seen that another process does; ``why`` may be "".
@@ -154,10 +161,11 @@ class LoopHealth:
         return Check("ping"), Check("loop", late if silent_s > allowed_s else next(iter(hanging), None))
 
     def readiness(self) -> tuple[Check, ...]:
-        """Checks of ``/readyz``: whether everything was read once, or another process was seen to lead."""
+        """Checks of ``/readyz``: whether a pass has read everything once and found no error, or another process was
+        seen to lead and the settings can be used here. A rolling update stops at a pod whose settings cannot work."""
         with self._lock:
-            is_ready = self._has_seen_all or self._stands_by
-            why = self._why_leaderless or self._why_unseen
+            is_ready = self._has_seen_all or (self._stands_by and not self._why_unusable)
+            why = self._why_leaderless or (self._why_unusable if self._stands_by else self._why_unseen)
         return Check("ping"), Check("snapshot", None if is_ready else why)
 
 
@@ -167,10 +175,12 @@ def _gets_on(method: str, path: str) -> bool:
     return method != "WATCH" and not path.startswith("/actions?") and not path.endswith("?limit=1")
 
 
-def _unread(report: Report) -> str | None:
-    """What is incomplete in the pass's reading; None when nothing is."""
+def _why_unready(report: Report) -> str | None:
+    """The pass's first error, or what is incomplete in its reading; None when nothing is."""
+    if report.errors:
+        return report.errors[0]
     if report.snapshot is None:
-        return report.errors[0] if report.errors else "the last pass read nothing"
+        return "the last pass read nothing"
     # A Robot account that is out of reach keeps nothing of Hetzner Cloud from being served.
     needed = {name: section for name, section in report.snapshot.sections().items() if name != "robot"}
     gaps = [section.why_incomplete for section in needed.values() if not section.complete]

@@ -115,7 +115,7 @@ def _probe(name: str, checks: tuple[Check, ...], request: Request) -> ServedPage
         return ServedPage(200, b"ok")
     lines = [printable(check.line) for check in checks]
     lines.append(f"{name} check {'passed' if is_fine else 'failed'}")
-    return ServedPage(200 if is_fine else 500, "".join(f"{line}\n" for line in lines).encode())
+    return ServedPage(200 if is_fine else 503, "".join(f"{line}\n" for line in lines).encode())
 
 
 @dataclass

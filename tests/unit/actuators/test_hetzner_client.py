@@ -221,6 +221,20 @@ def test_throttling(sim: Simulation, headers: dict[str, str], waited: list[float
     assert len(sim.sent_to_hetzner()) == len(waited) + 1
 
 
+def test_the_log_tells_of_a_429_at_once(sim: Simulation, caplog: pytest.LogCaptureFixture) -> None:
+    """While the call is sent again for half a minute, and not for each try, or each call."""
+    headers = {"RateLimit-Limit": "3600", "RateLimit-Remaining": "0"}
+    sim.spoil_hetzner("status", code=429, body=refusal("rate_limit_exceeded"), headers=headers, count=3)
+
+    connection = sim.hetzner_connection()
+    post(connection)
+
+    told = [record.getMessage() for record in caplog.records if record.name == "hcloud-reconciler.rate-limit"]
+    assert told == [
+        "POST /networks answers 429: the project's 3600 requests an hour are used up; requests wait and are sent again"
+    ]
+
+
 def test_the_rate_limit_is_observed(simulate: Simulate) -> None:
     """What the headers say is known after the first answer, and survives an answer without them."""
     sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=7200)

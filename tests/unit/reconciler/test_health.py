@@ -20,6 +20,7 @@ ALLOWED_S = 3 * INTERVAL_S + 10 * TIMEOUT_S
 WHOLE = Report(snapshot=a_snapshot())
 WITHOUT_ROBOT = Report(snapshot=replace(a_snapshot(), robot=RobotAccount(Section.missing("503"))))
 GAP = Report(snapshot=a_snapshot(servers_section=incomplete(servers_of(a_server()))))
+WRONG = replace(WHOLE, errors=("the cluster CIDR is none",), misconfigured=("the cluster CIDR is none",))
 GONE = Report(errors=("Hetzner API does not answer",))
 
 
@@ -185,7 +186,13 @@ def test_a_longer_interval_gives_more_time(watched: Watched) -> None:
 
 
 def test_standby(watched: Watched) -> None:
-    """It is alive and ready as long as it goes round; when it leads it is ready once it has read everything."""
+    """It is alive as long as it goes round, and ready once its settings were found to work; when it leads it is ready
+    once it has read everything."""
+    watched.health.standby()
+    assert watched.health.readiness()[1].line == (
+        "[-]snapshot failed: Hetzner has not been asked yet for what the settings name"
+    )
+    watched.health.checked("")
     for _ in range(100):
         watched.after(ALLOWED_S).health.standby()
         assert (watched.is_alive, watched.is_ready) == (True, True)
@@ -207,6 +214,7 @@ def test_without_the_lead_and_without_a_leader(watched: Watched) -> None:
     assert watched.health.readiness()[1].line == "[-]snapshot failed: no pass has ended yet"
 
     watched.health.standby()
+    watched.health.checked("")
     watched.health.leaderless("the Lease is not to be had")
     assert watched.is_ready
     watched.health.began()
@@ -224,6 +232,8 @@ def test_without_the_lead_and_without_a_leader(watched: Watched) -> None:
         pytest.param((GONE,), "[-]snapshot failed: Hetzner API does not answer", id="nothing was read"),
         pytest.param((GAP,), "[-]snapshot failed: page 2 timed out", id="a gap"),
         pytest.param((GAP, WHOLE), "[+]snapshot ok", id="whole at last"),
+        pytest.param((WRONG,), "[-]snapshot failed: the cluster CIDR is none", id="settings that cannot work"),
+        pytest.param((WRONG, WHOLE, WRONG), "[+]snapshot ok", id="settings that stop to work later"),
         pytest.param((WITHOUT_ROBOT,), "[+]snapshot ok", id="a Robot account that is out of reach"),
         pytest.param((WHOLE, GONE, GAP), "[+]snapshot ok", id="once is enough"),
     ],
@@ -243,7 +253,7 @@ def test_readiness(watched: Watched, reports: tuple[Report, ...], line: str) -> 
         ("/healthz", "", 200, "ok"),
         ("/livez", "verbose", 200, "[+]ping ok\n[+]loop ok\nlivez check passed\n"),
         ("/healthz", "verbose=1", 200, "[+]ping ok\n[+]loop ok\nhealthz check passed\n"),
-        ("/readyz", "", 500, "[+]ping ok\n[-]snapshot failed: no pass has ended yet\nreadyz check failed\n"),
+        ("/readyz", "", 503, "[+]ping ok\n[-]snapshot failed: no pass has ended yet\nreadyz check failed\n"),
         ("/livez", "exclude=loop", 200, "ok"),
     ],
 )

@@ -22,12 +22,12 @@ OK = "[+]snapshot ok"
 class Waiter:
     """A process that waits for the lead, and what its probes say each second."""
 
-    def __init__(self, claim: LeaseClaim | None) -> None:
+    def __init__(self, claim: LeaseClaim | None, why_unusable: str = "") -> None:
         self.leases, self.timeline = LeaseInMemory(claim), Timeline()
         self.replica = Replica(self.leases, self.timeline)
         self.health = LoopHealth(interval_s=INTERVAL_S, request_timeout_s=TIMEOUT_S, clock=self.timeline.clock)
         self.page = LivePage()
-        self.standby = Standby(self.replica.elector, self.health, self.page)
+        self.standby = Standby(self.replica.elector, self.health, self.page, lambda: self.health.checked(why_unusable))
         self.ready: list[str] = []
         self.alive: set[str] = set()
 
@@ -84,6 +84,15 @@ def test_who_has_seen_another_one_lead_is_ready() -> None:
     assert not waiter.waits(5 * ALLOWED_S)
 
     assert (set(waiter.ready), waiter.alive) == ({OK}, {"[+]loop ok"})
+
+
+def test_who_stands_by_with_settings_that_cannot_work_is_not_ready() -> None:
+    """A rolling update would take the leader away for it."""
+    waiter = Waiter(THEIRS, "the project has no network of that name")
+
+    assert not waiter.waits(5 * ALLOWED_S)
+
+    assert (set(waiter.ready), waiter.alive) == ({_failed("the project has no network of that name")}, {"[+]loop ok"})
 
 
 def test_it_is_ready_as_soon_as_it_has_seen_the_leader() -> None:

@@ -8,12 +8,18 @@ import pytest
 from msgspec import structs
 
 from actuators.outcome import Applied
+from desired.model.key import Key, ObjectKind
+from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.record import Stamp
+from desired.model.service import Ingress
 from desired.plan.change import GuardDecision, GuardName, Hold, HoldEnd, Verdict
+from desired.section import Section
 from reconciler.passes.records import StatusPublication
-from reconciler.report.published import STATUS, PublishedField, PublishedStatus, status_of
+from reconciler.report.published import STATUS, PublishedField, PublishedReplacement, PublishedStatus, status_of
+from reconciler.report.status import StatusReport
 from reconciler.result import Line, Report, Requests
 from reconciler.telemetry import logs
+from tests.balancers import a_service
 from tests.builders import CLUSTER_UID, NOW, a_change, a_snapshot
 from tests.support.keys import key_of
 from tests.support.stored import Stored
@@ -129,6 +135,38 @@ def test_a_new_leader_keeps_since_when() -> None:
     assert since_after(text.replace(json.loads(text)["cluster"], "another")) == later
     assert since_after(text.replace('"since": "2026', '"since": "9026')) == later
     assert since_after("[" * 100_000) == later
+
+
+MOVED = Key(ObjectKind.SERVICE, "default/web")
+
+
+def a_move(seconds: float, before: str, after: str) -> Report:
+    """A pass in which the Service got this address in place of that one."""
+    was, now = ((Ingress(address, ip_mode="VIP"),) for address in (before, after))
+    change = a_change(f"{MOVED}/status", "service.status", before=was, after=KNOWN_AFTER_APPLY)
+    service = a_service(ingress=now)
+    report = a_pass(seconds=seconds, lines=(Line(replace(change, owner=MOVED), Applied()),))
+    assert report.snapshot is not None
+    return replace(report, snapshot=replace(report.snapshot, services=Section({MOVED.name: service})))
+
+
+def test_a_load_balancer_that_was_replaced() -> None:
+    """Old and new address for a day, also by the next leader; not where an address stays."""
+    stored = Kept()
+    publication = StatusPublication(stored.config_map())
+    publication.keep(a_move(0, "203.0.113.1", "203.0.113.9"))
+    publication.keep(a_move(20, "203.0.113.9", "203.0.113.9"))
+    StatusPublication(stored.config_map("ccm-1")).keep(a_pass(a_hold(), seconds=60))
+
+    assert stored.status is not None
+    assert stored.status.replaced == (PublishedReplacement(MOVED, ("203.0.113.1",), ("203.0.113.9",), NOW),)
+    text = " ".join(line.text for line in StatusReport(NOW, stored.status).lines())
+    assert f"{MOVED} has 203.0.113.9 since" in text
+    assert "and had 203.0.113.1: correct" in text
+
+    publication.forget()
+    publication.keep(a_pass(seconds=24 * 3600))
+    assert stored.status.replaced == ()
 
 
 def test_what_was_not_read_is_not_published() -> None:
