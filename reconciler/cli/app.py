@@ -22,7 +22,7 @@ import click
 from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool
 from reconciler import __version__
-from reconciler.cli.commands import COMMANDS, WORDS_OF_OTHERS, Operand, first_page
+from reconciler.cli.commands import COMMANDS, REMEDIES, WORDS_OF_OTHERS, Operand, first_page
 from reconciler.cli.words import (
     LETTERS,
     OF_HCCM,
@@ -88,6 +88,8 @@ def run_command_line(argv: Sequence[str]) -> int:
         if not flags:
             sys.stdout.write(first_page())
             return BAD_USAGE
+        if flags.get("--v") in COMMANDS:  # verbose, as other tools have it
+            reject(awaits_a_value("--v"))
         typed = shlex.join(word for word in argv if not word.startswith(_MODES))
         say(f"a command is missing: '{program_name()} run {typed}' starts the controller")
         return BAD_USAGE
@@ -251,6 +253,8 @@ class _App(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         word = args[0]
         if word not in COMMANDS and not ctx.resilient_parsing:
+            if word in REMEDIES:
+                raise click.UsageError(f"{word!r} is no command: {REMEDIES[word].format(program=program_name())}")
             near = WORDS_OF_OTHERS.get(word) or next(iter(get_close_matches(word, [*COMMANDS, _HELP], n=1)), None)
             hint = f" (did you mean {near}?)" if near else f": expect one of {', '.join(COMMANDS)}"
             raise click.UsageError(f"{shown_text(word)} is no command{hint}")

@@ -253,8 +253,6 @@ WORDS_OF_OTHERS: Mapping[str, Command] = {
     "why": Command.EXPLAIN,
     "list": Command.ORPHANS,
     "prune": Command.ORPHANS,
-    "destroy": Command.ORPHANS,
-    "delete": Command.ORPHANS,
     "export": Command.CAPTURE,
     "dump": Command.CAPTURE,
     "autocomplete": Command.COMPLETION,
@@ -262,6 +260,27 @@ WORDS_OF_OTHERS: Mapping[str, Command] = {
     "convert": Command.MIGRATE,
 }
 """What similar tools call a command."""
+
+_CONTROLLER = "-n kube-system logs deployment/hcloud-reconciler"
+REMEDIES: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("delete", "destroy", "rm"),
+        "delete the Service or the server itself; '{program} orphans' lists load balancers that no Service wants",
+    ),
+    **dict.fromkeys(("log", "logs"), f"the controller's log is its pod's: kubectl {_CONTROLLER}"),
+    **dict.fromkeys(
+        ("events", "history"),
+        f"what was done is in the controller's log (kubectl {_CONTROLLER}) and in Events (kubectl get events -A)",
+    ),
+    **dict.fromkeys(
+        ("rollback", "undo"), "put the manifest back as it was; '{program} plan' shows what follows from that"
+    ),
+    **dict.fromkeys(
+        ("init", "setup"), "there is nothing to set up: '{program} plan' needs HCLOUD_TOKEN and a kubeconfig"
+    ),
+    "version": "type {program} --version",
+}
+"""What is typed and has no command → what to do in place of it."""
 
 
 def first_page() -> str:

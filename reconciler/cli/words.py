@@ -109,9 +109,11 @@ def dashed(name: str) -> str:
 def awaits_a_value(name: str) -> str:
     """What is said where the value of this flag is missing."""
     spellings = next((row.spellings for row in FLAGS.values() if name in row.spellings), None)
+    hint = ""
     if name in LETTERS or name in LETTERS.values():
         spellings = next((letter, word) for word, letter in LETTERS.items())
-    return f"argument {'/'.join(spellings or (name,))}: expected one argument"
+        hint = "; HCLOUD_DEBUG=true logs every request"
+    return f"argument {'/'.join(spellings or (name,))}: expected one argument{hint}"
 
 
 def refuse_unknown_flags(argv: Sequence[str]) -> None:

@@ -367,7 +367,7 @@ _TELLS = _ENDS | {Command.MIGRATE}
 """Those whose exit code may tell the result of a plan."""
 _WRITES = _RUNS - {Command.PLAN}
 _LOOPS = _WRITES - {Command.APPLY}
-_UNNAMED = frozenset({Command.BARE, Command.VALIDATE})
+_UNNAMED = frozenset({Command.BARE, Command.RUN, Command.VALIDATE})
 _JUDGES = _PLANS | {Command.ORPHANS}
 """Commands that check whether the token sees the cluster's own project."""
 _REPORTS = (_JUDGES | {Command.STATUS, Command.MIGRATE}) - {Command.UI, Command.APPROVE}

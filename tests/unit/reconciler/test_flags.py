@@ -274,9 +274,9 @@ REFUSED = {
     "--hetzner-port 1": "unrecognized arguments: --hetzner-port (it goes with sandbox)",
     "validate --world w.json": "unrecognized arguments: --world (it goes with sandbox)",
     "plan --wait f": "unrecognized arguments: --wait (it goes with approve)",
-    "apply --dry-run": "unrecognized arguments: --dry-run (it goes with no command)",
-    f"approve --dry-run {HASH}": "unrecognized arguments: --dry-run (it goes with no command)",
-    "explain --once node web-1": "unrecognized arguments: --once (it goes with no command)",
+    "apply --dry-run": "unrecognized arguments: --dry-run (it goes with run)",
+    f"approve --dry-run {HASH}": "unrecognized arguments: --dry-run (it goes with run)",
+    "explain --once node web-1": "unrecognized arguments: --once (it goes with run)",
     # words that nobody asked for
     "apply -- a --b": "unrecognized arguments: --b",
     "plan f": "unrecognized arguments: f",
@@ -288,7 +288,7 @@ REFUSED = {
     "--output": "argument -o/--output: expected one argument",
     "--interval -1s": "argument --interval: expected one argument",
     "plan --kubeconfig --only=node/a": "argument --kubeconfig: expected one argument",
-    "run -v": "argument -v/--v: expected one argument",
+    "run -v": "argument -v/--v: expected one argument; HCLOUD_DEBUG=true logs every request",
     "approve": "the following arguments are required: HASH",
     "explain": "the following arguments are required: KIND, NAME",
     "explain node": "the following arguments are required: NAME",
@@ -299,6 +299,11 @@ REFUSED = {
     "aply": "'aply' is no command (did you mean apply?)",
     "diff": "'diff' is no command (did you mean plan?)",
     "sync": "'sync' is no command (did you mean apply?)",
+    "destroy": (
+        "'destroy' is no command: delete the Service or the server itself; 'reconcile orphans' lists load balancers"
+        " that no Service wants"
+    ),
+    "version": "'version' is no command: type reconcile --version",
     "hepl": "'hepl' is no command (did you mean help?)",
     "xyzzy": f"'xyzzy' is no command: {_NO_COMMAND}validate, capture, migrate, completion",
     "--dry-run false": f"'false' is no command: {_NO_COMMAND}validate, capture, migrate, completion",
