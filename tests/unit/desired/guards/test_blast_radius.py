@@ -126,6 +126,17 @@ def test_eases_in(snapshot: Snapshot, minutes: float | None) -> None:
     assert due_in_s == (None if minutes is None else minutes * 60)
 
 
+def test_a_hold_ends_by_itself_when_what_is_lost_is_few_of_what_is_left() -> None:
+    """Three of eight are too many; two of the seven that are left when one is gone as well, and one of six is not."""
+    rest = [a_settled_node(name, number) for number, name in enumerate("vwxyz", start=4)]
+    lost = [silent("a", 1, 20), silent("b", 2, 10), silent("c", 3, 0)]
+    snapshot = a_fleet(*lost, *rest, gone=[1, 2, 3])
+
+    _, end = easing_of(losses_of(Provider.CLOUD, snapshot, Settings()), snapshot, Settings())
+
+    assert end == HoldEnd("if all 3 stay NotReady", 20 * 60)
+
+
 def head(name: str = "a", server_id: int = 1, **overrides: Any) -> Node:
     return a_lost_node(name, server_id, **{"labels": CONTROL_PLANE} | overrides)
 
