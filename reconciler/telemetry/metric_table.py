@@ -118,7 +118,14 @@ _ROWS = (
         Sort.GAUGE,
         "Nodes that are looked after, by their state",
         ("state",),
-        Alarm("HcloudReconcilerNodeStuck", f'{OURS}nodes{{state="stuck"}} > 0', "15m"),
+    ),
+    Metric(
+        f"{OURS}objects_in_need",
+        Sort.GAUGE,
+        "Nodes and Services that do not get what they ask for until a person corrects them, such as a Node without a"
+        " server, or a Service with a refused annotation",
+        ("section",),
+        Alarm("HcloudReconcilerNeedsAPerson", f"{OURS}objects_in_need > 0", "15m"),
     ),
     Metric(
         f"{OURS}listeners",

@@ -18,7 +18,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Verdict
 from desired.plan.kinds import KINDS, ChangeKind
 from desired.plan.notes import NoteKind
-from reconciler.result import Report
+from reconciler.result import Report, needing_a_person
 from reconciler.telemetry.metric_table import METRICS, OURS
 
 if TYPE_CHECKING:
@@ -37,12 +37,13 @@ LIMIT = f"{OURS}cloud_ratelimit_limit"
 REMAINING = f"{OURS}cloud_ratelimit_remaining"
 SERVICES = f"{OURS}services"
 NODES = f"{OURS}nodes"
+IN_NEED = f"{OURS}objects_in_need"
 LISTENERS = f"{OURS}listeners"
 TARGETS = f"{OURS}targets"
 HEALTHY = "hcloud_load_balancer_target_healthy"
 GAUGES = (
     COMPLETE, OBJECTS, ATTEMPT, SUCCESS, INTERVAL, CHANGES, BLOCKED, NOTES, USAGE, LIMIT, REMAINING,
-    SERVICES, NODES, LISTENERS, TARGETS, HEALTHY,
+    SERVICES, NODES, IN_NEED, LISTENERS, TARGETS, HEALTHY,
 )  # fmt: skip
 
 Samples = Mapping[tuple[str, ...], float]
@@ -85,6 +86,7 @@ def gauges(
         SUCCESS: last | {labels: now for labels in sections if labels[0] in fine},
         NOTES: {(kind.value,): float(notes[kind]) for kind in NoteKind},
         USAGE: limit_usage(snapshot),
+        IN_NEED: in_need(report),
         **health(report.states),
     }
     return found | shown
@@ -194,6 +196,12 @@ def limit_usage(snapshot: Snapshot) -> Samples:
         usage["targets",] = max(map(_share_of_targets, balancers), default=0.0)
         usage["listeners",] = max(map(_share_of_listeners, balancers), default=0.0)
     return usage
+
+
+def in_need(report: Report) -> Samples:
+    """How many Nodes and Services need a person, 0 among them."""
+    counts = Counter(key.kind for key in needing_a_person(report))
+    return {(SECTIONS[kind],): float(counts[kind]) for kind in (ObjectKind.NODE, ObjectKind.SERVICE)}
 
 
 def health(states: States) -> Mapping[str, Samples]:

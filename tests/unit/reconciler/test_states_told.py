@@ -16,6 +16,7 @@ from desired.model.load_balancer import Health, ServerTarget
 from desired.model.record import Stamp
 from desired.model.service import ServiceCondition
 from desired.model.snapshot import Snapshot
+from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Section
 from reconciler.page.page import document_of, page_of
@@ -131,7 +132,9 @@ def test_an_explanation_begins_with_the_state() -> None:
 
 
 def test_metrics_count_states_ports_and_targets() -> None:
-    found = gauges(Report(snapshot=WORLD, states=ILL), 0.0, 30.0)
+    refused = Note(API, NoteKind.MALFORMED, "annotation location: 'mars' is no location")
+    found = gauges(Report(snapshot=WORLD, states=ILL, notes=(refused,)), 0.0, 30.0)
+    assert dict(found["hcloud_reconciler_objects_in_need"]) == {("nodes",): 1.0, ("services",): 1.0}
     assert found["hcloud_reconciler_services"]["down",] == found["hcloud_reconciler_services"]["serving",] == 1.0
     assert found["hcloud_reconciler_nodes"]["stuck",] == 1.0
     assert dict(found["hcloud_reconciler_listeners"]) == {("all",): 1, ("some",): 1, ("none",): 1, ("unknown",): 0}
