@@ -34,7 +34,7 @@ from desired.explain.document import (
     Wait,
 )
 from desired.guards.anchor import AnchorState
-from desired.health.state import ObjectState
+from desired.health.state import ObjectState, PortState
 from desired.model.load_balancer import Health
 from desired.model.snapshot import ServerStatus
 from desired.names import LABEL_SERVICE_UID
@@ -154,6 +154,14 @@ def _option_troubles(fact: OptionFact, _: Explained) -> Iterator[TextLine]:
         yield TextLine(f"        {fact.remark}", Tone.WARNING)
 
 
+def _port_health(fact: ListenerFact, explained: Explained) -> Iterator[TextLine]:
+    """How many of a port's targets are healthy, where some fail that should not."""
+    for found in explained.health.ports if explained.health else ():
+        if found.port == fact.port and found.failing:
+            tone = Tone.BAD if found.state is PortState.NONE else Tone.WARNING
+            yield TextLine(f"        {found.healthy} of {counted(found.targets, 'target')} healthy", tone)
+
+
 def _decision(fact: GuardFact) -> str:
     _, verb = _VERDICTS[fact.verdict]
     approved = " (approved)" if fact.approved else ""
@@ -180,6 +188,7 @@ LAYOUTS: Mapping[type, Layout] = {
     ListenerFact: Layout(
         (lambda fact: f"{fact.port}" + (f"/{fact.protocol}" if fact.protocol != "TCP" else ""), _sides, "why"),
         lambda fact: ("~", Tone.MODIFY) if fact.planned else _SAME,
+        _port_health,
     ),
     TargetFact: Layout(
         ("subject", "membership", _sides, "health", "why"),
@@ -405,7 +414,11 @@ def _lines(explained: Explained, head: Head) -> Iterator[TextLine]:
         if health is not None:
             yield TextLine(f"{explained.key}  {Standing(health, (explained.key,)).told}", LEVELS[health.level][1])
             if explanation.why != health.why:
-                yield TextLine(f"  {explanation.why}")
+                yield TextLine(f"  {explanation.stage}: {explanation.why}")
+            if any(port.state is PortState.NONE for port in health.ports):
+                namespace, _, name = explained.key.name.partition("/")
+                look = f"kubectl -n {namespace} get endpointslices -l kubernetes.io/service-name={name}"
+                yield TextLine(f"  To see whether pods are ready: {look}", Tone.WARNING)
         else:
             yield TextLine(f"{explained.key}  {explanation.stage}", Tone.HEADING)
             yield TextLine(f"  {explanation.why}")

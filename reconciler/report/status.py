@@ -1,5 +1,6 @@
 """Status of the controller in a few lines: who leads, and what its last pass came to."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -135,6 +136,8 @@ def _states(states: PublishedStates) -> Iterator[TextLine]:
     for each in states.unwell:
         mark, tone = LEVELS[Level.BAD if each.state == ServiceState.DOWN else Level.WARNING]
         yield TextLine(f"  {mark} {each.key}  {told_state(each.state.replace('_', ' '), each.since, each.why)}", tone)
+    for kind, _, name in (each.key.partition("/") for each in states.unwell[:1]):
+        yield TextLine(f"  Details: {program_name()} explain {shlex.quote(kind)} {shlex.quote(name)}")
 
 
 def _renewed(text: str, now: datetime) -> str:

@@ -33,7 +33,7 @@ from reconciler.report.view import (
     view_of,
     worded,
 )
-from reconciler.result import Line, Report, Result, approve_command, look_command, needing_a_person
+from reconciler.result import Report, Result, approve_command, explain_command, look_command, needing_a_person
 
 
 class Tone(Enum):
@@ -79,7 +79,7 @@ def visible_lines(lines: Iterable[TextLine]) -> Iterator[TextLine]:
 def _lines(view: View, width: int | None) -> Iterator[TextLine]:
     is_wide = width is not None and width >= _WIDE
     yield from header_lines(view.head)
-    yield from state_lines(view.report.states, view.standings)
+    yield from state_lines(view.report.states, view.standings, view.report.approve_flags)
     for part in view.parts:
         yield TextLine(part.title, Tone.HEADING)
         for block in part.blocks:
@@ -119,14 +119,17 @@ LEVELS: Mapping[Level, tuple[str, Tone]] = {
 """How bad a state is → the character before it, and its tone."""
 
 
-def state_lines(states: States, standings: Sequence[Standing]) -> Iterator[TextLine]:
-    """What is not well, worst first, and how many are in which state; nothing where nothing is looked after."""
+def state_lines(states: States, standings: Sequence[Standing], flags: str) -> Iterator[TextLine]:
+    """What is not well, worst first, and how many are in which state; nothing where nothing is looked after. ``flags``
+    are those that name the cluster."""
     if standings:
         yield TextLine("State", Tone.HEADING)
     for standing in standings:
         mark, tone = LEVELS[standing.first.level]
         what = names(standing.keys)
         yield TextLine(f"  {mark} {what}  {standing.told}", tone)
+    if standings:
+        yield TextLine(f"  Details: {explain_command(standings[0].keys[0], flags, program_name())}")
     if counts := list(state_counts(states)):
         yield TextLine(f"  {'; '.join(counts)}", Tone.GOOD if states.level is Level.GOOD else Tone.PLAIN)
 

@@ -298,7 +298,7 @@ def test_a_remark_on_a_port_is_told_there() -> None:
     told = changed(SERVICE, remarks=(remark,), listeners=(replace(PORT, why=remark.text),))
 
     assert "Remarks" not in written(told)
-    assert section("Ports", told) == ["    80  tcp  UDP is not balanced"]
+    assert section("Ports", told)[0] == "    80  tcp  UDP is not balanced"
 
 
 SERVER = ServerFact(7, "web-1", ServerStatus.OFF, "cpx32", "")

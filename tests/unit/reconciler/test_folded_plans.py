@@ -112,6 +112,7 @@ State
     blocked since 2027-01-15 08:00 UTC: no target for Nodes w-025, w-026, w-027,
     w-028, w-029 and 70 more: the type takes 25 targets, all in use; choose a
     larger type, such as lb31
+  Details: reconcile explain service shop/app-00
   Services: 20 blocked; Nodes: 100 joining
 nodes
   + 100 x node.initialise  node/w-000, node/w-001, node/w-002 and 97 more
@@ -192,9 +193,10 @@ def test_the_documentation_shows_it() -> None:
 HELD_PLAN = """\
 State
   ? node/worker-3, node/worker-4  stuck: node.delete is held
-    (node-blast-radius): 2 of 6 Nodes lost their servers without a drain (limit
-    1); cordon Nodes before deleting their servers (Nodes that are NotReady for
-    30 minutes count as planned removals), or approve if intended
+    (node-blast-radius): 2 of 6 Nodes lost their servers without a drain; cordon
+    Nodes before deleting their servers (Nodes that are NotReady for 30 minutes
+    count as planned removals), or approve if intended
+  Details: reconcile explain node worker-3
   Nodes: 2 stuck, 4 in sync
 nodes
   ! node/worker-3  node.delete  remove, held by node-blast-radius

@@ -32,10 +32,11 @@ from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import EventSink
 from reconciler.telemetry.pass_metrics import gauges
 from tests.balancers import LOCATED, SERVICE_UID, a_balancer, a_served_service, a_service, a_world
-from tests.builders import CLUSTER_UID, NOW
+from tests.builders import CLUSTER_UID, NOW, a_server, a_settled_node
 from tests.support.explanations import EXPLANATIONS
 from tests.support.judging import facts_of
 from tests.support.keys import key_of
+from tests.support.service_explanations import explained_service
 from tests.support.simulators import Simulation
 
 WEB, API, WORKER = key_of("service/default/web"), key_of("service/default/api"), key_of("node/worker6")
@@ -65,10 +66,11 @@ def test_a_text_tells_first_what_is_not_well_and_never_ends_in_green() -> None:
     lines = [line.text for line in told(ILL)]
     assert lines[2:6] == [
         "State",
-        "  ! service/default/web  down since 2026-07-01 11:53 UTC: port 443: 0 of 2 healthy",
-        "  ? node/worker6  stuck since 2026-06-30 12:00 UTC: no server is named 'worker6'",
-        "  Services: 1 down, 1 serving; Nodes: 1 stuck, 1 in sync",
+        "  ! service/default/web  down since 1 Jul 11:53 UTC: port 443: 0 of 2 healthy",
+        "  ? node/worker6  stuck since 30 Jun 12:00 UTC: no server is named 'worker6'",
+        "  Details: reconcile explain service default/web",
     ]
+    assert lines[6] == "  Services: 1 down, 1 serving; Nodes: 1 stuck, 1 in sync"
     last = told(ILL)[-1]
     assert last.text.startswith("No changes; 1 Service is down; 1 Node is stuck.")
     assert last.tone is Tone.BAD
@@ -129,6 +131,19 @@ def test_an_explanation_begins_with_the_state() -> None:
     assert explanation_as_json(there)["health"]["state"] == "off"
     foreign = replace(explained, report=replace(explained.report, states=NO_STATES))
     assert explanation_as_json(foreign)["health"] is None
+
+
+def test_an_explanation_names_the_port_that_no_target_answers() -> None:
+    targets = (ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False))
+    balancer = a_balancer(targets=targets, health=dict.fromkeys(targets, Health.UNHEALTHY))
+    servers = [a_server(1), a_server(2, "web-2")]
+    nodes = [a_settled_node("web-1", 1), a_settled_node("web-2", 2)]
+    explained = explained_service(a_world([a_served_service()], [balancer], nodes=nodes, servers=servers))
+    text = [line.text for line in render_explanation(explained)]
+    assert text[0].endswith("down: port 80: 0 of 2 healthy")
+    look = "kubectl -n default get endpointslices -l kubernetes.io/service-name=web"
+    assert f"  To see whether pods are ready: {look}" in text
+    assert "        0 of 2 targets healthy" in text
 
 
 def test_metrics_count_states_ports_and_targets() -> None:
