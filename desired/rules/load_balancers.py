@@ -487,7 +487,7 @@ IPV6_IN_NETWORK = Rule(
 )
 WITHOUT_NETWORK = Rule(
     "without-private-network",
-    "private addresses are requested, but no network is configured (HCLOUD_NETWORK)",
+    "private addresses are requested, and no network is configured or found (HCLOUD_NETWORK)",
     f"configure one, or set {_PRIVATE} to false",
     counted="without private network",
 )

@@ -228,10 +228,9 @@ def _footer(view: View) -> Iterator[TextLine]:
         done = f"Applied {counted(applied, 'change')}; none is left" if applied else "No changes"
         is_part = any(note.kind is NoteKind.PARTIAL for note in report.notes)
         part = " in the part that --only names" if is_part else ""
-        ill = {each.key for each in report.states if each.level >= Level.WARNING}
-        wrong = len([key for key in needing_a_person(report) if key.whole not in ill])
-        need = f"; {counted(wrong, 'object')} need{'s' * (wrong == 1)} a person, see Notes" if wrong else ""
-        sick = "".join(f"; {told}" for told in unwell(report.states))
+        wrong = len(needing_a_person(report))
+        need = f"; {counted(wrong, 'object')} need{'s' * (wrong == 1)} a person" if wrong else ""
+        ill = "".join(f"; {told}" for told in unwell(report.states))
         tone = Tone.WARNING if wrong else Tone.PLAIN if is_part else Tone.GOOD
         tone = LEVELS[report.states.level][1] if report.states.level >= Level.WARNING else tone
         yield TextLine(f"{done}{part}{need}{sick}. Observed {seen}.{opening}", tone)

@@ -9,8 +9,7 @@ from itertools import groupby
 from msgspec import Struct
 
 from actuators.outcome import Applied
-from desired.health.state import Level, ObjectState, ServiceState, States, word_of
-from desired.model.clocks import shown_moment
+from desired.health.state import Level, NodeState, ObjectState, ServiceState, States, word_of
 from desired.model.key import Key, ObjectKind
 from desired.model.price import Cost
 from desired.plan.change import GuardName, Hold, Verdict
@@ -164,11 +163,12 @@ def told_state(word: str, since: datetime | None, why: str) -> str:
     return f"{word}{moment}: {why}"
 
 
-def standings_of(states: States, errors: Iterable[str] = ()) -> tuple[Standing, ...]:
+def standings_of(states: States, errors: Sequence[str] = ()) -> tuple[Standing, ...]:
     """What is not well, worst first: Services and Nodes that a person should look at, and Services that wait. Those
-    of one state for the same reason together; not what follows from one of these errors, which says it."""
+    of one state for the same reason together; not what follows from one of these errors, which say it."""
     told = [each for each in states if each.level >= Level.WARNING or each.state is ServiceState.WAITING]
-    told = [each for each in told if not any(error in each.why for error in errors)]
+    unread = (ServiceState.UNKNOWN, NodeState.UNKNOWN) if errors else ()
+    told = [e for e in told if e.state not in unread and not any(error in e.why for error in errors)]
     ordered = sorted(told, key=lambda each: -each.level)
     same = alike(ordered, lambda each: (each.key.kind, each.state, each.why))
     return tuple(Standing(group[0], tuple(each.key for each in group)) for group in same)

@@ -72,7 +72,7 @@ def test_a_text_tells_first_what_is_not_well_and_never_ends_in_green() -> None:
     ]
     assert lines[6] == "  Services: 1 down, 1 serving; Nodes: 1 stuck, 1 in sync"
     last = told(ILL)[-1]
-    assert last.text.startswith("No changes; 1 Service is down; 1 Node is stuck.")
+    assert last.text.startswith("No changes; 1 object needs a person; 1 Service is down; 1 Node is stuck.")
     assert last.tone is Tone.BAD
 
 
@@ -87,6 +87,14 @@ def test_alike_ones_are_told_together() -> None:
     (line,) = [line.text for line in told(States((), many)) if "?" in line.text]
     assert line.startswith("  ? node/w-0, node/w-1")
     assert line.endswith(" and 37 more  stuck: no server is named 'worker6'")
+
+
+def test_an_error_is_not_told_again_as_the_state_of_all_that_could_not_be_read() -> None:
+    unknown = replace(DOWN, state=S.UNKNOWN, why="cannot determine its load balancer: 401", since=None)
+    report = Report(snapshot=WORLD, states=States((unknown,), (STUCK,)), errors=("GET /servers answers 401",))
+    lines = [line.text for line in render_lines(report)]
+    assert not any("service/default/web" in line for line in lines)
+    assert "  Services: 1 unknown; Nodes: 1 stuck" in lines
 
 
 def test_a_stuck_node_needs_a_person() -> None:
