@@ -100,9 +100,9 @@ def _left(replica: Replica) -> list[str]:
     return [change["key"] for change in changes if any(why in change["outcome"].get("why", "") for why in LEFT)]
 
 
-def test_one_passes_and_the_other_stands_by_without_asking_hetzner_for_anything(stage: Stage, two: Two) -> None:
-    """The standby answers its probes, reads the Lease and nothing of Hetzner; with leader election as it is by
-    default."""
+def test_one_passes_and_the_other_stands_by_and_asks_hetzner_for_its_network_once(stage: Stage, two: Two) -> None:
+    """The standby answers its probes and reads the Lease, and of Hetzner the network of its settings, without which it
+    would not be ready; with leader election as it is by default."""
     leading, standby = _lead_and_stand_by(stage, two)
 
     wait_for(lambda: _is_converged(stage), "all routes")
@@ -110,7 +110,7 @@ def test_one_passes_and_the_other_stands_by_without_asking_hetzner_for_anything(
     wait_for(lambda: standby.probe("readyz") == 200, "the standby to be ready")
 
     assert (leading.probe("livez"), standby.probe("livez")) == (200, 200)
-    assert standby.hetzner.journal.entries() == []
+    assert [entry.path for entry in standby.hetzner.journal.entries()] == ["/v1/networks"]
     assert {entry.path for entry in standby.kubernetes.journal.entries() if entry.method == "GET"} == {LEASE}
     assert standby.writes() == []
     held = f"the Lease kube-system/cloud-controller-manager is held by {holder(stage)}, for {DURATION_S} s"

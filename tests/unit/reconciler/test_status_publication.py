@@ -166,7 +166,7 @@ def test_a_load_balancer_that_was_replaced() -> None:
 
     publication.forget()
     publication.keep(a_pass(seconds=24 * 3600))
-    assert stored.status.replaced == ()
+    assert not stored.status.replaced
 
 
 def test_what_was_not_read_is_not_published() -> None:
