@@ -120,8 +120,8 @@ def _as_far_as_known(shown: object, made: object) -> object:
 def untold(plan: Report, done: Iterable[Change], *, is_agreed: bool) -> Iterator[str]:
     """What was done and is not what the plan shows, but for what the module names."""
     shown = allowed(plan)
-    parts = {change.owner for change in shown.values() if change.kind in _PUBLISHED}
     after_it = {line.change.key: line.change for line in plan.lines if _waits_for_health(line.change)}
+    parts = {change.owner for change in (*shown.values(), *after_it.values()) if change.kind in _PUBLISHED}
     for change in done:
         planned = shown.get(change.key)
         if planned is not None and as_shown(planned, change):

@@ -59,6 +59,9 @@ class Deed:
     """Number → dedicated server, as the list had it that the controller goes by."""
     metal_addresses: Collection[str] = ()
     """All addresses that dedicated servers ever had."""
+    cut_off: Collection[str] = ()
+    """Keys of targets that the run was about to lead to another way when its process died: Hetzner takes no server
+    twice, so that one is out until the next run."""
     meanwhile: Collection[Seen] = ()
     """The truth each time that something had happened while the run was at work."""
 
@@ -308,6 +311,8 @@ def _lost_targets(deed: Deed) -> Iterator[str]:
         unseen = {server for server in lost if serving[server] not in deed.shown["nodes"]}
         if deed.cluster.name == owner and len(target_servers(now)) * 2 >= len(serving):
             lost -= unseen
+            exchanged = {server for server in lost if f"{root}/target/server:{server}" in deed.cut_off}
+            lost -= exchanged if len(exchanged) == 1 else set()
         for server in sorted(lost):
             if not _lets_target(deed, root, f"server:{server}"):
                 yield f"{root} loses server {server}, which is there, and Node {serving[server]} serves"

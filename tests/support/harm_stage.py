@@ -15,8 +15,10 @@ from typing import Any
 
 from actuators.approvals import approve
 from actuators.http.robot import RobotLogin
+from actuators.outcome import Failed
 from desired.model.settings import Settings
 from desired.plan.grants import Grant, Source
+from desired.plan.kinds import ChangeKind
 from reconciler.config.config import ConfigurationError
 from reconciler.passes.history import History
 from reconciler.result import Line, Report
@@ -198,6 +200,7 @@ class Stage:
             self._proven_gone,
             self._metal_lenses[cluster].told if cluster in self._metal_lenses else {},
             self._metal_addresses,
+            _cut_off(report) if death is not None else (),
             self._seen,
         )
         found = harm(deed)
@@ -865,6 +868,12 @@ def _written(at: datetime) -> str:
 
 def _heartbeats(node: Mapping[str, Any]) -> list[str]:
     return [said["lastHeartbeatTime"] for said in node["status"]["conditions"] if "lastHeartbeatTime" in said]
+
+
+def _cut_off(report: Report) -> list[str]:
+    """Keys of the targets that were to be led to another way, and of which that failed."""
+    tried = [line.change for line in report.lines if isinstance(line.outcome, Failed)]
+    return [each.key for each in tried if each.kind is ChangeKind.LB_TARGET and each.before and each.after]
 
 
 def _is_of_cloud(line: Line, seen: Seen, cluster: str) -> bool:

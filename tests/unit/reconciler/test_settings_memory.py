@@ -74,7 +74,7 @@ def test_the_first_pass_remembers_and_later_ones_ask_nothing() -> None:
 
 
 def test_a_default_that_was_mistaken_in_part_is_taken_back() -> None:
-    """It was given by mistake, part of what follows was done and part held, and then it was taken away. It decided last,
+    """It was given by mistake, part of what follows was done, the rest held, and it was taken away. It decided last,
     though no pass ended well with it, until all is as it was; before, what was done stayed for good."""
     stored, name = Kept(), "HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL"
     mistaken = replace(NOW_SET, balancer_defaults=replace(NOW_SET.balancer_defaults, uses_proxyprotocol=True))
