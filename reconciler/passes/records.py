@@ -38,11 +38,11 @@ from reconciler.report.published import (
     STATUS,
     PublishedReplacement,
     PublishedStatus,
-    hashes_of,
     news_of,
     recent,
     replaced_in,
     status_of,
+    urgent_of,
 )
 from reconciler.result import Line, Report, is_incomplete, is_read
 from reconciler.telemetry.logs import masked, pairs
@@ -289,12 +289,12 @@ def _suspended(line: Line, before: SuspendedChange | None, snapshot: Snapshot) -
 
 
 _GAP = timedelta(seconds=10)
-"""From one write of the status to the next, unless holds come or go, for which people wait."""
+"""From one write of the status to the next, unless it says something that people wait for."""
 
 
 def _is_seen(stored: PublishedStatus, wanted: PublishedStatus, age: timedelta | None) -> bool:
     """Whether a person would see a change."""
-    told = hashes_of if age is not None and age < _GAP else news_of
+    told = urgent_of if age is not None and age < _GAP else news_of
     return told(stored) != told(wanted)
 
 

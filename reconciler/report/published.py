@@ -168,18 +168,17 @@ def is_whole(result: str) -> bool:
     return result not in (Result.ERROR, Result.INCOMPLETE, Result.NOT_LEADER)
 
 
-def hashes_of(status: PublishedStatus) -> frozenset[str]:
-    """The hashes of its holds, for which people wait."""
-    return frozenset(hold.hash for hold in status.holds)
+def urgent_of(status: PublishedStatus) -> object:
+    """What of a status people wait for: its holds, and what is not well."""
+    return {hold.hash for hold in status.holds}, {(each.key, each.state) for each in status.last_pass.states.unwell}
 
 
 def news_of(status: PublishedStatus) -> object:
     """What of a status a person would see change. That time passes, and that requests are sent, is no change; ends of
     holds count to five minutes, as that of a Node whose kubelet reports moves on all the while."""
     last, measures = status.last_pass, {(hold.value, hold.limit, _end_of(hold)) for hold in status.holds}
-    ill = {(each.key, each.state) for each in last.states.unwell}
     moved = {(each.key, each.at) for each in status.replaced}
-    return last.result, last.counts, last.errors, last.gaps, last.in_need, hashes_of(status), measures, ill, moved
+    return last.result, last.counts, last.errors, last.gaps, last.in_need, urgent_of(status), measures, moved
 
 
 def _end_of(hold: PublishedHold) -> int | None:

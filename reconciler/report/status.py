@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from desired.health.state import Level, ServiceState
-from desired.model.clocks import parse_moment, shown_moment
+from desired.model.clocks import parse_moment
+from desired.plan.change import shown_seconds
 from desired.syntax.bounds import counted
 from reconciler.config.program import typed
 from reconciler.report.documents import Versioned
+from reconciler.report.folding import alike, names
 from reconciler.report.holds import ago, end_lines, origin
 from reconciler.report.published import (
     RENEWED,
@@ -133,9 +135,11 @@ def _states(states: PublishedStates) -> Iterator[TextLine]:
         if found:
             told = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in found.items())
             yield TextLine(f"{word:<11}{told}")
-    for each in states.unwell:
-        mark, tone = LEVELS[Level.BAD if each.state == ServiceState.DOWN else Level.WARNING]
-        yield TextLine(f"  {mark} {each.key}  {told_state(each.state.replace('_', ' '), each.since, each.why)}", tone)
+    for group in alike(states.unwell, lambda each: (each.key.partition("/")[0], each.state, each.why)):
+        first = group[0]
+        mark, tone = LEVELS[Level.BAD if first.state == ServiceState.DOWN else Level.WARNING]
+        told = told_state(first.state.replace("_", " "), first.since, first.why)
+        yield TextLine(f"  {mark} {names(each.key for each in group)}  {told}", tone)
     for kind, _, name in (each.key.partition("/") for each in states.unwell[:1]):
         yield TextLine(f"  Details: {program_name()} explain {shlex.quote(kind)} {shlex.quote(name)}")
 
@@ -143,7 +147,7 @@ def _states(states: PublishedStates) -> Iterator[TextLine]:
 def _renewed(text: str, now: datetime) -> str:
     """When the Lease was renewed; what its holder wrote where that is no time, and nothing where there is none."""
     try:
-        return f", renewed {ago(parse_moment(text), now)}" if text else ""
+        return f", renewed {shown_seconds(max(0.0, (now - parse_moment(text)).total_seconds()))} ago" if text else ""
     except (ValueError, OverflowError):
         return f", renewed at {text}"
 

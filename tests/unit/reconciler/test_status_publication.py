@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 
 from actuators.outcome import Applied
+from desired.health.state import ObjectState, ServiceState, States
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.record import Stamp
@@ -78,6 +79,18 @@ def test_it_is_written_when_people_would_see_a_change() -> None:
             told.append(((report.snapshot.taken_at - NOW).total_seconds(), list(stored.asked)))
 
     assert told == [(0, ["read", "write"]), *((at, ["write"]) for at in (7, 61, 75, 1875))]
+
+
+def test_what_is_not_well_is_written_at_once() -> None:
+    """A run of --once has no later pass that would write it."""
+    stored = Kept()
+    publication = StatusPublication(stored.config_map())
+    down = ObjectState(MOVED, ServiceState.DOWN, "load balancer 901 has no target")
+    publication.keep(a_pass())
+    publication.keep(a_pass(seconds=4, states=States((down,), ())))
+
+    assert stored.status is not None
+    assert [each.key for each in stored.status.last_pass.states.unwell] == [MOVED]
 
 
 def test_a_hold_that_measures_something_else_is_news() -> None:
