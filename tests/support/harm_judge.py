@@ -249,7 +249,10 @@ def _why_foreign(deed: Deed, found: Raw) -> str | None:
         return None
     if uid is not None and cluster is None:
         return "a Service's of another cluster"
-    if cluster is None and (found["services"] or found["targets"]):
+    targets = [
+        each for each in found["targets"] if each["type"] != "label_selector"
+    ]  # with which Terraform prepares one
+    if cluster is None and (found["services"] or targets):
         return "nobody's of this cluster, and in use"
     return None if cluster is not None or adopting else "a stranger's"
 
