@@ -169,16 +169,16 @@ def is_whole(result: str) -> bool:
 
 
 def urgent_of(status: PublishedStatus) -> object:
-    """What of a status people wait for: its holds, and what is not well."""
-    return {hold.hash for hold in status.holds}, {(each.key, each.state) for each in status.last_pass.states.unwell}
+    """What of a status people wait for: its holds, what is not well, and what was replaced."""
+    ill = {(each.key, each.state) for each in status.last_pass.states.unwell}
+    return {hold.hash for hold in status.holds}, ill, {(each.key, each.at) for each in status.replaced}
 
 
 def news_of(status: PublishedStatus) -> object:
     """What of a status a person would see change. That time passes, and that requests are sent, is no change; ends of
     holds count to five minutes, as that of a Node whose kubelet reports moves on all the while."""
     last, measures = status.last_pass, {(hold.value, hold.limit, _end_of(hold)) for hold in status.holds}
-    moved = {(each.key, each.at) for each in status.replaced}
-    return last.result, last.counts, last.errors, last.gaps, last.in_need, urgent_of(status), measures, moved
+    return last.result, last.counts, last.errors, last.gaps, last.in_need, urgent_of(status), measures
 
 
 def _end_of(hold: PublishedHold) -> int | None:
