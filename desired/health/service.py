@@ -52,7 +52,8 @@ def service_health(
         case Foreign(why=why) | Contested(why=why):
             return ObjectState(service.key, ServiceState.BLOCKED, why, _not_ready_since(service))
         case Owned(balancer):
-            return _served(lb, balancer, changes, blocked, now)
+            why_none = "".join(f"; {note.text}" for note in notes if note.kind is NoteKind.NO_TARGETS)
+            return _served(lb, balancer, changes, blocked, why_none, now)
         case matched:
             state, why = _to_come(lb, changes, blocked)
             if isinstance(matched, Adoptable) and state is ServiceState.WAITING:
@@ -93,13 +94,18 @@ def _to_come(lb: DesiredLoadBalancer, changes: Sequence[Change], blocked: str) -
 
 
 def _served(
-    lb: DesiredLoadBalancer, balancer: CloudBalancer, changes: Sequence[Change], blocked: str, now: datetime
+    lb: DesiredLoadBalancer,
+    balancer: CloudBalancer,
+    changes: Sequence[Change],
+    blocked: str,
+    why_none: str,
+    now: datetime,
 ) -> ObjectState:
-    """Of a Service that has its load balancer."""
+    """Of a Service that has its load balancer; ``why_none`` is told where that has no target."""
     service = lb.service
     ports = tuple(port_health(balancer, is_local=service.claim.is_local))
     is_new = now - balancer.created_at < SETTLING
-    found = [*_failures(lb, balancer, ports, changes, is_new=is_new)]
+    found = [*_failures(lb, balancer, ports, changes, why_none, is_new=is_new)]
     down, waiting = (
         next((reason.text for state, reason in found if state is each), "")
         for each in (ServiceState.DOWN, ServiceState.WAITING)
@@ -140,13 +146,14 @@ def _failures(
     balancer: CloudBalancer,
     ports: Sequence[PortHealth],
     changes: Sequence[Change],
+    why_none: str,
     *,
     is_new: bool,
 ) -> Iterator[tuple[ServiceState, Reason]]:
     """What clients notice, and what passes by itself, each in the order of its weight."""
     if not balancer.targets:
         state = ServiceState.WAITING if is_new else ServiceState.DOWN
-        yield state, rows.NO_TARGET.because(balancer=balancer.id)
+        yield state, rows.NO_TARGET.because(balancer=balancer.id, cause=why_none)
     elif not any(has_way(target, balancer) for target in balancer.targets):
         yield ServiceState.DOWN, rows.NO_WAY.because(balancer=balancer.id, targets=len(balancer.targets))
     else:

@@ -225,7 +225,7 @@ _MEMBERSHIP: Mapping[str, Membership] = {
         (Membership.SERVERLESS, (rows.NOT_INITIALIZED, rows.OF_ANOTHER_CLOUD, rows.ON_UNREAD_ROBOT_SERVER)),
         (Membership.SERVERLESS, (rows.WITH_A_MALFORMED_ID, rows.WITHOUT_ID, rows.WITHOUT_SERVER)),
         (Membership.UNUSABLE, (rows.IN_ANOTHER_ZONE, rows.NOT_ATTACHED, rows.PRIVATE_ALONE, rows.WITHOUT_INTERNAL_IP)),
-        (Membership.UNUSABLE, (rows.WITHOUT_NETWORK, rows.WITHOUT_PUBLIC_ADDRESS, *_UNPROVEN)),
+        (Membership.UNUSABLE, (rows.WITHOUT_NETWORK, rows.NETWORK_NOT_FOUND, rows.WITHOUT_PUBLIC_ADDRESS, *_UNPROVEN)),
     )
     for row in those
 }
@@ -292,6 +292,8 @@ class _Way:
         """Whether traffic reaches the server through the network."""
         if isinstance(self.snapshot.network, Unknown):
             return rows.PRIVATE_NETWORK_UNKNOWN.because(cause=self.snapshot.network.why)
+        if isinstance(self.snapshot.network, Absent):
+            return rows.NETWORK_NOT_FOUND.because()
         if self.network_id is None:
             return rows.WITHOUT_NETWORK.because()
         if "private_net" in server.missing:

@@ -487,8 +487,14 @@ IPV6_IN_NETWORK = Rule(
 )
 WITHOUT_NETWORK = Rule(
     "without-private-network",
-    "private addresses are requested, and no network is configured or found (HCLOUD_NETWORK)",
+    "private addresses are requested, but no network is configured (HCLOUD_NETWORK)",
     f"configure one, or set {_PRIVATE} to false",
+    counted="without private network",
+)
+NETWORK_NOT_FOUND = Rule(
+    "network-not-found",
+    "private addresses are requested, and the project has no network of the name or id in HCLOUD_NETWORK",
+    "correct HCLOUD_NETWORK, or the token",
     counted="without private network",
 )
 NOT_ATTACHED = Rule(

@@ -5,7 +5,7 @@ A table of sections says which field of the explanation stands where in the text
 fact, what stands in its line.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -41,6 +41,7 @@ from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, Verdict
 from desired.plan.notes import Note
 from desired.routes.claims import FAILING, RouteStatus
+from desired.rules.load_balancers import PORT_AS_ASKED
 from desired.rules.nodes import Stage
 from desired.rules.rule import Basis
 from desired.syntax.bounds import counted
@@ -213,6 +214,10 @@ LAYOUTS: Mapping[type, Layout] = {
 """Type of a fact → its layout."""
 
 
+_LONG = 5
+"""So many ports of which there is nothing to tell are counted, and not listed."""
+
+
 @dataclass(frozen=True, slots=True)
 class TextSection:
     """One part of the text: a heading and what stands below it."""
@@ -374,6 +379,16 @@ def _options(options: Iterable[OptionFact], explained: Explained) -> Iterator[Te
         yield TextLine(f"  {left} more are not set (--full)", Tone.DETAIL)
 
 
+def _ports(ports: Sequence[ListenerFact], explained: Explained) -> Iterator[TextLine]:
+    """The ports; of more than a few those alone of which there is something to tell, without ``--full``."""
+    failing = {each.port for each in (explained.health.ports if explained.health else ()) if each.failing}
+    telling = [each for each in ports if each.planned or each.port in failing or each.why != PORT_AS_ASKED.text()]
+    is_whole = explained.report.detail is Detail.FULL or len(ports) - len(telling) < _LONG
+    yield from _table(ports if is_whole else telling, explained)
+    if not is_whole:
+        yield TextLine(f"  {len(ports) - len(telling)} match the Service, as --full shows", Tone.DETAIL)
+
+
 def _remarks(remarks: Iterable[AnnotationWarning], explained: Explained) -> Iterator[TextLine]:
     """The remarks, but for those that are told of a port already."""
     told = {fact.why for fact in getattr(explained.explanation, "listeners", ())}
@@ -393,7 +408,7 @@ SECTIONS = (
     TextSection("Taints", "taints", _table),
     TextSection("Status", "status", _table),
     TextSection("Conditions", "conditions", _table),
-    TextSection("Ports", "listeners", _table),
+    TextSection("Ports", "listeners", _ports),
     TextSection("Targets", "targets", _table),
     TextSection("Certificates", "certificates", _table, is_optional=True),
     TextSection("Annotations", "options", _options),

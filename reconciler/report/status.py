@@ -1,6 +1,5 @@
 """Status of the controller in a few lines: who leads, and what its last pass came to."""
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -96,8 +95,10 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
         return
     if report.leader is not None:
         renewed, tone = _renewed(report.renewed, now), Tone.BAD if report.is_gone else Tone.PLAIN
-        gone = ": it does not run, and no other has taken over; see its pod's log" if report.is_gone else ""
-        yield TextLine(f"Leader:    {report.leader or 'none'} (Lease {report.lease}){renewed}{gone}", tone)
+        namespace = report.lease.partition("/")[0]
+        pods = f"kubectl -n {namespace} get pods -l app.kubernetes.io/name=hcloud-reconciler"
+        gone = f": it does not run, and no other has taken over; see {pods}" if report.is_gone else ""
+        yield TextLine(f"Leader:    {report.leader or 'none'}, by Lease {report.lease}{renewed}{gone}", tone)
     if status is None:
         return
     late = ": too old for a running controller" if report.is_late else ""
@@ -135,13 +136,11 @@ def _states(states: PublishedStates) -> Iterator[TextLine]:
         if found:
             told = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in found.items())
             yield TextLine(f"{word:<11}{told}")
-    for group in alike(states.unwell, lambda each: (each.key.partition("/")[0], each.state, each.why)):
+    for group in alike(states.unwell, lambda each: (each.state, each.why)):
         first = group[0]
         mark, tone = LEVELS[Level.BAD if first.state == ServiceState.DOWN else Level.WARNING]
         told = told_state(first.state.replace("_", " "), first.since, first.why)
         yield TextLine(f"  {mark} {names(each.key for each in group)}  {told}", tone)
-    for kind, _, name in (each.key.partition("/") for each in states.unwell[:1]):
-        yield TextLine(f"  Details: {program_name()} explain {shlex.quote(kind)} {shlex.quote(name)}")
 
 
 def _renewed(text: str, now: datetime) -> str:

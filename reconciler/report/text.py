@@ -1,15 +1,15 @@
 """Text of a report, in lines, each with the tone in which a terminal shows it. No meaning depends on color alone."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
 from msgspec import Struct
 
 from actuators.outcome import Applied
-from desired.health.state import Level, States
-from desired.model.clocks import shown_moment
+from desired.health.state import Level
 from desired.plan.change import Hold, Verdict
 from desired.plan.notes import NoteKind
 from desired.section import Section
@@ -24,7 +24,6 @@ from reconciler.report.view import (
     MOST_REMOVALS,
     OF_AN_ERROR,
     Head,
-    Standing,
     View,
     are_folded,
     is_applied,
@@ -79,7 +78,7 @@ def visible_lines(lines: Iterable[TextLine]) -> Iterator[TextLine]:
 def _lines(view: View, width: int | None) -> Iterator[TextLine]:
     is_wide = width is not None and width >= _WIDE
     yield from header_lines(view.head)
-    yield from state_lines(view.report.states, view.standings, view.report.approve_flags)
+    yield from state_lines(view)
     for part in view.parts:
         yield TextLine(part.title, Tone.HEADING)
         for block in part.blocks:
@@ -119,17 +118,19 @@ LEVELS: Mapping[Level, tuple[str, Tone]] = {
 """How bad a state is → the character before it, and its tone."""
 
 
-def state_lines(states: States, standings: Sequence[Standing], flags: str) -> Iterator[TextLine]:
-    """What is not well, worst first, and how many are in which state; nothing where nothing is looked after. ``flags``
-    are those that name the cluster."""
-    if standings:
+def state_lines(view: View) -> Iterator[TextLine]:
+    """What is not well, worst first, and how many are in which state; nothing where nothing is looked after. Who plans
+    for the whole cluster is told what explains the first: who reads the log of a run may have no token for it."""
+    states, report = view.report.states, view.report
+    if view.standings:
         yield TextLine("State", Tone.HEADING)
-    for standing in standings:
+    for standing in view.standings:
         mark, tone = LEVELS[standing.first.level]
         what = names(standing.keys)
         yield TextLine(f"  {mark} {what}  {standing.told}", tone)
-    if standings:
-        yield TextLine(f"  Details: {explain_command(standings[0].keys[0], flags, program_name())}")
+    if view.standings and report.next_step and not report.settings.only:
+        key = view.standings[0].keys[0]
+        yield TextLine(f"  Details: {explain_command(key, report.approve_flags, program_name())}")
     if counts := list(state_counts(states)):
         yield TextLine(f"  {'; '.join(counts)}", Tone.GOOD if states.level is Level.GOOD else Tone.PLAIN)
 

@@ -196,7 +196,6 @@ State
     (node-blast-radius): 2 of 6 Nodes lost their servers without a drain; cordon
     Nodes before deleting their servers (Nodes that are NotReady for 30 minutes
     count as planned removals), or approve if intended
-  Details: reconcile explain node worker-3
   Nodes: 2 stuck, 4 in sync
 nodes
   ! node/worker-3  node.delete  remove, held by node-blast-radius

@@ -159,9 +159,9 @@ def test_of_a_laptop(cluster: Cluster) -> None:
 
     typed = cluster.follow(texts, **settings, KUBECONFIG="/nowhere")
 
-    assert typed == {Command.PLAN, Command.HOLDS, Command.APPROVE}
+    assert typed == {Command.PLAN, Command.HOLDS, Command.APPROVE, Command.EXPLAIN}
     approved = cluster.type("plan", *reach, **settings).stdout
-    assert cluster.follow([approved], **settings, KUBECONFIG="/nowhere") == {Command.APPLY}
+    assert cluster.follow([approved], **settings, KUBECONFIG="/nowhere") == {Command.APPLY, Command.EXPLAIN}
     assert set(cluster.sim.nodes()) == {"web-1", "web-2"}
 
 

@@ -59,7 +59,7 @@ WORLD: Snapshot = a_world([a_service(), replace(a_service("api"), uid="4")])
 
 def told(states: States) -> list[TextLine]:
     """The text of a pass that has nothing to do."""
-    return list(render_lines(Report(snapshot=WORLD, states=states)))
+    return list(render_lines(Report(snapshot=WORLD, states=states, next_step="reconcile apply")))
 
 
 def test_a_text_tells_first_what_is_not_well_and_never_ends_in_green() -> None:

@@ -77,7 +77,7 @@ MEMBERSHIPS: Mapping[Rule, Membership] = {
     ),
     **dict.fromkeys((rules.LEAVING, rules.EXCLUDED_BY_LABEL, rules.LEAVING_BY_AUTOSCALER, rules.UNSELECTED), EXCLUDED),
     **dict.fromkeys((*SERVERLESS_ROWS, rules.ON_UNREAD_ROBOT_SERVER, rules.NOT_INITIALIZED), SERVERLESS),
-    **dict.fromkeys((*NO_ADDRESS_ROWS, rules.NOT_ATTACHED, rules.WITHOUT_NETWORK), UNUSABLE),
+    **dict.fromkeys((*NO_ADDRESS_ROWS, rules.NOT_ATTACHED, rules.WITHOUT_NETWORK, rules.NETWORK_NOT_FOUND), UNUSABLE),
     **dict.fromkeys((*UNKNOWN_ROWS, rules.INTERNAL_IP_LACKING, rules.ROBOT_CREDENTIALS_LACKING), UNCERTAIN),
     rules.NOT_INITIALIZED_YET: UNCERTAIN,
     rules.TARGET_IGNORED: IGNORED,
@@ -158,7 +158,7 @@ ELSEWHERE = a_server(private_ips=((6, IPv4Address("10.6.0.2")),))
     "in another network": (ELSEWHERE, NETWORK, KNOWN, rules.NOT_ATTACHED),
     "private addresses not told": (UNTOLD, NETWORK, KNOWN, rules.ADDRESS_UNSAID),
     "no network": (INSIDE, None, Present(None), rules.WITHOUT_NETWORK),
-    "network not in the project": (INSIDE, None, Absent(), rules.WITHOUT_NETWORK),
+    "network not in the project": (INSIDE, None, Absent(), rules.NETWORK_NOT_FOUND),
     "network not read": (INSIDE, None, Unknown("timed out"), rules.PRIVATE_NETWORK_UNKNOWN),
 })  # fmt: skip
 def test_by_private_address(server: Server, network_id: int | None, network: Any, expected: Rule) -> None:
