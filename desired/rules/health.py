@@ -8,7 +8,7 @@ PORTS_HEALTHY = Rule("ports-healthy", "{ports}: {healthy} of {targets} healthy")
 PORTS_UNCHECKED = Rule("ports-unchecked", "{ports}: {targets} not checked yet")
 PORT_ABSENT = Rule("port-absent", "{ports}: not on load balancer {balancer} yet")
 NO_TARGET = Rule("no-target", "load balancer {balancer} has no target{cause}")
-NO_WAY = Rule("no-way-to-targets", "load balancer {balancer} reaches none of its {targets}")
+NO_WAY = Rule("no-way-to-targets", "load balancer {balancer} reaches 0 of {targets} targets")
 NOT_PUBLISHED = Rule("not-published", "the address of load balancer {balancer} is not published")
 
 # A Service without one.

@@ -312,12 +312,12 @@ def _write_artifacts(report: Report, config: Config) -> bool:
 
 
 def _in_need(keys: Sequence[Key]) -> str:
-    """``1 Node and 2 Services need a person: node/a, service/ns/b, service/ns/c``."""
+    """``1 Node and 2 Services need a person, see the report: node/a, service/ns/b, service/ns/c``."""
     kinds = {"Node": ObjectKind.NODE, "Service": ObjectKind.SERVICE}
     counts = {word: sum(key.kind is kind for key in keys) for word, kind in kinds.items()}
     objects = " and ".join(counted(count, word) for word, count in counts.items() if count)
     verb = "needs" if len(keys) == 1 else "need"
-    return f"{objects} {verb} a person: {listed(keys, _SHOWN)}"
+    return f"{objects} {verb} a person, see the report: {listed(keys, _SHOWN)}"
 
 
 def _reject(error: ConfigurationError, command: Command, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:

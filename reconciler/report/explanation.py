@@ -429,7 +429,7 @@ def _lines(explained: Explained, head: Head) -> Iterator[TextLine]:
         if health is not None:
             yield TextLine(f"{explained.key}  {Standing(health, (explained.key,)).told}", LEVELS[health.level][1])
             if explanation.why != health.why:
-                yield TextLine(f"  {explanation.stage}: {explanation.why}")
+                yield TextLine(f"  {explanation.why}")
             if any(port.state is PortState.NONE and port.unhealthy for port in health.ports):
                 namespace, _, name = explained.key.name.partition("/")
                 look = f"kubectl -n {namespace} get endpointslices -l kubernetes.io/service-name={name}"

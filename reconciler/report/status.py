@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from desired.health.state import Level, ServiceState
-from desired.model.clocks import parse_moment
+from desired.model.clocks import parse_moment, shown_moment
 from desired.plan.change import shown_seconds
 from desired.syntax.bounds import counted
 from reconciler.config.program import typed
@@ -21,7 +21,7 @@ from reconciler.report.published import (
     PublishedStatus,
     recent,
 )
-from reconciler.report.text import LEVELS, TextLine, Tone, with_moments
+from reconciler.report.text import LEVELS, TextLine, Tone, visible_lines
 from reconciler.report.view import told_state
 from reconciler.result import Result
 
@@ -98,7 +98,7 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
         namespace = report.lease.partition("/")[0]
         pods = f"kubectl -n {namespace} get pods -l app.kubernetes.io/name=hcloud-reconciler"
         gone = f": it does not run, and no other has taken over; see {pods}" if report.is_gone else ""
-        yield TextLine(f"Leader:    {report.leader or 'none'}, by Lease {report.lease}{renewed}{gone}", tone)
+        yield TextLine(f"Leader:    {report.leader or 'none'} (Lease {report.lease}){renewed}{gone}", tone)
     if status is None:
         return
     late = ": too old for a running controller" if report.is_late else ""
@@ -123,8 +123,9 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
         yield TextLine(f"  ! {hold.rule}: {hold.why}; {since}", Tone.BAD)
         yield from end_lines(hold, now, "      ")
     for each in recent(status.replaced, now):
-        at = f"{each.at:%Y-%m-%d %H:%M:%S} UTC"
-        moved = f"{each.key} has {', '.join(each.after)} since {at}, and had {', '.join(each.before)}"
+        moved = (
+            f"{each.key} has {', '.join(each.after)} since {shown_moment(each.at)}, and had {', '.join(each.before)}"
+        )
         yield TextLine(f"Replaced:  {moved}: correct what names the old address", Tone.WARNING)
     if last.requests_left is not None:
         yield TextLine(f"Requests:  {last.requests_left} of {last.requests_limit} left", Tone.DETAIL)

@@ -1,8 +1,7 @@
 """Text of a report, in lines, each with the tone in which a terminal shows it. No meaning depends on color alone."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 
 from actuators.outcome import Applied
 from desired.health.state import Level
+from desired.model.clocks import shown_moment
 from desired.plan.change import Hold, Verdict
 from desired.plan.notes import NoteKind
 from desired.section import Section
@@ -32,7 +32,7 @@ from reconciler.report.view import (
     view_of,
     worded,
 )
-from reconciler.result import Report, Result, approve_command, explain_command, look_command, needing_a_person
+from reconciler.result import Line, Report, Result, approve_command, explain_command, look_command, needing_a_person
 
 
 class Tone(Enum):
@@ -229,9 +229,10 @@ def _footer(view: View) -> Iterator[TextLine]:
         done = f"Applied {counted(applied, 'change')}; none is left" if applied else "No changes"
         is_part = any(note.kind is NoteKind.PARTIAL for note in report.notes)
         part = " in the part that --only names" if is_part else ""
-        wrong = len(needing_a_person(report))
-        need = f"; {counted(wrong, 'object')} need{'s' * (wrong == 1)} a person" if wrong else ""
-        ill = "".join(f"; {told}" for told in unwell(report.states))
+        ill = {each.key for each in report.states if each.level >= Level.WARNING}
+        wrong = len([key for key in needing_a_person(report) if key.whole not in ill])
+        need = f"; {counted(wrong, 'object')} need{'s' * (wrong == 1)} a person, see Notes" if wrong else ""
+        sick = "".join(f"; {told}" for told in unwell(report.states))
         tone = Tone.WARNING if wrong else Tone.PLAIN if is_part else Tone.GOOD
         tone = LEVELS[report.states.level][1] if report.states.level >= Level.WARNING else tone
         yield TextLine(f"{done}{part}{need}{sick}. Observed {seen}.{opening}", tone)

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from actuators.outcome import Applied
 from desired.health.state import Level, NodeState, ObjectState, ServiceState, States, word_of
+from desired.model.clocks import shown_moment
 from desired.model.key import Key, ObjectKind
 from desired.model.price import Cost
 from desired.plan.change import GuardName, Hold, Verdict

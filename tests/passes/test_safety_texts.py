@@ -85,7 +85,7 @@ def test_a_service_that_waits_for_a_part_that_is_switched_off_is_named(balanced:
     (note,) = [note for note in ran.report["notes"] if note["kind"] == "stuck"]
     assert (ran.code, ran.report["result"]) == (3, "refused")
     assert note["key"] == "service/default/web"
-    assert "1 Service needs a person: service/default/web" in ran.stderr
+    assert "1 Service needs a person, see the report: service/default/web" in ran.stderr
     assert balanced.writes() == balanced.written_to_hetzner() == []
 
     told = [event["message"] for event in _events(balanced) if event.get("reason") == "DeletionStuck"]

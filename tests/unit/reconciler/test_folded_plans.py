@@ -193,9 +193,9 @@ def test_the_documentation_shows_it() -> None:
 HELD_PLAN = """\
 State
   ? node/worker-3, node/worker-4  stuck: node.delete is held
-    (node-blast-radius): 2 of 6 Nodes lost their servers without a drain; cordon
-    Nodes before deleting their servers (Nodes that are NotReady for 30 minutes
-    count as planned removals), or approve if intended
+    (node-blast-radius): 2 of 6 Nodes lost their servers without a drain (limit
+    1); cordon Nodes before deleting their servers (Nodes that are NotReady for
+    30 minutes count as planned removals), or approve if intended
   Nodes: 2 stuck, 4 in sync
 nodes
   ! node/worker-3  node.delete  remove, held by node-blast-radius

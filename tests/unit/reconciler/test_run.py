@@ -57,12 +57,12 @@ def test_what_ends_the_process_is_not_caught(ending: type[BaseException]) -> Non
 @rows(
     "keys said",
     {
-        "a Service": (["service/default/web"], "1 Service needs a person: service/default/web"),
-        "Nodes": (["node/a", "node/b"], "2 Nodes need a person: node/a, node/b"),
-        "both": (["node/a", "service/x/b"], "1 Node and 1 Service need a person: node/a, service/x/b"),
+        "a Service": (["service/default/web"], "1 Service needs a person, see the report: service/default/web"),
+        "Nodes": (["node/a", "node/b"], "2 Nodes need a person, see the report: node/a, node/b"),
+        "both": (["node/a", "service/x/b"], "1 Node and 1 Service need a person, see the report: node/a, service/x/b"),
         "many": (
             [f"node/{number}" for number in range(7)],
-            "7 Nodes need a person: node/0, node/1, node/2, node/3, node/4 and 2 more",
+            "7 Nodes need a person, see the report: node/0, node/1, node/2, node/3, node/4 and 2 more",
         ),
     },
 )

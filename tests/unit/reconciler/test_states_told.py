@@ -66,13 +66,13 @@ def test_a_text_tells_first_what_is_not_well_and_never_ends_in_green() -> None:
     lines = [line.text for line in told(ILL)]
     assert lines[2:6] == [
         "State",
-        "  ! service/default/web  down since 1 Jul 11:53 UTC: port 443: 0 of 2 healthy",
-        "  ? node/worker6  stuck since 30 Jun 12:00 UTC: no server is named 'worker6'",
+        "  ! service/default/web  down since 2026-07-01 11:53 UTC: port 443: 0 of 2 healthy",
+        "  ? node/worker6  stuck since 2026-06-30 12:00 UTC: no server is named 'worker6'",
         "  Details: reconcile explain service default/web",
     ]
     assert lines[6] == "  Services: 1 down, 1 serving; Nodes: 1 stuck, 1 in sync"
     last = told(ILL)[-1]
-    assert last.text.startswith("No changes; 1 object needs a person; 1 Service is down; 1 Node is stuck.")
+    assert last.text.startswith("No changes; 1 Service is down; 1 Node is stuck.")
     assert last.tone is Tone.BAD
 
 

@@ -69,11 +69,11 @@ PART, SEEN = f"No changes{OF_PART}", "Observed 0 nodes, 1 server."
     "notes lines footer tone",
     {
         "of everything": ((), (), f"No changes. {SEEN}", Tone.GOOD),
-        "one wrong": ((WRONG,), (), f"No changes; 1 object needs a person. {SEEN}", Tone.WARNING),
+        "one wrong": ((WRONG,), (), f"No changes; 1 object needs a person, see Notes. {SEEN}", Tone.WARNING),
         "two wrong in a part": (
             (WRONG, UNCLEAR, ONLY),
             (),
-            f"{PART}; 2 objects need a person. {SEEN}",
+            f"{PART}; 2 objects need a person, see Notes. {SEEN}",
             Tone.WARNING,
         ),
         "of a part": ((ONLY,), (), f"{PART}. {SEEN}", Tone.PLAIN),
