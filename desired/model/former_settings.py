@@ -51,28 +51,20 @@ class FormerSettings:
     change: PendingChange | None = None
     """What differs by now, as far as a pass has noted it."""
 
-    def last(self, settings: Settings) -> Mapping[str, Value]:
-        """Name → the value that decided last. That is the former one, but of a default of load balancers that was
-        changed, and has been changed again before all that followed was done: part of it may have been done, and is to
-        be taken back like what any default decided that is gone."""
-        now, between = values_of(settings), self.change.values if self.change else {}
-        decided = {name for name in between.keys() & now.keys() & VARIABLES.keys() if between[name] != now[name]}
-        return {**self.values, **{name: between[name] for name in decided if name in self.values}}
-
     def differing(self, settings: Settings) -> Mapping[str, tuple[Value, Value]]:
-        """Name → last and present value of what differs, but for what decides for parts alone that are off: nothing
+        """Name → former and present value of what differs, but for what decides for parts alone that are off: nothing
         follows from it now. A network that comes or goes switches routes as well: that is one difference."""
-        now, last = values_of(settings), self.last(settings)
-        both = {name: (last[name], value) for name, value in now.items() if name in last}
+        now = values_of(settings)
+        both = {name: (self.values[name], value) for name, value in now.items() if name in self.values}
         found = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
         if None in found.get(NETWORK, ()):
             found.pop(_ROUTES, None)
         return found
 
     def under(self, settings: Settings) -> Settings:
-        """``settings`` as they were last. What is not remembered is as it is now."""
+        """``settings`` as they were. What is not remembered is as it is now."""
         former, defaults = settings, {**_defaults(settings.balancer_defaults)}
-        for name, value in self.last(settings).items():
+        for name, value in self.values.items():
             if name in _BY_NAME:
                 former = replace(former, **{_BY_NAME[name]: _READ[_BY_NAME[name]](value)})
             elif name in VARIABLES:

@@ -210,11 +210,7 @@ class SettingsMemory:
         return FormerSettings(values, network.id if network else None, __version__)
 
     def _pending(self, stored: FormerSettings, snapshot: Snapshot) -> PendingChange:
-        # Of what is as it was before, the value in between is kept, as long as something of that is to be taken back.
-        values: Mapping[str, Value] = {
-            name: last if now == stored.values[name] else now
-            for name, (last, now) in stored.differing(self._settings).items()
-        }
+        values: Mapping[str, Value] = {name: now for name, (_, now) in stored.differing(self._settings).items()}
         if stored.change is not None and stored.change.values == values:
             return replace(stored.change, accepted=stored.change.accepted or self._is_accepted)
         return PendingChange(values, snapshot.taken_at, self._is_accepted)

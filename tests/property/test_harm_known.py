@@ -766,15 +766,6 @@ KNOWN = (
         do.run().annotate("web", {"use-private-ip": None}).run("a", "dies:before:3").settle(),
         "Hetzner takes no server twice: the one that was taken out is put back by the next run, and no other is out",
     ),
-    Row(
-        "a-default-that-was-mistaken-in-part",
-        Start(nodes=3, services=(("db", {}), ("web", {})), variables=INTERNAL),
-        do.run()
-        .turn("db", "ClusterIP")
-        .run("a", f"{LB}DISABLE_PUBLIC_NETWORK=", f"{LB}USES_PROXYPROTOCOL=true")
-        .settle(),
-        "a PROXY protocol header that a mistaken default gave one load balancer is taken away with the default",
-    ),
 )
 
 

@@ -73,23 +73,6 @@ def test_the_first_pass_remembers_and_later_ones_ask_nothing() -> None:
     assert stored.asked == ["read", "write", "read"]
 
 
-def test_a_default_that_was_mistaken_in_part_is_taken_back() -> None:
-    """It was given by mistake, part of what follows was done, the rest held, and it was taken away. It decided last,
-    though no pass ended well with it, until all is as it was; before, what was done stayed for good."""
-    stored, name = Kept(), "HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL"
-    mistaken = replace(NOW_SET, balancer_defaults=replace(NOW_SET.balancer_defaults, uses_proxyprotocol=True))
-    a_pass(a_memory(stored))
-    a_pass(a_memory(stored, mistaken), OPEN)
-
-    for _ in range(2):  # not all can be taken back at once
-        former = a_pass(a_memory(stored), OPEN)
-        assert isinstance(former, FormerSettings)
-        assert former.differing(NOW_SET) == {name: (True, None)}
-        assert former.beside(NOW_SET).former_defaults == mistaken.balancer_defaults
-    a_pass(a_memory(stored))
-    assert is_settled(stored, NOW_SET)
-
-
 def test_a_dry_run_looks_when_something_is_planned_and_writes_nothing() -> None:
     stored = Kept()
     memory = a_memory(stored, writes=False)
