@@ -24,10 +24,8 @@ from actuators.wire.service import condition_body, ingress_body
 from desired.model.load_balancer import Owner
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
-from desired.names import CONDITION_HEALTHY, CONDITION_IN_SYNC, CONDITION_READY, FINALIZER_BALANCER
+from desired.names import CONDITIONS, FINALIZER_BALANCER
 from desired.plan.change import Change, Claimed
-
-_CONDITIONS = frozenset({CONDITION_READY, CONDITION_IN_SYNC, CONDITION_HEALTHY})
 
 
 def claim(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
@@ -135,7 +133,7 @@ def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snap
             raise unexpected_change(change)
     if not change.comes_after_its_balancer:
         require_none_labelled(cloud, service, snapshot)
-    ours = [condition.type for condition in service.conditions if condition.type in _CONDITIONS]
+    ours = [condition.type for condition in service.conditions if condition.type in CONDITIONS]
     status: dict[str, Any] = {"loadBalancer": {"ingress": None}} if ingress or not service.ingress else {}
     if ours:
         status["conditions"] = [{"$patch": "delete", "type": kind} for kind in ours]

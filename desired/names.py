@@ -43,6 +43,7 @@ FINALIZER_BALANCER = "service.kubernetes.io/load-balancer-cleanup"
 CONDITION_READY = "LoadBalancerReady"
 CONDITION_IN_SYNC = "LoadBalancerInSync"
 CONDITION_HEALTHY = "LoadBalancerHealthy"
+CONDITIONS = frozenset({CONDITION_READY, CONDITION_IN_SYNC, CONDITION_HEALTHY})
 
 LABEL_SERVICE_UID = "hcloud-ccm/service-uid"
 """At Hetzner: HCCM's label that names the owner of a load balancer or certificate."""

@@ -311,8 +311,8 @@ def run_controller(
         # Beside the first pass: an API server that takes its time must not keep probes waiting.
         concurrency.start(partial(_name_gaps, connections.permission_gaps, stop), "permissions")
         wake.call("the start")
-        check = partial(_check_settings, runtime.plan_context, health, connections.leader, stop)
-        standby = Standby(connections.leader, health, passes.page, lambda: concurrency.start(check, "settings"))
+        check = SettingsCheck(runtime.plan_context, health, connections.leader, stop, concurrency.start)
+        standby = Standby(connections.leader, health, passes.page, check.begin)
         run_loop(passes, stop=stop, publish=tell, wake=wake, leader=standby)
     _log.info("stopped")
 
@@ -352,26 +352,56 @@ def _name_gaps(gaps: Callable[[threading.Event], Iterator[str]], stop: threading
             stop.wait(_ASK_AGAIN_S)
 
 
-def _check_settings(context: PlanContext, health: LoopHealth, leader: Leadership, stop: threading.Event) -> None:
-    """Ask Hetzner for the network that the settings name, or for one server where they name none, every minute until
+class SettingsCheck:
+    """Asks Hetzner for the network that the settings name, or for one server where they name none, every minute until
     the answer is there: so a process that stands by shows that its settings and its token would do. The leader's passes
     show that by themselves."""
-    reader, wanted, told = context.readers.hetzner, context.settings.network, ""
-    with harmless("settings"):
-        while not (stop.is_set() or leader.is_leader()):
-            try:
-                if wanted is None:
-                    reader.get("/servers?per_page=1")
-                error = observe_network(reader, wanted).error
-            except ApiError as refused:
-                error = refused
-            health.checked(str(error or ""))
-            if error is None:
-                return
-            if str(error) != told:
-                told = str(error)
-                _log.warning("settings cannot be used %s", pairs(why=error))
-            stop.wait(_ASK_AGAIN_S)
+
+    def __init__(
+        self,
+        context: PlanContext,
+        health: LoopHealth,
+        leader: Leadership,
+        stop: threading.Event,
+        start: Callable[[Callable[[], object], str], object],
+    ) -> None:
+        """``start`` starts a thread."""
+        self._context = context
+        self._health = health
+        self._leader = leader
+        self._stop = stop
+        self._start = start
+        self._goes_on = self._is_settled = False
+
+    def begin(self) -> None:
+        """Begin, unless that was done and goes on, or has come to an answer."""
+        if not (self._goes_on or self._is_settled):
+            self._goes_on = True
+            self._start(self._ask, "settings")
+
+    def _ask(self) -> None:
+        told = ""
+        with harmless("settings"):
+            while not (self._stop.is_set() or self._leader.is_leader()):
+                error = self._error()
+                self._health.checked(str(error or ""))
+                if error is None:
+                    self._is_settled = True
+                    break
+                if str(error) != told:
+                    told = str(error)
+                    _log.warning("settings cannot be used %s", pairs(why=error))
+                self._stop.wait(_ASK_AGAIN_S)
+        self._goes_on = False
+
+    def _error(self) -> ApiError | None:
+        reader, wanted = self._context.readers.hetzner, self._context.settings.network
+        try:
+            if wanted is None:
+                reader.get("/servers?per_page=1")
+            return observe_network(reader, wanted).error
+        except ApiError as refused:
+            return refused
 
 
 class Standby:
@@ -380,11 +410,11 @@ class Standby:
     def __init__(
         self, leader: Leadership, health: LoopHealth, page: LivePage | None, check: Callable[[], object]
     ) -> None:
-        """``check`` is called when another process is seen to lead for the first time: it has the settings checked."""
+        """``check`` is called whenever another process is seen to lead: it has the settings checked once."""
         self._leader = leader
         self._health = health
         self._page = page
-        self._check = cache(check)
+        self._check = check
 
     def wait(self, stop: threading.Event) -> bool:
         """Wait until this process leads. False: ``stop`` was set first."""

@@ -37,7 +37,7 @@ from desired.model.load_balancer import (
 )
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
-from desired.names import CONDITION_IN_SYNC, CONDITION_READY, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.names import CONDITIONS, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Verdict
 from desired.plan.foresight import after_all, balancer_after_all, service_after
 from desired.plan.kinds import ChangeKind, Verb
@@ -167,7 +167,7 @@ def explain_conditions(of: ServiceView) -> Iterator[Fact]:
     for kind in dict.fromkeys((*there, *ours)):
         found, due = there.get(kind), ours.get(kind)
         value, coming = (f"{side.status} {side.reason}".rstrip() if side else None for side in (found, due))
-        if found and kind not in (CONDITION_READY, CONDITION_IN_SYNC):
+        if found and kind not in CONDITIONS:
             yield Fact.foreign(kind, value or "")
             continue
         since = f", since {shown_moment(found.since)}" if found and found.since else ""

@@ -13,7 +13,7 @@ from desired.model.clocks import shown_moment
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.model.to_builtins import digest
-from desired.names import CONDITION_IN_SYNC, CONDITION_READY
+from desired.names import CONDITIONS
 from desired.plan.change import Change, GuardName, Plan
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note
@@ -125,7 +125,7 @@ def _other_writer(service: Service) -> str:
     """Who else writes the status of a Service, by its ``managedFields`` and the conditions of others; empty when
     nothing tells. Any client may have chosen these names, so they are quoted and bounded."""
     writer = shown_name(service.status_writers[0]) if service.status_writers else ""
-    types = sorted({found.type for found in service.conditions} - {CONDITION_READY, CONDITION_IN_SYNC})
+    types = sorted({found.type for found in service.conditions} - CONDITIONS)
     if not types:
         return writer
     more = f" and {len(types) - 1} more" if len(types) > 1 else ""

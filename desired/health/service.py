@@ -105,7 +105,7 @@ def _served(
     service = lb.service
     ports = tuple(port_health(balancer, is_local=service.claim.is_local))
     is_new = now - balancer.created_at < SETTLING
-    found = [*_failures(lb, balancer, ports, changes, why_none, is_new=is_new)]
+    found = [*_failures(lb, balancer, ports, changes, blocked, why_none, is_new=is_new)]
     down, waiting = (
         next((reason.text for state, reason in found if state is each), "")
         for each in (ServiceState.DOWN, ServiceState.WAITING)
@@ -146,6 +146,7 @@ def _failures(
     balancer: CloudBalancer,
     ports: Sequence[PortHealth],
     changes: Sequence[Change],
+    blocked: str,
     why_none: str,
     *,
     is_new: bool,
@@ -169,7 +170,7 @@ def _failures(
         yield ServiceState.WAITING, rows.PORT_ABSENT.because(ports=_ports(lacking), balancer=balancer.id)
     status = next((change for change in changes if change.kind is ChangeKind.SERVICE_STATUS), None)
     if not lb.service.ingress and status is not None:
-        is_coming = status.decision.verdict is Verdict.ALLOWED or is_new
+        is_coming = (status.decision.verdict is Verdict.ALLOWED and not blocked) or is_new
         state = ServiceState.WAITING if is_coming else ServiceState.DOWN
         yield state, rows.NOT_PUBLISHED.because(balancer=balancer.id)
 

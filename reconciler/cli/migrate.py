@@ -84,7 +84,7 @@ def _plan(
 ) -> Report:
     """The plan with HCCM's settings, as if HCCM did not run. Raises ConfigurationError, with what a controller that is
     given these settings would say, or with what of them is not known."""
-    variables = _environment(found, environ)
+    variables = environment_of(found, environ)
     known = FLAGS.keys() - set(_CLUSTER)
     given = {name: text for name, text in found.flags.items() if name in known and Command.RUN in FLAGS[name].commands}
     given |= {name: flags[name] for name in _CLUSTER if name in flags}
@@ -99,7 +99,7 @@ def _given(environ: Mapping[str, str]) -> Mapping[str, str]:
     return {name: text for name, text in environ.items() if name.removesuffix("_FILE") in _ACCESS}
 
 
-def _environment(found: FoundController, environ: Mapping[str, str]) -> Mapping[str, str]:
+def environment_of(found: FoundController, environ: Mapping[str, str]) -> Mapping[str, str]:
     """HCCM's variables, with what could not be read of them as this shell has it. Raises ConfigurationError where it
     has not."""
     own, gaps = _given(environ), unread(found)
@@ -111,5 +111,11 @@ def _environment(found: FoundController, environ: Mapping[str, str]) -> Mapping[
         raise ConfigurationError(
             tuple(f"{name} of {found.title} cannot be read: set it here for the plan" for name in missing)
         )
-    theirs = {name: text for name, text in found.values.items() if name in VARIABLES and name not in answered}
+    # A token of this shell goes to no address that a workload of the cluster has chosen.
+    chosen = {
+        each
+        for secret, each in (("HCLOUD_TOKEN", "HCLOUD_ENDPOINT"), ("ROBOT_PASSWORD", "ROBOT_ENDPOINT"))
+        if secret in answered | set(gaps)
+    }
+    theirs = {name: text for name, text in found.values.items() if name in VARIABLES and name not in answered | chosen}
     return {**theirs, **{name: environ[name] for name in gaps if name in environ}, **own}

@@ -65,16 +65,14 @@ _SWITCHES: Mapping[tuple[str, bool | None], tuple[str, bool]] = {
 }
 """Variable and its value → the section of the chart that has a switch for it, and how that stands then."""
 _METRICS_PORT, _HEALTH_PORT = 8233, "10258"
-_TOLERATED = frozenset(
-    {
-        "node.cloudprovider.kubernetes.io/uninitialized",
-        "CriticalAddonsOnly",
-        "node-role.kubernetes.io/master",
-        "node-role.kubernetes.io/control-plane",
-        "node.kubernetes.io/not-ready",
-    }
-)
-"""Keys of the taints that our chart tolerates by itself."""
+_TOLERATED = {
+    "node.cloudprovider.kubernetes.io/uninitialized": "NoSchedule",
+    "CriticalAddonsOnly": "",
+    "node-role.kubernetes.io/master": "NoSchedule",
+    "node-role.kubernetes.io/control-plane": "NoSchedule",
+    "node.kubernetes.io/not-ready": "",
+}
+"""Key of a taint that our chart tolerates by itself → the effect of which it does so; "" for any."""
 _OF_THE_POD = {"nodeSelector": {}, "affinity": {}, "dnsConfig": {}, "dnsPolicy": "Default"}
 """Field of a pod and value of the chart → its default."""
 _LEFT_TO_THE_CHART = {
@@ -175,7 +173,7 @@ def _pod(found: FoundController, values: dict[str, Any]) -> Iterator[Setting]:
             values[name] = given
     if (given := pod.get("priorityClassName", "")) != "system-cluster-critical":
         values["priorityClassName"] = given
-    own = [each for each in pod.get("tolerations") or () if each.get("key") not in _TOLERATED]
+    own = [each for each in pod.get("tolerations") or () if not _is_tolerated(each)]
     labels = {key: text for key, text in found.pod_labels.items() if key not in found.selector}
     annotations = {key: text for key, text in found.pod_annotations.items() if not key.startswith("kubectl.")}
     volumes, mounts = list(pod.get("volumes") or ()), list(found.mounts)
@@ -188,6 +186,12 @@ def _pod(found: FoundController, values: dict[str, Any]) -> Iterator[Setting]:
     for name in sorted(pod.keys() - _LEFT_TO_THE_CHART):
         fate, why = (Fate.DROPPED, _PULLS) if name == "imagePullSecrets" else (Fate.UNKNOWN, "the chart has no value")
         yield Setting(f"pod {name}", fate, why)
+
+
+def _is_tolerated(toleration: Mapping[str, Any]) -> bool:
+    """Whether our chart's pod tolerates the same."""
+    key = toleration.get("key")
+    return key in _TOLERATED and _TOLERATED[key] in ("", toleration.get("effect"))
 
 
 def _put(values: dict[str, Any], _section: str, /, **members: Any) -> None:

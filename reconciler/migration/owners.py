@@ -5,7 +5,7 @@ fields; and the commands that stop and start HCCM by that tool.
 import re
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import msgspec
@@ -69,7 +69,7 @@ _TRACKING = "argocd.argoproj.io/tracking-id"
 _INSTANCES = ("argocd.argoproj.io/instance", "app.kubernetes.io/instance")
 _NONE = "hcloud-reconciler/none"
 """A label that no Node has: a DaemonSet that selects it has no pods."""
-_VERSION = re.compile(r":v?([0-9]+\.[0-9]+\.[0-9]+\S*)$", re.ASCII)
+_VERSION = re.compile(r":v?([0-9]+\.[0-9]+\.[0-9]+[^@\s]*)(?:@\S+)?$", re.ASCII)
 _CHART = "hcloud-cloud-controller-manager --repo https://charts.hetzner.cloud"
 _OFF = "kind: Deployment, replicaCount: 0"
 _KUBE_TF = "hetzner_ccm_use_helm = true, and replicaCount: 0 in hetzner_ccm_values"
@@ -108,7 +108,9 @@ def _maker(labels: Mapping[str, str]) -> Tool | None:
 
 
 def switch(found: FoundController, owner: Owner, target: Target, flags: str, image: str) -> Switch:
-    """How to go over to us, and back again. ``flags`` are those with which ``reconcile`` reaches the cluster."""
+    """How to go over to us, and back again. ``flags`` are those with which ``reconcile`` reaches the cluster. The names
+    of an owner are annotations, which may say anything."""
+    owner = replace(owner, name=shlex.quote(owner.name), namespace=shlex.quote(owner.namespace))
     stop, start = _stopped_and_started(found, owner, target)
     kubectl, helm = target.of("kubectl"), target.of("helm", "--kube-context")
     selector = ",".join(f"{key}={text}" for key, text in sorted(found.selector.items()))

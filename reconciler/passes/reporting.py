@@ -15,6 +15,7 @@ from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import PlanContext
 from reconciler.passes.errors import all_errors, robot_errors
 from reconciler.passes.judging import JudgedPlan
+from reconciler.passes.telling import as_tried
 from reconciler.result import Line, MonthlyCost, Report, Requests
 
 
@@ -44,10 +45,12 @@ def report_of(context: PlanContext, judged: JudgedPlan) -> Report:
 
 
 def with_failures(report: Report, judged: JudgedPlan) -> Report:
-    """With states that know which changes an API refused, and will again: those of its lines."""
+    """With states that know which changes an API refused, and will again: those that this pass tried, and those that
+    wait since they failed."""
+    _, tried = as_tried(judged.whole, report.lines, judged.facts.snapshot, judged.facts.setbacks)
     failed: dict[str, str] = {
         line.change.key: line.outcome.error
-        for line in report.lines
+        for line in tried
         if isinstance(line.outcome, Failed) and line.outcome.retry_after_s is None
     }
     return replace(report, states=states_of(judged.facts, judged.whole, failed)) if failed else report

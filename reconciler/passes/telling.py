@@ -12,7 +12,15 @@ from desired.plan.setbacks import Setbacks
 from reconciler.passes.context import ApplyContext, PlanContext
 from reconciler.passes.judging import JudgedPlan
 from reconciler.result import Line
-from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_outcome, on_pass, warnings, warnings_on_states
+from reconciler.telemetry.announcements import (
+    MOST_EVENTS,
+    at_most,
+    doubts_on_states,
+    on_outcome,
+    on_pass,
+    warnings,
+    warnings_on_states,
+)
 
 
 def tell_outcome(acting: ApplyContext, snapshot: Snapshot, change: Change, outcome: Outcome) -> None:
@@ -40,7 +48,8 @@ def tell_of_pass(
         acting.events.send(event, facts.snapshot.taken_at)
     held = warnings(plan, facts.snapshot, facts.desired, facts.setbacks, context.approve_flags, tried)
     ill = () if facts.settings.only else warnings_on_states(states, facts.snapshot)
-    acting.events.announce(tuple(at_most(MOST_EVENTS, (*ill, *held), done)), facts.snapshot.taken_at)
+    doubts = doubts_on_states(states, facts.snapshot)
+    acting.events.announce((*at_most(MOST_EVENTS, (*ill, *held), done), *doubts), facts.snapshot.taken_at)
     if not acting.stop.is_set():
         told = replace(facts, plan=plan, settings=context.settings)
         acting.conditions.write(tuple(acting.conditions.due(told, tried, states)))

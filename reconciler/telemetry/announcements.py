@@ -306,7 +306,18 @@ def warnings_on_states(states: States, snapshot: Snapshot) -> Iterator[Event]:
             )
             dead = [str(port.port) for port in state.ports if port.state is PortState.NONE]
             text = f"No healthy target at port {', '.join(dead)}" if dead and state.targets else state.why
-            yield Event(subject, EventType.WARNING, "NoHealthyTarget", text, ended)
+            yield Event(subject, EventType.WARNING, _IS_DOWN, text, ended)
+
+
+def doubts_on_states(states: States, snapshot: Snapshot) -> Iterator[Event]:
+    """What holds open the warning on a Service that was down: it is not, and it is not seen to serve either."""
+    for state in states.services:
+        service = snapshot.service(state.key)
+        if service is not None and state.state in (ServiceState.BLOCKED, ServiceState.UNKNOWN, ServiceState.WAITING):
+            yield Event(subject_of(service), EventType.WARNING, _IS_DOWN, state.why, is_silent=True)
+
+
+_IS_DOWN = "NoHealthyTarget"
 
 
 def at_most(most: int, events: Iterable[Event], told: Iterable[Event] = ()) -> Iterator[Event]:

@@ -129,6 +129,8 @@ class Event:
     message: str
     ended: "Event | None" = None
     """What is said once it holds no more; None for nothing."""
+    is_silent: bool = False
+    """Whether it is not known whether it holds still: it is not said, and what began to hold has not ended."""
 
 
 class NullRecorder:
@@ -167,8 +169,10 @@ class EventSink:
         What held after the last one is said again only every half hour: the API server forgets events after one.
         ``now`` is the API server's time. What ends, and begins again within that time, is not said twice.
         """
-        named = {_name(event): event for event in events}
-        ends = {(event.subject, event.reason): event.ended for event in events if event.ended is not None}
+        named = {_name(event): event for event in events if not event.is_silent}
+        ends = {(each.subject, each.reason): each.ended for each in named.values() if each.ended is not None}
+        doubtful = {(each.subject, each.reason) for each in events if each.is_silent}
+        ends |= {holds: event for holds, event in self._ends.items() if holds in doubtful}
         for ended in (event for holds, event in self._ends.items() if holds not in ends):
             named[_name(ended)] = ended
             self._recurring.add(_name(ended))

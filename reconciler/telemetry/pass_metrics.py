@@ -208,12 +208,13 @@ def health(states: States) -> Mapping[str, Samples]:
     """How many Services and Nodes are in each state, and how the ports and targets of their load balancers are."""
     ports = [port for service in states.services for port in service.ports]
     checked = [found for service in states.services for found in service.targets]
+    is_down = any(service.state is ServiceState.DOWN for service in states.services)
     return {
         SERVICES: _each(ServiceState, (service.state for service in states.services)),
         NODES: _each(NodeState, (node.state for node in states.nodes)),
         LISTENERS: _each(PortState, (port.state for port in ports)),
         TARGETS: _each(Health, checked),
-        HEALTHY: {(): float(not any(port.failing for port in ports))} if ports else {},
+        HEALTHY: {(): float(not any(port.failing for port in ports) and not is_down)} if ports or is_down else {},
     }
 
 

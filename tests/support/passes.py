@@ -69,7 +69,7 @@ class Ears:
         self.times.append(now)
 
     def announce(self, events: Collection[Event], now: datetime) -> None:
-        self.events += events
+        self.events += (event for event in events if not event.is_silent)
         self.times.append(now)
 
     def begin(self, changes: Sequence[Change]) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from reconciler.cli.migrate import environment_of
+from reconciler.migration.found import FoundController, FoundVariable
 from tests.builders import CLUSTER_UID
 from tests.support.hccm import (
     ARGUMENTS,
@@ -104,6 +106,20 @@ def test_the_good_case(world: Simulation, migrate: Migrate) -> None:
     assert {entry.method for entry in (*world.sent_to_kubernetes(), *world.sent_to_hetzner())} == {"GET"}
 
 
+def test_a_token_of_this_shell_goes_to_no_address_that_a_workload_has_chosen() -> None:
+    """Who may make a Deployment with HCCM's image would be sent it; a token of the workload goes where it says."""
+    theirs = {"HCLOUD_ENDPOINT": "https://example.com/v1", "ROBOT_ENDPOINT": "https://example.com"}
+    variables = {
+        name: FoundVariable({"value": text}, text) for name, text in {**theirs, "HCLOUD_TOKEN": "theirs"}.items()
+    }
+    found = FoundController("Deployment", "a", "b", IMAGE, variables=variables)
+
+    given = environment_of(found, {"HCLOUD_TOKEN": "ours", "ROBOT_PASSWORD": "ours"})
+
+    assert given == {"HCLOUD_TOKEN": "ours", "ROBOT_PASSWORD": "ours"}
+    assert environment_of(found, {}) == found.values
+
+
 def test_the_text(world: Simulation, migrate: Migrate) -> None:
     """What was found, what becomes of its settings, values, plan and commands, in this order."""
     env = [TOKEN, *literal(HCLOUD_LOAD_BALANCERS_LOCATION="fsn1", GODEBUG="x")]
@@ -136,7 +152,7 @@ def test_a_hold_of_the_plan_after_the_switch(world: Simulation, migrate: Migrate
 
     text = migrate().stdout
 
-    assert "! node-blast-radius: measured 2, limit 1, 2 changes" in text
+    assert "! node-blast-radius: 2 changes" in text
     assert ("holds show" in text, "reconcile approve" in text) == (False, False)
 
 

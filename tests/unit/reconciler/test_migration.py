@@ -1,6 +1,7 @@
 """HCCM's settings as values of our chart, what becomes of each, and the commands for the tool that made it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.support.assets import ROOT
 from tests.support.hccm import ALONE, ARGUMENTS, IMAGE, NAME, ROUTES, TOLERATIONS
 
 CHART = yaml.safe_load((ROOT / "deploy/helm/hcloud-reconciler/values.yaml").read_text())
+EVICTING = {"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoExecute"}
 USUAL = {"dnsPolicy": "Default", "priorityClassName": "system-cluster-critical", "tolerations": TOLERATIONS}
 HOST = {**USUAL, "hostNetwork": True}
 NETWORK = FoundVariable(CHART_NETWORK)
@@ -112,6 +114,11 @@ def test_the_chart_has_these_defaults() -> None:
             found(pod={**USUAL, "nodeSelector": {"a": "b"}, "tolerations": [*TOLERATIONS, {"key": "mine"}]}),
             {"nodeSelector": {"a": "b"}, "additionalTolerations": [{"key": "mine"}]},
             id="where it runs",
+        ),
+        pytest.param(
+            found(pod={**USUAL, "tolerations": [*TOLERATIONS, EVICTING]}),
+            {"additionalTolerations": [EVICTING]},
+            id="of an effect that the chart's pod does not tolerate",
         ),
         pytest.param(found(HCLOUD_TOKEN="secret-itself"), {}, id="a token in the workload is not shown"),
         pytest.param(found(HCLOUD_SERVER_CACHE_MODE="off", GOMAXPROCS="2"), {}, id="what nothing reads"),
@@ -316,6 +323,17 @@ def test_who_made_it(
         else "kubectl -n kube-system scale deployment hcloud-reconciler --replicas=0"
     )
     assert told.back[-1] == starts
+
+
+def test_commands_have_nothing_that_a_shell_would_run() -> None:
+    """Names of owners are annotations, and an image may be named by its digest as well."""
+    hostile = made(annotations={**HELM, "meta.helm.sh/release-name": "hccm; touch x #"})
+    pinned = replace(hostile, image="example.com/hccm:v1.30.1@sha256:aaaa")
+
+    first = switch(pinned, owner_of(pinned), Target("", ""), "", "i").to[1]
+
+    assert first.startswith("helm upgrade 'hccm; touch x #' hcloud-cloud-controller-manager ")
+    assert " --version=1.30.1 " in first
 
 
 def test_commands_reach_the_same_cluster() -> None:

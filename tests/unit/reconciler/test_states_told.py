@@ -27,7 +27,7 @@ from reconciler.report.published import STATUS, status_of
 from reconciler.report.status import StatusReport
 from reconciler.report.text import TextLine, Tone, render_lines
 from reconciler.result import Explained, Report, needing_a_person
-from reconciler.telemetry.announcements import warnings_on_states
+from reconciler.telemetry.announcements import doubts_on_states, warnings_on_states
 from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import EventSink
 from reconciler.telemetry.pass_metrics import gauges
@@ -163,6 +163,9 @@ def test_metrics_count_states_ports_and_targets() -> None:
     assert dict(found["hcloud_reconciler_listeners"]) == {("all",): 1, ("some",): 1, ("none",): 1, ("unknown",): 0}
     assert found["hcloud_reconciler_targets"]["unhealthy",] == 2.0
     assert found["hcloud_load_balancer_target_healthy"] == {(): 0.0}
+    empty = replace(DOWN, ports=(), targets=())
+    bare = gauges(Report(snapshot=WORLD, states=States((empty,), ())), 0.0, 30.0)
+    assert bare["hcloud_load_balancer_target_healthy"] == {(): 0.0}
     well = gauges(Report(snapshot=WORLD, states=ALL_WELL), 0.0, 30.0)
     assert well["hcloud_load_balancer_target_healthy"] == {(): 1.0}, "with Local a Node without a pod is no failure"
 
@@ -214,17 +217,19 @@ def test_a_leader_that_does_not_renew_is_gone(renewed: Any, duration: int | None
 def test_an_event_says_that_a_service_is_down_and_another_that_it_is_not_any_more(
     simulate: Callable[..., Simulation],
 ) -> None:
-    """Each half-hourly at most, though the health flaps."""
+    """Each half-hourly at most, though the health flaps; while its load balancer cannot be read it says neither."""
     sim = simulate()
     sink = EventSink(sim.kubernetes_writer())
     assert WORLD.service(WEB).uid == SERVICE_UID  # type: ignore[union-attr]
-    for minutes, states in ((0, ILL), (1, ALL_WELL), (2, ILL), (3, ALL_WELL), (4, ALL_WELL)):
-        sink.announce(tuple(warnings_on_states(states, WORLD)), NOW + timedelta(minutes=minutes))
+    unread = States((replace(DOWN, state=S.UNKNOWN), WELL), ())
+    for minutes, states in ((0, ILL), (1, unread), (2, ALL_WELL), (3, ILL), (4, ALL_WELL), (5, ALL_WELL)):
+        events_of = (*warnings_on_states(states, WORLD), *doubts_on_states(states, WORLD))
+        sink.announce(events_of, NOW + timedelta(minutes=minutes))
     assert sink.close(5)
     events = {each["reason"]: each for each in sim.objects("events").values()}
     assert events.keys() == {"NoHealthyTarget", "TargetsHealthy"}
     assert events["NoHealthyTarget"]["message"] == "No healthy target at port 443"
-    assert {each["lastTimestamp"] for each in events.values()} == {"2026-07-01T12:00:00Z", "2026-07-01T12:01:00Z"}
+    assert {each["lastTimestamp"] for each in events.values()} == {"2026-07-01T12:00:00Z", "2026-07-01T12:02:00Z"}
 
 
 HEALTH_TOLD = ("LoadBalancerHealthy", "False", "NoHealthyTarget")
