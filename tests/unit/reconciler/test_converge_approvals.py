@@ -60,7 +60,7 @@ def test_an_approval_counts_once(elsewhere: Run) -> None:
     again = elsewhere.converge()
     assert again.result is Result.REFUSED
     assert [held.hash for held in again.holds] == [hold.hash]
-    used = f"was used at {elsewhere.sim.clock.now():%H:%M:%S} UTC"
+    used = f"was used at {elsewhere.sim.clock.now():%Y-%m-%d %H:%M} UTC"
     assert said_of_approvals(again) == [f"the approval of {hold.hash} by somebody {used}"]
 
 
