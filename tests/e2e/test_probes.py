@@ -215,6 +215,6 @@ def test_a_controller_that_has_seen_nothing_yet_is_alive_and_not_ready(
     with started(one_node, RECONCILER_LEADER_ELECT=elects) as controller:
         wait_for(lambda: controller.page("/livez") == (200, "ok"), "the probes")
         wait_for(lambda: f"[-]snapshot failed: {why}" in controller.page("/readyz")[1], "a try that fails")
-        assert [controller.page(probe)[0] for probe in PROBES] == [200, 500, 200]
+        assert [controller.page(probe)[0] for probe in PROBES] == [200, 503, 200]
         one_node.proxy.clear_faults()
         wait_for(lambda: controller.page("/readyz") == (200, "ok"), "readiness")
