@@ -176,11 +176,13 @@ def _gets_on(method: str, path: str) -> bool:
 
 
 def _why_unready(report: Report) -> str | None:
-    """The pass's first error, or what is incomplete in its reading; None when nothing is."""
-    if report.errors:
-        return report.errors[0]
+    """The pass's first error, or what is incomplete in its reading; None when nothing is, or Robot alone is."""
     if report.snapshot is None:
-        return "the last pass read nothing"
+        return report.errors[0] if report.errors else "the last pass read nothing"
+    robot = (report.snapshot.robot.servers.why_incomplete if report.snapshot.robot else None) or ""
+    for error in report.errors:
+        if error not in robot:
+            return error
     # A Robot account that is out of reach keeps nothing of Hetzner Cloud from being served.
     needed = {name: section for name, section in report.snapshot.sections().items() if name != "robot"}
     gaps = [section.why_incomplete for section in needed.values() if not section.complete]

@@ -56,7 +56,7 @@ def _said(ran: Ran) -> str:
     {
         "502 with HTML": (
             {"kind": "status", "code": 502, **HTML},
-            "not as an API server does; check server in the kubeconfig",
+            "which is no answer of an API server; check server in the kubeconfig",
         ),
         "401": (
             {"kind": "status", "code": 401, "body": {"kind": "Status", "message": "Unauthorized"}},
@@ -88,7 +88,7 @@ def test_an_api_server_that_is_down_is_named(joining: Stage) -> None:
     {
         "503 with HTML": (
             {"kind": "status", "code": 503, **HTML},
-            "not as the Hetzner API does; check HCLOUD_ENDPOINT",
+            "which is no answer of the Hetzner API; check HCLOUD_ENDPOINT",
         ),
         "200 with HTML": ({"kind": "status", "code": 200, **HTML}, "is no list of the Hetzner API"),
         "hanging": ({"kind": "hang"}, "does not answer"),

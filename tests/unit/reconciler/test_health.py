@@ -235,6 +235,7 @@ def test_without_the_lead_and_without_a_leader(watched: Watched) -> None:
         pytest.param((WRONG,), "[-]snapshot failed: the cluster CIDR is none", id="settings that cannot work"),
         pytest.param((WRONG, WHOLE, WRONG), "[+]snapshot ok", id="settings that stop to work later"),
         pytest.param((WITHOUT_ROBOT,), "[+]snapshot ok", id="a Robot account that is out of reach"),
+        pytest.param((replace(WITHOUT_ROBOT, errors=("503",)),), "[+]snapshot ok", id="a refused Robot login"),
         pytest.param((WHOLE, GONE, GAP), "[+]snapshot ok", id="once is enough"),
     ],
 )
