@@ -80,9 +80,10 @@ def _shown_once(line: Line) -> tuple[object, ...]:
 
 def _stands_alone(line: Line) -> bool:
     change = line.change
+    is_of_all = change.decision.rule in (GuardName.OTHER_CONTROLLER, GuardName.POLICY)  # these withhold whole plans
     return (
         change.kind in ("node.delete", "lb.delete", "lb.type")
-        or change.decision.verdict in (Verdict.HELD, Verdict.REFUSED)
+        or (change.decision.verdict in (Verdict.HELD, Verdict.REFUSED) and not is_of_all)
         or isinstance(line.outcome, Failed)
         or bool(change.consequences)
     )
