@@ -98,7 +98,7 @@ def test_a_reverse_name_that_hetzner_gives(simulate: Simulate) -> None:
     """What that is nobody knows before, so that nothing can be looked up."""
     stage = staged(simulate)
     stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
-    with pytest.raises(Transient, match="has vanished"):
+    with pytest.raises(Transient, match="was not found"):
         stage.carry_out(part("rdns/ipv4", "before", None))
 
 
