@@ -239,7 +239,7 @@ def load_config(
     """The configuration of a run, which may be that of a ``saved_plan``, or of another command. Raises
     ConfigurationError with every problem there is, of which some are ``wrong`` operands."""
     usage, errors = list(wrong), list[str]()
-    flags = _without_overruled(read_flags(command, given, environ, usage, errors), given)
+    flags = _without_overruled(command, read_flags(command, given, environ, usage, errors), given)
     errors += unknown_variables(environ)
     mode = _mode(command, flags)
     usage += _contradictions(command, flags, given)
@@ -334,10 +334,12 @@ def _settings(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Setting
     )
 
 
-def _without_overruled(flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
-    """A switch on the command line switches off the one that the environment sets and that it excludes."""
+def _without_overruled(command: Command, flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
+    """A switch on the command line switches off the one that the environment sets and that it excludes; and a command
+    says what is to be done, whatever was left in an environment."""
     both_ways = (*_EXCLUSIVE, *((other, one) for one, other in _EXCLUSIVE))
     overruled = {other for one, other in both_ways if one in given and flags[one] and other not in given}
+    overruled |= {name for name in _EXCLUSIVE[0] if command is Command.RUN and name not in given}
     return {**flags, **dict.fromkeys(overruled, False)}
 
 
