@@ -78,7 +78,7 @@ def test_what_is_said_of_a_served_service(explain: ExplainCommand, world: Simula
     options = {option["key"].rpartition("/")[2]: option for option in found["options"]}
 
     assert (found["load_balancer"]["by"], found["load_balancer"]["found"]["id"]) == ("label", balancer["id"])
-    assert [fact["source"] for fact in found["load_balancer"]["owner"]] == ["this Service's", "this cluster's"]
+    assert [fact["source"] for fact in found["load_balancer"]["owner"]] == ["this Service", "this cluster"]
     assert options["location"] | {"otherwise": ""} == {
         "key": "load-balancer.hetzner.cloud/location",
         "origin": "environment",
