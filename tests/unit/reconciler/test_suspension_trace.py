@@ -165,7 +165,7 @@ def test_a_dry_run_beside_the_controller(joining: Run) -> None:
     joining.converge()
     ((key, text),) = notes()
     assert key == "node/web-1"
-    since = f"{began.day} {began:%b %H:%M} UTC"
+    since = f"{began:%Y-%m-%d %H:%M} UTC"
     assert text.startswith(f"suspended by the running controller (ccm-0) since {since}: back-off, failed: ")
     assert Run(sim, joining.settings).plan().result is Result.CHANGES
 
