@@ -259,8 +259,3 @@ def approve_command(hold_hash: str, flags: str, program: str = PROGRAM) -> str:
     """The command that approves a hold; ``flags`` are those that name the cluster and decide on the plan, if any were
     given, and ``program`` what was typed to run this process, where it was typed."""
     return f"{program} approve {hold_hash} {flags}".rstrip()
-
-
-def explain_command(key: Key, flags: str, program: str = PROGRAM) -> str:
-    """The command that explains the Node or Service with this key."""
-    return f"{program} explain {key.kind} {key.name} {flags}".rstrip()

@@ -15,7 +15,7 @@ from desired.plan.notes import NoteKind
 from desired.section import Section
 from desired.syntax.bounds import counted
 from reconciler.config.options import Detail
-from reconciler.config.program import program_name
+from reconciler.config.program import program_name, typed
 from reconciler.report.escaping import LIMITS, shown_use, visible
 from reconciler.report.folding import Block, names
 from reconciler.report.money import shown_total
@@ -32,7 +32,7 @@ from reconciler.report.view import (
     view_of,
     worded,
 )
-from reconciler.result import Line, Report, Result, approve_command, explain_command, look_command, needing_a_person
+from reconciler.result import Line, Report, Result, approve_command, look_command, needing_a_person
 
 
 class Tone(Enum):
@@ -130,7 +130,7 @@ def state_lines(view: View) -> Iterator[TextLine]:
         yield TextLine(f"  {mark} {what}  {standing.told}", tone)
     if view.standings and report.next_step and not report.settings.only:
         key = view.standings[0].keys[0]
-        yield TextLine(f"  Details: {explain_command(key, report.approve_flags, program_name())}")
+        yield TextLine(f"  Details: {typed('explain', key.kind, key.name, report.approve_flags)}")
     if counts := list(state_counts(states)):
         yield TextLine(f"  {'; '.join(counts)}", Tone.GOOD if states.level is Level.GOOD else Tone.PLAIN)
 
