@@ -41,10 +41,11 @@ def settings_change(
     if isinstance(former, Unknown):
         return SettingsChange(former.why, plan.changes, is_known=False)
     differing = former.differing(settings)
-    if not differing:
+    told = {**former.to_take_back(settings), **differing}
+    if not told:
         return None
     says = ", ".join(
-        f"{name} {shown_setting(name, was)} -> {shown_setting(name, now)}" for name, (was, now) in differing.items()
+        f"{name} {shown_setting(name, was)} -> {shown_setting(name, now)}" for name, (was, now) in told.items()
     )
     noted = former.change
     if noted is not None and noted.values != {name: now for name, (_, now) in differing.items()}:

@@ -175,11 +175,12 @@ def desired_load_balancer(
     these options, of this load balancer, None for a new one, in this zone. ``zones`` are network zones by
     locations."""
     defaults = settings.balancer_defaults
-    requested, former = (service.claim.requested(each) for each in (defaults, settings.former_defaults or defaults))
-    options, bad = requested.options, requested.bad
     present = None if isinstance(match, Missing | Undecided) else match.balancer
-    if present is not None and settings.former_defaults is not None:
-        options = options_taken_back(options, settings.former_defaults, present)
+    before = settings.given_defaults.get(present.id if present else 0, settings.former_defaults)
+    requested, former = (service.claim.requested(each) for each in (defaults, before or defaults))
+    options, bad = requested.options, requested.bad
+    if present is not None and before is not None:
+        options = options_taken_back(options, before, present)
     is_created = present is None and not isinstance(match, Undecided)
     chosen = chosen_primary_ips(options, snapshot) if is_created else NO_CHOICE
     zone = zone_of(options, chosen.location, present, zones)
@@ -201,8 +202,8 @@ def desired_load_balancer(
     certificates = desired_certificates(service, options, snapshot)
     members = members_of(service, options, present, zone)
     ports = desired_listeners(service, options, certificates.ids)
-    if present is not None and settings.former_defaults is not None:
-        ports = ports_taken_back(ports, settings.former_defaults, present)
+    if present is not None and before is not None:
+        ports = ports_taken_back(ports, before, present)
     needed = len(certificates.ids) if isinstance(certificates.ids, tuple) else 0
     demand = Demand(len(ports), count_targets(members, present), needed)
     place = chosen.location if isinstance(options.location, Unmanaged) else options.location

@@ -4,6 +4,7 @@
 |---|---|
 | ``in_use`` | the present value of one option |
 | ``options_taken_back``, ``ports_taken_back`` | what is asked for, without what only a former default had set |
+| ``has_nowhere`` | whether neither the whole nor any port has a value |
 | ``kept`` | the values that nothing asks for any more, with the defaults that they differ from |
 """
 
@@ -57,6 +58,13 @@ def shown(field: str, value: object) -> str:
         case str() | IPv4Address() | IPv4Network():
             return str(value)
     raise TypeError(f"{field} has a value that no annotation has")
+
+
+def has_nowhere(name: str, value: object, balancer: CloudBalancer) -> bool:
+    """Whether the load balancer has this value of the option ``name`` neither as a whole nor at any port."""
+    if name in ON_LISTENERS:
+        return all(_of_listener(name, listener) != value for listener in balancer.spec.listeners.values())
+    return value not in _of_balancer(name, balancer)
 
 
 def _of_balancer(name: str, balancer: CloudBalancer) -> Sequence[Any]:
@@ -140,7 +148,7 @@ def options_taken_back(options: Options, former: Options, balancer: CloudBalance
     and so does what has another value than that default had: a person has set it."""
     found = {
         name: OPTIONS[name].usual
-        for name in _TAKEN_BACK.difference(ON_LISTENERS)
+        for name in _OPTIONS_TAKEN_BACK.difference(ON_LISTENERS)
         if getattr(options, name) is UNMANAGED
         and [getattr(former, name)] == list(_of_balancer(name, balancer)) != [OPTIONS[name].usual]
     }
@@ -156,7 +164,9 @@ def ports_taken_back(ports: Mapping[int, Listener], former: Options, balancer: C
     }
 
 
-_TAKEN_BACK = {row.name for row in VARIABLES.values() if row.usual is not None} - {"type"}
+TAKEN_BACK = {variable: row.name for variable, row in VARIABLES.items() if row.usual is not None and row.name != "type"}
+"""Variable → the option of which a value goes with the default that had set it."""
+_OPTIONS_TAKEN_BACK = frozenset(TAKEN_BACK.values())
 
 
 def _listener_taken_back(asked: Listener, former: Options, present: Listener) -> Listener:
@@ -165,7 +175,7 @@ def _listener_taken_back(asked: Listener, former: Options, present: Listener) ->
         return {
             field: OPTIONS[name].usual
             for field, name in SETTING[part].items()
-            if name in _TAKEN_BACK
+            if name in _OPTIONS_TAKEN_BACK
             and _of_listener(name, asked) is UNMANAGED
             and getattr(former, name) == _of_listener(name, present)
         }

@@ -5,7 +5,7 @@ same person may approve. A value that we would not write is not remembered; a na
 kept as it is.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from ipaddress import IPv4Network
@@ -24,6 +24,8 @@ Value = bool | int | str | None
 NETWORK, _ROUTES = DECIDING["network"], DECIDING["routes"]
 _LONGEST_VALUE = 4096
 _MOST = 100
+_MOST_GIVEN = 4_000
+"""Load balancers times defaults, so that the record stays within its size."""
 _LARGEST = 2**63 - 1
 
 
@@ -40,6 +42,16 @@ class PendingChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """A value that load balancers got from a default, while not all that follows from it was done."""
+
+    variable: str
+    value: Value
+    balancers: frozenset[int]
+    """Ids of those that nowhere had the value before: what a person has set by hand is not in here."""
+
+
+@dataclass(frozen=True, slots=True)
 class FormerSettings:
     """The settings with which a pass last ended well."""
 
@@ -50,6 +62,8 @@ class FormerSettings:
     tool_version: str
     change: PendingChange | None = None
     """What differs by now, as far as a pass has noted it."""
+    given: tuple[Given, ...] = ()
+    """What came of defaults that none of these settings are. It is taken back once its default is gone."""
 
     def differing(self, settings: Settings) -> Mapping[str, tuple[Value, Value]]:
         """Name → former and present value of what differs, but for what decides for parts alone that are off: nothing
@@ -69,12 +83,27 @@ class FormerSettings:
                 former = replace(former, **{_BY_NAME[name]: _READ[_BY_NAME[name]](value)})
             elif name in VARIABLES:
                 defaults[name] = value
-        return replace(former, balancer_defaults=defaults_of(defaults), former_defaults=None)
+        return replace(former, balancer_defaults=defaults_of(defaults), former_defaults=None, given_defaults={})
+
+    def to_take_back(self, settings: Settings) -> Mapping[str, tuple[Value, Value]]:
+        """Name → given and present value of each default that was given to load balancers, and is another now."""
+        now = values_of(settings)
+        found = ((each.variable, each.value) for each in self.given if each.variable in now)
+        return {name: (value, now[name]) for name, value in found if value != now[name]}
 
     def beside(self, settings: Settings) -> Settings:
-        """``settings`` with the former defaults of load balancers, where these differ."""
+        """``settings`` with the former defaults of load balancers, where these differ: those of all, and those that
+        were given to single ones."""
         defaults = self.under(settings).balancer_defaults
-        return replace(settings, former_defaults=None if defaults == settings.balancer_defaults else defaults)
+        given: dict[int, dict[str, Value]] = {}
+        for each in self.given:
+            for number in each.balancers:
+                given.setdefault(number, {**_defaults(defaults)})[each.variable] = each.value
+        return replace(
+            settings,
+            former_defaults=None if defaults == settings.balancer_defaults else defaults,
+            given_defaults={number: defaults_of(values) for number, values in given.items()},
+        )
 
 
 _BY_NAME = {name: field for field, name in DECIDING.items()}
@@ -131,10 +160,16 @@ def values_of(settings: Settings) -> Mapping[str, Value]:
 
 
 def _defaults(defaults: Options) -> Mapping[str, Value]:
-    return {variable: _plain(value) for variable, value in variables_of(defaults).items()}
+    return {variable: plain_default(value) for variable, value in variables_of(defaults).items()}
 
 
-def _plain(value: object) -> Value:
+def default_of(variable: str, value: Value) -> tuple[str, object]:
+    """The option that a remembered default sets, and its value as options have it."""
+    option = VARIABLES[variable].name
+    return option, getattr(defaults_of({variable: value}), option)
+
+
+def plain_default(value: object) -> Value:
     """A default as JSON has it."""
     if isinstance(value, bool | int):
         return value
@@ -157,6 +192,7 @@ def _fields(former: FormerSettings) -> Mapping[str, object]:
         "tool_version": former.tool_version,
         "network_id": former.network_id,
         "settings": dict(former.values),
+        **({"given": [*map(_written, former.given)]} if former.given else {}),
         "change": None
         if change is None
         else {"settings": dict(change.values), "since": change.since.isoformat(), "accepted": change.accepted},
@@ -172,7 +208,37 @@ def _former(fields: Mapping[str, Any]) -> FormerSettings:
         network_id,
         _text(fields["tool_version"]),
         None if change is None else _pending(change),
+        tuple(_given(fields.get("given", []))),
     )
+
+
+def _written(given: Given) -> Mapping[str, object]:
+    return {"variable": given.variable, "value": given.value, "load_balancers": sorted(given.balancers)}
+
+
+def _given(entries: Sequence[Mapping[str, Any]]) -> Iterator[Given]:
+    """What was given of the defaults that this version knows. Raises ValueError."""
+    if sum(len(each["load_balancers"]) for each in entries) > _MOST_GIVEN:
+        raise ValueError("more was given than is ever written")
+    for each in entries:
+        numbers = frozenset(each["load_balancers"])
+        if not all(type(number) is int and 0 < number <= _LARGEST for number in numbers):
+            raise ValueError("not all are ids of load balancers")
+        for variable, value in _checked({each["variable"]: each["value"]}):
+            if variable in VARIABLES and value is not None:
+                yield Given(variable, value, numbers)
+
+
+def with_given(known: Iterable[Given], more: Iterable[Given]) -> tuple[Given, ...]:
+    """Both, but of a load balancer that has got another value since the later one. Beyond what can be written the
+    first ones are kept: of others a note of the plan tells that they have the value."""
+    found: dict[tuple[str, int], Value] = {}
+    for each in (*known, *more):
+        found.update({(each.variable, number): each.value for number in each.balancers})
+    by_value: dict[tuple[str, Value], set[int]] = {}
+    for (variable, number), value in sorted(found.items(), key=lambda item: item[0])[:_MOST_GIVEN]:
+        by_value.setdefault((variable, value), set()).add(number)
+    return tuple(Given(variable, value, frozenset(numbers)) for (variable, value), numbers in by_value.items())
 
 
 def _pending(fields: Mapping[str, Any]) -> PendingChange:

@@ -82,6 +82,8 @@ class Settings:
     former_defaults: Options | None = None
     """``balancer_defaults`` with which a pass last ended well, where they differ: what one of them alone has set is
     taken back when it is unset."""
+    given_defaults: Mapping[int, Options] = field(default_factory=dict)
+    """Id of a load balancer → the same of it, where a default that did not last has given it a value."""
     undo_window: timedelta = timedelta(0)
     """``--load-balancer-undo``: how long a load balancer outlives its Service before it is deleted; 0: not at all."""
     only: tuple[str, ...] = ()

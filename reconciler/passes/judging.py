@@ -108,7 +108,7 @@ def decide(context: PlanContext, observation: Observation, setbacks: Setbacks, m
     snapshot = facts.snapshot
     if former is None and (facts.plan.changes or any(note.kind is NoteKind.KEPT for note in facts.plan.notes)):
         former = records.settings.recall(snapshot, is_planning=True)
-        if _beside(context.settings, former).former_defaults is not None:
+        if _beside(context.settings, former) != context.settings:
             facts = _planned(observation, context.settings, former, setbacks, snapshot)
     if any(map(takes_targets, facts.plan.changes)):
         peaks = records.peaks.peaks(snapshot)

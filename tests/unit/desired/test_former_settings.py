@@ -11,7 +11,15 @@ import pytest
 
 from desired.annotations.choices import Algorithm
 from desired.annotations.options import Options
-from desired.model.former_settings import SETTINGS, FormerSettings, PendingChange, shown_setting, values_of
+from desired.model.former_settings import (
+    SETTINGS,
+    FormerSettings,
+    Given,
+    PendingChange,
+    shown_setting,
+    values_of,
+    with_given,
+)
 from desired.model.record import Stamp
 from desired.model.settings import AddressFamily, Controller, Policy, Settings
 from desired.syntax.selector import parse_selector
@@ -52,12 +60,31 @@ def former(settings: Settings = RICH, **overrides: Any) -> FormerSettings:
 def test_what_is_written_is_read_again(settings: Settings) -> None:
     """Written, read, and applied to any other settings, it is what it was."""
     pending = PendingChange({"HCLOUD_NETWORK": None}, NOW - timedelta(hours=1), accepted=True)
-    written = former(settings, change=pending)
+    given = (Given("HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL", value=True, balancers=frozenset({1, 2})),)
+    written = former(settings, change=pending, given=given)
     read = SETTINGS.read(SETTINGS.write(written, ORIGIN), CLUSTER_UID)
     assert read == written
     assert read.differing(settings) == {}
     for other in (Settings(policy=Policy.UPSERT), replace(RICH, policy=Policy.UPSERT)):
         assert read.under(other) == replace(settings, policy=Policy.UPSERT)
+
+
+def test_the_later_value_of_a_load_balancer_counts() -> None:
+    """And no more is kept than can be written."""
+    name = "HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE"
+    first, later = Given(name, "round_robin", frozenset({1, 2})), Given(name, "least_connections", frozenset({2, 3}))
+    assert set(with_given((first,), (later,))) == {replace(first, balancers=frozenset({1})), later}
+    most = with_given((), (replace(first, balancers=frozenset(range(1, 5_000))),))
+    assert SETTINGS.read(SETTINGS.write(former(given=most), ORIGIN), CLUSTER_UID) == former(given=most)
+
+
+def test_a_default_that_cannot_be_was_not_given() -> None:
+    """Nor was one that this version does not know; the rest is as it was written."""
+    one = {"variable": "HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE", "value": "round_robin", "load_balancers": [7]}
+    written = [{**one, "value": "random"}, {**one, "variable": "HCLOUD_NETWORK"}, {**one, "value": None}, one]
+    read = SETTINGS.read(_with(given=written), CLUSTER_UID)
+    assert read is not None
+    assert read.given == (Given(one["variable"], "round_robin", frozenset({7})),)  # type: ignore[arg-type]
 
 
 @rows("parts missing", {
@@ -94,6 +121,9 @@ def _with(**fields: Any) -> str:
     _with(settings={f"X{number}": 1 for number in range(101)}),
     _with(change={"settings": {}, "since": "now", "accepted": False}),
     _with(tool_version="a\nb"),
+    _with(given={"a": 1}),
+    _with(given=[{"variable": "HCLOUD_LOAD_BALANCERS_TYPE", "value": "lb21", "load_balancers": [True]}]),
+    _with(given=[{"variable": "HCLOUD_LOAD_BALANCERS_TYPE", "value": "lb21", "load_balancers": [*range(1, 4_002)]}]),
 ])  # fmt: skip
 def test_what_we_would_not_write_is_not_remembered(text: str | None) -> None:
     """Whoever may write there may write anything."""

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Denied, Transient
+from desired.annotations.choices import Algorithm
 from desired.annotations.options import Options
 from desired.guards.guard import SettingsChange
 from desired.model.clocks import Clocks
-from desired.model.former_settings import SETTINGS, FormerSettings, values_of
-from desired.model.settings import Settings
+from desired.model.former_settings import SETTINGS, FormerSettings, Given, values_of
+from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.names import STATUS_CONFIG_MAP
 from desired.plan.change import GuardName
@@ -22,7 +23,16 @@ from reconciler.passes.records import Records, SettingsMemory
 from reconciler.result import Report, Result
 from tests.balancers import IN_NETWORK, annotated
 from tests.builders import CLUSTER_UID, NOW, a_change, a_network, a_server, a_settled_node, a_snapshot
-from tests.support.passes import NAMESPACE, Run, a_balanced_run, load_balancer_service, published, records_in, written
+from tests.support.passes import (
+    BALANCER,
+    NAMESPACE,
+    Run,
+    a_balanced_run,
+    load_balancer_service,
+    published,
+    records_in,
+    written,
+)
 from tests.support.simulators import Simulation
 from tests.support.stored import Stored
 
@@ -203,12 +213,12 @@ PRIVATE = replace(IN_NETWORK, balancer_defaults=Options(location="fsn1", use_pri
 CLOSED = replace(PRIVATE, balancer_defaults=replace(PRIVATE.balancer_defaults, disable_public_network=True))
 
 
-def a_cluster(simulate: Simulate) -> Run:
-    """Two Services that are served with the settings that people want, and these are remembered."""
-    run = a_balanced_run(simulate, load_balancer_service("web"), load_balancer_service("db"), settings=PRIVATE)
+def a_cluster(simulate: Simulate, *names: str, settings: Settings = PRIVATE) -> Run:
+    """Services that are served with the settings that people want, and these are remembered."""
+    run = a_balanced_run(simulate, *map(load_balancer_service, names or ("web", "db")), settings=settings)
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": STATUS_CONFIG_MAP, "namespace": NAMESPACE}}
     run.sim.kubernetes_writer().create(f"/api/v1/namespaces/{NAMESPACE}/configmaps", body)
-    run = under(run, PRIVATE)
+    run = under(run, settings)
     run.converge()
     assert run.converge().result is Result.NO_CHANGES
     return run
@@ -295,6 +305,127 @@ def test_what_was_not_approved_and_is_taken_back_was_never_there(simulate: Simul
     report = under(run, PRIVATE).converge()
     assert (report.result, report.holds, notes(report)) == (Result.NO_CHANGES, (), [])
     assert (written(run), are_public(run)) == (before, [True, True])
+
+
+MISTAKEN = replace(PRIVATE, balancer_defaults=replace(PRIVATE.balancer_defaults, uses_proxyprotocol=True))
+"""Beside ``CLOSED``: PROXY protocol headers that nobody wants, and a public interface, which is held."""
+OTHERWISE = replace(
+    MISTAKEN, balancer_defaults=replace(MISTAKEN.balancer_defaults, algorithm_type=Algorithm.LEAST_CONNECTIONS)
+)
+"""One more mistake beside these."""
+PROXY = "HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL"
+
+
+def have_headers(run: Run) -> list[bool]:
+    """Whether each load balancer sends PROXY protocol headers."""
+    return [found["services"][0]["proxyprotocol"] for found in run.sim.balancers()]
+
+
+def balancer_of(run: Run) -> int:
+    """The id of the only load balancer."""
+    (found,) = run.sim.balancers()
+    number: int = found["id"]
+    return number
+
+
+def switch_on(run: Run, balancer: int) -> None:
+    """A person switches the headers of a load balancer on."""
+    assert run.sim.change_listener(balancer, 80, proxyprotocol=True)
+    run.sim.clock.advance(60)
+
+
+def a_mistaken_pass(simulate: Simulate) -> Run:
+    """One load balancer gets a header, and to open it is held."""
+    run = a_cluster(simulate, "web", settings=CLOSED)
+    report = under(run, MISTAKEN).converge()
+    assert report.result is Result.REFUSED
+    assert (have_headers(run), are_public(run)) == ([True], [False])
+    return run
+
+
+def remembered(run: Run) -> FormerSettings:
+    """The settings with which a pass last ended well, and what came of others."""
+    data = run.sim.objects("configmaps")[STATUS_CONFIG_MAP]["data"]
+    found = SETTINGS.read(data[SETTINGS.key], run.sim.objects("namespaces")["kube-system"]["metadata"]["uid"])
+    assert found is not None
+    return found
+
+
+def is_as_before(run: Run, settings: Settings) -> bool:
+    """Whether these settings are remembered, and nothing else."""
+    known = remembered(run)
+    return (known.values, known.change, known.given) == (values_of(settings), None, ())
+
+
+def test_what_a_mistaken_default_did_in_part_is_taken_back(simulate: Simulate) -> None:
+    """The header stayed for good, with a note. A dry run tells the same; afterwards a person may switch it on."""
+    run = a_mistaken_pass(simulate)
+    assert remembered(run).given == (Given(PROXY, value=True, balancers=frozenset({balancer_of(run)})),)
+    back = under(run, CLOSED)
+    planned = replace(back, records=records_in(run.sim, CLOSED)).plan()
+    assert f"{BALANCER}/listener/80" in {line.change.key for line in planned.lines}
+    report = back.converge()
+    assert notes(planned) == [f"changed settings: {PROXY} true -> (unset)"]
+    assert (report.result, have_headers(run)) == (Result.NO_CHANGES, [False])
+    assert is_as_before(run, CLOSED)
+
+    switch_on(run, balancer_of(run))
+    assert under(run, CLOSED).converge().result is Result.NO_CHANGES
+    assert have_headers(run) == [True]
+
+
+def test_what_several_got_from_a_mistaken_default_is_asked_about(simulate: Simulate) -> None:
+    """One was made meanwhile, by a run of one object alone. The approval of the mistake would be none of its end."""
+    run = a_mistaken_pass(simulate)
+    run.sim.have_services(load_balancer_service("new"))
+    under(run, replace(MISTAKEN, only=("service/default/new", "load_balancer/default/new"))).converge()
+    assert have_headers(run) == [True, True]
+    back = under(run, CLOSED)
+    assert [hold.rule for hold in back.converge().holds] == [GuardName.SETTINGS_BLAST_RADIUS]
+    assert have_headers(run) == [True, True]
+    approve_all(back)
+    assert (have_headers(run), are_public(run)) == ([False, False], [False, False])
+    assert is_as_before(run, CLOSED)
+
+
+def test_what_a_mistaken_default_did_not_do_is_not_taken_back(simulate: Simulate) -> None:
+    """A header that a person switched on stays: from before, and from while all that follows from the mistake is
+    held."""
+    run = a_cluster(simulate, "web", "db", settings=CLOSED)
+    first, second = (each["id"] for each in run.sim.balancers())
+    switch_on(run, first)
+    assert under(run, MISTAKEN).converge().result is Result.REFUSED
+    assert have_headers(run) == [True, False]
+    switch_on(run, second)
+    for settings in (MISTAKEN, CLOSED):
+        under(run, settings).converge()
+        assert have_headers(run) == [True, True]
+    assert is_as_before(run, CLOSED)
+
+
+def test_what_was_so_before_a_mistake_is_not_its_own(simulate: Simulate) -> None:
+    """A person's header, beside an algorithm that the mistake did change."""
+    run = a_cluster(simulate, "web", settings=CLOSED)
+    switch_on(run, balancer_of(run))
+    under(run, OTHERWISE).converge()
+    assert [each.variable for each in remembered(run).given] == ["HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE"]
+    under(run, CLOSED).converge()
+    (found,) = run.sim.balancers()
+    assert (found["algorithm"]["type"], have_headers(run)) == ("round_robin", [True])
+    assert is_as_before(run, CLOSED)
+
+
+def test_what_came_of_a_mistake_outlives_the_next_one(simulate: Simulate) -> None:
+    """One more mistake, and a part that is off: it is taken back when its default is gone, and the part is on."""
+    run = a_mistaken_pass(simulate)
+    (given,) = remembered(run).given
+    for settings in (replace(CLOSED, controllers=frozenset({Controller.NODE})), OTHERWISE):
+        under(run, settings).converge()
+        assert given in remembered(run).given
+        assert have_headers(run) == [True]
+    assert under(run, CLOSED).converge().result is Result.NO_CHANGES
+    assert have_headers(run) == [False]
+    assert is_as_before(run, CLOSED)
 
 
 def test_the_rest_goes_on_while_a_setting_waits(simulate: Simulate) -> None:
