@@ -1,16 +1,17 @@
 """State of a Service: what its clients have, by its load balancer's health checks, then what keeps it from more."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 
 from desired.health.state import ObjectState, PortHealth, PortState, ServiceState
+from desired.load_balancers.conditions import OTHER_ADDRESS
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned, Undecided
 from desired.model.load_balancer import CloudBalancer, Health
 from desired.model.service import Service, ServiceCondition
-from desired.names import CONDITION_HEALTHY, CONDITION_READY
+from desired.names import CONDITION_HEALTHY, CONDITION_IN_SYNC, CONDITION_READY
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.foresight import has_way
 from desired.plan.kinds import ChangeKind
@@ -50,7 +51,7 @@ def service_health(
         case Undecided(is_ambiguous=is_ambiguous, why=why):
             return ObjectState(service.key, ServiceState.BLOCKED if is_ambiguous else ServiceState.UNKNOWN, why)
         case Foreign(why=why) | Contested(why=why):
-            return ObjectState(service.key, ServiceState.BLOCKED, why, _not_ready_since(service))
+            return ObjectState(service.key, ServiceState.BLOCKED, why, _since(service, ServiceState.BLOCKED))
         case Owned(balancer):
             why_none = "".join(f"; {note.text}" for note in notes if note.kind is NoteKind.NO_TARGETS)
             return _served(lb, balancer, changes, blocked, why_none, now)
@@ -102,25 +103,24 @@ def _served(
     now: datetime,
 ) -> ObjectState:
     """Of a Service that has its load balancer; ``why_none`` is told where that has no target."""
-    service = lb.service
-    ports = tuple(port_health(balancer, is_local=service.claim.is_local))
     is_new = now - balancer.created_at < SETTLING
-    found = [*_failures(lb, balancer, ports, changes, blocked, why_none, is_new=is_new)]
-    down, waiting = (
-        next((reason.text for state, reason in found if state is each), "")
-        for each in (ServiceState.DOWN, ServiceState.WAITING)
-    )
+    ports = tuple(port_health(balancer, is_local=lb.service.claim.is_local, is_new=is_new))
+    found = [
+        *_of_targets(balancer, ports, changes, why_none, is_new=is_new),
+        *_of_writes(lb, balancer, ports, changes, is_blocked=bool(blocked), is_new=is_new),
+    ]
     serves = "; ".join(reason.text for reason in _reasons(ports))
-    if down:
-        state, why = ServiceState.DOWN, down
-    elif blocked:
-        state, why = ServiceState.BLOCKED, f"{blocked}; {serves}" if serves else blocked
-    elif waiting:
-        state, why = ServiceState.WAITING, waiting
-    else:
-        state, why = ServiceState.DEGRADED if any(port.failing for port in ports) else ServiceState.SERVING, serves
-    since = _not_ready_since(service) if state is ServiceState.DOWN else None
-    return ObjectState(service.key, state, why, since, ports, tuple(_worst(balancer)))
+    if blocked:
+        found.append((ServiceState.BLOCKED, f"{blocked}; {serves}" if serves else blocked))
+    state, why = min(found, key=lambda each: _WEIGHT.index(each[0]), default=(None, serves))
+    if state is None:
+        state = ServiceState.DEGRADED if any(port.failing for port in ports) else ServiceState.SERVING
+    since = balancer.created_at if is_new and state is ServiceState.WAITING else _since(lb.service, state)
+    return ObjectState(lb.service.key, state, why, since, ports, tuple(_worst(balancer)))
+
+
+_WEIGHT = (ServiceState.DOWN, ServiceState.BLOCKED, ServiceState.UNKNOWN, ServiceState.WAITING)
+"""What is told first of a Service with a load balancer of which not all is well."""
 
 
 def _worst(balancer: CloudBalancer) -> Iterator[Health]:
@@ -132,57 +132,74 @@ def _worst(balancer: CloudBalancer) -> Iterator[Health]:
         )
 
 
-def port_health(balancer: CloudBalancer, *, is_local: bool) -> Iterator[PortHealth]:
+def port_health(balancer: CloudBalancer, *, is_local: bool, is_new: bool) -> Iterator[PortHealth]:
     """The targets of each port of a load balancer, by port. One that it cannot reach, as it is in no network or has no
     public interface, is no target of any. With ``is_local`` one that answers is enough for a port."""
     reached = [target for target in balancer.targets if has_way(target, balancer)]
     for port in sorted(balancer.spec.listeners):
         said = [balancer.checks.get(target, {}).get(port, Health.UNKNOWN) for target in reached]
-        yield PortHealth(port, said.count(Health.HEALTHY), said.count(Health.UNHEALTHY), len(said), is_local)
+        yield PortHealth(port, said.count(Health.HEALTHY), said.count(Health.UNHEALTHY), len(said), is_local, is_new)
 
 
-def _failures(
+def _of_targets(
+    balancer: CloudBalancer, ports: Sequence[PortHealth], changes: Sequence[Change], why_none: str, *, is_new: bool
+) -> Iterator[tuple[ServiceState, str]]:
+    """What clients notice of the targets, and what is not known of them."""
+    if not balancer.targets:
+        told = rows.NO_TARGET.text(balancer=balancer.id, cause=why_none)
+        yield ServiceState.WAITING if is_new else ServiceState.DOWN, told
+    elif not any(has_way(target, balancer) for target in balancer.targets):
+        yield ServiceState.DOWN, rows.NO_WAY.text(balancer=balancer.id, targets=len(balancer.targets))
+    else:
+        dead = [port for port in ports if port.state is PortState.NONE]
+        yield from ((ServiceState.DOWN, reason.text) for reason in _reasons(dead))
+        is_checked = not is_new and not any(change.kind in _BEGIN_CHECKS for change in changes)
+        state = ServiceState.UNKNOWN if is_checked else ServiceState.WAITING
+        unknown = (port for port in ports if port.state is PortState.UNKNOWN)
+        for unchecked, alike in groupby(unknown, lambda port: port.unchecked):
+            yield state, rows.PORTS_UNCHECKED.text(ports=_ports(alike), targets=counted(unchecked, "target"))
+
+
+_BEGIN_CHECKS = (ChangeKind.LB_TARGET, ChangeKind.LB_LISTENER)
+"""Changes after which targets are checked for the first time."""
+
+
+def _of_writes(
     lb: DesiredLoadBalancer,
     balancer: CloudBalancer,
     ports: Sequence[PortHealth],
     changes: Sequence[Change],
-    blocked: str,
-    why_none: str,
     *,
+    is_blocked: bool,
     is_new: bool,
-) -> Iterator[tuple[ServiceState, Reason]]:
-    """What clients notice, and what passes by itself, each in the order of its weight."""
-    if not balancer.targets:
-        state = ServiceState.WAITING if is_new else ServiceState.DOWN
-        yield state, rows.NO_TARGET.because(balancer=balancer.id, cause=why_none)
-    elif not any(has_way(target, balancer) for target in balancer.targets):
-        yield ServiceState.DOWN, rows.NO_WAY.because(balancer=balancer.id, targets=len(balancer.targets))
-    else:
-        dead = [port for port in ports if not port.healthy and port.unhealthy and not (is_new and port.unchecked)]
-        yield from ((ServiceState.DOWN, reason) for reason in _reasons(dead))
-        for port in ports:
-            if not port.healthy and port not in dead:
-                told = rows.PORTS_UNCHECKED.because(ports=_ports([port.port]), targets=counted(port.targets, "target"))
-                yield ServiceState.WAITING, told
+) -> Iterator[tuple[ServiceState, str]]:
+    """What clients miss as it is not written: it waits where the write is to come, and otherwise they notice. A port
+    that a person has to make possible says so by what it is blocked by."""
+    writes = {change.kind: change for change in changes if change.decision.verdict is Verdict.ALLOWED}
     there = {port.port for port in ports}
     lacking = [port.port for port in lb.service.claim.ports if port.protocol == "TCP" and port.port not in there]
     if lacking and lb.wanted is not None:
-        yield ServiceState.WAITING, rows.PORT_ABSENT.because(ports=_ports(lacking), balancer=balancer.id)
-    status = next((change for change in changes if change.kind is ChangeKind.SERVICE_STATUS), None)
-    if not lb.service.ingress and status is not None:
-        is_coming = (status.decision.verdict is Verdict.ALLOWED and not blocked) or is_new
+        is_coming = is_new or is_blocked or ChangeKind.LB_LISTENER in writes
+        told = rows.PORT_ABSENT.text(ports=_numbers(lacking), balancer=balancer.id)
+        yield ServiceState.WAITING if is_coming else ServiceState.DOWN, told
+    if not lb.service.ingress and any(change.kind is ChangeKind.SERVICE_STATUS for change in changes):
+        is_coming = is_new or (ChangeKind.SERVICE_STATUS in writes and not is_blocked)
         state = ServiceState.WAITING if is_coming else ServiceState.DOWN
-        yield state, rows.NOT_PUBLISHED.because(balancer=balancer.id)
+        yield state, rows.NOT_PUBLISHED.text(balancer=balancer.id)
 
 
 def _reasons(ports: Sequence[PortHealth]) -> Iterator[Reason]:
     """A sentence for all ports that are alike, worst first."""
     ordered = sorted(ports, key=lambda port: (port.healthy, -port.unhealthy, port.targets, port.port))
     for (healthy, _, targets), alike in groupby(ordered, key=lambda port: (port.healthy, port.unhealthy, port.targets)):
-        yield rows.PORTS_HEALTHY.because(ports=_ports([port.port for port in alike]), healthy=healthy, targets=targets)
+        yield rows.PORTS_HEALTHY.because(ports=_ports(alike), healthy=healthy, targets=targets)
 
 
-def _ports(numbers: Sequence[int]) -> str:
+def _ports(ports: Iterable[PortHealth]) -> str:
+    return _numbers([port.port for port in ports])
+
+
+def _numbers(numbers: Sequence[int]) -> str:
     """``port 80``, ``ports 80, 443``."""
     return f"port{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
@@ -208,8 +225,19 @@ def health_condition(state: ObjectState, service: Service, now: datetime) -> Ser
     return ServiceCondition(CONDITION_HEALTHY, status, reason, said, since or now)
 
 
-def _not_ready_since(service: Service) -> datetime | None:
-    """Since when the Service's conditions say that it cannot be used; None where they say something else."""
-    kinds = (CONDITION_HEALTHY, CONDITION_READY)
-    said = [each.since for each in service.conditions if each.type in kinds and each.status == "False" and each.since]
-    return min(said, default=None)
+def _since(service: Service, state: ServiceState) -> datetime | None:
+    """Since when the Service's conditions tell what makes its state; None where they do not."""
+    told = _TOLD_BY.get(state, {})
+    said = (each for each in service.conditions if each.status == told.get(each.type))
+    # Another published address is no outage of ours, and may be older than one.
+    ours = (each.since for each in said if each.reason != OTHER_ADDRESS and each.since is not None)
+    return min(ours, default=None)
+
+
+_TOLD_BY: Mapping[ServiceState, Mapping[str, str]] = {
+    ServiceState.DOWN: {CONDITION_HEALTHY: "False", CONDITION_READY: "False"},
+    ServiceState.BLOCKED: {CONDITION_IN_SYNC: "False"},
+    ServiceState.WAITING: {CONDITION_IN_SYNC: "False"},
+    ServiceState.UNKNOWN: {CONDITION_HEALTHY: "Unknown"},
+}
+"""State → type and status of the conditions in which it shows."""

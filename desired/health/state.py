@@ -31,7 +31,7 @@ class ServiceState(StrEnum):
     BLOCKED = "blocked"
     """Part of what it asks for is held, refused or invalid: a person has to act."""
     UNKNOWN = "unknown"
-    """Too little could be read."""
+    """Too little could be read, or its health checks say nothing although they had the time."""
     DEGRADED = "degraded"
     """Every port is answered, and not by all targets."""
     WAITING = "waiting"
@@ -87,7 +87,7 @@ class PortState(StrEnum):
     SOME = "some"
     NONE = "none"
     UNKNOWN = "unknown"
-    """None, and of some nothing is known yet."""
+    """None, and nothing is known of them yet; or some fail, in the first minutes of a load balancer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,8 @@ class PortHealth:
     """All that the load balancer can reach; of those that are neither, nothing is known yet."""
     is_local: bool = False
     """Whether Nodes without a pod fail by design, so that one that answers is enough."""
+    is_new: bool = field(default=False, compare=False)
+    """Whether the load balancer is so new that its first checks are no failure yet."""
 
     @property
     def unchecked(self) -> int:
@@ -114,10 +116,11 @@ class PortHealth:
 
     @property
     def state(self) -> PortState:
-        """The same in a word."""
+        """The same in a word. A target that joins others that fail makes a dead port no better."""
         if self.healthy:
             return PortState.ALL if self.healthy == self.targets else PortState.SOME
-        return PortState.UNKNOWN if self.unchecked else PortState.NONE
+        is_early = self.is_new and self.unchecked > 0
+        return PortState.NONE if not self.targets or (self.unhealthy and not is_early) else PortState.UNKNOWN
 
 
 def word_of(state: AnyState) -> str:

@@ -24,6 +24,8 @@ _LONGEST = 1024
 """Characters of a message."""
 _GAP = GuardName.INCOMPLETE_SNAPSHOT
 """The guard that waits for a complete snapshot."""
+OTHER_ADDRESS = "OtherAddressPublished"
+"""Reason of ``LoadBalancerReady`` where the Service publishes an address that is not its load balancer's."""
 _NO_TARGETS = NOTES[NoteKind.NO_TARGETS].condition
 _FIRST = (NoteKind.MALFORMED, NoteKind.AMBIGUOUS)
 """Notes that come before what is withheld."""
@@ -97,7 +99,7 @@ def _ready(
         return _condition(CONDITION_READY, "NoAddress", rows.ADDRESS_UNPUBLISHED.text(balancer=balancer.id))
     is_current = any(change.kind == ChangeKind.SERVICE_STATUS for change in done)  # what was there is published anew
     if not is_current and (others := addresses_of_others(service, balancer, hostname)):
-        return _condition(CONDITION_READY, "OtherAddressPublished", others)
+        return _condition(CONDITION_READY, OTHER_ADDRESS, others)
     if not balancer.spec.listeners:
         return _condition(CONDITION_READY, "NoPorts", rows.PORTS_LACKING.text(balancer=balancer.id))
     if not balancer.targets:

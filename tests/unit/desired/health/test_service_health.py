@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from desired.annotations.claims import ClaimedPort
+from desired.annotations.claims import Claim, ClaimedPort
 from desired.health import states_of
 from desired.health.service import SETTLING
-from desired.health.state import Level, ObjectState, PortHealth, ServiceState
+from desired.health.state import Level, ObjectState, PortHealth, PortState, ServiceState
 from desired.model.load_balancer import Attachment, CloudBalancer, ServerTarget
 from desired.model.load_balancer import Health as Checked
 from desired.model.service import Service, ServiceCondition
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
-from desired.names import CONDITION_READY, FINALIZER_BALANCER
+from desired.names import CONDITION_HEALTHY, CONDITION_IN_SYNC, CONDITION_READY, FINALIZER_BALANCER
 from desired.planner import compute_plan
 from desired.section import Section
 from tests.balancers import (
@@ -31,6 +31,7 @@ from tests.balancers import (
 )
 from tests.builders import NOW, a_server, a_settled_node, incomplete
 from tests.support.judging import facts_of, judge
+from tests.support.rows import rows
 
 ONE, TWO = ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False)
 PRIVATE = ServerTarget(1, use_private_ip=True)
@@ -122,14 +123,24 @@ ROWS: Mapping[str, tuple[Snapshot, ServiceState, str]] = {
         "load balancer 42 reaches 0 of 1 targets",
     ),
     "no result yet": (
+        world(SERVED, balancer({ONE: NEW, TWO: NEW}, created_at=NOW)),
+        ServiceState.WAITING,
+        "ports 80, 443: 2 targets not checked yet",
+    ),
+    "no result by now": (
         world(SERVED, balancer({ONE: NEW, TWO: NEW})),
+        ServiceState.UNKNOWN,
+        "ports 80, 443: 2 targets not checked yet",
+    ),
+    "no result, and a port is to come": (
+        world(SERVED, balancer({ONE: NEW, TWO: NEW}, listeners=BOTH_PORTS[:1])),
         ServiceState.WAITING,
         "port 80: 2 targets not checked yet",
     ),
     "first results of a new one are no failure": (
         world(SERVED, balancer({ONE: ILL, TWO: NEW}, created_at=NOW)),
         ServiceState.WAITING,
-        "port 80: 2 targets not checked yet",
+        "ports 80, 443: 1 target not checked yet",
     ),
     "a port is to come": (
         world(SERVED, balancer(HEALTHY, listeners=BOTH_PORTS[:1])),
@@ -211,10 +222,50 @@ def test_an_address_that_is_not_published_is_an_outage_once_the_load_balancer_is
     assert health_in(world(unpublished, balancer(HEALTHY))).state is ServiceState.WAITING
 
 
-def test_since_when_it_is_down_is_told_by_its_condition() -> None:
-    down = world(replace(SERVED, conditions=UNREADY), balancer(targets=()), nodes=(), servers=())
-    assert health_in(down).since == YESTERDAY
-    assert health_in(world(replace(SERVED, conditions=UNREADY), balancer(HEALTHY))).since is None
+def test_a_port_that_is_not_made_is_an_outage_once_the_load_balancer_is_not_new() -> None:
+    lacking, told = {"listeners": BOTH_PORTS[:1]}, "port 443: not on load balancer 42 yet"
+    found = health_in(world(SERVED, balancer(HEALTHY, **lacking)), OBSERVE)
+    assert (found.state, found.why) == (ServiceState.DOWN, told)
+    assert health_in(world(SERVED, balancer(HEALTHY, created_at=NOW, **lacking)), OBSERVE).state is ServiceState.WAITING
+    wrong = replace(SERVED, claim=replace(TWO_PORTS, annotations=BAD.annotations))
+    assert health_in(world(wrong, balancer(HEALTHY, **lacking)), OBSERVE).state is ServiceState.BLOCKED
+
+
+UNSYNCED, UNHEALTHY, UNCHECKED = (
+    ServiceCondition(type_, status, "Because", since=YESTERDAY)
+    for type_, status in ((CONDITION_IN_SYNC, "False"), (CONDITION_HEALTHY, "False"), (CONDITION_HEALTHY, "Unknown"))
+)
+ELSEWHERE = replace(UNREADY[0], reason="OtherAddressPublished")
+WRONG = replace(TWO_PORTS, annotations=BAD.annotations)
+
+
+@rows("conditions parts claim since", {
+    "down, and published": (UNREADY, {"targets": ()}, TWO_PORTS, YESTERDAY),
+    "down by its checks": ((UNHEALTHY,), {"health": HTTPS_DEAD}, TWO_PORTS, YESTERDAY),
+    "down, and long published elsewhere": ((ELSEWHERE,), {"health": HTTPS_DEAD}, TWO_PORTS, None),
+    "blocked": ((UNSYNCED,), {"health": HEALTHY}, WRONG, YESTERDAY),
+    "waiting": ((UNSYNCED,), {"health": HEALTHY, "listeners": BOTH_PORTS[:1]}, TWO_PORTS, YESTERDAY),
+    "new": ((), {"created_at": NOW - SETTLING / 2}, TWO_PORTS, NOW - SETTLING / 2),
+    "unknown": ((UNCHECKED,), {}, TWO_PORTS, YESTERDAY),
+    "serving": ((*UNREADY, UNSYNCED), {"health": HEALTHY}, TWO_PORTS, None),
+})  # fmt: skip
+def test_since_when_is_told_by_its_conditions(conditions: Any, parts: Any, claim: Claim, since: Any) -> None:
+    snapshot = world(replace(SERVED, conditions=conditions, claim=claim), balancer(**parts))
+    assert health_in(snapshot).since == since
+
+
+@rows("port state", {
+    "all": (PortHealth(80, 2, 0, 2), PortState.ALL),
+    "one joins": (PortHealth(80, 1, 0, 2), PortState.SOME),
+    "one fails, one joins": (PortHealth(80, 0, 1, 2), PortState.NONE),
+    "the same of a new one": (PortHealth(80, 0, 1, 2, is_new=True), PortState.UNKNOWN),
+    "all fail of a new one": (PortHealth(80, 0, 2, 2, is_new=True), PortState.NONE),
+    "no result": (PortHealth(80, 0, 0, 2), PortState.UNKNOWN),
+    "none that is reached": (PortHealth(80, 0, 0, 0), PortState.NONE),
+})  # fmt: skip
+def test_a_port_is_dead_in_all_places_alike(port: PortHealth, state: PortState) -> None:
+    """State, condition, metric and page go by this word: one failed and one joined was down here, and unknown there."""
+    assert port.state is state
 
 
 def test_a_service_of_another_kind_has_no_state_and_the_worst_stands_first() -> None:
