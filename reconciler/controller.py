@@ -203,11 +203,15 @@ class Passes:
     page: LivePage | None = None
     """None when it is not served."""
 
-    def __call__(self, why: str) -> tuple[Measured, Pace]:
-        """The report of the pass, and the pace after it."""
+    def renew_secrets(self) -> None:
+        """Use what the files of secrets have by now: between passes alone, so by the thread that runs them."""
         # What goes on would write with a token of which no pass has seen yet whose project it is.
         for secret in () if self.under_way.goes_on else self.secrets:
             secret.refresh()
+
+    def __call__(self, why: str) -> tuple[Measured, Pace]:
+        """The report of the pass, and the pace after it."""
+        self.renew_secrets()
         self.begins_to_watch()
         self.health.began()
         self.budget.begin_pass()
@@ -312,7 +316,7 @@ def run_controller(
         concurrency.start(partial(_name_gaps, connections.permission_gaps, stop), "permissions")
         wake.call("the start")
         check = SettingsCheck(runtime.plan_context, health, connections.leader, stop, concurrency.start)
-        standby = Standby(connections.leader, health, passes.page, check.begin)
+        standby = Standby(connections.leader, health, passes.page, partial(check.begin, passes.renew_secrets))
         run_loop(passes, stop=stop, publish=tell, wake=wake, leader=standby)
     _log.info("stopped")
 
@@ -373,9 +377,13 @@ class SettingsCheck:
         self._start = start
         self._goes_on = self._is_settled = False
 
-    def begin(self) -> None:
-        """Begin, unless that was done and goes on, or has come to an answer."""
-        if not (self._goes_on or self._is_settled):
+    def begin(self, renew_secrets: Callable[[], object]) -> None:
+        """Begin, unless it goes on, or has come to an answer. Until then ``renew_secrets`` is called each time: a wrong
+        token may be replaced while no pass runs that would read it again."""
+        if self._is_settled:
+            return
+        renew_secrets()
+        if not self._goes_on:
             self._goes_on = True
             self._start(self._ask, "settings")
 

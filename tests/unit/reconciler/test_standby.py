@@ -1,18 +1,26 @@
 """Who waits for the lead: alive whatever comes of it, ready as soon as it has seen that another process leads."""
 
+import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from actuators.http.errors import ApiError, Conflict, Denied, Transient
 from actuators.wire.lease import LeaseClaim
-from reconciler.controller import Standby
+from desired.model.settings import Settings
+from reconciler.controller import SettingsCheck, Standby
 from reconciler.page.live import LivePage
 from reconciler.result import Report
+from reconciler.sandbox.hetzner.simulator import HetznerSimulator
 from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.serving import Request
 from tests.support.leases import NAME, THEIRS, LeaseInMemory, Replica, Timeline, nothing
+from tests.support.objects import NETWORK
+from tests.support.passes import Run
+from tests.support.simulators import Simulation
 
+Simulate = Callable[..., Simulation]
 INTERVAL_S, TIMEOUT_S = 1.0, 1.0
 ALLOWED_S = 3 * INTERVAL_S + 10 * TIMEOUT_S
 """After so much silence the loop counts as hung: sooner than any wait in here ends."""
@@ -93,6 +101,71 @@ def test_who_stands_by_with_settings_that_cannot_work_is_not_ready() -> None:
     assert not waiter.waits(5 * ALLOWED_S)
 
     assert (set(waiter.ready), waiter.alive) == ({_failed("the project has no network of that name")}, {"[+]loop ok"})
+
+
+class Minutes(threading.Event):
+    """A stop that is waited for without waiting: after each wait comes the next thing that happens, then the end."""
+
+    def __init__(self, *happens: Callable[[], object]) -> None:
+        super().__init__()
+        self.happens = [*happens, self.set]
+
+    def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - no time passes
+        self.happens.pop(0)()
+        return self.is_set()
+
+
+class Checked:
+    """A process that stands by, beside a project, and what its probe says after each question."""
+
+    def __init__(self, simulate: Simulate, network: str | None = "net") -> None:
+        self.sim = simulate(nodes=[], project={"networks": [{**NETWORK, "name": "net"}]})
+        self.run = Run(self.sim, Settings(network=network))
+        self.health = LoopHealth(interval_s=INTERVAL_S, request_timeout_s=TIMEOUT_S)
+        self.health.standby()
+        self.ready: list[str] = []
+
+    def stands_by(self, *happens: Callable[[], object], renew: Callable[[], object] = lambda: None) -> list[str]:
+        """What the probe says after each question, with what happens between them."""
+        asks: list[Callable[[], object]] = []
+        leader = Replica(LeaseInMemory(THEIRS), Timeline()).elector
+        stop = Minutes(*(partial(self._probed, each) for each in happens))
+        check = SettingsCheck(self.run.plan_context, self.health, leader, stop, lambda ask, _name: asks.append(ask))
+        for _ in range(2):
+            check.begin(renew)
+            while asks:
+                asks.pop(0)()
+        return [*self.ready, self._line()]
+
+    def _probed(self, happens: Callable[[], object]) -> None:
+        self.ready.append(self._line())
+        happens()
+
+    def _line(self) -> str:
+        return self.health.readiness()[1].line
+
+
+@pytest.mark.parametrize("network", ["net", None])
+def test_settings_that_can_work_are_asked_for_once(simulate: Simulate, network: str | None) -> None:
+    checked = Checked(simulate, network)
+    assert checked.stands_by() == [OK]
+    assert len(checked.sim.sent_to_hetzner()) == 1
+
+
+def test_settings_are_asked_for_until_they_can_work(simulate: Simulate) -> None:
+    """A network that does not exist yet, and a token that was wrong: who stands by runs no pass that reads it again."""
+    checked = Checked(simulate, "other")
+    project = checked.sim.project.world()["hetzner"]
+    made = {**project, "networks": [{**project["networks"][0], "name": "other"}]}
+    lacking, ready = checked.stands_by(lambda: checked.sim.project.replace_world(made))
+    assert "HCLOUD_NETWORK" in lacking
+    assert ready == OK
+
+    rotated = Checked(simulate)
+    rotated.run.cloud.use_token("wrong")
+    (refused, *_) = rotated.stands_by(lambda: None)
+    assert "token" in refused
+    assert rotated.stands_by(renew=lambda: rotated.run.cloud.use_token(HetznerSimulator.TOKEN))[-1] == OK
 
 
 def test_it_is_ready_as_soon_as_it_has_seen_the_leader() -> None:
