@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from desired.health.state import NodeState, ObjectState
 from desired.model.snapshot import Node, ServerStatus
 from desired.nodes.node import DesiredNode, NodeOnServer, is_uninitialized
-from desired.plan.change import Change, Verdict
+from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.rules import health as rows
 from desired.rules.nodes import GONE_READY, Stage
@@ -64,8 +64,10 @@ def _settled(wanted: NodeOnServer, changes: Sequence[Change]) -> tuple[NodeState
     if server.status is ServerStatus.OFF:
         return NodeState.OFF, rows.SERVER_OFF.text(server=server.key.name, status=server.status)
     if changes:
+        left = {change.decision.why for change in changes if change.decision.rule is GuardName.POLICY}
+        row = rows.CHANGES_LEFT if left else rows.CHANGES_PLANNED
         told = counted(len(changes), "change")
-        return NodeState.CHANGING, rows.CHANGES_PLANNED.text(server=server.key.name, changes=told)
+        return NodeState.CHANGING, row.text(server=server.key.name, changes=told, why=", ".join(sorted(left)))
     return NodeState.IN_SYNC, rows.AS_ITS_SERVER.text(server=server.key.name)
 
 

@@ -206,23 +206,25 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 def health_condition(state: ObjectState, service: Service, now: datetime) -> ServiceCondition | None:
     """The condition ``LoadBalancerHealthy`` of the Service with this state, with the time since when it has its status;
-    None without a load balancer. Nodes without a pod are no failure of ``externalTrafficPolicy: Local``."""
+    None without a load balancer. Nodes without a pod are no failure of ``externalTrafficPolicy: Local``. How many
+    targets answer it does not say: that changes more often than it is written."""
     ports = state.ports
     if not ports:
         return None
-    said = "; ".join(reason.text for reason in _reasons(ports))
-    states = {port.state for port in ports}
+    by_state = {each: [port for port in ports if port.state is each] for each in PortState}
     if not state.targets:
-        status, reason = "Unknown", "NoTargets"
-    elif PortState.NONE in states:
-        status, reason = "False", "NoHealthyTarget"
-    elif PortState.UNKNOWN in states:
-        status, reason = "Unknown", "Pending"
+        status, reason, row, told = "Unknown", "NoTargets", rows.HEALTH_NO_TARGETS, ports
+    elif dead := by_state[PortState.NONE]:
+        status, reason, row, told = "False", "NoHealthyTarget", rows.HEALTH_NONE, dead
+    elif unknown := by_state[PortState.UNKNOWN]:
+        status, reason, row, told = "Unknown", "Pending", rows.HEALTH_PENDING, unknown
+    elif failing := [port for port in ports if port.failing]:
+        status, reason, row, told = "True", "SomeUnhealthy", rows.HEALTH_SOME, failing
     else:
-        status, reason = "True", "SomeUnhealthy" if any(port.failing for port in ports) else "AllHealthy"
+        status, reason, row, told = "True", "AllHealthy", rows.HEALTH_ALL, ports
     there = next((each for each in service.conditions if each.type == CONDITION_HEALTHY), None)
     since = there.since if there is not None and there.status == status else None
-    return ServiceCondition(CONDITION_HEALTHY, status, reason, said, since or now)
+    return ServiceCondition(CONDITION_HEALTHY, status, reason, row.text(ports=_ports(told)), since or now)
 
 
 def _since(service: Service, state: ServiceState) -> datetime | None:

@@ -11,6 +11,14 @@ NO_TARGET = Rule("no-target", "load balancer {balancer} has no target{cause}")
 NO_WAY = Rule("no-way-to-targets", "load balancer {balancer} reaches 0 of {targets} targets")
 NOT_PUBLISHED = Rule("not-published", "the address of load balancer {balancer} is not published")
 
+# Its condition.
+
+HEALTH_ALL = Rule("health-all", "Each target that should answer is healthy: {ports}")
+HEALTH_SOME = Rule("health-some", "Not every target is healthy: {ports}")
+HEALTH_NONE = Rule("health-none", "No target is healthy: {ports}")
+HEALTH_PENDING = Rule("health-pending", "No health check has a result yet: {ports}")
+HEALTH_NO_TARGETS = Rule("health-no-targets", "The load balancer has no targets: {ports}")
+
 # A Service without one.
 
 TO_BE_CREATED = Rule("to-be-created", "its load balancer does not exist yet")
@@ -21,4 +29,5 @@ TO_BE_RELEASED = Rule("to-be-released", "its load balancer is about to be delete
 
 AS_ITS_SERVER = Rule("node-in-sync", "{server}")
 CHANGES_PLANNED = Rule("node-changes-planned", "{server}; {changes} planned")
+CHANGES_LEFT = Rule("node-changes-left-out", "{server}; {changes} planned, and not made: {why}")
 SERVER_OFF = Rule("node-server-off", "{server} is {status}")

@@ -76,10 +76,26 @@ _TOLERATED = {
 _OF_THE_POD = {"nodeSelector": {}, "affinity": {}, "dnsConfig": {}, "dnsPolicy": "Default"}
 """Field of a pod and value of the chart → its default."""
 _LEFT_TO_THE_CHART = {
-    "containers", "hostNetwork", "restartPolicy", "schedulerName", "securityContext", "serviceAccount",
-    "serviceAccountName", "terminationGracePeriodSeconds", "tolerations", "volumes", "priorityClassName", "priority",
-    *_OF_THE_POD,
+    "containers", "hostNetwork", "restartPolicy", "serviceAccount", "serviceAccountName", "tolerations", "volumes",
+    "priorityClassName", "priority", *_OF_THE_POD,
 }  # fmt: skip
+_HAS_NO_VALUE = "the chart has no value"
+_PODS_OWN: Mapping[str, tuple[object, str]] = {
+    "schedulerName": ("default-scheduler", _HAS_NO_VALUE),
+    "securityContext": ({}, "the chart has its own: set podSecurityContext"),
+    "terminationGracePeriodSeconds": (30, "the chart's pod ends within 15 s"),
+}
+"""Field of a pod that the chart sets by itself → its default, of which nothing is said, and what becomes of another."""
+_CONTAINERS_OWN: Mapping[str, str] = {
+    "securityContext": "the chart has its own: set securityContext",
+    "livenessProbe": "the chart has its own, at /livez",
+    "readinessProbe": "the chart has its own, at /readyz",
+    "startupProbe": "the chart's probes have the time that a start takes",
+    "lifecycle": _HAS_NO_VALUE,
+}
+"""The same of a container, which has none of these by default."""
+_RESOURCES = {"requests": {"cpu": "100m", "memory": "50Mi"}}
+"""Those of HCCM's own chart."""
 _PULLS = "the image is another one: set image.pullSecrets if its registry asks for credentials"
 _PLAIN = "its value stands in the workload itself and is not shown: put it into a Secret, and name that"
 _ELECTION = "the Lease is always taken, so that two processes never both write"
@@ -181,11 +197,27 @@ def _pod(found: FoundController, values: dict[str, Any]) -> Iterator[Setting]:
     more = zip(names, (own, labels, annotations, volumes, mounts), strict=True)
     values |= {name: given for name, given in more if given}
     for each in pod.get("containers") or ():
-        if each.get("image") != found.image:
+        if each.get("image") == found.image:
+            yield from _container(each)
+        else:
             yield Setting(f"container {each.get('name')}", Fate.UNKNOWN, "the chart has one container")
     for name in sorted(pod.keys() - _LEFT_TO_THE_CHART):
-        fate, why = (Fate.DROPPED, _PULLS) if name == "imagePullSecrets" else (Fate.UNKNOWN, "the chart has no value")
-        yield Setting(f"pod {name}", fate, why)
+        default, why = _PODS_OWN.get(name, (None, _PULLS if name == "imagePullSecrets" else _HAS_NO_VALUE))
+        if pod[name] != default:
+            yield Setting(f"pod {name}", _fate(why), why)
+
+
+def _container(container: Mapping[str, Any]) -> Iterator[Setting]:
+    """What becomes of the container's own settings."""
+    for name, why in _CONTAINERS_OWN.items():
+        if container.get(name):
+            yield Setting(f"container {name}", _fate(why), why)
+    if container.get("resources") not in (None, {}, _RESOURCES):
+        yield Setting("container resources", Fate.DROPPED, "hcloud-reconciler needs others: set resources")
+
+
+def _fate(why: str) -> Fate:
+    return Fate.UNKNOWN if why == _HAS_NO_VALUE else Fate.DROPPED
 
 
 def _is_tolerated(toleration: Mapping[str, Any]) -> bool:

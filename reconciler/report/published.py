@@ -33,6 +33,7 @@ _MOST_KEYS = 100
 _MOST_ERRORS = 5
 _MOST_STATES = 50
 _MOST_REPLACED = 20
+_MOST_ADDRESSES = 4
 _LONGEST_TEXT = 500
 _LONGEST_VALUE = 2_000
 
@@ -200,7 +201,9 @@ def replaced_in(report: Report) -> Iterator[PublishedReplacement]:
 
 
 def _addresses(published: object) -> tuple[str, ...]:
-    return tuple(entry.ip for entry in published if entry.ip) if isinstance(published, tuple) else ()
+    """The IP addresses, no more than a load balancer has: anybody who may write a status may write any number."""
+    entries = published if isinstance(published, tuple) else ()
+    return tuple(entry.ip for entry in entries if entry.ip)[:_MOST_ADDRESSES]
 
 
 def recent(replaced: Iterable[PublishedReplacement], now: datetime) -> tuple[PublishedReplacement, ...]:

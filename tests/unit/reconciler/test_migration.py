@@ -152,6 +152,27 @@ def test_values(controller: FoundController, values: Mapping[str, Any]) -> None:
         pytest.param(found(HCLOUD_TOKEN="a-very-secret"), "HCLOUD_TOKEN", Fate.UNKNOWN, id="token in the workload"),
         pytest.param(found(pod={**USUAL, "hostAliases": []}), "pod hostAliases", Fate.UNKNOWN, id="field of the pod"),
         pytest.param(found(pod={"imagePullSecrets": [1]}), "pod imagePullSecrets", Fate.DROPPED, id="pull secret"),
+        pytest.param(found(pod={"schedulerName": "own"}), "pod schedulerName", Fate.UNKNOWN, id="scheduler"),
+        pytest.param(
+            found(pod={"securityContext": {"runAsUser": 7}}), "pod securityContext", Fate.DROPPED, id="user of the pod"
+        ),
+        pytest.param(
+            found(pod={"terminationGracePeriodSeconds": 90}),
+            "pod terminationGracePeriodSeconds",
+            Fate.DROPPED,
+            id="time to end",
+        ),
+        *(
+            pytest.param(
+                found(pod={"containers": [{"image": IMAGE, name: {"a": 1}}]}), f"container {name}", fate, id=name
+            )
+            for name, fate in (
+                ("livenessProbe", Fate.DROPPED),
+                ("securityContext", Fate.DROPPED),
+                ("lifecycle", Fate.UNKNOWN),
+                ("resources", Fate.DROPPED),
+            )
+        ),
     ],
 )
 def test_what_becomes_of_a_setting(controller: FoundController, name: str, fate: Fate) -> None:

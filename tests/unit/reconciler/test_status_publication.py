@@ -16,7 +16,14 @@ from desired.model.service import Ingress
 from desired.plan.change import GuardDecision, GuardName, Hold, HoldEnd, Verdict
 from desired.section import Section
 from reconciler.passes.records import StatusPublication
-from reconciler.report.published import STATUS, PublishedField, PublishedReplacement, PublishedStatus, status_of
+from reconciler.report.published import (
+    STATUS,
+    PublishedField,
+    PublishedReplacement,
+    PublishedStatus,
+    replaced_in,
+    status_of,
+)
 from reconciler.report.status import StatusReport
 from reconciler.result import Line, Report, Requests
 from reconciler.telemetry import logs
@@ -183,6 +190,15 @@ def test_a_load_balancer_that_was_replaced() -> None:
     publication.forget()
     publication.keep(a_pass(seconds=24 * 3600 + 4))
     assert not stored.status.replaced
+
+
+def test_a_replaced_status_that_somebody_has_filled_is_cut() -> None:
+    """Anybody who may write a Service's status may write any number of addresses into it."""
+    moved = a_move(0, "203.0.113.1", "203.0.113.9")
+    (line,) = moved.lines
+    many = tuple(Ingress(f"198.51.100.{number}") for number in range(200))
+    (found,) = replaced_in(replace(moved, lines=(replace(line, change=replace(line.change, before=many)),)))
+    assert len(found.before) == 4
 
 
 def test_what_was_not_read_is_not_published() -> None:
