@@ -179,8 +179,7 @@ def ingress_body(entry: Ingress) -> dict[str, str]:
 
 def condition_body(condition: ServiceCondition) -> dict[str, str]:
     """A condition of a Service: the API server demands every field (Kubernetes meta/v1 Condition). One without a status
-    is taken away. Raises
-    ValueError for one that does not say since when it holds."""
+    is taken away. Raises ValueError for one that does not say since when it holds."""
     if not condition.status:
         return {"$patch": "delete", "type": condition.type}
     if condition.since is None:

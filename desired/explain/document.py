@@ -44,7 +44,7 @@ class Fact:
 
     @classmethod
     def foreign(cls, subject: str, value: str) -> "Fact":
-        """A field of somebody else's, which stays."""
+        """A field of another owner, which stays."""
         return cls.of(subject, value, value, LEFT_ALONE.because())
 
 
@@ -120,7 +120,7 @@ class ServerFact:
     id: int
     name: str
     status: ServerStatus
-    """Of Robot ``unknown`` while the Node is Ready: then nobody asks."""
+    """Of Robot ``unknown`` while the Node is Ready: its servers are not asked for then."""
     type: str
     location: str
     """"" when the API sent none."""
@@ -218,7 +218,7 @@ class ServiceStage(StrEnum):
     MALFORMED = "malformed"
     """Something that it asks for is impossible."""
     REFUSED = "refused"
-    """The load balancer that it asks for is somebody else's."""
+    """The load balancer that it asks for has another owner."""
     CONTESTED = "contested"
     """Several Services ask for one load balancer."""
     AMBIGUOUS = "ambiguous"
@@ -319,7 +319,7 @@ class TargetFact:
     subject: str
     """The Node's name; else what the target is called in plans, ``server:7``."""
     membership: Membership | None
-    """None for what is no Node's, and once nobody asks who should be a target."""
+    """None for what is no Node's, and where no targets are asked for."""
     server_id: int | None
     """Of a Robot server its number."""
     value: str | None
@@ -363,7 +363,7 @@ class OptionFact:
     variable: str | None
     """The environment variable behind the origin ``environment``; None with another origin."""
     value: str | None
-    """As it was understood; None when nobody set it, or it cannot be understood."""
+    """As it was understood; None when it is not set, or cannot be understood."""
     otherwise: str
     """The default."""
     in_use: str | None = None
