@@ -18,11 +18,13 @@ from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note, NoteKind
 from desired.rules import health as rows
 from desired.rules.rule import Reason
-from desired.syntax.bounds import counted
+from desired.syntax.bounds import counted, listed
 
 SETTLING = timedelta(minutes=5)
 """How long a new load balancer may be without targets, or without results of its health checks: by then each of them
 was tried three times with the longest interval (Hetzner Cloud API, load balancers)."""
+_PORTS = 5
+"""How many ports are told by their numbers: ``explain`` has all of them."""
 _NEED_A_PERSON = (NoteKind.LIMIT, NoteKind.CERTIFICATE)
 """Notes that keep a Service from part of what it asks for, besides those whose table says so."""
 
@@ -200,8 +202,8 @@ def _ports(ports: Iterable[PortHealth]) -> str:
 
 
 def _numbers(numbers: Sequence[int]) -> str:
-    """``port 80``, ``ports 80, 443``."""
-    return f"port{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+    """``port 80``, ``ports 80, 443``; of many the first, as a state is a line."""
+    return f"port{'s' * (len(numbers) > 1)} {listed([*map(str, sorted(numbers))], _PORTS)}"
 
 
 def health_condition(state: ObjectState, service: Service, now: datetime) -> ServiceCondition | None:

@@ -5,7 +5,7 @@ What a fold leaves out ``--full`` shows; JSON never folds.
 
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
@@ -229,6 +229,8 @@ class Block(Struct, frozen=True, eq=False, dict=True):
 
     changes: tuple[ShownChange, ...]
     """By their keys, numbers in these by value."""
+    is_whole: bool = False
+    """Whether a single one shows each field by itself."""
 
     @property
     def is_fold(self) -> bool:
@@ -284,20 +286,48 @@ class Block(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def shown_fields(self) -> tuple[Field, ...]:
-        """The fields that are worth a line each; of many members the rest is only counted, unless that is a single one.
-        None of what is refused by itself, as that cannot be approved."""
+        """The fields that are worth a line each; of many members the rest is only counted, unless that is a single one,
+        and the same field of many ports of a load balancer is one. None of what is refused by itself, as that cannot be
+        approved."""
         if self.first.is_singled_out and self.first.decision.verdict is Verdict.REFUSED:
             return ()
         if not self.is_fold:
-            return self.fields
+            return self.fields if self.is_whole else tuple(_ports_together(self.fields))
         telling = [field for field in self.fields if field.path in _TELLING] or self.fields
         shown = tuple(telling[:_FIELDS])
         return self.fields if len(self.fields) == len(shown) + 1 else shown
 
     @property
+    def has_folded_fields(self) -> bool:
+        """Whether a field of a single change stands for those of several ports."""
+        return not self.is_fold and 0 < len(self.shown_fields) < len(self.fields)
+
+    @property
     def more_fields(self) -> int:
         """How many fields more are counted."""
         return len(self.fields) - len(self.shown_fields) if self.is_fold else 0
+
+
+_OF_A_PORT = re.compile(r"listeners\[([0-9]+)\]\.(.+)")
+
+
+def _ports_together(fields: Sequence[Field]) -> Iterator[Field]:
+    """The fields of one change, in their order: where five ports and more come, go or change alike, each of their
+    fields once."""
+    many = {_likeness_of_field(group[0]): group for group in alike(fields, _likeness_of_field) if len(group) >= LEAST}
+    for field in fields:
+        group = many.get(_likeness_of_field(field), (field,))
+        if len(group) == 1:
+            yield field
+        elif field is group[0]:
+            ports = [each.path.partition("[")[2].partition("]")[0] for each in group]
+            path = f"listeners[{names(ports)}].{field.path.partition('].')[2]}"
+            yield Field(path, tuple(member for each in group for member in each.members))
+
+
+def _likeness_of_field(field: Field) -> Hashable:
+    found = _OF_A_PORT.fullmatch(field.path)
+    return (found[2], field.is_new, field.is_gone) if found else field.path
 
 
 def _tells(field: Field) -> tuple[int, str]:
@@ -319,7 +349,7 @@ def blocks(lines: Iterable[Line], detail: Detail = Detail.FOLDED) -> tuple[Block
         folds = [group for members in kin for group in alike(members, _paths) if len(group) >= LEAST]
     folded = {each for group in folds for each in group}
     return (
-        *(Block((each,)) for each in every if each not in folded),
+        *(Block((each,), is_whole=detail is Detail.FULL) for each in every if each not in folded),
         *(Block(tuple(sorted(group, key=lambda each: natural_order(each.change.key)))) for group in folds),
     )
 

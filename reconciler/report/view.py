@@ -216,6 +216,8 @@ class View(Struct, frozen=True):
         """Which switch shows what is folded: ``Each change: --full``; "" when nothing is."""
         if self.has_folds:
             return "Each change: --full"
+        if any(block.has_folded_fields for part in self.parts for block in part.blocks):
+            return "Each field: --full"
         if any(map(are_folded, self.notes)):
             return "Each note: --full"
         return "Each name: --full" if any(map(self.is_long, self.goes.values())) else ""

@@ -9,9 +9,12 @@ import pytest
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Verdict
 from desired.plan.kinds import Verb
+from reconciler.config.options import Detail
 from reconciler.report.fields import FieldChange
 from reconciler.report.folding import Block, Field, blocks, names, natural_order
-from reconciler.result import Line
+from reconciler.report.view import view_of
+from reconciler.result import Line, Report
+from tests.balancers import a_balancer, a_listener
 from tests.builders import a_change, an_identity
 from tests.support.rows import rows
 
@@ -193,6 +196,28 @@ def test_each_field_has_every_member() -> None:
     assert changes_in(found) == [line.change for line in lines]
     (fold,) = found
     assert [field.after for field in fold.fields[0].members] == ["0", "1", "2", "3", "4", "5"]
+
+
+def a_new_balancer(ports: int) -> Line:
+    """One that is created with so many ports."""
+    listeners = {8000 + number: a_listener(8000 + number, 30000 + number) for number in range(ports)}
+    wanted = replace(a_balancer().spec, listeners=listeners)
+    return Line(a_change("load_balancer/default/web", "lb.create", verb=Verb.ADD, before=None, after=wanted))
+
+
+def test_the_ports_of_one_load_balancer_are_told_together() -> None:
+    """A game server's load balancer with thirty was 120 lines, and what else the plan had was lost above them."""
+    few, many = (blocks([a_new_balancer(ports)])[0] for ports in (4, 30))
+    assert few.shown_fields == few.fields
+    shown = {field.path: field.text for field in many.shown_fields if field.path.startswith("listeners")}
+    assert len(shown) < 10
+    told = "listeners[8000, 8001, 8002 and 27 more]"
+    assert shown[f"{told}.destination_port"] == "(none) -> 30000, 30001, 30002 and 27 more"
+    assert shown[f"{told}.protocol"] == "(none) -> tcp"
+    (whole,) = blocks([a_new_balancer(30)], Detail.FULL)
+    assert whole.shown_fields == whole.fields
+    assert view_of(Report(lines=(a_new_balancer(30),))).opening == "Each field: --full"
+    assert view_of(Report(lines=(a_new_balancer(30),), detail=Detail.FULL)).opening == ""
 
 
 @pytest.mark.parametrize(
