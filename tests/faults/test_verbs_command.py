@@ -175,6 +175,15 @@ def test_flags_alone_start_no_writer_with_a_kubeconfig(joining: Stage, place: di
     assert_untouched(joining)
 
 
+def test_flags_alone_start_no_writer_in_a_pod_of_anything_else(joining: Stage) -> None:
+    """A script of a CI runner, which is a pod of the cluster, with an account that may write."""
+    ran = joining.reconcile("--interval=30s", KUBECONFIG=None, **IN_A_POD)
+
+    assert (ran.code, ran.stdout) == (64, "")
+    assert "a command is missing: 'reconcile run --interval=30s'" in ran.stderr
+    assert_untouched(joining)
+
+
 def test_flags_alone_are_the_controller_in_a_pod_of_hccm(joining: Stage) -> None:
     """Of whose manifest only the image was replaced: it goes on, to its own cluster, which this test has none of."""
     ran = joining.reconcile(*OF_HCCM, KUBECONFIG=None, **IN_A_POD)
