@@ -372,6 +372,11 @@ ON_LISTENERS, ON_TARGETS, ON_STATUS = (
 """Options that decide on ports; on who gets traffic, and by which address; on what the Service's status says."""
 VARIABLES: Mapping[str, Option] = {row.variable: row for row in OPTIONS.values() if row.variable is not None}
 """Variable with a default for all Services → the option."""
+TAKEN_BACK: Mapping[str, str] = {
+    variable: row.name for variable, row in VARIABLES.items() if row.usual is not None and row.name != "type"
+}
+"""Variable → option, of those whose value goes with the default that had set it. A smaller type may not hold what is
+there, and what Hetzner has no default for cannot be taken back."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

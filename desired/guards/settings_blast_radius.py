@@ -41,11 +41,11 @@ def settings_change(
     if isinstance(former, Unknown):
         return SettingsChange(former.why, plan.changes, is_known=False)
     differing = former.differing(settings)
-    told = {**former.to_take_back(settings), **differing}
+    told = [*former.to_take_back(settings), *((name, was, now) for name, (was, now) in differing.items())]
     if not told:
         return None
     says = ", ".join(
-        f"{name} {shown_setting(name, was)} -> {shown_setting(name, now)}" for name, (was, now) in told.items()
+        f"{name} {shown_setting(name, was)} -> {shown_setting(name, now)}" for name, was, now in dict.fromkeys(told)
     )
     noted = former.change
     if noted is not None and noted.values != {name: now for name, (_, now) in differing.items()}:

@@ -9,7 +9,7 @@ from desired.load_balancers.conditions import OTHER_ADDRESS
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned, Undecided
-from desired.model.load_balancer import CloudBalancer, Health
+from desired.model.load_balancer import CloudBalancer, Health, Listener
 from desired.model.service import Service, ServiceCondition
 from desired.names import CONDITION_HEALTHY, CONDITION_IN_SYNC, CONDITION_READY
 from desired.plan.change import Change, GuardName, Verdict
@@ -108,7 +108,7 @@ def _served(
     is_new = now - balancer.created_at < SETTLING
     ports = tuple(port_health(balancer, is_local=lb.service.claim.is_local, is_new=is_new))
     found = [
-        *_of_targets(balancer, ports, changes, why_none, is_new=is_new),
+        *_of_targets(balancer, ports, why_none, is_new=is_new, is_overdue=_is_overdue(lb.service, now)),
         *_of_writes(lb, balancer, ports, changes, is_blocked=bool(blocked), is_new=is_new),
     ]
     serves = "; ".join(reason.text for reason in _reasons(ports))
@@ -144,9 +144,9 @@ def port_health(balancer: CloudBalancer, *, is_local: bool, is_new: bool) -> Ite
 
 
 def _of_targets(
-    balancer: CloudBalancer, ports: Sequence[PortHealth], changes: Sequence[Change], why_none: str, *, is_new: bool
+    balancer: CloudBalancer, ports: Sequence[PortHealth], why_none: str, *, is_new: bool, is_overdue: bool
 ) -> Iterator[tuple[ServiceState, str]]:
-    """What clients notice of the targets, and what is not known of them."""
+    """What clients notice of the targets, and what is not known of them: results come, unless they are overdue."""
     if not balancer.targets:
         told = rows.NO_TARGET.text(balancer=balancer.id, cause=why_none)
         yield ServiceState.WAITING if is_new else ServiceState.DOWN, told
@@ -155,15 +155,10 @@ def _of_targets(
     else:
         dead = [port for port in ports if port.state is PortState.NONE]
         yield from ((ServiceState.DOWN, reason.text) for reason in _reasons(dead))
-        is_checked = not is_new and not any(change.kind in _BEGIN_CHECKS for change in changes)
-        state = ServiceState.UNKNOWN if is_checked else ServiceState.WAITING
+        state = ServiceState.UNKNOWN if is_overdue else ServiceState.WAITING
         unknown = (port for port in ports if port.state is PortState.UNKNOWN)
         for unchecked, alike in groupby(unknown, lambda port: port.unchecked):
             yield state, rows.PORTS_UNCHECKED.text(ports=_ports(alike), targets=counted(unchecked, "target"))
-
-
-_BEGIN_CHECKS = (ChangeKind.LB_TARGET, ChangeKind.LB_LISTENER)
-"""Changes after which targets are checked for the first time."""
 
 
 def _of_writes(
@@ -177,17 +172,29 @@ def _of_writes(
 ) -> Iterator[tuple[ServiceState, str]]:
     """What clients miss as it is not written: it waits where the write is to come, and otherwise they notice. A port
     that a person has to make possible says so by what it is blocked by."""
-    writes = {change.kind: change for change in changes if change.decision.verdict is Verdict.ALLOWED}
     there = {port.port for port in ports}
     lacking = [port.port for port in lb.service.claim.ports if port.protocol == "TCP" and port.port not in there]
     if lacking and lb.wanted is not None:
-        is_coming = is_new or is_blocked or ChangeKind.LB_LISTENER in writes
-        told = rows.PORT_ABSENT.text(ports=_numbers(lacking), balancer=balancer.id)
+        left = next((why for each in changes if _port_of(each) in lacking and (why := _why_left(each))), "")
+        is_coming = is_new or is_blocked or not left
+        row = rows.PORT_ABSENT if is_coming else rows.PORT_LEFT_OUT
+        told = row.text(ports=_numbers(lacking), balancer=balancer.id, why=left)
         yield ServiceState.WAITING if is_coming else ServiceState.DOWN, told
-    if not lb.service.ingress and any(change.kind is ChangeKind.SERVICE_STATUS for change in changes):
-        is_coming = is_new or (ChangeKind.SERVICE_STATUS in writes and not is_blocked)
+    status = next((change for change in changes if change.kind is ChangeKind.SERVICE_STATUS), None)
+    if not lb.service.ingress and status is not None:
+        is_coming = is_new or not (is_blocked or _why_left(status))
         state = ServiceState.WAITING if is_coming else ServiceState.DOWN
         yield state, rows.NOT_PUBLISHED.text(balancer=balancer.id)
+
+
+def _port_of(change: Change) -> int | None:
+    return change.after.port if isinstance(change.after, Listener) else None
+
+
+def _why_left(change: Change) -> str:
+    """Why a change that no person holds up will not be made by a pass soon; "" where it will, also where it is tried
+    again."""
+    return change.decision.why if change.decision.rule in (GuardName.POLICY, GuardName.FLAPPING) else ""
 
 
 def _reasons(ports: Sequence[PortHealth]) -> Iterator[Reason]:
@@ -208,25 +215,32 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 def health_condition(state: ObjectState, service: Service, now: datetime) -> ServiceCondition | None:
     """The condition ``LoadBalancerHealthy`` of the Service with this state, with the time since when it has its status;
-    None without a load balancer. Nodes without a pod are no failure of ``externalTrafficPolicy: Local``. How many
-    targets answer it does not say: that changes more often than it is written."""
+    None without a load balancer. Nodes without a pod are no failure of ``externalTrafficPolicy: Local``. Which
+    ports and how many targets it does not say: that changes more often than it is written."""
     ports = state.ports
     if not ports:
         return None
-    by_state = {each: [port for port in ports if port.state is each] for each in PortState}
+    states = {port.state for port in ports}
     if not state.targets:
-        status, reason, row, told = "Unknown", "NoTargets", rows.HEALTH_NO_TARGETS, ports
-    elif dead := by_state[PortState.NONE]:
-        status, reason, row, told = "False", "NoHealthyTarget", rows.HEALTH_NONE, dead
-    elif unknown := by_state[PortState.UNKNOWN]:
-        status, reason, row, told = "Unknown", "Pending", rows.HEALTH_PENDING, unknown
-    elif failing := [port for port in ports if port.failing]:
-        status, reason, row, told = "True", "SomeUnhealthy", rows.HEALTH_SOME, failing
+        status, reason, row = "Unknown", "NoTargets", rows.HEALTH_NO_TARGETS
+    elif PortState.NONE in states:
+        status, reason, row = "False", "NoHealthyTarget", rows.HEALTH_NONE
+    elif PortState.UNKNOWN in states:
+        status, reason, row = "Unknown", "Pending", rows.HEALTH_PENDING
+    elif any(port.failing for port in ports):
+        status, reason, row = "True", "SomeUnhealthy", rows.HEALTH_SOME
     else:
-        status, reason, row, told = "True", "AllHealthy", rows.HEALTH_ALL, ports
+        status, reason, row = "True", "AllHealthy", rows.HEALTH_ALL
     there = next((each for each in service.conditions if each.type == CONDITION_HEALTHY), None)
     since = there.since if there is not None and there.status == status else None
-    return ServiceCondition(CONDITION_HEALTHY, status, reason, row.text(ports=_ports(told)), since or now)
+    return ServiceCondition(CONDITION_HEALTHY, status, reason, row.text(), since or now)
+
+
+def _is_overdue(service: Service, now: datetime) -> bool:
+    """Whether health checks have said nothing for longer than they take. The load balancer does not tell since when:
+    each edit of a check begins anew. Only the condition does, with ``--health-conditions``."""
+    since = _since(service, ServiceState.UNKNOWN)
+    return since is not None and now - since >= SETTLING
 
 
 def _since(service: Service, state: ServiceState) -> datetime | None:

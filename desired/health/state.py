@@ -27,11 +27,11 @@ class ServiceState(StrEnum):
     """State of a Service that has, wants or releases a load balancer, worst first. The values are public."""
 
     DOWN = "down"
-    """A port that no healthy target answers, no target at all, or no published address."""
+    """A port that no healthy target answers, no target at all, or a port or an address that will not be made."""
     BLOCKED = "blocked"
     """Part of what it asks for is held, refused or invalid: a person has to act."""
     UNKNOWN = "unknown"
-    """Too little could be read, or its health checks say nothing although they had the time."""
+    """Too little could be read, or its health checks have had no result for longer than they take."""
     DEGRADED = "degraded"
     """Every port is answered, and not by all targets."""
     WAITING = "waiting"

@@ -86,7 +86,7 @@ from desired.model.load_balancer import (
     is_private,
 )
 from desired.model.service import Service
-from desired.model.settings import Settings
+from desired.model.settings import WHOLE, Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.node import DesiredNode
 from desired.plan.notes import Note, NoteKind
@@ -176,11 +176,12 @@ def desired_load_balancer(
     locations."""
     defaults = settings.balancer_defaults
     present = None if isinstance(match, Missing | Undecided) else match.balancer
-    before = settings.given_defaults.get(present.id if present else 0, settings.former_defaults)
-    requested, former = (service.claim.requested(each) for each in (defaults, before or defaults))
+    requested = service.claim.requested(defaults)
     options, bad = requested.options, requested.bad
-    if present is not None and before is not None:
-        options = options_taken_back(options, before, present)
+    given = settings.given_defaults.get(present.id, {}) if present is not None else {}
+    former = given.get(WHOLE, settings.former_defaults)
+    if present is not None and former is not None:
+        options = options_taken_back(options, former, present)
     is_created = present is None and not isinstance(match, Undecided)
     chosen = chosen_primary_ips(options, snapshot) if is_created else NO_CHOICE
     zone = zone_of(options, chosen.location, present, zones)
@@ -202,8 +203,8 @@ def desired_load_balancer(
     certificates = desired_certificates(service, options, snapshot)
     members = members_of(service, options, present, zone)
     ports = desired_listeners(service, options, certificates.ids)
-    if present is not None and before is not None:
-        ports = ports_taken_back(ports, before, present)
+    if present is not None:
+        ports = ports_taken_back(ports, lambda port: given.get(port, settings.former_defaults), present)
     needed = len(certificates.ids) if isinstance(certificates.ids, tuple) else 0
     demand = Demand(len(ports), count_targets(members, present), needed)
     place = chosen.location if isinstance(options.location, Unmanaged) else options.location
@@ -224,7 +225,9 @@ def desired_load_balancer(
         unclear,
         check.remarks,
         primary_ips=chosen,
-        asked=frozenset({*requested.origins, *former.origins}),
+        asked=frozenset(requested.origins).union(
+            *(service.claim.requested(each).origins for each in (settings.former_defaults, *given.values()) if each)
+        ),
         name=None if "name" in unclear else asked_name(service),
         without_node_port=ports_without_node_port(service),
     )

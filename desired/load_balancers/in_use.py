@@ -2,13 +2,13 @@
 
 | Function | Result |
 |---|---|
-| ``in_use`` | the present value of one option |
+| ``in_use`` | the present value of one option, in words |
+| ``of_balancer``, ``of_listener`` | the same, of the whole load balancer or of a port, as options have it |
 | ``options_taken_back``, ``ports_taken_back`` | what is asked for, without what only a former default had set |
-| ``has_nowhere`` | whether neither the whole nor any port has a value |
 | ``kept`` | the values that nothing asks for any more, with the defaults that they differ from |
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network
@@ -24,7 +24,7 @@ from desired.annotations.options import (
     ON_TARGETS,
     OPTIONS,
     SETTING,
-    VARIABLES,
+    TAKEN_BACK,
     Options,
 )
 from desired.load_balancers.listeners import api_defaults
@@ -37,9 +37,9 @@ def in_use(name: str, balancer: CloudBalancer) -> str | None:
     """The present value of the option ``name`` of the load balancer; several values where its ports or targets differ.
     None where it has none, where it cannot be told, and where the option is not about it."""
     if name in ON_LISTENERS:
-        found: Sequence[Any] = [_of_listener(name, listener) for _, listener in sorted(balancer.spec.listeners.items())]
+        found: Sequence[Any] = [of_listener(name, listener) for _, listener in sorted(balancer.spec.listeners.items())]
     else:
-        found = _of_balancer(name, balancer)
+        found = of_balancer(name, balancer)
     said = dict.fromkeys(shown(name, value) for value in found if value is not None and value is not UNMANAGED)
     return ", ".join(said) if said else None
 
@@ -60,14 +60,7 @@ def shown(field: str, value: object) -> str:
     raise TypeError(f"{field} has a value that no annotation has")
 
 
-def has_nowhere(name: str, value: object, balancer: CloudBalancer) -> bool:
-    """Whether the load balancer has this value of the option ``name`` neither as a whole nor at any port."""
-    if name in ON_LISTENERS:
-        return all(_of_listener(name, listener) != value for listener in balancer.spec.listeners.values())
-    return value not in _of_balancer(name, balancer)
-
-
-def _of_balancer(name: str, balancer: CloudBalancer) -> Sequence[Any]:
+def of_balancer(name: str, balancer: CloudBalancer) -> Sequence[Any]:
     """What the whole load balancer has of the option; nothing where that cannot be told."""
     match OPTIONS[name].sets.split("."):
         case ["public_interface"]:
@@ -81,7 +74,7 @@ def _of_balancer(name: str, balancer: CloudBalancer) -> Sequence[Any]:
     return []
 
 
-def _of_listener(name: str, listener: Listener) -> Any:
+def of_listener(name: str, listener: Listener) -> Any:
     """What a listener has of the option; None where it lacks that part."""
     http = listener.health_check.http
     if name == "health_check_protocol" and http is not None and http.tls is True:
@@ -122,14 +115,14 @@ def kept(
         elif row.usual is not None and getattr(options, name) is UNMANAGED:
             yield from (
                 Kept(name, shown(name, value), shown(name, row.usual))
-                for value in _of_balancer(name, balancer)
+                for value in of_balancer(name, balancer)
                 if value != row.usual
             )
 
 
 def _kept_of_ports(field: str, ports: Collection[tuple[int, Listener, Listener, Listener]]) -> Iterator[Kept]:
     """The values of one option; ``ports`` are numbers, each with what is asked, what will be, and the default."""
-    read = partial(_of_listener, field)
+    read = partial(of_listener, field)
     found: dict[tuple[str, str], list[int]] = {}
     for port, asked, wanted, usual in ports:
         if read(asked) is not UNMANAGED:
@@ -144,29 +137,30 @@ def _kept_of_ports(field: str, ports: Collection[tuple[int, Listener, Listener, 
 
 def options_taken_back(options: Options, former: Options, balancer: CloudBalancer) -> Options:
     """``options`` with the API's default in place of what nothing asks for any more, where the load balancer has
-    exactly what a former default of all Services has set. The type stays, as a smaller one may not hold what is there,
-    and so does what has another value than that default had: a person has set it."""
+    exactly what a former default of all Services has set. What has another value than that default had stays: a person
+    has set it."""
     found = {
         name: OPTIONS[name].usual
-        for name in _OPTIONS_TAKEN_BACK.difference(ON_LISTENERS)
-        if getattr(options, name) is UNMANAGED
-        and [getattr(former, name)] == list(_of_balancer(name, balancer)) != [OPTIONS[name].usual]
+        for name in TAKEN_BACK.values()
+        if name not in ON_LISTENERS
+        and getattr(options, name) is UNMANAGED
+        and [getattr(former, name)] == list(of_balancer(name, balancer)) != [OPTIONS[name].usual]
     }
     return replace(options, **found)
 
 
-def ports_taken_back(ports: Mapping[int, Listener], former: Options, balancer: CloudBalancer) -> Mapping[int, Listener]:
-    """The same of listeners, as they are asked for: each has values of its own."""
+def ports_taken_back(
+    ports: Mapping[int, Listener], former: Callable[[int], Options | None], balancer: CloudBalancer
+) -> Mapping[int, Listener]:
+    """The same of listeners, as they are asked for: each has values of its own, and its own ``former`` default; None
+    where that is the present one."""
     there = balancer.spec.listeners
     return {
-        port: _listener_taken_back(asked, former, there[port]) if port in there else asked
+        port: _listener_taken_back(asked, before, there[port])
+        if port in there and (before := former(port)) is not None
+        else asked
         for port, asked in ports.items()
     }
-
-
-TAKEN_BACK = {variable: row.name for variable, row in VARIABLES.items() if row.usual is not None and row.name != "type"}
-"""Variable → the option of which a value goes with the default that had set it."""
-_OPTIONS_TAKEN_BACK = frozenset(TAKEN_BACK.values())
 
 
 def _listener_taken_back(asked: Listener, former: Options, present: Listener) -> Listener:
@@ -175,9 +169,9 @@ def _listener_taken_back(asked: Listener, former: Options, present: Listener) ->
         return {
             field: OPTIONS[name].usual
             for field, name in SETTING[part].items()
-            if name in _OPTIONS_TAKEN_BACK
-            and _of_listener(name, asked) is UNMANAGED
-            and getattr(former, name) == _of_listener(name, present)
+            if name in TAKEN_BACK.values()
+            and of_listener(name, asked) is UNMANAGED
+            and getattr(former, name) == of_listener(name, present)
         }
 
     return replace(asked, **fields_of(LISTENER), health_check=replace(asked.health_check, **fields_of(CHECK)))

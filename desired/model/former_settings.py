@@ -1,8 +1,9 @@
 """Former settings: what decided on plans when a pass last ended well, by the names of flags and variables.
 
-No secret is among them. Any client that may write into the ConfigMap can have changes held, or a hold left out that the
-same person may approve. A value that we would not write is not remembered; a name that this version does not know is
-kept as it is.
+No secret is among them. Any client that may write into the ConfigMap can have changes held, a hold left out that the
+same person may approve, or Hetzner's default set where a load balancer has what the client says that a default had
+given it; that never opens one to the public unheld. A value that we would not write is not remembered; a name that this
+version does not know is kept as it is.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,10 +13,10 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from desired.annotations.grammars import Grammar, ValueKind
-from desired.annotations.options import VARIABLES, Options, defaults_of, variables_of
+from desired.annotations.options import TAKEN_BACK, VARIABLES, Options, defaults_of, variables_of
 from desired.model.clocks import parse_moment
 from desired.model.record import Format
-from desired.model.settings import DECIDING, AddressFamily, Controller, Settings
+from desired.model.settings import DECIDING, WHOLE, AddressFamily, Controller, Settings
 from desired.section import UNMANAGED
 from desired.syntax.selector import parse_selector
 
@@ -24,8 +25,8 @@ Value = bool | int | str | None
 NETWORK, _ROUTES = DECIDING["network"], DECIDING["routes"]
 _LONGEST_VALUE = 4096
 _MOST = 100
-_MOST_GIVEN = 4_000
-"""Load balancers times defaults, so that the record stays within its size."""
+_LONGEST_GIVEN = 40_000
+"""Characters of all places, so that the record stays within its size."""
 _LARGEST = 2**63 - 1
 
 
@@ -43,12 +44,12 @@ class PendingChange:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value that load balancers got from a default, while not all that follows from it was done."""
+    """A value that places got from a default."""
 
     variable: str
     value: Value
-    balancers: frozenset[int]
-    """Ids of those that nowhere had the value before: what a person has set by hand is not in here."""
+    places: frozenset[tuple[int, int]]
+    """Id of a load balancer, and a port of it or WHOLE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class FormerSettings:
     change: PendingChange | None = None
     """What differs by now, as far as a pass has noted it."""
     given: tuple[Given, ...] = ()
-    """What came of defaults that none of these settings are. It is taken back once its default is gone."""
+    """Values set by a default that was not accepted, as the rest of what follows from it was held, failed or waited.
+    They are taken back once the default is another one."""
 
     def differing(self, settings: Settings) -> Mapping[str, tuple[Value, Value]]:
         """Name → former and present value of what differs, but for what decides for parts alone that are off: nothing
@@ -85,24 +87,28 @@ class FormerSettings:
                 defaults[name] = value
         return replace(former, balancer_defaults=defaults_of(defaults), former_defaults=None, given_defaults={})
 
-    def to_take_back(self, settings: Settings) -> Mapping[str, tuple[Value, Value]]:
-        """Name → given and present value of each default that was given to load balancers, and is another now."""
+    def to_take_back(self, settings: Settings) -> Sequence[tuple[str, Value, Value]]:
+        """Name, given and present value of each default that was given, and is another one now."""
         now = values_of(settings)
         found = ((each.variable, each.value) for each in self.given if each.variable in now)
-        return {name: (value, now[name]) for name, value in found if value != now[name]}
+        return [(name, value, now[name]) for name, value in found if value != now[name]]
 
     def beside(self, settings: Settings) -> Settings:
         """``settings`` with the former defaults of load balancers, where these differ: those of all, and those that
-        were given to single ones."""
+        were given to single places."""
         defaults = self.under(settings).balancer_defaults
-        given: dict[int, dict[str, Value]] = {}
+        values: dict[int, dict[int, dict[str, Value]]] = {}
         for each in self.given:
-            for number in each.balancers:
-                given.setdefault(number, {**_defaults(defaults)})[each.variable] = each.value
+            for number, port in each.places:
+                former = values.setdefault(number, {}).setdefault(port, {**_defaults(defaults)})
+                former[each.variable] = each.value
         return replace(
             settings,
             former_defaults=None if defaults == settings.balancer_defaults else defaults,
-            given_defaults={number: defaults_of(values) for number, values in given.items()},
+            given_defaults={
+                number: {port: defaults_of(former) for port, former in ports.items()}
+                for number, ports in values.items()
+            },
         )
 
 
@@ -163,12 +169,6 @@ def _defaults(defaults: Options) -> Mapping[str, Value]:
     return {variable: plain_default(value) for variable, value in variables_of(defaults).items()}
 
 
-def default_of(variable: str, value: Value) -> tuple[str, object]:
-    """The option that a remembered default sets, and its value as options have it."""
-    option = VARIABLES[variable].name
-    return option, getattr(defaults_of({variable: value}), option)
-
-
 def plain_default(value: object) -> Value:
     """A default as JSON has it."""
     if isinstance(value, bool | int):
@@ -213,32 +213,41 @@ def _former(fields: Mapping[str, Any]) -> FormerSettings:
 
 
 def _written(given: Given) -> Mapping[str, object]:
-    return {"variable": given.variable, "value": given.value, "load_balancers": sorted(given.balancers)}
+    places = [_place(place) for place in sorted(given.places)]
+    return {"variable": given.variable, "value": given.value, "places": places}
+
+
+def _place(place: tuple[int, int]) -> str:
+    """``7`` for a load balancer, ``7/443`` for a port of it."""
+    number, port = place
+    return f"{number}" if port == WHOLE else f"{number}/{port}"
 
 
 def _given(entries: Sequence[Mapping[str, Any]]) -> Iterator[Given]:
-    """What was given of the defaults that this version knows. Raises ValueError."""
-    if sum(len(each["load_balancers"]) for each in entries) > _MOST_GIVEN:
-        raise ValueError("more was given than is ever written")
+    """What was given of defaults that can be taken back. Raises ValueError."""
     for each in entries:
-        numbers = frozenset(each["load_balancers"])
-        if not all(type(number) is int and 0 < number <= _LARGEST for number in numbers):
-            raise ValueError("not all are ids of load balancers")
+        parts = [_text(place).partition("/") for place in each["places"]]
+        places = frozenset((int(number), int(port or WHOLE)) for number, _, port in parts)
+        if not all(0 < number <= _LARGEST and WHOLE <= port < 65536 for number, port in places):
+            raise ValueError("not all are load balancers and ports")
         for variable, value in _checked({each["variable"]: each["value"]}):
-            if variable in VARIABLES and value is not None:
-                yield Given(variable, value, numbers)
+            if variable in TAKEN_BACK and value is not None:
+                yield Given(variable, value, places)
 
 
 def with_given(known: Iterable[Given], more: Iterable[Given]) -> tuple[Given, ...]:
-    """Both, but of a load balancer that has got another value since the later one. Beyond what can be written the
-    first ones are kept: of others a note of the plan tells that they have the value."""
-    found: dict[tuple[str, int], Value] = {}
+    """Both, but of a place that has got another value since the later one. Beyond what can be written the first ones
+    are kept: of others a note of the plan tells that they have the value."""
+    found: dict[tuple[str, tuple[int, int]], Value] = {}
     for each in (*known, *more):
-        found.update({(each.variable, number): each.value for number in each.balancers})
-    by_value: dict[tuple[str, Value], set[int]] = {}
-    for (variable, number), value in sorted(found.items(), key=lambda item: item[0])[:_MOST_GIVEN]:
-        by_value.setdefault((variable, value), set()).add(number)
-    return tuple(Given(variable, value, frozenset(numbers)) for (variable, value), numbers in by_value.items())
+        found.update({(each.variable, place): each.value for place in each.places})
+    by_value: dict[tuple[str, Value], set[tuple[int, int]]] = {}
+    length = 0
+    for (variable, place), value in sorted(found.items(), key=lambda item: item[0]):
+        length += len(_place(place)) + len('"", ')
+        if length <= _LONGEST_GIVEN:
+            by_value.setdefault((variable, value), set()).add(place)
+    return tuple(Given(variable, value, frozenset(places)) for (variable, value), places in by_value.items())
 
 
 def _pending(fields: Mapping[str, Any]) -> PendingChange:

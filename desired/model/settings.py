@@ -82,8 +82,9 @@ class Settings:
     former_defaults: Options | None = None
     """``balancer_defaults`` with which a pass last ended well, where they differ: what one of them alone has set is
     taken back when it is unset."""
-    given_defaults: Mapping[int, Options] = field(default_factory=dict)
-    """Id of a load balancer → the same of it, where a default that did not last has given it a value."""
+    given_defaults: Mapping[int, Mapping[int, Options]] = field(default_factory=dict)
+    """Id of a load balancer → its port, or WHOLE → the same of that place, where it has a value of a default that was
+    not accepted."""
     undo_window: timedelta = timedelta(0)
     """``--load-balancer-undo``: how long a load balancer outlives its Service before it is deleted; 0: not at all."""
     only: tuple[str, ...] = ()
@@ -96,6 +97,8 @@ class Settings:
         return self.cluster_cidr if self.routes and Controller.ROUTE in self.controllers else None
 
 
+WHOLE = 0
+"""In the place of a port: the load balancer as a whole."""
 DECIDING: Mapping[str, str] = MappingProxyType(
     {
         "network": "HCLOUD_NETWORK",

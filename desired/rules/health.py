@@ -7,17 +7,18 @@ from desired.rules.rule import Rule
 PORTS_HEALTHY = Rule("ports-healthy", "{ports}: {healthy} of {targets} healthy")
 PORTS_UNCHECKED = Rule("ports-unchecked", "{ports}: {targets} not checked yet")
 PORT_ABSENT = Rule("port-absent", "{ports}: not on load balancer {balancer} yet")
+PORT_LEFT_OUT = Rule("port-left-out", "{ports}: not on load balancer {balancer}: {why}")
 NO_TARGET = Rule("no-target", "load balancer {balancer} has no target{cause}")
 NO_WAY = Rule("no-way-to-targets", "load balancer {balancer} reaches 0 of {targets} targets")
 NOT_PUBLISHED = Rule("not-published", "the address of load balancer {balancer} is not published")
 
 # Its condition.
 
-HEALTH_ALL = Rule("health-all", "Each target that should answer is healthy: {ports}")
-HEALTH_SOME = Rule("health-some", "Not every target is healthy: {ports}")
-HEALTH_NONE = Rule("health-none", "No target is healthy: {ports}")
-HEALTH_PENDING = Rule("health-pending", "No health check has a result yet: {ports}")
-HEALTH_NO_TARGETS = Rule("health-no-targets", "The load balancer has no targets: {ports}")
+HEALTH_ALL = Rule("health-all", "every port has a healthy target, and no target that should answer fails")
+HEALTH_SOME = Rule("health-some", "every port has a healthy target, and some targets are unhealthy")
+HEALTH_NONE = Rule("health-none", "a port has no healthy target")
+HEALTH_PENDING = Rule("health-pending", "a port has no healthy target yet, and not all of its targets are checked")
+HEALTH_NO_TARGETS = Rule("health-no-targets", "the load balancer has no targets")
 
 # A Service without one.
 

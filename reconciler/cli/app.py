@@ -97,9 +97,9 @@ def run_command_line(argv: Sequence[str]) -> int:
 
 
 def _is_started_by_manifest(flags: Mapping[str, str]) -> bool:
-    """Whether this is a pod of HCCM of which only the image was replaced: its manifests have flags and no command, among
-    them one that every cloud controller demands and that means nothing here. Who types, and a script with a kubeconfig
-    or in a pod of its own, has to name what is to be started."""
+    """Whether this is a pod of HCCM of which only the image was replaced: its manifests have flags and no command, and
+    among these one that every cloud controller demands and that means nothing here. Who types, and a script with a
+    kubeconfig or in a pod of its own, has to name what is to be started."""
     is_pod = "KUBERNETES_SERVICE_HOST" in os.environ and not os.environ.get("KUBECONFIG")
     streams = filter(None, (sys.stdin, sys.stdout, sys.stderr))
     return "--cloud-provider" in flags and is_pod and not any(stream.isatty() for stream in streams)

@@ -90,10 +90,14 @@ _CONTAINERS_OWN: Mapping[str, str] = {
     "securityContext": "the chart has its own: set securityContext",
     "livenessProbe": "the chart has its own, at /livez",
     "readinessProbe": "the chart has its own, at /readyz",
-    "startupProbe": "the chart's probes have the time that a start takes",
-    "lifecycle": _HAS_NO_VALUE,
+    "startupProbe": "the chart has none, and needs none",
 }
 """The same of a container, which has none of these by default."""
+_CARRIED = frozenset({
+    "name", "image", "command", "args", "env", "envFrom", "volumeMounts", "ports", "resources", "imagePullPolicy",
+    "terminationMessagePath", "terminationMessagePolicy",
+})  # fmt: skip
+"""Fields of a container that are told of elsewhere, or decide nothing here: ports follow the chart's own."""
 _RESOURCES = {"requests": {"cpu": "100m", "memory": "50Mi"}}
 """Those of HCCM's own chart."""
 _PULLS = "the image is another one: set image.pullSecrets if its registry asks for credentials"
@@ -202,15 +206,16 @@ def _pod(found: FoundController, values: dict[str, Any]) -> Iterator[Setting]:
         else:
             yield Setting(f"container {each.get('name')}", Fate.UNKNOWN, "the chart has one container")
     for name in sorted(pod.keys() - _LEFT_TO_THE_CHART):
-        default, why = _PODS_OWN.get(name, (None, _PULLS if name == "imagePullSecrets" else _HAS_NO_VALUE))
-        if pod[name] != default:
+        usual, why = _PODS_OWN.get(name, (None, _PULLS if name == "imagePullSecrets" else _HAS_NO_VALUE))
+        if pod[name] != usual:
             yield Setting(f"pod {name}", _fate(why), why)
 
 
 def _container(container: Mapping[str, Any]) -> Iterator[Setting]:
     """What becomes of the container's own settings."""
-    for name, why in _CONTAINERS_OWN.items():
-        if container.get(name):
+    for name in sorted(container.keys() - _CARRIED):
+        if container[name]:
+            why = _CONTAINERS_OWN.get(name, _HAS_NO_VALUE)
             yield Setting(f"container {name}", _fate(why), why)
     if container.get("resources") not in (None, {}, _RESOURCES):
         yield Setting("container resources", Fate.DROPPED, "hcloud-reconciler needs others: set resources")

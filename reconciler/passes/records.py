@@ -10,32 +10,19 @@
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from actuators.http.errors import ApiError, Denied
 from actuators.outcome import Applied, Failed
-from desired.annotations.options import variables_of
-from desired.annotations.reading import Origin
 from desired.guards.anchor import AnchorState, anchor_of, to_remember
-from desired.guards.guard import GuardInput, SettingsChange
+from desired.guards.guard import GuardInput
 from desired.guards.history import mark_in
 from desired.guards.loss import takes_targets
 from desired.guards.peaks import LAST_FOR, peaks_of, without_balancers
-from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.in_use import TAKEN_BACK, has_nowhere
-from desired.model.former_settings import (
-    SETTINGS,
-    FormerSettings,
-    Given,
-    PendingChange,
-    Value,
-    default_of,
-    plain_default,
-    values_of,
-    with_given,
-)
+from desired.load_balancers.given import given_by, still_given
+from desired.model.former_settings import SETTINGS, FormerSettings, Given, PendingChange, Value, values_of, with_given
 from desired.model.remembered import ANCHOR, NOTHING
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
@@ -177,6 +164,8 @@ class SettingsMemory:
         self._shares = shares
         self._looks_first = config_map.write is not None
         self._is_accepted = False
+        self._unwritten: tuple[Given, ...] = ()
+        """What passes did that could not be written down yet."""
         self.forget = self._keeper.forget
 
     def recall(self, snapshot: Snapshot, *, is_planning: bool = False) -> FormerSettings | Unknown | None:
@@ -202,70 +191,55 @@ class SettingsMemory:
         """A person has approved what follows from the difference, and it is being done."""
         self._is_accepted = True
 
-    def keep(
-        self,
-        snapshot: Snapshot,
-        change: SettingsChange | None,
-        *,
-        is_whole: bool,
-        is_sound: bool,
-        given: Collection[Given] = (),
-    ) -> None:
-        """Remember the settings after a pass that ended with this reading. ``change`` is what still follows from the
-        difference; ``is_sound`` says that all lists were read, ``is_whole`` that nothing is unknown; ``given`` is what
-        the defaults did meanwhile. Who publishes the status says where there is no ConfigMap."""
-        keeper = self._keeper
+    def keep(self, facts: GuardInput, *, is_whole: bool, is_sound: bool) -> None:
+        """Remember the settings after a pass that ended with these ``facts``, whose ``settings_change`` is what still
+        follows from a difference; ``is_sound`` says that all lists were read, ``is_whole`` that nothing is unknown. Who
+        publishes the status says where there is no ConfigMap."""
+        keeper, snapshot, change = self._keeper, facts.snapshot, facts.settings_change
         is_blind = not keeper.is_known or not keeper.is_there or (change is not None and not change.is_known)
         if is_blind or snapshot.clocks.differ or (keeper.value is None and not is_sound):
             return
         follows = not is_whole or (change is not None and bool(change.follows))
-        keeper.keep(snapshot, lambda stored: self._wanted(snapshot, stored, given, follows=follows))
-        self._is_accepted = self._is_accepted and keeper.rests(snapshot.taken_at)
+        keeper.keep(snapshot, lambda stored: self._wanted(facts, stored, follows=follows))
+        if not keeper.rests(snapshot.taken_at):
+            self._is_accepted, self._unwritten = False, ()
 
-    def note(self, snapshot: Snapshot, given: Collection[Given]) -> None:
-        """Remember what the defaults did in a pass of which nothing else counts."""
+    def note(self, facts: GuardInput, done: Collection[Change]) -> None:
+        """Take note of what a pass has ``done`` by the present defaults; ``keep`` writes it down, or ``note_alone``."""
+        given = given_by(done, facts.settings.balancer_defaults, facts.desired.services)
+        self._unwritten = with_given(self._unwritten, given)
+
+    def note_alone(self, snapshot: Snapshot) -> None:
+        """Write down what was noted of a pass of which nothing else counts."""
         stored = self._keeper.value
-        if stored is not None and self._given(stored, given) != stored.given:
-            self._keeper.keep(
-                snapshot, lambda known: replace(known or stored, given=self._given(known or stored, given))
-            )
+        if stored is not None and self._given(stored) != stored.given:
+            self._keeper.keep(snapshot, lambda known: replace(known or stored, given=self._given(known or stored)))
 
-    def _wanted(
-        self, snapshot: Snapshot, stored: FormerSettings | None, given: Collection[Given], *, follows: bool
-    ) -> FormerSettings:
-        now, known = values_of(self._settings), stored.given if stored else ()
-        if follows and stored is not None:
-            left = tuple(_still(self._given(stored, given), snapshot))
-        else:  # what belongs to a part that is off is taken back when it is on again
-            left = tuple(each for each in known if each.variable not in now)
-        if stored is not None and not stored.differing(self._settings):
-            return replace(stored, change=None, given=left)
-        if stored is not None and follows:
-            return replace(stored, change=self._pending(stored, snapshot), given=left)
+    def _wanted(self, facts: GuardInput, stored: FormerSettings | None, *, follows: bool) -> FormerSettings:
+        snapshot, now = facts.snapshot, values_of(self._settings)
         network = snapshot.network.value if isinstance(snapshot.network, Present) else None
-        values = {**(stored.values if stored else {}), **now}
-        return FormerSettings(values, network.id if network else None, __version__, given=left)
+        if stored is None:
+            return FormerSettings(now, network.id if network else None, __version__)
+        left = still_given(self._given(stored), snapshot, facts.desired.services)
+        if stored.differing(self._settings):
+            if follows:
+                return replace(stored, change=self._pending(stored, snapshot), given=left)
+            values = {**stored.values, **now}
+            left = tuple(each for each in left if now.get(each.variable) != each.value)  # by a default that is accepted
+            return FormerSettings(values, network.id if network else None, __version__, given=left)
+        is_taken_back = follows and replace(stored, given=left).to_take_back(self._settings)
+        return replace(stored, change=self._pending(stored, snapshot) if is_taken_back else None, given=left)
 
-    def _given(self, stored: FormerSettings, more: Collection[Given]) -> tuple[Given, ...]:
-        """What was given before, and ``more`` by defaults that differ from those with which a pass ended well."""
+    def _given(self, stored: FormerSettings) -> tuple[Given, ...]:
+        """What was given before, and what was noted since of defaults that differ from those that are accepted."""
         differing = stored.differing(self._settings)
-        return with_given(stored.given, (each for each in more if each.variable in differing))
+        return with_given(stored.given, (each for each in self._unwritten if each.variable in differing))
 
     def _pending(self, stored: FormerSettings, snapshot: Snapshot) -> PendingChange:
         values: Mapping[str, Value] = {name: now for name, (_, now) in stored.differing(self._settings).items()}
         if stored.change is not None and stored.change.values == values:
             return replace(stored.change, accepted=stored.change.accepted or self._is_accepted)
         return PendingChange(values, snapshot.taken_at, self._is_accepted)
-
-
-def _still(given: Iterable[Given], snapshot: Snapshot) -> Iterator[Given]:
-    """What of it the load balancers have: what is otherwise by now was taken back, or is a person's."""
-    there = {balancer.id: balancer for balancer in snapshot.load_balancers or ()}
-    for each in given:
-        option, value = default_of(each.variable, each.value)
-        lost = {number for number in each.balancers & there.keys() if has_nowhere(option, value, there[number])}
-        if left := each.balancers - lost:
-            yield replace(each, balancers=left)
 
 
 _LASTS = timedelta(minutes=1)
@@ -401,8 +375,6 @@ class Ended:
     """Rule → the changes of its approved holds that were made."""
     facts: GuardInput
     """What the last plan was judged from."""
-    first: Snapshot
-    """The reading with which it began, without the Nodes."""
     is_partial: bool
     """Whether it was stopped, looked at a part of the plan, or sees no more what it did: of that only the targets are
     remembered, and what defaults of load balancers did."""
@@ -411,23 +383,6 @@ class Ended:
     def done(self) -> Sequence[Change]:
         """What was applied."""
         return [line.change for line in self.tried if isinstance(line.outcome, Applied)]
-
-    def given(self, settings: Settings) -> Iterator[Given]:
-        """The values that load balancers got, or may have got, from the defaults in ``settings``."""
-        defaults, changed = variables_of(settings.balancer_defaults), {change.owner for change in self.done}
-        before = {balancer.id: balancer for balancer in self.first.load_balancers or ()}
-        found = [lb for lb in self.facts.desired.services.values() if isinstance(lb, DesiredLoadBalancer)]
-        served = [(lb, lb.present) for lb in found if lb.service.key in changed]
-        for variable, option in TAKEN_BACK.items():
-            got = {
-                present.id
-                for lb, present in served
-                if present is not None
-                and lb.requested.origin(option) is Origin.ENVIRONMENT
-                and (present.id not in before or has_nowhere(option, defaults[variable], before[present.id]))
-            }
-            if got:
-                yield Given(variable, plain_default(defaults[variable]), frozenset(got))
 
     @property
     def is_sound(self) -> bool:
@@ -446,7 +401,6 @@ class Records:
 
     def __init__(self, main: ConfigMap, status: ConfigMap, settings: Settings, *, lasts: bool = False) -> None:
         """``main`` has what passes go by, ``status`` what people look at; ``lasts`` is for a loop."""
-        self._settings = settings
         self.project = ProjectMemory(main, settings, after_changes_only=not lasts)
         self.peaks = PeakMemory(main, settings, lasts=lasts)
         self.suspended = SuspensionTrace(main if lasts else ConfigMap(CONFIG_MAP))
@@ -466,15 +420,15 @@ class Records:
 
     def keep(self, ended: Ended) -> None:
         """Store what is to be known after a pass. Never raises an ApiError."""
-        snapshot, changed, done = ended.facts.snapshot, ended.facts.settings_change, ended.done
+        snapshot, done = ended.facts.snapshot, ended.done
         let_go = [each.cloud_id for each in ended.let_pass.get(GuardName.TARGET_FLOOR, ()) if each.cloud_id]
         self.peaks.keep(snapshot, let_go, has_taken=any(map(takes_targets, done)))
-        given = [*ended.given(self._settings)] if done else []
+        self.settings.note(ended.facts, done)
         if ended.is_partial:
-            self.settings.note(snapshot, given)
+            self.settings.note_alone(snapshot)
             return
         self.project.keep(snapshot, has_changed=bool(done))
-        self.settings.keep(snapshot, changed, is_whole=ended.is_whole, is_sound=ended.is_sound, given=given)
+        self.settings.keep(ended.facts, is_whole=ended.is_whole, is_sound=ended.is_sound)
         self.suspended.keep(ended.report)
 
 

@@ -301,9 +301,7 @@ def warnings_on_states(states: States, snapshot: Snapshot) -> Iterator[Event]:
         service = snapshot.service(state.key)
         if service is not None and state.state is ServiceState.DOWN:
             subject = subject_of(service)
-            ended = Event(
-                subject, EventType.NORMAL, "TargetsHealthy", "Each port of the Service has a healthy target again"
-            )
+            ended = Event(subject, EventType.NORMAL, "TargetsHealthy", "The Service is not down any more")
             dead = [str(port.port) for port in state.ports if port.state is PortState.NONE]
             text = f"No healthy target at port {', '.join(dead)}" if dead and state.targets else state.why
             yield Event(subject, EventType.WARNING, _IS_DOWN, text, ended)

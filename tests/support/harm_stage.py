@@ -130,9 +130,9 @@ class Stage:
     _answered: Answered = field(default_factory=Answered)
     _announced: set[int] = field(default_factory=set)
     """Machines that were cordoned or marked."""
-    _decided: dict[str, Mapping[str, object]] = field(default_factory=dict)
     _is_mistaken: bool = False
-    """Whether the last run had settings that nobody wants."""
+    """Whether settings that nobody wants may have left something since the last run that ended well."""
+    _decided: dict[str, Mapping[str, object]] = field(default_factory=dict)
     """UID of a Service → what of its load balancer settings decide, before anybody mistook them."""
     _hung: bool = False
     _began: float | None = None
@@ -267,8 +267,9 @@ class Stage:
         """Note what answers now, unless the controller cannot know of it, and what settings have decided by now."""
         if not _hides_health(lies):
             self._answered.note(now, answers(seen, self.truth.clusters))
-        was_mistaken, self._is_mistaken = self._is_mistaken, any("=" in lie for lie in lies)
-        if self._is_mistaken and not was_mistaken:  # else what is there may be the mistake of the run before
+        was_mistaken, is_mistaken = self._is_mistaken, any("=" in lie for lie in lies)
+        self._is_mistaken = is_mistaken or (was_mistaken and bool(lies))
+        if is_mistaken and not was_mistaken:  # else what is there may be the mistake of the run before
             for _, service, found in wishes(seen, self.truth.clusters, HOME):
                 uid = service["metadata"]["uid"]
                 if found is not None and uid not in self._decided:

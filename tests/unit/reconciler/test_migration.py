@@ -170,6 +170,7 @@ def test_values(controller: FoundController, values: Mapping[str, Any]) -> None:
                 ("livenessProbe", Fate.DROPPED),
                 ("securityContext", Fate.DROPPED),
                 ("lifecycle", Fate.UNKNOWN),
+                ("workingDir", Fate.UNKNOWN),
                 ("resources", Fate.DROPPED),
             )
         ),

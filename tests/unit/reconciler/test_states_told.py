@@ -268,21 +268,23 @@ def test_health_is_a_condition_once_it_has_lasted_a_minute_and_two_passes() -> N
 @pytest.mark.parametrize(
     ("ports", "status", "reason", "message"),
     [
-        ((PortHealth(80, 2, 0, 2),), "True", "AllHealthy", "Each target that should answer is healthy: port 80"),
-        ((PortHealth(80, 1, 1, 2),), "True", "SomeUnhealthy", "Not every target is healthy: port 80"),
-        ((PortHealth(80, 1, 1, 2, is_local=True),), "True", "AllHealthy", "Each target that should answer is healthy"),
+        ((PortHealth(80, 2, 0, 2),), "True", "AllHealthy", "no target that should answer fails"),
+        ((PortHealth(80, 1, 0, 2),), "True", "AllHealthy", "no target that should answer fails"),
+        ((PortHealth(80, 1, 1, 2),), "True", "SomeUnhealthy", "some targets are unhealthy"),
+        ((PortHealth(80, 1, 1, 2, is_local=True),), "True", "AllHealthy", "no target that should answer fails"),
         (
             (PortHealth(80, 2, 0, 2), PortHealth(443, 0, 2, 2)),
             "False",
             "NoHealthyTarget",
-            "No target is healthy: port 443",
+            "a port has no healthy target",
         ),
-        ((PortHealth(80, 0, 1, 2),), "False", "NoHealthyTarget", "No target is healthy: port 80"),
-        ((PortHealth(80, 0, 0, 2),), "Unknown", "Pending", "No health check has a result yet: port 80"),
+        ((PortHealth(80, 0, 1, 2),), "False", "NoHealthyTarget", "a port has no healthy target"),
+        ((PortHealth(80, 0, 1, 2, is_new=True),), "Unknown", "Pending", "not all of its targets are checked"),
+        ((PortHealth(80, 0, 0, 2),), "Unknown", "Pending", "not all of its targets are checked"),
     ],
 )
 def test_what_the_condition_says(ports: tuple[PortHealth, ...], status: str, reason: str, message: str) -> None:
-    """No numbers of targets, which would be old as soon as one joins: it is written when its reason changes."""
+    """No ports or numbers of targets, which would be old soon: it is written when its reason changes."""
     found = health_condition(replace(DOWN, ports=ports), a_service(), NOW)
     assert found is not None
     assert (found.status, found.reason, found.since) == (status, reason, NOW)

@@ -17,6 +17,7 @@ from desired.model.service import Service, ServiceCondition
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_HEALTHY, CONDITION_IN_SYNC, CONDITION_READY, FINALIZER_BALANCER
+from desired.plan.change import ALLOWED, GuardDecision, GuardName, Verdict
 from desired.planner import compute_plan
 from desired.section import Section
 from tests.balancers import (
@@ -46,6 +47,17 @@ LOCAL = replace(TWO_PORTS, external_traffic_policy="Local")
 BAD = a_claim(annotations=annotated(protocol="udp"))
 WHY_BAD = "load-balancer.hetzner.cloud/protocol is 'udp': expect one of tcp, http, https; correct it, or remove it"
 YESTERDAY = NOW - timedelta(days=1)
+UNSYNCED, UNHEALTHY, UNCHECKED = (
+    ServiceCondition(type_, status, "Because", since=YESTERDAY)
+    for type_, status in ((CONDITION_IN_SYNC, "False"), (CONDITION_HEALTHY, "False"), (CONDITION_HEALTHY, "Unknown"))
+)
+
+
+def waits(rule: GuardName) -> GuardDecision:
+    """For time or for data."""
+    return GuardDecision(Verdict.WAITING, rule, "not now")
+
+
 UNREADY = (ServiceCondition(CONDITION_READY, "False", "NoTargets", since=YESTERDAY),)
 
 
@@ -127,8 +139,13 @@ ROWS: Mapping[str, tuple[Snapshot, ServiceState, str]] = {
         ServiceState.WAITING,
         "ports 80, 443: 2 targets not checked yet",
     ),
-    "no result by now": (
+    "no result after an edit of its check": (
         world(SERVED, balancer({ONE: NEW, TWO: NEW})),
+        ServiceState.WAITING,
+        "ports 80, 443: 2 targets not checked yet",
+    ),
+    "no result since yesterday": (
+        world(replace(SERVED, conditions=(UNCHECKED,)), balancer({ONE: NEW, TWO: NEW})),
         ServiceState.UNKNOWN,
         "ports 80, 443: 2 targets not checked yet",
     ),
@@ -223,7 +240,7 @@ def test_an_address_that_is_not_published_is_an_outage_once_the_load_balancer_is
 
 
 def test_a_port_that_is_not_made_is_an_outage_once_the_load_balancer_is_not_new() -> None:
-    lacking, told = {"listeners": BOTH_PORTS[:1]}, "port 443: not on load balancer 42 yet"
+    lacking, told = {"listeners": BOTH_PORTS[:1]}, "port 443: not on load balancer 42: excluded by --policy observe"
     found = health_in(world(SERVED, balancer(HEALTHY, **lacking)), OBSERVE)
     assert (found.state, found.why) == (ServiceState.DOWN, told)
     assert health_in(world(SERVED, balancer(HEALTHY, created_at=NOW, **lacking)), OBSERVE).state is ServiceState.WAITING
@@ -231,12 +248,27 @@ def test_a_port_that_is_not_made_is_an_outage_once_the_load_balancer_is_not_new(
     assert health_in(world(wrong, balancer(HEALTHY, **lacking)), OBSERVE).state is ServiceState.BLOCKED
 
 
-UNSYNCED, UNHEALTHY, UNCHECKED = (
-    ServiceCondition(type_, status, "Because", since=YESTERDAY)
-    for type_, status in ((CONDITION_IN_SYNC, "False"), (CONDITION_HEALTHY, "False"), (CONDITION_HEALTHY, "Unknown"))
-)
 ELSEWHERE = replace(UNREADY[0], reason="OtherAddressPublished")
 WRONG = replace(TWO_PORTS, annotations=BAD.annotations)
+
+
+@rows("decision state", {
+    "to be made": (ALLOWED, ServiceState.WAITING),
+    "tried again": (waits(GuardName.BACK_OFF), ServiceState.WAITING),
+    "for want of calls": (waits(GuardName.QUOTA), ServiceState.WAITING),
+    "for a certificate": (waits(GuardName.CERTIFICATE_ISSUANCE), ServiceState.WAITING),
+    "undone by another client": (waits(GuardName.FLAPPING), ServiceState.DOWN),
+    "left out": (waits(GuardName.POLICY), ServiceState.DOWN),
+})  # fmt: skip
+def test_a_write_that_is_tried_again_is_to_come(decision: GuardDecision, state: ServiceState) -> None:
+    """A port and an address were down and waited for by turns while Hetzner answered 5xx: no alert could fire, and the
+    exit code of status changed from try to try."""
+    for service, parts in ((SERVED, {"listeners": BOTH_PORTS[:1]}), (replace(SERVED, ingress=()), {})):
+        snapshot = world(service, balancer(HEALTHY, **parts))
+        plan = compute_plan(snapshot, LOCATED)
+        decided = replace(plan, changes=tuple(change.ruled(decision) for change in plan.changes))
+        (found,) = states_of(facts_of(plan, snapshot, LOCATED), decided, {}).services
+        assert found.state is state
 
 
 @rows("conditions parts claim since", {
