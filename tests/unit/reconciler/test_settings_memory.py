@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Denied, Transient
+from actuators.outcome import Outcome
 from desired.annotations.choices import Algorithm
 from desired.annotations.options import OPTIONS, Options
 from desired.guards.guard import GuardInput, SettingsChange
@@ -426,7 +427,7 @@ def test_what_a_stopped_pass_had_only_planned_is_not_its_doing(simulate: Simulat
     run = a_cluster(simulate, "web", settings=CLOSED)
     stopped = under(run, OTHERWISE)
 
-    def stop(*_: object) -> None:
+    def stop(change: Change, outcome: Outcome) -> None:  # noqa: ARG001 - whatever was done
         stopped.stop.set()
 
     stopped.ears.done = stop  # type: ignore[method-assign]
