@@ -427,7 +427,7 @@ def test_what_a_stopped_pass_had_only_planned_is_not_its_doing(simulate: Simulat
     run = a_cluster(simulate, "web", settings=CLOSED)
     stopped = under(run, OTHERWISE)
 
-    def stop(change: Change, outcome: Outcome) -> None:  # noqa: ARG001 - whatever was done
+    def stop(change: Change, outcome: Outcome) -> None:
         stopped.stop.set()
 
     stopped.ears.done = stop  # type: ignore[method-assign]
