@@ -202,7 +202,9 @@ class SettingsMemory:
         follows = not is_whole or (change is not None and bool(change.follows))
         keeper.keep(snapshot, lambda stored: self._wanted(facts, stored, follows=follows))
         if not keeper.rests(snapshot.taken_at):
-            self._is_accepted, self._unwritten = False, ()
+            self._is_accepted = False
+            if keeper.is_known:  # else the lead was lost at the write
+                self._unwritten = ()
 
     def note(self, facts: GuardInput, done: Collection[Change]) -> None:
         """Take note of what a pass has ``done`` by the present defaults; ``keep`` writes it down, or ``note_alone``."""
