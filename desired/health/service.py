@@ -114,15 +114,11 @@ def _served(
     serves = "; ".join(reason.text for reason in _reasons(ports))
     if blocked:
         found.append((ServiceState.BLOCKED, f"{blocked}; {serves}" if serves else blocked))
-    state, why = min(found, key=lambda each: _WEIGHT.index(each[0]), default=(None, serves))
-    if state is None:
-        state = ServiceState.DEGRADED if any(port.failing for port in ports) else ServiceState.SERVING
+    fails = any(port.healthy and port.failing for port in ports)
+    found.append((ServiceState.DEGRADED if fails else ServiceState.SERVING, serves))
+    state, why = min(found, key=lambda each: list(ServiceState).index(each[0]))  # they stand there worst first
     since = balancer.created_at if is_new and state is ServiceState.WAITING else _since(lb.service, state)
     return ObjectState(lb.service.key, state, why, since, ports, tuple(_worst(balancer)))
-
-
-_WEIGHT = (ServiceState.DOWN, ServiceState.BLOCKED, ServiceState.UNKNOWN, ServiceState.WAITING)
-"""What is told first of a Service with a load balancer of which not all is well."""
 
 
 def _worst(balancer: CloudBalancer) -> Iterator[Health]:
@@ -239,17 +235,18 @@ def health_condition(state: ObjectState, service: Service, now: datetime) -> Ser
 def _is_overdue(service: Service, now: datetime) -> bool:
     """Whether health checks have said nothing for longer than they take. The load balancer does not tell since when:
     each edit of a check begins anew. Only the condition does, with ``--health-conditions``."""
-    since = _since(service, ServiceState.UNKNOWN)
+    since = _since(service, ServiceState.UNKNOWN, "Pending")
     return since is not None and now - since >= SETTLING
 
 
-def _since(service: Service, state: ServiceState) -> datetime | None:
-    """Since when the Service's conditions tell what makes its state; None where they do not."""
+def _since(service: Service, state: ServiceState, reason: str | None = None) -> datetime | None:
+    """Since when the Service's conditions tell what makes its state, for this ``reason`` where one is given; None where
+    they do not."""
     told = _TOLD_BY.get(state, {})
     said = (each for each in service.conditions if each.status == told.get(each.type))
     # Another published address is no outage of ours, and may be older than one.
-    ours = (each.since for each in said if each.reason != OTHER_ADDRESS and each.since is not None)
-    return min(ours, default=None)
+    ours = (each.since for each in said if each.reason != OTHER_ADDRESS and reason in (None, each.reason))
+    return min(filter(None, ours), default=None)
 
 
 _TOLD_BY: Mapping[ServiceState, Mapping[str, str]] = {

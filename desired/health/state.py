@@ -37,7 +37,7 @@ class ServiceState(StrEnum):
     WAITING = "waiting"
     """It has no load balancer, port, address or result of a health check yet, which passes by itself."""
     SERVING = "serving"
-    """All targets answer at all ports."""
+    """Every port is answered, and no target that should answer fails."""
 
 
 class NodeState(StrEnum):

@@ -7,7 +7,7 @@ A default that came by mistake may be gone before all that follows from it was d
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from desired.annotations.options import ON_LISTENERS, TAKEN_BACK, Options, defaults_of
+from desired.annotations.options import ON_LISTENERS, OPTIONS, TAKEN_BACK, Options, defaults_of
 from desired.annotations.reading import Origin
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.in_use import of_balancer, of_listener
@@ -24,8 +24,9 @@ Desired = Mapping[str, DesiredLoadBalancer | LoadBalancerRelease]
 
 
 def given_by(done: Iterable[Change], defaults: Options, desired: Desired) -> tuple[Given, ...]:
-    """The values that changes which were ``done`` took from these defaults, where a place had another one before. Of a
-    load balancer that was created and is not seen yet nothing is known."""
+    """The values that changes which were ``done`` took from these defaults, where a place had another one before. What
+    is Hetzner's own default as well is no mark of ours. Of a load balancer that was created and is not seen yet nothing
+    is known."""
     found: dict[str, set[tuple[int, int]]] = {}
     for change in done:
         lb = desired.get(change.owner.name)
@@ -36,7 +37,8 @@ def given_by(done: Iterable[Change], defaults: Options, desired: Desired) -> tup
             if number is not None and lb.requested.origin(option) is Origin.ENVIRONMENT:
                 default = getattr(defaults, option)
                 before, after = (_values(option, change.kind, side) for side in (change.before, change.after))
-                got = {port for port, value in after.items() if value == default != before.get(port)}
+                is_mark = default != OPTIONS[option].usual
+                got = {port for port, value in after.items() if is_mark and value == default != before.get(port)}
                 found.setdefault(variable, set()).update((number, port) for port in got)
     return tuple(
         Given(variable, plain_default(getattr(defaults, TAKEN_BACK[variable])), frozenset(places))
@@ -63,8 +65,8 @@ def _values(option: str, kind: ChangeKind, side: State | None) -> Mapping[int, o
 
 
 def still_given(given: Iterable[Given], snapshot: Snapshot, desired: Desired) -> tuple[Given, ...]:
-    """What of it stands where it was set, and is asked for by no annotation: the rest was taken back, or is a person's
-    by now."""
+    """What of it stands where it was set, at a load balancer of a Service that does not ask for it: the rest was taken
+    back, or is a person's by now."""
     served = {lb.present.id: lb for lb in desired.values() if isinstance(lb, DesiredLoadBalancer) and lb.present}
     return tuple(
         replace(each, places=places)
@@ -82,7 +84,9 @@ def _is_there(
     if balancer is None:
         return balancers is None or not balancers.is_whole
     lb, value = served.get(number), getattr(defaults_of({given.variable: given.value}), option)
-    if lb is not None and lb.requested.origin(option) is Origin.ANNOTATION:
+    if lb is None:
+        return snapshot.services is None or not snapshot.services.is_whole
+    if lb.requested.origin(option) is Origin.ANNOTATION:
         return False
     if port == WHOLE:
         return value in of_balancer(option, balancer)

@@ -10,19 +10,21 @@
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from actuators.http.errors import ApiError, Denied
-from actuators.outcome import Applied, Failed
+from actuators.outcome import Applied, Failed, Pending
 from desired.guards.anchor import AnchorState, anchor_of, to_remember
 from desired.guards.guard import GuardInput
 from desired.guards.history import mark_in
 from desired.guards.loss import takes_targets
 from desired.guards.peaks import LAST_FOR, peaks_of, without_balancers
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.given import given_by, still_given
 from desired.model.former_settings import SETTINGS, FormerSettings, Given, PendingChange, Value, values_of, with_given
+from desired.model.key import Key
 from desired.model.remembered import ANCHOR, NOTHING
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
@@ -166,6 +168,8 @@ class SettingsMemory:
         self._is_accepted = False
         self._unwritten: tuple[Given, ...] = ()
         """What passes did that could not be written down yet."""
+        self._doubtful: tuple[Given, ...] = ()
+        """What they may have done, and have not seen since."""
         self.forget = self._keeper.forget
 
     def recall(self, snapshot: Snapshot, *, is_planning: bool = False) -> FormerSettings | Unknown | None:
@@ -199,23 +203,41 @@ class SettingsMemory:
         is_blind = not keeper.is_known or not keeper.is_there or (change is not None and not change.is_known)
         if is_blind or snapshot.clocks.differ or (keeper.value is None and not is_sound):
             return
-        follows = not is_whole or (change is not None and bool(change.follows))
+        follows = not is_whole or (change is not None and bool(change.follows)) or any(_left_alone(facts))
         keeper.keep(snapshot, lambda stored: self._wanted(facts, stored, follows=follows))
         if not keeper.rests(snapshot.taken_at):
             self._is_accepted = False
             if keeper.is_known:  # else the lead was lost at the write
                 self._unwritten = ()
 
-    def note(self, facts: GuardInput, done: Collection[Change]) -> None:
-        """Take note of what a pass has ``done`` by the present defaults; ``keep`` writes it down, or ``note_alone``."""
-        given = given_by(done, facts.settings.balancer_defaults, facts.desired.services)
-        self._unwritten = with_given(self._unwritten, given)
+    def note(self, facts: GuardInput, begun: Collection[Line], *, is_blind: bool) -> None:
+        """Take note of what was ``begun`` in a pass by the present defaults: what was done, and of the rest what the
+        reading shows that was made afterwards; without one, ``is_blind``, it is looked for in the next. ``keep`` or
+        ``note_alone`` writes it down."""
+        defaults, desired = facts.settings.balancer_defaults, facts.desired.services
+        done = (line.change for line in begun if isinstance(line.outcome, Applied))
+        rest = (line.change for line in begun if isinstance(line.outcome, Pending | Failed))
+        self._doubtful = with_given(self._doubtful, given_by(rest, defaults, desired))
+        self._unwritten = with_given(self._unwritten, given_by(done, defaults, desired))
+        if not is_blind:
+            seen = still_given(self._doubtful, facts.snapshot, desired)
+            self._unwritten, self._doubtful = with_given(self._unwritten, seen), ()
 
-    def note_alone(self, snapshot: Snapshot) -> None:
-        """Write down what was noted of a pass of which nothing else counts."""
-        stored = self._keeper.value
-        if stored is not None and self._given(stored) != stored.given:
-            self._keeper.keep(snapshot, lambda known: replace(known or stored, given=self._given(known or stored)))
+    def note_alone(self, facts: GuardInput, *, is_blind: bool) -> None:
+        """Write down what was noted of a pass of which nothing else counts, and that a person has approved it."""
+        snapshot, stored = facts.snapshot, self._keeper.value
+        if stored is None:
+            return
+
+        def wanted(known: FormerSettings | None) -> FormerSettings:
+            known = known or stored
+            given = self._given(known)
+            left = given if is_blind else still_given(given, snapshot, facts.desired.services)
+            change = self._pending(known, snapshot) if self._is_accepted else known.change
+            return replace(known, change=change, given=left)
+
+        if wanted(stored) != stored:
+            self._keeper.keep(snapshot, wanted)
 
     def _wanted(self, facts: GuardInput, stored: FormerSettings | None, *, follows: bool) -> FormerSettings:
         snapshot, now = facts.snapshot, values_of(self._settings)
@@ -242,6 +264,14 @@ class SettingsMemory:
         if stored.change is not None and stored.change.values == values:
             return replace(stored.change, accepted=stored.change.accepted or self._is_accepted)
         return PendingChange(values, snapshot.taken_at, self._is_accepted)
+
+
+def _left_alone(facts: GuardInput) -> Iterator[Key]:
+    """The Services for whose load balancers nothing can be planned now, as by a wrong annotation: what follows from
+    changed settings for them is not known before it can."""
+    for lb in facts.desired.services.values():
+        if isinstance(lb, DesiredLoadBalancer) and lb.present is not None and (lb.problems or lb.wanted is None):
+            yield lb.service.key
 
 
 _LASTS = timedelta(minutes=1)
@@ -373,6 +403,8 @@ class Ended:
     """The plan that is left, whatever was tried of it."""
     tried: Collection[Line]
     """What was, also where that is not seen yet."""
+    every: Collection[Line]
+    """All that was begun, as often as it was."""
     let_pass: Mapping[GuardName, Collection[Change]]
     """Rule → the changes of its approved holds that were made."""
     facts: GuardInput
@@ -380,6 +412,8 @@ class Ended:
     is_partial: bool
     """Whether it was stopped, looked at a part of the plan, or sees no more what it did: of that only the targets are
     remembered, and what defaults of load balancers did."""
+    is_blind: bool = False
+    """Whether it sees no more what it did."""
 
     @property
     def done(self) -> Sequence[Change]:
@@ -408,11 +442,17 @@ class Records:
         self.suspended = SuspensionTrace(main if lasts else ConfigMap(CONFIG_MAP))
         self.status = StatusPublication(status)
         self.settings = SettingsMemory(status, settings, self.status.found)
+        self._deferred: tuple[Line, ...] = ()
+        """What ended before a pass that could not read anything."""
 
     def forget(self) -> None:
         """Look again at all that is stored: another process may have written. May be called from any thread."""
         for each in (self.project, self.peaks, self.settings, self.suspended, self.status):
             each.forget()
+
+    def defer(self, begun: Collection[Line]) -> None:
+        """What ended before a pass that could read nothing is remembered with the next one."""
+        self._deferred = (*self._deferred, *begun)
 
     def let_pass(self, changes: Mapping[GuardName, Collection[Change]]) -> None:
         """Changes of approved holds were made in this pass, by the rule of the hold: what follows from changed settings
@@ -425,9 +465,10 @@ class Records:
         snapshot, done = ended.facts.snapshot, ended.done
         let_go = [each.cloud_id for each in ended.let_pass.get(GuardName.TARGET_FLOOR, ()) if each.cloud_id]
         self.peaks.keep(snapshot, let_go, has_taken=any(map(takes_targets, done)))
-        self.settings.note(ended.facts, done)
+        self.settings.note(ended.facts, (*self._deferred, *ended.every), is_blind=ended.is_blind)
+        self._deferred = ()
         if ended.is_partial:
-            self.settings.note_alone(snapshot)
+            self.settings.note_alone(ended.facts, is_blind=ended.is_blind)
             return
         self.project.keep(snapshot, has_changed=bool(done))
         self.settings.keep(ended.facts, is_whole=ended.is_whole, is_sound=ended.is_sound)

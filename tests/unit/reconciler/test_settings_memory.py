@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Denied, Transient
-from actuators.outcome import Outcome
+from actuators.outcome import Applied, Outcome
 from desired.annotations.choices import Algorithm
 from desired.annotations.options import OPTIONS, Options
 from desired.guards.guard import GuardInput, SettingsChange
@@ -22,8 +22,9 @@ from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.section import Present, Unknown
-from reconciler.passes.records import Records, SettingsMemory
-from reconciler.result import Report, Result
+from reconciler.passes.keeper import ConfigMap
+from reconciler.passes.records import Ended, Records, SettingsMemory
+from reconciler.result import Line, Report, Result
 from tests.balancers import IN_NETWORK, a_balancer, a_listener, a_served_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, a_change, a_network, a_server, a_settled_node, a_snapshot
 from tests.support.judging import facts_of
@@ -323,6 +324,16 @@ OTHERWISE = replace(
     MISTAKEN, balancer_defaults=replace(MISTAKEN.balancer_defaults, algorithm_type=Algorithm.LEAST_CONNECTIONS)
 )
 """One more mistake beside these."""
+PROXIED = replace(CLOSED, balancer_defaults=replace(CLOSED.balancer_defaults, uses_proxyprotocol=True))
+"""A header for all, which people mean."""
+REFUSED = {
+    "kind": "status",
+    "code": 422,
+    "method": "POST",
+    "path": "/v1/load_balancers/1/actions/update_service",
+    "count": None,
+}
+"""Each change of a port of the first load balancer."""
 PROXY = "HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL"
 
 
@@ -395,8 +406,7 @@ def test_what_several_got_from_a_mistaken_default_is_asked_about_once(simulate: 
     assert hold.rule is GuardName.SETTINGS_BLAST_RADIUS
     assert have_headers(run) == [True, True]
     back.approve(hold.hash)
-    fault = {"kind": "status", "code": 422, "method": "POST", "path": "/v1/load_balancers/1/actions/update_service"}
-    run.sim.hetzner_proxy.set_faults([{**fault, "count": None}])
+    run.sim.hetzner_proxy.set_faults([REFUSED])
     assert back.converge().holds == ()
     assert have_headers(run) == [True, False]
     run.sim.hetzner_proxy.clear_faults()
@@ -425,13 +435,7 @@ def test_what_a_stopped_pass_had_only_planned_is_not_its_doing(simulate: Simulat
     """It was stopped after the algorithm, and before the header, which a person switches on three days later: that was
     switched off again, without a word."""
     run = a_cluster(simulate, "web", settings=CLOSED)
-    stopped = under(run, OTHERWISE)
-
-    def stop(change: Change, outcome: Outcome) -> None:
-        stopped.stop.set()
-
-    stopped.ears.done = stop  # type: ignore[method-assign]
-    stopped.converge()
+    stop_after_a_change(under(run, OTHERWISE))
     assert {each.variable for each in remembered(run).given} == {"HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE"}
     assert have_headers(run) == [False]
     switch_on(run, balancer_of(run))
@@ -459,10 +463,11 @@ def test_a_mistake_that_cannot_be_taken_back_yet_is_remembered(simulate: Simulat
     assert have_headers(run) == [True]
 
 
-def annotate(run: Run, **options: str | None) -> None:
-    """Somebody gives web annotations; None takes one away."""
-    keys = {OPTIONS[name].full_key: text for name, text in options.items()}
-    run.sim.kubernetes_writer().patch("/api/v1/namespaces/default/services/web", {"metadata": {"annotations": keys}})
+def annotate(run: Run, name: str = "web", **options: str | None) -> None:
+    """Somebody gives a Service annotations; None takes one away."""
+    keys = {OPTIONS[option].full_key: text for option, text in options.items()}
+    body = {"metadata": {"annotations": keys}}
+    run.sim.kubernetes_writer().patch(f"/api/v1/namespaces/default/services/{name}", body)
 
 
 def test_each_port_is_set_back_from_what_it_got(simulate: Simulate) -> None:
@@ -477,8 +482,7 @@ def test_each_port_is_set_back_from_what_it_got(simulate: Simulate) -> None:
     run.sim.kubernetes_writer().patch("/api/v1/namespaces/default/services/web", {"spec": {"ports": ports}})
     under(run, first).converge()
     assert intervals(run) == {80: 20, 443: 20}
-    fault = {"kind": "status", "code": 422, "method": "POST", "path": "/v1/load_balancers/1/actions/update_service"}
-    run.sim.hetzner_proxy.set_faults([{**fault, "count": 1}])
+    run.sim.hetzner_proxy.set_faults([{**REFUSED, "count": 1}])
     under(run, second).converge()
     run.sim.hetzner_proxy.clear_faults()
     assert sorted(intervals(run).values()) == [20, 30]
@@ -499,7 +503,8 @@ def test_what_could_not_be_written_down_is_written_later() -> None:
     a_pass(a_memory(stored, CLOSED))
     memory = SettingsMemory(stored.config_map(), MISTAKEN)
     memory.recall(WORLD)
-    memory.note(*a_change_by(MISTAKEN))
+    facts, changes = a_change_by(MISTAKEN)
+    memory.note(facts, [Line(change, Applied()) for change in changes], is_blind=True)
     stored.trouble = Denied("403")
     memory.keep(that_ended(OPEN), is_whole=True, is_sound=True)
     stored.trouble = None
@@ -515,6 +520,81 @@ def a_change_by(settings: Settings) -> tuple[GuardInput, list[Change]]:
     plan = compute_plan(world, settings)
     facts = facts_of(plan, world, settings)
     return facts, [change for change in plan.changes if change.kind is ChangeKind.LB_LISTENER]
+
+
+def test_what_ended_before_a_pass_that_read_nothing_is_noted_with_the_next() -> None:
+    """A change that was left running ended, and then the API server gave no answer: it is told of once."""
+    stored = Kept()
+    a_pass(a_memory(stored, CLOSED))
+    records = Records(ConfigMap("main"), stored.config_map(), MISTAKEN)
+    records.settings.recall(WORLD)
+    _, changes = a_change_by(MISTAKEN)
+    records.defer([Line(change, Applied()) for change in changes])
+    world = a_world([a_served_service()], [a_balancer(listeners=(a_listener(proxyprotocol=True),))])
+    seen = facts_of(Plan(), world, MISTAKEN)
+    report = Report(snapshot=world)
+    records.keep(Ended(report, report, (), (), {}, replace(seen, settings_change=OPEN), is_partial=False))
+    assert stored.known is not None
+    assert stored.known.given == (Given(PROXY, value=True, places=frozenset({(42, 80)})),)
+
+
+def stop_after_a_change(run: Run) -> None:
+    """A pass that is stopped as soon as one of its changes was made."""
+
+    def stop(change: Change, outcome: Outcome) -> None:
+        if isinstance(outcome, Applied):
+            run.stop.set()
+
+    run.ears.done = stop  # type: ignore[method-assign]
+    run.converge()
+
+
+def test_a_stopped_pass_remembers_what_it_has_set_back(simulate: Simulate) -> None:
+    """A person switches the header on afterwards, and it was switched off again."""
+    run = a_mistaken_pass(simulate)
+    stop_after_a_change(under(run, CLOSED))
+    assert have_headers(run) == [False]
+    switch_on(run, balancer_of(run))
+    under(run, CLOSED).converge()
+    assert have_headers(run) == [True]
+
+
+def test_an_approval_outlives_a_pass_that_is_stopped(simulate: Simulate) -> None:
+    """It was asked for again, with half of what it let through done."""
+    run = a_cluster(simulate, settings=CLOSED)
+    changed = under(run, PROXIED)
+    (hold,) = changed.converge().holds
+    changed.approve(hold.hash)
+    run.sim.hetzner_proxy.set_faults([REFUSED])
+    stop_after_a_change(changed)
+    run.sim.hetzner_proxy.clear_faults()
+    assert have_headers(run) == [False, True]
+    report = under(run, PROXIED).converge()
+    assert (report.result, report.holds, have_headers(run)) == (Result.NO_CHANGES, (), [True, True])
+
+
+def test_settings_are_not_accepted_while_a_service_is_left_alone(simulate: Simulate) -> None:
+    """Nothing can be planned for one with a wrong annotation. Once it was mended, both were closed without a hold, as
+    the setting had been accepted while nothing followed from it; and one that is unset stayed for good."""
+    run = a_cluster(simulate)
+    for name in ("web", "db"):
+        annotate(run, name, health_check_interval="soon")
+    under(run, CLOSED).converge()
+    for name in ("web", "db"):
+        annotate(run, name, health_check_interval=None)
+    report = under(run, CLOSED).converge()
+    assert [hold.rule for hold in report.holds] == [GuardName.SETTINGS_BLAST_RADIUS]
+    assert are_public(run) == [True, True]
+    approve_all(under(run, CLOSED))
+
+    approve_all(under(run, PROXIED))
+    annotate(run, health_check_interval="soon")
+    under(run, CLOSED).converge()
+    assert sorted(have_headers(run)) == [False, True]
+    annotate(run, health_check_interval=None)
+    under(run, CLOSED).converge()
+    assert have_headers(run) == [False, False]
+    assert is_as_before(run, CLOSED)
 
 
 def test_what_was_so_before_a_mistake_is_not_its_own(simulate: Simulate) -> None:

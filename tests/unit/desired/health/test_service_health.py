@@ -48,7 +48,7 @@ BAD = a_claim(annotations=annotated(protocol="udp"))
 WHY_BAD = "load-balancer.hetzner.cloud/protocol is 'udp': expect one of tcp, http, https; correct it, or remove it"
 YESTERDAY = NOW - timedelta(days=1)
 UNSYNCED, UNHEALTHY, UNCHECKED = (
-    ServiceCondition(type_, status, "Because", since=YESTERDAY)
+    ServiceCondition(type_, status, "Pending", since=YESTERDAY)
     for type_, status in ((CONDITION_IN_SYNC, "False"), (CONDITION_HEALTHY, "False"), (CONDITION_HEALTHY, "Unknown"))
 )
 
@@ -148,6 +148,16 @@ ROWS: Mapping[str, tuple[Snapshot, ServiceState, str]] = {
         world(replace(SERVED, conditions=(UNCHECKED,)), balancer({ONE: NEW, TWO: NEW})),
         ServiceState.UNKNOWN,
         "ports 80, 443: 2 targets not checked yet",
+    ),
+    "no result since yesterday, when it had no target": (
+        world(replace(SERVED, conditions=(replace(UNCHECKED, reason="NoTargets"),)), balancer({ONE: NEW, TWO: NEW})),
+        ServiceState.WAITING,
+        "ports 80, 443: 2 targets not checked yet",
+    ),
+    "one port is to come, and another one fails in part": (
+        world(SERVED, balancer({ONE: {80: WELL}, TWO: {80: ILL}}, listeners=BOTH_PORTS[:1])),
+        ServiceState.DEGRADED,
+        "port 80: 1 of 2 healthy",
     ),
     "no result, and a port is to come": (
         world(SERVED, balancer({ONE: NEW, TWO: NEW}, listeners=BOTH_PORTS[:1])),
