@@ -82,7 +82,7 @@ class Settings:
     former_defaults: Options | None = None
     """``balancer_defaults`` with which a pass last ended well, where they differ: what one of them alone has set is
     taken back when it is unset."""
-    given_defaults: Mapping[int, Mapping[int, Options]] = field(default_factory=dict)
+    given_defaults: Mapping[int, Mapping[int, Options]] = field(default_factory=dict, hash=False)
     """Id of a load balancer → its port, or WHOLE → the same of that place, where it has a value of a default that was
     not accepted."""
     undo_window: timedelta = timedelta(0)
