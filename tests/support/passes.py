@@ -110,6 +110,8 @@ class Run(Generic[W]):
     """Of what passes leave and of themselves; None: they leave nothing."""
     gate: Gate = is_open
     """Asked before each write."""
+    tells_health: bool = False
+    """``--health-conditions``."""
     readers: Readers = field(init=False)
     writer: HetznerWriter = field(init=False)
     cloud: HetznerConnection = field(init=False)
@@ -150,12 +152,18 @@ class Run(Generic[W]):
         actuators = actuators_with(writer, writers, self.sim.robot_reader())
         if self.budget is not None:
             actuators = within_budget(actuators, self.budget.begin_change)
-        conditions = ConditionSink(partial(write_conditions, writer))
+        conditions = self._conditions
         use = partial(use_up, self.readers.kubernetes, writer, NAMESPACE)
         apply_context = ApplyContext(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
         if self.budget is not None:
             apply_context = replace(apply_context, have_room=partial(have_room, self.budget.has_room))
         return converge(self.plan_context, replace(apply_context, under_way=self.under_way))
+
+    @cached_property
+    def _conditions(self) -> ConditionSink:
+        """The same in each pass of a loop: it knows what the last ones saw."""
+        write = partial(write_conditions, self.sim.kubernetes_writer(gate=self.gate))
+        return ConditionSink(write, tells_health=self.tells_health)
 
     @cached_property
     def under_way(self) -> UnderWay:

@@ -36,6 +36,7 @@ from tests.builders import CLUSTER_UID, NOW, a_server, a_settled_node
 from tests.support.explanations import EXPLANATIONS
 from tests.support.judging import facts_of
 from tests.support.keys import key_of
+from tests.support.passes import Run, a_balanced_run
 from tests.support.service_explanations import explained_service
 from tests.support.simulators import Simulation
 
@@ -263,6 +264,23 @@ def test_health_is_a_condition_once_it_has_lasted_a_minute_and_two_passes() -> N
         assert told_of(sink, seconds, well if seconds % 60 else ILL, there) == []
     assert told_of(ConditionSink(lambda *_: None), 0, ILL, there) == [("LoadBalancerHealthy", "", "")]
     assert told_of(ConditionSink(lambda *_: None), 0, ILL) == []
+
+
+def test_the_flag_gives_services_a_condition_and_its_absence_takes_it(simulate: Callable[..., Simulation]) -> None:
+    """By whole passes of a loop, on the API server's status; the other conditions stay."""
+    run = a_balanced_run(simulate)
+    run.converge()
+
+    def told(run: Run) -> set[str]:
+        for _ in range(3):
+            run.sim.clock.advance(40)
+            run.converge()
+        found = run.sim.services()["web"]["status"].get("conditions", ())
+        return {f"{each['type']}={each['status']}" for each in found}
+
+    usual = {"LoadBalancerReady=True", "LoadBalancerInSync=True"}
+    assert told(Run(run.sim, run.settings, tells_health=True)) == {*usual, "LoadBalancerHealthy=True"}
+    assert told(Run(run.sim, run.settings)) == usual
 
 
 @pytest.mark.parametrize(
