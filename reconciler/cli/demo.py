@@ -7,13 +7,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.demo_world import CLUSTER_CIDR, demo_world
+from hcloud_sandbox.running import Sandbox, SandboxOptions
 from reconciler.cli.run import run
 from reconciler.cli.stopping import stop_on_signals
 from reconciler.config.options import Command
 from reconciler.config.program import CALLED, PROGRAM
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.demo_world import CLUSTER_CIDR, demo_world
-from reconciler.sandbox.running import Sandbox, SandboxOptions
 
 _LATENCY_S = 0.05
 """What a request to Hetzner takes from a server there, so that the demo shows a real pace."""

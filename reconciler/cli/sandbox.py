@@ -8,16 +8,16 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
 
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.demo_world import demo_world
+from hcloud_sandbox.kubelets import KubeletOptions
+from hcloud_sandbox.proxy import FaultProxy
+from hcloud_sandbox.running import Sandbox, SandboxOptions, read_world
+from hcloud_sandbox.serving import BackgroundLoop
 from reconciler.cli.stopping import stop_on_signals
 from reconciler.cli.streams import fail, swallow_stdout
 from reconciler.config.options import FLAGS, Command, read_flags
 from reconciler.config.program import BAD_USAGE
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.demo_world import demo_world
-from reconciler.sandbox.kubelets import KubeletOptions
-from reconciler.sandbox.proxy import FaultProxy
-from reconciler.sandbox.running import Sandbox, SandboxOptions, read_world
-from reconciler.sandbox.serving import BackgroundLoop
 
 _PARTS = frozenset({"kubelets", "kubernetes", "robot"})
 _OF_THE_PROXY = ("--proxy-port", "--proxy-ca-file")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from reconciler.capture.world_file import World
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.support.corpus import Entry, all_differences, plan_of, read, summary, write
 from tests.support.direct import DirectSimulation
 from tests.support.large_plans import LARGE, large_nodes, large_project, large_services

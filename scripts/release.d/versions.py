@@ -10,14 +10,16 @@ from pathlib import Path
 SOURCE = "reconciler/__init__.py"
 """The file whose version is that of the wheel. All others follow it."""
 CHANGELOG = "CHANGELOG.md"
+OF_THE_SANDBOX = "sandbox/CHANGELOG.md"
+"""That of the other distribution, which is released with ours and has the same version."""
 UNRELEASED = "unreleased"
 _REVIEWED = "origin/main"
-_ELSEWHERE = ("tests/", CHANGELOG)
+_ELSEWHERE = ("tests/", "sandbox/tests/", CHANGELOG, OF_THE_SANDBOX)
 """What has versions of its own: other projects' in tests, and past ones."""
 _NUMBER = r"(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)"
 _STATED = re.compile(
-    r'(?:^__version__ = "|^ARG VERSION=|^version: |^appVersion: v|\bhcloud\\?-reconciler(?::v|==| )|\bnewTag: v'
-    rf'|\bimage\.tag=v|"tool_version": "|^ *version=)({_NUMBER})(?![\w.])',
+    r'(?:^__version__ = "|^ARG VERSION=|^version: |^appVersion: v|\bhcloud\\?-(?:reconciler|sandbox)(?::v|==| )'
+    rf'|\bnewTag: v|\bimage\.tag=v|"tool_version": "|^ *version=)({_NUMBER})(?![\w.])',
     re.MULTILINE,
 )
 """What introduces the version, and the version."""
@@ -85,7 +87,8 @@ def require_unreleased(tag: str, repository: str) -> None:
 
 def prepare(root: Path, version: str, today: date) -> list[str]:
     """Write the version wherever it is named, and the date into its section of the changelog, which is that of what is
-    unreleased. Returns the files that changed. Raises ReleaseError, and has written nothing."""
+    unreleased; that of the sandbox may have none. Returns the files that changed. Raises ReleaseError, and has written
+    nothing."""
     version_in(f"v{version}")
     changelog = root / CHANGELOG
     text = changelog.read_text("utf-8")
@@ -97,7 +100,8 @@ def prepare(root: Path, version: str, today: date) -> list[str]:
     now = {
         file: _STATED.sub(lambda found: found[0].replace(found[1], version), before) for file, before in _texts(root)
     }
-    now[CHANGELOG] = heading.sub(f"## {version}, {today}", text)
+    for file in (CHANGELOG, OF_THE_SANDBOX):
+        now[file] = heading.sub(f"## {version}, {today}", (root / file).read_text("utf-8"))
     changed = sorted(file for file, after in now.items() if (root / file).read_text("utf-8") != after)
     for file in changed:
         (root / file).write_text(now[file], "utf-8")

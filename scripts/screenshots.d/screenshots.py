@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from reconciler.sandbox.demo_world import demo_world
-from reconciler.sandbox.running import Sandbox, SandboxOptions
+from hcloud_sandbox.demo_world import demo_world
+from hcloud_sandbox.running import Sandbox, SandboxOptions
 from tests.support.assets import folder_of
 from tests.support.browser import SCHEMES, WIDTHS, Browser, Scheme
 from tests.support.page_worlds import page_worlds, settled_world

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.sandbox.demo_world import demo_world
-from reconciler.sandbox.running import Sandbox, SandboxOptions
+from hcloud_sandbox.demo_world import demo_world
+from hcloud_sandbox.running import Sandbox, SandboxOptions
 from tests.support.browser import SCHEMES, WIDTHS, Browser, Scheme, origin
 from tests.support.shown_page import Person, ShownPage, WatchedPage, page_of_the_command, watched_page
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from desired.names import CONFIG_MAP, FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_SERVICE_UID
 from desired.plan.approvals import writes_of_revocation
-from reconciler.sandbox.exchange import Request, Response
+from hcloud_sandbox.exchange import Request, Response
 from tests.campaign.cluster import Cluster, Step
 from tests.campaign.probe import Probe
 from tests.campaign.running import MOST_PASSES, begun, found_in

@@ -13,10 +13,10 @@ from hashlib import sha256
 from typing import Any
 
 from desired.load_balancers.ownership import default_name
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Response
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.exchange import Response
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from tests.campaign.faults import FAULTS
 from tests.campaign.points import Moment, Point
 from tests.campaign.probe import Probe

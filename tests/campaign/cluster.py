@@ -12,17 +12,17 @@ from actuators.concurrency import Concurrency
 from actuators.http.errors import NotLeader
 from actuators.wire.lease import Leases
 from desired.names import LEASE, LEASE_NAMESPACE
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.exchange import Simulator
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
+from hcloud_sandbox.robot import RobotSimulator
 from reconciler.controller import RotatingToken
 from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.leadership import LeadershipStatus, Timings
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.saved_plan import read_plan, save_plan
 from reconciler.result import Report
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Simulator
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
-from reconciler.sandbox.robot import RobotSimulator
 from tests.support.balancer_stage import PassingTime
 from tests.support.dedicated import dedicated
 from tests.support.direct import DirectSimulation, Line

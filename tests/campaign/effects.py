@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reconciler.sandbox.exchange import Request, readable_body
+from hcloud_sandbox.exchange import Request, readable_body
 
 _STRUCTURE = (
     "add_target",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from reconciler.sandbox.exchange import Request, Response
+from hcloud_sandbox.exchange import Request, Response
 from tests.campaign.cluster import Cluster
 from tests.campaign.effects import effects_of
 from tests.campaign.fields import NOTHING_READ, Read, first_is, listed, without

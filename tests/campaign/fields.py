@@ -9,7 +9,7 @@ from typing import Any, get_args
 import msgspec
 from msgspec.structs import fields
 
-from reconciler.sandbox.exchange import Response
+from hcloud_sandbox.exchange import Response
 
 _BY_PEOPLE = ("labels", "annotations")
 """Objects whose keys people choose."""

@@ -7,7 +7,7 @@ writes leaves the second one to the next. What was done and undone meanwhile, th
 from collections.abc import Collection, Mapping
 
 from desired.plan.change import Hold
-from reconciler.sandbox.robot import RobotSimulator
+from hcloud_sandbox.robot import RobotSimulator
 from tests.campaign.cluster import Cluster
 from tests.support import harm_truth
 from tests.support.harm_judge import Deed, harm

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from reconciler.sandbox.exchange import Request, Response
+from hcloud_sandbox.exchange import Request, Response
 from tests.support.direct import DirectSimulation, Handle
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reconciler.sandbox.exchange import Request, Response, Simulator
-from reconciler.sandbox.hetzner.store import Kind
-from reconciler.sandbox.kubernetes import KubernetesSimulator
+from hcloud_sandbox.exchange import Request, Response, Simulator
+from hcloud_sandbox.hetzner.store import Kind
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from tests.campaign.cluster import a_project
 from tests.campaign.effects import effects_of
 from tests.campaign.fields import Read

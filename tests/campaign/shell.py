@@ -22,6 +22,9 @@ import urllib3
 
 from actuators.http.kubernetes import KubernetesConnection
 from actuators.wire.lease import Leases
+from hcloud_sandbox.exchange import Request, Simulator, Stream
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from reconciler.cli.run import guarded
 from reconciler.config.config import Config, load_config
 from reconciler.config.options import Command
@@ -30,9 +33,6 @@ from reconciler.leader_election.elector import Elector
 from reconciler.passes.loop import Wake
 from reconciler.result import Report
 from reconciler.runtime import Connections, build_runtime
-from reconciler.sandbox.exchange import Request, Simulator, Stream
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.campaign.refusals import refusal, reset, timeout
 from tests.support.cooperative import Killed, Process, Scheduler
 from tests.support.direct import HETZNER_URL, KUBERNETES_URL, DirectSimulation, PoolLine, SessionLine

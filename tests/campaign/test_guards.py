@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from desired.names import LABEL_CLUSTER_UID
+from hcloud_sandbox.exchange import Request, Response
 from reconciler.passes.history import History
-from reconciler.sandbox.exchange import Request, Response
 from tests.campaign.running import in_order
 from tests.campaign.workloads import LONG_SILENT
 from tests.support.direct import Handle, Refusal

@@ -2,8 +2,8 @@
 
 import pytest
 
+from hcloud_sandbox.exchange import Request, Response
 from reconciler.result import Result
-from reconciler.sandbox.exchange import Request, Response
 from tests.campaign.fields import without
 from tests.campaign.running import in_order
 from tests.campaign.workloads import LONG_SILENT

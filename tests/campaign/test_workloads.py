@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.hetzner import HetznerSimulator
 from tests.campaign.cluster import NEW_TOKEN, OTHER_TOKEN, Cluster, Step
 from tests.campaign.running import play
 from tests.campaign.workloads import WORKLOADS, Workload, use_token

@@ -10,10 +10,10 @@ from datetime import timedelta
 from types import MappingProxyType
 
 from desired.names import CONFIG_MAP, LABEL_CLUSTER_UID, STATUS_CONFIG_MAP
-from reconciler.sandbox.hetzner import HetznerSimulator
-from reconciler.sandbox.robot import RobotSimulator
+from hcloud_sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.robot import RobotSimulator
+from sandbox_support.certificates import CERTIFICATE, PRIVATE_KEY
 from tests.campaign.cluster import NEW_TOKEN, OTHER_TOKEN, Cluster, Step
-from tests.support.certificates import CERTIFICATE, PRIVATE_KEY
 from tests.support.dedicated import COUPLED, dedicated, robot_node
 from tests.support.objects import AUTOSCALER, a_server_of, a_service, joining_node, pods_of, port, private_ip
 from tests.support.simulators import START

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.hetzner import HetznerOptions
+from hcloud_sandbox.hetzner import HetznerOptions
 from tests.support.assets import folder_of
 from tests.support.control_plane import BRISK, PROGRAMS, ControlPlane, start_control_plane
 from tests.support.living_cluster import LivingCluster

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.kubernetes import KubernetesSimulator
-from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.kubernetes import KubernetesSimulator
+from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.contract.kubernetes_api import KubernetesApi, new_name
 from tests.support.apiserver import ApiServer
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.hetzner import HetznerOptions
+from hcloud_sandbox.hetzner import HetznerOptions
 from tests.support.apiserver import ApiServer
 from tests.support.objects import IN_NETWORK, joining_node, server
 from tests.support.replicas import LEASE

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.exchange import Exchange
+from hcloud_sandbox.exchange import Exchange
 from tests.support.apiserver import ApiServer
 from tests.support.eventful import act_as, everything, made_eventful
 from tests.support.in_process import one_pass

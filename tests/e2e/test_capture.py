@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reconciler.sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.hetzner import HetznerSimulator
 from tests.support.apiserver import ApiServer
 from tests.support.eventful import act_as, made_eventful
 from tests.support.permissions import grant, shipped

@@ -14,7 +14,7 @@ import pytest
 
 from actuators.apply import PARALLEL_CHANGES
 from desired.plan.kinds import Api
-from reconciler.sandbox.proxy import FaultProxy
+from hcloud_sandbox.proxy import FaultProxy
 from tests.support.apiserver import ApiServer
 from tests.support.churn import Churn
 from tests.support.held import Held, held_by

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.hetzner import HetznerSimulator
 from tests.support.apiserver import ApiServer
 from tests.support.controller import OFTEN, RARELY, Controller, as_json, running, started
 from tests.support.permissions import grant, shipped

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.hetzner import HetznerSimulator
-from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
+from hcloud_sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.apiserver import ApiServer
 from tests.support.objects import ago, joining_node, pods_of, private_ip, server, settled_node
 from tests.support.permissions import grant, granted, shipped, used

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.proxy import FaultProxy
+from hcloud_sandbox.proxy import FaultProxy
 from tests.support.child_processes import free_ports
 from tests.support.controller import OFTEN, RARELY, Controller, Pages, running, started
 from tests.support.held import cpu_s

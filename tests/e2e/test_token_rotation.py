@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.sandbox.robot import RobotSimulator
-from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
+from hcloud_sandbox.robot import RobotSimulator
+from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.controller import OFTEN, Controller, running
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.projects import Projects, served

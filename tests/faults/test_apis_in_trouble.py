@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.proxy import FaultProxy
-from reconciler.sandbox.serving import BackgroundLoop
+from hcloud_sandbox.proxy import FaultProxy
+from hcloud_sandbox.serving import BackgroundLoop
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.rows import rows
 from tests.support.stage import Ran, SimulatedCluster, Stage, is_initialised

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.hetzner import HetznerOptions
+from hcloud_sandbox.hetzner import HetznerOptions
 from tests.support.in_process import ONCE, one_pass
 from tests.support.objects import (
     LONG_AGO,

@@ -17,8 +17,8 @@ from unittest.mock import patch
 import pytest
 from dev import main
 
-from reconciler.sandbox.hetzner import HetznerOptions
-from reconciler.sandbox.proxy import FaultProxy
+from hcloud_sandbox.hetzner import HetznerOptions
+from hcloud_sandbox.proxy import FaultProxy
 from tests.support.assets import ROOT
 from tests.support.objects import condition, joining_node, server
 from tests.support.sampling import sample

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from reconciler.sandbox.proxy import FaultProxy
+from hcloud_sandbox.proxy import FaultProxy
 from tests.support.apiserver import ApiServer
 from tests.support.proxy_stage import ProxyStage, proxy_stage, send
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.running import Sandbox, SandboxOptions, read_world
+from hcloud_sandbox.running import Sandbox, SandboxOptions, read_world
 from tests.faults.sandbox_process import COMMAND, NOBODY, environment
 from tests.support.objects import server
 from tests.support.proxy_stage import send

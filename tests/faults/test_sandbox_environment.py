@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from hcloud_sandbox.kubelets import KubeletOptions
+from hcloud_sandbox.running import Sandbox, SandboxOptions
 from reconciler.cli.sandbox import without_proxy
-from reconciler.sandbox.kubelets import KubeletOptions
-from reconciler.sandbox.running import Sandbox, SandboxOptions
 from tests.faults.sandbox_process import COMMAND, environment, running
 from tests.support.proxy_stage import send
 from tests.support.rows import rows

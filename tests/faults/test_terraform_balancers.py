@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID
-from reconciler.sandbox.hetzner import HetznerOptions
+from hcloud_sandbox.hetzner import HetznerOptions
 from tests.support.objects import LOCATED, a_service, condition, ingress, joining_node
 from tests.support.stage import Cluster, Stage, clean_environment, killed_at_the_end, wait_for
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from desired.rules.guards import SERVICE_REVERTED_BY
+from hcloud_sandbox.exchange import Exchange, Request
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from reconciler.passes.history import History
 from reconciler.passes.one_pass import converge
-from reconciler.sandbox.exchange import Exchange, Request
-from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.support.in_process import one_pass, runtime
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import SimulatedCluster, Stage

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.hetzner import HetznerOptions
+from hcloud_sandbox.hetzner import HetznerOptions
 from tests.e2e.conftest import balanced, one_node, stage
 from tests.support.in_process import one_pass
 from tests.support.objects import a_service

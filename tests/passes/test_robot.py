@@ -15,6 +15,10 @@ from actuators.http.kubernetes import KubernetesWriter
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
 from actuators.writers import Writers
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.exchange import Exchange, Request
+from hcloud_sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.robot import RobotSimulator
 from reconciler.controller import RotatingLogin
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
@@ -23,10 +27,6 @@ from reconciler.passes.history import History
 from reconciler.passes.one_pass import converge
 from reconciler.result import Report, Result
 from reconciler.runtime import Runtime, actuators_with
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Exchange, Request
-from reconciler.sandbox.hetzner import HetznerSimulator
-from reconciler.sandbox.robot import RobotSimulator
 from tests.support.in_process import runtime
 from tests.support.objects import LOCATED, LONG_AGO, a_service, joining_node, server
 from tests.support.simulators import ImpatientStop

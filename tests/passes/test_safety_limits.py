@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from actuators.apply import PARALLEL_CHANGES
 from desired.plan.kinds import Api
-from reconciler.sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.hetzner import HetznerSimulator
 from tests.support.controller import running
 from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
 from tests.support.objects import LOCATED, a_service, ago, notes, said_of, server, settled_node

@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from tests.property.strategies import some
 from tests.support.objects import LONG_AGO, condition, joining_node, server
 from tests.support.simulators import START

@@ -11,12 +11,12 @@ from desired.annotations.options import Options
 from desired.model.settings import Settings
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Verdict
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from reconciler.passes.attempts import NO_ROUND_LEFT
 from reconciler.passes.one_pass import ROUNDS
 from reconciler.result import Report
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.property.balancer_worlds import (
     CLUSTER_UID,
     OTHER_CLUSTER,

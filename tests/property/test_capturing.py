@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from actuators.http.hetzner import HetznerReader
 from desired.annotations.options import Options
 from desired.model.settings import Settings
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from reconciler.capture.offline import readers_of
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import read_world, write_world
@@ -22,9 +25,6 @@ from reconciler.passes.context import PlanContext
 from reconciler.passes.one_pass import explain_once, plan_once
 from reconciler.report.documents import report_as_json
 from reconciler.report.explanation import explanation_as_json
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.property.balancer_worlds import SERVICES, World, worlds
 from tests.property.route_worlds import CLUSTER_CIDR, NETWORK_ID, Event, Raw, Stage, fleets, steps
 from tests.property.strategies import law_of_passes, some

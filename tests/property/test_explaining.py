@@ -10,12 +10,12 @@ from desired.model.load_balancer import LoadBalancer
 from desired.model.settings import Settings
 from desired.plan.change import Change
 from desired.planner import compute_plan
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from reconciler.observe.world import observe_world
 from reconciler.report.explanation import explanation_as_json, render_explanation
 from reconciler.result import Explained, Report
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.property.balancer_worlds import World, worlds
 from tests.property.strategies import law_of_passes
 from tests.support.direct import DirectSimulation

@@ -2,9 +2,9 @@
 
 import pytest
 
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from tests.support.direct import DirectSimulation
 from tests.support.harm_excuses import excuses
 from tests.support.harm_settling import Undone, What

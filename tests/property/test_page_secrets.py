@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 
 from desired.annotations.options import Options
 from desired.model.settings import Settings
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.demo_world import CLUSTER_CIDR
+from hcloud_sandbox.exchange import Request, Response, Simulator
+from hcloud_sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from reconciler.page.live import LivePage
 from reconciler.page.page import document_of, page_of
 from reconciler.passes.one_pass import plan_once
 from reconciler.result import Report
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.demo_world import CLUSTER_CIDR
-from reconciler.sandbox.exchange import Request, Response, Simulator
-from reconciler.sandbox.hetzner import HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.telemetry import logs
 from reconciler.telemetry.serving import Request as Asked
 from tests.property.balancer_worlds import worlds

@@ -35,15 +35,15 @@ from desired.model.load_balancer import KNOWN_AFTER_APPLY, Listener
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.grants import Grant, Source
 from desired.plan.kinds import KINDS, ChangeKind, Verb
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
+from hcloud_sandbox.robot import RobotSimulator
 from reconciler.config.options import Detail
 from reconciler.passes.agreement import Agreement
 from reconciler.report.documents import report_as_json
 from reconciler.report.text import render_lines
 from reconciler.result import Line, Report, Result
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
-from reconciler.sandbox.robot import RobotSimulator
 from tests.property.plan_worlds import PlanWorld, plan_worlds
 from tests.property.strategies import SEED
 from tests.support.direct import DirectSimulation

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from desired.model.settings import Settings
 from desired.plan.change import Verdict
-from reconciler.sandbox.exchange import Request, Response
-from reconciler.sandbox.hetzner import HetznerOptions
-from reconciler.sandbox.hetzner.options import Busy
+from hcloud_sandbox.exchange import Request, Response
+from hcloud_sandbox.hetzner import HetznerOptions
+from hcloud_sandbox.hetzner.options import Busy
 from tests.property.route_worlds import CLUSTER_CIDR, FOREIGN, NETWORK_ID, Event, Raw, Stage, fleets, steps
 from tests.property.strategies import law_of_passes, some
 from tests.support.direct import DirectSimulation

@@ -16,8 +16,8 @@ from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, Selec
 from desired.model.service import Service
 from desired.model.snapshot import Server, Snapshot
 from desired.plan.change import Change
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerOptions
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerOptions
 from tests.balancers import a_service, a_world
 from tests.builders import a_server
 from tests.support.simulators import ImpatientStop, Simulation

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reconciler.sandbox.proxy import FaultProxy
+from hcloud_sandbox.proxy import FaultProxy
 from tests.support.objects import NETWORK, a_service, condition, joining_node, pods_of, port
 from tests.support.stage import is_initialised
 from tests.support.world import World

@@ -22,7 +22,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from actuators.concurrency import Concurrency
-from reconciler.sandbox.clock import SimulatedClock
+from hcloud_sandbox.clock import SimulatedClock
 from tests.support.simulators import START
 
 T = TypeVar("T")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.exchange import Exchange
-from reconciler.sandbox.proxy import FaultProxy
+from hcloud_sandbox.exchange import Exchange
+from hcloud_sandbox.proxy import FaultProxy
 from tests.support.sampling import sample
 from tests.support.stage import Stage, killed_at_the_end, wait_for, writes_in
 

@@ -24,12 +24,12 @@ from actuators.http.hetzner import HetznerConnection
 from actuators.http.kubernetes import KubernetesConnection
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Exchange, Journal, Request, Response, Simulator, readable_body
-from reconciler.sandbox.hetzner import HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
-from reconciler.sandbox.robot import RobotSimulator
-from tests.support.hetzner_spec import ValidatingSimulator, load_spec
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.exchange import Exchange, Journal, Request, Response, Simulator, readable_body
+from hcloud_sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
+from hcloud_sandbox.robot import RobotSimulator
+from sandbox_support.hetzner_spec import ValidatingSimulator, load_spec
 from tests.support.simulators import Gate, ImpatientStop, Simulated, is_open
 
 HETZNER_URL = "http://hetzner.test/v1"

@@ -1,7 +1,7 @@
 """A stage on which there is something to do of every sort, and passes that do all of it."""
 
+from hcloud_sandbox.exchange import Exchange
 from reconciler.cli.approve import approve
-from reconciler.sandbox.exchange import Exchange
 from tests.support.apiserver import ApiServer
 from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
 from tests.support.objects import (

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerSimulator
 from tests.support.objects import AUTOSCALER, LONG_AGO, ago, of_control_plane, server, settled_node
 from tests.support.stage import hetzner_says
 

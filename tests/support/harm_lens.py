@@ -32,7 +32,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reconciler.sandbox.exchange import Request, Response, Simulator
+from hcloud_sandbox.exchange import Request, Response, Simulator
 
 Raw = dict[str, Any]
 OF_PROJECT = ("servers", "networks", "load_balancers", "members")

@@ -30,7 +30,7 @@ from typing import Any
 
 import requests
 
-from reconciler.sandbox.exchange import Request, Response, Simulator
+from hcloud_sandbox.exchange import Request, Response, Simulator
 from tests.support.harm_lens import BeforeTruth
 
 Raw = dict[str, Any]

@@ -19,14 +19,14 @@ from actuators.outcome import Failed
 from desired.model.settings import Settings
 from desired.plan.grants import Grant, Source
 from desired.plan.kinds import ChangeKind
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.exchange import Request, Simulator, readable_body
+from hcloud_sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
+from hcloud_sandbox.robot import RobotSimulator
 from reconciler.config.config import ConfigurationError
 from reconciler.passes.history import History
 from reconciler.result import Line, Report
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Request, Simulator, readable_body
-from reconciler.sandbox.hetzner import HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
-from reconciler.sandbox.robot import RobotSimulator
 from tests.support.cooperative import Scheduler
 from tests.support.direct import DirectSimulation
 from tests.support.harm_excuses import Excuse, excuses, waits_for

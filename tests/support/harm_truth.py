@@ -10,10 +10,10 @@ from functools import cached_property
 from ipaddress import IPv4Network, ip_network
 from typing import Any
 
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
-from reconciler.sandbox.robot import RobotSimulator
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
+from hcloud_sandbox.robot import RobotSimulator
 from tests.support.harm_metal import addresses_of_metal, metal_of
 from tests.support.world import World, to_simulator
 

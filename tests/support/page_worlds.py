@@ -5,7 +5,7 @@ from copy import deepcopy
 from datetime import datetime
 from typing import Any
 
-from reconciler.sandbox.demo_world import demo_world
+from hcloud_sandbox.demo_world import demo_world
 
 Object = dict[str, Any]
 

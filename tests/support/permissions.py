@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 import yaml
 
-from reconciler.sandbox.exchange import Exchange
+from hcloud_sandbox.exchange import Exchange
 from tests.support.apiserver import ApiServer
 from tests.support.assets import ROOT
 

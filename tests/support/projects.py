@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Request, Response
-from reconciler.sandbox.hetzner import HetznerSimulator
-from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.exchange import Request, Response
+from hcloud_sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
 
 
 class Projects:

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from reconciler.sandbox.proxy import FaultProxy
-from reconciler.sandbox.serving import BackgroundLoop
+from hcloud_sandbox.proxy import FaultProxy
+from hcloud_sandbox.serving import BackgroundLoop
 
 
 class Upstream:

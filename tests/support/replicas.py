@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reconciler.sandbox.exchange import Exchange
-from reconciler.sandbox.proxy import FaultProxy
-from reconciler.sandbox.serving import BackgroundLoop
+from hcloud_sandbox.exchange import Exchange
+from hcloud_sandbox.proxy import FaultProxy
+from hcloud_sandbox.serving import BackgroundLoop
 from tests.support.child_processes import free_ports
 from tests.support.stage import DEADLINE_S, Stage, clean_environment, wait_for
 from tests.support.warm_start import Process, start_command

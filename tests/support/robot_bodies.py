@@ -1,7 +1,7 @@
 """Bodies of the Robot webservice as its documentation and its users show them, one row for each fact.
 
 The simulator has to answer each request with a body of the same shape, and our client has to take each body for what it
-means: see ``tests/unit/sandbox/test_robot_bodies.py``.
+means: see ``tests/unit/actuators/test_robot_bodies.py``.
 """
 
 import json

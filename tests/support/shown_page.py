@@ -11,6 +11,9 @@ from typing import Any
 
 import requests
 
+from hcloud_sandbox.demo_world import CLUSTER_CIDR
+from hcloud_sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.running import Sandbox, SandboxOptions
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
 from reconciler.page.live import HEADERS, LivePage
@@ -18,9 +21,6 @@ from reconciler.page.page import document_of, page_of
 from reconciler.passes.one_pass import plan_once
 from reconciler.report.documents import report_as_json
 from reconciler.runtime import Runtime, build_runtime
-from reconciler.sandbox.demo_world import CLUSTER_CIDR
-from reconciler.sandbox.hetzner import HetznerSimulator
-from reconciler.sandbox.running import Sandbox, SandboxOptions
 from reconciler.telemetry.pass_logger import Meter
 from reconciler.telemetry.serving import serve_page
 from tests.support.passes import Ears

@@ -11,14 +11,14 @@ from actuators.http.hetzner import HetznerConnection
 from actuators.http.own_writes import OwnWrites
 from actuators.http.retry import RetryBudget
 from desired.model.settings import Settings
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
 from reconciler.controller import Pacing, Passes
 from reconciler.leader_election.leadership import NoElection
 from reconciler.passes.history import History
 from reconciler.passes.loop import Wake, run_loop
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.pass_logger import Measured, Meter
 from reconciler.triggers.relevance import EventFilter

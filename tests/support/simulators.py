@@ -22,17 +22,17 @@ from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWrit
 from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.exchange import Exchange, Journal
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
+from hcloud_sandbox.proxy import FaultProxy
+from hcloud_sandbox.robot import RobotSimulator
+from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, Robot
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Exchange, Journal
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
-from reconciler.sandbox.proxy import FaultProxy
-from reconciler.sandbox.robot import RobotSimulator
-from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
-from tests.support.hetzner_spec import ValidatingSimulator, load_spec
+from sandbox_support.hetzner_spec import ValidatingSimulator, load_spec
 from tests.support.world import Raw, World, to_simulator
 
 USER_AGENT = "tests/1.0"

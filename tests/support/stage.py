@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Exchange, Request
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
-from reconciler.sandbox.proxy import FaultProxy
-from reconciler.sandbox.robot import RobotSimulator
-from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
-from tests.support.hetzner_spec import ValidatingSimulator, load_spec
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.exchange import Exchange, Request
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
+from hcloud_sandbox.proxy import FaultProxy
+from hcloud_sandbox.robot import RobotSimulator
+from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
+from sandbox_support.hetzner_spec import ValidatingSimulator, load_spec
 from tests.support.warm_start import Process, start_command
 from tests.support.world import World, to_simulator
 

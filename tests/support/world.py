@@ -16,13 +16,13 @@ from functools import cache
 from typing import Any
 
 from desired.model.settings import Settings
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.exchange import Request
+from hcloud_sandbox.hetzner import HetznerSimulator
+from hcloud_sandbox.hetzner.store import Kind
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Request
-from reconciler.sandbox.hetzner import HetznerSimulator
-from reconciler.sandbox.hetzner.store import Kind
-from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.support.objects import (
     CIDR,
     IN_NETWORK,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.serving import BackgroundLoop
+from hcloud_sandbox.serving import BackgroundLoop
 from tests.support.simulators import Simulation, simulation
 
 

@@ -9,12 +9,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("sandbox/*.md"), *ROOT.glob("docs/**/*.md")])
 SOURCES = [
     ROOT / "hatch_build.py",
     *sorted(
         path
-        for top in ("desired", "actuators", "reconciler", "launch", "tests", "scripts", "deploy")
+        for top in ("desired", "actuators", "reconciler", "launch", "sandbox", "tests", "scripts", "deploy")
         for path in (ROOT / top).rglob("*")
         if path.suffix in {".py", ".sh", ".yaml", ".tpl", ".toml"}
     ),
@@ -24,7 +24,7 @@ PACKAGES = sorted(
 )
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _TO_A_PAGE = re.compile(r"\[([^\]]+)\]\((docs/[^)#]+)[^)]*\)")
-_NAMED = re.compile(r"`((?:desired|actuators|reconciler|launch|tests|scripts|deploy|docs)/[\w./-]+)`")
+_NAMED = re.compile(r"`((?:desired|actuators|reconciler|launch|sandbox|tests|scripts|deploy|docs)/[\w./-]+)`")
 _BARE = re.compile(r"`([\w-]+\.py)`")
 _BASENAMES = {path.name for path in SOURCES}
 _ELSEWHERE = re.compile(

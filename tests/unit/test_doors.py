@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from reconciler.result import Result
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.support.direct import DirectSimulation
 from tests.support.in_process import one_pass
 from tests.support.objects import a_server_of, a_service, ingress, joining_node, pods_of, port, seen, taints

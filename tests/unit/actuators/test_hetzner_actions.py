@@ -14,8 +14,8 @@ import pytest
 
 from actuators.http.actions import Actions
 from actuators.http.errors import ApiError, Broken, Busy, Denied, Invalid, Stopped, Throttled, Transient
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerOptions
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerOptions
 from tests.support.objects import server
 from tests.support.rows import rows
 from tests.support.simulators import ImpatientStop, Simulate, Simulation

@@ -14,10 +14,10 @@ from actuators.http.call_budget import OverBudget
 from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import REFUSED, Refusals, RobotLogin, RobotReader
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.proxy import FaultProxy
-from reconciler.sandbox.robot import RobotSimulator
-from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.proxy import FaultProxy
+from hcloud_sandbox.robot import RobotSimulator
+from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.rows import rows
 from tests.support.simulators import USER_AGENT, ImpatientStop
 

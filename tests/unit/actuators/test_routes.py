@@ -12,7 +12,7 @@ from actuators.writers import Writers
 from desired.model.route import Route
 from desired.plan.change import Change
 from desired.plan.kinds import Verb
-from reconciler.sandbox.hetzner import HetznerOptions
+from hcloud_sandbox.hetzner import HetznerOptions
 from tests.builders import a_change, a_snapshot
 from tests.support.balancer_stage import NETWORK_ID, NETWORKS, PassingTime, hands_in
 from tests.support.rows import rows

@@ -10,10 +10,10 @@ from desired.annotations.options import ANNOTATIONS, OPTIONS, Options
 from desired.model.settings import Settings
 from desired.names import FINALIZER_BALANCER
 from desired.plan.notes import NoteKind
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.kubernetes import KubernetesSimulator
 from reconciler.result import Report
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, annotated
 from tests.support.direct import DirectSimulation
 from tests.support.objects import server, settled_node

@@ -9,8 +9,8 @@ import requests
 
 from actuators.outcome import Failed
 from desired.plan.change import GuardName
+from hcloud_sandbox.hetzner import HetznerOptions
 from reconciler.result import Result
-from reconciler.sandbox.hetzner import HetznerOptions
 from tests.balancers import LOCATED
 from tests.support.direct import Trouble
 from tests.support.objects import NETWORK, server, settled_node

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from actuators.http import hetzner, kubernetes
+from hcloud_sandbox.robot import RobotSimulator
+from hcloud_sandbox.running import read_world as read_for_sandbox
 from reconciler.cli import capture as command
 from reconciler.cli.stopping import Stop
-from reconciler.sandbox.robot import RobotSimulator
-from reconciler.sandbox.running import read_world as read_for_sandbox
 from tests.support.capture_command import FLAGS, SECRETS, Shell, a_world
 from tests.support.explain_command import VIEWER
 from tests.support.rendering import golden

@@ -17,6 +17,7 @@ from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import IMAGE, Snapshot
 from desired.plan.setbacks import Setbacks
+from hcloud_sandbox.robot import RobotSimulator
 from reconciler.capture.offline import FiledCluster, FiledProject, readers_of
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Captured, Cluster, Project, World, read_world, write_world
@@ -25,7 +26,6 @@ from reconciler.observe.world import Observation, Readers
 from reconciler.passes.asking import look
 from reconciler.passes.context import PlanContext
 from reconciler.passes.judging import judge_world
-from reconciler.sandbox.robot import RobotSimulator
 from tests.support.capture_command import a_world
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE

@@ -12,10 +12,10 @@ from desired.model.settings import Settings
 from desired.names import TAINT_SHUTDOWN
 from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import Verb
+from hcloud_sandbox.exchange import Request, Response
 from reconciler.passes.loop import went_wrong
 from reconciler.report.text import render_lines
 from reconciler.result import Report, Result
-from reconciler.sandbox.exchange import Request, Response
 from reconciler.telemetry.pass_logger import Meter, PassLogger
 from reconciler.telemetry.pass_metrics import succeeded
 from tests.balancers import IN_NETWORK, LOCATED, annotated

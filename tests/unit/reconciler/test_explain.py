@@ -7,9 +7,9 @@ import pytest
 
 from actuators.approvals import approve
 from desired.plan.grants import Grant, Source
+from hcloud_sandbox.hetzner import HetznerSimulator
 from reconciler.cli import reading as command
 from reconciler.passes.one_pass import explain_once
-from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.explain_command import TOKENS, ExplainCommand
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE, Run

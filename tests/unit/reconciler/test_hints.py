@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
+from hcloud_sandbox.hetzner import HetznerSimulator
 from reconciler.cli.app import parse_command_line
 from reconciler.config.options import Command, Output
-from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.telemetry.pass_logger import Measured, PassLogger
 from tests.routes import CLUSTER_CIDR
 from tests.support.assets import ROOT

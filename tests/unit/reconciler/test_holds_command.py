@@ -17,11 +17,11 @@ from actuators.http.kubernetes import KubernetesWriter
 from desired.names import GIT_CONFIG_MAP, STATUS_CONFIG_MAP
 from desired.plan.approvals import parse_approvals
 from desired.plan.grants import Grant
+from hcloud_sandbox.hetzner import HetznerSimulator
 from reconciler.cli import approve as approving
 from reconciler.cli import main
 from reconciler.observe.kubernetes import observe_config_map
 from reconciler.report.status import StatusReport
-from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.objects import server, settled_node
 from tests.support.passes import NAMESPACE, Run, records_in
 from tests.support.rows import rows

@@ -15,11 +15,11 @@ from actuators.wire.robot import decode_robot_servers, observe_power, observe_ro
 from desired.model.snapshot import Server, ServerStatus
 from desired.section import Absent, Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.proxy import FaultProxy
+from hcloud_sandbox.robot import RobotSimulator
+from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
 from reconciler.observe.robot import RobotCache
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.proxy import FaultProxy
-from reconciler.sandbox.robot import RobotSimulator
-from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.robot_bodies import LISTED
 from tests.support.rows import rows
 from tests.support.simulators import USER_AGENT, ImpatientStop

@@ -10,9 +10,9 @@ import pytest
 from desired.model.record import Stamp
 from desired.model.remembered import ANCHOR, Remembered
 from desired.rules.guards import PROJECT_MISMATCH
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
+from hcloud_sandbox.robot import RobotSimulator
 from reconciler.runtime import open_cloud, open_cluster
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.robot import RobotSimulator
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.dedicated import dedicated, robot_node
 from tests.support.objects import server, settled_node

@@ -13,12 +13,12 @@ from actuators.http.kubernetes import KubernetesWriter
 from actuators.http.robot import REFUSED, Refusal, RobotLogin
 from desired.model.record import Stamp
 from desired.plan.kinds import KINDS
+from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
 from reconciler.passes.keeper import ConfigMap
 from reconciler.passes.one_pass import converge, plan_once
 from reconciler.runtime import Runtime, build_runtime, open_robot
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from tests.support.objects import joining_node, server
 from tests.support.passes import Ears
 from tests.support.rows import rows

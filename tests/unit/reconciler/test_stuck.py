@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desired.model.settings import Settings
-from reconciler.sandbox.hetzner import HetznerOptions
+from hcloud_sandbox.hetzner import HetznerOptions
 from tests.balancers import IN_NETWORK, LOCATED
 from tests.support.direct import Trouble
 from tests.support.objects import NETWORK, UNINITIALIZED, joining_node, server, settled_node

@@ -19,6 +19,7 @@ from actuators.http.errors import (
     Throttled,
     Transient,
 )
+from hcloud_sandbox import worlds
 from reconciler.capture.world_file import (
     FORMAT_VERSION,
     Account,
@@ -31,7 +32,6 @@ from reconciler.capture.world_file import (
     read_world,
     write_world,
 )
-from reconciler.sandbox import worlds
 from tests.support.rows import rows
 
 TIME = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)

@@ -1,0 +1,185 @@
+"""Actions (the asynchronous jobs of the API), the time they take, and the locks they hold.
+
+An action changes its objects when it finishes, not before. Nothing runs in the background: ``settle`` finishes what has
+become due, in the order of time, whenever a request arrives.
+
+Source: Hetzner Cloud API, actions. Known differences: progress grows evenly; durations are options, not those of the
+real service; actions are kept for ever.
+"""
+
+import heapq
+import math
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner.errors import ApiError
+from hcloud_sandbox.hetzner.faults import Faults
+from hcloud_sandbox.hetzner.options import HetznerOptions
+from hcloud_sandbox.hetzner.store import Object, Store
+
+Resource = tuple[str, int]
+"""Type in the singular and id, as in an action's ``resources``: ``("server", 42)``."""
+
+
+def format_time(timestamp: float) -> str:
+    """Seconds since the epoch as the API writes times."""
+    return datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(slots=True)
+class Action:
+    """One action. ``due`` and ``started`` are seconds since the epoch."""
+
+    id: int
+    command: str
+    resources: tuple[Resource, ...]
+    started: float
+    due: float
+    effect: Callable[[], None]
+    on_failure: Callable[[], None]
+    on_error: Callable[[Object], None]
+    fails_with: tuple[str, str] | None
+    """The code and message of a simulated fault."""
+    status: str = "running"
+    error: Object | None = None
+    vanished: bool = False
+    finished: float | None = None
+
+    def render(self, now: float) -> Object:
+        """The action as the API answers it."""
+        progress = 100
+        if self.status == "running":
+            progress = min(99, int(100 * max(0.0, now - self.started) / max(self.due - self.started, 1e-9)))
+        return {
+            "id": self.id,
+            "command": self.command,
+            "status": self.status,
+            "progress": progress,
+            "started": format_time(self.started),
+            "finished": None if self.finished is None else format_time(self.finished),
+            "resources": [{"id": object_id, "type": kind} for kind, object_id in self.resources],
+            "error": self.error,
+        }
+
+
+def nothing(*_: object) -> None:
+    """The effect of an action that leaves no trace on the object, such as a reboot."""
+
+
+class Actions:
+    """All actions of a project."""
+
+    def __init__(self, clock: SimulatedClock, options: HetznerOptions, store: Store, faults: Faults) -> None:
+        self._clock = clock
+        self._options = options
+        self._store = store
+        self.faults = faults
+        self._jitter = random.Random(options.seed)  # noqa: S311 (repeatable on purpose)
+        self._actions: dict[int, Action] = {}
+        self._due: list[tuple[float, int]] = []
+        self._locks: dict[Resource, int] = {}
+
+    def start(
+        self,
+        command: str,
+        *resources: Resource,
+        effect: Callable[[], None],
+        on_failure: Callable[[], None] = nothing,
+        on_error: Callable[[Object], None] = nothing,
+        after: Action | None = None,
+        locks: bool = True,
+    ) -> Action:
+        """Start an action that locks its resources until it has finished, unless it ``locks`` nothing.
+
+        It begins when ``after`` is due, if given. ``effect`` runs at its end; when it raises ApiError or a fault was
+        set, the action ends in an error, and ``on_failure`` runs instead, and ``on_error`` with that error.
+        """
+        now = self._clock.timestamp()
+        duration = math.inf if self.faults.action_hangs(command) else self._options.seconds_of(command)
+        if self._options.jitter_s:
+            duration += self._jitter.uniform(0, self._options.jitter_s)
+        action = Action(
+            id=self._store.next_id("actions"),
+            command=command,
+            resources=resources,
+            started=now,
+            due=(after.due if after else now) + duration,
+            effect=effect,
+            on_failure=on_failure,
+            on_error=on_error,
+            fails_with=self.faults.action_fails(command),
+            vanished=self.faults.action_vanishes(command),
+        )
+        self._actions[action.id] = action
+        heapq.heappush(self._due, (action.due, action.id))
+        for resource in action.resources if locks else ():
+            # The later one of two chained actions takes the lock over.
+            self._locks[resource] = action.id
+        if action.due <= now:
+            self.settle()
+        return action
+
+    def settle(self) -> None:
+        """Finish every action that is due."""
+        now = self._clock.timestamp()
+        while self._due and self._due[0][0] <= now:
+            due, action_id = heapq.heappop(self._due)
+            self._finish(self._actions[action_id], due)
+
+    def _finish(self, action: Action, at: float) -> None:
+        late_s = max(self._options.visible_late_s, self.faults.visible_late_s())
+        action.status, action.finished = "success", at
+        try:
+            if action.fails_with:
+                action.status = "error"
+                action.error = {"code": action.fails_with[0], "message": action.fails_with[1]}
+            else:
+                with self._store.change() as undo:
+                    action.effect()
+                if late_s:
+                    self._store.show_late(undo, at + late_s)
+        except ApiError as refused:
+            action.status, action.error = "error", {"code": refused.code, "message": refused.message}
+        if action.error is not None:
+            with self._store.change():
+                action.on_failure()
+                action.on_error(action.error)
+        for resource in action.resources:
+            if self._locks.get(resource) == action.id:
+                del self._locks[resource]
+
+    def is_busy(self, resource: Resource) -> bool:
+        """Whether an action runs on the object."""
+        return resource in self._locks
+
+    def require_free(self, kind: str, object_id: int) -> None:
+        """Raises what the service answers to a second change while one runs."""
+        stored = self._store.get("servers", object_id) if kind == "server" else None
+        if not self.is_busy((kind, object_id)) and not (stored and stored["locked"]):
+            return
+        what = kind.replace("_", " ")
+        if self._options.busy_code(kind) == "conflict":
+            raise ApiError("conflict", f"{what} has changed during request")
+        raise ApiError("locked", f"cannot perform operation because {what} is locked")
+
+    def find(self, action_id: int, kind: str | None = None) -> Action:
+        """An action by id, of objects of this kind if given. Raises ``not_found``."""
+        action = self._actions.get(action_id)
+        if action is None or action.vanished or (kind and all(kind != of for of, _ in action.resources)):
+            raise ApiError("not_found", f"action with ID '{action_id}' not found")
+        return action
+
+    def listed(self, kind: str | None = None, object_id: int | None = None) -> Iterator[Action]:
+        """All actions by id, of one kind of object or of one object if given."""
+        for action in self._actions.values():
+            if not action.vanished and any(
+                (kind in {None, of}) and (object_id in {None, on}) for of, on in action.resources
+            ):
+                yield action
+
+    def render(self, action: Action) -> Object:
+        """The action as the API answers it now."""
+        return action.render(self._clock.timestamp())

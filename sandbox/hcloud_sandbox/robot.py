@@ -1,0 +1,316 @@
+"""The Robot webservice, simulated: dedicated servers, their names, and whether they are switched on.
+
+The rules are those of the Robot webservice's documentation: HTTP Basic authentication, a lock-out of ten minutes after
+three failed logins, limits per endpoint and hour that are answered with 403, wrapper objects, form bodies, a list of
+nothing that is a 404, and ``subnet`` that is null instead of empty.
+
+Known differences, where the documentation is silent: the limit is that of the last 3,600 seconds; a login that succeeds
+ends the count of failed ones; whoever is locked out gets a 403 without a body of the service's own; one process is one
+address. Not simulated: YAML answers, orders, and every endpoint but ``/server`` and ``/reset``, of which only a
+server's name can be written.
+"""
+
+import base64
+import binascii
+import json
+import re
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv6Network
+from typing import Any, ClassVar
+from urllib.parse import parse_qs
+
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.exchange import Request, Response
+from hcloud_sandbox.worlds import FORMAT_VERSION, part_of
+
+_HOUR_S = 3600
+_FAILED_LOGINS = 3
+_LOCKED_S = 600
+_LIMITS: Mapping[str, int] = {"server": 200, "reset": 500}
+"""Endpoint → reads and writes an hour; the list and the single objects below it share one limit."""
+_STATUSES = ("running", "shut off", "not supported")
+_LONGEST_NAME = 100
+_NAME = re.compile(r"[A-Za-z0-9 ._-]*")
+
+
+class _Refusal(Exception):
+    """An answer that is an error."""
+
+    def __init__(self, status: int, code: str, message: str, **details: Any) -> None:
+        super().__init__(message)
+        error = {"status": status, "code": code, "message": message, **details}
+        self.response = Response(status, {"error": error})
+
+
+@dataclass(slots=True)
+class _Server:
+    """One dedicated server, with its fields in the words of the webservice."""
+
+    fields: dict[str, Any]
+    operating_status: str | None
+    """None where the server has no reset."""
+
+    @property
+    def number(self) -> int:
+        number: int = self.fields["server_number"]
+        return number
+
+    def reset(self) -> dict[str, Any]:
+        """What ``/reset`` says of it."""
+        shared = ("server_ip", "server_ipv6_net", "server_number")
+        ways = ["sw", "hw", "man"] + ["power", "power_long"] * (self.operating_status != "not supported")
+        return {
+            **{name: self.fields[name] for name in shared},
+            "type": ways,
+            "operating_status": self.operating_status,
+        }
+
+
+class RobotSimulator:
+    """One account. Implements ``hcloud_sandbox.exchange.Simulator``.
+
+    ``world`` is what ``replace_world`` accepts; left out it is an account without servers. Who is locked out, and what
+    was asked in the last hour, survive ``replace_world``, as they are no part of it.
+    """
+
+    USER: ClassVar[str] = "#ws+sandbox"
+    PASSWORD: ClassVar[str] = "sandbox-robot"  # noqa: S105 - the sandbox has no secrets
+
+    def __init__(
+        self,
+        clock: SimulatedClock,
+        *,
+        credentials: tuple[str, str] | None = None,
+        world: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._credentials = credentials or (self.USER, self.PASSWORD)
+        self._failed_logins = 0
+        self._locked_until = 0.0
+        self._asked: dict[str, deque[float]] = {endpoint: deque() for endpoint in _LIMITS}
+        self._faults: list[dict[str, Any]] = []
+        self._servers: dict[int, _Server] = {}
+        self.replace_world(world or {"servers": []})
+
+    def set_credentials(self, user: str, password: str) -> None:
+        """Take these from now on, and no others, as when a person changes the password of the webservice's user."""
+        self._credentials = (user, password)
+
+    def handle(self, request: Request) -> Response:
+        """Answer one request."""
+        try:
+            self._log_in(request)
+            return self._answer(request)
+        except _Refusal as refusal:
+            return refusal.response
+
+    def world(self) -> dict[str, Any]:
+        """The account as a world file."""
+        servers = [{**server.fields, "operating_status": server.operating_status} for server in self._servers.values()]
+        return {"format_version": FORMAT_VERSION, "robot": {"servers": servers}}
+
+    def replace_world(self, world: Mapping[str, Any]) -> None:
+        """Forget all servers and start from the Robot part of a world file, or from a whole one.
+
+        Raises ValueError that names the server and what is wrong, and then changes nothing.
+        """
+        given = json.loads(json.dumps(list(part_of(world, "robot").get("servers", ()))))
+        servers = [_complete(raw, f"robot.servers[{place}]") for place, raw in enumerate(given)]
+        found = {server.number: server for server in servers}
+        if len(found) < len(servers):
+            numbers = [server.number for server in servers]
+            twice = next(number for number in numbers if numbers.count(number) > 1)
+            raise ValueError(f"robot.servers: two have the server_number {twice}; change one of them")
+        self._servers = dict(sorted(found.items()))
+
+    def set_faults(self, faults: list[dict[str, Any]]) -> None:
+        """Add simulated faults. Raises ValueError and adds none when one is wrong.
+
+        ``maintenance`` answers 503; ``list_lacks`` leaves servers out of the list that a request by number finds, those
+        with these ``numbers`` or, without any, all. ``count`` is how often, null until the faults are cleared.
+        """
+        self._faults += [_fault(raw) for raw in faults]
+
+    def clear_faults(self) -> None:
+        """Forget all simulated faults."""
+        self._faults.clear()
+
+    def _log_in(self, request: Request) -> None:
+        """Check the credentials. Raises _Refusal; nobody whose address is locked out can log in."""
+        now = self._clock.timestamp()
+        if now < self._locked_until:
+            # Not one of the service's own errors: the address is refused before it.
+            raise _locked_out()
+        if _credentials_in(request) == self._credentials:
+            self._failed_logins = 0
+            return
+        self._failed_logins += 1
+        if self._failed_logins >= _FAILED_LOGINS:
+            self._failed_logins, self._locked_until = 0, now + _LOCKED_S
+        raise _Refusal(401, "UNAUTHORIZED", "Unauthorized")
+
+    def _answer(self, request: Request) -> Response:
+        endpoint, *rest = request.path.strip("/").split("/")
+        handlers: Mapping[tuple[str, str, int], Callable[..., Response]] = {
+            ("GET", "server", 0): self._list_servers,
+            ("GET", "server", 1): lambda number: Response(200, {"server": self._details(self._server(number))}),
+            ("POST", "server", 1): lambda number: self._rename(number, request),
+            ("GET", "reset", 0): self._list_resets,
+            ("GET", "reset", 1): lambda number: self._reset(self._server(number)),
+        }
+        handler = handlers.get((request.method, endpoint, len(rest)))
+        if handler is None:
+            raise _Refusal(404, "NOT_FOUND", f"the simulator does not simulate {request.method} {request.path}")
+        self._pay(endpoint)
+        if self._take("maintenance") is not None:
+            raise _Refusal(503, "UNAVAILABLE", "The service is unavailable due to maintenance")
+        return handler(*rest)
+
+    def _pay(self, endpoint: str) -> None:
+        """Count one request. Raises _Refusal when the hour has had as many as it may."""
+        now, asked, limit = self._clock.timestamp(), self._asked[endpoint], _LIMITS[endpoint]
+        while asked and asked[0] <= now - _HOUR_S:
+            asked.popleft()
+        if len(asked) >= limit:
+            raise _Refusal(403, "RATE_LIMIT_EXCEEDED", "Rate limit exceeded", max_request=limit, interval=_HOUR_S)
+        asked.append(now)
+
+    def _list_servers(self) -> Response:
+        fault = self._take("list_lacks")
+        lacking = set() if fault is None else set(fault.get("numbers") or self._servers)
+        found = [{"server": server.fields} for number, server in self._servers.items() if number not in lacking]
+        if not found:
+            raise _Refusal(404, "SERVER_NOT_FOUND", "No server found")
+        return Response(200, json.loads(json.dumps(found)))
+
+    def _list_resets(self) -> Response:
+        found = [server for server in self._servers.values() if server.operating_status is not None]
+        if not found:
+            raise _Refusal(404, "NOT_FOUND", "No server with reset option available")
+        return Response(200, [{"reset": server.reset()} for server in found])
+
+    def _reset(self, server: _Server) -> Response:
+        if server.operating_status is None:
+            raise _Refusal(404, "RESET_NOT_AVAILABLE", f"The server {server.number} has no reset option")
+        return Response(200, {"reset": server.reset()})
+
+    def _rename(self, number: str, request: Request) -> Response:
+        names = parse_qs(request.body.decode("utf-8", "replace"), keep_blank_values=True).get("server_name")
+        if names is None:
+            raise _Refusal(400, "INVALID_INPUT", "invalid input", missing=["server_name"], invalid=None)
+        if len(names[0]) > _LONGEST_NAME or not _NAME.fullmatch(names[0]):
+            raise _Refusal(400, "INVALID_INPUT", "invalid input", missing=None, invalid=["server_name"])
+        server = self._server(number)
+        server.fields["server_name"] = names[0]
+        return Response(200, {"server": self._details(server)})
+
+    def _details(self, server: _Server) -> dict[str, Any]:
+        """A single server: what it has beyond the list says which of its functions can be ordered."""
+        functions = ("reset", "rescue", "vnc", "windows", "plesk", "cpanel", "wol", "hot_swap")
+        extra = {name: name in ("reset", "rescue", "wol") for name in functions}
+        extra["reset"] = server.operating_status is not None
+        return {**json.loads(json.dumps(server.fields)), **extra, "linked_storagebox": None}
+
+    def _server(self, number: str) -> _Server:
+        found = self._servers.get(int(number)) if number.isascii() and number.isdigit() else None
+        if found is None:
+            raise _Refusal(404, "SERVER_NOT_FOUND", f"Server with id {number} not found")
+        return found
+
+    def _take(self, kind: str) -> Mapping[str, Any] | None:
+        fault = next((each for each in self._faults if each["kind"] == kind), None)
+        if fault is not None and fault["count"] is not None:
+            fault["count"] -= 1
+            if not fault["count"]:
+                self._faults.remove(fault)
+        return fault
+
+
+def _locked_out() -> _Refusal:
+    refusal = _Refusal(403, "", "")
+    refusal.response = Response(403, b"<html><body>403 Forbidden</body></html>", {"Content-Type": "text/html"})
+    return refusal
+
+
+def _credentials_in(request: Request) -> tuple[str, str] | None:
+    """User and password of HTTP Basic authentication (RFC 7617); None when there are none."""
+    scheme, _, encoded = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        user, colon, password = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return (user, password) if colon else None
+
+
+def _complete(raw: Any, where: str) -> _Server:
+    """A server with everything that the world leaves out. Raises ValueError that names what is wrong."""
+    if isinstance(raw, Mapping) and set(raw) == {"server"}:  # as the webservice wraps it
+        raw = raw["server"]
+    if not isinstance(raw, Mapping):
+        raise ValueError(f"{where}: give an object")  # noqa: TRY004 - one error type for a bad world
+    number = raw.get("server_number")
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise ValueError(f"{where}: server_number is {number!r}; give a number from 1")
+    where = f"{where} ({number})"
+    high, low = divmod(number, 256)
+    defaults: dict[str, Any] = {
+        "server_ip": f"198.51.{100 + high % 100}.{low}",
+        "server_ipv6_net": f"2001:db8:b:{number:x}::" if number <= 0xFFFF else f"2001:db8:c:{number & 0xFFFF:x}::",
+        "server_number": number,
+        "server_name": f"robot-{number}",
+        "product": "AX41-NVMe",
+        "dc": "FSN1-DC14",
+        "traffic": "unlimited",
+        "status": "ready",
+        "cancelled": False,
+        "paid_until": "2099-12-31",
+    }
+    for name in raw:
+        if name not in (*defaults, "ip", "subnet", "operating_status"):
+            raise ValueError(f"{where}: {name} is no field of a server; known are {', '.join(defaults)}")
+    fields = {name: raw.get(name, default) for name, default in defaults.items()}
+    for name, value in fields.items():
+        may_be_null = name in ("server_ip", "server_ipv6_net")
+        if not isinstance(value, type(defaults[name])) and not (value is None and may_be_null):
+            raise ValueError(f"{where}: {name} is {value!r}; give a value like {defaults[name]!r}")
+    _check_addresses(fields, where)
+    fields["ip"] = raw.get("ip", [fields["server_ip"]] if fields["server_ip"] else [])
+    net = fields["server_ipv6_net"]
+    fields["subnet"] = raw.get("subnet", [{"ip": net, "mask": "64"}] if net else None)
+    status = raw.get("operating_status", "running")
+    if status is not None and status not in _STATUSES:
+        known = f"{', '.join(_STATUSES)}, or null for a server without reset"
+        raise ValueError(f"{where}: operating_status is {status!r}; give one of {known}")
+    return _Server(fields, status)
+
+
+def _check_addresses(fields: Mapping[str, Any], where: str) -> None:
+    try:
+        if fields["server_ip"] is not None:
+            IPv4Address(fields["server_ip"])
+        if fields["server_ipv6_net"] is not None:
+            IPv6Network(f"{fields['server_ipv6_net']}/64")
+    except (AddressValueError, ValueError) as wrong:
+        raise ValueError(f"{where}: {wrong}") from wrong
+
+
+_FAULTS: Mapping[str, frozenset[str]] = {"maintenance": frozenset(), "list_lacks": frozenset({"numbers"})}
+"""Kind → its own members."""
+
+
+def _fault(raw: Any) -> dict[str, Any]:
+    if not isinstance(raw, Mapping) or raw.get("kind") not in _FAULTS:
+        kind = raw.get("kind") if isinstance(raw, Mapping) else raw
+        raise ValueError(f"fault kind {kind!r} is not known; known are {', '.join(_FAULTS)}")
+    known = {"kind", "count"} | _FAULTS[raw["kind"]]
+    for name in raw:
+        if name not in known:
+            raise ValueError(f"fault {raw['kind']}: {name!r} is not known; known are {', '.join(sorted(known))}")
+    count = raw.get("count", 1)
+    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+        raise ValueError(f"fault {raw['kind']}: count is {count!r}, give a whole number from 1, or null for no end")
+    return {**raw, "count": count}
