@@ -12,7 +12,7 @@ import pytest
 
 from hcloud_sandbox.kubelets import KubeletOptions
 from hcloud_sandbox.running import Sandbox, SandboxOptions
-from reconciler.cli.sandbox import without_proxy
+from hcloud_sandbox.session import without_proxy
 from tests.faults.sandbox_process import COMMAND, environment, running
 from tests.support.proxy_stage import send
 from tests.support.rows import rows

@@ -1,0 +1,122 @@
+"""``hcloud-sandbox``: the simulators, or the fault proxy, until Ctrl-C."""
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from hcloud_sandbox import __version__
+from hcloud_sandbox.flags import DEFAULTS, PARTS, contradictions
+from hcloud_sandbox.streams import swallow_stdout
+
+PROGRAM = "hcloud-sandbox"
+INTERRUPTED = 130
+"""Exit code of a run that Ctrl-C ended: 128 and the number of SIGINT, as shells have it."""
+
+_MEANINGS: Mapping[str, tuple[str, str]] = {
+    "--world": ("FILE", "world file to start from; default: a small cluster"),
+    "--hetzner-port": ("PORT", "default: any free port"),
+    "--kubernetes-port": ("PORT", "default: any free port"),
+    "--robot-port": ("PORT", "default: any free port"),
+    "--without": ("LIST", f"what to leave out: {', '.join(PARTS)}"),
+    "--action-ms": ("N", "how long a Hetzner action takes; default %d"),
+    "--latency-ms": ("N", "delay of each answer; default %d"),
+    "--rate-limit": ("N", "Hetzner requests an hour; default %d"),
+    "--join-ms": ("N", "time from the start of a server to its Node; default %d"),
+    "--node-grace-ms": ("N", "silence after which a Node is Unknown; default %d"),
+    "--network-attachments": ("N", "attachments per network; default %d"),
+    "--proxy": ("URL", "start a fault proxy in front of this address instead"),
+    "--proxy-ca-file": ("FILE", "certificate authority of the address of --proxy"),
+    "--proxy-port": ("PORT", "default: any free port"),
+}
+"""Flag → what stands for its value, and what it means."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``hcloud-sandbox``; its exit code. Raises SystemExit for ``--help``, ``--version`` and bad usage."""
+    parser = _parser()
+    given = vars(parser.parse_args(argv))
+    flags = {**DEFAULTS, **given}
+    if wrong := contradictions(flags, given):
+        parser.error("; ".join(wrong))
+    try:
+        from hcloud_sandbox.session import serve  # noqa: PLC0415 - it takes time, in which Ctrl-C is one line as well
+
+        serve(flags, os.environ, stop_on_signals)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{PROGRAM}: interrupted\n")
+        return INTERRUPTED
+    except BrokenPipeError:  # a reader that has gone away, as head does, is no trouble
+        swallow_stdout()
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"{PROGRAM}: error: {error}\n")
+        return 1
+    return 0
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM or SIGINT sets; the next one ends the process. Raises KeyboardInterrupt at the end of the
+    block if it was SIGINT. What is ignored stays so, as SIGINT is in the background of a shell."""
+    stop = threading.Event()
+    heard: list[int] = []
+    before: dict[int, Any] = {
+        number: handler
+        for number in (signal.SIGTERM, signal.SIGINT)
+        if (handler := signal.getsignal(number)) is not signal.SIG_IGN
+    }
+
+    def hear(number: int, _frame: FrameType | None) -> None:
+        heard.append(number)
+        for each in before:
+            signal.signal(each, signal.SIG_DFL)
+        # In a thread: this one may hold the event's lock at the very moment.
+        threading.Thread(target=stop.set, daemon=True).start()
+
+    for number in before:
+        signal.signal(number, hear)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if signal.SIGINT in heard:
+            raise KeyboardInterrupt
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Simulate Hetzner, Robot and Kubernetes on 127.0.0.1; prints the environment for their clients.",
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    for name, (metavar, meaning) in _MEANINGS.items():
+        parser.add_argument(
+            name,
+            dest=name,
+            metavar=metavar,
+            help=meaning % DEFAULTS[name] if "%d" in meaning else meaning,
+            type={"PORT": _port, "N": _number}.get(metavar, str),
+        )
+    return parser
+
+
+def _number(text: str) -> int:
+    """Raises ArgumentTypeError unless it is one of 0 or more."""
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of 0 or more")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    """Raises ArgumentTypeError unless it is one; 0 is any free one."""
+    if not (text.isascii() and text.isdecimal() and int(text) < 65536):
+        raise argparse.ArgumentTypeError(f"{text!r} is no port, 0 to 65535; 0 is any free one")
+    return int(text)

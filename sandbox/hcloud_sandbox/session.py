@@ -1,0 +1,112 @@
+"""What people start: the simulators, or the fault proxy, until they stop it.
+
+Whoever has a command line for this reads flags, says what is wrong with them, and hears signals.
+"""
+
+import shlex
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, closing
+from typing import Any
+
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.demo_world import demo_world
+from hcloud_sandbox.flags import parts_in
+from hcloud_sandbox.kubelets import KubeletOptions
+from hcloud_sandbox.proxy import FaultProxy
+from hcloud_sandbox.running import Sandbox, SandboxOptions, read_world
+from hcloud_sandbox.serving import BackgroundLoop
+from hcloud_sandbox.streams import swallow_stdout
+
+Stopping = Callable[[], AbstractContextManager[threading.Event]]
+"""Hears signals for the length of a block, and tells by an event that one came."""
+
+_LOCAL = ("127.0.0.1", "localhost")
+
+
+def serve(flags: Mapping[str, Any], environ: Mapping[str, str], stopping: Stopping) -> None:
+    """Serve until a signal comes. Raises ValueError and OSError with a sentence for people, and BrokenPipeError without
+    a reader."""
+    if flags["--proxy"] is not None:
+        _proxy(flags["--proxy"], flags["--proxy-port"], flags["--proxy-ca-file"], stopping)
+    else:
+        _simulators(flags, environ, stopping)
+
+
+def _simulators(flags: Mapping[str, Any], environ: Mapping[str, str], stopping: Stopping) -> None:
+    file = flags["--world"]
+    without_robot = "robot" in parts_in(flags)
+    world = read_world(file) if file is not None else demo_world(SimulatedClock().now(), dedicated=not without_robot)
+    options = SandboxOptions(
+        world=world,
+        hetzner_port=flags["--hetzner-port"],
+        kubernetes_port=flags["--kubernetes-port"],
+        robot_port=flags["--robot-port"],
+        without_kubernetes="kubernetes" in parts_in(flags),
+        without_robot=without_robot,
+        action_s=flags["--action-ms"] / 1000,
+        latency_s=flags["--latency-ms"] / 1000,
+        rate_limit=flags["--rate-limit"],
+        kubelets=_kubelets(flags),
+        network_attachments=flags["--network-attachments"],
+    )
+    with stopping() as stop, _sandbox(options, file) as running:
+        if stop.is_set():
+            return
+        exports = running.environment | without_proxy(environ)
+        _tell("".join(f"export {name}={shlex.quote(value)}\n" for name, value in exports.items()))
+        paste = " Paste the lines above into another terminal." if sys.stdout.isatty() else ""
+        sys.stderr.write(f"The sandbox runs until Ctrl-C.{paste}\n")
+        stop.wait()
+
+
+def _kubelets(flags: Mapping[str, Any]) -> KubeletOptions | None:
+    if "kubelets" in parts_in(flags):
+        return None
+    return KubeletOptions(join_s=flags["--join-ms"] / 1000, grace_s=flags["--node-grace-ms"] / 1000)
+
+
+def _sandbox(options: SandboxOptions, file: str | None) -> Sandbox:
+    try:
+        return Sandbox(options)
+    except ValueError as error:
+        raise ValueError(f"world file {file!r} cannot be used: {error}") from error
+
+
+def without_proxy(environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables that keep clients from asking a proxy for addresses of this machine; what is exempt stays so.
+
+    Of the two spellings each client has its own favorite, so one that is set in lower case is set in both.
+    """
+    names = ["no_proxy", "NO_PROXY"] if environ.get("no_proxy") else ["NO_PROXY"]
+    given = [part.strip() for name in names for part in environ.get(name, "").split(",")]
+    exempt = ["*"] if "*" in given else dict.fromkeys([*filter(None, given), *_LOCAL])
+    return dict.fromkeys(names, ",".join(exempt))
+
+
+def _proxy(upstream: str, port: int, ca_file: str | None, stopping: Stopping) -> None:
+    with stopping() as stop, closing(BackgroundLoop()) as loop:
+        try:
+            proxy = FaultProxy(loop, upstream, port=port, ca_file=ca_file)
+        except OSError as error:
+            raise OSError(f"--proxy-ca-file {ca_file!r} cannot be used: {error.strerror or error}") from error
+        try:
+            proxy.start()
+            _tell(f"{proxy.url}\n")
+            sys.stderr.write(f"Everything sent there goes to {upstream}; faults: POST {proxy.url}/_sandbox/faults\n")
+            stop.wait()
+        finally:
+            proxy.stop()
+
+
+def _tell(text: str) -> None:
+    """Write it to stdout. Raises OSError when that is full, BrokenPipeError without a reader."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        swallow_stdout()
+        raise OSError(f"stdout cannot be written: {error.strerror or error}") from error
