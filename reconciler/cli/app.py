@@ -14,6 +14,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -59,6 +60,8 @@ _MODULES = {
     Command.STATUS: "reading",
     Command.REVOKE: "approve",
 }
+_SIMULATED = frozenset({Command.DEMO, Command.SANDBOX})
+"""What needs the simulators, which are a distribution of their own."""
 _HELPS = {"help_option_names": ["-h", "--help"]}
 _LEFT = 28
 """Columns of what is typed, in a page of help. What is longer stands on a line of its own."""
@@ -123,6 +126,10 @@ def _called(command: Command, flags: Mapping[str, str], operands: tuple[str, ...
         from reconciler.cli.run import run  # noqa: PLC0415 - see the module's docstring
 
         return run(flags, os.environ, command=command, file=next(iter(operands), None))
+    if command in _SIMULATED and find_spec("hcloud_sandbox") is None:
+        from reconciler.cli.streams import fail  # noqa: PLC0415 - see the module's docstring
+
+        return fail("the sandbox is not installed: type pip install 'hcloud-reconciler[sandbox]'", code=1)
     return function_of(command)(operands, flags, os.environ)
 
 

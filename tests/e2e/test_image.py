@@ -79,6 +79,14 @@ def test_it_says_what_it_can_do(built: image.Image) -> None:
     assert ran.stdout.startswith("usage: reconcile COMMAND [flags]")
 
 
+def test_it_has_no_simulator(built: image.Image) -> None:
+    """And says so."""
+    ran = _reconcile(built, "demo")
+
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("reconcile: error: the sandbox is not installed: ")
+
+
 def test_all_of_it_is_compiled_and_nothing_else_is_in_it(built: image.Image) -> None:
     """No module is compiled at each start; no test, no tool, no installer."""
     folder = built.opt / "hcloud-reconciler"
@@ -90,7 +98,9 @@ def test_all_of_it_is_compiled_and_nothing_else_is_in_it(built: image.Image) -> 
     assert set(sources) - compiled == set()
     assert [each.name for each in built.opt.iterdir()] == ["hcloud-reconciler"]
     assert [each.name for each in (folder / "bin").iterdir()] == ["reconcile"]
-    assert not {"pip", "pytest", "tests", "deploy", "scripts"} & {each.name for each in folder.iterdir()}
+    assert not {"pip", "pytest", "tests", "deploy", "scripts", "sandbox", "hcloud_sandbox"} & {
+        each.name for each in folder.iterdir()
+    }
 
 
 def _source_of(bytecode: Path) -> Path:

@@ -2,9 +2,11 @@
 The image is in ``test_image.py``."""
 
 import json
+import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import venv
 import zipfile
@@ -15,6 +17,7 @@ from pathlib import Path, PurePath
 import pytest
 
 from reconciler import __version__
+from reconciler.config.program import BAD_USAGE
 from tests.support.assets import ROOT
 from tests.support.stage import clean_environment
 
@@ -23,6 +26,10 @@ pytestmark = pytest.mark.processes
 _OTHER = "reconciler"
 """The name of a distribution on the package index, which installs a package of that name."""
 _THEIRS = {"reconciler/__init__.py": "WHOSE = 'theirs'\n", "reconciler/cli.py": "WHOSE = 'theirs'\n"}
+
+
+_UNKNOWN = re.compile(r"hcloud_sandbox|\b(?:aiohttp|yarl)\b")
+"""What the product knows nothing of, but for two commands."""
 
 
 def _build(tree: Path, folder: Path) -> Path:
@@ -40,6 +47,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def simulators(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the sandbox."""
+    return _build(ROOT / "sandbox", tmp_path_factory.mktemp("simulators"))
+
+
+@pytest.fixture(scope="session")
 def installed(wheel: Path) -> Path:
     """The wheel's content, unpacked as pip does it."""
     with zipfile.ZipFile(wheel) as archive:
@@ -47,16 +60,24 @@ def installed(wheel: Path) -> Path:
     return wheel.parent / "site"
 
 
-def test_the_demo_runs_from_an_empty_folder_without_the_checkout(installed: Path, tmp_path: Path) -> None:
-    """Plan, apply, empty plan, and what to type next, from the wheel alone."""
+def test_the_demo_runs_from_an_empty_folder_without_the_checkout(
+    installed: Path, simulators: Path, tmp_path: Path
+) -> None:
+    """Plan, apply, empty plan, and what to type next, from both wheels alone."""
     code = (
-        "import sys, hcloud_reconciler, reconciler; print(reconciler.__file__);"
+        "import sys, hcloud_reconciler, hcloud_sandbox, reconciler; print(reconciler.__file__);"
+        "assert hcloud_sandbox.__file__.startswith(sys.argv.pop());"
         "sys.exit(hcloud_reconciler.main(['demo']))"
     )
-    environment = {**clean_environment(), "PYTHONPATH": str(installed)}
+    environment = {**clean_environment(), "PYTHONPATH": f"{installed}{os.pathsep}{simulators}"}
 
     ran = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, str(simulators)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -81,6 +102,49 @@ def test_the_wheel_has_the_schema_and_one_name_at_top_level(wheel: Path) -> None
     assert ("data", "share", "man", "man1", "reconcile.1") in manual
     assert {parts[0] for parts in ours} == {"__init__.py", "__main__.py", "_app"}
     assert {parts[1] for parts in ours if parts[0] == "_app"} == {"actuators", "desired", "reconciler"}
+
+
+def test_the_wheel_has_no_simulator(installed: Path) -> None:
+    """Nor does anything but the two commands that start one know of it, or of what it is made of."""
+    knowing = {
+        str(file.relative_to(installed / "hcloud_reconciler" / "_app"))
+        for file in installed.rglob("*.py")
+        if _UNKNOWN.search(file.read_text("utf-8"))
+    }
+    (file,) = installed.glob("*.dist-info/METADATA")
+    needed = message_from_string(file.read_text("utf-8")).get_all("Requires-Dist") or []
+
+    assert knowing == {"reconciler/cli/app.py", "reconciler/cli/demo.py", "reconciler/cli/sandbox.py"}
+    assert [line for line in needed if "extra ==" in line] == [f"hcloud-sandbox=={__version__}; extra == 'sandbox'"]
+    assert {"aiohttp", "yarl"} & {re.split(r"\W", line, maxsplit=1)[0] for line in needed} == set()
+
+
+def test_the_wheel_of_the_sandbox_has_nothing_else(simulators: Path) -> None:
+    """Its package, its command, and no test."""
+    with zipfile.ZipFile(simulators) as archive:
+        files = [PurePath(name).parts for name in archive.namelist()]
+        (commands,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
+        said = archive.read(commands).decode()
+
+    assert {parts[0] for parts in files if not parts[0].endswith(".dist-info")} == {"hcloud_sandbox"}
+    assert said == "[console_scripts]\nhcloud-sandbox = hcloud_sandbox.command:main\n"
+
+
+def test_without_the_sandbox_two_commands_say_what_to_type(wheel: Path, simulators: Path, tmp_path: Path) -> None:
+    """As after ``pip install hcloud-reconciler``; the wheel of the sandbox is what they ask for."""
+    environment = _Environment(tmp_path / "environment")
+    environment.lend_libraries()
+    environment.install(wheel)
+
+    for command in ("demo", "sandbox"):
+        said = "reconcile: error: the sandbox is not installed: type pip install 'hcloud-reconciler[sandbox]'\n"
+        assert environment.said("reconcile", command, code=1) == said
+
+    environment.install(simulators)
+    said = "reconcile: error: --proxy-port goes with --proxy\n"
+    assert environment.said("reconcile", "sandbox", "--proxy-port=1", code=BAD_USAGE) == said
+    assert environment.said("hcloud-sandbox", "--version") == f"hcloud-sandbox {__version__}\n"
+    assert environment.said("python", "-m", "hcloud_sandbox", "--version") == f"hcloud-sandbox {__version__}\n"
 
 
 def test_the_wheel_says_of_itself_what_an_index_shows(installed: Path) -> None:
@@ -139,11 +203,15 @@ class _Environment:
         """What is needed beside it stays away: nothing that is run here loads it."""
         self.pip("install", "--no-index", "--no-deps", "--no-compile", str(wheel))
 
-    def said(self, program: str, *words: str) -> str:
-        """What a command of the environment says on both streams."""
-        return self._said([str(self._bin / program), *words])
+    def lend_libraries(self) -> None:
+        """What is installed beside us in this environment; not us, who are in it as a tree."""
+        (self.site / "lent.pth").write_text(sysconfig.get_path("purelib"), "utf-8")
 
-    def _said(self, line: Sequence[str]) -> str:
+    def said(self, program: str, *words: str, code: int = 0) -> str:
+        """What a command of the environment says on both streams, when it ends with this code."""
+        return self._said([str(self._bin / program), *words], code)
+
+    def _said(self, line: Sequence[str], code: int = 0) -> str:
         environment = {name: text for name, text in clean_environment().items() if name != "PYTHONPATH"}
         ran = subprocess.run(
             line,
@@ -152,8 +220,9 @@ class _Environment:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            check=True,
+            check=False,
         )
+        assert ran.returncode == code, ran.stdout
         return ran.stdout
 
 

@@ -65,7 +65,7 @@ def test_the_tutorial(second_terminal: Path) -> None:
 
 def test_the_tutorial_begins_with_what_is_said_of_it() -> None:
     """The blocks that are not run as they are."""
-    assert (_INSTALL[0], _ENTER[0]) == ("pip install .\n", ". ./sandbox.env\n")
+    assert (_INSTALL[0], _ENTER[0]) == ("pip install . ./sandbox\n", ". ./sandbox.env\n")
 
 
 def _environment() -> dict[str, str]:
