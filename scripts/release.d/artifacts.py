@@ -1,4 +1,4 @@
-"""What is released, made of the checkout: wheel and source archive, chart, manifests, checksums, notes."""
+"""What is released, made of the checkout: wheels and source archives, chart, manifests, checksums, notes."""
 
 import hashlib
 import os
@@ -15,6 +15,8 @@ from hatch_build import for_an_index
 from tests.support.assets import ROOT, folder_of
 
 NAME = "hcloud-reconciler"
+PROJECTS = {"hcloud_reconciler": ROOT, "hcloud_sandbox": ROOT / "sandbox"}
+"""How the files of a distribution are called → where it is built."""
 CHART = ROOT / "deploy" / "helm" / NAME
 MANIFESTS = {
     f"{NAME}.yaml": f"deploy/manifests/{NAME}.yaml",
@@ -27,15 +29,15 @@ _LOCAL = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?/")
 _IMAGE = re.compile(r"[a-z0-9.:\[\]-]+(?:/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}")
 
 
-def build_wheel(folder: Path) -> None:
-    """The wheel and the source archive of what is checked out, into an empty folder; the same bytes wherever they are
-    built. Raises ReleaseError for what an index would refuse, and for files that do not belong there."""
+def build_wheels(folder: Path) -> None:
+    """Wheels and source archives of what is checked out, into an empty folder; the same bytes wherever they are built.
+    Raises ReleaseError for what an index would refuse, and for files that do not belong there."""
     if folder.exists() and any(folder.iterdir()):
         raise ReleaseError(f"{folder} is not empty: name another folder")
-    _python("hatchling", "build", "--directory", str(folder), SOURCE_DATE_EPOCH=_committed())
-    made = sorted(map(str, folder.iterdir()))
-    _python("twine", "check", "--strict", *made)
-    _python("check_wheel_contents", *(each for each in made if each.endswith(".whl")))
+    for name, project in PROJECTS.items():
+        _python(project, "hatchling", "build", "--directory", str(folder), SOURCE_DATE_EPOCH=_committed())
+        _python(project, "check_wheel_contents", *map(str, folder.glob(f"{name}-*.whl")))
+    _python(ROOT, "twine", "check", "--strict", *sorted(map(str, folder.iterdir())))
 
 
 def notes(version: str, address: str) -> str:
@@ -125,11 +127,11 @@ def _output(command: list[str]) -> str:
     return done.stdout
 
 
-def _python(module: str, *words: str, **variables: str) -> None:
-    """Run a module with its output on stderr. Raises ReleaseError when it fails."""
+def _python(project: Path, module: str, *words: str, **variables: str) -> None:
+    """Run a module in the folder of a project, with its output on stderr. Raises ReleaseError when it fails."""
     done = subprocess.run(
         [sys.executable, "-m", module, *words],
-        cwd=ROOT,
+        cwd=project,
         env={**os.environ, **variables},
         stdout=sys.stderr,
         check=False,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from inspect import getdoc, signature
 from pathlib import Path
 
-from artifacts import build_wheel, package_chart, push_chart, write_checksums, write_manifests
+from artifacts import build_wheels, package_chart, push_chart, write_checksums, write_manifests
 from artifacts import notes as notes_of
 from versions import CHANGELOG, ReleaseError, require_reviewed, require_unreleased, section_of, version_in, version_of
 from versions import prepare as prepare_in
@@ -54,8 +54,8 @@ def notes(address: str) -> None:
 
 
 def wheel(folder: Path) -> None:
-    """build and check wheel and source archive"""
-    build_wheel(folder)
+    """build and check wheel and source archive, and those of the sandbox"""
+    build_wheels(folder)
 
 
 def chart(folder: Path, image: str, charts: str) -> None:

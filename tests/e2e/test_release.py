@@ -211,16 +211,18 @@ def _runner(world: _World) -> Runner:
 
 
 def test_the_index_has_what_anybody_builds_of_the_tag(released: _World, tmp_path: Path) -> None:
-    """The wheel and the source archive, byte by byte, and they are of that version."""
+    """The wheels and the source archives, byte by byte, and they are of that version."""
     clone = tmp_path / "clone"
     released.check_out(clone, {})
     at = _output("git", "log", "-1", "--format=%ct", cwd=clone).strip()
     build = (sys.executable, "-m", "hatchling", "build", "--directory", str(tmp_path / "made"))
-    _output(*build, cwd=clone, SOURCE_DATE_EPOCH=at)
+    for project in (clone, clone / "sandbox"):
+        _output(*build, cwd=project, SOURCE_DATE_EPOCH=at)
 
     made = {each.name: each.read_bytes() for each in (tmp_path / "made").iterdir()}
     assert {each.name: each.read_bytes() for each in released.index.iterdir()} == made
-    (wheel,) = released.index.glob("*.whl")
+    assert f"hcloud_sandbox-{_VERSION}-py3-none-any.whl" in made
+    (wheel,) = released.index.glob("hcloud_reconciler-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     line = (sys.executable, "-m", "hcloud_reconciler", "--version")
@@ -256,7 +258,7 @@ def test_the_chart_of_the_registry_installs_that_image(released: _World, api_ser
 
 
 def test_the_release_page_has_everything_with_its_checksum(released: _World, api_server: ApiServer) -> None:
-    """Wheel, source archive, chart, manifests; the same as elsewhere. Its notes are the changelog's section."""
+    """Wheels, source archives, chart, manifests; the same as elsewhere. Its notes are the changelog's section."""
     files = {each.name for each in released.page.iterdir()}
     assert files == {
         *(each.name for each in released.index.iterdir()),
