@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from desired.load_balancers.changes import deletion_change, load_balancer_changes, release_changes
-from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_balancers
-from desired.load_balancers.lifecycle import LoadBalancerRelease, Orphan, PendingDeletion
+from desired.load_balancers.desired import DesiredLoadBalancer, DesiredServices, desired_load_balancers
+from desired.load_balancers.lifecycle import Orphan, PendingDeletion
 from desired.load_balancers.matching import BalancerMatch
 from desired.load_balancers.notes import notes_on_stuck_services
 from desired.load_balancers.prices import with_costs
@@ -33,7 +33,7 @@ class DesiredState:
     """The desired state of everything, by name, and notes on what is left alone."""
 
     nodes: Mapping[str, DesiredNode]
-    services: Mapping[str, DesiredLoadBalancer | LoadBalancerRelease] = field(default_factory=dict)
+    services: DesiredServices = field(default_factory=dict)
     """By ``NAMESPACE/NAME``: those that want a load balancer, and those that have to release one."""
     pending_deletions: tuple[PendingDeletion, ...] = ()
     """Load balancers in their undo window, and past it, that no Service wants back."""

@@ -389,13 +389,17 @@ def _without_kept_redirect(listeners: Mapping[int, Listener]) -> Mapping[int, Li
     }
 
 
+DesiredServices = Mapping[str, DesiredLoadBalancer | LoadBalancerRelease]
+"""Id of a Service → what was decided on its load balancer, or on its release."""
+
+
 @dataclass(frozen=True, slots=True)
 class DesiredBalancers:
     """Everything that was decided on load balancers."""
 
     matches: Mapping[str, BalancerMatch] = field(default_factory=dict)
     """Id of each Service that wants a load balancer, or has to release one → the match."""
-    services: Mapping[str, DesiredLoadBalancer | LoadBalancerRelease] = field(default_factory=dict)
+    services: DesiredServices = field(default_factory=dict)
     """Id of each of these → its desired load balancer or release."""
     pending_deletions: tuple[PendingDeletion, ...] = ()
     """Load balancers in their undo window, and past it, that no Service wants back."""

@@ -4,14 +4,13 @@ A default that came by mistake may be gone before all that follows from it was d
 (``desired.model.former_settings``), and taken back with it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from desired.annotations.options import ON_LISTENERS, OPTIONS, TAKEN_BACK, Options, defaults_of
 from desired.annotations.reading import Origin
-from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.desired import DesiredLoadBalancer, DesiredServices
 from desired.load_balancers.in_use import of_balancer, of_listener
-from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.model.former_settings import Given, plain_default
 from desired.model.load_balancer import Listener, LoadBalancer
 from desired.model.settings import WHOLE
@@ -19,11 +18,8 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, State
 from desired.plan.kinds import ChangeKind
 
-Desired = Mapping[str, DesiredLoadBalancer | LoadBalancerRelease]
-"""``namespace/name`` of a Service → what was decided on it."""
 
-
-def given_by(done: Iterable[Change], defaults: Options, desired: Desired) -> tuple[Given, ...]:
+def given_by(done: Iterable[Change], defaults: Options, desired: DesiredServices) -> tuple[Given, ...]:
     """The values that changes which were ``done`` took from these defaults, where a place had another one before. What
     is Hetzner's own default as well is no mark of ours. Of a load balancer that was created and is not seen yet nothing
     is known."""
@@ -64,9 +60,11 @@ def _values(option: str, kind: ChangeKind, side: State | None) -> Mapping[int, o
     return {}
 
 
-def still_given(given: Iterable[Given], snapshot: Snapshot, desired: Desired) -> tuple[Given, ...]:
+def still_given(given: Collection[Given], snapshot: Snapshot, desired: DesiredServices) -> tuple[Given, ...]:
     """What of it stands where it was set, at a load balancer of a Service that does not ask for it: the rest was taken
     back, or is a person's by now."""
+    if not given:
+        return ()
     served = {lb.present.id: lb for lb in desired.values() if isinstance(lb, DesiredLoadBalancer) and lb.present}
     return tuple(
         replace(each, places=places)

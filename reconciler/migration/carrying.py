@@ -79,20 +79,21 @@ _LEFT_TO_THE_CHART = {
     "containers", "hostNetwork", "restartPolicy", "serviceAccount", "serviceAccountName", "tolerations", "volumes",
     "priorityClassName", "priority", *_OF_THE_POD,
 }  # fmt: skip
-_HAS_NO_VALUE = "the chart has no value"
-_PODS_OWN: Mapping[str, tuple[object, str]] = {
-    "schedulerName": ("default-scheduler", _HAS_NO_VALUE),
-    "securityContext": ({}, "the chart has its own: set podSecurityContext"),
-    "terminationGracePeriodSeconds": (30, "the chart's pod ends within 15 s"),
+_USUAL = {"schedulerName": "default-scheduler", "securityContext": {}, "terminationGracePeriodSeconds": 30}
+"""Field of a pod → the API server's default, of which nothing is said."""
+_PODS_OWN: Mapping[str, str] = {
+    "securityContext": "the chart has its own: set podSecurityContext",
+    "terminationGracePeriodSeconds": "the chart's pod ends within 15 s",
+    "imagePullSecrets": "the image is another one: set image.pullSecrets if its registry asks for credentials",
 }
-"""Field of a pod that the chart sets by itself → its default, of which nothing is said, and what becomes of another."""
+"""Field of a pod that the chart sets by itself → what becomes of it."""
 _CONTAINERS_OWN: Mapping[str, str] = {
     "securityContext": "the chart has its own: set securityContext",
     "livenessProbe": "the chart has its own, at /livez",
     "readinessProbe": "the chart has its own, at /readyz",
     "startupProbe": "the chart has none, and needs none",
 }
-"""The same of a container, which has none of these by default."""
+"""The same of a container."""
 _CARRIED = frozenset({
     "name", "image", "command", "args", "env", "envFrom", "volumeMounts", "ports", "resources", "imagePullPolicy",
     "terminationMessagePath", "terminationMessagePolicy",
@@ -100,7 +101,6 @@ _CARRIED = frozenset({
 """Fields of a container that are told of elsewhere, or decide nothing here: ports follow the chart's own."""
 _RESOURCES = {"requests": {"cpu": "100m", "memory": "50Mi"}}
 """Those of HCCM's own chart."""
-_PULLS = "the image is another one: set image.pullSecrets if its registry asks for credentials"
 _PLAIN = "its value stands in the workload itself and is not shown: put it into a Secret, and name that"
 _ELECTION = "the Lease is always taken, so that two processes never both write"
 _NOTHING_READS_IT = "hcloud-reconciler does not read it"
@@ -206,23 +206,22 @@ def _pod(found: FoundController, values: dict[str, Any]) -> Iterator[Setting]:
         else:
             yield Setting(f"container {each.get('name')}", Fate.UNKNOWN, "the chart has one container")
     for name in sorted(pod.keys() - _LEFT_TO_THE_CHART):
-        usual, why = _PODS_OWN.get(name, (None, _PULLS if name == "imagePullSecrets" else _HAS_NO_VALUE))
-        if pod[name] != usual:
-            yield Setting(f"pod {name}", _fate(why), why)
+        if pod[name] != _USUAL.get(name):
+            yield _left_out(f"pod {name}", _PODS_OWN.get(name))
 
 
 def _container(container: Mapping[str, Any]) -> Iterator[Setting]:
     """What becomes of the container's own settings."""
     for name in sorted(container.keys() - _CARRIED):
         if container[name]:
-            why = _CONTAINERS_OWN.get(name, _HAS_NO_VALUE)
-            yield Setting(f"container {name}", _fate(why), why)
+            yield _left_out(f"container {name}", _CONTAINERS_OWN.get(name))
     if container.get("resources") not in (None, {}, _RESOURCES):
         yield Setting("container resources", Fate.DROPPED, "hcloud-reconciler needs others: set resources")
 
 
-def _fate(why: str) -> Fate:
-    return Fate.UNKNOWN if why == _HAS_NO_VALUE else Fate.DROPPED
+def _left_out(name: str, why: str | None) -> Setting:
+    """A setting that the chart has by itself, which is ``why``, or has not at all: None."""
+    return Setting(name, Fate.UNKNOWN, "the chart has no value") if why is None else Setting(name, Fate.DROPPED, why)
 
 
 def _is_tolerated(toleration: Mapping[str, Any]) -> bool:

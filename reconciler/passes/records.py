@@ -236,7 +236,7 @@ class SettingsMemory:
             change = self._pending(known, snapshot) if self._is_accepted else known.change
             return replace(known, change=change, given=left)
 
-        if wanted(stored) != stored:
+        if wanted(stored) != stored:  # else a stopped pass would look, where another process may have written
             self._keeper.keep(snapshot, wanted)
 
     def _wanted(self, facts: GuardInput, stored: FormerSettings | None, *, follows: bool) -> FormerSettings:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from actuators.outcome import Applied, Failed, Pending, Skipped
 from desired.model.clocks import shown_moment
 from desired.model.key import Key, ObjectKind
+from desired.model.load_balancer import LoadBalancer
 from desired.model.price import Cost
 from desired.names import LABEL_INSTANCE_TYPE, LABEL_REGION
 from desired.plan.change import Change, GuardDecision, GuardName, Verdict, shown_seconds
@@ -299,8 +300,11 @@ class Block(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def has_folded_fields(self) -> bool:
-        """Whether a field of a single change stands for those of several ports."""
-        return not self.is_fold and 0 < len(self.shown_fields) < len(self.fields)
+        """Whether a field of a single change stands for those of several ports; what has none is not compared."""
+        sides = (self.first.change.before, self.first.change.after)
+        if self.is_fold or self.is_whole or not any(isinstance(side, LoadBalancer) for side in sides):
+            return False
+        return 0 < len(self.shown_fields) < len(self.fields)
 
     @property
     def more_fields(self) -> int:
@@ -320,8 +324,8 @@ def _ports_together(fields: Sequence[Field]) -> Iterator[Field]:
         if len(group) == 1:
             yield field
         elif field is group[0]:
-            ports = [each.path.partition("[")[2].partition("]")[0] for each in group]
-            path = f"listeners[{names(ports)}].{field.path.partition('].')[2]}"
+            found = [of_a_port for each in group if (of_a_port := _OF_A_PORT.fullmatch(each.path))]
+            path = f"listeners[{names(each[1] for each in found)}].{found[0][2]}"
             yield Field(path, tuple(member for each in group for member in each.members))
 
 
@@ -355,7 +359,7 @@ def blocks(lines: Iterable[Line], detail: Detail = Detail.FOLDED) -> tuple[Block
 
 
 def may_fold(shown: ShownChange) -> bool:
-    """Whether a change may stand for others: none that somebody has to look at by itself, because it loses something
+    """Whether a change may stand for others: none that a person has to look at by itself, because it loses something
     for good, is withheld until a person acts, has failed, or warns of a consequence."""
     change = shown.change
     is_deletion = change.verb is Verb.REMOVE and change.key.kind in _GONE_FOR_GOOD and not change.key.parts

@@ -283,8 +283,8 @@ class _Page:
         if view.head.read_at is not None and extent.most != 0:
             cluster = code(view.head.cluster) if view.head.cluster else "unknown"
             pieces.append(f"Cluster {cluster}, read at {shown_moment(view.head.read_at, to_seconds=True)}.")
-        if view.opening:
-            word, _, switch = view.opening.rpartition(" ")
+        if opening := view.opening:
+            word, _, switch = opening.rpartition(" ")
             pieces.append(f"{word} {code(switch)}.")
         if extent != _EXTENTS[0]:
             pieces.append("There was no room for all of it: the whole plan is in the artifact.")

@@ -114,7 +114,7 @@ def _lines(report: MigrationReport) -> Iterator[TextLine]:
 
 
 def _told(settings: Iterable[Setting]) -> Iterator[tuple[Fate, str]]:
-    """What becomes of settings that are not the same, alike ones together: those that nobody knows last."""
+    """What becomes of settings that are not the same, alike ones together, unknown ones last."""
     for fate in _MEANT:
         why: dict[str, list[str]] = {}
         for each in settings:

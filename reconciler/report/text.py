@@ -222,7 +222,7 @@ def _table(view: View, columns: int | None) -> Iterator[TextLine]:
 
 def _footer(view: View) -> Iterator[TextLine]:
     report, counts, result = view.report, view.counts, view.report.result
-    opening = f" {view.opening}" if view.opening else ""
+    opening = f" {switch}" if (switch := view.opening) else ""
     if result is Result.NO_CHANGES and report.snapshot is not None:
         seen = ", ".join(_seen(name, section) for name, section in report.snapshot.sections().items())
         applied = counts["applied"]
