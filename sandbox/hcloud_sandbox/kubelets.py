@@ -17,8 +17,8 @@ from typing import Any
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
-from hcloud_sandbox.kubernetes.decoding import format_micro_time, format_time
+from kubernetes_double import KubernetesSimulator
+from kubernetes_double.decoding import format_micro_time, format_time
 
 Object = dict[str, Any]
 

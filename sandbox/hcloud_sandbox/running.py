@@ -11,10 +11,10 @@ from typing import Any
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
 from hcloud_sandbox.kubelets import KubeletOptions, Kubelets
-from hcloud_sandbox.kubernetes import KubernetesSimulator
 from hcloud_sandbox.robot import RobotSimulator
 from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
 from hcloud_sandbox.worlds import check_file
+from kubernetes_double import KubernetesSimulator
 
 _TICK_S = 0.25
 """How often kubelets look at their servers."""

@@ -8,7 +8,7 @@ from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
 from hcloud_sandbox.kubelets import KubeletOptions, Kubelets
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
 READY = [{"type": "Ready", "status": "True"}]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hcloud_sandbox.kubernetes.patch import (
+from kubernetes_double.patch import (
     PatchCannotBeMerged,
     PatchDoesNotFit,
     PatchError,

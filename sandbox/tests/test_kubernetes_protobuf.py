@@ -3,7 +3,7 @@
 
 import pytest
 
-from hcloud_sandbox.kubernetes.protobuf import read_object
+from kubernetes_double.protobuf import read_object
 
 
 def field(number: int, value: int | bytes | str) -> bytes:

@@ -7,7 +7,7 @@ import pytest
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request, Response
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 
 MERGE = "application/merge-patch+json"
 

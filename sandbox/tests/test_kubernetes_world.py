@@ -6,7 +6,7 @@ import pytest
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 
 NOW = 1_767_225_600.0
 """2026-01-01T00:00:00Z."""

@@ -13,7 +13,7 @@ import msgspec
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.capture.world_file import World
 from tests.support.corpus import Entry, all_differences, plan_of, read, summary, write
 from tests.support.direct import DirectSimulation

@@ -16,7 +16,7 @@ from desired.load_balancers.ownership import default_name
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Response
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from tests.campaign.faults import FAULTS
 from tests.campaign.points import Moment, Point
 from tests.campaign.probe import Probe

@@ -15,8 +15,8 @@ from desired.names import LEASE, LEASE_NAMESPACE
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Simulator
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
 from hcloud_sandbox.robot import RobotSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.controller import RotatingToken
 from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.leadership import LeadershipStatus, Timings

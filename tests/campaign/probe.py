@@ -8,7 +8,7 @@ from typing import Any
 
 from hcloud_sandbox.exchange import Request, Response, Simulator
 from hcloud_sandbox.hetzner.store import Kind
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from tests.campaign.cluster import a_project
 from tests.campaign.effects import effects_of
 from tests.campaign.fields import Read

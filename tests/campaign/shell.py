@@ -24,7 +24,7 @@ from actuators.http.kubernetes import KubernetesConnection
 from actuators.wire.lease import Leases
 from hcloud_sandbox.exchange import Request, Simulator, Stream
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.cli.run import guarded
 from reconciler.config.config import Config, load_config
 from reconciler.config.options import Command

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hcloud_sandbox.clock import SimulatedClock
-from hcloud_sandbox.kubernetes import KubernetesSimulator
 from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
+from kubernetes_double import KubernetesSimulator
 from tests.contract.conftest import BOTH, real, simulated
 from tests.contract.kubernetes_api import CONFIG_MAPS, Answer, KubernetesApi, new_name
 from tests.support.apiserver import ApiServer

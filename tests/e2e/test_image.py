@@ -98,7 +98,7 @@ def test_all_of_it_is_compiled_and_nothing_else_is_in_it(built: image.Image) -> 
     assert set(sources) - compiled == set()
     assert [each.name for each in built.opt.iterdir()] == ["hcloud-reconciler"]
     assert [each.name for each in (folder / "bin").iterdir()] == ["reconcile"]
-    assert not {"pip", "pytest", "tests", "deploy", "scripts", "sandbox", "hcloud_sandbox"} & {
+    assert not {"pip", "pytest", "tests", "deploy", "scripts", "sandbox", "hcloud_sandbox", "kubernetes_double"} & {
         each.name for each in folder.iterdir()
     }
 

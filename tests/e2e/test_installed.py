@@ -28,7 +28,7 @@ _OTHER = "reconciler"
 _THEIRS = {"reconciler/__init__.py": "WHOSE = 'theirs'\n", "reconciler/cli.py": "WHOSE = 'theirs'\n"}
 
 
-_UNKNOWN = re.compile(r"hcloud_sandbox|\b(?:aiohttp|yarl)\b")
+_UNKNOWN = re.compile(r"hcloud_sandbox|kubernetes_double|\b(?:aiohttp|yarl)\b")
 """What the product knows nothing of, but for two commands."""
 
 
@@ -126,7 +126,10 @@ def test_the_wheel_of_the_sandbox_has_nothing_else(simulators: Path) -> None:
         (commands,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
         said = archive.read(commands).decode()
 
-    assert {parts[0] for parts in files if not parts[0].endswith(".dist-info")} == {"hcloud_sandbox"}
+    assert {parts[0] for parts in files if not parts[0].endswith(".dist-info")} == {
+        "hcloud_sandbox",
+        "kubernetes_double",
+    }
     assert said == "[console_scripts]\nhcloud-sandbox = hcloud_sandbox.command:main\n"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from desired.rules.guards import SERVICE_REVERTED_BY
 from hcloud_sandbox.exchange import Exchange, Request
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.passes.history import History
 from reconciler.passes.one_pass import converge
 from tests.support.in_process import one_pass, runtime

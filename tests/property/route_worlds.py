@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from tests.property.strategies import some
 from tests.support.objects import LONG_AGO, condition, joining_node, server
 from tests.support.simulators import START

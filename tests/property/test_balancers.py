@@ -13,7 +13,7 @@ from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Verdict
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.passes.attempts import NO_ROUND_LEFT
 from reconciler.passes.one_pass import ROUNDS
 from reconciler.result import Report

@@ -15,7 +15,7 @@ from desired.annotations.options import Options
 from desired.model.settings import Settings
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.capture.offline import readers_of
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import read_world, write_world

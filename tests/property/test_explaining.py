@@ -12,7 +12,7 @@ from desired.plan.change import Change
 from desired.planner import compute_plan
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.observe.world import observe_world
 from reconciler.report.explanation import explanation_as_json, render_explanation
 from reconciler.result import Explained, Report

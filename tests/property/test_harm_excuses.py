@@ -4,7 +4,7 @@ import pytest
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from tests.support.direct import DirectSimulation
 from tests.support.harm_excuses import excuses
 from tests.support.harm_settling import Undone, What

@@ -21,7 +21,7 @@ from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.demo_world import CLUSTER_CIDR
 from hcloud_sandbox.exchange import Request, Response, Simulator
 from hcloud_sandbox.hetzner import HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.page.live import LivePage
 from reconciler.page.page import document_of, page_of
 from reconciler.passes.one_pass import plan_once

@@ -37,8 +37,8 @@ from desired.plan.grants import Grant, Source
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
 from hcloud_sandbox.robot import RobotSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.config.options import Detail
 from reconciler.passes.agreement import Agreement
 from reconciler.report.documents import report_as_json

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desired.names import LABEL_SERVICE_UID
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from tests.support.explain_command import TOKENS, VIEWER
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.said import CommandLine, Said

@@ -27,8 +27,8 @@ from actuators.http.robot import RobotLogin, RobotReader
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Exchange, Journal, Request, Response, Simulator, readable_body
 from hcloud_sandbox.hetzner import HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
 from hcloud_sandbox.robot import RobotSimulator
+from kubernetes_double import KubernetesSimulator
 from sandbox_support.hetzner_spec import ValidatingSimulator, load_spec
 from tests.support.simulators import Gate, ImpatientStop, Simulated, is_open
 

@@ -22,8 +22,8 @@ from desired.plan.kinds import ChangeKind
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request, Simulator, readable_body
 from hcloud_sandbox.hetzner import HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
 from hcloud_sandbox.robot import RobotSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.config.config import ConfigurationError
 from reconciler.passes.history import History
 from reconciler.result import Line, Report

@@ -7,8 +7,8 @@ from datetime import timedelta
 from desired.model.settings import Settings
 from desired.names import STATUS_CONFIG_MAP
 from hcloud_sandbox.clock import SimulatedClock
-from hcloud_sandbox.kubernetes import KubernetesSimulator
 from hcloud_sandbox.robot import RobotSimulator
+from kubernetes_double import KubernetesSimulator
 from tests.support.harm_metal import METAL, inside, metal
 from tests.support.harm_truth import ANNOTATION, CLUSTER_CIDR, CLUSTER_LABEL, SERVICE_LABEL, Cluster, Raw, Truth
 from tests.support.objects import server, settled_node

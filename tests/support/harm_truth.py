@@ -12,8 +12,8 @@ from typing import Any
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
 from hcloud_sandbox.robot import RobotSimulator
+from kubernetes_double import KubernetesSimulator
 from tests.support.harm_metal import addresses_of_metal, metal_of
 from tests.support.world import World, to_simulator
 

@@ -12,7 +12,7 @@ from actuators.http.own_writes import OwnWrites
 from actuators.http.retry import RetryBudget
 from desired.model.settings import Settings
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
 from reconciler.controller import Pacing, Passes

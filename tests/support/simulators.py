@@ -25,10 +25,10 @@ from actuators.http.robot import RobotLogin, RobotReader
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Exchange, Journal
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
 from hcloud_sandbox.proxy import FaultProxy
 from hcloud_sandbox.robot import RobotSimulator
 from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
+from kubernetes_double import KubernetesSimulator
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, Robot

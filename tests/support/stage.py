@@ -17,10 +17,10 @@ from typing import Any, Protocol
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Exchange, Request
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
 from hcloud_sandbox.proxy import FaultProxy
 from hcloud_sandbox.robot import RobotSimulator
 from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
+from kubernetes_double import KubernetesSimulator
 from sandbox_support.hetzner_spec import ValidatingSimulator, load_spec
 from tests.support.warm_start import Process, start_command
 from tests.support.world import World, to_simulator

@@ -20,7 +20,7 @@ from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request
 from hcloud_sandbox.hetzner import HetznerSimulator
 from hcloud_sandbox.hetzner.store import Kind
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
 from tests.support.objects import (

@@ -15,7 +15,10 @@ import pytest
 _ROOT = Path(__file__).resolve().parents[2]
 _PROJECTS = {".": ("reconciler", "actuators", "desired", "launch"), "sandbox": ("sandbox/hcloud_sandbox",)}
 """Folder of a distribution's ``pyproject.toml`` → the folders of its source."""
-_OURS = {".": ("reconciler", "actuators", "desired", "hcloud_reconciler"), "sandbox": ("hcloud_sandbox",)}
+_OURS = {
+    ".": ("reconciler", "actuators", "desired", "hcloud_reconciler"),
+    "sandbox": ("hcloud_sandbox", "kubernetes_double"),
+}
 """The same → the names by which it imports itself."""
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.result import Result
 from tests.support.direct import DirectSimulation
 from tests.support.in_process import one_pass

@@ -16,7 +16,7 @@ from actuators.http.errors import Denied
 from actuators.http.kubeconfig import ConnectionProblem, load_kubeconfig
 from actuators.http.kubernetes import KubernetesReader, connect
 from actuators.http.retry import NO_PATIENCE, Retry
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from tests.support.rows import rows
 from tests.support.simulators import ImpatientStop, Simulate
 

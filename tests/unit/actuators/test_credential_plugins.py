@@ -12,7 +12,7 @@ import pytest
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader, connect
 from actuators.http.retry import Retry
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from tests.support.objects import joining_node
 from tests.support.rows import rows
 from tests.support.simulators import ImpatientStop, Simulate

@@ -12,7 +12,7 @@ from desired.names import FINALIZER_BALANCER
 from desired.plan.notes import NoteKind
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
-from hcloud_sandbox.kubernetes import KubernetesSimulator
+from kubernetes_double import KubernetesSimulator
 from reconciler.result import Report
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, annotated
 from tests.support.direct import DirectSimulation

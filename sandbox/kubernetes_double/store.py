@@ -9,8 +9,8 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hcloud_sandbox.kubernetes.patch import copied
-from hcloud_sandbox.kubernetes.resources import Resource
+from kubernetes_double.patch import copied
+from kubernetes_double.resources import Resource
 
 FIRST_VERSION = 1000
 _NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"

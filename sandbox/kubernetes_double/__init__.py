@@ -23,6 +23,6 @@ API server 1.36 by ``tests/contract``, which runs every test against both. Known
 Only the simulator's own tests cover faults, tokens' verbs and world files: a real server has none of them.
 """
 
-from hcloud_sandbox.kubernetes.api import KubernetesSimulator
+from kubernetes_double.api import KubernetesSimulator
 
 __all__ = ["KubernetesSimulator"]

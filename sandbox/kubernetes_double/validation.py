@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from hcloud_sandbox.kubernetes.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, LEASES, NODES, SERVICES, Resource
-from hcloud_sandbox.kubernetes.status import Cause
+from kubernetes_double.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, LEASES, NODES, SERVICES, Resource
+from kubernetes_double.status import Cause
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hcloud_sandbox.kubernetes.resources import Resource
-from hcloud_sandbox.kubernetes.status import bad_request
+from kubernetes_double.resources import Resource
+from kubernetes_double.status import bad_request
 
 Test = Callable[[dict[str, Any]], bool]
 

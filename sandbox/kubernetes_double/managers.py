@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hcloud_sandbox.exchange import Request
-from hcloud_sandbox.kubernetes.patch import STRATEGIC_LISTS
+from kubernetes_double.patch import STRATEGIC_LISTS
 
 _LONGEST = 128
 """Characters of a manager's name."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcloud_sandbox.exchange import Request
-from hcloud_sandbox.kubernetes.protobuf import MEDIA_TYPE, read_object
-from hcloud_sandbox.kubernetes.resources import Resource, resource_for
-from hcloud_sandbox.kubernetes.status import (
+from kubernetes_double.protobuf import MEDIA_TYPE, read_object
+from kubernetes_double.resources import Resource, resource_for
+from kubernetes_double.status import (
     bad_request,
     method_not_allowed,
     no_such_path,
@@ -15,7 +15,7 @@ from hcloud_sandbox.kubernetes.status import (
     unknown_dry_run,
     unsupported_body,
 )
-from hcloud_sandbox.kubernetes.store import Key
+from kubernetes_double.store import Key
 
 _JSON = ("application/json", "application/*", "*/*")
 _TABLE = ("table", "meta.k8s.io", "v1")

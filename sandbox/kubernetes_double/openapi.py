@@ -6,7 +6,7 @@ schema. Known difference from the real server: there are no schemas, and unknown
 
 from typing import Any
 
-from hcloud_sandbox.kubernetes.resources import GROUPS, RESOURCES, Resource
+from kubernetes_double.resources import GROUPS, RESOURCES, Resource
 
 _INDEX = "/openapi/v3"
 _FIELD_VALIDATION = {

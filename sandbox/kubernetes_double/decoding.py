@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hcloud_sandbox.kubernetes.resources import Resource
+from kubernetes_double.resources import Resource
 
 _MAPS: Mapping[str, tuple[str, ...]] = {
     "": ("metadata",),

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from hcloud_sandbox.exchange import Request
-from hcloud_sandbox.kubernetes.status import ApiError, failure, forbidden, unauthorized
-from hcloud_sandbox.kubernetes.store import Key
+from kubernetes_double.status import ApiError, failure, forbidden, unauthorized
+from kubernetes_double.store import Key
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 """Path of SelfSubjectAccessReviews."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hcloud_sandbox.kubernetes.patch import copied
-from hcloud_sandbox.kubernetes.resources import (
+from kubernetes_double.patch import copied
+from kubernetes_double.resources import (
     CONFIG_MAPS,
     DAEMON_SETS,
     DEPLOYMENTS,

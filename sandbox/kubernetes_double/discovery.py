@@ -3,9 +3,9 @@
 from typing import Any
 
 from hcloud_sandbox.exchange import Response
-from hcloud_sandbox.kubernetes.openapi import openapi
-from hcloud_sandbox.kubernetes.resources import GROUPS, RESOURCES, Resource
-from hcloud_sandbox.kubernetes.status import no_such_path
+from kubernetes_double.openapi import openapi
+from kubernetes_double.resources import GROUPS, RESOURCES, Resource
+from kubernetes_double.status import no_such_path
 
 _VERSION = {
     "major": "1",

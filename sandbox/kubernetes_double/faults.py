@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcloud_sandbox.clock import SimulatedClock
-from hcloud_sandbox.kubernetes.store import Key, Overlay, Store, Write
+from kubernetes_double.store import Key, Overlay, Store, Write
 
 _FIELDS = {"stale_read": {"kind", "path", "count"}, "visible_late": {"kind", "path", "seconds", "count"}}
 

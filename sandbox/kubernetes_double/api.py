@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request, Response
-from hcloud_sandbox.kubernetes import auth
-from hcloud_sandbox.kubernetes import world as world_file
-from hcloud_sandbox.kubernetes.asking import (
+from kubernetes_double import auth
+from kubernetes_double import world as world_file
+from kubernetes_double.asking import (
     Target,
     is_dry_run,
     json_body,
@@ -18,13 +18,13 @@ from hcloud_sandbox.kubernetes.asking import (
     verb_of,
     wants_table,
 )
-from hcloud_sandbox.kubernetes.decoding import DecodeError, decoded
-from hcloud_sandbox.kubernetes.discovery import describe
-from hcloud_sandbox.kubernetes.faults import ReadFaults
-from hcloud_sandbox.kubernetes.lifecycle import Lifecycle
-from hcloud_sandbox.kubernetes.managers import Writer, manager_of
-from hcloud_sandbox.kubernetes.paging import Pages
-from hcloud_sandbox.kubernetes.patch import (
+from kubernetes_double.decoding import DecodeError, decoded
+from kubernetes_double.discovery import describe
+from kubernetes_double.faults import ReadFaults
+from kubernetes_double.lifecycle import Lifecycle
+from kubernetes_double.managers import Writer, manager_of
+from kubernetes_double.paging import Pages
+from kubernetes_double.patch import (
     PatchCannotBeMerged,
     PatchDoesNotFit,
     PatchError,
@@ -33,9 +33,9 @@ from hcloud_sandbox.kubernetes.patch import (
     merge_patch,
     strategic_patch,
 )
-from hcloud_sandbox.kubernetes.resources import NODES, SERVICES, Resource
-from hcloud_sandbox.kubernetes.selectors import Test, field_test, label_test
-from hcloud_sandbox.kubernetes.status import (
+from kubernetes_double.resources import NODES, SERVICES, Resource
+from kubernetes_double.selectors import Test, field_test, label_test
+from kubernetes_double.status import (
     ApiError,
     bad_request,
     broken,
@@ -45,9 +45,9 @@ from hcloud_sandbox.kubernetes.status import (
     unprocessable_patch,
     unsupported_patch,
 )
-from hcloud_sandbox.kubernetes.store import Store, Write
-from hcloud_sandbox.kubernetes.tables import table
-from hcloud_sandbox.kubernetes.watching import Form, History
+from kubernetes_double.store import Store, Write
+from kubernetes_double.tables import table
+from kubernetes_double.watching import Form, History
 
 _JSON = "application/json"
 _JSON_PATCH = "application/json-patch+json"

@@ -12,11 +12,11 @@ from typing import Any
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request, Response
-from hcloud_sandbox.kubernetes.asking import Target
-from hcloud_sandbox.kubernetes.paging import TOKEN_LIFE_S
-from hcloud_sandbox.kubernetes.selectors import Test
-from hcloud_sandbox.kubernetes.status import bad_request, broken_version, expired_version
-from hcloud_sandbox.kubernetes.store import Key, Store, Write
+from kubernetes_double.asking import Target
+from kubernetes_double.paging import TOKEN_LIFE_S
+from kubernetes_double.selectors import Test
+from kubernetes_double.status import bad_request, broken_version, expired_version
+from kubernetes_double.store import Key, Store, Write
 
 DEFAULT_S = 1800.0
 """How long a watch lasts that does not say; the real server draws it anew between this and twice as long."""

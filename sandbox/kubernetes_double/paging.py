@@ -5,11 +5,11 @@ import json
 from typing import Any
 
 from hcloud_sandbox.clock import SimulatedClock
-from hcloud_sandbox.kubernetes.patch import copied
-from hcloud_sandbox.kubernetes.resources import Resource
-from hcloud_sandbox.kubernetes.selectors import Test
-from hcloud_sandbox.kubernetes.status import bad_request, expired_token
-from hcloud_sandbox.kubernetes.store import Key
+from kubernetes_double.patch import copied
+from kubernetes_double.resources import Resource
+from kubernetes_double.selectors import Test
+from kubernetes_double.status import bad_request, expired_token
+from kubernetes_double.store import Key
 
 TOKEN_LIFE_S = 300.0
 """How long a token is good for: the API server compacts its history every five minutes."""

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from hcloud_sandbox.kubernetes.decoding import DecodeError, decoded, format_time
-from hcloud_sandbox.kubernetes.defaults import fill_in
-from hcloud_sandbox.kubernetes.lifecycle import ETERNAL_NAMESPACES
-from hcloud_sandbox.kubernetes.patch import copied
-from hcloud_sandbox.kubernetes.resources import (
+from hcloud_sandbox.worlds import FORMAT_VERSION, part_of
+from kubernetes_double.decoding import DecodeError, decoded, format_time
+from kubernetes_double.defaults import fill_in
+from kubernetes_double.lifecycle import ETERNAL_NAMESPACES
+from kubernetes_double.patch import copied
+from kubernetes_double.resources import (
     CONFIG_MAPS,
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -19,9 +20,8 @@ from hcloud_sandbox.kubernetes.resources import (
     SERVICES,
     Resource,
 )
-from hcloud_sandbox.kubernetes.store import Key, Store
-from hcloud_sandbox.kubernetes.validation import causes_against
-from hcloud_sandbox.worlds import FORMAT_VERSION, part_of
+from kubernetes_double.store import Key, Store
+from kubernetes_double.validation import causes_against
 
 AGE_OF_A_WORLD = timedelta(hours=1)
 """How old an object is that does not say so."""

@@ -4,8 +4,8 @@ import ipaddress
 from collections.abc import Iterable
 from typing import Any
 
-from hcloud_sandbox.kubernetes.patch import copied
-from hcloud_sandbox.kubernetes.resources import DEPLOYMENTS, EVENTS, LEASES, NAMESPACES, NODES, SERVICES, Resource
+from kubernetes_double.patch import copied
+from kubernetes_double.resources import DEPLOYMENTS, EVENTS, LEASES, NAMESPACES, NODES, SERVICES, Resource
 
 _FIRST_CLUSTER_IP = ipaddress.IPv4Address("10.96.0.10")
 _FIRST_NODE_PORT = 30000

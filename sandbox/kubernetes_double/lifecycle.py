@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcloud_sandbox.clock import SimulatedClock
-from hcloud_sandbox.kubernetes.decoding import format_time
-from hcloud_sandbox.kubernetes.defaults import admit_new_node, fill_in
-from hcloud_sandbox.kubernetes.managers import Writer, managed_fields
-from hcloud_sandbox.kubernetes.resources import NAMESPACES, NODES, Resource
-from hcloud_sandbox.kubernetes.status import (
+from kubernetes_double.decoding import format_time
+from kubernetes_double.defaults import admit_new_node, fill_in
+from kubernetes_double.managers import Writer, managed_fields
+from kubernetes_double.resources import NAMESPACES, NODES, Resource
+from kubernetes_double.status import (
     Cause,
     already_exists,
     bad_request,
@@ -21,8 +21,8 @@ from hcloud_sandbox.kubernetes.status import (
     version_required,
     wrong_uid,
 )
-from hcloud_sandbox.kubernetes.store import Key, Store
-from hcloud_sandbox.kubernetes.validation import causes_against, causes_against_write
+from kubernetes_double.store import Key, Store
+from kubernetes_double.validation import causes_against, causes_against_write
 
 ETERNAL_NAMESPACES = ("default", "kube-system")
 _OWNED_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")

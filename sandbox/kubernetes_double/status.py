@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcloud_sandbox.exchange import Response
-from hcloud_sandbox.kubernetes.resources import Resource
+from kubernetes_double.resources import Resource
 
 _TOO_OLD = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
