@@ -700,6 +700,14 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         _flag("--kubernetes-port N", parse_port, 0, _SANDBOX, "default: any free port"),
         _flag("--robot-port N", parse_port, 0, _SANDBOX, "default: any free port"),
         _flag(
+            "--kubernetes KIND",
+            str,
+            "double",
+            _SANDBOX,
+            "auto: the API server of KUBEBUILDER_ASSETS, if set; default {}, a small one",
+            values=("auto", "double"),
+        ),
+        _flag(
             "--without LIST",
             str,
             "",

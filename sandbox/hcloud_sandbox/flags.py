@@ -13,6 +13,7 @@ OF_SIMULATORS: Mapping[str, Any] = {
     "--hetzner-port": 0,
     "--kubernetes-port": 0,
     "--robot-port": 0,
+    "--kubernetes": "double",
     "--without": "",
     "--action-ms": 300,
     "--latency-ms": 0,
@@ -28,6 +29,8 @@ DEFAULTS: Mapping[str, Any] = {**OF_SIMULATORS, "--proxy": None, **OF_THE_PROXY}
 """All of them."""
 PARTS = ("kubelets", "kubernetes", "robot")
 """What can be left out."""
+KINDS_OF_KUBERNETES = ("auto", "double")
+"""``auto`` is a real API server where its programs are at hand."""
 
 
 def contradictions(flags: Mapping[str, Any], given: Collection[str], *, proxy: str = "--proxy") -> list[str]:
@@ -36,6 +39,8 @@ def contradictions(flags: Mapping[str, Any], given: Collection[str], *, proxy: s
     lines = []
     if parts_in(flags) - {*PARTS}:
         lines.append(f"--without is {flags['--without']!r}: expect a list of {', '.join(PARTS)}")
+    if flags["--kubernetes"] not in KINDS_OF_KUBERNETES:
+        lines.append(f"--kubernetes is {flags['--kubernetes']!r}: expect {' or '.join(KINDS_OF_KUBERNETES)}")
     if not flags["--rate-limit"]:
         lines.append("--rate-limit is '0': expect a number of 1 or more")
     if flags["--proxy"] is None:

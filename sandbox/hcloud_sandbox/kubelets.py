@@ -13,12 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import IPv4Network
-from typing import Any
+from typing import Any, Protocol
 
 from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.exchange import Response
 from hcloud_sandbox.hetzner import HetznerSimulator
-from kubernetes_double import KubernetesSimulator
-from kubernetes_double.decoding import format_micro_time, format_time
 
 Object = dict[str, Any]
 
@@ -44,6 +43,19 @@ _TAINTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "Unknown": ((_UNREACHABLE, "NoSchedule"), (_UNREACHABLE, "NoExecute")),
 }
 """Status of Ready → key and effect of the taints that the cluster's own controllers keep with it."""
+
+
+class Cluster(Protocol):
+    """What kubelets speak to: the double, or a real API server."""
+
+    worlds: int
+    """How many worlds it has had: after each, kubelets begin anew."""
+
+    def nodes(self) -> list[Object]:
+        """All Nodes; for reading only."""
+
+    def act(self, method: str, path: str, body: Any) -> Response:
+        """The answer to a POST, or to a strategic PATCH, of one who may do everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +100,7 @@ class Kubelets:
     def __init__(
         self,
         hetzner: HetznerSimulator,
-        kubernetes: KubernetesSimulator,
+        kubernetes: Cluster,
         clock: SimulatedClock,
         options: KubeletOptions,
     ) -> None:
@@ -221,11 +233,11 @@ class Kubelets:
         wanted = [taint for taint in taints if taint.get("key") not in (_NOT_READY, _UNREACHABLE)]
         wanted += [{"key": key, "effect": effect} for key, effect in _TAINTS[ready]]
         if sorted(map(_named, wanted)) != sorted(map(_named, taints)):
-            self._kubernetes.act("PATCH", path, {"spec": {"taints": [*wanted, {"$patch": "replace"}]}})
+            self._kubernetes.act("PATCH", path, {"spec": {"taints": wanted}})
 
     def _renew(self, kubelet: _Kubelet, node: Object) -> None:
         collection = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases"
-        moment = format_micro_time(self._clock.now())
+        moment = self._clock.now().isoformat(timespec="microseconds").replace("+00:00", "Z")
         spec = {"holderIdentity": kubelet.node, "leaseDurationSeconds": _LEASE_S, "renewTime": moment}
         if self._kubernetes.act("PATCH", f"{collection}/{kubelet.node}", {"spec": spec}).status != 404:
             return
@@ -239,10 +251,8 @@ class Kubelets:
 def _ready(status: str, since: datetime) -> Object:
     """The condition Ready."""
     reason, message = _REPORTS[status]
-    times = {
-        "lastTransitionTime": format_time(since),
-        **({} if status == "Unknown" else {"lastHeartbeatTime": format_time(since)}),
-    }
+    moment = f"{since:%Y-%m-%dT%H:%M:%SZ}"
+    times = {"lastTransitionTime": moment, **({} if status == "Unknown" else {"lastHeartbeatTime": moment})}
     return {"type": "Ready", "status": status, "reason": reason, "message": message, **times}
 
 

@@ -1,9 +1,11 @@
-"""A whole sandbox: the simulators of one world on their ports, and the environment that points a client at them."""
+"""A whole sandbox: the simulators of one world on their ports, a Kubernetes beside them, and the environment that
+points a client at all of it."""
 
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
 from hcloud_sandbox.kubelets import KubeletOptions, Kubelets
+from hcloud_sandbox.kubernetes import ApiServer, Cluster
 from hcloud_sandbox.robot import RobotSimulator
 from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
 from hcloud_sandbox.worlds import check_file
@@ -18,6 +21,8 @@ from kubernetes_double import KubernetesSimulator
 
 _TICK_S = 0.25
 """How often kubelets look at their servers."""
+_TICK_OF_A_CLUSTER_S = 1.0
+"""The same beside a real API server, which is asked each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,8 @@ class SandboxOptions:
     kubernetes_port: int = 0
     robot_port: int = 0
     without_kubernetes: bool = False
+    kubernetes_assets: Path | None = None
+    """The folder of the programs of a real API server; None: the double stands in for it."""
     without_robot: bool = False
     action_s: float = 0.3
     latency_s: float = 0.0
@@ -43,7 +50,8 @@ class Sandbox:
     """Simulators that share one clock. Use it as a context manager; ``environment`` is known inside. Robot is simulated
     where the world has that part, be it without servers.
 
-    Raises ValueError for a world that cannot be used, and on entering OSError for a port.
+    Raises ValueError for a world that cannot be used, also on entering, when a real API server refuses a part of it;
+    and on entering OSError for a port, or for a program that does not run.
     """
 
     def __init__(self, options: SandboxOptions, clock: SimulatedClock | None = None) -> None:
@@ -57,18 +65,15 @@ class Sandbox:
             network_attachment_limit=options.network_attachments,
         )
         self.hetzner = HetznerSimulator(self.clock, hetzner_options, world=world)
-        self.kubernetes = None if options.without_kubernetes else KubernetesSimulator(self.clock, world=world)
-        if self.kubernetes is not None:
-            self.hetzner.node_ports(self.kubernetes.families_of)
+        has_double = not options.without_kubernetes and options.kubernetes_assets is None
+        self.kubernetes = KubernetesSimulator(self.clock, world=world) if has_double else None
         has_robot = "robot" in world and not options.without_robot
         self.robot = RobotSimulator(self.clock, world=world) if has_robot else None
-        self.kubelets: Kubelets | None = None
-        if self.kubernetes is not None and options.kubelets is not None:
-            self.kubelets = Kubelets(self.hetzner, self.kubernetes, self.clock, options.kubelets)
-        self._end_kubelets: Callable[[], None] = lambda: None
+        self._cluster: Cluster | None = None
+        self._kubelets: Kubelets | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="hcloud-sandbox-")
         self._loop = BackgroundLoop()
-        self._servers: list[SimulatorServer] = []
+        self._at_the_end = ExitStack()
         self.environment: dict[str, str] = {}
         """Variable → value: what a client of this sandbox needs."""
         self.hetzner_server = self._server(self.hetzner, options.hetzner_port)
@@ -77,13 +82,21 @@ class Sandbox:
 
     def __enter__(self) -> "Sandbox":
         try:
-            for server in self._servers:
-                server.start()
-            if self.kubelets is not None:
-                self._end_kubelets = self._loop.every(_TICK_S, self.kubelets.tick)
-        except OSError:
+            self._start()
+        except (OSError, ValueError):
             self.__exit__()
             raise
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._at_the_end.close()
+        self._loop.close()
+        self._folder.cleanup()
+
+    def _start(self) -> None:
+        for server in filter(None, (self.hetzner_server, self.kubernetes_server, self.robot_server)):
+            self._at_the_end.callback(server.stop)
+            server.start()
         self.environment = {
             "HCLOUD_ENDPOINT": f"{self.hetzner_server.url}/v1",
             "HETZNER_ENDPOINT": f"{self.hetzner_server.url}/v1",
@@ -91,19 +104,40 @@ class Sandbox:
             **self._only_network(),
             **self._robot_account(),
         }
-        if self.kubernetes is not None and self.kubernetes_server is not None:
-            kubeconfig = Path(self._folder.name) / "kubeconfig"
-            kubeconfig.touch(mode=0o600)
-            kubeconfig.write_text(json.dumps(self.kubernetes.kubeconfig(self.kubernetes_server.url)))
-            self.environment["KUBECONFIG"] = str(kubeconfig)
-        return self
+        if (kubeconfig := self._kubeconfig()) is not None:
+            file = Path(self._folder.name) / "kubeconfig"
+            file.touch(mode=0o600)
+            file.write_text(json.dumps(kubeconfig))
+            self.environment["KUBECONFIG"] = str(file)
+        cluster = self._cluster or self.kubernetes
+        if cluster is None:
+            return
+        self.hetzner.node_ports(cluster.families_of)
+        if self._options.kubelets is not None:
+            self._kubelets = Kubelets(self.hetzner, cluster, self.clock, self._options.kubelets)
+        self._at_the_end.callback(self._loop.every(_TICK_OF_A_CLUSTER_S if self._cluster else _TICK_S, self._tick))
 
-    def __exit__(self, *_exception: object) -> None:
-        self._end_kubelets()
-        for server in self._servers:
-            server.stop()
-        self._loop.close()
-        self._folder.cleanup()
+    def _kubeconfig(self) -> dict[str, Any] | None:
+        """How to reach the cluster, whatever it is; None without one. A real API server is started, and gets the
+        world."""
+        if self.kubernetes is not None and self.kubernetes_server is not None:
+            return self.kubernetes.kubeconfig(self.kubernetes_server.url)
+        assets = self._options.kubernetes_assets
+        if self._options.without_kubernetes or assets is None:
+            return None
+        api_server = ApiServer(assets, Path(self._folder.name), self._options.kubernetes_port)
+        self._at_the_end.callback(api_server.stop)
+        self._cluster = Cluster(api_server.start())
+        self.hetzner.replace_world(self._cluster.load(self._options.world))
+        if "HCLOUD_NETWORK" in self.environment:  # HCCM would ask a metadata service which server it runs on
+            self.environment["HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK"] = "true"
+        return api_server.kubeconfig()
+
+    def _tick(self) -> None:
+        if self._cluster is not None:
+            self._cluster.refresh()
+        if self._kubelets is not None:
+            self._kubelets.tick()
 
     def _only_network(self) -> dict[str, str]:
         """A client has to know the cluster's network; of several only its owner can tell which one that is."""
@@ -123,12 +157,8 @@ class Sandbox:
         }
 
     def _server(self, simulator: Any, port: int) -> SimulatorServer:
-        tick = self.kubelets.tick if self.kubelets is not None else lambda: None
-        server = SimulatorServer(
-            self._loop, simulator, self.clock, port=port, latency_s=self._options.latency_s, tick=tick
-        )
-        self._servers.append(server)
-        return server
+        latency_s = self._options.latency_s
+        return SimulatorServer(self._loop, simulator, self.clock, port=port, latency_s=latency_s, tick=self._tick)
 
 
 def read_world(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.demo_world import demo_world
 from hcloud_sandbox.flags import parts_in
 from hcloud_sandbox.kubelets import KubeletOptions
+from hcloud_sandbox.kubernetes.api_server import ASSETS, assets_of
 from hcloud_sandbox.proxy import FaultProxy
 from hcloud_sandbox.running import Sandbox, SandboxOptions, read_world
 from hcloud_sandbox.serving import BackgroundLoop
@@ -36,14 +37,16 @@ def serve(flags: Mapping[str, Any], environ: Mapping[str, str], stopping: Stoppi
 
 def _simulators(flags: Mapping[str, Any], environ: Mapping[str, str], stopping: Stopping) -> None:
     file = flags["--world"]
-    without_robot = "robot" in parts_in(flags)
+    without_kubernetes, without_robot = (part in parts_in(flags) for part in ("kubernetes", "robot"))
+    assets = assets_of(environ) if flags["--kubernetes"] == "auto" and not without_kubernetes else None
     world = read_world(file) if file is not None else demo_world(SimulatedClock().now(), dedicated=not without_robot)
     options = SandboxOptions(
         world=world,
         hetzner_port=flags["--hetzner-port"],
         kubernetes_port=flags["--kubernetes-port"],
         robot_port=flags["--robot-port"],
-        without_kubernetes="kubernetes" in parts_in(flags),
+        without_kubernetes=without_kubernetes,
+        kubernetes_assets=assets,
         without_robot=without_robot,
         action_s=flags["--action-ms"] / 1000,
         latency_s=flags["--latency-ms"] / 1000,
@@ -51,6 +54,9 @@ def _simulators(flags: Mapping[str, Any], environ: Mapping[str, str], stopping: 
         kubelets=_kubelets(flags),
         network_attachments=flags["--network-attachments"],
     )
+    if flags["--kubernetes"] == "auto" and not without_kubernetes:
+        which = f"the API server in {assets}" if assets else f"the small double: {ASSETS} names no API server"
+        sys.stderr.write(f"Kubernetes is {which}.\n")
     with stopping() as stop, _sandbox(options, file) as running:
         if stop.is_set():
             return
