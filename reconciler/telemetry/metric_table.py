@@ -199,6 +199,19 @@ _ROWS = (
         Alarm("HcloudReconcilerLimitNear", f"{OURS}limit_usage_ratio > 0.9", "10m"),
     ),
     Metric(
+        "route_controller_route_sync_total",
+        Sort.COUNTER,
+        "passes that compared the network's routes with those that Nodes need, as the route controller of Kubernetes"
+        " 1.37 counts them: trigger is node_change where a Node called for the pass, else periodic, and outcome changed"
+        " where a route was made or deleted, else noop",
+        ("trigger", "outcome"),
+    ),
+    Metric(
+        "route_controller_route_corrections_total",
+        Sort.COUNTER,
+        "those of them that no Node had called for and that made or deleted a route: what others had changed",
+    ),
+    Metric(
         f"{OURS}node_init_delay_seconds",
         Sort.HISTOGRAM,
         "from the creation of a Node to its being seen initialized, by the API server's clock",

@@ -27,6 +27,7 @@ from reconciler.telemetry.metric_table import METRICS, OURS
 from reconciler.telemetry.pass_logger import Measured
 from reconciler.telemetry.pass_metrics import (
     OUTCOMES,
+    ROUTE_SYNCS,
     SECTIONS,
     TRIGGERS,
     LastPass,
@@ -34,6 +35,7 @@ from reconciler.telemetry.pass_metrics import (
     became,
     gauges,
     joining_delays,
+    route_sync,
     section_of,
     trigger_of,
 )
@@ -121,6 +123,8 @@ class Metrics:
         self._violations = self._counter(f"{OURS}guard_violations_total")
         self._applied = self._counter(f"{OURS}applied_total")
         self._oscillations = self._counter(f"{OURS}oscillations_total")
+        self._route_syncs = self._counter("route_controller_route_sync_total")
+        self._route_corrections = self._counter("route_controller_route_corrections_total")
         self._delays = self._histogram(f"{OURS}node_init_delay_seconds")
         self._hetzner = self._counter("hcloud_api_requests_total")
         self._hetzner_seconds = self._histogram("hcloud_api_request_duration_seconds")
@@ -193,6 +197,9 @@ class Metrics:
             if hold.hash not in self._holds:
                 self._violations.labels(hold.rule).inc()
         self._holds = frozenset(hold.hash for hold in report.holds)
+        if (sync := route_sync(measured.trigger, report)) is not None:
+            self._route_syncs.labels(*sync).inc()
+            self._route_corrections.inc(sync.is_correction)
         for delay in joining_delays(report):
             self._delays.observe(delay.total_seconds())
         for change in suspended:
@@ -209,6 +216,8 @@ class Metrics:
             self._passes.labels(result.value)
         for trigger in TRIGGERS:
             self._triggers.labels(trigger)
+        for sync in ROUTE_SYNCS:
+            self._route_syncs.labels(*sync)
         for section in SECTIONS.values():
             self._oscillations.labels(section)
         for section, action in actions():

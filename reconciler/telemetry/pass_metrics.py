@@ -1,11 +1,12 @@
 """Metrics computed from passes: gauges of the last pass, which all change at once, so that no scrape sees half of it,
 and the values that counters are increased by."""
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prometheus_client.core import GaugeMetricFamily
 
@@ -184,6 +185,31 @@ def joining_delays(report: Report) -> Iterator[timedelta]:
         node = report.snapshot.node(line.change.owner) if report.snapshot else None
         if node is not None and report.snapshot and line.change.kind == ChangeKind.NODE_INITIALISE:
             yield max(timedelta(0), report.snapshot.taken_at - node.created_at)
+
+
+class RouteSync(NamedTuple):
+    """How Kubernetes' route controller counts a pass (KEP-5237): labels of ``route_controller_route_sync_total``."""
+
+    trigger: str
+    outcome: str
+
+    @property
+    def is_correction(self) -> bool:
+        """Whether it mended routes that no change of a Node had made wrong."""
+        return self == RouteSync("periodic", "changed")
+
+
+ROUTE_SYNCS = tuple(map(RouteSync._make, itertools.product(("node_change", "periodic"), ("changed", "noop"))))
+"""All there are."""
+
+
+def route_sync(trigger: str, report: Report) -> RouteSync | None:
+    """The pass as one of these, ``trigger`` being what called for it; None where it looked at no routes."""
+    if report.snapshot is None or report.snapshot.routes is None:
+        return None
+    has_changed = any(line.change.row.object is ObjectKind.ROUTE for line in report.outcomes(Applied))
+    is_by_node = trigger_of(trigger) == "node"
+    return RouteSync("node_change" if is_by_node else "periodic", "changed" if has_changed else "noop")
 
 
 def limit_usage(snapshot: Snapshot) -> Samples:

@@ -211,6 +211,42 @@ def test_limits(limit: str, share: float) -> None:
     assert value(metrics, "limit_usage_ratio", limit=limit) == pytest.approx(share)
 
 
+MADE = Line(a_change("route/4711/10.244.1.0/24", "route.create", before=None, after={}), Applied())
+
+
+@pytest.mark.parametrize(
+    ("line", "why", "labels", "corrections"),
+    [
+        ((), "", ("periodic", "noop"), 0),
+        ((MADE,), "", ("periodic", "changed"), 1),
+        ((MADE,), "node/web-1 joined", ("node_change", "changed"), 0),
+        ((replace(MADE, outcome=Failed("no")),), "node/web-1 joined", ("node_change", "noop"), 0),
+        ((Line(a_change(), Applied()),), "a new token", ("periodic", "noop"), 0),
+    ],
+)
+def test_routes_are_counted_as_kubernetes_counts_them(
+    line: tuple[Line, ...], why: str, labels: tuple[str, str], corrections: float
+) -> None:
+    """By what called for the pass and whether it made or deleted one; a correction is what nothing called for."""
+    metrics, (trigger, outcome) = make_metrics(), labels
+    name = "route_controller_route_sync_total"
+
+    passed(metrics, report(*line, snapshot=replace(a_world(), routes=routes_of(a_route(1)))), trigger=why)
+
+    assert value(metrics, name, trigger=trigger, outcome=outcome) == 1
+    assert sum(each for (sample, _), each in scraped(metrics).items() if sample == name) == 1
+    assert value(metrics, "route_controller_route_corrections_total") == corrections
+
+
+def test_a_pass_without_routes_is_no_sync_of_them() -> None:
+    """The series are there, and 0."""
+    metrics = make_metrics()
+
+    passed(metrics, report())
+
+    assert value(metrics, "route_controller_route_sync_total", trigger="periodic", outcome="noop") == 0
+
+
 @pytest.mark.parametrize(
     ("why", "trigger"),
     [("", "interval"), ("node/web-1 changed", "node"), ("Service shop/web", "service"), ("a new token", "other")],
