@@ -23,6 +23,7 @@ from urllib.parse import parse_qs
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request, Response
+from hcloud_sandbox.faults import FaultList, numbers
 from hcloud_sandbox.worlds import FORMAT_VERSION, part_of
 
 _HOUR_S = 3600
@@ -90,7 +91,7 @@ class RobotSimulator:
         self._failed_logins = 0
         self._locked_until = 0.0
         self._asked: dict[str, deque[float]] = {endpoint: deque() for endpoint in _LIMITS}
-        self._faults: list[dict[str, Any]] = []
+        self._faults = FaultList({"maintenance": {}, "list_lacks": {"numbers?": numbers}})
         self._servers: dict[int, _Server] = {}
         self.replace_world(world or {"servers": []})
 
@@ -120,8 +121,8 @@ class RobotSimulator:
         servers = [_complete(raw, f"robot.servers[{place}]") for place, raw in enumerate(given)]
         found = {server.number: server for server in servers}
         if len(found) < len(servers):
-            numbers = [server.number for server in servers]
-            twice = next(number for number in numbers if numbers.count(number) > 1)
+            given_numbers = [server.number for server in servers]
+            twice = next(number for number in given_numbers if given_numbers.count(number) > 1)
             raise ValueError(f"robot.servers: two have the server_number {twice}; change one of them")
         self._servers = dict(sorted(found.items()))
 
@@ -131,7 +132,7 @@ class RobotSimulator:
         ``maintenance`` answers 503; ``list_lacks`` leaves servers out of the list that a request by number finds, those
         with these ``numbers`` or, without any, all. ``count`` is how often, null until the faults are cleared.
         """
-        self._faults += [_fault(raw) for raw in faults]
+        self._faults.add(faults)
 
     def clear_faults(self) -> None:
         """Forget all simulated faults."""
@@ -164,7 +165,7 @@ class RobotSimulator:
         if handler is None:
             raise _Refusal(404, "NOT_FOUND", f"the simulator does not simulate {request.method} {request.path}")
         self._pay(endpoint)
-        if self._take("maintenance") is not None:
+        if self._faults.take("maintenance") is not None:
             raise _Refusal(503, "UNAVAILABLE", "The service is unavailable due to maintenance")
         return handler(*rest)
 
@@ -178,7 +179,7 @@ class RobotSimulator:
         asked.append(now)
 
     def _list_servers(self) -> Response:
-        fault = self._take("list_lacks")
+        fault = self._faults.take("list_lacks")
         lacking = set() if fault is None else set(fault.get("numbers") or self._servers)
         found = [{"server": server.fields} for number, server in self._servers.items() if number not in lacking]
         if not found:
@@ -218,14 +219,6 @@ class RobotSimulator:
         if found is None:
             raise _Refusal(404, "SERVER_NOT_FOUND", f"Server with id {number} not found")
         return found
-
-    def _take(self, kind: str) -> Mapping[str, Any] | None:
-        fault = next((each for each in self._faults if each["kind"] == kind), None)
-        if fault is not None and fault["count"] is not None:
-            fault["count"] -= 1
-            if not fault["count"]:
-                self._faults.remove(fault)
-        return fault
 
 
 def _locked_out() -> _Refusal:
@@ -296,21 +289,3 @@ def _check_addresses(fields: Mapping[str, Any], where: str) -> None:
             IPv6Network(f"{fields['server_ipv6_net']}/64")
     except (AddressValueError, ValueError) as wrong:
         raise ValueError(f"{where}: {wrong}") from wrong
-
-
-_FAULTS: Mapping[str, frozenset[str]] = {"maintenance": frozenset(), "list_lacks": frozenset({"numbers"})}
-"""Kind → its own members."""
-
-
-def _fault(raw: Any) -> dict[str, Any]:
-    if not isinstance(raw, Mapping) or raw.get("kind") not in _FAULTS:
-        kind = raw.get("kind") if isinstance(raw, Mapping) else raw
-        raise ValueError(f"fault kind {kind!r} is not known; known are {', '.join(_FAULTS)}")
-    known = {"kind", "count"} | _FAULTS[raw["kind"]]
-    for name in raw:
-        if name not in known:
-            raise ValueError(f"fault {raw['kind']}: {name!r} is not known; known are {', '.join(sorted(known))}")
-    count = raw.get("count", 1)
-    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
-        raise ValueError(f"fault {raw['kind']}: count is {count!r}, give a whole number from 1, or null for no end")
-    return {**raw, "count": count}

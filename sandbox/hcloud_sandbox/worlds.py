@@ -2,34 +2,26 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, get_args
 
 FORMAT_VERSION = "1.0"
 """What is written; any 1.x is read."""
 
+HetznerKind = Literal[
+    "servers",
+    "networks",
+    "primary_ips",
+    "load_balancers",
+    "certificates",
+    "ssh_keys",
+    "placement_groups",
+    "firewalls",
+    "volumes",
+    "images",
+]
 SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "kubernetes": (
-        "nodes",
-        "services",
-        "namespaces",
-        "events",
-        "leases",
-        "configmaps",
-        "deployments",
-        "daemonsets",
-    ),
-    "hetzner": (
-        "servers",
-        "networks",
-        "primary_ips",
-        "load_balancers",
-        "certificates",
-        "ssh_keys",
-        "placement_groups",
-        "firewalls",
-        "volumes",
-        "images",
-    ),
+    "kubernetes": ("nodes", "services", "namespaces", "events", "leases", "configmaps", "deployments", "daemonsets"),
+    "hetzner": get_args(HetznerKind),
     "robot": ("servers",),
 }
 """Part of a world file → its sections, each a list of objects."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hcloud_sandbox.hetzner.faults import _OPTIONAL, _REQUIRED
+from hcloud_sandbox.hetzner.faults import KINDS
 from sandbox_support.hetzner_spec import HetznerApi
 
 WORLD: dict[str, Any] = {
@@ -182,7 +182,7 @@ def test_every_fault_is_documented_with_its_parameters() -> None:
     rows = re.findall(r"^\| `(\w+)` \((.*?)\) \|", section, re.MULTILINE)
 
     assert {kind: set(re.findall(r"`(\w+)`", parameters)) for kind, parameters in rows} == {
-        kind: optional | _REQUIRED.get(kind, frozenset()) for kind, optional in _OPTIONAL.items()
+        kind: {name.rstrip("?") for name in parameters} for kind, parameters in KINDS.items()
     }
 
 

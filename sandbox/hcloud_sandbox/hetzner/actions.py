@@ -15,18 +15,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from hcloud_sandbox.clock import SimulatedClock
-from hcloud_sandbox.hetzner.errors import ApiError
+from hcloud_sandbox.hetzner.errors import ApiError, not_found
 from hcloud_sandbox.hetzner.faults import Faults
 from hcloud_sandbox.hetzner.options import HetznerOptions
-from hcloud_sandbox.hetzner.store import Object, Store
-
-Resource = tuple[str, int]
-"""Type in the singular and id, as in an action's ``resources``: ``("server", 42)``."""
+from hcloud_sandbox.hetzner.store import Key, Kind, Object, Store, in_words, singular
 
 
 def format_time(timestamp: float) -> str:
     """Seconds since the epoch as the API writes times."""
     return datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def nothing(*_: object) -> None:
+    """The effect of an action that leaves no trace on the object, such as a reboot."""
 
 
 @dataclass(slots=True)
@@ -35,17 +36,16 @@ class Action:
 
     id: int
     command: str
-    resources: tuple[Resource, ...]
+    resources: tuple[Key, ...]
     started: float
     due: float
-    effect: Callable[[], None]
-    on_failure: Callable[[], None]
-    on_error: Callable[[Object], None]
-    fails_with: tuple[str, str] | None
-    """The code and message of a simulated fault."""
+    effect: Callable[[], object]
+    on_failure: Callable[[Object], object]
+    fails_with: Object | None
+    """The error of a simulated fault."""
+    vanished: bool
     status: str = "running"
     error: Object | None = None
-    vanished: bool = False
     finished: float | None = None
 
     def render(self, now: float) -> Object:
@@ -60,13 +60,13 @@ class Action:
             "progress": progress,
             "started": format_time(self.started),
             "finished": None if self.finished is None else format_time(self.finished),
-            "resources": [{"id": object_id, "type": kind} for kind, object_id in self.resources],
+            "resources": [{"id": object_id, "type": singular(kind)} for kind, object_id in self.resources],
             "error": self.error,
         }
 
-
-def nothing(*_: object) -> None:
-    """The effect of an action that leaves no trace on the object, such as a reboot."""
+    def is_of(self, kind: Kind | None, object_id: int | None) -> bool:
+        """Whether it is about an object of this kind, and about this one; None stands for any."""
+        return any(kind in {None, of} and object_id in {None, on} for of, on in self.resources)
 
 
 class Actions:
@@ -76,29 +76,28 @@ class Actions:
         self._clock = clock
         self._options = options
         self._store = store
-        self.faults = faults
+        self._faults = faults
         self._jitter = random.Random(options.seed)  # noqa: S311 (repeatable on purpose)
         self._actions: dict[int, Action] = {}
         self._due: list[tuple[float, int]] = []
-        self._locks: dict[Resource, int] = {}
+        self._locks: dict[Key, int] = {}
 
     def start(
         self,
         command: str,
-        *resources: Resource,
-        effect: Callable[[], None],
-        on_failure: Callable[[], None] = nothing,
-        on_error: Callable[[Object], None] = nothing,
+        *resources: Key,
+        effect: Callable[[], object] = nothing,
+        on_failure: Callable[[Object], object] = nothing,
         after: Action | None = None,
         locks: bool = True,
     ) -> Action:
         """Start an action that locks its resources until it has finished, unless it ``locks`` nothing.
 
         It begins when ``after`` is due, if given. ``effect`` runs at its end; when it raises ApiError or a fault was
-        set, the action ends in an error, and ``on_failure`` runs instead, and ``on_error`` with that error.
+        set, the action ends in an error, and ``on_failure`` runs with that error instead.
         """
         now = self._clock.timestamp()
-        duration = math.inf if self.faults.action_hangs(command) else self._options.seconds_of(command)
+        duration = math.inf if self._faults.action_hangs(command) else self._options.seconds_of(command)
         if self._options.jitter_s:
             duration += self._jitter.uniform(0, self._options.jitter_s)
         action = Action(
@@ -109,9 +108,8 @@ class Actions:
             due=(after.due if after else now) + duration,
             effect=effect,
             on_failure=on_failure,
-            on_error=on_error,
-            fails_with=self.faults.action_fails(command),
-            vanished=self.faults.action_vanishes(command),
+            fails_with=self._faults.action_fails(command),
+            vanished=self._faults.action_vanishes(command),
         )
         self._actions[action.id] = action
         heapq.heappush(self._due, (action.due, action.id))
@@ -130,54 +128,48 @@ class Actions:
             self._finish(self._actions[action_id], due)
 
     def _finish(self, action: Action, at: float) -> None:
-        late_s = max(self._options.visible_late_s, self.faults.visible_late_s())
-        action.status, action.finished = "success", at
-        try:
-            if action.fails_with:
-                action.status = "error"
-                action.error = {"code": action.fails_with[0], "message": action.fails_with[1]}
-            else:
-                with self._store.change() as undo:
+        late_s = max(self._options.visible_late_s, self._faults.visible_late_s())
+        action.finished, action.error = at, action.fails_with
+        if action.error is None:
+            try:
+                with self._store.changing() as undo:
                     action.effect()
                 if late_s:
                     self._store.show_late(undo, at + late_s)
-        except ApiError as refused:
-            action.status, action.error = "error", {"code": refused.code, "message": refused.message}
+            except ApiError as refused:
+                action.error = {"code": refused.code, "message": refused.message}
+        action.status = "success" if action.error is None else "error"
         if action.error is not None:
-            with self._store.change():
-                action.on_failure()
-                action.on_error(action.error)
+            with self._store.changing():
+                action.on_failure(action.error)
         for resource in action.resources:
             if self._locks.get(resource) == action.id:
                 del self._locks[resource]
 
-    def is_busy(self, resource: Resource) -> bool:
+    def is_busy(self, kind: Kind, object_id: int) -> bool:
         """Whether an action runs on the object."""
-        return resource in self._locks
+        return (kind, object_id) in self._locks
 
-    def require_free(self, kind: str, object_id: int) -> None:
+    def require_free(self, kind: Kind, object_id: int) -> None:
         """Raises what the service answers to a second change while one runs."""
-        stored = self._store.get("servers", object_id) if kind == "server" else None
-        if not self.is_busy((kind, object_id)) and not (stored and stored["locked"]):
+        stored = self._store.get(kind, object_id) or {}
+        if not self.is_busy(kind, object_id) and not stored.get("locked"):
             return
-        what = kind.replace("_", " ")
         if self._options.busy_code(kind) == "conflict":
-            raise ApiError("conflict", f"{what} has changed during request")
-        raise ApiError("locked", f"cannot perform operation because {what} is locked")
+            raise ApiError("conflict", f"{in_words(kind)} has changed during request")
+        raise ApiError("locked", f"cannot perform operation because {in_words(kind)} is locked")
 
-    def find(self, action_id: int, kind: str | None = None) -> Action:
-        """An action by id, of objects of this kind if given. Raises ``not_found``."""
+    def find(self, action_id: int, kind: Kind | None = None, object_id: int | None = None) -> Action:
+        """An action by id, of objects of this kind or of one object if given. Raises ``not_found``."""
         action = self._actions.get(action_id)
-        if action is None or action.vanished or (kind and all(kind != of for of, _ in action.resources)):
-            raise ApiError("not_found", f"action with ID '{action_id}' not found")
+        if action is None or action.vanished or not action.is_of(kind, object_id):
+            raise not_found("actions", action_id)
         return action
 
-    def listed(self, kind: str | None = None, object_id: int | None = None) -> Iterator[Action]:
+    def listed(self, kind: Kind | None = None, object_id: int | None = None) -> Iterator[Action]:
         """All actions by id, of one kind of object or of one object if given."""
         for action in self._actions.values():
-            if not action.vanished and any(
-                (kind in {None, of}) and (object_id in {None, on}) for of, on in action.resources
-            ):
+            if not action.vanished and action.is_of(kind, object_id):
                 yield action
 
     def render(self, action: Action) -> Object:

@@ -83,7 +83,7 @@ def checked_subnet(network: Object, kind: str, zone: str, wanted: str | None, vs
     if zone not in NETWORK_ZONES:
         raise invalid_field("network_zone", known(NETWORK_ZONES))
     if len(network["subnets"]) >= MAX_SUBNETS:
-        raise limit_exceeded("subnet limit exceeded", "subnet_limit")
+        raise limit_exceeded("subnet_limit")
     if any(subnet["network_zone"] != zone for subnet in network["subnets"]):
         raise invalid_field("network_zone", "all subnets of a network must be in the same network zone")
     if kind == "vswitch":
@@ -131,7 +131,7 @@ def checked_route(network: Object, destination_text: str, gateway_text: str) -> 
     if destination != _EVERYTHING and _PUBLIC_GATEWAY in destination:
         raise invalid_text(f"network route destination overlaps with {_PUBLIC_GATEWAY}")
     if len(network["routes"]) >= MAX_ROUTES:
-        raise limit_exceeded("route limit exceeded", "route_limit")
+        raise limit_exceeded("route_limit")
     return route
 
 

@@ -14,11 +14,13 @@ from hcloud_sandbox.hetzner.errors import ApiError, invalid_field, known
 from hcloud_sandbox.hetzner.selectors import check_labels
 
 T = TypeVar("T")
-_MISSING = "is missing"
 
 
 class Body:
-    """The fields of a request. Each getter raises ``invalid_input`` for a wrong type; null counts as left out."""
+    """The fields of a request. Each getter raises ``invalid_input`` for a wrong value; null counts as left out.
+
+    Where a getter takes a ``default``, None means that the field is required.
+    """
 
     def __init__(self, fields: dict[str, Any], where: str = "") -> None:
         self._fields = fields
@@ -50,13 +52,29 @@ class Body:
         """Whether the field was sent, be it as null."""
         return name in self._fields
 
-    def text(self, name: str) -> str:
-        """A required text."""
-        return self._required(name, str, "must be a string")
+    def require(self, *names: str) -> None:
+        """Raises ``invalid_input`` for the first field that was not sent, or sent as null."""
+        for name in names:
+            if not self.has(name):
+                raise self.wrong(name, "is missing")
 
-    def optional_text(self, name: str) -> str | None:
-        """A text or None."""
-        return self._typed(name, str, "must be a string")
+    def text(self, name: str, lengths: range | None = None, default: str | None = None) -> str:
+        """A text of an allowed length."""
+        return self._or_default(name, self.optional_text(name, lengths), default)
+
+    def optional_text(self, name: str, lengths: range | None = None) -> str | None:
+        """The same; None when left out."""
+        value = self._typed(name, str, "must be a string")
+        if value is not None and lengths is not None and len(value) not in lengths:
+            raise self.wrong(name, f"must have {lengths.start} to {lengths.stop - 1} characters")
+        return value
+
+    def choice(self, name: str, options: Sequence[str], default: str | None = None) -> str:
+        """One of the options."""
+        value = self.optional_text(name)
+        if value is not None and value not in options:
+            raise self.wrong(name, known(options))
+        return self._or_default(name, value, default)
 
     def id_or_name(self, name: str) -> str | None:
         """A text or a number, as text; None when left out."""
@@ -65,36 +83,16 @@ class Body:
             raise self.wrong(name, "must be an ID or a name")
         return None if value is None else str(value)
 
-    def integer(self, name: str) -> int:
-        """A required whole number."""
-        return self._required(name, int, "must be an integer")
-
-    def number(self, name: str, allowed: range, default: int | None) -> int:
-        """A whole number that is allowed, or the default when left out; without a default it is required."""
-        value = self._typed(name, int, "must be an integer")
-        if value is None:
-            return self.integer(name) if default is None else default
-        if value not in allowed:
+    def integer(self, name: str, allowed: range | None = None, default: int | None = None) -> int:
+        """A whole number that is allowed."""
+        value = self.optional_integer(name)
+        if value is not None and allowed is not None and value not in allowed:
             raise self.wrong(name, f"must be from {allowed.start} to {allowed.stop - 1}")
-        return value
+        return self._or_default(name, value, default)
 
-    def limited_text(self, name: str, lengths: range, default: str | None) -> str:
-        """A text of an allowed length, or the default when left out; without a default it is required."""
-        value = self._typed(name, str, "must be a string")
-        if value is None:
-            return self.text(name) if default is None else default
-        if len(value) not in lengths:
-            raise self.wrong(name, f"must have {lengths.start} to {lengths.stop - 1} characters")
-        return value
-
-    def choice(self, name: str, options: Sequence[str], default: str | None) -> str:
-        """One of the options, or the default when left out; without a default it is required."""
-        value = self._typed(name, str, "must be a string")
-        if value is None:
-            return self.text(name) if default is None else default
-        if value not in options:
-            raise self.wrong(name, known(options))
-        return value
+    def optional_integer(self, name: str) -> int | None:
+        """A whole number; None when left out."""
+        return self._typed(name, int, "must be an integer")
 
     def address(self, name: str) -> str:
         """A required IP address in its usual spelling."""
@@ -103,7 +101,7 @@ class Body:
         except ValueError:
             raise self.wrong(name, "must be an IP address") from None
 
-    def boolean(self, name: str, default: bool) -> bool:
+    def boolean(self, name: str, *, default: bool = False) -> bool:
         """A truth value, or the default when left out."""
         value = self._typed(name, bool, "must be a boolean")
         return default if value is None else value
@@ -118,10 +116,7 @@ class Body:
 
     def ids_or_names(self, name: str) -> list[str]:
         """A list of texts and numbers, as texts; empty when left out."""
-        values: list[Any] = self._typed(name, list, "must be a list") or []
-        if not all(_is_a(value, str) or _is_a(value, int) for value in values):
-            raise self.wrong(name, "must be a list of IDs and names")
-        return [str(value) for value in values]
+        return [str(value) for value in self._list(name, (str, int), "must be a list of IDs and names")]
 
     def objects(self, name: str) -> list["Body"]:
         """A list of objects, empty when left out."""
@@ -132,19 +127,20 @@ class Body:
         """A nested object, empty when left out."""
         return Body(self._typed(name, dict, "must be an object") or {}, f"{self._where}{name}.")
 
+    def labels(self) -> dict[str, str]:
+        """The labels, empty when left out."""
+        return check_labels(self._fields["labels"]) if self.has("labels") else {}
+
     def wrong(self, name: str, problem: str) -> ApiError:
         """``invalid_input`` about a field of this body, to be raised."""
         return invalid_field(self._where + name, problem)
 
-    def labels(self) -> dict[str, str] | None:
-        """The labels; None when left out."""
-        return check_labels(self._fields["labels"]) if self.has("labels") else None
-
-    def _required(self, name: str, kind: type[T], problem: str) -> T:
-        value = self._typed(name, kind, problem)
-        if value is None:
-            raise self.wrong(name, _MISSING)
-        return value
+    def _or_default(self, name: str, value: T | None, default: T | None) -> T:
+        if value is None and default is None:
+            raise self.wrong(name, "is missing")
+        chosen: Any = default if value is None else value
+        found: T = chosen
+        return found
 
     def _typed(self, name: str, kind: type[T], problem: str) -> T | None:
         value = self._fields.get(name)
@@ -152,13 +148,13 @@ class Body:
             raise self.wrong(name, problem)
         return value
 
-    def _list(self, name: str, kind: type[T], problem: str) -> list[T]:
+    def _list(self, name: str, kind: type | tuple[type, ...], problem: str) -> list[Any]:
         values: list[Any] = self._typed(name, list, problem) or []
         if not all(_is_a(value, kind) for value in values):
             raise self.wrong(name, problem)
         return values
 
 
-def _is_a(value: Any, kind: type) -> bool:
+def _is_a(value: Any, kind: type | tuple[type, ...]) -> bool:
     """``isinstance``, but a truth value is no number."""
-    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))

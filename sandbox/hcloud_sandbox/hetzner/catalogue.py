@@ -6,12 +6,16 @@ exist, and ``cx22``/``cx32`` are kept as examples of types that are deprecated a
 by itself.
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hcloud_sandbox.hetzner.bodies import Body
+from hcloud_sandbox.hetzner.errors import ApiError
 from hcloud_sandbox.hetzner.store import Object
 
 _TIB = 2**40
+INCLUDED_TRAFFIC = 20 * _TIB
 _EUROPE = ("fsn1", "nbg1", "hel1")
 _OVERSEAS = ("ash", "hil", "sin")
 
@@ -19,7 +23,6 @@ NETWORK_ZONES = ("eu-central", "us-east", "us-west", "ap-southeast")
 DEFAULT_LOCATION = "fsn1"
 DEFAULT_SERVER_TYPE = "cpx22"
 DEFAULT_LOAD_BALANCER_TYPE = "lb11"
-DEFAULT_IMAGE = "ubuntu-24.04"
 CURRENCY = "EUR"
 VAT_RATE = "19.000000"
 """Those of the project's owner."""
@@ -27,31 +30,21 @@ VAT_RATE = "19.000000"
 _SOLD_OUT = {"announced": "2025-10-16T06:00:00Z", "unavailable_after": "2025-12-31T00:00:00Z"}
 
 
-def _location(location_id: int, name: str, place: tuple[str, str, str], at: tuple[float, float], zone: str) -> Object:
-    description, country, city = place
-    return {
-        "id": location_id,
-        "name": name,
-        "description": description,
-        "country": country,
-        "city": city,
-        "latitude": at[0],
-        "longitude": at[1],
-        "network_zone": zone,
-    }
+def _named(fields: str, *rows: tuple[Any, ...]) -> dict[str, Object]:
+    """Rows of values as objects by their names."""
+    entries = [dict(zip(fields.split(), row, strict=True)) for row in rows]
+    return {entry["name"]: entry for entry in entries}
 
 
-LOCATIONS: dict[str, Object] = {
-    location["name"]: location
-    for location in (
-        _location(1, "fsn1", ("Falkenstein DC Park 1", "DE", "Falkenstein"), (50.47612, 12.370071), "eu-central"),
-        _location(2, "nbg1", ("Nuremberg DC Park 1", "DE", "Nuremberg"), (49.452102, 11.076665), "eu-central"),
-        _location(3, "hel1", ("Helsinki DC Park 1", "FI", "Helsinki"), (60.169855, 24.938379), "eu-central"),
-        _location(4, "ash", ("Ashburn, VA", "US", "Ashburn, VA"), (39.045821, -77.487073), "us-east"),
-        _location(5, "hil", ("Hillsboro, OR", "US", "Hillsboro, OR"), (45.54222, -122.951924), "us-west"),
-        _location(6, "sin", ("Singapore", "SG", "Singapore"), (1.283333, 103.833333), "ap-southeast"),
-    )
-}
+LOCATIONS = _named(
+    "id name description country city latitude longitude network_zone",
+    (1, "fsn1", "Falkenstein DC Park 1", "DE", "Falkenstein", 50.47612, 12.370071, "eu-central"),
+    (2, "nbg1", "Nuremberg DC Park 1", "DE", "Nuremberg", 49.452102, 11.076665, "eu-central"),
+    (3, "hel1", "Helsinki DC Park 1", "FI", "Helsinki", 60.169855, 24.938379, "eu-central"),
+    (4, "ash", "Ashburn, VA", "US", "Ashburn, VA", 39.045821, -77.487073, "us-east"),
+    (5, "hil", "Hillsboro, OR", "US", "Hillsboro, OR", 45.54222, -122.951924, "us-west"),
+    (6, "sin", "Singapore", "SG", "Singapore", 1.283333, 103.833333, "ap-southeast"),
+)
 
 
 def _amount(gross: float) -> Object:
@@ -71,44 +64,35 @@ def _price(location: str, gross: float, included_tib: int) -> Object:
 
 def other_prices() -> Object:
     """What everything costs that has no type: images, volumes, backups and addresses."""
-    monthly = {"ipv4": 0.60, "ipv6": 0.0}
+
+    def in_all_locations(**prices: float) -> list[Object]:
+        amounts = {name: _amount(gross) for name, gross in prices.items()}
+        return [{"location": place, **amounts} for place in LOCATIONS]
+
+    addresses = (("ipv4", 0.60, 3.57), ("ipv6", 0.0, 1.19))
     return {
         "image": {"price_per_gb_month": _amount(0.0131)},
         "volume": {"price_per_gb_month": _amount(0.0524)},
         "server_backup": {"percentage": "20.0000000000"},
         "floating_ip": {"price_monthly": _amount(3.57)},
         "floating_ips": [
-            {
-                "type": family,
-                "prices": [
-                    {"location": place, "price_monthly": _amount(3.57 if gross else 1.19)} for place in LOCATIONS
-                ],
-            }
-            for family, gross in monthly.items()
+            {"type": family, "prices": in_all_locations(price_monthly=floating)} for family, _, floating in addresses
         ],
         "primary_ips": [
-            {
-                "type": family,
-                "prices": [
-                    {"location": place, "price_hourly": _amount(gross / 625), "price_monthly": _amount(gross)}
-                    for place in LOCATIONS
-                ],
-            }
-            for family, gross in monthly.items()
+            {"type": family, "prices": in_all_locations(price_hourly=gross / 625, price_monthly=gross)}
+            for family, gross, _ in addresses
         ],
     }
 
 
+_CATEGORIES = {"cx": "cost_optimized", "ca": "cost_optimized", "cp": "regular_purpose", "cc": "general_purpose"}
+
+
 def _server_type(
-    type_id: int,
-    name: str,
-    size: tuple[int, int, int],
-    locations: tuple[str, ...],
-    deprecation: Object | None = None,
+    type_id: int, name: str, cores: int, memory: int, disk: int, locations: Iterable[str], ends: Object | None = None
 ) -> Object:
-    cores, memory, disk = size
     dedicated = name.startswith("ccx")
-    category = {"cx": "cost_optimized", "ca": "cost_optimized", "cp": "regular_purpose", "cc": "general_purpose"}
+    offer = {"deprecation": ends, "recommended": ends is None, "available": ends is None}
     return {
         "id": type_id,
         "name": name,
@@ -116,56 +100,47 @@ def _server_type(
         "cores": cores,
         "memory": memory,
         "disk": disk,
-        "deprecated": deprecation is not None,
-        "deprecation": deprecation,
+        "deprecated": ends is not None,
+        "deprecation": ends,
         "prices": [_price(location, cores * (7.0 if dedicated else 3.0), 20) for location in locations],
         "storage_type": "local",
         "cpu_type": "dedicated" if dedicated else "shared",
-        "category": category[name[:2]],
+        "category": _CATEGORIES[name[:2]],
         "architecture": "arm" if name.startswith("cax") else "x86",
-        "locations": [
-            {
-                "id": LOCATIONS[location]["id"],
-                "name": location,
-                "deprecation": deprecation,
-                "recommended": deprecation is None,
-                "available": deprecation is None,
-            }
-            for location in locations
-        ],
+        "locations": [{"id": LOCATIONS[location]["id"], "name": location, **offer} for location in locations],
     }
 
 
 SERVER_TYPES: dict[str, Object] = {
-    server_type["name"]: server_type
-    for server_type in (
-        _server_type(22, "cpx11", (2, 2, 40), _OVERSEAS),
-        _server_type(23, "cpx21", (3, 4, 80), _OVERSEAS),
-        _server_type(24, "cpx31", (4, 8, 160), _OVERSEAS),
-        _server_type(25, "cpx41", (8, 16, 240), _OVERSEAS),
-        _server_type(26, "cpx51", (16, 32, 360), _OVERSEAS),
-        _server_type(45, "cax11", (2, 4, 40), _EUROPE),
-        _server_type(93, "cax21", (4, 8, 80), _EUROPE),
-        _server_type(94, "cax31", (8, 16, 160), _EUROPE),
-        _server_type(95, "cax41", (16, 32, 320), _EUROPE),
-        _server_type(96, "ccx13", (2, 8, 80), _EUROPE + _OVERSEAS),
-        _server_type(97, "ccx23", (4, 16, 160), _EUROPE + _OVERSEAS),
-        _server_type(98, "ccx33", (8, 32, 240), _EUROPE + _OVERSEAS),
-        _server_type(99, "ccx43", (16, 64, 360), _EUROPE + _OVERSEAS),
-        _server_type(100, "ccx53", (32, 128, 600), _EUROPE + _OVERSEAS),
-        _server_type(101, "ccx63", (48, 192, 960), _EUROPE + _OVERSEAS),
-        _server_type(104, "cx22", (2, 4, 40), _EUROPE, _SOLD_OUT),
-        _server_type(105, "cx32", (4, 8, 80), _EUROPE, _SOLD_OUT),
-        _server_type(108, "cpx12", (1, 2, 40), (*_EUROPE, "sin")),
-        _server_type(109, "cpx22", (2, 4, 80), (*_EUROPE, "sin")),
-        _server_type(110, "cpx32", (4, 8, 160), (*_EUROPE, "sin")),
-        _server_type(111, "cpx42", (8, 16, 320), (*_EUROPE, "sin")),
-        _server_type(112, "cpx52", (12, 24, 480), (*_EUROPE, "sin")),
-        _server_type(113, "cpx62", (16, 32, 640), (*_EUROPE, "sin")),
-        _server_type(114, "cx23", (2, 4, 40), _EUROPE),
-        _server_type(115, "cx33", (4, 8, 80), _EUROPE),
-        _server_type(116, "cx43", (8, 16, 160), _EUROPE),
-        _server_type(117, "cx53", (16, 32, 320), _EUROPE),
+    row[1]: _server_type(*row)
+    for row in (
+        (22, "cpx11", 2, 2, 40, _OVERSEAS),
+        (23, "cpx21", 3, 4, 80, _OVERSEAS),
+        (24, "cpx31", 4, 8, 160, _OVERSEAS),
+        (25, "cpx41", 8, 16, 240, _OVERSEAS),
+        (26, "cpx51", 16, 32, 360, _OVERSEAS),
+        (45, "cax11", 2, 4, 40, _EUROPE),
+        (93, "cax21", 4, 8, 80, _EUROPE),
+        (94, "cax31", 8, 16, 160, _EUROPE),
+        (95, "cax41", 16, 32, 320, _EUROPE),
+        (96, "ccx13", 2, 8, 80, _EUROPE + _OVERSEAS),
+        (97, "ccx23", 4, 16, 160, _EUROPE + _OVERSEAS),
+        (98, "ccx33", 8, 32, 240, _EUROPE + _OVERSEAS),
+        (99, "ccx43", 16, 64, 360, _EUROPE + _OVERSEAS),
+        (100, "ccx53", 32, 128, 600, _EUROPE + _OVERSEAS),
+        (101, "ccx63", 48, 192, 960, _EUROPE + _OVERSEAS),
+        (104, "cx22", 2, 4, 40, _EUROPE, _SOLD_OUT),
+        (105, "cx32", 4, 8, 80, _EUROPE, _SOLD_OUT),
+        (108, "cpx12", 1, 2, 40, (*_EUROPE, "sin")),
+        (109, "cpx22", 2, 4, 80, (*_EUROPE, "sin")),
+        (110, "cpx32", 4, 8, 160, (*_EUROPE, "sin")),
+        (111, "cpx42", 8, 16, 320, (*_EUROPE, "sin")),
+        (112, "cpx52", 12, 24, 480, (*_EUROPE, "sin")),
+        (113, "cpx62", 16, 32, 640, (*_EUROPE, "sin")),
+        (114, "cx23", 2, 4, 40, _EUROPE),
+        (115, "cx33", 4, 8, 80, _EUROPE),
+        (116, "cx43", 8, 16, 160, _EUROPE),
+        (117, "cx53", 16, 32, 320, _EUROPE),
     )
 }
 
@@ -191,12 +166,8 @@ def _load_balancer_type(
 
 
 LOAD_BALANCER_TYPES: dict[str, Object] = {
-    balancer_type["name"]: balancer_type
-    for balancer_type in (
-        _load_balancer_type(1, 5.39, 5, 25, 10, 10_000),
-        _load_balancer_type(2, 16.40, 15, 75, 25, 20_000),
-        _load_balancer_type(3, 32.90, 30, 150, 50, 40_000),
-    )
+    f"lb{row[0]}1": _load_balancer_type(*row)
+    for row in ((1, 5.39, 5, 25, 10, 10_000), (2, 16.40, 15, 75, 25, 20_000), (3, 32.90, 30, 150, 50, 40_000))
 }
 
 
@@ -225,50 +196,42 @@ def _image(image_id: int, name: str, architecture: str) -> Object:
     }
 
 
+_SYSTEMS = ("ubuntu-24.04", "ubuntu-22.04", "debian-12", "debian-13", "rocky-10", "alma-10", "fedora-43")
 IMAGES: tuple[Object, ...] = tuple(
     _image(161547269 + number, name, architecture)
-    for number, (name, architecture) in enumerate(
-        (name, architecture)
-        for name in ("ubuntu-24.04", "ubuntu-22.04", "debian-12", "debian-13", "rocky-10", "alma-10", "fedora-43")
-        for architecture in ("x86", "arm")
-    )
+    for number, (name, architecture) in enumerate(itertools.product(_SYSTEMS, ("x86", "arm")))
 )
 
-
-def _iso(iso_id: int, name: str, description: str, architecture: str) -> Object:
-    return {
-        "id": iso_id,
-        "name": name,
-        "description": description,
-        "type": "public",
-        "deprecation": None,
-        "architecture": architecture,
-    }
-
-
-ISOS: dict[str, Object] = {
-    iso["name"]: iso
-    for iso in (
-        _iso(122630, "debian-13.1.0-amd64-netinst.iso", "Debian 13.1 (amd64/netinstall)", "x86"),
-        _iso(122631, "debian-13.1.0-arm64-netinst.iso", "Debian 13.1 (arm64/netinstall)", "arm"),
-        _iso(98332, "netboot.xyz.iso", "netboot.xyz (x86)", "x86"),
-    )
-}
+ISOS = _named(
+    "id name description type deprecation architecture",
+    (122630, "debian-13.1.0-amd64-netinst.iso", "Debian 13.1 (amd64/netinstall)", "public", None, "x86"),
+    (122631, "debian-13.1.0-arm64-netinst.iso", "Debian 13.1 (arm64/netinstall)", "public", None, "arm"),
+    (98332, "netboot.xyz.iso", "netboot.xyz (x86)", "public", None, "x86"),
+)
 
 _ANNOUNCED = "2026-01-01T00:00:00Z"
 
 
 def load_balancer_types(end: Mapping[str, str]) -> dict[str, Object]:
     """The types of load balancers by name; those in ``end`` are deprecated and can be ordered until then."""
-    return {name: _ending(entry, end[name]) if name in end else entry for name, entry in LOAD_BALANCER_TYPES.items()}
+
+    def ending(entry: Object, unavailable_after: str) -> Object:
+        deprecation = {"announced": _ANNOUNCED, "unavailable_after": unavailable_after}
+        return {**entry, "deprecated": _ANNOUNCED, "deprecation": deprecation}
+
+    return {name: ending(entry, end[name]) if name in end else entry for name, entry in LOAD_BALANCER_TYPES.items()}
 
 
-def _ending(entry: Object, unavailable_after: str) -> Object:
-    deprecation = {"announced": _ANNOUNCED, "unavailable_after": unavailable_after}
-    return {**entry, "deprecated": _ANNOUNCED, "deprecation": deprecation}
-
-
-def find_entry(entries: dict[str, Object], id_or_name: Any) -> Object | None:
+def find_entry(entries: Mapping[str, Object], id_or_name: Any) -> Object | None:
     """The entry with this name or id, as a number or as text; None when there is none."""
     found = entries.get(str(id_or_name))
     return found or next((entry for entry in entries.values() if str(entry["id"]) == str(id_or_name)), None)
+
+
+def wanted_entry(body: Body, field: str, entries: Mapping[str, Object]) -> Object:
+    """The entry that a field names, by id or by name. Raises ``invalid_input`` without one, or ``not_found``."""
+    body.require(field)
+    found = find_entry(entries, body.id_or_name(field))
+    if found is None:
+        raise ApiError("not_found", f"{field.replace('_', ' ')} not found")
+    return found

@@ -7,18 +7,17 @@ that ends, by no action of their own.
 """
 
 import re
+from collections.abc import Mapping
 from ipaddress import ip_network
 
-from hcloud_sandbox.exchange import Request, Response
-from hcloud_sandbox.hetzner.actions import Action, Resource
+from hcloud_sandbox.exchange import Response
+from hcloud_sandbox.hetzner.actions import Action
 from hcloud_sandbox.hetzner.bodies import Body
-from hcloud_sandbox.hetzner.completing import check_labels_shape, check_type, complete, completed_list
 from hcloud_sandbox.hetzner.errors import ApiError, limit_exceeded
-from hcloud_sandbox.hetzner.naming import wanted_name
-from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.rendering import is_behind
+from hcloud_sandbox.hetzner.resource import Resource, route
 from hcloud_sandbox.hetzner.selectors import parse_selector
-from hcloud_sandbox.hetzner.store import Object
+from hcloud_sandbox.hetzner.shapes import Rule, an_object, each
+from hcloud_sandbox.hetzner.store import Key, Object, Store, View, fresh_copy
 
 MAX_RULES = 50
 _MAX_RANGES = 100
@@ -29,73 +28,72 @@ _PORTS = re.compile(r"any|([0-9]{1,5})(?:-([0-9]{1,5}))?", re.ASCII)
 _DESCRIPTION = range(256)
 
 
-class Firewalls:
-    """The writing half of ``/firewalls``. The one truth is ``applied_to`` of the firewall."""
+class Firewalls(Resource):
+    """Firewalls. The one truth is ``applied_to`` of the firewall."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
+    kind = "firewalls"
 
-    def create(self, request: Request) -> Response:
-        """``POST /firewalls``: at once, with an action for each resource that it is applied to."""
-        body = Body.of(request)
-        firewall = {
-            **_template(self._project.store.next_id("firewalls"), self._project.now()),
-            "name": wanted_name(self._project, "firewalls", body),
-            "labels": body.labels() or {},
-            "rules": _wanted_rules(body),
-        }
-        wanted = [self._applicable(firewall, resource) for resource in body.objects("apply_to")]
-        self._project.store.put("firewalls", firewall)
-        actions = [self._apply(firewall["id"], entry) for entry in wanted]
-        present = self._project.require("firewalls", firewall["id"])
-        return self._answer(actions, {"firewall": self._project.shown("firewalls", present)})
+    def template(self, object_id: int, created: str) -> Object:
+        """One without rules that is applied to nothing."""
+        blank = {"id": object_id, "name": f"firewall-{object_id}", "labels": {}, "created": created}
+        return {**blank, "rules": [], "applied_to": []}
 
-    def delete(self, _request: Request, firewall_id: int) -> Response:
-        """``DELETE /firewalls/{id}``: of one that is applied to nothing."""
-        if self._project.require_free("firewalls", firewall_id)["applied_to"]:
+    def rules(self) -> Mapping[str, Rule]:
+        """Both are lists of objects, which ``completed`` reads."""
+        return {"rules": each(an_object), "applied_to": each(an_object)}
+
+    def completed(self, given: Object, where: str) -> Object:
+        """A firewall whose rules are as those of a request."""
+        firewall = super().completed(given, where)
+        try:
+            rules = _wanted_rules(Body({"rules": firewall["rules"]}))
+            applied_to = [_entry(Body(entry)) for entry in firewall["applied_to"]]
+        except ApiError as error:
+            raise ValueError(f"{where}: {error.message}") from None
+        return {**firewall, "rules": rules, "applied_to": applied_to}
+
+    def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
+        """With the servers that label selectors find."""
+        return fresh_copy(stored) | {"applied_to": [_shown_entry(view, entry) for entry in stored["applied_to"]]}
+
+    @route("POST /firewalls")
+    def create(self, body: Body) -> Response:
+        """At once, with an action for each resource that it is applied to."""
+        wanted = {"name": self.checked_name(body), "labels": body.labels(), "rules": _wanted_rules(body)}
+        entries = [self._applicable({"applied_to": []}, resource) for resource in body.objects("apply_to")]
+        firewall = self.new(**wanted)
+        return self.answer(firewall, 201, actions=[self._apply(firewall["id"], entry) for entry in entries])
+
+    def check_unused(self, present: Object) -> None:
+        """A firewall that is applied stays."""
+        if present["applied_to"]:
             raise ApiError("resource_in_use", "firewall still in use")
-        self._project.store.remove("firewalls", firewall_id)
-        return Response(204)
 
-    def set_rules(self, request: Request, firewall_id: int) -> Response:
-        """``set_rules``: all of them; none empties the firewall."""
-        self._project.require_free("firewalls", firewall_id)
-        rules = _wanted_rules(Body.of(request))
-        action = self._project.actions.start(
-            "set_firewall_rules",
-            ("firewall", firewall_id),
-            effect=lambda: self._project.change("firewalls", firewall_id, rules=rules),
-        )
-        return self._answer([action])
+    @route("POST /firewalls/{id}/actions/set_rules")
+    def set_rules(self, body: Body, firewall_id: int) -> Response:
+        """All of them; none empties the firewall."""
+        self.free(firewall_id)
+        action = self.start("set_firewall_rules", firewall_id, {"rules": _wanted_rules(body)})
+        return self.project.answer(201, actions=[action])
 
-    def apply(self, request: Request, firewall_id: int) -> Response:
-        """``apply_to_resources``: servers, and label selectors."""
-        firewall = self._project.require_free("firewalls", firewall_id)
-        wanted = [self._applicable(firewall, resource) for resource in Body.of(request).objects("apply_to")]
-        return self._answer([self._apply(firewall_id, entry) for entry in wanted])
+    @route("POST /firewalls/{id}/actions/apply_to_resources")
+    def apply(self, body: Body, firewall_id: int) -> Response:
+        """To servers and label selectors."""
+        firewall = self.free(firewall_id)
+        wanted = [self._applicable(firewall, resource) for resource in body.objects("apply_to")]
+        return self.project.answer(201, actions=[self._apply(firewall_id, entry) for entry in wanted])
 
-    def remove(self, request: Request, firewall_id: int) -> Response:
-        """``remove_from_resources``: what it was applied to by name; not a server that a selector found."""
-        firewall = self._project.require_free("firewalls", firewall_id)
-        wanted = [self._removable(firewall, resource) for resource in Body.of(request).objects("remove_from")]
-        return self._answer([self._remove(firewall_id, entry) for entry in wanted])
-
-    def require_applicable(self, body: Body) -> list[int]:
-        """The ids in ``firewalls`` of the creation of a server. Raises ``not_found``."""
-        ids = [each.integer("firewall") for each in body.objects("firewalls")]
-        for firewall_id in ids:
-            self._project.require("firewalls", firewall_id)
-        return ids
-
-    def apply_to_new(self, server_id: int, firewall_ids: list[int]) -> None:
-        """Apply those of them that are still there to a server that was just created."""
-        for firewall_id in firewall_ids:
-            add_resource(self._project, firewall_id, server_entry(server_id))
+    @route("POST /firewalls/{id}/actions/remove_from_resources")
+    def remove(self, body: Body, firewall_id: int) -> Response:
+        """From what it was applied to by name; not from a server that a selector found."""
+        firewall = self.free(firewall_id)
+        wanted = [self._removable(firewall, resource) for resource in body.objects("remove_from")]
+        return self.project.answer(201, actions=[self._remove(firewall_id, entry) for entry in wanted])
 
     def _applicable(self, firewall: Object, resource: Body) -> Object:
         entry = _entry(resource)
         if entry["type"] == "server":
-            server = self._project.store.get("servers", entry["server"]["id"])
+            server = self.store.get("servers", entry["server"]["id"])
             if server is None:
                 raise ApiError("firewall_resource_not_found", "server that the firewall should be applied to not found")
             if server["public_net"]["ipv4"] is None and server["public_net"]["ipv6"] is None:
@@ -109,7 +107,7 @@ class Firewalls:
         if entry in firewall["applied_to"]:
             return entry
         if entry["type"] == "server":
-            server = self._project.store.get("servers", entry["server"]["id"])
+            server = self.store.get("servers", entry["server"]["id"])
             if server is None:
                 raise ApiError("firewall_resource_not_found", "server to remove the firewall from not found")
             if is_behind(firewall, server):
@@ -118,28 +116,25 @@ class Firewalls:
         raise ApiError("firewall_already_removed", "firewall was already removed from the resource")
 
     def _apply(self, firewall_id: int, entry: Object) -> Action:
-        return self._project.actions.start(
+        return self.project.actions.start(
             "apply_firewall",
-            *_resources(firewall_id, entry),
-            effect=lambda: add_resource(self._project, firewall_id, entry),
+            *_servers_in(entry),
+            ("firewalls", firewall_id),
+            effect=lambda: apply_to(self.store, firewall_id, entry),
         )
 
     def _remove(self, firewall_id: int, entry: Object) -> Action:
-        def effect() -> None:
-            left = [kept for kept in self._project.require("firewalls", firewall_id)["applied_to"] if kept != entry]
-            self._project.change("firewalls", firewall_id, applied_to=left)
+        def change(now: Object) -> Object:
+            return {"applied_to": [kept for kept in now["applied_to"] if kept != entry]}
 
-        return self._project.actions.start("remove_firewall", *_resources(firewall_id, entry), effect=effect)
-
-    def _answer(self, actions: list[Action], more: Object | None = None) -> Response:
-        return Response(201, {**(more or {}), "actions": [self._project.actions.render(action) for action in actions]})
+        return self.start("remove_firewall", firewall_id, change, *_servers_in(entry))
 
 
-def add_resource(project: Project, firewall_id: int, entry: Object) -> None:
+def apply_to(store: Store, firewall_id: int, entry: Object) -> None:
     """Apply a firewall to one more resource; nothing when the firewall is gone, or applied to it already."""
-    firewall = project.store.get("firewalls", firewall_id)
+    firewall = store.get("firewalls", firewall_id)
     if firewall is not None and entry not in firewall["applied_to"]:
-        project.change("firewalls", firewall_id, applied_to=[*firewall["applied_to"], entry])
+        store.change("firewalls", firewall_id, applied_to=[*firewall["applied_to"], entry])
 
 
 def server_entry(server_id: int) -> Object:
@@ -147,62 +142,63 @@ def server_entry(server_id: int) -> Object:
     return {"type": "server", "server": {"id": server_id}}
 
 
-def complete_firewall(given: Object, created: str, where: str) -> Object:
-    """A firewall of a world file; rules are those of a request."""
-    firewall = complete(given, _template(given["id"], created), where)
-    check_labels_shape(firewall["labels"], f"{where} labels")
-    entries = completed_list(firewall["applied_to"], f"{where} applied_to")
-    for part in (*entries, *completed_list(firewall["rules"], f"{where} rules")):
-        check_type(part, dict, "an object", where)
-    try:
-        rules = _wanted_rules(Body({"rules": firewall["rules"]}))
-        applied_to = [_entry(Body(entry)) for entry in entries]
-    except ApiError as error:
-        raise ValueError(f"{where}: {error.message}") from None
-    return {**firewall, "rules": rules, "applied_to": applied_to}
+def is_behind(firewall: Object, server: Object) -> bool:
+    """Whether the firewall is applied to the server, by name or by a label selector."""
+    return any(
+        entry["server"]["id"] == server["id"]
+        if entry["type"] == "server"
+        else parse_selector(entry["label_selector"]["selector"])(server["labels"])
+        for entry in firewall["applied_to"]
+    )
 
 
 def _entry(resource: Body) -> Object:
     """What a request names, with nothing but its name."""
-    if resource.choice("type", ("server", "label_selector"), None) == "server":
+    if resource.choice("type", ("server", "label_selector")) == "server":
         return server_entry(resource.object("server").integer("id"))
     selector = resource.object("label_selector").text("selector")
     parse_selector(selector)
     return {"type": "label_selector", "label_selector": {"selector": selector}}
 
 
-def _resources(firewall_id: int, entry: Object) -> list[Resource]:
-    servers = [("server", entry["server"]["id"])] if entry["type"] == "server" else []
-    return [*servers, ("firewall", firewall_id)]
+def _shown_entry(view: View, entry: Object) -> Object:
+    if entry["type"] == "server":
+        return fresh_copy(entry)
+    matches = parse_selector(entry["label_selector"]["selector"])
+    found = [server_entry(server["id"]) for server in view.all("servers") if matches(server["labels"])]
+    return {**fresh_copy(entry), "applied_to_resources": found}
+
+
+def _servers_in(entry: Object) -> list[Key]:
+    return [("servers", entry["server"]["id"])] if entry["type"] == "server" else []
 
 
 def _wanted_rules(body: Body) -> list[Object]:
     rules = [_wanted_rule(rule) for rule in body.objects("rules")]
     if len(rules) > MAX_RULES:
-        raise limit_exceeded("firewall rule limit exceeded", "firewall_rule_limit")
+        raise limit_exceeded("firewall_rule_limit")
     return rules
 
 
 def _wanted_rule(body: Body) -> Object:
-    direction = body.choice("direction", tuple(_RANGES_BY_DIRECTION), None)
-    protocol = body.choice("protocol", _PROTOCOLS, None)
+    direction = body.choice("direction", tuple(_RANGES_BY_DIRECTION))
+    protocol = body.choice("protocol", _PROTOCOLS)
     port = body.optional_text("port")
     if (port is not None) != (protocol in _WITH_PORTS):
         raise body.wrong("port", f"is {'missing' if port is None else 'not allowed'} for protocol {protocol}")
     if port is not None and not _are_ports(port):
         raise body.wrong("port", "must be a port, a range such as 1024-5000, or any")
-    ranges: dict[str, list[str]] = {"source_ips": [], "destination_ips": []}
     named = _RANGES_BY_DIRECTION[direction]
-    ranges[named] = body.texts(named)
-    if not 1 <= len(ranges[named]) <= _MAX_RANGES:
+    ranges = body.texts(named)
+    if not 1 <= len(ranges) <= _MAX_RANGES:
         raise body.wrong(named, f"must have 1 to {_MAX_RANGES} ranges")
-    for text in ranges[named]:
+    for text in ranges:
         try:
             ip_network(text)
         except ValueError:
             raise body.wrong(named, f"'{text}' is no range in CIDR notation") from None
-    description = body.limited_text("description", _DESCRIPTION, "") if body.has("description") else None
-    return {"description": description, "direction": direction, "protocol": protocol, "port": port, **ranges}
+    rule: Object = {"description": body.optional_text("description", _DESCRIPTION), "direction": direction}
+    return {**rule, "protocol": protocol, "port": port, "source_ips": [], "destination_ips": [], named: ranges}
 
 
 def _are_ports(text: str) -> bool:
@@ -211,8 +207,3 @@ def _are_ports(text: str) -> bool:
         return False
     ports = [int(port) for port in match.groups() if port is not None]
     return all(1 <= port <= 65535 for port in ports) and ports == sorted(ports)
-
-
-def _template(firewall_id: int, created: str) -> Object:
-    blank = {"id": firewall_id, "name": f"firewall-{firewall_id}", "labels": {}, "created": created}
-    return {**blank, "rules": [], "applied_to": []}

@@ -4,98 +4,107 @@ Source: Hetzner Cloud API, images and server actions. Known differences: backups
 many; which refusal a change of a system image gets is not established, here it is ``forbidden``.
 """
 
+from collections.abc import Mapping
+
 from hcloud_sandbox.exchange import Request, Response
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.catalogue import IMAGES
-from hcloud_sandbox.hetzner.completing import check_labels_shape, complete
-from hcloud_sandbox.hetzner.errors import ApiError
-from hcloud_sandbox.hetzner.naming import change_protection
+from hcloud_sandbox.hetzner.errors import ApiError, invalid_text
 from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.store import Object, View
+from hcloud_sandbox.hetzner.resource import Resource, route
+from hcloud_sandbox.hetzner.shapes import Rule, a_text, one_of, optional
+from hcloud_sandbox.hetzner.store import Object, Store, View
 
 _DESCRIPTION = range(256)
 _OF_SERVERS = ("snapshot", "backup")
 _GB_OF_A_SNAPSHOT = 2.5
+_SYSTEM_IDS = frozenset(image["id"] for image in IMAGES)
 
 
-class Images:
-    """The writing half of ``/images``, and the actions of servers that make and end them."""
+class Images(Resource):
+    """Images. Those of the catalog are not stored, and cannot be changed."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._change_protection = change_protection(project, "images")
+    kind = "images"
+    filters = ("type", "status", "bound_to", "architecture")
+    protections = ("delete",)
 
-    def make(self, request: Request, server_id: int) -> Response:
-        """``create_image``: a snapshot, or a backup of a server that has backups enabled."""
-        server = self._project.require_free("servers", server_id)
-        body = Body.of(request)
+    def template(self, object_id: int, created: str) -> Object:
+        """A snapshot."""
+        made: Object = {"type": "snapshot", "name": None, "description": f"snapshot {object_id}", "rapid_deploy": False}
+        size: Object = {"image_size": _GB_OF_A_SNAPSHOT, "disk_size": 40}
+        return {**IMAGES[0], **made, **size, "id": object_id, "created": created}
+
+    def rules(self) -> Mapping[str, Rule]:
+        """What was made of servers has a description alone."""
+        return {"name": optional(a_text), "type": one_of(*_OF_SERVERS)}
+
+    def completed(self, given: Object, where: str) -> Object:
+        """A snapshot or backup."""
+        if given["id"] in _SYSTEM_IDS:
+            raise ValueError(f"{where}: a system image has this id; choose another one")
+        return super().completed(given, where)
+
+    def listed(self, view: View) -> list[Object]:
+        """Those of the catalog, then those that were made."""
+        return all_images(view)
+
+    def read(self, request: Request, object_id: int) -> Response:
+        """One of either."""
+        system = next((image for image in IMAGES if image["id"] == object_id), None)
+        return super().read(request, object_id) if system is None else self.answer(system)
+
+    def get(self, object_id: int) -> Object:
+        """A snapshot or backup. Raises ``not_found``, or ``forbidden``."""
+        if object_id in _SYSTEM_IDS:
+            raise ApiError("forbidden", "system images cannot be changed")
+        return super().get(object_id)
+
+    def free(self, object_id: int) -> Object:
+        """The same, when no action runs on it."""
+        self.get(object_id)
+        return super().free(object_id)
+
+    def updated(self, present: Object, body: Body) -> Object:
+        """Description and labels; a backup can be made a snapshot."""
+        changed: Object = {"description": body.text("description", _DESCRIPTION, present["description"])}
+        if body.has("type"):
+            changed |= {"type": body.choice("type", _OF_SERVERS[:1]), "bound_to": None}
+        return changed | ({"labels": body.labels()} if body.has("labels") else {})
+
+    @route("POST /servers/{id}/actions/create_image")
+    def create(self, body: Body, server_id: int) -> Response:
+        """A snapshot, or a backup of a server that has backups enabled."""
+        server = self.project.require_free("servers", server_id)
         kind = body.choice("type", _OF_SERVERS, _OF_SERVERS[0])
         if kind == "backup" and server["backup_window"] is None:
             raise ApiError("service_error", "server has no backups enabled")
         system = server["image"] or IMAGES[0]
-        image = {
-            **_template(self._project.store.next_id("images"), self._project.now()),
-            "type": kind,
-            "status": "creating",
-            "description": body.limited_text("description", _DESCRIPTION, "") or f"{kind} of {server['name']}",
-            "disk_size": server["primary_disk_size"],
-            "created_from": {"id": server_id, "name": server["name"]},
-            "bound_to": server_id if kind == "backup" else None,
-            "labels": body.labels() or {},
+        image = self.new(
+            type=kind,
+            status="creating",
+            description=body.text("description", _DESCRIPTION, "") or f"{kind} of {server['name']}",
+            image_size=None,
+            disk_size=server["primary_disk_size"],
+            created_from={"id": server_id, "name": server["name"]},
+            bound_to=server_id if kind == "backup" else None,
+            labels=body.labels(),
             **{name: system[name] for name in ("os_flavor", "os_version", "architecture")},
-        }
-        self._project.store.put("images", image)
-
-        def made() -> None:
-            self._project.change("images", image["id"], status="available", image_size=_GB_OF_A_SNAPSHOT)
-
-        action = self._project.actions.start(
-            "create_image",
-            ("server", server_id),
-            ("image", image["id"]),
-            effect=made,
-            on_failure=lambda: self._project.store.remove("images", image["id"]),
         )
-        present = self._project.store.get("images", image["id"]) or image
-        return Response(201, {"image": present, "action": self._project.actions.render(action)})
-
-    def update(self, request: Request, image_id: int) -> Response:
-        """``PUT /images/{id}``: description and labels; a backup can be made a snapshot."""
-        changed = dict(self._own(image_id))
-        body = Body.of(request)
-        changed["description"] = body.limited_text("description", _DESCRIPTION, changed["description"])
-        if body.has("type"):
-            changed |= {"type": body.choice("type", _OF_SERVERS[:1], None), "bound_to": None}
-        if (labels := body.labels()) is not None:
-            changed["labels"] = labels
-        self._project.store.put("images", changed)
-        return Response(200, {"image": changed})
-
-    def delete(self, _request: Request, image_id: int) -> Response:
-        """``DELETE /images/{id}``: of a snapshot or backup."""
-        image = self._own(image_id)
-        self._project.actions.require_free("image", image_id)
-        if image["protection"]["delete"]:
-            raise ApiError("protected", "image is delete protected")
-        self._project.store.remove("images", image_id)
-        return Response(204)
-
-    def change_protection(self, request: Request, image_id: int) -> Response:
-        """``change_protection``: of a snapshot or backup."""
-        self._own(image_id)
-        return self._change_protection(request, image_id)
-
-    def _own(self, image_id: int) -> Object:
-        if any(image["id"] == image_id for image in IMAGES):
-            raise ApiError("forbidden", "system images cannot be changed")
-        return self._project.require("images", image_id)
+        action = self.start(
+            "create_image",
+            image["id"],
+            {"status": "available"},
+            ("servers", server_id),
+            on_failure=lambda _: self.removed(image["id"]),
+        )
+        return self.answer(image, 201, action=action)
 
 
-def remove_backups(project: Project, server_id: int) -> None:
-    """Remove the backups of a server. Inside ``store.change()`` only."""
-    for image in project.store.truth().all("images"):
+def remove_backups(store: Store, server_id: int) -> None:
+    """Remove the backups of a server. Inside ``store.changing()`` only."""
+    for image in store.truth().all("images"):
         if image["bound_to"] == server_id:
-            project.store.remove("images", image["id"])
+            store.remove("images", image["id"])
 
 
 def all_images(view: View) -> list[Object]:
@@ -113,18 +122,12 @@ def find_image(images: list[Object], id_or_name: object, architecture: str) -> O
     return None
 
 
-def complete_image(given: Object, created: str, where: str) -> Object:
-    """A snapshot or backup of a world file."""
-    image = complete(given, _template(given["id"], created), where)
-    check_labels_shape(image["labels"], f"{where} labels")
-    if image["type"] not in _OF_SERVERS:
-        raise ValueError(f"{where}: type {image['type']!r} is not known; use one of {', '.join(_OF_SERVERS)}")
-    if any(image["id"] == system["id"] for system in IMAGES):
-        raise ValueError(f"{where}: a system image has this id; choose another one")
-    image["protection"] = complete(image["protection"], {"delete": False}, f"{where} protection")
-    return image
-
-
-def _template(image_id: int, created: str) -> Object:
-    made = {"type": "snapshot", "name": None, "description": f"snapshot {image_id}", "image_size": _GB_OF_A_SNAPSHOT}
-    return {**IMAGES[0], **made, "id": image_id, "disk_size": 40, "created": created, "rapid_deploy": False}
+def wanted_image(project: Project, body: Body, server_type: Object) -> Object:
+    """The image in ``image``, for the type's architecture. Raises ApiError."""
+    body.require("image")
+    found = find_image(all_images(project.store.truth()), body.id_or_name("image"), server_type["architecture"])
+    if found is None:
+        raise ApiError("not_found", "image not found")
+    if found["architecture"] != server_type["architecture"]:
+        raise invalid_text("image has another architecture than the server type")
+    return found

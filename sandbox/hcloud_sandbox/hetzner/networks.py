@@ -4,7 +4,9 @@ Source: Hetzner Cloud API, networks and network actions. Known differences: no v
 found``); the order in which several violated rules are reported is ours.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from ipaddress import IPv4Network
+from typing import Any
 
 from hcloud_sandbox.exchange import Request, Response
 from hcloud_sandbox.hetzner.addressing import (
@@ -14,144 +16,176 @@ from hcloud_sandbox.hetzner.addressing import (
     checked_subnet,
     parse_range,
     range_of,
+    subnet_object,
     subnet_with,
 )
-from hcloud_sandbox.hetzner.attachments import Attachments
+from hcloud_sandbox.hetzner.attachments import Attachments, attached
 from hcloud_sandbox.hetzner.bodies import Body
-from hcloud_sandbox.hetzner.errors import ApiError, invalid_field
-from hcloud_sandbox.hetzner.objects import network_template
+from hcloud_sandbox.hetzner.catalogue import NETWORK_ZONES
+from hcloud_sandbox.hetzner.errors import ApiError
+from hcloud_sandbox.hetzner.paging import filtered, ordered, page_of
 from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.store import Object
+from hcloud_sandbox.hetzner.resource import Resource, route
+from hcloud_sandbox.hetzner.shapes import Rule, a, a_list, a_range, an_address, each, one_of, part, shaped
+from hcloud_sandbox.hetzner.store import Object, View, fresh_copy
 
-_SUBNET_FIELDS = ("type", "ip_range", "network_zone", "vswitch_id")
-_ROUTE_FIELDS = ("destination", "gateway")
-_MAX_NAME = 128
+_ROUTE: Object = {"destination": None, "gateway": None}
+_SUBNET: Object = {"type": "cloud", "ip_range": None, "network_zone": "eu-central", "gateway": None, "vswitch_id": None}
 
 
-class Networks:
-    """The writing half of ``/networks``."""
+class Networks(Resource):
+    """Networks; those of the members that the API shows follow from their ``private_net``."""
+
+    kind = "networks"
+    protections = ("delete",)
+    waits = True
+    longest_name = 128
 
     def __init__(self, project: Project, attachments: Attachments) -> None:
-        self._project = project
+        super().__init__(project)
         self._attachments = attachments
 
-    def create(self, request: Request) -> Response:
-        """``POST /networks``: at once, without an action."""
-        body = Body.of(request).only("name", "ip_range", "labels", "subnets", "routes", "expose_routes_to_vswitch")
-        network = {
-            **network_template(self._project.store.next_id("networks"), self._project.now()),
-            "name": self._checked_name(body.text("name"), None),
+    def template(self, object_id: int, created: str) -> Object:
+        """An empty network 10.0.0.0/16."""
+        return {
+            "id": object_id,
+            "name": f"network-{object_id}",
+            "ip_range": "10.0.0.0/16",
+            "subnets": [],
+            "routes": [],
+            "servers": [],
+            "load_balancers": [],
+            "protection": {"delete": False},
+            "labels": {},
+            "created": created,
+            "expose_routes_to_vswitch": False,
+        }
+
+    def rules(self) -> Mapping[str, Rule]:
+        """Members and left-out subnets follow when all objects are known."""
+        members = each(a(int, "ids"))
+        routes = each(part(_ROUTE, {"destination": a_range, "gateway": an_address}))
+        return {"ip_range": a_range, "subnets": a_list, "routes": routes, "servers": members, "load_balancers": members}
+
+    def completed(self, given: Object, where: str) -> Object:
+        """Subnets must lie within the network's range."""
+        network = super().completed(given, where)
+        subnets = [_completed_subnet(network, subnet, f"{where} subnets") for subnet in network["subnets"]]
+        return {**network, "subnets": subnets}
+
+    def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
+        """With its members."""
+        members = {
+            kind: [holder["id"] for holder, _ in attached(view, kind, stored["id"])]
+            for kind in ("servers", "load_balancers")
+        }
+        return fresh_copy(stored) | members
+
+    def updated(self, present: Object, body: Body) -> Object:
+        """Name, labels and ``expose_routes_to_vswitch``."""
+        body.only("name", "labels", "expose_routes_to_vswitch")
+        exposed = body.boolean("expose_routes_to_vswitch", default=present["expose_routes_to_vswitch"])
+        return {**super().updated(present, body), "expose_routes_to_vswitch": exposed}
+
+    def removed(self, object_id: int) -> None:
+        """What is attached is detached."""
+        self._attachments.detach_all(object_id)
+        super().removed(object_id)
+
+    @route("POST /networks")
+    def create(self, body: Body) -> Response:
+        """At once, without an action."""
+        body.only("name", "ip_range", "labels", "subnets", "routes", "expose_routes_to_vswitch")
+        network: Object = {
+            "name": self.checked_name(body),
             "ip_range": check_network_range(body.text("ip_range")),
-            "labels": body.labels() or {},
-            "expose_routes_to_vswitch": body.boolean("expose_routes_to_vswitch", default=False),
+            "labels": body.labels(),
+            "expose_routes_to_vswitch": body.boolean("expose_routes_to_vswitch"),
+            "subnets": [],
+            "routes": [],
         }
         for subnet in body.objects("subnets"):
             network["subnets"] = [*network["subnets"], _wanted_subnet(network, subnet)]
-        for route in body.objects("routes"):
-            network["routes"] = [*network["routes"], _wanted_route(network, route)]
-        self._project.store.put("networks", network)
-        return Response(201, {"network": self._project.shown("networks", network)})
+        for route_ in body.objects("routes"):
+            network["routes"] = [*network["routes"], _wanted_route(network, route_)]
+        return self.answer(self.new(**network), 201)
 
-    def update(self, request: Request, network_id: int) -> Response:
-        """``PUT /networks/{id}``: name, labels, ``expose_routes_to_vswitch``; not while an action runs."""
-        network = self._project.require_free("networks", network_id)
-        body = Body.of(request).only("name", "labels", "expose_routes_to_vswitch")
-        changed = dict(network)
-        if (name := body.optional_text("name")) is not None:
-            changed["name"] = self._checked_name(name, network_id)
-        if (labels := body.labels()) is not None:
-            changed["labels"] = labels
-        exposed = body.boolean("expose_routes_to_vswitch", default=network["expose_routes_to_vswitch"])
-        changed["expose_routes_to_vswitch"] = exposed
-        self._project.store.put("networks", changed)
-        return Response(200, {"network": self._project.shown("networks", changed)})
+    @route("GET /networks/{id}/members")
+    def read_members(self, request: Request, network_id: int) -> Response:
+        """Who is attached, or about to be."""
+        view = self.project.view(request)
+        network = self.project.require("networks", network_id, view)
+        members = filtered(request, self._attachments.members(view, network), ("type", "subnet", "status"))
+        return page_of(request, "members", ordered(request, members, ("id", "type", "status", "ip")), dict)
 
-    def delete(self, _request: Request, network_id: int) -> Response:
-        """``DELETE /networks/{id}``: at once; what is attached is detached."""
-        network = self._project.require_free("networks", network_id)
-        if network["protection"]["delete"]:
-            raise ApiError("protected", "network is delete protected")
-        self._attachments.detach_all(network_id)
-        self._project.store.remove("networks", network_id)
-        return Response(204)
+    @route("POST /networks/{id}/actions/add_subnet")
+    def add_subnet(self, body: Body, network_id: int) -> Response:
+        """Without a range, the first free /24."""
+        return self.act("add_subnet", network_id, lambda now: {"subnets": [*now["subnets"], _wanted_subnet(now, body)]})
 
-    def add_subnet(self, request: Request, network_id: int) -> Response:
-        """``add_subnet``: without a range, the first free /24."""
-        network = self._project.require_free("networks", network_id)
-        subnet = _wanted_subnet(network, Body.of(request))
-        return self._started("add_subnet", network_id, lambda now: {"subnets": [*now["subnets"], subnet]})
+    @route("POST /networks/{id}/actions/delete_subnet")
+    def delete_subnet(self, body: Body, network_id: int) -> Response:
+        """Of a subnet in which nothing is attached."""
+        wanted = parse_range(body.only("ip_range").text("ip_range"), "ip_range")
 
-    def delete_subnet(self, request: Request, network_id: int) -> Response:
-        """``delete_subnet``: of a subnet in which nothing is attached."""
-        network = self._project.require_free("networks", network_id)
-        wanted = parse_range(Body.of(request).only("ip_range").text("ip_range"), "ip_range")
-        if all(range_of(subnet) != wanted for subnet in network["subnets"]):
-            raise ApiError("not_found", f"subnet '{wanted}' not found")
-        for member in self._attachments.members(self._project.store.truth(), network):
+        def change(now: Object) -> Object:
+            left = [subnet for subnet in now["subnets"] if range_of(subnet) != wanted]
+            if left == now["subnets"]:
+                raise ApiError("not_found", f"subnet '{wanted}' not found")
+            self._check_empty(now, wanted)
+            return {"subnets": left}
+
+        return self.act("delete_subnet", network_id, change)
+
+    @route("POST /networks/{id}/actions/add_route")
+    def add_route(self, body: Body, network_id: int) -> Response:
+        """The destination is the key; the same one with another gateway overlaps with itself."""
+        return self.act("add_route", network_id, lambda now: {"routes": [*now["routes"], _wanted_route(now, body)]})
+
+    @route("POST /networks/{id}/actions/delete_route")
+    def delete_route(self, body: Body, network_id: int) -> Response:
+        """Destination and gateway must both be those of the route."""
+        wanted = {name: body.only(*_ROUTE).text(name) for name in _ROUTE}
+
+        def change(now: Object) -> Object:
+            if wanted not in now["routes"]:
+                raise ApiError("not_found", f"route to '{wanted['destination']}' via '{wanted['gateway']}' not found")
+            return {"routes": [kept for kept in now["routes"] if kept != wanted]}
+
+        return self.act("delete_route", network_id, change)
+
+    @route("POST /networks/{id}/actions/change_ip_range")
+    def change_ip_range(self, body: Body, network_id: int) -> Response:
+        """A network can only grow, at its end."""
+        wanted = body.only("ip_range").text("ip_range")
+        return self.act("change_ip_range", network_id, lambda now: {"ip_range": check_grown_range(now, wanted)})
+
+    def change_protection(self, body: Body, object_id: int) -> Response:
+        """Of the one field that there is."""
+        return super().change_protection(body.only("delete"), object_id)
+
+    def _check_empty(self, network: Object, ip_range: IPv4Network) -> None:
+        for member in self._attachments.members(self.store.truth(), network):
             subnet = subnet_with(network, member["ip"])
-            if subnet is not None and range_of(subnet) == wanted:
+            if subnet is not None and range_of(subnet) == ip_range:
                 reason = "servers are attached" if member["type"] == "server" else "network has attached resources"
                 raise ApiError("service_error", f"cannot delete subnet: {reason}")
 
-        def without(now: Object) -> Object:
-            return {"subnets": [subnet for subnet in now["subnets"] if range_of(subnet) != wanted]}
-
-        return self._started("delete_subnet", network_id, without)
-
-    def add_route(self, request: Request, network_id: int) -> Response:
-        """``add_route``: the destination is the key; the same one with another gateway overlaps with itself."""
-        network = self._project.require_free("networks", network_id)
-        route = _wanted_route(network, Body.of(request))
-        return self._started("add_route", network_id, lambda now: {"routes": [*now["routes"], route]})
-
-    def delete_route(self, request: Request, network_id: int) -> Response:
-        """``delete_route``: destination and gateway must both be those of the route."""
-        network = self._project.require_free("networks", network_id)
-        body = Body.of(request).only(*_ROUTE_FIELDS)
-        route = {name: body.text(name) for name in _ROUTE_FIELDS}
-        if route not in network["routes"]:
-            raise ApiError("not_found", f"route to '{route['destination']}' via '{route['gateway']}' not found")
-
-        def without(now: Object) -> Object:
-            return {"routes": [kept for kept in now["routes"] if kept != route]}
-
-        return self._started("delete_route", network_id, without)
-
-    def change_ip_range(self, request: Request, network_id: int) -> Response:
-        """``change_ip_range``: a network can only grow, at its end."""
-        network = self._project.require_free("networks", network_id)
-        grown = check_grown_range(network, Body.of(request).only("ip_range").text("ip_range"))
-        return self._started("change_ip_range", network_id, lambda _: {"ip_range": grown})
-
-    def change_protection(self, request: Request, network_id: int) -> Response:
-        """``change_protection``: against deletion."""
-        network = self._project.require_free("networks", network_id)
-        wanted = Body.of(request).only("delete").boolean("delete", default=network["protection"]["delete"])
-        return self._started("change_protection", network_id, lambda _: {"protection": {"delete": wanted}})
-
-    def _started(self, command: str, network_id: int, changed: Callable[[Object], Object]) -> Response:
-        def effect() -> None:
-            network = self._project.require("networks", network_id)
-            self._project.store.put("networks", {**network, **changed(network)})
-
-        action = self._project.actions.start(command, ("network", network_id), effect=effect)
-        return Response(201, {"action": self._project.actions.render(action)})
-
-    def _checked_name(self, name: str, own_id: int | None) -> str:
-        if not 1 <= len(name) <= _MAX_NAME:
-            raise invalid_field("name", f"must have 1 to {_MAX_NAME} characters")
-        self._project.require_unused("networks", name, own_id)
-        return name
-
 
 def _wanted_subnet(network: Object, body: Body) -> Object:
-    body.only(*_SUBNET_FIELDS)
-    vswitch_id = body.integer("vswitch_id") if body.has("vswitch_id") else None
-    return checked_subnet(
-        network, body.text("type"), body.text("network_zone"), body.optional_text("ip_range"), vswitch_id
-    )
+    body.only("type", "ip_range", "network_zone", "vswitch_id")
+    kind, zone = body.text("type"), body.text("network_zone")
+    return checked_subnet(network, kind, zone, body.optional_text("ip_range"), body.optional_integer("vswitch_id"))
 
 
 def _wanted_route(network: Object, body: Body) -> Object:
-    body.only(*_ROUTE_FIELDS)
-    return checked_route(network, body.text("destination"), body.text("gateway"))
+    return checked_route(network, *(body.only(*_ROUTE).text(name) for name in _ROUTE))
+
+
+def _completed_subnet(network: Object, given: Any, where: str) -> Object:
+    subnet = shaped(given, _SUBNET, where, {"ip_range": a_range, "network_zone": one_of(*NETWORK_ZONES)})
+    ip_range = subnet["ip_range"]
+    if not IPv4Network(ip_range).subnet_of(range_of(network)):
+        raise ValueError(f"{where}: {ip_range} is not in the network's ip_range {network['ip_range']}; change one")
+    made = subnet_object(network, subnet["type"], ip_range, subnet["network_zone"], subnet["vswitch_id"])
+    return {**made, "gateway": subnet["gateway"] or made["gateway"]}

@@ -55,34 +55,24 @@ class HetznerOptions:
     """For jitter and correlation ids."""
 
     def __post_init__(self) -> None:
-        times = {
-            "action_s": self.action_s,
-            "jitter_s": self.jitter_s,
-            "visible_late_s": self.visible_late_s,
-            **{f"action_s_by_command[{command}]": seconds for command, seconds in self.action_s_by_command.items()},
-        }
-        for name, seconds in times.items():
-            if seconds < 0:
-                raise ValueError(f"{name} is {seconds}: give 0 or more seconds")
+        times, limits = ("action_s", "jitter_s", "visible_late_s"), ("network_attachment_limit", "load_balancer_limit")
+        given = {name: getattr(self, name) for name in (*times, *limits)}
+        given |= {f"action_s_by_command[{command}]": seconds for command, seconds in self.action_s_by_command.items()}
+        for name, number in given.items():
+            if number < 0:
+                raise ValueError(f"{name} is {number}: give 0 or more")
         if self.rate_limit < 1:
             raise ValueError(f"rate_limit is {self.rate_limit}: give at least 1 request per hour")
-        limits = {
-            "network_attachment_limit": self.network_attachment_limit,
-            "load_balancer_limit": self.load_balancer_limit,
-        }
-        for name, limit in limits.items():
-            if limit < 0:
-                raise ValueError(f"{name} is {limit}: give 0 or more")
 
     def seconds_of(self, command: str) -> float:
         """How long an action with this command runs, without jitter."""
         return self.action_s_by_command.get(command, self.action_s)
 
     def busy_code(self, kind: str) -> Busy:
-        """What an object of this kind (``server``) answers to a second change while one runs."""
+        """What an object of this kind (``servers``) answers to a second change while one runs."""
         codes: dict[str, Busy] = {
-            "server": "locked",
-            "network": self.network_busy_code,
-            "load_balancer": self.load_balancer_busy_code,
+            "servers": "locked",
+            "networks": self.network_busy_code,
+            "load_balancers": self.load_balancer_busy_code,
         }
         return codes.get(kind, "conflict")

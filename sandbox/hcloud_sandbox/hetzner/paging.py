@@ -11,16 +11,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 from hcloud_sandbox.exchange import Request, Response
+from hcloud_sandbox.hetzner.actions import Actions
 from hcloud_sandbox.hetzner.errors import invalid_field
 from hcloud_sandbox.hetzner.selectors import parse_selector
-from hcloud_sandbox.hetzner.store import Object
+from hcloud_sandbox.hetzner.store import Kind, Object
 
 DEFAULT_PER_PAGE = 25
 MAX_PER_PAGE = 50
 _PUBLIC_HOST = "https://api.hetzner.cloud"
-
-BY_NAME = ("id", "name", "created")
-"""What servers, networks, load balancers and certificates are sorted by."""
 
 
 def filtered(request: Request, items: Iterable[Object], exact: Sequence[str] = ()) -> list[Object]:
@@ -49,6 +47,20 @@ def ordered(request: Request, items: list[Object], fields: Sequence[str]) -> lis
     return items
 
 
+def actions_of_query(
+    request: Request, actions: Actions, kind: Kind | None = None, object_id: int | None = None
+) -> list[Object]:
+    """The actions, of a kind or of one object if given, that ``id`` and ``status`` leave, in the wanted order."""
+    ids = request.query.get("id", ())
+    if not all(action_id.isascii() and action_id.isdigit() for action_id in ids):
+        raise invalid_field("id", "must be a number")
+    listed = actions.listed(kind, object_id)
+    rendered = [actions.render(action) for action in listed if not ids or str(action.id) in ids]
+    return ordered(
+        request, filtered(request, rendered, ("status",)), ("id", "command", "status", "started", "finished")
+    )
+
+
 def page_of(
     request: Request, name: str, items: list[Object], render: Callable[[Object], Object], total: int | None = None
 ) -> Response:
@@ -68,11 +80,7 @@ def page_of(
         "total_entries": len(items) if total is None else total,
     }
     shown = [render(item) for item in items[(page - 1) * per_page : page * per_page]]
-    links = {
-        "prev": pagination["previous_page"],
-        "next": pagination["next_page"],
-        "last": last_page,
-    }
+    links = {"prev": pagination["previous_page"], "next": pagination["next_page"], "last": last_page}
     return Response(200, {name: shown, "meta": {"pagination": pagination}}, {"Link": _link(request, links, per_page)})
 
 

@@ -1,4 +1,4 @@
-"""Primary IPs: creating, changing and deleting them, and giving them to servers and to new load balancers.
+"""Primary IPs, and giving them to servers and to new load balancers.
 
 Source: Hetzner Cloud API, Primary IPs and creation of servers and load balancers, and the vendor's clients. Known
 differences: a load balancer gets them at its creation only, and keeps them; which refusal the deletion of one that a
@@ -8,233 +8,280 @@ Who has one is said by ``public_net`` of the holder. A Primary IP that came with
 from the server, until a request is about it.
 """
 
+from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
+from typing import Any
 
 from hcloud_sandbox.exchange import Request, Response
 from hcloud_sandbox.hetzner.actions import Action
-from hcloud_sandbox.hetzner.bodies import Body
-from hcloud_sandbox.hetzner.catalogue import LOCATIONS, find_entry
-from hcloud_sandbox.hetzner.errors import ApiError, invalid_field
-from hcloud_sandbox.hetzner.naming import change_protection, wanted_name, with_name_and_labels
-from hcloud_sandbox.hetzner.objects import (
-    PublicAddresses,
-    address_of_primary_ip,
+from hcloud_sandbox.hetzner.addresses import (
+    FAMILIES,
     default_dns_ptr,
-    primary_ip_template,
+    first_host,
+    with_dns_ptr,
+    with_reverse_name,
 )
-from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.rendering import Holder, dns_ptr_of, holders_of_primary_ips, primary_ips
-from hcloud_sandbox.hetzner.server_maintenance import with_dns_ptr
-from hcloud_sandbox.hetzner.store import Object
+from hcloud_sandbox.hetzner.bodies import Body
+from hcloud_sandbox.hetzner.catalogue import DEFAULT_LOCATION, LOCATIONS, wanted_entry
+from hcloud_sandbox.hetzner.errors import ApiError, not_found
+from hcloud_sandbox.hetzner.resource import Resource, route
+from hcloud_sandbox.hetzner.shapes import Rule, a_range, an_address, one_of
+from hcloud_sandbox.hetzner.store import Key, Kind, Object, View, fresh_copy, singular
 
-_TYPES = ("ipv4", "ipv6")
 _ASSIGNEES = ("server", "load_balancer")
+_UNASSIGNED: Object = {"assignee_id": None, "assignee_type": "unassigned"}
+_HOLDERS: tuple[Kind, ...] = ("servers", "load_balancers")
 
 
-class PrimaryIps:
-    """The writing half of ``/primary_ips``, and what servers and load balancers do with them."""
+class PrimaryIps(Resource):
+    """Primary IPs, and what servers and load balancers do with them."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._change_protection = change_protection(project, "primary_ips")
+    kind = "primary_ips"
+    filters = ("ip",)
+    protections = ("delete",)
 
-    def create(self, request: Request) -> Response:
-        """``POST /primary_ips``: one that nothing has, or one for a stopped server."""
-        body = Body.of(request)
-        family = body.choice("type", _TYPES, None)
-        server = self._assignee(body, family) if body.has("assignee_id") else None
-        primary_ip = {
-            **primary_ip_template(self._project.store.next_id("primary_ips"), self._project.now()),
-            "name": wanted_name(self._project, "primary_ips", body),
-            "type": family,
-            "ip": PublicAddresses(self._project.store).of_primary_ip(family),
-            "location": self._place(body) if server is None else server["location"],
-            "auto_delete": body.boolean("auto_delete", default=False),
-            "labels": body.labels() or {},
+    def template(self, object_id: int, created: str) -> Object:
+        """An IPv4 address that nothing has; ``ip`` is still to be given out."""
+        return {
+            "id": object_id,
+            "name": f"primary-ip-{object_id}",
+            "type": "ipv4",
+            "ip": None,
+            **_UNASSIGNED,
+            "auto_delete": False,
+            "blocked": False,
+            "created": created,
+            "dns_ptr": [],
+            "labels": {},
+            "location": LOCATIONS[DEFAULT_LOCATION],
+            "protection": {"delete": False},
         }
-        self._project.store.put("primary_ips", primary_ip)
-        action = None
-        if server is not None:
-            started = self._assign("create_primary_ip", primary_ip, server["id"])
-            action = self._project.actions.render(started)
-        return Response(201, {"primary_ip": self._project.shown("primary_ips", primary_ip), "action": action})
 
-    def update(self, request: Request, primary_ip_id: int) -> Response:
-        """``PUT /primary_ips/{id}``: name, labels and ``auto_delete``."""
-        body = Body.of(request)
-        changed = with_name_and_labels(self._project, "primary_ips", self._stored(primary_ip_id), body)
-        changed["auto_delete"] = body.boolean("auto_delete", default=changed["auto_delete"])
-        self._project.store.put("primary_ips", changed)
-        return Response(200, {"primary_ip": self._project.shown("primary_ips", changed)})
+    def rules(self) -> Mapping[str, Rule]:
+        """Its address follows in ``completed``, by its type."""
+        return {"type": one_of(*FAMILIES)}
 
-    def delete(self, _request: Request, primary_ip_id: int) -> Response:
-        """``DELETE /primary_ips/{id}``: of one that nothing has, or a stopped server."""
-        present = self._stored(primary_ip_id)
-        if present["protection"]["delete"]:
-            raise ApiError("protected", "Primary IP is delete protected")
-        holder = self._holder(primary_ip_id)
-        if present["assignee_id"] is not None or (holder is not None and holder.type != "server"):
+    def completed(self, given: Object, where: str) -> Object:
+        """One with an address. The load balancer that has it names it; anything else that has it is named here."""
+        primary_ip = super().completed(given, where)
+        if primary_ip["assignee_type"] == "load_balancer":
+            primary_ip |= _UNASSIGNED
+        if primary_ip["ip"] is None:
+            return {**primary_ip, "ip": self.project.addresses.new(primary_ip["type"])}
+        rule = an_address if primary_ip["type"] == "ipv4" else a_range
+        return {**primary_ip, "ip": rule(primary_ip["ip"], f"{where} ip")}
+
+    def listed(self, view: View) -> list[Object]:
+        """All by their ids, those of servers among them."""
+        found = {primary_ip["id"]: primary_ip for primary_ip in view.all("primary_ips")}
+        for server in view.all("servers"):
+            for family in FAMILIES:
+                held = server["public_net"][family]
+                if held is not None and held["id"] not in found:
+                    place = {"ip": held["ip"], "location": server["location"], "blocked": held["blocked"]}
+                    blank = self.template(held["id"], server["created"])
+                    found[held["id"]] = {**blank, "type": family, "auto_delete": True, **place}
+        return [found[primary_ip_id] for primary_ip_id in sorted(found)]
+
+    def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
+        """With who has it, and the reverse names that it has there."""
+        key, holder = view.once(_holders).get(stored["id"], (None, {}))
+        if key is None:
+            return fresh_copy(stored)
+        assignee: Object = {"assignee_id": key[1], "assignee_type": singular(key[0])}
+        if key[0] == "servers":
+            assignee["dns_ptr"] = _names_of(stored["type"], holder["public_net"][stored["type"]])
+        return fresh_copy(stored) | assignee
+
+    def read(self, request: Request, object_id: int) -> Response:
+        """One, also of those that follow from a server."""
+        view = self.project.view(request)
+        found = next((each for each in self.listed(view) if each["id"] == object_id), None)
+        if found is None:
+            raise not_found(self.kind, object_id)
+        return Response(200, {"primary_ip": self.shown(view, found)})
+
+    def get(self, object_id: int) -> Object:
+        """The Primary IP, stored from now on if it only followed from its server. Raises ``not_found``."""
+        if self.store.get("primary_ips", object_id) is None:
+            for implied in self.listed(self.store.truth()):
+                if implied["id"] == object_id:
+                    self.store.put("primary_ips", implied)
+        return super().get(object_id)
+
+    def free(self, object_id: int) -> Object:
+        """The same, when no action runs on it."""
+        self.get(object_id)
+        return super().free(object_id)
+
+    @route("POST /primary_ips")
+    def create(self, body: Body) -> Response:
+        """One that nothing has, or one for a stopped server."""
+        family = body.choice("type", FAMILIES)
+        server = self._assignee(body, family) if body.has("assignee_id") else None
+        primary_ip = self.new(
+            name=self.checked_name(body),
+            type=family,
+            ip=self.project.addresses.new(family),
+            location=wanted_entry(body, "location", LOCATIONS) if server is None else server["location"],
+            auto_delete=body.boolean("auto_delete"),
+            labels=body.labels(),
+        )
+        action = None if server is None else self._assign("create_primary_ip", primary_ip["id"], server["id"])
+        return self.answer(primary_ip, 201, action=action)
+
+    def updated(self, present: Object, body: Body) -> Object:
+        """Name, labels and ``auto_delete``."""
+        kept = body.boolean("auto_delete", default=present["auto_delete"])
+        return {**super().updated(present, body), "auto_delete": kept}
+
+    def check_unused(self, present: Object) -> None:
+        """One that a load balancer has, or a running server, stays; a stopped server loses it."""
+        holder, server = self._holder(present)
+        if present["assignee_id"] is not None or (holder and holder[0] != "servers"):
             raise ApiError("service_error", "Primary IP is assigned")
-        if holder is not None:
-            self._require_stopped(holder.object)
-            self._take(present, holder.object["id"])
-        self._project.store.remove("primary_ips", primary_ip_id)
-        return Response(204)
+        if holder:
+            _require_stopped(server)
+            self._take(present, holder[1])
 
-    def change_protection(self, request: Request, primary_ip_id: int) -> Response:
-        """``change_protection``: against deletion."""
-        self._stored(primary_ip_id)
-        return self._change_protection(request, primary_ip_id)
-
-    def assign(self, request: Request, primary_ip_id: int) -> Response:
-        """``assign``: to a stopped server that has none of the family."""
-        present = self._stored(primary_ip_id)
-        if self._holder(primary_ip_id) is not None or present["assignee_id"] is not None:
-            raise ApiError("primary_ip_assigned", "Primary IP is already assigned to a resource")
-        body = Body.of(request)
-        body.choice("assignee_type", _ASSIGNEES, None)
+    @route("POST /primary_ips/{id}/actions/assign")
+    def assign(self, body: Body, primary_ip_id: int) -> Response:
+        """To a stopped server that has none of the family."""
+        present = self.get(primary_ip_id)
+        self._require_unassigned(present)
+        body.choice("assignee_type", _ASSIGNEES)
         server = self._assignee(body, present["type"])
-        self._require_in(present, server["location"], "primary_ip_datacenter_mismatch", "server")
-        return self._project.started(self._assign("assign_primary_ip", present, server["id"]))
+        _require_in(present, server["location"], "primary_ip_datacenter_mismatch", "server")
+        return self.project.answer(201, action=self._assign("assign_primary_ip", primary_ip_id, server["id"]))
 
-    def unassign(self, _request: Request, primary_ip_id: int) -> Response:
-        """``unassign``: from a stopped server."""
-        present = self._stored(primary_ip_id)
-        holder = self._holder(primary_ip_id)
+    @route("POST /primary_ips/{id}/actions/unassign")
+    def unassign(self, _body: Body, primary_ip_id: int) -> Response:
+        """From a stopped server."""
+        present = self.get(primary_ip_id)
+        holder, server = self._holder(present)
         if holder is None:
             raise ApiError("service_error", "Primary IP is not assigned")
-        if holder.type != "server":
-            raise _only_servers()
-        server_id = holder.object["id"]
-        self._project.actions.require_free("server", server_id)
-        self._require_stopped(holder.object)
-        action = self._project.actions.start(
+        _require_server(holder[0])
+        self.project.actions.require_free(*holder)
+        _require_stopped(server)
+        action = self.project.actions.start(
             "unassign_primary_ip",
-            ("primary_ip", primary_ip_id),
-            ("server", server_id),
-            effect=lambda: self._take(present, server_id),
+            ("primary_ips", primary_ip_id),
+            holder,
+            effect=lambda: self._take(present, holder[1]),
         )
-        return self._project.started(action)
+        return self.project.answer(201, action=action)
 
-    def change_dns_ptr(self, request: Request, primary_ip_id: int) -> Response:
-        """``change_dns_ptr``: the reverse name of an address, whoever has it."""
-        present = self._stored(primary_ip_id)
-        body = Body.of(request)
+    @route("POST /primary_ips/{id}/actions/change_dns_ptr")
+    def change_dns_ptr(self, body: Body, primary_ip_id: int) -> Response:
+        """The reverse name of an address, whoever has it."""
+        present = self.get(primary_ip_id)
         address, dns_ptr = body.address("ip"), body.optional_text("dns_ptr")
-        holder = self._holder(primary_ip_id)
-        if holder is not None and holder.type != "server":
-            raise _only_servers()
+        holder, _ = self._holder(present)
+        if holder is not None:
+            _require_server(holder[0])
         if ip_address(address) not in ip_network(present["ip"]):
             raise ApiError("not_found", f"IP '{address}' not found")
 
-        def effect() -> None:
-            if holder is not None:
-                server = self._project.require("servers", holder.object["id"])
-                self._project.change("servers", server["id"], public_net=with_dns_ptr(server, address, dns_ptr))
-            else:
-                kept = [entry for entry in present["dns_ptr"] if entry["ip"] != address]
-                named = [] if dns_ptr is None else [{"ip": address, "dns_ptr": dns_ptr}]
-                self._project.change("primary_ips", primary_ip_id, dns_ptr=[*kept, *named])
+        def change(now: Object) -> Object:
+            if holder is None:
+                return {"dns_ptr": with_reverse_name(now["dns_ptr"], address, dns_ptr)}
+            server = self.project.require("servers", holder[1])
+            self.store.change("servers", holder[1], public_net=with_dns_ptr(server, address, dns_ptr))
+            return {}
 
-        return self._project.started(
-            self._project.actions.start("change_dns_ptr", ("primary_ip", primary_ip_id), effect=effect)
+        action = self.project.actions.start(
+            "change_dns_ptr",
+            ("primary_ips", primary_ip_id),
+            effect=lambda: self.store.change("primary_ips", primary_ip_id, **change(self.get(primary_ip_id))),
         )
+        return self.project.answer(201, action=action)
 
-    def address_for_server(self, primary_ip_id: int, family: str, location: Object, name: str) -> Object:
+    def for_server(self, primary_ip_id: int, family: str, location: Object, name: str) -> Object:
         """The entry of ``public_net`` that a new server in ``location`` gets by it. Raises ApiError."""
-        primary_ip = self._stored(primary_ip_id)
-        self._require_usable(primary_ip, family)
-        self._require_in(primary_ip, location, "primary_ip_datacenter_mismatch", "server")
+        primary_ip = self._usable(primary_ip_id, family)
+        _require_in(primary_ip, location, "primary_ip_datacenter_mismatch", "server")
         return _held_by_server(primary_ip, name)
 
-    def address_for_balancer(self, primary_ip_id: int, family: str, location: Object) -> Object:
+    def for_load_balancer(self, primary_ip_id: int, family: str, location: Object) -> Object:
         """The public address that a new load balancer in ``location`` gets by it. Raises ApiError."""
-        primary_ip = self._project.require("primary_ips", primary_ip_id)
-        self._require_usable(primary_ip, family)
-        self._require_in(primary_ip, location, "primary_ip_location_mismatch", "Load Balancer")
-        address = address_of_primary_ip(primary_ip)
+        primary_ip = self._usable(primary_ip_id, family)
+        _require_in(primary_ip, location, "primary_ip_location_mismatch", "Load Balancer")
+        address = first_host(primary_ip["ip"])
         named = [entry["dns_ptr"] for entry in primary_ip["dns_ptr"] if entry["ip"] == address]
         dns_ptr = named[0] if named else default_dns_ptr(address)
         return {"id": primary_ip_id, "ip": address, "blocked": False, "dns_ptr": dns_ptr}
 
     def leave(self, holder: Object) -> None:
         """Remove those of a holder that is about to go which are deleted with it; the others keep their names."""
-        for family in _TYPES:
+        for family in FAMILIES:
             held = holder["public_net"][family]
-            primary_ip = self._project.store.get("primary_ips", held["id"]) if held and held["id"] else None
-            if primary_ip is None:
-                continue
-            if primary_ip["auto_delete"]:
-                self._project.store.remove("primary_ips", primary_ip["id"])
-            else:
-                self._project.change("primary_ips", primary_ip["id"], dns_ptr=dns_ptr_of(family, held))
+            primary_ip = self.store.get("primary_ips", held["id"]) if held and held["id"] else None
+            if primary_ip is not None and primary_ip["auto_delete"]:
+                self.store.remove("primary_ips", primary_ip["id"])
+            elif primary_ip is not None:
+                self.store.change("primary_ips", primary_ip["id"], dns_ptr=_names_of(family, held))
 
-    def _assign(self, command: str, primary_ip: Object, server_id: int) -> Action:
+    def _assign(self, command: str, primary_ip_id: int, server_id: int) -> Action:
         def effect() -> None:
-            server = self._project.require("servers", server_id)
-            held = _held_by_server(self._project.require("primary_ips", primary_ip["id"]), server["name"])
-            public_net = {**server["public_net"], primary_ip["type"]: held}
-            self._project.change("servers", server_id, public_net=public_net)
+            server = self.project.require("servers", server_id)
+            primary_ip = self.get(primary_ip_id)
+            held = _held_by_server(primary_ip, server["name"])
+            self.store.change("servers", server_id, public_net={**server["public_net"], primary_ip["type"]: held})
 
-        resources = (("primary_ip", primary_ip["id"]), ("server", server_id))
-        return self._project.actions.start(command, *resources, effect=effect)
+        return self.project.actions.start(
+            command, ("primary_ips", primary_ip_id), ("servers", server_id), effect=effect
+        )
 
     def _take(self, primary_ip: Object, server_id: int) -> None:
         """Take it from the server that has it."""
-        server = self._project.require("servers", server_id)
-        family = primary_ip["type"]
-        names = dns_ptr_of(family, server["public_net"][family])
-        self._project.change("primary_ips", primary_ip["id"], dns_ptr=names)
-        self._project.change("servers", server_id, public_net={**server["public_net"], family: None})
+        family, public_net = primary_ip["type"], self.project.require("servers", server_id)["public_net"]
+        self.store.change("primary_ips", primary_ip["id"], dns_ptr=_names_of(family, public_net[family]))
+        self.store.change("servers", server_id, public_net={**public_net, family: None})
 
     def _assignee(self, body: Body, family: str) -> Object:
         """The stopped server in ``assignee_id`` that lacks an address of the family. Raises ApiError."""
-        if body.choice("assignee_type", _ASSIGNEES, "server") != "server":
-            raise _only_servers()
-        server_id = body.integer("assignee_id")
-        server = self._project.require_free("servers", server_id)
+        _require_server(f"{body.choice('assignee_type', _ASSIGNEES, 'server')}s")
+        server = self.project.require_free("servers", body.integer("assignee_id"))
         if server["public_net"][family] is not None:
             raise ApiError(f"server_has_{family}", f"server already has an {family} address")
-        self._require_stopped(server)
+        _require_stopped(server)
         return server
 
-    def _stored(self, primary_ip_id: int) -> Object:
-        """The Primary IP, stored from now on if it only followed from its server. Raises ``not_found``."""
-        if self._project.store.get("primary_ips", primary_ip_id) is None:
-            listed = primary_ips(self._project.store.truth())
-            implied = next((found for found in listed if found["id"] == primary_ip_id), None)
-            if implied is not None:
-                unassigned = {"assignee_id": None, "assignee_type": "unassigned"}
-                self._project.store.put("primary_ips", {**implied, **unassigned})
-        return self._project.require("primary_ips", primary_ip_id)
+    def _holder(self, primary_ip: Object) -> tuple[Key | None, Object]:
+        return _holders(self.store.truth()).get(primary_ip["id"], (None, {}))
 
-    def _holder(self, primary_ip_id: int) -> Holder | None:
-        return holders_of_primary_ips(self._project.store.truth()).get(primary_ip_id)
-
-    def _require_usable(self, primary_ip: Object, family: str) -> None:
+    def _usable(self, primary_ip_id: int, family: str) -> Object:
+        """A Primary IP of the family that nothing has. Raises ApiError."""
+        primary_ip = self.get(primary_ip_id)
         if primary_ip["type"] != family:
             raise ApiError("primary_ip_version_mismatch", "the specified Primary IP has the wrong IP version")
-        if primary_ip["assignee_id"] is not None or self._holder(primary_ip["id"]) is not None:
-            raise ApiError("primary_ip_assigned", "the specified Primary IP is already assigned to a resource")
+        self._require_unassigned(primary_ip)
         if primary_ip["blocked"]:
             raise ApiError("primary_ip_blocked", "the specified Primary IP is blocked")
+        return primary_ip
 
-    @staticmethod
-    def _require_in(primary_ip: Object, location: Object, code: str, what: str) -> None:
-        if primary_ip["location"]["name"] != location["name"]:
-            raise ApiError(code, f"the specified Primary IP is bound to a different Location than the {what}")
+    def _require_unassigned(self, primary_ip: Object) -> None:
+        if primary_ip["assignee_id"] is not None or self._holder(primary_ip)[0] is not None:
+            raise ApiError("primary_ip_assigned", "the specified Primary IP is already assigned to a resource")
 
-    @staticmethod
-    def _require_stopped(server: Object) -> None:
-        if server["status"] != "off":
-            raise ApiError("server_not_stopped", "server must be stopped to change its Primary IPs")
 
-    @staticmethod
-    def _place(body: Body) -> Object:
-        location = find_entry(LOCATIONS, body.id_or_name("location") or "")
-        if location is None:
-            raise invalid_field("location", "is missing" if not body.has("location") else "is not known")
-        return location
+def _holders(view: View) -> dict[Any, tuple[Key, Object]]:
+    """Who has which Primary IP, by its id; those that nothing has are left out."""
+    return {
+        held["id"]: ((kind, holder["id"]), holder)
+        for kind in _HOLDERS
+        for holder in view.all(kind)
+        for held in (holder["public_net"]["ipv4"], holder["public_net"]["ipv6"])
+        if held is not None and held["id"] is not None
+    }
+
+
+def _names_of(family: str, held: Object) -> list[Object]:
+    """The reverse names of an address of a server or load balancer, as a Primary IP has them."""
+    if isinstance(held["dns_ptr"], list):
+        return list(held["dns_ptr"])
+    return [{"ip": held["ip"], "dns_ptr": held["dns_ptr"]}] if held["dns_ptr"] and family == "ipv4" else []
 
 
 def _held_by_server(primary_ip: Object, name: str) -> Object:
@@ -245,5 +292,17 @@ def _held_by_server(primary_ip: Object, name: str) -> Object:
     return {"id": primary_ip["id"], "ip": primary_ip["ip"], "blocked": primary_ip["blocked"], "dns_ptr": dns_ptr}
 
 
-def _only_servers() -> ApiError:
-    return ApiError("unsupported_error", "the simulator lets load balancers keep the Primary IPs of their creation")
+def _require_in(primary_ip: Object, location: Object, code: str, what: str) -> None:
+    if primary_ip["location"]["name"] != location["name"]:
+        raise ApiError(code, f"the specified Primary IP is bound to a different Location than the {what}")
+
+
+def _require_stopped(server: Object) -> None:
+    if server["status"] != "off":
+        raise ApiError("server_not_stopped", "server must be stopped to change its Primary IPs")
+
+
+def _require_server(kind: str) -> None:
+    if kind != "servers":
+        message = "the simulator lets load balancers keep the Primary IPs of their creation"
+        raise ApiError("unsupported_error", message)

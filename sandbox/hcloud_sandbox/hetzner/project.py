@@ -1,36 +1,15 @@
-"""One simulated project: the parts that every resource uses."""
+"""One simulated project: the state that every kind of object uses, and the answers that they share."""
 
 from dataclasses import dataclass
 
 from hcloud_sandbox.clock import SimulatedClock
-from hcloud_sandbox.exchange import Response
+from hcloud_sandbox.exchange import Request, Response
 from hcloud_sandbox.hetzner.actions import Action, Actions, format_time
-from hcloud_sandbox.hetzner.catalogue import load_balancer_types
-from hcloud_sandbox.hetzner.errors import name_taken, not_found
+from hcloud_sandbox.hetzner.addresses import PublicAddresses
+from hcloud_sandbox.hetzner.errors import not_found
 from hcloud_sandbox.hetzner.faults import Faults
 from hcloud_sandbox.hetzner.options import HetznerOptions
-from hcloud_sandbox.hetzner.rendering import Renderer
 from hcloud_sandbox.hetzner.store import Kind, Object, Store, View
-
-SINGULAR: dict[Kind, str] = {
-    "servers": "server",
-    "networks": "network",
-    "primary_ips": "primary_ip",
-    "load_balancers": "load_balancer",
-    "certificates": "certificate",
-    "ssh_keys": "ssh_key",
-    "placement_groups": "placement_group",
-    "firewalls": "firewall",
-    "volumes": "volume",
-    "images": "image",
-}
-_IN_MESSAGES: dict[Kind, str] = {
-    **SINGULAR,
-    "load_balancers": "load balancer",
-    "primary_ips": "primary IP",
-    "ssh_keys": "SSH key",
-    "placement_groups": "placement group",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,51 +21,35 @@ class Project:
     store: Store
     faults: Faults
     actions: Actions
-
-    @property
-    def load_balancer_types(self) -> dict[str, Object]:
-        """The types of load balancers by name."""
-        return load_balancer_types(self.options.load_balancer_types_end)
+    addresses: PublicAddresses
 
     def now(self) -> str:
         """The present as the API writes times."""
         return format_time(self.clock.timestamp())
 
-    def require(self, kind: Kind, object_id: int) -> Object:
-        """An object as it truly is. Raises ``not_found``."""
-        found = self.store.get(kind, object_id)
+    def view(self, request: Request) -> View:
+        """What a ``GET`` sees now."""
+        stale = self.faults.stale_read(request.path)
+        return self.store.view(self.clock.timestamp(), before_last_change=stale)
+
+    def require(self, kind: Kind, object_id: int, view: View | None = None) -> Object:
+        """An object as it truly is, or as a reader sees it. Raises ``not_found``."""
+        found = (view or self.store).get(kind, object_id)
         if found is None:
-            raise not_found(_IN_MESSAGES[kind], object_id)
+            raise not_found(kind, object_id)
         return found
 
     def require_free(self, kind: Kind, object_id: int) -> Object:
         """An object as it truly is, when no action runs on it. Raises ``not_found``, or ``conflict`` or ``locked``."""
         found = self.require(kind, object_id)
-        self.actions.require_free(SINGULAR[kind], object_id)
+        self.actions.require_free(kind, object_id)
         return found
 
-    def require_seen(self, view: View, kind: Kind, object_id: int) -> Object:
-        """An object as a reader sees it. Raises ``not_found``."""
-        found = view.get(kind, object_id)
-        if found is None:
-            raise not_found(_IN_MESSAGES[kind], object_id)
-        return found
+    def answer(self, status: int, **parts: object) -> Response:
+        """An answer with these parts, of which actions are shown as they are now."""
+        return Response(status, {name: self._shown(part) for name, part in parts.items()})
 
-    def require_unused(self, kind: Kind, name: str, own_id: int | None, message: str = "name is already used") -> None:
-        """Raises ``uniqueness_error`` when another object of the kind has the name."""
-        if any(found["name"] == name and found["id"] != own_id for found in self.store.truth().all(kind)):
-            raise name_taken(message)
-
-    def shown(self, kind: Kind, stored: Object) -> Object:
-        """An object as a write answers it."""
-        return Renderer(self.store.truth(), self.actions).render(kind, stored)
-
-    def started(self, action: Action) -> Response:
-        """The answer of a request that did nothing but start an action."""
-        return Response(201, {"action": self.actions.render(action)})
-
-    def change(self, kind: Kind, object_id: int, **fields: object) -> None:
-        """Set fields of an object; nothing when it is gone by now. Inside ``store.change()`` only."""
-        present = self.store.get(kind, object_id)
-        if present is not None:
-            self.store.put(kind, {**present, **fields})
+    def _shown(self, part: object) -> object:
+        if isinstance(part, list):
+            return [self._shown(item) for item in part]
+        return self.actions.render(part) if isinstance(part, Action) else part

@@ -5,6 +5,7 @@ Source: Hetzner Cloud API, labels and label selectors. Known differences: whethe
 notin (v)`` hold where ``k`` is absent, as in Kubernetes.
 """
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -42,6 +43,7 @@ def check_labels(labels: Any) -> dict[str, str]:
     return dict(labels)
 
 
+@functools.lru_cache(maxsize=256)
 def parse_selector(selector: str) -> Matches:
     """A selector as a predicate over labels; the empty one holds for everything. Raises ``invalid_input``."""
     if not selector.strip():

@@ -1,98 +1,288 @@
-"""Servers: changing and deleting them, and the actions for power, type and networks.
+"""Servers: creating, changing and deleting them, and all their actions.
 
 Source: Hetzner Cloud API, servers and server actions. Known differences: there is no ``starting`` or ``stopping`` in
-between, a graceful shutdown always succeeds, and a server is ``deleting`` until its action ends and gone then.
+between, a graceful shutdown always succeeds, and a server is ``deleting`` until its action ends and gone then. A server
+whose creation fails disappears. Networks, firewalls and volumes are attached when ``create_server`` ends, without
+locking them. A server without a wanted location goes to the first place that its type is offered in; which refusal an
+unknown type, image or location gets is not established, here it is ``not_found``.
+
+No machine runs: user data is checked and not used, passwords open nothing, the rescue system is left by the next start,
+and a console is refused. Which refusal a password of a stopped server gets is not established, here it is
+``service_error``; nor whether a reverse name waits for other actions, here it does not.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from hcloud_sandbox.exchange import Request, Response
+from hcloud_sandbox.exchange import Response
+from hcloud_sandbox.hetzner.actions import Action
+from hcloud_sandbox.hetzner.addresses import FAMILIES, with_dns_ptr
 from hcloud_sandbox.hetzner.attachments import Attachments
 from hcloud_sandbox.hetzner.bodies import Body
+from hcloud_sandbox.hetzner.catalogue import (
+    DEFAULT_LOCATION,
+    DEFAULT_SERVER_TYPE,
+    IMAGES,
+    INCLUDED_TRAFFIC,
+    ISOS,
+    LOCATIONS,
+    SERVER_TYPES,
+    wanted_entry,
+)
 from hcloud_sandbox.hetzner.errors import ApiError, invalid_field, invalid_text
-from hcloud_sandbox.hetzner.firewalls import server_entry
-from hcloud_sandbox.hetzner.images import remove_backups
-from hcloud_sandbox.hetzner.ordering import host_name, wanted_server_type
+from hcloud_sandbox.hetzner.firewalls import apply_to, is_behind, server_entry
+from hcloud_sandbox.hetzner.images import find_image, remove_backups, wanted_image
+from hcloud_sandbox.hetzner.load_balancer_targets import balancers_by_server, without_server
+from hcloud_sandbox.hetzner.placement_groups import require_room, shown_group
 from hcloud_sandbox.hetzner.primary_ips import PrimaryIps
 from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.store import Object
+from hcloud_sandbox.hetzner.resource import Handler, Resource, Row, route
+from hcloud_sandbox.hetzner.shapes import (
+    Rule,
+    a,
+    a_flag,
+    a_range,
+    an_address,
+    an_object,
+    each,
+    entry_of,
+    one_of,
+    optional,
+    shaped,
+)
+from hcloud_sandbox.hetzner.ssh_keys import wanted_ssh_keys
+from hcloud_sandbox.hetzner.store import Kind, Object, View, fresh_copy
+from hcloud_sandbox.hetzner.volumes import require_attachable
 
-_STARTS = frozenset({"start_server", "reboot_server", "reset_server"})
-"""Actions after which a server has booted: the rescue system is for one start."""
+_HOST_LABEL = r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_HOST_NAME = re.compile(rf"(?=.{{1,253}}$){_HOST_LABEL}(\.{_HOST_LABEL})*")
+_ROOT_PASSWORD = "simulated-root-password"  # noqa: S105 - it opens nothing
+_BACKUP_WINDOW = "22-02"
+_MOST_USER_DATA = 32 * 2**10
+_STATUSES = (
+    *("running", "initializing", "starting", "stopping", "off"),
+    *("deleting", "migrating", "rebuilding", "unknown"),
+)
+_PUBLIC_NET: Object = {"ipv4": None, "ipv6": None, "floating_ips": [], "firewalls": []}
+_BOOTED: Object = {"rescue_enabled": False}
+"""The rescue system is for one start."""
+_SIMPLE: Mapping[str, tuple[str, Object]] = {
+    "poweron": ("start_server", {"status": "running", **_BOOTED}),
+    "poweroff": ("stop_server", {"status": "off"}),
+    "shutdown": ("shutdown_server", {"status": "off"}),
+    "reboot": ("reboot_server", _BOOTED),
+    "reset": ("reset_server", _BOOTED),
+    "disable_rescue": ("disable_rescue", {"rescue_enabled": False}),
+    "enable_backup": ("enable_backup", {"backup_window": _BACKUP_WINDOW}),
+    "detach_iso": ("detach_iso", {"iso": None}),
+}
+"""Actions that need nothing in the request: their command, and what the server is after them."""
 
 
-class Servers:
-    """The writing half of ``/servers``."""
+class Servers(Resource):
+    """Servers."""
 
-    def __init__(self, project: Project, attachments: Attachments) -> None:
-        self._project = project
+    kind = "servers"
+    filters = ("status",)
+    protections = ("delete", "rebuild")
+    name_taken = "server name is already used"
+
+    def __init__(self, project: Project, attachments: Attachments, primary_ips: PrimaryIps) -> None:
+        super().__init__(project)
         self._attachments = attachments
+        self._primary_ips = primary_ips
 
-    def update(self, request: Request, server_id: int) -> Response:
-        """``PUT /servers/{id}``: name and labels."""
-        server = self._project.require("servers", server_id)
-        body = Body.of(request)
-        changed = dict(server)
-        if (name := body.optional_text("name")) is not None:
-            changed["name"] = host_name(self._project, name, server_id)
-        if (labels := body.labels()) is not None:
-            changed["labels"] = labels
-        self._project.store.put("servers", changed)
-        return Response(200, {"server": self._project.shown("servers", changed)})
+    def template(self, object_id: int, created: str) -> Object:
+        """A running server without networks and public addresses."""
+        return {
+            "id": object_id,
+            "name": f"server-{object_id}",
+            "status": "running",
+            "created": created,
+            "public_net": _PUBLIC_NET,
+            "private_net": [],
+            "server_type": SERVER_TYPES[DEFAULT_SERVER_TYPE],
+            "location": LOCATIONS[DEFAULT_LOCATION],
+            "image": IMAGES[0],
+            "iso": None,
+            "rescue_enabled": False,
+            "locked": False,
+            "backup_window": None,
+            "outgoing_traffic": 0,
+            "ingoing_traffic": 0,
+            "included_traffic": INCLUDED_TRAFFIC,
+            "protection": {"delete": False, "rebuild": False},
+            "labels": {},
+            "volumes": [],
+            "load_balancers": [],
+            "primary_disk_size": 0,
+            "placement_group": None,
+        }
 
-    def delete(self, _request: Request, server_id: int) -> Response:
-        """``DELETE /servers/{id}``: 200 with the action after which the server is gone."""
-        server = self._project.require_free("servers", server_id)
-        if server["protection"]["delete"]:
-            raise ApiError("protected", "server is delete protected")
-        self._project.change("servers", server_id, status="deleting")
-        action = self._project.actions.start(
+    def rules(self) -> Mapping[str, Rule]:
+        """A placement group is an id, given alone or with the group; addresses in networks follow later."""
+        group_id = optional(a(int, "the id of the placement group"))
+        return {
+            "server_type": entry_of(SERVER_TYPES, DEFAULT_SERVER_TYPE),
+            "status": one_of(*_STATUSES),
+            "locked": a_flag,
+            "placement_group": lambda value, where: group_id(
+                value.get("id") if isinstance(value, dict) else value, where
+            ),
+            "private_net": each(self._attachments.completed_of_server),
+            "volumes": each(a(int, "ids")),
+        }
+
+    def completed(self, given: Object, where: str) -> Object:
+        """No ``public_net`` means both addresses; a family that a given one leaves out is null."""
+        server = super().completed(given, where)
+        server["image"] = _completed_image(server["image"], server["server_type"]["architecture"], f"{where} image")
+        if "primary_disk_size" not in given:
+            server["primary_disk_size"] = server["server_type"]["disk"]
+        if "public_net" not in given:
+            addresses = {family: self.project.addresses.of_server(family, server["name"]) for family in FAMILIES}
+            return {**server, "public_net": {**_PUBLIC_NET, **addresses}}
+        rules: Mapping[str, Rule] = {
+            "ipv4": optional(self._completed_address(an_address, server["name"])),
+            "ipv6": optional(self._completed_address(a_range, [])),
+            "firewalls": each(_a_firewall),
+        }
+        return {**server, "public_net": shaped(given["public_net"], _PUBLIC_NET, f"{where} public_net", rules)}
+
+    def connect(self) -> None:
+        """Put the servers of a world in step with their firewalls, volumes and placement groups.
+
+        What only the server lists is attached to it. Raises ValueError for what is not there.
+        """
+        for server in self.store.truth().all("servers"):
+            self._connect(server)
+        for volume in self.store.truth().all("volumes"):
+            if volume["server"] is not None:
+                where = f"volume {volume['id']} ({volume['name']}) is attached to server"
+                self._require("servers", volume["server"], where)
+        for firewall in self.store.truth().all("firewalls"):
+            where = f"firewall {firewall['id']} ({firewall['name']}) is applied to server"
+            for entry in firewall["applied_to"]:
+                if entry["type"] == "server":
+                    self._require("servers", entry["server"]["id"], where)
+
+    def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:
+        """With all that others say of it: load balancers, firewalls, volumes, its placement group, its lock."""
+        group = stored["placement_group"] and view.get("placement_groups", stored["placement_group"])
+        firewalls = [found["id"] for found in view.once(_firewalls) if is_behind(found, stored)]
+        shown = fresh_copy(stored)
+        shown["public_net"]["firewalls"] = [{"id": firewall_id, "status": "applied"} for firewall_id in firewalls]
+        return shown | {
+            "locked": stored["locked"] or (live and self.project.actions.is_busy("servers", stored["id"])),
+            "load_balancers": list(view.once(balancers_by_server).get(stored["id"], ())),
+            "volumes": list(view.once(_volumes_by_server).get(stored["id"], ())),
+            "placement_group": shown_group(view, group) if group else None,
+        }
+
+    def checked_name(self, body: Body, own_id: int | None = None) -> str:
+        """A host name."""
+        if not _HOST_NAME.fullmatch(body.text("name")):
+            raise invalid_field("name", "must be a valid hostname")
+        return super().checked_name(body, own_id)
+
+    def removed(self, object_id: int) -> None:
+        """With its backups and what is deleted with it, and from all that it is part of.
+
+        Routes with it as their gateway stay: they become black holes.
+        """
+        server = self.store.get("servers", object_id)
+        if server is None:
+            return
+        self._primary_ips.leave(server)
+        remove_backups(self.store, object_id)
+        self.store.remove("servers", object_id)
+        view = self.store.truth()
+        for balancer in view.all("load_balancers"):
+            targets = without_server(balancer, object_id)
+            if targets != balancer["targets"]:
+                self.store.change("load_balancers", balancer["id"], targets=targets)
+        for firewall in view.all("firewalls"):
+            entries = [entry for entry in firewall["applied_to"] if entry != server_entry(object_id)]
+            if entries != firewall["applied_to"]:
+                self.store.change("firewalls", firewall["id"], applied_to=entries)
+        for volume in view.all("volumes"):
+            if volume["server"] == object_id:
+                self.store.change("volumes", volume["id"], server=None)
+
+    def rows(self) -> Iterator[Row]:
+        """With the actions that need nothing in the request."""
+        yield from super().rows()
+        for name, (command, fields) in _SIMPLE.items():
+            yield Row("POST", f"/servers/{{id}}/actions/{name}", self._simple(command, fields))
+
+    @route("POST /servers")
+    def create(self, body: Body) -> Response:
+        """The preliminary server, ``initializing``, and its actions."""
+        name = self.checked_name(body)
+        server_type = wanted_entry(body, "server_type", SERVER_TYPES)
+        location = _wanted_location(body, server_type)
+        image = wanted_image(self.project, body, server_type)
+        _check_user_data(body)
+        ssh_keys = wanted_ssh_keys(self.project, body)
+        firewall_ids = [each.integer("firewall") for each in body.objects("firewalls")]
+        for firewall_id in firewall_ids:
+            self.project.require("firewalls", firewall_id)
+        volume_ids = body.integers("volumes")
+        for volume_id in volume_ids:
+            require_attachable(self.project.require("volumes", volume_id), location)
+        group_id = body.optional_integer("placement_group")
+        if group_id is not None:
+            require_room(self.project, group_id)
+        networks = [self.project.require("networks", network_id) for network_id in body.integers("networks")]
+        server = self.new(
+            name=name,
+            status="initializing",
+            server_type=server_type,
+            location=location,
+            image=image,
+            labels=body.labels(),
+            primary_disk_size=server_type["disk"],
+            placement_group=group_id,
+            public_net=self._public_net(body.object("public_net"), name, location),
+        )
+        try:
+            for network in networks:
+                self._attachments.plan("servers", server, network)
+        except ApiError:
+            self._attachments.forget("servers", server["id"])
+            raise
+        start = body.boolean("start_after_create", default=True)
+        action, *following = self._creation(server["id"], firewall_ids, volume_ids, start=start)
+        password = None if ssh_keys else _ROOT_PASSWORD
+        return self.answer(server, 201, action=action, next_actions=following, root_password=password)
+
+    def delete(self, _body: Body, object_id: int) -> Response:
+        """200 with the action after which the server is gone."""
+        status = self.deletable(object_id)["status"]
+        self.store.change("servers", object_id, status="deleting")
+        action = self.project.actions.start(
             "delete_server",
-            ("server", server_id),
-            effect=lambda: remove_server(self._project, server_id),
-            on_failure=lambda: self._project.change("servers", server_id, status=server["status"]),
+            ("servers", object_id),
+            effect=lambda: self.removed(object_id),
+            on_failure=lambda _: self.store.change("servers", object_id, status=status),
         )
-        return Response(200, {"action": self._project.actions.render(action)})
+        return self.project.answer(200, action=action)
 
-    def act(self, command: str, status: str | None) -> Callable[[Request, int], Response]:
-        """The handler of a simple action, after which the server has this status (None: the same as before)."""
-
-        def handler(_request: Request, server_id: int) -> Response:
-            self._project.require_free("servers", server_id)
-            changes: Object = {} if status is None else {"status": status}
-            if command in _STARTS:
-                changes["rescue_enabled"] = False
-
-            def effect() -> None:
-                self._project.change("servers", server_id, **changes)
-
-            return self._project.started(self._project.actions.start(command, ("server", server_id), effect=effect))
-
-        return handler
-
-    def change_protection(self, request: Request, server_id: int) -> Response:
-        """``change_protection``: ``delete`` and ``rebuild``, which must be equal."""
-        protection = self._project.require_free("servers", server_id)["protection"]
-        body = Body.of(request)
-        wanted = {name: body.boolean(name, default=protection[name]) for name in ("delete", "rebuild")}
-        if wanted["delete"] != wanted["rebuild"]:
+    def change_protection(self, body: Body, object_id: int) -> Response:
+        """``delete`` and ``rebuild``, which must be equal."""
+        present = self.get(object_id)["protection"]
+        if len({body.boolean(name, default=present[name]) for name in self.protections}) > 1:
             raise invalid_text("delete and rebuild protection must have the same value")
-        return self._project.started(
-            self._project.actions.start(
-                "change_protection",
-                ("server", server_id),
-                effect=lambda: self._project.change("servers", server_id, protection=wanted),
-            )
-        )
+        return super().change_protection(body, object_id)
 
-    def change_type(self, request: Request, server_id: int) -> Response:
-        """``change_type``: of a stopped server, to a type with the same architecture and no smaller disk."""
-        body = Body.of(request)
-        server = self._project.require_free("servers", server_id)
-        if not body.has("upgrade_disk"):
-            raise invalid_field("upgrade_disk", "is missing")
-        upgrade_disk = body.boolean("upgrade_disk", default=False)
-        server_type = wanted_server_type(body)
+    @route("POST /servers/{id}/actions/change_type")
+    def change_type(self, body: Body, server_id: int) -> Response:
+        """Of a stopped server, to a type with the same architecture and no smaller disk."""
+        server = self.free(server_id)
+        body.require("upgrade_disk")
+        upgrade_disk = body.boolean("upgrade_disk")
+        server_type = wanted_entry(body, "server_type", SERVER_TYPES)
         if server["status"] != "off":
             raise ApiError("server_not_stopped", "server must be stopped to change its type")
         offered = {place["name"]: place["available"] for place in server_type["locations"]}
@@ -100,80 +290,229 @@ class Servers:
         if not fits or server_type["disk"] < server["primary_disk_size"] or not offered.get(server["location"]["name"]):
             raise ApiError("invalid_server_type", "server type does not fit for the given server or is deprecated")
         disk = server_type["disk"] if upgrade_disk else server["primary_disk_size"]
-        return self._project.started(
-            self._project.actions.start(
-                "change_server_type",
-                ("server", server_id),
-                effect=lambda: self._project.change(
-                    "servers", server_id, server_type=server_type, primary_disk_size=disk, status="running"
-                ),
+        fields = {"server_type": server_type, "primary_disk_size": disk, "status": "running"}
+        return self.act("change_server_type", server_id, fields)
+
+    @route("POST /servers/{id}/actions/attach_to_network")
+    def attach_to_network(self, body: Body, server_id: int) -> Response:
+        """Locks the server and the network."""
+        server, network = self._attachments.free_pair("servers", server_id, body)
+        wanted = {"ip": body.optional_text("ip"), "ip_range": body.optional_text("ip_range")}
+        self._attachments.plan("servers", server, network, **wanted, alias_ips=body.texts("alias_ips"))
+        return self.project.answer(201, action=self._attachments.attach("servers", server, network))
+
+    @route("POST /servers/{id}/actions/detach_from_network")
+    def detach_from_network(self, body: Body, server_id: int) -> Response:
+        """Locks the server and the network."""
+        server, network = self._attachments.free_pair("servers", server_id, body)
+        return self.project.answer(201, action=self._attachments.detach("servers", server, network))
+
+    @route("POST /servers/{id}/actions/change_alias_ips")
+    def change_alias_ips(self, body: Body, server_id: int) -> Response:
+        """All of them in one network; locks the server and the network."""
+        server, network = self._attachments.free_pair("servers", server_id, body)
+        body.require("alias_ips")
+        action = self._attachments.change_aliases(server, network, body.texts("alias_ips"))
+        return self.project.answer(201, action=action)
+
+    @route("POST /servers/{id}/actions/add_to_placement_group")
+    def add_to_placement_group(self, body: Body, server_id: int) -> Response:
+        """Of a stopped server that is in none."""
+        server = self.free(server_id)
+        group_id = body.integer("placement_group")
+        if server["placement_group"] is not None:
+            raise ApiError("already_in_placement_group", "server is already part of a placement group")
+        require_room(self.project, group_id)
+        if server["status"] != "off":
+            raise ApiError("server_not_stopped", "server must be stopped to be added to a placement group")
+        return self.act("add_to_placement_group", server_id, {"placement_group": group_id})
+
+    @route("POST /servers/{id}/actions/remove_from_placement_group")
+    def remove_from_placement_group(self, _body: Body, server_id: int) -> Response:
+        """Of a server that is in one."""
+        if self.free(server_id)["placement_group"] is None:
+            raise ApiError("not_found", "server is not part of a placement group")
+        return self.act("remove_from_placement_group", server_id, {"placement_group": None})
+
+    @route("POST /servers/{id}/actions/enable_rescue")
+    def enable_rescue(self, body: Body, server_id: int) -> Response:
+        """From the next start."""
+        body.choice("type", ("linux64",), "linux64")
+        wanted_ssh_keys(self.project, body)
+        return self.act("enable_rescue", server_id, {"rescue_enabled": True}, root_password=_ROOT_PASSWORD)
+
+    @route("POST /servers/{id}/actions/disable_backup")
+    def disable_backup(self, _body: Body, server_id: int) -> Response:
+        """Existing backups go with it."""
+        self.free(server_id)
+
+        def effect() -> None:
+            self.store.change("servers", server_id, backup_window=None)
+            remove_backups(self.store, server_id)
+
+        action = self.project.actions.start("disable_backup", ("servers", server_id), effect=effect)
+        return self.project.answer(201, action=action)
+
+    @route("POST /servers/{id}/actions/attach_iso")
+    def attach_iso(self, body: Body, server_id: int) -> Response:
+        """In place of the one that is attached."""
+        return self.act("attach_iso", server_id, {"iso": wanted_entry(body, "iso", ISOS)})
+
+    @route("POST /servers/{id}/actions/rebuild")
+    def rebuild(self, body: Body, server_id: int) -> Response:
+        """Everything stays but the disk; the server runs afterwards."""
+        server = self.free(server_id)
+        if server["protection"]["rebuild"]:
+            raise ApiError("protected", "server is rebuild protected")
+        _check_user_data(body)
+        image = wanted_image(self.project, body, server["server_type"])
+        self.store.change("servers", server_id, status="rebuilding")
+        action = self.start(
+            "rebuild_server",
+            server_id,
+            {"image": image, "status": "running", **_BOOTED},
+            on_failure=lambda _: self.store.change("servers", server_id, status=server["status"]),
+        )
+        return self.project.answer(201, root_password=_ROOT_PASSWORD, action=action)
+
+    @route("POST /servers/{id}/actions/reset_password")
+    def reset_password(self, _body: Body, server_id: int) -> Response:
+        """Of a running server."""
+        if self.free(server_id)["status"] != "running":
+            raise ApiError("service_error", "server must be running to reset its password")
+        return self.act("reset_password", server_id, root_password=_ROOT_PASSWORD)
+
+    @route("POST /servers/{id}/actions/request_console")
+    def request_console(self, _body: Body, server_id: int) -> Response:
+        """Refused, for want of a screen."""
+        self.free(server_id)
+        raise ApiError("unsupported_error", "a simulated server has no console: nothing runs on it")
+
+    @route("POST /servers/{id}/actions/change_dns_ptr")
+    def change_dns_ptr(self, body: Body, server_id: int) -> Response:
+        """Of the IPv4 address, or of one in the IPv6 network; the server may be busy."""
+        address, name = body.address("ip"), body.optional_text("dns_ptr")
+
+        def change(now: Object) -> Object:
+            return {"public_net": with_dns_ptr(now, address, name)}
+
+        return self.project.answer(201, action=self.start("change_dns_ptr", server_id, change, locks=False))
+
+    def _simple(self, command: str, fields: Object) -> Handler:
+        return lambda _body, server_id: self.act(command, server_id, fields)
+
+    def _creation(
+        self, server_id: int, firewall_ids: list[int], volume_ids: list[int], *, start: bool
+    ) -> Iterator[Action]:
+        def created() -> None:
+            self.store.change("servers", server_id, status="off")
+            self._attachments.settle("servers", server_id)
+            for firewall_id in firewall_ids:
+                apply_to(self.store, firewall_id, server_entry(server_id))
+            for volume_id in volume_ids:
+                self.store.change("volumes", volume_id, server=server_id)
+
+        def failed(_error: Object) -> None:
+            self._attachments.forget("servers", server_id)
+            self.removed(server_id)
+
+        creation = self.project.actions.start(
+            "create_server", ("servers", server_id), effect=created, on_failure=failed
+        )
+        yield creation
+        if start:
+            yield self.project.actions.start(
+                "start_server",
+                ("servers", server_id),
+                effect=lambda: self.store.put("servers", {**self.get(server_id), "status": "running"}),
+                after=creation,
             )
-        )
 
-    def attach_to_network(self, request: Request, server_id: int) -> Response:
-        """``attach_to_network``: locks the server and the network."""
-        body = Body.of(request)
-        server, network = self._server_and_network(body, server_id)
-        self._attachments.plan(
-            server,
-            network,
-            ip=body.optional_text("ip"),
-            ip_range=body.optional_text("ip_range"),
-            alias_ips=tuple(body.texts("alias_ips")),
-        )
-        return self._project.started(self._attachments.attach(server, network))
+    def _public_net(self, wanted: Body, name: str, location: Object) -> Object:
+        def address(family: str) -> Object | None:
+            if wanted.has(family):
+                return self._primary_ips.for_server(wanted.integer(family), family, location, name)
+            if not wanted.boolean(f"enable_{family}", default=True):
+                return None
+            return self.project.addresses.of_server(family, name)
 
-    def detach_from_network(self, request: Request, server_id: int) -> Response:
-        """``detach_from_network``: locks the server and the network."""
-        server, network = self._server_and_network(Body.of(request), server_id)
-        return self._project.started(self._attachments.detach(server, network))
+        return {**_PUBLIC_NET, **{family: address(family) for family in FAMILIES}}
 
-    def change_alias_ips(self, request: Request, server_id: int) -> Response:
-        """``change_alias_ips``: all of them in one network; locks the server and the network."""
-        body = Body.of(request)
-        server, network = self._server_and_network(body, server_id)
-        if not body.has("alias_ips"):
-            raise invalid_field("alias_ips", "is missing")
-        return self._project.started(self._attachments.change_aliases(server, network, tuple(body.texts("alias_ips"))))
+    def _completed_address(self, address: Rule, dns_ptr: object) -> Rule:
+        template = {"id": None, "ip": None, "blocked": False, "dns_ptr": dns_ptr}
 
-    def _server_and_network(self, body: Body, server_id: int) -> tuple[Object, Object]:
-        self._project.require("servers", server_id)
-        network = self._project.require("networks", body.integer("network"))
-        server = self._project.require_free("servers", server_id)
-        self._project.actions.require_free("network", network["id"])
-        return server, network
+        def rule(value: Any, where: str) -> Object:
+            held = shaped(value, template, where, {"ip": address})
+            held["id"] = held["id"] or self.store.next_id("primary_ips")
+            self.store.reserve_id("primary_ips", held["id"])
+            return held
 
+        return rule
 
-def remove_server(project: Project, server_id: int) -> None:
-    """Remove a server, with its backups and what is deleted with it, and from all that it is part of; nothing when it
-    is gone already.
+    def _connect(self, server: Object) -> None:
+        where = f"server {server['id']} ({server['name']})"
+        if server["placement_group"] is not None:
+            self._require("placement_groups", server["placement_group"], f"{where} is in placement group")
+        for listed in server["public_net"]["firewalls"]:
+            firewall = self._require("firewalls", listed["id"], f"{where} is behind firewall")
+            if not is_behind(firewall, server):
+                apply_to(self.store, firewall["id"], server_entry(server["id"]))
+        for listed in server["volumes"]:
+            self._require("volumes", listed, f"{where} has volume")
+            self.store.change("volumes", listed, server=server["id"])
+        public_net = {**server["public_net"], "firewalls": []}
+        self.store.change("servers", server["id"], public_net=public_net, volumes=[])
 
-    Routes with it as their gateway stay: they become black holes.
-    """
-    server = project.store.get("servers", server_id)
-    if server is None:
-        return
-    PrimaryIps(project).leave(server)
-    remove_backups(project, server_id)
-    project.store.remove("servers", server_id)
-    view = project.store.truth()
-    for balancer in view.all("load_balancers"):
-        left = [_without_server(target, server_id) for target in balancer["targets"]]
-        targets = [target for target in left if target is not None]
-        if targets != balancer["targets"]:
-            project.store.put("load_balancers", {**balancer, "targets": targets})
-    for firewall in view.all("firewalls"):
-        entries = [entry for entry in firewall["applied_to"] if entry != server_entry(server_id)]
-        if entries != firewall["applied_to"]:
-            project.store.put("firewalls", {**firewall, "applied_to": entries})
-    for volume in view.all("volumes"):
-        if volume["server"] == server_id:
-            project.store.put("volumes", {**volume, "server": None})
+    def _require(self, kind: Kind, object_id: int, where: str) -> Object:
+        found = self.store.get(kind, object_id)
+        if found is None:
+            raise ValueError(f"{where} {object_id}, which is not there; add it to {kind} or remove what names it")
+        return found
 
 
-def _without_server(target: Object, server_id: int) -> Object | None:
-    if target["type"] == "server" and target["server"]["id"] == server_id:
+def _wanted_location(body: Body, server_type: Object) -> Object:
+    """The place in ``location``, where the type must be available. Raises ApiError."""
+    offered = {place["name"]: place["available"] for place in server_type["locations"]}
+    if body.has("location"):
+        location = wanted_entry(body, "location", LOCATIONS)
+    else:
+        location = LOCATIONS[DEFAULT_LOCATION if DEFAULT_LOCATION in offered else next(iter(offered))]
+    if location["name"] not in offered:
+        raise invalid_text("unsupported location for server type")
+    if not offered[location["name"]]:
+        raise ApiError("resource_unavailable", "server type is currently unavailable in the location")
+    return location
+
+
+def _check_user_data(body: Body) -> None:
+    if len((body.optional_text("user_data") or "").encode()) > _MOST_USER_DATA:
+        raise invalid_field("user_data", "must not be larger than 32 KiB")
+
+
+def _a_firewall(value: Any, where: str) -> Object:
+    a(int, "the id of the firewall")(an_object(value, where).get("id"), where)
+    firewall: Object = value
+    return firewall
+
+
+def _completed_image(given: Any, architecture: str, where: str) -> Object | None:
+    if given is None:
         return None
-    if target["type"] == "label_selector":
-        return {**target, "targets": [found for found in target["targets"] if found["server"]["id"] != server_id]}
-    return target
+    if isinstance(given, dict):
+        return shaped(given, IMAGES[0], where)
+    found = find_image(list(IMAGES), given, architecture)
+    if found is None:
+        names = sorted({image["name"] for image in IMAGES})
+        raise ValueError(f"{where}: {given!r} is not in the catalogue; use one of {', '.join(names)} or an object")
+    return found
+
+
+def _firewalls(view: View) -> list[Object]:
+    return view.all("firewalls")
+
+
+def _volumes_by_server(view: View) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for volume in view.all("volumes"):
+        found.setdefault(volume["server"], []).append(volume["id"])
+    return found

@@ -3,11 +3,14 @@
 The order of checks is the real one: rate limit, route, token, method, then the handler. Source: Hetzner Cloud API,
 getting started, errors and rate limiting.
 
-Known differences: a request for an unknown route counts against the rate limit like any other; errors of both layers
-have the same JSON formatting; a read-only token is refused with 403 ``forbidden`` (before 2026-10 it was 401
-``token_readonly``). Faults that were set and the rate limit survive ``replace_world``, for they are not part of it.
+Known differences: the real limiter's resolution is not known; here a bucket refills continuously, and requests without
+a valid token share one bucket of the same size. A request for an unknown route counts against the rate limit like any
+other; errors of both layers have the same JSON formatting; a read-only token is refused with 403 ``forbidden`` (before
+2026-10 it was 401 ``token_readonly``). Faults that were set and the rate limit survive ``replace_world``, for they are
+not part of it.
 """
 
+import math
 import random
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
@@ -15,18 +18,53 @@ from typing import Any, Literal
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request, Response
 from hcloud_sandbox.hetzner.actions import Actions
-from hcloud_sandbox.hetzner.api import Route, Routes
-from hcloud_sandbox.hetzner.errors import ApiError
+from hcloud_sandbox.hetzner.addresses import PublicAddresses
+from hcloud_sandbox.hetzner.api import Api, Route
+from hcloud_sandbox.hetzner.bodies import Body
+from hcloud_sandbox.hetzner.errors import ApiError, not_simulated
 from hcloud_sandbox.hetzner.faults import Faults
 from hcloud_sandbox.hetzner.options import HetznerOptions
 from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.ratelimit import TokenBucket
 from hcloud_sandbox.hetzner.store import Kind, Object, Store
-from hcloud_sandbox.hetzner.world import dump_section, dump_world, load_world
+from hcloud_sandbox.hetzner.world import dump_section, dump_world, given_objects, load_world, public_addresses
 
 _PREFIX = "/v1"
 _DEFAULT_OPTIONS = HetznerOptions()
 _TOKEN_LENGTH = 64
+
+
+class TokenBucket:
+    """``limit`` requests per hour, with bursts up to ``limit``."""
+
+    def __init__(self, clock: SimulatedClock, limit: int) -> None:
+        self._clock = clock
+        self._limit = limit
+        self._left = float(limit)
+        self._at = clock.timestamp()
+
+    def take(self) -> bool:
+        """Pay for one request; False when the bucket is empty, which costs nothing."""
+        self._refill()
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+    def headers(self) -> dict[str, str]:
+        """The headers of every answer. Reset is when the bucket will be full, not when one request is possible."""
+        self._refill()
+        full_at = self._at + (self._limit - self._left) * 3600 / self._limit
+        return {
+            "RateLimit-Limit": str(self._limit),
+            "RateLimit-Remaining": str(math.floor(self._left)),
+            "RateLimit-Reset": str(math.ceil(full_at)),
+        }
+
+    def _refill(self) -> None:
+        now = self._clock.timestamp()
+        # A hair is added because 3600 waits of a second must buy 3600 requests, whatever floats make of it.
+        self._left = min(self._limit, self._left + max(0.0, now - self._at) * self._limit / 3600 + 1e-9)
+        self._at = now
 
 
 class HetznerSimulator:
@@ -71,12 +109,12 @@ class HetznerSimulator:
     def world(self) -> dict[str, Any]:
         """The world file as it truly is now, with what became due; running actions are no part of it."""
         self._project.actions.settle()
-        return dump_world(self._project.store)
+        return dump_world(self._api, self._project.store)
 
     def section(self, kind: Kind) -> list[Any]:
         """One section of that file."""
         self._project.actions.settle()
-        return dump_section(self._project.store, kind)
+        return dump_section(self._api, self._project.store, kind)
 
     def servers(self) -> list[Object]:
         """The stored servers as they truly are now, not copied: for reading only."""
@@ -88,8 +126,13 @@ class HetznerSimulator:
 
         Raises ValueError that names the object and the remedy, and then changes nothing.
         """
-        self._project = self._project_from(load_world(world))
-        self._routes = Routes(self._project)
+        given, store = given_objects(world), Store()
+        actions = Actions(self._clock, self._options, store, self._faults)
+        addresses = PublicAddresses(store, public_addresses(given))
+        project = Project(self._clock, self._options, store, self._faults, actions, addresses)
+        api = Api(project)
+        load_world(api, store, given)
+        self._project, self._api = project, api
         self.worlds += 1
 
     def set_faults(self, faults: list[dict[str, Any]]) -> None:
@@ -105,10 +148,6 @@ class HetznerSimulator:
         """Forget all simulated faults."""
         self._faults.clear()
 
-    def _project_from(self, store: Store) -> Project:
-        actions = Actions(self._clock, self._options, store, self._faults)
-        return Project(self._clock, self._options, store, self._faults, actions)
-
     def _paid(self, request: Request, token: str | None, bucket: TokenBucket) -> Response:
         if not bucket.take():
             raise ApiError("rate_limit_exceeded", f"limit of {self._options.rate_limit} requests per hour reached")
@@ -117,7 +156,7 @@ class HetznerSimulator:
     def _route(self, request: Request) -> Route:
         route = None
         if request.path.startswith(f"{_PREFIX}/"):
-            route = self._routes.find(request.path.removeprefix(_PREFIX))
+            route = self._api.find(request.path.removeprefix(_PREFIX))
         if route is None:
             raise ApiError("not_found", "api route not found")
         return route
@@ -127,15 +166,18 @@ class HetznerSimulator:
             raise ApiError("unauthorized", "token is required")
         if token not in self._tokens:
             raise ApiError("unauthorized", "the token you have provided is invalid")
-        handler = route.handlers.get(request.method)
-        if handler is None:
+        if request.method not in route.handlers:
             raise ApiError("method_not_allowed", "method not allowed")
+        handler = route.handlers[request.method]
+        if handler is None:
+            raise not_simulated(request.method, request.path)
         if request.method == "GET":
             return handler(request, *route.ids)
         if self._tokens[token] == "ro":
             raise ApiError("forbidden", "insufficient permissions for this request")
-        with self._project.store.change():
-            return handler(request, *route.ids)
+        body = Body.of(request)
+        with self._project.store.changing():
+            return handler(body, *route.ids)
 
     def _correlation_id(self) -> str:
         return f"{self._correlation.getrandbits(64):016x}"

@@ -1,4 +1,4 @@
-"""SSH keys: creating and deleting them, and finding those that a request names.
+"""SSH keys, and finding those that a request names.
 
 Source: Hetzner Cloud API, SSH keys. Known differences: nothing logs in to a simulated server, so a key is not used; any
 type of key is accepted that says in its first bytes what it is.
@@ -8,49 +8,51 @@ import base64
 import binascii
 import hashlib
 
-from hcloud_sandbox.exchange import Request, Response
+from hcloud_sandbox.exchange import Response
 from hcloud_sandbox.hetzner.bodies import Body
-from hcloud_sandbox.hetzner.completing import check_labels_shape, check_type, complete
-from hcloud_sandbox.hetzner.errors import ApiError, invalid_field
-from hcloud_sandbox.hetzner.naming import wanted_name
+from hcloud_sandbox.hetzner.errors import ApiError, invalid_field, not_unique
 from hcloud_sandbox.hetzner.project import Project
+from hcloud_sandbox.hetzner.resource import Resource, route
+from hcloud_sandbox.hetzner.shapes import a_text
 from hcloud_sandbox.hetzner.store import Object
 
 _NO_KEY = "no public key as in ~/.ssh/id_ed25519.pub: TYPE BASE64 [COMMENT]"
 
 
-class SshKeys:
-    """The writing half of ``/ssh_keys``."""
+class SshKeys(Resource):
+    """Keys; servers keep what they were given when a key is deleted."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
+    kind = "ssh_keys"
+    filters = ("fingerprint",)
+    has_actions = False
 
-    def create(self, request: Request) -> Response:
-        """``POST /ssh_keys``: one that the project does not have yet."""
-        body = Body.of(request)
+    def template(self, object_id: int, created: str) -> Object:
+        """A key that a world file has to give."""
+        blank = {"id": object_id, "name": f"ssh-key-{object_id}", "fingerprint": None, "public_key": None}
+        return {**blank, "labels": {}, "created": created}
+
+    def completed(self, given: Object, where: str) -> Object:
+        """The key with its fingerprint."""
+        key = super().completed(given, where)
+        public_key = a_text(key["public_key"], f"{where} public_key")
+        try:
+            return {**key, "fingerprint": fingerprint_of(public_key)}
+        except ValueError as error:
+            raise ValueError(f"{where} public_key: {error}") from None
+
+    @route("POST /ssh_keys")
+    def create(self, body: Body) -> Response:
+        """One that the project does not have yet."""
         public_key = body.text("public_key").strip()
         try:
             fingerprint = fingerprint_of(public_key)
         except ValueError as error:
             raise invalid_field("public_key", str(error)) from None
-        key = {
-            **_template(self._project.store.next_id("ssh_keys"), self._project.now()),
-            "name": wanted_name(self._project, "ssh_keys", body),
-            "fingerprint": fingerprint,
-            "public_key": public_key,
-            "labels": body.labels() or {},
-        }
-        if any(other["fingerprint"] == fingerprint for other in self._project.store.truth().all("ssh_keys")):
-            details = {"fields": [{"name": "public_key"}]}
-            raise ApiError("uniqueness_error", "SSH key with the same fingerprint already exists", details)
-        self._project.store.put("ssh_keys", key)
-        return Response(201, {"ssh_key": key})
-
-    def delete(self, _request: Request, key_id: int) -> Response:
-        """``DELETE /ssh_keys/{id}``: servers keep what they were given."""
-        self._project.require("ssh_keys", key_id)
-        self._project.store.remove("ssh_keys", key_id)
-        return Response(204)
+        name = self.checked_name(body)
+        if any(other["fingerprint"] == fingerprint for other in self.store.truth().all("ssh_keys")):
+            raise not_unique("public_key", "SSH key with the same fingerprint already exists")
+        key = self.new(name=name, fingerprint=fingerprint, public_key=public_key, labels=body.labels())
+        return self.answer(key, 201)
 
 
 def wanted_ssh_keys(project: Project, body: Body) -> list[Object]:
@@ -76,19 +78,3 @@ def fingerprint_of(public_key: str) -> str:
     if len(blob) <= 4 + length or blob[4 : 4 + length] != kind.encode():
         raise ValueError(_NO_KEY)
     return hashlib.md5(blob, usedforsecurity=False).digest().hex(":")
-
-
-def complete_ssh_key(given: Object, created: str, where: str) -> Object:
-    """A key of a world file; the public key it must have."""
-    key = complete(given, _template(given["id"], created), where)
-    check_labels_shape(key["labels"], f"{where} labels")
-    check_type(key["public_key"], str, "a text", f"{where} public_key")
-    try:
-        return {**key, "fingerprint": fingerprint_of(key["public_key"])}
-    except ValueError as error:
-        raise ValueError(f"{where} public_key: {error}") from None
-
-
-def _template(key_id: int, created: str) -> Object:
-    name = f"ssh-key-{key_id}"
-    return {"id": key_id, "name": name, "fingerprint": None, "public_key": None, "labels": {}, "created": created}

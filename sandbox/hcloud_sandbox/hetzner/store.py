@@ -4,30 +4,42 @@ Objects are raw API objects and are never changed in place: a change puts new on
 keep, and three features share one mechanism, the *undo* of a change: rolling back a refused request, changes that
 readers see late, and reads of the state before the last change.
 
-Fields that follow from other objects (a network's ``servers``) are not stored; ``rendering`` adds them.
+Fields that follow from other objects (a network's ``servers``) are not stored; ``Resource.shown`` adds them.
 """
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, get_args
+from typing import Any, TypeVar, get_args
 
+from hcloud_sandbox.worlds import HetznerKind
+
+T = TypeVar("T")
 Object = dict[str, Any]
-Kind = Literal[
-    "servers",
-    "networks",
-    "primary_ips",
-    "load_balancers",
-    "certificates",
-    "ssh_keys",
-    "placement_groups",
-    "firewalls",
-    "volumes",
-    "images",
-]
+Kind = HetznerKind
 KINDS: tuple[Kind, ...] = get_args(Kind)
-
-Undo = dict[tuple[Kind, int], Object | None]
+Key = tuple[Kind, int]
+"""Kind and id of an object."""
+Undo = dict[Key, Object | None]
 """What objects were before a change; None for one that was not there."""
+
+_IN_WORDS = {"primary_ips": "primary IP", "ssh_keys": "SSH key"}
+_CATALOGUE_FIELDS = frozenset({"server_type", "location", "image", "load_balancer_type", "iso", "placement_group"})
+
+
+def singular(kind: str) -> str:
+    """The name of one object of a kind, as in answers: ``load_balancer``."""
+    return kind.removesuffix("s")
+
+
+def in_words(kind: str) -> str:
+    """The same, as messages have it: ``load balancer``."""
+    return _IN_WORDS.get(kind, singular(kind).replace("_", " "))
+
+
+def fresh_copy(value: Object) -> Object:
+    """A copy that a caller may change, but for the parts from the catalog, which are many and never change."""
+    return {name: part if name in _CATALOGUE_FIELDS else copy.deepcopy(part) for name, part in value.items()}
 
 
 class View:
@@ -35,6 +47,7 @@ class View:
 
     def __init__(self, tables: dict[Kind, dict[int, Object]], taken_back: list[Undo]) -> None:
         self._tables = tables
+        self._computed: dict[Any, Any] = {}
         self._undone: Undo = {}
         for undo in taken_back:
             self._undone.update(undo)
@@ -57,6 +70,13 @@ class View:
                         table[object_id] = before
         return [table[object_id] for object_id in sorted(table)]
 
+    def once(self, compute: Callable[["View"], T]) -> T:
+        """What ``compute`` makes of this view, computed once however many objects are shown by it."""
+        if compute not in self._computed:
+            self._computed[compute] = compute(self)
+        found: T = self._computed[compute]
+        return found
+
 
 class Store:
     """The true state. Writers use ``get``, ``put`` and ``remove``; readers ask for a ``view``."""
@@ -72,20 +92,23 @@ class Store:
         """One object as it truly is."""
         return self._tables[kind].get(object_id)
 
-    def require(self, kind: Kind, object_id: int) -> Object:
-        """One object that must be there. Raises KeyError."""
-        return self._tables[kind][object_id]
-
     def put(self, kind: Kind, value: Object) -> None:
         """Create or replace an object."""
         self._remember(kind, value["id"])
         self._tables[kind][value["id"]] = value
         self.reserve_id(kind, value["id"])
 
+    def change(self, kind: Kind, object_id: int, **fields: object) -> None:
+        """Set fields of an object; nothing when it is gone by now."""
+        present = self.get(kind, object_id)
+        if present is not None:
+            self.put(kind, {**present, **fields})
+
     def remove(self, kind: Kind, object_id: int) -> None:
-        """Remove an object that is there."""
-        self._remember(kind, object_id)
-        del self._tables[kind][object_id]
+        """Remove an object; nothing when it is gone by now."""
+        if object_id in self._tables[kind]:
+            self._remember(kind, object_id)
+            del self._tables[kind][object_id]
 
     def truth(self) -> View:
         """The true state to read from."""
@@ -102,7 +125,7 @@ class Store:
         self._late.append((until, dict(undo)))
 
     @contextmanager
-    def change(self) -> Iterator[Undo]:
+    def changing(self) -> Iterator[Undo]:
         """One change, all or nothing: an exception takes it back. A change inside a change is part of it."""
         if self._open is not None:
             yield self._open
@@ -136,5 +159,5 @@ class Store:
 
     def _remember(self, kind: Kind, object_id: int) -> None:
         if self._open is None:
-            raise RuntimeError("objects are changed inside store.change() only")
+            raise RuntimeError("objects are changed inside store.changing() only")
         self._open.setdefault((kind, object_id), self._tables[kind].get(object_id))

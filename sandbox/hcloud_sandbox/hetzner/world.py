@@ -1,113 +1,91 @@
-"""World files: the Hetzner part, from partial raw objects to a store and back.
+"""World files: the Hetzner part, from partial raw objects to the objects of a project and back.
 
-It has sections, ids and names. What each kind leaves out is filled in by ``world_servers``, ``world_networks`` and
-``world_balancers``. Known differences: nothing is checked against the rules for requests but what the simulator itself
-depends on, so a world may hold more than the real service would allow (more than 100 attachments, overlapping routes,
-servers of one name), as captured worlds and tests need it.
+It has sections, ids and names. What each kind leaves out is filled in by its ``Resource``. Known differences: nothing
+is checked against the rules for requests but what the simulator itself depends on, so a world may hold more than the
+real service would allow (more than 100 attachments, overlapping routes, servers of one name), as captured worlds and
+tests need it.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hcloud_sandbox.hetzner.addresses import FAMILIES
+from hcloud_sandbox.hetzner.api import Api
 from hcloud_sandbox.hetzner.catalogue import IMAGES
-from hcloud_sandbox.hetzner.completing import check_type
-from hcloud_sandbox.hetzner.firewalls import complete_firewall
-from hcloud_sandbox.hetzner.images import complete_image
-from hcloud_sandbox.hetzner.objects import PublicAddresses
-from hcloud_sandbox.hetzner.placement_groups import complete_placement_group
-from hcloud_sandbox.hetzner.project import SINGULAR
-from hcloud_sandbox.hetzner.rendering import Renderer
-from hcloud_sandbox.hetzner.ssh_keys import complete_ssh_key
-from hcloud_sandbox.hetzner.store import KINDS, Kind, Object, Store
-from hcloud_sandbox.hetzner.volumes import complete_volume
-from hcloud_sandbox.hetzner.world_balancers import (
-    complete_certificate,
-    complete_load_balancer,
-    complete_primary_ip,
-    complete_targets,
-)
-from hcloud_sandbox.hetzner.world_networks import complete_network, connect
-from hcloud_sandbox.hetzner.world_servers import complete_server, connect_servers
+from hcloud_sandbox.hetzner.load_balancer_targets import complete_targets
+from hcloud_sandbox.hetzner.shapes import a, an_object
+from hcloud_sandbox.hetzner.store import KINDS, Kind, Object, Store, in_words
 from hcloud_sandbox.worlds import FORMAT_VERSION, part_of
 
-_CREATED = "2026-01-01T00:00:00Z"
-"""When objects that do not say so were created: fixed, so that a world reads the same on every day."""
+Given = Mapping[Kind, list[Object]]
+"""The objects of a world by id, as they were given."""
 _MAY_SHARE_NAMES: frozenset[Kind] = frozenset({"servers", "images"})
 """Kinds whose names need not differ in a world: the API never has two servers of one name, and clients have to cope all
 the same; images that were made have none."""
 
 
-def load_world(world: Mapping[str, Any]) -> Store:
-    """A store with the objects of a world. Raises ValueError naming the object and the remedy."""
-    given = {kind: _identified(kind, section) for kind, section in _sections(world).items()}
-    store = Store()
+def given_objects(world: Mapping[str, Any]) -> Given:
+    """The objects of a world, each with an id. Raises ValueError."""
+    inner = part_of(world, "hetzner")
+    # A copy, so that a caller who goes on with his world does not change ours; JSON is all that it may hold.
+    sections = json.loads(json.dumps({kind: inner.get(kind, []) for kind in KINDS}))
+    return {kind: _identified(kind, sections[kind]) for kind in KINDS}
+
+
+def public_addresses(given: Given) -> Iterator[str]:
+    """The addresses that a world gives."""
+    yield from (raw["ip"] for raw in given["primary_ips"] if isinstance(raw.get("ip"), str))
+    for raw in (*given["servers"], *given["load_balancers"]):
+        public_net = raw.get("public_net")
+        for family in FAMILIES:
+            address = public_net.get(family) if isinstance(public_net, dict) else None
+            if isinstance(address, dict) and isinstance(address.get("ip"), str):
+                yield address["ip"]
+
+
+def load_world(api: Api, store: Store, given: Given) -> None:
+    """Fill an empty project with the objects of a world. Raises ValueError naming the object and the remedy."""
     store.reserve_id("images", max(image["id"] for image in IMAGES))
     for raw in given["primary_ips"]:  # before servers are given ids of theirs
         store.reserve_id("primary_ips", raw["id"])
-    addresses = PublicAddresses(store, _public_addresses(given))
-    complete: dict[Kind, Callable[[Object, str], Object]] = {
-        "servers": lambda raw, where: complete_server(raw, _CREATED, where, store, addresses),
-        "networks": lambda raw, where: complete_network(raw, _CREATED, where),
-        "primary_ips": lambda raw, where: complete_primary_ip(raw, _CREATED, where, addresses),
-        "load_balancers": lambda raw, where: complete_load_balancer(raw, _CREATED, where, store, addresses),
-        "certificates": lambda raw, where: complete_certificate(raw, _CREATED, where),
-        "ssh_keys": lambda raw, where: complete_ssh_key(raw, _CREATED, where),
-        "placement_groups": lambda raw, where: complete_placement_group(raw, _CREATED, where),
-        "firewalls": lambda raw, where: complete_firewall(raw, _CREATED, where),
-        "volumes": lambda raw, where: complete_volume(raw, _CREATED, where),
-        "images": lambda raw, where: complete_image(raw, _CREATED, where),
-    }
-    with store.change():
+    with store.changing():
         for kind in KINDS:
             names: dict[str, int] = {}
             for raw in given[kind]:
-                made = complete[kind](raw, _where(kind, raw))
-                if kind != "images":  # what was made of servers has a description alone
-                    check_type(made["name"], str, "a text as name", _where(kind, raw))
+                made = api.resources[kind].completed(raw, _where(kind, raw))
                 other = names.setdefault(made["name"], made["id"])
                 if other != made["id"] and kind not in _MAY_SHARE_NAMES:
                     raise ValueError(f"{_where(kind, raw)} and {other} have the same name; rename one of them")
                 store.put(kind, made)
-        connect(store, {raw["id"] for raw in given["networks"] if "subnets" not in raw})
-        connect_servers(store)
+        api.attachments.connect({raw["id"] for raw in given["networks"] if "subnets" not in raw})
+        api.servers.connect()
         complete_targets(store)
     store.forget_last_change()
-    return store
 
 
-def dump_world(store: Store) -> dict[str, Any]:
-    """The world file of a store, with raw objects; actions that still run are left out."""
-    return {"format_version": FORMAT_VERSION, "hetzner": {kind: dump_section(store, kind) for kind in KINDS}}
+def dump_world(api: Api, store: Store) -> dict[str, Any]:
+    """The world file of a project, with raw objects; actions that still run are left out."""
+    return {"format_version": FORMAT_VERSION, "hetzner": {kind: dump_section(api, store, kind) for kind in KINDS}}
 
 
-def dump_section(store: Store, kind: Kind) -> list[Any]:
+def dump_section(api: Api, store: Store, kind: Kind) -> list[Any]:
     """One section of the world file."""
     view = store.truth()
-    renderer = Renderer(view, None)
-    return [renderer.render(kind, stored) for stored in view.all(kind)]
-
-
-def _sections(world: Mapping[str, Any]) -> dict[Kind, list[Any]]:
-    inner = part_of(world, "hetzner")
-    sections = {kind: inner.get(kind, []) for kind in KINDS}
-    # A copy, so that a caller who goes on with his world does not change ours; JSON is all that it may hold.
-    copied: dict[Kind, list[Any]] = json.loads(json.dumps(sections))
-    return copied
+    return [api.resources[kind].shown(view, stored, live=False) for stored in view.all(kind)]
 
 
 def _identified(kind: Kind, section: list[Any]) -> list[Object]:
     """The objects of a section by id; those without one get the next free."""
     seen: set[int] = set()
     for number, raw in enumerate(section):
-        check_type(raw, dict, "an object", f"world {kind}[{number}]")
-        if "id" not in raw:
+        where = f"world {kind}[{number}]"
+        if "id" not in an_object(raw, where):
             continue
-        check_type(raw["id"], int, "a whole number as id", f"world {kind}[{number}]")
-        if raw["id"] < 1:
-            raise ValueError(f"world {kind}[{number}]: id is {raw['id']}; give a number from 1")
+        if a(int, "a whole number as id")(raw["id"], where) < 1:
+            raise ValueError(f"{where}: id is {raw['id']}; give a number from 1")
         if raw["id"] in seen:
-            raise ValueError(f"{_where(kind, raw)}: another {SINGULAR[kind]} has the same id; change one of them")
+            raise ValueError(f"{_where(kind, raw)}: another {in_words(kind)} has the same id; change one of them")
         seen.add(raw["id"])
     last = max(seen, default=0)
     numbered = []
@@ -120,15 +98,4 @@ def _identified(kind: Kind, section: list[Any]) -> list[Object]:
 
 def _where(kind: Kind, raw: Object) -> str:
     named = f" ({raw['name']})" if "name" in raw else ""
-    return f"{SINGULAR[kind].replace('_', ' ')} {raw['id']}{named}"
-
-
-def _public_addresses(given: dict[Kind, list[Object]]) -> Iterator[str]:
-    yield from (raw["ip"] for raw in given["primary_ips"] if isinstance(raw.get("ip"), str))
-    for kind in ("servers", "load_balancers"):
-        for raw in given[kind]:
-            public_net = raw.get("public_net")
-            for family in ("ipv4", "ipv6"):
-                address = public_net.get(family) if isinstance(public_net, dict) else None
-                if isinstance(address, dict) and isinstance(address.get("ip"), str):
-                    yield address["ip"]
+    return f"{in_words(kind)} {raw['id']}{named}"

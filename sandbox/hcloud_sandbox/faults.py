@@ -1,0 +1,112 @@
+"""Simulated faults: what a service does wrong by itself, how often, and how such a fault is read.
+
+Which kinds there are is said by each simulator; faults of transport are the proxy's.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Parameter = Callable[[Any], Any]
+"""Returns the value of a parameter as it is kept; raises ValueError that says what to give."""
+Kinds = Mapping[str, Mapping[str, Parameter]]
+"""Kind → its parameters; the names of those that may be left out end with a question mark."""
+
+
+@dataclass(slots=True)
+class _Fault:
+    kind: str
+    parameters: Mapping[str, Any]
+    left: int | None
+    """How often it is still to happen; None: until it is cleared."""
+
+
+class FaultList:
+    """The faults that were set, oldest first; each use counts down."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._kinds = kinds
+        self._faults: list[_Fault] = []
+
+    def add(self, faults: list[dict[str, Any]]) -> None:
+        """Add faults, all or none. Raises ValueError for one that is not known or not complete."""
+        self._faults += [self._parsed(fault) for fault in faults]
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._faults.clear()
+
+    def take(
+        self, kind: str, applies: Callable[[Mapping[str, Any]], bool] = lambda _: True
+    ) -> Mapping[str, Any] | None:
+        """The parameters of the oldest fault of a kind that applies, counted as happened; None when there is none."""
+        for fault in self._faults:
+            if fault.kind == kind and applies(fault.parameters):
+                if fault.left is not None:
+                    fault.left -= 1
+                if fault.left == 0:
+                    self._faults.remove(fault)
+                return fault.parameters
+        return None
+
+    def pending(self, kind: str) -> Iterator[Mapping[str, Any]]:
+        """The parameters of all faults of a kind, which do not count down by that."""
+        return (fault.parameters for fault in self._faults if fault.kind == kind)
+
+    def _parsed(self, raw: Any) -> _Fault:
+        given = dict(raw) if isinstance(raw, Mapping) else {"kind": raw}
+        kind = given.pop("kind", None)
+        if not isinstance(kind, str) or kind not in self._kinds:
+            raise ValueError(f"fault kind {kind!r} is not known; known: {', '.join(sorted(self._kinds))}")
+        parameters = {name.rstrip("?"): read for name, read in self._kinds[kind].items()}
+        for name in given:
+            if name not in parameters and name != "count":
+                known = ", ".join([*sorted(parameters), "count"])
+                raise ValueError(f"fault {kind}: parameter {name!r} is not known; known: {known}")
+        for name in self._kinds[kind]:
+            if not name.endswith("?") and name not in given:
+                raise ValueError(f"fault {kind}: give {name!r}")
+        read = {name: _read(kind, name, value, parameters.get(name, _count)) for name, value in given.items()}
+        return _Fault(kind, read, read.pop("count", 1))
+
+
+def whole(least: int) -> Parameter:
+    """The parameter for a whole number that is not less than this."""
+    return lambda value: _require(_is_whole(value, least), value, f"a whole number from {least}")
+
+
+def a_number(value: Any) -> Any:
+    """A number."""
+    return _require(isinstance(value, int | float) and not isinstance(value, bool), value, "a number")
+
+
+def numbers(value: Any) -> Any:
+    """A list of ids or ports."""
+    fits = isinstance(value, list) and all(_is_whole(item, 1) for item in value)
+    return _require(fits, value, "a list of whole numbers from 1")
+
+
+def one_of(*options: str) -> Parameter:
+    """The parameter for one of these texts."""
+    return lambda value: _require(value in options, value, " or ".join(options))
+
+
+def _count(value: Any) -> Any:
+    return _require(value is None or _is_whole(value, 1), value, "a whole number from 1, or null for no end")
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _require(fits: bool, value: Any, what: str) -> Any:
+    if not fits:
+        raise ValueError(f"give {what}")
+    return value
+
+
+def _read(kind: str, name: str, value: Any, read: Parameter) -> Any:
+    try:
+        return read(value)
+    except ValueError as wrong:
+        raise ValueError(f"fault {kind}: {name} is {value!r}, {wrong}") from None

@@ -1,0 +1,336 @@
+"""Load balancers: creating, changing and deleting them, their network and public interface.
+
+Source: Hetzner Cloud API, load balancers and their actions. Known differences: the services and targets of a creation
+are there at once, and only the network comes when its action ends; a load balancer whose creation fails disappears; a
+creation in a network locks it and names it in its action; an unknown Primary IP is ``not_found``; a load balancer may
+lose its network while its public interface is off, which leaves it without any address in use; one without a wanted
+location goes to the first location of its network zone; a type past its end is ``resource_unavailable``.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hcloud_sandbox.exchange import Response
+from hcloud_sandbox.hetzner.addresses import FAMILIES, default_dns_ptr, first_host
+from hcloud_sandbox.hetzner.attachments import Attachments
+from hcloud_sandbox.hetzner.bodies import Body
+from hcloud_sandbox.hetzner.catalogue import (
+    DEFAULT_LOAD_BALANCER_TYPE,
+    DEFAULT_LOCATION,
+    INCLUDED_TRAFFIC,
+    LOAD_BALANCER_TYPES,
+    LOCATIONS,
+    NETWORK_ZONES,
+    load_balancer_types,
+    wanted_entry,
+)
+from hcloud_sandbox.hetzner.errors import ApiError, invalid_field, invalid_text, limit_exceeded
+from hcloud_sandbox.hetzner.load_balancer_services import (
+    assigned_certificates,
+    completed_service,
+    created_with_services,
+    with_changed_service,
+    with_service,
+    without_service,
+)
+from hcloud_sandbox.hetzner.load_balancer_targets import (
+    completed_target,
+    is_private,
+    shown_targets,
+    with_target,
+    without_target,
+)
+from hcloud_sandbox.hetzner.primary_ips import PrimaryIps
+from hcloud_sandbox.hetzner.project import Project
+from hcloud_sandbox.hetzner.resource import Resource, route
+from hcloud_sandbox.hetzner.shapes import Rule, an_address, each, entry_of, optional, part, shaped
+from hcloud_sandbox.hetzner.store import Object, View, fresh_copy
+
+_ALGORITHMS = ("round_robin", "least_connections")
+_ALGORITHM: Object = {"type": _ALGORITHMS[0]}
+_PUBLIC_NET: Object = {"enabled": True, "ipv4": {}, "ipv6": {}}
+_ADDRESS: Object = {"id": None, "ip": None, "blocked": False, "dns_ptr": None}
+"""The service's own addresses are no Primary IPs, so their id stays null."""
+
+
+class LoadBalancers(Resource):
+    """Load balancers; one change at a time, checked when it is requested and once more when it happens."""
+
+    kind = "load_balancers"
+    protections = ("delete",)
+    waits = True
+    longest_name = 128
+
+    def __init__(self, project: Project, attachments: Attachments, primary_ips: PrimaryIps) -> None:
+        super().__init__(project)
+        self._attachments = attachments
+        self._primary_ips = primary_ips
+        self.types = load_balancer_types(project.options.load_balancer_types_end)
+
+    def template(self, object_id: int, created: str) -> Object:
+        """One without services, targets and network."""
+        return {
+            "id": object_id,
+            "name": f"load-balancer-{object_id}",
+            "public_net": _PUBLIC_NET,
+            "private_net": [],
+            "location": LOCATIONS[DEFAULT_LOCATION],
+            "load_balancer_type": LOAD_BALANCER_TYPES[DEFAULT_LOAD_BALANCER_TYPE],
+            "protection": {"delete": False},
+            "labels": {},
+            "created": created,
+            "services": [],
+            "targets": [],
+            "algorithm": _ALGORITHM,
+            "outgoing_traffic": 0,
+            "ingoing_traffic": 0,
+            "included_traffic": INCLUDED_TRAFFIC,
+        }
+
+    def rules(self) -> Mapping[str, Rule]:
+        """Addresses in networks follow when all objects are known, those of targets after them."""
+        return {
+            "load_balancer_type": entry_of(LOAD_BALANCER_TYPES, DEFAULT_LOAD_BALANCER_TYPE),
+            "algorithm": part(_ALGORITHM),
+            "public_net": part(_PUBLIC_NET, dict.fromkeys(FAMILIES, self._completed_address)),
+            "private_net": each(self._attachments.completed),
+            "services": each(completed_service),
+            "targets": each(completed_target),
+        }
+
+    def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:
+        """With what label selectors find, and the health of targets."""
+        silence = self.project.faults.silence_of if live else lambda *_: None
+        return fresh_copy({**stored, "targets": shown_targets(view, stored, silence)})
+
+    def checked_name(self, body: Body, own_id: int | None = None) -> str:
+        """A name without spaces around it."""
+        name = super().checked_name(body, own_id)
+        if name != name.strip():
+            raise invalid_field("name", "must not start or end with a space")
+        return name
+
+    def removed(self, object_id: int) -> None:
+        """With the Primary IPs that go with it."""
+        present = self.store.get("load_balancers", object_id)
+        if present is not None:
+            self._primary_ips.leave(present)
+        self._forget(object_id)
+
+    @route("POST /load_balancers")
+    def create(self, body: Body) -> Response:
+        """Everything in one body; the load balancer, preliminary, and its action."""
+        balancer = self._ordered(body)
+        balancer = created_with_services(self.project, balancer, body.objects("services"))
+        network_id = body.optional_integer("network")
+        network = None if network_id is None else self.project.require_free("networks", network_id)
+        try:
+            self.store.put("load_balancers", self._with_targets(balancer, network, body))
+        except ApiError:
+            self._attachments.forget("load_balancers", balancer["id"])
+            raise
+        action = self.project.actions.start(
+            "create_load_balancer",
+            ("load_balancers", balancer["id"]),
+            *([("networks", network["id"])] if network else ()),
+            effect=lambda: self._attachments.settle("load_balancers", balancer["id"]),
+            on_failure=lambda _: self._forget(balancer["id"]),
+        )
+        return self.answer(balancer, 201, action=action)
+
+    def delete(self, _body: Body, object_id: int) -> Response:
+        """201 with the action after which it is gone."""
+        self.deletable(object_id)
+        action = self.project.actions.start(
+            "delete_load_balancer", ("load_balancers", object_id), effect=lambda: self.removed(object_id)
+        )
+        return self.project.answer(201, action=action)
+
+    @route("POST /load_balancers/{id}/actions/add_service")
+    def add_service(self, body: Body, object_id: int) -> Response:
+        """A service more."""
+        return self.act("add_service", object_id, lambda now: with_service(self.project, now, body))
+
+    @route("POST /load_balancers/{id}/actions/update_service")
+    def update_service(self, body: Body, object_id: int) -> Response:
+        """The listen port selects, everything else is optional."""
+        return self.act("update_service", object_id, lambda now: with_changed_service(self.project, now, body))
+
+    @route("POST /load_balancers/{id}/actions/delete_service")
+    def delete_service(self, body: Body, object_id: int) -> Response:
+        """The listen port selects."""
+        return self.act("delete_service", object_id, lambda now: without_service(now, body))
+
+    @route("POST /load_balancers/{id}/actions/add_target")
+    def add_target(self, body: Body, object_id: int) -> Response:
+        """A target more."""
+        return self.act("add_target", object_id, lambda now: with_target(self.project, now, body))
+
+    @route("POST /load_balancers/{id}/actions/remove_target")
+    def remove_target(self, body: Body, object_id: int) -> Response:
+        """A target less."""
+        return self.act("remove_target", object_id, lambda now: without_target(now, body))
+
+    @route("POST /load_balancers/{id}/actions/change_type")
+    def change_type(self, body: Body, object_id: int) -> Response:
+        """To one that holds the present services, targets and certificates; or to the same."""
+
+        def change(now: Object) -> Object:
+            wanted = wanted_entry(body, "load_balancer_type", self.types)
+            same = wanted["name"] == now["load_balancer_type"]["name"]
+            if not same and not (_fits(now, wanted) and self._is_available(wanted)):
+                message = "load balancer type does not fit for the given load balancer"
+                raise ApiError("invalid_load_balancer_type", message)
+            return _with_type(now, wanted)
+
+        return self.act("change_load_balancer_type", object_id, change)
+
+    @route("POST /load_balancers/{id}/actions/change_algorithm")
+    def change_algorithm(self, body: Body, object_id: int) -> Response:
+        """Also to the present one."""
+        return self.act(
+            "change_algorithm", object_id, lambda _: {"algorithm": {"type": body.choice("type", _ALGORITHMS)}}
+        )
+
+    @route("POST /load_balancers/{id}/actions/change_dns_ptr")
+    def change_dns_ptr(self, body: Body, object_id: int) -> Response:
+        """Of one of its public addresses; null resets it."""
+
+        def change(now: Object) -> Object:
+            address, name = body.address("ip"), body.optional_text("dns_ptr")
+            if not body.sent("dns_ptr"):
+                raise invalid_field("dns_ptr", "is missing")
+            for family in FAMILIES:
+                held = now["public_net"][family]
+                if held["ip"] == address:
+                    named = {**held, "dns_ptr": default_dns_ptr(address) if name is None else name}
+                    return {"public_net": {**now["public_net"], family: named}}
+            raise ApiError("not_found", f"IP '{address}' not found")
+
+        return self.act("change_dns_ptr", object_id, change)
+
+    @route("POST /load_balancers/{id}/actions/attach_to_network")
+    def attach_to_network(self, body: Body, object_id: int) -> Response:
+        """Locks the load balancer and the network."""
+        balancer, network = self._attachments.free_pair("load_balancers", object_id, body)
+        self._attachments.plan(
+            "load_balancers", balancer, network, ip=body.optional_text("ip"), ip_range=body.optional_text("ip_range")
+        )
+        return self.project.answer(201, action=self._attachments.attach("load_balancers", balancer, network))
+
+    @route("POST /load_balancers/{id}/actions/detach_from_network")
+    def detach_from_network(self, body: Body, object_id: int) -> Response:
+        """Locks the load balancer and the network."""
+        balancer, network = self._attachments.free_pair("load_balancers", object_id, body)
+        refused = self.project.options.private_targets_at_detachment == "refused"
+        if refused and any(is_private(target) for target in balancer["targets"]):
+            raise ApiError("service_error", "load balancer has targets that use the private IP")
+        return self.project.answer(201, action=self._attachments.detach("load_balancers", balancer, network))
+
+    @route("POST /load_balancers/{id}/actions/enable_public_interface")
+    def enable_public_interface(self, _body: Body, object_id: int) -> Response:
+        """Also when it is enabled."""
+
+        def change(now: Object) -> Object:
+            return {"public_net": {**now["public_net"], "enabled": True}}
+
+        return self.act("enable_public_interface", object_id, change)
+
+    @route("POST /load_balancers/{id}/actions/disable_public_interface")
+    def disable_public_interface(self, _body: Body, object_id: int) -> Response:
+        """The addresses stay, but no target may need them."""
+
+        def change(now: Object) -> Object:
+            if not now["private_net"]:
+                message = "load balancer is not attached to a network"
+                raise ApiError("load_balancer_not_attached_to_network", message)
+            if not all(is_private(target) for target in now["targets"]):
+                message = "load balancer has targets that use the public IP instead of the private IP"
+                raise ApiError("targets_without_use_private_ip", message)
+            return {"public_net": {**now["public_net"], "enabled": False}}
+
+        return self.act("disable_public_interface", object_id, change)
+
+    def _ordered(self, body: Body) -> Object:
+        """The new load balancer without services, targets and network, not stored yet. Raises ApiError."""
+        name = self.checked_name(body)
+        wanted = wanted_entry(body, "load_balancer_type", self.types)
+        if not self._is_available(wanted):
+            raise ApiError("resource_unavailable", "load balancer type is unavailable")
+        location = _wanted_location(body)
+        algorithm = body.object("algorithm").choice("type", _ALGORITHMS, _ALGORITHMS[0])
+        fields = {"name": name, "location": location, "algorithm": {"type": algorithm}, "labels": body.labels()}
+        public_net = self._public_net(body, location)
+        if len(self.store.truth().all("load_balancers")) >= self.project.options.load_balancer_limit:
+            raise limit_exceeded("load_balancer_limit")
+        blank = self.template(self.store.next_id("load_balancers"), self.project.now())
+        return _with_type({**blank, **fields, "public_net": public_net}, wanted)
+
+    def _with_targets(self, balancer: Object, network: Object | None, body: Body) -> Object:
+        """The load balancer with the targets of its creation, and its place in the network reserved."""
+        attached = balancer
+        if network is not None:
+            entry = self._attachments.plan("load_balancers", balancer, network)
+            if self.project.options.private_targets_at_creation == "accepted":
+                attached = {**balancer, "private_net": [entry]}
+        for target in body.objects("targets"):
+            attached = with_target(self.project, attached, target)
+        return {**attached, "private_net": []}
+
+    def _public_net(self, body: Body, location: Object) -> Object:
+        enabled = body.boolean("public_interface", default=True)
+        wanted = body.object("public_net")
+        chosen = {family: wanted.integer(family) for family in FAMILIES if wanted.has(family)}
+        if chosen and not enabled:
+            raise invalid_field("public_net", "is only allowed if the public interface is enabled")
+        public_net: Object = {"enabled": enabled}
+        for family in FAMILIES:
+            if family in chosen:
+                public_net[family] = self._primary_ips.for_load_balancer(chosen[family], family, location)
+            else:
+                address = first_host(self.project.addresses.new(family))
+                public_net[family] = {**_ADDRESS, "ip": address, "dns_ptr": default_dns_ptr(address)}
+        return public_net
+
+    def _completed_address(self, given: Any, where: str) -> Object:
+        address = shaped(given, _ADDRESS, where, {"ip": optional(an_address)})
+        if "ip" in given:
+            return address
+        primary_ip = None if address["id"] is None else self.store.get("primary_ips", address["id"])
+        family = where.rpartition(" ")[2]
+        return {**address, "ip": first_host(primary_ip["ip"] if primary_ip else self.project.addresses.new(family))}
+
+    def _is_available(self, wanted: Object) -> bool:
+        """Whether the type can still be ordered. Times are as the API writes them, and compare as text."""
+        deprecation = wanted["deprecation"]
+        return deprecation is None or self.project.now() < str(deprecation["unavailable_after"])
+
+    def _forget(self, object_id: int) -> None:
+        self._attachments.forget("load_balancers", object_id)
+        self.store.remove("load_balancers", object_id)
+
+
+def _wanted_location(body: Body) -> Object:
+    """The place in ``location``, or one in ``network_zone``; one of both must be given. Raises ApiError."""
+    if body.has("location") == body.has("network_zone"):
+        raise invalid_text("either location or network_zone must be given")
+    if body.has("location"):
+        return wanted_entry(body, "location", LOCATIONS)
+    zone = body.choice("network_zone", NETWORK_ZONES)
+    return next(location for location in LOCATIONS.values() if location["network_zone"] == zone)
+
+
+def _fits(balancer: Object, wanted: Object) -> bool:
+    needed = {
+        "max_services": len(balancer["services"]),
+        "max_targets": len(balancer["targets"]),
+        "max_assigned_certificates": len(assigned_certificates(balancer)),
+    }
+    return all(number <= wanted[limit] for limit, number in needed.items())
+
+
+def _with_type(balancer: Object, wanted: Object) -> Object:
+    """The load balancer with a type, and with the traffic that the type includes in its location."""
+    included = {price["location"]: price["included_traffic"] for price in wanted["prices"]}
+    traffic = included.get(balancer["location"]["name"], balancer["included_traffic"])
+    return {**balancer, "load_balancer_type": wanted, "included_traffic": traffic}
