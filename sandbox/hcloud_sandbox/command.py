@@ -1,6 +1,7 @@
 """``hcloud-sandbox``: the simulators, or the fault proxy, until Ctrl-C."""
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -45,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     flags = {**DEFAULTS, **given}
     if wrong := contradictions(flags, given):
         parser.error("; ".join(wrong))
+    logging.basicConfig(format=f"{PROGRAM}: %(message)s")
     try:
         from hcloud_sandbox.session import serve  # noqa: PLC0415 - it takes time, in which Ctrl-C is one line as well
 

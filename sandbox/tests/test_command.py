@@ -4,6 +4,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -51,11 +52,15 @@ def test_it_serves_the_environment_that_it_prints_until_a_signal(number: signal.
         )
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(asked, timeout=_DEADLINE_S) as answer:
             assert answer.status == 200
+        asked.full_url, asked.data = f"{values['HCLOUD_ENDPOINT']}/zones", b"{}"
+        with pytest.raises(urllib.error.HTTPError, match="501"):
+            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(asked, timeout=_DEADLINE_S)
         process.send_signal(number)
         _, stderr = process.communicate(timeout=_DEADLINE_S)
 
     assert {"HETZNER_ENDPOINT", "ROBOT_ENDPOINT", "KUBECONFIG", "HCLOUD_NETWORK"} <= values.keys()
-    assert (process.returncode, stderr) == (code, f"The sandbox runs until Ctrl-C.\n{said}")
+    told = "The sandbox runs until Ctrl-C.\nhcloud-sandbox: not simulated: POST /v1/zones (create_zone)\n"
+    assert (process.returncode, stderr) == (code, f"{told}{said}")
 
 
 @pytest.mark.processes

@@ -138,26 +138,6 @@ def test_removed_endpoints(path: str, announcement: str) -> None:
     assert announcement in response.body["error"]["details"]["announcement"]
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("GET", "/servers/1/metrics"),
-        ("GET", "/load_balancers/1/metrics"),
-        ("POST", "/floating_ips"),
-        ("DELETE", "/zones/example.com"),
-        ("POST", "/storage_boxes"),
-    ],
-)
-def test_what_is_not_simulated_says_so(method: str, path: str) -> None:
-    """A call that the real service knows and the simulator does not is refused loudly, never with 404."""
-    response = HetznerApi().send(method, path, {})
-
-    assert (response.status, response.body) == (
-        422,
-        envelope("unsupported_error", f"the simulator does not simulate {method} /v1{path} yet"),
-    )
-
-
 @pytest.mark.parametrize("body", [b"{", b"[]", b'"text"'])
 def test_body_that_is_no_json_object(body: bytes) -> None:
     """A body that is no JSON object is json_error."""

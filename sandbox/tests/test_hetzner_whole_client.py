@@ -77,7 +77,7 @@ def test_every_part_of_the_client_can_list(client: Any) -> None:
     assert client.images.get_by_name_and_architecture("ubuntu-24.04", "arm").architecture == "arm"
     assert client.floating_ips.get_by_name("none") is None
     assert refusal(client.zones.get, "example.com") == "not_found"
-    assert refusal(client.floating_ips.create, type="ipv4", home_location=FSN1) == "unsupported_error"
+    assert refusal(client.floating_ips.create, type="ipv4", home_location=FSN1) == "not_simulated"
 
 
 def test_a_server_gets_all_that_its_creation_names(client: Any) -> None:
@@ -184,7 +184,7 @@ def test_looking_after_a_server(client: Any) -> None:
         (address, "six.example.com")
     ]
     assert [image.id for image in client.images.get_all(type=["snapshot", "backup"])] == [snapshot.id, backup.id]
-    with pytest.raises(APIException, match="has no console"):
+    with pytest.raises(APIException, match="request_server_console is not simulated"):
         server.request_console()
     assert refusal(client.images.get_all(name="debian-12")[0].delete) == "forbidden"
     server.disable_backup()

@@ -4,8 +4,7 @@ The rules are those of the Hetzner Cloud API's documentation, of its clients, an
 every answer is valid against the vendor's OpenAPI document. Each module lists where it knowingly differs from the real
 service.
 
-Not simulated: everything that answers ``unsupported_error`` with "the simulator does not simulate ... yet" (metrics,
-and whatever would create floating IPs, zones and storage boxes), and traffic itself.
+What is not simulated answers 501 with the operation's name, and the log says so. ``operations`` has the list.
 """
 
 from hcloud_sandbox.hetzner.options import HetznerOptions

@@ -1,11 +1,13 @@
 """Routes of the API: method and path to handler.
 
-All paths of the API document are known here, so that what is not simulated yet says so instead of looking absent. An
-object's id in a path is a number; anything else is no route.
+All operations of the API are known here, so that one that is not simulated says so instead of looking absent. An
+object's id in a path is a number; anything else is no route, but for names of zones and records.
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from hcloud_sandbox.exchange import Request, Response
@@ -19,11 +21,12 @@ from hcloud_sandbox.hetzner.catalogue import (
     other_prices,
 )
 from hcloud_sandbox.hetzner.certificates import Certificates
-from hcloud_sandbox.hetzner.errors import not_found, removed_endpoint
+from hcloud_sandbox.hetzner.errors import not_found, not_simulated, removed_endpoint
 from hcloud_sandbox.hetzner.firewalls import Firewalls
 from hcloud_sandbox.hetzner.images import Images
 from hcloud_sandbox.hetzner.load_balancers import LoadBalancers
 from hcloud_sandbox.hetzner.networks import Networks
+from hcloud_sandbox.hetzner.operations import ABSENT, LACKS, NO_OBJECTS, Coverage, Operation, operation_name
 from hcloud_sandbox.hetzner.paging import actions_of_query, filtered, ordered, page_of
 from hcloud_sandbox.hetzner.placement_groups import PlacementGroups
 from hcloud_sandbox.hetzner.primary_ips import PrimaryIps
@@ -34,16 +37,31 @@ from hcloud_sandbox.hetzner.ssh_keys import SshKeys
 from hcloud_sandbox.hetzner.store import KINDS, Kind, fresh_copy, singular
 from hcloud_sandbox.hetzner.volumes import Volumes
 
-_NONE_OF = ("floating_ips", "storage_boxes", "storage_box_types", "zones")
-"""Kinds that the real API has and the sandbox lists none of."""
-_NOT_SIMULATED = frozenset({"/servers/{}/metrics", "/load_balancers/{}/metrics"})
+_WITHOUT = {
+    ("GET", "/servers/{id}/metrics"): "nothing is measured",
+    ("GET", "/load_balancers/{id}/metrics"): "nothing is measured",
+    ("POST", "/servers/{id}/actions/request_console"): "nothing runs on a simulated server",
+}
+"""Operations that objects of the sandbox lack, and why."""
 _CHANGELOG = "https://docs.hetzner.cloud/changelog"
 
 
-class Route(NamedTuple):
-    """One path of the API and what it answers, by method; None where that is not simulated."""
+@dataclass(frozen=True, slots=True)
+class NotSimulated:
+    """The handler of an operation that the real API has and the simulator has not."""
 
-    handlers: dict[str, Handler | None]
+    operation: str
+    instead: str
+
+    def __call__(self, *_: object) -> Response:
+        """Raises ``not_simulated``."""
+        raise not_simulated(self.operation, self.instead)
+
+
+class Route(NamedTuple):
+    """One path of the API and what it answers, by method."""
+
+    handlers: dict[str, Handler]
     ids: tuple[int, ...]
 
 
@@ -70,29 +88,45 @@ class Api:
             "load_balancer_types": self.load_balancers.types,
             "isos": ISOS,
         }
-        self._handlers: dict[str, dict[str, Handler | None]] = {}
+        self._handlers: dict[str, dict[str, Handler]] = {}
+        """Path with ``{}`` for each number → method → handler."""
+        self._named: list[tuple[re.Pattern[str], dict[str, Handler]]] = []
+        """The same for paths with names in them, which a pattern finds."""
         for row in self.rows():
-            self._handlers.setdefault(_shape(row.path), {})[row.method] = row.handler
+            shape = _shape(row.path)
+            if shape not in self._handlers and "name}" in shape:
+                pattern = re.sub(r"\{\w+\}", "[^/]+", shape.replace("{}", r"\d+"))
+                self._named.append((re.compile(pattern), self._handlers.setdefault(shape, {})))
+            self._handlers.setdefault(shape, {})[row.method] = row.handler
 
     def rows(self) -> Iterator[Row]:
-        """Every operation that is simulated."""
+        """Every operation of the API."""
         for name in self._catalogues:
             yield Row("GET", f"/{name}", lambda request, name=name: self._catalogue(request, name))
             yield Row("GET", f"/{name}/{{id}}", lambda _, entry_id, name=name: self._entry(name, entry_id))
         for kind in KINDS:
             yield from self.resources[kind].rows()
-        for name in _NONE_OF:
-            yield Row("GET", f"/{name}", lambda request, name=name: page_of(request, name, [], dict))
+        yield from _absent()
+        for (method, template), why in _WITHOUT.items():
+            yield Row(method, template, NotSimulated(operation_name(method, template), why))
         yield from routes_of(self)
+
+    def operations(self) -> Iterator[Operation]:
+        """All operations of the API, but for those that were removed from it, by path."""
+        for method, path, handler in sorted(self.rows(), key=lambda row: row.path):
+            part = path.split("/")[1]
+            lacks = NO_OBJECTS if part in ABSENT else LACKS.get(operation_name(method, path), "")
+            coverage: Coverage = "partly" if lacks else "simulated"
+            if isinstance(handler, NotSimulated):
+                coverage, lacks = "not", handler.instead
+            if part != "datacenters":
+                yield Operation(method, path, coverage, lacks)
 
     def find(self, path: str) -> Route | None:
         """The route of a path below ``/v1``; None when the API has none."""
-        shape = _shape(path)
-        handlers = self._handlers.get(shape)
-        if path.split("/")[1] in _NONE_OF:
-            handlers = {"GET": _absent, "POST": None, "PUT": None, "DELETE": None, **(handlers or {})}
-        if shape in _NOT_SIMULATED:
-            handlers = {"GET": None}
+        handlers = self._handlers.get(_shape(path))
+        if handlers is None:
+            handlers = next((found for pattern, found in self._named if pattern.fullmatch(path)), None)
         if handlers is None:
             return None
         return Route(handlers, tuple(int(part) for part in path.split("/") if part.isdecimal()))
@@ -147,9 +181,24 @@ class Api:
 
 def _shape(path: str) -> str:
     """A path or a template without the values or the names of its ids."""
-    return re.sub(r"/(\d+|\{\w+\})(?=/|$)", "/{}", path)
+    return re.sub(r"/(\d+|\{\w*id\})(?=/|$)", "/{}", path)
 
 
-def _absent(request: Request, *_ids: int) -> Response:
-    kind, *named = request.path.removeprefix("/v1/").split("/")
-    raise not_found(kind, named[0] if named else "")
+def _absent() -> Iterator[Row]:
+    """Operations on objects that are never there: lists are empty, and the rest is not found or not simulated."""
+    for kind, absent in ABSENT.items():
+        lists = {f"/{kind}": kind, f"/{kind}/actions": "actions"}
+        for path, methods in absent.templates():
+            reads = partial(_empty, lists[path]) if path in lists else _none_such
+            for method in methods.split():
+                refuses = NotSimulated(operation_name(method, path), absent.instead)
+                yield Row(method, path, reads if method == "GET" else refuses)
+
+
+def _empty(name: str, request: Request) -> Response:
+    return page_of(request, name, [], dict)
+
+
+def _none_such(request: Request, *_ids: int) -> Response:
+    kind, named, *_ = request.path.removeprefix("/v1/").split("/")
+    raise not_found(kind, named)

@@ -27,6 +27,7 @@ STATUS_BY_CODE = {
     "locked": 423,
     "protected": 423,
     "rate_limit_exceeded": 429,
+    "not_simulated": 501,
 }
 """Code → status, but for codes that are answered with 422, as most refusals of a resource are."""
 
@@ -83,9 +84,14 @@ def removed_endpoint(message: str, announcement: str) -> ApiError:
     return ApiError("deprecated_api_endpoint", message, {"announcement": announcement})
 
 
-def not_simulated(method: str, path: str) -> ApiError:
-    """The loud answer to what the real API can do and this simulator cannot."""
-    return ApiError("unsupported_error", f"the simulator does not simulate {method} {path} yet")
+def not_simulated(operation: str, instead: str) -> ApiError:
+    """``not_simulated`` with the operation's id, for what the real API can do and the simulator cannot.
+
+    The code is none of the API, so that it is not taken for a refusal by Hetzner. hcloud-python and hcloud-go, on which
+    the CLI and Terraform's provider stand, repeat a request for ``conflict``, ``rate_limit_exceeded``, ``bad_gateway``
+    and ``timeout`` only.
+    """
+    return ApiError("not_simulated", f"{operation} is not simulated: {instead}", {"operation": operation})
 
 
 def known(names: Sequence[str]) -> str:

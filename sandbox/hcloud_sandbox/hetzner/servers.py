@@ -6,9 +6,9 @@ whose creation fails disappears. Networks, firewalls and volumes are attached wh
 locking them. A server without a wanted location goes to the first place that its type is offered in; which refusal an
 unknown type, image or location gets is not established, here it is ``not_found``.
 
-No machine runs: user data is checked and not used, passwords open nothing, the rescue system is left by the next start,
-and a console is refused. Which refusal a password of a stopped server gets is not established, here it is
-``service_error``; nor whether a reverse name waits for other actions, here it does not.
+No machine runs: user data is checked and not used, passwords open nothing, and the rescue system is left by the next
+start. Which refusal a password of a stopped server gets is not established, here it is ``service_error``; nor whether a
+reverse name waits for other actions, here it does not.
 """
 
 import re
@@ -381,12 +381,6 @@ class Servers(Resource):
         if self.free(server_id)["status"] != "running":
             raise ApiError("service_error", "server must be running to reset its password")
         return self.act("reset_password", server_id, root_password=_ROOT_PASSWORD)
-
-    @route("POST /servers/{id}/actions/request_console")
-    def request_console(self, _body: Body, server_id: int) -> Response:
-        """Refused, for want of a screen."""
-        self.free(server_id)
-        raise ApiError("unsupported_error", "a simulated server has no console: nothing runs on it")
 
     @route("POST /servers/{id}/actions/change_dns_ptr")
     def change_dns_ptr(self, body: Body, server_id: int) -> Response:

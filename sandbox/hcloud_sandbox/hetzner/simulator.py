@@ -10,9 +10,10 @@ other; errors of both layers have the same JSON formatting; a read-only token is
 not part of it.
 """
 
+import logging
 import math
 import random
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Literal
 
 from hcloud_sandbox.clock import SimulatedClock
@@ -21,8 +22,9 @@ from hcloud_sandbox.hetzner.actions import Actions
 from hcloud_sandbox.hetzner.addresses import PublicAddresses
 from hcloud_sandbox.hetzner.api import Api, Route
 from hcloud_sandbox.hetzner.bodies import Body
-from hcloud_sandbox.hetzner.errors import ApiError, not_simulated
+from hcloud_sandbox.hetzner.errors import ApiError
 from hcloud_sandbox.hetzner.faults import Faults
+from hcloud_sandbox.hetzner.operations import Operation
 from hcloud_sandbox.hetzner.options import HetznerOptions
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.store import Kind, Object, Store
@@ -31,6 +33,7 @@ from hcloud_sandbox.hetzner.world import dump_section, dump_world, given_objects
 _PREFIX = "/v1"
 _DEFAULT_OPTIONS = HetznerOptions()
 _TOKEN_LENGTH = 64
+_LOG = logging.getLogger(__name__)
 
 
 class TokenBucket:
@@ -90,6 +93,8 @@ class HetznerSimulator:
         self._faults = Faults()
         self._bucket = TokenBucket(clock, options.rate_limit)
         self._anonymous_bucket = TokenBucket(clock, options.rate_limit)
+        self._told: set[str] = set()
+        """Operations that the log has as not simulated."""
         self._correlation = random.Random(options.seed)  # noqa: S311 (repeatable on purpose)
         self.worlds = 0
         """How many worlds it has had."""
@@ -103,6 +108,8 @@ class HetznerSimulator:
         try:
             response = self._paid(request, token, bucket)
         except ApiError as error:
+            if error.code == "not_simulated":
+                self._tell(request, error)
             response = Response(error.status, error.body(), {"X-Correlation-Id": self._correlation_id()})
         return Response(response.status, response.body, {**response.headers, **bucket.headers()})
 
@@ -115,6 +122,10 @@ class HetznerSimulator:
         """One section of that file."""
         self._project.actions.settle()
         return dump_section(self._api, self._project.store, kind)
+
+    def operations(self) -> Iterator[Operation]:
+        """All operations of the API, with how far each is simulated."""
+        return self._api.operations()
 
     def servers(self) -> list[Object]:
         """The stored servers as they truly are now, not copied: for reading only."""
@@ -169,8 +180,6 @@ class HetznerSimulator:
         if request.method not in route.handlers:
             raise ApiError("method_not_allowed", "method not allowed")
         handler = route.handlers[request.method]
-        if handler is None:
-            raise not_simulated(request.method, request.path)
         if request.method == "GET":
             return handler(request, *route.ids)
         if self._tokens[token] == "ro":
@@ -178,6 +187,13 @@ class HetznerSimulator:
         body = Body.of(request)
         with self._project.store.changing():
             return handler(body, *route.ids)
+
+    def _tell(self, request: Request, error: ApiError) -> None:
+        """Say in the log, once for each operation, that it is not simulated."""
+        operation = error.details["operation"] if error.details else ""
+        if operation not in self._told:
+            self._told.add(operation)
+            _LOG.warning("not simulated: %s %s (%s)", request.method, request.path, operation)
 
     def _correlation_id(self) -> str:
         return f"{self._correlation.getrandbits(64):016x}"

@@ -29,7 +29,7 @@ _CATALOGUE_FIELDS = frozenset({"server_type", "location", "image", "load_balance
 
 def singular(kind: str) -> str:
     """The name of one object of a kind, as in answers: ``load_balancer``."""
-    return kind.removesuffix("s")
+    return kind.removesuffix("es" if kind.endswith("xes") else "s")
 
 
 def in_words(kind: str) -> str:
