@@ -25,6 +25,7 @@ from hcloud_sandbox.hetzner.errors import not_found, not_simulated, removed_endp
 from hcloud_sandbox.hetzner.firewalls import Firewalls
 from hcloud_sandbox.hetzner.images import Images
 from hcloud_sandbox.hetzner.load_balancers import LoadBalancers
+from hcloud_sandbox.hetzner.metrics import Metrics
 from hcloud_sandbox.hetzner.networks import Networks
 from hcloud_sandbox.hetzner.operations import ABSENT, LACKS, NO_OBJECTS, Coverage, Operation, operation_name
 from hcloud_sandbox.hetzner.paging import actions_of_query, filtered, ordered, page_of
@@ -37,12 +38,7 @@ from hcloud_sandbox.hetzner.ssh_keys import SshKeys
 from hcloud_sandbox.hetzner.store import KINDS, Kind, fresh_copy, singular
 from hcloud_sandbox.hetzner.volumes import Volumes
 
-_WITHOUT = {
-    ("GET", "/servers/{id}/metrics"): "nothing is measured",
-    ("GET", "/load_balancers/{id}/metrics"): "nothing is measured",
-    ("POST", "/servers/{id}/actions/request_console"): "nothing runs on a simulated server",
-}
-"""Operations that objects of the sandbox lack, and why."""
+_CONSOLE = "/servers/{id}/actions/request_console"
 _CHANGELOG = "https://docs.hetzner.cloud/changelog"
 
 
@@ -107,8 +103,8 @@ class Api:
         for kind in KINDS:
             yield from self.resources[kind].rows()
         yield from _absent()
-        for (method, template), why in _WITHOUT.items():
-            yield Row(method, template, NotSimulated(operation_name(method, template), why))
+        yield Row("POST", _CONSOLE, NotSimulated("request_server_console", "nothing runs on a simulated server"))
+        yield from routes_of(Metrics(self._project))
         yield from routes_of(self)
 
     def operations(self) -> Iterator[Operation]:

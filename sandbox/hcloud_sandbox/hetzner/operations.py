@@ -101,6 +101,7 @@ _INSTANT = "no `starting` or `stopping` in between"
 _VSWITCH = "no vSwitch can be coupled"
 _SERVERS_ONLY = "to and from servers only; a load balancer gets its Primary IPs when it is created"
 _SIZES = "the families cx, cpx, cax and ccx; placeholder prices"
+_MADE_UP = "made-up values, which follow nothing but the state of the object"
 _ISOS = "a few made-up ones"
 
 LACKS: Mapping[str, str] = {
@@ -111,7 +112,9 @@ LACKS: Mapping[str, str] = {
     "create_primary_ip": _SERVERS_ONLY,
     "enable_server_backup": "no backup is made by itself; `create_image` makes one",
     "get_iso": _ISOS,
+    "get_load_balancer_metrics": _MADE_UP,
     "get_pricing": "placeholder prices",
+    "get_server_metrics": _MADE_UP,
     "get_server_type": _SIZES,
     "list_isos": _ISOS,
     "list_server_types": _SIZES,
