@@ -28,6 +28,8 @@ V = TypeVar("V")
 
 PAGE_SIZE = 50
 """The API's largest page."""
+_UNSORTED = frozenset({"/load_balancer_types"})
+"""Lists for which the API has no parameter ``sort``."""
 _MOST_PAGES = 2_000
 """More pages than any project has. An answer that announces more is not believed."""
 _PARALLEL = 4
@@ -114,7 +116,7 @@ def _read_once(
 
 def page_of(path: str, number: int = 1) -> str:
     """The path of one page of the list under ``path``."""
-    return f"{path}?page={number}&per_page={PAGE_SIZE}&sort=id:asc"
+    return f"{path}?page={number}&per_page={PAGE_SIZE}" + ("" if path in _UNSORTED else "&sort=id:asc")
 
 
 def _read_page(reader: HetznerReader, path: str, number: int, decode: Callable[[bytes], Decoded[V]]) -> _Page[V]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Broken, Transient
-from actuators.http.lists import Decoded, read_list
+from actuators.http.lists import Decoded, page_of, read_list
 from actuators.wire.server import SERVERS
 from desired.section import Absent, Present, Unknown
 from tests.support.objects import server
@@ -56,6 +56,11 @@ def test_pages(simulate: Simulate, count: int, requests: int) -> None:
     assert list(section.items) == list(range(1, count + 1))
     assert len(sim.sent_to_hetzner()) == requests
     assert all("per_page=50&sort=id:asc" in entry.query for entry in sim.sent_to_hetzner())
+
+
+def test_types_of_load_balancers_were_sorted() -> None:
+    """The API's document has no parameter ``sort`` for them."""
+    assert page_of("/load_balancer_types", 2) == "/load_balancer_types?page=2&per_page=50"
 
 
 @pytest.mark.parametrize(
