@@ -119,7 +119,7 @@ def test_one_change_at_a_time(options: dict[str, Any], expected: tuple[int, str]
     def send() -> Any:
         if second in CHANGES:
             return api.send("POST", url_of(second), body)
-        return api.send(second, f"/load_balancers/{balancer_id}", body)
+        return api.send(second, f"/load_balancers/{balancer_id}", body if second == "PUT" else None)
 
     refused = send()
     assert (refused.status, refused.body["error"]["code"], refused.body["error"]["message"]) == (*expected, message)

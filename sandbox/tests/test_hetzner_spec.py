@@ -81,6 +81,51 @@ def test_missing_fields_and_bad_items_are_found(spec: HetznerSpec, server: Any) 
     assert spec.validate("GET", "/servers", 200, {"servers": [server], "meta": {}}) != []
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "query", "body", "words"),
+    [
+        ("GET", "/servers", "status=tired", None, "GET /servers?status[0]: 'tired' is not one of"),
+        ("GET", "/servers", "page=first", None, "GET /servers?page: 'first' is not of type 'integer'"),
+        ("GET", "/servers", "colour=red", None, "GET /servers: the API document has no parameter colour"),
+        ("PUT", "/servers/1", "", {"name": 7}, "PUT /servers/1: the body.name: 7 is not of type 'string'"),
+        ("POST", "/networks", "", {"name": "a"}, "POST /networks: the body: 'ip_range' is a required property"),
+        ("DELETE", "/servers/1", "", {"force": True}, "DELETE /servers/1: has a body, the API document has none"),
+    ],
+)
+def test_problems_of_requests(spec: HetznerSpec, method: str, path: str, query: str, body: Any, words: str) -> None:
+    """What a client may not send, and a simulator that is as the API would not accept."""
+    request = Request.of(method, f"{path}?{query}", body)
+
+    (problem,) = spec.validate_request(method, path, request.query, request.body)
+    assert problem.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "body"),
+    [
+        ("GET", "/servers", "sort=id:asc&sort=name&page=2&per_page=50&status=off&status=running", None),
+        ("GET", "/actions", "id=1&id=2&sort=id&page=1", None),
+        ("GET", "/images", "include_deprecated=true", None),
+        ("GET", "/servers/1/metrics", "type=cpu,disk&start=a&end=b", None),
+        ("POST", "/servers", "", {"name": "a", "image": 5, "server_type": "cpx22"}),
+        ("POST", "/load_balancers/1/actions/add_service", "", {"protocol": "http"}),
+    ],
+)
+def test_valid_requests(spec: HetznerSpec, method: str, path: str, query: str, body: Any) -> None:
+    """As the document has it, or is known to mean it."""
+    request = Request.of(method, f"{path}?{query}", body)
+
+    assert spec.validate_request(method, path, request.query, request.body) == []
+
+
+def test_what_is_refused_may_be_wrong() -> None:
+    """Only what the simulator accepts has to be as the document says."""
+    assert HetznerApi().refused("POST", "/networks", {"name": 7}) == (422, "invalid_input")
+    with pytest.raises(AssertionError, match="no parameter colour"):
+        HetznerApi().get("/servers?colour=red")
+    assert HetznerApi(undocumented=True).get("/servers?colour=red")["servers"] == []
+
+
 def test_wrapper_raises_or_collects(spec: HetznerSpec) -> None:
     """An invalid answer raises, or is collected when asked for."""
 

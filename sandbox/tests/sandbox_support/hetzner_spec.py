@@ -1,8 +1,8 @@
-"""The response schemas of the vendor's API document as a judge of answers.
+"""The schemas of the vendor's API document as a judge of answers, and of what clients send.
 
-Belongs here: picking the schema for an answer, a wrapper that has every answer of a simulator judged, and a short way
-to talk to such a simulator. The schemas are loaded once per process, validators are built when first needed, and what
-was found valid is not judged twice.
+Belongs here: picking the schemas for a request and its answer, a wrapper that has every exchange of a simulator judged,
+and a short way to talk to such a simulator. The schemas are loaded once per process, validators are built when first
+needed, and what was found valid is not judged twice.
 """
 
 import functools
@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,31 +26,22 @@ from sandbox_support.hetzner_document import schemas_of
 
 _SCHEMAS = Path(__file__).with_name("hetzner_schemas.json")
 _DOCUMENT = "urn:hetzner"
-_ELSEWHERE = (
-    "/firewalls",
-    "/floating_ips",
-    "/images",
-    "/isos",
-    "/placement_groups",
-    "/pricing",
-    "/primary_ips",
-    "/ssh_keys",
-    "/storage_box",
-    "/volumes",
-    "/zones",
-)
-"""Paths of the API that the reduced document lacks: the vendor's clients judge their answers."""
+_ELSEWHERE = "/storage_box"
+"""How paths begin that another document has: the vendor's clients judge their answers."""
 _MAX_REMEMBERED = 200_000
 
 
 class HetznerSpec:
-    """Judges answers by the response schemas of the API document."""
+    """Judges requests and answers by the schemas of the API document."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document = document
+        self.paths: Mapping[str, Any] = document["paths"]
+        """Template → method in lower case → ``operation``, ``tag`` and schemas, see ``schemas_of``."""
+        self._definitions: Mapping[str, Any] = document["$defs"]
         resource = Resource.from_contents(document, default_specification=DRAFT202012)
         self._registry: Registry[Any] = Registry().with_resource(_DOCUMENT, resource)
-        self._templates = [(_pattern(template), template) for template in _most_literal_first(document["paths"])]
+        self._templates = [(_pattern(template), template) for template in _most_literal_first(self.paths)]
+        self._found: dict[str, str | None] = {}
         self._validators: dict[tuple[str, ...], Validator] = {}
         self._valid: set[bytes] = set()
 
@@ -63,31 +54,65 @@ class HetznerSpec:
         where = f"{method} {path} → {status}"
         if status < 400 and path.startswith(_ELSEWHERE):
             return []
-        template = next((template for pattern, template in self._templates if pattern.fullmatch(path)), None)
-        responses: Mapping[str, Any] = {}
+        template = self.template_of(path)
+        answers: Mapping[str, Any] = {}
         if template is not None:
-            responses = self._document["paths"][template].get(method.lower(), {})
-        chosen = next((key for key in (str(status), f"{status // 100}XX") if key in responses), None)
+            answers = self.paths[template].get(method.lower(), {}).get("answers", {})
+        chosen = next((key for key in (str(status), f"{status // 100}XX") if key in answers), None)
         if template is None or chosen is None:
             if status < 400:
                 return [f"{where}: the API document has no such answer"]
-            return self._problems(("/servers", "get", "4XX"), body, where)
-        if responses[chosen] is None:
+            return self._problems(("/servers", "get", "answers", "4XX"), body, where)
+        if answers[chosen] is None:
             return [] if body is None else [f"{where}: has a body, the API document has none"]
-        return self._problems((template, method.lower(), chosen), body, where)
+        return self._problems((template, method.lower(), "answers", chosen), body, where)
 
-    def _problems(self, operation: tuple[str, str, str], body: Any, where: str) -> list[str]:
+    def validate_request(self, method: str, path: str, query: Mapping[str, Sequence[str]], body: bytes) -> list[str]:
+        """What is wrong with a request that was accepted, nothing when the document allows it: an unknown parameter, a
+        value of one that the document does not list, a body against the schema."""
+        template = self.template_of(path)
+        if template is None:
+            return []
+        operation, key = self.paths[template][method.lower()], (template, method.lower())
+        where = f"{method} {path}"
+        problems = []
+        for name, values in query.items():
+            if name not in operation["query"]:
+                problems.append(f"{where}: the API document has no parameter {name}")
+                continue
+            schema = self._followed(operation["query"][name])
+            given: list[Any] = [part for value in values for part in (value.split(",") if name == "type" else [value])]
+            kind = self._followed(schema.get("items", {})).get("type", schema["type"])
+            given = [int(text) if kind == "integer" and text.isdecimal() else text for text in given]
+            given = [text == "true" if kind == "boolean" and text in {"true", "false"} else text for text in given]
+            value = given if schema["type"] == "array" else given[0]
+            problems += [f"{where}?{name}{problem}" for problem in self._judge((*key, "query", name), value)]
+        if operation["request"] is not None:
+            sent = json.loads(body) if body.strip() else {}
+            problems += [f"{where}: the body{problem}" for problem in self._judge((*key, "request"), sent)]
+        elif body.strip() not in {b"", b"{}"}:
+            problems.append(f"{where}: has a body, the API document has none")
+        return problems
+
+    def template_of(self, path: str) -> str | None:
+        """The template of a path; None when the document has none."""
+        if path not in self._found:
+            found = next((template for pattern, template in self._templates if pattern.fullmatch(path)), None)
+            self._found[path] = found
+        return self._found[path]
+
+    def _problems(self, operation: tuple[str, ...], body: Any, where: str) -> list[str]:
         """The problems of a body. Items of its lists are judged one by one, each content only once."""
         if not isinstance(body, dict):
             return [f"{where}: the body is {body!r}, not a JSON object"]
-        properties = self._resolved(*operation).get("properties", {})
+        properties = self._schema(operation).get("properties", {})
         frame = dict(body)
         problems: list[str] = []
         for name, value in body.items():
             if isinstance(value, list) and "items" in properties.get(name, {}):
                 frame[name] = []
                 for number, item in enumerate(value):
-                    found = self._judge((*operation, name), item)
+                    found = self._judge((*operation, "properties", name, "items"), item)
                     problems += [f"{where}: {name}[{number}]{problem}" for problem in found]
         return problems + [f"{where}: {problem}" for problem in self._judge(operation, frame)]
 
@@ -103,44 +128,49 @@ class HetznerSpec:
             self._valid.add(digest)
         return problems
 
-    def _resolved(self, template: str, method: str, status: str) -> Any:
-        return self._followed(self._document["paths"][template][method][status])
+    def _schema(self, key: tuple[str, ...]) -> Any:
+        """The schema at a place below ``paths``."""
+        found: Any = self.paths
+        for part in key:
+            found = self._followed(found[part])
+        return found
 
     def _followed(self, schema: Any) -> Any:
         """The schema itself, where this is a reference to it."""
         place = str(schema.get("$ref", "")).rpartition("/")[2]
-        return self._document["$defs"][place] if place else schema
+        return self._definitions[place] if place else schema
 
     def _validator(self, key: tuple[str, ...]) -> Validator:
-        """``key``: path template, method, status, and the name of a list to get the validator of its items."""
         if key not in self._validators:
-            template, method, status, *listed = key
-            schema = self._resolved(template, method, status)
-            if listed:
-                schema = self._followed(schema["properties"][listed[0]])["items"]
             self._validators[key] = Draft202012Validator(
-                schema, registry=self._registry, format_checker=FormatChecker()
+                self._schema(key), registry=self._registry, format_checker=FormatChecker()
             )
         return self._validators[key]
 
 
 class ValidatingSimulator:
-    """A simulator whose every answer must be valid.
+    """A simulator whose every answer must be valid, and every request that it accepts.
 
     Raises AssertionError for the first that is not; with ``collect`` the problems are gathered in ``problems``
-    instead, for servers, in whose thread nobody would see an error.
+    instead, for servers, in whose thread nobody would see an error. ``undocumented``: the test sends what the document
+    does not have, and means it.
     """
 
-    def __init__(self, inner: Simulator, spec: HetznerSpec, *, collect: bool = False) -> None:
+    def __init__(
+        self, inner: Simulator, spec: HetznerSpec, *, collect: bool = False, undocumented: bool = False
+    ) -> None:
         self.inner = inner
         self.problems: list[str] = []
         self._spec = spec
         self._collect = collect
+        self._undocumented = undocumented
 
     def handle(self, request: Request) -> Response:
         response = self.inner.handle(request)
         path = request.path.removeprefix("/v1")
         found = self._spec.validate(request.method, path, response.status, response.body)
+        if response.status < 300 and not self._undocumented:
+            found += self._spec.validate_request(request.method, path, request.query, request.body)
         if found and not self._collect:
             raise AssertionError("\n".join(found))
         self.problems += found
@@ -169,11 +199,12 @@ class HetznerApi:
         world: Mapping[str, Any] | None = None,
         *,
         tokens: Mapping[str, Literal["rw", "ro"]] | None = None,
+        undocumented: bool = False,
         **options: Any,
     ) -> None:
         self.clock = SimulatedClock(source=lambda: self.NOW)
         self.simulator = HetznerSimulator(self.clock, HetznerOptions(**options), tokens=tokens, world=world)
-        self.judged: Simulator = ValidatingSimulator(self.simulator, load_spec())
+        self.judged: Simulator = ValidatingSimulator(self.simulator, load_spec(), undocumented=undocumented)
 
     def send(self, method: str, url: str, body: Any = None, token: str | None = HetznerSimulator.TOKEN) -> Response:
         """The answer to one request; no token at all when it is None."""
