@@ -724,6 +724,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         _flag("--proxy URL", str, None, _SANDBOX, "start a fault proxy in front of this address instead"),
         _flag("--proxy-ca-file FILE", str, None, _SANDBOX, "certificate authority of the address of --proxy"),
         _flag("--proxy-port N", parse_port, 0, _SANDBOX, "default: any free port"),
+        _flag("--listen ADDRESS", str, "127.0.0.1", _SANDBOX, "where to listen, 0.0.0.0 for everywhere; default {}"),
     ),
 }
 """Heading in ``--help`` → the flags below it: the table."""

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import MAXYEAR, UTC, datetime
 
 
 class SimulatedClock:
@@ -24,7 +24,12 @@ class SimulatedClock:
         return datetime.fromtimestamp(self.timestamp(), UTC)
 
     def advance(self, seconds: float) -> None:
-        """Let ``seconds`` pass at once. Raises ValueError for a negative number: time does not go back."""
+        """Let ``seconds`` pass at once. Raises ValueError for a negative number, as time does not go back, and for one
+        that leads to no date."""
         if seconds < 0:
             raise ValueError(f"cannot advance by {seconds} s: time does not go back")
+        try:
+            datetime.fromtimestamp(self.timestamp() + seconds, UTC)
+        except (ValueError, OverflowError, OSError) as error:
+            raise ValueError(f"cannot advance by {seconds} s: dates end with the year {MAXYEAR}") from error
         self._skipped_s += seconds

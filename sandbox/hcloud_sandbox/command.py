@@ -13,7 +13,6 @@ from typing import Any
 
 from hcloud_sandbox import __version__
 from hcloud_sandbox.flags import DEFAULTS, PARTS, contradictions
-from hcloud_sandbox.streams import swallow_stdout
 
 PROGRAM = "hcloud-sandbox"
 INTERRUPTED = 130
@@ -35,6 +34,7 @@ _MEANINGS: Mapping[str, tuple[str, str]] = {
     "--proxy": ("URL", "start a fault proxy in front of this address instead"),
     "--proxy-ca-file": ("FILE", "certificate authority of the address of --proxy"),
     "--proxy-port": ("PORT", "default: any free port"),
+    "--listen": ("ADDRESS", "where to listen, 0.0.0.0 for everywhere; default {}"),
 }
 """Flag → what stands for its value, and what it means."""
 
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{PROGRAM}: interrupted\n")
         return INTERRUPTED
     except BrokenPipeError:  # a reader that has gone away, as head does, is no trouble
-        swallow_stdout()
+        pass
     except (ValueError, OSError) as error:
         sys.stderr.write(f"{PROGRAM}: error: {error}\n")
         return 1

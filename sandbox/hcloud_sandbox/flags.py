@@ -5,6 +5,7 @@ Loads nothing that takes time.
 
 import re
 from collections.abc import Collection, Mapping
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,7 +26,7 @@ OF_SIMULATORS: Mapping[str, Any] = {
 """Flag → its value where it is not given."""
 OF_THE_PROXY: Mapping[str, Any] = {"--proxy-port": 0, "--proxy-ca-file": None}
 """The same, of those that go with ``--proxy``."""
-DEFAULTS: Mapping[str, Any] = {**OF_SIMULATORS, "--proxy": None, **OF_THE_PROXY}
+DEFAULTS: Mapping[str, Any] = {**OF_SIMULATORS, "--proxy": None, **OF_THE_PROXY, "--listen": "127.0.0.1"}
 """All of them."""
 PARTS = ("kubelets", "kubernetes", "robot")
 """What can be left out."""
@@ -43,6 +44,8 @@ def contradictions(flags: Mapping[str, Any], given: Collection[str], *, proxy: s
         lines.append(f"--kubernetes is {flags['--kubernetes']!r}: expect {' or '.join(KINDS_OF_KUBERNETES)}")
     if not flags["--rate-limit"]:
         lines.append("--rate-limit is '0': expect a number of 1 or more")
+    if not _is_ip(flags["--listen"]):
+        lines.append(f"--listen is {flags['--listen']!r}: expect an IP address of this machine, such as 0.0.0.0")
     if flags["--proxy"] is None:
         return lines + [f"{name} goes with --proxy" for name in OF_THE_PROXY if name in given]
     if not _is_address(flags["--proxy"]):
@@ -55,6 +58,13 @@ def contradictions(flags: Mapping[str, Any], given: Collection[str], *, proxy: s
 def parts_in(flags: Mapping[str, Any]) -> set[str]:
     """What is to be left out, whether or not it can be."""
     return {part.strip() for part in flags["--without"].split(",") if part.strip()}
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        return bool(ip_address(text))
+    except ValueError:
+        return False
 
 
 def _is_address(text: str) -> bool:

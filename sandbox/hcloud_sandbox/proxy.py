@@ -7,25 +7,97 @@ work. Not passed on: upgraded connections (``kubectl exec``) and HTTP/2.
 import asyncio
 import io
 import json
+import socket
 import ssl
-from typing import Any
+import struct
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from email.utils import format_datetime, parsedate_to_datetime
+from typing import Any, ClassVar, NoReturn
 
 import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from hcloud_sandbox.exchange import Journal
-from hcloud_sandbox.passage import Passage, end_to_end, until_client_leaves, with_clock_ahead
-from hcloud_sandbox.serving import BackgroundLoop, listen
-from hcloud_sandbox.transport_faults import Fault, FaultList
+from hcloud_sandbox.exchange import Exchange, Journal, readable_body
+from hcloud_sandbox.serving import LOCAL, BackgroundLoop, Server
+from hcloud_sandbox.transport_faults import Fault, FaultList, Subject
 
-_CONTROL = "/_sandbox/"
 _NOT_FORWARDED = {"host", "content-length", "expect"}
 _MAX_LINE = 64 * 2**10
+# RFC 9110, 7.6.1: these concern one connection only.
+_HOP_BY_HOP = {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 
 
-class FaultProxy:
-    """A reverse proxy on 127.0.0.1. ``port`` 0 lets the system choose; ``url`` is known after ``start``.
+class Passage:
+    """One request, its line in the journal, and the ways in which its answer can go wrong."""
+
+    def __init__(self, incoming: web.Request, body: bytes, journal: Journal) -> None:
+        self.incoming = incoming
+        self.body = body
+        self.status_sent = False
+        self.subject = Subject(
+            incoming.method,
+            incoming.path,
+            incoming.query_string,
+            incoming.headers.get("User-Agent", ""),
+            incoming.headers.get("Authorization", ""),
+        )
+        self._journal = journal
+        self._logged = False
+        self._arrived_at = time.monotonic()
+
+    def log(self, status: int) -> None:
+        """Record the exchange, once: what the client gets first is what counts."""
+        if not self._logged:
+            self._logged = True
+            about, sent = self.subject, readable_body(self.body)
+            self._journal.record(
+                Exchange(about.method, about.path, about.query, status, sent, about.user_agent, self._arrived_at)
+            )
+
+    def answer(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> web.Response:
+        """An answer of the proxy's own: text as it is, anything else as JSON."""
+        self.log(status)
+        if isinstance(body, str):
+            raw, media_type = body, "text/html" if body.startswith("<") else "text/plain"
+        else:
+            raw, media_type = "" if body is None else json.dumps(body), "application/json"
+        response = web.Response(status=status, body=raw.encode(), headers=headers)
+        response.headers.setdefault("Content-Type", media_type)
+        return response
+
+    async def send_headers(self, outgoing: web.StreamResponse) -> None:
+        """Let the client have status and headers now."""
+        self.log(outgoing.status)
+        self.status_sent = True
+        await outgoing.prepare(self.incoming)
+
+    async def send_half(self, answer: aiohttp.ClientResponse) -> NoReturn:
+        """Promise the whole body, send the first half, close."""
+        whole = await answer.read()
+        outgoing = web.StreamResponse(status=answer.status, headers=end_to_end(answer.headers, {"content-length"}))
+        outgoing.content_length = len(whole)
+        await self.send_headers(outgoing)
+        await outgoing.write(whole[: len(whole) // 2])
+        if self.incoming.transport is not None:
+            self.incoming.transport.close()
+        await until_client_leaves()
+
+    async def reset(self) -> NoReturn:
+        """End the connection with an RST, as a crashed peer or a firewall does."""
+        self.log(0)
+        transport = self.incoming.transport
+        if transport is not None:
+            # Lingering for zero seconds makes the kernel send RST instead of FIN.
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            transport.abort()
+        await until_client_leaves()
+
+
+class FaultProxy(Server):
+    """A reverse proxy on a port.
 
     ``ca_file`` is what an https upstream is verified against, the system's authorities by default; ``insecure`` turns
     the verification off. ``journal`` has a line for each request, written just before the client gets its status; the
@@ -33,34 +105,30 @@ class FaultProxy:
     most: who keeps more connections than that has lost some.
     """
 
+    # Cancellation ends hanging requests and upstream watches as soon as the client goes away.
+    settings: ClassVar = {"handler_cancellation": True, "max_line_size": _MAX_LINE, "max_field_size": _MAX_LINE}
+
     def __init__(
-        self, loop: BackgroundLoop, upstream: str, *, port: int = 0, ca_file: str | None = None, insecure: bool = False
+        self,
+        loop: BackgroundLoop,
+        upstream: str,
+        *,
+        port: int = 0,
+        address: str = LOCAL,
+        ca_file: str | None = None,
+        insecure: bool = False,
     ) -> None:
-        self.journal = Journal()
-        self.url = ""
+        super().__init__(loop, port=port, address=address)
         self.most_at_once = 0
         self._under_way = 0
-        self._loop = loop
         self._upstream = upstream.rstrip("/")
-        self._port = port
         self._tls: ssl.SSLContext | bool = not insecure
         if ca_file is not None and not insecure:
             self._tls = ssl.create_default_context(cafile=ca_file)
         self._faults = FaultList()
-        self._runner: web.AppRunner | None = None
         self._session: aiohttp.ClientSession | None = None
 
-    def start(self) -> "FaultProxy":
-        """Bind the port and begin to answer. Raises OSError that names the port when it is taken."""
-        self._loop.run(self._start())
-        return self
-
-    def stop(self) -> None:
-        """Close the port and all connections."""
-        self._loop.run(self._stop())
-
     def set_faults(self, faults: list[dict[str, Any]]) -> None:
-        """Add faults. Raises ValueError for one that is not known, and then adds none."""
         self._faults.add(faults)
 
     def clear_faults(self) -> None:
@@ -68,18 +136,7 @@ class FaultProxy:
         self._faults.clear()
 
     async def _start(self) -> None:
-        app = web.Application(client_max_size=64 * 2**20)
-        app.router.add_route("*", "/{path:.*}", self._answer)
-        # Cancellation ends hanging requests and upstream watches as soon as the client goes away.
-        self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            shutdown_timeout=0.1,
-            handler_cancellation=True,
-            max_line_size=_MAX_LINE,
-            max_field_size=_MAX_LINE,
-        )
-        self.url = await listen(self._runner, self._port)
+        await super()._start()
         # A connection for each request: a kept one that the upstream has closed would add faults nobody asked for.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._tls, force_close=True),
@@ -92,15 +149,11 @@ class FaultProxy:
         )
 
     async def _stop(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await super()._stop()
         if self._session is not None:
             await self._session.close()
 
-    async def _answer(self, incoming: web.Request) -> web.StreamResponse:
-        body = await incoming.read()
-        if incoming.path.startswith(_CONTROL):
-            return self._control(incoming, body)
+    async def answer(self, incoming: web.Request, body: bytes) -> web.StreamResponse:
         passage = Passage(incoming, body, self.journal)
         self._under_way += 1
         self.most_at_once = max(self.most_at_once, self._under_way)
@@ -177,21 +230,28 @@ class FaultProxy:
         await outgoing.write_eof()
         return outgoing
 
-    def _control(self, incoming: web.Request, body: bytes) -> web.Response:
-        """The control API: ``requests`` and ``faults``, as the simulators have them."""
-        try:
-            match incoming.method, incoming.path.removeprefix(_CONTROL):
-                case "GET", "requests":
-                    return web.json_response([entry.as_json() for entry in self.journal.entries()])
-                case "DELETE", "requests":
-                    self.journal.clear()
-                case "POST", "faults":
-                    sent = json.loads(body)
-                    self.set_faults(sent if isinstance(sent, list) else [sent])
-                case "DELETE", "faults":
-                    self.clear_faults()
-                case _:
-                    return web.json_response({"error": f"no control {incoming.method} {incoming.path}"}, status=404)
-        except ValueError as wrong:
-            return web.json_response({"error": f"{type(wrong).__name__}: {wrong}"}, status=400)
-        return web.json_response({})
+
+def end_to_end(headers: Mapping[str, str], but: set[str]) -> list[tuple[str, str]]:
+    """The headers that the other side gets too: not those of the connection, nor those named in ``but``.
+
+    A header that is there twice is in the answer twice.
+    """
+    connection = [value for name, value in headers.items() if name.lower() == "connection"]
+    named = {name.strip().lower() for value in connection for name in value.split(",")}
+    left_out = _HOP_BY_HOP | named | but
+    return [(name, value) for name, value in headers.items() if name.lower() not in left_out]
+
+
+def with_clock_ahead(headers: list[tuple[str, str]], seconds: float) -> list[tuple[str, str]]:
+    """The headers of a machine whose clock is so far ahead: its ``Date`` is later, or earlier when negative."""
+
+    def shifted(value: str) -> str:
+        return format_datetime(parsedate_to_datetime(value) + timedelta(seconds=seconds), usegmt=True)
+
+    return [(name, shifted(value) if name.lower() == "date" else value) for name, value in headers]
+
+
+async def until_client_leaves() -> NoReturn:
+    """Wait until the client has gone, which cancels the caller."""
+    await asyncio.Event().wait()
+    raise AssertionError("the event is never set")

@@ -15,7 +15,7 @@ from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
 from hcloud_sandbox.kubelets import KubeletOptions, Kubelets
 from hcloud_sandbox.kubernetes import ApiServer, Cluster
 from hcloud_sandbox.robot import RobotSimulator
-from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
+from hcloud_sandbox.serving import LOCAL, BackgroundLoop, SimulatorServer
 from hcloud_sandbox.worlds import check_file
 from kubernetes_double import KubernetesSimulator
 
@@ -30,6 +30,8 @@ class SandboxOptions:
     """What the command lets people choose. Port 0 is any free one."""
 
     world: Mapping[str, Any] = field(default_factory=dict)
+    listen: str = LOCAL
+    """The address whose ports are bound; 0.0.0.0 is every one of IPv4."""
     hetzner_port: int = 0
     kubernetes_port: int = 0
     robot_port: int = 0
@@ -157,8 +159,10 @@ class Sandbox:
         }
 
     def _server(self, simulator: Any, port: int) -> SimulatorServer:
-        latency_s = self._options.latency_s
-        return SimulatorServer(self._loop, simulator, self.clock, port=port, latency_s=latency_s, tick=self._tick)
+        address, latency_s = self._options.listen, self._options.latency_s
+        return SimulatorServer(
+            self._loop, simulator, self.clock, port=port, address=address, latency_s=latency_s, tick=self._tick
+        )
 
 
 def read_world(path: str | os.PathLike[str]) -> dict[str, Any]:

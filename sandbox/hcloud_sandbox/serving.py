@@ -1,4 +1,4 @@
-"""Simulators on real ports: the thin HTTP layer, and the control API under ``/_sandbox/``.
+"""Simulators on real ports: the thin HTTP layer, and the control API under ``/_sandbox/``, which the proxy has too.
 
 One background thread runs one event loop for all servers of the process: starting a server takes a millisecond and
 a slow answer costs no thread.
@@ -12,9 +12,11 @@ import os
 import selectors
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Mapping
 from email.utils import format_datetime
-from typing import Any, TypeVar
+from ipaddress import ip_address
+from typing import Any, ClassVar, Self, TypeVar
 from urllib.parse import parse_qs
 
 from aiohttp import web
@@ -23,6 +25,7 @@ from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Exchange, Journal, Request, Response, Simulator, Stream, readable_body
 
 T = TypeVar("T")
+LOCAL = "127.0.0.1"
 _CONTROL = "/_sandbox/"
 _LONGEST_GOODBYE_S = 1.0
 _TICK_S = 0.2
@@ -77,20 +80,88 @@ class BackgroundLoop:
             await asyncio.sleep(0 if turn < _TURNS else 0.001)
 
 
-async def listen(runner: web.AppRunner, port: int) -> str:
-    """Begin to answer on a port of 127.0.0.1, 0 for any; the address. Raises OSError that names the port."""
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", port).start()
-    except OSError as error:
-        why = os.strerror(error.errno) if error.errno else str(error)
-        raise OSError(f"port {port} of 127.0.0.1 cannot be used: {why}") from error
-    host, bound = runner.addresses[0][:2]
-    return f"http://{host}:{bound}"
+class Server(ABC):
+    """What answers HTTP on a port of ``address``, with a request log and the control API. ``port`` 0 lets the system
+    choose; ``url`` is known after ``start``: where all addresses are listened on, by that of this machine."""
+
+    settings: ClassVar[Mapping[str, Any]] = {}
+    """Of aiohttp's server, beside those that all have."""
+
+    def __init__(self, loop: BackgroundLoop, *, port: int = 0, address: str = LOCAL) -> None:
+        self.journal = Journal()
+        self.url = ""
+        self._loop = loop
+        self._port = port
+        self._address = address
+        self._runner: web.AppRunner | None = None
+
+    def start(self) -> Self:
+        """Bind the port and begin to answer. Raises OSError that names the port when it is taken."""
+        self._loop.run(self._start())
+        return self
+
+    def stop(self) -> None:
+        """Close the port and all connections."""
+        self._loop.run(self._stop())
+
+    @abstractmethod
+    async def answer(self, incoming: web.Request, body: bytes) -> web.StreamResponse:
+        """Answer a request that is not one of the control API, and record it."""
+
+    @abstractmethod
+    def set_faults(self, faults: list[dict[str, Any]]) -> None:
+        """Add faults. Raises ValueError for one that is not known, and then adds none."""
+
+    @abstractmethod
+    def clear_faults(self) -> None:
+        """Forget all faults."""
+
+    def controls(self) -> dict[tuple[str, str], Callable[[Any], Any]]:
+        """Method and name of each request of the control API → what makes an answer of what was sent, as JSON; None is
+        answered by an empty object. ValueError, KeyError and TypeError are the sender's errors."""
+        return {
+            ("GET", "requests"): lambda _: [entry.as_json() for entry in self.journal.entries()],
+            ("DELETE", "requests"): lambda _: self.journal.clear(),
+            ("POST", "faults"): lambda sent: self.set_faults(sent if isinstance(sent, list) else [sent]),
+            ("DELETE", "faults"): lambda _: self.clear_faults(),
+        }
+
+    async def _start(self) -> None:
+        app = web.Application(client_max_size=64 * 2**20)
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, **self.settings)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, self._address, self._port).start()
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise OSError(f"port {self._port} of {self._address} cannot be used: {why}") from error
+        host = ip_address(self._address)
+        if host.is_unspecified:
+            host = ip_address(LOCAL if host.version == 4 else "::1")
+        self.url = f"http://{host if host.version == 4 else f'[{host}]'}:{self._runner.addresses[0][1]}"
+
+    async def _stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _answer(self, incoming: web.Request) -> web.StreamResponse:
+        body = await incoming.read()
+        if not incoming.path.startswith(_CONTROL):
+            return await self.answer(incoming, body)
+        try:
+            done = self.controls()[incoming.method, incoming.path.removeprefix(_CONTROL)]
+        except KeyError:
+            return web.json_response({"error": f"no control {incoming.method} {incoming.path}"}, status=404)
+        try:
+            said = done(json.loads(body) if incoming.method in {"POST", "PUT"} else None)
+        except (ValueError, KeyError, TypeError) as wrong:
+            return web.json_response({"error": f"{type(wrong).__name__}: {wrong}"}, status=400)
+        return web.json_response({} if said is None else said)
 
 
-class SimulatorServer:
-    """One simulator on 127.0.0.1. ``port`` 0 lets the system choose; ``url`` is known after ``start``.
+class SimulatorServer(Server):
+    """One simulator on a port.
 
     ``latency_s`` is waited before every answer of the API, not before those of the control API. ``tick`` is called
     before and after time is skipped.
@@ -103,40 +174,37 @@ class SimulatorServer:
         clock: SimulatedClock,
         *,
         port: int = 0,
+        address: str = LOCAL,
         latency_s: float = 0.0,
         tick: Callable[[], None] = lambda: None,
     ) -> None:
+        super().__init__(loop, port=port, address=address)
         self.simulator = simulator
         self._tick = tick
-        self.journal = Journal()
-        self.url = ""
-        self._loop = loop
         self._clock = clock
-        self._port = port
         self._latency_s = latency_s
-        self._runner: web.AppRunner | None = None
 
-    def start(self) -> "SimulatorServer":
-        """Bind the port and begin to answer. Raises OSError that names the port when it is taken."""
-        self._loop.run(self._start())
-        return self
+    def set_faults(self, faults: list[dict[str, Any]]) -> None:
+        self.simulator.set_faults(faults)
 
-    def stop(self) -> None:
-        """Close the port and all connections."""
-        self._loop.run(self._stop())
+    def clear_faults(self) -> None:
+        self.simulator.clear_faults()
 
-    async def _start(self) -> None:
-        app = web.Application(client_max_size=64 * 2**20)
-        app.router.add_route("*", "/{path:.*}", self._answer)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        self.url = await listen(self._runner, self._port)
+    def controls(self) -> dict[tuple[str, str], Callable[[Any], Any]]:
+        return {
+            **super().controls(),
+            ("GET", "world"): lambda _: self.simulator.world(),
+            ("PUT", "world"): self.simulator.replace_world,
+            ("POST", "advance"): lambda sent: self._advance(float(sent["seconds"])),
+        }
 
-    async def _stop(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
+    def _advance(self, seconds: float) -> dict[str, str]:
+        self._tick()
+        self._clock.advance(seconds)
+        self._tick()
+        return {"now": self._clock.now().isoformat()}
 
-    async def _answer(self, incoming: web.Request) -> web.StreamResponse:
-        body = await incoming.read()
+    async def answer(self, incoming: web.Request, body: bytes) -> web.StreamResponse:
         arrived_at = time.monotonic()
         request = Request(
             incoming.method,
@@ -145,8 +213,6 @@ class SimulatorServer:
             {name.lower(): value for name, value in incoming.headers.items()},
             body,
         )
-        if request.path.startswith(_CONTROL):
-            return self._outgoing(self._control(request))
         if self._latency_s:
             await asyncio.sleep(self._latency_s)
         response = self.simulator.handle(request)
@@ -199,30 +265,3 @@ class SimulatorServer:
         if response.body is not None and not isinstance(response.body, bytes):
             headers.setdefault("Content-Type", "application/json")
         return web.Response(status=response.status, body=response.encoded(), headers=headers)
-
-    def _control(self, request: Request) -> Response:
-        """The control API: ``requests``, ``world``, ``faults``, ``advance``."""
-        try:
-            match request.method, request.path.removeprefix(_CONTROL):
-                case "GET", "requests":
-                    return Response(200, [entry.as_json() for entry in self.journal.entries()])
-                case "DELETE", "requests":
-                    self.journal.clear()
-                case "GET", "world":
-                    return Response(200, self.simulator.world())
-                case "PUT", "world":
-                    self.simulator.replace_world(json.loads(request.body))
-                case "POST", "faults":
-                    sent = json.loads(request.body)
-                    self.simulator.set_faults(sent if isinstance(sent, list) else [sent])
-                case "DELETE", "faults":
-                    self.simulator.clear_faults()
-                case "POST", "advance":
-                    self._tick()
-                    self._clock.advance(float(json.loads(request.body)["seconds"]))
-                    self._tick()
-                case _:
-                    return Response(404, {"error": f"no control {request.method} {request.path}"})
-        except (ValueError, KeyError, TypeError) as wrong:
-            return Response(400, {"error": f"{type(wrong).__name__}: {wrong}"})
-        return Response(200, {})

@@ -3,6 +3,7 @@
 Whoever has a command line for this reads flags, says what is wrong with them, and hears signals.
 """
 
+import os
 import shlex
 import sys
 import threading
@@ -18,7 +19,6 @@ from hcloud_sandbox.kubernetes.api_server import ASSETS, assets_of
 from hcloud_sandbox.proxy import FaultProxy
 from hcloud_sandbox.running import Sandbox, SandboxOptions, read_world
 from hcloud_sandbox.serving import BackgroundLoop
-from hcloud_sandbox.streams import swallow_stdout
 
 Stopping = Callable[[], AbstractContextManager[threading.Event]]
 """Hears signals for the length of a block, and tells by an event that one came."""
@@ -30,7 +30,7 @@ def serve(flags: Mapping[str, Any], environ: Mapping[str, str], stopping: Stoppi
     """Serve until a signal comes. Raises ValueError and OSError with a sentence for people, and BrokenPipeError without
     a reader."""
     if flags["--proxy"] is not None:
-        _proxy(flags["--proxy"], flags["--proxy-port"], flags["--proxy-ca-file"], stopping)
+        _proxy(flags, stopping)
     else:
         _simulators(flags, environ, stopping)
 
@@ -42,6 +42,7 @@ def _simulators(flags: Mapping[str, Any], environ: Mapping[str, str], stopping: 
     world = read_world(file) if file is not None else demo_world(SimulatedClock().now(), dedicated=not without_robot)
     options = SandboxOptions(
         world=world,
+        listen=flags["--listen"],
         hetzner_port=flags["--hetzner-port"],
         kubernetes_port=flags["--kubernetes-port"],
         robot_port=flags["--robot-port"],
@@ -91,10 +92,11 @@ def without_proxy(environ: Mapping[str, str]) -> dict[str, str]:
     return dict.fromkeys(names, ",".join(exempt))
 
 
-def _proxy(upstream: str, port: int, ca_file: str | None, stopping: Stopping) -> None:
+def _proxy(flags: Mapping[str, Any], stopping: Stopping) -> None:
+    upstream, ca_file = flags["--proxy"], flags["--proxy-ca-file"]
     with stopping() as stop, closing(BackgroundLoop()) as loop:
         try:
-            proxy = FaultProxy(loop, upstream, port=port, ca_file=ca_file)
+            proxy = FaultProxy(loop, upstream, port=flags["--proxy-port"], address=flags["--listen"], ca_file=ca_file)
         except OSError as error:
             raise OSError(f"--proxy-ca-file {ca_file!r} cannot be used: {error.strerror or error}") from error
         try:
@@ -111,8 +113,11 @@ def _tell(text: str) -> None:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise
     except OSError as error:
-        swallow_stdout()
+        # What is still to be written vanishes, so that the interpreter does not complain about it at its end.
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+        if isinstance(error, BrokenPipeError):
+            raise
         raise OSError(f"stdout cannot be written: {error.strerror or error}") from error

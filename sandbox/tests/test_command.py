@@ -2,17 +2,21 @@
 
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from urllib.parse import urlsplit
 
 import pytest
 
 from hcloud_sandbox import __version__
+from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.command import main
+from hcloud_sandbox.running import Sandbox, SandboxOptions
 
 _COMMAND = (sys.executable, "-m", "hcloud_sandbox")
 _DEADLINE_S = 60
@@ -75,6 +79,28 @@ def test_a_proxy_prints_its_address() -> None:
     assert line.strip() in stderr
 
 
+@pytest.mark.parametrize(
+    ("address", "named"), [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("127.0.0.2", "127.0.0.2")]
+)
+def test_where_it_listens(address: str, named: str) -> None:
+    """Clients are told an address that they can ask, and others of this machine are answered where all are meant."""
+    with Sandbox(SandboxOptions(listen=address)) as sandbox:
+        assert sandbox.environment["HCLOUD_ENDPOINT"].startswith(f"http://{named}:")
+        port = urlsplit(sandbox.hetzner_server.url).port
+        with closing(socket.socket()) as other:
+            refused = other.connect_ex(("127.0.0.3", port or 0)) != 0
+    assert refused is (address != "0.0.0.0")
+
+
+@pytest.mark.parametrize("seconds", [1e30, float("inf"), float("nan")])
+def test_time_that_leads_to_no_date_is_refused(seconds: float) -> None:
+    """A clock that has no date to show would fail every request from then on."""
+    clock = SimulatedClock()
+    with pytest.raises(ValueError, match="dates end with the year 9999"):
+        clock.advance(seconds)
+    assert clock.now().year < 9999
+
+
 @pytest.mark.processes
 def test_a_pipe_that_nobody_reads_ends_it_quietly() -> None:
     """Nobody will ever know the addresses, so it stops."""
@@ -97,6 +123,7 @@ def test_a_pipe_that_nobody_reads_ends_it_quietly() -> None:
         (["--proxy=http://127.0.0.1:9", "--world=w"], "--proxy starts no simulators: it does not go with --world"),
         (["--hetzner-port", "65536"], "argument --hetzner-port: '65536' is no port, 0 to 65535; 0 is any free one"),
         (["--join-ms=-1"], "argument --join-ms: '-1' is no number of 0 or more"),
+        (["--listen", "here"], "--listen is 'here': expect an IP address of this machine, such as 0.0.0.0"),
         (["--wold=w"], "unrecognized arguments: --wold=w"),
     ],
 )
