@@ -1,4 +1,4 @@
-"""``hcloud-sandbox``: the simulators, or the fault proxy, until Ctrl-C."""
+"""``hcloud-sandbox``: the simulators, or the fault proxy, until Ctrl-C; and ``advance``, for one that runs."""
 
 import argparse
 import logging
@@ -6,12 +6,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from hcloud_sandbox import __version__
+from hcloud_sandbox.control import Control, seconds_in
 from hcloud_sandbox.flags import DEFAULTS, PARTS, contradictions
 
 PROGRAM = "hcloud-sandbox"
@@ -43,14 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run ``hcloud-sandbox``; its exit code. Raises SystemExit for ``--help``, ``--version`` and bad usage."""
     parser = _parser()
     given = vars(parser.parse_args(argv))
-    flags = {**DEFAULTS, **given}
-    if wrong := contradictions(flags, given):
-        parser.error("; ".join(wrong))
     logging.basicConfig(format=f"{PROGRAM}: %(message)s")
     try:
-        from hcloud_sandbox.session import serve  # noqa: PLC0415 - it takes time, in which Ctrl-C is one line as well
-
-        serve(flags, os.environ, stop_on_signals)
+        (_advance if "duration" in given else _serve)(given, parser.error)
     except KeyboardInterrupt:
         sys.stderr.write(f"{PROGRAM}: interrupted\n")
         return INTERRUPTED
@@ -60,6 +56,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{PROGRAM}: error: {error}\n")
         return 1
     return 0
+
+
+def _serve(given: Mapping[str, Any], refuse: Callable[[str], NoReturn]) -> None:
+    flags = {**DEFAULTS, **given}
+    if wrong := contradictions(flags, given):
+        refuse("; ".join(wrong))
+    from hcloud_sandbox.session import serve  # noqa: PLC0415 - it takes time, in which Ctrl-C is one line as well
+
+    serve(flags, os.environ, stop_on_signals)
+
+
+def _advance(given: Mapping[str, Any], refuse: Callable[[str], NoReturn]) -> None:
+    if of_a_start := given.keys() & DEFAULTS.keys():
+        refuse(f"advance starts no sandbox: it does not go with {', '.join(sorted(of_a_start))}")
+    endpoint = given.get("endpoint") or os.environ.get("HCLOUD_ENDPOINT")
+    if not endpoint:
+        refuse("HCLOUD_ENDPOINT is not set: read what hcloud-sandbox has printed, or give --endpoint URL")
+    now = Control(endpoint).advance(given["duration"])
+    sys.stdout.write(f"advanced by {given['duration']}: it is {now:%Y-%m-%d %H:%M:%S} UTC in the sandbox\n")
 
 
 @contextmanager
@@ -108,7 +123,22 @@ def _parser() -> argparse.ArgumentParser:
             help=meaning.format(DEFAULTS[name]),
             type={"PORT": _port, "N": _number}.get(metavar, str),
         )
+    commands = parser.add_subparsers(title="commands", metavar="[COMMAND]")
+    told = "let time pass in a sandbox that runs"
+    advance = commands.add_parser("advance", help=told, description=f"{told.capitalize()}.", allow_abbrev=False)
+    advance.add_argument("duration", metavar="DURATION", type=_duration, help="such as 90s, 2m or 1h30m")
+    told = "its address; default: HCLOUD_ENDPOINT of the environment"
+    advance.add_argument("--endpoint", metavar="URL", help=told, default=argparse.SUPPRESS)
     return parser
+
+
+def _duration(text: str) -> str:
+    """Raises ArgumentTypeError unless it is one."""
+    try:
+        seconds_in(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def _number(text: str) -> int:

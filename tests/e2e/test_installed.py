@@ -120,7 +120,7 @@ def test_the_wheel_has_no_simulator(installed: Path) -> None:
 
 
 def test_the_wheel_of_the_sandbox_has_nothing_else(simulators: Path) -> None:
-    """Its package, its command, and no test."""
+    """Its packages, its command, its fixtures, and no test."""
     with zipfile.ZipFile(simulators) as archive:
         files = [PurePath(name).parts for name in archive.namelist()]
         (commands,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
@@ -130,7 +130,10 @@ def test_the_wheel_of_the_sandbox_has_nothing_else(simulators: Path) -> None:
         "hcloud_sandbox",
         "kubernetes_double",
     }
-    assert said == "[console_scripts]\nhcloud-sandbox = hcloud_sandbox.command:main\n"
+    assert said == (
+        "[console_scripts]\nhcloud-sandbox = hcloud_sandbox.command:main\n\n"
+        "[pytest11]\nhcloud-sandbox = hcloud_sandbox.pytest_plugin\n"
+    )
 
 
 def test_without_the_sandbox_two_commands_say_what_to_type(wheel: Path, simulators: Path, tmp_path: Path) -> None:
