@@ -4,6 +4,7 @@ The image is in ``test_image.py``."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -151,6 +152,17 @@ def test_without_the_sandbox_two_commands_say_what_to_type(wheel: Path, simulato
     assert environment.said("reconcile", "sandbox", "--proxy-port=1", code=BAD_USAGE) == said
     assert environment.said("hcloud-sandbox", "--version") == f"hcloud-sandbox {__version__}\n"
     assert environment.said("python", "-m", "hcloud_sandbox", "--version") == f"hcloud-sandbox {__version__}\n"
+
+
+def test_the_wheel_of_the_sandbox_brings_fixtures(simulators: Path, tmp_path: Path) -> None:
+    """To a project that says nothing of them, and without a warning."""
+    environment = _Environment(tmp_path / "environment")
+    environment.lend_libraries()
+    environment.install(simulators)
+    shutil.copy(ROOT / "sandbox" / "examples" / "pytest" / "test_web.py", tmp_path)
+
+    line = ("-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", str(tmp_path / "test_web.py"))
+    assert "3 passed" in environment.said("python", *line)
 
 
 def test_the_wheel_says_of_itself_what_an_index_shows(installed: Path) -> None:
