@@ -73,7 +73,6 @@ class Sandbox:
         self.robot = RobotSimulator(self.clock, world=world) if has_robot else None
         self._cluster: Cluster | None = None
         self._kubelets: Kubelets | None = None
-        self._folder = tempfile.TemporaryDirectory(prefix="hcloud-sandbox-")
         self._loop = BackgroundLoop()
         self._at_the_end = ExitStack()
         self.environment: dict[str, str] = {}
@@ -93,7 +92,6 @@ class Sandbox:
     def __exit__(self, *_exception: object) -> None:
         self._at_the_end.close()
         self._loop.close()
-        self._folder.cleanup()
 
     def _start(self) -> None:
         for server in filter(None, (self.hetzner_server, self.kubernetes_server, self.robot_server)):
@@ -106,8 +104,11 @@ class Sandbox:
             **self._only_network(),
             **self._robot_account(),
         }
-        if (kubeconfig := self._kubeconfig()) is not None:
-            file = Path(self._folder.name) / "kubeconfig"
+        if self._options.without_kubernetes:  # nor is a place to write to needed then
+            return
+        folder = Path(self._at_the_end.enter_context(tempfile.TemporaryDirectory(prefix="hcloud-sandbox-")))
+        if (kubeconfig := self._kubeconfig(folder)) is not None:
+            file = folder / "kubeconfig"
             file.touch(mode=0o600)
             file.write_text(json.dumps(kubeconfig))
             self.environment["KUBECONFIG"] = str(file)
@@ -119,15 +120,15 @@ class Sandbox:
             self._kubelets = Kubelets(self.hetzner, cluster, self.clock, self._options.kubelets)
         self._at_the_end.callback(self._loop.every(_TICK_OF_A_CLUSTER_S if self._cluster else _TICK_S, self._tick))
 
-    def _kubeconfig(self) -> dict[str, Any] | None:
+    def _kubeconfig(self, folder: Path) -> dict[str, Any] | None:
         """How to reach the cluster, whatever it is; None without one. A real API server is started, and gets the
         world."""
         if self.kubernetes is not None and self.kubernetes_server is not None:
             return self.kubernetes.kubeconfig(self.kubernetes_server.url)
         assets = self._options.kubernetes_assets
-        if self._options.without_kubernetes or assets is None:
+        if assets is None:
             return None
-        api_server = ApiServer(assets, Path(self._folder.name), self._options.kubernetes_port)
+        api_server = ApiServer(assets, folder, self._options.kubernetes_port)
         self._at_the_end.callback(api_server.stop)
         self._cluster = Cluster(api_server.start())
         self.hetzner.replace_world(self._cluster.load(self._options.world))

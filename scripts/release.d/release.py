@@ -38,14 +38,14 @@ def unreleased(tag: str, repository: str) -> None:
 
 
 def names(tag: str, registry: str, repository: str) -> None:
-    """see that the tag can be released, and print version, image and place of charts as NAME=VALUE"""
+    """see that the tag can be released, and print version, images and place of charts as NAME=VALUE"""
     version = version_in(tag)
     if version != version_of(ROOT):
         raise ReleaseError(f"the tag is {tag}, and the checkout is version {version_of(ROOT)}: tag another commit")
     section_of((ROOT / CHANGELOG).read_text("utf-8"), version)
     require_reviewed(ROOT)
     image = f"{registry}/{repository}".lower()  # a registry takes nothing else
-    print(f"version={version}\nimage={image}\ncharts={image}/charts")
+    print(f"version={version}\nimage={image}\nsandbox={image}/hcloud-sandbox\ncharts={image}/charts")
 
 
 def notes(address: str) -> None:

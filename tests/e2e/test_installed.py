@@ -298,7 +298,11 @@ def test_it_works_beside_another_owner_of_the_name_reconciler(wheel: Path, tmp_p
     _is_whole(environment)
 
 
-def test_the_base_of_the_image_is_named_by_its_digest() -> None:
+def test_the_base_of_both_images_is_named_by_its_digest() -> None:
     """What is built today is built tomorrow: a tag may be another image by then."""
-    (base,) = re.findall(r"^ARG BASE=(\S+)$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
+    (base,) = {
+        each
+        for folder in ("deploy", "sandbox")
+        for each in re.findall(r"^ARG BASE=(\S+)$", (ROOT / folder / "Dockerfile").read_text(), re.MULTILINE)
+    }
     assert re.fullmatch(r"docker\.io/library/python:3\.13-slim-trixie@sha256:[0-9a-f]{64}", base)

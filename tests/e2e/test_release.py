@@ -229,14 +229,17 @@ def test_the_index_has_what_anybody_builds_of_the_tag(released: _World, tmp_path
     assert _output(*line, cwd=tmp_path / "site") == f"hcloud-reconciler {_VERSION}\n"
 
 
-def test_the_image_says_what_it_is(released: _World) -> None:
+@pytest.mark.parametrize(
+    ("name", "started"), [("", ["reconcile"]), ("/hcloud-sandbox", ["python", "-m", "hcloud_sandbox"])]
+)
+def test_an_image_says_what_it_is(released: _World, name: str, started: list[str]) -> None:
     """Its tag, its labels, and the command that it starts."""
-    config = json.loads(released.crane("config", f"{released.image}:{_TAG}"))["config"]
+    config = json.loads(released.crane("config", f"{released.image}{name}:{_TAG}"))["config"]
 
     assert config["Labels"]["org.opencontainers.image.version"] == _VERSION
     revision = _output("git", "rev-parse", "HEAD", cwd=released.origin).strip()
     assert config["Labels"]["org.opencontainers.image.revision"] == revision
-    assert (config["User"], config["Entrypoint"]) == ("65532:65532", ["reconcile"])
+    assert (config["User"], config["Entrypoint"][: len(started)]) == ("65532:65532", started)
 
 
 def test_the_chart_of_the_registry_installs_that_image(released: _World, api_server: ApiServer) -> None:
@@ -281,9 +284,10 @@ def test_the_release_page_has_everything_with_its_checksum(released: _World, api
 
 
 def test_everything_that_was_published_is_attested(released: _World) -> None:
-    """The image and the chart by the digests that the registry has, and each file of the release page."""
+    """The images and the chart by the digests that the registry has, and each file of the release page."""
     digests = {
         released.crane("digest", f"{released.image}:{_TAG}"),
+        released.crane("digest", f"{released.image}/hcloud-sandbox:{_TAG}"),
         released.crane("digest", f"{released.chart}:{_VERSION}"),
         *(f"sha256:{line.split()[0]}" for line in (released.page / "SHA256SUMS").read_text().splitlines()),
     }

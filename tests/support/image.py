@@ -1,4 +1,4 @@
-"""The image without a container engine: the Dockerfile's steps carried out in mount namespaces of their own, where this
+"""An image without a container engine: its Dockerfile's steps carried out in mount namespaces of their own, where this
 machine's Python stands in for the base image's, and the result started as its user on a root that no one can write.
 ``buildah.py`` beside it builds the image whole."""
 
@@ -74,12 +74,12 @@ def whole(root: Path, environment: Mapping[str, str], user: str, directory: str,
     return Image(root, root / "opt", mounts, environment, user, directory, entry_point)
 
 
-def build(folder: Path) -> Image:
-    """The last stage of deploy/Dockerfile. Raises CalledProcessError for a step that fails, AssertionError for one that
-    is not understood."""
+def build(folder: Path, file: str = "deploy/Dockerfile") -> Image:
+    """The last stage of a Dockerfile of this checkout. Raises CalledProcessError for a step that fails, AssertionError
+    for one that is not understood."""
     arguments: dict[str, str] = {}
     stages: list[_Stage] = []
-    for word, rest in _steps((ROOT / "deploy" / "Dockerfile").read_text()):
+    for word, rest in _steps((ROOT / file).read_text()):
         if word == "FROM":
             opt = folder / str(len(stages)) / "opt"
             opt.mkdir(parents=True)

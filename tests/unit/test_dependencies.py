@@ -51,9 +51,10 @@ def test_the_product_can_do_without_the_sandbox() -> None:
     }
 
 
-def test_what_the_sandbox_needs_is_pinned() -> None:
-    """In what ``scripts/setup`` installs."""
-    pinned = re.findall(r"^([\w.-]+)==", (_ROOT / "requirements" / "dev.txt").read_text("utf-8"), re.MULTILINE)
+@pytest.mark.parametrize("name", ["dev.txt", "sandbox.txt"])
+def test_what_the_sandbox_needs_is_pinned(name: str) -> None:
+    """In what ``scripts/setup`` installs, and in its image."""
+    pinned = re.findall(r"^([\w.-]+)==", (_ROOT / "requirements" / name).read_text("utf-8"), re.MULTILINE)
 
     assert _declared("sandbox") - {_normal(word) for word in pinned} == set()
 

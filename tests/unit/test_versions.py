@@ -66,6 +66,7 @@ def test_the_version_is_the_same_everywhere() -> None:
         "deploy/manifests/hcloud-reconciler.yaml",
         "docs/man/reconcile.1",
         "pyproject.toml",
+        "sandbox/Dockerfile",
         "sandbox/hcloud_sandbox/__init__.py",
     }
 

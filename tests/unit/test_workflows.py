@@ -67,18 +67,20 @@ def test_what_builds_the_image_is_pinned_and_kept_nowhere() -> None:
     """Actions start images of their own, one of them with all rights: each is named by its digest. None takes what
     another run left in a cache."""
     names = {"docker/setup-qemu-action": "image", "docker/setup-buildx-action": "driver-opts"}
-    steps = {
-        step["uses"].partition("@")[0]: step["with"]
+    used = [
+        (step["uses"].partition("@")[0], step["with"])
         for step in _jobs(ROOT / ".github" / "workflows" / "release.yaml")["image"]["steps"]
         if step.get("uses", "").startswith("docker/")
-    }
-    images = [steps[action][name] for action, name in names.items()] + [steps["docker/build-push-action"]["sbom"]]
+    ]
+    steps, built = dict(used), [inputs for action, inputs in used if action == "docker/build-push-action"]
+    images = [steps[action][name] for action, name in names.items()] + [inputs["sbom"] for inputs in built]
 
+    assert [inputs["file"] for inputs in built] == ["deploy/Dockerfile", "sandbox/Dockerfile"]
     assert [each for each in images if not re.search(r"\b[a-z]+/[a-z-]+:[\w.-]+@sha256:[0-9a-f]{64}$", each)] == []
     assert (
         steps["docker/setup-qemu-action"]["cache-image"] is steps["docker/setup-buildx-action"]["cache-binary"] is False
     )
-    assert [name for inputs in steps.values() for name in inputs if name.startswith("cache-") and inputs[name]] == []
+    assert [name for _, inputs in used for name in inputs if name.startswith("cache-") and inputs[name]] == []
 
 
 def test_renovate_knows_each_image_that_an_action_starts() -> None:
@@ -90,6 +92,7 @@ def test_renovate_knows_each_image_that_an_action_starts() -> None:
     assert [found["depName"] for found in pattern.finditer(text)] == [
         "tonistiigi/binfmt",
         "moby/buildkit",
+        "docker/buildkit-syft-scanner",
         "docker/buildkit-syft-scanner",
     ]
     assert text.count("@sha256:") == len(pattern.findall(text))
