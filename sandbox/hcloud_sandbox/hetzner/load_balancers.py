@@ -8,7 +8,8 @@ location goes to the first location of its network zone; a type past its end is 
 """
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 from hcloud_sandbox.exchange import Response
 from hcloud_sandbox.hetzner.addresses import FAMILIES, default_dns_ptr, first_host
@@ -42,7 +43,7 @@ from hcloud_sandbox.hetzner.load_balancer_targets import (
 )
 from hcloud_sandbox.hetzner.primary_ips import PrimaryIps
 from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.resource import Resource, route
+from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
 from hcloud_sandbox.hetzner.shapes import Rule, an_address, each, entry_of, optional, part, shaped
 from hcloud_sandbox.hetzner.store import Object, View, fresh_copy
 
@@ -59,6 +60,7 @@ class LoadBalancers(Resource):
     kind = "load_balancers"
     protections = ("delete",)
     waits = True
+    commands: ClassVar = {"change_type": "change_load_balancer_type"}
     longest_name = 128
 
     def __init__(self, project: Project, attachments: Attachments, primary_ips: PrimaryIps) -> None:
@@ -96,6 +98,21 @@ class LoadBalancers(Resource):
             "private_net": each(self._attachments.completed),
             "services": each(completed_service),
             "targets": each(completed_target),
+        }
+
+    def changes(self) -> Mapping[str, BodyChange]:
+        """All actions but those of the network."""
+        return {
+            "add_service": partial(with_service, self.project),
+            "update_service": partial(with_changed_service, self.project),
+            "delete_service": without_service,
+            "add_target": partial(with_target, self.project),
+            "remove_target": without_target,
+            "change_type": self._with_wanted_type,
+            "change_algorithm": lambda _, body: {"algorithm": {"type": body.choice("type", _ALGORITHMS)}},
+            "change_dns_ptr": _with_dns_ptr,
+            "enable_public_interface": lambda now, _: {"public_net": {**now["public_net"], "enabled": True}},
+            "disable_public_interface": _without_public_interface,
         }
 
     def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:
@@ -146,69 +163,6 @@ class LoadBalancers(Resource):
         )
         return self.project.answer(201, action=action)
 
-    @route("POST /load_balancers/{id}/actions/add_service")
-    def add_service(self, body: Body, object_id: int) -> Response:
-        """A service more."""
-        return self.act("add_service", object_id, lambda now: with_service(self.project, now, body))
-
-    @route("POST /load_balancers/{id}/actions/update_service")
-    def update_service(self, body: Body, object_id: int) -> Response:
-        """The listen port selects, everything else is optional."""
-        return self.act("update_service", object_id, lambda now: with_changed_service(self.project, now, body))
-
-    @route("POST /load_balancers/{id}/actions/delete_service")
-    def delete_service(self, body: Body, object_id: int) -> Response:
-        """The listen port selects."""
-        return self.act("delete_service", object_id, lambda now: without_service(now, body))
-
-    @route("POST /load_balancers/{id}/actions/add_target")
-    def add_target(self, body: Body, object_id: int) -> Response:
-        """A target more."""
-        return self.act("add_target", object_id, lambda now: with_target(self.project, now, body))
-
-    @route("POST /load_balancers/{id}/actions/remove_target")
-    def remove_target(self, body: Body, object_id: int) -> Response:
-        """A target less."""
-        return self.act("remove_target", object_id, lambda now: without_target(now, body))
-
-    @route("POST /load_balancers/{id}/actions/change_type")
-    def change_type(self, body: Body, object_id: int) -> Response:
-        """To one that holds the present services, targets and certificates; or to the same."""
-
-        def change(now: Object) -> Object:
-            wanted = wanted_entry(body, "load_balancer_type", self.types)
-            same = wanted["name"] == now["load_balancer_type"]["name"]
-            if not same and not (_fits(now, wanted) and self._is_available(wanted)):
-                message = "load balancer type does not fit for the given load balancer"
-                raise ApiError("invalid_load_balancer_type", message)
-            return _with_type(now, wanted)
-
-        return self.act("change_load_balancer_type", object_id, change)
-
-    @route("POST /load_balancers/{id}/actions/change_algorithm")
-    def change_algorithm(self, body: Body, object_id: int) -> Response:
-        """Also to the present one."""
-        return self.act(
-            "change_algorithm", object_id, lambda _: {"algorithm": {"type": body.choice("type", _ALGORITHMS)}}
-        )
-
-    @route("POST /load_balancers/{id}/actions/change_dns_ptr")
-    def change_dns_ptr(self, body: Body, object_id: int) -> Response:
-        """Of one of its public addresses; null resets it."""
-
-        def change(now: Object) -> Object:
-            address, name = body.address("ip"), body.optional_text("dns_ptr")
-            if not body.sent("dns_ptr"):
-                raise invalid_field("dns_ptr", "is missing")
-            for family in FAMILIES:
-                held = now["public_net"][family]
-                if held["ip"] == address:
-                    named = {**held, "dns_ptr": default_dns_ptr(address) if name is None else name}
-                    return {"public_net": {**now["public_net"], family: named}}
-            raise ApiError("not_found", f"IP '{address}' not found")
-
-        return self.act("change_dns_ptr", object_id, change)
-
     @route("POST /load_balancers/{id}/actions/attach_to_network")
     def attach_to_network(self, body: Body, object_id: int) -> Response:
         """Locks the load balancer and the network."""
@@ -227,29 +181,13 @@ class LoadBalancers(Resource):
             raise ApiError("service_error", "load balancer has targets that use the private IP")
         return self.project.answer(201, action=self._attachments.detach("load_balancers", balancer, network))
 
-    @route("POST /load_balancers/{id}/actions/enable_public_interface")
-    def enable_public_interface(self, _body: Body, object_id: int) -> Response:
-        """Also when it is enabled."""
-
-        def change(now: Object) -> Object:
-            return {"public_net": {**now["public_net"], "enabled": True}}
-
-        return self.act("enable_public_interface", object_id, change)
-
-    @route("POST /load_balancers/{id}/actions/disable_public_interface")
-    def disable_public_interface(self, _body: Body, object_id: int) -> Response:
-        """The addresses stay, but no target may need them."""
-
-        def change(now: Object) -> Object:
-            if not now["private_net"]:
-                message = "load balancer is not attached to a network"
-                raise ApiError("load_balancer_not_attached_to_network", message)
-            if not all(is_private(target) for target in now["targets"]):
-                message = "load balancer has targets that use the public IP instead of the private IP"
-                raise ApiError("targets_without_use_private_ip", message)
-            return {"public_net": {**now["public_net"], "enabled": False}}
-
-        return self.act("disable_public_interface", object_id, change)
+    def _with_wanted_type(self, now: Object, body: Body) -> Object:
+        """With one that holds the present services, targets and certificates; or with the same. Raises ApiError."""
+        wanted = wanted_entry(body, "load_balancer_type", self.types)
+        same = wanted["name"] == now["load_balancer_type"]["name"]
+        if not same and not (_fits(now, wanted) and self._is_available(wanted)):
+            raise ApiError("invalid_load_balancer_type", "load balancer type does not fit for the given load balancer")
+        return _with_type(now, wanted)
 
     def _ordered(self, body: Body) -> Object:
         """The new load balancer without services, targets and network, not stored yet. Raises ApiError."""
@@ -308,6 +246,29 @@ class LoadBalancers(Resource):
     def _forget(self, object_id: int) -> None:
         self._attachments.forget("load_balancers", object_id)
         self.store.remove("load_balancers", object_id)
+
+
+def _with_dns_ptr(now: Object, body: Body) -> Object:
+    """Another reverse name of one of its public addresses; null resets it. Raises ApiError."""
+    address, name = body.address("ip"), body.optional_text("dns_ptr")
+    if not body.sent("dns_ptr"):
+        raise invalid_field("dns_ptr", "is missing")
+    for family in FAMILIES:
+        held = now["public_net"][family]
+        if held["ip"] == address:
+            named = {**held, "dns_ptr": default_dns_ptr(address) if name is None else name}
+            return {"public_net": {**now["public_net"], family: named}}
+    raise ApiError("not_found", f"IP '{address}' not found")
+
+
+def _without_public_interface(now: Object, _body: Body) -> Object:
+    """The addresses stay, but no target may need them. Raises ApiError."""
+    if not now["private_net"]:
+        raise ApiError("load_balancer_not_attached_to_network", "load balancer is not attached to a network")
+    if not all(is_private(target) for target in now["targets"]):
+        message = "load balancer has targets that use the public IP instead of the private IP"
+        raise ApiError("targets_without_use_private_ip", message)
+    return {"public_net": {**now["public_net"], "enabled": False}}
 
 
 def _wanted_location(body: Body) -> Object:

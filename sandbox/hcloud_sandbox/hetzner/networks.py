@@ -5,7 +5,7 @@ found``); the order in which several violated rules are reported is ours.
 """
 
 from collections.abc import Mapping
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from hcloud_sandbox.exchange import Request, Response
@@ -17,7 +17,6 @@ from hcloud_sandbox.hetzner.addressing import (
     parse_range,
     range_of,
     subnet_object,
-    subnet_with,
 )
 from hcloud_sandbox.hetzner.attachments import Attachments, attached
 from hcloud_sandbox.hetzner.bodies import Body
@@ -25,7 +24,7 @@ from hcloud_sandbox.hetzner.catalogue import NETWORK_ZONES
 from hcloud_sandbox.hetzner.errors import ApiError
 from hcloud_sandbox.hetzner.paging import filtered, ordered, page_of
 from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.resource import Resource, route
+from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
 from hcloud_sandbox.hetzner.shapes import Rule, a, a_list, a_range, an_address, each, one_of, part, shaped
 from hcloud_sandbox.hetzner.store import Object, View, fresh_copy
 
@@ -73,6 +72,18 @@ class Networks(Resource):
         subnets = [_completed_subnet(network, subnet, f"{where} subnets") for subnet in network["subnets"]]
         return {**network, "subnets": subnets}
 
+    def changes(self) -> Mapping[str, BodyChange]:
+        """Of subnets, routes and the range."""
+        return {
+            "add_subnet": lambda now, body: {"subnets": [*now["subnets"], _wanted_subnet(now, body)]},
+            "delete_subnet": self._without_subnet,
+            "add_route": lambda now, body: {"routes": [*now["routes"], _wanted_route(now, body)]},
+            "delete_route": _without_route,
+            "change_ip_range": lambda now, body: {
+                "ip_range": check_grown_range(now, body.only("ip_range").text("ip_range"))
+            },
+        }
+
     def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
         """With its members."""
         members = {
@@ -118,58 +129,29 @@ class Networks(Resource):
         members = filtered(request, self._attachments.members(view, network), ("type", "subnet", "status"))
         return page_of(request, "members", ordered(request, members, ("id", "type", "status", "ip")), dict)
 
-    @route("POST /networks/{id}/actions/add_subnet")
-    def add_subnet(self, body: Body, network_id: int) -> Response:
-        """Without a range, the first free /24."""
-        return self.act("add_subnet", network_id, lambda now: {"subnets": [*now["subnets"], _wanted_subnet(now, body)]})
-
-    @route("POST /networks/{id}/actions/delete_subnet")
-    def delete_subnet(self, body: Body, network_id: int) -> Response:
-        """Of a subnet in which nothing is attached."""
-        wanted = parse_range(body.only("ip_range").text("ip_range"), "ip_range")
-
-        def change(now: Object) -> Object:
-            left = [subnet for subnet in now["subnets"] if range_of(subnet) != wanted]
-            if left == now["subnets"]:
-                raise ApiError("not_found", f"subnet '{wanted}' not found")
-            self._check_empty(now, wanted)
-            return {"subnets": left}
-
-        return self.act("delete_subnet", network_id, change)
-
-    @route("POST /networks/{id}/actions/add_route")
-    def add_route(self, body: Body, network_id: int) -> Response:
-        """The destination is the key; the same one with another gateway overlaps with itself."""
-        return self.act("add_route", network_id, lambda now: {"routes": [*now["routes"], _wanted_route(now, body)]})
-
-    @route("POST /networks/{id}/actions/delete_route")
-    def delete_route(self, body: Body, network_id: int) -> Response:
-        """Destination and gateway must both be those of the route."""
-        wanted = {name: body.only(*_ROUTE).text(name) for name in _ROUTE}
-
-        def change(now: Object) -> Object:
-            if wanted not in now["routes"]:
-                raise ApiError("not_found", f"route to '{wanted['destination']}' via '{wanted['gateway']}' not found")
-            return {"routes": [kept for kept in now["routes"] if kept != wanted]}
-
-        return self.act("delete_route", network_id, change)
-
-    @route("POST /networks/{id}/actions/change_ip_range")
-    def change_ip_range(self, body: Body, network_id: int) -> Response:
-        """A network can only grow, at its end."""
-        wanted = body.only("ip_range").text("ip_range")
-        return self.act("change_ip_range", network_id, lambda now: {"ip_range": check_grown_range(now, wanted)})
-
     def change_protection(self, body: Body, object_id: int) -> Response:
         """Of the one field that there is."""
         return super().change_protection(body.only("delete"), object_id)
 
-    def _check_empty(self, network: Object, ip_range: IPv4Network) -> None:
-        for member in self._attachments.members(self.store.truth(), network):
-            subnet = subnet_with(network, member["ip"])
-            if subnet is not None and range_of(subnet) == ip_range:
+    def _without_subnet(self, now: Object, body: Body) -> Object:
+        """Without a subnet in which nothing is attached. Raises ApiError."""
+        wanted = parse_range(body.only("ip_range").text("ip_range"), "ip_range")
+        left = [subnet for subnet in now["subnets"] if range_of(subnet) != wanted]
+        if left == now["subnets"]:
+            raise ApiError("not_found", f"subnet '{wanted}' not found")
+        for member in self._attachments.members(self.store.truth(), now):
+            if IPv4Address(member["ip"]) in wanted:
                 reason = "servers are attached" if member["type"] == "server" else "network has attached resources"
                 raise ApiError("service_error", f"cannot delete subnet: {reason}")
+        return {"subnets": left}
+
+
+def _without_route(now: Object, body: Body) -> Object:
+    """Destination and gateway must both be those of the route. Raises ``not_found``."""
+    wanted = {name: body.only(*_ROUTE).text(name) for name in _ROUTE}
+    if wanted not in now["routes"]:
+        raise ApiError("not_found", f"route to '{wanted['destination']}' via '{wanted['gateway']}' not found")
+    return {"routes": [kept for kept in now["routes"] if kept != wanted]}
 
 
 def _wanted_subnet(network: Object, body: Body) -> Object:

@@ -21,6 +21,8 @@ Handler = Callable[..., Response]
 H = TypeVar("H", bound=Handler)
 Change = Object | Callable[[Object], Object]
 """Fields of an object that change: as they will be, or as they follow from the object, which may raise ApiError."""
+BodyChange = Object | Callable[[Object, Body], Object]
+"""The same where the request says more: the second argument is its body."""
 CREATED = "2026-01-01T00:00:00Z"
 """When objects of a world that do not say so were created: fixed, so that a world reads the same on every day."""
 _ROUTE = "__route__"
@@ -64,6 +66,8 @@ class Resource:
     """What objects can be protected against: ``delete``, and servers ``rebuild``."""
     waits: ClassVar[bool] = False
     """Whether name and labels cannot be changed while an action runs."""
+    commands: ClassVar[Mapping[str, str]] = {}
+    """Name of an action in the path → its command, where that is another word."""
     longest_name: ClassVar[int] = 255
     name_taken: ClassVar[str] = "name is already used"
 
@@ -90,6 +94,10 @@ class Resource:
         }
         shared = {name: rule for name, rule in shared.items() if name in template}
         return shaped(given, template, where, {**shared, **self.rules()})
+
+    def changes(self) -> Mapping[str, BodyChange]:
+        """Actions that do nothing but change an object that is free: name in the path → the change."""
+        return {}
 
     def listed(self, view: View) -> list[Object]:
         """All objects of the kind that a reader sees, by id."""
@@ -193,6 +201,8 @@ class Resource:
         yield Row("DELETE", one, self.delete)
         if self.protections:
             yield Row("POST", f"{one}/actions/change_protection", self.change_protection)
+        for name, change in self.changes().items():
+            yield Row("POST", f"{one}/actions/{name}", self._handler_of(self.commands.get(name, name), change))
         if self.has_actions:
             for path in (f"/{self.kind}", one):
                 yield Row("GET", f"{path}/actions", self.read_actions)
@@ -252,3 +262,10 @@ class Resource:
             return {"protection": {name: body.boolean(name, default=now[name]) for name in self.protections}}
 
         return self.act("change_protection", object_id, change)
+
+    def _handler_of(self, command: str, change: BodyChange) -> Handler:
+        def handler(body: Body, object_id: int) -> Response:
+            bound = (lambda now: change(now, body)) if callable(change) else change
+            return self.act(command, object_id, bound)
+
+        return handler

@@ -13,7 +13,7 @@ reverse name waits for other actions, here it does not.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from hcloud_sandbox.exchange import Response
 from hcloud_sandbox.hetzner.actions import Action
@@ -37,7 +37,7 @@ from hcloud_sandbox.hetzner.load_balancer_targets import balancers_by_server, wi
 from hcloud_sandbox.hetzner.placement_groups import require_room, shown_group
 from hcloud_sandbox.hetzner.primary_ips import PrimaryIps
 from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.resource import Handler, Resource, Row, route
+from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
 from hcloud_sandbox.hetzner.shapes import (
     Rule,
     a,
@@ -67,17 +67,6 @@ _STATUSES = (
 _PUBLIC_NET: Object = {"ipv4": None, "ipv6": None, "floating_ips": [], "firewalls": []}
 _BOOTED: Object = {"rescue_enabled": False}
 """The rescue system is for one start."""
-_SIMPLE: Mapping[str, tuple[str, Object]] = {
-    "poweron": ("start_server", {"status": "running", **_BOOTED}),
-    "poweroff": ("stop_server", {"status": "off"}),
-    "shutdown": ("shutdown_server", {"status": "off"}),
-    "reboot": ("reboot_server", _BOOTED),
-    "reset": ("reset_server", _BOOTED),
-    "disable_rescue": ("disable_rescue", {"rescue_enabled": False}),
-    "enable_backup": ("enable_backup", {"backup_window": _BACKUP_WINDOW}),
-    "detach_iso": ("detach_iso", {"iso": None}),
-}
-"""Actions that need nothing in the request: their command, and what the server is after them."""
 
 
 class Servers(Resource):
@@ -86,6 +75,14 @@ class Servers(Resource):
     kind = "servers"
     filters = ("status",)
     protections = ("delete", "rebuild")
+    commands: ClassVar = {
+        "poweron": "start_server",
+        "poweroff": "stop_server",
+        "shutdown": "shutdown_server",
+        "reboot": "reboot_server",
+        "reset": "reset_server",
+        "change_type": "change_server_type",
+    }
     name_taken = "server name is already used"
 
     def __init__(self, project: Project, attachments: Attachments, primary_ips: PrimaryIps) -> None:
@@ -210,11 +207,22 @@ class Servers(Resource):
             if volume["server"] == object_id:
                 self.store.change("volumes", volume["id"], server=None)
 
-    def rows(self) -> Iterator[Row]:
-        """With the actions that need nothing in the request."""
-        yield from super().rows()
-        for name, (command, fields) in _SIMPLE.items():
-            yield Row("POST", f"/servers/{{id}}/actions/{name}", self._simple(command, fields))
+    def changes(self) -> Mapping[str, BodyChange]:
+        """Actions that no more than one field of the request is read for."""
+        return {
+            "poweron": {"status": "running", **_BOOTED},
+            "poweroff": {"status": "off"},
+            "shutdown": {"status": "off"},
+            "reboot": _BOOTED,
+            "reset": _BOOTED,
+            "disable_rescue": {"rescue_enabled": False},
+            "enable_backup": {"backup_window": _BACKUP_WINDOW},
+            "attach_iso": lambda _, body: {"iso": wanted_entry(body, "iso", ISOS)},
+            "detach_iso": {"iso": None},
+            "change_type": _with_wanted_type,
+            "add_to_placement_group": self._with_group,
+            "remove_from_placement_group": _without_group,
+        }
 
     @route("POST /servers")
     def create(self, body: Body) -> Response:
@@ -276,23 +284,6 @@ class Servers(Resource):
             raise invalid_text("delete and rebuild protection must have the same value")
         return super().change_protection(body, object_id)
 
-    @route("POST /servers/{id}/actions/change_type")
-    def change_type(self, body: Body, server_id: int) -> Response:
-        """Of a stopped server, to a type with the same architecture and no smaller disk."""
-        server = self.free(server_id)
-        body.require("upgrade_disk")
-        upgrade_disk = body.boolean("upgrade_disk")
-        server_type = wanted_entry(body, "server_type", SERVER_TYPES)
-        if server["status"] != "off":
-            raise ApiError("server_not_stopped", "server must be stopped to change its type")
-        offered = {place["name"]: place["available"] for place in server_type["locations"]}
-        fits = server_type["architecture"] == server["server_type"]["architecture"]
-        if not fits or server_type["disk"] < server["primary_disk_size"] or not offered.get(server["location"]["name"]):
-            raise ApiError("invalid_server_type", "server type does not fit for the given server or is deprecated")
-        disk = server_type["disk"] if upgrade_disk else server["primary_disk_size"]
-        fields = {"server_type": server_type, "primary_disk_size": disk, "status": "running"}
-        return self.act("change_server_type", server_id, fields)
-
     @route("POST /servers/{id}/actions/attach_to_network")
     def attach_to_network(self, body: Body, server_id: int) -> Response:
         """Locks the server and the network."""
@@ -315,25 +306,6 @@ class Servers(Resource):
         action = self._attachments.change_aliases(server, network, body.texts("alias_ips"))
         return self.project.answer(201, action=action)
 
-    @route("POST /servers/{id}/actions/add_to_placement_group")
-    def add_to_placement_group(self, body: Body, server_id: int) -> Response:
-        """Of a stopped server that is in none."""
-        server = self.free(server_id)
-        group_id = body.integer("placement_group")
-        if server["placement_group"] is not None:
-            raise ApiError("already_in_placement_group", "server is already part of a placement group")
-        require_room(self.project, group_id)
-        if server["status"] != "off":
-            raise ApiError("server_not_stopped", "server must be stopped to be added to a placement group")
-        return self.act("add_to_placement_group", server_id, {"placement_group": group_id})
-
-    @route("POST /servers/{id}/actions/remove_from_placement_group")
-    def remove_from_placement_group(self, _body: Body, server_id: int) -> Response:
-        """Of a server that is in one."""
-        if self.free(server_id)["placement_group"] is None:
-            raise ApiError("not_found", "server is not part of a placement group")
-        return self.act("remove_from_placement_group", server_id, {"placement_group": None})
-
     @route("POST /servers/{id}/actions/enable_rescue")
     def enable_rescue(self, body: Body, server_id: int) -> Response:
         """From the next start."""
@@ -352,11 +324,6 @@ class Servers(Resource):
 
         action = self.project.actions.start("disable_backup", ("servers", server_id), effect=effect)
         return self.project.answer(201, action=action)
-
-    @route("POST /servers/{id}/actions/attach_iso")
-    def attach_iso(self, body: Body, server_id: int) -> Response:
-        """In place of the one that is attached."""
-        return self.act("attach_iso", server_id, {"iso": wanted_entry(body, "iso", ISOS)})
 
     @route("POST /servers/{id}/actions/rebuild")
     def rebuild(self, body: Body, server_id: int) -> Response:
@@ -392,8 +359,15 @@ class Servers(Resource):
 
         return self.project.answer(201, action=self.start("change_dns_ptr", server_id, change, locks=False))
 
-    def _simple(self, command: str, fields: Object) -> Handler:
-        return lambda _body, server_id: self.act(command, server_id, fields)
+    def _with_group(self, now: Object, body: Body) -> Object:
+        """A stopped server that is in no group, in one that has room. Raises ApiError."""
+        group_id = body.integer("placement_group")
+        if now["placement_group"] is not None:
+            raise ApiError("already_in_placement_group", "server is already part of a placement group")
+        require_room(self.project, group_id)
+        if now["status"] != "off":
+            raise ApiError("server_not_stopped", "server must be stopped to be added to a placement group")
+        return {"placement_group": group_id}
 
     def _creation(
         self, server_id: int, firewall_ids: list[int], volume_ids: list[int], *, start: bool
@@ -462,6 +436,27 @@ class Servers(Resource):
         if found is None:
             raise ValueError(f"{where} {object_id}, which is not there; add it to {kind} or remove what names it")
         return found
+
+
+def _without_group(now: Object, _body: Body) -> Object:
+    if now["placement_group"] is None:
+        raise ApiError("not_found", "server is not part of a placement group")
+    return {"placement_group": None}
+
+
+def _with_wanted_type(now: Object, body: Body) -> Object:
+    """A stopped server with a type of the same architecture and no smaller disk. Raises ApiError."""
+    body.require("upgrade_disk")
+    upgrade_disk = body.boolean("upgrade_disk")
+    wanted = wanted_entry(body, "server_type", SERVER_TYPES)
+    if now["status"] != "off":
+        raise ApiError("server_not_stopped", "server must be stopped to change its type")
+    offered = {place["name"]: place["available"] for place in wanted["locations"]}
+    fits = wanted["architecture"] == now["server_type"]["architecture"] and wanted["disk"] >= now["primary_disk_size"]
+    if not fits or not offered.get(now["location"]["name"]):
+        raise ApiError("invalid_server_type", "server type does not fit for the given server or is deprecated")
+    disk = wanted["disk"] if upgrade_disk else now["primary_disk_size"]
+    return {"server_type": wanted, "primary_disk_size": disk, "status": "running"}
 
 
 def _wanted_location(body: Body, server_type: Object) -> Object:

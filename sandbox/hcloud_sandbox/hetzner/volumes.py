@@ -6,13 +6,14 @@ here it is ``service_error``.
 """
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from hcloud_sandbox.exchange import Response
 from hcloud_sandbox.hetzner.actions import Action
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.catalogue import DEFAULT_LOCATION, LOCATIONS, wanted_entry
 from hcloud_sandbox.hetzner.errors import ApiError, invalid_field, invalid_text
-from hcloud_sandbox.hetzner.resource import Resource, route
+from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
 from hcloud_sandbox.hetzner.shapes import Rule, a, optional
 from hcloud_sandbox.hetzner.store import Object
 
@@ -26,6 +27,7 @@ class Volumes(Resource):
     kind = "volumes"
     filters = ("status",)
     protections = ("delete",)
+    commands: ClassVar = {"resize": "resize_volume"}
 
     def template(self, object_id: int, created: str) -> Object:
         """One that no server has."""
@@ -46,6 +48,10 @@ class Volumes(Resource):
     def rules(self) -> Mapping[str, Rule]:
         """Whether its server exists is checked when all objects are known."""
         return {"size": a(int, "a number of GB"), "server": optional(a(int, "the id of a server or null"))}
+
+    def changes(self) -> Mapping[str, BodyChange]:
+        """A volume can only grow."""
+        return {"resize": _with_size}
 
     @route("POST /volumes")
     def create(self, body: Body) -> Response:
@@ -93,24 +99,19 @@ class Volumes(Resource):
         action = self.start("detach_volume", volume_id, {"server": None}, ("servers", server_id))
         return self.project.answer(201, action=action)
 
-    @route("POST /volumes/{id}/actions/resize")
-    def resize(self, body: Body, volume_id: int) -> Response:
-        """A volume can only grow."""
-        size = body.integer("size", _SIZES_GB)
-
-        def change(now: Object) -> Object:
-            if size <= now["size"]:
-                raise invalid_field("size", f"must be more than {now['size']}")
-            return {"size": size}
-
-        return self.act("resize_volume", volume_id, change)
-
     def _attach(self, volume_id: int, server_id: int, after: Action | None = None) -> Action:
         def change(_now: Object) -> Object:
             self.project.require("servers", server_id)
             return {"server": server_id}
 
         return self.start("attach_volume", volume_id, change, ("servers", server_id), after=after)
+
+
+def _with_size(now: Object, body: Body) -> Object:
+    size = body.integer("size", _SIZES_GB)
+    if size <= now["size"]:
+        raise invalid_field("size", f"must be more than {now['size']}")
+    return {"size": size}
 
 
 def require_attachable(volume: Object, location: Object) -> None:
