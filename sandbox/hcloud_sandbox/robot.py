@@ -12,18 +12,30 @@ server's name can be written.
 
 import base64
 import binascii
+import copy
 import json
 import re
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address, IPv6Network
 from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request, Response
 from hcloud_sandbox.faults import FaultList, numbers
+from hcloud_sandbox.shapes import (
+    Object,
+    Rule,
+    a,
+    a_flag,
+    a_range,
+    a_text,
+    an_address,
+    an_object,
+    one_of,
+    optional,
+    shaped,
+)
 from hcloud_sandbox.worlds import FORMAT_VERSION, part_of
 
 _HOUR_S = 3600
@@ -43,30 +55,6 @@ class _Refusal(Exception):
         super().__init__(message)
         error = {"status": status, "code": code, "message": message, **details}
         self.response = Response(status, {"error": error})
-
-
-@dataclass(slots=True)
-class _Server:
-    """One dedicated server, with its fields in the words of the webservice."""
-
-    fields: dict[str, Any]
-    operating_status: str | None
-    """None where the server has no reset."""
-
-    @property
-    def number(self) -> int:
-        number: int = self.fields["server_number"]
-        return number
-
-    def reset(self) -> dict[str, Any]:
-        """What ``/reset`` says of it."""
-        shared = ("server_ip", "server_ipv6_net", "server_number")
-        ways = ["sw", "hw", "man"] + ["power", "power_long"] * (self.operating_status != "not supported")
-        return {
-            **{name: self.fields[name] for name in shared},
-            "type": ways,
-            "operating_status": self.operating_status,
-        }
 
 
 class RobotSimulator:
@@ -92,7 +80,8 @@ class RobotSimulator:
         self._locked_until = 0.0
         self._asked: dict[str, deque[float]] = {endpoint: deque() for endpoint in _LIMITS}
         self._faults = FaultList({"maintenance": {}, "list_lacks": {"numbers?": numbers}})
-        self._servers: dict[int, _Server] = {}
+        self._servers: dict[int, Object] = {}
+        """By number; ``operating_status`` is None where a server has no reset, and shown by that alone."""
         self.replace_world(world or {"servers": []})
 
     def set_credentials(self, user: str, password: str) -> None:
@@ -109,8 +98,7 @@ class RobotSimulator:
 
     def world(self) -> dict[str, Any]:
         """The account as a world file."""
-        servers = [{**server.fields, "operating_status": server.operating_status} for server in self._servers.values()]
-        return {"format_version": FORMAT_VERSION, "robot": {"servers": servers}}
+        return {"format_version": FORMAT_VERSION, "robot": {"servers": copy.deepcopy([*self._servers.values()])}}
 
     def replace_world(self, world: Mapping[str, Any]) -> None:
         """Forget all servers and start from the Robot part of a world file, or from a whole one.
@@ -118,12 +106,13 @@ class RobotSimulator:
         Raises ValueError that names the server and what is wrong, and then changes nothing.
         """
         given = json.loads(json.dumps(list(part_of(world, "robot").get("servers", ()))))
-        servers = [_complete(raw, f"robot.servers[{place}]") for place, raw in enumerate(given)]
-        found = {server.number: server for server in servers}
-        if len(found) < len(servers):
-            given_numbers = [server.number for server in servers]
-            twice = next(number for number in given_numbers if given_numbers.count(number) > 1)
-            raise ValueError(f"robot.servers: two have the server_number {twice}; change one of them")
+        servers = [_completed(raw, f"robot.servers[{place}]") for place, raw in enumerate(given)]
+        found: dict[int, Object] = {}
+        for server in servers:
+            number = server["server_number"]
+            if number in found:
+                raise ValueError(f"robot.servers: two have the server_number {number}; change one of them")
+            found[number] = server
         self._servers = dict(sorted(found.items()))
 
     def set_faults(self, faults: list[dict[str, Any]]) -> None:
@@ -156,10 +145,10 @@ class RobotSimulator:
         endpoint, *rest = request.path.strip("/").split("/")
         handlers: Mapping[tuple[str, str, int], Callable[..., Response]] = {
             ("GET", "server", 0): self._list_servers,
-            ("GET", "server", 1): lambda number: Response(200, {"server": self._details(self._server(number))}),
+            ("GET", "server", 1): lambda number: Response(200, _details(self._server(number))),
             ("POST", "server", 1): lambda number: self._rename(number, request),
             ("GET", "reset", 0): self._list_resets,
-            ("GET", "reset", 1): lambda number: self._reset(self._server(number)),
+            ("GET", "reset", 1): self._read_reset,
         }
         handler = handlers.get((request.method, endpoint, len(rest)))
         if handler is None:
@@ -181,21 +170,22 @@ class RobotSimulator:
     def _list_servers(self) -> Response:
         fault = self._faults.take("list_lacks")
         lacking = set() if fault is None else set(fault.get("numbers") or self._servers)
-        found = [{"server": server.fields} for number, server in self._servers.items() if number not in lacking]
+        found = [{"server": _listed(server)} for number, server in self._servers.items() if number not in lacking]
         if not found:
             raise _Refusal(404, "SERVER_NOT_FOUND", "No server found")
-        return Response(200, json.loads(json.dumps(found)))
+        return Response(200, found)
 
     def _list_resets(self) -> Response:
-        found = [server for server in self._servers.values() if server.operating_status is not None]
+        found = [_reset(server) for server in self._servers.values() if server["operating_status"] is not None]
         if not found:
             raise _Refusal(404, "NOT_FOUND", "No server with reset option available")
-        return Response(200, [{"reset": server.reset()} for server in found])
+        return Response(200, found)
 
-    def _reset(self, server: _Server) -> Response:
-        if server.operating_status is None:
-            raise _Refusal(404, "RESET_NOT_AVAILABLE", f"The server {server.number} has no reset option")
-        return Response(200, {"reset": server.reset()})
+    def _read_reset(self, number: str) -> Response:
+        server = self._server(number)
+        if server["operating_status"] is None:
+            raise _Refusal(404, "RESET_NOT_AVAILABLE", f"The server {number} has no reset option")
+        return Response(200, _reset(server))
 
     def _rename(self, number: str, request: Request) -> Response:
         names = parse_qs(request.body.decode("utf-8", "replace"), keep_blank_values=True).get("server_name")
@@ -204,17 +194,10 @@ class RobotSimulator:
         if len(names[0]) > _LONGEST_NAME or not _NAME.fullmatch(names[0]):
             raise _Refusal(400, "INVALID_INPUT", "invalid input", missing=None, invalid=["server_name"])
         server = self._server(number)
-        server.fields["server_name"] = names[0]
-        return Response(200, {"server": self._details(server)})
+        server["server_name"] = names[0]
+        return Response(200, _details(server))
 
-    def _details(self, server: _Server) -> dict[str, Any]:
-        """A single server: what it has beyond the list says which of its functions can be ordered."""
-        functions = ("reset", "rescue", "vnc", "windows", "plesk", "cpanel", "wol", "hot_swap")
-        extra = {name: name in ("reset", "rescue", "wol") for name in functions}
-        extra["reset"] = server.operating_status is not None
-        return {**json.loads(json.dumps(server.fields)), **extra, "linked_storagebox": None}
-
-    def _server(self, number: str) -> _Server:
+    def _server(self, number: str) -> Object:
         found = self._servers.get(int(number)) if number.isascii() and number.isdigit() else None
         if found is None:
             raise _Refusal(404, "SERVER_NOT_FOUND", f"Server with id {number} not found")
@@ -239,18 +222,34 @@ def _credentials_in(request: Request) -> tuple[str, str] | None:
     return (user, password) if colon else None
 
 
-def _complete(raw: Any, where: str) -> _Server:
+def _listed(server: Object) -> Object:
+    return copy.deepcopy({name: value for name, value in server.items() if name != "operating_status"})
+
+
+def _details(server: Object) -> Object:
+    """A single server: what it has beyond the list says which of its functions can be ordered."""
+    functions = ("reset", "rescue", "vnc", "windows", "plesk", "cpanel", "wol", "hot_swap")
+    orders = {name: name in ("rescue", "wol") for name in functions}
+    orders["reset"] = server["operating_status"] is not None
+    return {"server": {**_listed(server), **orders, "linked_storagebox": None}}
+
+
+def _reset(server: Object) -> Object:
+    """What ``/reset`` says of a server."""
+    ways = ["sw", "hw", "man"] + ["power", "power_long"] * (server["operating_status"] != "not supported")
+    shared = ("server_ip", "server_ipv6_net", "server_number", "operating_status")
+    return {"reset": {**{name: server[name] for name in shared}, "type": ways}}
+
+
+def _completed(raw: Any, where: str) -> Object:
     """A server with everything that the world leaves out. Raises ValueError that names what is wrong."""
-    if isinstance(raw, Mapping) and set(raw) == {"server"}:  # as the webservice wraps it
+    if isinstance(raw, dict) and set(raw) == {"server"}:  # as the webservice wraps it
         raw = raw["server"]
-    if not isinstance(raw, Mapping):
-        raise ValueError(f"{where}: give an object")  # noqa: TRY004 - one error type for a bad world
-    number = raw.get("server_number")
-    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise ValueError(f"{where}: server_number is {number!r}; give a number from 1")
-    where = f"{where} ({number})"
+    number = a(int, "a number from 1")(an_object(raw, where).get("server_number"), f"{where} server_number")
+    if number < 1:
+        raise ValueError(f"{where}: server_number is {number}; give a number from 1")
     high, low = divmod(number, 256)
-    defaults: dict[str, Any] = {
+    template: Object = {
         "server_ip": f"198.51.{100 + high % 100}.{low}",
         "server_ipv6_net": f"2001:db8:b:{number:x}::" if number <= 0xFFFF else f"2001:db8:c:{number & 0xFFFF:x}::",
         "server_number": number,
@@ -261,31 +260,19 @@ def _complete(raw: Any, where: str) -> _Server:
         "status": "ready",
         "cancelled": False,
         "paid_until": "2099-12-31",
+        "ip": None,
+        "subnet": None,
+        "operating_status": "running",
     }
-    for name in raw:
-        if name not in (*defaults, "ip", "subnet", "operating_status"):
-            raise ValueError(f"{where}: {name} is no field of a server; known are {', '.join(defaults)}")
-    fields = {name: raw.get(name, default) for name, default in defaults.items()}
-    for name, value in fields.items():
-        may_be_null = name in ("server_ip", "server_ipv6_net")
-        if not isinstance(value, type(defaults[name])) and not (value is None and may_be_null):
-            raise ValueError(f"{where}: {name} is {value!r}; give a value like {defaults[name]!r}")
-    _check_addresses(fields, where)
-    fields["ip"] = raw.get("ip", [fields["server_ip"]] if fields["server_ip"] else [])
-    net = fields["server_ipv6_net"]
-    fields["subnet"] = raw.get("subnet", [{"ip": net, "mask": "64"}] if net else None)
-    status = raw.get("operating_status", "running")
-    if status is not None and status not in _STATUSES:
-        known = f"{', '.join(_STATUSES)}, or null for a server without reset"
-        raise ValueError(f"{where}: operating_status is {status!r}; give one of {known}")
-    return _Server(fields, status)
-
-
-def _check_addresses(fields: Mapping[str, Any], where: str) -> None:
-    try:
-        if fields["server_ip"] is not None:
-            IPv4Address(fields["server_ip"])
-        if fields["server_ipv6_net"] is not None:
-            IPv6Network(f"{fields['server_ipv6_net']}/64")
-    except (AddressValueError, ValueError) as wrong:
-        raise ValueError(f"{where}: {wrong}") from wrong
+    texts = ("server_name", "product", "dc", "traffic", "status", "paid_until")
+    rules: dict[str, Rule] = {
+        **dict.fromkeys(texts, a_text),
+        "server_ip": optional(an_address),
+        "server_ipv6_net": optional(lambda net, place: a_range(f"{net}/64", place).removesuffix("/64")),
+        "cancelled": a_flag,
+        "operating_status": optional(one_of(*_STATUSES)),
+    }
+    server = shaped(raw, template, f"{where} ({number})", rules)
+    address, net = server["server_ip"], server["server_ipv6_net"]
+    addresses = {"ip": [address] if address else [], "subnet": [{"ip": net, "mask": "64"}] if net else None}
+    return {**server, **{name: raw.get(name, found) for name, found in addresses.items()}}

@@ -234,13 +234,17 @@ def test_the_world_is_what_it_was_made_of() -> None:
 @pytest.mark.parametrize(
     ("server", "said"),
     [
-        pytest.param({}, "server_number is None", id="no number"),
-        pytest.param({"server_number": True}, "server_number is True", id="no number either"),
-        pytest.param({"server_number": 1, "name": "x"}, r"\(1\): name is no field", id="unknown field"),
-        pytest.param({"server_number": 1, "server_name": None}, "server_name is None", id="null"),
+        pytest.param({}, "server_number: give a number from 1, not None", id="no number"),
+        pytest.param({"server_number": True}, "server_number: give a number from 1, not True", id="no number either"),
+        pytest.param({"server_number": 1, "name": "x"}, r"\(1\): key 'name' is not known", id="unknown field"),
+        pytest.param({"server_number": 1, "server_name": None}, "server_name: give a text, not None", id="null"),
         pytest.param({"server_number": 1, "server_ip": "198.51.100"}, "198.51.100", id="address"),
-        pytest.param({"server_number": 1, "server_ipv6_net": "2001:db8::1"}, "has host bits", id="a host"),
-        pytest.param({"server_number": 1, "operating_status": "off"}, "operating_status is 'off'", id="status"),
+        pytest.param(
+            {"server_number": 1, "server_ipv6_net": "2001:db8::1"}, "no bits set behind the prefix", id="a host"
+        ),
+        pytest.param(
+            {"server_number": 1, "operating_status": "off"}, "operating_status: 'off' is not known", id="status"
+        ),
         pytest.param("x", "give an object", id="text"),
         pytest.param({"server_number": 321}, "two have the server_number 321", id="twice"),
     ],

@@ -212,7 +212,7 @@ def test_a_certificate_authority_that_cannot_be_read_is_named(run: Callable[...,
         "half a version": ({"format_version": "1"}, "format_version '1' is not known: expect 1.x"),
         "number as version": ({"format_version": 1.0}, "format_version 1.0 is not known: expect 1.x"),
         "object": ({"hetzner": {"servers": [{"id": 0}]}}, "servers[0]: id is 0"),
-        "dedicated server": ({"robot": {"servers": [{}]}}, "robot.servers[0]: server_number is None"),
+        "dedicated server": ({"robot": {"servers": [{}]}}, "robot.servers[0] server_number: give a number from 1"),
         "node": ({"kubernetes": {"nodes": [{}]}}, "kubernetes.nodes[0] has no metadata.name"),
     },
 )

@@ -15,8 +15,8 @@ from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.errors import ApiError, limit_exceeded
 from hcloud_sandbox.hetzner.load_balancer_targets import without_private_targets
 from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.shapes import Rule, a, an_address, each, optional, shaped
 from hcloud_sandbox.hetzner.store import Kind, Object, View, in_words, singular
+from hcloud_sandbox.shapes import Rule, a, an_address, each, optional, shaped
 
 MAX_NETWORKS_PER_SERVER = 3
 MAX_ALIAS_IPS = 5

@@ -13,6 +13,7 @@ from typing import Any
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.errors import ApiError
 from hcloud_sandbox.hetzner.store import Object
+from hcloud_sandbox.shapes import Rule, shaped
 
 _TIB = 2**40
 INCLUDED_TRAFFIC = 20 * _TIB
@@ -235,3 +236,20 @@ def wanted_entry(body: Body, field: str, entries: Mapping[str, Object]) -> Objec
     if found is None:
         raise ApiError("not_found", f"{field.replace('_', ' ')} not found")
     return found
+
+
+def entry_of(entries: Mapping[str, Object], fallback: str) -> Rule:
+    """The rule of a world file for an entry: by name, by id, or an object, which may be partial, and of a name that is
+    not known here, when it is completed from ``fallback``."""
+
+    def rule(value: Any, where: str) -> Object:
+        if isinstance(value, Mapping):
+            return shaped(value, find_entry(entries, value.get("name", fallback)) or entries[fallback], where)
+        found = find_entry(entries, value)
+        if found is None:
+            raise ValueError(
+                f"{where}: {value!r} is not in the catalogue; use one of {', '.join(entries)} or an object"
+            )
+        return found
+
+    return rule

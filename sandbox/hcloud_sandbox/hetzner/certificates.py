@@ -18,8 +18,8 @@ from hcloud_sandbox.hetzner.load_balancer_services import assigned_certificates
 from hcloud_sandbox.hetzner.pem import is_private_key, made_up_certificate, read_certificate
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.resource import Resource, route
-from hcloud_sandbox.hetzner.shapes import Rule, one_of, shaped
 from hcloud_sandbox.hetzner.store import Object, View, fresh_copy
+from hcloud_sandbox.shapes import Rule, one_of, shaped
 
 MANAGED_AN_HOUR = 20
 _HOUR_S = 3600.0

@@ -16,8 +16,8 @@ from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.errors import ApiError, limit_exceeded
 from hcloud_sandbox.hetzner.resource import Resource, route
 from hcloud_sandbox.hetzner.selectors import parse_selector
-from hcloud_sandbox.hetzner.shapes import Rule, an_object, each
 from hcloud_sandbox.hetzner.store import Key, Object, Store, View, fresh_copy
+from hcloud_sandbox.shapes import Rule, an_object, each
 
 MAX_RULES = 50
 _MAX_RANGES = 100

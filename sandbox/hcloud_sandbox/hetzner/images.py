@@ -12,8 +12,8 @@ from hcloud_sandbox.hetzner.catalogue import IMAGES
 from hcloud_sandbox.hetzner.errors import ApiError, invalid_text
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.resource import Resource, route
-from hcloud_sandbox.hetzner.shapes import Rule, a_text, one_of, optional
 from hcloud_sandbox.hetzner.store import Object, Store, View
+from hcloud_sandbox.shapes import Rule, a_text, one_of, optional
 
 _DESCRIPTION = range(256)
 _OF_SERVERS = ("snapshot", "backup")

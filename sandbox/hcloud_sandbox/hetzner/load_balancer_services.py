@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.errors import ApiError, invalid_field, invalid_text, limit_exceeded
 from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.shapes import Rule, a, shaped
 from hcloud_sandbox.hetzner.store import Object
+from hcloud_sandbox.shapes import Rule, a, shaped
 
 _PROTOCOLS = ("tcp", "http", "https")
 _PORTS = range(1, 65536)

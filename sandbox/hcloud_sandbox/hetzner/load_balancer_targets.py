@@ -26,8 +26,8 @@ from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.errors import ApiError, invalid_text, limit_exceeded
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.selectors import parse_selector
-from hcloud_sandbox.hetzner.shapes import Rule, a, a_number, an_address, each, one_of, optional, part, shaped
 from hcloud_sandbox.hetzner.store import Object, Store, View
+from hcloud_sandbox.shapes import Rule, a, a_number, an_address, each, one_of, optional, part, shaped
 
 Silence = Callable[[str, int, int], str | None]
 """What the health check of a listener, by its port and its destination's, says of an address where nothing answers;

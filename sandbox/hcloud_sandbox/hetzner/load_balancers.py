@@ -22,6 +22,7 @@ from hcloud_sandbox.hetzner.catalogue import (
     LOAD_BALANCER_TYPES,
     LOCATIONS,
     NETWORK_ZONES,
+    entry_of,
     load_balancer_types,
     wanted_entry,
 )
@@ -44,8 +45,8 @@ from hcloud_sandbox.hetzner.load_balancer_targets import (
 from hcloud_sandbox.hetzner.primary_ips import PrimaryIps
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
-from hcloud_sandbox.hetzner.shapes import Rule, an_address, each, entry_of, optional, part, shaped
 from hcloud_sandbox.hetzner.store import Object, View, fresh_copy
+from hcloud_sandbox.shapes import Rule, an_address, each, optional, part, shaped
 
 _ALGORITHMS = ("round_robin", "least_connections")
 _ALGORITHM: Object = {"type": _ALGORITHMS[0]}

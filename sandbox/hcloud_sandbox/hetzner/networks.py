@@ -25,8 +25,8 @@ from hcloud_sandbox.hetzner.errors import ApiError
 from hcloud_sandbox.hetzner.paging import filtered, ordered, page_of
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
-from hcloud_sandbox.hetzner.shapes import Rule, a, a_list, a_range, an_address, each, one_of, part, shaped
 from hcloud_sandbox.hetzner.store import Object, View, fresh_copy
+from hcloud_sandbox.shapes import Rule, a, a_list, a_range, an_address, each, one_of, part, shaped
 
 _ROUTE: Object = {"destination": None, "gateway": None}
 _SUBNET: Object = {"type": "cloud", "ip_range": None, "network_zone": "eu-central", "gateway": None, "vswitch_id": None}

@@ -11,8 +11,8 @@ from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.errors import ApiError
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.resource import Resource, route
-from hcloud_sandbox.hetzner.shapes import Rule, one_of
 from hcloud_sandbox.hetzner.store import Object, View, fresh_copy
+from hcloud_sandbox.shapes import Rule, one_of
 
 MAX_SERVERS = 10
 _TYPES = ("spread",)

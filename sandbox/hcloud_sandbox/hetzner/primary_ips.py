@@ -25,8 +25,8 @@ from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.catalogue import DEFAULT_LOCATION, LOCATIONS, wanted_entry
 from hcloud_sandbox.hetzner.errors import ApiError, not_found
 from hcloud_sandbox.hetzner.resource import Resource, route
-from hcloud_sandbox.hetzner.shapes import Rule, a_range, an_address, one_of
 from hcloud_sandbox.hetzner.store import Key, Kind, Object, View, fresh_copy, singular
+from hcloud_sandbox.shapes import Rule, a_range, an_address, one_of
 
 _ASSIGNEES = ("server", "load_balancer")
 _UNASSIGNED: Object = {"assignee_id": None, "assignee_type": "unassigned"}

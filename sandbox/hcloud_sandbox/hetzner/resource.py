@@ -10,12 +10,12 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from hcloud_sandbox.exchange import Request, Response
 from hcloud_sandbox.hetzner.actions import Action, nothing
 from hcloud_sandbox.hetzner.bodies import Body
-from hcloud_sandbox.hetzner.catalogue import DEFAULT_LOCATION, LOCATIONS
+from hcloud_sandbox.hetzner.catalogue import DEFAULT_LOCATION, LOCATIONS, entry_of
 from hcloud_sandbox.hetzner.errors import ApiError, not_unique
 from hcloud_sandbox.hetzner.paging import actions_of_query, filtered, ordered, page_of
 from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.shapes import Rule, a_text, entry_of, labels, part, shaped
 from hcloud_sandbox.hetzner.store import Key, Kind, Object, View, fresh_copy, in_words, singular
+from hcloud_sandbox.shapes import Rule, a_text, labels, part, shaped
 
 Handler = Callable[..., Response]
 H = TypeVar("H", bound=Handler)

@@ -28,6 +28,7 @@ from hcloud_sandbox.hetzner.catalogue import (
     ISOS,
     LOCATIONS,
     SERVER_TYPES,
+    entry_of,
     wanted_entry,
 )
 from hcloud_sandbox.hetzner.errors import ApiError, invalid_field, invalid_text
@@ -38,7 +39,10 @@ from hcloud_sandbox.hetzner.placement_groups import require_room, shown_group
 from hcloud_sandbox.hetzner.primary_ips import PrimaryIps
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
-from hcloud_sandbox.hetzner.shapes import (
+from hcloud_sandbox.hetzner.ssh_keys import wanted_ssh_keys
+from hcloud_sandbox.hetzner.store import Kind, Object, View, fresh_copy
+from hcloud_sandbox.hetzner.volumes import require_attachable
+from hcloud_sandbox.shapes import (
     Rule,
     a,
     a_flag,
@@ -46,14 +50,10 @@ from hcloud_sandbox.hetzner.shapes import (
     an_address,
     an_object,
     each,
-    entry_of,
     one_of,
     optional,
     shaped,
 )
-from hcloud_sandbox.hetzner.ssh_keys import wanted_ssh_keys
-from hcloud_sandbox.hetzner.store import Kind, Object, View, fresh_copy
-from hcloud_sandbox.hetzner.volumes import require_attachable
 
 _HOST_LABEL = r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 _HOST_NAME = re.compile(rf"(?=.{{1,253}}$){_HOST_LABEL}(\.{_HOST_LABEL})*")

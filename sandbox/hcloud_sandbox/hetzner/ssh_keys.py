@@ -13,8 +13,8 @@ from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.errors import ApiError, invalid_field, not_unique
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.resource import Resource, route
-from hcloud_sandbox.hetzner.shapes import a_text
 from hcloud_sandbox.hetzner.store import Object
+from hcloud_sandbox.shapes import a_text
 
 _NO_KEY = "no public key as in ~/.ssh/id_ed25519.pub: TYPE BASE64 [COMMENT]"
 

@@ -14,8 +14,8 @@ from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.catalogue import DEFAULT_LOCATION, LOCATIONS, wanted_entry
 from hcloud_sandbox.hetzner.errors import ApiError, invalid_field, invalid_text
 from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
-from hcloud_sandbox.hetzner.shapes import Rule, a, optional
 from hcloud_sandbox.hetzner.store import Object
+from hcloud_sandbox.shapes import Rule, a, optional
 
 _SIZES_GB = range(10, 10_241)
 _FORMATS = ("ext4", "xfs")

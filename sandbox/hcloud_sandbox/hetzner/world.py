@@ -14,8 +14,8 @@ from hcloud_sandbox.hetzner.addresses import FAMILIES
 from hcloud_sandbox.hetzner.api import Api
 from hcloud_sandbox.hetzner.catalogue import IMAGES
 from hcloud_sandbox.hetzner.load_balancer_targets import complete_targets
-from hcloud_sandbox.hetzner.shapes import a, an_object
 from hcloud_sandbox.hetzner.store import KINDS, Kind, Object, Store, in_words
+from hcloud_sandbox.shapes import a, an_object
 from hcloud_sandbox.worlds import FORMAT_VERSION, part_of
 
 Given = Mapping[Kind, list[Object]]

@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from hcloud_sandbox.hetzner.catalogue import find_entry
-from hcloud_sandbox.hetzner.store import Object
-
+Object = dict[str, Any]
 Rule = Callable[[Any, str], Any]
 
 
@@ -60,23 +58,6 @@ def each(rule: Rule) -> Rule:
 def optional(rule: Rule) -> Rule:
     """The rule for null, or what the rule is for."""
     return lambda value, where: None if value is None else rule(value, where)
-
-
-def entry_of(entries: Mapping[str, Object], fallback: str) -> Rule:
-    """The rule for an entry of a catalog: by name, by id, or an object, which may be partial, and of an unknown name,
-    when it is completed from ``fallback``."""
-
-    def rule(value: Any, where: str) -> Object:
-        if isinstance(value, Mapping):
-            return shaped(value, find_entry(entries, value.get("name", fallback)) or entries[fallback], where)
-        found = find_entry(entries, value)
-        if found is None:
-            raise ValueError(
-                f"{where}: {value!r} is not in the catalogue; use one of {', '.join(entries)} or an object"
-            )
-        return found
-
-    return rule
 
 
 def an_address(value: Any, where: str) -> str:
