@@ -12,14 +12,7 @@ from typing import NamedTuple
 
 from hcloud_sandbox.exchange import Request, Response
 from hcloud_sandbox.hetzner.attachments import Attachments
-from hcloud_sandbox.hetzner.catalogue import (
-    CURRENCY,
-    ISOS,
-    LOCATIONS,
-    SERVER_TYPES,
-    VAT_RATE,
-    other_prices,
-)
+from hcloud_sandbox.hetzner.catalogue import ISOS, LOCATIONS, PRICING, SERVER_TYPES
 from hcloud_sandbox.hetzner.certificates import Certificates
 from hcloud_sandbox.hetzner.errors import not_found, not_simulated, removed_endpoint
 from hcloud_sandbox.hetzner.firewalls import Firewalls
@@ -135,8 +128,7 @@ class Api:
             kind: [fresh_copy({name: entry[name] for name in shown}) for entry in self._catalogues[kind].values()]
             for kind in ("load_balancer_types", "server_types")
         }
-        pricing = {"currency": CURRENCY, "vat_rate": VAT_RATE, **other_prices(), **listed}
-        return Response(200, {"pricing": pricing})
+        return Response(200, {"pricing": {**fresh_copy(PRICING), **listed}})
 
     @route("GET /actions")
     def actions(self, request: Request) -> Response:
