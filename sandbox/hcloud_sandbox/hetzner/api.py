@@ -4,6 +4,7 @@ All operations of the API are known here, so that one that is not simulated says
 object's id in a path is a number; anything else is no route, but for names of zones and records.
 """
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -167,6 +168,7 @@ class Api:
         raise not_found(name, entry_id)
 
 
+@functools.lru_cache(maxsize=1024)
 def _shape(path: str) -> str:
     """A path or a template without the values or the names of its ids."""
     return re.sub(r"/(\d+|\{\w*id\})(?=/|$)", "/{}", path)

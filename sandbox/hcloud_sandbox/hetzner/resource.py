@@ -4,6 +4,7 @@ A kind is a ``Resource`` of its own, with its rules beside its routes. A handler
 its body, and all get the ids in the path. Source: Hetzner Cloud API.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -40,7 +41,7 @@ def route(operation: str) -> Callable[[H], H]:
     """Make a method of a resource the handler of an operation: ``POST /servers/{id}/actions/rebuild``."""
 
     def mark(handler: H) -> H:
-        setattr(handler, _ROUTE, operation.split(" "))
+        setattr(handler, _ROUTE, tuple(operation.split(" ")))
         return handler
 
     return mark
@@ -48,11 +49,14 @@ def route(operation: str) -> Callable[[H], H]:
 
 def routes_of(holder: object) -> Iterator[Row]:
     """The rows of the methods that ``route`` marked."""
-    for name in dir(type(holder)):
-        method = getattr(type(holder), name)
-        if hasattr(method, _ROUTE):
-            verb, path = getattr(method, _ROUTE)
-            yield Row(verb, path, getattr(holder, name))
+    kind: Any = type(holder)
+    return (Row(verb, path, getattr(holder, name)) for verb, path, name in _marked(kind))
+
+
+@functools.cache
+def _marked(holder: type) -> list[tuple[str, str, str]]:
+    marks = ((getattr(getattr(holder, name), _ROUTE, None), name) for name in dir(holder))
+    return [(*operation, name) for operation, name in marks if operation]
 
 
 class Resource:
