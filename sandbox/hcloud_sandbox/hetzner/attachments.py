@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from hcloud_sandbox.hetzner.actions import Action
+from hcloud_sandbox.exchange import Response
 from hcloud_sandbox.hetzner.addresses import new_mac_address
 from hcloud_sandbox.hetzner.addressing import allocated_address, range_of, subnet_object, subnet_with
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.errors import ApiError, limit_exceeded
 from hcloud_sandbox.hetzner.load_balancer_targets import without_private_targets
 from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.store import Kind, Object, View, in_words, singular
+from hcloud_sandbox.hetzner.store import Key, Kind, Object, View, in_words, singular
 from hcloud_sandbox.shapes import Rule, a, an_address, each, optional, shaped
 
 MAX_NETWORKS_PER_SERVER = 3
@@ -37,14 +37,6 @@ class Attachments:
         self._detaching: set[_Link] = set()
         self._updating: dict[_Link, list[str]] = {}
         """The alias addresses that a server will have."""
-
-    def free_pair(self, kind: Kind, holder_id: int, body: Body) -> tuple[Object, Object]:
-        """A server or load balancer, and the network in the request, when no action runs on either. Raises ApiError."""
-        self._project.require(kind, holder_id)
-        network = self._project.require("networks", body.integer("network"))
-        holder = self._project.require_free(kind, holder_id)
-        self._project.actions.require_free("networks", network["id"])
-        return holder, network
 
     def plan(
         self,
@@ -89,30 +81,37 @@ class Attachments:
         self._attaching = {link: entry for link, entry in self._attaching.items() if link[:2] != (kind, holder_id)}
         self._detaching = {link for link in self._detaching if link[:2] != (kind, holder_id)}
 
-    def attach(self, kind: Kind, holder: Object, network: Object) -> Action:
-        """Start the action for a planned attachment."""
-        link, key = (kind, holder["id"], network["id"]), (kind, holder["id"])
-        return self._start("attach_to_network", link, lambda: self.settle(*key), lambda: self.forget(*key))
+    def attach(self, kind: Kind, holder_id: int, body: Body) -> Response:
+        """Answer ``attach_to_network``, which locks the server or load balancer and the network. Raises ApiError."""
+        holder, network = self._free_pair(kind, holder_id, body)
+        wanted = {"ip": body.optional_text("ip"), "ip_range": body.optional_text("ip_range")}
+        self.plan(kind, holder, network, **wanted, alias_ips=body.texts("alias_ips"))
+        link, key = (kind, holder_id, network["id"]), (kind, holder_id)
+        return self._started("attach_to_network", link, lambda: self.settle(*key), lambda: self.forget(*key))
 
-    def detach(self, kind: Kind, holder: Object, network: Object) -> Action:
-        """Start to detach a server or load balancer. Raises ``not_found`` when it is not attached."""
-        link = (kind, holder["id"], network["id"])
+    def detach(self, kind: Kind, holder_id: int, body: Body) -> Response:
+        """Answer ``detach_from_network``, which locks the same. Raises ``not_found`` when it is not attached."""
+        holder, network = self._free_pair(kind, holder_id, body)
         _entry_of(kind, holder, network)
+        link = (kind, holder_id, network["id"])
         self._detaching.add(link)
 
         def effect() -> None:
             self._detaching.discard(link)
             self._remove(link)
 
-        return self._start("detach_from_network", link, effect, lambda: self._detaching.discard(link))
+        return self._started("detach_from_network", link, effect, lambda: self._detaching.discard(link))
 
-    def change_aliases(self, server: Object, network: Object, alias_ips: list[str]) -> Action:
-        """Start to give a server these alias addresses in place of those it has; they are taken from now on.
+    def change_aliases(self, server_id: int, body: Body) -> Response:
+        """Answer ``change_alias_ips``: a server's alias addresses in one network, in place of those that it has there.
+        They are taken from now on.
 
         Raises ``not_found`` when it is not attached, and ApiError when it may not have one of them.
         """
-        link: _Link = ("servers", server["id"], network["id"])
-        present = _entry_of("servers", server, network)
+        server, network = self._free_pair("servers", server_id, body)
+        body.require("alias_ips")
+        link: _Link = ("servers", server_id, network["id"])
+        present, alias_ips = _entry_of("servers", server, network), body.texts("alias_ips")
         _check_aliases(alias_ips)
         taken = self._taken(network["id"]).difference(present["alias_ips"])
         wanted = _free_aliases(network, server["location"]["network_zone"], taken, alias_ips)
@@ -120,11 +119,11 @@ class Attachments:
 
         def effect() -> None:
             del self._updating[link]
-            entries = self._project.require("servers", server["id"])["private_net"]
+            entries = self._project.require("servers", server_id)["private_net"]
             changed = [{**e, "alias_ips": wanted} if e["network"] == network["id"] else e for e in entries]
-            self._store.change("servers", server["id"], private_net=changed)
+            self._store.change("servers", server_id, private_net=changed)
 
-        return self._start("change_alias_ips", link, effect, lambda: self._updating.pop(link, None))
+        return self._started("change_alias_ips", link, effect, lambda: self._updating.pop(link, None))
 
     def members(self, view: View, network: Object) -> list[Object]:
         """The members of the network with the state of their attachment, by id."""
@@ -185,17 +184,21 @@ class Attachments:
             if entry["ip"] is None:
                 self._allocate(where, kind, holder, entry, taken)
 
-    def _start(
+    def _free_pair(self, kind: Kind, holder_id: int, body: Body) -> tuple[Object, Object]:
+        """A server or load balancer, and the network in the request, when no action runs on either. Raises ApiError."""
+        self._project.require(kind, holder_id)
+        network = self._project.require("networks", body.integer("network"))
+        holder = self._project.require_free(kind, holder_id)
+        self._project.actions.require_free("networks", network["id"])
+        return holder, network
+
+    def _started(
         self, command: str, link: _Link, effect: Callable[[], object], on_failure: Callable[[], object]
-    ) -> Action:
+    ) -> Response:
         kind, holder_id, network_id = link
-        return self._project.actions.start(
-            command,
-            (kind, holder_id),
-            ("networks", network_id),
-            effect=effect,
-            on_failure=lambda _: on_failure(),
-        )
+        resources: tuple[Key, Key] = ((kind, holder_id), ("networks", network_id))
+        action = self._project.actions.start(command, *resources, effect=effect, on_failure=lambda _: on_failure())
+        return self._project.answer(201, action=action)
 
     def _taken(self, network_id: int) -> set[str]:
         """The addresses of the network that somebody has or is about to get."""

@@ -143,7 +143,7 @@ class Certificates(Resource):
         def failed(error: Object) -> None:
             self.store.change("certificates", object_id, status=_ended(status, "failed", "failed", error))
 
-        return self.project.actions.start(command, ("certificates", object_id), effect=effect, on_failure=failed)
+        return self.start(command, object_id, effect=effect, on_failure=failed)
 
 
 def _uploaded(body: Body) -> Object:

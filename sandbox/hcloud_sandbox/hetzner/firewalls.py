@@ -116,12 +116,7 @@ class Firewalls(Resource):
         raise ApiError("firewall_already_removed", "firewall was already removed from the resource")
 
     def _apply(self, firewall_id: int, entry: Object) -> Action:
-        return self.project.actions.start(
-            "apply_firewall",
-            *_servers_in(entry),
-            ("firewalls", firewall_id),
-            effect=lambda: apply_to(self.store, firewall_id, entry),
-        )
+        return self.start("apply_firewall", firewall_id, lambda now: _applied(now, entry), *_servers_in(entry))
 
     def _remove(self, firewall_id: int, entry: Object) -> Action:
         def change(now: Object) -> Object:
@@ -130,11 +125,16 @@ class Firewalls(Resource):
         return self.start("remove_firewall", firewall_id, change, *_servers_in(entry))
 
 
-def apply_to(store: Store, firewall_id: int, entry: Object) -> None:
-    """Apply a firewall to one more resource; nothing when the firewall is gone, or applied to it already."""
+def apply_to_server(store: Store, firewall_id: int, server_id: int) -> None:
+    """Apply a firewall to one more server; nothing when it is gone, or applied to that already."""
     firewall = store.get("firewalls", firewall_id)
-    if firewall is not None and entry not in firewall["applied_to"]:
-        store.change("firewalls", firewall_id, applied_to=[*firewall["applied_to"], entry])
+    if firewall is not None:
+        store.change("firewalls", firewall_id, **_applied(firewall, server_entry(server_id)))
+
+
+def _applied(firewall: Object, entry: Object) -> Object:
+    present = firewall["applied_to"]
+    return {"applied_to": present if entry in present else [*present, entry]}
 
 
 def server_entry(server_id: int) -> Object:

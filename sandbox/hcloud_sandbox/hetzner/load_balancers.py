@@ -159,28 +159,20 @@ class LoadBalancers(Resource):
     def delete(self, _body: Body, object_id: int) -> Response:
         """201 with the action after which it is gone."""
         self.deletable(object_id)
-        action = self.project.actions.start(
-            "delete_load_balancer", ("load_balancers", object_id), effect=lambda: self.removed(object_id)
-        )
-        return self.project.answer(201, action=action)
+        return self.act("delete_load_balancer", object_id, effect=lambda: self.removed(object_id))
 
     @route("POST /load_balancers/{id}/actions/attach_to_network")
     def attach_to_network(self, body: Body, object_id: int) -> Response:
         """Locks the load balancer and the network."""
-        balancer, network = self._attachments.free_pair("load_balancers", object_id, body)
-        self._attachments.plan(
-            "load_balancers", balancer, network, ip=body.optional_text("ip"), ip_range=body.optional_text("ip_range")
-        )
-        return self.project.answer(201, action=self._attachments.attach("load_balancers", balancer, network))
+        return self._attachments.attach(self.kind, object_id, body)
 
     @route("POST /load_balancers/{id}/actions/detach_from_network")
     def detach_from_network(self, body: Body, object_id: int) -> Response:
-        """Locks the load balancer and the network."""
-        balancer, network = self._attachments.free_pair("load_balancers", object_id, body)
+        """Locks the same; targets by private address are refused, or go with the network."""
         refused = self.project.options.private_targets_at_detachment == "refused"
-        if refused and any(is_private(target) for target in balancer["targets"]):
+        if refused and any(is_private(target) for target in self.free(object_id)["targets"]):
             raise ApiError("service_error", "load balancer has targets that use the private IP")
-        return self.project.answer(201, action=self._attachments.detach("load_balancers", balancer, network))
+        return self._attachments.detach(self.kind, object_id, body)
 
     def _with_wanted_type(self, now: Object, body: Body) -> Object:
         """With one that holds the present services, targets and certificates; or with the same. Raises ApiError."""

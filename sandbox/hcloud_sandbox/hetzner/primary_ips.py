@@ -9,6 +9,7 @@ from the server, until a request is about it.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -164,13 +165,10 @@ class PrimaryIps(Resource):
         _require_server(holder[0])
         self.project.actions.require_free(*holder)
         _require_stopped(server)
-        action = self.project.actions.start(
-            "unassign_primary_ip",
-            ("primary_ips", primary_ip_id),
-            holder,
-            effect=lambda: self._take(present, holder[1]),
+        taken = partial(self._take, present, holder[1])
+        return self.project.answer(
+            201, action=self.start("unassign_primary_ip", primary_ip_id, None, holder, effect=taken)
         )
-        return self.project.answer(201, action=action)
 
     @route("POST /primary_ips/{id}/actions/change_dns_ptr")
     def change_dns_ptr(self, body: Body, primary_ip_id: int) -> Response:
@@ -183,19 +181,15 @@ class PrimaryIps(Resource):
         if ip_address(address) not in ip_network(present["ip"]):
             raise ApiError("not_found", f"IP '{address}' not found")
 
-        def change(now: Object) -> Object:
+        def effect() -> None:
             if holder is None:
-                return {"dns_ptr": with_reverse_name(now["dns_ptr"], address, dns_ptr)}
-            server = self.project.require("servers", holder[1])
-            self.store.change("servers", holder[1], public_net=with_dns_ptr(server, address, dns_ptr))
-            return {}
+                names = with_reverse_name(self.get(primary_ip_id)["dns_ptr"], address, dns_ptr)
+                self.store.change("primary_ips", primary_ip_id, dns_ptr=names)
+            else:
+                server = self.project.require("servers", holder[1])
+                self.store.change("servers", holder[1], public_net=with_dns_ptr(server, address, dns_ptr))
 
-        action = self.project.actions.start(
-            "change_dns_ptr",
-            ("primary_ips", primary_ip_id),
-            effect=lambda: self.store.change("primary_ips", primary_ip_id, **change(self.get(primary_ip_id))),
-        )
-        return self.project.answer(201, action=action)
+        return self.project.answer(201, action=self.start("change_dns_ptr", primary_ip_id, effect=effect))
 
     def for_server(self, primary_ip_id: int, family: str, location: Object, name: str) -> Object:
         """The entry of ``public_net`` that a new server in ``location`` gets by it. Raises ApiError."""
@@ -229,9 +223,7 @@ class PrimaryIps(Resource):
             held = _held_by_server(primary_ip, server["name"])
             self.store.change("servers", server_id, public_net={**server["public_net"], primary_ip["type"]: held})
 
-        return self.project.actions.start(
-            command, ("primary_ips", primary_ip_id), ("servers", server_id), effect=effect
-        )
+        return self.start(command, primary_ip_id, None, ("servers", server_id), effect=effect)
 
     def _take(self, primary_ip: Object, server_id: int) -> None:
         """Take it from the server that has it."""

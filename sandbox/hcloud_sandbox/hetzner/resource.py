@@ -167,11 +167,12 @@ class Resource:
         object_id: int,
         change: Change | None = None,
         *also: Key,
+        effect: Callable[[], object] = nothing,
         on_failure: Callable[[Object], object] = nothing,
         after: Action | None = None,
         locks: bool = True,
     ) -> Action:
-        """Start an action that ends with a change of an object.
+        """Start an action on an object that ends with a change of it, and with what ``effect`` does beside.
 
         A change that is computed is so twice: now, to refuse what the rules forbid, and when the action ends, which
         fails then if the world has moved on. Raises ApiError.
@@ -180,21 +181,29 @@ class Resource:
         def changed(present: Object) -> Object:
             return change(present) if callable(change) else change or {}
 
-        def effect() -> None:
+        def whole_effect() -> None:
             present = self.store.get(self.kind, object_id)
-            if present is not None:  # a list that shrinks takes objects away whatever runs on them
+            if present is not None and change is not None:  # a list that shrinks takes it away whatever runs on it
                 self.store.put(self.kind, {**present, **changed(present)})
+            effect()
 
         changed(self.get(object_id))
         resources = ((self.kind, object_id), *also)
         return self.project.actions.start(
-            command, *resources, effect=effect, on_failure=on_failure, after=after, locks=locks
+            command, *resources, effect=whole_effect, on_failure=on_failure, after=after, locks=locks
         )
 
-    def act(self, command: str, object_id: int, change: Change | None = None, **more: object) -> Response:
+    def act(
+        self,
+        command: str,
+        object_id: int,
+        change: Change | None = None,
+        effect: Callable[[], object] = nothing,
+        **more: object,
+    ) -> Response:
         """The answer of a request that does nothing but start such an action on an object that is free."""
         self.free(object_id)
-        return self.project.answer(201, action=self.start(command, object_id, change), **more)
+        return self.project.answer(201, action=self.start(command, object_id, change, effect=effect), **more)
 
     def rows(self) -> Iterator[Row]:
         """The operations of the kind."""

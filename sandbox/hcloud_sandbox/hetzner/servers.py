@@ -1,23 +1,18 @@
-"""Servers: creating, changing and deleting them, and all their actions.
+"""Servers: creating and deleting them, what they have, and their part of a world file.
 
-Source: Hetzner Cloud API, servers and server actions. Known differences: there is no ``starting`` or ``stopping`` in
-between, a graceful shutdown always succeeds, and a server is ``deleting`` until its action ends and gone then. A server
+Source: Hetzner Cloud API, servers. Known differences: a server is ``deleting`` until its action ends and gone then; one
 whose creation fails disappears. Networks, firewalls and volumes are attached when ``create_server`` ends, without
 locking them. A server without a wanted location goes to the first place that its type is offered in; which refusal an
 unknown type, image or location gets is not established, here it is ``not_found``.
-
-No machine runs: user data is checked and not used, passwords open nothing, and the rescue system is left by the next
-start. Which refusal a password of a stopped server gets is not established, here it is ``service_error``; nor whether a
-reverse name waits for other actions, here it does not.
 """
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from hcloud_sandbox.exchange import Response
 from hcloud_sandbox.hetzner.actions import Action
-from hcloud_sandbox.hetzner.addresses import FAMILIES, with_dns_ptr
+from hcloud_sandbox.hetzner.addresses import FAMILIES
 from hcloud_sandbox.hetzner.attachments import Attachments
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.catalogue import (
@@ -25,20 +20,20 @@ from hcloud_sandbox.hetzner.catalogue import (
     DEFAULT_SERVER_TYPE,
     IMAGES,
     INCLUDED_TRAFFIC,
-    ISOS,
     LOCATIONS,
     SERVER_TYPES,
     entry_of,
     wanted_entry,
 )
 from hcloud_sandbox.hetzner.errors import ApiError, invalid_field, invalid_text
-from hcloud_sandbox.hetzner.firewalls import apply_to, is_behind, server_entry
+from hcloud_sandbox.hetzner.firewalls import apply_to_server, is_behind, server_entry
 from hcloud_sandbox.hetzner.images import find_image, remove_backups, wanted_image
 from hcloud_sandbox.hetzner.load_balancer_targets import balancers_by_server, without_server
 from hcloud_sandbox.hetzner.placement_groups import require_room, shown_group
 from hcloud_sandbox.hetzner.primary_ips import PrimaryIps
 from hcloud_sandbox.hetzner.project import Project
-from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
+from hcloud_sandbox.hetzner.resource import route
+from hcloud_sandbox.hetzner.server_actions import ROOT_PASSWORD, ServerActions, check_user_data
 from hcloud_sandbox.hetzner.ssh_keys import wanted_ssh_keys
 from hcloud_sandbox.hetzner.store import Kind, Object, View, fresh_copy
 from hcloud_sandbox.hetzner.volumes import require_attachable
@@ -57,37 +52,21 @@ from hcloud_sandbox.shapes import (
 
 _HOST_LABEL = r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 _HOST_NAME = re.compile(rf"(?=.{{1,253}}$){_HOST_LABEL}(\.{_HOST_LABEL})*")
-_ROOT_PASSWORD = "simulated-root-password"  # noqa: S105 - it opens nothing
-_BACKUP_WINDOW = "22-02"
-_MOST_USER_DATA = 32 * 2**10
 _STATUSES = (
     *("running", "initializing", "starting", "stopping", "off"),
     *("deleting", "migrating", "rebuilding", "unknown"),
 )
 _PUBLIC_NET: Object = {"ipv4": None, "ipv6": None, "floating_ips": [], "firewalls": []}
-_BOOTED: Object = {"rescue_enabled": False}
-"""The rescue system is for one start."""
 
 
-class Servers(Resource):
+class Servers(ServerActions):
     """Servers."""
 
-    kind = "servers"
     filters = ("status",)
-    protections = ("delete", "rebuild")
-    commands: ClassVar = {
-        "poweron": "start_server",
-        "poweroff": "stop_server",
-        "shutdown": "shutdown_server",
-        "reboot": "reboot_server",
-        "reset": "reset_server",
-        "change_type": "change_server_type",
-    }
     name_taken = "server name is already used"
 
     def __init__(self, project: Project, attachments: Attachments, primary_ips: PrimaryIps) -> None:
-        super().__init__(project)
-        self._attachments = attachments
+        super().__init__(project, attachments)
         self._primary_ips = primary_ips
 
     def template(self, object_id: int, created: str) -> Object:
@@ -207,23 +186,6 @@ class Servers(Resource):
             if volume["server"] == object_id:
                 self.store.change("volumes", volume["id"], server=None)
 
-    def changes(self) -> Mapping[str, BodyChange]:
-        """Actions that no more than one field of the request is read for."""
-        return {
-            "poweron": {"status": "running", **_BOOTED},
-            "poweroff": {"status": "off"},
-            "shutdown": {"status": "off"},
-            "reboot": _BOOTED,
-            "reset": _BOOTED,
-            "disable_rescue": {"rescue_enabled": False},
-            "enable_backup": {"backup_window": _BACKUP_WINDOW},
-            "attach_iso": lambda _, body: {"iso": wanted_entry(body, "iso", ISOS)},
-            "detach_iso": {"iso": None},
-            "change_type": _with_wanted_type,
-            "add_to_placement_group": self._with_group,
-            "remove_from_placement_group": _without_group,
-        }
-
     @route("POST /servers")
     def create(self, body: Body) -> Response:
         """The preliminary server, ``initializing``, and its actions."""
@@ -231,7 +193,7 @@ class Servers(Resource):
         server_type = wanted_entry(body, "server_type", SERVER_TYPES)
         location = _wanted_location(body, server_type)
         image = wanted_image(self.project, body, server_type)
-        _check_user_data(body)
+        check_user_data(body)
         ssh_keys = wanted_ssh_keys(self.project, body)
         firewall_ids = [each.integer("firewall") for each in body.objects("firewalls")]
         for firewall_id in firewall_ids:
@@ -262,112 +224,20 @@ class Servers(Resource):
             raise
         start = body.boolean("start_after_create", default=True)
         action, *following = self._creation(server["id"], firewall_ids, volume_ids, start=start)
-        password = None if ssh_keys else _ROOT_PASSWORD
+        password = None if ssh_keys else ROOT_PASSWORD
         return self.answer(server, 201, action=action, next_actions=following, root_password=password)
 
     def delete(self, _body: Body, object_id: int) -> Response:
         """200 with the action after which the server is gone."""
         status = self.deletable(object_id)["status"]
         self.store.change("servers", object_id, status="deleting")
-        action = self.project.actions.start(
+        action = self.start(
             "delete_server",
-            ("servers", object_id),
+            object_id,
             effect=lambda: self.removed(object_id),
             on_failure=lambda _: self.store.change("servers", object_id, status=status),
         )
         return self.project.answer(200, action=action)
-
-    def change_protection(self, body: Body, object_id: int) -> Response:
-        """``delete`` and ``rebuild``, which must be equal."""
-        present = self.get(object_id)["protection"]
-        if len({body.boolean(name, default=present[name]) for name in self.protections}) > 1:
-            raise invalid_text("delete and rebuild protection must have the same value")
-        return super().change_protection(body, object_id)
-
-    @route("POST /servers/{id}/actions/attach_to_network")
-    def attach_to_network(self, body: Body, server_id: int) -> Response:
-        """Locks the server and the network."""
-        server, network = self._attachments.free_pair("servers", server_id, body)
-        wanted = {"ip": body.optional_text("ip"), "ip_range": body.optional_text("ip_range")}
-        self._attachments.plan("servers", server, network, **wanted, alias_ips=body.texts("alias_ips"))
-        return self.project.answer(201, action=self._attachments.attach("servers", server, network))
-
-    @route("POST /servers/{id}/actions/detach_from_network")
-    def detach_from_network(self, body: Body, server_id: int) -> Response:
-        """Locks the server and the network."""
-        server, network = self._attachments.free_pair("servers", server_id, body)
-        return self.project.answer(201, action=self._attachments.detach("servers", server, network))
-
-    @route("POST /servers/{id}/actions/change_alias_ips")
-    def change_alias_ips(self, body: Body, server_id: int) -> Response:
-        """All of them in one network; locks the server and the network."""
-        server, network = self._attachments.free_pair("servers", server_id, body)
-        body.require("alias_ips")
-        action = self._attachments.change_aliases(server, network, body.texts("alias_ips"))
-        return self.project.answer(201, action=action)
-
-    @route("POST /servers/{id}/actions/enable_rescue")
-    def enable_rescue(self, body: Body, server_id: int) -> Response:
-        """From the next start."""
-        body.choice("type", ("linux64",), "linux64")
-        wanted_ssh_keys(self.project, body)
-        return self.act("enable_rescue", server_id, {"rescue_enabled": True}, root_password=_ROOT_PASSWORD)
-
-    @route("POST /servers/{id}/actions/disable_backup")
-    def disable_backup(self, _body: Body, server_id: int) -> Response:
-        """Existing backups go with it."""
-        self.free(server_id)
-
-        def effect() -> None:
-            self.store.change("servers", server_id, backup_window=None)
-            remove_backups(self.store, server_id)
-
-        action = self.project.actions.start("disable_backup", ("servers", server_id), effect=effect)
-        return self.project.answer(201, action=action)
-
-    @route("POST /servers/{id}/actions/rebuild")
-    def rebuild(self, body: Body, server_id: int) -> Response:
-        """Everything stays but the disk; the server runs afterwards."""
-        server = self.free(server_id)
-        if server["protection"]["rebuild"]:
-            raise ApiError("protected", "server is rebuild protected")
-        _check_user_data(body)
-        image = wanted_image(self.project, body, server["server_type"])
-        self.store.change("servers", server_id, status="rebuilding")
-        action = self.start(
-            "rebuild_server",
-            server_id,
-            {"image": image, "status": "running", **_BOOTED},
-            on_failure=lambda _: self.store.change("servers", server_id, status=server["status"]),
-        )
-        return self.project.answer(201, root_password=_ROOT_PASSWORD, action=action)
-
-    @route("POST /servers/{id}/actions/reset_password")
-    def reset_password(self, _body: Body, server_id: int) -> Response:
-        """Of a running server."""
-        if self.free(server_id)["status"] != "running":
-            raise ApiError("service_error", "server must be running to reset its password")
-        return self.act("reset_password", server_id, root_password=_ROOT_PASSWORD)
-
-    @route("POST /servers/{id}/actions/change_dns_ptr")
-    def change_dns_ptr(self, body: Body, server_id: int) -> Response:
-        """Of the IPv4 address, or of one in the IPv6 network; the server may be busy."""
-        address, name = body.address("ip"), body.optional_text("dns_ptr")
-
-        def change(now: Object) -> Object:
-            return {"public_net": with_dns_ptr(now, address, name)}
-
-        return self.project.answer(201, action=self.start("change_dns_ptr", server_id, change, locks=False))
-
-    def _with_group(self, now: Object, body: Body) -> Object:
-        """A stopped server that is in no group, in one that has room. Raises ApiError."""
-        group_id = body.integer("placement_group")
-        if now["placement_group"] is not None:
-            raise ApiError("already_in_placement_group", "server is already part of a placement group")
-        require_room(self.project, group_id)
-        if now["status"] != "off":
-            raise ApiError("server_not_stopped", "server must be stopped to be added to a placement group")
-        return {"placement_group": group_id}
 
     def _creation(
         self, server_id: int, firewall_ids: list[int], volume_ids: list[int], *, start: bool
@@ -376,7 +246,7 @@ class Servers(Resource):
             self.store.change("servers", server_id, status="off")
             self._attachments.settle("servers", server_id)
             for firewall_id in firewall_ids:
-                apply_to(self.store, firewall_id, server_entry(server_id))
+                apply_to_server(self.store, firewall_id, server_id)
             for volume_id in volume_ids:
                 self.store.change("volumes", volume_id, server=server_id)
 
@@ -424,7 +294,7 @@ class Servers(Resource):
         for listed in server["public_net"]["firewalls"]:
             firewall = self._require("firewalls", listed["id"], f"{where} is behind firewall")
             if not is_behind(firewall, server):
-                apply_to(self.store, firewall["id"], server_entry(server["id"]))
+                apply_to_server(self.store, firewall["id"], server["id"])
         for listed in server["volumes"]:
             self._require("volumes", listed, f"{where} has volume")
             self.store.change("volumes", listed, server=server["id"])
@@ -436,27 +306,6 @@ class Servers(Resource):
         if found is None:
             raise ValueError(f"{where} {object_id}, which is not there; add it to {kind} or remove what names it")
         return found
-
-
-def _without_group(now: Object, _body: Body) -> Object:
-    if now["placement_group"] is None:
-        raise ApiError("not_found", "server is not part of a placement group")
-    return {"placement_group": None}
-
-
-def _with_wanted_type(now: Object, body: Body) -> Object:
-    """A stopped server with a type of the same architecture and no smaller disk. Raises ApiError."""
-    body.require("upgrade_disk")
-    upgrade_disk = body.boolean("upgrade_disk")
-    wanted = wanted_entry(body, "server_type", SERVER_TYPES)
-    if now["status"] != "off":
-        raise ApiError("server_not_stopped", "server must be stopped to change its type")
-    offered = {place["name"]: place["available"] for place in wanted["locations"]}
-    fits = wanted["architecture"] == now["server_type"]["architecture"] and wanted["disk"] >= now["primary_disk_size"]
-    if not fits or not offered.get(now["location"]["name"]):
-        raise ApiError("invalid_server_type", "server type does not fit for the given server or is deprecated")
-    disk = wanted["disk"] if upgrade_disk else now["primary_disk_size"]
-    return {"server_type": wanted, "primary_disk_size": disk, "status": "running"}
 
 
 def _wanted_location(body: Body, server_type: Object) -> Object:
@@ -471,11 +320,6 @@ def _wanted_location(body: Body, server_type: Object) -> Object:
     if not offered[location["name"]]:
         raise ApiError("resource_unavailable", "server type is currently unavailable in the location")
     return location
-
-
-def _check_user_data(body: Body) -> None:
-    if len((body.optional_text("user_data") or "").encode()) > _MOST_USER_DATA:
-        raise invalid_field("user_data", "must not be larger than 32 KiB")
 
 
 def _a_firewall(value: Any, where: str) -> Object:
