@@ -106,14 +106,7 @@ class Exchange:
 
     def as_json(self) -> dict[str, Any]:
         """The log line as ``GET /_sandbox/requests`` answers it."""
-        return {
-            "method": self.method,
-            "path": self.path,
-            "query": self.query,
-            "status": self.status,
-            "body": self.body,
-            "client": self.client,
-        }
+        return {name: getattr(self, name) for name in ("method", "path", "query", "status", "body", "client")}
 
 
 class Journal:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,6 +98,12 @@ def test_without_a_robot_part_there_is_no_robot(hcloud_sandbox: HcloudSandbox) -
     """Nor a Kubernetes, unless it is asked for."""
     assert hcloud_sandbox.robot is None
     assert {"ROBOT_ENDPOINT", "KUBECONFIG"} & hcloud_sandbox.environment.keys() == set()
+
+
+@pytest.mark.parametrize("hcloud_options", [{"without_kubernetes": False}])
+def test_a_kubernetes_comes_when_it_is_asked_for(hcloud_sandbox: HcloudSandbox) -> None:
+    """With the file that its clients read."""
+    assert Path(hcloud_sandbox.environment["KUBECONFIG"]).is_file()
 
 
 @pytest.mark.parametrize(
