@@ -13,31 +13,11 @@ from typing import Any, NoReturn
 
 from hcloud_sandbox import __version__
 from hcloud_sandbox.control import Control, seconds_in
-from hcloud_sandbox.flags import DEFAULTS, PARTS, contradictions
+from hcloud_sandbox.flags import DEFAULTS, FLAGS, contradictions
 
 PROGRAM = "hcloud-sandbox"
 INTERRUPTED = 130
 """Exit code of a run that Ctrl-C ended: 128 and the number of SIGINT, as shells have it."""
-
-_MEANINGS: Mapping[str, tuple[str, str]] = {
-    "--world": ("FILE", "world file to start from; default: a small cluster"),
-    "--hetzner-port": ("PORT", "default: any free port"),
-    "--kubernetes-port": ("PORT", "default: any free port"),
-    "--robot-port": ("PORT", "default: any free port"),
-    "--kubernetes": ("KIND", "auto: the API server of KUBEBUILDER_ASSETS, if set; default {}, a small one"),
-    "--without": ("LIST", f"what to leave out: {', '.join(PARTS)}"),
-    "--action-ms": ("N", "how long a Hetzner action takes; default {}"),
-    "--latency-ms": ("N", "delay of each answer; default {}"),
-    "--rate-limit": ("N", "Hetzner requests an hour; default {}"),
-    "--join-ms": ("N", "time from the start of a server to its Node; default {}"),
-    "--node-grace-ms": ("N", "silence after which a Node is Unknown; default {}"),
-    "--network-attachments": ("N", "attachments per network; default {}"),
-    "--proxy": ("URL", "start a fault proxy in front of this address instead"),
-    "--proxy-ca-file": ("FILE", "certificate authority of the address of --proxy"),
-    "--proxy-port": ("PORT", "default: any free port"),
-    "--listen": ("ADDRESS", "where to listen, 0.0.0.0 for everywhere; default {}"),
-}
-"""Flag → what stands for its value, and what it means."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -115,13 +95,13 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    for name, (metavar, meaning) in _MEANINGS.items():
+    for name, flag in FLAGS.items():
         parser.add_argument(
             name,
             dest=name,
-            metavar=metavar,
-            help=meaning.format(DEFAULTS[name]),
-            type={"PORT": _port, "N": _number}.get(metavar, str),
+            metavar=flag.metavar,
+            help=flag.meaning.format(flag.default),
+            type={"PORT": _port, "N": _number}.get(flag.metavar, str),
         )
     commands = parser.add_subparsers(title="commands", metavar="[COMMAND]")
     told = "let time pass in a sandbox that runs"

@@ -1,4 +1,4 @@
-"""Flags by their names, such as ``--world``: what holds where they are not given, and what cannot be meant together.
+"""Flags by their names, such as ``--world``: what they mean, and what cannot be meant together.
 
 Loads nothing that takes time.
 """
@@ -6,32 +6,53 @@ Loads nothing that takes time.
 import re
 from collections.abc import Collection, Mapping
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-OF_SIMULATORS: Mapping[str, Any] = {
-    "--world": None,
-    "--hetzner-port": 0,
-    "--kubernetes-port": 0,
-    "--robot-port": 0,
-    "--kubernetes": "double",
-    "--without": "",
-    "--action-ms": 300,
-    "--latency-ms": 0,
-    "--rate-limit": 3600,
-    "--join-ms": 5000,
-    "--node-grace-ms": 10000,
-    "--network-attachments": 100,
-}
-"""Flag → its value where it is not given."""
-OF_THE_PROXY: Mapping[str, Any] = {"--proxy-port": 0, "--proxy-ca-file": None}
-"""The same, of those that go with ``--proxy``."""
-DEFAULTS: Mapping[str, Any] = {**OF_SIMULATORS, "--proxy": None, **OF_THE_PROXY, "--listen": "127.0.0.1"}
-"""All of them."""
 PARTS = ("kubelets", "kubernetes", "robot")
 """What can be left out."""
 KINDS_OF_KUBERNETES = ("auto", "double")
 """``auto`` is a real API server where its programs are at hand."""
+
+
+class Flag(NamedTuple):
+    """What holds where a flag is not given, what stands for its value in ``--help``, and what it means; there the
+    default stands for ``{}``."""
+
+    default: Any
+    metavar: str
+    meaning: str
+
+
+_ANY_PORT = Flag(0, "PORT", "default: any free port")
+OF_SIMULATORS: Mapping[str, Flag] = {
+    "--world": Flag(None, "FILE", "world file to start from; default: a small cluster"),
+    "--hetzner-port": _ANY_PORT,
+    "--kubernetes-port": _ANY_PORT,
+    "--robot-port": _ANY_PORT,
+    "--kubernetes": Flag(
+        "double", "KIND", "auto: the API server of KUBEBUILDER_ASSETS, if set; default {}, a small one"
+    ),
+    "--without": Flag("", "LIST", f"what to leave out: {', '.join(PARTS)}"),
+    "--action-ms": Flag(300, "N", "how long a Hetzner action takes; default {}"),
+    "--latency-ms": Flag(0, "N", "delay of each answer; default {}"),
+    "--rate-limit": Flag(3600, "N", "Hetzner requests an hour; default {}"),
+    "--join-ms": Flag(5000, "N", "time from the start of a server to its Node; default {}"),
+    "--node-grace-ms": Flag(10000, "N", "silence after which a Node is Unknown; default {}"),
+    "--network-attachments": Flag(100, "N", "attachments per network; default {}"),
+}
+OF_THE_PROXY: Mapping[str, Flag] = {
+    "--proxy-ca-file": Flag(None, "FILE", "certificate authority of the address of --proxy"),
+    "--proxy-port": _ANY_PORT,
+}
+"""Those that go with ``--proxy``."""
+FLAGS: Mapping[str, Flag] = {
+    **OF_SIMULATORS,
+    "--proxy": Flag(None, "URL", "start a fault proxy in front of this address instead"),
+    **OF_THE_PROXY,
+    "--listen": Flag("127.0.0.1", "ADDRESS", "where to listen, 0.0.0.0 for everywhere; default {}"),
+}
+DEFAULTS: Mapping[str, Any] = {name: flag.default for name, flag in FLAGS.items()}
 
 
 def contradictions(flags: Mapping[str, Any], given: Collection[str], *, proxy: str = "--proxy") -> list[str]:
