@@ -1,58 +1,34 @@
 """API: from an HTTP request to the rules of the other modules, and from what they raise to an answer."""
 
+import json
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import quote
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request, Response
-from kubernetes_double import auth
+from kubernetes_double import auth, errors
 from kubernetes_double import world as world_file
-from kubernetes_double.asking import (
-    Target,
-    is_dry_run,
-    json_body,
-    media_type,
-    object_body,
-    target_of,
-    verb_of,
-    wants_table,
-)
 from kubernetes_double.decoding import DecodeError, decoded
 from kubernetes_double.discovery import describe
-from kubernetes_double.faults import ReadFaults
+from kubernetes_double.errors import ApiError, Cause
 from kubernetes_double.lifecycle import Lifecycle
-from kubernetes_double.managers import Writer, manager_of
 from kubernetes_double.paging import Pages
-from kubernetes_double.patch import (
-    PatchCannotBeMerged,
-    PatchDoesNotFit,
-    PatchError,
-    copied,
-    json_patch,
-    merge_patch,
-    strategic_patch,
-)
-from kubernetes_double.resources import NODES, SERVICES, Resource
-from kubernetes_double.selectors import Test, field_test, label_test
-from kubernetes_double.status import (
-    ApiError,
-    bad_request,
-    broken,
-    invalid_after_patch,
-    method_not_allowed,
-    not_found,
-    unprocessable_patch,
-    unsupported_patch,
-)
-from kubernetes_double.store import Store, Write
-from kubernetes_double.tables import table
-from kubernetes_double.watching import Form, History
+from kubernetes_double.patch import PATCHES, STRATEGIC_PATCH, patched
+from kubernetes_double.resources import NODES, SERVICES, Resource, resource_for
+from kubernetes_double.selectors import field_test
+from kubernetes_double.store import Key, Store
+from kubernetes_double.watching import History
 
 _JSON = "application/json"
-_JSON_PATCH = "application/json-patch+json"
-_MERGE_PATCH = "application/merge-patch+json"
-_STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+_LONGEST_MANAGER = 128
+
+
+class _Target(NamedTuple):
+    """What a path names: an object, or (without a name) a collection."""
+
+    key: Key
+    subresource: str
 
 
 class KubernetesSimulator:
@@ -69,24 +45,23 @@ class KubernetesSimulator:
         world: Mapping[str, Any] | None = None,
         seed: int = 0,
     ) -> None:
-        """``tokens`` maps each token to its verbs (None: all); ``seed`` decides uids and generated names."""
+        """``tokens`` maps each token to its verbs (None: all); ``seed`` decides uids."""
         self._clock = clock
         self._known_tokens = {self.TOKEN: None} if tokens is None else dict(tokens)
         self._tokens = auth.Tokens(self._known_tokens)
-        self._path = "/"
-        self._faults = ReadFaults(clock)
         self._pages = Pages(clock)
-        self._store = Store(seed, self._wrote)
+        self._store = Store(seed)
         self._lifecycle = Lifecycle(self._store, clock)
         world_file.load(self._store, world or {"nodes": []}, clock.now())
         self.worlds = 1
         """How many worlds it has had."""
-        self._is_acting = False
         self._history = History(self._store, clock)
+        self._store.on_write = self._history.wrote
+        self._verbs = {"get": self._get, "list": self._list, "watch": self._watch, "create": self._create}
+        self._verbs |= {"update": self._update, "patch": self._patch, "delete": self._delete}
 
     def handle(self, request: Request) -> Response:
         """Answer one API request and change the state accordingly."""
-        self._path = request.path
         try:
             return self._answer(request)
         except ApiError as error:
@@ -100,7 +75,6 @@ class KubernetesSimulator:
         """Forget everything and start from a world file or its ``kubernetes`` part. Raises ValueError."""
         world_file.load(self._store, world, self._clock.now())
         self.worlds += 1
-        self._faults.clear()
         self._pages.forget()
         self._history.forget()
 
@@ -118,28 +92,20 @@ class KubernetesSimulator:
         )
 
     def act(self, method: str, path: str, body: Any) -> Response:
-        """A POST or PATCH by the cluster's own components, who may do everything and whom faults leave alone."""
-        target = target_of(path)
-        if target is None:
-            raise ValueError(f"{path} names no object")
-        self._is_acting = True
+        """A POST or PATCH by the cluster's own components, who may do everything."""
+        kind = {"POST": _JSON, "PATCH": STRATEGIC_PATCH}[method]
         try:
-            headers = {"Content-Type": _JSON if method == "POST" else _STRATEGIC_PATCH}
-            request = Request.of(method, path, body, headers)
-            write = self._create if method == "POST" else self._patch
-            return write(request, target, dry_run=False)
+            return self._served(Request.of(method, path, body, {"Content-Type": kind}), _target_of(path))
         except ApiError as error:
             return error.response
-        finally:
-            self._is_acting = False
 
     def set_faults(self, faults: list[dict[str, Any]]) -> None:
-        """Add simulated faults: see ``faults``."""
-        self._faults.add(faults)
+        """Raises ValueError: there are none to simulate, and those of transport are the fault proxy's."""
+        for fault in faults:
+            raise ValueError(f"unknown fault {fault.get('kind')!r}: the Kubernetes simulator knows none")
 
     def clear_faults(self) -> None:
-        """Forget all simulated faults."""
-        self._faults.clear()
+        """Nothing: there are none."""
 
     def kubeconfig(self, url: str, token: str | None = None) -> dict[str, Any]:
         """A kubeconfig for this API served at ``url``; without a token, for the first one.
@@ -158,158 +124,150 @@ class KubernetesSimulator:
             "current-context": "sandbox",
         }
 
-    def _wrote(self, write: Write) -> None:
-        if not self._is_acting:
-            self._faults.wrote(write, self._path)
-        self._history.wrote(write)
-
     def _answer(self, request: Request) -> Response:
         token = self._tokens.authenticate(request)
-        if request.method == "POST" and token is not None and (answer := self._reviewed(request, token)) is not None:
-            return Response(201, answer)
-        target = target_of(request.path)
+        if request.method == "POST" and request.path in auth.REVIEWS:
+            return Response(201, self._tokens.review(token, request.path, _body(request)))
+        target = _target_of(request.path)
+        if target is not None:
+            self._tokens.authorize(token, _verb_of(request, target), *target)
+        return self._served(request, target)
+
+    def _served(self, request: Request, target: _Target | None) -> Response:
+        """The answer to who may have it."""
         if target is None:
-            self._tokens.authorize_path(token, request.path)
             if request.method != "GET":
-                raise method_not_allowed()
+                raise errors.method_not_allowed()
             return describe(request.path)
-        return self._of_resource(request, target, token)
+        if request.first("dryRun") or request.first("labelSelector"):
+            raise errors.bad_request("neither dryRun nor labelSelector is simulated")
+        return self._verbs[_verb_of(request, target)](request, target)
 
-    def _reviewed(self, request: Request, token: str) -> dict[str, Any] | None:
-        """The answer to a question of the token's owner about himself; None when the request is none."""
-        match request.path:
-            case auth.REVIEWS:
-                return self._tokens.review(token, object_body(request))
-            case auth.RULES_REVIEWS:
-                return self._tokens.review_rules(token, object_body(request))
-            case auth.SELF_REVIEWS:
-                return self._tokens.review_self(token)
-        return None
+    def _watch(self, request: Request, target: _Target) -> Response:
+        test = field_test(request.first("fieldSelector"), target.key.resource)
+        return Response(200, self._history.watch(request, target.key, test))
 
-    def _of_resource(self, request: Request, target: Target, token: str | None) -> Response:
-        verb = verb_of(request, target)
-        self._tokens.authorize(token, verb, target.key, target.subresource)
-        if verb not in target.resource.verbs or bool(target.key.name) == (verb in ("list", "create", "watch")):
-            raise method_not_allowed()
-        form = self._table_of(request, target.resource) if wants_table(request) else None
-        match verb:
-            case "watch":
-                return self._history.watch(request, target, _tests(request, target), form)
-            case "list":
-                return self._list(request, target, form)
-            case "get":
-                return self._get(request, target, form)
-            case "create":
-                return self._create(request, target, dry_run=is_dry_run(request))
-            case "update":
-                return self._update(request, target, dry_run=is_dry_run(request))
-            case "patch":
-                return self._patch(request, target, dry_run=is_dry_run(request))
-            case _:
-                return self._delete(request, target)
+    def _get(self, _request: Request, target: _Target) -> Response:
+        return Response(200, self._stored(target.key))
 
-    def _table_of(self, request: Request, resource: Resource) -> Form:
-        """What makes a table of objects, as the request wants it."""
-        include = request.first("includeObject") or "Metadata"
-        return lambda metadata, objects: table(resource, metadata, objects, self._clock.now(), include)
-
-    def _get(self, request: Request, target: Target, form: Form | None) -> Response:
-        hidden = self._faults.hidden(self._store, request.path, target.key)
-        found = hidden[target.key].before if target.key in hidden else self._store.get(target.key)
+    def _stored(self, key: Key) -> dict[str, Any]:
+        found = self._store.get(key)
         if found is None:
-            raise not_found(target.resource, target.key.name)
-        if form is not None:
-            return Response(200, form({"resourceVersion": found["metadata"]["resourceVersion"]}, [found]))
-        return Response(200, copied(found))
+            raise errors.not_found(key.resource, key.name)
+        return found
 
-    def _list(self, request: Request, target: Target, form: Form | None) -> Response:
-        tests = _tests(request, target)
-        limit = request.first("limit") or "0"
-        if request.first("continue") and request.first("resourceVersion"):
-            raise bad_request("specifying resource version is not allowed when using continue")
+    def _list(self, request: Request, target: _Target) -> Response:
+        resource = target.key.resource
+        limit, token = request.first("limit") or "0", request.first("continue") or None
+        if token and request.first("resourceVersion"):
+            raise errors.bad_request("specifying resource version is not allowed when using continue")
         if not limit.isdigit():
-            raise bad_request(f'limit: strconv.ParseInt: parsing "{limit}": invalid syntax')
-        hidden = self._faults.hidden(self._store, request.path, target.key)
-        current = self._store.snapshot(target.resource, hidden)
-        page = self._pages.page(target.key, current, tests, int(limit), request.first("continue") or None)
-        if form is not None:
-            return Response(200, form(page["metadata"], page["items"]))
-        return Response(200, {"kind": f"{target.resource.kind}List", "apiVersion": target.resource.api_version, **page})
+            raise errors.bad_request(f"limit: {errors.not_a_number(limit, 'ParseInt')}")
+        test = field_test(request.first("fieldSelector"), resource)
+        current = self._store.version, self._store.snapshot(resource)
+        page = self._pages.page(target.key, current, test, int(limit), token)
+        return Response(200, {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, **page})
 
-    def _create(self, request: Request, target: Target, *, dry_run: bool) -> Response:
-        sent = _decoded_body(request, target.resource)
-        stored = self._lifecycle.create(target.resource, target.key.namespace, sent, dry_run=dry_run)
-        return Response(201, stored)
+    def _create(self, request: Request, target: _Target) -> Response:
+        key = target.key
+        sent = _decoded_body(request, key.resource)
+        return Response(201, self._lifecycle.create(key.resource, key.namespace, sent))
 
-    def _update(self, request: Request, target: Target, *, dry_run: bool) -> Response:
-        sent = _decoded_body(request, target.resource)
-        writer = Writer(manager_of(request), target.subresource)
-        stored, created = self._lifecycle.replace(target.key, sent, writer, is_put=True, dry_run=dry_run)
-        return Response(201 if created else 200, stored)
+    def _update(self, request: Request, target: _Target) -> Response:
+        key, subresource = target
+        sent = _decoded_body(request, key.resource)
+        return Response(200, self._lifecycle.put(key, sent, _manager_of(request), subresource))
 
-    def _patch(self, request: Request, target: Target, *, dry_run: bool) -> Response:
-        kind = media_type(request)
-        if kind not in (_JSON_PATCH, _MERGE_PATCH, _STRATEGIC_PATCH):
-            raise unsupported_patch()
-        patch = json_body(request)
-        old = self._store.get(target.key)
-        if old is None:
-            raise not_found(target.resource, target.key.name)
+    def _patch(self, request: Request, target: _Target) -> Response:
+        key, subresource = target
+        kind = _media_type(request)
+        if kind not in PATCHES:
+            raise errors.failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+        patch, old = _body(request), self._stored(key)
         try:
-            new = decoded(target.resource, _patched(kind, old, patch))
-        except PatchDoesNotFit:
-            raise unprocessable_patch() from None
-        except PatchError as wrong:
-            raise bad_request(str(wrong)) from None
-        except PatchCannotBeMerged as wrong:
-            raise broken(str(wrong)) from None
+            new = decoded(key.resource, patched(old, patch, kind))
         except DecodeError as wrong:
-            raise invalid_after_patch(str(wrong)) from None
-        writer = Writer(manager_of(request), target.subresource)
-        stored, _ = self._lifecycle.replace(target.key, new, writer, is_put=False, dry_run=dry_run)
-        return Response(200, stored)
+            cause = Cause.invalid("patch", "", str(wrong))  # the API server names no object here
+            message, details = f' "" is invalid: patch: {cause.text}', {"causes": errors.listed([cause])}
+            raise errors.failure(422, "Invalid", message, details) from None
+        return Response(200, self._lifecycle.replace(key, new, old, _manager_of(request), subresource))
 
-    def _delete(self, request: Request, target: Target) -> Response:
-        options = json_body(request) if request.body else {}
-        if not isinstance(options, dict):
-            raise bad_request("the body is not a DeleteOptions object")
-        found = self._store.get(target.key)
-        preconditions = options.get("preconditions") or {}
+    def _delete(self, request: Request, target: _Target) -> Response:
+        key = target.key
+        options = _body(request) if request.body else {}
+        preconditions = (options.get("preconditions") or {}) if isinstance(options, dict) else None
         if not isinstance(preconditions, dict):
-            raise bad_request("preconditions are not an object")
-        # As on the real server: with a body, the query's options do not count.
-        dry_run = options.get("dryRun") == ["All"] if request.body else is_dry_run(request)
-        lingering = self._lifecycle.delete(target.key, preconditions, dry_run=dry_run)
-        if lingering is not None:
-            return Response(200, lingering)
-        details = {"name": target.key.name, "group": target.resource.group, "kind": target.resource.plural}
-        details["uid"] = (found or {"metadata": {"uid": ""}})["metadata"]["uid"]
-        details = {field: value for field, value in details.items() if value}
-        body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-        return Response(200, body)
+            raise errors.bad_request("the body is not a DeleteOptions object")
+        found, lingers = self._lifecycle.delete(key, preconditions)
+        if lingers or key.resource.delete_answers_object:
+            return Response(200, found)
+        details = {"name": key.name, "kind": key.resource.plural, "uid": found["metadata"]["uid"]}
+        details |= {"group": key.resource.group} if key.resource.group else {}
+        head = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
+        return Response(200, {**head, "status": "Success", "details": details})
 
 
-def _tests(request: Request, target: Target) -> list[Test]:
-    """What an object has to pass to be shown."""
-    tests = []
-    if labels := request.first("labelSelector"):
-        tests.append(label_test(labels))
-    if fields := request.first("fieldSelector"):
-        tests.append(field_test(fields, target.resource))
-    return tests
+def _target_of(path: str) -> _Target | None:
+    """What a path names, or None for a path about the API. Raises ApiError 404 for a kind that is not served."""
+    match path.strip("/").split("/"):
+        case ["api", "v1", first, *rest]:
+            group, parts = "", [first, *rest]
+        case ["apis", group, "v1", first, *rest]:
+            parts = [first, *rest]
+        case _:
+            return None
+    namespace = ""
+    if parts[0] == "namespaces" and len(parts) > 2 and parts[2] != "status":
+        namespace, parts = parts[1], parts[2:]
+    resource = resource_for(group, parts[0])
+    name, subresource = parts[1] if len(parts) > 1 else "", "/".join(parts[2:])
+    if (
+        resource is None
+        or (namespace and not resource.namespaced)
+        or (name and resource.namespaced and not namespace)
+        or (subresource and not (resource.has_status and subresource == "status"))
+    ):
+        raise errors.no_such_path()
+    return _Target(Key(resource, namespace, name), subresource)
+
+
+def _verb_of(request: Request, target: _Target) -> str:
+    """The verb by which access is granted. Raises ApiError 405 for a method that the path does not have."""
+    (resource, namespace, name), subresource = target
+    methods = {"PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"} if name else {}
+    if not name:
+        methods["GET"] = "watch" if request.first("watch") in ("true", "1") else "list"
+        methods |= {"POST": "create"} if bool(namespace) == resource.namespaced else {}
+    verb = methods.get(request.method, "")
+    if verb not in resource.verbs or (subresource and verb == "delete"):
+        raise errors.method_not_allowed()
+    return verb
+
+
+def _manager_of(request: Request) -> str:
+    """The name under which a request writes: ``fieldManager``, else its ``User-Agent`` up to the first slash."""
+    given = request.first("fieldManager") or request.headers.get("user-agent", "").partition("/")[0]
+    return "".join(letter for letter in given if letter.isprintable())[:_LONGEST_MANAGER] or "unknown"
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _body(request: Request) -> Any:
+    try:
+        return json.loads(request.body)
+    except ValueError as wrong:
+        raise errors.bad_request(f"couldn't get version/kind; json parse error: {wrong}") from None
 
 
 def _decoded_body(request: Request, resource: Resource) -> dict[str, Any]:
-    sent = object_body(request)
+    if _media_type(request) not in ("", _JSON):
+        accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+        why = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+        raise errors.failure(415, "UnsupportedMediaType", why)
     try:
-        return decoded(resource, sent)
+        return decoded(resource, _body(request))
     except DecodeError as wrong:
-        raise bad_request(f'{resource.kind} in version "v1" cannot be handled as a {resource.kind}: {wrong}') from None
-
-
-def _patched(kind: str, old: dict[str, Any], patch: Any) -> Any:
-    if kind == _JSON_PATCH:
-        return json_patch(old, patch)
-    if not isinstance(patch, dict):
-        raise PatchError("the patch is not an object")
-    return merge_patch(old, patch) if kind == _MERGE_PATCH else strategic_patch(old, patch, old["kind"])
+        why = f'{resource.kind} in version "v1" cannot be handled as a {resource.kind}: {wrong}'
+        raise errors.bad_request(why) from None

@@ -6,17 +6,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from hcloud_sandbox.exchange import Request
-from kubernetes_double.status import ApiError, failure, forbidden, unauthorized
+from kubernetes_double.errors import failure, forbidden
 from kubernetes_double.store import Key
 
-REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-"""Path of SelfSubjectAccessReviews."""
 SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-"""Path of SelfSubjectReviews."""
-RULES_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
-"""Path of SelfSubjectRulesReviews."""
-_PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version")
-_ANONYMOUS = "system:anonymous"
+REVIEWS = (SELF_REVIEWS, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
+"""Paths of the questions that everybody with a token may ask about himself."""
 
 
 class Tokens:
@@ -30,69 +25,33 @@ class Tokens:
         kind, _, credentials = request.headers.get("authorization", "").partition(" ")
         if not kind:
             return None
-        token = credentials.strip()
-        if kind.lower() == "basic":
-            token = _password(token)
+        token = _password(credentials.strip()) if kind.lower() == "basic" else credentials.strip()
         if token not in self._verbs:
-            raise unauthorized()
+            raise failure(401, "Unauthorized", "Unauthorized")
         return token
 
     def authorize(self, token: str | None, verb: str, key: Key, subresource: str) -> None:
         """Raises ApiError 403 unless the token's owner may do that to the object (or the collection)."""
-        if token is not None and self._may(token, verb):
+        if self._may(token, verb):
             return
         what = f"{key.resource.plural}/{subresource}" if subresource else key.resource.plural
         where = f'in the namespace "{key.namespace}"' if key.namespace else "at the cluster scope"
         why = f'User "{self._owner(token)}" cannot {verb} resource "{what}" in API group "{key.resource.group}" {where}'
         raise forbidden(key.resource, key.name, why)
 
-    def authorize_path(self, token: str | None, path: str) -> None:
-        """Raises ApiError 403 for an anonymous request of a path that is not public."""
-        if token is None and not path.startswith(_PUBLIC_PATHS):
-            raise _forbidden_path(path)
+    def review(self, token: str | None, path: str, asked: Any) -> dict[str, Any]:
+        """The answer to one of ``REVIEWS``: whether the token's owner may do something, or what he is called."""
+        status: dict[str, Any] = {"userInfo": {"username": self._owner(token), "groups": ["system:authenticated"]}}
+        if path != SELF_REVIEWS:
+            status = {"allowed": self._may(token, _member(_member(asked, "spec"), "resourceAttributes").get("verb"))}
+        return {**(asked if isinstance(asked, dict) else {}), "status": status}
 
-    def review(self, token: str, asked: Any) -> dict[str, Any]:
-        """The answer to a SelfSubjectAccessReview, which everybody with a token may ask for."""
-        spec = _member(asked, "spec")
-        attributes = _member(spec, "resourceAttributes") or _member(spec, "nonResourceAttributes")
-        return {
-            "kind": "SelfSubjectAccessReview",
-            "apiVersion": "authorization.k8s.io/v1",
-            "metadata": {},
-            "spec": spec,
-            "status": {"allowed": self._may(token, str(attributes.get("verb", "")))},
-        }
-
-    def review_rules(self, token: str, asked: Any) -> dict[str, Any]:
-        """The answer to a SelfSubjectRulesReview: all that its owner may do, which is the same in every namespace."""
-        verbs = self._verbs[token]
-        allowed = ["*"] if verbs is None else sorted(verbs)
-        everything = [{"verbs": allowed, "apiGroups": ["*"], "resources": ["*"]}] if allowed else []
-        paths = [{"verbs": allowed, "nonResourceURLs": ["*"]}] if allowed else []
-        return {
-            "kind": "SelfSubjectRulesReview",
-            "apiVersion": "authorization.k8s.io/v1",
-            "metadata": {},
-            "spec": _member(asked, "spec"),
-            "status": {"resourceRules": everything, "nonResourceRules": paths, "incomplete": False},
-        }
-
-    def review_self(self, token: str) -> dict[str, Any]:
-        """The answer to a SelfSubjectReview: who asks."""
-        user = {"username": self._owner(token), "groups": ["system:authenticated"]}
-        return {
-            "kind": "SelfSubjectReview",
-            "apiVersion": "authentication.k8s.io/v1",
-            "metadata": {},
-            "status": {"userInfo": user},
-        }
-
-    def _may(self, token: str, verb: str) -> bool:
-        verbs = self._verbs[token]
+    def _may(self, token: str | None, verb: Any) -> bool:
+        verbs = frozenset() if token is None else self._verbs[token]
         return verbs is None or verb in verbs
 
     def _owner(self, token: str | None) -> str:
-        return _ANONYMOUS if token is None else f"sandbox-{list(self._verbs).index(token)}"
+        return "system:anonymous" if token is None else f"sandbox-{list(self._verbs).index(token)}"
 
 
 def _password(credentials: str) -> str:
@@ -101,10 +60,6 @@ def _password(credentials: str) -> str:
         return base64.b64decode(credentials, validate=True).decode().partition(":")[2]
     except (binascii.Error, UnicodeDecodeError):
         return ""
-
-
-def _forbidden_path(path: str) -> ApiError:
-    return failure(403, "Forbidden", f'forbidden: User "{_ANONYMOUS}" cannot get path "{path}"', details={})
 
 
 def _member(of: Any, name: str) -> dict[str, Any]:

@@ -1,23 +1,21 @@
-"""Store: objects by key, the global version, unique ids, and the state of each object before its last write.
+"""Store: objects by key, the global version, and unique ids.
 
-Rules of single kinds do not belong here. Objects are copied on the way in and out, so nobody changes the store by
-changing an answer.
+Rules of single kinds do not belong here. Objects are copied on the way in and out, and never changed in place.
 """
 
 import random
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from kubernetes_double.patch import copied
 from kubernetes_double.resources import Resource
 
 FIRST_VERSION = 1000
-_NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 class Key(NamedTuple):
-    """One object. ``namespace`` is empty for kinds that have none."""
+    """One object, or all objects of a kind where parts are empty. ``namespace`` is empty for kinds that have none."""
 
     resource: Resource
     namespace: str
@@ -29,8 +27,11 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+Objects = dict[Key, dict[str, Any]]
+
+
 class Write(NamedTuple):
-    """The last change of one object."""
+    """One change of one object."""
 
     key: Key
     before: dict[str, Any] | None
@@ -39,81 +40,53 @@ class Write(NamedTuple):
     """The version that this write took."""
 
 
-Overlay = Mapping[Key, Write]
-"""Writes that a read must not see, by key."""
-
-
 class Store:
-    """All objects of one cluster. ``on_write`` is called after every change."""
+    """All objects of one cluster."""
 
-    def __init__(self, seed: int, on_write: Callable[[Write], None]) -> None:
+    def __init__(self, seed: int) -> None:
         self.version = FIRST_VERSION
+        self.on_write: Callable[[Write], None] = lambda _write: None
+        """Called after every change."""
         self._seed = seed
-        self._on_write = on_write
-        self._objects: dict[Resource, dict[Key, dict[str, Any]]] = {}
-        self._last_writes: dict[Key, Write] = {}
+        self._objects: dict[Resource, Objects] = {}
 
     def get(self, key: Key) -> dict[str, Any] | None:
-        """A copy of the object, or None."""
-        found = self._objects.get(key.resource, {}).get(key)
-        return None if found is None else copied(found)
+        """A copy of the object; None where it is not stored."""
+        found: dict[str, Any] | None = copied(self._objects.get(key.resource, {}).get(key))
+        return found
 
-    def all(self, resource: Resource) -> Iterator[dict[str, Any]]:
+    def all(self, resource: Resource) -> Iterable[dict[str, Any]]:
         """Every object of a kind, not copied: for reading only."""
-        return iter(self._objects.get(resource, {}).values())
+        return self._objects.get(resource, {}).values()
 
     def put(self, key: Key, found: dict[str, Any]) -> dict[str, Any]:
         """Store an object under the next version and answer a copy of it."""
-        kept = copied(found)
-        self._record(key)
+        kept: dict[str, Any] = copied(found)
+        objects = self._objects.setdefault(key.resource, {})
+        self.version += 1
+        write = Write(key, objects.get(key), self.version)
         kept["metadata"]["resourceVersion"] = str(self.version)
-        self._objects.setdefault(key.resource, {})[key] = kept
-        self._on_write(self._last_writes[key])
-        return copied(kept)
+        objects[key] = kept
+        self.on_write(write)
+        return dict(copied(kept))
 
     def remove(self, key: Key) -> None:
         """Forget an object, which takes a version too."""
-        self._record(key)
-        del self._objects[key.resource][key]
-        self._on_write(self._last_writes[key])
+        self.version += 1
+        self.on_write(Write(key, self._objects[key.resource].pop(key), self.version))
 
-    def load(self, objects: Mapping[Key, dict[str, Any]]) -> None:
+    def load(self, objects: Objects) -> None:
         """Replace everything; objects bring their versions. The global version never goes back."""
-        self._objects, self._last_writes = {}, {}
+        self._objects = {}
         for key, found in objects.items():
             self._objects.setdefault(key.resource, {})[key] = copied(found)
             self.version = max(self.version, int(found["metadata"]["resourceVersion"]))
 
-    def snapshot(self, resource: Resource, hidden: Overlay) -> tuple[int, dict[Key, dict[str, Any]]]:
-        """Version and objects of a kind (not copied, in no order), without the ``hidden`` writes."""
-        found = dict(self._objects.get(resource, {}))
-        version = self.version
-        for key, write in hidden.items():
-            if key.resource != resource:
-                continue
-            version = min(version, write.version - 1)
-            if write.before is None:
-                found.pop(key, None)
-            else:
-                found[key] = write.before
-        return version, found
-
-    def last_write(self, matches: Callable[[Key], bool]) -> Write | None:
-        """The latest write of an object that ``matches``."""
-        found = [write for key, write in self._last_writes.items() if matches(key)]
-        return max(found, key=lambda write: write.version, default=None)
+    def snapshot(self, resource: Resource) -> Objects:
+        """All objects of a kind as they are now, not copied and in no order: for reading only."""
+        return dict(self._objects.get(resource, {}))
 
     def uid(self, *parts: object) -> str:
         """The unique id that this seed gives to something with these parts."""
         bits = random.Random(f"{self._seed}/{'/'.join(map(str, parts))}").getrandbits(128)  # noqa: S311 - not a secret
         return str(uuid.UUID(int=bits, version=4))
-
-    def generated_name(self, prefix: str) -> str:
-        """A name for an object created with ``generateName``."""
-        letters = random.Random(f"{self._seed}/{prefix}/{self.version}")  # noqa: S311 - not a secret
-        return prefix + "".join(letters.choice(_NAME_LETTERS) for _ in range(5))
-
-    def _record(self, key: Key) -> None:
-        self.version += 1
-        before = self._objects.get(key.resource, {}).get(key)
-        self._last_writes[key] = Write(key, before, self.version)

@@ -225,17 +225,6 @@ def test_a_new_world_has_kubelets_of_its_own() -> None:
     assert cluster.said("web-1") == ("True", set())
 
 
-def test_faults_are_for_clients() -> None:
-    """What kubelets write uses none up, and is seen at once."""
-    cluster = Cluster()
-    cluster.kubernetes.set_faults([{"kind": "visible_late", "seconds": 600}])
-    cluster.cloud("POST", "/servers", NEW)
-    cluster.after(5)
-    assert cluster.said("web-2") is not None
-    cluster.initialize("web-2")
-    assert cluster.cluster("GET", "/api/v1/nodes/web-2")[1]["spec"]["taints"]
-
-
 @pytest.mark.parametrize("times", [{"join_s": -1}, {"grace_s": -0.5}])
 def test_times_that_cannot_be(times: dict[str, float]) -> None:
     """Refused by name."""

@@ -1,4 +1,4 @@
-"""What only the simulator does: faults, tokens with verbs, the kubeconfig."""
+"""What only the double does: tokens with verbs, the kubeconfig, and what it refuses."""
 
 import base64
 from typing import Any
@@ -30,110 +30,18 @@ class Cluster:
     def relabel(self, name: str, value: str) -> Response:
         return self.ask("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"labels": {"n": value}}})
 
-    def seen(self) -> dict[str, str]:
-        listed = self.ask("GET", "/api/v1/nodes").body["items"]
-        return {node["metadata"]["name"]: node["metadata"]["labels"]["n"] for node in listed}
+
+@pytest.mark.parametrize("query", ["labelSelector=n%3D0", "dryRun=All"])
+def test_what_is_not_simulated_is_refused(query: str) -> None:
+    """And not ignored, which would show or write too much."""
+    assert Cluster().ask("GET", f"/api/v1/nodes?{query}").status == 400
+    assert Cluster().ask("DELETE", f"/api/v1/nodes/web-1?{query}").status == 400
 
 
-def test_a_stale_read_answers_as_before_the_last_write() -> None:
-    """So many times, and with the version of that moment."""
-    cluster = Cluster()
-    cluster.relabel("web-1", "1")
-    cluster.relabel("web-2", "1")
-    fresh = cluster.ask("GET", "/api/v1/nodes").body["metadata"]["resourceVersion"]
-    cluster.api.set_faults([{"kind": "stale_read", "path": "/api/v1/nodes", "count": 2}])
-    stale = cluster.ask("GET", "/api/v1/nodes").body
-    assert int(stale["metadata"]["resourceVersion"]) < int(fresh)
-    assert cluster.seen() == {"web-1": "1", "web-2": "0"}
-    assert cluster.seen() == {"web-1": "1", "web-2": "1"}
-
-
-def test_a_stale_read_of_one_object_concerns_its_own_last_write() -> None:
-    """Whatever was written elsewhere since; creations and deletions are undone as well."""
-    cluster = Cluster()
-    cluster.ask("POST", "/api/v1/nodes", {"metadata": {"name": "web-3"}})
-    cluster.ask("DELETE", "/api/v1/nodes/web-2")
-    cluster.relabel("web-1", "1")
-    cluster.api.set_faults([{"kind": "stale_read", "count": 3}])
-    assert cluster.ask("GET", "/api/v1/nodes/web-3").status == 404
-    assert cluster.ask("GET", "/api/v1/nodes/web-2").status == 200
-    assert cluster.ask("GET", "/api/v1/nodes/web-1").body["metadata"]["labels"] == {"n": "0"}
-    assert cluster.ask("GET", "/api/v1/nodes/web-3").status == 200
-
-
-def test_a_fault_without_an_end_lasts_until_it_is_cleared() -> None:
-    """``count`` null: every read is stale."""
-    cluster = Cluster()
-    cluster.relabel("web-1", "1")
-    cluster.api.set_faults([{"kind": "stale_read"}, {"kind": "stale_read", "count": None}])
-    assert [cluster.seen()["web-1"] for _ in range(3)] == ["0", "0", "0"]
-    cluster.api.clear_faults()
-    assert cluster.seen()["web-1"] == "1"
-
-
-def test_a_stale_read_elsewhere_does_not_count() -> None:
-    """The path is a prefix."""
-    cluster = Cluster()
-    cluster.relabel("web-1", "1")
-    cluster.api.set_faults([{"kind": "stale_read", "path": "/api/v1/services"}])
-    assert cluster.seen()["web-1"] == "1"
-
-
-def test_a_write_is_visible_late() -> None:
-    """To reads; another write meets the true state."""
-    cluster = Cluster()
-    cluster.api.set_faults([{"kind": "visible_late", "seconds": 5, "count": 1}])
-    old = cluster.ask("GET", "/api/v1/nodes/web-1").body["metadata"]["resourceVersion"]
-    cluster.relabel("web-1", "1")
-    cluster.relabel("web-2", "1")
-    assert cluster.seen() == {"web-1": "0", "web-2": "1"}
-    stale = {"metadata": {"resourceVersion": old, "labels": {"n": "2"}}}
-    assert cluster.ask("PATCH", "/api/v1/nodes/web-1", stale).status == 409
-    cluster.clock.advance(5)
-    assert cluster.seen() == {"web-1": "1", "web-2": "1"}
-
-
-def test_several_late_writes_show_the_oldest_state() -> None:
-    """Until each has become visible."""
-    cluster = Cluster()
-    cluster.api.set_faults([{"kind": "visible_late", "path": "/api/v1/nodes/web-1", "seconds": 5, "count": 2}])
-    cluster.relabel("web-1", "1")
-    cluster.clock.advance(3)
-    cluster.relabel("web-1", "2")
-    assert cluster.seen()["web-1"] == "0"
-    cluster.clock.advance(3)
-    assert cluster.seen()["web-1"] == "1"
-    cluster.clock.advance(3)
-    assert cluster.seen()["web-1"] == "2"
-
-
-def test_cleared_faults_are_gone() -> None:
-    """What was hidden is shown."""
-    cluster = Cluster()
-    cluster.api.set_faults([{"kind": "visible_late", "seconds": 5}, {"kind": "stale_read"}])
-    cluster.relabel("web-1", "1")
-    cluster.api.clear_faults()
-    assert cluster.seen()["web-1"] == "1"
-
-
-@pytest.mark.parametrize(
-    ("fault", "text"),
-    [
-        ({"kind": "status"}, "unknown fault 'status': this simulator knows stale_read, visible_late"),
-        ({}, "unknown fault None"),
-        ({"kind": "stale_read", "seconds": 1}, "fault stale_read has no seconds: it takes count, kind, path"),
-        ({"kind": "stale_read", "count": 0}, "count is a whole number from 1, or null for no end, not 0"),
-        ({"kind": "stale_read", "path": "nodes"}, "path is a path prefix"),
-        ({"kind": "visible_late"}, "seconds is a positive number"),
-    ],
-)
-def test_an_unknown_fault_is_refused(fault: dict[str, Any], text: str) -> None:
-    """Together with all that came with it."""
-    cluster = Cluster()
-    cluster.relabel("web-1", "1")
-    with pytest.raises(ValueError, match=text):
-        cluster.api.set_faults([{"kind": "stale_read"}, fault])
-    assert cluster.seen()["web-1"] == "1"
+def test_there_are_no_faults() -> None:
+    """Those of transport are the fault proxy's."""
+    with pytest.raises(ValueError, match="unknown fault 'stale_read'"):
+        Cluster().api.set_faults([{"kind": "stale_read"}])
 
 
 @pytest.mark.parametrize(

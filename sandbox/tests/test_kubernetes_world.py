@@ -169,10 +169,9 @@ def test_a_wrong_world_is_refused(world: dict[str, Any], text: str) -> None:
 
 
 def test_a_replaced_world_leaves_nothing_behind() -> None:
-    """Neither objects nor pages nor faults; versions do not go back."""
+    """Neither objects nor pages; versions do not go back."""
     api = simulator({"nodes": [{"metadata": {"name": f"web-{n}"}} for n in range(3)]})
     page = read(api, "/api/v1/nodes?limit=1")["metadata"]
-    api.set_faults([{"kind": "visible_late", "seconds": 5}])
     api.replace_world({"nodes": [NODE]})
     api.handle(Request.of("DELETE", "/api/v1/nodes/web-1", headers=ADMIN))
     listed = read(api, "/api/v1/nodes")

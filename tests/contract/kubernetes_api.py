@@ -16,8 +16,6 @@ from tests.support.apiserver import KUBERNETES, NEWEST
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
-TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
-"""What kubectl accepts: a table, or else an object."""
 JSON_PATCH = "application/json-patch+json"
 
 NODES = "/api/v1/nodes"
@@ -25,12 +23,11 @@ NAMESPACES = "/api/v1/namespaces"
 SERVICES = "/api/v1/namespaces/default/services"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 EVENTS = "/api/v1/namespaces/default/events"
-DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
 
 NEWEST_ALONE = pytest.mark.skipif(KUBERNETES != NEWEST, reason=f"the simulator takes after Kubernetes {NEWEST}")
-"""Of what older releases say in other words, with the same code and reason: values in messages, a column of a table."""
+"""Of what older releases say in other words, with the same code and reason: values in messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +75,11 @@ class KubernetesApi:
         body: Any = None,
         content_type: str | None = None,
         token: str | None = "",
-        accept: str = "*/*",
         agent: str = "contract",
     ) -> Answer:
         """Send a request. ``token`` is the powerful one unless given; None sends none. Bytes go as they are. ``agent``
         is the ``User-Agent``."""
-        headers = {"Accept": accept, "User-Agent": agent}
+        headers = {"Accept": "*/*", "User-Agent": agent}
         if token is not None:
             headers["Authorization"] = f"Bearer {token or self.token}"
         if content_type or body is not None:
@@ -107,13 +103,10 @@ class KubernetesApi:
     def strategic(self, path: str, patch: Any) -> Answer:
         return self.request("PATCH", path, patch, STRATEGIC)
 
-    def table(self, path: str) -> Any:
-        return self.request("GET", path, accept=TABLE).good()
-
     @contextmanager
-    def watching(self, path: str, query: str, accept: str = JSON) -> Iterator[Iterator[Any]]:
+    def watching(self, path: str, query: str) -> Iterator[Iterator[Any]]:
         """The events of a watch, as they come; it lasts a second unless the query says more."""
-        headers = {"Authorization": f"Bearer {self.token}", "Accept": accept}
+        headers = {"Authorization": f"Bearer {self.token}", "Accept": JSON}
         url = f"{self.url}{path}?watch=true&timeoutSeconds=1&{query}"
         with self._session.get(url, headers=headers, stream=True, timeout=10) as answer:
             assert answer.status_code == 200

@@ -13,12 +13,7 @@ from tests.contract.kubernetes_api import CONFIG_MAPS, Answer, KubernetesApi, ne
 from tests.support.apiserver import ApiServer
 from tests.support.stage import wait_for
 
-TOO_OLD = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
-    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
-    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
-    "deleted between the time the first chunk was returned and now may show up in the list."
-)
+TOO_OLD = "The provided continue parameter is too old to display a consistent list result."
 Aging = tuple[KubernetesApi, Callable[[], None]]
 """An API that forgets old versions, and what makes it older."""
 
@@ -47,28 +42,24 @@ def aging(request: pytest.FixtureRequest, tmp_path: Path, sandbox_loop: Backgrou
 
 
 def test_a_token_expires(aging: Aging) -> None:
-    """410 with a token that carries on from there with what is stored now."""
+    """410: whoever reads on has to begin anew."""
     api, grow_older = aging
-    mine = f"limit=2&labelSelector={new_name()}"
-    label = mine.rpartition("=")[2]
+    name = new_name()
     for number in range(4):
-        api.create(CONFIG_MAPS, {"metadata": {"name": f"{label}-{number}", "labels": {label: ""}}})
-    token = api.get(f"{CONFIG_MAPS}?{mine}").good()["metadata"]["continue"]
-    api.request("DELETE", f"{CONFIG_MAPS}/{label}-2").good()
+        api.create(CONFIG_MAPS, {"metadata": {"name": f"{name}-{number}"}})
+    token = api.get(f"{CONFIG_MAPS}?limit=2").good()["metadata"]["continue"]
     answers: list[Answer] = []
 
     def is_refused() -> bool:
         grow_older()
-        api.merge(f"{CONFIG_MAPS}/{label}-0", {"data": {"turn": str(len(answers))}}).good()
-        answers.append(api.get(f"{CONFIG_MAPS}?{mine}&continue={token}"))
+        api.merge(f"{CONFIG_MAPS}/{name}-0", {"data": {"turn": str(len(answers))}}).good()
+        answers.append(api.get(f"{CONFIG_MAPS}?limit=2&continue={token}"))
         return answers[-1].status != 200
 
     wait_for(is_refused, "the token to expire", every_s=0.2)
-    answer = answers[-1]
-    assert answer.refusal == (410, "Expired", TOO_OLD)
-    assert "details" not in answer.body
-    further = api.get(f"{CONFIG_MAPS}?{mine}&continue={answer.body['metadata']['continue']}").good()
-    assert [item["metadata"]["name"] for item in further["items"]] == [f"{label}-3"]
+    code, reason, message = answers[-1].refusal
+    assert (code, reason) == (410, "Expired")
+    assert message.startswith(TOO_OLD)
 
 
 def test_a_version_of_long_ago(aging: Aging) -> None:

@@ -134,29 +134,6 @@ def test_a_provider_id_is_set_once(api: KubernetesApi, name: str) -> None:
         assert answer.causes == {("FieldValueForbidden", "spec.providerID")}
 
 
-@rows(
-    "taints reason field",
-    {
-        "effect": ([{"key": "a", "effect": "Never"}], "FieldValueNotSupported", "[0].effect"),
-        "no effect": ([{"key": "a"}], "FieldValueRequired", "[0].effect"),
-        "no key": ([{"effect": "NoExecute"}], "FieldValueInvalid", "[0].key"),
-        "key": ([{"key": "a b", "effect": "NoExecute"}], "FieldValueInvalid", "[0].key"),
-        "value": ([{"key": "a", "value": "b c", "effect": "NoExecute"}], "FieldValueInvalid", "[0].value"),
-        "twice": (
-            [{"key": "a", "effect": "NoExecute"}, {"key": "a", "value": "b", "effect": "NoExecute"}],
-            "FieldValueDuplicate",
-            "[1]",
-        ),
-    },
-)
-def test_taints_are_validated(api: KubernetesApi, name: str, taints: Any, reason: str, field: str) -> None:
-    """The server calls the field ``metadata.taints``; one key may come with several effects, not twice with one."""
-    api.create(NODES, {"metadata": {"name": name}})
-    answer = api.merge(f"{NODES}/{name}", {"spec": {"taints": taints}})
-    assert answer.refusal[:2] == (422, "Invalid")
-    assert answer.causes == {(reason, f"metadata.taints{field}")}
-
-
 @NEWEST_ALONE
 def test_an_address_is_there_once(api: KubernetesApi, name: str) -> None:
     """Two of a type are fine, two of the same are not."""
@@ -191,31 +168,6 @@ def test_a_namespace_is_labelled_with_its_name_and_active(api: KubernetesApi, na
     )
     patched = api.merge(f"{NAMESPACES}/{name}", {"metadata": {"labels": {**dict.fromkeys(label), "a": "b"}}}).good()
     assert patched["metadata"]["labels"] == {**label, "a": "b"}
-
-
-def test_a_deleted_namespace_takes_nothing_new(api: KubernetesApi, name: str) -> None:
-    """It stays, since nobody runs the controller that would empty it; what is there can still be changed."""
-    api.create(NAMESPACES, {"metadata": {"name": name}})
-    path = f"{NAMESPACES}/{name}/configmaps"
-    api.create(path, {"metadata": {"name": "a"}})
-    deleted = api.request("DELETE", f"{NAMESPACES}/{name}").good()
-    assert deleted["status"]["phase"] == "Terminating"
-    assert "deletionGracePeriodSeconds" not in deleted["metadata"]
-    assert api.get(f"{NAMESPACES}/{name}").good()["metadata"]["deletionTimestamp"]
-    answer = api.request("POST", path, {"metadata": {"name": "b"}})
-    why = f"unable to create new content in namespace {name} because it is being terminated"
-    assert answer.refusal == (403, "Forbidden", f'configmaps "b" is forbidden: {why}')
-    assert answer.causes == {("NamespaceTerminating", "metadata.namespace")}
-    api.merge(f"{path}/a", {"data": {"k": "v"}}).good()
-
-
-@pytest.mark.parametrize("eternal", ["default", "kube-system"])
-def test_the_system_namespaces_stay(api: KubernetesApi, eternal: str) -> None:
-    """Their uid is the cluster's identity."""
-    assert api.get(f"{NAMESPACES}/{eternal}").good()["metadata"]["uid"]
-    answer = api.request("DELETE", f"{NAMESPACES}/{eternal}")
-    text = f'namespaces "{eternal}" is forbidden: this namespace may not be deleted'
-    assert answer.refusal == (403, "Forbidden", text)
 
 
 def test_nothing_is_created_in_an_absent_namespace(api: KubernetesApi, name: str) -> None:
@@ -254,27 +206,6 @@ def test_a_micro_time_has_six_digits(api: KubernetesApi, name: str, value: Any) 
     assert api.merge(f"{LEASES}/{name}", {"spec": {"renewTime": value}}).refusal[:2] == (422, "Invalid")
     body["metadata"] = {"name": f"{name}-2"}
     assert api.request("POST", LEASES, body).refusal[:2] == (400, "BadRequest")
-
-
-@NEWEST_ALONE
-def test_a_lease_is_replaced_only_with_a_version(api: KubernetesApi, name: str) -> None:
-    """Unlike all other kinds here; the message names the path, not the kind."""
-    api.create(LEASES, {"metadata": {"name": name}})
-    answer = api.request("PUT", f"{LEASES}/{name}", {"metadata": {"name": name}})
-    where = f'leases.coordination.k8s.io "{name}" is invalid: metadata.resourceVersion'
-    assert answer.refusal == (422, "Invalid", f"{where}: Invalid value: 0: must be specified for an update")
-    api.merge(f"{LEASES}/{name}", {"spec": {"holderIdentity": "me"}}).good()
-
-
-def test_numbers_of_a_lease_are_validated(api: KubernetesApi, name: str) -> None:
-    """Both broken rules are told at once."""
-    spec = {"leaseDurationSeconds": 0, "leaseTransitions": -1}
-    answer = api.request("POST", LEASES, {"metadata": {"name": name}, "spec": spec})
-    fields = ("spec.leaseDurationSeconds", "spec.leaseTransitions")
-    assert answer.causes == {("FieldValueInvalid", field) for field in fields}
-    code, reason, message = answer.refusal
-    assert (code, reason) == (422, "Invalid")
-    assert message.startswith(f'Lease.coordination.k8s.io "{name}" is invalid: [spec.leaseDurationSeconds: ')
 
 
 def test_an_event_is_kept_as_sent(api: KubernetesApi, name: str) -> None:
@@ -316,13 +247,3 @@ def test_an_event_is_in_the_namespace_of_what_it_is_about(
     assert answer.status == (201 if is_valid else 422)
     if not is_valid:
         assert answer.causes == {("FieldValueInvalid", "involvedObject.namespace")}
-
-
-def test_an_event_with_an_event_time_needs_more_fields(api: KubernetesApi, name: str) -> None:
-    """``eventTime`` makes it one of the new form."""
-    body: dict[str, Any] = {"metadata": {"name": name}, "eventTime": f"{MOMENT}.000000Z"}
-    answer = api.request("POST", EVENTS, body)
-    assert {field for _, field in answer.causes} == {"reportingComponent", "reportingInstance", "action", "reason"}
-    assert api.request("POST", EVENTS, {**body, "eventTime": f"{MOMENT}Z"}).refusal[:2] == (400, "BadRequest")
-    new = {"reportingComponent": "example.com/tester", "reportingInstance": "1", "action": "Test", "reason": "Tested"}
-    assert api.create(EVENTS, {**body, **new})["eventTime"] == f"{MOMENT}.000000Z"

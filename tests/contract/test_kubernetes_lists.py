@@ -1,7 +1,5 @@
 """Lists: their form, pages, selectors."""
 
-from urllib.parse import quote
-
 import pytest
 
 from tests.contract.kubernetes_api import CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, NODES, SERVICES, KubernetesApi
@@ -9,12 +7,11 @@ from tests.contract.kubernetes_api import CONFIG_MAPS, EVENTS, LEASES, NAMESPACE
 
 @pytest.fixture
 def numbered(api: KubernetesApi, name: str) -> str:
-    """A namespace of its own with the configmaps c0 to c4, labelled with their number."""
+    """A namespace of its own with the configmaps c0 to c4."""
     api.create(NAMESPACES, {"metadata": {"name": name}})
     path = f"{NAMESPACES}/{name}/configmaps"
     for number in (3, 1, 4, 0, 2):
-        labels = {"number": str(number), **({"odd": "yes"} if number % 2 else {})}
-        api.create(path, {"metadata": {"name": f"c{number}", "labels": labels}})
+        api.create(path, {"metadata": {"name": f"c{number}"}})
     return path
 
 
@@ -24,14 +21,14 @@ def names(listed: dict[str, list[dict[str, dict[str, str]]]]) -> list[str]:
 
 def test_a_list_says_its_kind_once(api: KubernetesApi, name: str) -> None:
     """Items carry neither kind nor apiVersion; nothing found is an empty list, not null."""
-    api.create(NODES, {"metadata": {"name": name, "labels": {"test": name}}})
-    listed = api.get(f"{NODES}?labelSelector=test={name}").good()
+    api.create(NODES, {"metadata": {"name": name}})
+    listed = api.get(f"{NODES}?fieldSelector=metadata.name={name}").good()
     assert (listed["kind"], listed["apiVersion"]) == ("NodeList", "v1")
     assert int(listed["metadata"]["resourceVersion"]) > 0
     (item,) = listed["items"]
     assert not {"kind", "apiVersion"} & set(item)
     assert {"metadata", "spec", "status"} <= set(item)
-    empty = api.get(f"{LEASES}?labelSelector=test={name}").good()
+    empty = api.get(f"{LEASES}?fieldSelector=metadata.name={name}").good()
     assert (empty["kind"], empty["apiVersion"], empty["items"]) == ("LeaseList", "coordination.k8s.io/v1", [])
     assert api.get(f"{NAMESPACES}/{name}-absent/services").good()["items"] == []
 
@@ -44,26 +41,15 @@ def test_a_list_is_sorted_by_name(api: KubernetesApi, numbered: str) -> None:
 def test_pages_are_of_one_moment(api: KubernetesApi, numbered: str) -> None:
     """What is deleted meanwhile is still there, what is created is not; all pages have the first one's version."""
     first = api.get(f"{numbered}?limit=2").good()
-    assert first["metadata"]["remainingItemCount"] == 3
     api.request("DELETE", f"{numbered}/c3").good()
     api.create(numbered, {"metadata": {"name": "c10"}})
     second = api.get(f"{numbered}?limit=2&continue={first['metadata']['continue']}").good()
-    assert second["metadata"]["remainingItemCount"] == 1
     third = api.get(f"{numbered}?limit=2&continue={second['metadata']['continue']}").good()
     assert [names(page) for page in (first, second, third)] == [["c0", "c1"], ["c2", "c3"], ["c4"]]
     assert {page["metadata"]["resourceVersion"] for page in (first, second, third)} == {
         first["metadata"]["resourceVersion"]
     }
-    assert not {"continue", "remainingItemCount"} & set(third["metadata"])
-
-
-def test_selected_pages_do_not_count_what_remains(api: KubernetesApi, numbered: str) -> None:
-    """With a selector the server does not know."""
-    page = api.get(f"{numbered}?limit=1&labelSelector=odd").good()
-    assert names(page) == ["c1"]
-    assert "remainingItemCount" not in page["metadata"]
-    rest = api.get(f"{numbered}?limit=9&labelSelector=odd&continue={page['metadata']['continue']}").good()
-    assert names(rest) == ["c3"]
+    assert "continue" not in third["metadata"]
 
 
 def test_an_unreadable_token_is_a_bad_request(api: KubernetesApi, numbered: str) -> None:
@@ -84,35 +70,6 @@ def test_a_limit_is_a_number(api: KubernetesApi) -> None:
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [
-        ("number=1", ["c1"]),
-        ("number==1", ["c1"]),
-        ("number!=1", ["c0", "c2", "c3", "c4"]),
-        ("odd!=yes", ["c0", "c2", "c4"]),
-        ("odd", ["c1", "c3"]),
-        ("!odd", ["c0", "c2", "c4"]),
-        ("number in (1,2, 9)", ["c1", "c2"]),
-        ("number notin (1,2)", ["c0", "c3", "c4"]),
-        ("odd notin (yes)", ["c0", "c2", "c4"]),
-        ("odd=yes,number in (1,2),number!=7", ["c1"]),
-        ("example.com/odd", []),
-        ("odd=", []),
-        ("", ["c0", "c1", "c2", "c3", "c4"]),
-    ],
-)
-def test_labels_select(api: KubernetesApi, numbered: str, selector: str, expected: list[str]) -> None:
-    """Every form that kubectl knows but ``<`` and ``>``; an absent label is not equal to anything."""
-    assert names(api.get(f"{numbered}?labelSelector={quote(selector)}").good()) == expected
-
-
-@pytest.mark.parametrize("selector", ["a b", "a in 1", "a/b/c=1", "=a", "a=b c"])
-def test_an_unreadable_label_selector_is_a_bad_request(api: KubernetesApi, selector: str) -> None:
-    """It does not select everything."""
-    assert api.get(f"{NODES}?labelSelector={quote(selector)}").refusal[:2] == (400, "BadRequest")
-
-
-@pytest.mark.parametrize(
-    ("selector", "expected"),
-    [
         ("metadata.name=c1", ["c1"]),
         ("metadata.name!=c1,metadata.name!=c2", ["c0", "c3", "c4"]),
         ("metadata.name=c1,metadata.namespace=default", []),
@@ -123,19 +80,10 @@ def test_names_select(api: KubernetesApi, numbered: str, selector: str, expected
     assert names(api.get(f"{numbered}?fieldSelector={selector}").good()) == expected
 
 
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        (CONFIG_MAPS, '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"'),
-        (LEASES, '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"'),
-        (NODES, "field label not supported: spec.x"),
-        (SERVICES, "field label not supported: spec.x"),
-        (EVENTS, "field label not supported: spec.x"),
-    ],
-)
-def test_other_fields_do_not_select(api: KubernetesApi, path: str, text: str) -> None:
+@pytest.mark.parametrize("path", [CONFIG_MAPS, LEASES, NODES, SERVICES, EVENTS])
+def test_other_fields_do_not_select(api: KubernetesApi, path: str) -> None:
     """They are not ignored either."""
-    assert api.get(f"{path}?fieldSelector=spec.x=1").refusal == (400, "BadRequest", text)
+    assert api.get(f"{path}?fieldSelector=spec.x=1").refusal[:2] == (400, "BadRequest")
 
 
 def test_an_unreadable_field_selector_is_a_bad_request(api: KubernetesApi) -> None:
@@ -149,7 +97,7 @@ def test_an_unreadable_field_selector_is_a_bad_request(api: KubernetesApi) -> No
         ("involvedObject.name=NAME", True),
         ("involvedObject.kind=Node,involvedObject.uid=NAME,involvedObject.name=NAME", True),
         ("involvedObject.name=NAME,involvedObject.namespace=", True),
-        ("involvedObject.name=NAME,reason=Tested,type=Normal,source=tester", True),
+        ("involvedObject.name=NAME,reason=Tested,type=Normal", True),
         ("involvedObject.name=NAME,type=Warning", False),
         ("involvedObject.name=NAME,involvedObject.apiVersion=v1", False),
     ],
@@ -161,19 +109,3 @@ def test_events_are_selected_by_what_they_are_about(api: KubernetesApi, name: st
     api.create(EVENTS, {"metadata": {"name": name}, "involvedObject": about, **details})
     listed = api.get(f"{EVENTS}?fieldSelector={selector.replace('NAME', name)}").good()
     assert names(listed) == ([name] if found else [])
-
-
-def test_nodes_are_selected_by_being_cordoned(api: KubernetesApi, name: str) -> None:
-    """The field is false where it is absent."""
-    api.create(NODES, {"metadata": {"name": name, "labels": {"test": name}}})
-    assert names(api.get(f"{NODES}?labelSelector=test={name}&fieldSelector=spec.unschedulable=false").good()) == [name]
-    assert names(api.get(f"{NODES}?labelSelector=test={name}&fieldSelector=spec.unschedulable=true").good()) == []
-
-
-def test_services_are_selected_by_type(api: KubernetesApi, name: str) -> None:
-    labels = {"labels": {"test": name}}
-    api.create(SERVICES, {"metadata": {"name": name, **labels}, "spec": {"ports": [{"port": 80}]}})
-    query = f"labelSelector=test={name}&fieldSelector=spec.type=ClusterIP"
-    assert names(api.get(f"{SERVICES}?{query}").good()) == [name]
-    assert names(api.get(f"/api/v1/services?{query}").good()) == [name]
-    assert names(api.get(f"{NAMESPACES}/kube-system/services?{query}").good()) == []

@@ -70,26 +70,6 @@ def test_our_own_name(api: KubernetesApi, path: str) -> None:
     assert managers(api.get(path).good()) == {APPLICATION: INGRESS}
 
 
-def test_conditions_belong_to_who_wrote_them(api: KubernetesApi, path: str) -> None:
-    """Each by its type, field by field."""
-    fields: dict[str, Any] = {".": {}, **{f"f:{name}": {} for name in CONDITION}}
-    theirs = {"f:status": {"f:conditions": {".": {}, 'k:{"type":"example.com/Audited"}': fields}}}
-    write(api, path, {"status": {"conditions": [CONDITION]}}, "auditor/1")
-    ours = {**CONDITION, "type": "LoadBalancerReady"}
-    assert managers(write(api, path, published("192.0.2.1", ours), "us/1")) == {
-        "auditor": theirs,
-        "us": {"f:status": {"f:conditions": {'k:{"type":"LoadBalancerReady"}': fields}, **INGRESS["f:status"]}},
-    }
-
-
-def test_a_finalizer_through_the_status(api: KubernetesApi, path: str) -> None:
-    """It belongs to who added it until anybody takes it away."""
-    claimed = write(api, path, {"metadata": {"finalizers": [OURS]}}, "us/1")
-    assert managers(claimed) == {"us": {"f:metadata": {"f:finalizers": {".": {}, f'v:"{OURS}"': {}}}}}
-    released = write(api, path.removesuffix("/status"), {"metadata": {"finalizers": None}}, "they/1", MERGE)
-    assert managers(released) == {}
-
-
 def test_addresses_that_are_taken_away(api: KubernetesApi, path: str) -> None:
     """They have no manager any more."""
     write(api, path, published("192.0.2.1"), "first/1")

@@ -63,14 +63,6 @@ def test_a_change_that_changes_nothing_takes_no_version(api: KubernetesApi, name
     assert api.request("PUT", f"{CONFIG_MAPS}/{name}", created).good() == created
 
 
-def test_a_generated_name_begins_with_its_prefix(api: KubernetesApi) -> None:
-    """Five characters are appended."""
-    prefix = f"{new_name()}-"
-    created = api.create(CONFIG_MAPS, {"metadata": {"generateName": prefix}})
-    assert created["metadata"]["name"].startswith(prefix)
-    assert len(created["metadata"]["name"]) == len(prefix) + 5
-
-
 @pytest.mark.parametrize(
     ("change", "refusal"),
     [
@@ -200,19 +192,6 @@ def test_a_put_replaces_all_but_the_status(api: KubernetesApi, name: str) -> Non
     assert replaced["status"]["capacity"] == {"cpu": "2"}
 
 
-@pytest.mark.parametrize("path", [SERVICES, LEASES])
-def test_a_put_creates_some_kinds(api: KubernetesApi, name: str, path: str) -> None:
-    """A version in it does not matter, which brings deleted leases back; a uid does."""
-    body = {**node(name, resourceVersion="5"), "spec": {"ports": [{"port": 80}]} if path == SERVICES else {}}
-    code, reason, message = api.request(
-        "PUT", f"{path}/{name}", {**body, "metadata": {"name": name, "uid": NEVER}}
-    ).refusal
-    assert (code, reason) == (409, "Conflict")
-    assert message.endswith(f"Precondition failed: UID in precondition: {NEVER}, UID in object meta: ")
-    assert api.request("PUT", f"{path}/{name}", body).good(201)["metadata"]["name"] == name
-    assert api.merge(f"{path}/{name}-absent", {}).status == 404
-
-
 @pytest.mark.parametrize("path", [NODES, SERVICES])
 def test_a_write_to_the_object_leaves_the_status_alone(api: KubernetesApi, name: str, path: str) -> None:
     """Silently: the client sees it in the answer only."""
@@ -242,29 +221,3 @@ def test_a_write_to_the_status_leaves_the_spec_alone_but_not_the_metadata(
     assert patched["spec"] == created["spec"]
     assert without_versions(patched["status"]["conditions"]) == conditions
     assert api.get(f"{path}/{name}/status").good() == patched
-
-
-def test_a_dry_run_changes_nothing(api: KubernetesApi, name: str) -> None:
-    """For every verb; but a DELETE with a body ignores the query."""
-    assert api.request("POST", f"{NODES}?dryRun=All", node(name)).status == 201
-    assert api.get(f"{NODES}/{name}").status == 404
-    created = api.create(NODES, node(name))
-    patched = api.request(
-        "PATCH", f"{NODES}/{name}?dryRun=All", node(name, labels={"a": "b"}), "application/merge-patch+json"
-    )
-    assert patched.good()["metadata"]["labels"] == {"a": "b"}
-    assert api.request("DELETE", f"{NODES}/{name}?dryRun=All").status == 200
-    assert api.request("DELETE", f"{NODES}/{name}", {"dryRun": ["All"]}).status == 200
-    assert api.get(f"{NODES}/{name}").good() == created
-    assert (
-        api.request("DELETE", f"{NODES}/{name}?dryRun=All", {"kind": "DeleteOptions", "apiVersion": "v1"}).status == 200
-    )
-    assert api.get(f"{NODES}/{name}").status == 404
-
-
-@NEWEST_ALONE
-def test_an_unknown_dry_run_is_invalid(api: KubernetesApi, name: str) -> None:
-    """It is not taken for the real thing."""
-    answer = api.request("PATCH", f"{NODES}/{name}?dryRun=yes", {}, "application/merge-patch+json")
-    text = 'PatchOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["yes"]: supported values: "All"'
-    assert answer.refusal == (422, "Invalid", text)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.contract.kubernetes_api import NEWEST_ALONE, SERVICES, KubernetesApi, without_versions
+from tests.contract.kubernetes_api import SERVICES, KubernetesApi, without_versions
 from tests.support.rows import rows
 
 
@@ -107,15 +107,6 @@ def test_only_a_load_balancer_has_ingresses(api: KubernetesApi, name: str) -> No
     why = "Forbidden: may only be used when `spec.type` is 'LoadBalancer'"
     answer = api.merge(f"{SERVICES}/{name}/status", {"status": ingress})
     assert answer.refusal == (422, "Invalid", f'Service "{name}" is invalid: status.loadBalancer.ingress: {why}')
-
-
-@NEWEST_ALONE
-def test_a_cluster_ip_stays(api: KubernetesApi, name: str) -> None:
-    """It can be neither changed nor given up."""
-    api.create(SERVICES, load_balancer(name))
-    answer = api.merge(f"{SERVICES}/{name}", {"spec": {"clusterIP": "10.96.250.250"}})
-    text = 'spec.clusterIPs[0]: Invalid value: ["10.96.250.250"]: may not change once set'
-    assert answer.refusal == (422, "Invalid", f'Service "{name}" is invalid: {text}')
 
 
 @rows(

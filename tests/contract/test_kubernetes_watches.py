@@ -54,17 +54,6 @@ def test_a_watch_goes_on_from_a_version(api: KubernetesApi, place: str) -> None:
         assert [event["object"]["metadata"]["name"] for event in events] == ["b"]
 
 
-def test_a_label_selector_makes_objects_come_and_go(api: KubernetesApi, place: str) -> None:
-    """One that no longer fits is deleted for this watch, as it was when it still did."""
-    version = version_of(api, place)
-    api.create(place, {"metadata": {"name": "a", "labels": {"x": "1"}}})
-    api.merge(f"{place}/a", {"metadata": {"labels": {"x": "2"}}}).good()
-    api.create(place, {"metadata": {"name": "b"}})
-    with api.watching(place, f"resourceVersion={version}&labelSelector=x%3D1") as events:
-        heard = [(event["type"], event["object"]["metadata"]["labels"]["x"]) for event in events]
-    assert heard == [("ADDED", "1"), ("DELETED", "1")]
-
-
 def test_the_last_finalizer_ends_a_life(api: KubernetesApi, name: str) -> None:
     """Its removal is no modification, and the answer to it says that nothing holds the object any more."""
     service = {"metadata": {"name": name, "finalizers": ["example.com/test"]}, "spec": {"ports": [{"port": 80}]}}

@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 _ROOT = Path(__file__).resolve().parents[2]
-_PROJECTS = {".": ("reconciler", "actuators", "desired", "launch"), "sandbox": ("sandbox/hcloud_sandbox",)}
+_PROJECTS = {
+    ".": ("reconciler", "actuators", "desired", "launch"),
+    "sandbox": ("sandbox/hcloud_sandbox", "sandbox/kubernetes_double"),
+}
 """Folder of a distribution's ``pyproject.toml`` → the folders of its source."""
 _OURS = {
     ".": ("reconciler", "actuators", "desired", "hcloud_reconciler"),
@@ -42,9 +45,9 @@ def test_every_declared_dependency_is_imported(project: str) -> None:
 
 
 def test_the_product_can_do_without_the_sandbox() -> None:
-    """One extra brings it, and what speaks HTTP in it is no business of the product's."""
+    """One extra brings it, and what it needs by itself is no business of the product's."""
     assert _optional(".") == {"hcloud-sandbox"}
-    assert _declared("sandbox") == {"aiohttp", "yarl"}
+    assert _declared("sandbox") == {"aiohttp", "jsonpatch", "yarl"}
     assert _declared(".") & _declared("sandbox") == set()
     assert {module: files for module, files in _imported(".").items() if module == "hcloud_sandbox"} == {
         "hcloud_sandbox": {"reconciler/cli/demo.py", "reconciler/cli/sandbox.py"}

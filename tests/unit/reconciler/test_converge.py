@@ -173,7 +173,12 @@ def test_a_failure_stays_with_its_node(joining: Run) -> None:
 
 def test_a_change_that_does_not_show(joining: Run) -> None:
     """What was applied and is still planned has not settled: it is not applied again, and is pending."""
-    joining.sim.kubernetes.set_faults([{"kind": "visible_late", "seconds": 3600, "count": 4}])
+    nodes = [*joining.sim.nodes().values()]
+    body = {"kind": "NodeList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": nodes}
+    date = format_datetime(joining.sim.clock.now(), usegmt=True)
+    joining.sim.spoil_kubernetes(
+        "status", method="GET", path="/api/v1/nodes$", code=200, body=body, headers={"Date": date}, count=None
+    )
 
     report = joining.converge()
 
