@@ -34,7 +34,7 @@ from hcloud_sandbox.shapes import (
     an_object,
     one_of,
     optional,
-    shaped,
+    shape,
 )
 from hcloud_sandbox.worlds import FORMAT_VERSION, part_of
 
@@ -106,7 +106,7 @@ class RobotSimulator:
         Raises ValueError that names the server and what is wrong, and then changes nothing.
         """
         given = json.loads(json.dumps(list(part_of(world, "robot").get("servers", ()))))
-        servers = [_completed(raw, f"robot.servers[{place}]") for place, raw in enumerate(given)]
+        servers = [_complete(raw, f"robot.servers[{place}]") for place, raw in enumerate(given)]
         found: dict[int, Object] = {}
         for server in servers:
             number = server["server_number"]
@@ -241,7 +241,7 @@ def _reset(server: Object) -> Object:
     return {"reset": {**{name: server[name] for name in shared}, "type": ways}}
 
 
-def _completed(raw: Any, where: str) -> Object:
+def _complete(raw: Any, where: str) -> Object:
     """A server with everything that the world leaves out. Raises ValueError that names what is wrong."""
     if isinstance(raw, dict) and set(raw) == {"server"}:  # as the webservice wraps it
         raw = raw["server"]
@@ -272,7 +272,7 @@ def _completed(raw: Any, where: str) -> Object:
         "cancelled": a_flag,
         "operating_status": optional(one_of(*_STATUSES)),
     }
-    server = shaped(raw, template, f"{where} ({number})", rules)
+    server = shape(raw, template, f"{where} ({number})", rules)
     address, net = server["server_ip"], server["server_ipv6_net"]
     addresses = {"ip": [address] if address else [], "subnet": [{"ip": net, "mask": "64"}] if net else None}
     return {**server, **{name: raw.get(name, found) for name, found in addresses.items()}}

@@ -12,7 +12,7 @@ Object = dict[str, Any]
 Rule = Callable[[Any, str], Any]
 
 
-def shaped(given: Any, template: Object, where: str, rules: Mapping[str, Rule] | None = None) -> Object:
+def shape(given: Any, template: Object, where: str, rules: Mapping[str, Rule] | None = None) -> Object:
     """The template with what is given laid over it, and every field that has a rule as that makes it."""
     an_object(given, where)
     for name in given:
@@ -47,7 +47,7 @@ def one_of(*options: str) -> Rule:
 
 def part(template: Object, rules: Mapping[str, Rule] | None = None) -> Rule:
     """The rule for an object with a template and rules of its own."""
-    return lambda value, where: shaped(value, template, where, rules)
+    return lambda value, where: shape(value, template, where, rules)
 
 
 def each(rule: Rule) -> Rule:

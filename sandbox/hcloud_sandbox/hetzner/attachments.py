@@ -16,7 +16,7 @@ from hcloud_sandbox.hetzner.errors import ApiError, limit_exceeded
 from hcloud_sandbox.hetzner.load_balancer_targets import without_private_targets
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.store import Key, Kind, Object, View, in_words, singular
-from hcloud_sandbox.shapes import Rule, a, an_address, each, optional, shaped
+from hcloud_sandbox.shapes import Rule, a, an_address, each, optional, shape
 
 MAX_NETWORKS_PER_SERVER = 3
 MAX_ALIAS_IPS = 5
@@ -147,14 +147,14 @@ class Attachments:
                 self._remove((kind, holder["id"], network_id))
         self._attaching = {link: entry for link, entry in self._attaching.items() if link[2] != network_id}
 
-    def completed(self, given: Any, where: str) -> Object:
+    def complete(self, given: Any, where: str) -> Object:
         """A ``private_net`` entry of a load balancer in a world file; an address follows in ``connect``."""
-        return shaped(given, {"network": None, "ip": None}, where, _ENTRY)
+        return shape(given, {"network": None, "ip": None}, where, _ENTRY)
 
-    def completed_of_server(self, given: Any, where: str) -> Object:
+    def complete_of_server(self, given: Any, where: str) -> Object:
         """The same of a server."""
         template: Object = {"network": None, "ip": None, "alias_ips": [], "mac_address": None}
-        entry = shaped(given, template, where, {**_ENTRY, "alias_ips": each(an_address)})
+        entry = shape(given, template, where, {**_ENTRY, "alias_ips": each(an_address)})
         return {**entry, "mac_address": entry["mac_address"] or new_mac_address(self._store)}
 
     def connect(self, without_subnets: set[int]) -> None:
@@ -245,7 +245,7 @@ class Attachments:
                     listed = f"network {network['id']} ({network['name']}) lists {what} {member_id}"
                     raise ValueError(f"{listed}, which is not there; add the {what} or remove its id")
                 if all(entry["network"] != network["id"] for entry in holder["private_net"]):
-                    complete = self.completed_of_server if kind == "servers" else self.completed
+                    complete = self.complete_of_server if kind == "servers" else self.complete
                     entry = complete({"network": network["id"]}, what)
                     self._store.change(kind, member_id, private_net=[*holder["private_net"], entry])
         self._store.change("networks", network["id"], servers=[], load_balancers=[])

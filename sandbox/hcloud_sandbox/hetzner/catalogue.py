@@ -14,7 +14,7 @@ from typing import Any
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.errors import ApiError
 from hcloud_sandbox.hetzner.store import Object
-from hcloud_sandbox.shapes import Rule, shaped
+from hcloud_sandbox.shapes import Rule, shape
 
 _DATA: Mapping[str, Any] = json.loads(files(__package__).joinpath("catalogue.json").read_text("utf-8"))
 
@@ -70,7 +70,7 @@ def entry_of(entries: Mapping[str, Object], fallback: str) -> Rule:
 
     def rule(value: Any, where: str) -> Object:
         if isinstance(value, Mapping):
-            return shaped(value, find_entry(entries, value.get("name", fallback)) or entries[fallback], where)
+            return shape(value, find_entry(entries, value.get("name", fallback)) or entries[fallback], where)
         found = find_entry(entries, value)
         if found is None:
             raise ValueError(

@@ -19,7 +19,7 @@ from hcloud_sandbox.hetzner.pem import is_private_key, made_up_certificate, read
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.resource import Resource, route
 from hcloud_sandbox.hetzner.store import Object, View, fresh_copy
-from hcloud_sandbox.shapes import Rule, one_of, shaped
+from hcloud_sandbox.shapes import Rule, one_of, shape
 
 MANAGED_AN_HOUR = 20
 _HOUR_S = 3600.0
@@ -65,17 +65,17 @@ class Certificates(Resource):
         """Who uses it follows from the load balancers."""
         return {"type": one_of(*_TYPES), "used_by": lambda *_: []}
 
-    def completed(self, given: Object, where: str) -> Object:
+    def complete(self, given: Object, where: str) -> Object:
         """A managed one is issued already, unless its status says otherwise."""
-        certificate = super().completed(given, where)
+        certificate = super().complete(given, where)
         if certificate["type"] == "uploaded":
             return certificate
         issuance: Mapping[str, Rule] = {"issuance": one_of("pending", "completed", "failed")}
-        status = shaped(given.get("status", {}), {**_PENDING, "issuance": "completed"}, f"{where} status", issuance)
+        status = shape(given.get("status", {}), {**_PENDING, "issuance": "completed"}, f"{where} status", issuance)
         missing = {} if status["issuance"] == "completed" else {**_NOT_ISSUED, **_only(given, _NOT_ISSUED)}
         return {**certificate, "status": status, **missing}
 
-    def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
+    def render(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
         """With the load balancers that use it."""
         return fresh_copy(stored) | {"used_by": _users_of(view, stored["id"])}
 

@@ -39,12 +39,12 @@ class Firewalls(Resource):
         return {**blank, "rules": [], "applied_to": []}
 
     def rules(self) -> Mapping[str, Rule]:
-        """Both are lists of objects, which ``completed`` reads."""
+        """Both are lists of objects, which ``complete`` reads."""
         return {"rules": each(an_object), "applied_to": each(an_object)}
 
-    def completed(self, given: Object, where: str) -> Object:
+    def complete(self, given: Object, where: str) -> Object:
         """A firewall whose rules are as those of a request."""
-        firewall = super().completed(given, where)
+        firewall = super().complete(given, where)
         try:
             rules = _wanted_rules(Body({"rules": firewall["rules"]}))
             applied_to = [_entry(Body(entry)) for entry in firewall["applied_to"]]
@@ -52,7 +52,7 @@ class Firewalls(Resource):
             raise ValueError(f"{where}: {error.message}") from None
         return {**firewall, "rules": rules, "applied_to": applied_to}
 
-    def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
+    def render(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
         """With the servers that label selectors find."""
         return fresh_copy(stored) | {"applied_to": [_shown_entry(view, entry) for entry in stored["applied_to"]]}
 

@@ -6,7 +6,7 @@ many; which refusal a change of a system image gets is not established, here it 
 
 from collections.abc import Mapping
 
-from hcloud_sandbox.exchange import Request, Response
+from hcloud_sandbox.exchange import Response
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.catalogue import IMAGES
 from hcloud_sandbox.hetzner.errors import ApiError, invalid_text
@@ -38,31 +38,25 @@ class Images(Resource):
         """What was made of servers has a description alone."""
         return {"name": optional(a_text), "type": one_of(*_OF_SERVERS)}
 
-    def completed(self, given: Object, where: str) -> Object:
+    def complete(self, given: Object, where: str) -> Object:
         """A snapshot or backup."""
         if given["id"] in _SYSTEM_IDS:
             raise ValueError(f"{where}: a system image has this id; choose another one")
-        return super().completed(given, where)
+        return super().complete(given, where)
 
-    def listed(self, view: View) -> list[Object]:
+    def all_in(self, view: View) -> list[Object]:
         """Those of the catalog, then those that were made."""
         return all_images(view)
 
-    def read(self, request: Request, object_id: int) -> Response:
+    def find(self, view: View, object_id: int) -> Object | None:
         """One of either."""
-        system = next((image for image in IMAGES if image["id"] == object_id), None)
-        return super().read(request, object_id) if system is None else self.answer(system)
+        return next((image for image in all_images(view) if image["id"] == object_id), None)
 
     def get(self, object_id: int) -> Object:
         """A snapshot or backup. Raises ``not_found``, or ``forbidden``."""
         if object_id in _SYSTEM_IDS:
             raise ApiError("forbidden", "system images cannot be changed")
         return super().get(object_id)
-
-    def free(self, object_id: int) -> Object:
-        """The same, when no action runs on it."""
-        self.get(object_id)
-        return super().free(object_id)
 
     def updated(self, present: Object, body: Body) -> Object:
         """Description and labels; a backup can be made a snapshot."""
@@ -95,7 +89,7 @@ class Images(Resource):
             image["id"],
             {"status": "available"},
             ("servers", server_id),
-            on_failure=lambda _: self.removed(image["id"]),
+            on_failure=lambda _: self.discard(image["id"]),
         )
         return self.answer(image, 201, action=action)
 

@@ -13,7 +13,7 @@ from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.errors import ApiError, invalid_field, invalid_text, limit_exceeded
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.store import Object
-from hcloud_sandbox.shapes import Rule, a, shaped
+from hcloud_sandbox.shapes import Rule, a, shape
 
 _PROTOCOLS = ("tcp", "http", "https")
 _PORTS = range(1, 65536)
@@ -83,19 +83,19 @@ def assigned_certificates(balancer: Object) -> set[int]:
     return {certificate_id for certificates in listed for certificate_id in certificates}
 
 
-def completed_service(given: object, where: str) -> Object:
+def complete_service(given: object, where: str) -> Object:
     """A service of a world file, which gives its listen port. Raises ValueError."""
     blank = {"protocol": "tcp", "listen_port": None, "destination_port": None, "proxyprotocol": False}
     rules: dict[str, Rule] = {"listen_port": a(int, "a port")}
-    service = shaped(given, {**blank, "health_check": {}, "http": {}}, where, rules)
+    service = shape(given, {**blank, "health_check": {}, "http": {}}, where, rules)
     service["destination_port"] = service["destination_port"] or service["listen_port"]
     http, check = service.pop("http"), service["health_check"]
     if service["protocol"] != "tcp":
-        service["http"] = shaped(http, _HTTP, f"{where} http")
-    check = shaped(check, {**_check_template(service["destination_port"]), "http": {}}, f"{where} health_check")
+        service["http"] = shape(http, _HTTP, f"{where} http")
+    check = shape(check, {**_check_template(service["destination_port"]), "http": {}}, f"{where} health_check")
     http = check.pop("http")
     if check["protocol"] == "http":
-        check["http"] = shaped(http, _HTTP_CHECK, f"{where} health_check http")
+        check["http"] = shape(http, _HTTP_CHECK, f"{where} health_check http")
     return {**service, "health_check": check}
 
 

@@ -27,7 +27,7 @@ from hcloud_sandbox.hetzner.errors import ApiError, invalid_text, limit_exceeded
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.selectors import parse_selector
 from hcloud_sandbox.hetzner.store import Object, Store, View
-from hcloud_sandbox.shapes import Rule, a, a_number, an_address, each, one_of, optional, part, shaped
+from hcloud_sandbox.shapes import Rule, a, a_number, an_address, each, one_of, optional, part, shape
 
 Silence = Callable[[str, int, int], str | None]
 """What the health check of a listener, by its port and its destination's, says of an address where nothing answers;
@@ -134,22 +134,22 @@ def shown_targets(view: View, balancer: Object, silence: Silence) -> list[Object
     return targets
 
 
-def completed_target(given: Any, where: str) -> Object:
-    """A target of a world file; its address follows in ``complete_targets``. Raises ValueError."""
+def complete_target(given: Any, where: str) -> Object:
+    """A target of a world file; its address follows in ``connect_targets``. Raises ValueError."""
     kind = one_of(*_TEMPLATES)(given.get("type", "server") if isinstance(given, dict) else None, f"{where} type")
     rules: dict[str, dict[str, Rule]] = {
         "server": {"server": part({"id": None, "ip": None}, {"id": a(int, "the id of the server")})},
-        "label_selector": {"label_selector": part({"selector": None}), "targets": each(completed_target)},
+        "label_selector": {"label_selector": part({"selector": None}), "targets": each(complete_target)},
         "ip": {"ip": part({"ip": None}, {"ip": an_address})},
     }
-    health: dict[str, Rule] = {} if kind == "label_selector" else {"health_status": each(_completed_health)}
-    target = shaped(given, _TEMPLATES[kind], where, {**rules[kind], **health})
+    health: dict[str, Rule] = {} if kind == "label_selector" else {"health_status": each(_complete_health)}
+    target = shape(given, _TEMPLATES[kind], where, {**rules[kind], **health})
     if any(found["type"] != "server" for found in target.get("targets", ())):
         raise ValueError(f"{where}: a label selector finds servers only; remove the other targets from its list")
     return target
 
 
-def complete_targets(store: Store) -> None:
+def connect_targets(store: Store) -> None:
     """Give targets of a world that are servers their address, and all targets what it says of their health.
 
     Inside ``store.changing()``. Raises ValueError.
@@ -326,14 +326,14 @@ def _said_otherwise(view: View, balancer: Object, target: Object) -> Object:
     return {**target, "health_status": said}
 
 
-def _completed_health(given: Any, where: str) -> Object:
+def _complete_health(given: Any, where: str) -> Object:
     rules: dict[str, Rule] = {
         "listen_port": a(int, "the listen port of a service"),
         "status": one_of("healthy", "unhealthy", "unknown"),
         "detail": optional(one_of(*_DETAILS)),
         "http_status_code": optional(a_number),
     }
-    health = shaped(given, dict.fromkeys(rules), where, rules)
+    health = shape(given, dict.fromkeys(rules), where, rules)
     return {name: value for name, value in health.items() if value is not None}
 
 

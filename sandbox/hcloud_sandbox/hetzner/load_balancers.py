@@ -29,14 +29,14 @@ from hcloud_sandbox.hetzner.catalogue import (
 from hcloud_sandbox.hetzner.errors import ApiError, invalid_field, invalid_text, limit_exceeded
 from hcloud_sandbox.hetzner.load_balancer_services import (
     assigned_certificates,
-    completed_service,
+    complete_service,
     created_with_services,
     with_changed_service,
     with_service,
     without_service,
 )
 from hcloud_sandbox.hetzner.load_balancer_targets import (
-    completed_target,
+    complete_target,
     is_private,
     shown_targets,
     with_target,
@@ -46,7 +46,7 @@ from hcloud_sandbox.hetzner.primary_ips import PrimaryIps
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
 from hcloud_sandbox.hetzner.store import Object, View, fresh_copy
-from hcloud_sandbox.shapes import Rule, an_address, each, optional, part, shaped
+from hcloud_sandbox.shapes import Rule, an_address, each, optional, part, shape
 
 _ALGORITHMS = ("round_robin", "least_connections")
 _ALGORITHM: Object = {"type": _ALGORITHMS[0]}
@@ -95,10 +95,10 @@ class LoadBalancers(Resource):
         return {
             "load_balancer_type": entry_of(LOAD_BALANCER_TYPES, DEFAULT_LOAD_BALANCER_TYPE),
             "algorithm": part(_ALGORITHM),
-            "public_net": part(_PUBLIC_NET, dict.fromkeys(FAMILIES, self._completed_address)),
-            "private_net": each(self._attachments.completed),
-            "services": each(completed_service),
-            "targets": each(completed_target),
+            "public_net": part(_PUBLIC_NET, dict.fromkeys(FAMILIES, self._complete_address)),
+            "private_net": each(self._attachments.complete),
+            "services": each(complete_service),
+            "targets": each(complete_target),
         }
 
     def changes(self) -> Mapping[str, BodyChange]:
@@ -116,7 +116,7 @@ class LoadBalancers(Resource):
             "disable_public_interface": _without_public_interface,
         }
 
-    def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:
+    def render(self, view: View, stored: Object, *, live: bool = True) -> Object:
         """With what label selectors find, and the health of targets."""
         silence = self.project.faults.silence_of if live else lambda *_: None
         return fresh_copy({**stored, "targets": shown_targets(view, stored, silence)})
@@ -128,7 +128,7 @@ class LoadBalancers(Resource):
             raise invalid_field("name", "must not start or end with a space")
         return name
 
-    def removed(self, object_id: int) -> None:
+    def discard(self, object_id: int) -> None:
         """With the Primary IPs that go with it."""
         present = self.store.get("load_balancers", object_id)
         if present is not None:
@@ -159,7 +159,7 @@ class LoadBalancers(Resource):
     def delete(self, _body: Body, object_id: int) -> Response:
         """201 with the action after which it is gone."""
         self.deletable(object_id)
-        return self.act("delete_load_balancer", object_id, effect=lambda: self.removed(object_id))
+        return self.act("delete_load_balancer", object_id, effect=lambda: self.discard(object_id))
 
     @route("POST /load_balancers/{id}/actions/attach_to_network")
     def attach_to_network(self, body: Body, object_id: int) -> Response:
@@ -223,8 +223,8 @@ class LoadBalancers(Resource):
                 public_net[family] = {**_ADDRESS, "ip": address, "dns_ptr": default_dns_ptr(address)}
         return public_net
 
-    def _completed_address(self, given: Any, where: str) -> Object:
-        address = shaped(given, _ADDRESS, where, {"ip": optional(an_address)})
+    def _complete_address(self, given: Any, where: str) -> Object:
+        address = shape(given, _ADDRESS, where, {"ip": optional(an_address)})
         if "ip" in given:
             return address
         primary_ip = None if address["id"] is None else self.store.get("primary_ips", address["id"])

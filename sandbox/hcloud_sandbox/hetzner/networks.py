@@ -26,7 +26,7 @@ from hcloud_sandbox.hetzner.paging import filtered, ordered, page_of
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
 from hcloud_sandbox.hetzner.store import Object, View, fresh_copy
-from hcloud_sandbox.shapes import Rule, a, a_list, a_range, an_address, each, one_of, part, shaped
+from hcloud_sandbox.shapes import Rule, a, a_list, a_range, an_address, each, one_of, part, shape
 
 _ROUTE: Object = {"destination": None, "gateway": None}
 _SUBNET: Object = {"type": "cloud", "ip_range": None, "network_zone": "eu-central", "gateway": None, "vswitch_id": None}
@@ -66,10 +66,10 @@ class Networks(Resource):
         routes = each(part(_ROUTE, {"destination": a_range, "gateway": an_address}))
         return {"ip_range": a_range, "subnets": a_list, "routes": routes, "servers": members, "load_balancers": members}
 
-    def completed(self, given: Object, where: str) -> Object:
+    def complete(self, given: Object, where: str) -> Object:
         """Subnets must lie within the network's range."""
-        network = super().completed(given, where)
-        subnets = [_completed_subnet(network, subnet, f"{where} subnets") for subnet in network["subnets"]]
+        network = super().complete(given, where)
+        subnets = [_complete_subnet(network, subnet, f"{where} subnets") for subnet in network["subnets"]]
         return {**network, "subnets": subnets}
 
     def changes(self) -> Mapping[str, BodyChange]:
@@ -84,7 +84,7 @@ class Networks(Resource):
             },
         }
 
-    def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
+    def render(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
         """With its members."""
         members = {
             kind: [holder["id"] for holder, _ in attached(view, kind, stored["id"])]
@@ -98,10 +98,10 @@ class Networks(Resource):
         exposed = body.boolean("expose_routes_to_vswitch", default=present["expose_routes_to_vswitch"])
         return {**super().updated(present, body), "expose_routes_to_vswitch": exposed}
 
-    def removed(self, object_id: int) -> None:
+    def discard(self, object_id: int) -> None:
         """What is attached is detached."""
         self._attachments.detach_all(object_id)
-        super().removed(object_id)
+        super().discard(object_id)
 
     @route("POST /networks")
     def create(self, body: Body) -> Response:
@@ -164,8 +164,8 @@ def _wanted_route(network: Object, body: Body) -> Object:
     return checked_route(network, *(body.only(*_ROUTE).text(name) for name in _ROUTE))
 
 
-def _completed_subnet(network: Object, given: Any, where: str) -> Object:
-    subnet = shaped(given, _SUBNET, where, {"ip_range": a_range, "network_zone": one_of(*NETWORK_ZONES)})
+def _complete_subnet(network: Object, given: Any, where: str) -> Object:
+    subnet = shape(given, _SUBNET, where, {"ip_range": a_range, "network_zone": one_of(*NETWORK_ZONES)})
     ip_range = subnet["ip_range"]
     if not IPv4Network(ip_range).subnet_of(range_of(network)):
         raise ValueError(f"{where}: {ip_range} is not in the network's ip_range {network['ip_range']}; change one")

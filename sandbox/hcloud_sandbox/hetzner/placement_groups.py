@@ -34,7 +34,7 @@ class PlacementGroups(Resource):
         """Its servers follow from the servers."""
         return {"type": one_of(*_TYPES), "servers": lambda *_: []}
 
-    def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
+    def render(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
         """With its servers."""
         return shown_group(view, stored)
 

@@ -13,7 +13,7 @@ from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from hcloud_sandbox.exchange import Request, Response
+from hcloud_sandbox.exchange import Response
 from hcloud_sandbox.hetzner.actions import Action
 from hcloud_sandbox.hetzner.addresses import (
     FAMILIES,
@@ -24,7 +24,7 @@ from hcloud_sandbox.hetzner.addresses import (
 )
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.catalogue import DEFAULT_LOCATION, LOCATIONS, wanted_entry
-from hcloud_sandbox.hetzner.errors import ApiError, not_found
+from hcloud_sandbox.hetzner.errors import ApiError
 from hcloud_sandbox.hetzner.resource import Resource, route
 from hcloud_sandbox.hetzner.store import Key, Kind, Object, View, fresh_copy, singular
 from hcloud_sandbox.shapes import Rule, a_range, an_address, one_of
@@ -59,12 +59,12 @@ class PrimaryIps(Resource):
         }
 
     def rules(self) -> Mapping[str, Rule]:
-        """Its address follows in ``completed``, by its type."""
+        """Its address follows in ``complete``, by its type."""
         return {"type": one_of(*FAMILIES)}
 
-    def completed(self, given: Object, where: str) -> Object:
+    def complete(self, given: Object, where: str) -> Object:
         """One with an address. The load balancer that has it names it; anything else that has it is named here."""
-        primary_ip = super().completed(given, where)
+        primary_ip = super().complete(given, where)
         if primary_ip["assignee_type"] == "load_balancer":
             primary_ip |= _UNASSIGNED
         if primary_ip["ip"] is None:
@@ -72,7 +72,7 @@ class PrimaryIps(Resource):
         rule = an_address if primary_ip["type"] == "ipv4" else a_range
         return {**primary_ip, "ip": rule(primary_ip["ip"], f"{where} ip")}
 
-    def listed(self, view: View) -> list[Object]:
+    def all_in(self, view: View) -> list[Object]:
         """All by their ids, those of servers among them."""
         found = {primary_ip["id"]: primary_ip for primary_ip in view.all("primary_ips")}
         for server in view.all("servers"):
@@ -84,7 +84,7 @@ class PrimaryIps(Resource):
                     found[held["id"]] = {**blank, "type": family, "auto_delete": True, **place}
         return [found[primary_ip_id] for primary_ip_id in sorted(found)]
 
-    def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
+    def render(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
         """With who has it, and the reverse names that it has there."""
         key, holder = view.once(_holders).get(stored["id"], (None, {}))
         if key is None:
@@ -94,26 +94,17 @@ class PrimaryIps(Resource):
             assignee["dns_ptr"] = _names_of(stored["type"], holder["public_net"][stored["type"]])
         return fresh_copy(stored) | assignee
 
-    def read(self, request: Request, object_id: int) -> Response:
+    def find(self, view: View, object_id: int) -> Object | None:
         """One, also of those that follow from a server."""
-        view = self.project.view(request)
-        found = next((each for each in self.listed(view) if each["id"] == object_id), None)
-        if found is None:
-            raise not_found(self.kind, object_id)
-        return Response(200, {"primary_ip": self.shown(view, found)})
+        return next((found for found in self.all_in(view) if found["id"] == object_id), None)
 
     def get(self, object_id: int) -> Object:
         """The Primary IP, stored from now on if it only followed from its server. Raises ``not_found``."""
         if self.store.get("primary_ips", object_id) is None:
-            for implied in self.listed(self.store.truth()):
-                if implied["id"] == object_id:
-                    self.store.put("primary_ips", implied)
+            implied = self.find(self.store.truth(), object_id)
+            if implied is not None:
+                self.store.put("primary_ips", implied)
         return super().get(object_id)
-
-    def free(self, object_id: int) -> Object:
-        """The same, when no action runs on it."""
-        self.get(object_id)
-        return super().free(object_id)
 
     @route("POST /primary_ips")
     def create(self, body: Body) -> Response:

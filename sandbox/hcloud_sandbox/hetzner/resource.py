@@ -12,11 +12,11 @@ from hcloud_sandbox.exchange import Request, Response
 from hcloud_sandbox.hetzner.actions import Action, nothing
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.catalogue import DEFAULT_LOCATION, LOCATIONS, entry_of
-from hcloud_sandbox.hetzner.errors import ApiError, not_unique
+from hcloud_sandbox.hetzner.errors import ApiError, not_found, not_unique
 from hcloud_sandbox.hetzner.paging import actions_of_query, filtered, ordered, page_of
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.store import Key, Kind, Object, View, fresh_copy, in_words, singular
-from hcloud_sandbox.shapes import Rule, a_text, labels, part, shaped
+from hcloud_sandbox.shapes import Rule, a_text, labels, part, shape
 
 Handler = Callable[..., Response]
 H = TypeVar("H", bound=Handler)
@@ -87,7 +87,7 @@ class Resource:
         """How fields of a world file are read, beyond those that all kinds share."""
         return {}
 
-    def completed(self, given: Object, where: str) -> Object:
+    def complete(self, given: Object, where: str) -> Object:
         """An object of a world file with everything that was left out. Raises ValueError."""
         template = self.template(given["id"], CREATED)
         shared: dict[str, Rule] = {
@@ -97,17 +97,21 @@ class Resource:
             "protection": part(dict.fromkeys(self.protections, False)),
         }
         shared = {name: rule for name, rule in shared.items() if name in template}
-        return shaped(given, template, where, {**shared, **self.rules()})
+        return shape(given, template, where, {**shared, **self.rules()})
 
     def changes(self) -> Mapping[str, BodyChange]:
         """Actions that do nothing but change an object that is free: name in the path → the change."""
         return {}
 
-    def listed(self, view: View) -> list[Object]:
+    def all_in(self, view: View) -> list[Object]:
         """All objects of the kind that a reader sees, by id."""
         return view.all(self.kind)
 
-    def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
+    def find(self, view: View, object_id: int) -> Object | None:
+        """One object that a reader sees; None when there is none."""
+        return view.get(self.kind, object_id)
+
+    def render(self, view: View, stored: Object, *, live: bool = True) -> Object:  # noqa: ARG002
         """An object as the API answers it, safe for the caller to change; not ``live`` as a world file has it, without
         what running actions and faults make of it."""
         return fresh_copy(stored)
@@ -128,7 +132,7 @@ class Resource:
             changed["labels"] = body.labels()
         return changed
 
-    def removed(self, object_id: int) -> None:
+    def discard(self, object_id: int) -> None:
         """Remove an object, and what goes with it; nothing when it is gone."""
         self.store.remove(self.kind, object_id)
 
@@ -141,7 +145,9 @@ class Resource:
 
     def free(self, object_id: int) -> Object:
         """The same, when no action runs on it. Raises ``not_found``, or ``conflict`` or ``locked``."""
-        return self.project.require_free(self.kind, object_id)
+        present = self.get(object_id)
+        self.project.actions.require_free(self.kind, object_id)
+        return present
 
     def deletable(self, object_id: int) -> Object:
         """The same, when it is not protected. Raises ApiError."""
@@ -159,7 +165,7 @@ class Resource:
     def answer(self, stored: Object, status: int = 200, **more: object) -> Response:
         """An answer with an object as it is now, and more."""
         present = self.store.get(self.kind, stored["id"]) or stored
-        return self.project.answer(status, **{singular(self.kind): self.shown(self.store.truth(), present), **more})
+        return self.project.answer(status, **{singular(self.kind): self.render(self.store.truth(), present), **more})
 
     def start(
         self,
@@ -225,20 +231,22 @@ class Resource:
     def read_all(self, request: Request) -> Response:
         """The list, with its simulated faults."""
         view, faults = self.project.view(request), self.project.faults
-        found = ordered(request, filtered(request, self.listed(view), self.filters), ("id", "name", "created"))
+        found = ordered(request, filtered(request, self.all_in(view), self.filters), ("id", "name", "created"))
         found, total = faults.listed(request.path, found)
-        response = page_of(request, self.kind, found, lambda stored: self.shown(view, stored), total)
+        response = page_of(request, self.kind, found, lambda stored: self.render(view, stored), total)
         pagination = response.body["meta"]["pagination"]
         if pagination["page"] == 1 and pagination["next_page"] and faults.list_shrinks(request.path):
             with self.store.changing():
-                self.removed(response.body[self.kind][0]["id"])
+                self.discard(response.body[self.kind][0]["id"])
         return response
 
     def read(self, request: Request, object_id: int) -> Response:
         """One object."""
         view = self.project.view(request)
-        stored = self.project.require(self.kind, object_id, view)
-        return Response(200, {singular(self.kind): self.shown(view, stored)})
+        stored = self.find(view, object_id)
+        if stored is None:
+            raise not_found(self.kind, object_id)
+        return Response(200, {singular(self.kind): self.render(view, stored)})
 
     def read_actions(self, request: Request, object_id: int | None = None) -> Response:
         """The actions of the kind, or of one object."""
@@ -264,7 +272,7 @@ class Resource:
     def delete(self, _body: Body, object_id: int) -> Response:
         """Remove at once what nothing uses."""
         self.check_unused(self.deletable(object_id))
-        self.removed(object_id)
+        self.discard(object_id)
         return Response(204)
 
     def change_protection(self, body: Body, object_id: int) -> Response:

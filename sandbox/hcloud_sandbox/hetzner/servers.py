@@ -47,7 +47,7 @@ from hcloud_sandbox.shapes import (
     each,
     one_of,
     optional,
-    shaped,
+    shape,
 )
 
 _HOST_LABEL = r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
@@ -106,25 +106,25 @@ class Servers(ServerActions):
             "placement_group": lambda value, where: group_id(
                 value.get("id") if isinstance(value, dict) else value, where
             ),
-            "private_net": each(self._attachments.completed_of_server),
+            "private_net": each(self._attachments.complete_of_server),
             "volumes": each(a(int, "ids")),
         }
 
-    def completed(self, given: Object, where: str) -> Object:
+    def complete(self, given: Object, where: str) -> Object:
         """No ``public_net`` means both addresses; a family that a given one leaves out is null."""
-        server = super().completed(given, where)
-        server["image"] = _completed_image(server["image"], server["server_type"]["architecture"], f"{where} image")
+        server = super().complete(given, where)
+        server["image"] = _complete_image(server["image"], server["server_type"]["architecture"], f"{where} image")
         if "primary_disk_size" not in given:
             server["primary_disk_size"] = server["server_type"]["disk"]
         if "public_net" not in given:
             addresses = {family: self.project.addresses.of_server(family, server["name"]) for family in FAMILIES}
             return {**server, "public_net": {**_PUBLIC_NET, **addresses}}
         rules: Mapping[str, Rule] = {
-            "ipv4": optional(self._completed_address(an_address, server["name"])),
-            "ipv6": optional(self._completed_address(a_range, [])),
+            "ipv4": optional(self._complete_address(an_address, server["name"])),
+            "ipv6": optional(self._complete_address(a_range, [])),
             "firewalls": each(_a_firewall),
         }
-        return {**server, "public_net": shaped(given["public_net"], _PUBLIC_NET, f"{where} public_net", rules)}
+        return {**server, "public_net": shape(given["public_net"], _PUBLIC_NET, f"{where} public_net", rules)}
 
     def connect(self) -> None:
         """Put the servers of a world in step with their firewalls, volumes and placement groups.
@@ -143,7 +143,7 @@ class Servers(ServerActions):
                 if entry["type"] == "server":
                     self._require("servers", entry["server"]["id"], where)
 
-    def shown(self, view: View, stored: Object, *, live: bool = True) -> Object:
+    def render(self, view: View, stored: Object, *, live: bool = True) -> Object:
         """With all that others say of it: load balancers, firewalls, volumes, its placement group, its lock."""
         group = stored["placement_group"] and view.get("placement_groups", stored["placement_group"])
         firewalls = [found["id"] for found in view.once(_firewalls) if is_behind(found, stored)]
@@ -162,7 +162,7 @@ class Servers(ServerActions):
             raise invalid_field("name", "must be a valid hostname")
         return super().checked_name(body, own_id)
 
-    def removed(self, object_id: int) -> None:
+    def discard(self, object_id: int) -> None:
         """With its backups and what is deleted with it, and from all that it is part of.
 
         Routes with it as their gateway stay: they become black holes.
@@ -234,7 +234,7 @@ class Servers(ServerActions):
         action = self.start(
             "delete_server",
             object_id,
-            effect=lambda: self.removed(object_id),
+            effect=lambda: self.discard(object_id),
             on_failure=lambda _: self.store.change("servers", object_id, status=status),
         )
         return self.project.answer(200, action=action)
@@ -252,7 +252,7 @@ class Servers(ServerActions):
 
         def failed(_error: Object) -> None:
             self._attachments.forget("servers", server_id)
-            self.removed(server_id)
+            self.discard(server_id)
 
         creation = self.project.actions.start(
             "create_server", ("servers", server_id), effect=created, on_failure=failed
@@ -276,11 +276,11 @@ class Servers(ServerActions):
 
         return {**_PUBLIC_NET, **{family: address(family) for family in FAMILIES}}
 
-    def _completed_address(self, address: Rule, dns_ptr: object) -> Rule:
+    def _complete_address(self, address: Rule, dns_ptr: object) -> Rule:
         template = {"id": None, "ip": None, "blocked": False, "dns_ptr": dns_ptr}
 
         def rule(value: Any, where: str) -> Object:
-            held = shaped(value, template, where, {"ip": address})
+            held = shape(value, template, where, {"ip": address})
             held["id"] = held["id"] or self.store.next_id("primary_ips")
             self.store.reserve_id("primary_ips", held["id"])
             return held
@@ -328,11 +328,11 @@ def _a_firewall(value: Any, where: str) -> Object:
     return firewall
 
 
-def _completed_image(given: Any, architecture: str, where: str) -> Object | None:
+def _complete_image(given: Any, architecture: str, where: str) -> Object | None:
     if given is None:
         return None
     if isinstance(given, dict):
-        return shaped(given, IMAGES[0], where)
+        return shape(given, IMAGES[0], where)
     found = find_image(list(IMAGES), given, architecture)
     if found is None:
         names = sorted({image["name"] for image in IMAGES})

@@ -31,9 +31,9 @@ class SshKeys(Resource):
         blank = {"id": object_id, "name": f"ssh-key-{object_id}", "fingerprint": None, "public_key": None}
         return {**blank, "labels": {}, "created": created}
 
-    def completed(self, given: Object, where: str) -> Object:
+    def complete(self, given: Object, where: str) -> Object:
         """The key with its fingerprint."""
-        key = super().completed(given, where)
+        key = super().complete(given, where)
         public_key = a_text(key["public_key"], f"{where} public_key")
         try:
             return {**key, "fingerprint": fingerprint_of(public_key)}

@@ -4,7 +4,7 @@ Objects are raw API objects and are never changed in place: a change puts new on
 keep, and three features share one mechanism, the *undo* of a change: rolling back a refused request, changes that
 readers see late, and reads of the state before the last change.
 
-Fields that follow from other objects (a network's ``servers``) are not stored; ``Resource.shown`` adds them.
+Fields that follow from other objects (a network's ``servers``) are not stored; ``Resource.render`` adds them.
 """
 
 import copy

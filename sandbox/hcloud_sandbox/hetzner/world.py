@@ -13,7 +13,7 @@ from typing import Any
 from hcloud_sandbox.hetzner.addresses import FAMILIES
 from hcloud_sandbox.hetzner.api import Api
 from hcloud_sandbox.hetzner.catalogue import IMAGES
-from hcloud_sandbox.hetzner.load_balancer_targets import complete_targets
+from hcloud_sandbox.hetzner.load_balancer_targets import connect_targets
 from hcloud_sandbox.hetzner.store import KINDS, Kind, Object, Store, in_words
 from hcloud_sandbox.shapes import a, an_object
 from hcloud_sandbox.worlds import FORMAT_VERSION, part_of
@@ -53,14 +53,14 @@ def load_world(api: Api, store: Store, given: Given) -> None:
         for kind in KINDS:
             names: dict[str, int] = {}
             for raw in given[kind]:
-                made = api.resources[kind].completed(raw, _where(kind, raw))
+                made = api.resources[kind].complete(raw, _where(kind, raw))
                 other = names.setdefault(made["name"], made["id"])
                 if other != made["id"] and kind not in _MAY_SHARE_NAMES:
                     raise ValueError(f"{_where(kind, raw)} and {other} have the same name; rename one of them")
                 store.put(kind, made)
         api.attachments.connect({raw["id"] for raw in given["networks"] if "subnets" not in raw})
         api.servers.connect()
-        complete_targets(store)
+        connect_targets(store)
     store.forget_last_change()
 
 
@@ -72,7 +72,7 @@ def dump_world(api: Api, store: Store) -> dict[str, Any]:
 def dump_section(api: Api, store: Store, kind: Kind) -> list[Any]:
     """One section of the world file."""
     view = store.truth()
-    return [api.resources[kind].shown(view, stored, live=False) for stored in view.all(kind)]
+    return [api.resources[kind].render(view, stored, live=False) for stored in view.all(kind)]
 
 
 def _identified(kind: Kind, section: list[Any]) -> list[Object]:
