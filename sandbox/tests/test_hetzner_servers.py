@@ -72,6 +72,17 @@ def test_public_addresses_follow_the_wish(wish: dict[str, bool], families: tuple
     assert (net["ipv4"] is not None, net["ipv6"] is not None) == families
 
 
+def test_a_refused_creation_reserves_no_address() -> None:
+    """Whatever is wrong with it, nothing stays behind in the networks that it names."""
+    api = HetznerApi({"networks": [{"id": 5}]})
+
+    assert api.refused("POST", "/servers", {**NEW, "networks": [5], "start_after_create": "no"}) == (
+        422,
+        "invalid_input",
+    )
+    assert api.get("/networks/5/members")["members"] == []
+
+
 def test_public_addresses_are_unique() -> None:
     """No two servers get the same address, also not one that the world had given."""
     api = HetznerApi({"servers": [{"public_net": {"ipv4": {"ip": "198.18.0.1"}}}, {}]})

@@ -95,7 +95,7 @@ class LoadBalancers(Resource):
         return {
             "load_balancer_type": entry_of(LOAD_BALANCER_TYPES, DEFAULT_LOAD_BALANCER_TYPE),
             "algorithm": part(_ALGORITHM),
-            "public_net": part(_PUBLIC_NET, dict.fromkeys(FAMILIES, self._complete_address)),
+            "public_net": part(_PUBLIC_NET, {family: partial(self._complete_address, family) for family in FAMILIES}),
             "private_net": each(self._attachments.complete),
             "services": each(complete_service),
             "targets": each(complete_target),
@@ -223,12 +223,11 @@ class LoadBalancers(Resource):
                 public_net[family] = {**_ADDRESS, "ip": address, "dns_ptr": default_dns_ptr(address)}
         return public_net
 
-    def _complete_address(self, given: Any, where: str) -> Object:
+    def _complete_address(self, family: str, given: Any, where: str) -> Object:
         address = shape(given, _ADDRESS, where, {"ip": optional(an_address)})
         if "ip" in given:
             return address
         primary_ip = None if address["id"] is None else self.store.get("primary_ips", address["id"])
-        family = where.rpartition(" ")[2]
         return {**address, "ip": first_host(primary_ip["ip"] if primary_ip else self.project.addresses.new(family))}
 
     def _is_available(self, wanted: Object) -> bool:

@@ -204,6 +204,7 @@ class Servers(ServerActions):
         group_id = body.optional_integer("placement_group")
         if group_id is not None:
             require_room(self.project, group_id)
+        start = body.boolean("start_after_create", default=True)
         networks = [self.project.require("networks", network_id) for network_id in body.integers("networks")]
         server = self.new(
             name=name,
@@ -222,7 +223,6 @@ class Servers(ServerActions):
         except ApiError:
             self._attachments.forget("servers", server["id"])
             raise
-        start = body.boolean("start_after_create", default=True)
         action, *following = self._creation(server["id"], firewall_ids, volume_ids, start=start)
         password = None if ssh_keys else ROOT_PASSWORD
         return self.answer(server, 201, action=action, next_actions=following, root_password=password)
