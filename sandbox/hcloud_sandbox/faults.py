@@ -1,6 +1,6 @@
 """Simulated faults: what a service does wrong by itself, how often, and how such a fault is read.
 
-Which kinds there are is said by each simulator; faults of transport are the proxy's.
+Which kinds there are is said by each simulator, and of faults of transport by the proxy.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +30,7 @@ class FaultList:
 
     def add(self, faults: list[dict[str, Any]]) -> None:
         """Add faults, all or none. Raises ValueError for one that is not known or not complete."""
-        self._faults += [self._parsed(fault) for fault in faults]
+        self._faults += [_Fault(*read_fault(self._kinds, fault)) for fault in faults]
 
     def clear(self) -> None:
         """Forget all of them."""
@@ -53,53 +53,60 @@ class FaultList:
         """The parameters of all faults of a kind, which do not count down by that."""
         return (fault.parameters for fault in self._faults if fault.kind == kind)
 
-    def _parsed(self, raw: Any) -> _Fault:
-        given = dict(raw) if isinstance(raw, Mapping) else {"kind": raw}
-        kind = given.pop("kind", None)
-        if not isinstance(kind, str) or kind not in self._kinds:
-            raise ValueError(f"fault kind {kind!r} is not known; known: {', '.join(sorted(self._kinds))}")
-        parameters = {name.rstrip("?"): read for name, read in self._kinds[kind].items()}
-        for name in given:
-            if name not in parameters and name != "count":
-                known = ", ".join([*sorted(parameters), "count"])
-                raise ValueError(f"fault {kind}: parameter {name!r} is not known; known: {known}")
-        for name in self._kinds[kind]:
-            if not name.endswith("?") and name not in given:
-                raise ValueError(f"fault {kind}: give {name!r}")
-        read = {name: _read(kind, name, value, parameters.get(name, _count)) for name, value in given.items()}
-        return _Fault(kind, read, read.pop("count", 1))
+
+def read_fault(kinds: Kinds, sent: Any) -> tuple[str, dict[str, Any], int | None]:
+    """Kind, parameters and count of a fault as it was sent. Raises ValueError for one that is not known or not
+    complete."""
+    if not isinstance(sent, Mapping):
+        raise ValueError(f"a fault is an object, not {sent!r}")  # noqa: TRY004 - one error type for a bad fault
+    given = dict(sent)
+    kind = given.pop("kind", None)
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ValueError(f"fault kind {kind!r} is not known; known: {', '.join(sorted(kinds))}")
+    parameters = {name.rstrip("?"): read for name, read in kinds[kind].items()}
+    for name in given:
+        if name not in parameters and name != "count":
+            known = ", ".join([*sorted(parameters), "count"])
+            raise ValueError(f"fault {kind}: parameter {name!r} is not known; known: {known}")
+    for name in kinds[kind]:
+        if not name.endswith("?") and name not in given:
+            raise ValueError(f"fault {kind}: give {name!r}")
+    read = {name: _read(kind, name, value, parameters.get(name, _count)) for name, value in given.items()}
+    count = read.pop("count", 1)
+    return kind, read, count
 
 
 def whole(least: int) -> Parameter:
     """The parameter for a whole number that is not less than this."""
-    return lambda value: _require(_is_whole(value, least), value, f"a whole number from {least}")
+    return lambda value: require(_is_whole(value, least), value, f"a whole number from {least}")
 
 
 def a_number(value: Any) -> Any:
     """A number."""
-    return _require(isinstance(value, int | float) and not isinstance(value, bool), value, "a number")
+    return require(isinstance(value, int | float) and not isinstance(value, bool), value, "a number")
 
 
 def numbers(value: Any) -> Any:
     """A list of ids or ports."""
     fits = isinstance(value, list) and all(_is_whole(item, 1) for item in value)
-    return _require(fits, value, "a list of whole numbers from 1")
+    return require(fits, value, "a list of whole numbers from 1")
 
 
 def one_of(*options: str) -> Parameter:
     """The parameter for one of these texts."""
-    return lambda value: _require(value in options, value, " or ".join(options))
+    return lambda value: require(value in options, value, " or ".join(options))
 
 
 def _count(value: Any) -> Any:
-    return _require(value is None or _is_whole(value, 1), value, "a whole number from 1, or null for no end")
+    return require(value is None or _is_whole(value, 1), value, "a whole number from 1, or null for no end")
 
 
 def _is_whole(value: Any, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-def _require(fits: bool, value: Any, what: str) -> Any:
+def require(fits: bool, value: Any, what: str) -> Any:
+    """The value. Raises ValueError that says what to give, unless it fits."""
     if not fits:
         raise ValueError(f"give {what}")
     return value

@@ -9,30 +9,60 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-KINDS: dict[str, Mapping[str, type | tuple[type, ...]]] = {
-    "status": {"code": int, "body": (dict, list, str), "headers": dict},
-    "hang": {},
-    "delay": {"seconds": (int, float)},
-    "reset": {},
-    "cut_body": {},
-    "executed_then_504": {},
-    "executed_then_reset": {},
-    "half_open": {},
-    "cut_client": {},
-    "clock": {"seconds": (int, float)},
-}
-"""Kind → its own members and their JSON types."""
+from hcloud_sandbox.faults import Kinds, Parameter, a_number, read_fault, require, whole
 
-_COMMON: Mapping[str, type | tuple[type, ...]] = {
-    "kind": str,
-    "method": str,
-    "path": str,
-    "query": str,
-    "client": str,
-    "count": int,
-    "skip": int,
+
+def _text(value: Any) -> Any:
+    return require(isinstance(value, str) and value != "", value, "a text")
+
+
+def _pattern(value: Any) -> Any:
+    try:
+        re.compile(value)
+    except (re.error, TypeError):
+        require(False, value, "a regular expression")
+    return value
+
+
+def _status(value: Any) -> Any:
+    return require(whole(200)(value) <= 599, value, "a final HTTP status, 200 to 599")
+
+
+def _body(value: Any) -> Any:
+    return require(isinstance(value, dict | list | str), value, "an object, a list or a text")
+
+
+def _headers(value: Any) -> Any:
+    fits = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+    return require(fits, value, "an object of texts")
+
+
+def _duration(value: Any) -> Any:
+    return require(a_number(value) >= 0, value, "a number from 0")
+
+
+_OF_ALL: Mapping[str, Parameter] = {
+    "method?": _text,
+    "path?": _pattern,
+    "query?": _pattern,
+    "client?": _text,
+    "skip?": whole(0),
 }
-_REQUIRED = {"status": "code", "delay": "seconds", "clock": "seconds", "cut_client": "client"}
+KINDS: Kinds = {
+    kind: {**_OF_ALL, **own}
+    for kind, own in {
+        "status": {"code": _status, "body?": _body, "headers?": _headers},
+        "hang": {},
+        "delay": {"seconds": _duration},
+        "reset": {},
+        "cut_body": {},
+        "executed_then_504": {},
+        "executed_then_reset": {},
+        "half_open": {},
+        "cut_client": {"client": _text},
+        "clock": {"seconds": a_number},
+    }.items()
+}
 _SILENT_FROM_NOW = {"half_open", "cut_client"}
 
 
@@ -73,28 +103,12 @@ class Fault:
     @classmethod
     def parse(cls, sent: Any) -> "Fault":
         """The fault that a JSON object describes. Raises ValueError that names what is wrong and what is known."""
-        if not isinstance(sent, dict):
-            raise ValueError(f"a fault is an object, not {sent!r}")  # noqa: TRY004 - one error type for a bad fault
-        kind = sent.get("kind")
-        if not isinstance(kind, str) or kind not in KINDS:
-            raise ValueError(f"unknown kind {kind!r}; known are {', '.join(KINDS)}")
-        members = {**_COMMON, **KINDS[kind]}
-        for name, value in sent.items():
-            if name not in members:
-                raise ValueError(f"{kind} has no {name!r}; known are {', '.join(members)}")
-            # bool is an int to Python, not to JSON.
-            if value is not None and (isinstance(value, bool) or not isinstance(value, members[name])):
-                raise ValueError(f"{name} of {kind} cannot be {value!r}")
-        required = _REQUIRED.get(kind)
-        if required and sent.get(required) in {None, ""}:
-            raise ValueError(f"{kind} needs {required!r}")
-        # A null means the default, but null as the count is a value of its own.
-        given = {name: value for name, value in sent.items() if value is not None or name == "count"}
-        if kind == "cut_client":
-            given.setdefault("count", None)
-        fault = cls(**given)
-        fault._check()
-        return fault
+        if isinstance(sent, dict):
+            # A null means the default, but null as the count is a value of its own, and the default of one kind.
+            sent = {name: value for name, value in sent.items() if value is not None or name == "count"}
+            sent |= {"count": None} if sent.get("kind") == "cut_client" and "count" not in sent else {}
+        kind, parameters, count = read_fault(KINDS, sent)
+        return cls(kind, count=count, **parameters)
 
     def matches(self, subject: Subject) -> bool:
         """Whether this is a request that the fault is about, whatever is left of its count."""
@@ -104,21 +118,6 @@ class Fault:
             and re.search(self.query, subject.query) is not None
             and (self.client in subject.user_agent or subject.authorization.endswith(self.client))
         )
-
-    def _check(self) -> None:
-        if not 200 <= self.code <= 599:
-            raise ValueError(f"code {self.code} is no final HTTP status")
-        if self.count is not None and self.count < 1:
-            raise ValueError(f"count is a positive number or null, not {self.count}")
-        if self.skip < 0 or (self.seconds < 0 and self.kind != "clock"):
-            raise ValueError("skip and seconds cannot be negative")
-        if not all(isinstance(value, str) for value in (self.headers or {}).values()):
-            raise ValueError("headers are strings")
-        for pattern in (self.path, self.query):
-            try:
-                re.compile(pattern)
-            except re.error as wrong:
-                raise ValueError(f"{pattern!r} is no regular expression: {wrong}") from wrong
 
 
 class FaultList:
