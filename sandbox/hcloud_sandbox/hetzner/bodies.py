@@ -52,11 +52,12 @@ class Body:
         """Whether the field was sent, be it as null."""
         return name in self._fields
 
-    def require(self, *names: str) -> None:
-        """Raises ``invalid_input`` for the first field that was not sent, or sent as null."""
+    def require(self, *names: str) -> "Body":
+        """This body; raises ``invalid_input`` for the first field that was not sent, or sent as null."""
         for name in names:
             if not self.has(name):
                 raise self.wrong(name, "is missing")
+        return self
 
     def text(self, name: str, lengths: range | None = None, default: str | None = None) -> str:
         """A text of an allowed length."""

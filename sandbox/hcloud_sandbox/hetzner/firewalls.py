@@ -20,6 +20,7 @@ from hcloud_sandbox.hetzner.store import Key, Object, Store, View, fresh_copy
 from hcloud_sandbox.shapes import Rule, an_object, each
 
 MAX_RULES = 50
+_RESOURCE = ("type", "server", "label_selector")
 _MAX_RANGES = 100
 _WITH_PORTS = ("tcp", "udp")
 _PROTOCOLS = (*_WITH_PORTS, "icmp", "esp", "gre")
@@ -59,10 +60,15 @@ class Firewalls(Resource):
     @route("POST /firewalls")
     def create(self, body: Body) -> Response:
         """At once, with an action for each resource that it is applied to."""
+        body.only("name", "labels", "rules", "apply_to")
         wanted = {"name": self.checked_name(body), "labels": body.labels(), "rules": _wanted_rules(body)}
         entries = [self._applicable({"applied_to": []}, resource) for resource in body.objects("apply_to")]
         firewall = self.new(**wanted)
         return self.answer(firewall, 201, actions=[self._apply(firewall["id"], entry) for entry in entries])
+
+    def updated(self, present: Object, body: Body) -> Object:
+        """Name and labels."""
+        return super().updated(present, body.only("name", "labels"))
 
     def check_unused(self, present: Object) -> None:
         """A firewall that is applied stays."""
@@ -73,25 +79,29 @@ class Firewalls(Resource):
     def set_rules(self, body: Body, firewall_id: int) -> Response:
         """All of them; none empties the firewall."""
         self.free(firewall_id)
-        action = self.start("set_firewall_rules", firewall_id, {"rules": _wanted_rules(body)})
+        action = self.start(
+            "set_firewall_rules", firewall_id, {"rules": _wanted_rules(body.only("rules").require("rules"))}
+        )
         return self.project.answer(201, actions=[action])
 
     @route("POST /firewalls/{id}/actions/apply_to_resources")
     def apply(self, body: Body, firewall_id: int) -> Response:
         """To servers and label selectors."""
         firewall = self.free(firewall_id)
-        wanted = [self._applicable(firewall, resource) for resource in body.objects("apply_to")]
+        resources = body.only("apply_to").require("apply_to").objects("apply_to")
+        wanted = [self._applicable(firewall, resource) for resource in resources]
         return self.project.answer(201, actions=[self._apply(firewall_id, entry) for entry in wanted])
 
     @route("POST /firewalls/{id}/actions/remove_from_resources")
     def remove(self, body: Body, firewall_id: int) -> Response:
         """From what it was applied to by name; not from a server that a selector found."""
         firewall = self.free(firewall_id)
-        wanted = [self._removable(firewall, resource) for resource in body.objects("remove_from")]
+        resources = body.only("remove_from").require("remove_from").objects("remove_from")
+        wanted = [self._removable(firewall, resource) for resource in resources]
         return self.project.answer(201, actions=[self._remove(firewall_id, entry) for entry in wanted])
 
     def _applicable(self, firewall: Object, resource: Body) -> Object:
-        entry = _entry(resource)
+        entry = _entry(resource.only(*_RESOURCE))
         if entry["type"] == "server":
             server = self.store.get("servers", entry["server"]["id"])
             if server is None:
@@ -103,7 +113,7 @@ class Firewalls(Resource):
         return entry
 
     def _removable(self, firewall: Object, resource: Body) -> Object:
-        entry = _entry(resource)
+        entry = _entry(resource.only(*_RESOURCE))
         if entry in firewall["applied_to"]:
             return entry
         if entry["type"] == "server":
@@ -155,7 +165,7 @@ def is_behind(firewall: Object, server: Object) -> bool:
 def _entry(resource: Body) -> Object:
     """What a request names, with nothing but its name."""
     if resource.choice("type", ("server", "label_selector")) == "server":
-        return server_entry(resource.object("server").integer("id"))
+        return server_entry(resource.object("server").only("id").integer("id"))
     selector = resource.object("label_selector").text("selector")
     parse_selector(selector)
     return {"type": "label_selector", "label_selector": {"selector": selector}}
@@ -181,6 +191,7 @@ def _wanted_rules(body: Body) -> list[Object]:
 
 
 def _wanted_rule(body: Body) -> Object:
+    body.only("description", "direction", "protocol", "port", *_RANGES_BY_DIRECTION.values())
     direction = body.choice("direction", tuple(_RANGES_BY_DIRECTION))
     protocol = body.choice("protocol", _PROTOCOLS)
     port = body.optional_text("port")

@@ -189,7 +189,9 @@ class LoadBalancers(Resource):
         if not self._is_available(wanted):
             raise ApiError("resource_unavailable", "load balancer type is unavailable")
         location = _wanted_location(body)
-        algorithm = body.object("algorithm").choice("type", _ALGORITHMS, _ALGORITHMS[0])
+        algorithm = _ALGORITHMS[0]
+        if body.has("algorithm"):
+            algorithm = body.object("algorithm").choice("type", _ALGORITHMS)
         fields = {"name": name, "location": location, "algorithm": {"type": algorithm}, "labels": body.labels()}
         public_net = self._public_net(body, location)
         if len(self.store.truth().all("load_balancers")) >= self.project.options.load_balancer_limit:

@@ -109,6 +109,7 @@ class PrimaryIps(Resource):
     @route("POST /primary_ips")
     def create(self, body: Body) -> Response:
         """One that nothing has, or one for a stopped server."""
+        body.only("name", "labels", "type", "location", "auto_delete", "assignee_type", "assignee_id")
         family = body.choice("type", FAMILIES)
         server = self._assignee(body, family) if body.has("assignee_id") else None
         primary_ip = self.new(
@@ -124,8 +125,13 @@ class PrimaryIps(Resource):
 
     def updated(self, present: Object, body: Body) -> Object:
         """Name, labels and ``auto_delete``."""
+        body.only("name", "labels", "auto_delete")
         kept = body.boolean("auto_delete", default=present["auto_delete"])
         return {**super().updated(present, body), "auto_delete": kept}
+
+    def change_protection(self, body: Body, object_id: int) -> Response:
+        """Against deletion, which the request has to name."""
+        return super().change_protection(body.require("delete"), object_id)
 
     def check_unused(self, present: Object) -> None:
         """One that a load balancer has, or a running server, stays; a stopped server loses it."""
@@ -139,6 +145,7 @@ class PrimaryIps(Resource):
     @route("POST /primary_ips/{id}/actions/assign")
     def assign(self, body: Body, primary_ip_id: int) -> Response:
         """To a stopped server that has none of the family."""
+        body.only("assignee_type", "assignee_id")
         present = self.get(primary_ip_id)
         self._require_unassigned(present)
         body.choice("assignee_type", _ASSIGNEES)

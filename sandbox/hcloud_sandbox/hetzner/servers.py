@@ -206,6 +206,7 @@ class Servers(ServerActions):
             require_room(self.project, group_id)
         start = body.boolean("start_after_create", default=True)
         networks = [self.project.require("networks", network_id) for network_id in body.integers("networks")]
+        body.boolean("automount")
         server = self.new(
             name=name,
             status="initializing",

@@ -56,6 +56,7 @@ class Volumes(Resource):
     @route("POST /volumes")
     def create(self, body: Body) -> Response:
         """In a location, or at a server."""
+        body.boolean("automount")
         server_id = body.optional_integer("server")
         if (server_id is None) != body.has("location"):
             raise invalid_text("either location or server must be given")
@@ -83,6 +84,7 @@ class Volumes(Resource):
     @route("POST /volumes/{id}/actions/attach")
     def attach(self, body: Body, volume_id: int) -> Response:
         """To a server in the same location."""
+        body.boolean("automount")
         volume = self.free(volume_id)
         server_id = body.integer("server")
         require_attachable(volume, self.project.require("servers", server_id)["location"])
