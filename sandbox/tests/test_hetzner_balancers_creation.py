@@ -115,7 +115,7 @@ def test_life_of_primary_ips(auto_delete: bool, left: list[int]) -> None:
         422,
         "primary_ip_assigned",
     )
-    assert api.refused("DELETE", "/primary_ips/7") == (422, "service_error")
+    assert api.refused("DELETE", "/primary_ips/7") == (422, "must_be_unassigned")
 
     api.done("DELETE", f"/load_balancers/{created['id']}")
 

@@ -113,7 +113,7 @@ def test_a_server_gets_all_that_its_creation_names(client: Any) -> None:
         refusal(client.volumes.get_by_id(volume.id).delete),
         refusal(client.primary_ips.get_by_name("kept").delete),
     ]
-    assert refused == ["resource_in_use", "resource_in_use", "service_error", "server_not_stopped"]
+    assert refused == ["resource_in_use", "resource_in_use", "service_error", "must_be_unassigned"]
     server.delete().wait_until_finished()
     assert client.primary_ips.get_by_name("kept").assignee_id is None
     assert client.volumes.get_by_name("data").server is None
@@ -155,7 +155,11 @@ def test_primary_ips_move_between_stopped_servers(client: Any) -> None:
     moving.unassign()
     assert client.servers.get_by_id(first.id).public_net.ipv4 is None
     assert refusal(moving.assign, second.id, "server") == "server_has_ipv4"
-    client.primary_ips.get_by_id(second.public_net.primary_ipv4.id).delete()
+    other = client.primary_ips.get_by_id(second.public_net.primary_ipv4.id)
+    assert refusal(other.delete) == "must_be_unassigned"
+    assert refusal(other.assign, first.id, "server") == "primary_ip_already_assigned"
+    other.unassign()
+    other.delete()
     moving.assign(second.id, "server")
     held = client.servers.get_by_id(second.id).public_net
     assert (held.primary_ipv4.id, held.ipv4.ip, held.ipv4.dns_ptr) == (moving.id, moving.ip, "web.example.com")

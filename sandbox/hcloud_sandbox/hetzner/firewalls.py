@@ -62,7 +62,7 @@ class Firewalls(Resource):
         """At once, with an action for each resource that it is applied to."""
         body.only("name", "labels", "rules", "apply_to")
         wanted = {"name": self.checked_name(body), "labels": body.labels(), "rules": _wanted_rules(body)}
-        entries = [self._applicable({"applied_to": []}, resource) for resource in body.objects("apply_to")]
+        entries = [self._applicable({"applied_to": []}, resource, 422) for resource in body.objects("apply_to")]
         firewall = self.new(**wanted)
         return self.answer(firewall, 201, actions=[self._apply(firewall["id"], entry) for entry in entries])
 
@@ -100,12 +100,13 @@ class Firewalls(Resource):
         wanted = [self._removable(firewall, resource) for resource in resources]
         return self.project.answer(201, actions=[self._remove(firewall_id, entry) for entry in wanted])
 
-    def _applicable(self, firewall: Object, resource: Body) -> Object:
+    def _applicable(self, firewall: Object, resource: Body, not_found: int = 404) -> Object:
         entry = _entry(resource.only(*_RESOURCE))
         if entry["type"] == "server":
             server = self.store.get("servers", entry["server"]["id"])
             if server is None:
-                raise ApiError("firewall_resource_not_found", "server that the firewall should be applied to not found")
+                message = "server that the firewall should be applied to not found"
+                raise ApiError("firewall_resource_not_found", message, status=not_found)
             if server["public_net"]["ipv4"] is None and server["public_net"]["ipv6"] is None:
                 raise ApiError("private_net_only_server", "server has no public interface")
         if entry in firewall["applied_to"]:
@@ -119,7 +120,8 @@ class Firewalls(Resource):
         if entry["type"] == "server":
             server = self.store.get("servers", entry["server"]["id"])
             if server is None:
-                raise ApiError("firewall_resource_not_found", "server to remove the firewall from not found")
+                message = "server to remove the firewall from not found"
+                raise ApiError("firewall_resource_not_found", message, status=404)
             if is_behind(firewall, server):
                 message = "firewall is applied via a label selector and cannot be removed manually"
                 raise ApiError("firewall_managed_by_label_selector", message)

@@ -1,8 +1,7 @@
 """Primary IPs, and giving them to servers and to new load balancers.
 
 Source: Hetzner Cloud API, Primary IPs and creation of servers and load balancers, and the vendor's clients. Known
-differences: a load balancer gets them at its creation only, and keeps them; which refusal the deletion of one that a
-load balancer has gets is not established, here it is ``service_error``.
+differences: a load balancer gets them at its creation only, and keeps them.
 
 Who has one is said by ``public_net`` of the holder. A Primary IP that came with its server is not stored: it follows
 from the server, until a request is about it.
@@ -134,20 +133,15 @@ class PrimaryIps(Resource):
         return super().change_protection(body.require("delete"), object_id)
 
     def check_unused(self, present: Object) -> None:
-        """One that a load balancer has, or a running server, stays; a stopped server loses it."""
-        holder, server = self._holder(present)
-        if present["assignee_id"] is not None or (holder and holder[0] != "servers"):
-            raise ApiError("service_error", "Primary IP is assigned")
-        if holder:
-            _require_stopped(server)
-            self._take(present, holder[1])
+        """One that something has stays, since 2026-05-01."""
+        self._require_unassigned(present, "must_be_unassigned")
 
     @route("POST /primary_ips/{id}/actions/assign")
     def assign(self, body: Body, primary_ip_id: int) -> Response:
         """To a stopped server that has none of the family."""
         body.only("assignee_type", "assignee_id")
         present = self.get(primary_ip_id)
-        self._require_unassigned(present)
+        self._require_unassigned(present, "primary_ip_already_assigned")
         body.choice("assignee_type", _ASSIGNEES)
         server = self._assignee(body, present["type"])
         _require_in(present, server["location"], "primary_ip_datacenter_mismatch", "server")
@@ -246,14 +240,14 @@ class PrimaryIps(Resource):
         primary_ip = self.get(primary_ip_id)
         if primary_ip["type"] != family:
             raise ApiError("primary_ip_version_mismatch", "the specified Primary IP has the wrong IP version")
-        self._require_unassigned(primary_ip)
+        self._require_unassigned(primary_ip, "primary_ip_assigned")
         if primary_ip["blocked"]:
             raise ApiError("primary_ip_blocked", "the specified Primary IP is blocked")
         return primary_ip
 
-    def _require_unassigned(self, primary_ip: Object) -> None:
+    def _require_unassigned(self, primary_ip: Object, code: str) -> None:
         if primary_ip["assignee_id"] is not None or self._holder(primary_ip)[0] is not None:
-            raise ApiError("primary_ip_assigned", "the specified Primary IP is already assigned to a resource")
+            raise ApiError(code, "the specified Primary IP is already assigned to a resource")
 
 
 def _holders(view: View) -> dict[Any, tuple[Key, Object]]:

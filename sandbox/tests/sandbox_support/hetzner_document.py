@@ -1,6 +1,7 @@
 """The schemas of requests and answers in Hetzner's OpenAPI document, without its prose."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -101,6 +102,12 @@ def _shared(schema: Any, counts: Counter[str], places: dict[str, tuple[str, Any]
     return {"$ref": f"urn:hetzner#/$defs/{places[text][0]}"}
 
 
+def _errors(description: str) -> dict[str, int]:
+    """The codes in a table of errors, with their statuses; 0 where it has none."""
+    rows = re.findall(r"^\| *(?:`(\d{3})`)? *\| *`([a-z]\w+)` *\|", description, re.MULTILINE)
+    return {code: int(status or 0) for status, code in rows}
+
+
 def _json_schema(content: Mapping[str, Any]) -> Any:
     """The schema of a body, None when it has none."""
     schema = content.get("content", {}).get("application/json", {}).get("schema")
@@ -108,9 +115,9 @@ def _json_schema(content: Mapping[str, Any]) -> Any:
 
 
 def schemas_of(document: Mapping[str, Any], date: str) -> dict[str, Any]:
-    """``paths``: template → method → ``operation`` (id), ``tag``, ``request`` (schema, None for no body), ``query``
-    (name → schema) and ``answers`` (status → schema, None for no body); ``$defs``: what occurs more than once, kept
-    once; ``date``.
+    """``paths``: template → method → ``operation`` (id), ``tag``, ``errors`` (code → status, 0 for none), ``request``
+    (schema, None for no body), ``query`` (name → schema) and ``answers`` (status → schema, None for no body);
+    ``errors`` of any operation; ``$defs``: what occurs more than once, kept once; ``date``.
     """
     paths: dict[str, Any] = {}
     for path, methods in document["paths"].items():
@@ -119,6 +126,7 @@ def schemas_of(document: Mapping[str, Any], date: str) -> dict[str, Any]:
             paths.setdefault(path, {})[method] = {
                 "operation": operation["operationId"],
                 "tag": operation["tags"][0],
+                "errors": _errors(operation.get("description", "")),
                 "request": _json_schema(operation.get("requestBody", {})),
                 "query": {parameter["name"]: _without_prose(parameter["schema"]) for parameter in given},
                 "answers": {status: _json_schema(answer) for status, answer in operation["responses"].items()},
@@ -128,7 +136,8 @@ def schemas_of(document: Mapping[str, Any], date: str) -> dict[str, Any]:
     _counted(paths, counts)
     places: dict[str, tuple[str, Any]] = {}
     paths = _shared(paths, counts, places)
-    return {"date": date, "$defs": dict(places.values()), "paths": paths}
+    errors = _errors(document["info"]["description"])
+    return {"date": date, "errors": errors, "$defs": dict(places.values()), "paths": paths}
 
 
 def written(schemas: Mapping[str, Any]) -> str:
@@ -139,4 +148,5 @@ def written(schemas: Mapping[str, Any]) -> str:
         + "\n}"
         for part in ("$defs", "paths")
     )
-    return f'{{"date": "{schemas["date"]}",\n' + ",\n".join(parts) + "}\n"
+    head = f'{{"date": "{schemas["date"]}",\n"errors": {_text_of(schemas["errors"])},\n'
+    return head + ",\n".join(parts) + "}\n"
