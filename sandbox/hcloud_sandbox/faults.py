@@ -76,40 +76,43 @@ def read_fault(kinds: Kinds, sent: Any) -> tuple[str, dict[str, Any], int | None
     return kind, read, count
 
 
+def fits(test: Callable[[Any], bool], what: str) -> Parameter:
+    """The parameter that passes a test; ``what`` is to be given instead of one that does not."""
+
+    def read(value: Any) -> Any:
+        if not test(value):
+            raise ValueError(f"give {what}")
+        return value
+
+    return read
+
+
+def is_number(value: Any) -> bool:
+    """Whether JSON calls it one; a truth value is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def whole(least: int) -> Parameter:
     """The parameter for a whole number that is not less than this."""
-    return lambda value: require(_is_whole(value, least), value, f"a whole number from {least}")
-
-
-def a_number(value: Any) -> Any:
-    """A number."""
-    return require(isinstance(value, int | float) and not isinstance(value, bool), value, "a number")
-
-
-def numbers(value: Any) -> Any:
-    """A list of ids or ports."""
-    fits = isinstance(value, list) and all(_is_whole(item, 1) for item in value)
-    return require(fits, value, "a list of whole numbers from 1")
+    return fits(lambda value: _is_whole(value, least), f"a whole number from {least}")
 
 
 def one_of(*options: str) -> Parameter:
     """The parameter for one of these texts."""
-    return lambda value: require(value in options, value, " or ".join(options))
-
-
-def _count(value: Any) -> Any:
-    return require(value is None or _is_whole(value, 1), value, "a whole number from 1, or null for no end")
+    return fits(lambda value: value in options, " or ".join(options))
 
 
 def _is_whole(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return is_number(value) and isinstance(value, int) and value >= least
 
 
-def require(fits: bool, value: Any, what: str) -> Any:
-    """The value. Raises ValueError that says what to give, unless it fits."""
-    if not fits:
-        raise ValueError(f"give {what}")
-    return value
+a_number = fits(is_number, "a number")
+numbers = fits(
+    lambda value: isinstance(value, list) and all(_is_whole(item, 1) for item in value),
+    "a list of whole numbers from 1",
+)
+"""Ids or ports."""
+_count = fits(lambda value: value is None or _is_whole(value, 1), "a whole number from 1, or null for no end")
 
 
 def _read(kind: str, name: str, value: Any, read: Parameter) -> Any:

@@ -9,38 +9,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hcloud_sandbox.faults import Kinds, Parameter, a_number, read_fault, require, whole
+from hcloud_sandbox.faults import Kinds, Parameter, a_number, fits, is_number, read_fault, whole
 
 
-def _text(value: Any) -> Any:
-    return require(isinstance(value, str) and value != "", value, "a text")
-
-
-def _pattern(value: Any) -> Any:
+def _is_pattern(value: Any) -> bool:
     try:
-        re.compile(value)
+        return bool(re.compile(value))
     except (re.error, TypeError):
-        require(False, value, "a regular expression")
-    return value
+        return False
 
 
-def _status(value: Any) -> Any:
-    return require(whole(200)(value) <= 599, value, "a final HTTP status, 200 to 599")
-
-
-def _body(value: Any) -> Any:
-    return require(isinstance(value, dict | list | str), value, "an object, a list or a text")
-
-
-def _headers(value: Any) -> Any:
-    fits = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-    return require(fits, value, "an object of texts")
-
-
-def _duration(value: Any) -> Any:
-    return require(a_number(value) >= 0, value, "a number from 0")
-
-
+_text = fits(lambda value: isinstance(value, str) and value != "", "a text")
+_pattern = fits(_is_pattern, "a regular expression")
+_status = fits(lambda value: isinstance(value, int) and value in range(200, 600), "a final HTTP status, 200 to 599")
+_body = fits(lambda value: isinstance(value, dict | list | str), "an object, a list or a text")
+_headers = fits(
+    lambda value: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
+    "an object of texts",
+)
+_duration = fits(lambda value: is_number(value) and value >= 0, "a number from 0")
 _OF_ALL: Mapping[str, Parameter] = {
     "method?": _text,
     "path?": _pattern,
