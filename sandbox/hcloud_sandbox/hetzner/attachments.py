@@ -9,13 +9,13 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from hcloud_sandbox.exchange import Response
-from hcloud_sandbox.hetzner.addresses import new_mac_address
-from hcloud_sandbox.hetzner.addressing import allocated_address, range_of, subnet_object, subnet_with
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.errors import ApiError, limit_exceeded
 from hcloud_sandbox.hetzner.load_balancer_targets import without_private_targets
 from hcloud_sandbox.hetzner.project import Project
+from hcloud_sandbox.hetzner.public_addresses import new_mac_address
 from hcloud_sandbox.hetzner.store import Key, Kind, Object, View, in_words, singular
+from hcloud_sandbox.hetzner.subnets import allocated_address, range_of, subnet_object, subnet_with
 from hcloud_sandbox.shapes import Rule, a, an_address, each, optional, shape
 
 MAX_NETWORKS_PER_SERVER = 3

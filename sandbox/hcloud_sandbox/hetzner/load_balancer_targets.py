@@ -19,14 +19,14 @@ from collections.abc import Callable, Iterator
 from ipaddress import IPv4Address, IPv4Network, ip_address, ip_network
 from typing import Any
 
-from hcloud_sandbox.hetzner.addresses import FAMILIES, has_public_address, public_address
-from hcloud_sandbox.hetzner.addressing import is_private as is_private_range
-from hcloud_sandbox.hetzner.addressing import subnet_with
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.errors import ApiError, invalid_text, limit_exceeded
 from hcloud_sandbox.hetzner.project import Project
+from hcloud_sandbox.hetzner.public_addresses import FAMILIES, has_public_address, public_address
 from hcloud_sandbox.hetzner.selectors import parse_selector
 from hcloud_sandbox.hetzner.store import Object, Store, View
+from hcloud_sandbox.hetzner.subnets import is_private as is_private_range
+from hcloud_sandbox.hetzner.subnets import subnet_with
 from hcloud_sandbox.shapes import Rule, a, a_number, an_address, each, one_of, optional, part, shape
 
 Silence = Callable[[str, int, int], str | None]

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 from hcloud_sandbox.exchange import Response
-from hcloud_sandbox.hetzner.addresses import FAMILIES, default_dns_ptr, first_host
 from hcloud_sandbox.hetzner.attachments import Attachments
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.catalogue import (
@@ -44,6 +43,7 @@ from hcloud_sandbox.hetzner.load_balancer_targets import (
 )
 from hcloud_sandbox.hetzner.primary_ips import PrimaryIps
 from hcloud_sandbox.hetzner.project import Project
+from hcloud_sandbox.hetzner.public_addresses import FAMILIES, default_dns_ptr, first_host
 from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
 from hcloud_sandbox.hetzner.store import Object, View, fresh_copy
 from hcloud_sandbox.shapes import Rule, an_address, each, optional, part, shape

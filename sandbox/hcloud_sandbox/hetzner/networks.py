@@ -9,15 +9,6 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from hcloud_sandbox.exchange import Request, Response
-from hcloud_sandbox.hetzner.addressing import (
-    check_grown_range,
-    check_network_range,
-    checked_route,
-    checked_subnet,
-    parse_range,
-    range_of,
-    subnet_object,
-)
 from hcloud_sandbox.hetzner.attachments import Attachments, attached
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.catalogue import NETWORK_ZONES
@@ -26,6 +17,15 @@ from hcloud_sandbox.hetzner.paging import filtered, ordered, page_of
 from hcloud_sandbox.hetzner.project import Project
 from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
 from hcloud_sandbox.hetzner.store import Object, View, fresh_copy
+from hcloud_sandbox.hetzner.subnets import (
+    check_grown_range,
+    check_network_range,
+    checked_route,
+    checked_subnet,
+    parse_range,
+    range_of,
+    subnet_object,
+)
 from hcloud_sandbox.shapes import Rule, a, a_list, a_range, an_address, each, one_of, part, shape
 
 _ROUTE: Object = {"destination": None, "gateway": None}

@@ -14,16 +14,16 @@ from typing import Any
 
 from hcloud_sandbox.exchange import Response
 from hcloud_sandbox.hetzner.actions import Action
-from hcloud_sandbox.hetzner.addresses import (
+from hcloud_sandbox.hetzner.bodies import Body
+from hcloud_sandbox.hetzner.catalogue import DEFAULT_LOCATION, LOCATIONS, wanted_entry
+from hcloud_sandbox.hetzner.errors import ApiError
+from hcloud_sandbox.hetzner.public_addresses import (
     FAMILIES,
     default_dns_ptr,
     first_host,
     with_dns_ptr,
     with_reverse_name,
 )
-from hcloud_sandbox.hetzner.bodies import Body
-from hcloud_sandbox.hetzner.catalogue import DEFAULT_LOCATION, LOCATIONS, wanted_entry
-from hcloud_sandbox.hetzner.errors import ApiError
 from hcloud_sandbox.hetzner.resource import Resource, route
 from hcloud_sandbox.hetzner.store import Key, Kind, Object, View, fresh_copy, singular
 from hcloud_sandbox.shapes import Rule, a_range, an_address, one_of

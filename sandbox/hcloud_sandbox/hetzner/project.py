@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request, Response
 from hcloud_sandbox.hetzner.actions import Action, Actions, format_time
-from hcloud_sandbox.hetzner.addresses import PublicAddresses
 from hcloud_sandbox.hetzner.errors import not_found
 from hcloud_sandbox.hetzner.faults import Faults
 from hcloud_sandbox.hetzner.options import HetznerOptions
+from hcloud_sandbox.hetzner.public_addresses import PublicAddresses
 from hcloud_sandbox.hetzner.store import Kind, Object, Store, View
 
 

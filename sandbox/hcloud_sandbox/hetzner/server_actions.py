@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from hcloud_sandbox.exchange import Response
-from hcloud_sandbox.hetzner.addresses import with_dns_ptr
 from hcloud_sandbox.hetzner.attachments import Attachments
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.catalogue import ISOS, SERVER_TYPES, wanted_entry
@@ -18,6 +17,7 @@ from hcloud_sandbox.hetzner.errors import ApiError, invalid_field, invalid_text
 from hcloud_sandbox.hetzner.images import remove_backups, wanted_image
 from hcloud_sandbox.hetzner.placement_groups import require_room
 from hcloud_sandbox.hetzner.project import Project
+from hcloud_sandbox.hetzner.public_addresses import with_dns_ptr
 from hcloud_sandbox.hetzner.resource import BodyChange, Resource, route
 from hcloud_sandbox.hetzner.ssh_keys import wanted_ssh_keys
 from hcloud_sandbox.hetzner.store import Object

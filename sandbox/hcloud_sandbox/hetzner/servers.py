@@ -12,7 +12,6 @@ from typing import Any
 
 from hcloud_sandbox.exchange import Response
 from hcloud_sandbox.hetzner.actions import Action
-from hcloud_sandbox.hetzner.addresses import FAMILIES
 from hcloud_sandbox.hetzner.attachments import Attachments
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.catalogue import (
@@ -32,6 +31,7 @@ from hcloud_sandbox.hetzner.load_balancer_targets import balancers_by_server, wi
 from hcloud_sandbox.hetzner.placement_groups import require_room, shown_group
 from hcloud_sandbox.hetzner.primary_ips import PrimaryIps
 from hcloud_sandbox.hetzner.project import Project
+from hcloud_sandbox.hetzner.public_addresses import FAMILIES
 from hcloud_sandbox.hetzner.resource import route
 from hcloud_sandbox.hetzner.server_actions import ROOT_PASSWORD, ServerActions, check_user_data
 from hcloud_sandbox.hetzner.ssh_keys import wanted_ssh_keys

@@ -19,7 +19,6 @@ from typing import Any, Literal
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request, Response
 from hcloud_sandbox.hetzner.actions import Actions
-from hcloud_sandbox.hetzner.addresses import PublicAddresses
 from hcloud_sandbox.hetzner.api import Api, Route
 from hcloud_sandbox.hetzner.bodies import Body
 from hcloud_sandbox.hetzner.errors import ApiError
@@ -27,6 +26,7 @@ from hcloud_sandbox.hetzner.faults import Faults
 from hcloud_sandbox.hetzner.operations import Operation
 from hcloud_sandbox.hetzner.options import HetznerOptions
 from hcloud_sandbox.hetzner.project import Project
+from hcloud_sandbox.hetzner.public_addresses import PublicAddresses
 from hcloud_sandbox.hetzner.store import Kind, Object, Store
 from hcloud_sandbox.hetzner.world import dump_section, dump_world, given_objects, load_world, public_addresses
 

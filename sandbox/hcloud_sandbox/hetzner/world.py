@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hcloud_sandbox.hetzner.addresses import FAMILIES
 from hcloud_sandbox.hetzner.api import Api
 from hcloud_sandbox.hetzner.catalogue import IMAGES
 from hcloud_sandbox.hetzner.load_balancer_targets import connect_targets
+from hcloud_sandbox.hetzner.public_addresses import FAMILIES
 from hcloud_sandbox.hetzner.store import KINDS, Kind, Object, Store, in_words
 from hcloud_sandbox.shapes import a, an_object
 from hcloud_sandbox.worlds import FORMAT_VERSION, part_of
