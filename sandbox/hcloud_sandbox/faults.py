@@ -21,7 +21,7 @@ class _Fault:
     """How often it is still to happen; None: until it is cleared."""
 
 
-class FaultList:
+class ServiceFaults:
     """The faults that were set, oldest first; each use counts down."""
 
     def __init__(self, kinds: Kinds) -> None:

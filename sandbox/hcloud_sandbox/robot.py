@@ -22,7 +22,7 @@ from urllib.parse import parse_qs
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request, Response
-from hcloud_sandbox.faults import FaultList, numbers
+from hcloud_sandbox.faults import ServiceFaults, numbers
 from hcloud_sandbox.shapes import (
     Object,
     Rule,
@@ -79,7 +79,7 @@ class RobotSimulator:
         self._failed_logins = 0
         self._locked_until = 0.0
         self._asked: dict[str, deque[float]] = {endpoint: deque() for endpoint in _LIMITS}
-        self._faults = FaultList({"maintenance": {}, "list_lacks": {"numbers?": numbers}})
+        self._faults = ServiceFaults({"maintenance": {}, "list_lacks": {"numbers?": numbers}})
         self._servers: dict[int, Object] = {}
         """By number; ``operating_status`` is None where a server has no reset, and shown by that alone."""
         self.replace_world(world or {"servers": []})

@@ -25,7 +25,7 @@ from collections.abc import Callable, Collection
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from hcloud_sandbox.faults import FaultList, Kinds, a_number, numbers, one_of, whole
+from hcloud_sandbox.faults import Kinds, ServiceFaults, a_number, numbers, one_of, whole
 from hcloud_sandbox.hetzner.store import Object
 
 Families = Callable[[int], Collection[int]]
@@ -69,7 +69,7 @@ KINDS: Kinds = {
 }
 
 
-class Faults(FaultList):
+class Faults(ServiceFaults):
     """The faults of a project, as the simulator asks for them."""
 
     def __init__(self) -> None:

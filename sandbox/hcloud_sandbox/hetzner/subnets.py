@@ -123,10 +123,9 @@ def checked_route(network: Object, destination_text: str, gateway_text: str) -> 
     if str(gateway) == first_address(network) or gateway == _PUBLIC_GATEWAY or behind_vswitch:
         raise invalid_text("invalid gateway")
     route = {"destination": str(destination), "gateway": str(gateway)}
-    # The default route contains everything and would overlap with whatever is there.
-    others = [taken for taken in _occupied(network) if taken != _EVERYTHING or destination == _EVERYTHING]
-    overlaps = others if destination != _EVERYTHING else [taken for taken in others if taken == _EVERYTHING]
-    if any(destination.overlaps(taken) for taken in overlaps):
+    # The default route contains everything, and is in the way of another one alone.
+    others = [taken for taken in _occupied(network) if (taken == _EVERYTHING) == (destination == _EVERYTHING)]
+    if any(destination.overlaps(taken) for taken in others):
         raise invalid_text("network route destination overlaps with another subnetwork or network route")
     if destination != _EVERYTHING and _PUBLIC_GATEWAY in destination:
         raise invalid_text(f"network route destination overlaps with {_PUBLIC_GATEWAY}")
