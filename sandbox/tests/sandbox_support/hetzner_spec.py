@@ -37,6 +37,9 @@ class HetznerSpec:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.paths: Mapping[str, Any] = document["paths"]
         """Template → method in lower case → ``operation``, ``tag`` and schemas, see ``schemas_of``."""
+        self.date: str = document["date"]
+        self.errors: Mapping[str, int] = document["errors"]
+        """Code → status, of what any operation may answer."""
         self._definitions: Mapping[str, Any] = document["$defs"]
         resource = Resource.from_contents(document, default_specification=DRAFT202012)
         self._registry: Registry[Any] = Registry().with_resource(_DOCUMENT, resource)
