@@ -390,3 +390,12 @@ def test_wrong_parts_of_servers(world: dict[str, Any], message: str) -> None:
     """Each by its place, with the remedy."""
     with pytest.raises(ValueError, match=re.escape(message)):
         HetznerApi(world)
+
+
+def test_an_address_was_given_an_id_that_a_later_server_names() -> None:
+    """Then two addresses were one Primary IP, and the list of them ended with an error."""
+    first = {"id": 1, "public_net": {"ipv4": {"ip": "198.18.0.9"}}}
+    second = {"id": 2, "public_net": {"ipv6": {"id": 1, "ip": "2001:db8:7::/64"}}}
+    listed = HetznerApi({"servers": [first, second]}).get("/primary_ips")["primary_ips"]
+
+    assert [(found["id"], found["assignee_id"]) for found in listed] == [(1, 2), (2, 1)]

@@ -35,20 +35,25 @@ def given_objects(world: Mapping[str, Any]) -> Given:
 
 def public_addresses(given: Given) -> Iterator[str]:
     """The addresses that a world gives."""
-    yield from (raw["ip"] for raw in given["primary_ips"] if isinstance(raw.get("ip"), str))
+    yield from (raw["ip"] for raw in (*given["primary_ips"], *_held(given)) if isinstance(raw.get("ip"), str))
+
+
+def _held(given: Given) -> Iterator[Object]:
+    """What servers and load balancers of a world have as addresses."""
     for raw in (*given["servers"], *given["load_balancers"]):
         public_net = raw.get("public_net")
         for family in FAMILIES:
             address = public_net.get(family) if isinstance(public_net, dict) else None
-            if isinstance(address, dict) and isinstance(address.get("ip"), str):
-                yield address["ip"]
+            if isinstance(address, dict):
+                yield address
 
 
 def load_world(api: Api, store: Store, given: Given) -> None:
     """Fill an empty project with the objects of a world. Raises ValueError naming the object and the remedy."""
     store.reserve_id("images", max(image["id"] for image in IMAGES))
-    for raw in given["primary_ips"]:  # before servers are given ids of theirs
-        store.reserve_id("primary_ips", raw["id"])
+    for raw in (*given["primary_ips"], *_held(given)):  # before others are given ids of theirs
+        if isinstance(raw.get("id"), int):
+            store.reserve_id("primary_ips", raw["id"])
     with store.changing():
         for kind in KINDS:
             names: dict[str, int] = {}
