@@ -13,7 +13,6 @@ from pathlib import Path
 import hcloud_sandbox.hetzner
 from hcloud_sandbox.hetzner import (
     HetznerOptions,
-    addressing,
     attachments,
     certificate_authority,
     certificates,
@@ -22,6 +21,7 @@ from hcloud_sandbox.hetzner import (
     paging,
     placement_groups,
     server_actions,
+    subnets,
     volumes,
 )
 from hcloud_sandbox.hetzner.catalogue import LOAD_BALANCER_TYPES
@@ -94,8 +94,8 @@ def _limits() -> Iterable[tuple[str, object, str, str]]:
     yield "load balancers of a project", options.load_balancer_limit, _EXCEEDED, "docs.hetzner.com, 2024"
     for part in ("services", "targets", "assigned_certificates"):
         yield f"{part.replace('_', ' ')} of a load balancer", _of_types(f"max_{part}"), _EXCEEDED, "API document, types"
-    yield "subnets of a network", addressing.MAX_SUBNETS, _EXCEEDED, f"{_USERS}; the code is {_GUESS}"
-    yield "routes of a network", addressing.MAX_ROUTES, _EXCEEDED, f"{_USERS}; the code is {_GUESS}"
+    yield "subnets of a network", subnets.MAX_SUBNETS, _EXCEEDED, f"{_USERS}; the code is {_GUESS}"
+    yield "routes of a network", subnets.MAX_ROUTES, _EXCEEDED, f"{_USERS}; the code is {_GUESS}"
     attached = options.network_attachment_limit
     yield "servers and load balancers in a network", attached, _EXCEEDED, f"{_USERS}; the code is {_GUESS}"
     yield "networks of a server", attachments.MAX_NETWORKS_PER_SERVER, _EXCEEDED, _GUESS
