@@ -32,15 +32,15 @@ from sandbox_support.hetzner_spec import HetznerApi, load_spec
 _INTRODUCTION = """\
 # What the sandbox simulates
 
-Made from the tables of the simulator and from Hetzner's API document of {date}.
-Storage boxes have a document of their own.
+Made from the tables of the simulator and from Hetzner's API document of {date}, which leaves some kinds out: of those
+the operation ids follow from the rule that holds for all others, and the vendor's clients judge the answers.
 
 {counts}
-Each operation that is simulated, wholly or in part, succeeds in a test in which the API document judges request and
-answer, and refuses each body with one thing wrong that the document does not allow. What is simulated in part lacks
-what its row says. What is not answers 501 with the code `not_simulated` and the operation's name, and is told on
-stderr, once. Nothing runs behind any object: no traffic, no disk, no log-in. Where the documents are silent, there is
-often [an option](../sandbox.md#what-is-not-known-of-the-real-service).
+Each operation that is simulated, wholly or in part, succeeds in a test in which the document, where it has the
+operation, judges request and answer, and refuses each body with one thing wrong that the document does not allow. What
+is simulated in part lacks what its row says. What is not answers 501 with the code `not_simulated` and the operation's
+name, and is told on stderr, once. Nothing runs behind any object: no traffic, no disk, no log-in. Where the documents
+are silent, there is often [an option](../sandbox.md#what-is-not-known-of-the-real-service).
 
 `GET /datacenters` was removed from the API on 2026-10-01, and answers 410, as `GET /actions` does without ids.
 """
@@ -67,10 +67,18 @@ Ranges of single fields are those of the API document's schemas, and not listed.
 | limit | value | code | source |
 |---|---|---|---|
 """
+_VENDOR = "docs.hetzner.cloud"
 _OTHER_CODES: Mapping[str, str] = {
     "cloud_resource_ip_not_allowed": "named by hcloud-go; the status is a guess",
+    "firewall_already_applied": f"{_VENDOR}: `apply_firewall_to_resources`",
     "firewall_already_removed": "named by hcloud-go; the status is a guess",
+    "firewall_managed_by_label_selector": f"{_VENDOR}: `remove_firewall_from_resources`",
+    "firewall_resource_not_found": f"{_VENDOR}: 404 of actions, 422 of `create_firewall`",
     "not_simulated": "the sandbox's own",
+    "private_net_only_server": f"{_VENDOR}: `apply_firewall_to_resources`",
+    "resource_in_use": f"{_VENDOR}: `delete_firewall`; of others a guess",
+    "server_has_ipv4": f"{_VENDOR}: `assign_primary_ip`",
+    "server_has_ipv6": f"{_VENDOR}: `assign_primary_ip`",
     "volume_already_attached": "named by hcloud-go; the status is a guess",
 }
 """Code that the document does not have → its source."""
@@ -168,9 +176,9 @@ def _limit(row: tuple[str, object, str, str]) -> str:
 
 def _counts() -> str:
     rows = "| | simulated | in part | not simulated | operations |\n|---|---|---|---|---|\n"
-    boxes = [operation for operation in operations() if operation.template.startswith("/storage_box")]
-    others = [operation for operation in operations() if operation not in boxes]
-    for what, those in (("Cloud API", others), ("storage boxes", boxes)):
+    judged = [operation for operation in operations() if load_spec().judges(operation.template)]
+    others = [operation for operation in operations() if operation not in judged]
+    for what, those in (("in the document", judged), ("of the kinds that it leaves out", others)):
         count = Counter(operation.coverage for operation in those)
         rows += f"| {what} | {count['simulated']} | {count['partly']} | {count['not']} | {len(those)} |\n"
     return rows
@@ -180,9 +188,16 @@ def _by_tag() -> Mapping[str, list[Operation]]:
     found: dict[str, list[Operation]] = {}
     for operation in operations():
         methods = load_spec().paths.get(operation.template, {})
-        tag = methods.get(operation.method.lower(), {"tag": "Storage Boxes"})["tag"]
-        found.setdefault(tag, []).append(operation)
+        found.setdefault(methods[operation.method.lower()]["tag"] if methods else _kind(operation), []).append(
+            operation
+        )
     return found
+
+
+def _kind(operation: Operation) -> str:
+    """The heading of an operation whose tag is not known."""
+    words = operation.template.split("/")[1].replace("_", " ").title()
+    return re.sub(r"\b(Ip|Ssh|Iso)(?=s?\b)", lambda found: found[0].upper(), words)
 
 
 def _table(found: Iterable[Operation]) -> str:

@@ -43,8 +43,6 @@ def _amend(paths: Mapping[str, Any]) -> None:
       not set, and the vendor's tests against the live API add a service without health check.
     - Where an ID or a name may stand, as the document says in words, hcloud-python sends an ID as a number.
     - hcloud-go sorts and pages ``GET /actions`` as other lists of actions.
-    - Primary IPs are of nobody (``unassigned``) since 2026-08-01, and of load balancers since 2026-10-05, as the
-      vendor's changelog says; the document of 2026-07-08 has neither.
     """
     of_balancers, actions = "/load_balancers/{id}/actions", paths.get("/actions")
     for path in (f"{of_balancers}/add_service", f"{of_balancers}/update_service"):
@@ -56,18 +54,6 @@ def _amend(paths: Mapping[str, Any]) -> None:
             _with_ids(operation["request"] or {})
     if actions:
         actions["get"]["query"] = {**paths["/servers/actions"]["get"]["query"], **actions["get"]["query"]}
-    for path, methods in paths.items():
-        if path.startswith("/primary_ips"):
-            _widen(methods)
-
-
-def _widen(schema: Any) -> None:
-    """Let all that have a Primary IP be its ``assignee_type``."""
-    for key, part in schema.items() if isinstance(schema, dict) else enumerate(schema):
-        if key == "assignee_type":
-            part["enum"] = ["server", "load_balancer", "unassigned"]
-        elif isinstance(part, dict | list):
-            _widen(part)
 
 
 def _text_of(schema: Any) -> str:

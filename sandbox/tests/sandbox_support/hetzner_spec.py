@@ -26,8 +26,14 @@ from sandbox_support.hetzner_document import schemas_of
 
 _SCHEMAS = Path(__file__).with_name("hetzner_schemas.json")
 _DOCUMENT = "urn:hetzner"
-_ELSEWHERE = "/storage_box"
-"""How paths begin that another document has: the vendor's clients judge their answers."""
+_LEFT_OUT = frozenset(
+    {
+        *("firewalls", "floating_ips", "images", "isos", "placement_groups", "pricing", "primary_ips", "ssh_keys"),
+        *("storage_boxes", "storage_box_types", "volumes", "zones"),
+    }
+)
+"""Kinds that the document at hand leaves out, as the first segment of their paths. The vendor's clients judge them, and
+the whole document where ``HCLOUD_SPEC`` names that."""
 _MAX_REMEMBERED = 200_000
 
 
@@ -55,9 +61,9 @@ class HetznerSpec:
         still have the error envelope; a success for one is a problem, but for the paths that the document leaves out.
         """
         where = f"{method} {path} → {status}"
-        if status < 400 and path.startswith(_ELSEWHERE):
-            return []
         template = self.template_of(path)
+        if status < 400 and not self.judges(path):
+            return []
         answers: Mapping[str, Any] = {}
         if template is not None:
             answers = self.paths[template].get(method.lower(), {}).get("answers", {})
@@ -96,6 +102,10 @@ class HetznerSpec:
         elif body.strip() not in {b"", b"{}"}:
             problems.append(f"{where}: has a body, the API document has none")
         return problems
+
+    def judges(self, path: str) -> bool:
+        """Whether a path, or a template of one, is of a kind that this document should have."""
+        return self.template_of(path) is not None or path.split("/")[1] not in _LEFT_OUT
 
     def template_of(self, path: str) -> str | None:
         """The template of a path; None when the document has none."""
