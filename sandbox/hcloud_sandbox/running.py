@@ -4,7 +4,7 @@ points a client at all of it."""
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,12 +53,20 @@ class Sandbox:
     where the world has that part, be it without servers.
 
     Raises ValueError for a world that cannot be used, also on entering, when a real API server refuses a part of it;
-    and on entering OSError for a port, or for a program that does not run.
+    on entering OSError for a port, or for a program that does not run, and InterruptedError when it was ``stopped``
+    meanwhile.
     """
 
-    def __init__(self, options: SandboxOptions, clock: SimulatedClock | None = None) -> None:
+    def __init__(
+        self,
+        options: SandboxOptions,
+        clock: SimulatedClock | None = None,
+        *,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.clock = clock or SimulatedClock()
         self._options = options
+        self._stopped = stopped
         world = options.world
         check_file(world)
         hetzner_options = HetznerOptions(
@@ -84,7 +92,7 @@ class Sandbox:
     def __enter__(self) -> "Sandbox":
         try:
             self._start()
-        except (OSError, ValueError):
+        except BaseException:
             self.__exit__()
             raise
         return self
@@ -94,6 +102,12 @@ class Sandbox:
         self._loop.close()
 
     def _start(self) -> None:
+        kubeconfig: dict[str, Any] | None = None
+        folder: Path | None = None
+        if not self._options.without_kubernetes:  # nor is a place to write to needed then
+            folder = Path(self._at_the_end.enter_context(tempfile.TemporaryDirectory(prefix="hcloud-sandbox-")))
+            if self._options.kubernetes_assets is not None:  # first: its world is that of all others
+                kubeconfig = self._start_cluster(self._options.kubernetes_assets, folder)
         for server in filter(None, (self.hetzner_server, self.kubernetes_server, self.robot_server)):
             self._at_the_end.callback(server.stop)
             server.start()
@@ -104,10 +118,12 @@ class Sandbox:
             **self._only_network(),
             **self._robot_account(),
         }
-        if self._options.without_kubernetes:  # nor is a place to write to needed then
-            return
-        folder = Path(self._at_the_end.enter_context(tempfile.TemporaryDirectory(prefix="hcloud-sandbox-")))
-        if (kubeconfig := self._kubeconfig(folder)) is not None:
+        if self.kubernetes is not None and self.kubernetes_server is not None:
+            kubeconfig = self.kubernetes.kubeconfig(self.kubernetes_server.url)
+        elif self._cluster is not None and "HCLOUD_NETWORK" in self.environment:
+            # HCCM would ask a metadata service which server it runs on.
+            self.environment["HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK"] = "true"
+        if folder is not None and kubeconfig is not None:
             file = folder / "kubeconfig"
             file.touch(mode=0o600)
             file.write_text(json.dumps(kubeconfig))
@@ -120,20 +136,12 @@ class Sandbox:
             self._kubelets = Kubelets(self.hetzner, cluster, self.clock, self._options.kubelets)
         self._at_the_end.callback(self._loop.every(_TICK_OF_A_CLUSTER_S if self._cluster else _TICK_S, self._tick))
 
-    def _kubeconfig(self, folder: Path) -> dict[str, Any] | None:
-        """How to reach the cluster, whatever it is; None without one. A real API server is started, and gets the
-        world."""
-        if self.kubernetes is not None and self.kubernetes_server is not None:
-            return self.kubernetes.kubeconfig(self.kubernetes_server.url)
-        assets = self._options.kubernetes_assets
-        if assets is None:
-            return None
+    def _start_cluster(self, assets: Path, folder: Path) -> dict[str, Any]:
+        """Start a real API server with the world in it, and give its UIDs to the cloud; the server's kubeconfig."""
         api_server = ApiServer(assets, folder, self._options.kubernetes_port)
         self._at_the_end.callback(api_server.stop)
-        self._cluster = Cluster(api_server.start())
+        self._cluster = Cluster(api_server.start(self._stopped))
         self.hetzner.replace_world(self._cluster.load(self._options.world))
-        if "HCLOUD_NETWORK" in self.environment:  # HCCM would ask a metadata service which server it runs on
-            self.environment["HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK"] = "true"
         return api_server.kubeconfig()
 
     def _tick(self) -> None:

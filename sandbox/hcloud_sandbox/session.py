@@ -8,7 +8,7 @@ import shlex
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from typing import Any
 
 from hcloud_sandbox.clock import SimulatedClock
@@ -58,7 +58,13 @@ def _simulators(flags: Mapping[str, Any], environ: Mapping[str, str], stopping: 
     if flags["--kubernetes"] == "auto" and not without_kubernetes:
         which = f"the API server in {assets}" if assets else f"the small double: {ASSETS} names no API server"
         sys.stderr.write(f"Kubernetes is {which}.\n")
-    with stopping() as stop, _sandbox(options, file) as running:
+    with stopping() as stop, ExitStack() as stack:
+        try:
+            running = stack.enter_context(Sandbox(options, stopped=stop.is_set))
+        except InterruptedError:
+            return
+        except ValueError as error:
+            raise ValueError(f"world file {file!r} cannot be used: {error}") from error
         if stop.is_set():
             return
         exports = running.environment | without_proxy(environ)
@@ -72,13 +78,6 @@ def _kubelets(flags: Mapping[str, Any]) -> KubeletOptions | None:
     if "kubelets" in parts_in(flags):
         return None
     return KubeletOptions(join_s=flags["--join-ms"] / 1000, grace_s=flags["--node-grace-ms"] / 1000)
-
-
-def _sandbox(options: SandboxOptions, file: str | None) -> Sandbox:
-    try:
-        return Sandbox(options)
-    except ValueError as error:
-        raise ValueError(f"world file {file!r} cannot be used: {error}") from error
 
 
 def without_proxy(environ: Mapping[str, str]) -> dict[str, str]:

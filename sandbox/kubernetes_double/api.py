@@ -257,7 +257,7 @@ def _media_type(request: Request) -> str:
 def _body(request: Request) -> Any:
     try:
         return json.loads(request.body)
-    except ValueError as wrong:
+    except (ValueError, RecursionError) as wrong:
         raise errors.bad_request(f"couldn't get version/kind; json parse error: {wrong}") from None
 
 

@@ -122,8 +122,58 @@ def test_an_object_that_the_server_refuses_is_named(server: ApiServer) -> None:
     """By its place in the file, with the server's words."""
     world = {"kubernetes": {"services": [{"metadata": {"name": "bad"}, "spec": {"ports": [{"port": 0}]}}]}}
 
-    with pytest.raises(ValueError, match=r"kubernetes\.services\[0\]: services default/bad is refused: .*spec\.ports"):
+    with pytest.raises(
+        ValueError, match=r"kubernetes\.services\[0\] is refused: Service \"bad\" is invalid: \[spec\.ports"
+    ):
         Cluster(server).load(world)
+
+
+@pytest.mark.apiserver
+def test_a_short_uid_is_no_part_of_another_text(server: ApiServer) -> None:
+    """A UID of a world may be a piece of any name, or of the file's own words."""
+    world = {
+        "kubernetes": {
+            "nodes": [{"metadata": {"name": "edu1", "uid": "u1"}}, {"metadata": {"name": "n-1", "uid": "1"}}]
+        },
+        "hetzner": {"servers": [{"id": 1, "name": "edu1", "labels": {"node": "u1"}}]},
+    }
+
+    [found] = Cluster(server).load(world)["hetzner"]["servers"]
+
+    uid = server.request("GET", "/api/v1/nodes/edu1").body["metadata"]["uid"]
+    assert found == {"id": 1, "name": "edu1", "labels": {"node": uid}}
+
+
+@pytest.mark.apiserver
+def test_it_takes_what_a_capture_leaves_of_a_workload(server: ApiServer) -> None:
+    """Which has the image and not the rest that the server demands."""
+    pod = {"containers": [{"image": "docker.io/hetznercloud/hcloud-cloud-controller-manager:v1.33.0"}]}
+    sent = {"metadata": {"name": "hccm", "namespace": "kube-system"}, "spec": {"template": {"spec": pod}}}
+
+    Cluster(server).load({"kubernetes": {"deployments": [sent]}})
+
+    made = server.request("GET", "/apis/apps/v1/namespaces/kube-system/deployments/hccm").body
+    assert made["spec"]["template"]["spec"]["containers"][0]["image"] == pod["containers"][0]["image"]
+
+
+@pytest.mark.apiserver
+@pytest.mark.parametrize("family", ["IPv4", "IPv6"])
+def test_it_has_services_of_both_families(server: ApiServer, family: str) -> None:
+    """As a world may have them."""
+    spec = {"ipFamilies": [family], "ipFamilyPolicy": "SingleStack", "ports": [{"port": 80}]}
+
+    Cluster(server).load({"kubernetes": {"services": [{"metadata": {"name": family.lower()}, "spec": spec}]}})
+
+    made = server.request("GET", f"/api/v1/namespaces/default/services/{family.lower()}").body
+    assert made["spec"]["ipFamilies"] == [family]
+
+
+@pytest.mark.apiserver
+@pytest.mark.parametrize("metadata", [{"name": "x", "uid": 5}, {}, None])
+def test_an_object_without_a_name_or_with_a_wrong_uid_is_named(server: ApiServer, metadata: Any) -> None:
+    """Before anything of it is sent."""
+    with pytest.raises(ValueError, match=r"kubernetes\.nodes\[0\]"):
+        Cluster(server).load({"kubernetes": {"nodes": [{"metadata": metadata, "spec": None}]}})
 
 
 @pytest.mark.apiserver
@@ -187,6 +237,21 @@ def test_a_sandbox_has_it_with_its_world(assets: Path) -> None:
     assert balancer["labels"]["hcloud-ccm/service-uid"] != OLD_UID
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((str(address.hostname), int(address.port or 0)))
+
+
+@pytest.mark.apiserver
+def test_a_start_can_be_stopped(assets: Path) -> None:
+    """Nobody waits for an API server that is not wanted any more, and nothing of it stays."""
+    with pytest.raises(InterruptedError), Sandbox(SandboxOptions(kubernetes_assets=assets), stopped=lambda: True):
+        pass
+
+
+def test_a_port_that_is_taken_is_told_before_anything_starts(tmp_path: Path) -> None:
+    """In the words of the other ports."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=f"port {port} of 127.0.0.1 cannot be used: Address already in use"):
+            ApiServer(tmp_path, tmp_path, port).start()
 
 
 @pytest.mark.parametrize(("made", "missing"), [((), "etcd and no kube-apiserver"), (("etcd",), "kube-apiserver")])

@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any
@@ -65,9 +65,10 @@ class ApiServer:
         self.ca_file = folder / "apiserver.crt"
         """The server's certificate, which it has signed itself."""
 
-    def start(self) -> "ApiServer":
-        """Raises OSError, with the end of a log, when the programs do not run or do not get ready in time."""
-        etcd_port, port = _free_port(), self._port or _free_port()
+    def start(self, stopped: Callable[[], bool] = lambda: False) -> "ApiServer":
+        """Raises OSError for a port that is taken, and with the end of a log when the programs do not run or do not get
+        ready in time; InterruptedError when it was ``stopped`` meanwhile."""
+        etcd_port, port = _free_port(), _free_port(self._port)
         etcd_url, self.url = f"http://127.0.0.1:{etcd_port}", f"https://127.0.0.1:{port}"
         tokens = self._folder / "tokens.csv"
         tokens.touch(mode=0o600)
@@ -90,7 +91,7 @@ class ApiServer:
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
             "--endpoint-reconciler-type=none",
-            "--service-cluster-ip-range=10.96.0.0/16",
+            "--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112",
             "--authorization-mode=RBAC",
             f"--token-auth-file={tokens}",
             "--service-account-issuer=https://kubernetes.default.svc",
@@ -101,6 +102,8 @@ class ApiServer:
         )
         deadline = time.monotonic() + _START_S
         while not self._is_ready():
+            if stopped():
+                raise InterruptedError("stopped while the API server started")
             ended = [name for name, each in zip(_PROGRAMS, self._processes, strict=True) if each.poll() is not None]
             if ended or time.monotonic() > deadline:
                 name = ended[0] if ended else "kube-apiserver"
@@ -136,7 +139,11 @@ class ApiServer:
 
     def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Response:
         """The answer to a request that may do everything, its body decoded. Raises OSError when there is none."""
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content_type}
+        headers = {
+            "Authorization": f"Bearer {self.token}",
+            "Content-Type": content_type,
+            "User-Agent": "hcloud-sandbox",
+        }
         if self._connection is None:
             host, _, port = self.url.partition("://")[2].partition(":")
             trusted = ssl.create_default_context(cafile=str(self.ca_file))
@@ -181,8 +188,13 @@ class ApiServer:
             return False
 
 
-def _free_port() -> int:
+def _free_port(wanted: int = 0) -> int:
+    """A port of 127.0.0.1 that nobody listens on, 0 for any. Raises OSError that names it."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError as error:
+            raise OSError(f"port {wanted} of 127.0.0.1 cannot be used: {error.strerror or error}") from error
         port: int = probe.getsockname()[1]
         return port

@@ -1,8 +1,8 @@
 """The cluster of a world in a real API server, and what kubelets and load balancers need to know of it."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from hcloud_sandbox.exchange import Response
 from hcloud_sandbox.kubernetes.api_server import ApiServer
@@ -54,15 +54,12 @@ class Cluster:
         object that is refused, OSError when the server does not answer.
         """
         check_file(world)
-        text = json.dumps(world)
+        given: dict[str, str] = {}
         for section in _SECTIONS:
-            for number in range(len(world.get("kubernetes", {}).get(section, ()))):
-                sent = json.loads(text)["kubernetes"][section][number]
-                given = self._create(section, sent, f"kubernetes.{section}[{number}]")
-                for old, new in _renamed(sent["metadata"].get("uid"), given):
-                    text = text.replace(old, new)
+            for number, sent in enumerate(world.get("kubernetes", {}).get(section, ())):
+                self._create(section, sent, f"kubernetes.{section}[{number}]", given)
         self.refresh()
-        loaded: dict[str, Any] = json.loads(text)
+        loaded: dict[str, Any] = _renamed(dict(world), given)
         return loaded
 
     def refresh(self) -> None:
@@ -94,17 +91,13 @@ class Cluster:
         except OSError:
             return Response(503)
 
-    def _create(self, section: str, sent: Any, where: str) -> str:
-        """Create one object with its status; the UID that it got."""
+    def _create(self, section: str, sent: Any, where: str, given: dict[str, str]) -> None:
+        """Create one object with its status. ``given`` is what stands for objects elsewhere in a world, before and now:
+        UIDs, and the names that cloud controllers give to load balancers of Services; those of this one are added."""
+        metadata = _metadata(sent, where)
         prefix, is_namespaced = _SECTIONS[section]
-        metadata = sent.get("metadata") if isinstance(sent, dict) else None
-        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
-            raise ValueError(f"{where} has no metadata.name: give it one")  # noqa: TRY004 - one error for a bad world
-        name, namespace = metadata["name"], str(metadata.get("namespace", "default"))
-        kept = {key: value for key, value in metadata.items() if key not in _GIVEN_BY_THE_SERVER}
-        found = {**sent, "metadata": kept}
-        if section == "services" and sent.get("spec", {}).get("clusterIP") != "None":
-            found["spec"] = {k: v for k, v in sent.get("spec", {}).items() if k not in ("clusterIP", "clusterIPs")}
+        name, namespace, uid = metadata["name"], str(metadata.get("namespace", "default")), metadata.get("uid")
+        found = _renamed(_creatable(section, sent, metadata), given)
         if is_namespaced:
             prefix += f"/namespaces/{namespace}"
             if namespace not in ("default", "kube-system"):
@@ -112,28 +105,76 @@ class Cluster:
         answer = self._server.request("POST", f"{prefix}/{section}", found)
         path = f"{prefix}/{section}/{name}"
         if answer.status == 409:  # the server makes some by itself, such as default/kubernetes
-            part = {"metadata": {key: kept[key] for key in ("labels", "annotations") if key in kept}}
+            part = {"metadata": {key: metadata[key] for key in ("labels", "annotations") if key in metadata}}
             answer = self._server.request("PATCH", path, part, _MERGE)
-        if (
-            answer.status < 300 and sent.get("status") and section != "nodes"
-        ):  # a kubelet brings its Node's status along
-            self._server.request("PATCH", f"{path}/status", {"status": sent["status"]}, _MERGE)
-        if answer.status < 300 and metadata.get("deletionTimestamp"):
-            self._server.request("DELETE", path)
         if answer.status >= 300:
             why = answer.body.get("message") if isinstance(answer.body, dict) else answer.status
-            raise ValueError(f"{where}: {section} {namespace}/{name} is refused: {why}")
-        uid: str = answer.body["metadata"]["uid"]
-        return uid
+            raise ValueError(f"{where} is refused: {why}")
+        if sent.get("status") and section != "nodes":  # a kubelet brings its Node's status along
+            written_by = f"?fieldManager={quote(_status_manager(metadata), safe='')}"
+            self._server.request("PATCH", f"{path}/status{written_by}", {"status": sent["status"]}, _MERGE)
+        if metadata.get("deletionTimestamp"):
+            self._server.request("DELETE", path)
+        if uid:
+            new = answer.body["metadata"]["uid"]
+            given |= {uid: new, _balancer_name(uid): _balancer_name(new)}
 
 
-def _renamed(old: str | None, new: str) -> Iterator[tuple[str, str]]:
-    """What stands for an object elsewhere in a world, before and now: its UID, and the name that cloud controllers give
-    to the load balancer of a Service (k8s.io/cloud-provider, DefaultLoadBalancerName)."""
-    if old:
-        yield old, new
-        yield _balancer_name(old), _balancer_name(new)
+def _metadata(sent: Any, where: str) -> Object:
+    """The metadata of an object of a world. Raises ValueError."""
+    metadata = sent.get("metadata") if isinstance(sent, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        raise ValueError(f"{where} has no metadata.name: give it one")  # noqa: TRY004 - one error for a bad world
+    if not isinstance(metadata.get("uid", ""), str):
+        raise ValueError(f"{where}: metadata.uid is {metadata['uid']!r}: give a text, or leave it out")  # noqa: TRY004
+    return metadata
+
+
+def _creatable(section: str, sent: Object, metadata: Object) -> Object:
+    """An object without what the server gives by itself, and with what it demands."""
+    spec = sent.get("spec")
+    if section == "services" and isinstance(spec, dict) and spec.get("clusterIP") != "None":
+        spec = {key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")}
+    if section in ("deployments", "daemonsets") and isinstance(spec or {}, dict):
+        spec = _whole_workload(metadata["name"], spec or {})
+    kept = {key: value for key, value in metadata.items() if key not in _GIVEN_BY_THE_SERVER}
+    return {**sent, "metadata": kept, **({} if spec is None else {"spec": spec})}
+
+
+def _renamed(found: Any, given: Mapping[str, str]) -> Any:
+    """A part of a world with each text that stands for an object as it is now. No text is changed in part: a short UID
+    may be a piece of any other."""
+    match found:
+        case dict():
+            return {key: _renamed(part, given) for key, part in found.items()}
+        case list() | tuple():
+            return [_renamed(part, given) for part in found]
+        case str():
+            return given.get(found, found)
+    return found
 
 
 def _balancer_name(uid: str) -> str:
+    """The name of a Service's load balancer (k8s.io/cloud-provider, DefaultLoadBalancerName)."""
     return f"a{uid.replace('-', '')}"[:_NAME_LENGTH]
+
+
+def _whole_workload(name: str, spec: Object) -> Object:
+    """A Deployment's or DaemonSet's spec with what a captured world leaves out and the server demands."""
+    template, labels = spec.get("template") or {}, (spec.get("selector") or {}).get("matchLabels") or {"app": name}
+    pod, metadata = template.get("spec") or {}, template.get("metadata") or {}
+    containers = [
+        {"name": f"container-{number}", "image": "unknown", **each}
+        for number, each in enumerate(pod.get("containers") or [{}])
+    ]
+    whole = {
+        "metadata": {**metadata, "labels": {**labels, **metadata.get("labels", {})}},
+        "spec": {**pod, "containers": containers},
+    }
+    return {**spec, "selector": spec.get("selector") or {"matchLabels": labels}, "template": whole}
+
+
+def _status_manager(metadata: Object) -> str:
+    """Who wrote the status, as the world says; the sandbox where it does not."""
+    writers = [each["manager"] for each in metadata.get("managedFields", ()) if each.get("subresource") == "status"]
+    return str(writers[-1]) if writers else "hcloud-sandbox"
