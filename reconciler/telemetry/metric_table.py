@@ -202,8 +202,8 @@ _ROWS = (
         "route_controller_route_sync_total",
         Sort.COUNTER,
         "passes that compared the network's routes with those that Nodes need, as the route controller of Kubernetes"
-        " 1.37 counts them: trigger is node_change where a Node called for the pass, else periodic, and outcome changed"
-        " where a route was made or deleted, else noop",
+        " 1.37 counts them: trigger is node_change where a Node called for the pass, else periodic; outcome is error"
+        " where the change of a route failed, changed where one was made or deleted, else noop",
         ("trigger", "outcome"),
     ),
     Metric(

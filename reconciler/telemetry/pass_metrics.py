@@ -199,7 +199,7 @@ class RouteSync(NamedTuple):
         return self == RouteSync("periodic", "changed")
 
 
-ROUTE_SYNCS = tuple(map(RouteSync._make, itertools.product(("node_change", "periodic"), ("changed", "noop"))))
+ROUTE_SYNCS = tuple(map(RouteSync._make, itertools.product(("node_change", "periodic"), ("changed", "error", "noop"))))
 """All there are."""
 
 
@@ -207,9 +207,9 @@ def route_sync(trigger: str, report: Report) -> RouteSync | None:
     """The pass as one of these, ``trigger`` being what called for it; None where it looked at no routes."""
     if report.snapshot is None or report.snapshot.routes is None:
         return None
-    has_changed = any(line.change.row.object is ObjectKind.ROUTE for line in report.outcomes(Applied))
-    is_by_node = trigger_of(trigger) == "node"
-    return RouteSync("node_change" if is_by_node else "periodic", "changed" if has_changed else "noop")
+    ended = {type(line.outcome) for line in report.lines if line.change.row.object is ObjectKind.ROUTE}
+    outcome = "error" if Failed in ended else "changed" if Applied in ended else "noop"
+    return RouteSync("node_change" if trigger_of(trigger) == "node" else "periodic", outcome)
 
 
 def limit_usage(snapshot: Snapshot) -> Samples:

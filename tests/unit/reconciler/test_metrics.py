@@ -220,14 +220,16 @@ MADE = Line(a_change("route/4711/10.244.1.0/24", "route.create", before=None, af
         ((), "", ("periodic", "noop"), 0),
         ((MADE,), "", ("periodic", "changed"), 1),
         ((MADE,), "node/web-1 joined", ("node_change", "changed"), 0),
-        ((replace(MADE, outcome=Failed("no")),), "node/web-1 joined", ("node_change", "noop"), 0),
+        ((replace(MADE, outcome=Failed("no")),), "node/web-1 joined", ("node_change", "error"), 0),
+        ((replace(MADE, outcome=Failed("no")), MADE), "", ("periodic", "error"), 0),
+        ((replace(MADE, outcome=None),), "", ("periodic", "noop"), 0),
         ((Line(a_change(), Applied()),), "a new token", ("periodic", "noop"), 0),
     ],
 )
 def test_routes_are_counted_as_kubernetes_counts_them(
     line: tuple[Line, ...], why: str, labels: tuple[str, str], corrections: float
 ) -> None:
-    """By what called for the pass and whether it made or deleted one; a correction is what nothing called for."""
+    """By what called for the pass and what became of changes; a correction is what no Node called for."""
     metrics, (trigger, outcome) = make_metrics(), labels
     name = "route_controller_route_sync_total"
 
