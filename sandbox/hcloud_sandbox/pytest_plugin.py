@@ -45,5 +45,9 @@ def hcloud_sandbox(hcloud_world: Mapping[str, Any], hcloud_options: Mapping[str,
     from hcloud_sandbox.session import without_proxy  # noqa: PLC0415 - likewise
 
     options: dict[str, Any] = {"action_s": 0.0, "without_kubernetes": True, **hcloud_options}
-    with Sandbox(SandboxOptions(world=hcloud_world, **options)) as sandbox:
-        yield HcloudSandbox(sandbox.environment | without_proxy(os.environ))
+    direct = without_proxy(os.environ)
+    with Sandbox(SandboxOptions(world=hcloud_world, **options)) as sandbox, pytest.MonkeyPatch.context() as patch:
+        # Clients in this process read it as well: they would ask the proxy of the environment for 127.0.0.1.
+        for name, value in direct.items():
+            patch.setenv(name, value)
+        yield HcloudSandbox(sandbox.environment | direct)

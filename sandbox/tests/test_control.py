@@ -49,6 +49,15 @@ def test_faults_come_and_go(client: Client, hcloud_sandbox: HcloudSandbox) -> No
     assert _servers(client) == ["web-1", "web-2"]
 
 
+def test_a_client_in_the_process_asks_no_proxy(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Where the environment names one, as in many a company."""
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    sandbox: HcloudSandbox = request.getfixturevalue("hcloud_sandbox")
+    assert _servers(Client(sandbox.token, api_endpoint=sandbox.url)) == []
+
+
 @pytest.mark.parametrize("hcloud_options", [{"action_s": 60.0}])
 def test_time_passes_when_it_is_told(client: Client, hcloud_sandbox: HcloudSandbox) -> None:
     """An action that takes a minute has ended after one, and a test waits for none."""
