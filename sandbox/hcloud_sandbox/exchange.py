@@ -133,10 +133,11 @@ class Journal:
 
 
 def readable_body(raw: bytes) -> Any:
-    """A request's body as the log keeps it: JSON where it parses, text otherwise, None when there was none."""
+    """A request's body as the log keeps it: JSON where it parses, text otherwise, and where it is nested too deep
+    for that; None when there was none."""
     if not raw:
         return None
     try:
         return json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return raw.decode("utf-8", "replace")

@@ -45,6 +45,7 @@ _LIMITS: Mapping[str, int] = {"server": 200, "reset": 500}
 """Endpoint → reads and writes an hour; the list and the single objects below it share one limit."""
 _STATUSES = ("running", "shut off", "not supported")
 _LONGEST_NAME = 100
+_NUMBER = re.compile(r"[0-9]{1,19}")
 _NAME = re.compile(r"[A-Za-z0-9 ._-]*")
 
 
@@ -198,7 +199,7 @@ class RobotSimulator:
         return Response(200, _details(server))
 
     def _server(self, number: str) -> Object:
-        found = self._servers.get(int(number)) if number.isascii() and number.isdigit() else None
+        found = self._servers.get(int(number)) if _NUMBER.fullmatch(number) else None
         if found is None:
             raise _Refusal(404, "SERVER_NOT_FOUND", f"Server with id {number} not found")
         return found

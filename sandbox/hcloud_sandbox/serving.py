@@ -23,6 +23,7 @@ from aiohttp import web
 
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Exchange, Journal, Request, Response, Simulator, Stream, readable_body
+from hcloud_sandbox.faults import is_number
 
 T = TypeVar("T")
 LOCAL = "127.0.0.1"
@@ -155,9 +156,15 @@ class Server(ABC):
             return web.json_response({"error": f"no control {incoming.method} {incoming.path}"}, status=404)
         try:
             said = done(json.loads(body) if incoming.method in {"POST", "PUT"} else None)
-        except (ValueError, KeyError, TypeError) as wrong:
-            return web.json_response({"error": f"{type(wrong).__name__}: {wrong}"}, status=400)
-        return web.json_response({} if said is None else said)
+            return web.json_response({} if said is None else said)
+        except json.JSONDecodeError as wrong:
+            return web.json_response({"error": f"the body is no JSON: {wrong}"}, status=400)
+        except ValueError as wrong:
+            return web.json_response({"error": str(wrong)}, status=400)
+        except (KeyError, TypeError) as wrong:
+            return web.json_response({"error": f"it is not what is expected: {wrong}"}, status=400)
+        except RecursionError:
+            return web.json_response({"error": "it is nested too deep"}, status=400)
 
 
 class SimulatorServer(Server):
@@ -195,10 +202,13 @@ class SimulatorServer(Server):
             **super().controls(),
             ("GET", "world"): lambda _: self.simulator.world(),
             ("PUT", "world"): self.simulator.replace_world,
-            ("POST", "advance"): lambda sent: self._advance(float(sent["seconds"])),
+            ("POST", "advance"): self._advance,
         }
 
-    def _advance(self, seconds: float) -> dict[str, str]:
+    def _advance(self, sent: Any) -> dict[str, str]:
+        seconds: Any = sent.get("seconds") if isinstance(sent, dict) else None
+        if not is_number(seconds):
+            raise ValueError('how long is not said: send such as {"seconds": 60}')
         self._tick()
         self._clock.advance(seconds)
         self._tick()

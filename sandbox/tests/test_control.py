@@ -1,9 +1,13 @@
 """What a test can do to a sandbox that runs, by the fixture that pytest has of it."""
 
+import json
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hcloud import Client
@@ -130,6 +134,20 @@ def test_what_is_refused_says_why(hcloud_sandbox: HcloudSandbox, ask: Any, why: 
     with pytest.raises(ValueError, match=why):
         ask(hcloud_sandbox)
     assert hcloud_sandbox.world()["hetzner"]["servers"] == []
+
+
+@pytest.mark.parametrize("name", ["advance", "faults"])
+def test_what_is_nested_too_deep_is_refused(hcloud_sandbox: HcloudSandbox, name: str) -> None:
+    """By the control API; the API itself calls it no JSON, and the log keeps it as text."""
+    deep = b"[" * 100_000
+    with closing(HTTPConnection(urlsplit(hcloud_sandbox.url).netloc)) as connection:
+        connection.request("POST", f"/_sandbox/{name}", deep)
+        answer = connection.getresponse()
+        assert (answer.status, json.loads(answer.read())) == (400, {"error": "it is nested too deep"})
+        connection.request("POST", "/v1/servers", deep, {"Authorization": f"Bearer {hcloud_sandbox.token}"})
+        answer = connection.getresponse()
+        assert (answer.status, json.loads(answer.read())["error"]["code"]) == (400, "json_error")
+    assert hcloud_sandbox.requests()[-1]["body"] == deep.decode()
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,12 @@ def test_refusals(method: str, path: str, token: str | None, status: int, expect
     assert (response.status, response.body) == (status, envelope(*expected))
 
 
+@pytest.mark.parametrize("path", ["/servers/{}", "/zones/{}", "/servers/{}/actions", "/servers?page={}"])
+def test_a_number_of_any_length_is_refused(path: str) -> None:
+    """An id has 64 bits; one that Python does not read ended the request with status 500."""
+    assert HetznerApi().send("GET", path.format("9" * 5000)).status in {404, 422}
+
+
 def test_read_only_token_reads() -> None:
     """A read-only token may read."""
     assert HetznerApi(tokens=TOKENS).send("GET", "/servers", token=READ_ONLY).status == 200
@@ -138,7 +144,7 @@ def test_removed_endpoints(path: str, announcement: str) -> None:
     assert announcement in response.body["error"]["details"]["announcement"]
 
 
-@pytest.mark.parametrize("body", [b"{", b"[]", b'"text"'])
+@pytest.mark.parametrize("body", [b"{", b"[]", b'"text"', b"[" * 100_000])
 def test_body_that_is_no_json_object(body: bytes) -> None:
     """A body that is no JSON object is json_error."""
     assert HetznerApi().refused("POST", "/networks", body) == (400, "json_error")

@@ -114,6 +114,7 @@ def test_a_server_has_no_load_from_its_stop_to_its_start() -> None:
         ("type=cpu&start=2023-11-14T00:00:00Z", "end"),
         ("type=cpu&start=yesterday&end=2023-11-14T01:00:00Z", "start"),
         ("type=cpu&start=2023-11-14T00:00:00&end=2023-11-14T01:00:00Z", "start"),
+        ("type=cpu&start=0001-01-01T00:00:00%2B14:00&end=2023-11-14T01:00:00Z", "start"),
         ("type=cpu&start=2023-11-14T02:00:00Z&end=2023-11-14T01:00:00Z", "end"),
         ("type=cpu&start=2023-11-14T00:00:00Z&end=2023-11-14T01:00:00Z&step=0", "step"),
         ("type=cpu&start=2023-11-14T00:00:00Z&end=2023-11-14T01:00:00Z&step=nan", "step"),
@@ -124,6 +125,14 @@ def test_refusals(query: str, field: str) -> None:
     error = HetznerApi(WORLD).send("GET", f"/servers/1/metrics?{query}").body["error"]
 
     assert (error["code"], error["details"]["fields"][0]["name"]) == ("invalid_input", field)
+
+
+def test_a_year_has_four_digits() -> None:
+    """Also an early one, which clients could not read otherwise."""
+    period = {"start": "0999-01-01T00:00:00+00:00", "end": NOW.isoformat()}
+    found = HetznerApi(WORLD).get(f"/servers/1/metrics?{urlencode({'type': 'cpu', **period})}")["metrics"]
+
+    assert found["start"] == "0999-01-01T00:00:00Z"
 
 
 def test_the_vendors_client_reads_them(background_loop: BackgroundLoop) -> None:

@@ -45,6 +45,12 @@ def account() -> Account:
     return Account(SERVER)
 
 
+@pytest.mark.parametrize("number", ["9" * 5000, "\u0663", "322"])
+def test_a_number_that_no_server_has(account: Account, number: str) -> None:
+    """Whatever stands there."""
+    assert account.refusal(f"/server/{number}") == (404, "SERVER_NOT_FOUND")
+
+
 def test_a_list_has_a_wrapper_around_each_server(account: Account) -> None:
     """As the documentation of ``GET /server`` shows it."""
     answer = account.ask("/server")

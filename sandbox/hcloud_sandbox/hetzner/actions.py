@@ -22,8 +22,8 @@ from hcloud_sandbox.hetzner.store import Key, Kind, Object, Store, in_words, sin
 
 
 def format_time(timestamp: float) -> str:
-    """Seconds since the epoch as the API writes times."""
-    return datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Seconds since the epoch as the API writes times. Raises ValueError outside of the years 1 to 9999."""
+    return f"{datetime.fromtimestamp(timestamp, UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def nothing(*_: object) -> None:

@@ -33,6 +33,8 @@ from hcloud_sandbox.hetzner.store import KINDS, Kind, fresh_copy, singular
 from hcloud_sandbox.hetzner.volumes import Volumes
 
 _CONSOLE = "/servers/{id}/actions/request_console"
+_ID = "[0-9]{1,19}"
+"""Of an object in a path: ids are whole numbers of 64 bits."""
 _CHANGELOG = "https://docs.hetzner.cloud/changelog"
 
 
@@ -85,7 +87,7 @@ class Api:
         for row in self.rows():
             shape = _shape(row.path)
             if shape not in self._handlers and "name}" in shape:
-                pattern = re.sub(r"\{\w+\}", "[^/]+", shape.replace("{}", r"\d+"))
+                pattern = re.sub(r"\{\w+\}", "[^/]+", shape.replace("{}", _ID))
                 self._named.append((re.compile(pattern), self._handlers.setdefault(shape, {})))
             self._handlers.setdefault(shape, {})[row.method] = row.handler
 
@@ -119,7 +121,7 @@ class Api:
             handlers = next((found for pattern, found in self._named if pattern.fullmatch(path)), None)
         if handlers is None:
             return None
-        return Route(handlers, tuple(int(part) for part in path.split("/") if part.isdecimal()))
+        return Route(handlers, tuple(int(part) for part in path.split("/") if re.fullmatch(_ID, part)))
 
     @route("GET /pricing")
     def pricing(self, _request: Request) -> Response:
@@ -171,7 +173,7 @@ class Api:
 @functools.lru_cache(maxsize=1024)
 def _shape(path: str) -> str:
     """A path or a template without the values or the names of its ids."""
-    return re.sub(r"/(\d+|\{\w*id\})(?=/|$)", "/{}", path)
+    return re.sub(rf"/({_ID}|\{{\w*id\}})(?=/|\Z)", "/{}", path)
 
 
 def _absent() -> Iterator[Row]:

@@ -31,7 +31,7 @@ class Body:
         """The request's body; none at all counts as ``{}``. Raises ``json_error``."""
         try:
             fields = json.loads(request.body) if request.body.strip() else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ApiError("json_error", "invalid JSON input in your request") from None
         if not isinstance(fields, dict):
             raise ApiError("json_error", "the request body must be a JSON object")

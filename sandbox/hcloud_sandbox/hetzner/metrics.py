@@ -116,7 +116,8 @@ def _time(request: Request, name: str) -> float:
     """A required time in a query, in seconds since the epoch."""
     try:
         at = datetime.fromisoformat(request.first(name, "") or "")
-    except ValueError:
+        format_time(at.timestamp())  # a year that no answer can name is refused as well
+    except (ValueError, OverflowError):
         at = None
     if at is None or at.tzinfo is None:
         raise invalid_field(name, "must be a time as in RFC 3339" if name in request.query else "is missing")

@@ -5,6 +5,7 @@ which is assumed of the real service too; a ``per_page`` above 50 counts as 50, 
 matches nothing (the documentation does not say what the real service does).
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from ipaddress import ip_address
 from typing import Any
@@ -88,7 +89,7 @@ def _number(request: Request, name: str, default: int) -> int:
     text = request.first(name)
     if text is None:
         return default
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
+    if not re.fullmatch("[0-9]{1,19}", text) or int(text) < 1:
         raise invalid_field(name, "must be a number from 1")
     return int(text)
 
