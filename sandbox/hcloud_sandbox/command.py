@@ -50,8 +50,8 @@ def _serve(given: Mapping[str, Any], refuse: Callable[[str], NoReturn]) -> None:
 def _advance(given: Mapping[str, Any], refuse: Callable[[str], NoReturn]) -> None:
     if of_a_start := given.keys() & DEFAULTS.keys():
         refuse(f"advance starts no sandbox: it does not go with {', '.join(sorted(of_a_start))}")
-    endpoint = given.get("endpoint") or os.environ.get("HCLOUD_ENDPOINT")
-    if not endpoint:
+    endpoint = given["endpoint"] if "endpoint" in given else os.environ.get("HCLOUD_ENDPOINT") or None
+    if endpoint is None:
         refuse("HCLOUD_ENDPOINT is not set: read what hcloud-sandbox has printed, or give --endpoint URL")
     now = Control(endpoint).advance(given["duration"])
     sys.stdout.write(f"advanced by {given['duration']}: it is {now:%Y-%m-%d %H:%M:%S} UTC in the sandbox\n")

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import datetime, timedelta
 from http.client import HTTPConnection, HTTPException
 from typing import Any
@@ -24,10 +25,13 @@ class Control:
         """``url`` is what clients of the API are given, such as HCLOUD_ENDPOINT: ``/v1`` may be at its end. Raises
         ValueError for what no sandbox is served at, the real API among it."""
         self.url = url
-        parts = urlsplit(url)
-        if parts.scheme != "http" or not parts.hostname or parts.path.rstrip("/") not in {"", "/v1"}:
+        try:
+            parts = urlsplit(url)
+            self._host, self._port = parts.hostname or "", parts.port or 80
+        except ValueError:  # brackets without an end, or a port that is none
+            parts = None
+        if parts is None or parts.scheme != "http" or not self._host or parts.path.rstrip("/") not in {"", "/v1"}:
             raise ValueError(f"{url!r} is no address of a sandbox: expect one such as http://127.0.0.1:8080/v1")
-        self._netloc = parts.netloc
 
     def add_fault(self, kind: str, **members: Any) -> None:
         """Let something go wrong once, or ``count`` times; with a count of None until ``clear_faults``. Kinds and
@@ -44,6 +48,8 @@ class Control:
             duration = seconds_in(duration)
         elif isinstance(duration, timedelta):
             duration = duration.total_seconds()
+        elif isinstance(duration, bool):
+            raise ValueError(f"{duration!r} is no duration: expect seconds, or a text such as 90s")  # noqa: TRY004
         return datetime.fromisoformat(self._ask("POST", "advance", {"seconds": duration})["now"])
 
     def world(self) -> dict[str, Any]:
@@ -65,16 +71,15 @@ class Control:
         self._ask("DELETE", "requests")
 
     def _ask(self, method: str, name: str, body: Any = None) -> Any:
-        connection = HTTPConnection(self._netloc, timeout=_PATIENCE_S)
+        sent = None if body is None else json.dumps(body)
         try:
-            connection.request(method, f"/_sandbox/{name}", None if body is None else json.dumps(body))
-            answer = connection.getresponse()
-            status, said = answer.status, json.loads(answer.read())
+            with closing(HTTPConnection(self._host, self._port, timeout=_PATIENCE_S)) as connection:
+                connection.request(method, f"/_sandbox/{name}", sent)
+                answer = connection.getresponse()
+                status, said = answer.status, json.loads(answer.read())
         except (OSError, HTTPException, ValueError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or error
             raise OSError(f"no sandbox answers at {self.url}: {why}") from error
-        finally:
-            connection.close()
         if status == 400 and isinstance(said, dict) and "error" in said:
             raise ValueError(said["error"])
         if status != 200:

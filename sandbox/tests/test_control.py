@@ -19,6 +19,7 @@ from hcloud_sandbox.control import Control, seconds_in
 from hcloud_sandbox.pytest_plugin import HcloudSandbox
 
 _TWO = {"hetzner": {"servers": [{"id": 1, "name": "web-1"}, {"id": 2, "name": "web-2"}]}}
+_NO_ADDRESSES = ("http://[::1", "http://127.0.0.1:port", "http://127.0.0.1:65536", "")
 _METAL = {"robot": {"servers": [{"server_number": 321, "server_name": "db-1"}]}}
 
 
@@ -126,6 +127,8 @@ def test_a_kubernetes_comes_when_it_is_asked_for(hcloud_sandbox: HcloudSandbox) 
         (lambda sandbox: sandbox.advance(-1), "time does not go back"),
         (lambda sandbox: sandbox.advance("soon"), "'soon' is no duration: expect one such as 90s, 2m or 1h30m"),
         (lambda sandbox: sandbox.replace_world({"hetzner": {"server": []}}), "hetzner.server is not known"),
+        (lambda sandbox: sandbox.advance(True), "True is no duration"),
+        *((lambda _, url=url: Control(url), "is no address of a sandbox") for url in _NO_ADDRESSES),
         (lambda _: Control("https://api.hetzner.cloud/v1"), "is no address of a sandbox: expect one such as http://"),
     ],
 )
@@ -186,6 +189,7 @@ def test_the_command_lets_time_pass(
     [
         ({"HCLOUD_ENDPOINT": "http://127.0.0.1:9/v1"}, (), 1, "no sandbox answers at http://127.0.0.1:9/v1: "),
         ({"HCLOUD_ENDPOINT": "https://api.hetzner.cloud/v1"}, (), 1, "'https://api.hetzner.cloud/v1' is no address of"),
+        ({"HCLOUD_ENDPOINT": "http://127.0.0.1:9"}, ("advance", "2m", "--endpoint="), 1, "'' is no address of a"),
         ({}, (), 2, "HCLOUD_ENDPOINT is not set: read what hcloud-sandbox has printed, or give --endpoint URL"),
         ({}, ("--world=w",), 2, "advance starts no sandbox: it does not go with --world"),
     ],
@@ -203,7 +207,7 @@ def test_the_command_without_a_sandbox(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     try:
-        ended = main([*words, "advance", "2m"])
+        ended = main(words if "advance" in words else [*words, "advance", "2m"])
     except SystemExit as error:
         ended = int(str(error.code))
     assert (ended, capsys.readouterr().err.splitlines()[-1].startswith(f"hcloud-sandbox: error: {why}")) == (code, True)
