@@ -102,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
             metavar=flag.metavar,
             help=flag.meaning.format(flag.default),
             type={"PORT": _port, "N": _number}.get(flag.metavar, str),
+            action=_AddUp if flag.metavar == "LIST" else "store",
         )
     commands = parser.add_subparsers(title="commands", metavar="[COMMAND]")
     told = "let time pass in a sandbox that runs"
@@ -110,6 +111,20 @@ def _parser() -> argparse.ArgumentParser:
     told = "its address; default: HCLOUD_ENDPOINT of the environment"
     advance.add_argument("--endpoint", metavar="URL", help=told, default=argparse.SUPPRESS)
     return parser
+
+
+class _AddUp(argparse.Action):
+    """A list that is given several times is one list: an image or an alias may have begun it."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        before = getattr(namespace, self.dest, None)
+        setattr(namespace, self.dest, values if before is None else f"{before},{values}")
 
 
 def _duration(text: str) -> str:

@@ -118,6 +118,10 @@ def test_a_pipe_that_nobody_reads_ends_it_quietly() -> None:
     [
         (["--rate-limit", "0"], "--rate-limit is '0': expect a number of 1 or more"),
         (["--without", "pods"], "--without is 'pods': expect a list of kubelets, kubernetes, robot"),
+        (
+            ["--without=pods", "--without=robot"],
+            "--without is 'pods,robot': expect a list of kubelets, kubernetes, robot",
+        ),
         (["--proxy-port", "1"], "--proxy-port goes with --proxy"),
         (["--proxy", "nowhere"], "--proxy is 'nowhere': expect an address such as https://127.0.0.1:6443"),
         (["--proxy=http://127.0.0.1:9", "--world=w"], "--proxy starts no simulators: it does not go with --world"),
