@@ -6,14 +6,15 @@ nothing that is a 404, and ``subnet`` that is null instead of empty.
 
 Known differences, where the documentation is silent: the limit is that of the last 3,600 seconds; a login that succeeds
 ends the count of failed ones; whoever is locked out gets a 403 without a body of the service's own; one process is one
-address. Not simulated: YAML answers, orders, and every endpoint but ``/server`` and ``/reset``, of which only a
-server's name can be written.
+address. Not simulated: YAML answers, and every endpoint but ``/server`` and ``/reset``, of which only a server's name
+can be written. What the webservice has of that answers 501 with ``NOT_SIMULATED``, a code that is none of its own.
 """
 
 import base64
 import binascii
 import copy
 import json
+import logging
 import re
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -38,6 +39,7 @@ from hcloud_sandbox.shapes import (
 )
 from hcloud_sandbox.worlds import FORMAT_VERSION, part_of
 
+_LOG = logging.getLogger(__name__)
 _HOUR_S = 3600
 _FAILED_LOGINS = 3
 _LOCKED_S = 600
@@ -45,6 +47,11 @@ _LIMITS: Mapping[str, int] = {"server": 200, "reset": 500}
 """Endpoint → reads and writes an hour; the list and the single objects below it share one limit."""
 _STATUSES = ("running", "shut off", "not supported")
 _LONGEST_NAME = 100
+_NOT_SIMULATED = re.compile(
+    r"\S+ /(?:boot|failover|firewall|ip|key|order|rdns|storagebox|subnet|traffic|vswitch|wol)(?:/.*)?"
+    r"|(?:GET|POST|DELETE) /server/[^/]+/cancellation|POST /server/[^/]+/reversal|POST /reset/[^/]+"
+)
+"""Method and path of what the webservice has beside."""
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _NAME = re.compile(r"[A-Za-z0-9 ._-]*")
 
@@ -80,6 +87,7 @@ class RobotSimulator:
         self._failed_logins = 0
         self._locked_until = 0.0
         self._asked: dict[str, deque[float]] = {endpoint: deque() for endpoint in _LIMITS}
+        self._told: set[tuple[str, str]] = set()
         self._faults = ServiceFaults({"maintenance": {}, "list_lacks": {"numbers?": numbers}})
         self._servers: dict[int, Object] = {}
         """By number; ``operating_status`` is None where a server has no reset, and shown by that alone."""
@@ -152,12 +160,22 @@ class RobotSimulator:
             ("GET", "reset", 1): self._read_reset,
         }
         handler = handlers.get((request.method, endpoint, len(rest)))
+        if handler is None and _NOT_SIMULATED.fullmatch(f"{request.method} {request.path.rstrip('/')}"):
+            self._tell(request, endpoint)
+            message = f"{request.method} {request.path} is not simulated: of Robot there are servers and their resets"
+            raise _Refusal(501, "NOT_SIMULATED", message)
         if handler is None:
-            raise _Refusal(404, "NOT_FOUND", f"the simulator does not simulate {request.method} {request.path}")
+            raise _Refusal(404, "NOT_FOUND", f"the webservice has no {request.method} {request.path}")
         self._pay(endpoint)
         if self._faults.take("maintenance") is not None:
             raise _Refusal(503, "UNAVAILABLE", "The service is unavailable due to maintenance")
         return handler(*rest)
+
+    def _tell(self, request: Request, endpoint: str) -> None:
+        """Say in the log, once for each method of an endpoint, that it is not simulated."""
+        if (request.method, endpoint) not in self._told:
+            self._told.add((request.method, endpoint))
+            _LOG.warning("not simulated: %s %s (Robot)", request.method, request.path)
 
     def _pay(self, endpoint: str) -> None:
         """Count one request. Raises _Refusal when the hour has had as many as it may."""

@@ -109,12 +109,23 @@ def test_without_addresses() -> None:
         pytest.param("/server/0x141", "SERVER_NOT_FOUND", id="no number"),
         pytest.param("/reset", "NOT_FOUND", id="no server with a reset"),
         pytest.param("/reset/321", "SERVER_NOT_FOUND", id="its reset"),
-        pytest.param("/vswitch", "NOT_FOUND", id="what is not simulated"),
+        pytest.param("/keys", "NOT_FOUND", id="an endpoint"),
     ],
 )
 def test_what_is_not_there(path: str, code: str) -> None:
     """404 with the code of the endpoint."""
     assert Account().refusal(path) == (404, code)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/failover"), ("POST", "/vswitch"), ("POST", "/reset/321"), ("DELETE", "/server/321/cancellation")],
+)
+def test_what_is_not_simulated(account: Account, caplog: pytest.LogCaptureFixture, method: str, path: str) -> None:
+    """No success, no 404 that looks as if nothing were there, and one line on stderr."""
+    for _ in range(2):
+        assert account.refusal(path, method=method) == (501, "NOT_SIMULATED")
+    assert caplog.messages == [f"not simulated: {method} {path} (Robot)"]
 
 
 def test_a_new_name(account: Account) -> None:
