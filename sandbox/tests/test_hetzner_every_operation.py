@@ -70,6 +70,22 @@ def test_no_body_is_accepted_that_the_document_does_not_allow(operation: Operati
         assert status < 500
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/primary_ips", {"name": "new", "type": "ipv4", "location": "fsn1", "assignee_type": "volume"}),
+        ("/servers", {**BODIES["create_server"], "public_net": {"ipv4": 501, "enable_ipv4": "no"}}),
+        (
+            "/firewalls/2/actions/apply_to_resources",
+            {"apply_to": [{"type": "label_selector", "label_selector": {"selector": "a", "unknown": 1}}]},
+        ),
+    ],
+)
+def test_what_the_rest_of_a_body_makes_pointless_is_judged(path: str, body: dict[str, Any]) -> None:
+    """A type of nothing that is named, a choice that an address overrules, a field beside the selector."""
+    assert EveryOperation().api.refused("POST", path, body) == (422, "invalid_input")
+
+
 def test_no_body_is_of_an_unknown_operation() -> None:
     """Or of one that is not simulated."""
     assert {name for name in BODIES if OPERATIONS[name].coverage == "not"} == set()

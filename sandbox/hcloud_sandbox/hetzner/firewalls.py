@@ -168,7 +168,7 @@ def _entry(resource: Body) -> Object:
     """What a request names, with nothing but its name."""
     if resource.choice("type", ("server", "label_selector")) == "server":
         return server_entry(resource.object("server").only("id").integer("id"))
-    selector = resource.object("label_selector").text("selector")
+    selector = resource.object("label_selector").only("selector").text("selector")
     parse_selector(selector)
     return {"type": "label_selector", "label_selector": {"selector": selector}}
 

@@ -110,6 +110,7 @@ class PrimaryIps(Resource):
         """One that nothing has, or one for a stopped server."""
         body.only("name", "labels", "type", "location", "auto_delete", "assignee_type", "assignee_id")
         family = body.choice("type", FAMILIES)
+        body.choice("assignee_type", _ASSIGNEES, "server")
         server = self._assignee(body, family) if body.has("assignee_id") else None
         primary_ip = self.new(
             name=self.checked_name(body),

@@ -268,10 +268,12 @@ class Servers(ServerActions):
             )
 
     def _public_net(self, wanted: Body, name: str, location: Object) -> Object:
+        enabled = {family: wanted.boolean(f"enable_{family}", default=True) for family in FAMILIES}
+
         def address(family: str) -> Object | None:
             if wanted.has(family):
                 return self._primary_ips.for_server(wanted.integer(family), family, location, name)
-            if not wanted.boolean(f"enable_{family}", default=True):
+            if not enabled[family]:
                 return None
             return self.project.addresses.of_server(family, name)
 
