@@ -106,6 +106,27 @@ def test_a_server_has_no_load_from_its_stop_to_its_start() -> None:
 
 
 @pytest.mark.parametrize(
+    ("of", "command", "before"),
+    [
+        pytest.param(1, "rebuild", True, id="running-when-rebuilt"),
+        pytest.param(1, "poweron", True, id="running-when-started"),
+        pytest.param(2, "poweroff", False, id="off-when-stopped"),
+        pytest.param(2, "rebuild", False, id="off-when-rebuilt"),
+    ],
+)
+def test_an_action_says_nothing_new_of_the_time_before(of: int, command: str, before: bool) -> None:
+    """What changes nothing was taken for a change, so that a server that had run seemed to have been off."""
+    api = HetznerApi(WORLD)
+    hour = url(f"servers/{of}", "cpu", step="600")
+
+    api.send("POST", f"/servers/{of}/actions/{command}", {"image": "debian-12"} if command == "rebuild" else None)
+    while_it_runs = api.get(hour)["metrics"]["time_series"]["cpu"]["values"]
+    api.clock.advance(3600)
+    for values in (while_it_runs, api.get(hour)["metrics"]["time_series"]["cpu"]["values"]):
+        assert {float(value) > 0 for _, value in values[:-1]} == {before}
+
+
+@pytest.mark.parametrize(
     ("query", "field"),
     [
         ("start=2023-11-14T00:00:00Z&end=2023-11-14T01:00:00Z", "type"),

@@ -10,7 +10,7 @@ real service; actions are kept for ever.
 import heapq
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -44,6 +44,10 @@ class Action:
     fails_with: Object | None
     """The error of a simulated fault."""
     vanished: bool
+    ran_before: bool
+    """Whether the server that it is about ran when it started."""
+    runs_after: bool = False
+    """The same of when it had finished."""
     status: str = "running"
     error: Object | None = None
     finished: float | None = None
@@ -110,6 +114,7 @@ class Actions:
             on_failure=on_failure,
             fails_with=self._faults.action_fails(command),
             vanished=self._faults.action_vanishes(command),
+            ran_before=self._runs(resources),
         )
         self._actions[action.id] = action
         heapq.heappush(self._due, (action.due, action.id))
@@ -142,9 +147,14 @@ class Actions:
         if action.error is not None:
             with self._store.changing():
                 action.on_failure(action.error)
+        action.runs_after = self._runs(action.resources)
         for resource in action.resources:
             if self._locks.get(resource) == action.id:
                 del self._locks[resource]
+
+    def _runs(self, resources: Collection[Key]) -> bool:
+        servers = (self._store.get(kind, object_id) for kind, object_id in resources if kind == "servers")
+        return any(server is not None and server["status"] == "running" for server in servers)
 
     def is_busy(self, kind: Kind, object_id: int) -> bool:
         """Whether an action runs on the object."""

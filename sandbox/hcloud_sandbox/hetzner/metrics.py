@@ -46,15 +46,6 @@ _OF_LOAD_BALANCER: _Series = {
     "requests_per_second": {"requests_per_second": 25.0},
     "bandwidth": {"bandwidth.in": 40_000.0, "bandwidth.out": 450_000.0},
 }
-_RUNS_AFTER = {
-    "create_server": True,
-    "start_server": True,
-    "rebuild_server": True,
-    "change_server_type": True,
-    "stop_server": False,
-    "shutdown_server": False,
-}
-"""Actions of a server → whether it runs when they have ended."""
 
 
 class Metrics:
@@ -78,15 +69,16 @@ class Metrics:
 
     def _history(self, server: Object) -> Callable[[float], bool]:
         """Whether the server ran at a time: what its actions made of it, as far as they are known."""
-        ended = sorted(
-            (action.finished, _RUNS_AFTER[action.command])
-            for action in self._project.actions.listed("servers", server["id"])
-            if action.command in _RUNS_AFTER and action.status == "success" and action.finished is not None
+        actions = list(self._project.actions.listed("servers", server["id"]))
+        at_first = actions[0].ran_before if actions else server["status"] == "running"
+        changes = sorted(
+            (action.finished, action.runs_after)
+            for action in actions
+            if action.finished is not None and action.ran_before != action.runs_after
         )
-        at_first = not ended[0][1] if ended else server["status"] == "running"
 
         def ran(at: float) -> bool:
-            return next((runs for since, runs in reversed(ended) if since <= at), at_first)
+            return next((runs for since, runs in reversed(changes) if since <= at), at_first)
 
         return ran
 

@@ -107,13 +107,14 @@ class ServerActions(Resource):
             raise ApiError("protected", "server is rebuild protected")
         check_user_data(body)
         image = wanted_image(self.project, body, server["server_type"])
-        self.store.change("servers", server_id, status="rebuilding")
         action = self.start(
             "rebuild_server",
             server_id,
             {"image": image, "status": "running", **_BOOTED},
             on_failure=lambda _: self.store.change("servers", server_id, status=server["status"]),
         )
+        if action.status == "running":
+            self.store.change("servers", server_id, status="rebuilding")
         return self.project.answer(201, root_password=ROOT_PASSWORD, action=action)
 
     @route("POST /servers/{id}/actions/reset_password")
