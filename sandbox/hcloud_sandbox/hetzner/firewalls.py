@@ -2,8 +2,8 @@
 
 Source: Hetzner Cloud API, firewalls and firewall actions, and the vendor's clients. Known differences: there is no
 traffic to filter, so a firewall hides nothing from health checks (the fault ``no_answer`` does); a firewall is
-``applied`` as soon as its action ends, and never ``pending``; firewalls in the creation of a server are applied when
-that ends, by no action of their own.
+``applied`` as soon as its action ends, and never ``pending``; firewalls in the creation of a server are applied
+from the request on, by no action of their own.
 """
 
 import re

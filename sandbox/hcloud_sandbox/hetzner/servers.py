@@ -1,9 +1,10 @@
 """Servers: creating and deleting them, what they have, and their part of a world file.
 
 Source: Hetzner Cloud API, servers. Known differences: a server is ``deleting`` until its action ends and gone then; one
-whose creation fails disappears. Networks, firewalls and volumes are attached when ``create_server`` ends, without
-locking them. A server without a wanted location goes to the first place that its type is offered in; which refusal an
-unknown type, image or location gets is not established, here it is ``not_found``.
+whose creation fails disappears. Networks are attached when ``create_server`` ends, without locking them; volumes and
+firewalls are the server's from the request on, so that nobody else takes or deletes them meanwhile. A server without a
+wanted location goes to the first place that its type is offered in; which refusal an unknown type, image or location
+gets is not established, here it is ``not_found``.
 """
 
 import re
@@ -200,7 +201,7 @@ class Servers(ServerActions):
             self.project.require("firewalls", firewall_id)
         volume_ids = body.integers("volumes")
         for volume_id in volume_ids:
-            require_attachable(self.project.require("volumes", volume_id), location)
+            require_attachable(self.project.require_free("volumes", volume_id), location)
         group_id = body.optional_integer("placement_group")
         if group_id is not None:
             require_room(self.project, group_id)
@@ -224,7 +225,11 @@ class Servers(ServerActions):
         except ApiError:
             self._attachments.forget("servers", server["id"])
             raise
-        action, *following = self._creation(server["id"], firewall_ids, volume_ids, start=start)
+        for firewall_id in firewall_ids:
+            apply_to_server(self.store, firewall_id, server["id"])
+        for volume_id in volume_ids:
+            self.store.change("volumes", volume_id, server=server["id"])
+        action, *following = self._creation(server["id"], start=start)
         password = None if ssh_keys else ROOT_PASSWORD
         return self.answer(server, 201, action=action, next_actions=following, root_password=password)
 
@@ -240,16 +245,10 @@ class Servers(ServerActions):
         )
         return self.project.answer(200, action=action)
 
-    def _creation(
-        self, server_id: int, firewall_ids: list[int], volume_ids: list[int], *, start: bool
-    ) -> Iterator[Action]:
+    def _creation(self, server_id: int, *, start: bool) -> Iterator[Action]:
         def created() -> None:
             self.store.change("servers", server_id, status="off")
             self._attachments.settle("servers", server_id)
-            for firewall_id in firewall_ids:
-                apply_to_server(self.store, firewall_id, server_id)
-            for volume_id in volume_ids:
-                self.store.change("volumes", volume_id, server=server_id)
 
         def failed(_error: Object) -> None:
             self._attachments.forget("servers", server_id)
