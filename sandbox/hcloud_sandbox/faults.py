@@ -3,6 +3,7 @@
 Which kinds there are is said by each simulator, and of faults of transport by the proxy.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -88,8 +89,10 @@ def fits(test: Callable[[Any], bool], what: str) -> Parameter:
 
 
 def is_number(value: Any) -> bool:
-    """Whether JSON calls it one; a truth value is none."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether JSON calls it one; a truth value is none, nor is what Python has beside, such as NaN."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def whole(least: int) -> Parameter:
@@ -106,7 +109,10 @@ def _is_whole(value: Any, least: int) -> bool:
     return is_number(value) and isinstance(value, int) and value >= least
 
 
-a_number = fits(is_number, "a number")
+_LONGEST_S = 1e10
+"""Some 300 years, so that a date can be shifted by it."""
+a_shift = fits(lambda value: is_number(value) and abs(value) <= _LONGEST_S, "a number of seconds")
+a_duration = fits(lambda value: is_number(value) and 0 <= value <= _LONGEST_S, "a number from 0")
 numbers = fits(
     lambda value: isinstance(value, list) and all(_is_whole(item, 1) for item in value),
     "a list of whole numbers from 1",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hcloud_sandbox.faults import Kinds, Parameter, a_number, fits, is_number, read_fault, whole
+from hcloud_sandbox.faults import Kinds, Parameter, a_duration, a_shift, fits, read_fault, whole
 
 
 def _is_pattern(value: Any) -> bool:
@@ -19,15 +19,21 @@ def _is_pattern(value: Any) -> bool:
         return False
 
 
+def _is_header(name: str, text: Any) -> bool:
+    """Whether it can be sent as one (RFC 9110, 5.1 and 5.5)."""
+    return bool(re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name)) and (
+        isinstance(text, str) and not re.search(r"[\r\n\0]", text)
+    )
+
+
 _text = fits(lambda value: isinstance(value, str) and value != "", "a text")
 _pattern = fits(_is_pattern, "a regular expression")
 _status = fits(lambda value: isinstance(value, int) and value in range(200, 600), "a final HTTP status, 200 to 599")
 _body = fits(lambda value: isinstance(value, dict | list | str), "an object, a list or a text")
 _headers = fits(
-    lambda value: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
-    "an object of texts",
+    lambda value: isinstance(value, dict) and all(_is_header(name, text) for name, text in value.items()),
+    "an object of texts without line breaks",
 )
-_duration = fits(lambda value: is_number(value) and value >= 0, "a number from 0")
 _OF_ALL: Mapping[str, Parameter] = {
     "method?": _text,
     "path?": _pattern,
@@ -40,14 +46,14 @@ KINDS: Kinds = {
     for kind, own in {
         "status": {"code": _status, "body?": _body, "headers?": _headers},
         "hang": {},
-        "delay": {"seconds": _duration},
+        "delay": {"seconds": a_duration},
         "reset": {},
         "cut_body": {},
         "executed_then_504": {},
         "executed_then_reset": {},
         "half_open": {},
         "cut_client": {"client": _text},
-        "clock": {"seconds": a_number},
+        "clock": {"seconds": a_shift},
     }.items()
 }
 _SILENT_FROM_NOW = {"half_open", "cut_client"}

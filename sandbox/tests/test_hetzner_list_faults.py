@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from hcloud_sandbox.hetzner.store import KINDS
 from sandbox_support.hetzner_spec import HetznerApi
 
 
@@ -37,7 +38,28 @@ def test_shrinking_list() -> None:
     assert api.get("/servers?per_page=3")["meta"]["pagination"]["total_entries"] == 6
 
 
-@pytest.mark.parametrize("kind", ["networks", "load_balancers", "certificates"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_list_of_any_kind_lacks_what_is_there(kind: str) -> None:
+    """Catalog and addresses of servers among it."""
+    api = with_faults({"kind": "list_lacks", "path": f"/{kind}"}, world=servers(1))
+
+    assert api.get(f"/{kind}")[kind] == []
+
+
+def test_a_firewall_is_not_applied_to_what_has_shrunk_away() -> None:
+    """The server goes while the action runs, which fails then."""
+    world = {**servers(1, 2), "firewalls": [{"id": 5}]}
+    api = with_faults({"kind": "list_shrinks", "path": "/servers"}, world=world)
+    entry = {"type": "server", "server": {"id": 1}}
+    (action,) = api.send("POST", "/firewalls/5/actions/apply_to_resources", {"apply_to": [entry]}).body["actions"]
+    api.get("/servers?per_page=1")
+    api.clock.advance(60)
+
+    assert api.get(f"/actions/{action['id']}")["action"]["error"]["code"] == "not_found"
+    assert api.get("/firewalls/5")["firewall"]["applied_to"] == []
+
+
+@pytest.mark.parametrize("kind", ["networks", "load_balancers", "certificates", "volumes", "placement_groups"])
 def test_other_lists_shrink_too(kind: str) -> None:
     """Any list of objects can shrink; what was attached is detached."""
     world: dict[str, Any] = {kind: [{"id": 5}, {"id": 6}], "servers": [{"id": 1}]}

@@ -145,6 +145,8 @@ def test_count_and_skip_are_about_matching_requests(stage: ProxyStage) -> None:
             {"kind": "status", "code": 500, "headers": {"Retry-After": 1}},
             "headers is {'Retry-After': 1}, give an object of texts",
         ),
+        ({"kind": "status", "code": 500, "headers": {"A": "b\r\nC: d"}}, "give an object of texts without line breaks"),
+        ({"kind": "clock", "seconds": float("nan")}, "seconds is nan, give a number"),
         ({"kind": "cut_client"}, "fault cut_client: give 'client'"),
         ("hang", "a fault is an object, not 'hang'"),
     ],

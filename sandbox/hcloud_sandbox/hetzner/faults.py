@@ -25,11 +25,14 @@ from collections.abc import Callable, Collection
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from hcloud_sandbox.faults import Kinds, ServiceFaults, a_number, numbers, one_of, whole
+from hcloud_sandbox.faults import Kinds, Parameter, ServiceFaults, a_duration, numbers, one_of, whole
+from hcloud_sandbox.hetzner.store import KINDS as OBJECT_KINDS
 from hcloud_sandbox.hetzner.store import Object
 
 Families = Callable[[int], Collection[int]]
-_LISTS = ("/v1/servers", "/v1/networks", "/v1/load_balancers", "/v1/certificates")
+_LISTS = tuple(f"/v1/{kind}" for kind in OBJECT_KINDS)
+_SHRINKING = tuple(path for path in _LISTS if path not in {"/v1/images", "/v1/primary_ips"})
+"""Not lists whose objects may follow from others, or from the catalog, which nothing takes away."""
 _SILENT = ("unhealthy", "unknown")
 
 
@@ -39,11 +42,14 @@ def _path(value: Any) -> str:
     return value if value == "/v1" or value.startswith("/v1/") else f"/v1{value}"
 
 
-def _list_path(value: Any) -> str:
-    path = _path(value)
-    if path not in _LISTS:
-        raise ValueError(f"which is no list of objects; known: {', '.join(_LISTS)}")
-    return path
+def _path_of(*lists: str) -> Parameter:
+    def read(value: Any) -> str:
+        path = _path(value)
+        if path not in lists:
+            raise ValueError(f"which is no such list of objects; known: {', '.join(lists)}")
+        return path
+
+    return read
 
 
 def _ranges(value: Any) -> list[Any]:
@@ -61,10 +67,10 @@ KINDS: Kinds = {
     "action_vanishes": {"command?": str},
     "action_hangs": {"command?": str},
     "stale_read": {"path": _path},
-    "visible_late": {"seconds": a_number},
-    "list_shrinks": {"path": _list_path},
-    "list_lacks": {"path": _list_path, "ids?": numbers},
-    "list_truncated": {"path": _list_path, "entries": whole(0)},
+    "visible_late": {"seconds": a_duration},
+    "list_shrinks": {"path": _path_of(*_SHRINKING)},
+    "list_lacks": {"path": _path_of(*_LISTS), "ids?": numbers},
+    "list_truncated": {"path": _path_of(*_LISTS), "entries": whole(0)},
     "no_answer": {"ranges": _ranges, "status?": one_of(*_SILENT), "ports?": numbers},
 }
 

@@ -128,7 +128,12 @@ class Firewalls(Resource):
         raise ApiError("firewall_already_removed", "firewall was already removed from the resource")
 
     def _apply(self, firewall_id: int, entry: Object) -> Action:
-        return self.start("apply_firewall", firewall_id, lambda now: _applied(now, entry), *_servers_in(entry))
+        def change(now: Object) -> Object:
+            for _, server_id in _servers_in(entry):  # a list that shrinks takes it away whatever runs on it
+                self.project.require("servers", server_id)
+            return _applied(now, entry)
+
+        return self.start("apply_firewall", firewall_id, change, *_servers_in(entry))
 
     def _remove(self, firewall_id: int, entry: Object) -> Action:
         def change(now: Object) -> Object:

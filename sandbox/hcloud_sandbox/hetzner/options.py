@@ -59,7 +59,7 @@ class HetznerOptions:
         given = {name: getattr(self, name) for name in (*times, *limits)}
         given |= {f"action_s_by_command[{command}]": seconds for command, seconds in self.action_s_by_command.items()}
         for name, number in given.items():
-            if number < 0:
+            if not number >= 0:  # NaN is not
                 raise ValueError(f"{name} is {number}: give 0 or more")
         if self.rate_limit < 1:
             raise ValueError(f"rate_limit is {self.rate_limit}: give at least 1 request per hour")
