@@ -280,12 +280,13 @@ def test_absent_server(method: str, url: str) -> None:
 
 def test_what_a_creation_is_given_is_not_free_meanwhile() -> None:
     """A volume that two creations named went to the one that ended last; a firewall or a volume could be deleted."""
-    api = HetznerApi({"volumes": [{"id": 9}], "firewalls": [{"id": 11}]})
-    body = {"server_type": "cx23", "image": "debian-12", "location": "fsn1", "volumes": [9]}
+    api = HetznerApi({"volumes": [{"id": 9}], "firewalls": [{"id": 11}], "networks": [{"id": 5}]})
+    body = {"server_type": "cx23", "image": "debian-12", "location": "fsn1", "volumes": [9], "networks": [5]}
     created = api.send("POST", "/servers", {"name": "one", "firewalls": [{"firewall": 11}], **body}).body
 
     assert api.refused("POST", "/servers", {"name": "two", **body}) == (422, "volume_already_attached")
     assert api.refused("DELETE", "/volumes/9") == (422, "service_error")
     assert api.refused("DELETE", "/firewalls/11") == (422, "resource_in_use")
+    assert api.refused("DELETE", "/networks/5") == (409, "conflict")
     api.clock.advance(60)
     assert api.get(f"/servers/{created['server']['id']}")["server"]["volumes"] == [9]

@@ -68,6 +68,10 @@ class Attachments:
         self._attaching[link] = entry
         return entry
 
+    def is_awaited(self, network_id: int) -> bool:
+        """Whether an attachment to the network is planned."""
+        return any(link[2] == network_id for link in self._attaching)
+
     def settle(self, kind: Kind, holder_id: int) -> None:
         """Make all planned attachments of a server or load balancer real, except to networks that are gone by now."""
         for (of, on, network_id), entry in list(self._attaching.items()):

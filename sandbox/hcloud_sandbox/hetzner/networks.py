@@ -98,6 +98,11 @@ class Networks(Resource):
         exposed = body.boolean("expose_routes_to_vswitch", default=present["expose_routes_to_vswitch"])
         return {**super().updated(present, body), "expose_routes_to_vswitch": exposed}
 
+    def check_unused(self, present: Object) -> None:
+        """One that a new server is about to join stays until it has."""
+        if self._attachments.is_awaited(present["id"]):
+            raise ApiError(self.project.options.busy_code("networks"), "network has changed during request")
+
     def discard(self, object_id: int) -> None:
         """What is attached is detached."""
         self._attachments.detach_all(object_id)
