@@ -5,21 +5,11 @@ import os
 import random
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-# Linux kills the child when the thread that started it ends. A wrapper instead of ``preexec_fn``, which is unsafe in a
-# process with threads. If the parent has ended before the wrapper asked for the signal, the wrapper ends by itself.
-_DIE_WITH_PARENT = """
-import ctypes, os, signal, sys
-prctl = getattr(ctypes.CDLL(None), "prctl", None)
-if prctl is not None:
-    prctl(1, signal.SIGKILL)
-if os.getppid() == int(sys.argv[1]):
-    os.execv(sys.argv[2], sys.argv[2:])
-"""
+from hcloud_sandbox.kubernetes.api_server import ending_with_parent
 
 Process = subprocess.Popen[bytes]
 
@@ -30,10 +20,9 @@ def spawn(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> 
     ``environment`` is added to this process's own. On Linux the program is killed when the calling thread ends; other
     systems leave that to the caller's ``end``.
     """
-    wrapped = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), *command]
     with log.open("ab") as output:
         return subprocess.Popen(
-            wrapped,
+            ending_with_parent(*command),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -37,6 +37,12 @@ if os.getppid() == int(sys.argv[1]):
 """
 
 
+def ending_with_parent(*command: str) -> list[str]:
+    """A command, whose program is named by its path, that Linux kills when the calling thread ends; other systems leave
+    that to who started it."""
+    return [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), *command]
+
+
 def assets_of(environ: Mapping[str, str]) -> Path | None:
     """The folder that has the programs, None where the variable is not set. Raises ValueError for one without them."""
     folder = environ.get(ASSETS)
@@ -164,11 +170,10 @@ class ApiServer:
             self._connection = None
 
     def _spawn(self, name: str, *options: str) -> None:
-        wrapper = (sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()))
         with self._log(name).open("ab") as log:
             self._processes.append(
                 subprocess.Popen(  # noqa: S603 - programs that the user's own variable names
-                    [*wrapper, str(self._assets / name), *options],
+                    ending_with_parent(str(self._assets / name), *options),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
