@@ -14,7 +14,8 @@ from actuators.http.robot import RobotReader
 from actuators.outcome import unexpected_change
 from actuators.wire.node import NODES, address_bodies, labels_patch, network_condition_patch, taint_bodies
 from desired.model.route import NetworkCondition
-from desired.model.snapshot import Node, NodeAddress, Snapshot, with_shutdown_taint
+from desired.model.snapshot import Node, NodeAddress, Snapshot
+from desired.model.taint import with_shutdown_taint
 from desired.plan.change import Change, LostNode, NodeIdentity
 from desired.plan.evidence import AbsenceProof
 from desired.section import Unknown

@@ -17,9 +17,9 @@ from desired.model.snapshot import (
     Server,
     ServerStatus,
     Snapshot,
-    Taint,
     Workload,
 )
+from desired.model.taint import Taint
 from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.addresses import Others
 from desired.plan.change import Change, LostNode, NodeIdentity, State

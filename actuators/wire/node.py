@@ -9,7 +9,8 @@ import msgspec
 
 from actuators.wire.objects import ListMeta, ListOf, Name, Named, ObjectList
 from desired.model.route import CONDITION_NETWORK, NetworkCondition
-from desired.model.snapshot import Condition, Node, NodeAddress, Taint
+from desired.model.snapshot import Condition, Node, NodeAddress
+from desired.model.taint import Taint
 from desired.names import ANNOTATION_PROVIDED_NODE_IP
 
 

@@ -20,7 +20,8 @@ from desired.explain.view import View, if_withheld
 from desired.model.clocks import shown_moment
 from desired.model.key import ObjectKind
 from desired.model.route import CONDITION_NETWORK, NetworkCondition, route_key
-from desired.model.snapshot import Node, Readiness, Taint, has_shutdown_taint
+from desired.model.snapshot import Node, Readiness
+from desired.model.taint import Taint, has_shutdown_taint
 from desired.names import TAINT_UNINITIALIZED, TAINTS_OF_AUTOSCALERS
 from desired.nodes.addresses import DesiredAddresses
 from desired.nodes.matching import Matched

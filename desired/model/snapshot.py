@@ -18,7 +18,7 @@ from desired.model.load_balancer import BalancerType, Certificate, CloudBalancer
 from desired.model.remembered import Remembered
 from desired.model.route import CONDITION_NETWORK, Member, NetworkCondition, Route
 from desired.model.service import Service
-from desired.names import TAINT_SHUTDOWN
+from desired.model.taint import Taint
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.provider_id import Provider, ServerKey
 
@@ -71,34 +71,6 @@ class NodeAddress:
 
     type: str
     address: str
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """One entry of ``spec.taints``. ``time_added`` is carried along untouched, as the API server wrote it."""
-
-    key: str
-    effect: str
-    value: str | None = None
-    time_added: str | None = None
-
-
-_NO_SCHEDULE = "NoSchedule"
-
-
-def has_shutdown_taint(taints: tuple[Taint, ...]) -> bool:
-    """Whether the taint is there, with any value: its key with another effect is another owner's."""
-    return any(_is_shutdown(taint) for taint in taints)
-
-
-def with_shutdown_taint(taints: tuple[Taint, ...], *, wanted: bool) -> tuple[Taint, ...]:
-    """The whole list of taints with or without it; all others as they are."""
-    others = tuple(taint for taint in taints if not _is_shutdown(taint))
-    return (*others, Taint(TAINT_SHUTDOWN, _NO_SCHEDULE)) if wanted else others
-
-
-def _is_shutdown(taint: Taint) -> bool:
-    return taint.key == TAINT_SHUTDOWN and taint.effect == _NO_SCHEDULE
 
 
 class Readiness(StrEnum):

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from desired.model.key import Key
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, has_shutdown_taint
+from desired.model.snapshot import Node
+from desired.model.taint import has_shutdown_taint
 from desired.nodes.labels import OWNED_LABELS, label_values, owned_labels
 from desired.nodes.node import DesiredNode, InitializedNode, OrphanedNode, UninitializedNode, current_identity
 from desired.plan.change import Change, State

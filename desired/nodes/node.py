@@ -24,10 +24,8 @@ from desired.model.snapshot import (
     Server,
     ServerStatus,
     Snapshot,
-    Taint,
-    has_shutdown_taint,
-    with_shutdown_taint,
 )
+from desired.model.taint import Taint, has_shutdown_taint, with_shutdown_taint
 from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.addresses import (
     DesiredAddresses,

@@ -23,7 +23,8 @@ from desired.model.load_balancer import (
 from desired.model.price import Cost
 from desired.model.route import NetworkCondition, Route
 from desired.model.service import Ingress, ServiceCondition
-from desired.model.snapshot import NodeAddress, Taint
+from desired.model.snapshot import NodeAddress
+from desired.model.taint import Taint
 from desired.plan.evidence import AbsenceProof, Age, Evidence, Identified, NetworkRead, ServerGone, WholeList
 from desired.plan.kinds import KINDS, ChangeKind, Kind, Verb
 from desired.plan.notes import Note

@@ -43,15 +43,8 @@ from desired.model.load_balancer import (
 )
 from desired.model.route import CONDITION_NETWORK, NetworkCondition, Route
 from desired.model.service import Ingress, Service
-from desired.model.snapshot import (
-    Condition,
-    Node,
-    NodeAddress,
-    Readiness,
-    ServerStatus,
-    Snapshot,
-    with_shutdown_taint,
-)
+from desired.model.snapshot import Condition, Node, NodeAddress, Readiness, ServerStatus, Snapshot
+from desired.model.taint import with_shutdown_taint
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Claimed, NodeIdentity
 from desired.plan.kinds import ChangeKind

@@ -32,8 +32,8 @@ from desired.model.snapshot import (
     Server,
     ServerStatus,
     Snapshot,
-    Taint,
 )
+from desired.model.taint import Taint
 from desired.names import (
     LABEL_CLUSTER_UID,
     LABEL_CONTROL_PLANE,

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Snapshot, Taint
+from desired.model.snapshot import Node, Snapshot
+from desired.model.taint import Taint
 from desired.names import TAINT_SHUTDOWN, TAINT_UNINITIALIZED
 from desired.plan.change import Change, NodeIdentity
 from desired.syntax.provider_id import CloudID, RobotID, parse_provider_id

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import seed, settings
 from hypothesis import strategies as st
 
-from desired.model.snapshot import AddressType, Condition, Node, NodeAddress, Server, ServerStatus, Taint
+from desired.model.snapshot import AddressType, Condition, Node, NodeAddress, Server, ServerStatus
+from desired.model.taint import Taint
 from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED, TAINT_SHUTDOWN, TAINT_UNINITIALIZED
 from desired.syntax.provider_id import CloudID, RobotID, format_provider_id
 from tests.builders import NOW, SERVER_LABELS, UNINITIALIZED

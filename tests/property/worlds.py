@@ -10,7 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
-from desired.model.snapshot import Network, Node, Server, Snapshot, Taint
+from desired.model.snapshot import Network, Node, Server, Snapshot
+from desired.model.taint import Taint
 from desired.section import Absent, K, Present, Section, Unknown, V
 from desired.syntax.selector import parse_selector
 from tests.builders import NOW, UNINITIALIZED, a_server, a_settled_node, incomplete

@@ -8,16 +8,8 @@ from ipaddress import IPv4Address, IPv6Network
 from desired.explain import why_no_node
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.settings import Settings
-from desired.model.snapshot import (
-    AddressType,
-    Condition,
-    NodeAddress,
-    Readiness,
-    RobotAccount,
-    ServerStatus,
-    Snapshot,
-    Taint,
-)
+from desired.model.snapshot import AddressType, Condition, NodeAddress, Readiness, RobotAccount, ServerStatus, Snapshot
+from desired.model.taint import Taint
 from desired.planner import compute_plan
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.selector import parse_selector

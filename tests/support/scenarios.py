@@ -21,7 +21,8 @@ from desired.model.load_balancer import (
 )
 from desired.model.service import Ingress
 from desired.model.settings import Settings
-from desired.model.snapshot import NodeAddress, ServerStatus, Snapshot, Taint
+from desired.model.snapshot import NodeAddress, ServerStatus, Snapshot
+from desired.model.taint import Taint
 from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, Claimed, GuardDecision, GuardName, Hold, Plan, Verdict
 from desired.plan.notes import Note, NoteKind

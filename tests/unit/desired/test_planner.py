@@ -7,16 +7,8 @@ import pytest
 
 from desired.model.load_balancer import ServerTarget
 from desired.model.settings import AddressFamily, Controller, Settings
-from desired.model.snapshot import (
-    AddressType,
-    Node,
-    NodeAddress,
-    Readiness,
-    Server,
-    ServerStatus,
-    Taint,
-    with_shutdown_taint,
-)
+from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, ServerStatus
+from desired.model.taint import Taint, with_shutdown_taint
 from desired.plan.change import Change, LostNode, NodeIdentity, Plan, State
 from desired.plan.evidence import AbsenceProof
 from desired.plan.kinds import ChangeKind, Verb

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition
-from desired.model.snapshot import NodeAddress, Taint
+from desired.model.snapshot import NodeAddress
+from desired.model.taint import Taint
 from desired.plan.change import NodeIdentity
 from reconciler.report.documents import to_json
 from reconciler.report.fields import FieldChange, field_changes

@@ -10,7 +10,8 @@ from actuators.http.errors import Broken
 from actuators.http.kubernetes import ApiAnswer
 from actuators.wire.node import NODES
 from actuators.wire.objects import server_time
-from desired.model.snapshot import Condition, Node, NodeAddress, Readiness, Taint
+from desired.model.snapshot import Condition, Node, NodeAddress, Readiness
+from desired.model.taint import Taint
 from desired.section import Absent, Present, Section, Unknown
 from tests.support.payloads import GONE, paths, replaced
 from tests.support.rows import rows

@@ -21,17 +21,8 @@ from desired.explain.document import (
 from desired.guards.anchor import AnchorState
 from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition
 from desired.model.settings import Controller, Policy, Settings, Waits
-from desired.model.snapshot import (
-    Condition,
-    Node,
-    NodeAddress,
-    Readiness,
-    RobotAccount,
-    Server,
-    ServerStatus,
-    Snapshot,
-    Taint,
-)
+from desired.model.snapshot import Condition, Node, NodeAddress, Readiness, RobotAccount, Server, ServerStatus, Snapshot
+from desired.model.taint import Taint
 from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_SHUTDOWN, TAINT_UNINITIALIZED
 from desired.plan.change import GuardName
 from desired.plan.notes import Note, NoteKind

@@ -14,7 +14,8 @@ from desired.guards.loss import target_floor
 from desired.guards.peaks import answered_lately, peaks_of, quiet_ports
 from desired.model.load_balancer import Attachment, CloudBalancer, Health, IpTarget, SelectorTarget
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Readiness, RobotAccount, ServerStatus, Snapshot, Taint
+from desired.model.snapshot import Node, Readiness, RobotAccount, ServerStatus, Snapshot
+from desired.model.taint import Taint
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.plan.change import GuardName, Plan, Verdict
 from desired.plan.kinds import Verb

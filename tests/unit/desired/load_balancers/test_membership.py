@@ -11,7 +11,8 @@ from desired.load_balancers.network import Place
 from desired.load_balancers.targets import desired_targets, target_candidates
 from desired.model.load_balancer import IpTarget, SelectorTarget, ServerTarget, Target
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import Network, Node, NodeAddress, Readiness, RobotAccount, Server, Snapshot, Taint
+from desired.model.snapshot import Network, Node, NodeAddress, Readiness, RobotAccount, Server, Snapshot
+from desired.model.taint import Taint
 from desired.nodes.node import desired_nodes
 from desired.rules import load_balancers as rules
 from desired.rules.nodes import PROVIDER_ID_MALFORMED

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import pytest
 
-from desired.model.snapshot import Taint
+from desired.model.taint import Taint
 from desired.model.to_builtins import digest, to_builtins
 from desired.plan.evidence import AbsenceProof
 from desired.plan.kinds import Verb

@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Readiness, Snapshot, Taint
+from desired.model.snapshot import Node, Readiness, Snapshot
+from desired.model.taint import Taint
 from desired.plan.change import Plan, Verdict
 from desired.planner import compute_plan
 from desired.section import Present

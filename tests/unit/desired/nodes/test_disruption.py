@@ -4,7 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from desired.model.clocks import Clocks
-from desired.model.snapshot import Node, Readiness, Taint
+from desired.model.snapshot import Node, Readiness
+from desired.model.taint import Taint
 from desired.nodes.disruption import is_planned_disruption, planned_disruption
 from tests.builders import NOW, a_settled_node, a_snapshot
 from tests.support.rows import rows

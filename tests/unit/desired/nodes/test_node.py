@@ -18,10 +18,8 @@ from desired.model.snapshot import (
     RobotAccount,
     Server,
     ServerStatus,
-    Taint,
-    has_shutdown_taint,
-    with_shutdown_taint,
 )
+from desired.model.taint import Taint, has_shutdown_taint, with_shutdown_taint
 from desired.names import TAINT_SHUTDOWN
 from desired.nodes.labels import label_values
 from desired.nodes.matching import cloud_nodes, is_ignored
