@@ -15,10 +15,11 @@ from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
 from kubernetes_double import KubernetesSimulator
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
-from reconciler.controller import Pacing, Passes
+from reconciler.controller import Passes
 from reconciler.leader_election.leadership import NoElection
 from reconciler.passes.history import History
 from reconciler.passes.loop import Wake, run_loop
+from reconciler.passes.pacing import Pacing
 from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.pass_logger import Measured, Meter
 from reconciler.triggers.relevance import EventFilter

@@ -10,9 +10,10 @@ from actuators.outcome import Applied
 from desired.plan.setbacks import SUSPENDED_S
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
-from reconciler.controller import Pacing, Passes
+from reconciler.controller import Passes
 from reconciler.page.live import LivePage
 from reconciler.passes.history import History
+from reconciler.passes.pacing import Pacing
 from reconciler.result import Line, Report, Requests
 from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.metrics import Metrics

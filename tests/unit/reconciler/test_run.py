@@ -14,7 +14,7 @@ from reconciler.cli.stopping import Stop
 from reconciler.cli.streams import Writer
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
-from reconciler.controller import Pacing
+from reconciler.passes.pacing import Pacing
 from reconciler.result import Line, Report, Requests, Result
 from reconciler.telemetry import logs
 from tests.builders import a_change
