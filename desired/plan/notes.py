@@ -50,6 +50,7 @@ class NoteKind(StrEnum):
     SETTINGS = "settings"
     PARTIAL = "partial"
     AGREED_PLAN = "agreed-plan"
+    PACE = "pace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +239,10 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
             "Settings differ from those of the last successful pass.",
             "Restore the settings, or approve what follows.",
             is_of_the_whole=True,
+        ),
+        NoteKind.PACE: NoteRow(
+            "Passes are further apart, as little of the project's rate limit is left.",
+            "Slow down the client that sends the most requests, or give each cluster a project of its own.",
         ),
         NoteKind.PARTIAL: NoteRow("--only limits the plan."),
         NoteKind.AGREED_PLAN: NoteRow("The plan differs from the approved one."),

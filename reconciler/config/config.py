@@ -139,6 +139,8 @@ class Config:
     lease_name: str = LEASE
     health_conditions: bool = False
     """Whether Services get a condition that says how healthy their targets are."""
+    shares_rate_limit: bool = False
+    """Whether pauses get longer the less of the project's rate limit is left."""
     leader_elect: bool = True
     """Whether the Lease has to be held for a write."""
     timings: Timings = field(default_factory=Timings)
@@ -292,6 +294,7 @@ def load_config(
         health_address=flags["--health-address"],
         metrics_address=variables.get("HCLOUD_METRICS_ADDRESS") if variables.get("HCLOUD_METRICS_ENABLED") else None,
         health_conditions=flags["--health-conditions"],
+        shares_rate_limit=flags["--share-rate-limit"],
         color=flags["--color"],
         ui_address=flags["--ui-address"] or (_PAGE_ADDRESS if command is Command.UI else None),
         ui_hosts=flags["--ui-hosts"],

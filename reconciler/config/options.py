@@ -590,6 +590,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
     ),
     "Waits": (
         _flag("--interval D", parse_positive_duration, None, _PAGES, "pause between passes; default 60s or more"),
+        _switch("--share-rate-limit", _LOOPS, "pause longer the less of the project's rate limit is left"),
         _flag(
             "--delete-not-ready-for D",
             parse_wait,

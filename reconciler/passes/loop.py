@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Protocol
 
 from actuators.outcome import GOES_ON, PREEMPTED, Applied, Failed, Pending
@@ -65,6 +66,16 @@ class Wake:
                 self._reasons.append(why)
             self._rung.set()
 
+    @property
+    def was_called(self) -> bool:
+        """Whether something has come up since the last pass began, whatever is left of the gap."""
+        return bool(self._reasons)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run is to end."""
+        return self._stop.is_set()
+
     def interrupt(self) -> None:
         """End a pause, if there is one: the run has come to its end."""
         self._rung.set()
@@ -101,6 +112,8 @@ GAVE_WAY = (PREEMPTED, GOES_ON)
 _FIRST_RETRY_S = 1.0
 _SHORTEST_S = 0.5
 _LONGEST_RETRY_S = 60.0
+_LONGEST_S = 3600.0
+"""After this a pass begins whether or not there is room for it."""
 _MOST_DOUBLINGS = 10
 """More than enough to reach the longest retry; a night of trouble must not overflow a number."""
 
@@ -114,6 +127,12 @@ class Pace:
     """When the first change that failed is worth another try; None when none has."""
     gap_s: float = 0.0
     """From the start of the pass to that of the next one, whatever calls for it: too few calls are left."""
+    factor: float = 1.0
+    """How many times longer than usual the interval is, as the project's rate limit is shared."""
+    jitter: float = JITTER
+    """Share by which the interval is shortened at random."""
+    has_room: Callable[[], bool] | None = None
+    """Asked before a pass that only the interval calls for; None where such a pass begins without a question."""
     draw: Callable[[], float] = random.random
     """Evenly from 0 to 1."""
 
@@ -130,19 +149,29 @@ class Pace:
         - nothing, when the pass gave way;
         - after trouble the longer of 1 s, doubled with each unlucky pass up to a minute, and what an API asked for.
         """
-        interval_s = self.interval_s * (1 - JITTER * self.draw())
-        waits = [interval_s, *([] if self.retry_in_s is None else [self.retry_in_s])]
+        interval_s = self.drawn_interval_s()
+        due_in_s = self.due_in_s(report, unlucky, gap_left_s)
+        return max(min(interval_s, _SHORTEST_S), min(interval_s, inf if due_in_s is None else due_in_s))
+
+    def drawn_interval_s(self) -> float:
+        """The interval, shortened at random."""
+        return self.interval_s * (1 - self.jitter * self.draw())
+
+    def due_in_s(self, report: Report, unlucky: int, gap_left_s: float = 0.0) -> float | None:
+        """Seconds until the next pass that something else than the interval makes due, as ``pause_s`` has it; None when
+        nothing does. While no room is left trouble alone does not: another try would be as unlucky."""
+        waits = [] if self.retry_in_s is None else [self.retry_in_s]
         waits += [
             due_in_s if rule == GuardName.BACK_OFF else max(due_in_s, gap_left_s)
             for rule, due_in_s in ((line.change.decision.rule, line.change.decision.due_in_s) for line in report.lines)
             if due_in_s is not None
         ]
-        if unlucky:
+        if unlucky and self.has_room is None:
             backoff_s = min(_LONGEST_RETRY_S, _FIRST_RETRY_S * 2 ** min(unlucky - 1, _MOST_DOUBLINGS))
             waits.append(max(backoff_s * (1 - JITTER * self.draw()), *asked_for(report), 0.0))
         elif any(line.outcome in GAVE_WAY for line in report.lines):
             waits.append(0.0)
-        return max(min(interval_s, _SHORTEST_S), min(waits))
+        return min(waits, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +223,21 @@ def run_loop(
         last = said(ended.report)
         wake.keep_gap(pace.gap_s)
         pause_s = pace.pause_s(ended.report, unlucky, wake.gap_left_s)
+        due_in_s = pace.due_in_s(ended.report, unlucky, wake.gap_left_s) if pace.has_room else None
         if pace.gap_s:
             pause_s = max(pause_s, wake.gap_left_s)
         del ended  # with the world in it, which the next pass needs the memory of
         wake.pause(pause_s)
+        if pace.has_room is not None:
+            _await_room(wake, pace, pace.has_room, min(_LONGEST_S, inf if due_in_s is None else due_in_s) - pause_s)
+
+
+def _await_room(wake: Wake, pace: Pace, has_room: Callable[[], bool], left_s: float) -> None:
+    """Go on pausing until there is room for a pass, one is called for, the run ends, or ``left_s`` seconds are over."""
+    while left_s > 0 and not (wake.is_over or wake.was_called or has_room()):
+        step_s = min(left_s, max(_SHORTEST_S, pace.drawn_interval_s()))
+        wake.pause(step_s)
+        left_s -= step_s
 
 
 def went_wrong(report: Report) -> bool:

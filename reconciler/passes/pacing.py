@@ -1,23 +1,116 @@
-"""Pacing: the pauses between the passes of a loop, by what a pass costs to read."""
+"""Pacing: the pauses between the passes of a loop, by what a pass costs to read and, where it is asked for, by what is
+left of the project's rate limit.
 
+Each answer of Hetzner says what is left, and says the same to all clients of the project. Those that make their pauses
+longer by the same rule, the less is left, get equal shares without knowing of one another, and settle where all of them
+together use as much as refills:
+
+| left | pause between passes | other passes |
+|---|---|---|
+| half or more | as without the rule | as without it |
+| less | longer by half of the limit divided by what is left, ten times at most | the same |
+| less than 10 % | likewise | 60 s apart at least |
+| less than 5 %, or nothing | ten times, and then a pass only once there is more, or after an hour | the same |
+
+``RateLimit-Reset`` is not waited for: it is when the bucket is full again, an hour after it was empty, and not when
+there is enough.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from desired.model.key import Key, ObjectKind
+from desired.plan.notes import Note
+from desired.rules import guards as rows
 from reconciler.config.config import Config
 from reconciler.passes.loop import Pace
 from reconciler.result import Report
+
+ENOUGH = 0.5
+"""Share of the limit above which pauses are as usual. A cluster that is alone does not come below three quarters: its
+call budget is a quarter."""
+LONGEST_FACTOR = 10.0
+_GAP_BELOW, _GAP_S = 0.1, 60.0
+_EVENTS_BELOW = 0.05
+_JITTER = 0.2
+"""Share by which a longer pause is shortened at random: clients that were refused together come back apart."""
+_NOTED_FROM = 3.0
+
+
+def pace_factor(left: float) -> float:
+    """How many times longer pauses are while ``left``, from 0 to 1, is left of the rate limit: 1 to LONGEST_FACTOR."""
+    return LONGEST_FACTOR if left <= ENOUGH / LONGEST_FACTOR else max(1.0, ENOUGH / left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """What was known of the rate limit at one moment."""
+
+    at: float
+    """In seconds of a clock that never goes back."""
+    sent: int
+    """Requests that this process had sent by then."""
+    limit: int
+    remaining: int
+
+    def used_an_hour_since(self, before: "_Sight") -> tuple[float, float] | None:
+        """Requests an hour since ``before``, of this process and of all clients; None where that cannot be told."""
+        seconds = self.at - before.at
+        if seconds <= 0 or self.limit != before.limit:
+            return None
+        refilled = self.limit * seconds / 3600.0
+        own, total = self.sent - before.sent, before.remaining - self.remaining + refilled
+        return own * 3600.0 / seconds, max(own, total) * 3600.0 / seconds
 
 
 class Pacing:
     """Pauses after passes, by what a pass costs to read: the requests of the last one that had nothing to do."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(
+        self,
+        config: Config,
+        clock: Callable[[], float] = time.monotonic,
+        ask: Callable[[], float | None] = lambda: None,
+    ) -> None:
+        """``clock`` gives seconds and never goes back; ``ask`` asks Hetzner by one request what share of
+        the limit is left, from 0 to 1; None where it does not say."""
         self._config = config
+        self._clock = clock
+        self._ask = ask
         self._sent = self._reads = 0
+        self._before: _Sight | None = None
 
     def after(self, report: Report) -> Pace:
         """The pace after the pass with this report."""
         before, self._sent = self._sent, report.requests.hetzner
         if all(line.outcome is None for line in report.lines):
             self._reads = self._sent - before
-        return self._of(report.requests.limit or None)
+        pace = self._of(report.requests.limit or None)
+        left = _share(report.requests.remaining, report.requests.limit)
+        if not self._config.shares_rate_limit or left is None or left >= ENOUGH:
+            return pace
+        factor = pace_factor(left)
+        return replace(
+            pace,
+            interval_s=pace.interval_s * factor,
+            factor=factor,
+            jitter=_JITTER,
+            gap_s=_GAP_S if left < _GAP_BELOW else 0.0,
+            has_room=self._has_room if left < _EVENTS_BELOW else None,
+        )
+
+    def noted(self, report: Report) -> Report:
+        """``report`` with a note where pauses are much longer than usual. Called once a pass."""
+        sent = report.requests
+        before, left = self._before, _share(sent.remaining, sent.limit)
+        if not self._config.shares_rate_limit or left is None:
+            return report
+        now = self._before = _Sight(self._clock(), sent.hetzner, sent.limit or 0, sent.remaining or 0)
+        used = now.used_an_hour_since(before) if before else None
+        if used is None or pace_factor(left) < _NOTED_FROM:
+            return report
+        return replace(report, notes=(*report.notes, _note(left, now.limit, *used)))
 
     @property
     def reads(self) -> int:
@@ -31,3 +124,26 @@ class Pacing:
 
     def _of(self, limit: int | None) -> Pace:
         return Pace(self._config.interval_for(limit, self._reads))
+
+    def _has_room(self) -> bool:
+        """Whether there is enough for a pass that nothing calls for. What cannot be told is left to the pass."""
+        found = self._ask()
+        return found is None or found >= _EVENTS_BELOW
+
+
+def _share(remaining: int | None, limit: int | None) -> float | None:
+    return None if remaining is None or not limit else remaining / limit
+
+
+def _note(left: float, limit: int, own: float, total: float) -> Note:
+    """In round numbers: what hardly changes is no news."""
+    facts = {"limit": limit, "own": _rounded(own), "total": _rounded(total)}
+    project = Key(ObjectKind.PROJECT, "cloud")
+    if left < _EVENTS_BELOW:
+        return rows.PACE_EVENTS_ONLY.note(project, **facts)
+    return rows.PACE_SLOW.note(project, factor=int(pace_factor(left)), **facts)
+
+
+def _rounded(number: float) -> int:
+    """To one digit that is not 0."""
+    return int(float(f"{number:.1g}"))

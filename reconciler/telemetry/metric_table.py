@@ -98,6 +98,12 @@ _ROWS = (
         "pause between passes that nothing calls for, as chosen after the last pass",
     ),
     Metric(
+        f"{OURS}pace_factor",
+        Sort.GAUGE,
+        "how many times longer than usual that pause is, as little of the project's rate limit is left: 1 to 10; always"
+        " 1 without --share-rate-limit",
+    ),
+    Metric(
         f"{OURS}snapshot_complete",
         Sort.GAUGE,
         "1 when the last pass read the section whole, else 0",

@@ -182,9 +182,11 @@ class Metrics:
         """Ask this from now on, at each scrape and from its thread, how many calls to Hetzner are left."""
         self._calls_left.set_function(left)
 
-    def passed(self, measured: Measured, interval_s: float, suspended: Iterable[Change] = ()) -> None:
-        """Record a pass that has ended; ``interval_s`` is the pause after it, ``suspended`` the changes that
-        ``flapping`` suspends from now on."""
+    def passed(
+        self, measured: Measured, interval_s: float, suspended: Iterable[Change] = (), *, pace_factor: float = 1.0
+    ) -> None:
+        """Record a pass that has ended; ``interval_s`` is the pause after it, ``pace_factor`` how many times longer
+        than usual that is, ``suspended`` the changes that ``flapping`` suspends from now on."""
         report = measured.report
         self._passes.labels(report.result.value).inc()
         self._triggers.labels(trigger_of(measured.trigger)).inc()
@@ -204,7 +206,9 @@ class Metrics:
             self._delays.observe(delay.total_seconds())
         for change in suspended:
             self._oscillations.labels(section_of(change)).inc()
-        self._last_pass.shown = gauges(report, self._clock(), interval_s, self._last_pass.shown)
+        self._last_pass.shown = gauges(
+            report, self._clock(), interval_s, self._last_pass.shown, pace_factor=pace_factor
+        )
 
     def application(self) -> "WSGIApplication":
         """The WSGI application of prometheus-client, which answers scrapes in the format that a client prefers."""

@@ -29,6 +29,7 @@ COMPLETE = f"{OURS}snapshot_complete"
 OBJECTS = f"{OURS}snapshot_objects"
 ATTEMPT = f"{OURS}last_attempt_timestamp_seconds"
 INTERVAL = f"{OURS}interval_seconds"
+PACE = f"{OURS}pace_factor"
 SUCCESS = f"{OURS}last_success_timestamp_seconds"
 CHANGES = f"{OURS}plan_changes"
 BLOCKED = f"{OURS}plan_blocked"
@@ -43,7 +44,7 @@ LISTENERS = f"{OURS}listeners"
 TARGETS = f"{OURS}targets"
 HEALTHY = "hcloud_load_balancer_target_healthy"
 GAUGES = (
-    COMPLETE, OBJECTS, ATTEMPT, SUCCESS, INTERVAL, CHANGES, BLOCKED, NOTES, USAGE, LIMIT, REMAINING,
+    COMPLETE, OBJECTS, ATTEMPT, SUCCESS, INTERVAL, PACE, CHANGES, BLOCKED, NOTES, USAGE, LIMIT, REMAINING,
     SERVICES, NODES, IN_NEED, LISTENERS, TARGETS, HEALTHY,
 )  # fmt: skip
 
@@ -54,10 +55,15 @@ NOTHING_YET: Mapping[str, Samples] = {}
 
 
 def gauges(
-    report: Report, now: float, interval_s: float, before: Mapping[str, Samples] = NOTHING_YET
+    report: Report,
+    now: float,
+    interval_s: float,
+    before: Mapping[str, Samples] = NOTHING_YET,
+    *,
+    pace_factor: float = 1.0,
 ) -> Mapping[str, Samples]:
     """Name → samples after this pass; ``before`` is what this returned for the last one, ``now`` seconds since 1970,
-    ``interval_s`` the pause until the next one.
+    ``interval_s`` the pause until the next one, ``pace_factor`` how many times longer than usual that is.
 
     A section that is not asked for any more goes. When nothing could be read, what was is kept but for what says so.
     """
@@ -66,6 +72,7 @@ def gauges(
         CHANGES: {**dict.fromkeys(actions(), 0.0), **left(report)},
         BLOCKED: {**dict.fromkeys(before.get(BLOCKED, {}), 0.0), **blocked(report)},
         INTERVAL: {(): interval_s},
+        PACE: {(): pace_factor},
         LIMIT: {} if sent.limit is None else {(): sent.limit},
         REMAINING: {} if sent.remaining is None else {(): sent.remaining},
     }

@@ -16,7 +16,7 @@ from tests.support.held import cpu_s
 from tests.support.objects import joining_node, server
 from tests.support.replicas import LEASES
 from tests.support.sampling import sample
-from tests.support.stage import Stage, is_initialised, wait_for
+from tests.support.stage import Stage, hetzner_says, is_initialised, wait_for
 
 PROBES = ("/livez", "/readyz", "/healthz")
 GONE_S = 3.0
@@ -218,3 +218,39 @@ def test_a_controller_that_has_seen_nothing_yet_is_alive_and_not_ready(
         assert [controller.page(probe)[0] for probe in PROBES] == [200, 503, 200]
         one_node.proxy.clear_faults()
         wait_for(lambda: controller.page("/readyz") == (200, "ok"), "readiness")
+
+
+def _use_up(stage: Stage, calls: int) -> None:
+    """Another client of the project sends so many."""
+    for _ in range(calls):
+        hetzner_says(stage.project, "/servers?per_page=1")
+
+
+def test_passes_are_further_apart_the_less_is_left(a_stage: Callable[..., Stage]) -> None:
+    """Metric, interval and note say so, where it was asked for; a Node still joins as soon as it registers."""
+    stage = a_stage(rate_limit=1000)
+    stage.have_servers(server(1, "web-1"), server(2, "web-2"))
+    stage.register(joining_node("web-1"))
+    _use_up(stage, 860)
+
+    with running(stage, *OFTEN, "--share-rate-limit") as controller:
+        wait_for(lambda: controller.metric("hcloud_reconciler_notes", 'kind="pace"') == 1, "the note")
+        factor = controller.metric("hcloud_reconciler_pace_factor")
+        assert 3 <= factor <= 10
+        assert controller.metric("hcloud_reconciler_interval_seconds") >= 3
+        stage.register(joining_node("web-2"))
+        wait_for(lambda: is_initialised(stage.nodes()["web-2"]), "the Node")
+        assert controller.metric("hcloud_api_requests_total", 'code="429"') == 0
+
+
+def test_passes_are_not_slowed_down_unasked(a_stage: Callable[..., Stage]) -> None:
+    stage = a_stage(rate_limit=1000)
+    stage.have_servers(server(1, "web-1"))
+    stage.register(joining_node("web-1"))
+    _use_up(stage, 860)
+
+    with running(stage, *OFTEN) as controller:
+        controller.wait_for_passes(3)
+        assert controller.metric("hcloud_reconciler_pace_factor") == 1
+        assert controller.metric("hcloud_reconciler_interval_seconds") == 1
+        assert controller.metric("hcloud_reconciler_notes", 'kind="pace"') == 0

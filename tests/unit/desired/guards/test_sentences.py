@@ -171,6 +171,12 @@ suspended-elsewhere-until: suspended by the running controller (ccm-0) since 202
     13:00 UTC: back-off, failed: 503
 excluded-by-policy: excluded by --policy observe
 withheld-before: withheld at the start of this pass; the next pass decides again
+pace-slow: passes are 6 times further apart than usual to share the project's 3600 requests an hour; all clients
+    together send about 4000 requests an hour, this controller 40; slow down the client that sends the most, or give
+    each cluster a project of its own
+pace-events-only: only events are followed by a pass until 5 % of the project's 3600 requests an hour are left; all
+    clients together send about 4000 requests an hour, this controller 40; slow down the client that sends the most, or
+    give each cluster a project of its own
 excluded-by-only: excluded by --only node/a, node/b
 not-agreed: not in saved plan 'plan.json'; skipped
 agreed-part: 2 changes skipped, not in saved plan 'plan.json': node/a, node/b
@@ -205,6 +211,7 @@ FACTS: dict[str, Plain] = {
     "enough": 3,
     "error": "503",
     "former": "Service prod/shop",
+    "factor": 6,
     "found": 1,
     "guard": "back-off",
     "id": 7,
@@ -227,6 +234,7 @@ FACTS: dict[str, Plain] = {
     "object": "node/web-1",
     "objects": 2,
     "others": "Hetzner and this machine",
+    "own": 40,
     "parts": "listener 8080, target server:9",
     "plan": "saved plan 'plan.json'",
     "policy": "observe",
@@ -244,6 +252,7 @@ FACTS: dict[str, Plain] = {
     "targets": "2 targets",
     "time": "2026-07-01 12:10 UTC",
     "times": "3 times",
+    "total": 4000,
     "uid": "uid-1",
     "unread": 3,
     "until": "2026-07-01 13:00 UTC",
@@ -265,6 +274,8 @@ OTHERS: dict[str, dict[str, Plain]] = {
     "heartbeats-uncertain": {"apart": "about 60 minutes"},
     "addresses-lost": {"nodes": "Nodes"},
     "address-assigned": {"assignee": "server 9"},
+    "pace-slow": {"limit": 3600},
+    "pace-events-only": {"limit": 3600},
     "too-few-of-provider": {"scope": "cloud"},
 }
 """A row's name with those of its facts that are others."""

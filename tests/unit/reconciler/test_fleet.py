@@ -1,0 +1,131 @@
+"""Many clusters in one project with ``--share-rate-limit``: equal shares, and no refusal once they have settled.
+
+A few fleets in each run; ``scripts/soak`` has all. With ``-rP`` they print what docs/timing.md has.
+"""
+
+from dataclasses import dataclass
+
+import pytest
+
+from reconciler.passes.pacing import ENOUGH, LONGEST_FACTOR
+from tests.support.fleet import HOUR_S, Fleet
+from tests.support.sampling import sample
+
+HOURS, JUDGED = 6, 3
+"""How long each runs, and how many of these hours, the last ones, are judged."""
+MEAN_PAUSE = 0.9
+"""Of a pause that is shortened by up to a fifth."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Clusters of which each pass takes so many calls, beside a client that heeds nothing."""
+
+    clients: int
+    reads: int
+    beside: int = 0
+    """Calls an hour of that client."""
+    least_share: float = 0.8
+    """Of the calls that the busiest cluster has, those of the least busy one."""
+
+    @property
+    def factor(self) -> float:
+        """How many times longer pauses have to be so that all together send what refills."""
+        load = self.clients * self.reads * 60 / MEAN_PAUSE
+        return load / (3600 - self.beside)
+
+    @property
+    def left(self) -> float:
+        """Where they settle then."""
+        return ENOUGH / min(LONGEST_FACTOR, self.factor)
+
+
+FLEETS = [
+    pytest.param(Case(40, 10), id="forty that read ten pages"),
+    pytest.param(Case(40, 10, beside=600), id="forty beside a greedy client"),
+    pytest.param(Case(100, 4), id="a hundred"),
+    pytest.param(Case(100, 4, beside=600), id="a hundred beside a greedy client"),
+    pytest.param(Case(20, 4), id="twenty"),
+    pytest.param(Case(100, 13, least_share=0.2), id="a hundred that read all servers: too many"),
+    pytest.param(Case(100, 4, beside=1800, least_share=0.2), id="a hundred and a client that takes half: too many"),
+]
+
+
+@pytest.mark.parametrize("case", [*FLEETS[:2], *sample(FLEETS[2:], "fleets")])
+def test_equal_shares_without_a_refusal(case: Case) -> None:
+    """What is left settles where the pauses that it makes use as much as refills, and all get as much."""
+    with Fleet(case.clients, case.reads) as fleet:
+        if case.beside:
+            fleet.beside(HOUR_S / case.beside, 1)
+        fleet.pass_hours(HOURS)
+        since = fleet.scheduler.now - JUDGED * HOUR_S
+        calls, left, share = fleet.calls_since(since), fleet.left_since(since), fleet.least_share_since(since)
+        refused = [at for at in fleet.project.refused if at >= since]
+        settled = fleet.settled_at()
+
+    a_client = sum(calls) / len(calls) / JUDGED
+    print(  # noqa: T201
+        f"{case}: settled after {settled / 60:.0f} min at {left:.1%} left, computed {case.left:.1%} x{case.factor:.1f},"
+        f" {a_client:.0f} calls an hour each, least by most {share:.2f}"
+    )
+    assert refused == []
+    assert left == pytest.approx(case.left, rel=0.2)
+    assert share >= case.least_share
+    assert sum(calls) / JUDGED + case.beside == pytest.approx(min(3600, case.clients * case.reads * 67), rel=0.1)
+
+
+def test_a_limit_that_changes_is_shared_anew() -> None:
+    """Doubled, and halved again, while all run."""
+    with Fleet(40, 10) as fleet:
+        fleet.pass_hours(2)
+        fleet.project.change_limit(7200)
+        fleet.pass_hours(4)
+        raised = fleet.left_since(fleet.scheduler.now - HOUR_S)
+        fleet.project.change_limit(3600)
+        fleet.pass_hours(4)
+        since = fleet.scheduler.now - 2 * HOUR_S
+        lowered, share = fleet.left_since(since), fleet.least_share_since(since)
+        refused = [at for at in fleet.project.refused if at >= since]
+
+    assert raised == pytest.approx(2 * Case(40, 10).left, rel=0.2)
+    assert lowered == pytest.approx(Case(40, 10).left, rel=0.2)
+    assert share >= 0.8
+    assert refused == []
+
+
+def test_who_heeds_nothing_takes_what_there_is() -> None:
+    """The others do not fight for it: each has a pass an hour, asks now and then, and says who takes how much."""
+    with Fleet(10, 4) as fleet:
+        fleet.beside(1.0, 2)
+        fleet.pass_hours(5)
+        since = fleet.scheduler.now - 3 * HOUR_S
+        passes = {sum(at >= since for at in client.passes) for client in fleet.clients}
+        calls = max(fleet.calls_since(since)) / 3
+        notes = {note.text.partition(";")[0] for client in fleet.clients for note in client.report.notes}
+
+    assert passes <= {3, 4}
+    assert calls <= 15
+    assert notes == {"only events are followed by a pass until 5 % of the project's 3600 requests an hour are left"}
+
+
+def test_a_cluster_that_is_alone_is_not_slowed_down() -> None:
+    """It has as many passes as without the flag, and nothing is asked besides."""
+    counts = []
+    for shares in (True, False):
+        with Fleet(1, 3, shares=shares) as fleet:
+            fleet.pass_hours(3)
+            (client,) = fleet.clients
+            counts.append((len(client.passes), len(client.calls)))
+
+    assert counts[0] == counts[1]
+    assert counts[0][1] == 3 * counts[0][0]
+
+
+def test_without_the_flag_a_fleet_is_as_it_was() -> None:
+    """Why there is one: each keeps its pauses, and is refused."""
+    with Fleet(10, 40, shares=False) as fleet:
+        fleet.pass_hours(1)
+        refused = len(fleet.project.refused)
+
+    assert refused > 100
+    assert all(client.pace.factor == 1.0 for client in fleet.clients)

@@ -1,0 +1,114 @@
+"""Pauses of a loop while little is left of the project's rate limit: what is awaited, and what is not."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import pytest
+
+from actuators.outcome import Pending
+from reconciler.leader_election.leadership import NoElection
+from reconciler.passes.loop import Pace, Wake, run_loop
+from reconciler.result import Line, Report
+from reconciler.telemetry.pass_logger import Measured
+from tests.builders import a_change
+from tests.support.simulated_time import Clock
+
+
+@dataclass
+class Loop:
+    """Two passes, on a clock that moves while the loop waits; the first is followed by scarcity."""
+
+    report: Report = field(default_factory=Report)
+    retry_in_s: float | None = None
+    has_room: Iterable[bool] = ()
+    """What is said each time that it is asked; after that, that there is none."""
+
+    def __post_init__(self) -> None:
+        self.clock = Clock()
+        self.stop = self.clock.event()
+        self.wake = Wake(self.stop, clock=self.clock, event=self.clock.event)
+        self.asked: list[float] = []
+        self.began: list[tuple[float, str]] = []
+        self._answers = iter(self.has_room)
+
+    def at(self, seconds: float, happens: Callable[[], object]) -> None:
+        self.clock.events[100.0 + seconds] = happens
+
+    def run(self) -> list[tuple[float, str]]:
+        """When each pass began, and what called for it."""
+        run_loop(self._pass, stop=self.stop, publish=lambda _: None, wake=self.wake, leader=NoElection())
+        return self.began
+
+    def _pass(self, why: str) -> tuple[Measured, Pace]:
+        self.began.append((self.clock.now - 100.0, why))
+        if len(self.began) == 2:
+            self.stop.set()
+        pace = Pace(600.0, self.retry_in_s, 60.0, factor=10.0, has_room=self._has_room, draw=lambda: 0.0)
+        return Measured(self.report, 0.0, why), pace
+
+    def _has_room(self) -> bool:
+        self.asked.append(self.clock.now - 100.0)
+        return next(self._answers, False)
+
+
+def test_the_interval_asks_until_there_is_room() -> None:
+    loop = Loop(has_room=(False, False, True))
+
+    assert loop.run() == [(0.0, ""), (1800.0, "")]
+    assert loop.asked == [600.0, 1200.0, 1800.0]
+
+
+def test_after_an_hour_it_begins_in_any_case() -> None:
+    loop = Loop()
+
+    assert loop.run() == [(0.0, ""), (3600.0, "")]
+    assert loop.asked == [600.0, 1200.0, 1800.0, 2400.0, 3000.0]
+
+
+@pytest.mark.parametrize(
+    ("called_at", "began_at"),
+    [
+        pytest.param(10.0, 60.0, id="a minute after the last pass"),
+        pytest.param(300.0, 300.0, id="at once"),
+        pytest.param(700.0, 700.0, id="while it asks"),
+    ],
+)
+def test_what_is_called_for_begins_without_a_question(called_at: float, began_at: float) -> None:
+    loop = Loop()
+    loop.at(called_at, lambda: loop.wake.call("a Node changed"))
+
+    assert loop.run() == [(0.0, ""), (began_at, "a Node changed")]
+
+
+@pytest.mark.parametrize(
+    ("retry_in_s", "began_at"),
+    [
+        pytest.param(3.0, 60.0, id="soon"),
+        pytest.param(900.0, 900.0, id="after the interval"),
+    ],
+)
+def test_what_is_due_begins_without_a_question(retry_in_s: float, began_at: float) -> None:
+    """A write that failed, and a deletion that waits for its proof, have their time."""
+    assert Loop(retry_in_s=retry_in_s).run() == [(0.0, ""), (began_at, "")]
+
+
+def test_trouble_does_not_repeat_what_there_is_no_room_for() -> None:
+    """A pass that was refused comes back when there is more, and not after a second."""
+    refused = Report(errors=("429",), lines=(Line(a_change(), Pending("429", retry_after_s=1.0)),))
+    loop = Loop(report=refused, has_room=(True,))
+
+    assert loop.run() == [(0.0, ""), (600.0, "")]
+
+
+def test_a_run_that_ends_asks_nothing() -> None:
+    loop = Loop()
+
+    def end() -> None:
+        loop.stop.set()
+        loop.wake.interrupt()
+
+    loop.at(630.0, end)
+
+    loop.run()
+
+    assert loop.asked == [600.0]
