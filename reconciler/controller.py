@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from actuators.calls import have_room, within_budget
 from actuators.http.call_budget import CallBudget
 from actuators.http.connection import Observe
-from actuators.http.errors import ApiError, Denied, Throttled
-from actuators.http.hetzner import HetznerReader
+from actuators.http.errors import ApiError, Denied
 from actuators.http.robot import RobotLogin
 from actuators.lanes import UnderWay
 from desired.model.settings import Controller as Part
@@ -50,8 +49,6 @@ _log = logging.getLogger("hcloud-reconciler.controller")
 _secrets_log = logging.getLogger("hcloud-reconciler.secrets")
 
 _ASK_AGAIN_S = 60.0
-_CHEAPEST = "/servers?per_page=1"
-"""What any token may ask."""
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
@@ -233,7 +230,7 @@ def run_controller(
     clock = concurrency.clock
     connections.leader.when_lost(runtime.plan_context.readers.left.forget)
     connections.leader.when_lost(lambda: wake.call("the lead was lost"))
-    pacing = Pacing(config, clock, partial(_ask_what_is_left, runtime.plan_context.readers.hetzner, config))
+    pacing = Pacing(config, clock, partial(runtime.plan_context.readers.hetzner.share_left, config.request_timeout_s))
     interval_s = pacing.at_first.interval_s
     health = LoopHealth(interval_s=interval_s, request_timeout_s=config.request_timeout_s, clock=clock)
     metrics = _metrics(connections, config)
@@ -295,19 +292,6 @@ def run_controller(
         standby = Standby(connections.leader, health, passes.page, partial(check.begin, passes.renew_secrets))
         run_loop(passes, stop=stop, publish=tell, wake=wake, leader=standby)
     _log.info("stopped")
-
-
-def _ask_what_is_left(reader: HetznerReader, config: Config) -> float | None:
-    """The share of the project's rate limit that is left, by one request; None where that could not be told. A request
-    that the call budget keeps back, or that is refused, leaves what was known."""
-    try:
-        reader.get_once(_CHEAPEST, config.request_timeout_s)
-    except Throttled:
-        pass
-    except ApiError:
-        return None
-    known = reader.rate_limit
-    return None if known is None else known.remaining / known.limit
 
 
 def _start_of(config: Config) -> Pairs:
@@ -395,7 +379,7 @@ class SettingsCheck:
         reader, wanted = self._context.readers.hetzner, self._context.settings.network
         try:
             if wanted is None:
-                reader.get(_CHEAPEST)
+                reader.get("/servers?per_page=1")
             return observe_network(reader, wanted).error
         except ApiError as refused:
             return refused

@@ -282,6 +282,18 @@ class HetznerReader:
         """The same for an answer that is not worth waiting for: one try, ``timeout_s`` long at most."""
         return self._connection.read_once(path, timeout_s)
 
+    def share_left(self, timeout_s: float) -> float | None:
+        """The share of the project's rate limit that is left, from 0 to 1, by one request that any token may send; None
+        where that cannot be told. A request that the call budget keeps back, or that is refused, leaves what was known.
+        """
+        try:
+            self.get_once("/servers?per_page=1", timeout_s)
+        except Throttled:
+            pass
+        except ApiError:
+            return None
+        return None if self.rate_limit is None else self.rate_limit.remaining / self.rate_limit.limit
+
 
 class HetznerWriter:
     """A client that changes things. Never constructed in a dry run.
