@@ -14,7 +14,7 @@ from desired.model.key import is_below
 from desired.model.load_balancer import ServerTarget
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Snapshot
-from desired.nodes.disruption import is_planned_disruption
+from desired.nodes.disruption import Disruptions
 from desired.plan.change import Change, LostNode, Plan
 from desired.plan.evidence import FRESH, AbsenceProof, AddressFree, Age, Evidence, ServerGone
 from desired.plan.kinds import ChangeKind
@@ -96,8 +96,9 @@ def servers_to_confirm(plan: Plan, snapshot: Snapshot, settings: Settings, provi
     """
     if not snapshot.servers_of(provider).complete:
         return ()
+    disruptions = Disruptions(snapshot, settings)
     turns = sorted(
-        (*_turn(change, snapshot, settings), evidence.server.id)
+        (*_turn(change, snapshot, settings, disruptions), evidence.server.id)
         for change in plan.changes
         for evidence in change.rests_on
         if isinstance(evidence, ServerGone)
@@ -111,14 +112,15 @@ def servers_to_confirm(plan: Plan, snapshot: Snapshot, settings: Settings, provi
 _ANNOUNCED, _OF_CHANGES, _OTHERS = range(3)
 
 
-def _turn(change: Change, snapshot: Snapshot, settings: Settings) -> tuple[bool, int, datetime]:
+def _turn(
+    change: Change, snapshot: Snapshot, settings: Settings, disruptions: Disruptions
+) -> tuple[bool, int, datetime]:
     """What decides when it is asked for the sake of this change, the least first."""
     is_unnamed = not (change.owner in settings.only or is_below(change.key, settings.only))
     node = snapshot.node(change.key)
     if node is None:
         return is_unnamed, _OF_CHANGES, snapshot.taken_at
-    is_announced = is_planned_disruption(node, snapshot, settings.waits.given_up_after)
-    return is_unnamed, _ANNOUNCED if is_announced else _OTHERS, node.ready_since
+    return is_unnamed, _ANNOUNCED if disruptions.is_planned(node) else _OTHERS, node.ready_since
 
 
 def _has_to_wait(change: Change, snapshot: Snapshot, settings: Settings) -> bool:

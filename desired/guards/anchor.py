@@ -18,7 +18,7 @@ from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Readiness, Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID, TAINT_UNINITIALIZED
-from desired.nodes.disruption import is_planned_disruption
+from desired.nodes.disruption import Disruptions
 from desired.nodes.matching import cloud_nodes, is_ignored, nodes_of
 from desired.routes.endpoints import destinations_of
 from desired.section import Absent, Present, Unmanaged
@@ -80,13 +80,14 @@ def anchor_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> Anc
     gone. The age of heartbeats does not matter: a server that is not found counts against the project, and one that is
     for it."""
     nodes = present = hidden = total = found = unknown = 0
+    disruptions = Disruptions(snapshot, settings)
     for node, key in nodes_of(provider, snapshot, settings):
         server = snapshot.find(key)
         is_found, is_unknown = isinstance(server, Present), not isinstance(server, Present | Absent)
         nodes += 1
         present += is_found
         hidden += is_unknown
-        if node.ready is not Readiness.TRUE or is_planned_disruption(node, snapshot, settings.waits.given_up_after):
+        if node.ready is not Readiness.TRUE or disruptions.is_planned(node):
             continue
         total += 1
         found += is_found

@@ -127,7 +127,7 @@ class GuardInput:
     @cached_property
     def drained(self) -> frozenset[ServerKey]:
         """The servers of which each Node was announced to go."""
-        return drained_servers(self.snapshot, self.settings.waits.given_up_after)
+        return drained_servers(self.snapshot, self.settings)
 
     @cached_property
     def by_owner(self) -> Mapping[Key, tuple[Change, ...]]:

@@ -33,7 +33,7 @@ def peaks_of(world: Snapshot, settings: Settings, before: Mapping[str, Peak]) ->
     targets. A member whose Node was announced to go since counts no more. What a list lacks keeps its peak."""
     if world.load_balancers is None:
         return before
-    now, drained = world.taken_at, drained_servers(world, settings.waits.given_up_after)
+    now, drained = world.taken_at, drained_servers(world, settings)
     gone = {ServerTarget(each.id, use_private_ip=False).name for each in drained if each.provider is Provider.CLOUD}
     found: dict[str, Peak] = {} if world.load_balancers.is_whole else dict(before)
     for balancer in world.load_balancers:

@@ -1,7 +1,6 @@
 """Planned disruption: whether it was announced that a Node goes away, so that its loss is not unplanned."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 
 from desired.model.clocks import shown_moment
 from desired.model.settings import Settings
@@ -14,38 +13,44 @@ from desired.section import Absent
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 
-def is_planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> bool:
-    """Whether the Node is cordoned, being deleted, tainted by an autoscaler, or given up."""
-    return planned_disruption(node, snapshot, given_up_after) is not None
+class Disruptions:
+    """The planned disruptions of one snapshot: for which of its Nodes it was announced that they go."""
+
+    def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
+        self._snapshot, self._given_up_after = snapshot, settings.waits.given_up_after
+
+    def is_planned(self, node: Node) -> bool:
+        """Whether the Node is cordoned, being deleted, tainted by an autoscaler, or given up."""
+        return self.of(node) is not None
+
+    def of(self, node: Node) -> Decided[bool] | None:
+        """How the Node's disruption was announced; None when it was not.
+
+        A Node counts as given up when it was not Ready, and its kubelet silent, for ``--given-up-after``: a kubelet
+        that reports False is alive, and one with a heartbeat in the future is not silent, however short the wait.
+        Silence announces nothing while the clocks differ: an API server that is an hour ahead would give up every Node.
+        """
+        if node.deleted_at is not None:
+            return Decided(True, rules.BEING_DELETED)
+        if node.unschedulable:
+            return Decided(True, rules.CORDONED)
+        tainted = sorted(taint.key for taint in node.taints if taint.key in TAINTS_OF_AUTOSCALERS)
+        if tainted:
+            return Decided(True, rules.TAINTED, {"taint": tainted[0]})
+        is_silent = node.unheard_for(self._snapshot.taken_at) >= self._given_up_after
+        if node.ready is not Readiness.TRUE and is_silent and not self._snapshot.clocks.differ:
+            return Decided(True, rules.GIVEN_UP, {"since": shown_moment(node.ready_since)})
+        return None
 
 
-def drained_servers(snapshot: Snapshot, given_up_after: timedelta) -> frozenset[ServerKey]:
+def drained_servers(snapshot: Snapshot, settings: Settings) -> frozenset[ServerKey]:
     """The servers of which each Node was announced to go; without those that have no Node."""
+    disruptions = Disruptions(snapshot, settings)
     drained: dict[ServerKey, bool] = {}
     for node in snapshot.nodes:
         if (server := server_key(node.provider_id)) is not None:
-            drained[server] = drained.get(server, True) and is_planned_disruption(node, snapshot, given_up_after)
+            drained[server] = drained.get(server, True) and disruptions.is_planned(node)
     return frozenset(server for server, is_drained in drained.items() if is_drained)
-
-
-def planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> Decided[bool] | None:
-    """How the Node's disruption was announced; None when it was not.
-
-    A Node counts as given up when it was not Ready, and its kubelet silent, for ``given_up_after``: a kubelet that
-    reports False is alive, and one with a heartbeat in the future is not silent, however short the wait. Silence
-    announces nothing while the clocks differ: an API server that is an hour ahead would give up every Node.
-    """
-    if node.deleted_at is not None:
-        return Decided(True, rules.BEING_DELETED)
-    if node.unschedulable:
-        return Decided(True, rules.CORDONED)
-    tainted = sorted(taint.key for taint in node.taints if taint.key in TAINTS_OF_AUTOSCALERS)
-    if tainted:
-        return Decided(True, rules.TAINTED, {"taint": tainted[0]})
-    is_given_up = node.ready is not Readiness.TRUE and node.unheard_for(snapshot.taken_at) >= given_up_after
-    if is_given_up and not snapshot.clocks.differ:
-        return Decided(True, rules.GIVEN_UP, {"since": shown_moment(node.ready_since)})
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +72,11 @@ class NodeLosses:
 
 def losses_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> NodeLosses:
     """The losses of a provider, proven or not."""
-    ours = list(nodes_of(provider, snapshot, settings))
-    given_up_after = settings.waits.given_up_after
+    ours, disruptions = list(nodes_of(provider, snapshot, settings)), Disruptions(snapshot, settings)
     lost = (
         node.key
         for node, server in ours
-        if isinstance(snapshot.find(server), Absent) and not is_planned_disruption(node, snapshot, given_up_after)
+        if isinstance(snapshot.find(server), Absent) and not disruptions.is_planned(node)
     )
     servers = snapshot.servers_of(provider)
     unreadable = sum(server.id in servers.unreadable for _, server in ours) + len(snapshot.nodes.unreadable)

@@ -35,7 +35,7 @@ from desired.nodes.addresses import (
     not_forwarded,
     untouched_addresses,
 )
-from desired.nodes.disruption import planned_disruption
+from desired.nodes.disruption import Disruptions
 from desired.nodes.labels import Labels, desired_labels, label_values, owned_labels, untouched_labels
 from desired.nodes.likely import LikelyServers
 from desired.nodes.matching import Gone, Match, Matched, Missed, is_ignored, matcher_of
@@ -162,6 +162,7 @@ class NodeRules:
     def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
         self._snapshot, self._settings = snapshot, settings
         self._matcher, self._others = matcher_of(snapshot), Others(snapshot)
+        self._disruptions = Disruptions(snapshot, settings)
 
     def decide(self, node: Node) -> DecidedNode:
         """What is decided on ``node``, which is of the snapshot."""
@@ -278,7 +279,7 @@ class NodeRules:
         return UnmanagedNode(stage, match, labels, addresses, left, left, *ends)
 
     def _announced(self, node: Node) -> Decided[bool] | None:
-        return planned_disruption(node, self._snapshot, self._settings.waits.given_up_after)
+        return self._disruptions.of(node)
 
     def _deletable(self, node: Node) -> ServerKey | None:
         settings, key = self._settings, server_key(node.provider_id)

@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from desired.model.clocks import Clocks
+from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Node, Readiness
 from desired.model.taint import Taint
-from desired.nodes.disruption import is_planned_disruption, planned_disruption
+from desired.nodes.disruption import Disruptions
 from tests.builders import NOW, a_settled_node, a_snapshot
 from tests.support.rows import rows
 
@@ -54,9 +55,10 @@ def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, heard: timedel
 })  # fmt: skip
 def test_planned_disruption(node: Node, expected: str | None) -> None:
     """A Node is announced when a person or an autoscaler has said that it goes away, or when it is given up."""
-    found = planned_disruption(node, a_snapshot([node]), HALF_AN_HOUR)
+    disruptions = Disruptions(a_snapshot([node]), Settings())
+    found = disruptions.of(node)
     assert (found.text if found else None) == expected
-    assert is_planned_disruption(node, a_snapshot([node]), HALF_AN_HOUR) is (expected is not None)
+    assert disruptions.is_planned(node) is (expected is not None)
 
 
 @rows("node given_up_after expected", {
@@ -68,7 +70,8 @@ def test_planned_disruption(node: Node, expected: str | None) -> None:
 })  # fmt: skip
 def test_the_wait_is_a_setting(node: Node, given_up_after: timedelta, expected: bool) -> None:
     """How long a silent Node has to be silent is up to the operator."""
-    assert is_planned_disruption(node, a_snapshot([node]), given_up_after) is expected
+    settings = Settings(waits=Waits(given_up_after=given_up_after))
+    assert Disruptions(a_snapshot([node]), settings).is_planned(node) is expected
 
 
 @rows("clocks expected", {
@@ -80,6 +83,6 @@ def test_the_wait_is_a_setting(node: Node, given_up_after: timedelta, expected: 
 def test_silence_announces_nothing_while_clocks_differ(clocks: Clocks, expected: bool) -> None:
     """How long a Node has been silent is what a clock says; a cordon is what a person says."""
     silent_node, cordoned = silent(HALF_AN_HOUR), replace(silent(HALF_AN_HOUR), unschedulable=True)
-    snapshot = a_snapshot([silent_node], clocks=clocks)
-    assert is_planned_disruption(silent_node, snapshot, HALF_AN_HOUR) is expected
-    assert is_planned_disruption(cordoned, snapshot, HALF_AN_HOUR)
+    disruptions = Disruptions(a_snapshot([silent_node], clocks=clocks), Settings())
+    assert disruptions.is_planned(silent_node) is expected
+    assert disruptions.is_planned(cordoned)
