@@ -22,7 +22,12 @@ from desired.model.key import ObjectKind
 from desired.model.route import CONDITION_NETWORK, NetworkCondition, route_key
 from desired.model.snapshot import Node, Readiness
 from desired.model.taint import Taint, has_shutdown_taint
-from desired.names import TAINT_UNINITIALIZED, TAINTS_OF_AUTOSCALERS
+from desired.names import (
+    CONDITIONS_OF_DRAIN,
+    CONDITIONS_OF_MAINTENANCE,
+    TAINT_UNINITIALIZED,
+    TAINTS_OF_AUTOSCALERS,
+)
 from desired.nodes.addresses import DesiredAddresses
 from desired.nodes.matching import Matched
 from desired.nodes.node import DesiredNode, UnmanagedNode
@@ -170,10 +175,18 @@ def _conditions(of: NodeView) -> Iterator[Fact]:
             heard = f", last heard of {shown_moment(node.heartbeat)}" if node.heartbeat else ""
             why = _ready(f"{shown_moment(node.ready_since)}{heard}", of)
             yield Fact.of("Ready", found.status, found.status, why)
+        elif of.facts.settings.lifecycle_conditions and found.type in _LIFECYCLE:
+            yield Fact.of(found.type, found.status, found.status, _LIFECYCLE[found.type].because())
         else:
             yield Fact.foreign(found.type, found.status)
     if network is not None and node.condition(CONDITION_NETWORK) is None:
         yield network
+
+
+_LIFECYCLE = {
+    **dict.fromkeys(CONDITIONS_OF_DRAIN, rules.CONDITION_ENDS_TRAFFIC),
+    **dict.fromkeys(CONDITIONS_OF_MAINTENANCE, rules.CONDITION_ANNOUNCES),
+}
 
 
 def _ready(since: str, of: NodeView) -> Reason:

@@ -141,6 +141,7 @@ _READ: Mapping[str, Any] = {
     "ignore_nodes": lambda value: None if value is None else parse_selector(_text(value)),
     "mirror_labels": _optional_text,
     "keep_internal_ips": _bool,
+    "lifecycle_conditions": _bool,
     "robot": _bool,
     "forward_internal_ips": _bool,
 }

@@ -72,6 +72,9 @@ class Settings:
     keep_internal_ips: bool = False
     """``--keep-internal-ips``: an InternalIP that the kubelet reported and the cloud does not know stays instead of
     being removed, as HCCM does."""
+    lifecycle_conditions: bool = False
+    """``--lifecycle-conditions``: Kubernetes' conditions of maintenance announce that a Node goes, and those of a drain
+    take it out of load balancers."""
     robot: bool = False
     """``ROBOT_ENABLED``: whether Nodes on Robot servers are ours, and get traffic by their addresses."""
     forward_internal_ips: bool = True
@@ -110,6 +113,7 @@ DECIDING: Mapping[str, str] = MappingProxyType(
         "ignore_nodes": "--ignore-nodes",
         "mirror_labels": "--mirror-labels",
         "keep_internal_ips": "--keep-internal-ips",
+        "lifecycle_conditions": "--lifecycle-conditions",
         "robot": "ROBOT_ENABLED",
         "forward_internal_ips": "ROBOT_FORWARD_INTERNAL_IPS",
     }

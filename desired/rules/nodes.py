@@ -177,10 +177,19 @@ POWER_READY = Rule(
 POWER_CHANGING = Rule("power-changing", "not changed: {server} is {status}", basis=Basis.SHUTDOWN)
 TAINT_GOES = Rule("taint-goes", "removed when the Node is initialized", basis=Basis.UNINITIALISED)
 ANNOUNCES = Rule("taint-announces", "announces the removal of the Node", basis=Basis.ANNOUNCING)
+CONDITION_ANNOUNCES = Rule(
+    "condition-announces", "while it is True, the loss of the Node counts as a planned removal", basis=Basis.ANNOUNCING
+)
+CONDITION_ENDS_TRAFFIC = Rule(
+    "condition-ends-traffic",
+    "while it is True, the Node is taken out of load balancers as long as it is cordoned",
+    basis=Basis.ANNOUNCING,
+)
 
 BEING_DELETED = Rule("node-being-deleted", "being deleted")
 CORDONED = Rule("node-cordoned", "cordoned")
 TAINTED = Rule("node-tainted", "taint {taint}")
+MAINTAINED = Rule("node-maintained", "condition {condition}")
 GIVEN_UP = Rule("node-given-up", "not Ready since {since}")
 
 READY_KEEPS = Rule("ready-keeps", "since {since}; the Node is not deleted while it is Ready", basis=Basis.READY)

@@ -37,7 +37,7 @@ class Basis(StrEnum):
     SHUTDOWN = "shutdown"
     """The taint of a Node whose server is switched off."""
     ANNOUNCING = "announcing"
-    """A taint that announces that the Node is about to be removed."""
+    """A taint or condition that announces that the Node is about to be removed, or drained."""
     READY = "ready"
     """The condition that the Node's deletion depends on."""
     ROUTES = "routes"

@@ -328,6 +328,7 @@ def _settings(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Setting
         ignore_nodes=flags["--ignore-nodes"],
         mirror_labels=flags["--mirror-labels"],
         keep_internal_ips=flags["--keep-internal-ips"],
+        lifecycle_conditions=flags["--lifecycle-conditions"],
         waits=Waits(flags["--delete-not-ready-for"], flags["--delete-min-age"], flags["--given-up-after"]),
         balancer_defaults=defaults_of(variables),
         robot=variables.get("ROBOT_ENABLED", False),

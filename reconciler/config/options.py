@@ -586,6 +586,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "--mirror-labels DOMAIN", parse_label_prefix, None, _PLANS, "repeat servers' labels on Nodes as DOMAIN/KEY"
         ),
         _switch("--keep-internal-ips", _PLANS, "without HCLOUD_NETWORK, keep the kubelets' InternalIPs"),
+        _switch("--lifecycle-conditions", _PLANS, "heed Nodes' conditions of drain and maintenance (KEP-5683)"),
         _switch("--health-conditions", _WRITES, "give Services the condition LoadBalancerHealthy"),
     ),
     "Waits": (

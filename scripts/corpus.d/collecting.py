@@ -107,8 +107,11 @@ def _flags(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "--ignore-nodes", settings.ignore_nodes.text
     if settings.mirror_labels is not None:
         yield "--mirror-labels", settings.mirror_labels
-    if settings.keep_internal_ips:
-        yield "--keep-internal-ips", "true"
+    switches = {
+        "--keep-internal-ips": settings.keep_internal_ips,
+        "--lifecycle-conditions": settings.lifecycle_conditions,
+    }
+    yield from ((flag, "true") for flag, is_on in switches.items() if is_on)
     if settings.only:
         yield "--only", ",".join(settings.only)
     for flag, value, default in (

@@ -36,6 +36,7 @@ RICH = Settings(
     ignore_nodes=parse_selector("pool=edge"),
     mirror_labels="hcloud",
     keep_internal_ips=True,
+    lifecycle_conditions=True,
     robot=True,
     forward_internal_ips=False,
     balancer_defaults=Options(
