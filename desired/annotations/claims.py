@@ -7,18 +7,20 @@ from functools import cached_property, lru_cache, partial
 from desired.annotations.choices import Protocol
 from desired.annotations.combinations import (
     Circumstances,
+    Combination,
     bad_combinations,
     idle_options,
 )
 from desired.annotations.options import OPTIONS, BadAnnotation, Options
+from desired.annotations.port_keys import is_of_port, port_key, told
 from desired.annotations.reading import (
     ReadAnnotations,
     Requested,
     read_annotations,
     with_defaults,
 )
-from desired.annotations.warnings import AnnotationWarning, Lack, warnings_on
-from desired.syntax.bounds import shown_text
+from desired.annotations.warnings import AnnotationWarning, Lack, warnings_on, warnings_on_port
+from desired.syntax.bounds import counted, shown_text
 
 BOTH_FAMILIES = frozenset({4, 6})
 _VERSIONS: Mapping[str, int] = {"IPv4": 4, "IPv6": 6}
@@ -68,6 +70,11 @@ class Claim:
         return self.external_traffic_policy == "Local"
 
     @cached_property
+    def tcp_ports(self) -> tuple[ClaimedPort, ...]:
+        """Those that a load balancer can have: Hetzner balances TCP only."""
+        return tuple(port for port in self.ports if port.protocol == "TCP")
+
+    @cached_property
     def read(self) -> ReadAnnotations:
         """The annotations with their values, whatever the environment says."""
         return read_annotations(self.annotations)
@@ -78,7 +85,8 @@ class Claim:
 
     @cached_property
     def _requested(self) -> Callable[[Options], Requested]:
-        return lru_cache(maxsize=2)(partial(with_defaults, self.read))  # present defaults, and former ones
+        ports = frozenset(port.port for port in self.tcp_ports)
+        return lru_cache(maxsize=2)(partial(with_defaults, self.read, ports=ports))  # present defaults, and former ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,37 +112,69 @@ def check_claim(
     Nothing is concluded from the options in ``unknown``: their annotations are to be filled in, and not in ``claim``.
     """
     requested = claim.requested(defaults)
-    options, around = requested.options, Circumstances(is_created, has_network, is_settled, claim.is_local)
-    check = _check(claim.annotations, requested, around, unknown)
-    local = () if "health_check_node_port" in unknown else _local(claim, options)
+    around = Circumstances(is_created, has_network, is_settled, claim.is_local)
+    check = _check(claim, requested, around, unknown)
+    local = () if "health_check_node_port" in unknown else _local(claim, requested)
     return ClaimCheck(
-        (*check.problems, *_port_problems(claim, options)),
-        (*check.remarks, *_unsupported(claim), *_spoken(claim, options), *local),
+        (*check.problems, *_unknown_ports(claim), *_port_problems(claim), *_redirect_problems(claim, requested)),
+        (*check.remarks, *_unsupported(claim), *_spoken(claim, requested), *local, *_differing_ports(claim, requested)),
     )
 
 
 def check_annotations(annotations: Mapping[str, str], *, has_network: bool) -> ClaimCheck:
     """The same of annotations alone, as values of a chart or a patch have them: nothing is concluded from an option
     that is not among them, as it may come from elsewhere, nor from the rest of a Service."""
-    read = read_annotations(annotations)
+    claim = Claim(annotations)
+    read = claim.read
     unknown = OPTIONS.keys() - {*read.values, *read.bad, *read.unset}
     around = Circumstances(has_network=has_network, is_local=True)
-    return _check(annotations, with_defaults(read, Options()), around, unknown)
+    return _check(claim, with_defaults(read, Options()), around, unknown)
 
 
-def _check(
-    annotations: Mapping[str, str], requested: Requested, around: Circumstances, unknown: Collection[str]
-) -> ClaimCheck:
-    options, bad = requested.options, requested.bad
-    idle = idle_options(options, {*bad, *unknown}, around)
-    problems = (
-        *(problem for name, problem in bad.items() if name not in idle and name not in unknown),
-        *bad_combinations(options, {*bad, *idle, *unknown}, around),
-    )
-    return ClaimCheck(problems, warnings_on(annotations, requested, idle))
+def _check(claim: Claim, requested: Requested, around: Circumstances, unknown: Collection[str]) -> ClaimCheck:
+    """The annotations of the Service, then those of its ports: what a port says of itself counts there alone."""
+    problems: list[BadAnnotation] = []
+    idle: dict[int | None, Mapping[str, Combination]] = {}
+    for way in requested.ways:
+        left_open = frozenset(unknown) - way.own
+        idle[way.port] = found = idle_options(way.options, {*way.bad, *left_open}, around)
+        problems += (why for name, why in way.bad.items() if name not in found and name not in left_open)
+        problems += bad_combinations(way, {*way.bad, *found, *left_open}, around)
+    remarks = list(warnings_on(claim.annotations, requested, _idle_everywhere(requested, idle)))
+    for way in requested.ports.values():
+        remarks += warnings_on_port(claim.annotations, way, idle[way.port])
+    return ClaimCheck((*dict.fromkeys(problems), *claim.read.wrong_keys), tuple(sorted(remarks)))
 
 
-def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:
+def _idle_everywhere(
+    requested: Requested, idle: Mapping[int | None, Mapping[str, Combination]]
+) -> Mapping[str, Combination]:
+    """The options of the Service that have no effect at any port: nothing reads them there, or the port has an
+    annotation of its own."""
+    found: dict[str, Combination] = {}
+    for name in OPTIONS:
+        rows = [idle[way.port].get(name) for way in requested.ways if name not in way.own]
+        if not rows:
+            found[name] = Combination(name, {}, "each port has an annotation of its own for it")
+        elif all(rows) and rows[0] is not None:
+            found[name] = rows[0]
+    return found
+
+
+def _unknown_ports(claim: Claim) -> tuple[BadAnnotation, ...]:
+    """Problems of annotations of ports that the Service does not have."""
+    known, others = {port.port for port in claim.tcp_ports}, {port.port: port.protocol for port in claim.ports}
+    found = []
+    for port, read in sorted(claim.read.ports.items()):
+        if port not in known:
+            key = port_key(port, min(read.own))
+            lacks = f"of port {port}, which the Service does not have"
+            why = f"of a port of {others[port]}, and Hetzner balances TCP only" if port in others else lacks
+            found.append(BadAnnotation(key, f"{key} is {why}; correct the number, or remove it", port))
+    return told(found)
+
+
+def _port_problems(claim: Claim) -> Iterator[BadAnnotation]:
     for index, port in enumerate(claim.ports):
         if port.protocol == "TCP" and not port.node_port and not claim.allocates_node_ports:
             key = f"spec.ports[{index}].nodePort"
@@ -143,13 +183,22 @@ def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:
                 f"{key} is not set: port {port.port} has no port on the Nodes to lead to; set it, or remove"
                 " spec.allocateLoadBalancerNodePorts",
             )
-    redirect = OPTIONS["http_redirect_http"].full_key
-    redirects = options.http_redirect_http is True and options.protocol is Protocol.HTTPS
-    if redirects and any(port.port == 80 for port in _tcp(claim)):
+
+
+def _redirect_problems(claim: Claim, requested: Requested) -> Iterator[BadAnnotation]:
+    """A redirect takes port 80, which a load balancer has once."""
+    name = "http_redirect_http"
+    redirecting = [way for way in requested.ways if way.redirects]
+    asking = [way for way in redirecting if name in way.own]
+    if redirecting and any(port.port == 80 for port in claim.tcp_ports):
+        (first, *_) = asking or redirecting
+        key = first.key(name) if first in asking else OPTIONS[name].full_key
         yield BadAnnotation(
-            redirect,
-            f"{redirect} is true: it takes port 80, which the Service has as well; remove that port, or the redirect",
+            key, f"{key} is true: it takes port 80, which the Service has as well; remove that port, or the redirect"
         )
+    if len(asking) > 1:
+        key, others = asking[0].key(name), ", ".join(way.key(name) for way in asking[1:])
+        yield BadAnnotation(key, f"{key} is true, and so is {others}: a redirect takes port 80, of one port; keep one")
 
 
 def without_robot_account(claim: Claim, defaults: Options) -> Iterator[AnnotationWarning]:
@@ -179,7 +228,7 @@ def _unsupported(claim: Claim) -> Iterator[AnnotationWarning]:
             key = f"spec.ports[{index}].protocol"
             text = f"{key} is {port.protocol}: Hetzner balances TCP only, so port {port.port} is left out"
             yield AnnotationWarning(key, text, Lack.PORT, port.port)
-    if not _tcp(claim):
+    if not claim.tcp_ports:
         key = "spec.ports"
         yield AnnotationWarning(
             key, f"{key} has no TCP port: the load balancer will listen on nothing", Lack.EVERY_PORT
@@ -203,35 +252,35 @@ def _unsupported(claim: Claim) -> Iterator[AnnotationWarning]:
         yield AnnotationWarning(key, f"{key} has no effect on the load balancer")
 
 
-def _spoken(claim: Claim, options: Options) -> Iterator[AnnotationWarning]:
-    """Warnings about TCP ports on which the one protocol of all ports cannot be meant, by the port's number (IANA's
-    registry) or by its ``appProtocol``."""
-    if options.protocol not in (Protocol.HTTP, Protocol.HTTPS):
-        return
-    row, redirect = OPTIONS["protocol"].full_key, OPTIONS["http_redirect_http"].full_key
+def _spoken(claim: Claim, requested: Requested) -> Iterator[AnnotationWarning]:
+    """Warnings about TCP ports on which the protocol of all ports cannot be meant, by the port's number (IANA's
+    registry) or by its ``appProtocol``. What is said of one port alone is meant."""
     for index, port in enumerate(claim.ports):
-        key, given = f"spec.ports[{index}].port", f"{row} is {options.protocol} for all ports"
-        if port.protocol != "TCP":
+        way = requested.of_port(port.port)
+        options, row, redirect = way.options, OPTIONS["protocol"].full_key, OPTIONS["http_redirect_http"].full_key
+        if port.protocol != "TCP" or "protocol" in way.own or options.protocol is Protocol.TCP:
             continue
+        key, given = f"spec.ports[{index}].port", f"{row} is {options.protocol} for all ports"
+        other = port_key(port.port, "protocol")
         if (options.protocol, port.port) == (Protocol.HTTPS, 80):
             if options.http_redirect_http is True:
                 continue  # the two cannot be together, which is an error
-            text = f"plain http on it fails; remove the port and set {redirect} to true, or use a second Service"
+            text = f"plain http on it fails; remove the port and set {redirect} to true, or set {other} to http"
         elif (options.protocol, port.port) == (Protocol.HTTP, 443):
-            text = f"TLS on it fails; set {row} to https with certificates, or to tcp where pods end TLS"
+            text = f"TLS on it fails; set {other} to https with certificates, or to tcp where pods end TLS"
         elif port.app_protocol in _HTTP2:
-            text = f"{port.app_protocol} needs HTTP/2 up to the pod; set {row} to tcp, or use a second Service"
+            text = f"{port.app_protocol} needs HTTP/2 up to the pod; set {other} to tcp"
         elif port.port in _NO_HTTP:
-            text = f"clients of this port speak {_NO_HTTP[port.port]}; use a second Service for it"
+            text = f"clients of this port speak {_NO_HTTP[port.port]}; set {other} to tcp"
         else:
             continue
         yield AnnotationWarning(key, f"{key} is {port.port}, and {given}: {text}", port=port.port)
 
 
-def _local(claim: Claim, options: Options) -> Iterator[AnnotationWarning]:
+def _local(claim: Claim, requested: Requested) -> Iterator[AnnotationWarning]:
     """A warning about where health checks are sent, if that differs from what the spec suggests."""
     policy, asks = "spec.externalTrafficPolicy", OPTIONS["health_check_node_port"].full_key
-    if claim.is_local and not options.health_check_node_port:
+    if claim.is_local and not all(way.options.health_check_node_port for way in requested.ways):
         yield AnnotationWarning(
             policy,
             f"{policy} is Local: Nodes without a pod stay targets, and only health checks keep traffic from them; set"
@@ -239,8 +288,21 @@ def _local(claim: Claim, options: Options) -> Iterator[AnnotationWarning]:
         )
 
 
-def _tcp(claim: Claim) -> tuple[ClaimedPort, ...]:
-    return tuple(port for port in claim.ports if port.protocol == "TCP")
+def _differing_ports(claim: Claim, requested: Requested) -> Iterator[AnnotationWarning]:
+    """Warnings about what is the whole load balancer's though ports have annotations of their own: its ``ipMode``, and
+    what HCCM would make of it."""
+    if not requested.ports:
+        return
+    where = "metadata.annotations"
+    keys = sorted(key for key in claim.annotations if is_of_port(key))
+    text = f"{where} has {keys[0]}" + (f" and {counted(len(keys) - 1, 'more option')} of ports" if keys[1:] else "")
+    text += ": hcloud-cloud-controller-manager ignores it, and would make all ports alike"
+    yield AnnotationWarning(where, text)
+    speaking = [way for way in requested.ways if way.options.uses_proxyprotocol is True]
+    if speaking and len(speaking) < len(requested.ways):
+        key = speaking[0].key("uses_proxyprotocol")
+        text = f"{key} is true: the status has ipMode Proxy for all ports, so that pods reach the others through the"
+        yield AnnotationWarning(key, f"{text} load balancer as well")
 
 
 _HTTP2 = ("grpc", "kubernetes.io/h2c")

@@ -5,11 +5,12 @@ idle options are asked for before a wrong value becomes an error. A value that h
 """
 
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import CHECK, HTTP, HTTP_CHECK, OPTIONS, SETTING, BadAnnotation, Options
+from desired.annotations.reading import Requested
 from desired.section import UNMANAGED, Unmanaged
 
 
@@ -65,9 +66,10 @@ class Combination:
         are_together = all(getattr(options, name) in values for name, values in self.when.items())
         return are_together and self.also(options, around)
 
-    def text(self, options: Options) -> str:
-        """``says``, with these options."""
-        return self.says.format_map({name: _Named(getattr(options, name), OPTIONS[name].full_key) for name in OPTIONS})
+    def text(self, requested: Requested) -> str:
+        """``says``, with what the Service asks for, or one of its ports."""
+        options = requested.options
+        return self.says.format_map({name: _Named(getattr(options, name), requested.key(name)) for name in OPTIONS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +83,19 @@ class _Named:
         return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
 
 
-def bad_combinations(options: Options, silent: Collection[str], around: Circumstances) -> Iterator[BadAnnotation]:
-    """What no load balancer can have together, or lacks. Nothing is said that depends on an option in ``silent``: one
-    that cannot be read, or that nothing reads."""
+def bad_combinations(requested: Requested, silent: Collection[str], around: Circumstances) -> Iterator[BadAnnotation]:
+    """What no load balancer can have together, or lacks, or no port. Nothing is said that depends on an option in
+    ``silent``: one that cannot be read, or that nothing reads."""
+    options = requested.options
     for row in _BAD:
-        if {row.option, *row.when}.isdisjoint(silent) and row.applies(options, around):
-            option, value = OPTIONS[row.option], getattr(options, row.option)
-            named = option.full_key + (f" (or {option.variable})" if option.variable else "")
+        names = {row.option, *row.when}
+        if names.isdisjoint(silent) and row.applies(options, around):
+            # What a port only takes over from the Service is wrong there.
+            by = replace(requested, port=None) if names.isdisjoint(requested.own) else requested
+            option, key, value = OPTIONS[row.option], by.key(row.option), getattr(options, row.option)
+            named = key + (f" (or {option.variable})" if option.variable else "")
             state = "is not set" if value is UNMANAGED else f"is {_Named(value, '')}"
-            yield BadAnnotation(option.full_key, f"{named} {state}: {row.text(options)}")
+            yield BadAnnotation(key, f"{named} {state}: {row.text(by)}", by.port)
 
 
 def idle_options(options: Options, unreadable: Collection[str], around: Circumstances) -> Mapping[str, Combination]:

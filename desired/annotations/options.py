@@ -370,6 +370,9 @@ ON_LISTENERS, ON_TARGETS, ON_STATUS = (
     for part in (LISTENER, "targets", "status")
 )
 """Options that decide on ports; on who gets traffic, and by which address; on what the Service's status says."""
+OF_PORTS = tuple(name for name in OPTIONS if name in {*ON_LISTENERS, "certificate_type", "health_check_node_port"})
+"""Options that a single port may have of its own (``desired.annotations.port_keys``). Names and domains of the managed
+certificate are none of them: a Service has one, for all of its ports."""
 VARIABLES: Mapping[str, Option] = {row.variable: row for row in OPTIONS.values() if row.variable is not None}
 """Variable with a default for all Services → the option."""
 TAKEN_BACK: Mapping[str, str] = {
@@ -387,6 +390,8 @@ class BadAnnotation:
     """Of the annotation, or of the environment variable that stands in for it."""
     text: str
     """One sentence for people, which names the key, its value, what is expected and what to do."""
+    port: int | None = field(default=None, compare=False)
+    """The port that alone stays as it is for it; None when the whole Service does."""
 
 
 def defaults_of(variables: Mapping[str, Any]) -> Options:

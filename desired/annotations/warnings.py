@@ -10,6 +10,7 @@ from desired.annotations.choices import ZONE_OF_LOCATION, CertificateType
 from desired.annotations.combinations import Combination
 from desired.annotations.grammars import RESERVED
 from desired.annotations.options import ANNOTATIONS, OPTIONS, OWN_PREFIX, PREFIX, Options
+from desired.annotations.port_keys import is_of_port, is_ours
 from desired.annotations.reading import Origin, Requested
 from desired.names import LABEL_REGION
 from desired.section import UNMANAGED, Unmanaged
@@ -44,11 +45,22 @@ class AnnotationWarning:
 def warnings_on(
     annotations: Mapping[str, str], requested: Requested, idle: Mapping[str, Combination]
 ) -> tuple[AnnotationWarning, ...]:
-    """Every warning on these annotations, by key; ``requested`` is what was read of them, ``idle`` has no effect."""
+    """Every warning on these annotations, by key; ``requested`` is what was read of them, ``idle`` has no effect. What
+    annotations of single ports say is for ``warnings_on_port``."""
     found = [*_keys(annotations), *_values(annotations), *_idle(annotations, requested, idle)]
     found += _zone(annotations, requested)
     found += _selected_elsewhere(requested.options, {*requested.bad, *idle})
     return tuple(sorted(found))
+
+
+def warnings_on_port(
+    annotations: Mapping[str, str], requested: Requested, idle: Mapping[str, Combination]
+) -> Iterator[AnnotationWarning]:
+    """The warnings on the annotations of one port, which asks for this."""
+    own = {name: row for name, row in idle.items() if name in requested.own}
+    yield from _idle(annotations, requested, own)
+    if "certificate_type" in requested.own:
+        yield from _certificate_type(annotations, requested.key("certificate_type"), requested.port)
 
 
 def _idle(
@@ -57,11 +69,12 @@ def _idle(
     """Values without effect: those that a person wrote and that ask for something, and those that are wrong."""
     options, bad = requested.options, requested.bad
     for name, row in idle.items():
-        key = OPTIONS[name].full_key
+        key, port = requested.key(name), requested.port
         if name in bad:
-            yield AnnotationWarning(bad[name].key, f"{bad[name].text}; for now it has no effect: {row.text(options)}")
+            text = f"{bad[name].text}; for now it has no effect: {row.text(requested)}"
+            yield AnnotationWarning(bad[name].key, text, port=port)
         elif key in annotations and not row.is_ordinary and not _asks_for_nothing(getattr(options, name)):
-            yield AnnotationWarning(key, f"{key} has no effect: {row.text(options)}")
+            yield AnnotationWarning(key, f"{key} has no effect: {row.text(requested)}", port=port)
 
 
 def _asks_for_nothing(value: object) -> bool:
@@ -72,7 +85,7 @@ def _asks_for_nothing(value: object) -> bool:
 def _keys(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
     """Keys that look like ours and are not, and those that are not read. Of thousands that are unknown only the first
     few are compared with what might have been meant."""
-    unknown = [key for key in annotations if key.startswith((PREFIX, OWN_PREFIX)) and key not in ANNOTATIONS]
+    unknown = [key for key in annotations if is_ours(key) and key not in ANNOTATIONS and not is_of_port(key)]
     told = nsmallest(_TOLD, unknown)
     for key in told:
         name = key.rpartition("/")[2]
@@ -104,10 +117,7 @@ def _what_is_meant(name: str) -> str:
 
 def _values(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
     """Values that are accepted and hardly meant."""
-    key = OPTIONS["certificate_type"].full_key
-    if key in annotations and annotations[key] not in list(CertificateType):
-        shown = shown_text(annotations[key])
-        yield AnnotationWarning(key, f"{key} is {shown}, which counts as uploaded: write managed or uploaded")
+    yield from _certificate_type(annotations, OPTIONS["certificate_type"].full_key)
     key = OPTIONS["http_managed_certificate_acme_staging"].full_key
     if key in annotations:
         try:
@@ -117,6 +127,13 @@ def _values(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
     key = OPTIONS["hostname"].full_key
     if annotations.get(key) == "":
         yield AnnotationWarning(key, f"{key} is empty: the Service's status will show neither an address nor a name")
+
+
+def _certificate_type(annotations: Mapping[str, str], key: str, port: int | None = None) -> Iterator[AnnotationWarning]:
+    if key in annotations and annotations[key] not in list(CertificateType):
+        shown = shown_text(annotations[key])
+        text = f"{key} is {shown}, which counts as uploaded: write managed or uploaded"
+        yield AnnotationWarning(key, text, port=port)
 
 
 def _zone(annotations: Mapping[str, str], requested: Requested) -> Iterator[AnnotationWarning]:

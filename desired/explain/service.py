@@ -26,6 +26,7 @@ from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.rules import explanations
 from desired.rules import load_balancers as rules
+from desired.syntax.bounds import named
 
 _NEXT = (ChangeKind.LB_CREATE, ChangeKind.LB_ADOPT, ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN)
 """What comes next for a load balancer as a whole; at most one of them is planned of a Service."""
@@ -94,8 +95,11 @@ def _left_alone(service: Service) -> tuple[ServiceStage, str]:
 def _malformed(lb: DesiredLoadBalancer) -> str:
     more = f" (and {len(lb.problems) - 1} more)" if len(lb.problems) > 1 else ""
     row = rules.MALFORMED_NEW if isinstance(lb.match, Missing) else rules.MALFORMED_ADOPTING
-    row = rules.MALFORMED_SERVED if isinstance(lb.match, Owned) else row
-    return row.text(problem=lb.problems[0].text, more=more, balancer=lb.present.id if lb.present else 0)
+    if isinstance(lb.match, Owned):
+        row = rules.MALFORMED_SERVED if lb.held_back is None else rules.MALFORMED_PORTS
+    ports = named("port", [str(port) for port in sorted(lb.held_back or ())])
+    balancer = lb.present.id if lb.present else 0
+    return row.text(problem=lb.problems[0].text, more=more, balancer=balancer, ports=ports)
 
 
 def _leaving(of: ServiceView, lb: LoadBalancerRelease) -> str:

@@ -221,8 +221,8 @@ def listener_loss(view: GuardInput) -> Iterator[GuardResult]:
             kept = lb.keeping_unasked(before, after)
             if kept == after:
                 continue
-            losses = listener_losses(kept, after, lb.asked)
-            keep, drop = lb.remedy(losses), lb.letting_go(losses)
+            losses = listener_losses(kept, after, lb.asked(after.port))
+            keep, drop = lb.remedy(losses, after.port), lb.letting_go(losses, after.port)
             found: dict[str, Plain] = {
                 "service": lb.service.id,
                 "port": after.port,

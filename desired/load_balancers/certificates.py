@@ -5,12 +5,13 @@ authorities allow a few a week. For everything else a note names the remedy.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import get_close_matches
 
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import OPTIONS, Options
+from desired.annotations.reading import Requested
 from desired.load_balancers.ownership import Ownership, labels_of, ownership
 from desired.model.clocks import shown_moment
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, KnownAfterApply, ManagedCertificate
@@ -54,13 +55,47 @@ class DesiredCertificates:
     notes: tuple[Note, ...] = ()
     asked: frozenset[int] = frozenset()
     """Ids of the certificates that are asked for and exist, whether or not they can be used."""
+    ports: Mapping[int, "DesiredCertificates"] = field(default_factory=dict)
+    """Port → its certificates, of those that have annotations of their own. All but ``ids`` is of all ports together.
+    """
+
+    def of_port(self, port: int) -> "DesiredCertificates":
+        """Those of this port."""
+        return self.ports.get(port, self)
+
+    @property
+    def needed(self) -> int:
+        """How many the load balancer is to have at once, as far as that is known."""
+        every = [found.ids for found in (self, *self.ports.values()) if isinstance(found.ids, tuple)]
+        return len({number for ids in every for number in ids})
 
 
-def desired_certificates(service: Service, options: Options, snapshot: Snapshot) -> DesiredCertificates:
-    """The certificates of the Service's https ports, and what there is to know about them.
+def desired_certificates(service: Service, requested: Requested, snapshot: Snapshot) -> DesiredCertificates:
+    """The certificates of the Service's https ports, and what there is to know about them. A Service has one managed
+    certificate: all its ports that ask for one share it.
 
     What was read only in part says nothing: then the ports keep what they have, and nothing is created.
     """
+    if not requested.ports:
+        return _of_port(service, requested.options, snapshot)
+    ports = {port: _of_port(service, asked.options, snapshot) for port, asked in requested.ports.items()}
+    others = DesiredCertificates(UNMANAGED)
+    if requested.has_plain_ports:
+        others = _of_port(service, requested.options, snapshot)
+    every = (others, *ports.values())
+    return DesiredCertificates(
+        others.ids,
+        create=next((found.create for found in every if found.create), None),
+        pending=tuple({reason.text: reason for found in every for reason in found.pending}.values()),
+        due_in_s=min((found.due_in_s for found in every if found.due_in_s is not None), default=None),
+        notes=tuple(dict.fromkeys(note for found in every for note in found.notes)),
+        asked=frozenset().union(*(found.asked for found in every)),
+        ports=ports,
+    )
+
+
+def _of_port(service: Service, options: Options, snapshot: Snapshot) -> DesiredCertificates:
+    """The certificates of a port with these options."""
     if options.protocol is not Protocol.HTTPS:
         return DesiredCertificates(UNMANAGED)
     section = snapshot.certificates

@@ -205,7 +205,7 @@ def _claim(lb: DesiredLoadBalancer) -> tuple[Change, ...]:
 def _certificate(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, ...]) -> tuple[Change, ...]:
     service, certificate = lb.service, lb.certificates.create
     used = any(listener.protocol is Protocol.HTTPS for listener in wanted.listeners.values())
-    if certificate is None or lb.problems or not used:
+    if certificate is None or lb.held_back is None or not used:
         return ()
     change = Change(
         key=service.certificate_key,
@@ -353,7 +353,7 @@ def _due_ingress(
     lb: DesiredLoadBalancer, balancer: CloudBalancer, published: tuple[Ingress, ...]
 ) -> tuple[Ingress, ...] | Unmanaged:
     """What has to be published of a load balancer that is like this; UNMANAGED when what is ``published`` may stay."""
-    wanted = desired_ingress(lb.options, balancer)
+    wanted = desired_ingress(lb.requested, balancer)
     returns = lb.wanted is not None and lb.wanted.public_interface is True
     if isinstance(wanted, Unmanaged) or same_ingress(published, wanted) or (not wanted and returns):
         return UNMANAGED

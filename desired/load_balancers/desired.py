@@ -119,8 +119,10 @@ class DesiredLoadBalancer:
     notes: tuple[Note, ...] = ()
     primary_ips: PrimaryIpChoice = NO_CHOICE
     """The public addresses with which it is created."""
-    asked: frozenset[str] = frozenset()
-    """Fields of the options that an annotation or a default sets, or a default has set that is taken back."""
+    former: tuple[Requested, ...] = ()
+    """The same with defaults that are taken back."""
+    held_back: frozenset[int] | None = frozenset()
+    """Ports that stay as they are, as something is wrong with their annotations; None: all of it stays."""
     name: str | None = None
     """By which it is looked for, and created; None when the annotation cannot be read."""
     without_node_port: tuple[int, ...] = ()
@@ -134,31 +136,43 @@ class DesiredLoadBalancer:
     def why_unchanged(self, port: int, there: Listener | None) -> Reason:
         """Why nothing is planned for a port of which no note tells. ``there`` is what its load balancer does there."""
         stays = (rows.PORT_NOT_PLANNED if there is None else rows.PORT_STAYS).because()
-        if self.wanted is None or self.problems or isinstance(self.match, Foreign | Contested):
+        is_held_back = self.held_back is None or port in self.held_back
+        if self.wanted is None or is_held_back or isinstance(self.match, Foreign | Contested):
             return stays
         if port in self.without_node_port:
             return rows.PORT_WITHOUT_NODE_PORT.because()
-        if self.options.protocol is Protocol.HTTPS and (there is None or there.protocol is not Protocol.HTTPS):
-            cause = "; ".join(note.text for note in self.certificates.notes)
+        protocol = self.requested.of_port(port).options.protocol
+        if protocol is Protocol.HTTPS and (there is None or there.protocol is not Protocol.HTTPS):
+            cause = "; ".join(note.text for note in self.certificates.of_port(port).notes)
             return rows.PORT_WITHOUT_CERTIFICATE.because(cause=cause)
         return stays if there is None else rows.PORT_AS_ASKED.because()
+
+    def asked(self, port: int) -> frozenset[str]:
+        """Names of the options of this port that an annotation or a default sets, or a default has set that is taken
+        back. A redirect that another port asks for is taken from this one."""
+        names = {name for each in (self.requested, *self.former) for name in each.of_port(port).origins}
+        return frozenset({*names, "http_redirect_http"} if any(way.redirects for way in self.requested.ways) else names)
 
     def keeping_unasked(self, before: Listener, after: Listener) -> Listener:
         """``after`` without losses of clients that the Service has not asked for (``listener_losses``)."""
         is_passed = self.present is None or may_be_passed(self.present, after)
-        return keeping_unasked(before, after, self.asked, is_passed=is_passed)
+        return keeping_unasked(before, after, self.asked(after.port), is_passed=is_passed)
 
-    def remedy(self, losses: Iterable[Loss]) -> str:
-        """The annotations with which nothing of this is lost; empty when there are none for it."""
-        return remedy(losses, self._tcp_ports)
+    def remedy(self, losses: Iterable[Loss], port: int) -> str:
+        """The annotations with which this port loses nothing of it; empty when there are none for it."""
+        return remedy(losses, self._tcp_ports, self._alone(port))
 
-    def letting_go(self, losses: Collection[Loss]) -> str:
+    def letting_go(self, losses: Collection[Loss], port: int) -> str:
         """The annotations that ask for all of these losses; empty when there are none for some of them."""
-        return letting_go(losses, self._tcp_ports)
+        return letting_go(losses, self._tcp_ports, self._alone(port))
+
+    def _alone(self, port: int) -> int | None:
+        """The port, where some port of the Service has annotations of its own: what is said of all would not hold."""
+        return port if self.requested.ports else None
 
     @property
     def _tcp_ports(self) -> list[int]:
-        return [port.port for port in self.service.claim.ports if port.protocol == "TCP"]
+        return [port.port for port in self.service.claim.tcp_ports]
 
 
 def desired_load_balancer(
@@ -200,16 +214,17 @@ def desired_load_balancer(
     ]
     wrong = {problem.key for problem in problems}
     unclear = frozenset(field for field, row in OPTIONS.items() if wrong & {row.full_key, row.variable})
-    certificates = desired_certificates(service, options, snapshot)
+    certificates = desired_certificates(service, requested, snapshot)
     members = members_of(service, options, present, zone)
-    ports = desired_listeners(service, options, certificates.ids)
+    ports = desired_listeners(service, requested, certificates)
+    held_back = _held_back(problems, service, match)
     if present is not None:
+        ports = {port: listener for port, listener in ports.items() if port not in (held_back or ())}
         ports = ports_taken_back(ports, lambda port: given.get(port, settings.former_defaults), present)
-    needed = len(certificates.ids) if isinstance(certificates.ids, tuple) else 0
-    demand = Demand(len(ports), count_targets(members, present), needed)
+    demand = Demand(len(ports), count_targets(members, present), certificates.needed)
     place = chosen.location if isinstance(options.location, Unmanaged) else options.location
     size, larger = fitting_size(options, present, demand, snapshot, place), larger_type(demand, snapshot)
-    if problems and present is not None:  # its type is not touched, so that it holds what it holds
+    if held_back is None and present is not None:  # its type is not touched, so that it holds what it holds
         size = replace(size, type=present.type)
     targets = desired_targets(members, present, size.type.max_targets if size.type else None, f"choose {larger}")
     serving = DesiredLoadBalancer(
@@ -225,9 +240,10 @@ def desired_load_balancer(
         unclear,
         check.remarks,
         primary_ips=chosen,
-        asked=frozenset(requested.origins).union(
-            *(service.claim.requested(each).origins for each in (settings.former_defaults, *given.values()) if each)
+        former=tuple(
+            service.claim.requested(each) for each in (settings.former_defaults, *given.values()) if each is not None
         ),
+        held_back=held_back,
         name=None if "name" in unclear else asked_name(service),
         without_node_port=ports_without_node_port(service),
     )
@@ -238,7 +254,7 @@ def desired_load_balancer(
         wanted, why = plan.to_create(place)
         if wanted is not None and window_of(service, settings):
             wanted = replace(wanted, former=former_of(service))
-    elif not problems:
+    elif held_back is not None:
         wanted, why = plan.to_change(present)
     elif isinstance(match, Owned):
         wanted = plan.unchanged_but_targets(present)
@@ -246,7 +262,7 @@ def desired_load_balancer(
     on_targets = notes_on_targets(service, options, targets, present) if size.type else ()
     notes = (
         *(Note(service.key, NoteKind.UNSUPPORTED, each.text, each.port, each.lack) for each in check.remarks),
-        *(Note(service.key, NoteKind.MALFORMED, problem.text, option=problem.key) for problem in problems),
+        *(Note(service.key, NoteKind.MALFORMED, each.text, each.port, option=each.key) for each in problems),
         *((size.problem.note(service.key),) if size.problem else ()),
         *certificates.notes,
         *notes_on_match(service, match),
@@ -260,6 +276,20 @@ def desired_load_balancer(
         *(note for note in on_targets if not (stay and note.kind is NoteKind.NO_TARGETS)),
     )
     return replace(serving, wanted=wanted, notes=notes)
+
+
+def _held_back(problems: Collection[BadAnnotation], service: Service, match: BalancerMatch) -> frozenset[int] | None:
+    """The ports that stay as they are, there or not, for what is wrong with annotations; None when nothing but targets
+    changes. What is said of a port that the Service does not have may be meant for one that is new. Port 80 does not
+    come while a port has it that stays, and redirects."""
+    named = {problem.port for problem in problems if problem.port is not None}
+    if not isinstance(match, Owned) or any(problem.port is None for problem in problems):
+        return None if problems else frozenset()
+    ports, there = {port.port for port in service.claim.tcp_ports}, match.balancer.spec.listeners
+    if not named <= ports:
+        named |= ports - there.keys()
+    redirects = any(http.redirect_http is True for port in named & there.keys() if (http := there[port].http))
+    return frozenset(named | {80} if redirects else named)
 
 
 @dataclass(frozen=True)
@@ -308,7 +338,9 @@ class _Planned:
         service, options, match = serving.service, serving.options, serving.match
         complete = {port: filled(wanted, spec.listeners.get(port)) for port, wanted in self.ports.items()}
         certificates, holds = serving.certificates, size.max_services
-        listeners, notes = possible_listeners(service, complete, spec.listeners, holds, certificates, self.larger)
+        listeners, notes = possible_listeners(
+            service, complete, spec.listeners, holds, certificates, self.larger, serving.held_back or ()
+        )
         listeners = _without_kept_redirect(listeners)
         targets = UNMANAGED if self.is_out and options.use_private_ip else self._targets
         taken = tuple(notes_on_name(service, options, present, self.snapshot))

@@ -30,11 +30,11 @@ def given_by(done: Iterable[Change], defaults: Options, desired: DesiredServices
             continue
         number = change.cloud_id or (lb.present.id if lb.present else None)
         for variable, option in TAKEN_BACK.items():
-            if number is not None and lb.requested.origin(option) is Origin.ENVIRONMENT:
-                default = getattr(defaults, option)
+            default = getattr(defaults, option)
+            if number is not None and default != OPTIONS[option].usual:
                 before, after = (_values(option, change.kind, side) for side in (change.before, change.after))
-                is_mark = default != OPTIONS[option].usual
-                got = {port for port, value in after.items() if is_mark and value == default != before.get(port)}
+                got = {port for port, value in after.items() if value == default != before.get(port)}
+                got = {port for port in got if lb.requested.of_port(port).origin(option) is Origin.ENVIRONMENT}
                 found.setdefault(variable, set()).update((number, port) for port in got)
     return tuple(
         Given(variable, plain_default(getattr(defaults, TAKEN_BACK[variable])), frozenset(places))
@@ -84,7 +84,7 @@ def _is_there(
     lb, value = served.get(number), getattr(defaults_of({given.variable: given.value}), option)
     if lb is None:
         return snapshot.services is None or not snapshot.services.is_whole
-    if lb.requested.origin(option) is Origin.ANNOTATION:
+    if lb.requested.of_port(port).origin(option) is Origin.ANNOTATION:
         return False
     if port == WHOLE:
         return value in of_balancer(option, balancer)

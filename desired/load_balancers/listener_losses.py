@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from desired.annotations.choices import Protocol
 from desired.annotations.options import CHECK, HTTP, HTTP_CHECK, OPTIONS, SETTING
+from desired.annotations.port_keys import port_key
 from desired.load_balancers.listeners import PLAIN_CHECK
 from desired.model.load_balancer import CloudBalancer, HealthCheck, HttpCheck, HttpOptions, Listener
 from desired.rules import load_balancer_changes as rows
@@ -70,26 +71,28 @@ def listener_losses(before: Listener, after: Listener, asked: Collection[str] = 
     return tuple(losses)
 
 
-def remedy(losses: Iterable[Loss], ports: Collection[int]) -> str:
-    """The annotations that keep what would be lost, for a Service with these TCP ``ports``; empty when none does."""
+def remedy(losses: Iterable[Loss], ports: Collection[int], alone: int | None = None) -> str:
+    """The annotations that keep what would be lost, for a Service with these TCP ``ports``, or for one of them
+    ``alone``; empty when none does."""
     keep = {option: value for loss in losses for option, value in loss.keep.items()}
     is_taken = "http_redirect_http" in keep and 80 in ports
-    said = _listed(keep) + (", and remove port 80 from the Service" if is_taken else "")
-    return f"{said} (for all ports of the Service)" if said and len(ports) - is_taken > 1 else said
+    said = _listed(keep, alone) + (", and remove port 80 from the Service" if is_taken else "")
+    return f"{said} (for all ports of the Service)" if said and alone is None and len(ports) - is_taken > 1 else said
 
 
-def letting_go(losses: Collection[Loss], ports: Collection[int]) -> str:
-    """The annotations that ask for all of these losses, for a Service with these TCP ``ports``; empty where there are
-    none for some of them."""
+def letting_go(losses: Collection[Loss], ports: Collection[int], alone: int | None = None) -> str:
+    """The annotations that ask for all of these losses, for a Service with these TCP ``ports``, or for one of them
+    ``alone``; empty where there are none for some of them."""
     if not all(loss.let_go for loss in losses):
         return ""
-    said = _listed({option: value for loss in losses for option, value in loss.let_go.items()})
-    return f"{said} (for all ports of the Service)" if len(ports) > 1 else said
+    said = _listed({option: value for loss in losses for option, value in loss.let_go.items()}, alone)
+    return f"{said} (for all ports of the Service)" if alone is None and len(ports) > 1 else said
 
 
-def _listed(values: Mapping[str, str]) -> str:
-    """Options with their values, as annotations."""
-    return ", ".join(f"{OPTIONS[option].full_key}: {_quoted(value)}" for option, value in values.items())
+def _listed(values: Mapping[str, str], alone: int | None) -> str:
+    """Options with their values, as annotations of the Service, or of one port."""
+    keys = {name: OPTIONS[name].full_key if alone is None else port_key(alone, name) for name in values}
+    return ", ".join(f"{keys[option]}: {_quoted(value)}" for option, value in values.items())
 
 
 def keeping_unasked(before: Listener, after: Listener, asked: Collection[str], *, is_passed: bool = True) -> Listener:

@@ -8,13 +8,14 @@ defaults.
 | ``filled`` | a listener with open fields filled up: equal to the present one exactly when nothing has to be done |
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import CHECK, HTTP, HTTP_CHECK, LISTENER, OPTIONS, SETTING, Options
+from desired.annotations.reading import Requested
 from desired.load_balancers.certificates import DesiredCertificates
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
@@ -148,49 +149,52 @@ def _protocol(options: Options) -> Protocol:
 
 
 def desired_listeners(
-    service: Service, options: Options, certificates: tuple[int, ...] | Unmanaged | KnownAfterApply
+    service: Service, requested: Requested, certificates: DesiredCertificates
 ) -> Mapping[int, Listener]:
     """Port → listener, one for each TCP port that leads to a port on the Nodes; what is not asked for is UNMANAGED.
 
-    The options hold for all ports alike, except that only one port can be redirected to: 443, or else the first. Other
-    protocols are left out, as Hetzner balances TCP only, and so is what only waits for a node port. ``certificates``
-    are those of https ports.
+    Other protocols are left out, as Hetzner balances TCP only, and so is what only waits for a node port.
+    ``certificates`` are those of https ports.
     """
     kube_proxy = service.claim.health_check_node_port if service.claim.is_local else 0
-    ports = [port for port in _tcp_ports(service) if port.node_port > 0]
-    redirected = next((port for port in ports if port.port == 443), ports[0] if ports else None)
-    return {
-        port.port: Listener(
+    ports = [port for port in service.claim.tcp_ports if port.node_port > 0]
+    redirected = _redirected([port.port for port in ports], requested)
+
+    def listener(port: ClaimedPort) -> Listener:
+        options = requested.of_port(port.port).options
+        may_redirect = redirected in (None, port.port)
+        return Listener(
             port=port.port,
             destination_port=port.node_port,
             **_asked(options, LISTENER),
             health_check=desired_health_check(options, port.node_port, kube_proxy),
-            http=_http_options(options, certificates, is_redirected=port is redirected),
+            http=_http_options(options, certificates.of_port(port.port).ids, may_redirect=may_redirect),
         )
-        for port in ports
-    }
+
+    return {port.port: listener(port) for port in ports}
+
+
+def _redirected(ports: Sequence[int], requested: Requested) -> int | None:
+    """The one of these ports that http is redirected to; None when no redirect is asked for. A redirect takes port 80,
+    so that the API refuses a second one: the port that asks for it itself has it, else 443, or else the first."""
+    asking = [port for port in ports if requested.of_port(port).redirects]
+    own = [port for port in asking if "http_redirect_http" in requested.of_port(port).own]
+    return next(iter(own or [port for port in asking if port == 443] or asking), None)
 
 
 def ports_without_node_port(service: Service) -> tuple[int, ...]:
     """The TCP ports, sorted, that have no port on the Nodes to lead to: the API server has still to choose one, or
     never will (``allocateLoadBalancerNodePorts: false``)."""
-    return tuple(sorted(port.port for port in _tcp_ports(service) if port.node_port == 0))
-
-
-def _tcp_ports(service: Service) -> Iterator[ClaimedPort]:
-    return (port for port in service.claim.ports if port.protocol == "TCP")
+    return tuple(sorted(port.port for port in service.claim.tcp_ports if port.node_port == 0))
 
 
 def _http_options(
-    options: Options, certificates: tuple[int, ...] | Unmanaged | KnownAfterApply, *, is_redirected: bool
+    options: Options, certificates: tuple[int, ...] | Unmanaged | KnownAfterApply, *, may_redirect: bool
 ) -> HttpOptions | None:
-    """The HTTP options; None with TCP. Certificates and the redirect exist only with https. A redirect takes port 80,
-    so that the API refuses a second one."""
+    """The HTTP options; None with TCP. Certificates and the redirect exist only with https."""
     if options.protocol is Protocol.TCP:
         return None
-    over_tls, redirect = options.protocol is Protocol.HTTPS, options.http_redirect_http
-    if redirect is True and not is_redirected:
-        redirect = False
+    over_tls, redirect = options.protocol is Protocol.HTTPS, options.http_redirect_http if may_redirect else False
     decided = {
         "certificates": certificates if over_tls else UNMANAGED,
         "redirect_http": redirect if over_tls else UNMANAGED,
@@ -205,16 +209,17 @@ def possible_listeners(
     limit: int,
     certificates: DesiredCertificates,
     larger: str,
+    held_back: Collection[int] = (),
 ) -> tuple[Mapping[int, Listener], tuple[Note, ...]]:
     """Port → listener, at most ``limit`` of them, and notes on those that are left out or wait. ``larger`` is which
-    type takes more of them (``larger_type``).
+    type takes more of them (``larger_type``). Ports that are ``held_back``, and not among ``wanted``,
+    stay as they are.
 
     What is there goes before what is new, then the order of the Service's ports decides. ``present`` are the listeners
     that are there: none of them goes only because something of it is not known yet.
     """
-    listeners: dict[int, Listener] = {
-        port: present[port] for port in ports_without_node_port(service) if port in present
-    }
+    stay = {*ports_without_node_port(service), *held_back}
+    listeners: dict[int, Listener] = {port: there for port, there in present.items() if port in stay}
     notes: list[Note] = []
     order = {port.port: place for place, port in reversed([*enumerate(service.claim.ports)])}
     for port in sorted(wanted, key=lambda port: (port not in present, order[port])):
@@ -222,12 +227,12 @@ def possible_listeners(
         if waits_for_certificate(listener) and there is not None and _has_certificates(there):
             # Everything else changes at once: a new port on the Nodes must not wait for the CA.
             listener = replace(listener, http=_with_certificates_of(there.http, listener.http))
-            cause = "; ".join(why.says for why in certificates.pending)
+            cause = "; ".join(why.says for why in certificates.of_port(port).pending)
             notes.append(PORT_KEEPS_CERTIFICATE.note(service.key, port=port, cause=cause))
         if _lacks_certificate(listener):
             if there is not None:
                 listeners[port] = there
-            if not certificates.notes:
+            if not certificates.of_port(port).notes:
                 notes.append(PORT_LACKS_CERTIFICATE.note(service.key, port=port))
         elif len(listeners) < limit:
             listeners[port] = listener

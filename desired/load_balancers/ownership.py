@@ -171,8 +171,9 @@ def matters(service: Service) -> bool:
 
 
 def uses_certificates(service: Service, defaults: Options) -> bool:
-    """Whether the Service's load balancer needs certificates: its ports speak HTTPS."""
-    return wants_balancer(service) and service.claim.requested(defaults).options.protocol is Protocol.HTTPS
+    """Whether the Service's load balancer needs certificates: one of its ports speaks HTTPS."""
+    ways = service.claim.requested(defaults).ways if wants_balancer(service) else ()
+    return any(way.options.protocol is Protocol.HTTPS for way in ways)
 
 
 def wanted_types(services: Iterable[Service], balancers: Iterable[CloudBalancer], defaults: Options) -> frozenset[str]:

@@ -77,8 +77,8 @@ def _losses(lb: DesiredLoadBalancer, before: Listener | None, after: Listener | 
     if after is None:
         yield rows.PORT_CLOSED.text(port=before.port)
         return
-    for loss in listener_losses(before, after, lb.asked):
-        way = "" if loss.option in lb.service.claim.read.values else lb.remedy([loss])
+    for loss in listener_losses(before, after, lb.asked(before.port)):
+        way = "" if lb.requested.of_port(before.port).says(loss.option) else lb.remedy([loss], before.port)
         yield with_advice(loss.text, way and f"to keep it: {way}")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_network
 
 from desired.annotations.options import OPTIONS, Options
+from desired.annotations.reading import Requested
 from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp, ServerTarget, is_private_address
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
@@ -25,18 +26,19 @@ _VIP = "VIP"
 _PROXY = "Proxy"
 
 
-def desired_ingress(options: Options, balancer: CloudBalancer) -> tuple[Ingress, ...] | Unmanaged:
+def desired_ingress(requested: Requested, balancer: CloudBalancer) -> tuple[Ingress, ...] | Unmanaged:
     """The entries of ``status.loadBalancer.ingress`` for an existing load balancer: a hostname alone if there is one,
     else public IPv4, public IPv6 and private addresses, in HCCM's order.
 
     Nothing when its public interface is off and its private addresses are not to be published, as with HCCM. UNMANAGED
-    when it only has no address to publish: that passes.
+    when it only has no address to publish: that passes. The mode is one for all ports: an address has no other.
     """
+    options = requested.options
     if not isinstance(options.hostname, Unmanaged):
         return (Ingress(hostname=options.hostname),)
     if options.disable_private_ingress and balancer.spec.public_interface is False:
         return ()
-    mode = _PROXY if _speaks_proxy(options, balancer) else _VIP
+    mode = _PROXY if _speaks_proxy(requested, balancer) else _VIP
     return tuple(Ingress(str(address), ip_mode=mode) for address in _addresses(options, balancer)) or UNMANAGED
 
 
@@ -209,12 +211,11 @@ def _addresses(options: Options, balancer: CloudBalancer) -> list[IPv4Address | 
     return [address for address in addresses if address is not None]
 
 
-def _speaks_proxy(options: Options, balancer: CloudBalancer) -> bool:
-    """Whether the listeners use the PROXY protocol, not whether they should; without a listener, whether the first one
-    will."""
+def _speaks_proxy(requested: Requested, balancer: CloudBalancer) -> bool:
+    """Whether some listener uses the PROXY protocol, not whether it should; without a listener, whether one will."""
     listeners = balancer.spec.listeners.values()
     if not listeners:
-        return options.uses_proxyprotocol is True
+        return any(way.options.uses_proxyprotocol is True for way in requested.ways)
     return any(listener.proxyprotocol is True for listener in listeners)
 
 

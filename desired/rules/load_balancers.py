@@ -670,6 +670,9 @@ MALFORMED_SERVED = Rule(
     "malformed-served",
     "{problem}{more}; only the targets of load balancer {balancer} are updated until it is corrected",
 )
+MALFORMED_PORTS = Rule(
+    "malformed-ports", "{problem}{more}; {ports} of load balancer {balancer} will not change until it is corrected"
+)
 MALFORMED_ADOPTING = Rule("malformed-adopting", "{problem}{more}; nothing is adopted until it is corrected")
 LEAVING_UNDECIDED = Rule("leaving-undecided", "{going}; {cause}")
 LEAVING_ALONE = Rule("leaving-alone", "{going}; no load balancer exists; {change}")

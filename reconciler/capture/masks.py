@@ -17,7 +17,7 @@ from actuators.wire.network import MemberShape
 from actuators.wire.primary_ip import PRIMARY_IPS
 from actuators.wire.robot import RobotShape
 from actuators.wire.server import SERVERS
-from desired.annotations.options import OWN_PREFIX, PREFIX
+from desired.annotations.port_keys import is_ours
 from desired.model.snapshot import IMAGE
 from desired.names import ANNOTATION_PROVIDED_NODE_IP
 
@@ -84,7 +84,7 @@ def _of_type(kind: inspect.Type) -> Mask:
 
 
 def _is_read(annotation: str) -> bool:
-    return annotation == ANNOTATION_PROVIDED_NODE_IP or annotation.startswith((PREFIX, OWN_PREFIX))
+    return annotation == ANNOTATION_PROVIDED_NODE_IP or is_ours(annotation)
 
 
 def _image(found: Any) -> Any:

@@ -13,6 +13,7 @@ from desired.annotations.claims import (
     without_robot_account,
 )
 from desired.annotations.options import ANNOTATIONS, OPTIONS, OWN_PREFIX, PREFIX, Options, defaults_of
+from desired.annotations.port_keys import option_of
 from desired.annotations.reading import read_annotations, with_defaults
 from desired.annotations.warnings import AnnotationWarning
 from reconciler.cli.streams import Writer, fail, publish
@@ -85,7 +86,9 @@ def _checked_service(file: str, found: FoundService, defaults: Options, variable
     knows_internal_ips_alone = variables["ROBOT_ENABLED"] and not (
         variables["ROBOT_USER"] or variables["ROBOT_PASSWORD"]
     )
-    unknown = {row.name for given in found.not_judged if (row := ANNOTATIONS.get(given.key))} & OPTIONS.keys()
+    left_open = {given.key for given in found.not_judged}
+    unknown = {row.name for key in left_open if (row := ANNOTATIONS.get(key))} & OPTIONS.keys()
+    unknown |= {option for key in left_open if (option := option_of(key))}
     check, remarks = ClaimCheck(), list[AnnotationWarning]()
     if found.claim is not None:
         has_network = bool(variables["HCLOUD_NETWORK"])

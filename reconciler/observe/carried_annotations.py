@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from desired.annotations.options import OWN_PREFIX, PREFIX, BadAnnotation
+from desired.annotations.port_keys import is_ours
 from desired.annotations.warnings import AnnotationWarning
 from desired.syntax.bounds import LONGEST_LABEL_KEY, shown_text
 from reconciler.observe.yaml_documents import KINDS, NotManifests, documents, text_of
@@ -23,11 +24,11 @@ _DEEPEST = 3
 """How deeply texts may be in texts."""
 _LONGEST_PATH = 1024
 """Characters of a text that may be the path to a key, or that are repeated of a place."""
-_HOSTS = rf"(?:{re.escape(PREFIX[:-1])}|{re.escape(OWN_PREFIX[:-1])})".replace(r"\.", r"\\*\.")
-"""What is before the slash of our keys; Helm's paths have backslashes before its dots."""
+_HOSTS = rf"(?:{re.escape(PREFIX[:-1])}|(?:port-\w*\.)?{re.escape(OWN_PREFIX[:-1])})".replace(r"\.", r"\\*\.")
+"""What is before the slash of our keys, of those of ports as well; Helm's paths have backslashes before its dots."""
 _MENTIONED = re.compile(rf"{_HOSTS}(?:/|~1)")
 _KEY_AT_END = re.compile(
-    rf"""(?P<before>|\S*[.'"\[])(?P<host>{_HOSTS})/(?P<name>[^/'"\[\]=:\s]+)(?P<after>['"\]]*)""", re.DOTALL
+    rf"""(?P<before>|\S*?[.'"\[])(?P<host>{_HOSTS})/(?P<name>[^/'"\[\]=:\s]+)(?P<after>['"\]]*)""", re.DOTALL
 )
 """A key, alone or as the last of a path that has dots, as ``helm --set`` and ``fieldPaths`` write it."""
 _POINTER_AT_END = re.compile(rf"(?P<before>/.*/|/)(?P<host>{_HOSTS})~1(?P<name>[^/\s]+)", re.DOTALL)
@@ -126,7 +127,7 @@ def sorted_out(values: Mapping[str, object], path: str = "") -> Carried:
     malformed: list[BadAnnotation] = []
     not_judged: list[AnnotationWarning] = []
     for key, value in values.items():
-        if key.startswith((PREFIX, OWN_PREFIX)) and (why := _filled_in(key, value)) is not None:
+        if is_ours(key) and (why := _filled_in(key, value)) is not None:
             not_judged.append(AnnotationWarning(key, f"not checked: {why}"))
             continue
         text, problem = text_of(key, value)
@@ -148,7 +149,7 @@ def _filled_in(key: str, value: object) -> str | None:
 
 def named_key(text: str) -> NamedKey | None:
     """The key of ours at the end of a text that is a path, or the key alone; None when it is none."""
-    if text.startswith((PREFIX, OWN_PREFIX)):
+    if is_ours(text):
         return NamedKey("", text)
     if len(text) > _LONGEST_PATH or not _MENTIONED.search(text):
         return None

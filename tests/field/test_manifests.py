@@ -17,7 +17,7 @@ P = "load-balancer.hetzner.cloud/"
         pytest.param(
             "10-https-on-every-port",
             f"spec.ports[0].port is 80, and {P}protocol is https for all ports: plain http on it fails; remove the port"
-            f" and set {P}http-redirect-http to true, or use a second Service",
+            f" and set {P}http-redirect-http to true, or set port-80.hcloud-reconciler/protocol to http",
             id="https-on-port-80",
         ),
         pytest.param(

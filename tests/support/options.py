@@ -12,5 +12,5 @@ def parse_options(annotations: Mapping[str, str], defaults: Options) -> Options 
     found = with_defaults(read_annotations(annotations), defaults)
     return (
         *found.bad.values(),
-        *bad_combinations(found.options, found.bad, Circumstances(is_created=False)),
+        *bad_combinations(found, found.bad, Circumstances(is_created=False)),
     ) or found.options

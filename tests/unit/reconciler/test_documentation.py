@@ -4,10 +4,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from textwrap import fill
 
 import pytest
 
-from desired.annotations.options import ANNOTATIONS, PREFIX, Option
+from desired.annotations.options import ANNOTATIONS, OF_PORTS, OPTIONS, PREFIX, Option
 from desired.model.key import ObjectKind
 from desired.plan.change import GuardName
 from desired.plan.notes import NOTES, NoteKind, NoteRow
@@ -76,6 +77,15 @@ annotation is removed, unless the table says otherwise; with a variable that is 
 
 The keys below stand behind `load-balancer.hetzner.cloud/`, save those that are written in full.
 """
+ANNOTATIONS_OF_PORTS = """
+## Of single ports
+
+`port-443.hcloud-reconciler/protocol` is `load-balancer.hetzner.cloud/protocol` for port 443 of a Service
+alone ([options per port](../load-balancers.md#options-per-port)). The port is the Service's, as a number; the value has
+the grammar of the table. It wins over the Service's annotation, and that over the variable. These keys may stand behind
+`port-PORT.hcloud-reconciler/`:
+
+"""
 
 
 def _annotation(row: Option) -> str:
@@ -89,7 +99,9 @@ def annotations() -> str:
     """The text of docs/reference/annotations.md."""
     columns = ("key", "value", "when not set", "variable", "when changed", "when removed")
     head = f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
-    return ANNOTATIONS_INTRODUCTION + head + "".join(f"{_annotation(row)}\n" for row in ANNOTATIONS.values())
+    table = "".join(f"{_annotation(row)}\n" for row in ANNOTATIONS.values())
+    of_ports = fill(", ".join(f"`{OPTIONS[name].key}`" for name in OF_PORTS), 120, break_on_hyphens=False)
+    return f"{ANNOTATIONS_INTRODUCTION}{head}{table}{ANNOTATIONS_OF_PORTS}{of_ports}\n"
 
 
 def _flag(row: Flag) -> str:

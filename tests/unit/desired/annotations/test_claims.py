@@ -85,9 +85,9 @@ def test_ports_that_are_fine(claim: Claim) -> None:
 
 @rows("protocol port said", {
     "https-on-80": ("https", ClaimedPort(80), f"plain http on it fails; remove the port and set {P}http-redirect-http"),
-    "http-on-443": ("http", ClaimedPort(443), f"TLS on it fails; set {P}protocol to https with certificates"),
+    "http-on-443": ("http", ClaimedPort(443), "TLS on it fails; set port-443.hcloud-reconciler/protocol to https"),
     "grpc": ("https", ClaimedPort(8443, app_protocol="grpc"), "grpc needs HTTP/2 up to the pod"),
-    "no-http-at-all": ("http", ClaimedPort(5432), "clients of this port speak PostgreSQL; use a second Service"),
+    "no-http-at-all": ("http", ClaimedPort(5432), "clients of this port speak PostgreSQL; set port-5432.hcloud-recon"),
     "tcp-carries-all": ("tcp", ClaimedPort(443), None),
     "http-on-80": ("http", ClaimedPort(80), None),
     "https-by-name": ("https", ClaimedPort(8443, app_protocol="https"), None),

@@ -8,6 +8,7 @@ from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.claims import ClaimCheck, ClaimedPort, check_claim
 from desired.annotations.combinations import Circumstances, bad_combinations
 from desired.annotations.options import OPTIONS, Options
+from desired.annotations.reading import Requested
 from tests.balancers import a_claim, annotated
 from tests.support.rows import rows
 
@@ -43,12 +44,12 @@ PRIMARY_IP = {"location": "fsn1", "disable_public_network": True, "public_net_ip
 })  # fmt: skip
 def test_refused(around: Circumstances, options: dict[str, Any], begin: str, remedy: str) -> None:
     """One sentence with key, value, reason and remedy; none when one of the options could not be read."""
-    (bad,) = bad_combinations(Options(**options), (), around)
+    (bad,) = bad_combinations(Requested(Options(**options)), (), around)
     assert bad.key == P + begin.split(" ", 1)[0]
     assert bad.text.startswith(P + begin)
     assert remedy in bad.text.rpartition(";")[2]
     for field in options:
-        assert [*bad_combinations(Options(**options), {field}, around)] == [] or field == "location"
+        assert [*bad_combinations(Requested(Options(**options)), {field}, around)] == [] or field == "location"
 
 
 DOMAINS = {"http_managed_certificate_domains": ("example.com",)}
@@ -73,7 +74,7 @@ HTTPS_HERE = {"location": "fsn1", "protocol": Protocol.HTTPS}
 })  # fmt: skip
 def test_accepted(around: Circumstances, options: dict[str, Any]) -> None:
     """Options that may be together are not spoken of."""
-    assert [*bad_combinations(Options(**options), (), around)] == []
+    assert [*bad_combinations(Requested(Options(**options)), (), around)] == []
 
 
 HTTPS = {"protocol": "https", "http_certificates": "1"}

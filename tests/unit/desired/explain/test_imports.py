@@ -11,8 +11,8 @@ import desired.explain
 BENEATH = ("explain", "plan", "model", "rules", "syntax", "section", "names")
 """Packages and modules of ``desired`` that any explanation may use."""
 CARRIERS = {
-    "annotations.options": {"OPTIONS", "Option"},
-    "annotations.reading": {"Origin"},
+    "annotations.options": {"ON_LISTENERS", "OPTIONS", "Option"},
+    "annotations.reading": {"Origin", "Requested"},
     "annotations.warnings": {"AnnotationWarning"},
     "guards.anchor": {"AnchorState"},
     "guards.guard": {"GuardInput", "GuardResult"},
@@ -34,7 +34,7 @@ FUNCTIONS = {
     "guards.blast_radius": {"may_be_lost"},
     "guards.statuses": {"conditions_of"},
     "guards.supposing": {"suppose_deletion"},
-    "load_balancers.in_use": {"in_use", "shown"},
+    "load_balancers.in_use": {"in_use", "of_listener", "shown"},
     "load_balancers.lifecycle": {"awaiting"},
     "load_balancers.ownership": {"said_by_labels"},
     "load_balancers.published": {"source_of"},

@@ -9,6 +9,7 @@ import pytest
 
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import Options
+from desired.annotations.reading import Requested
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, ManagedCertificate
 from desired.model.snapshot import Snapshot
@@ -49,7 +50,7 @@ def wish(options: Options, certificates: Iterable[Certificate] | Snapshot) -> De
     """What the Service gets in a project with these certificates, or in this world; explanations alone read which of
     them are asked for."""
     world = certificates if isinstance(certificates, Snapshot) else a_world(certificates=certificates)
-    return replace(desired_certificates(SERVICE, options, world), asked=frozenset())
+    return replace(desired_certificates(SERVICE, Requested(options), world), asked=frozenset())
 
 
 def why(row: Rule, certificate: Certificate | None = None, **facts: Plain) -> Reason:

@@ -6,6 +6,8 @@ from typing import Any
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import Options
+from desired.annotations.reading import Requested
+from desired.load_balancers.certificates import DesiredCertificates
 from desired.load_balancers.listeners import desired_listeners, ports_without_node_port
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, HealthCheck, HttpOptions, KnownAfterApply, Listener
 from desired.model.service import Service
@@ -51,7 +53,7 @@ TLS = ClaimedPort(443, "TCP", 30443)
 })  # fmt: skip
 def test_which_ports(service: Service, expected: list[Listener]) -> None:
     """Every TCP port that has a node port, and nothing else."""
-    listeners = desired_listeners(service, Options(), UNMANAGED)
+    listeners = desired_listeners(service, Requested(Options()), DesiredCertificates(UNMANAGED))
     assert listeners == {listener.port: listener for listener in expected}
 
 
@@ -66,7 +68,9 @@ LOCAL: dict[str, Any] = {"external_traffic_policy": "Local", "health_check_node_
 })  # fmt: skip
 def test_where_health_is_checked(claim: dict[str, Any], asks: bool, ports: list[int]) -> None:
     """With ``externalTrafficPolicy: Local`` all listeners ask kube-proxy, if that is wanted; traffic stays."""
-    listeners = desired_listeners(with_ports(WEB, TLS, **claim), Options(health_check_node_port=asks), UNMANAGED)
+    listeners = desired_listeners(
+        with_ports(WEB, TLS, **claim), Requested(Options(health_check_node_port=asks)), DesiredCertificates(UNMANAGED)
+    )
     assert [listener.health_check.port for listener in listeners.values()] == ports
     assert [listener.destination_port for listener in listeners.values()] == [30080, 30443]
 
@@ -100,14 +104,16 @@ def test_options_of_http(
     options: Options, certificates: tuple[int, ...] | Unmanaged | KnownAfterApply, expected: HttpOptions | None
 ) -> None:
     """What the protocol knows of what is asked for; the rest is UNMANAGED."""
-    listeners = desired_listeners(with_ports(WEB), options, certificates)
+    listeners = desired_listeners(with_ports(WEB), Requested(options), DesiredCertificates(certificates))
     assert listeners == {80: Listener(80, 30080, options.protocol, HealthCheck(TCP, 30080), http=expected)}
 
 
 @rows("said", {"on": True, "off": False, "unset": UNMANAGED})
 def test_the_proxy_protocol(said: bool | Unmanaged) -> None:
     """Unset is not off."""
-    listeners = desired_listeners(with_ports(WEB), Options(uses_proxyprotocol=said), UNMANAGED)
+    listeners = desired_listeners(
+        with_ports(WEB), Requested(Options(uses_proxyprotocol=said)), DesiredCertificates(UNMANAGED)
+    )
     assert [listener.proxyprotocol for listener in listeners.values()] == [said]
 
 
@@ -115,7 +121,7 @@ def test_all_ports_are_alike() -> None:
     """One set of options, and each port is probed at its own node port."""
     options = Options(protocol=HTTPS, uses_proxyprotocol=True, health_check_protocol=TCP, health_check_retries=2)
 
-    listeners = desired_listeners(with_ports(WEB, TLS), options, (5,))
+    listeners = desired_listeners(with_ports(WEB, TLS), Requested(options), DesiredCertificates((5,)))
 
     assert list(listeners.values()) == [
         Listener(

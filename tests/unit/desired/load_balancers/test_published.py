@@ -3,6 +3,7 @@
 from ipaddress import IPv4Address
 
 from desired.annotations.options import Options
+from desired.annotations.reading import Requested
 from desired.load_balancers.published import desired_ingress, same_ingress
 from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.service import Ingress
@@ -41,7 +42,7 @@ UNREACHABLE = a_balancer(spec=NOT_PUBLIC)
 })  # fmt: skip
 def test_entries(options: Options, balancer: CloudBalancer, expected: tuple[Ingress, ...] | Unmanaged) -> None:
     """What the load balancer has, in this order; nothing only where nothing is to reach it."""
-    assert desired_ingress(options, balancer) == expected
+    assert desired_ingress(Requested(options), balancer) == expected
 
 
 @rows("asked spoken mode", {
@@ -59,7 +60,7 @@ def test_mode(asked: bool | Unmanaged, spoken: list[bool], mode: str) -> None:
     """The mode is what the ports really do, alike for every address."""
     listeners = [a_listener(80 + index, proxyprotocol=on) for index, on in enumerate(spoken)]
     balancer = a_balancer(listeners=listeners, attachments=IN_NETWORK)
-    ingress = desired_ingress(Options(uses_proxyprotocol=asked), balancer)
+    ingress = desired_ingress(Requested(Options(uses_proxyprotocol=asked)), balancer)
     assert isinstance(ingress, tuple)
     assert [entry.ip_mode for entry in ingress] == [mode] * 3
 
@@ -94,6 +95,6 @@ def test_same(present: tuple[Ingress, ...], wanted: tuple[Ingress, ...], same: b
 
 def test_what_was_published_is_wanted_again() -> None:
     """A Service that HCCM has converged needs no write."""
-    wanted = desired_ingress(Options(), a_balancer())
+    wanted = desired_ingress(Requested(Options()), a_balancer())
     assert isinstance(wanted, tuple)
     assert same_ingress(a_served_service().ingress, wanted)

@@ -1,0 +1,258 @@
+"""Ports with options of their own on one load balancer: what each gets, keeps and loses, and what errors hold back."""
+
+from dataclasses import replace
+from typing import Any
+
+from desired.annotations.choices import Protocol
+from desired.annotations.claims import ClaimedPort
+from desired.annotations.options import OPTIONS, Options
+from desired.annotations.port_keys import port_key
+from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, Issuance, Listener
+from desired.model.service import Ingress, Service
+from desired.model.settings import WHOLE, Settings
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.plan.change import Change, Plan, Verdict
+from desired.plan.kinds import ChangeKind
+from desired.plan.notes import NoteKind
+from desired.planner import compute_desired, compute_plan
+from tests.balancers import (
+    LOCATED,
+    SERVICE_UID,
+    a_balancer,
+    a_certificate,
+    a_claim,
+    a_listener,
+    a_service,
+    a_world,
+    an_http_listener,
+)
+from tests.builders import CLUSTER_UID
+from tests.support.judging import judge
+from tests.support.rows import rows
+
+TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
+WEB, TLS, MORE = ClaimedPort(80, "TCP", 30080), ClaimedPort(443, "TCP", 30443), ClaimedPort(8443, "TCP", 30843)
+THERE = a_listener(80, 30080), a_listener(443, 30443), a_listener(8443, 30843)
+SHOP, BLOG = a_certificate(5, "shop"), a_certificate(7, "blog")
+LOCATION = {"location": "fsn1"}
+
+
+def asking(*ports: ClaimedPort, **annotations: str) -> Service:
+    """A served Service; ``port_443_protocol="http"`` is of a port, ``protocol`` of the Service."""
+    found = {}
+    for name, text in {**LOCATION, **annotations}.items():
+        _, port, option = name.split("_", 2) if name.startswith("port_") else ("", "", name)
+        found[port_key(int(port), option) if port else OPTIONS[option].full_key] = text
+    return a_service(claim=a_claim(*(ports or (WEB, TLS, MORE)), annotations=found), finalizers=(FINALIZER_BALANCER,))
+
+
+def plan_of(service: Service, *listeners: Listener, settings: Settings = LOCATED, **world: Any) -> Plan:
+    """The judged plan where the load balancer has these listeners."""
+    snapshot = a_world([service], [a_balancer(listeners=listeners)], **{"certificates": (SHOP, BLOG)} | world)
+    return judge(compute_plan(snapshot, settings), snapshot, settings)
+
+
+def decided(service: Service, balancer: CloudBalancer | None = None, **world: Any) -> DesiredLoadBalancer:
+    snapshot = a_world([service], [balancer] if balancer else [], **{"certificates": (SHOP, BLOG)} | world)
+    found = compute_desired(snapshot, LOCATED).services[service.id]
+    assert isinstance(found, DesiredLoadBalancer)
+    return found
+
+
+def listeners_of(service: Service, **world: Any) -> dict[int, Listener]:
+    """What a new load balancer listens on."""
+    wanted = decided(service, **world).wanted
+    assert wanted is not None
+    return dict(wanted.listeners)
+
+
+def a_secure_listener(port: int, node_port: int, *, redirects: bool = False) -> Listener:
+    """With certificate 5."""
+    found = an_http_listener(port, node_port, protocol=HTTPS)
+    assert found.http is not None
+    return replace(found, http=replace(found.http, certificates=(5,), redirect_http=redirects))
+
+
+def changed(plan: Plan) -> dict[str, tuple[Any, Any]]:
+    """The changes of listeners: port, and what else is in its key → both sides."""
+    found: list[Change] = [change for change in plan.changes if change.kind is ChangeKind.LB_LISTENER]
+    return {"/".join(change.key.parts[1:]): (change.before, change.after) for change in found}
+
+
+def test_http_https_and_proxy_on_one_load_balancer() -> None:
+    """Each port has what it asks for, and the rest as the Service has it."""
+    found = listeners_of(
+        asking(
+            health_check_retries="2",
+            port_80_protocol="http",
+            port_443_protocol="https",
+            port_443_http_certificates="shop",
+            port_443_health_check_protocol="tcp",
+            port_8443_uses_proxyprotocol="true",
+        )
+    )
+    assert {port: each.protocol for port, each in found.items()} == {80: HTTP, 443: HTTPS, 8443: TCP}
+    assert {port: each.proxyprotocol is True for port, each in found.items()} == {80: False, 443: False, 8443: True}
+    assert {port: each.health_check.retries for port, each in found.items()} == {80: 2, 443: 2, 8443: 2}
+    assert {port: each.health_check.protocol for port, each in found.items()} == {80: HTTP, 443: TCP, 8443: TCP}
+    assert found[443].certificate_ids == (5,)
+    assert found[8443].http is None
+
+
+def test_each_port_its_certificate() -> None:
+    """The load balancer needs both, and both are told of as asked for."""
+    service = asking(
+        protocol="https", http_certificates="shop", port_443_http_certificates="7", port_80_protocol="http"
+    )
+    found = decided(service)
+    assert found.wanted is not None
+    certificates = {port: each.certificate_ids for port, each in found.wanted.listeners.items()}
+    assert certificates == {80: (), 443: (7,), 8443: (5,)}
+    assert (found.certificates.needed, found.certificates.asked) == (2, frozenset({5, 7}))
+
+
+def test_a_managed_certificate_at_one_port() -> None:
+    """It is the Service's one; the other https port keeps an uploaded one."""
+    options = {"protocol": "https", "http_certificates": "shop", "port_443_certificate_type": "managed"}
+    service = asking(TLS, MORE, http_managed_certificate_domains="example.com", **options)
+    plan = plan_of(service, certificates=(SHOP,))
+    (asked,) = [change for change in plan.changes if change.kind is ChangeKind.CERTIFICATE_CREATE]
+    assert changed(plan)["443"][1].http.certificates is KNOWN_AFTER_APPLY
+    assert changed(plan)["8443"][1].certificate_ids == (5,)
+    assert asked.after.domains == ("example.com",)  # type: ignore[union-attr]
+    ours = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
+    issued = a_certificate(
+        9, f"ccm-managed-certificate-{SERVICE_UID}", is_managed=True, labels=ours, issuance=Issuance.COMPLETED,
+        domains=("example.com",),
+    )  # fmt: skip
+    found = changed(plan_of(service, certificates=(SHOP, issued)))
+    assert {port: after.certificate_ids for port, (_, after) in found.items()} == {"443": (9,), "8443": (5,)}
+
+
+@rows("annotations redirects", {
+    "of-the-service": ({"http_redirect_http": "true"}, {443: True, 8443: False}),
+    "of-a-port": ({"port_8443_http_redirect_http": "true"}, {443: False, 8443: True}),
+    "of-both": ({"http_redirect_http": "true", "port_8443_http_redirect_http": "true"}, {443: False, 8443: True}),
+    "not-of-one": ({"http_redirect_http": "true", "port_443_http_redirect_http": "false"}, {443: False, 8443: True}),
+})  # fmt: skip
+def test_one_port_redirects(annotations: dict[str, str], redirects: dict[int, bool]) -> None:
+    """The API refuses a second one: the port that asks for it itself has it."""
+    found = listeners_of(asking(TLS, MORE, protocol="https", http_certificates="5", **annotations))
+    assert {port: each.http is not None and each.http.redirect_http for port, each in found.items()} == redirects
+
+
+def test_a_redirect_moves_to_another_port() -> None:
+    """What frees port 80 goes first, and it is asked for: nothing is held."""
+    there = a_secure_listener(443, 30443, redirects=True), a_secure_listener(8443, 30843)
+    service = asking(TLS, MORE, protocol="https", http_certificates="5", port_8443_http_redirect_http="true")
+    plan = plan_of(service, *there)
+    order = [change.key.parts[-1] for change in plan.changes if change.kind is ChangeKind.LB_LISTENER]
+    assert order == ["443", "8443"]
+    assert [change.decision.verdict for change in plan.changes if change.kind is ChangeKind.LB_LISTENER] == [
+        Verdict.ALLOWED
+    ] * 2
+
+
+def test_taken_away_again() -> None:
+    """A port goes back to what the Service says, where it says something; else it keeps what it has, as with options of
+    Services, and the note says where."""
+    there = (a_listener(80, 30080, proxyprotocol=True), a_listener(443, 30443, proxyprotocol=True), THERE[2])
+    back = changed(plan_of(asking(uses_proxyprotocol="false"), *there))
+    assert {port: after.proxyprotocol for port, (_, after) in back.items()} == {"80": False, "443": False}
+    kept = plan_of(asking(), *there)
+    assert changed(kept) == {}
+    (note,) = [note.text for note in kept.notes if note.kind is NoteKind.KEPT]
+    assert "uses-proxyprotocol=true at ports 80, 443" in note
+
+
+def test_a_lost_protocol_is_held_with_the_ports_own_remedy() -> None:
+    """As with a protocol of the Service: what nothing asks for any more goes back to tcp, if a person agrees."""
+    web = an_http_listener(80, 30080)
+    plan = plan_of(asking(port_8443_uses_proxyprotocol="false"), web, THERE[1], THERE[2])
+    (held,) = [change for change in plan.changes if change.decision.verdict is Verdict.HELD]
+    assert held.key.parts[-1] == "80"
+    assert "port-80.hcloud-reconciler/protocol: http" in held.decision.why
+    assert "for all ports" not in held.decision.why
+
+
+def test_a_loss_that_a_port_asks_for_is_not_held() -> None:
+    plan = plan_of(asking(port_80_protocol="tcp"), an_http_listener(80, 30080), THERE[1], THERE[2])
+    assert [change.decision.verdict for change in plan.changes if change.kind is ChangeKind.LB_LISTENER] == [
+        Verdict.ALLOWED
+    ]
+
+
+@rows("annotations there changes", {
+    "wrong-value": ({"port_443_protocol": "htps"}, THERE, {"8443"}),
+    "wrong-value-of-a-port-to-come": ({"port_443_protocol": "htps"}, (THERE[0], THERE[2]), {"8443"}),
+    "of-the-whole": ({"port_443_type": "lb21"}, THERE, {"8443"}),
+    "unknown-port": ({"port_9999_protocol": "http"}, THERE, {"443", "8443"}),
+    "unknown-port-may-be-the-new-one": ({"port_9999_protocol": "http"}, (THERE[0], THERE[2]), {"8443"}),
+    "wrong-at-the-service": ({"health_check_port": "0"}, THERE, set[str]()),
+    "two-redirects": ({"port_443_protocol": "https", "port_443_http_certificates": "5", "port_443_http_redirect_http":
+        "true", "port_8443_protocol": "https", "port_8443_http_certificates": "5", "port_8443_http_redirect_http":
+        "true"}, THERE, set[str]()),
+})  # fmt: skip
+def test_what_an_error_holds_back(annotations: dict[str, str], there: tuple[Listener, ...], changes: set[str]) -> None:
+    """A port with an error of its own stays as it is, there or not, and the others go on. What concerns several ports
+    or the Service holds all of them back. Targets follow the Nodes in any case."""
+    service = asking(**{"port_443_health_check_retries": "1", "port_8443_uses_proxyprotocol": "true"} | annotations)
+    plan = plan_of(service, *there)
+    assert set(changed(plan)) == changes
+    assert [note.kind for note in plan.notes if note.kind is NoteKind.MALFORMED] != []
+    gone = compute_plan(
+        a_world([service], [a_balancer(listeners=there, targets=())], certificates=(SHOP, BLOG)), LOCATED
+    )
+    assert [change.kind for change in gone.changes if change.kind is ChangeKind.LB_TARGET] == [ChangeKind.LB_TARGET]
+
+
+def test_an_error_of_a_port_stops_creation_and_adoption() -> None:
+    """Nothing is made by halves, and no load balancer of others is taken for it."""
+    service = asking(port_443_protocol="htps")
+    assert compute_plan(a_world([service], []), LOCATED).changes == ()
+    unowned = a_balancer(listeners=THERE, service_uid=None, cluster_uid=None, spec={"name": "web"})
+    named = asking(name="web", port_443_protocol="htps")
+    assert compute_plan(a_world([named], [unowned]), LOCATED).changes == ()
+
+
+def test_a_port_that_goes_with_its_annotation() -> None:
+    """Both in one edit: it is closed. If the annotation stays, so does the port, until a person says which is meant."""
+    assert set(changed(plan_of(asking(WEB, TLS, port_443_uses_proxyprotocol="true"), *THERE))) == {"443", "8443"}
+    assert set(changed(plan_of(asking(WEB, TLS, port_8443_uses_proxyprotocol="true"), *THERE))) == set()
+
+
+def test_port_80_does_not_come_while_a_port_that_stays_redirects() -> None:
+    """The redirect of a port with a wrong annotation is not taken away for it."""
+    secure = a_secure_listener(443, 30443, redirects=True)
+    service = asking(
+        WEB, TLS, port_443_http_redirect_http="ture", port_443_protocol="https", port_443_http_certificates="5"
+    )
+    assert changed(plan_of(service, secure)) == {}
+
+
+@rows("ingress mode", {"one-speaks-it": (True, "Proxy"), "none-does": (False, "VIP")})
+def test_the_mode_is_of_the_whole(ingress: bool, mode: str) -> None:
+    """``Proxy`` if any port speaks PROXY, as an address has one mode."""
+    there = replace(THERE[1], proxyprotocol=ingress)
+    service = asking(port_443_uses_proxyprotocol=str(ingress).lower())
+    plan = plan_of(service, THERE[0], there, THERE[2])
+    (published,) = [change.after for change in plan.changes if change.kind is ChangeKind.SERVICE_STATUS]
+    assert isinstance(published, tuple)
+    assert {entry.ip_mode for entry in published if isinstance(entry, Ingress)} == {mode}
+
+
+def test_a_former_default_is_taken_back_where_a_port_does_not_ask() -> None:
+    """A default came by mistake and went: it goes from the ports that had it by it alone."""
+    there = [replace(each, proxyprotocol=True) for each in THERE]
+    settings = replace(LOCATED, former_defaults=Options(location="fsn1", uses_proxyprotocol=True))
+    found = changed(plan_of(asking(port_443_uses_proxyprotocol="true"), *there, settings=settings))
+    assert {port: after.proxyprotocol for port, (_, after) in found.items()} == {"80": False, "8443": False}
+    assert WHOLE not in map(int, found)
+
+
+def test_without_keys_ports_are_alike() -> None:
+    """A Service without annotations of ports: nothing of it is held back, and remedies are of the whole Service."""
+    found = decided(asking(protocol="http"), a_balancer(listeners=THERE))
+    assert (found.requested.ports, found.held_back) == ({}, frozenset())
+    assert found.asked(80) == found.asked(443) == {"location", "protocol"}
