@@ -33,6 +33,7 @@ from desired.load_balancers.matching import is_in_use
 from desired.load_balancers.ownership import (
     Ownership,
     former_of,
+    is_of_another_class,
     is_of_another_cluster,
     may_come_back,
     ownership,
@@ -53,9 +54,9 @@ from desired.model.load_balancer import (
     labels_with,
     spoken,
 )
-from desired.model.service import Service
+from desired.model.service import Marks, Service
 from desired.model.snapshot import ServerStatus, Snapshot
-from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_SERVICE_UID
+from desired.names import LABEL_CLUSTER_UID, LABEL_FORMER
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind
 from desired.section import UNMANAGED, Present
@@ -98,16 +99,24 @@ def remaining(reader: HetznerReader, balancer: CloudBalancer) -> CloudBalancer:
 
 
 def require_own(now: CloudBalancer, change: Change, snapshot: Snapshot) -> None:
-    """Raises Conflict when the load balancer is not that of the Service that the change serves."""
-    service = service_of(change, snapshot)
-    if now.owner.service_uid != service.uid or _is_not_ours(now.owner, snapshot):
+    """Raises Conflict when the load balancer is not that of the Service that the change serves, or when the process
+    that serves another class has taken it over since it was observed."""
+    service, observed = service_of(change, snapshot), balancer_of(change, snapshot)
+    is_taken = is_of_another_class(now.owner, snapshot) and not is_of_another_class(observed.owner, snapshot)
+    if now.owner.uid != service.uid or _is_not_ours(now.owner, snapshot) or is_taken:
         raise Conflict(f"{name_of(now)} does not have the labels of Service {service.id} any more")
 
 
 def require_none_labelled(reader: HetznerReader, service: Service, snapshot: Snapshot) -> None:
     """Ask by label whether the Service has a load balancer though the observed list has none: a single answer may lack
     what exists. Raises Conflict when there is one, and an ApiError when it cannot be told."""
-    _require_unlisted(reader, LABEL_SERVICE_UID, service.uid, lambda owner: not _is_not_ours(owner, snapshot))
+    for label in _labels_of(service):
+        _require_unlisted(reader, label, service.uid, lambda owner: not _is_not_ours(owner, snapshot))
+
+
+def _labels_of(service: Service) -> Iterable[str]:
+    """The labels that the Service's load balancer may have: by how it is served, and by the finalizers that it has."""
+    return [marks.label for marks in Marks if marks is service.marks or marks.finalizer in service.finalizers]
 
 
 def services_now(cluster: KubernetesReader) -> Iterator[Service]:
@@ -205,14 +214,14 @@ def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
         case _:
             raise unexpected_change(change)
     body = creation_body(wanted)
-    if FINALIZER_BALANCER in service.finalizers or service.ingress:
+    if service.is_claimed or service.ingress:
         require_none_labelled(writers.reader, service, snapshot)
     if wanted.former is not None:  # released with its Service, and the next list shows it: it is given back
         _require_unlisted(writers.reader, LABEL_FORMER, wanted.former, lambda owner: may_come_back(owner, snapshot))
     what = f"creation of load balancer {wanted.name}"
 
     def happened() -> bool:
-        return bool(_labelled(writers.reader, LABEL_SERVICE_UID, service.uid))
+        return any(_labelled(writers.reader, label, service.uid) for label in _labels_of(service))
 
     while (part := _refused_part(writers, body, what, happened)) is not None and not happened():
         body = {name: value for name, value in body.items() if name != part}
@@ -282,7 +291,7 @@ def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     unowned.
     """
     match change.before, change.after:
-        case Owner() as before, Owner(service_uid=str()) as after:
+        case Owner() as before, Owner() as after if after.uid is not None:
             balancer = balancer_of(change, snapshot)
         case _:
             raise unexpected_change(change)
@@ -320,7 +329,7 @@ def retain(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     Raises Conflict when its owner is not that of ``before``.
     """
     match change.before, change.after:
-        case Owner() as before, Owner(service_uid=None) as after if after.released or after.delete_after:
+        case Owner() as before, Owner(uid=None) as after if after.released or after.delete_after:
             balancer = balancer_of(change, snapshot)
         case _:
             raise unexpected_change(change)
@@ -392,7 +401,8 @@ def _require_unclaimed(cluster: KubernetesReader, change: Change, balancer: Clou
     Conflict when another one wants it, and an ApiError when it cannot be told.
     """
     known = snapshot.services.items if snapshot.services is not None else {}
-    for service in filter(wants_balancer, _candidates(cluster, change, balancer)):
+    candidates = map(snapshot.classes.marked, _candidates(cluster, change, balancer))
+    for service in filter(wants_balancer, candidates):
         before = known.get(service.id)
         if before is None or before.uid != service.uid or not wants_balancer(before):
             raise Conflict(f"Service {service.id} now wants {name_of(balancer)}")
@@ -408,7 +418,7 @@ def _candidates(cluster: KubernetesReader, change: Change, balancer: CloudBalanc
     if dot:
         query = urlencode({"fieldSelector": f"metadata.name={name}"})  # roles allow to list Services, and no GET of one
         return iter(_whole(cluster.get(f"/api/v1/namespaces/{segment(namespace)}/services?{query}")))
-    return (each for each in services_now(cluster) if each.uid == owner.service_uid or former_of(each) == owner.former)
+    return (each for each in services_now(cluster) if each.uid == owner.uid or former_of(each) == owner.former)
 
 
 @dataclass(frozen=True, slots=True)

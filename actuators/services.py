@@ -22,18 +22,20 @@ from actuators.load_balancers import (
 from actuators.outcome import unexpected_change
 from actuators.wire.service import condition_body, ingress_body
 from desired.model.load_balancer import Owner
-from desired.model.service import Ingress, Service, ServiceCondition
+from desired.model.service import Ingress, Marks, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
-from desired.names import CONDITIONS, FINALIZER_BALANCER
+from desired.names import CONDITIONS
 from desired.plan.change import Change, Claimed
 
 
 def claim(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
-    """Add our finalizer to the Service; those of others stay. Raises Conflict when the Service is being deleted, or
-    another one has its name by now."""
-    match change.after:
-        case True:
+    """Add the finalizer of its class to the Service, or take off the one of its former class; those of others stay.
+    Raises Conflict when the Service is being deleted, or another one has its name by now."""
+    match change.before, change.after:
+        case False, True:
             _claim(writer, service_of(change, snapshot))
+        case True, False:
+            _remove_former(writer, service_of(change, snapshot))
         case _:
             raise unexpected_change(change)
 
@@ -42,13 +44,26 @@ def _claim(writer: KubernetesWriter, service: Service) -> None:
     """The patch is a strategic one: finalizers are then a set, and no version has to be named."""
     if service.deleted_at is not None:
         raise Conflict(f"Service {service.id} is being deleted")
-    body = {"metadata": {"uid": service.uid, "finalizers": [FINALIZER_BALANCER]}}
+    body = {"metadata": {"uid": service.uid, "finalizers": [_marks(service).finalizer]}}
     try:
         writer.patch(_path(service), body, content_type=STRATEGIC_MERGE_PATCH)
     except Invalid as error:
         if "object is being deleted" not in str(error):
             raise
         raise Conflict(f"Service {service.id} is now being deleted", status=error.status) from error
+
+
+def _remove_former(writer: KubernetesWriter, service: Service) -> None:
+    """The version makes it a Conflict when the Service has changed: it may have another class by now."""
+    metadata = {**_as_observed(service), "$deleteFromPrimitiveList/finalizers": [_marks(service).other.finalizer]}
+    writer.patch(_path(service), {"metadata": metadata}, content_type=STRATEGIC_MERGE_PATCH)
+
+
+def _marks(service: Service) -> Marks:
+    """Raises Conflict for a Service that is not served here: no plan claims one."""
+    if service.marks is None:
+        raise Conflict(f"Service {service.id} is served by another controller")
+    return service.marks
 
 
 def require_alive(writer: KubernetesWriter, cluster: KubernetesReader, change: Change, snapshot: Snapshot) -> None:
@@ -64,8 +79,9 @@ def require_alive(writer: KubernetesWriter, cluster: KubernetesReader, change: C
         _claim(writer, service)
     except NotFound as error:
         raise Conflict(f"Service {service.id} is gone", status=error.status) from error
-    owner = change.before.service_uid if isinstance(change.before, Owner) else None
-    if owner is not None and any(each.uid == owner for each in services_now(cluster)):
+    owner = change.before.uid if isinstance(change.before, Owner) else None
+    is_its_own = isinstance(change.after, Owner) and change.after.uid == owner
+    if owner is not None and not is_its_own and any(each.uid == owner for each in services_now(cluster)):
         raise Conflict(
             f"the list of Services lacked the owner of the load balancer, but its Service (UID {owner}) exists"
         )
@@ -117,7 +133,7 @@ def write_conditions(writer: KubernetesWriter, service: Service, conditions: Col
 
 
 def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snapshot: Snapshot) -> None:
-    """Take our finalizer, the addresses of ``before`` and our conditions off the Service; with the last finalizer it
+    """Take our finalizers, the addresses of ``before`` and our conditions off the Service; with the last finalizer it
     may vanish. Done when it is gone.
 
     Unless its load balancer is deleted or released before it, one is looked up once more: it would not be released any
@@ -127,7 +143,7 @@ def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snap
     version makes it a Conflict when another client has written in between.
     """
     match change.before:
-        case Claimed(ingress=ingress):
+        case Claimed(ingress=ingress) as claimed:
             service = service_of(change, snapshot)
         case _:
             raise unexpected_change(change)
@@ -137,7 +153,9 @@ def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snap
     status: dict[str, Any] = {"loadBalancer": {"ingress": None}} if ingress or not service.ingress else {}
     if ours:
         status["conditions"] = [{"$patch": "delete", "type": kind} for kind in ours]
-    metadata = {**_as_observed(service), "$deleteFromPrimitiveList/finalizers": [FINALIZER_BALANCER]}
+    metadata = _as_observed(service)
+    if claimed.finalizers:
+        metadata["$deleteFromPrimitiveList/finalizers"] = [*claimed.finalizers]
     try:
         writer.patch(_path(service), {"metadata": metadata, "status": status}, content_type=STRATEGIC_MERGE_PATCH)
     except NotFound:

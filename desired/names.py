@@ -46,7 +46,13 @@ LABEL_EXCLUDE_FROM_BALANCERS = "node.kubernetes.io/exclude-from-external-load-ba
 """On a Node that is never a target, unless its value is a boolean false."""
 
 FINALIZER_BALANCER = "service.kubernetes.io/load-balancer-cleanup"
-"""Kubernetes' own: a Service that has it keeps existing until its load balancer is gone."""
+"""Kubernetes' own: a Service that has it keeps existing until its load balancer is gone. HCCM cleans up for whatever
+Service bears it."""
+FINALIZER_OWN_CLASS = "hcloud-reconciler/load-balancer-cleanup"
+"""The same on Services of our own class, so that HCCM beside us does not clean up for them."""
+CLEANUP_FINALIZERS = (FINALIZER_BALANCER, FINALIZER_OWN_CLASS)
+OWN_CLASS = "hcloud-reconciler/load-balancer"
+"""The default of ``--load-balancer-class``."""
 CONDITION_READY = "LoadBalancerReady"
 CONDITION_IN_SYNC = "LoadBalancerInSync"
 CONDITION_HEALTHY = "LoadBalancerHealthy"
@@ -54,6 +60,10 @@ CONDITIONS = frozenset({CONDITION_READY, CONDITION_IN_SYNC, CONDITION_HEALTHY})
 
 LABEL_SERVICE_UID = "hcloud-ccm/service-uid"
 """At Hetzner: HCCM's label that names the owner of a load balancer or certificate."""
+LABEL_OWN_CLASS_UID = "hcloud-reconciler/service-uid"
+"""At Hetzner: the same on load balancers of Services of our own class, which HCCM does not know."""
+LABEL_CLASS = "hcloud-reconciler/load-balancer-class"
+"""At Hetzner, beside it: the class (``Classes.label``), as several processes may serve one cluster, each its class."""
 LABEL_CLUSTER_UID = "hcloud-reconciler/cluster-uid"
 """At Hetzner: the cluster, by the UID of its namespace kube-system."""
 LABEL_RELEASED = "hcloud-reconciler/released"

@@ -35,9 +35,9 @@ from desired.model.load_balancer import (
     ServerTarget,
     Target,
 )
-from desired.model.service import Service
+from desired.model.service import Marks, Service
 from desired.model.snapshot import Snapshot
-from desired.names import CONDITIONS, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.names import CONDITIONS, LABEL_CLUSTER_UID
 from desired.plan.change import Verdict
 from desired.plan.foresight import after_all, balancer_after_all, service_after
 from desired.plan.kinds import ChangeKind, Verb
@@ -65,6 +65,11 @@ class ServiceView(View):
         return self.facts.desired.services.get(self.service.id)
 
     @property
+    def label(self) -> str:
+        """The label that names the Service on its load balancer."""
+        return (self.service.marks or Marks.HCCM).label
+
+    @property
     def balancer(self) -> CloudBalancer | None:
         """The load balancer that is its own, or that it is about to adopt; None without one."""
         return self.lb.match.balancer if self.lb and isinstance(self.lb.match, Owned | Adoptable) else None
@@ -82,10 +87,11 @@ def explain_balancer(of: ServiceView, lb: Decision) -> FoundBalancer:
     seen = balancer or other
     why = match.why if isinstance(match, Foreign | Contested | Undecided) else None
     if seen is None:
-        none = rules.NONE_LABELLED.text() if asked is None else rules.NONE_NAMED.text(name=asked)
+        row = rules.NONE_LABELLED if asked is None else rules.NONE_NAMED
+        none = row.text(label=of.label, name=asked or "")
         return FoundBalancer(asked, why=why or none)
     by: Literal["label", "name", "address"] = "name"
-    if seen.spec.labels.get(LABEL_SERVICE_UID) == of.service.uid or (isinstance(match, Adoptable) and match.returns):
+    if seen.owner.uid == of.service.uid or (isinstance(match, Adoptable) and match.returns):
         by = "label"
     elif isinstance(match, Adoptable) and match.is_published:
         by = "address"
@@ -120,7 +126,13 @@ def _balancer(balancer: CloudBalancer | None) -> BalancerFact | None:
 
 
 def _labels(of: ServiceView, balancer: CloudBalancer) -> Iterator[Fact]:
-    """The labels that name the owner, whom they name, and whom they will name."""
+    """The labels that name the owner, whom they name, and whom they will name; of a Service of our own class that and
+    its finalizer first."""
+    if of.service.marks is Marks.OWN_CLASS:
+        finalizer, given = of.service.marks.finalizer, of.service.load_balancer_class
+        there_now = finalizer if finalizer in of.service.finalizers else None
+        yield Fact.of("spec.loadBalancerClass", given, given, rules.CLASS_SERVED.because())
+        yield Fact.of("metadata.finalizers", there_now, finalizer, rules.FINALIZER_OF_CLASS.because())
     # What goes keeps its labels until then.
     then = balancer_after_all(balancer, of.changes, of.facts.snapshot) or balancer
     there, later = balancer.spec.labels, then.spec.labels
@@ -132,7 +144,7 @@ def _labels(of: ServiceView, balancer: CloudBalancer) -> Iterator[Fact]:
             row = rules.BECOMES if value is None else rules.GOES if wanted is None else rules.BECOMES_INSTEAD
             source = row.text(value=now.text, wanted=will_say[key].text)
             yield Fact(key, value, wanted, Basis.OWNER, source + withheld)
-        elif value is not None or key in (LABEL_SERVICE_UID, LABEL_CLUSTER_UID):
+        elif value is not None or key in (of.label, LABEL_CLUSTER_UID):
             yield Fact.of(key, value, wanted, will_say[key])
 
 

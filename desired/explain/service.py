@@ -20,7 +20,6 @@ from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missi
 from desired.model.clocks import shown_moment
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import TYPE_LOAD_BALANCER, Service
-from desired.names import FINALIZER_BALANCER
 from desired.plan.change import Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
@@ -85,10 +84,12 @@ def _stage(of: ServiceView) -> tuple[ServiceStage, str]:
 
 def _left_alone(service: Service) -> tuple[ServiceStage, str]:
     """A Service on which nothing is decided."""
-    if service.load_balancer_class is not None:
+    if service.load_balancer_class is not None and service.marks is None:
         return ServiceStage.FOREIGN, rules.OF_ANOTHER_CONTROLLER.text(cls=service.load_balancer_class)
     if service.type != TYPE_LOAD_BALANCER:
         return ServiceStage.UNCLAIMED, rules.WANTS_NONE.text(type=service.type)
+    if service.marks is None:
+        return ServiceStage.FOREIGN, rules.OF_NO_CLASS.text()
     return ServiceStage.LEAVING, rules.NEVER_CLAIMED.text()
 
 
@@ -135,7 +136,8 @@ def _waits(of: ServiceView, guards: Collection[GuardFact]) -> Iterator[Wait]:
                     yield Wait("certificate", reason.text, certificates.due_in_s)
             yield from (Wait(f"port {port}", explanations.NODE_PORT.text()) for port in lb.without_node_port)
         case LoadBalancerRelease(service) if service.deleted_at is not None:
-            others = ", ".join(name for name in service.finalizers if name != FINALIZER_BALANCER)
+            ending = of.facts.snapshot.classes.finalizers_to_remove(service)
+            others = ", ".join(name for name in service.finalizers if name not in ending)
             if others:
                 yield Wait("finalizers", explanations.FINALIZERS.text(finalizers=others))
     if any(change.after is KNOWN_AFTER_APPLY for change in of.changes):

@@ -17,7 +17,7 @@ from desired.model.route import Route, route_key
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Readiness, Snapshot
-from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID, TAINT_UNINITIALIZED
+from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.disruption import Disruptions
 from desired.nodes.matching import cloud_nodes, is_ignored, nodes_of
 from desired.routes.endpoints import destinations_of
@@ -194,15 +194,15 @@ def _remembers_nothing(snapshot: Snapshot) -> bool:
 
 def _is_ours(balancer: CloudBalancer, uids: Collection[str], snapshot: Snapshot) -> bool:
     """Whether the labels name this cluster, or an existing Service where they name none."""
-    labels = balancer.spec.labels
-    whose = ownership(labels.get(LABEL_CLUSTER_UID), snapshot)
-    return labels.get(LABEL_SERVICE_UID) in uids if whose is Ownership.UNCLAIMED else whose is Ownership.OURS
+    owner = balancer.owner
+    whose = ownership(owner.cluster_uid, snapshot)
+    return owner.uid in uids if whose is Ownership.UNCLAIMED else whose is Ownership.OURS
 
 
 def _is_published(balancer: CloudBalancer, services: Mapping[str, Service]) -> bool:
     """Whether its Service publishes an address that no other load balancer has: the public one, where it has one, since
     private networks are alike."""
-    service = services.get(balancer.spec.labels.get(LABEL_SERVICE_UID, ""))
+    service = services.get(balancer.owner.uid or "")
     published = _published(service) if service else frozenset()
     public = {balancer.ipv4, balancer.ipv6} - {None} if balancer.spec.public_interface is True else set()
     private = {place.ip for place in balancer.attachments if not isinstance(place.ip, Unmanaged)}
@@ -224,10 +224,10 @@ def is_served_elsewhere(snapshot: Snapshot) -> bool:
         service
         for service in snapshot.services or ()
         if wants_balancer(service)
-        and FINALIZER_BALANCER in service.finalizers
+        and service.is_claimed
         and any(entry.hostname or (entry.ip and parse_ip(entry.ip) not in of_nodes) for entry in service.ingress)
     ]
-    labels = {balancer.spec.labels.get(LABEL_SERVICE_UID) for balancer in balancers}
+    labels = {balancer.owner.uid for balancer in balancers}
     there = {address for balancer in balancers for address in (balancer.ipv4, balancer.ipv6)}
     return bool(publishing) and not any(
         service.uid in labels or not _published(service).isdisjoint(there) for service in publishing

@@ -9,6 +9,7 @@ from typing import Any
 from desired.guards.guard import GuardInput, GuardResult
 from desired.model.clocks import LOOK_AGAIN_S, Clocks, is_far
 from desired.model.key import PLAN
+from desired.model.settings import Controller
 from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
 from desired.plan.change import Change, Plan
 from desired.plan.evidence import Age, Evidence, Identified, NetworkRead, WholeList
@@ -61,9 +62,13 @@ def _gap(section: Section[Any, Any] | None, wanted: WholeList) -> str | None:
 
 def other_controller(view: GuardInput) -> Iterator[GuardResult]:
     """Writes are held while another cloud controller runs, and wait while that will be known in a moment; where
-    permission to look is missing, only a note says so."""
+    permission to look is missing, only a note says so. What is of our own class alone no other one writes: where
+    Services without one are left to it, load balancers may be served beside it."""
     found, others = view.snapshot.controllers, other_controllers(view.snapshot)
-    keys = [change.key for change in view.plan.changes]
+    is_shared = not view.snapshot.classes.serves_classless
+    keys = [
+        change.key for change in view.plan.changes if not (is_shared and change.row.controller is Controller.SERVICE)
+    ]
     if others:
         yield GuardResult.of(rows.CONTROLLER_RUNS, keys, _running(others), value=len(others), limit=0)
     elif found is not None and found.why_incomplete is not None:

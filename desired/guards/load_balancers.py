@@ -23,13 +23,13 @@ from desired.load_balancers.lifecycle import LoadBalancerRelease, due_of, shown_
 from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned
 from desired.load_balancers.membership import Membership
-from desired.load_balancers.ownership import Ownership, former_of, ownership, wants_balancer
+from desired.load_balancers.ownership import Ownership, former_of, ownership, wants_balancer, whose
 from desired.load_balancers.primary_ips import holder_of, loses_addresses
 from desired.model.clocks import shown_moment
 from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, LoadBalancer, PrimaryIp, is_private_address
+from desired.model.service import Marks, Service
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
-from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.rules import guards as rows
@@ -70,7 +70,7 @@ def adoption(view: GuardInput) -> Iterator[GuardResult]:
         keys = sorted([adopt.key, *(change.key for change in removals)])
         balancer = lb.match.balancer
         owner = balancer.owner
-        uid, use, due_at = str(owner.service_uid), _use_of(balancer), due_of(owner)
+        uid, use, due_at = str(owner.uid), _use_of(balancer), due_of(owner)
         was_elsewhere = ownership(owner.cluster_uid, view.snapshot) is Ownership.OTHER_CLUSTER
         former = shown_former(owner) + (f" of cluster {owner.cluster_uid}" * was_elsewhere)
         found: dict[str, Plain] = {"balancer": _named(balancer), "uid": uid, "former": former, "use": use}
@@ -121,7 +121,7 @@ def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
         if other is not None:
             creations = [change.key for change in changes if change.kind == ChangeKind.LB_CREATE]
             keys = creations or [change.key for change in changes if change.kind == ChangeKind.SERVICE_STATUS]
-            command = f"hcloud load-balancer add-label --overwrite {other.id} {LABEL_SERVICE_UID}={lb.service.uid}"
+            command = f"hcloud load-balancer add-label --overwrite {other.id} {_label_of(lb.service)}={lb.service.uid}"
             found: dict[str, Plain] = {"service": lb.service.id, "balancer": _named(other), "use": _use_of(other)}
             yield GuardResult.of(rows.PUBLISHED_ADDRESS_LOST, keys, found | {"command": command}, value=1, limit=0)
     deletions = [change for change in view.plan.changes if change.kind == ChangeKind.LB_DELETE]
@@ -138,6 +138,11 @@ def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
         else:
             continue
         yield GuardResult.of(row, (change.key,), found, value=1, limit=0)
+
+
+def _label_of(service: Service) -> str:
+    """The label that names the Service as the owner."""
+    return (service.marks or Marks.HCCM).label
 
 
 def exposure(view: GuardInput) -> Iterator[GuardResult]:
@@ -201,8 +206,8 @@ def _way_it_gets_free(balancer: CloudBalancer, view: GuardInput) -> tuple[Rule, 
         if isinstance(release, LoadBalancerRelease) and release.present == balancer:
             return rows.ADDRESS_OF_RELEASING, {"service": release.service.id}
     owner = balancer.owner
-    is_ours = ownership(owner.cluster_uid, view.snapshot) is Ownership.OURS
-    if is_ours and owner.service_uid is None and (owner.released or owner.delete_after):
+    is_ours = whose(owner, view.snapshot) is Ownership.OURS
+    if is_ours and owner.uid is None and (owner.released or owner.delete_after):
         return rows.ADDRESS_OF_KEPT, {"id": balancer.id}
     return rows.ADDRESS_ASSIGNED, {}
 

@@ -180,7 +180,7 @@ TAKES: Mapping[str, bool | Callable[[Change], bool]] = MappingProxyType(
         ChangeKind.NODE_SHUTDOWN_TAINT: False,
         ChangeKind.NODE_NETWORK_CONDITION: _closes,
         ChangeKind.NODE_DELETE: True,
-        ChangeKind.SERVICE_CLAIM: False,
+        ChangeKind.SERVICE_CLAIM: _not_added,
         ChangeKind.SERVICE_STATUS: _withdraws,
         ChangeKind.SERVICE_RELEASE: True,
         ChangeKind.LB_CREATE: False,

@@ -16,7 +16,6 @@ from desired.model.clocks import LOOK_AGAIN_S, NO_OTHER_CLOCKS
 from desired.model.load_balancer import IpTarget, ServerTarget, Target
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, ServerStatus, Snapshot
-from desired.names import LABEL_SERVICE_UID
 from desired.nodes.matching import cloud_nodes, is_ignored
 from desired.nodes.node import is_uninitialized
 from desired.plan.change import Change, HoldEnd
@@ -115,7 +114,7 @@ def silence_by_any_clock(snapshot: Snapshot, settings: Settings) -> Silence | No
 def _led_to(snapshot: Snapshot) -> frozenset[Target]:
     """The targets of load balancers of this cluster's Services."""
     uids = {service.uid for service in snapshot.services or ()}
-    found = (each for each in snapshot.load_balancers or () if each.spec.labels.get(LABEL_SERVICE_UID) in uids)
+    found = (each for each in snapshot.load_balancers or () if each.owner.uid in uids)
     return frozenset(target for each in found for target in each.targets)
 
 

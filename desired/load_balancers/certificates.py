@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import OPTIONS, Options
 from desired.annotations.reading import Requested
-from desired.load_balancers.ownership import Ownership, labels_of, ownership
+from desired.load_balancers.ownership import Ownership, certificate_labels, ownership
 from desired.model.clocks import shown_moment
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, KnownAfterApply, ManagedCertificate
 from desired.model.service import Service
@@ -271,7 +271,7 @@ def _to_create(
     if taken is not None:
         return DesiredCertificates(UNMANAGED, notes=(rows.CERTIFICATE_NAME_TAKEN.note(service.key, **_facts(taken)),))
     staging = {LABEL_STAGING_CA: "true"} if options.http_managed_certificate_acme_staging else {}
-    labels = {**labels_of(service, snapshot.cluster_uid), **staging}
+    labels = {**certificate_labels(service, snapshot), **staging}
     return DesiredCertificates(
         KNOWN_AFTER_APPLY,
         create=ManagedCertificate(name, tuple(sorted(domains)), labels),

@@ -21,7 +21,7 @@ from desired.load_balancers.lifecycle import (
 from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned
 from desired.load_balancers.ordering import in_sequence
-from desired.load_balancers.ownership import has_our_conditions, labels_of
+from desired.load_balancers.ownership import has_marks_of, has_our_conditions, owner_here
 from desired.load_balancers.parts import changed_parts, reverse_names_to_come
 from desired.load_balancers.primary_ips import addresses_at_deletion
 from desired.load_balancers.published import desired_ingress, lost_addresses, publishes_only, same_ingress
@@ -34,11 +34,10 @@ from desired.model.load_balancer import (
     KnownAfterApply,
     LoadBalancer,
     Owner,
-    owner_of,
 )
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
-from desired.names import FINALIZER_BALANCER
+from desired.names import FINALIZER_BALANCER, FINALIZER_OWN_CLASS
 from desired.plan.change import Change, Claimed
 from desired.plan.foresight import balancer_after, balancer_after_all
 from desired.plan.kinds import ChangeKind, Verb
@@ -54,7 +53,7 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
     wanted = lb.wanted
     if wanted is None:
         return ()
-    claims = _claim(lb)
+    claims = _claim(lb, snapshot)
     prepared = tuple(change.key for change in claims)
     issue = _certificate(lb, wanted, prepared)
     if lb.present is None:
@@ -75,7 +74,9 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
     lost = (rows.LOST_BY_ADOPTION.text(part=" ".join(c.key.parts)) for c in parts if c.verb is Verb.REMOVE)
     adopt = tuple(replace(change, consequences=tuple(lost)) for change in adopt)
     status = _status(lb, present, adopted, parts, in_next_round=bool(claims))
-    return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size), *status)
+    taken_over = _take_over(lb, present, snapshot, prepared)
+    freed = _former_finalizer(lb, (*prepared, *adopted, *(change.key for change in taken_over)))
+    return (*claims, *issue, *in_sequence([*adopt, *taken_over, *parts], present, lb.size), *status, *freed)
 
 
 def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change, ...]:
@@ -90,8 +91,13 @@ def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change
         first = (_retention(lb, present, lb.retained, going),)
     elif present is not None:
         first = (_deletion(present, service.balancer_key, service.key, going, snapshot),)
-    claimed = Claimed(FINALIZER_BALANCER in service.finalizers, _published_here(service, present))
-    if not (claimed.finalizer or claimed.ingress or has_our_conditions(service)):
+    ending = snapshot.classes.finalizers_to_remove(service)
+    claimed = Claimed(
+        FINALIZER_BALANCER in ending,
+        _published_here(service, present),
+        own_class_finalizer=FINALIZER_OWN_CLASS in ending,
+    )
+    if not (ending or claimed.ingress or has_our_conditions(service)):
         return first
     why = rows.CLAIM_ENDED.text(going=going)
     if first:
@@ -113,7 +119,8 @@ def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change
 def _published_here(service: Service, present: CloudBalancer | None) -> tuple[Ingress, ...]:
     """The published entries that end with the claim: all of them, but of a Service of another class, whose controller
     publishes on it, only where each is an address of the load balancer that goes."""
-    is_ours = service.load_balancer_class is None or (present is not None and publishes_only(service, present))
+    is_anothers = service.load_balancer_class is not None and service.marks is None
+    is_ours = not is_anothers or (present is not None and publishes_only(service, present))
     return service.ingress if is_ours else ()
 
 
@@ -185,10 +192,11 @@ def _deletion(present: CloudBalancer, key: Key, owner: Key, why: str, snapshot: 
     )
 
 
-def _claim(lb: DesiredLoadBalancer) -> tuple[Change, ...]:
+def _claim(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[Change, ...]:
     service = lb.service
-    if FINALIZER_BALANCER in service.finalizers:
+    if service.marks is None or service.marks.finalizer in service.finalizers:
         return ()
+    had_it = isinstance(lb.match, Owned) and has_marks_of(service, lb.match.balancer.owner, snapshot)
     change = Change(
         key=service.key.part("finalizer"),
         kind=ChangeKind.SERVICE_CLAIM,
@@ -197,7 +205,26 @@ def _claim(lb: DesiredLoadBalancer) -> tuple[Change, ...]:
         after=True,
         reason=rows.CLAIMED.text(),
         owner=service.key,
-        consequences=(rows.FINALIZER_LOST.text(),) if isinstance(lb.match, Owned) else (),
+        consequences=(rows.FINALIZER_LOST.text(),) if had_it else (),
+    )
+    return (change,)
+
+
+def _former_finalizer(lb: DesiredLoadBalancer, needed: tuple[str, ...]) -> tuple[Change, ...]:
+    """The removal of the finalizer that the Service had with another class, or with none: last, once it has the other
+    one, and its load balancer the label that goes with that."""
+    service = lb.service
+    if service.marks is None or service.marks.other.finalizer not in service.finalizers:
+        return ()
+    change = Change(
+        key=service.key.part("former-finalizer"),
+        kind=ChangeKind.SERVICE_CLAIM,
+        verb=Verb.REMOVE,
+        before=True,
+        after=False,
+        reason=rows.FORMER_FINALIZER.text(former=service.marks.other.finalizer, finalizer=service.marks.finalizer),
+        owner=service.key,
+        depends_on=needed,
     )
     return (change,)
 
@@ -271,7 +298,7 @@ def _adopt(
     before = replace(present.owner, balancer_id=present.id)
     stays = isinstance(lb.match, Adoptable) and lb.match.outlives_its_service
     after = replace(
-        owner_of(labels_of(lb.service, snapshot.cluster_uid)),
+        owner_here(lb.service, snapshot),
         balancer_id=present.id,
         adopted=(before.adopted or "true") if stays else None,
     )
@@ -282,6 +309,28 @@ def _adopt(
         before=before,
         after=after,
         reason=_why_adopted(lb, present, stays=stays),
+        owner=lb.service.key,
+        cloud_id=present.id,
+        depends_on=prepared,
+    )
+    return (change,)
+
+
+def _take_over(
+    lb: DesiredLoadBalancer, present: CloudBalancer, snapshot: Snapshot, prepared: tuple[str, ...]
+) -> tuple[Change, ...]:
+    """The exchange of the labels of its own load balancer for those of the Service's class, in one write."""
+    if not isinstance(lb.match, Owned) or has_marks_of(lb.service, present.owner, snapshot):
+        return ()
+    after = owner_here(lb.service, snapshot, present.owner)
+    marks = lb.service.marks
+    change = Change(
+        key=lb.service.balancer_key,
+        kind=ChangeKind.LB_ADOPT,
+        verb=Verb.MODIFY,
+        before=present.owner,
+        after=replace(after, adopted=present.owner.adopted),
+        reason=rows.MARKS_CHANGED.text(label=marks.label if marks else ""),
         owner=lb.service.key,
         cloud_id=present.id,
         depends_on=prepared,

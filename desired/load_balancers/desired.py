@@ -50,6 +50,7 @@ from desired.load_balancers.network import (
     zones_of_locations,
 )
 from desired.load_balancers.notes import (
+    claimed_by,
     notes_on_hidden_targets,
     notes_on_kept,
     notes_on_match,
@@ -58,7 +59,7 @@ from desired.load_balancers.notes import (
     notes_on_public_interface,
     notes_on_targets,
 )
-from desired.load_balancers.ownership import asked_name, former_of, labels_of, wants_balancer
+from desired.load_balancers.ownership import asked_name, former_of, owner_here, waits_for_others, wants_balancer
 from desired.load_balancers.primary_ips import (
     AT_CREATION,
     NO_CHOICE,
@@ -84,6 +85,7 @@ from desired.model.load_balancer import (
     LoadBalancer,
     Target,
     is_private,
+    labels_with,
 )
 from desired.model.service import Service
 from desired.model.settings import WHOLE, Settings
@@ -316,7 +318,7 @@ class _Planned:
         no_targets = hidden or (self.is_out and options.use_private_ip)
         return LoadBalancer(
             name=asked_name(service),
-            labels=labels_of(service, self.snapshot.cluster_uid),
+            labels=labels_with({}, owner_here(service, self.snapshot)),
             type=size.name,
             location=place,
             zone=None if chosen.location or isinstance(options.network_zone, Unmanaged) else options.network_zone,
@@ -330,6 +332,18 @@ class _Planned:
             listeners=listeners,
             targets=frozenset() if no_targets else self._targets,
         ), (*notes, *hidden)
+
+    def _labels(self, present: CloudBalancer) -> Mapping[str, str]:
+        """The labels of an existing load balancer with those of its owner as it is to be; others stay."""
+        wanted = owner_here(self.serving.service, self.snapshot, present.owner)
+        there = replace(
+            present.owner,
+            cluster_uid=wanted.cluster_uid,
+            service_uid=wanted.service_uid,
+            own_class_uid=wanted.own_class_uid,
+            balancer_class=wanted.balancer_class,
+        )
+        return labels_with(present.spec.labels, there)
 
     def to_change(self, present: CloudBalancer) -> tuple[LoadBalancer, tuple[Note, ...]]:
         """The desired state of an existing load balancer; what is not asked for stays as it is, and so does what is
@@ -354,7 +368,7 @@ class _Planned:
         unasked = kept(options, present, self.ports, listeners) if isinstance(match, Owned | Adoptable) else ()
         return LoadBalancer(
             name=spec.name if isinstance(options.name, Unmanaged) or stays else options.name,
-            labels={**spec.labels, **labels_of(service, self.snapshot.cluster_uid)},
+            labels=self._labels(present),
             type=size.name,
             location=spec.location,
             zone=spec.zone,
@@ -492,6 +506,8 @@ def desired_load_balancers(
     desired: dict[str, DesiredLoadBalancer | LoadBalancerRelease] = {}
     unreadable = snapshot.services.unreadable
     notes = [Note(Key(ObjectKind.SERVICE, key), NoteKind.UNREADABLE, why) for key, why in unreadable.items()]
+    waiting = (each for each in snapshot.services if waits_for_others(each, snapshot.classes))
+    notes += [rows.DELETION_LEFT.note(each.key, finalizers=claimed_by(each)) for each in waiting]
     if matches is None:
         matches = match_balancers(snapshot)
     asked = _private_addresses(snapshot.services, settings)

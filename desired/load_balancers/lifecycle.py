@@ -24,16 +24,16 @@ from desired.load_balancers.ownership import (
     former_of,
     left_behind,
     may_come_back,
-    ownership,
     wants_balancer,
+    whose,
 )
 from desired.load_balancers.prices import price_of
 from desired.model.clocks import shown_moment
-from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private
-from desired.model.service import Service
+from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private, owner_of
+from desired.model.service import Marks, Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Server, Snapshot
-from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.names import LABEL_SERVICE_UID
 from desired.plan.notes import Note
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
@@ -84,7 +84,9 @@ def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings
         return LoadBalancerRelease(service, match, notes=(note,))
     if not isinstance(match, Owned | Adoptable):
         return LoadBalancerRelease(service, match)
-    owner, now = replace(match.balancer.owner, service_uid=None, former=former_of(service)), snapshot.taken_at
+    owner, now = replace(match.balancer.owner.of_no_service(), former=former_of(service)), snapshot.taken_at
+    if service.marks is Marks.OWN_CLASS:
+        owner = replace(owner, balancer_class=snapshot.classes.label)
     if isinstance(snapshot.cluster_uid, Present):
         owner = replace(owner, cluster_uid=snapshot.cluster_uid.value)
     why = _why_retained(service, match)
@@ -124,7 +126,7 @@ def _paid(balancer: CloudBalancer) -> str:
 
 def for_good(owner: Owner, now: datetime) -> Owner:
     """The labels of a load balancer that stays for good: they continue to say whose it was."""
-    return replace(owner, service_uid=None, adopted=None, delete_after=None, released=stamped(now))
+    return replace(owner.of_no_service(), adopted=None, delete_after=None, released=stamped(now))
 
 
 def window_of(service: Service, settings: Settings) -> timedelta:
@@ -199,8 +201,8 @@ def pending_deletions(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) 
         found.append(PendingDeletion(balancer, due_at, service.id if service and is_back else None))
     for balancer in _unclaimed(snapshot, matches):
         owner = balancer.owner
-        if owner.service_uid is not None and owner.adopted is None and not balancer.is_protected:
-            found.append(PendingDeletion(balancer, snapshot.taken_at, vanished=owner.service_uid))
+        if owner.uid is not None and owner.adopted is None and not balancer.is_protected:
+            found.append(PendingDeletion(balancer, snapshot.taken_at, vanished=owner.uid))
     return tuple(sorted(found, key=lambda pending: pending.balancer.id))
 
 
@@ -211,19 +213,20 @@ def _taken_by(matches: Mapping[str, BalancerMatch]) -> frozenset[int]:
 
 
 def _unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> list[CloudBalancer]:
-    """Load balancers with our cluster's label that are no Service's, by id. What a Service may claim by its label or
-    name is not among these, even if it is not known which of several it gets. Empty while a Service may be unread."""
+    """Load balancers of this cluster, and of the classes that are served here, that are no Service's, by id. What a
+    Service may claim by its label or name is not among these, even if it is not known which of several it gets. Empty
+    while a Service may be unread."""
     services, taken = snapshot.services, _taken_by(matches)
     if services is None or not services.is_whole:
         return []
     left = [
         balancer
         for balancer in snapshot.load_balancers or ()
-        if balancer.id not in taken and ownership(balancer.owner.cluster_uid, snapshot) is Ownership.OURS
+        if balancer.id not in taken and whose(balancer.owner, snapshot) is Ownership.OURS
     ]
     names = {asked_name(service) for service in services if wants_balancer(service)} if left else set()
     uids = {service.uid for service in services} if left else set()
-    return [each for each in left if each.spec.name not in names and each.owner.service_uid not in uids]
+    return [each for each in left if each.spec.name not in names and each.owner.uid not in uids]
 
 
 def awaiting(namespace: str, service: str, snapshot: Snapshot) -> Reason | None:
@@ -273,21 +276,21 @@ def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[O
 
 def _orphan(balancer: CloudBalancer, snapshot: Snapshot) -> Orphan:
     owner = balancer.owner
-    whose, due_at = shown_former(owner), due_of(owner)
-    if owner.service_uid is not None:
-        return Orphan(balancer, rows.SERVICE_GONE.because(uid=owner.service_uid))
+    former, due_at = shown_former(owner), due_of(owner)
+    if owner.uid is not None:
+        return Orphan(balancer, rows.SERVICE_GONE.because(uid=owner.uid))
     if not may_come_back(owner, snapshot):
         if owner.released is None:
             return Orphan(balancer, rows.RELEASED.because())
         since = _moment(owner.released)
         return Orphan(balancer, rows.RELEASED_SINCE.because(since=shown_moment(since) if since else owner.released))
     if owner.delete_after is None:
-        return Orphan(balancer, rows.UNDATED.because(service=whose))
+        return Orphan(balancer, rows.UNDATED.because(service=former))
     if due_at is None:
-        return Orphan(balancer, rows.MISDATED.because(service=whose, value=owner.delete_after))
+        return Orphan(balancer, rows.MISDATED.because(service=former, value=owner.delete_after))
     if balancer.is_protected:
-        return Orphan(balancer, rows.MAY_RETURN.because(service=whose))
-    return Orphan(balancer, rows.IN_UNDO_WINDOW.because(service=whose, until=shown_moment(due_at)), delete_at=due_at)
+        return Orphan(balancer, rows.MAY_RETURN.because(service=former))
+    return Orphan(balancer, rows.IN_UNDO_WINDOW.because(service=former, until=shown_moment(due_at)), delete_at=due_at)
 
 
 def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
@@ -297,7 +300,8 @@ def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tupl
     services = snapshot.services
     if services is None or not services.is_whole:
         return ()
-    taken, names = _taken_by(matches), {default_name(service.uid): service.id for service in services}
+    names = {default_name(service.uid): service.id for service in services if service.marks is not None}
+    taken = _taken_by(matches)
     leaving = {
         match.publisher.id: key
         for key, match in matches.items()
@@ -306,13 +310,13 @@ def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tupl
     found = []
     for balancer in snapshot.load_balancers or ():
         owner, name = balancer.owner, balancer.spec.name
-        if balancer.id in taken or any((owner.cluster_uid, owner.service_uid, owner.former, owner.released)):
+        if balancer.id in taken or any((owner.cluster_uid, owner.uid, owner.former, owner.released)):
             continue
         if balancer.id in leaving:
             why = rows.PUBLISHED_AT_THE_END.because(service=leaving[balancer.id])
         elif name in names:
             why = rows.NAMED_WITHOUT_LABEL.because(service=names[name])
-        elif _DEFAULT_NAME.fullmatch(name):
+        elif _DEFAULT_NAME.fullmatch(name) and snapshot.classes.serves_classless:
             why = rows.NAMED_FOR_NONE.because()
         else:
             continue
@@ -339,7 +343,7 @@ def left_certificates(snapshot: Snapshot) -> tuple[Certificate, ...]:
         if (uid := found.labels.get(LABEL_SERVICE_UID)) is not None
         and uid not in alive
         and not {found.id, found.name} & used
-        and ownership(found.labels.get(LABEL_CLUSTER_UID), snapshot) is Ownership.OURS
+        and whose(owner_of(found.labels), snapshot) is Ownership.OURS
     )
 
 

@@ -21,7 +21,9 @@ from desired.load_balancers.ownership import (
     asked_name,
     default_name,
     former_of,
+    is_of_another_class,
     is_of_another_cluster,
+    is_of_ours,
     left_behind,
     may_come_back,
     needs_cleanup,
@@ -53,6 +55,7 @@ class Owned(_BesidePublished):
     """It has the Service's label, and no other."""
 
     balancer: CloudBalancer
+    """It may have the marks that the Service had with another class, or with none."""
     why_not_renamed: Reason | None = None
     """Why it does not get the name that the Service asks for; None when it has that, or no other asks for it."""
 
@@ -159,11 +162,7 @@ def match_balancers(snapshot: Snapshot) -> Mapping[str, BalancerMatch]:
     if snapshot.services is None:
         return {}
     claims = _Claims(snapshot, snapshot.services)
-    return {
-        service.id: claims.match(service)
-        for service in snapshot.services
-        if wants_balancer(service) or needs_cleanup(service, is_labelled=bool(claims.own(service)))
-    }
+    return {service.id: claims.match(service) for service in snapshot.services if claims.needs_match(service)}
 
 
 @dataclass(frozen=True)
@@ -195,7 +194,7 @@ class _Claims:
         """UID of a Service → the load balancers with its label, whichever cluster's is beside it."""
         found: dict[str, list[CloudBalancer]] = {}
         for balancer in self.snapshot.load_balancers or ():
-            if (uid := balancer.owner.service_uid) is not None:
+            if (uid := balancer.owner.uid) is not None:
                 found.setdefault(uid, []).append(balancer)
         return found
 
@@ -225,9 +224,24 @@ class _Claims:
 
     def own(self, service: Service) -> list[CloudBalancer]:
         """The load balancers with the Service's label and no other cluster's. While our own identity is unknown nothing
-        is written anyway."""
-        labelled = self.by_uid.get(service.uid, ())
-        return [balancer for balancer in labelled if not is_of_another_cluster(balancer.owner, self.snapshot)]
+        is written anyway. A Service that is served here takes those along that it had with another class; one that
+        leaves has only what is of the classes that are served here."""
+        return [
+            balancer
+            for balancer in self.by_uid.get(service.uid, ())
+            if not is_of_another_cluster(balancer.owner, self.snapshot)
+            and (is_of_ours(service) or not is_of_another_class(balancer.owner, self.snapshot))
+        ]
+
+    def needs_match(self, service: Service) -> bool:
+        """Whether the Service wants a load balancer, or has to release one."""
+        if wants_balancer(service):
+            return True
+        own = self.own(service)
+        is_of_others = not own and any(
+            is_of_another_class(balancer.owner, self.snapshot) for balancer in self.by_uid.get(service.uid, ())
+        )
+        return needs_cleanup(service, self.snapshot.classes, is_labelled=bool(own), is_of_others=is_of_others)
 
     def match(self, service: Service) -> BalancerMatch:
         """The match of a Service that wants a load balancer, or has to release one: by its label, and only without one
@@ -276,21 +290,24 @@ class _Claims:
         owner = found.owner
         if is_of_another_cluster(owner, self.snapshot):
             return _of_that_cluster(found)
+        if is_of_another_class(owner, self.snapshot):
+            owned_by = owner.balancer_class or "Services without one"
+            return Foreign(found, _of(rows.BALANCER_OF_CLASS, found, owner=owned_by))
         is_awaited = may_come_back(owner, self.snapshot)
         claimant = self.claimants.get(owner.former or "") if is_awaited else None
         if claimant is not None and claimant.id != service.id:
             return Foreign(found, _of(rows.BALANCER_GOES_BACK, found, service=claimant.id))
         for other in self.services:
-            if other.uid == owner.service_uid:
+            if other.uid == owner.uid:
                 return Foreign(found, _of(rows.BALANCER_OF_SERVICE, found, service=other.id))
         if self.gap is not None:
             return Undecided(_of(rows.BALANCER_MAYBE_ANOTHERS, found, cause=self.gap))
         was_elsewhere = ownership(owner.cluster_uid, self.snapshot) is Ownership.OTHER_CLUSTER
-        is_anothers = owner.service_uid is None and (was_elsewhere or owner.former not in (None, former_of(service)))
+        is_anothers = owner.uid is None and (was_elsewhere or owner.former not in (None, former_of(service)))
         return Adoptable(
             found,
-            is_stranger=owner.service_uid is not None and owner.cluster_uid is None,
-            is_unowned=owner.service_uid is None and (was_elsewhere or name != default_name(service.uid)),
+            is_stranger=owner.uid is not None and owner.cluster_uid is None,
+            is_unowned=owner.uid is None and (was_elsewhere or name != default_name(service.uid)),
             is_anothers=is_anothers,
             is_awaited=is_anothers and is_awaited,
         )
@@ -333,14 +350,16 @@ class _Claims:
         return Missing(publisher=next(iter(found), None))
 
     def _has_owner(self, balancer: CloudBalancer) -> bool:
-        """Whether its labels name a Service or another cluster that exists."""
-        return balancer.owner.service_uid in self.alive or is_of_another_cluster(balancer.owner, self.snapshot)
+        """Whether its labels name a Service, another cluster or another controller that exists."""
+        owner = balancer.owner
+        is_of_others = is_of_another_cluster(owner, self.snapshot) or is_of_another_class(owner, self.snapshot)
+        return owner.uid in self.alive or is_of_others
 
     def _is_free(self, balancer: CloudBalancer, service: Service) -> bool:
         """Whether no label and no name says that it is another's than this Service's."""
         owner, asking = balancer.owner, self.asking.get(balancer.spec.name)
         is_asked_for = asking is not None and bool(asking.besides(service.id))
-        return not is_asked_for and owner.service_uid is None and owner.former in (None, former_of(service))
+        return not is_asked_for and owner.uid is None and owner.former in (None, former_of(service))
 
 
 def _by_name(names: Iterable[tuple[str, str | None]]) -> Mapping[str, Several]:
@@ -354,7 +373,7 @@ def _by_name(names: Iterable[tuple[str, str | None]]) -> Mapping[str, Several]:
 def _is_known(balancer: CloudBalancer) -> bool:
     """Whether its labels say that it was released, or of which Service that is gone it was: it is told as an orphan."""
     owner = balancer.owner
-    return bool(owner.service_uid or owner.released or owner.former or owner.delete_after)
+    return bool(owner.uid or owner.released or owner.former or owner.delete_after)
 
 
 def _contested(found: BalancerMatch, name: str, rivals: Several) -> BalancerMatch:
@@ -374,7 +393,7 @@ def _contested(found: BalancerMatch, name: str, rivals: Several) -> BalancerMatc
 
 def _of_that_cluster(balancer: CloudBalancer) -> Foreign:
     owner = balancer.owner
-    is_waiting = owner.service_uid is None and owner.delete_after is not None
+    is_waiting = owner.uid is None and owner.delete_after is not None
     row = rows.BALANCER_WAITS_ELSEWHERE if is_waiting else rows.BALANCER_OF_CLUSTER
     return Foreign(balancer, _of(row, balancer, cluster=owner.cluster_uid or ""))
 

@@ -10,8 +10,9 @@ from desired.load_balancers.membership import Membership, NodeTarget
 from desired.load_balancers.ownership import needs_cleanup
 from desired.load_balancers.targets import DesiredTargets, note_on_no_targets
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
-from desired.model.service import Service
+from desired.model.service import Classes, Service
 from desired.model.snapshot import Snapshot, is_another_controller
+from desired.names import CLEANUP_FINALIZERS
 from desired.plan.notes import Note
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
@@ -154,10 +155,16 @@ def notes_on_stuck_services(snapshot: Snapshot) -> Iterator[Note]:
     """
     if snapshot.unserved is None or any(map(is_another_controller, snapshot.controllers or ())):
         return
-    for service in filter(is_stuck, snapshot.unserved):
-        yield rows.DELETION_STUCK.note(service.key)
+    for service in snapshot.unserved:
+        if is_stuck(service, snapshot.classes):
+            yield rows.DELETION_STUCK.note(service.key, finalizers=claimed_by(service))
 
 
-def is_stuck(service: Service) -> bool:
+def is_stuck(service: Service, classes: Classes) -> bool:
     """Whether the Service is gone once the finalizer is removed that waits for its load balancer."""
-    return service.deleted_at is not None and needs_cleanup(service)
+    return service.deleted_at is not None and needs_cleanup(service, classes)
+
+
+def claimed_by(service: Service) -> str:
+    """The finalizers of a Service that wait for a load balancer, for people."""
+    return ", ".join(name for name in CLEANUP_FINALIZERS if name in service.finalizers)

@@ -1,30 +1,33 @@
 """Ownership: the labels and names that say whose a load balancer or certificate is, and what each Service needs here.
 
-A ``loadBalancerClass`` makes a Service another controller's; a load balancer that it had here is released all the same.
+A ``loadBalancerClass`` that is not ours makes a Service another controller's; a load balancer that it had here is
+released all the same. Several processes may serve one cluster, each its class (``Classes``): the labels of a load
+balancer tell which of them, and the others leave it alone.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from hashlib import sha256
 
 from desired.annotations.choices import Protocol
 from desired.annotations.options import DEFAULT_TYPE, Options
-from desired.model.load_balancer import CloudBalancer, Owner
-from desired.model.service import TYPE_LOAD_BALANCER, Service
+from desired.model.load_balancer import NO_OWNER, CloudBalancer, Owner, labels_with
+from desired.model.service import TYPE_LOAD_BALANCER, Classes, Marks, Service
 from desired.model.snapshot import Snapshot
 from desired.names import (
     CONDITION_IN_SYNC,
     FINALIZER_BALANCER,
     LABEL_ADOPTED,
+    LABEL_CLASS,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
     LABEL_RELEASED,
-    LABEL_SERVICE_UID,
 )
 from desired.rules import explanations as rows
 from desired.rules.rule import Reason
-from desired.section import Present, Unknown, Unmanaged
+from desired.section import Present, Unmanaged
 from desired.syntax.bounds import LONGEST_LABEL_VALUE
 
 _LONGEST = 32
@@ -48,6 +51,8 @@ class Ownership(StrEnum):
     UNCLAIMED = "unclaimed"
     """Without such a label, as what HCCM and people make."""
     OTHER_CLUSTER = "other cluster"
+    OTHER_CLASS = "other class"
+    """Of a load balancer: this cluster's, for Services that another controller serves (``whose``)."""
     UNKNOWN = "unknown"
     """It has one, and which one this cluster would have could not be read."""
 
@@ -61,6 +66,21 @@ def ownership(cluster_uid: str | None, snapshot: Snapshot) -> Ownership:
     return Ownership.OURS if cluster_uid == snapshot.cluster_uid.value else Ownership.OTHER_CLUSTER
 
 
+def whose(owner: Owner, snapshot: Snapshot) -> Ownership:
+    """Whose a load balancer with these labels is: of those of this cluster it is told which this process serves."""
+    found = ownership(owner.cluster_uid, snapshot)
+    is_another = found in (Ownership.OURS, Ownership.UNCLAIMED) and not _is_of_our_classes(owner, snapshot.classes)
+    return Ownership.OTHER_CLASS if is_another else found
+
+
+def _is_of_our_classes(owner: Owner, classes: Classes) -> bool:
+    """Whether it is for Services that are served here. What names no class is of Services without one; one without any
+    owner's label is for whoever asks for it."""
+    if owner.balancer_class is not None or owner.own_class_uid is not None:
+        return owner.balancer_class == classes.label
+    return classes.serves_classless or (owner.cluster_uid is None and owner.service_uid is None)
+
+
 _CLUSTERS = {
     Ownership.UNCLAIMED: rows.OF_NO_CLUSTER,
     Ownership.UNKNOWN: rows.OF_A_CLUSTER,
@@ -71,10 +91,12 @@ _CLUSTERS = {
 
 def said_by_labels(labels: Mapping[str, str], service: Service, snapshot: Snapshot) -> Mapping[str, Reason]:
     """Each label about the owner → what it says on the load balancer of ``service``; of UIDs also what none says."""
-    uid, whose = labels.get(LABEL_SERVICE_UID), ownership(labels.get(LABEL_CLUSTER_UID), snapshot)
+    cluster = ownership(labels.get(LABEL_CLUSTER_UID), snapshot)
+    by_uid = {marks.label: _service_of(labels.get(marks.label), cluster, service, snapshot) for marks in Marks}
     return {
-        LABEL_SERVICE_UID: _service_of(uid, whose, service, snapshot),
-        LABEL_CLUSTER_UID: _CLUSTERS[whose].because(),
+        **by_uid,
+        LABEL_CLASS: rows.SAYS_CLASS.because(),
+        LABEL_CLUSTER_UID: _CLUSTERS[cluster].because(),
         LABEL_RELEASED: rows.SAYS_RELEASED.because(),
         LABEL_ADOPTED: rows.SAYS_ADOPTED.because(),
         LABEL_FORMER: (rows.SAYS_FORMER if LABEL_RELEASED in labels else rows.SAYS_HEIR).because(),
@@ -82,12 +104,12 @@ def said_by_labels(labels: Mapping[str, str], service: Service, snapshot: Snapsh
     }
 
 
-def _service_of(uid: str | None, whose: Ownership, service: Service, snapshot: Snapshot) -> Reason:
+def _service_of(uid: str | None, cluster: Ownership, service: Service, snapshot: Snapshot) -> Reason:
     if uid is None:
         return rows.OF_NO_SERVICE.because()
     if uid == service.uid:
         return rows.OF_THIS_SERVICE.because()
-    if whose is Ownership.OTHER_CLUSTER:
+    if cluster is Ownership.OTHER_CLUSTER:
         return rows.OF_SERVICE_ELSEWHERE.because()
     other = next((found.id for found in snapshot.services or () if found.uid == uid), None)
     return rows.OF_SERVICE_GONE.because() if other is None else rows.OF_SERVICE.because(service=other)
@@ -95,14 +117,38 @@ def _service_of(uid: str | None, whose: Ownership, service: Service, snapshot: S
 
 def is_of_another_cluster(owner: Owner, snapshot: Snapshot) -> bool:
     """Whether these labels name another cluster that still has a claim: one that has released it for good has none."""
-    is_released = owner.released is not None and owner.service_uid is None
-    return ownership(owner.cluster_uid, snapshot) is Ownership.OTHER_CLUSTER and not is_released
+    return ownership(owner.cluster_uid, snapshot) is Ownership.OTHER_CLUSTER and not owner.is_released_for_good
 
 
-def labels_of(service: Service, cluster_uid: Present[str] | Unknown) -> Mapping[str, str]:
-    """The labels that name the owner of a load balancer or certificate."""
-    cluster = {LABEL_CLUSTER_UID: cluster_uid.value} if isinstance(cluster_uid, Present) else {}
-    return {LABEL_SERVICE_UID: service.uid, **cluster}
+def is_of_another_class(owner: Owner, snapshot: Snapshot) -> bool:
+    """Whether these labels name another controller of this cluster that still has a claim, by the class it serves."""
+    return whose(owner, snapshot) is Ownership.OTHER_CLASS and not owner.is_released_for_good
+
+
+def owner_here(service: Service, snapshot: Snapshot, before: Owner = NO_OWNER) -> Owner:
+    """The owner's labels of the load balancer of a Service that is served here, which may have had others before."""
+    is_classed = service.marks is Marks.OWN_CLASS
+    cluster = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else before.cluster_uid
+    return Owner(
+        cluster,
+        None if is_classed else service.uid,
+        own_class_uid=service.uid if is_classed else None,
+        balancer_class=snapshot.classes.label if is_classed else None,
+    )
+
+
+def has_marks_of(service: Service, owner: Owner, snapshot: Snapshot) -> bool:
+    """Whether these labels name the Service as its class has it, and not as another class has."""
+    wanted = owner_here(service, snapshot, owner)
+    there = (owner.service_uid, owner.own_class_uid, owner.balancer_class)
+    return there == (wanted.service_uid, wanted.own_class_uid, wanted.balancer_class)
+
+
+def certificate_labels(service: Service, snapshot: Snapshot) -> Mapping[str, str]:
+    """The labels that name the owner of a managed certificate. HCCM's label stays beside our class: HCCM deletes none,
+    and a certificate that is found again when a Service changes its class is not issued again."""
+    owner = owner_here(service, snapshot)
+    return labels_with({}, replace(owner, service_uid=service.uid, own_class_uid=None))
 
 
 def former_of(service: Service) -> str:
@@ -119,8 +165,8 @@ def former_by_name(namespace: str, service: str) -> str:
 def may_come_back(owner: Owner, snapshot: Snapshot) -> bool:
     """Whether the load balancer with these labels was released for a while: of this cluster for certain, unowned now,
     and not released for good."""
-    is_ours = ownership(owner.cluster_uid, snapshot) is Ownership.OURS
-    return is_ours and owner.service_uid is None and owner.released is None and owner.former is not None
+    is_ours = whose(owner, snapshot) is Ownership.OURS
+    return is_ours and owner.uid is None and owner.released is None and owner.former is not None
 
 
 def left_behind(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
@@ -135,28 +181,41 @@ def may_stay_behind(snapshot: Snapshot) -> bool:
     """Whether a load balancer was listed that has to be looked at even when no Service has or wants one: it waits for
     its Service or its deletion, or is of a Service of this cluster that may vanish, or has."""
     return any(
-        may_come_back(owner, snapshot)
-        or (owner.service_uid is not None and ownership(owner.cluster_uid, snapshot) is Ownership.OURS)
+        may_come_back(owner, snapshot) or (owner.uid is not None and whose(owner, snapshot) is Ownership.OURS)
         for owner in (balancer.owner for balancer in snapshot.load_balancers or ())
     )
 
 
 def wants_balancer(service: Service) -> bool:
     """Whether the Service should have a load balancer of ours: one that is being deleted never does."""
-    return service.type == TYPE_LOAD_BALANCER and service.load_balancer_class is None and service.deleted_at is None
+    return is_of_ours(service) and service.deleted_at is None
 
 
-def needs_cleanup(service: Service, *, is_labelled: bool = False) -> bool:
+def is_of_ours(service: Service) -> bool:
+    """Whether it is a Service that is served here as it is, until it goes."""
+    return service.type == TYPE_LOAD_BALANCER and service.marks is not None
+
+
+def needs_cleanup(service: Service, classes: Classes, *, is_labelled: bool = False, is_of_others: bool = False) -> bool:
     """Whether the Service has to release what it had here: it is being deleted, or of another type or class by now,
-    whatever it was in between. ``is_labelled`` is whether a load balancer has its label, and no other cluster's.
+    whatever it was in between. ``is_labelled`` is whether a load balancer of ours has its label, ``is_of_others``
+    whether one of another class has.
 
-    Without one the finalizer tells, and of a Service of another class only beside our condition: other controllers
-    share the finalizer's name (Kubernetes' cloud-provider), and it may be theirs.
+    Without one the finalizer tells, and of a Service of another class only Kubernetes' own beside our condition: other
+    controllers share its name (Kubernetes' cloud-provider), and it may be theirs. That of our own class is then of
+    another process of ours, which serves that class.
     """
-    if wants_balancer(service) or is_labelled:
-        return not wants_balancer(service)
-    is_claimed = FINALIZER_BALANCER in service.finalizers
-    return is_claimed and (service.load_balancer_class is None or has_our_conditions(service))
+    if wants_balancer(service) or classes.leaves(service) or is_labelled:
+        return not wants_balancer(service) and not classes.leaves(service)
+    removable = classes.finalizers_to_remove(service)
+    if service.load_balancer_class is None or service.marks is not None:
+        return bool(removable) and not is_of_others
+    return FINALIZER_BALANCER in removable and has_our_conditions(service)
+
+
+def waits_for_others(service: Service, classes: Classes) -> bool:
+    """Whether a Service that goes has a mark by which this process served it, or may have, and is left alone here."""
+    return service.deleted_at is not None and classes.leaves(service) and service.is_claimed
 
 
 def has_our_conditions(service: Service) -> bool:
@@ -164,10 +223,13 @@ def has_our_conditions(service: Service) -> bool:
     return any(found.type == CONDITION_IN_SYNC for found in service.conditions)
 
 
-def matters(service: Service) -> bool:
+def matters(service: Service, classes: Classes) -> bool:
     """Whether anything may have to be decided on a load balancer of the Service: without such a Service none are read.
-    For one of another class that has the finalizer only its label tells."""
-    return wants_balancer(service) or FINALIZER_BALANCER in service.finalizers
+    For one of another class that has Kubernetes' finalizer only its label tells."""
+    removable = classes.finalizers_to_remove(service)
+    if service.load_balancer_class is not None and service.marks is None:
+        return FINALIZER_BALANCER in removable
+    return wants_balancer(service) or bool(removable)
 
 
 def uses_certificates(service: Service, defaults: Options) -> bool:
@@ -179,7 +241,7 @@ def uses_certificates(service: Service, defaults: Options) -> bool:
 def wanted_types(services: Iterable[Service], balancers: Iterable[CloudBalancer], defaults: Options) -> frozenset[str]:
     """Names of the types that something has to be known of: those that are asked for by annotation or environment, and
     the default one when a load balancer may have to be created without any of that."""
-    served = {balancer.owner.service_uid for balancer in balancers}
+    served = {balancer.owner.uid for balancer in balancers}
     names: set[str] = set()
     for service in filter(wants_balancer, services):
         asked = service.claim.requested(defaults).options

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from desired.load_balancers.ownership import Ownership, ownership
+from desired.load_balancers.ownership import Ownership, whose
 from desired.model.load_balancer import CloudBalancer
 from desired.model.price import FREE, Cost, Price
 from desired.model.snapshot import Snapshot
@@ -65,9 +65,9 @@ def cost_of_cluster(changes: Collection[Change], snapshot: Snapshot) -> Cost:
     balancers = snapshot.load_balancers
     for balancer in balancers or ():
         owner = balancer.owner
-        whose = ownership(owner.cluster_uid, snapshot)
-        is_ours = whose is Ownership.OURS or (whose is Ownership.UNCLAIMED and owner.service_uid in services)
-        if balancer.id not in changed and (is_ours or whose is Ownership.UNKNOWN):
+        found = whose(owner, snapshot)
+        is_ours = found is Ownership.OURS or (found is Ownership.UNCLAIMED and owner.uid in services)
+        if balancer.id not in changed and (is_ours or found is Ownership.UNKNOWN):
             others.append(price_of(balancer) if is_ours else None)
     if balancers is not None and not balancers.is_whole:
         others.append(None)

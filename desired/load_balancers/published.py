@@ -12,7 +12,7 @@ from desired.annotations.reading import Requested
 from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp, ServerTarget, is_private_address
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
-from desired.names import CONDITION_READY, FINALIZER_BALANCER
+from desired.names import CONDITION_READY
 from desired.rules import explanations
 from desired.rules.load_balancer_changes import ADDRESSES_CHANGE, ADDRESSES_LIKELY_CHANGE
 from desired.rules.load_balancers import OTHERS_PUBLISHED
@@ -165,7 +165,7 @@ def lost_addresses(
     Where our condition said that its own addresses are published, they were; HCCM writes no condition, so that what
     stands there without one was likely a load balancer's.
     """
-    if FINALIZER_BALANCER not in service.finalizers:
+    if not service.is_claimed:
         return ()
     of_nodes = {_parsed(address.address) for node in snapshot.nodes for address in node.addresses}
     ready = next((found for found in service.conditions if found.type == CONDITION_READY), None)

@@ -5,7 +5,7 @@ Hetzner Cloud API (load balancers).
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -15,11 +15,14 @@ from typing import Final
 from desired.annotations.choices import Algorithm, Protocol
 from desired.model.key import Key, ObjectKind
 from desired.model.price import Price
+from desired.model.to_builtins import ADDED
 from desired.names import (
     LABEL_ADOPTED,
+    LABEL_CLASS,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
+    LABEL_OWN_CLASS_UID,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
@@ -189,6 +192,7 @@ class Owner:
 
     cluster_uid: str | None
     service_uid: str | None
+    """By HCCM's label."""
     released: str | None = field(default=None, compare=False)
     """When it was released with its addresses. Never compared: a hold would be another one in each pass."""
     balancer_id: int | None = None
@@ -199,6 +203,28 @@ class Owner:
     """Whose it was when it was released; None where it was not."""
     delete_after: str | None = field(default=None, compare=False)
     """When it may be deleted. Never compared, as ``released``."""
+    own_class_uid: str | None = field(default=None, metadata=ADDED)
+    """The Service by the label of our own class, which HCCM does not know."""
+    balancer_class: str | None = field(default=None, metadata=ADDED)
+    """The class whose Services it is for, as in ``Classes.label``."""
+
+    @property
+    def uid(self) -> str | None:
+        """The UID of the Service; None where neither label names one. Where both do, ours counts: HCCM may have found
+        the load balancer by its name."""
+        return self.service_uid if self.own_class_uid is None else self.own_class_uid
+
+    @property
+    def is_released_for_good(self) -> bool:
+        """Whether its owner has no claim to it any more."""
+        return self.released is not None and self.uid is None
+
+    def of_no_service(self) -> "Owner":
+        """The same once no label names a Service."""
+        return replace(self, service_uid=None, own_class_uid=None)
+
+
+NO_OWNER = Owner(None, None)
 
 
 def owner_of(labels: Mapping[str, str]) -> Owner:
@@ -210,6 +236,8 @@ def owner_of(labels: Mapping[str, str]) -> Owner:
         adopted=labels.get(LABEL_ADOPTED),
         former=labels.get(LABEL_FORMER),
         delete_after=labels.get(LABEL_DELETE_AFTER),
+        own_class_uid=labels.get(LABEL_OWN_CLASS_UID),
+        balancer_class=labels.get(LABEL_CLASS),
     )
 
 
@@ -221,6 +249,8 @@ def labels_with(there: Mapping[str, str], owner: Owner) -> dict[str, str]:
         LABEL_ADOPTED: owner.adopted,
         LABEL_FORMER: owner.former,
         LABEL_DELETE_AFTER: owner.delete_after,
+        LABEL_OWN_CLASS_UID: owner.own_class_uid,
+        LABEL_CLASS: owner.balancer_class,
     }
     others = {key: text for key, text in there.items() if key not in ours}
     ours[LABEL_CLUSTER_UID] = owner.cluster_uid

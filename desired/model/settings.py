@@ -8,6 +8,7 @@ from ipaddress import IPv4Network
 from types import MappingProxyType
 
 from desired.annotations.options import Options
+from desired.model.service import Classes
 from desired.syntax.selector import Selector
 
 
@@ -88,6 +89,8 @@ class Settings:
     given_defaults: Mapping[int, Mapping[int, Options]] = field(default_factory=dict, hash=False)
     """Id of a load balancer → its port, or WHOLE → the same of that place, where it has a value of a default that was
     not accepted."""
+    classes: Classes = field(default_factory=Classes)
+    """``--load-balancer-class`` and ``--default-load-balancer``: the Services that are served here."""
     undo_window: timedelta = timedelta(0)
     """``--load-balancer-undo``: how long a load balancer outlives its Service before it is deleted; 0: not at all."""
     only: tuple[str, ...] = ()

@@ -25,6 +25,8 @@ from desired.model.route import NetworkCondition, Route
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import NodeAddress
 from desired.model.taint import Taint
+from desired.model.to_builtins import ADDED
+from desired.names import CLEANUP_FINALIZERS
 from desired.plan.evidence import AbsenceProof, Age, Evidence, Identified, NetworkRead, ServerGone, WholeList
 from desired.plan.kinds import KINDS, ChangeKind, Kind, Verb
 from desired.plan.notes import Note
@@ -53,10 +55,19 @@ class LostNode:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What ``service.release`` removes from a Service: the finalizer, and the published addresses."""
+    """What ``service.release`` removes from a Service: the finalizers, and the published addresses."""
 
     finalizer: bool
+    """Kubernetes' own."""
     ingress: tuple[Ingress, ...]
+    own_class_finalizer: bool = field(default=False, metadata=ADDED)
+    """That of our own class."""
+
+    @property
+    def finalizers(self) -> tuple[str, ...]:
+        """Their names."""
+        there = (self.finalizer, self.own_class_finalizer)
+        return tuple(name for name, has in zip(CLEANUP_FINALIZERS, there, strict=True) if has)
 
 
 State = (

@@ -45,7 +45,7 @@ from desired.model.route import CONDITION_NETWORK, NetworkCondition, Route
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Condition, Node, NodeAddress, Readiness, ServerStatus, Snapshot
 from desired.model.taint import with_shutdown_taint
-from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.names import LABEL_CLUSTER_UID
 from desired.plan.change import Change, Claimed, NodeIdentity
 from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import in_order
@@ -109,7 +109,7 @@ def subject(world: Snapshot, change: Change) -> CloudBalancer | None:
     if change.cloud_id is not None or service is None:
         return there.get(change.cloud_id or 0)
     created = (found for number, found in there.items() if number < 0)
-    return next((found for found in created if found.spec.labels.get(LABEL_SERVICE_UID) == service.uid), None)
+    return next((found for found in created if found.owner.uid == service.uid), None)
 
 
 def balancer_after_all(
@@ -204,19 +204,24 @@ def node_after(node: Node, change: Change) -> Node:
 
 def service_after(service: Service, change: Change) -> Service:
     """The Service once a change of it is applied. A change of anything else changes nothing."""
-    others = tuple(found for found in service.finalizers if found != FINALIZER_BALANCER)
     match change.kind, change.after:
-        case ChangeKind.SERVICE_CLAIM, _:
-            return replace(service, finalizers=(*others, FINALIZER_BALANCER))
+        case ChangeKind.SERVICE_CLAIM, bool() as is_added if service.marks is not None:
+            marks = service.marks if is_added else service.marks.other
+            others = _without(service.finalizers, marks.finalizer)
+            return replace(service, finalizers=(*others, marks.finalizer) if is_added else others)
         case ChangeKind.SERVICE_STATUS, KnownAfterApply():
             return replace(service, ingress=())
         case ChangeKind.SERVICE_STATUS, tuple() as ingress:
             return replace(service, ingress=tuple(entry for entry in ingress if isinstance(entry, Ingress)))
         case ChangeKind.SERVICE_RELEASE, _:
-            ended = change.before.ingress if isinstance(change.before, Claimed) else ()
-            left = tuple(entry for entry in service.ingress if entry not in ended)
-            return replace(service, finalizers=others, ingress=left)
+            ended = change.before if isinstance(change.before, Claimed) else Claimed(finalizer=False, ingress=())
+            left = tuple(entry for entry in service.ingress if entry not in ended.ingress)
+            return replace(service, finalizers=_without(service.finalizers, *ended.finalizers), ingress=left)
     return service
+
+
+def _without(finalizers: tuple[str, ...], *removed: str) -> tuple[str, ...]:
+    return tuple(name for name in finalizers if name not in removed)
 
 
 def serving(

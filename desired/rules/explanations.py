@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from desired.names import LABEL_SERVICE_UID
 from desired.plan.kinds import ChangeKind
 from desired.rules.rule import Basis, Rule
 
@@ -37,6 +36,11 @@ OF_NO_CLUSTER = Rule("label-of-no-cluster", "no cluster label (optional)", basis
 OF_A_CLUSTER = Rule("label-of-a-cluster", "a cluster; the UID of this one could not be read", basis=Basis.OWNER)
 OF_THIS_CLUSTER = Rule("label-of-this-cluster", "this cluster", basis=Basis.OWNER)
 OF_OTHER_CLUSTER = Rule("label-of-other-cluster", "another cluster", basis=Basis.OWNER)
+CLASS_SERVED = Rule("class-served", "the class that is served here (--load-balancer-class)", basis=Basis.OWNER)
+FINALIZER_OF_CLASS = Rule(
+    "finalizer-of-class", "keeps the Service until its load balancer is deleted; unknown to HCCM", basis=Basis.OWNER
+)
+SAYS_CLASS = Rule("label-of-class", "the loadBalancerClass that it is for", basis=Basis.OWNER)
 SAYS_RELEASED = Rule("label-of-release", "when it was released", basis=Basis.OWNER)
 SAYS_ADOPTED = Rule("label-of-adoption", "adopted (kept when its Service is deleted)", basis=Basis.OWNER)
 SAYS_FORMER = Rule("label-of-former-service", "former Service", basis=Basis.OWNER)
@@ -45,9 +49,7 @@ SAYS_DELETION = Rule("label-of-deletion", "when it is deleted", basis=Basis.OWNE
 BECOMES = Rule("label-becomes", "set to {wanted}", basis=Basis.OWNER)
 GOES = Rule("label-goes", "{value}; removed", basis=Basis.OWNER)
 BECOMES_INSTEAD = Rule("label-becomes-instead", "{value}; set to {wanted}", basis=Basis.OWNER)
-NONE_LABELLED = Rule(
-    "none-labelled", f"no load balancer of the project has the label {LABEL_SERVICE_UID} with this Service's UID"
-)
+NONE_LABELLED = Rule("none-labelled", "no load balancer of the project has the label {label} with this Service's UID")
 NONE_NAMED = Rule("none-named", f"{NONE_LABELLED.says}, and none is named {{name!r}}")
 
 # Where an address that a Service publishes comes from.

@@ -18,6 +18,16 @@ FINALIZER_LOST = Rule(
     "k3s: --disable servicelb, others: spec.loadBalancerClass",
     ChangeKind.SERVICE_CLAIM,
 )
+FORMER_FINALIZER = _row(
+    ChangeKind.SERVICE_CLAIM,
+    "former-finalizer",
+    "{former} belongs to the Service's former loadBalancerClass; {finalizer} keeps it now",
+)
+MARKS_CHANGED = _row(
+    ChangeKind.LB_ADOPT,
+    "marks-changed",
+    "the Service changed its loadBalancerClass: label {label} names it from now on",
+)
 CREATED = _row(ChangeKind.LB_CREATE, "created", "Service {service} has no load balancer yet")
 CERTIFICATE_CREATED = _row(
     ChangeKind.CERTIFICATE_CREATE,

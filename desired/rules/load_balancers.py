@@ -3,7 +3,6 @@
 from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import OPTIONS, PREFIX
 from desired.names import (
-    FINALIZER_BALANCER,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_EXCLUDE_FROM_BALANCERS,
@@ -45,6 +44,13 @@ BALANCER_OF_CLUSTER = _refused(
     "to release it there, kubectl annotate service NAME -n NAMESPACE"
     f" {_key('deletion_policy')}={DeletionPolicy.RETAIN} and delete that Service, or if that cluster no longer exists,"
     f" hcloud load-balancer remove-label {{balancer}} {LABEL_CLUSTER_UID}",
+)
+BALANCER_OF_CLASS = _refused(
+    "balancer-of-class",
+    "load balancer {balancer} {name!r} is for Services of another loadBalancerClass ({owner}); the controller of that"
+    " class serves them",
+    "choose another name, or release it there: annotate its Service with"
+    f" {_key('deletion_policy')}={DeletionPolicy.RETAIN} and delete that Service",
 )
 BALANCER_WAITS_ELSEWHERE = _refused(
     "balancer-waits-elsewhere",
@@ -138,9 +144,18 @@ VALUES_KEPT = Rule(
 )
 DELETION_STUCK = Rule(
     "deletion-stuck",
-    f"deletion waits for finalizer {FINALIZER_BALANCER}, but load balancers are disabled here",
+    "deletion waits for finalizer {finalizers}, but load balancers are disabled here",
     "enable them until its load balancer is deleted (HCLOUD_LOAD_BALANCERS_ENABLED, --controllers), or let"
     " hcloud-cloud-controller-manager delete it (k3s servicelb removes its own finalizer)",
+    NoteKind.STUCK,
+)
+
+DELETION_LEFT = Rule(
+    "deletion-left",
+    "deletion waits for finalizer {finalizers}, but the Service has no loadBalancerClass, and such Services are not"
+    " served here (--default-load-balancer=false)",
+    "let the controller that serves them delete it, or set --default-load-balancer=true until its load balancer is"
+    " deleted",
     NoteKind.STUCK,
 )
 
@@ -649,6 +664,10 @@ CERTIFICATE_NAME_TAKEN = _certificate(
 
 OF_ANOTHER_CONTROLLER = Rule(
     "of-another-controller", "has spec.loadBalancerClass {cls!r} of another controller; not managed here"
+)
+OF_NO_CLASS = Rule(
+    "of-no-class",
+    "has no loadBalancerClass; such Services are not managed here (--default-load-balancer=false)",
 )
 WANTS_NONE = Rule("wants-no-load-balancer", "is of type {type} and needs no load balancer; not managed here")
 NEVER_CLAIMED = Rule("never-claimed", "is being deleted and was never managed here; nothing to release")

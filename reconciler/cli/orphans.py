@@ -141,7 +141,7 @@ def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) 
         balancer = None if balancers is None else balancers.items.get(balancer_id)
         unreadable = None if balancers is None else balancers.unreadable.get(balancer_id)
         if balancer is not None:
-            owner = alive.get(balancer.owner.service_uid or "")
+            owner = alive.get(balancer.owner.uid or "")
             whose = f": it has the label of Service {owner}" if owner else ""
             yield f"load balancer {balancer_id} {balancer.spec.name} is no orphan of this cluster{whose}"
         else:

@@ -14,6 +14,7 @@ from typing import Any
 from actuators.http.robot import RobotLogin
 from actuators.http.shown import is_loopback, shown_address, with_shown_addresses
 from desired.annotations.options import defaults_of
+from desired.model.service import Classes
 from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
 from desired.names import LEASE, LEASE_NAMESPACE
 from desired.plan.grants import LIFETIME
@@ -333,6 +334,7 @@ def _settings(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Setting
         balancer_defaults=defaults_of(variables),
         robot=variables.get("ROBOT_ENABLED", False),
         forward_internal_ips=variables.get("ROBOT_FORWARD_INTERNAL_IPS", True),
+        classes=Classes(flags["--load-balancer-class"], flags["--default-load-balancer"]),
         undo_window=flags["--load-balancer-undo"],
         only=flags["--only"],
     )

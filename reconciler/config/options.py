@@ -16,7 +16,7 @@ from functools import partial
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from desired.names import LEASE, LEASE_NAMESPACE
+from desired.names import LEASE, LEASE_NAMESPACE, OWN_CLASS
 from desired.syntax import bounds
 from desired.syntax.bounds import LONGEST_VARIABLE, shown_text
 from desired.syntax.go import parse_bool, parse_cidr, parse_duration
@@ -206,6 +206,13 @@ def parse_object_name(text: str) -> str:
     """A name that Kubernetes gives to objects: a DNS subdomain."""
     if len(text) > 253 or not all(_LABEL.fullmatch(part) for part in text.split(".")):
         raise ValueError("expect the name of a Kubernetes object, such as cloud-controller-manager")
+    return text
+
+
+def parse_class(text: str) -> str:
+    """The name of a loadBalancerClass, with a domain before a slash or without (Kubernetes core/v1 ServiceSpec)."""
+    if not is_label_key(text):
+        raise ValueError("expect the name of a loadBalancerClass, such as hcloud-reconciler/load-balancer")
     return text
 
 
@@ -587,6 +594,20 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         ),
         _switch("--keep-internal-ips", _PLANS, "without HCLOUD_NETWORK, keep the kubelets' InternalIPs"),
         _switch("--lifecycle-conditions", _PLANS, "heed Nodes' conditions of drain and maintenance (KEP-5683)"),
+        _flag(
+            "--load-balancer-class NAME",
+            parse_class,
+            OWN_CLASS,
+            _JUDGES,
+            "serve Services of this loadBalancerClass",
+        ),
+        _flag(
+            "--default-load-balancer",
+            parse_bool,
+            True,
+            _JUDGES,
+            "serve Services without a loadBalancerClass; default true",
+        ),
         _switch("--health-conditions", _WRITES, "give Services the condition LoadBalancerHealthy"),
     ),
     "Waits": (

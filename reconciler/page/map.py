@@ -23,7 +23,7 @@ from desired.model.load_balancer import (
 )
 from desired.model.route import Route, route_key
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, Snapshot
-from desired.names import LABEL_INSTANCE_TYPE, LABEL_SERVICE_UID
+from desired.names import LABEL_INSTANCE_TYPE
 from desired.plan.change import Change
 from desired.plan.foresight import after_all
 from desired.plan.kinds import ChangeKind
@@ -294,7 +294,7 @@ class _Cartographer:
 
     def _services(self) -> Iterator[ServiceRow]:
         matches = self._report.facts.desired.matches if self._report.facts else {}
-        coming = {each.spec.labels.get(LABEL_SERVICE_UID): each for each in self._balancers.values() if each.id < 0}
+        coming = {each.owner.uid: each for each in self._balancers.values() if each.id < 0}
         for name, match in sorted(matches.items()):
             service = Key(ObjectKind.SERVICE, name)
             key = Key(ObjectKind.LOAD_BALANCER, name)

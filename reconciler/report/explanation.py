@@ -37,7 +37,7 @@ from desired.guards.anchor import AnchorState
 from desired.health.state import ObjectState, PortState
 from desired.model.load_balancer import Health
 from desired.model.snapshot import ServerStatus
-from desired.names import LABEL_SERVICE_UID
+from desired.names import LABEL_OWN_CLASS_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Verdict
 from desired.plan.notes import Note
 from desired.routes.claims import FAILING, RouteStatus
@@ -268,7 +268,9 @@ def _balancer(match: FoundBalancer, explained: Explained) -> Iterator[TextLine]:
     where = f" in {seen.location}" if seen.location else ""
     ports, targets = _out_of(seen.ports, seen.max_ports, "port"), _out_of(seen.targets, seen.max_targets, "target")
     yield TextLine(f"  {near}{seen.id}  {seen.name}, {seen.type}{where}, {ports}, {targets}")
-    ways = {"label": f"label {LABEL_SERVICE_UID}", "address": "the address that the Service publishes"}
+    there = {fact.subject for fact in match.owner if fact.value is not None}
+    label = LABEL_OWN_CLASS_UID if LABEL_OWN_CLASS_UID in there else LABEL_SERVICE_UID
+    ways = {"label": f"label {label}", "address": "the address that the Service publishes"}
     by = ways.get(match.by or "", f"name {seen.name}")
     yield TextLine(f"  matched by {by}", Tone.DETAIL)
     off = "" if seen.public else " (switched off)"

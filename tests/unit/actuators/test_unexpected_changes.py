@@ -64,7 +64,7 @@ SIDES: Mapping[str, tuple[tuple[Any, Any], ...]] = {
     "node.shutdown_taint": ((True, None), (False, ())),
     "node.network_condition": ((None, True), ("True", None), ((), ROUTED)),
     "node.delete": ((an_identity(), None), ({}, None), ((), None)),
-    "service.claim": ((True, False), (None, ())),
+    "service.claim": ((None, False), (None, ())),
     "service.status": (((), KNOWN_AFTER_APPLY), ((), True)),
     "service.release": (((), None),),
     "certificate.create": ((None, True), (CERTIFICATE, None), (None, {"name": "x"})),

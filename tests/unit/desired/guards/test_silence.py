@@ -202,7 +202,7 @@ def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
 @pytest.mark.parametrize("kind", [name for name, row in KINDS.items() if not row.writes_cloud])
 def test_what_is_written_to_the_cluster(kind: str) -> None:
     """That is the copy's own: other rules decide."""
-    changes = tuple(a_change("node/x", kind, verb=verb) for verb in KINDS[kind].verbs)
+    changes = tuple(a_change(f"node/{verb}", kind, verb=verb) for verb in KINDS[kind].verbs)
     assert list(silent_cluster(facts_of(Plan(changes), a_snapshot([MUTE], [a_server()]), Settings()))) == []
 
 

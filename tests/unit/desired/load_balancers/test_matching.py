@@ -16,7 +16,7 @@ from desired.load_balancers.matching import (
     match_balancers,
 )
 from desired.model.load_balancer import CloudBalancer
-from desired.model.service import Service
+from desired.model.service import Classes, Service
 from desired.names import (
     FINALIZER_BALANCER,
     LABEL_CLUSTER_UID,
@@ -252,7 +252,7 @@ def test_of_many_rivals_a_few_are_named() -> None:
 })  # fmt: skip
 def test_no_rival(other: dict[str, Any]) -> None:
     """Only who can get a load balancer of that name is a rival."""
-    assert matches([A, replace(B, **other)], [SHARED])["web"] == Adoptable(SHARED, is_unowned=True)
+    assert matches([A, Classes().marked(replace(B, **other))], [SHARED])["web"] == Adoptable(SHARED, is_unowned=True)
 
 
 @rows("balancers expected", {

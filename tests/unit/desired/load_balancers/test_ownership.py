@@ -2,6 +2,7 @@
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,16 @@ from desired.load_balancers.ownership import (
     asked_name,
     default_name,
     former_of,
-    labels_of,
     matters,
     needs_cleanup,
+    owner_here,
     ownership,
     uses_certificates,
     wanted_types,
     wants_balancer,
 )
-from desired.model.load_balancer import CloudBalancer, Owner, owner_of
-from desired.model.service import Service, ServiceCondition
+from desired.model.load_balancer import CloudBalancer, Owner, labels_with, owner_of
+from desired.model.service import Classes, Service, ServiceCondition
 from desired.names import CONDITION_IN_SYNC, FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.section import Present, Unknown
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
@@ -67,11 +68,12 @@ def test_owner_of(labels: dict[str, str], owner: Owner) -> None:
     assert owner_of(labels).released == labels.get(LABEL_RELEASED)
 
 
-def test_labels_of() -> None:
+def test_labels_of_the_owner() -> None:
     """Service and cluster; while the cluster is unknown no label pretends to know it."""
     known = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
-    assert labels_of(a_service(), Present(CLUSTER_UID)) == known
-    assert labels_of(a_service(), Unknown("403")) == {LABEL_SERVICE_UID: SERVICE_UID}
+    assert labels_with({}, owner_here(a_service(), a_world())) == known
+    nameless = replace(a_world(), cluster_uid=Unknown("403"))
+    assert labels_with({}, owner_here(a_service(), nameless)) == {LABEL_SERVICE_UID: SERVICE_UID}
 
 
 @rows("namespace name expected", {
@@ -158,8 +160,8 @@ WANTS, CLEANUP, NEITHER = (True, False), (False, True), (False, False)
 def test_who_wants_and_who_lets_go(service: dict[str, Any], is_labelled: bool, verdict: tuple[bool, bool]) -> None:
     """Never both; and the finalizer of a Service of another class, of which nothing is ours, is its controller's."""
     found = a_service(**service)
-    assert (wants_balancer(found), needs_cleanup(found, is_labelled=is_labelled)) == verdict
-    assert matters(found) is (wants_balancer(found) or FINALIZER_BALANCER in found.finalizers)
+    assert (wants_balancer(found), needs_cleanup(found, Classes(), is_labelled=is_labelled)) == verdict
+    assert matters(found, Classes()) is (wants_balancer(found) or FINALIZER_BALANCER in found.finalizers)
 
 
 @rows("options uses", {
