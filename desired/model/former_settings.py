@@ -6,11 +6,11 @@ given it; that never opens one to the public unheld. A value that we would not w
 version does not know is kept as it is.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from ipaddress import IPv4Network
-from typing import Any
+from typing import Any, NamedTuple, get_type_hints
 
 from desired.annotations.grammars import Grammar, ValueKind
 from desired.annotations.options import TAKEN_BACK, VARIABLES, Options, defaults_of, variables_of
@@ -18,7 +18,7 @@ from desired.model.clocks import parse_moment
 from desired.model.record import Format
 from desired.model.settings import DECIDING, WHOLE, AddressFamily, Controller, Settings
 from desired.section import UNMANAGED
-from desired.syntax.selector import parse_selector
+from desired.syntax.selector import Selector, parse_selector
 
 Value = bool | int | str | None
 """Of one setting; None when it is not set."""
@@ -82,7 +82,7 @@ class FormerSettings:
         former, defaults = settings, {**_defaults(settings.balancer_defaults)}
         for name, value in self.values.items():
             if name in _BY_NAME:
-                former = replace(former, **{_BY_NAME[name]: _READ[_BY_NAME[name]](value)})
+                former = replace(former, **{_BY_NAME[name]: _FORM_OF[_BY_NAME[name]].read(value)})
             elif name in VARIABLES:
                 defaults[name] = value
         return replace(former, balancer_defaults=defaults_of(defaults), former_defaults=None, given_defaults={})
@@ -127,43 +127,48 @@ def _text(value: Value) -> str:
     return value
 
 
-def _optional_text(value: Value) -> str | None:
-    return None if value is None else _text(value)
+class _Form(NamedTuple):
+    """How values of one type are remembered."""
+
+    write: Callable[[Any], Value]
+    read: Callable[[Value], Any]
+    """Raises ValueError."""
 
 
-_READ: Mapping[str, Any] = {
-    "network": _optional_text,
-    "routes": _bool,
-    "address_family": lambda value: AddressFamily(_text(value)),
-    "zone_labels": _bool,
-    "cluster_cidr": lambda value: None if value is None else IPv4Network(_text(value)),
-    "controllers": lambda value: frozenset(map(Controller, filter(None, _text(value).split(",")))),
-    "ignore_nodes": lambda value: None if value is None else parse_selector(_text(value)),
-    "mirror_labels": _optional_text,
-    "keep_internal_ips": _bool,
-    "lifecycle_conditions": _bool,
-    "robot": _bool,
-    "forward_internal_ips": _bool,
+def _or_none(write: Callable[[Any], Value], read: Callable[[str], Any]) -> _Form:
+    return _Form(
+        lambda value: None if value is None else write(value),
+        lambda value: None if value is None else read(_text(value)),
+    )
+
+
+_FORMS: Mapping[Any, _Form] = {
+    bool: _Form(bool, _bool),
+    str | None: _or_none(str, str),
+    AddressFamily: _Form(str, lambda value: AddressFamily(_text(value))),
+    IPv4Network | None: _or_none(str, IPv4Network),
+    Selector | None: _or_none(lambda selector: selector.text, parse_selector),
+    frozenset[Controller]: _Form(
+        lambda controllers: ",".join(sorted(controllers)),
+        lambda value: frozenset(map(Controller, filter(None, _text(value).split(",")))),
+    ),
 }
-"""Field of ``Settings`` → what reads a remembered value. Raises ValueError."""
+"""Type of a setting that decides → its form."""
+_FORM_OF: Mapping[str, _Form] = {
+    field: _FORMS[kind] for field, kind in get_type_hints(Settings).items() if field in DECIDING
+}
 
 
 def values_of(settings: Settings) -> Mapping[str, Value]:
     """Name → value of each setting that decides on a plan. What decides for a part alone that is off is not among
     them: what it did before stays as it is, and is compared when the part is on again."""
-    selector, controllers = settings.ignore_nodes, settings.controllers
-    written: Mapping[str, Value] = {
-        "address_family": settings.address_family.value,
-        "cluster_cidr": None if settings.cluster_cidr is None else str(settings.cluster_cidr),
-        "controllers": ",".join(sorted(controller.value for controller in controllers)),
-        "ignore_nodes": None if selector is None else selector.text,
-    }
     values: dict[str, Value] = {
-        name: written.get(field, getattr(settings, field))
+        name: _FORM_OF[field].write(getattr(settings, field))
         for field, name in DECIDING.items()
-        if field != "cluster_cidr" or Controller.ROUTE in controllers
+        if field != "cluster_cidr" or Controller.ROUTE in settings.controllers
     }
-    return {**values, **(_defaults(settings.balancer_defaults) if Controller.SERVICE in controllers else {})}
+    defaults = _defaults(settings.balancer_defaults) if Controller.SERVICE in settings.controllers else {}
+    return {**values, **defaults}
 
 
 def _defaults(defaults: Options) -> Mapping[str, Value]:
@@ -263,7 +268,7 @@ def _checked(values: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
     for name, value in values.items():
         try:
             if name in _BY_NAME:
-                _READ[_BY_NAME[name]](value)
+                _FORM_OF[_BY_NAME[name]].read(value)
             elif name in VARIABLES:
                 _check_default(VARIABLES[name].grammar, value)
             elif value is not None and not isinstance(value, bool | int):

@@ -6,6 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 from ipaddress import IPv4Network
 from types import MappingProxyType
+from typing import Annotated, get_type_hints
 
 from desired.annotations.options import Options
 from desired.model.service import Classes
@@ -50,35 +51,48 @@ class Waits:
     """``--given-up-after``: a Node that was not Ready, and silent, for so long counts as a planned disruption."""
 
 
+class Decides(str):
+    """The flag or variable of a setting that decides on what is planned. It is remembered, so its type is one of those
+    that ``former_settings`` writes."""
+
+    __slots__ = ()
+
+
+class Admits(str):
+    """The flag of a setting that lets less or more of a plan through."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Choices of the operator that change what is planned or what may be applied."""
 
-    address_family: AddressFamily = AddressFamily.IPV4
-    zone_labels: bool = True
+    address_family: Annotated[AddressFamily, Decides("HCLOUD_INSTANCES_ADDRESS_FAMILY")] = AddressFamily.IPV4
+    zone_labels: Annotated[bool, Decides("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED")] = True
     """``HCLOUD_INSTANCES_ZONE_LABEL_ENABLED``: False leaves the zone labels of cloud servers away."""
-    network: str | None = None
+    network: Annotated[str | None, Decides("HCLOUD_NETWORK")] = None
     """``HCLOUD_NETWORK`` as given, an id or a name; None when no private network is used."""
-    routes: bool = False
+    routes: Annotated[bool, Decides("HCLOUD_NETWORK_ROUTES_ENABLED")] = False
     """``HCLOUD_NETWORK_ROUTES_ENABLED`` and ``--configure-cloud-routes``, as far as there is a network: whether pod
     routes in it are not switched off. They are managed where a cluster CIDR is given as well: ``routed_range``."""
-    cluster_cidr: IPv4Network | None = None
+    cluster_cidr: Annotated[IPv4Network | None, Decides("--cluster-cidr")] = None
     """The IPv4 range of ``--cluster-cidr``; None when none is given: then no routes are managed, as by HCCM."""
-    policy: Policy = Policy.SYNC
-    controllers: frozenset[Controller] = frozenset(Controller)
-    ignore_nodes: Selector | None = None
+    policy: Annotated[Policy, Admits("--policy")] = Policy.SYNC
+    controllers: Annotated[frozenset[Controller], Decides("--controllers")] = frozenset(Controller)
+    ignore_nodes: Annotated[Selector | None, Decides("--ignore-nodes")] = None
     """``--ignore-nodes``: Nodes that are never touched; None when all are managed."""
-    mirror_labels: str | None = None
+    mirror_labels: Annotated[str | None, Decides("--mirror-labels")] = None
     """``--mirror-labels``: prefix, without a slash, of Node labels that repeat the server's; None mirrors nothing."""
-    keep_internal_ips: bool = False
+    keep_internal_ips: Annotated[bool, Decides("--keep-internal-ips")] = False
     """``--keep-internal-ips``: an InternalIP that the kubelet reported and the cloud does not know stays instead of
     being removed, as HCCM does."""
-    lifecycle_conditions: bool = False
+    lifecycle_conditions: Annotated[bool, Decides("--lifecycle-conditions")] = False
     """``--lifecycle-conditions``: Kubernetes' conditions of maintenance announce that a Node goes, and those of a drain
     take it out of load balancers."""
-    robot: bool = False
+    robot: Annotated[bool, Decides("ROBOT_ENABLED")] = False
     """``ROBOT_ENABLED``: whether Nodes on Robot servers are ours, and get traffic by their addresses."""
-    forward_internal_ips: bool = True
+    forward_internal_ips: Annotated[bool, Decides("ROBOT_FORWARD_INTERNAL_IPS")] = True
     """``ROBOT_FORWARD_INTERNAL_IPS``: whether Nodes on Robot servers keep the InternalIPs that they have."""
     waits: Waits = field(default_factory=Waits)
     balancer_defaults: Options = field(default_factory=Options)
@@ -91,9 +105,9 @@ class Settings:
     not accepted."""
     classes: Classes = field(default_factory=Classes)
     """``--load-balancer-class`` and ``--default-load-balancer``: the Services that are served here."""
-    undo_window: timedelta = timedelta(0)
+    undo_window: Annotated[timedelta, Admits("--load-balancer-undo")] = timedelta(0)
     """``--load-balancer-undo``: how long a load balancer outlives its Service before it is deleted; 0: not at all."""
-    only: tuple[str, ...] = ()
+    only: Annotated[tuple[str, ...], Admits("--only")] = ()
     """Keys of ``--only``; a key stands for itself and everything below it. Empty means everything."""
 
     @property
@@ -105,21 +119,13 @@ class Settings:
 
 WHOLE = 0
 """In the place of a port: the load balancer as a whole."""
-DECIDING: Mapping[str, str] = MappingProxyType(
+SET_BY: Mapping[str, Decides | Admits] = MappingProxyType(
     {
-        "network": "HCLOUD_NETWORK",
-        "routes": "HCLOUD_NETWORK_ROUTES_ENABLED",
-        "address_family": "HCLOUD_INSTANCES_ADDRESS_FAMILY",
-        "zone_labels": "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED",
-        "cluster_cidr": "--cluster-cidr",
-        "controllers": "--controllers",
-        "ignore_nodes": "--ignore-nodes",
-        "mirror_labels": "--mirror-labels",
-        "keep_internal_ips": "--keep-internal-ips",
-        "lifecycle_conditions": "--lifecycle-conditions",
-        "robot": "ROBOT_ENABLED",
-        "forward_internal_ips": "ROBOT_FORWARD_INTERNAL_IPS",
+        field: origin
+        for field, kind in get_type_hints(Settings, include_extras=True).items()
+        for origin in getattr(kind, "__metadata__", ())
     }
 )
-"""Field of ``Settings`` → its flag or variable, of those that decide on what is planned. Not among them are those that
-let less or more of a plan through, as ``policy`` does, and the defaults of load balancers, which annotations name."""
+"""Field of ``Settings`` → its flag or variable, where it has one of its own."""
+DECIDING: Mapping[str, str] = MappingProxyType({field: name for field, name in SET_BY.items() if type(name) is Decides})
+"""Those that decide on what is planned; the defaults of load balancers, which annotations name, are not among them."""

@@ -15,7 +15,7 @@ from actuators.http.robot import RobotLogin
 from actuators.http.shown import is_loopback, shown_address, with_shown_addresses
 from desired.annotations.options import defaults_of
 from desired.model.service import Classes
-from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
+from desired.model.settings import SET_BY, Controller, Policy, Settings, Waits
 from desired.names import LEASE, LEASE_NAMESPACE
 from desired.plan.grants import LIFETIME
 from desired.syntax.bounds import shown_text
@@ -317,27 +317,19 @@ def load_config(
 
 
 def _settings(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Settings:
+    """The settings of a run: each as its flag or variable says, but for those that two of them decide."""
+    given = {**flags, **variables}
+    as_given = {field: given[name] for field, name in SET_BY.items() if name in given}
     switched_off = frozenset() if variables.get("HCLOUD_LOAD_BALANCERS_ENABLED", True) else {Controller.SERVICE}
-    return Settings(
-        address_family=AddressFamily(variables.get("HCLOUD_INSTANCES_ADDRESS_FAMILY", AddressFamily.IPV4)),
-        zone_labels=variables.get("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True),
-        network=variables.get("HCLOUD_NETWORK"),
-        routes=variables.get(_ROUTES, False) and flags["--configure-cloud-routes"],
-        cluster_cidr=_ipv4_of(flags["--cluster-cidr"]),
-        policy=flags["--policy"],
-        controllers=flags["--controllers"] - switched_off,
-        ignore_nodes=flags["--ignore-nodes"],
-        mirror_labels=flags["--mirror-labels"],
-        keep_internal_ips=flags["--keep-internal-ips"],
-        lifecycle_conditions=flags["--lifecycle-conditions"],
-        waits=Waits(flags["--delete-not-ready-for"], flags["--delete-min-age"], flags["--given-up-after"]),
-        balancer_defaults=defaults_of(variables),
-        robot=variables.get("ROBOT_ENABLED", False),
-        forward_internal_ips=variables.get("ROBOT_FORWARD_INTERNAL_IPS", True),
-        classes=Classes(flags["--load-balancer-class"], flags["--default-load-balancer"]),
-        undo_window=flags["--load-balancer-undo"],
-        only=flags["--only"],
-    )
+    decided = {
+        "routes": variables.get(_ROUTES, False) and flags["--configure-cloud-routes"],
+        "cluster_cidr": _ipv4_of(flags["--cluster-cidr"]),
+        "controllers": flags["--controllers"] - switched_off,
+        "waits": Waits(flags["--delete-not-ready-for"], flags["--delete-min-age"], flags["--given-up-after"]),
+        "balancer_defaults": defaults_of(variables),
+        "classes": Classes(flags["--load-balancer-class"], flags["--default-load-balancer"]),
+    }
+    return Settings(**{**as_given, **decided})
 
 
 def _without_overruled(command: Command, flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:

@@ -95,7 +95,10 @@ _ROWS = (
     replace(_bool("HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK", False, _ATTACHED), has_effect=False),
     _bool("HCLOUD_NETWORK_ROUTES_ENABLED", True, "pod routes in the private network", "HCLOUD_NETWORK"),
     Variable(
-        _FAMILY, _choice(_FAMILY, *AddressFamily), "ipv4", "public addresses that a Node gets: ipv4, ipv6 or dualstack"
+        _FAMILY,
+        lambda text: AddressFamily(_choice(_FAMILY, *AddressFamily)(text)),
+        AddressFamily.IPV4,
+        "public addresses that a Node gets: ipv4, ipv6 or dualstack",
     ),
     _bool("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True, "zone labels on Nodes"),
     Variable(_CACHE, _choice(_CACHE, "all", "one", "off"), "all", _NO_CACHE, empty_is_unset=False, has_effect=False),

@@ -15,7 +15,7 @@ import msgspec
 
 from actuators.http.decoding import decoder
 from desired.annotations.options import variables_of
-from desired.model.settings import DECIDING, Settings
+from desired.model.settings import SET_BY, Settings
 from desired.model.to_builtins import digest
 from desired.plan.change import Verdict
 from desired.plan.grants import Grant, Source
@@ -36,7 +36,7 @@ MOST_BYTES = 32 * 2**20
 _NAMED = 5
 """How many settings that differ an error names."""
 
-_OF_SETTINGS: Mapping[str, str] = {**DECIDING, "policy": "--policy", "undo_window": "--load-balancer-undo"}
+_OF_SETTINGS: Mapping[str, str] = {field: name for field, name in SET_BY.items() if field != "only"}
 """Field of ``Settings`` → what people set. ``only`` is none: it restricts a plan, and a saved one says to what."""
 _OF_WAITS: Mapping[str, str] = {
     "not_ready_for": "--delete-not-ready-for",
