@@ -2,6 +2,7 @@
 has changed since it was observed: then the change is planned again and never sent again."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -12,9 +13,16 @@ from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, ApiAnswer, KubernetesReader, KubernetesWriter, segment
 from actuators.http.robot import RobotReader
 from actuators.outcome import unexpected_change
-from actuators.wire.node import NODES, address_bodies, labels_patch, network_condition_patch, taint_bodies
+from actuators.wire.node import (
+    NODES,
+    address_bodies,
+    labels_patch,
+    network_condition_patch,
+    sync_condition_patch,
+    taint_bodies,
+)
 from desired.model.route import NetworkCondition
-from desired.model.snapshot import Node, NodeAddress, Snapshot
+from desired.model.snapshot import Node, NodeAddress, Snapshot, SyncCondition
 from desired.model.taint import with_shutdown_taint
 from desired.plan.change import Change, LostNode, NodeIdentity
 from desired.plan.evidence import AbsenceProof
@@ -103,6 +111,13 @@ def write_network_condition(writer: KubernetesWriter, change: Change, snapshot: 
         writer.patch(f"{_path(node)}/status", body, content_type=STRATEGIC_MERGE_PATCH)
     except NotFound as error:
         raise Conflict(str(error), status=error.status, code=error.code) from error
+
+
+def write_sync_condition(writer: KubernetesWriter, node: Node, condition: SyncCondition | None, now: datetime) -> None:
+    """Give the Node this condition ``NodeInSync`` at the time ``now``; None removes it. Conditions of others stay
+    byte for byte, as with ``NetworkUnavailable``."""
+    body = {"metadata": {"uid": node.uid}, "status": {"conditions": [sync_condition_patch(node, condition, now)]}}
+    writer.patch(f"{_path(node)}/status", body, content_type=STRATEGIC_MERGE_PATCH)
 
 
 def delete(

@@ -53,6 +53,9 @@ FINALIZER_OWN_CLASS = "hcloud-reconciler/load-balancer-cleanup"
 CLEANUP_FINALIZERS = (FINALIZER_BALANCER, FINALIZER_OWN_CLASS)
 OWN_CLASS = "hcloud-reconciler/load-balancer"
 """The default of ``--load-balancer-class``."""
+CONDITION_NODE_IN_SYNC = "hcloud-reconciler/NodeInSync"
+"""On a Node, with ``--node-conditions``: labels, addresses and routes are as they should be. It has a domain as it is
+none of Kubernetes' own; node readiness rules name it."""
 CONDITION_READY = "LoadBalancerReady"
 CONDITION_IN_SYNC = "LoadBalancerInSync"
 CONDITION_HEALTHY = "LoadBalancerHealthy"

@@ -29,6 +29,7 @@ from actuators.nodes import (
     write_labels,
     write_network_condition,
     write_shutdown_taint,
+    write_sync_condition,
 )
 from actuators.routes import ROUTE_ACTUATORS
 from actuators.services import claim, release, require_alive, write_conditions, write_status
@@ -56,7 +57,7 @@ from reconciler.passes.context import ApplyContext, PlanContext, Progress
 from reconciler.passes.keeper import ConfigMap
 from reconciler.passes.records import Records, unkept
 from reconciler.permissions import missing_permissions, needed
-from reconciler.telemetry.conditions import ConditionSink
+from reconciler.telemetry.conditions import ConditionSink, NodeConditionSink
 from reconciler.telemetry.events import EventSink, NullRecorder
 
 _USER_AGENT = f"{APPLICATION}/{__version__}"
@@ -125,7 +126,9 @@ def build_runtime(
     actuators = actuators_with(writer, writers, account)
     use = partial(use_up, cluster_reader, writer, config.lease_namespace)
     conditions = ConditionSink(partial(write_conditions, writer), concurrency, tells_health=config.health_conditions)
-    apply_context = ApplyContext(actuators, use, events, progress, stop, conditions)
+    write_node = partial(write_sync_condition, writer)
+    node_conditions = NodeConditionSink(write_node, concurrency, tells_sync=config.node_conditions)
+    apply_context = ApplyContext(actuators, use, events, progress, stop, conditions, node_conditions=node_conditions)
     if not acts:
         apply_context = replace(apply_context, events=NullRecorder())
     gaps = partial(permission_gaps, config)

@@ -9,9 +9,9 @@ import msgspec
 
 from actuators.wire.objects import ListMeta, ListOf, Name, Named, ObjectList
 from desired.model.route import CONDITION_NETWORK, NetworkCondition
-from desired.model.snapshot import Condition, Node, NodeAddress
+from desired.model.snapshot import Condition, Node, NodeAddress, SyncCondition
 from desired.model.taint import Taint
-from desired.names import ANNOTATION_PROVIDED_NODE_IP
+from desired.names import ANNOTATION_PROVIDED_NODE_IP, CONDITION_NODE_IN_SYNC
 
 
 class _Taint(msgspec.Struct, rename="camel", gc=False):
@@ -127,13 +127,21 @@ def network_condition_patch(
     None takes it away. A time that the patch does not name stays, too, as long as the status does."""
     if after is None:
         return {"type": CONDITION_NETWORK, "$patch": "delete"}
-    written = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    condition = {
-        "type": CONDITION_NETWORK,
-        "status": after.status,
-        "reason": after.reason,
-        "message": after.message,
-        "lastHeartbeatTime": written,
-    }
+    said = {"status": after.status, "reason": after.reason, "message": after.message}
     is_news = before is None or before.status != after.status
-    return condition | ({"lastTransitionTime": written} if is_news else {})
+    return _dated({"type": CONDITION_NETWORK, **said}, now, is_news=is_news)
+
+
+def sync_condition_patch(node: Node, after: SyncCondition | None, now: datetime) -> Mapping[str, str]:
+    """The same for the condition ``NodeInSync``."""
+    kind, there = CONDITION_NODE_IN_SYNC, node.condition(CONDITION_NODE_IN_SYNC)
+    if after is None:
+        return {"type": kind, "$patch": "delete"}
+    said = {"status": after.status, "reason": after.reason, "message": after.message}
+    return _dated({"type": kind, **said}, now, is_news=there is None or there.status != after.status)
+
+
+def _dated(condition: Mapping[str, str], now: datetime, *, is_news: bool) -> Mapping[str, str]:
+    """The condition as written now; ``is_news`` is whether its status is another one than before."""
+    written = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return {**condition, "lastHeartbeatTime": written} | ({"lastTransitionTime": written} if is_news else {})

@@ -23,6 +23,7 @@ from desired.model.route import CONDITION_NETWORK, NetworkCondition, route_key
 from desired.model.snapshot import Node, Readiness
 from desired.model.taint import Taint, has_shutdown_taint
 from desired.names import (
+    CONDITION_NODE_IN_SYNC,
     CONDITIONS_OF_DRAIN,
     CONDITIONS_OF_MAINTENANCE,
     TAINT_UNINITIALIZED,
@@ -177,6 +178,9 @@ def _conditions(of: NodeView) -> Iterator[Fact]:
             yield Fact.of("Ready", found.status, found.status, why)
         elif of.facts.settings.lifecycle_conditions and found.type in _LIFECYCLE:
             yield Fact.of(found.type, found.status, found.status, _LIFECYCLE[found.type].because())
+        elif found.type == CONDITION_NODE_IN_SYNC:
+            shown = _shown(NetworkCondition(found.status, found.reason))
+            yield Fact.of(found.type, shown, shown, rules.CONDITION_TELLS.because())
         else:
             yield Fact.foreign(found.type, found.status)
     if network is not None and node.condition(CONDITION_NETWORK) is None:

@@ -96,6 +96,16 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
+class SyncCondition:
+    """What the condition ``NodeInSync`` of a Node should say."""
+
+    status: str
+    """``True``, ``False`` or ``Unknown``."""
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A Kubernetes Node, as far as the rules look at it."""
 

@@ -31,4 +31,13 @@ TO_BE_RELEASED = Rule("to-be-released", "its load balancer is about to be delete
 AS_ITS_SERVER = Rule("node-in-sync", "{server}")
 CHANGES_PLANNED = Rule("node-changes-planned", "{server}; {changes} planned")
 CHANGES_LEFT = Rule("node-changes-left-out", "{server}; {changes} planned, and not made: {why}")
+
+# Its condition.
+
+NODE_READY_TO_USE = Rule("node-ready-to-use", "labels, addresses and routes are as they should be")
+NODE_CHANGE_FAILED = Rule("node-change-failed", "{change} failed: {error}")
+NODE_CHANGE_WITHHELD = Rule("node-change-withheld", "{change} is {verdict}: {why}")
+
+# Its server.
+
 SERVER_OFF = Rule("node-server-off", "{server} is {status}")

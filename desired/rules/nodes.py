@@ -192,6 +192,9 @@ TAINTED = Rule("node-tainted", "taint {taint}")
 MAINTAINED = Rule("node-maintained", "condition {condition}")
 GIVEN_UP = Rule("node-given-up", "not Ready since {since}")
 
+CONDITION_TELLS = Rule(
+    "condition-tells", "tells whether labels, addresses and routes are in sync (--node-conditions)", basis=Basis.SERVER
+)
 READY_KEEPS = Rule("ready-keeps", "since {since}; the Node is not deleted while it is Ready", basis=Basis.READY)
 READY_COUNTS = Rule(
     "ready-counts",

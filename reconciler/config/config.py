@@ -140,6 +140,8 @@ class Config:
     lease_name: str = LEASE
     health_conditions: bool = False
     """Whether Services get a condition that says how healthy their targets are."""
+    node_conditions: bool = False
+    """Whether Nodes get a condition that says whether labels, addresses and routes are in sync."""
     shares_rate_limit: bool = False
     """Whether pauses get longer the less of the project's rate limit is left."""
     leader_elect: bool = True
@@ -295,6 +297,7 @@ def load_config(
         health_address=flags["--health-address"],
         metrics_address=variables.get("HCLOUD_METRICS_ADDRESS") if variables.get("HCLOUD_METRICS_ENABLED") else None,
         health_conditions=flags["--health-conditions"],
+        node_conditions=flags["--node-conditions"],
         shares_rate_limit=flags["--share-rate-limit"],
         color=flags["--color"],
         ui_address=flags["--ui-address"] or (_PAGE_ADDRESS if command is Command.UI else None),

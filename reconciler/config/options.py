@@ -16,7 +16,7 @@ from functools import partial
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from desired.names import LEASE, LEASE_NAMESPACE, OWN_CLASS
+from desired.names import CONDITION_NODE_IN_SYNC, LEASE, LEASE_NAMESPACE, OWN_CLASS
 from desired.syntax import bounds
 from desired.syntax.bounds import LONGEST_VARIABLE, shown_text
 from desired.syntax.go import parse_bool, parse_cidr, parse_duration
@@ -609,6 +609,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "serve Services without a loadBalancerClass; default true",
         ),
         _switch("--health-conditions", _WRITES, "give Services the condition LoadBalancerHealthy"),
+        _switch("--node-conditions", _WRITES, f"give Nodes the condition {CONDITION_NODE_IN_SYNC}"),
     ),
     "Waits": (
         _flag("--interval D", parse_positive_duration, None, _PAGES, "pause between passes; default 60s or more"),

@@ -19,7 +19,7 @@ from reconciler.config.options import Detail
 from reconciler.observe.world import Readers
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.records import Records, unkept
-from reconciler.telemetry.conditions import ConditionSink
+from reconciler.telemetry.conditions import ConditionSink, NodeConditionSink
 from reconciler.telemetry.events import Event
 
 
@@ -81,7 +81,7 @@ class Progress(Protocol):
         """All of them did."""
 
 
-def _without_a_write(_service: object, _conditions: object) -> None:
+def _without_a_write(*_conditions: object) -> None:
     return
 
 
@@ -103,3 +103,5 @@ class ApplyContext:
     """Whether there is room for these changes in the call budget, before an approval is used for them."""
     under_way: UnderWay = field(default_factory=partial(UnderWay, may_leave=False))
     """What passes have left, which goes on."""
+    node_conditions: NodeConditionSink = field(default_factory=partial(NodeConditionSink, _without_a_write))
+    """Writes the condition of ours of Nodes; by default none."""

@@ -53,6 +53,7 @@ def tell_of_pass(
     if not acting.stop.is_set():
         told = replace(facts, plan=plan, settings=context.settings)
         acting.conditions.write(tuple(acting.conditions.due(told, tried, states)))
+        acting.node_conditions.write(tuple(acting.node_conditions.due(told, tried)))
 
 
 _TOLD = frozenset({GuardName.BACK_OFF, GuardName.QUOTA})

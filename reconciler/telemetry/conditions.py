@@ -1,13 +1,14 @@
-"""Conditions of Services that get a write of their own at the end of a pass: those that have changed.
+"""Conditions of Services and Nodes that get a write of their own at the end of a pass: those that have changed.
 
-They are written together with the status wherever it is written, so that an idle pass writes nothing. What a pass has
-begun and not seen the end of changes no condition: it would be written twice.
+Those of Services are written together with the status wherever it is written. An idle pass writes nothing. What a pass
+has begun and not seen the end of changes no condition: it would be written twice.
 """
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from actuators.concurrency import THREADS, Concurrency
 from actuators.http.errors import ApiError
@@ -15,13 +16,16 @@ from actuators.outcome import Failed
 from desired.guards.anchor import is_own_project
 from desired.guards.guard import GuardInput
 from desired.guards.statuses import conditions_of
+from desired.health.node_condition import sync_condition
 from desired.health.service import health_condition
 from desired.health.state import ObjectState, States
 from desired.load_balancers.conditions import is_worth_a_write
 from desired.load_balancers.ownership import wants_balancer
 from desired.model.service import Service, ServiceCondition
-from desired.model.settings import Policy
-from desired.names import CONDITION_HEALTHY, CONDITION_IN_SYNC
+from desired.model.settings import Controller, Policy
+from desired.model.snapshot import Node, SyncCondition
+from desired.names import CONDITION_HEALTHY, CONDITION_IN_SYNC, CONDITION_NODE_IN_SYNC
+from desired.nodes.matching import is_ignored
 from desired.plan.change import Change, GuardDecision, Verdict
 from reconciler.result import Line
 from reconciler.telemetry.logs import pairs
@@ -30,6 +34,7 @@ _log = logging.getLogger("hcloud-reconciler.conditions")
 
 Due = tuple[Service, tuple[ServiceCondition, ...]]
 """A Service, and all conditions of ours that it should have."""
+_Due = TypeVar("_Due")
 _SENDERS = 12
 _WAITING = "Waiting"
 """The reason that the rules give to what is not done yet."""
@@ -85,11 +90,7 @@ class ConditionSink:
 
     def write(self, due: Collection[Due]) -> None:
         """Write all of them, and return when that has ended, well or not. Never raises an ApiError."""
-        if not due:
-            return
-        with self._concurrency.pool(min(len(due), _SENDERS), "conditions") as pool:
-            for _ in pool.map(self._try, due):
-                pass
+        _send(due, self._try, self._concurrency)
 
     def _try(self, due: Due) -> None:
         service, conditions = due
@@ -97,6 +98,63 @@ class ConditionSink:
             self._write(service, conditions)
         except ApiError as error:
             _log.debug("conditions not written %s", pairs(service=service.id, why=error))
+
+
+NodeDue = tuple[Node, SyncCondition | None, datetime]
+"""A Node, the condition ``NodeInSync`` that it should have, None for none, and the time of the write."""
+
+
+class NodeConditionSink:
+    """Writes the condition ``NodeInSync`` of Nodes in parallel. One that is lost does no harm, either."""
+
+    def __init__(
+        self,
+        write: Callable[[Node, SyncCondition | None, datetime], None],
+        concurrency: Concurrency = THREADS,
+        *,
+        tells_sync: bool = False,
+    ) -> None:
+        """``tells_sync`` is whether Nodes get the condition; those that have it lose it otherwise."""
+        self._write = write
+        self._concurrency = concurrency
+        self._tells_sync = tells_sync
+
+    def due(self, facts: GuardInput, tried: Iterable[Line]) -> Iterator[NodeDue]:
+        """The conditions to write after a pass, by Node; of a Node that says the same for another reason as well. Empty
+        where those of Services are, and while the controller of Nodes is off."""
+        settings, now = facts.settings, facts.snapshot.taken_at
+        if not _may_tell(facts) or Controller.NODE not in settings.controllers:
+            return
+        routes, errors = facts.desired.routes if settings.routed_range else None, dict(_refusals(tried))
+        for node in facts.snapshot.nodes:
+            there = node.condition(CONDITION_NODE_IN_SYNC)
+            if not self._tells_sync:
+                if there is not None and not is_ignored(node, settings):
+                    yield node, None, now
+                continue
+            wanted, changes = facts.desired.nodes[node.name], facts.by_owner.get(node.key, ())
+            condition = sync_condition(node, wanted, routes, changes, errors)
+            said = None if there is None else (there.status, there.reason)
+            if condition is not None and said != (condition.status, condition.reason):
+                yield node, condition, now
+
+    def write(self, due: Collection[NodeDue]) -> None:
+        """Write all of them, and return when that has ended, well or not. Never raises an ApiError."""
+        _send(due, self._try, self._concurrency)
+
+    def _try(self, due: NodeDue) -> None:
+        try:
+            self._write(*due)
+        except ApiError as error:
+            _log.debug("condition not written %s", pairs(node=due[0].name, why=error))
+
+
+def _send(due: Collection[_Due], write: Callable[[_Due], None], concurrency: Concurrency) -> None:
+    if not due:
+        return
+    with concurrency.pool(min(len(due), _SENDERS), "conditions") as pool:
+        for _ in pool.map(write, due):
+            pass
 
 
 def conditions_due(facts: GuardInput, tried: Iterable[Line]) -> Iterator[Due]:

@@ -17,6 +17,7 @@ from actuators.http.actions import Actions
 from actuators.http.call_budget import CallBudget
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
 from actuators.lanes import UnderWay
+from actuators.nodes import write_sync_condition
 from actuators.outcome import Applied, Outcome
 from actuators.services import write_conditions
 from actuators.writers import Writers
@@ -37,7 +38,7 @@ from reconciler.passes.one_pass import converge, plan_once
 from reconciler.passes.records import Records, unkept
 from reconciler.result import Report
 from reconciler.runtime import actuators_with
-from reconciler.telemetry.conditions import ConditionSink
+from reconciler.telemetry.conditions import ConditionSink, NodeConditionSink
 from reconciler.telemetry.events import Event
 from tests.balancers import IN_NETWORK as PRIVATE
 from tests.balancers import LOCATED
@@ -112,6 +113,8 @@ class Run(Generic[W]):
     """Asked before each write."""
     tells_health: bool = False
     """``--health-conditions``."""
+    tells_sync: bool = False
+    """``--node-conditions``."""
     readers: Readers = field(init=False)
     writer: HetznerWriter = field(init=False)
     cloud: HetznerConnection = field(init=False)
@@ -157,7 +160,10 @@ class Run(Generic[W]):
         apply_context = ApplyContext(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
         if self.budget is not None:
             apply_context = replace(apply_context, have_room=partial(have_room, self.budget.has_room))
-        return converge(self.plan_context, replace(apply_context, under_way=self.under_way))
+        write_node = partial(write_sync_condition, writer)
+        node_conditions = NodeConditionSink(write_node, tells_sync=self.tells_sync)
+        apply_context = replace(apply_context, under_way=self.under_way, node_conditions=node_conditions)
+        return converge(self.plan_context, apply_context)
 
     @cached_property
     def _conditions(self) -> ConditionSink:
