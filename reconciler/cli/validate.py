@@ -1,10 +1,15 @@
 """``reconcile validate [FILE...]``: flags, variables and manifests, checked offline."""
 
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
+from msgspec.structs import replace
+
+from desired.annotations.choices import DeletionPolicy
 from desired.annotations.claims import (
     ClaimCheck,
     check_annotations,
@@ -16,6 +21,8 @@ from desired.annotations.options import ANNOTATIONS, OPTIONS, OWN_PREFIX, PREFIX
 from desired.annotations.port_keys import option_of
 from desired.annotations.reading import read_annotations, with_defaults
 from desired.annotations.warnings import AnnotationWarning
+from desired.model.service import TYPE_LOAD_BALANCER, Classes, Marks
+from desired.names import CONDITION_IN_SYNC
 from reconciler.cli.streams import Writer, fail, publish
 from reconciler.config.config import ConfigurationError, load_config
 from reconciler.config.environment import read_variables
@@ -41,14 +48,17 @@ def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[st
     notes: tuple[str, ...] = ()
     output = Output(asked(Command.VALIDATE, "--output", flags, environ))
     color = Color(asked(Command.VALIDATE, "--color", flags, environ))
+    classes = Classes()
     try:
-        notes = load_config(Command.VALIDATE, flags, environ).warnings
+        config = load_config(Command.VALIDATE, flags, environ)
+        notes, classes = config.warnings, config.settings.classes
     except ConfigurationError as error:
         if error.usage:
             return fail(*error.lines, code=BAD_USAGE)
         errors = error.lines
     errors += tuple(bad.text for bad in with_defaults(read_annotations({}), defaults).bad.values())
-    found = [entry for file in files for entry in _check(file, defaults, variables)]
+    told = classes if flags.get("--for") == "class" else None
+    found = [entry for file in files for entry in _check(file, defaults, variables, classes, told)]
     validation = Validation(
         len(files),
         CheckedConfiguration(errors, notes),
@@ -62,15 +72,17 @@ def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[st
 
 
 def _check(
-    file: str, defaults: Options, variables: Mapping[str, Any]
+    file: str, defaults: Options, variables: Mapping[str, Any], classes: Classes, told: Classes | None
 ) -> Iterator[CheckedService | CheckedAnnotations | NotJudged | Unreadable]:
-    """Each Service in ``file`` and each place with annotations, why there may be more, or that there is none."""
+    """Each Service in ``file`` and each place with annotations, why there may be more, or that there is none; with the
+    steps to the class where it is to be ``told``."""
     is_empty = True
     try:
-        for found in read_manifests(_content(file)):
+        for found in read_manifests(_content(file), classes):
             is_empty = False
             if isinstance(found, FoundService):
-                yield _checked_service(file, found, defaults, variables)
+                checked = _checked_service(file, found, defaults, variables)
+                yield checked if told is None else replace(checked, steps=tuple(_steps_to_class(found, told)))
             else:
                 yield _checked_annotations(file, found, has_network=bool(variables["HCLOUD_NETWORK"]))
     except OSError as error:
@@ -108,6 +120,39 @@ def _checked_annotations(file: str, found: FoundAnnotations, *, has_network: boo
     check = check_annotations(found.carried.annotations, has_network=has_network)
     errors = (*found.carried.malformed, *check.problems)
     return CheckedAnnotations(*place, errors, check.remarks, found.carried.not_judged)
+
+
+def _steps_to_class(found: FoundService, classes: Classes) -> Iterator[str]:
+    """The commands that give a Service our class while its load balancer stays, in their order; a line with ``#`` is a
+    warning. The class is immutable while the type is LoadBalancer, and the API server empties the status when that
+    changes (Kubernetes core/v1 Service)."""
+    if found.load_balancer_class is not None:
+        yield f"# its class is {found.load_balancer_class} already"
+        return
+    kubectl = "kubectl" if found.namespace is None else f"kubectl -n {quote(found.namespace)}"
+    name, policy = quote(found.name), OPTIONS["deletion_policy"].full_key
+    uid, label = f"$({kubectl} get service {name} -o jsonpath='{{.metadata.uid}}')", Marks.HCCM.label
+    annotations = {} if found.claim is None else found.claim.annotations
+    given = annotations.get(policy)
+    back = f"{policy}-" if given is None else f"--overwrite {policy}={quote(given)}"
+    yield "# pause DNS controllers that delete records: the first patch empties the Service's status"
+    yield "# a running HCCM deletes the load balancer at the first patch, unless it is protected"
+    yield f"ID=$(hcloud load-balancer list -o noheader -o columns=id -l {label}={uid})"
+    yield 'hcloud load-balancer enable-protection "$ID" delete'
+    yield f"{kubectl} annotate service {name} --overwrite {policy}={DeletionPolicy.RETAIN}"
+    if found.claim is not None and found.claim.is_local:
+        yield "# healthCheckNodePort changes: health checks fail until the load balancer has the new one"
+    yield f"{kubectl} patch service {name} --type=merge -p {quote(_PATCH_TYPE)}"
+    patch = {"spec": {"type": TYPE_LOAD_BALANCER, "loadBalancerClass": classes.own}}
+    yield f"{kubectl} patch service {name} --type=merge -p {quote(json.dumps(patch))}"
+    yield f"{kubectl} wait service {name} --for=jsonpath='{{.status.loadBalancer.ingress}}' --timeout=10m"
+    yield f"{kubectl} wait service {name} --for=condition={CONDITION_IN_SYNC} --timeout=10m"
+    yield f"{kubectl} annotate service {name} {back}"
+    yield 'hcloud load-balancer disable-protection "$ID" delete'
+    yield "# then set spec.loadBalancerClass in its manifest"
+
+
+_PATCH_TYPE = json.dumps({"spec": {"type": "NodePort"}})
 
 
 def _content(file: str) -> bytes:

@@ -423,6 +423,8 @@ class Flag:
     """The words that it takes, or of which its list consists, for completion; () where there are too many to list."""
     values_of: Mapping[Command, tuple[str, ...]] = field(default_factory=dict)
     """Those of commands that take only some of them."""
+    parse_of: Mapping[Command, Callable[[str], Any]] = field(default_factory=dict)
+    """How commands read it for which it means something else."""
     repeats: bool = False
     """Whether it may be given several times, each time with one more value; a variable has one a line."""
     short: str = ""
@@ -451,7 +453,7 @@ class Flag:
         """The value that ``text`` means. Raises ValueError with what is expected instead."""
         if command in self.values_of and text not in self.values_of[command]:
             raise ValueError(f"expect one of {', '.join(self.values_of[command])}")
-        return self.parse(text)
+        return self.parse_of.get(command, self.parse)(text)
 
     @property
     def separator(self) -> str:
@@ -514,7 +516,15 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "--ignore-nodes SELECTOR", parse_selector, None, _JUDGES, "leave Nodes with these labels out of everything"
         ),
         _typed_switch("--plan", OF_HOLDS, "compute what is held now, whatever is published"),
-        _typed("--for D", parse_lifetime, "1h", _APPROVES, "how long the approval counts; default {}, 24h at most"),
+        _typed(
+            "--for D",
+            parse_lifetime,
+            "1h",
+            _APPROVES | {Command.VALIDATE},
+            "how long the approval counts; default {}, 24h at most. With validate, class: how Services get our class",
+            values_of={Command.VALIDATE: ("class",)},
+            parse_of={Command.VALIDATE: str},
+        ),
         _typed("--reason TEXT", parse_reason, "", _APPROVES, "why, for the record"),
         _typed(
             "--wait",

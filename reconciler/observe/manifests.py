@@ -12,6 +12,7 @@ from actuators.wire.service import ClaimSpec, claim_of
 from desired.annotations.claims import Claim
 from desired.annotations.options import BadAnnotation
 from desired.annotations.warnings import AnnotationWarning
+from desired.model.service import Classes
 from desired.syntax.bounds import shown_text
 from reconciler.observe.carried_annotations import Carried, Walk, sorted_out
 from reconciler.observe.yaml_documents import documents
@@ -37,7 +38,7 @@ _UNREAD = (
 
 @dataclass(frozen=True, slots=True)
 class FoundService:
-    """A Service of type LoadBalancer that no other controller owns."""
+    """A Service of type LoadBalancer that is served here."""
 
     document: int
     """Counted from 1."""
@@ -51,6 +52,8 @@ class FoundService:
     """What the API server would not take."""
     not_judged: tuple[AnnotationWarning, ...] = ()
     """Annotations that are filled in later, and are not in ``claim``."""
+    load_balancer_class: str | None = None
+    """None when it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +83,16 @@ class _Service(msgspec.Struct):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
 
 
-def read_manifests(data: bytes) -> Iterator[FoundService | FoundAnnotations]:
-    """The Services in a text of one or several documents, and the annotations of ours that its other documents have, in
-    their order; everything else is passed over.
+def read_manifests(data: bytes, classes: Classes) -> Iterator[FoundService | FoundAnnotations]:
+    """The Services in a text of one or several documents that are of these ``classes``, and the annotations of ours
+    that its other documents have, in their order; everything else is passed over.
 
     Raises NotManifests where the text ends to be readable; what came before has been yielded then.
     """
     for number, document in documents(data):
         walk = Walk()
         for item, manifest in _unlisted(document, {}):
-            service = _service(manifest, number, item)
+            service = _service(manifest, number, item, classes)
             if service is not None:
                 yield service
                 continue
@@ -146,19 +149,20 @@ def _unlisted(document: Any, entered: dict[int, Any], depth: int = 0) -> Iterato
                 yield number, manifest
 
 
-def _service(manifest: Any, document: int, item: int | None) -> FoundService | None:
+def _service(manifest: Any, document: int, item: int | None, classes: Classes) -> FoundService | None:
     """The Service; None when it is none, or needs no load balancer of ours."""
     if not isinstance(manifest, Mapping) or manifest.get("kind") != "Service":
         return None
     spec = manifest.get("spec")
     if not isinstance(spec, Mapping) or manifest.get("apiVersion", "v1") != "v1":
         return None
-    if spec.get("type") != "LoadBalancer" or spec.get("loadBalancerClass") is not None:
+    given_class = spec.get("loadBalancerClass")
+    if spec.get("type") != "LoadBalancer" or given_class not in (None, classes.own):
         return None
     metadata = manifest.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     name = name if isinstance(name, str) and name else "(no name)"
-    found = FoundService(document, item, None, name, None)
+    found = FoundService(document, item, None, name, None, load_balancer_class=given_class)
     try:
         service = msgspec.convert(manifest, _Service)
     except msgspec.ValidationError as error:

@@ -37,6 +37,8 @@ class CheckedService(Struct, frozen=True):
     notes: tuple[AnnotationWarning, ...]
     not_judged: tuple[AnnotationWarning, ...] = ()
     """Annotations that are filled in later, such as those of a template."""
+    steps: tuple[str, ...] = ()
+    """With ``--for class`` the commands that give it our class; a warning among them begins with ``#``."""
 
     @property
     def key(self) -> str:
@@ -132,6 +134,7 @@ def _lines(validation: Validation) -> Iterator[TextLine]:
     for service in validation.services:
         title = f"{_place(service.file, service.document, service.item)}: {service.key}"
         yield from _judged(title, service)
+        yield from (TextLine(f"  {step}") for step in service.steps)
     for found in validation.annotations:
         title = f"{_place(found.file, found.document, found.item)}: {found.key}"
         yield from _judged(title, found, "keys and values ok")

@@ -4,6 +4,7 @@ import pytest
 
 from desired.annotations.claims import check_claim
 from desired.annotations.options import Options
+from desired.model.service import Classes
 from reconciler.cli import main
 from reconciler.observe.manifests import FoundService, read_manifests
 from tests.field.conftest import FOLDER
@@ -35,7 +36,7 @@ P = "load-balancer.hetzner.cloud/"
 )
 def test_what_a_manifest_asks_for_in_vain(file: str, said: str) -> None:
     """It is the one note on the Service, and no error."""
-    (found,) = read_manifests((FOLDER / f"{file}.yaml").read_bytes())
+    (found,) = read_manifests((FOLDER / f"{file}.yaml").read_bytes(), Classes())
     assert isinstance(found, FoundService)
     assert found.claim is not None
 

@@ -174,6 +174,59 @@ def test_annotations_outside_of_services(validate: Validate) -> None:
     ]
 
 
+CLASSED = """\
+apiVersion: v1
+kind: Service
+metadata: {name: "a b;c", namespace: shop, annotations: {hcloud-reconciler/deletion-policy: delete}}
+spec: {type: LoadBalancer, externalTrafficPolicy: Local, ports: [{port: 443}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: ours}
+spec: {type: LoadBalancer, loadBalancerClass: example.com/lb, ports: [{port: 443}]}
+"""
+
+
+def test_the_steps_to_our_class(validate: Validate) -> None:
+    """Commands for a shell, and no name of a manifest adds one; what the Service said of its deletion returns."""
+    words = ("-", "--for", "class", "--load-balancer-class", "example.com/lb")
+    said = validate(*words, stdin=CLASSED.encode(), HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
+
+    assert said.code == 0
+    lines = [line.strip() for line in said.stdout.splitlines()]
+    commands = [line for line in lines if line.startswith(("kubectl", "hcloud", "ID="))]
+    assert commands == [
+        (
+            "ID=$(hcloud load-balancer list -o noheader -o columns=id -l hcloud-ccm/service-uid="
+            "$(kubectl -n shop get service 'a b;c' -o jsonpath='{.metadata.uid}'))"
+        ),
+        'hcloud load-balancer enable-protection "$ID" delete',
+        "kubectl -n shop annotate service 'a b;c' --overwrite hcloud-reconciler/deletion-policy=retain",
+        """kubectl -n shop patch service 'a b;c' --type=merge -p '{"spec": {"type": "NodePort"}}'""",
+        (
+            "kubectl -n shop patch service 'a b;c' --type=merge -p"
+            """ '{"spec": {"type": "LoadBalancer", "loadBalancerClass": "example.com/lb"}}'"""
+        ),
+        "kubectl -n shop wait service 'a b;c' --for=jsonpath='{.status.loadBalancer.ingress}' --timeout=10m",
+        "kubectl -n shop wait service 'a b;c' --for=condition=LoadBalancerInSync --timeout=10m",
+        "kubectl -n shop annotate service 'a b;c' --overwrite hcloud-reconciler/deletion-policy=delete",
+        'hcloud load-balancer disable-protection "$ID" delete',
+    ]
+    assert any("healthCheckNodePort" in line for line in lines)
+    assert lines[-3] == "# its class is example.com/lb already"
+
+
+def test_the_class_that_is_validated(validate: Validate) -> None:
+    """A Service of our class is judged as any other; one of another class is another controller's."""
+    own = validate("-", "--load-balancer-class=example.com/lb", "-o", "json", stdin=CLASSED.encode()).document
+    assert [(each["name"], each["steps"]) for each in own["services"]] == [("a b;c", []), ("ours", [])]
+    assert [each["name"] for each in validate("-", "-o", "json", stdin=CLASSED.encode()).document["services"]] == [
+        "a b;c"
+    ]
+    for words in (("--for", "15m"), ("--for", "classes"), ("--load-balancer-class", "a/b/c")):
+        assert validate(*words).code == 64
+
+
 @pytest.mark.parametrize(
     "words",
     [
