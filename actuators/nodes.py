@@ -21,13 +21,14 @@ from actuators.wire.node import (
     sync_condition_patch,
     taint_bodies,
 )
+from actuators.wire.server import SERVERS
 from desired.model.route import NetworkCondition
-from desired.model.snapshot import Node, NodeAddress, Snapshot, SyncCondition
-from desired.model.taint import with_shutdown_taint
-from desired.plan.change import Change, LostNode, NodeIdentity
+from desired.model.snapshot import Node, NodeAddress, ServerStatus, Snapshot, SyncCondition
+from desired.model.taint import with_out_of_service_taint, with_shutdown_taint, without_out_of_service_taint
+from desired.plan.change import Change, LostNode, NodeIdentity, OutOfService
 from desired.plan.evidence import AbsenceProof
 from desired.section import Unknown
-from desired.syntax.provider_id import Provider
+from desired.syntax.provider_id import Provider, server_key
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -88,6 +89,34 @@ def write_shutdown_taint(writer: KubernetesWriter, change: Change, snapshot: Sna
             raise unexpected_change(change)
     taints = taint_bodies(with_shutdown_taint(node.taints, wanted=wanted))
     writer.patch(_path(node), {"metadata": _precondition(node, node.resource_version), "spec": {"taints": taints}})
+
+
+def write_out_of_service_taint(
+    writer: KubernetesWriter, cluster: KubernetesReader, cloud: HetznerReader, change: Change, snapshot: Snapshot
+) -> None:
+    """Add the out-of-service taint, if the server is still absent and the kubelet still does not report; or remove it,
+    if the server runs and is not locked.
+
+    Raises Broken when the server of a Node that is to get it exists, Conflict when the kubelet reports, or when the
+    server is not running. The time of the taint is that of the snapshot, by the API server's clock, which writes none
+    by itself.
+    """
+    node = _node(change, snapshot)
+    match change.before, change.after:
+        case None, OutOfService(proof=proof):
+            _require_absence(cloud, None, proof)
+            try:
+                _require_silence(cluster.get(_path(node)), node)
+            except NotFound as error:
+                raise Conflict(str(error), status=error.status, code=error.code) from error
+            taints = with_out_of_service_taint(node.taints, snapshot.taken_at)
+        case True, False:
+            _require_running(cloud, node)
+            taints = without_out_of_service_taint(node.taints)
+        case _:
+            raise unexpected_change(change)
+    body = {"metadata": _precondition(node, node.resource_version), "spec": {"taints": taint_bodies(taints)}}
+    writer.patch(_path(node), body)
 
 
 def write_network_condition(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
@@ -159,6 +188,14 @@ def _require_absence(cloud: HetznerReader, robot: RobotReader | None, proof: Abs
     except NotFound:
         return
     raise Broken(f"Hetzner contradicts itself: its list lacks {proof.server.name}, but a GET by its id finds it")
+
+
+def _require_running(cloud: HetznerReader, node: Node) -> None:
+    """Raise a Conflict unless a GET says that the Node's server is running and not locked."""
+    key = server_key(node.provider_id)
+    found = None if key is None or key.provider is not Provider.CLOUD else SERVERS.one(cloud, key.id)
+    if found is None or found.status is not ServerStatus.RUNNING or found.is_locked:
+        raise Conflict(f"the server of Node {node.name} is not running, or locked")
 
 
 def _require_silence(answer: ApiAnswer, node: Node) -> None:

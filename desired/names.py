@@ -16,6 +16,11 @@ TAINT_UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 TAINT_SHUTDOWN = "node.cloudprovider.kubernetes.io/shutdown"
 """On a Node whose server is switched off, effect NoSchedule, no value; kube-controller-manager's cloud loop and HCCM
 know it."""
+TAINT_OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+"""On a Node whose machine is off for good, effect NoExecute: Kubernetes then deletes its pods and detaches its volumes
+without waiting for the kubelet (KEP-2268). Any value works, and is set by people as well."""
+OUT_OF_SERVICE_DELETED = "hcloud-server-deleted"
+"""The value by which we know ours: the server was deleted."""
 TAINT_CLUSTER_AUTOSCALER = "ToBeDeletedByClusterAutoscaler"
 """Set by the cluster autoscaler before it removes the server."""
 TAINT_KARPENTER_DISRUPTED = "karpenter.sh/disrupted"

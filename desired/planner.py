@@ -116,7 +116,7 @@ def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:
 def _after(deletion: Change, removals: Sequence[str], provider: Provider) -> Change:
     if provider is Provider.ROBOT:
         return replace(deletion, depends_on=(*deletion.depends_on, *removals))
-    return replace(deletion, follows=tuple(removals))
+    return replace(deletion, follows=(*deletion.follows, *removals))
 
 
 def with_served(changes: Sequence[Change]) -> tuple[Change, ...]:

@@ -60,6 +60,8 @@ def _reads(settings: Settings) -> Iterator[tuple[RbacRule, str]]:
     yield RbacRule("get", "configmaps", name=GIT_CONFIG_MAP, is_beside_lease=True), "approvals from Git"
     for resource in _RIVALS:
         yield RbacRule("list", resource, "apps", is_beside_lease=True), "noticing HCCM"
+    if settings.out_of_service:
+        yield RbacRule("list", "volumeattachments", "storage.k8s.io"), ChangeKind.NODE_OUT_OF_SERVICE_TAINT
     if Controller.SERVICE in settings.controllers:
         yield RbacRule("list", "services"), "load balancers"
 

@@ -28,6 +28,7 @@ from actuators.nodes import (
     write_addresses,
     write_labels,
     write_network_condition,
+    write_out_of_service_taint,
     write_shutdown_taint,
     write_sync_condition,
 )
@@ -295,6 +296,9 @@ def actuators_with(
         ChangeKind.NODE_LABELS: partial(write_labels, writer),
         ChangeKind.NODE_ADDRESSES: partial(write_addresses, writer),
         ChangeKind.NODE_SHUTDOWN_TAINT: partial(write_shutdown_taint, writer),
+        ChangeKind.NODE_OUT_OF_SERVICE_TAINT: partial(
+            write_out_of_service_taint, writer, writers.cluster, writers.reader
+        ),
         ChangeKind.NODE_NETWORK_CONDITION: partial(write_network_condition, writer),
         ChangeKind.NODE_DELETE: partial(delete, writer, writers.cluster, writers.reader, robot),
         ChangeKind.SERVICE_CLAIM: partial(claim, writer),

@@ -22,7 +22,7 @@ from desired.model.snapshot import (
 from desired.model.taint import Taint
 from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.addresses import Others
-from desired.plan.change import Change, LostNode, NodeIdentity, State
+from desired.plan.change import Change, LostNode, NodeIdentity, OutOfService, State
 from desired.plan.evidence import AbsenceProof
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Absent, K, Present, Section, V
@@ -223,6 +223,11 @@ _SIDES: Mapping[str, tuple[State | None, State | None]] = {
     "node.shutdown_taint": (False, True),
 }
 """Both sides of a change of these kinds. Other kinds get Nodes' identities."""
+_REMOVED: Mapping[str, tuple[State | None, State | None]] = {
+    "node.delete": (a_loss(), None),
+    "node.out_of_service_taint": (None, OutOfService(a_loss().proof)),
+}
+"""Both sides of a removal of these kinds."""
 
 
 def a_change(key: str = "node/web-1", kind: str = "node.initialise", **overrides: Any) -> Change:
@@ -231,7 +236,7 @@ def a_change(key: str = "node/web-1", kind: str = "node.initialise", **overrides
     by_verb: Mapping[Verb, tuple[State | None, State | None]] = {
         Verb.ADD: (None, an_identity()),
         Verb.MODIFY: (an_identity(labels={}), an_identity()),
-        Verb.REMOVE: (a_loss() if kind == "node.delete" else an_identity(), None),
+        Verb.REMOVE: _REMOVED.get(kind, (an_identity(), None)),
     }
     before, after = _SIDES.get(kind, by_verb[verb])
     defaults: dict[str, Any] = {

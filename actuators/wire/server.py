@@ -43,6 +43,7 @@ class _Server(msgspec.Struct, gc=False):
     public_net: _PublicNet = msgspec.field(default_factory=_PublicNet)
     private_net: list[_PrivateNet] | msgspec.UnsetType = msgspec.UNSET
     labels: dict[str, str] | msgspec.UnsetType | None = msgspec.UNSET
+    locked: bool = False
 
 
 def _server(server: _Server) -> Server:
@@ -66,6 +67,7 @@ def _server(server: _Server) -> Server:
         private_ips=tuple((net.network, IPv4Address(net.ip)) for net in attached),
         alias_ips=tuple((net.network, IPv4Address(ip)) for net in attached for ip in net.alias_ips or ()),
         labels=_given(server.labels) or {},
+        is_locked=server.locked,
         network_zone=(server.location.network_zone or "") if server.location else "",
         missing=frozenset(name for name, value in optional.items() if value is msgspec.UNSET) or _NONE,
     )

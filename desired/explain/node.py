@@ -21,7 +21,7 @@ from desired.model.clocks import shown_moment
 from desired.model.key import ObjectKind
 from desired.model.route import CONDITION_NETWORK, NetworkCondition, route_key
 from desired.model.snapshot import Node, Readiness
-from desired.model.taint import Taint, has_shutdown_taint
+from desired.model.taint import Taint, has_shutdown_taint, out_of_service_taint
 from desired.names import (
     CONDITION_NODE_IN_SYNC,
     CONDITIONS_OF_DRAIN,
@@ -31,7 +31,7 @@ from desired.names import (
 )
 from desired.nodes.addresses import DesiredAddresses
 from desired.nodes.matching import Matched
-from desired.nodes.node import DesiredNode, UnmanagedNode
+from desired.nodes.node import DesiredNode, InitializedNode, UnmanagedNode
 from desired.plan.foresight import after_all, node_after
 from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import in_order
@@ -159,9 +159,22 @@ def _taint(taint: Taint, of: NodeView) -> Fact:
         return Fact(taint.key, value, later, Basis.UNINITIALISED, why.text)
     if has_shutdown_taint((taint,)):
         return Fact(taint.key, value, later, Basis.SHUTDOWN, of.wanted.shut_down.text)
+    if out_of_service_taint((taint,)):
+        return Fact(taint.key, value, later, Basis.OUT_OF_SERVICE, _out_of_service(taint, of))
     if taint.key in TAINTS_OF_AUTOSCALERS:
         return Fact.of(taint.key, value, later, rules.ANNOUNCES.because())
     return Fact.foreign(taint.key, shown)
+
+
+def _out_of_service(taint: Taint, of: NodeView) -> str:
+    """Why our taint comes, stays or goes."""
+    change, wanted = of.first(ChangeKind.NODE_OUT_OF_SERVICE_TAINT), of.wanted
+    if change is not None:
+        return change.reason + if_withheld(change)
+    if isinstance(wanted, InitializedNode) and wanted.in_service is not None:
+        return wanted.in_service.text
+    since = shown_moment(taint.added_at) if taint.added_at else "an unknown time"
+    return rules.OUT_OF_SERVICE_SINCE.text(since=since)
 
 
 def _conditions(of: NodeView) -> Iterator[Fact]:

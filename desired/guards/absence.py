@@ -1,4 +1,5 @@
-"""Guard ``absence-proof``: whether the servers are gone whose absence a change rests on, and which of them to ask for.
+"""Guards on the end of a Node: ``absence-proof``, whether the servers are gone whose absence a change rests on, and
+which of them to ask for; and ``volume-detach``, whether the volumes of a Node are still to be detached.
 
 A list that lacks a server is not enough: pages shift while others delete, and a Node may be younger than what the list
 knows.
@@ -14,12 +15,16 @@ from desired.model.key import is_below
 from desired.model.load_balancer import ServerTarget
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Snapshot
+from desired.nodes.changes import out_of_service_key
 from desired.nodes.disruption import Disruptions
+from desired.nodes.node import OrphanedNode
+from desired.nodes.out_of_service import DETACH_WAIT
 from desired.plan.change import Change, LostNode, Plan
 from desired.plan.evidence import FRESH, AbsenceProof, AddressFree, Age, Evidence, ServerGone
 from desired.plan.kinds import ChangeKind
 from desired.rules import guards as rows
 from desired.section import Absent, Present, Unknown
+from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider, ServerKey
 
 
@@ -85,6 +90,34 @@ def wait_for(proof: AbsenceProof, now: datetime, waits: Waits) -> GuardResult | 
     if left <= timedelta(0):
         return None
     return GuardResult.of(row, (), {"wait": f"{wait.total_seconds():g} s"}, due_in_s=left.total_seconds())
+
+
+_NEXT_ATTACHMENTS_S = 15.0
+"""Volumes have followed their pods by then, as a rule, and that the Node itself goes is not urgent."""
+
+
+def volume_detach(view: GuardInput) -> Iterator[GuardResult]:
+    """The deletion of a Node waits for its volumes to be detached, for two minutes since the out-of-service taint; and
+    for the taint, unless that failed: then it is deleted as any other."""
+    now = view.snapshot.taken_at
+    for change in view.plan.changes:
+        wanted = view.desired.nodes.get(change.owner.name)
+        if change.kind is not ChangeKind.NODE_DELETE or not isinstance(wanted, OrphanedNode):
+            continue
+        found, taint = wanted.detachment, out_of_service_key(change.key)
+        if found is None:
+            continue
+        left_s = found.left(now).total_seconds()
+        if taint in view.plan.by_key and taint not in view.setbacks.refused | view.setbacks.suspensions.keys():
+            left_s = DETACH_WAIT.total_seconds()
+        if left_s <= 0:
+            continue
+        wait, due_in_s = f"{DETACH_WAIT.total_seconds():g} s", min(left_s, _NEXT_ATTACHMENTS_S)
+        if isinstance(found.attached, Unknown):
+            row, facts = rows.VOLUMES_UNREAD, {"wait": wait, "error": found.attached.why}
+        else:
+            row, facts = rows.VOLUMES_ATTACHED, {"wait": wait, "volumes": counted(found.attached, "volume")}
+        yield GuardResult.of(row, (change.key,), facts, due_in_s=due_in_s)
 
 
 def servers_to_confirm(plan: Plan, snapshot: Snapshot, settings: Settings, provider: Provider) -> tuple[int, ...]:

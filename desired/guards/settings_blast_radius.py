@@ -178,6 +178,7 @@ TAKES: Mapping[str, bool | Callable[[Change], bool]] = MappingProxyType(
         ChangeKind.NODE_ADDRESSES: takes_addresses,
         ChangeKind.NODE_LABELS: False,
         ChangeKind.NODE_SHUTDOWN_TAINT: False,
+        ChangeKind.NODE_OUT_OF_SERVICE_TAINT: True,
         ChangeKind.NODE_NETWORK_CONDITION: _closes,
         ChangeKind.NODE_DELETE: True,
         ChangeKind.SERVICE_CLAIM: _not_added,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from desired.guards.absence import absence_proof
+from desired.guards.absence import absence_proof, volume_detach
 from desired.guards.blast_radius import (
     address_blast_radius,
     closes_to_pods,
@@ -108,6 +108,8 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
         GuardName.BACK_OFF: Guard(back_off, looks_at=None),
         GuardName.QUOTA: Guard(quota, looks_at=None),
         GuardName.POLICY: Guard(policy),
+        # The last: it is named only where nothing else withholds the deletion, and then the taint may come.
+        GuardName.VOLUME_DETACH: Guard(volume_detach, looks_at=None),
     }
 )
 """Name → guard. Of two guards with equally heavy verdicts the earlier one is named."""

@@ -38,6 +38,12 @@ class Controller(StrEnum):
     ROUTE = "route"
 
 
+class ServerLoss(StrEnum):
+    """What has become of a server, in the words of ``--out-of-service``."""
+
+    DELETED = "deleted"
+
+
 @dataclass(frozen=True, slots=True)
 class Waits:
     """Ages and waits of the rules about Nodes that seem to have no server (guards ``absence-proof`` and
@@ -95,6 +101,8 @@ class Settings:
     forward_internal_ips: Annotated[bool, Decides("ROBOT_FORWARD_INTERNAL_IPS")] = True
     """``ROBOT_FORWARD_INTERNAL_IPS``: whether Nodes on Robot servers keep the InternalIPs that they have."""
     waits: Waits = field(default_factory=Waits)
+    out_of_service: Annotated[frozenset[ServerLoss], Admits("--out-of-service")] = frozenset()
+    """``--out-of-service``: of which servers the Nodes get the out-of-service taint."""
     balancer_defaults: Options = field(default_factory=Options)
     """``HCLOUD_LOAD_BALANCERS_*``: the defaults for Services whose annotations say nothing."""
     former_defaults: Options | None = None

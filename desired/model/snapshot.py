@@ -222,6 +222,8 @@ class Server:
     missing: frozenset[str] = frozenset()
     """Fields that the API's answer lacked, ``private_net``: what they would say is not known. Null is an answer."""
     provider: Provider = Provider.CLOUD
+    is_locked: bool = False
+    """Whether Hetzner is changing it, as in a rescale or for a snapshot (``locked``); False of Robot."""
     zone: str = ""
     """Of Robot the data center, ``fsn1-dc14``; "" of Hetzner Cloud, whose API does not tell."""
     network_zone: str = ""
@@ -264,6 +266,15 @@ class Network:
     """Network zones of its subnets; None when the API did not say all of them."""
     vswitches: tuple[IPv4Network, ...] | None = None
     """Those of its subnets that belong to a vSwitch; None when the API did not say of which type each is."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeAttachment:
+    """A volume that is attached to a Node, or is to be (Kubernetes storage/v1 VolumeAttachment)."""
+
+    name: str
+    node: str
+    """``spec.nodeName``: the Node may be gone, or be another one of that name."""
 
 
 _NO_NETWORK: Present[Network | None] = Present(None)
@@ -315,6 +326,8 @@ class Snapshot:
     Unknown when that could not be read."""
     primary_ips: Mapping[int | str, PrimaryIp | Absent | Unknown] = field(default_factory=lambda: MappingProxyType({}))
     """Id or name of a Primary IP that something depends on → what was found. Not in here: not asked."""
+    volume_attachments: Section[str, VolumeAttachment] | None = None
+    """By name; None when nothing depends on them: not read."""
     controllers: Section[str, Workload] | None = None
     """By key, what runs in the Lease's namespace, where another cloud controller may be; None: not read."""
     clocks: Clocks = field(default=NO_OTHER_CLOCKS, compare=False)

@@ -1,4 +1,4 @@
-"""The changes of a Node: its initialization, its labels, addresses and shutdown taint, and its deletion."""
+"""The changes of a Node: its initialization, its labels, addresses and taints, and its deletion."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,10 +8,11 @@ from desired.model.snapshot import Node
 from desired.model.taint import has_shutdown_taint
 from desired.nodes.labels import OWNED_LABELS, label_values, owned_labels
 from desired.nodes.node import DesiredNode, InitializedNode, OrphanedNode, UninitializedNode, current_identity
-from desired.plan.change import Change, State
+from desired.plan.change import Change, OutOfService, State
 from desired.plan.kinds import ChangeKind, Verb
 from desired.rules import nodes as rules
 from desired.section import Unmanaged
+from desired.syntax.bounds import counted
 
 
 def node_changes(node: Node, wanted: DesiredNode, settings: Settings) -> Iterator[Change]:
@@ -31,6 +32,7 @@ def node_changes(node: Node, wanted: DesiredNode, settings: Settings) -> Iterato
         case InitializedNode():
             yield from _in_sync(node, wanted, settings)
         case OrphanedNode():
+            yield from _taint_first(node, wanted)
             yield Change(
                 key=node.key,
                 kind=ChangeKind.NODE_DELETE,
@@ -39,7 +41,31 @@ def node_changes(node: Node, wanted: DesiredNode, settings: Settings) -> Iterato
                 after=None,
                 reason=wanted.stage.text,
                 owner=node.key,
+                follows=tuple(change.key for change in _taint_first(node, wanted)),
             )
+
+
+def out_of_service_key(node: Key) -> Key:
+    """The key of the change of a Node's out-of-service taint."""
+    return node.part("out-of-service")
+
+
+def _taint_first(node: Node, wanted: OrphanedNode) -> Iterator[Change]:
+    """The taint that comes before the deletion, for whose sake it is made: a removal, as it ends the Node's pods."""
+    found = wanted.detachment
+    if found is not None and found.needs_taint and isinstance(found.attached, int):
+        yield Change(
+            key=out_of_service_key(node.key),
+            kind=ChangeKind.NODE_OUT_OF_SERVICE_TAINT,
+            verb=Verb.REMOVE,
+            before=None,
+            after=OutOfService(wanted.lost.proof),
+            reason=rules.OUT_OF_SERVICE.text(
+                server=wanted.lost.proof.server.name, volumes=counted(found.attached, "volume")
+            ),
+            owner=node.key,
+            serves=(node.key,),
+        )
 
 
 def _in_sync(node: Node, wanted: InitializedNode, settings: Settings) -> Iterator[Change]:
@@ -56,6 +82,10 @@ def _in_sync(node: Node, wanted: InitializedNode, settings: Settings) -> Iterato
     there, taint = has_shutdown_taint(node.taints), wanted.shut_down.value
     if not isinstance(taint, Unmanaged) and taint is not there:
         yield _modify(node.key, "shutdown", ChangeKind.NODE_SHUTDOWN_TAINT, there, taint, wanted.shut_down.text)
+    back = wanted.in_service
+    if back is not None and back.value is False:
+        key, kind = out_of_service_key(node.key), ChangeKind.NODE_OUT_OF_SERVICE_TAINT
+        yield Change(key, kind, Verb.MODIFY, True, False, back.text, node.key)
 
 
 def _why_labels(before: Mapping[str, str], after: Mapping[str, str], wanted: InitializedNode) -> str:

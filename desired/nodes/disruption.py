@@ -89,6 +89,11 @@ def drained_servers(snapshot: Snapshot, settings: Settings) -> frozenset[ServerK
     return frozenset(server for server, is_drained in drained.items() if is_drained)
 
 
+def is_going_away(node: Node) -> bool:
+    """Whether a Node without a server is to be deleted: not while its kubelet reports, nor twice."""
+    return node.ready is not Readiness.TRUE and node.deleted_at is None
+
+
 @dataclass(frozen=True, slots=True)
 class NodeLosses:
     """The Nodes of ours of one provider, and those among them whose servers are absent without a planned disruption."""

@@ -9,7 +9,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import fields as fields_of
 
 from desired.model.clocks import shown_moment
@@ -25,7 +25,7 @@ from desired.model.snapshot import (
     ServerStatus,
     Snapshot,
 )
-from desired.model.taint import Taint, has_shutdown_taint, with_shutdown_taint
+from desired.model.taint import Taint, has_shutdown_taint, with_shutdown_taint, without_out_of_service_taint
 from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.addresses import (
     DesiredAddresses,
@@ -35,17 +35,18 @@ from desired.nodes.addresses import (
     not_forwarded,
     untouched_addresses,
 )
-from desired.nodes.disruption import Disruptions
+from desired.nodes.disruption import Disruptions, is_going_away
 from desired.nodes.labels import Labels, desired_labels, label_values, owned_labels, untouched_labels
 from desired.nodes.likely import LikelyServers
 from desired.nodes.matching import Gone, Match, Matched, Missed, is_ignored, matcher_of
+from desired.nodes.out_of_service import Detachment, InService, detachment_of, in_service, still_out_of_service
 from desired.plan.change import LostNode, NodeIdentity
 from desired.plan.evidence import AbsenceProof
 from desired.plan.notes import Note, NoteKind
 from desired.rules import nodes as rules
 from desired.rules.nodes import Stage
 from desired.rules.rule import Decided, Plain
-from desired.section import UNMANAGED, Unmanaged
+from desired.section import UNMANAGED, Unknown, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey, provider_id_of, server_key
 
 ShutDown = Decided[bool | Unmanaged]
@@ -96,12 +97,17 @@ class UninitializedNode(NodeOnServer):
 class InitializedNode(NodeOnServer):
     """A Node that is kept in sync with its server."""
 
+    in_service: InService | None
+    """Whether the out-of-service taint goes; None where we have set none."""
+
 
 @dataclass(frozen=True, slots=True)
 class OrphanedNode(DesiredNode):
     """A Node to be deleted."""
 
     lost: LostNode
+    detachment: Detachment | None
+    """What becomes of its volumes before; None where nothing depends on that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +194,11 @@ class NodeRules:
             return None
         left = self._left(node, Decided(Stage.DEPARTING, rules.SERVER_GONE, gone.why.facts), gone)
         fields = {each.name: getattr(left, each.name) for each in fields_of(left)}
-        lost = LostNode(current_identity(node, self._settings), AbsenceProof.of(node, gone.server))
-        return OrphanedNode(**fields, lost=lost)
+        # Without our taint, which comes between an approval and the deletion: it is no news to who approved that.
+        untainted = replace(node, taints=without_out_of_service_taint(node.taints))
+        lost = LostNode(current_identity(untainted, self._settings), AbsenceProof.of(node, gone.server))
+        detachment = detachment_of(node, gone.server, self._snapshot, self._settings)
+        return OrphanedNode(**fields, lost=lost, detachment=detachment)
 
     def _joining(self, node: Node, matched: Matched) -> DecidedNode:
         """A Node that is initialized from its server.
@@ -227,25 +236,28 @@ class NodeRules:
         settings, server = self._settings, matched.server
         stage = _deleting(node) or Decided(Stage.SETTLED, rules.SETTLED, {"server": server.key.name})
         power, ends = shut_down(server, node, settings), (self._announced(node), self._deletable(node))
+        back = in_service(node, server, self._snapshot, settings)
+        on_taint: list[Decided[object]] = [] if back is None else [back]
         if Controller.NODE not in settings.controllers:
             off = _off(Controller.NODE)
             labels, stay = untouched_labels(node.labels, off, settings), untouched_addresses(node.addresses, off)
-            return InitializedNode(stage, matched, labels, stay, power, None, *ends), ()
+            return InitializedNode(stage, matched, labels, stay, power, None, *ends, back), notes_of(node, on_taint)
         labels = desired_labels(server, node.labels, settings, joins=False)
         hostname = choose_hostname(node, server, self._others, joins=False)
         addresses = desired_addresses(node, server, hostname, self._snapshot, settings, self._others)
-        decisions: list[Decided[object]] = [*labels.values(), hostname, *_not_forwarded(node, server, settings)]
+        decisions: list[Decided[object]] = [*on_taint, *labels.values(), hostname]
+        decisions += _not_forwarded(node, server, settings)
         if isinstance(addresses, Decided):
             decisions += () if addresses.rule in _ROWS_TOLD_ONCE else (addresses,)
             addresses = untouched_addresses(node.addresses, addresses)
-        return InitializedNode(stage, matched, labels, addresses, power, None, *ends), notes_of(node, decisions)
+        return InitializedNode(stage, matched, labels, addresses, power, None, *ends, back), notes_of(node, decisions)
 
     def _gone(self, node: Node, gone: Gone, *, joins: bool) -> DecidedNode:
         facts, settings = gone.why.facts, self._settings
         if Controller.LIFECYCLE in settings.controllers:
             orphan = self.orphaned(node, gone)
             if orphan is not None:
-                return orphan, ()
+                return orphan, notes_of(node, _unread(orphan))
             stage = _deleting(node, facts) or _ready(gone)
             return self._left(node, stage, gone), notes_of(node, (stage,))
         stage = _deleting(node) or _ready(gone)
@@ -292,9 +304,11 @@ class NodeRules:
         return None if key and key.provider is Provider.ROBOT and self._snapshot.robot is None else key
 
 
-def is_going_away(node: Node) -> bool:
-    """Whether a Node without a server is to be deleted: not while its kubelet reports, nor twice."""
-    return node.ready is not Readiness.TRUE and node.deleted_at is None
+def _unread(orphan: OrphanedNode) -> Iterator[Decided[object]]:
+    """That no taint comes, as it is not known whether volumes are attached."""
+    found = orphan.detachment
+    if found is not None and found.taint is None and isinstance(found.attached, Unknown):
+        yield Decided(UNMANAGED, rules.ATTACHMENTS_UNREAD, {"error": found.attached.why})
 
 
 def _ready(gone: Gone) -> Decided[Stage]:
@@ -337,6 +351,9 @@ def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, 
     for node in snapshot.nodes:
         desired[node.name], why = nodes.decide(node)
         notes += why
+        if isinstance(desired[node.name], UnmanagedNode) and Controller.LIFECYCLE in settings.controllers:
+            stays = None if is_ignored(node, settings) or node.deleted_at else still_out_of_service(node)
+            notes += notes_of(node, () if stays is None else (stays,))
     likely = (each.match.likely for each in desired.values() if isinstance(each.match, Missed) and each.match.likely)
     return desired, (*notes, *_notes_on_owners(likely, settings))
 

@@ -54,6 +54,13 @@ class LostNode:
 
 
 @dataclass(frozen=True, slots=True)
+class OutOfService:
+    """What ``node.out_of_service_taint`` says of a Node by our taint: its server is gone, and this is the proof."""
+
+    proof: AbsenceProof
+
+
+@dataclass(frozen=True, slots=True)
 class Claimed:
     """What ``service.release`` removes from a Service: the finalizers, and the published addresses."""
 
@@ -73,6 +80,7 @@ class Claimed:
 State = (
     NodeIdentity
     | LostNode
+    | OutOfService
     | Mapping[str, str]
     | tuple[NodeAddress, ...]
     | bool
@@ -139,6 +147,7 @@ class GuardName(StrEnum):
     BACK_OFF = "back-off"
     QUOTA = "quota"
     POLICY = "policy"
+    VOLUME_DETACH = "volume-detach"
     ONLY = "only"
     """No guard: ``--only`` leaves out what has to be done first."""
     AGREED_PLAN = "agreed-plan"
@@ -261,6 +270,8 @@ def _evidence(change: Change) -> tuple[Evidence, ...]:
     if isinstance(before, LostNode):
         lists = _OF_METAL if before.proof.provider is Provider.ROBOT else ()
         return (*needed, *lists, Age(before.proof), ServerGone(before.proof.server))
+    if isinstance(after, OutOfService):
+        return (*needed, Age(after.proof), ServerGone(after.proof.server))
     begins_one = isinstance(after, Owner) and after.delete_after is not None
     return (*needed, Age()) if change.is_of_no_service or begins_one else needed
 

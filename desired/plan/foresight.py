@@ -44,9 +44,9 @@ from desired.model.load_balancer import (
 from desired.model.route import CONDITION_NETWORK, NetworkCondition, Route
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Condition, Node, NodeAddress, Readiness, ServerStatus, Snapshot
-from desired.model.taint import with_shutdown_taint
+from desired.model.taint import with_out_of_service_taint, with_shutdown_taint, without_out_of_service_taint
 from desired.names import LABEL_CLUSTER_UID
-from desired.plan.change import Change, Claimed, NodeIdentity
+from desired.plan.change import Change, Claimed, NodeIdentity, OutOfService
 from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import in_order
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
@@ -195,6 +195,10 @@ def node_after(node: Node, change: Change) -> Node:
             return replace(node, labels=_relabelled(node.labels, was, labels))
         case ChangeKind.NODE_SHUTDOWN_TAINT, _, bool() as is_down:
             return replace(node, taints=with_shutdown_taint(node.taints, wanted=is_down))
+        case ChangeKind.NODE_OUT_OF_SERVICE_TAINT, _, OutOfService():
+            return replace(node, taints=with_out_of_service_taint(node.taints))
+        case ChangeKind.NODE_OUT_OF_SERVICE_TAINT, _, _:
+            return replace(node, taints=without_out_of_service_taint(node.taints))
         case ChangeKind.NODE_NETWORK_CONDITION, _, (NetworkCondition() | None) as said:
             others = tuple(found for found in node.conditions if found.type != CONDITION_NETWORK)
             ours = () if said is None else (Condition(CONDITION_NETWORK, said.status, said.reason),)

@@ -21,6 +21,7 @@ class ChangeKind(StrEnum):
     NODE_ADDRESSES = "node.addresses"
     NODE_LABELS = "node.labels"
     NODE_SHUTDOWN_TAINT = "node.shutdown_taint"
+    NODE_OUT_OF_SERVICE_TAINT = "node.out_of_service_taint"
     NODE_NETWORK_CONDITION = "node.network_condition"
     NODE_DELETE = "node.delete"
     SERVICE_CLAIM = "service.claim"
@@ -153,6 +154,7 @@ _ROWS = (
     _node(ChangeKind.NODE_ADDRESSES, _M, _k8s("nodes/status")),
     _node(ChangeKind.NODE_LABELS, _M, _k8s("nodes")),
     _node(ChangeKind.NODE_SHUTDOWN_TAINT, _M, _k8s("nodes"), Controller.LIFECYCLE),
+    _node(ChangeKind.NODE_OUT_OF_SERVICE_TAINT, _M | _R, _k8s("nodes"), Controller.LIFECYCLE),
     _node(ChangeKind.NODE_NETWORK_CONDITION, _M, _k8s("nodes/status"), Controller.ROUTE),
     _node(ChangeKind.NODE_DELETE, _R, _k8s("nodes", verb="delete"), Controller.LIFECYCLE),
     _service(ChangeKind.SERVICE_CLAIM, _A | _R, ChangeKind.LB_CREATE, ChangeKind.LB_ADOPT),

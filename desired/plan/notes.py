@@ -48,6 +48,7 @@ class NoteKind(StrEnum):
     PRIMARY_IP = "primary-ip"
     SUSPENDED = "suspended"
     SETTINGS = "settings"
+    OUT_OF_SERVICE = "out-of-service"
     PARTIAL = "partial"
     AGREED_PLAN = "agreed-plan"
     PACE = "pace"
@@ -235,6 +236,7 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
             "Delete it with reconcile orphans --delete, or leave it.",
         ),
         NoteKind.SUSPENDED: NoteRow("The running controller has suspended a change."),
+        NoteKind.OUT_OF_SERVICE: NoteRow("A Node keeps the out-of-service taint, or is deleted without it."),
         NoteKind.SETTINGS: NoteRow(
             "Settings differ from those of the last successful pass.",
             "Restore the settings, or approve what follows.",

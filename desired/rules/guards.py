@@ -489,6 +489,17 @@ SUSPENDED_ELSEWHERE_UNTIL = Rule(
     of=NoteKind.SUSPENDED,
 )
 
+VOLUMES_ATTACHED = _waiting(
+    GuardName.VOLUME_DETACH,
+    "volumes-attached",
+    "{volumes} still attached to the Node; deleted once detached, at most {wait} after the out-of-service taint",
+)
+VOLUMES_UNREAD = _waiting(
+    GuardName.VOLUME_DETACH,
+    "volumes-unread",
+    "cannot determine whether volumes are attached to the Node: {error}; deleted {wait} after the out-of-service taint",
+)
+
 EXCLUDED_BY_POLICY = _waiting(GuardName.POLICY, "excluded-by-policy", "excluded by --policy {policy}")
 WITHHELD_BEFORE = Rule(
     "withheld-before", "withheld at the start of this pass; the next pass decides again", verdict=Verdict.WAITING

@@ -175,6 +175,41 @@ POWER_READY = Rule(
     "power-ready", "{server} is on, as its Node is Ready", of=ChangeKind.NODE_SHUTDOWN_TAINT, basis=Basis.SHUTDOWN
 )
 POWER_CHANGING = Rule("power-changing", "not changed: {server} is {status}", basis=Basis.SHUTDOWN)
+OUT_OF_SERVICE = Rule(
+    "out-of-service",
+    "out of service so that {volumes} can follow their pods: {server} is gone",
+    of=ChangeKind.NODE_OUT_OF_SERVICE_TAINT,
+    basis=Basis.OUT_OF_SERVICE,
+)
+OUT_OF_SERVICE_SINCE = Rule("out-of-service-since", "out of service since {since}", basis=Basis.OUT_OF_SERVICE)
+BACK_IN_SERVICE = Rule(
+    "back-in-service",
+    "{server} is {status} and no volume is attached",
+    of=ChangeKind.NODE_OUT_OF_SERVICE_TAINT,
+    basis=Basis.OUT_OF_SERVICE,
+)
+_REMOVE_BY_HAND = "if the Node works, run kubectl taint node {node} node.kubernetes.io/out-of-service-"
+
+
+def _taint_stays(name: str, why: str, remedy: str = "") -> Rule:
+    """A row for a Node that keeps our out-of-service taint, so that no pod runs there."""
+    says = f"the out-of-service taint is kept: {why}"
+    return Rule(name, says, remedy, NoteKind.OUT_OF_SERVICE, basis=Basis.OUT_OF_SERVICE)
+
+
+TAINT_STAYS_POWER = _taint_stays("taint-stays-power", "{server} is {status}")
+TAINT_STAYS_LOCKED = _taint_stays("taint-stays-locked", "{server} is locked by another operation")
+TAINT_STAYS_YOUNG = _taint_stays("taint-stays-young", "it is not {wait} old")
+TAINT_STAYS_ATTACHED = _taint_stays("taint-stays-attached", "{volumes} still attached to the Node")
+_GRANT = "allow list on volumeattachments.storage.k8s.io (see deploy/rbac)"
+TAINT_STAYS_UNREAD = _taint_stays("taint-stays-unread", "cannot list VolumeAttachments: {error}", _GRANT)
+TAINT_STAYS_UNMATCHED = _taint_stays("taint-stays-unmatched", "the server of the Node is not known", _REMOVE_BY_HAND)
+ATTACHMENTS_UNREAD = Rule(
+    "attachments-unread",
+    "the Node is deleted without the out-of-service taint: cannot list VolumeAttachments: {error}",
+    _GRANT,
+    NoteKind.OUT_OF_SERVICE,
+)
 TAINT_GOES = Rule("taint-goes", "removed when the Node is initialized", basis=Basis.UNINITIALISED)
 ANNOUNCES = Rule("taint-announces", "announces the removal of the Node", basis=Basis.ANNOUNCING)
 CONDITION_ANNOUNCES = Rule(

@@ -36,6 +36,8 @@ class Basis(StrEnum):
     """The taint of an uninitialized Node."""
     SHUTDOWN = "shutdown"
     """The taint of a Node whose server is switched off."""
+    OUT_OF_SERVICE = "out-of-service"
+    """The taint of a Node whose server is gone, while its volumes are detached."""
     ANNOUNCING = "announcing"
     """A taint or condition that announces that the Node is about to be removed, or drained."""
     READY = "ready"

@@ -23,7 +23,7 @@ from desired.syntax.go import parse_bool, parse_cidr, parse_duration
 from desired.syntax.selector import is_label_key, parse_selector
 
 if TYPE_CHECKING:
-    from desired.model.settings import Controller, Policy
+    from desired.model.settings import Controller, Policy, ServerLoss
 
 _Kind = TypeVar("_Kind", bound=StrEnum)
 
@@ -267,6 +267,20 @@ def parse_controllers(text: str) -> "frozenset[Controller]":
         else:
             raise ValueError(f"{shown_text(word)} is no controller; there are {', '.join(CONTROLLERS)}")
     return frozenset(controller for controller in Controller if chosen.get(controller, everything))
+
+
+def parse_out_of_service(text: str) -> "frozenset[ServerLoss]":
+    """A list of names of ``ServerLoss``; nothing for none."""
+    from desired.model.settings import ServerLoss  # noqa: PLC0415 - see the module's docstring
+
+    bounds.LONGEST_VALUE.check(text)
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if word == "off":
+            raise ValueError("off is not supported in this version; expect deleted")
+        if word not in list(ServerLoss):
+            raise ValueError(f"{shown_text(word)} is no loss of a server; there is {', '.join(ServerLoss)}")
+    return frozenset(map(ServerLoss, words))
 
 
 def parse_policy(text: str) -> "Policy":
@@ -603,6 +617,14 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "--mirror-labels DOMAIN", parse_label_prefix, None, _PLANS, "repeat servers' labels on Nodes as DOMAIN/KEY"
         ),
         _switch("--keep-internal-ips", _PLANS, "without HCLOUD_NETWORK, keep the kubelets' InternalIPs"),
+        _flag(
+            "--out-of-service LIST",
+            parse_out_of_service,
+            "",
+            _PLANS,
+            "taint Nodes of lost servers so that volumes follow their pods: deleted; default none",
+            values=("deleted",),
+        ),
         _switch("--lifecycle-conditions", _PLANS, "heed Nodes' conditions of drain and maintenance (KEP-5683)"),
         _flag(
             "--load-balancer-class NAME",

@@ -11,9 +11,10 @@ from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Throttled, Transient
 from actuators.http.kubernetes import KubernetesReader
 from actuators.wire.objects import server_time
+from actuators.wire.volume_attachment import VOLUME_ATTACHMENTS
 from actuators.wire.workload import workloads
 from desired.model.remembered import ANCHOR, NOTHING, Remembered
-from desired.model.snapshot import Workload
+from desired.model.snapshot import VolumeAttachment, Workload
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
 from desired.section import Present, Section, Unknown
 
@@ -40,6 +41,14 @@ def observe_identity(reader: KubernetesReader) -> tuple[Present[str] | Unknown, 
         return Present(decoder(_Identified).decode(answer.body).metadata.uid), server_time(answer)
     except ValueError as error:
         return Unknown(str(error)), server_time(answer)
+
+
+def observe_volume_attachments(reader: KubernetesReader) -> Section[str, VolumeAttachment]:
+    """All VolumeAttachments; a section that says why where they cannot be read, as without the permission."""
+    try:
+        return VOLUME_ATTACHMENTS.observe(reader)[0]
+    except ApiError as error:
+        return Section.missing(str(error))
 
 
 def look_up_memory(

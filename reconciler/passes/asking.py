@@ -14,11 +14,12 @@ from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.primary_ips import asked_primary_ips
 from desired.model.settings import Settings
 from desired.model.snapshot import RobotAccount, Snapshot
+from desired.nodes.out_of_service import needs_attachments
 from desired.plan.change import Plan
 from desired.plan.evidence import FRESH
 from desired.plan.grants import Here
 from desired.syntax.provider_id import Provider
-from reconciler.observe.kubernetes import look_up_memory, observe_identity
+from reconciler.observe.kubernetes import look_up_memory, observe_identity, observe_volume_attachments
 from reconciler.observe.servers_by_id import MOST_AT_ONCE, Confirmer
 from reconciler.observe.world import (
     Observation,
@@ -112,8 +113,8 @@ def _without_answers(snapshot: Snapshot) -> Snapshot:
 
 
 def _with_details(readers: Readers, settings: Settings, observation: Observation) -> Observation:
-    """``observation`` with the Primary IPs that Services ask for, and whether the Robot servers of silent Nodes are
-    on."""
+    """``observation`` with the Primary IPs that Services ask for, whether the Robot servers of silent Nodes are on,
+    and the VolumeAttachments where a Node may be out of service."""
     snapshot, matches = observation.snapshot, match_balancers(observation.snapshot)
     if "load_balancers" not in observation.failures:  # an API that has just failed is not asked for more
         asked = asked_primary_ips(snapshot, settings, matches)
@@ -121,6 +122,8 @@ def _with_details(readers: Readers, settings: Settings, observation: Observation
     if readers.robot is not None and snapshot.robot is not None:
         silent = silent_robot_servers(snapshot, settings)
         snapshot = replace(snapshot, robot=readers.robot.cache.with_power(snapshot.robot, silent))
+    attached = observe_volume_attachments(readers.kubernetes) if needs_attachments(snapshot, settings) else None
+    snapshot = replace(snapshot, volume_attachments=attached)
     return replace(observation, snapshot=snapshot, matches=matches)
 
 

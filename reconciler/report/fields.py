@@ -28,7 +28,7 @@ from desired.model.route import CONDITION_NETWORK, NetworkCondition, Route
 from desired.model.service import Ingress
 from desired.model.snapshot import NodeAddress
 from desired.model.to_builtins import to_builtins
-from desired.plan.change import Change, Claimed, LostNode, NodeIdentity, State
+from desired.plan.change import Change, Claimed, LostNode, NodeIdentity, OutOfService, State
 from desired.plan.kinds import ChangeKind
 from desired.section import UNMANAGED, Unmanaged
 
@@ -109,6 +109,7 @@ def _in_order(addresses: Iterable[NodeAddress]) -> str:
 
 _SINGLE = {
     ChangeKind.NODE_SHUTDOWN_TAINT: "shutdown",
+    ChangeKind.NODE_OUT_OF_SERVICE_TAINT: "out-of-service",
     ChangeKind.NODE_NETWORK_CONDITION: CONDITION_NETWORK,
     ChangeKind.SERVICE_CLAIM: "finalizer",
     ChangeKind.SERVICE_STATUS: "ingress",
@@ -176,7 +177,7 @@ def _canonical(state: State | None, field: str) -> Nested:
     match state:
         case None:
             return {}
-        case str() | bool() | KnownAfterApply() | Route() | NetworkCondition():
+        case str() | bool() | KnownAfterApply() | Route() | NetworkCondition() | OutOfService():
             return {field: _leaf(state)}
         case ServerTarget() | IpTarget() | SelectorTarget():
             return {field: _target(state)}
@@ -205,8 +206,11 @@ def _canonical(state: State | None, field: str) -> Nested:
             return {"labels": to_builtins(state)}
 
 
-def _leaf(state: str | bool | KnownAfterApply | Route | NetworkCondition) -> Any:
-    """``False (RouteCreated)`` for a condition: its message follows from these."""
+def _leaf(state: str | bool | KnownAfterApply | Route | NetworkCondition | OutOfService) -> Any:
+    """``False (RouteCreated)`` for a condition: its message follows from these. The proof of a Node that is out of
+    service is that of its deletion, which tells it."""
+    if isinstance(state, OutOfService):
+        return True
     if not isinstance(state, NetworkCondition):
         return to_builtins(state)
     return f"{state.status} ({state.reason})" if state.reason else state.status

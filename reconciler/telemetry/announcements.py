@@ -123,6 +123,10 @@ ENDINGS: Mapping[ChangeKind, Endings] = MappingProxyType(
         ChangeKind.NODE_INITIALISE: Endings(
             failed=Told("InitialisationFailed", "{error}"), applied=_normal("Synced", "Node synced successfully")
         ),
+        ChangeKind.NODE_OUT_OF_SERVICE_TAINT: Endings(
+            failed=Told("OutOfServiceTaintFailed", "Failed changing the out-of-service taint of node {node}: {error}"),
+            applied=_normal("OutOfServiceTaintChanged", "Changed the out-of-service taint of node {node}"),
+        ),
         ChangeKind.NODE_DELETE: Endings(
             failed=Told("DeletingNodeFailed", "Failed deleting node {node}: {error}"),
             applied=_normal("DeletingNode", "Deleting node {node} because it does not exist in the cloud provider"),

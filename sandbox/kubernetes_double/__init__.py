@@ -1,8 +1,9 @@
 """A small Kubernetes API, as a synchronous state machine: the part of the API server that demo and fast tests need.
 
-Served are nodes, services, namespaces, events, configmaps and leases, and as they are written deployments and
-daemonsets, with discovery enough for kubectl's ``get``, ``apply``, ``annotate`` and ``delete``. What it answers is held
-against the real API server 1.36 by ``tests/contract``, which runs every test against both. Known differences:
+Served are nodes, services, namespaces, events, configmaps and leases, and as they are written deployments, daemonsets
+and volumeattachments, with discovery enough for kubectl's ``get``, ``apply``, ``annotate`` and ``delete``. What it
+answers is held against the real API server 1.36 by ``tests/contract``, which runs every test against both. Known
+differences:
 
 - no server-side apply (415), no dry run and no label selectors (400), no deletecollection, no deletion of namespaces
   (405); JSON alone, no tables (kubectl prints NAME and AGE by itself), of OpenAPI only what ``discovery`` says;

@@ -76,8 +76,23 @@ PODS = Resource(
 DEPLOYMENTS = Resource("apps", "deployments", "Deployment", short_names=("deploy",), has_status=True)
 DAEMON_SETS = Resource("apps", "daemonsets", "DaemonSet", short_names=("ds",), has_status=True)
 """Both are kept as they are written: what runs beside the product is told by them, and nothing makes Pods of them."""
+VOLUME_ATTACHMENTS = Resource(
+    "storage.k8s.io", "volumeattachments", "VolumeAttachment", namespaced=False, has_status=True
+)
+"""Kept as they are written: nothing is attached here."""
 
-RESOURCES = (NODES, SERVICES, NAMESPACES, EVENTS, LEASES, CONFIG_MAPS, DEPLOYMENTS, DAEMON_SETS, PODS)
+RESOURCES = (
+    NODES,
+    SERVICES,
+    NAMESPACES,
+    EVENTS,
+    LEASES,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    DAEMON_SETS,
+    PODS,
+    VOLUME_ATTACHMENTS,
+)
 GROUPS = tuple(dict.fromkeys(resource.group for resource in RESOURCES))
 
 

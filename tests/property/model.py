@@ -7,8 +7,8 @@ from dataclasses import replace
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.model.taint import Taint
-from desired.names import TAINT_SHUTDOWN, TAINT_UNINITIALIZED
-from desired.plan.change import Change, NodeIdentity
+from desired.names import OUT_OF_SERVICE_DELETED, TAINT_OUT_OF_SERVICE, TAINT_SHUTDOWN, TAINT_UNINITIALIZED
+from desired.plan.change import Change, NodeIdentity, OutOfService
 from desired.syntax.provider_id import CloudID, RobotID, parse_provider_id
 
 
@@ -40,6 +40,12 @@ def written(node: Node, change: Change, snapshot: Snapshot) -> Node | None:
             return replace(node, taints=(*node.taints, Taint(TAINT_SHUTDOWN, "NoSchedule")))
         case "node.shutdown_taint", _, False:
             return replace(node, taints=tuple(taint for taint in node.taints if not is_shutdown(taint)))
+        case "node.out_of_service_taint", _, OutOfService():
+            return replace(
+                node, taints=(*node.taints, Taint(TAINT_OUT_OF_SERVICE, "NoExecute", OUT_OF_SERVICE_DELETED))
+            )
+        case "node.out_of_service_taint", _, False:
+            return replace(node, taints=tuple(t for t in node.taints if t.value != OUT_OF_SERVICE_DELETED))
         case "node.delete", _, None:
             return replace(node, deleted_at=snapshot.taken_at) if node.finalizers else None
     raise AssertionError(f"{change.key}: the API server knows no {change.kind} to {change.after}")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, LostNode, NodeIdentity, Plan, State
+from desired.plan.change import Change, LostNode, NodeIdentity, OutOfService, Plan, State
 from desired.plan.evidence import AbsenceProof
 from desired.plan.grants import Grant, Source
 from desired.plan.kinds import KINDS, Verb
@@ -40,6 +40,7 @@ _OF_KIND: Mapping[str, tuple[st.SearchStrategy[State | None], st.SearchStrategy[
     "node.labels": (labels, labels),
     "node.addresses": (addresses, addresses),
     "node.shutdown_taint": (st.booleans(), st.booleans()),
+    "node.out_of_service_taint": (nothing, st.builds(lambda loss: OutOfService(loss.proof), losses)),
     "node.delete": (losses | identities, nothing),
 }
 """Both sides of a change of these kinds. No rule plans the others yet, so that they may have any."""

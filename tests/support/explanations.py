@@ -8,8 +8,17 @@ from ipaddress import IPv4Address, IPv6Network
 from desired.explain import why_no_node
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.settings import Settings
-from desired.model.snapshot import AddressType, Condition, NodeAddress, Readiness, RobotAccount, ServerStatus, Snapshot
-from desired.model.taint import Taint
+from desired.model.snapshot import (
+    AddressType,
+    Condition,
+    NodeAddress,
+    Readiness,
+    RobotAccount,
+    ServerStatus,
+    Snapshot,
+    VolumeAttachment,
+)
+from desired.model.taint import Taint, with_out_of_service_taint
 from desired.planner import compute_plan
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.selector import parse_selector
@@ -277,6 +286,16 @@ EXPLANATIONS: Mapping[str, Explained] = {
         a_snapshot(
             [CONTROL, a_lost_node(deleted_at=NOW - timedelta(minutes=9), finalizers=("example.com/drain",))],
             [CONTROL_SERVER],
+        )
+    ),
+    "detaching": explained(
+        replace(
+            a_snapshot(
+                [CONTROL, a_lost_node(taints=with_out_of_service_taint((), NOW - timedelta(seconds=20)))],
+                [CONTROL_SERVER],
+                confirmations={1: Absent()},
+            ),
+            volume_attachments=Section({"csi-1": VolumeAttachment("csi-1", "web-1")}),
         )
     ),
     "elsewhere": explained(a_snapshot([CONTROL, a_joining_node()], [a_server()])),

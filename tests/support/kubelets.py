@@ -13,6 +13,8 @@ from tests.support.stage import Stage
 _LABEL, _ALIVE, _DEAD = "example.com/kubelet", "alive", "dead"
 NODE_IP = "alpha.kubernetes.io/provided-node-ip"
 """The annotation of a kubelet that runs with ``--node-ip``."""
+_ATTACHES = "volumes.kubernetes.io/controller-managed-attach-detach"
+"""The annotation of a Node whose volumes kube-controller-manager attaches."""
 _READY = '.status.conditions.[] | select( .type == "Ready" ) | .status'
 _HEALTHY = {"Ready": "True", "MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False"}
 """What a kubelet says of a Node. Not of its network: that is for who makes its routes to say."""
@@ -39,7 +41,7 @@ def kubelet_node(name: str, node_ip: str, **labels: str) -> dict[str, Any]:
     """The Node of a machine with this private address, as its kubelet registers it."""
     node = joining_node(name)
     node["metadata"]["labels"] |= {_LABEL: _ALIVE, **labels}
-    node["metadata"]["annotations"][NODE_IP] = node_ip
+    node["metadata"]["annotations"] |= {NODE_IP: node_ip, _ATTACHES: "true"}
     node["status"] |= {
         "addresses": [*node["status"]["addresses"], {"type": "InternalIP", "address": node_ip}],
         "capacity": _CAPACITY,

@@ -79,15 +79,25 @@ class LivingCluster:
 
     # Workloads
 
-    def deploy(self, app: str, replicas: int, *, patience_s: int | None = 2, on: Mapping[str, str] = _ANYWHERE) -> None:
-        """Run so many pods, on Nodes with these labels, of which one at a time may be evicted. One on a Node that is
-        lost moves after ``patience_s``; None: as long as Kubernetes has it, five minutes."""
+    def deploy(
+        self,
+        app: str,
+        replicas: int,
+        *,
+        patience_s: int | None = 2,
+        on: Mapping[str, str] = _ANYWHERE,
+        volume: str | None = None,
+    ) -> None:
+        """Run so many pods, on Nodes with these labels, of which one at a time may be evicted, with the ``volume`` of
+        this claim. One on a Node that is lost moves after ``patience_s``; None: as long as Kubernetes has it, five
+        minutes."""
         labels, selector = {"app": app}, {"matchLabels": {"app": app}}
         lost = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": patience_s}
         pod = {
             "containers": [{"name": "web", "image": "web"}],
             "tolerations": [] if patience_s is None else [{"key": key, **lost} for key in _LOST],
             "nodeSelector": dict(on),
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": volume}}] if volume else [],
         }
         deployment = {
             "replicas": replicas,

@@ -38,7 +38,7 @@ from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.service import Ingress
 from desired.model.snapshot import NodeAddress
 from desired.model.to_builtins import added_fields
-from desired.plan.change import Claimed, LostNode, NodeIdentity
+from desired.plan.change import Claimed, LostNode, NodeIdentity, OutOfService
 from desired.plan.notes import NOTES, NoteKind
 from desired.rules.rule import Basis
 from desired.section import Unmanaged
@@ -54,6 +54,7 @@ SIDES: Mapping[str, Any] = {
     "node.addresses": tuple[NodeAddress, ...],
     "node.labels": Mapping[str, str],
     "node.shutdown_taint": bool,
+    "node.out_of_service_taint": OutOfService | bool,
     "node.network_condition": NetworkCondition,
     "node.delete": LostNode,
     "service.claim": bool,

@@ -52,6 +52,9 @@ OFF = server(1, "web-1", status="off")
 UNREACHED = a_change(
     "node/web-1/network", "node.network_condition", verb=Verb.MODIFY, before=None, after=UNROUTED, owner="node/web-1"
 )
+TAINTED = a_change(
+    "node/web-1/out-of-service", "node.out_of_service_taint", verb=Verb.REMOVE, before=None, owner="node/web-1"
+)
 CLAIMED = a_difference(f"{SERVICE}/finalizer", "service.claim", False, True, WHY, verb=Verb.ADD)
 PUBLISHED = a_difference(f"{SERVICE}/status", "service.status", (), NEW, WHY)
 RELEASED = a_difference(f"{SERVICE}/release", "service.release", Claimed(True, ()), None, WHY)
@@ -60,6 +63,7 @@ KINDS: Mapping[str, tuple[dict[str, Any], list[dict[str, Any]], Change | None]] 
     "node.addresses": (drifted(), [OFF], None),
     "node.labels": (drifted(), [OFF], None),
     "node.shutdown_taint": (drifted(), [OFF], None),
+    "node.out_of_service_taint": (settled_node("web-1", 1, "Unknown", since=ago(300)), [], TAINTED),
     "node.network_condition": (settled_node("web-1", 1), [server(1, "web-1")], UNREACHED),
     "node.delete": (settled_node("web-1", 1, "Unknown", since=ago(300)), [], None),
     "service.claim": (service(), [], CLAIMED),
@@ -117,7 +121,7 @@ def remove(sim: Simulation, _path: str) -> None:
     sim.kubernetes.replace_world({"nodes": [], "services": []})
 
 
-VERSIONED = {"Conflict+": "addresses shutdown_taint status release", "Conflict~": "initialise"}
+VERSIONED = {"Conflict+": "addresses shutdown_taint out_of_service_taint status release", "Conflict~": "initialise"}
 """A second try meets the version of the first: the change is planned again, and finds itself done."""
 FAULTS: Mapping[str, Fault] = {
     "a request is lost": Fault("done+", line("reset")),
@@ -125,7 +129,9 @@ FAULTS: Mapping[str, Fault] = {
     "a gateway answers for it": Fault("done+", line("executed_then_504"), VERSIONED),
     "somebody else writes": Fault("Conflict=", write, {"done+": "labels network_condition claim"}),
     "another one has its name": Fault("Conflict=", make_anew),
-    "it is gone": Fault("NotFound=", remove, {"Conflict=": "network_condition", "done=": "delete release"}),
+    "it is gone": Fault(
+        "NotFound=", remove, {"Conflict=": "network_condition out_of_service_taint", "done=": "delete release"}
+    ),
     "it may not": Fault("Denied=", refusal(403, "Forbidden")),
     "too many requests": Fault("Throttled=", refusal(429, "TooManyRequests")),
     "the API server is down": Fault("Transient=", refusal(503, "ServiceUnavailable")),

@@ -23,11 +23,11 @@ from desired.model.load_balancer import (
     ServerTarget,
 )
 from desired.model.route import ROUTED, Route
-from desired.plan.change import Change, Claimed
+from desired.plan.change import Change, Claimed, OutOfService
 from desired.plan.kinds import KINDS, ChangeKind
 from reconciler.runtime import actuators_with
 from tests.balancers import SERVICE_UID, a_balancer, a_listener, a_service, a_world, an_http_listener
-from tests.builders import CLUSTER_UID, a_change, an_identity
+from tests.builders import CLUSTER_UID, a_change, a_loss, an_identity
 from tests.support.balancer_changes import BALANCER, OURS, SERVICE, a_difference
 from tests.support.balancer_stage import hands_in
 from tests.support.rows import rows
@@ -62,6 +62,7 @@ SIDES: Mapping[str, tuple[tuple[Any, Any], ...]] = {
     "node.labels": ((an_identity(), {}), ({}, None)),
     "node.addresses": (((), True),),
     "node.shutdown_taint": ((True, None), (False, ())),
+    "node.out_of_service_taint": ((False, True), (None, True), (OutOfService(a_loss().proof), None)),
     "node.network_condition": ((None, True), ("True", None), ((), ROUTED)),
     "node.delete": ((an_identity(), None), ({}, None), ((), None)),
     "service.claim": ((None, False), (None, ())),

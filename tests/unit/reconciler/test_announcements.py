@@ -93,6 +93,8 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.CLUSTER_CIDR, None, "ClusterCIDRMisconfigured"),
     (NoteKind.LIKELY_SERVER, "UnknownProviderIDPrefix", "MachineRenamed"),
     *((NoteKind[name], None, None) for name in SILENT.split()),
+    (NoteKind.OUT_OF_SERVICE, None, None),
+    (NoteKind.PACE, None, None),
 ]
 """Kind of a note → reason of its event on a joining Node, and on a settled one."""
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.snapshot import NodeAddress
 from desired.model.taint import Taint
-from desired.plan.change import NodeIdentity
+from desired.plan.change import NodeIdentity, OutOfService
 from reconciler.report.documents import to_json
 from reconciler.report.fields import FieldChange, field_changes
 from tests.builders import a_change, a_loss, an_identity
@@ -141,6 +141,13 @@ def test_differences(before: Any, after: Any, expected: list[tuple[str, Any, Any
         "a first address": ("node.addresses", (), (HOSTNAME,), [("addresses[Hostname]", None, "web-1")]),
         "the shutdown taint comes": ("node.shutdown_taint", False, True, [("shutdown", False, True)]),
         "and goes": ("node.shutdown_taint", True, False, [("shutdown", True, False)]),
+        "a Node is out of service": (
+            "node.out_of_service_taint",
+            None,
+            OutOfService(a_loss().proof),
+            [("out-of-service", None, True)],
+        ),
+        "and back": ("node.out_of_service_taint", True, False, [("out-of-service", True, False)]),
         "a route comes": ("route.create", None, VIA, [("gateway", None, "10.0.0.2")]),
         "a route gets another gateway": (
             "route.replace",

@@ -3,7 +3,7 @@ What each role may do: every verb that some reader or writer uses, and no other.
 for those who do not use the chart.
 */}}
 
-{{/* Nodes, Services and the identity of the cluster. */}}
+{{/* Nodes, Services, the identity of the cluster, and which volumes are attached (with --out-of-service). */}}
 {{- define "hcloud-reconciler.ClusterRole.observe" -}}
 - apiGroups: [""]
   resources: [nodes, services]
@@ -12,6 +12,9 @@ for those who do not use the chart.
   resources: [namespaces]
   resourceNames: [kube-system]
   verbs: [get]
+- apiGroups: [storage.k8s.io]
+  resources: [volumeattachments]
+  verbs: [list]
 {{- end }}
 
 {{/* Approvals, the published status, and whether another cloud controller runs. */}}

@@ -23,7 +23,7 @@ CARRIERS = {
     "load_balancers.membership": {"Membership"},
     "nodes.addresses": {"DesiredAddresses"},
     "nodes.matching": {"Matched"},
-    "nodes.node": {"DesiredNode", "UnmanagedNode"},
+    "nodes.node": {"DesiredNode", "InitializedNode", "UnmanagedNode"},
     "routes.actions": {"RouteAction"},
     "routes.claims": {"RouteClaim", "RouteStatus"},
     "routes.desired": {"DesiredRoutes"},

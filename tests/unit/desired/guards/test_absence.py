@@ -12,7 +12,7 @@ from desired.guards.guard import GuardResult
 from desired.model.load_balancer import ServerTarget
 from desired.model.settings import Controller, Settings, Waits
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, RobotAccount, Snapshot
-from desired.nodes.node import is_going_away
+from desired.nodes.disruption import is_going_away
 from desired.plan.change import Change, Plan, Verdict
 from desired.plan.evidence import AbsenceProof, Evidence, ServerGone
 from desired.planner import compute_plan

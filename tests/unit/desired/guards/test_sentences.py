@@ -169,6 +169,10 @@ kind-refused: Hetzner refused another change of this kind; retried one at a time
 suspended-elsewhere: suspended by the running controller (ccm-0) since 2026-07-01 12:00 UTC: back-off, failed: 503
 suspended-elsewhere-until: suspended by the running controller (ccm-0) since 2026-07-01 12:00 UTC, until 2026-07-01
     13:00 UTC: back-off, failed: 503
+volumes-attached: 2 volumes still attached to the Node; deleted once detached, at most 20 minutes after the
+    out-of-service taint
+volumes-unread: cannot determine whether volumes are attached to the Node: 503; deleted 20 minutes after the
+    out-of-service taint
 excluded-by-policy: excluded by --policy observe
 withheld-before: withheld at the start of this pass; the next pass decides again
 pace-slow: passes are 6 times further apart than usual to share the project's 3600 requests an hour; all clients
@@ -257,6 +261,7 @@ FACTS: dict[str, Plain] = {
     "unread": 3,
     "until": "2026-07-01 13:00 UTC",
     "use": "1 listener and 2 targets",
+    "volumes": "2 volumes",
     "wait": "20 minutes",
     "why": "failed: 503",
     "without_node": 2,

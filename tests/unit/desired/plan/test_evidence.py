@@ -38,6 +38,8 @@ ALWAYS: dict[tuple[str, str], tuple[Evidence, ...]] = {
     ("node.addresses", "modify"): (),
     ("node.labels", "modify"): (),
     ("node.shutdown_taint", "modify"): (),
+    ("node.out_of_service_taint", "modify"): (),
+    ("node.out_of_service_taint", "remove"): (*lists(*OF_NODES), Age(LOSS.proof), ServerGone(in_cloud(1))),
     ("node.network_condition", "modify"): (),
     ("node.delete", "remove"): (*lists(*OF_NODES), Age(LOSS.proof), ServerGone(in_cloud(1))),
     ("service.claim", "add"): (),

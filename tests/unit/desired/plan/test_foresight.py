@@ -11,7 +11,7 @@ from desired.model.load_balancer import Attachment, Identity, LoadBalancer, Mana
 from desired.model.route import ROUTED
 from desired.model.service import Ingress
 from desired.names import FINALIZER_BALANCER
-from desired.plan.change import Claimed
+from desired.plan.change import Claimed, OutOfService
 from desired.plan.foresight import after
 from desired.plan.kinds import KINDS, Verb
 from tests.balancers import a_balancer, a_listener, a_service, a_world
@@ -31,6 +31,7 @@ SIDES: dict[str, tuple[str, Any, Any]] = {
     "node.addresses": ("node/web-1", a_settled_node().addresses, ()),
     "node.labels": ("node/web-1", a_settled_node().labels, {}),
     "node.shutdown_taint": ("node/web-1", False, True),
+    "node.out_of_service_taint": ("node/web-1", None, OutOfService(a_loss().proof)),
     "node.network_condition": ("node/web-1", None, ROUTED),
     "node.delete": ("node/web-1", a_loss(), None),
     "service.claim": ("service/default/new", False, True),

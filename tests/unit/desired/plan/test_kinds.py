@@ -11,6 +11,7 @@ node.initialise       A    patch nodes/status, patch nodes
 node.addresses        M    patch nodes/status
 node.labels           M    patch nodes
 node.shutdown_taint   M    patch nodes
+node.out_of_service_taint  MR  patch nodes
 node.network_condition  M  patch nodes/status
 node.delete           R    delete nodes
 service.claim         AR   patch services/status
@@ -89,7 +90,7 @@ def test_sections_behind_a_decision(names: list[str], sections: tuple[str, ...])
 
 @pytest.mark.parametrize(("controller", "names"), [
     (Controller.NODE, {"node.initialise", "node.addresses", "node.labels"}),
-    (Controller.LIFECYCLE, {"node.shutdown_taint", "node.delete"}),
+    (Controller.LIFECYCLE, {"node.shutdown_taint", "node.out_of_service_taint", "node.delete"}),
     (Controller.ROUTE, {"node.network_condition", "route.create", "route.replace", "route.delete"}),
     (Controller.SERVICE, {name for name in KINDS if name.startswith(("service.", "lb.", "certificate."))}),
 ])  # fmt: skip

@@ -1,0 +1,265 @@
+"""The out-of-service taint: which Nodes get it before they are deleted, how long that waits, and when it goes."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from desired.model.settings import Controller, Policy, ServerLoss, Settings
+from desired.model.snapshot import Node, Readiness, ServerStatus, Snapshot, VolumeAttachment
+from desired.model.taint import (
+    Taint,
+    is_out_of_service,
+    out_of_service_taint,
+    with_out_of_service_taint,
+    without_out_of_service_taint,
+)
+from desired.names import OUT_OF_SERVICE_DELETED, TAINT_OUT_OF_SERVICE
+from desired.nodes.out_of_service import DETACH_WAIT, needs_attachments
+from desired.plan.change import OutOfService, Plan, Verdict
+from desired.plan.setbacks import NO_SETBACKS, Setbacks
+from desired.planner import compute_plan
+from desired.rules import guards as of_guards
+from desired.rules import nodes as rules
+from desired.section import Section
+from desired.syntax.selector import parse_selector
+from tests.builders import (
+    NOW,
+    SERVER_LABELS,
+    a_fleet,
+    a_lost_node,
+    a_server,
+    a_settled_node,
+    a_snapshot,
+    incomplete,
+    servers_of,
+)
+from tests.support.judging import judge
+from tests.support.rows import rows
+
+ON = Settings(out_of_service=frozenset({ServerLoss.DELETED}))
+OTHER = Taint("example.com/a", "NoExecute", "b", "2026-07-01T00:00:00Z")
+FOREIGN = Taint(TAINT_OUT_OF_SERVICE, "NoExecute", "nodeshutdown")
+KEY, TAINT = "node/n-1", "node/n-1/out-of-service"
+ALLOWED, HELD, WAITING = Verdict.ALLOWED, Verdict.HELD, Verdict.WAITING
+UNREAD: Section[str, VolumeAttachment] = Section.missing("403")
+
+
+def ours(age_s: float) -> Taint:
+    """Our taint, which is so old."""
+    return with_out_of_service_taint((), NOW - timedelta(seconds=age_s))[0]
+
+
+def attached(*nodes: str) -> Section[str, VolumeAttachment]:
+    """A VolumeAttachment of each of these Nodes."""
+    found = [VolumeAttachment(f"csi-{i}", node) for i, node in enumerate(nodes)]
+    return Section({each.name: each for each in found})
+
+
+def lost(
+    attachments: Section[str, VolumeAttachment] | None, *taints: Taint, size: int = 4, **overrides: object
+) -> Snapshot:
+    """A fleet whose first server is gone."""
+    first = a_lost_node("n-1", 1, taints=taints, **overrides)
+    others = [a_settled_node(f"n-{i}", i) for i in range(2, size + 1)]
+    return replace(a_fleet(first, *others, gone=[1]), volume_attachments=attachments)
+
+
+def judged(snapshot: Snapshot, settings: Settings = ON, setbacks: Setbacks = NO_SETBACKS) -> Plan:
+    return judge(compute_plan(snapshot, settings), snapshot, settings, setbacks=setbacks)
+
+
+def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
+    return {c.key: (c.decision.verdict, c.decision.rule) for c in plan.changes}
+
+
+def noted(plan: Plan) -> list[str]:
+    return [note.text for note in plan.notes if note.kind == "out-of-service"]
+
+
+TAINTED_FIRST = {TAINT: (ALLOWED, None), KEY: (WAITING, "volume-detach")}
+DELETED, DETACHING = {KEY: (ALLOWED, None)}, {KEY: (WAITING, "volume-detach")}
+LIFECYCLE_OFF = replace(ON, controllers=frozenset(Controller) - {Controller.LIFECYCLE})
+
+
+@rows("snapshot settings expected", {
+    "switched off": (lost(attached("n-1")), Settings(), DELETED),
+    "a volume": (lost(attached("n-1")), ON, TAINTED_FIRST),
+    "two, beside those of others": (lost(attached("n-1", "n-2", "n-1")), ON, TAINTED_FIRST),
+    "none": (lost(attached()), ON, DELETED),
+    "only those of others": (lost(attached("n-2", "n-11")), ON, DELETED),
+    "unread": (lost(UNREAD), ON, DELETED),
+    "not asked": (lost(None), ON, DELETED),
+    "one is unreadable": (lost(replace(attached(), unreadable={"csi-9": "no spec"})), ON, DELETED),
+    "one is unreadable, and one is its": (lost(replace(attached("n-1"), unreadable={"csi-9": "?"})), ON, TAINTED_FIRST),
+    "another's taint": (lost(attached("n-1"), FOREIGN), ON, DELETED),
+    "of another effect": (lost(attached("n-1"), replace(FOREIGN, effect="NoSchedule")), ON, DELETED),
+    "not a minute ago": (lost(attached("n-1"), ours(59)), ON, DETACHING),
+    "whatever is switched off since": (lost(attached("n-1"), ours(59)), Settings(), DETACHING),
+    "detached": (lost(attached(), ours(15)), ON, DELETED),
+    "not detached in time": (lost(attached("n-1"), ours(120)), ON, DELETED),
+    "unread while it is out of service": (lost(UNREAD, ours(15)), ON, DETACHING),
+    "unread for too long": (lost(UNREAD, ours(120)), ON, DELETED),
+    "a time that is none": (lost(attached("n-1"), replace(ours(0), time_added="yesterday")), ON, DELETED),
+    "no time": (lost(attached("n-1"), replace(ours(0), time_added=None)), ON, DELETED),
+    "a clock that was ahead": (lost(attached("n-1"), ours(-5)), ON, DETACHING),
+    "a time in the far future": (lost(attached("n-1"), ours(-86400)), ON, DELETED),
+    "held back by the policy": (lost(attached("n-1")), replace(ON, policy=Policy.UPSERT),
+        dict.fromkeys((TAINT, KEY), (WAITING, "policy"))),
+    "not gone for long enough": (lost(attached("n-1"), ready_since=NOW), ON,
+        dict.fromkeys((TAINT, KEY), (WAITING, "absence-proof"))),
+    "not proven": (replace(lost(attached("n-1")), confirmations={}), ON,
+        dict.fromkeys((TAINT, KEY), (WAITING, "absence-proof"))),
+    "the last of the control plane": (lost(attached("n-1"),
+        labels=SERVER_LABELS | {"node-role.kubernetes.io/control-plane": ""}), ON,
+        {TAINT: (WAITING, "node-blast-radius"), KEY: (HELD, "node-blast-radius")}),
+    "its kubelet reports": (lost(attached("n-1"), ready=Readiness.TRUE), ON, {}),
+    "its deletion was asked for": (lost(attached("n-1"), deleted_at=NOW), ON, {}),
+    "its kind is switched off": (lost(attached("n-1")), LIFECYCLE_OFF, {}),
+    "ignored": (lost(attached("n-1"), labels={"spare": ""}), replace(ON, ignore_nodes=parse_selector("spare")), {}),
+})  # fmt: skip
+def test_a_node_whose_server_is_gone(
+    snapshot: Snapshot, settings: Settings, expected: Mapping[str, tuple[Verdict, str | None]]
+) -> None:
+    """The taint comes where the deletion waits for nothing but the volumes, and that waits for two minutes."""
+    assert verdicts(judged(snapshot, settings)) == expected
+
+
+def test_six_of_eight() -> None:
+    """A taint is a loss as a deletion is: none comes, and an approval is one of the deletions."""
+    nodes = [a_lost_node(f"n-{i}", i) for i in range(1, 7)] + [a_settled_node(f"n-{i}", i) for i in (7, 8)]
+    volumes = attached(*(f"n-{i}" for i in range(1, 9)))
+    before = replace(a_fleet(*nodes, gone=range(1, 7)), volume_attachments=volumes)
+    plan = judged(before)
+
+    (hold,) = plan.holds
+    assert hold.keys == tuple(f"node/n-{i}" for i in range(1, 7))
+    assert plan.allowed == ()
+
+    approved = judge(compute_plan(before, ON), before, ON, approved=[hold.hash])
+    assert {c.key for c in approved.allowed} == {f"node/n-{i}/out-of-service" for i in range(1, 7)}
+
+    tainted = [replace(node, taints=(*node.taints, ours(5))) if node.ready != "True" else node for node in nodes]
+    after = replace(before, nodes=a_fleet(*tainted, gone=range(1, 7)).nodes)
+    (same,) = judged(after).holds
+    assert same.hash == hold.hash
+    detached = replace(after, volume_attachments=attached("n-7", "n-8"))
+    assert len(judge(compute_plan(detached, ON), detached, ON, approved=[hold.hash]).allowed) == 6
+
+
+def test_two_nodes_wait_each_for_its_own_volumes() -> None:
+    """One that has none goes at once."""
+    nodes = [a_lost_node(f"n-{i}", i, unschedulable=True) for i in (1, 2)] + [a_settled_node("n-3", 3)]
+    snapshot = replace(a_fleet(*nodes, gone=(1, 2)), volume_attachments=attached("n-1"))
+    assert verdicts(judged(snapshot)) == TAINTED_FIRST | {"node/n-2": (ALLOWED, None)}
+
+
+def test_a_taint_that_cannot_be_written_delays_no_deletion() -> None:
+    """An admission webhook may refuse it for ever."""
+    plan = judged(lost(attached("n-1")), setbacks=Setbacks(refused=frozenset({TAINT})))
+    assert verdicts(plan)[KEY] == (ALLOWED, None)
+
+
+def test_what_is_said_of_it() -> None:
+    """The proof goes along; the deletion says what it waits for, and when that is worth a look."""
+    snapshot = lost(attached("n-1", "n-1"))
+    plan = judged(snapshot)
+    taint, deletion = plan.by_key[TAINT], plan.by_key[KEY]
+    assert taint.reason == rules.OUT_OF_SERVICE.text(server="server 1", volumes="2 volumes")
+    assert taint.after == OutOfService(deletion.before.proof)  # type: ignore[union-attr]
+    assert deletion.decision.why == of_guards.VOLUMES_ATTACHED.text(volumes="2 volumes", wait="120 s")
+    assert deletion.decision.due_in_s == 15
+    assert judged(lost(attached("n-1"), ours(110))).by_key[KEY].decision.due_in_s == 10
+    unread = judged(lost(UNREAD, ours(15)))
+    assert unread.by_key[KEY].decision.why == of_guards.VOLUMES_UNREAD.text(error="403", wait="120 s")
+    assert noted(judged(lost(UNREAD))) == [rules.ATTACHMENTS_UNREAD.text(error="403")]
+    assert noted(judged(lost(UNREAD), Settings())) == noted(plan) == []
+
+
+def back(
+    *taints: Taint,
+    attachments: Section[str, VolumeAttachment] | None = None,
+    node: Node | None = None,
+    **server: object,
+) -> Snapshot:
+    """A Node whose server is there (again)."""
+    found = a_snapshot(
+        [replace(node or a_lost_node("n-1", 1), taints=taints)], [a_server(1, "n-1", **server), a_server(2, "n-2")]
+    )
+    return replace(found, volume_attachments=attached() if attachments is None else attachments)
+
+
+OFF = replace(ON, out_of_service=frozenset())
+
+
+@rows("snapshot settings note", {
+    "running": (back(ours(60), OTHER), ON, None),
+    "with the flag switched off": (back(ours(60), OTHER), OFF, None),
+    "Ready": (back(ours(60), OTHER, node=a_settled_node("n-1", 1)), ON, None),
+    "of no known age": (back(replace(ours(0), time_added=None)), ON, None),
+    "volumes of others": (back(ours(60), attachments=attached("n-2")), ON, None),
+    "off": (back(ours(60), status=ServerStatus.OFF), ON,
+        rules.TAINT_STAYS_POWER.text(server="server 1", status="off")),
+    "migrating": (back(ours(60), status=ServerStatus.MIGRATING), ON,
+        rules.TAINT_STAYS_POWER.text(server="server 1", status="migrating")),
+    "locked": (back(ours(60), is_locked=True), ON, rules.TAINT_STAYS_LOCKED.text(server="server 1")),
+    "too young": (back(ours(59)), ON, rules.TAINT_STAYS_YOUNG.text(wait="60 s")),
+    "attached": (back(ours(60), attachments=attached("n-1")), ON, rules.TAINT_STAYS_ATTACHED.text(volumes="1 volume")),
+    "unread": (back(ours(60), attachments=UNREAD), ON, rules.TAINT_STAYS_UNREAD.text(error="403")),
+})  # fmt: skip
+def test_a_node_whose_server_is_there(snapshot: Snapshot, settings: Settings, note: str | None) -> None:
+    """It goes where the machine runs and no volume is attached; else a note says why it stays."""
+    plan = compute_plan(snapshot, settings)
+    goes = [change for change in plan.changes if change.kind == "node.out_of_service_taint"]
+    assert [(change.key, change.verb, change.after) for change in goes] == ([(TAINT, "modify", False)] * (note is None))
+    assert noted(plan) == [note] * (note is not None)
+
+
+@rows("snapshot settings", {
+    "no taint": (back(), ON),
+    "others' taints": (back(OTHER, FOREIGN), ON),
+    "its kind is switched off": (back(ours(60)), LIFECYCLE_OFF),
+    "ignored": (back(ours(60), node=a_lost_node("n-1", 1, labels={"spare": ""})),
+        replace(ON, ignore_nodes=parse_selector("spare"))),
+})  # fmt: skip
+def test_a_taint_that_is_not_touched(snapshot: Snapshot, settings: Settings) -> None:
+    """Nothing is planned of it, and nothing is said."""
+    plan = compute_plan(snapshot, settings)
+    assert not any(change.kind == "node.out_of_service_taint" for change in plan.changes)
+    assert noted(plan) == []
+
+
+def test_a_node_that_reports_without_a_server() -> None:
+    """The list may lie, and a machine may have taken a Node over: a person decides, with the command."""
+    plan = compute_plan(lost(attached(), ours(60), ready=Readiness.TRUE), ON)
+    assert noted(plan) == [rules.TAINT_STAYS_UNMATCHED.text(node="n-1")]
+    assert plan.changes == ()
+
+
+@rows("snapshot settings needed", {
+    "nothing is lost": (a_fleet(a_settled_node()), ON, False),
+    "a loss, switched off": (lost(None), Settings(), False),
+    "a loss": (lost(None), ON, True),
+    "a loss that another has tainted": (lost(None, FOREIGN), ON, False),
+    "a loss that reports": (lost(None, ready=Readiness.TRUE), ON, False),
+    "an unread list": (replace(lost(None), servers=incomplete(servers_of())), ON, False),
+    "our taint, switched off": (back(ours(5)), Settings(), True),
+    "our taint, and no part of ours": (back(ours(5)), LIFECYCLE_OFF, False),
+})  # fmt: skip
+def test_when_attachments_are_read(snapshot: Snapshot, settings: Settings, needed: bool) -> None:
+    """An idle pass asks for none."""
+    assert needs_attachments(snapshot, settings) is needed
+
+
+def test_ours_among_others() -> None:
+    """Its value marks it, and its time is the API server's, in UTC."""
+    others = (OTHER, FOREIGN, Taint(TAINT_OUT_OF_SERVICE, "NoSchedule", OUT_OF_SERVICE_DELETED))
+    taints = with_out_of_service_taint(others, datetime(2026, 7, 1, 12, 0, 0, 500, UTC))
+    written = Taint(TAINT_OUT_OF_SERVICE, "NoExecute", OUT_OF_SERVICE_DELETED, "2026-07-01T12:00:00Z")
+    assert taints == (*others, written)
+    assert out_of_service_taint(taints) == written
+    assert out_of_service_taint(others) is None
+    assert without_out_of_service_taint(taints) == others
+    assert is_out_of_service((FOREIGN,))
+    assert not is_out_of_service((OTHER,))
+    assert with_out_of_service_taint(taints, NOW)[:-1] == others
+    assert timedelta(seconds=120) == DETACH_WAIT
