@@ -8,7 +8,7 @@ from typing import Any
 
 from desired.annotations.choices import Algorithm, Protocol
 from desired.annotations.claims import Claim, ClaimedPort
-from desired.annotations.options import OPTIONS, Options
+from desired.annotations.options import Options
 from desired.model.load_balancer import (
     Attachment,
     BalancerType,
@@ -32,6 +32,7 @@ from desired.model.snapshot import Network, Node, Server, Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.section import Present, Section
 from tests.builders import CLUSTER_UID, NOW, a_server, a_settled_node, a_snapshot
+from tests.support.options import key_of_option
 
 SERVICE_UID = "1f2e3d4c-5b6a-7980-aabb-ccddeeff0011"
 DEFAULT_NAME = "a1f2e3d4c5b6a7980aabbccddeeff001"
@@ -47,8 +48,8 @@ IN_NETWORK = replace(LOCATED, network="7")
 
 
 def annotated(**options: str) -> dict[str, str]:
-    """Annotations by the names of their options: ``annotated(use_private_ip="true")``."""
-    return {OPTIONS[field].full_key: text for field, text in options.items()}
+    """Annotations by the names of their options: ``annotated(use_private_ip="true", port_443_protocol="http")``."""
+    return {key_of_option(name): text for name, text in options.items()}
 
 
 def a_claim(*ports: ClaimedPort, annotations: Mapping[str, str] | None = None, **overrides: Any) -> Claim:

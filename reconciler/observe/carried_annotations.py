@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from desired.annotations.options import OWN_PREFIX, PREFIX, BadAnnotation
-from desired.annotations.port_keys import is_ours
+from desired.annotations.port_keys import is_of_port, is_ours
 from desired.annotations.warnings import AnnotationWarning
 from desired.syntax.bounds import LONGEST_LABEL_KEY, shown_text
 from reconciler.observe.yaml_documents import KINDS, NotManifests, documents, text_of
@@ -34,7 +34,7 @@ _KEY_AT_END = re.compile(
 _POINTER_AT_END = re.compile(rf"(?P<before>/.*/|/)(?P<host>{_HOSTS})~1(?P<name>[^/\s]+)", re.DOTALL)
 """A key as the last of a JSON pointer (RFC 6901)."""
 _ASSIGNED = re.compile(
-    rf"""^(?![ \t]*\#).*(?P<key>
+    rf"""^(?![ \t]*\#).*?(?P<key>
     (?<![^\s'".\[]) {_HOSTS}/[^/\s'"=:\]\\]{{1,63}} (?=['"\]\\]{{0,4}} (?:=|:(?:\s|$)))
     | {_HOSTS}~1\S{{1,63}}
     )""",
@@ -149,7 +149,7 @@ def _filled_in(key: str, value: object) -> str | None:
 
 def named_key(text: str) -> NamedKey | None:
     """The key of ours at the end of a text that is a path, or the key alone; None when it is none."""
-    if is_ours(text):
+    if text.startswith((PREFIX, OWN_PREFIX)) or (is_of_port(text) and "\\" not in text):
         return NamedKey("", text)
     if len(text) > _LONGEST_PATH or not _MENTIONED.search(text):
         return None

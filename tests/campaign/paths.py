@@ -61,6 +61,8 @@ ANNOTATIONS: Mapping[str, tuple[str, ...]] = {
     "undo_window": ("1h",),
 }
 """Values of options that a Service may ask for, and one that no Node has."""
+OF_PORTS: Mapping[str, tuple[str, ...]] = {"port_80_protocol": ("http", "tcp"), "port_80_uses_proxyprotocol": ("true",)}
+"""The same of the one port of ``web``. All options of ports are read alike (``tests/unit/desired/annotations``)."""
 _LB = "HCLOUD_LOAD_BALANCERS_"
 SETTINGS: Mapping[str, tuple[str, ...]] = {
     f"{_LB}TYPE": ("lb21",),
@@ -144,6 +146,7 @@ KEPT = (
     f"{_LB}TYPE",
     "algorithm_type",
     "uses_proxyprotocol",
+    "port_80_uses_proxyprotocol",
     "disable_public_network",
     "health_check_interval",
     "health_check_timeout",
@@ -215,7 +218,7 @@ class Taken:
 
 def singles() -> Iterator[Wish]:
     """Each value of each option, setting and label."""
-    for name, values in {**ANNOTATIONS, **SETTINGS, **LABELS}.items():
+    for name, values in {**ANNOTATIONS, **OF_PORTS, **SETTINGS, **LABELS}.items():
         for value in values:
             yield {name: value}
 
@@ -241,7 +244,7 @@ def paths() -> Iterator[Path]:
     for number, wish in enumerate(pairs()):
         (one, other) = ({key: text} for key, text in wish.items())
         yield Path([*STARTS][number % len(STARTS)], (wish,))
-        is_checked = "protocol" in wish and not _IS_CHECKED.isdisjoint(wish)
+        is_checked = "protocol" in _at_port_80(wish) and not _IS_CHECKED.isdisjoint(wish)
         beside: list[tuple[Wish, ...]] = [(one, wish), (other, wish)]
         in_turn: list[tuple[Wish, ...]] = [(one, other)]
         if not is_checked:
@@ -262,7 +265,12 @@ def _depends_on_the_way(wish: Wish) -> bool:
 def _waits(wish: Wish) -> bool:
     """Whether ports wait for a certificate of which nothing is said: until there is one they stay as they were, so that
     it depends on what was there."""
-    return _HTTPS.items() <= wish.items() and "http_certificates" not in wish
+    return _HTTPS.items() <= _at_port_80(wish).items() and "http_certificates" not in wish
+
+
+def _at_port_80(wish: Wish) -> Wish:
+    """What is asked of the port of ``web``: what is said of it comes before what is said of all."""
+    return {**wish, **{name.removeprefix("port_80_"): text for name, text in wish.items() if name in OF_PORTS}}
 
 
 def _has(option: str, wish: Wish) -> bool:
@@ -289,8 +297,8 @@ def differing(path: Path) -> list[str]:
 def _is_kept(option: str, text: str, wish: Wish) -> bool:
     """Whether the option stays when nobody asks for it any more. What could not be done is not there to stay."""
     needs = NEEDS.get(option)
-    is_done = needs is None or any(needed.items() <= wish.items() for needed in needs)
-    return option in KEPT and text in {**ANNOTATIONS, **SETTINGS}[option] and is_done
+    is_done = needs is None or any(needed.items() <= _at_port_80(wish).items() for needed in needs)
+    return option in KEPT and text in {**ANNOTATIONS, **OF_PORTS, **SETTINGS}[option] and is_done
 
 
 def _asked(path: Path) -> Iterator[Mapping[str, Wish]]:
@@ -307,7 +315,7 @@ def _is_asked(harm: str, path: Path) -> bool:
     speak without TLS, or to publish nothing."""
     asked = [wish for wishes in _asked(path) for service, wish in wishes.items() if f"default/{service} " in harm]
     if " loses TLS " in harm:
-        return any(wish.get("protocol", "https") != "https" for wish in asked)
+        return any(_at_port_80(wish).get("protocol", "https") != "https" for wish in asked)
     return " publishes [], " in harm and any(map(_gives_up, asked))
 
 
@@ -380,7 +388,7 @@ def _asking(start: Start, wish: Wish, names: Collection[str], first: Callable[[]
     def step(cluster: Cluster) -> None:
         first()
         given = {name: HAD.get(name) if text is None else text for name, text in asked.items()}
-        cluster.annotate("web", **{name: text for name, text in given.items() if name in ANNOTATIONS})
+        cluster.annotate("web", **{name: text for name, text in given.items() if name in {**ANNOTATIONS, **OF_PORTS}})
         if labels := {name: text for name, text in given.items() if name in LABELS}:
             cluster.label("web-3", labels=labels)
         if settings := {name: text for name, text in given.items() if name in SETTINGS}:

@@ -6,7 +6,7 @@ import pytest
 
 from desired.annotations.options import OPTIONS, VARIABLES
 from desired.model.settings import DECIDING
-from tests.campaign.paths import ANNOTATIONS, BAD, KEPT, LEFT_OUT, SETTINGS, STARTS, differing, paths, singles
+from tests.campaign.paths import ANNOTATIONS, BAD, KEPT, LEFT_OUT, OF_PORTS, SETTINGS, STARTS, differing, paths, singles
 from tests.property.strategies import SEED
 
 pytestmark = pytest.mark.passes
@@ -37,7 +37,7 @@ def test_paths_begin_in_every_world() -> None:
 
 def test_what_stays_is_asked_for() -> None:
     """An option that stays and is never tried says nothing."""
-    assert {*KEPT} <= ANNOTATIONS.keys() | SETTINGS.keys()
+    assert {*KEPT} <= ANNOTATIONS.keys() | OF_PORTS.keys() | SETTINGS.keys()
 
 
 def test_every_option_and_setting_is_tried_or_left_out() -> None:

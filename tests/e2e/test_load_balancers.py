@@ -198,3 +198,37 @@ def test_the_status_alone_follows_what_is_asked_of_it(
     balanced.annotate(**dict.fromkeys(options))
     _converge(balanced)
     assert ingress(balanced.service()) == everything
+
+
+def test_ports_have_options_of_their_own(balanced: Stage) -> None:
+    """One call for each port that differs, and one mode of all addresses. A wrong one holds back its port alone until
+    it is taken away; and what is said of ports no more goes back to what the Service says."""
+    balanced.have_services(a_service("web", 80, 443, 8443))
+    one_pass(balanced)
+
+    balanced.annotate(port_80_protocol="http", port_443_uses_proxyprotocol="true")
+    _converge(balanced)
+    assert balanced.asked_of_hetzner() == ["POST update_service"] * 2
+    assert _spoken(balanced) == {80: ("http", False), 443: ("tcp", True), 8443: ("tcp", False)}
+    assert ingress(balanced.service()) == _published(balanced.balancers()[0], "Proxy")
+    assert said_of(balanced.service())[IN_SYNC] == ("True", "InSync")
+
+    balanced.forget()
+    balanced.annotate(port_443_uses_proxyprotocol="perhaps", port_8443_uses_proxyprotocol="true")
+    one_pass(balanced)
+    assert balanced.asked_of_hetzner() == ["POST update_service"]
+    assert _spoken(balanced) == {80: ("http", False), 443: ("tcp", True), 8443: ("tcp", True)}
+    assert said_of(balanced.service())[IN_SYNC] == ("False", "InvalidAnnotation")
+
+    gone = dict.fromkeys(("port_443_uses_proxyprotocol", "port_8443_uses_proxyprotocol"))
+    balanced.annotate(**gone, port_80_protocol="tcp", uses_proxyprotocol="false")
+    _converge(balanced)
+    assert _spoken(balanced) == dict.fromkeys((80, 443, 8443), ("tcp", False))
+    assert ingress(balanced.service()) == _published(balanced.balancers()[0])
+    assert said_of(balanced.service())[IN_SYNC] == ("True", "InSync")
+
+
+def _spoken(stage: Stage) -> dict[int, tuple[str, bool]]:
+    """Port → its protocol, and whether it speaks the PROXY protocol."""
+    (balancer,) = stage.balancers()
+    return {each["listen_port"]: (each["protocol"], each["proxyprotocol"]) for each in balancer["services"]}

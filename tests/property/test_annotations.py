@@ -4,13 +4,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desired.annotations.claims import Claim, ClaimedPort, check_claim
-from desired.annotations.options import ANNOTATIONS, OWN_PREFIX, PREFIX, Options
+from desired.annotations.options import ANNOTATIONS, OF_PORTS, OWN_PREFIX, PREFIX, Options
+from desired.annotations.port_keys import port_key
 from desired.annotations.reading import read_annotations, with_defaults
 from tests.property.strategies import law, some
 from tests.support.options import parse_options
 from tests.support.premises import premise
 
-_KEYS = some(*ANNOTATIONS) | st.text(max_size=12).map(PREFIX.__add__) | st.text(max_size=12).map(OWN_PREFIX.__add__)
+_OF_PORTS = st.builds(port_key, st.integers(-1, 90_000) | some(80), some(*OF_PORTS))
+_KEYS = some(*ANNOTATIONS) | _OF_PORTS | st.text(max_size=12).map("port-80.hcloud-reconciler/".__add__)
+_KEYS |= st.text(max_size=12).map(PREFIX.__add__) | st.text(max_size=12).map(OWN_PREFIX.__add__)
 _WORDS = some("true", "false", "https", "managed", "uploaded", "10s", "10", "1e9h", "fsn1", "10.0.0.5", "10.0.0.0/24")
 _PIECES = st.lists(some("-", "+", "0", "9", ".", ",", " ", "s", "h", "*", "?", "in", "(", ")", "=", "/", "٣"))
 _TEXTS = _WORDS | st.text() | _PIECES.map("".join) | st.integers(0, 6000).map("9".__mul__)

@@ -331,6 +331,12 @@ def _edit(stage: Stage, first: int, second: int) -> None:
     stage.annotate(_some_service(stage, first), edits[second % len(edits)])
 
 
+def _tell_apart(stage: Stage, first: int, second: int) -> None:
+    """Ports get settings of their own at once, or lose them."""
+    texts: Sequence[Sequence[str | None]] = (("true", "false"), ("false", "true"), ("true", None), (None, None))
+    stage.tell_apart(_some_service(stage, first), texts[second % len(texts)])
+
+
 def _turn(stage: Stage, first: int, second: int) -> None:
     """To another type and back between two passes, with or without a class."""
     service = _some_service(stage, first)
@@ -394,6 +400,7 @@ MISTAKES: dict[str, Callable[[Stage, int, int], object]] = {
     "unmark": _unmark,
     "select": _select,
     "edit": _edit,
+    "tell apart": _tell_apart,
     "turn": _turn,
     "remake": _remake,
     "configure": _configure,
@@ -502,7 +509,18 @@ _truthful = st.one_of(
     st.tuples(st.just("run"), st.just(0), some(*DEATHS).map(lambda death: (death,)), st.booleans()),
 )
 _EXPECTED: Mapping[str, tuple[str, ...]] = {
-    "configured": ("configure", "edit", "turn", "remake", "annotate", "join", "approve", "advance"),
+    "configured": (
+        "configure",
+        "edit",
+        "tell apart",
+        "tell apart",
+        "turn",
+        "remake",
+        "annotate",
+        "join",
+        "approve",
+        "advance",
+    ),
     "pools": (
         *["select"] * 4,
         *["deafen", "switch off"] * 2,

@@ -43,6 +43,12 @@ def asked(service: Raw, environment: Mapping[str, str], name: str) -> str | None
     return option(service, name) or environment.get(VARIABLES[name])
 
 
+def asked_of_port(service: Raw, name: str, port: int) -> str | None:
+    """What an annotation of one port asks for; None without one."""
+    own = service["metadata"].get("annotations", {}).get(f"port-{port}.hcloud-reconciler/{name}")
+    return None if own is None else str(own)
+
+
 def machine_names(seen: Seen, balancer: Raw) -> frozenset[str]:
     return frozenset(name for name, _ in _targets(seen, balancer))
 
@@ -282,8 +288,10 @@ def _shut(served: Served, owner: str, service: Raw, balancer: Raw) -> Iterator[s
         yield "loses its public interface, and nobody has asked for that"
     spoke = {each["listen_port"]: each["proxyprotocol"] for each in balancer["services"]}
     for each in now["services"]:
-        wish = asked(service, served.environment, "uses-proxyprotocol")
         port, speaks = each["listen_port"], each["proxyprotocol"]
+        wish = asked_of_port(service, "uses-proxyprotocol", port) or asked(
+            service, served.environment, "uses-proxyprotocol"
+        )
         if spoke.get(port, speaks) != speaks and wish != str(speaks).lower():
             yield f"{'speaks' if speaks else 'no longer speaks'} the PROXY protocol at port {port}, and nobody asked"
 

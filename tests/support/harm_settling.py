@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tests.support.harm_metal import addresses_of_metal, inside, metal_of
-from tests.support.harm_serving import asked, resets
+from tests.support.harm_serving import asked, asked_of_port, resets
 from tests.support.harm_start import HOME, NETWORK, Start
 from tests.support.harm_truth import (
     Cluster,
@@ -133,7 +133,9 @@ class Settled:
         uid = service["metadata"]["uid"]
         now = resets(self.seen, uid, HOME)
         for what, had in self.decided.get(uid, {}).items():
-            if now.get(what) != had and asked(service, self.environment, _ASKED_BY[what]) is None:
+            name = _ASKED_BY[what]
+            is_other = _of_settings(service, name, now.get(what)) != _of_settings(service, name, had)
+            if is_other and asked(service, self.environment, name) is None:
                 key = f"load_balancer/default/{service['metadata']['name']}"
                 how = f"has {what} {now.get(what)}, which was {had} before settings were mistaken"
                 yield Undone(cluster, key, What.MISTAKEN, how)
@@ -164,3 +166,10 @@ class Settled:
             wanted = inside(number) if is_private else machine["server_ip"] or f"{machine['server_ipv6_net']}1"
             there = target_addresses(found).intersection(addresses_of_metal(machine))
             yield from sorted(there ^ ({wanted} if may_serve(node, service) else set()))
+
+
+def _of_settings(service: Raw, name: str, found: object) -> object:
+    """What settings decide of what was ``found``: not of ports that have annotations of their own."""
+    if not isinstance(found, Mapping):
+        return found
+    return {port: value for port, value in found.items() if asked_of_port(service, name, port) is None}

@@ -6,11 +6,11 @@ in a Robot account (``harm_metal``). Cluster ``a`` may be restored from a copy o
 UID, of which ``copy`` has no kubelets.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
-from itertools import count
+from itertools import count, cycle
 from typing import Any
 
 from actuators.approvals import approve
@@ -746,9 +746,19 @@ class Stage:
 
     def annotate(self, service: str, options: Mapping[str, str | None], cluster: str = "a") -> None:
         """Annotations of a Service by their short names; None takes one away."""
-        if {"disable-public-network", "uses-proxyprotocol"} & options.keys():
+        if any(key.endswith(("disable-public-network", "uses-proxyprotocol")) for key in options):
             self._decided.clear()
         self.of(cluster).annotate(service, **{key.replace("-", "_"): value for key, value in options.items()})
+
+    def tell_apart(self, service: str, texts: Sequence[str | None], cluster: str = "a") -> None:
+        """The ports of a Service get settings of the PROXY protocol of their own, in turn; None takes one away."""
+        settings = zip(self._ports(service, cluster), cycle(texts))
+        self.annotate(service, {f"port-{port}-uses-proxyprotocol": text for port, text in settings}, cluster)
+
+    def _ports(self, service: str, cluster: str) -> list[int]:
+        """Those that a Service has now; none where there is no such Service."""
+        found = self.of(cluster).services().get(service)
+        return [each["port"] for each in found["spec"]["ports"]] if found else []
 
     def turn(self, service: str, kind: str, load_balancer_class: str | None = None, cluster: str = "a") -> None:
         """A Service becomes one of another type, or of another class, which a change of type alone allows."""
@@ -758,7 +768,9 @@ class Stage:
         self.of(cluster).annotate(service, deletion_policy=policy)
 
     def listen(self, name: str, *ports: int, cluster: str = "a", node_port: int | None = None) -> None:
-        """A Service gets other ports, the first of them with this node port."""
+        """A Service gets other ports, the first of them with this node port. What is said of those that go, goes."""
+        gone = [port for port in self._ports(name, cluster) if port not in ports]
+        self.of(cluster).annotate(name, **dict.fromkeys(f"port_{port}_uses_proxyprotocol" for port in gone))
         first, *others = map(a_port, ports)
         moved = first if node_port is None else {**first, "nodePort": node_port}
         self.of(cluster).listen(name, moved, *others)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from desired.annotations.options import OPTIONS
 from desired.model.route import CONDITION_NETWORK
 from tests.builders import SERVER_LABELS
+from tests.support.options import key_of_option
 
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
 
@@ -146,7 +146,7 @@ def port(number: int, protocol: str = "TCP") -> dict[str, Any]:
 
 def annotated(**options: str | None) -> dict[str, str | None]:
     """Annotations by the names of their options; in a patch, None takes one away."""
-    return {OPTIONS[field].full_key: text for field, text in options.items()}
+    return {key_of_option(name): text for name, text in options.items()}
 
 
 def taints(node: Mapping[str, Any]) -> set[str]:

@@ -93,6 +93,7 @@ def test_routes_are_kept() -> None:
                         "example.com/password": "p",
                         "load-balancer.hetzner.cloud/nmae": "misspelt",
                         "hcloud-reconciler/deletion-policy": "retain",
+                        "port-443.hcloud-reconciler/protocol": "http",
                     },
                     "managedFields": [{"manager": "kubectl", "fieldsV1": {"f:spec": {"f:ports": {"k:secret": {}}}}}],
                 }
@@ -103,6 +104,7 @@ def test_routes_are_kept() -> None:
                     "annotations": {
                         "load-balancer.hetzner.cloud/nmae": "misspelt",
                         "hcloud-reconciler/deletion-policy": "retain",
+                        "port-443.hcloud-reconciler/protocol": "http",
                     },
                 }
             },

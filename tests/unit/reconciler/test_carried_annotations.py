@@ -257,6 +257,14 @@ def test_passed_over(text: str) -> None:
             "run: helm upgrade --set 'a.annotations.load-balancer\\.hetzner\\.cloud/location'=fsn1",
             f"run sets {LOCATION}, and is not YAML, as a script",
         ),
+        "a-port-in-a-script": (
+            "run: helm upgrade --set 'a.annotations.port-443\\.hcloud-reconciler/protocol'=http",
+            "run sets port-443.hcloud-reconciler/protocol, and is not YAML, as a script",
+        ),
+        "a-port-from-elsewhere": (
+            "valuesFrom: [{kind: ConfigMap, targetPath: 'a.annotations.port-443\\.hcloud-reconciler/protocol'}]",
+            "valuesFrom[0].targetPath leads to port-443.hcloud-reconciler/protocol, whose value is elsewhere",
+        ),
         "a-longer-script": (
             f"run: |\n  kubectl annotate service web {LOCATION}=fsn1\n  echo: [",
             f"run sets {LOCATION}, and cannot be read as YAML: line 2, column 5: mapping values are not allowed here",
@@ -278,6 +286,18 @@ def test_passed_over(text: str) -> None:
 )
 def test_what_is_not_judged(text: str, said: str) -> None:
     assert not_judged(text) == [f"not checked: {said}"]
+
+
+@rows("text", {
+    "mapping": "a: {port-443.hcloud-reconciler/protocol: http}",
+    "set": "spec: {set: {'a.port-443\\.hcloud-reconciler/protocol': http}}",
+    "patch": "- {op: add, path: /metadata/annotations/port-443.hcloud-reconciler~1protocol, value: http}",
+    "parameter": "a: [{name: 'a.port-443\\.hcloud-reconciler/protocol', value: http}]",
+})  # fmt: skip
+def test_annotations_of_ports(text: str) -> None:
+    """Are found with the whole of their prefix."""
+    (found,) = read(text)
+    assert found.carried.annotations == {"port-443.hcloud-reconciler/protocol": "http"}
 
 
 def test_values_that_are_no_texts() -> None:

@@ -4,9 +4,10 @@ from typing import Any
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import Claim, ClaimedPort, check_annotations, check_claim
-from desired.annotations.options import OF_PORTS, ON_LISTENERS, OPTIONS, Options
+from desired.annotations.options import OF_PORTS, ON_LISTENERS, Options
 from desired.annotations.port_keys import is_ours, option_of, port_key
 from desired.annotations.reading import Origin, Requested
+from tests.balancers import annotated
 from tests.support.rows import rows
 
 P, OWN = "load-balancer.hetzner.cloud/", ".hcloud-reconciler/"
@@ -18,15 +19,7 @@ LOCATED = Options(location="fsn1")
 
 def asking(*ports: ClaimedPort, **annotations: str) -> Requested:
     """What a Service asks for: ``port_443_protocol="http"`` is of a port, ``protocol`` of the Service."""
-    return Claim(keyed(**annotations), ports).requested(LOCATED)
-
-
-def keyed(**annotations: str) -> dict[str, str]:
-    found = {}
-    for name, text in annotations.items():
-        _, port, option = name.split("_", 2) if name.startswith("port_") else ("", "", name)
-        found[port_key(int(port), option) if port else OPTIONS[option].full_key] = text
-    return found
+    return Claim(annotated(**annotations), ports).requested(LOCATED)
 
 
 def said(annotations: dict[str, str], *ports: ClaimedPort) -> tuple[list[tuple[str, int | None]], list[str]]:
@@ -61,7 +54,7 @@ def test_keys_of_ours(key: str, ours: bool) -> None:
 
 def test_port_before_service_before_default() -> None:
     defaults = Options(location="fsn1", health_check_retries=2, uses_proxyprotocol=True)
-    annotations = keyed(protocol="http", port_443_protocol="tcp", port_443_uses_proxyprotocol="false")
+    annotations = annotated(protocol="http", port_443_protocol="tcp", port_443_uses_proxyprotocol="false")
     found = Claim(annotations, (WEB, TLS)).requested(defaults)
     plain, tls = found.of_port(80), found.of_port(443)
     assert (plain.options.protocol, tls.options.protocol) == (Protocol.HTTP, Protocol.TCP)
@@ -100,7 +93,7 @@ def test_nothing_of_it_without_keys() -> None:
 def test_who_redirects(annotations: dict[str, str], ports: tuple[int, ...], redirects: bool) -> None:
     found = asking(TLS, MORE, protocol="https", **annotations)
     assert [port for port in (443, 8443) if found.of_port(port).redirects] == [*ports]
-    assert said(keyed(protocol="https", http_certificates="1", **annotations), TLS, MORE) == ([], [])
+    assert said(annotated(protocol="https", http_certificates="1", **annotations), TLS, MORE) == ([], [])
     assert any(way.redirects for way in found.ways) is redirects
 
 
@@ -189,7 +182,7 @@ def test_what_ports_cannot_have(
     annotations: dict[str, str], ports: tuple[ClaimedPort, ...], problem: str | None, port: int | None
 ) -> None:
     """One clear error, at the port's own annotations where they make it, else at the Service's."""
-    assert said(keyed(**annotations), *ports)[0] == ([] if problem is None else [(problem, port)])
+    assert said(annotated(**annotations), *ports)[0] == ([] if problem is None else [(problem, port)])
 
 
 TCP_DECIDES = f"{AT}protocol decides"
@@ -217,12 +210,12 @@ TCP_DECIDES = f"{AT}protocol decides"
     "a-protocol-of-its-own-is-meant": ({"protocol": "http", "port_443_protocol": "http"}, (WEB, TLS), []),
 })  # fmt: skip
 def test_what_has_no_effect(annotations: dict[str, str], ports: tuple[ClaimedPort, ...], remarks: list[str]) -> None:
-    assert said(keyed(**annotations), *ports) == ([], remarks)
+    assert said(annotated(**annotations), *ports) == ([], remarks)
 
 
 def test_going_back_is_told() -> None:
     """Once for each Service."""
-    claim = Claim(keyed(port_443_protocol="tcp", port_80_protocol="http"), (WEB, TLS))
+    claim = Claim(annotated(port_443_protocol="tcp", port_80_protocol="http"), (WEB, TLS))
     check = check_claim(claim, LOCATED, has_network=False)
     assert [remark.text for remark in check.remarks] == [
         (
@@ -243,12 +236,12 @@ def test_going_back_is_told() -> None:
 })  # fmt: skip
 def test_annotations_alone(annotations: dict[str, str], problems: list[str]) -> None:
     """Nothing is concluded from what they do not say, such as which ports there are."""
-    check = check_annotations(keyed(**annotations), has_network=False)
+    check = check_annotations(annotated(**annotations), has_network=False)
     assert [problem.text for problem in check.problems] == problems
 
 
 def test_what_is_filled_in_later() -> None:
     """A certificate that a template names is not missing."""
-    claim = Claim(keyed(port_443_protocol="https"), (TLS,))
+    claim = Claim(annotated(port_443_protocol="https"), (TLS,))
     given: dict[str, Any] = {"has_network": False, "unknown": {"http_certificates"}}
     assert check_claim(claim, LOCATED, **given).problems == ()

@@ -5,8 +5,7 @@ from typing import Any
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.annotations.options import OPTIONS, Options
-from desired.annotations.port_keys import port_key
+from desired.annotations.options import Options
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, Issuance, Listener
 from desired.model.service import Ingress, Service
@@ -26,6 +25,7 @@ from tests.balancers import (
     a_service,
     a_world,
     an_http_listener,
+    annotated,
 )
 from tests.builders import CLUSTER_UID
 from tests.support.judging import judge
@@ -35,16 +35,12 @@ TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
 WEB, TLS, MORE = ClaimedPort(80, "TCP", 30080), ClaimedPort(443, "TCP", 30443), ClaimedPort(8443, "TCP", 30843)
 THERE = a_listener(80, 30080), a_listener(443, 30443), a_listener(8443, 30843)
 SHOP, BLOG = a_certificate(5, "shop"), a_certificate(7, "blog")
-LOCATION = {"location": "fsn1"}
 
 
 def asking(*ports: ClaimedPort, **annotations: str) -> Service:
     """A served Service; ``port_443_protocol="http"`` is of a port, ``protocol`` of the Service."""
-    found = {}
-    for name, text in {**LOCATION, **annotations}.items():
-        _, port, option = name.split("_", 2) if name.startswith("port_") else ("", "", name)
-        found[port_key(int(port), option) if port else OPTIONS[option].full_key] = text
-    return a_service(claim=a_claim(*(ports or (WEB, TLS, MORE)), annotations=found), finalizers=(FINALIZER_BALANCER,))
+    claim = a_claim(*(ports or (WEB, TLS, MORE)), annotations=annotated(location="fsn1", **annotations))
+    return a_service(claim=claim, finalizers=(FINALIZER_BALANCER,))
 
 
 def plan_of(service: Service, *listeners: Listener, settings: Settings = LOCATED, **world: Any) -> Plan:
