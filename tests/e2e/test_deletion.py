@@ -212,3 +212,22 @@ def test_a_second_run_has_nothing_to_do(losing: Stage) -> None:
 
     assert (report["result"], report["changes"], report["notes"]) == ("no_changes", [], [])
     assert (losing.writes(), losing.asked_hetzner()) == ([], ["/v1/servers"])
+
+
+def test_a_node_with_volumes_is_out_of_service_before_it_goes(losing: Stage) -> None:
+    """The shipped command, on the real API server, which keeps the time of the taint as it is written; the Node goes
+    once no attachment names it."""
+    attachments = "/apis/storage.k8s.io/v1/volumeattachments"
+    spec = {"attacher": "csi.example.com", "nodeName": "lost", "source": {"persistentVolumeName": "data"}}
+    status, answer = losing.cluster.request("POST", attachments, {"metadata": {"name": "csi-lost"}, "spec": spec})
+    assert status == 201, answer
+
+    ran = losing.reconcile(*ONCE, "--out-of-service", "deleted")
+
+    assert {key: change["verdict"] for key, change in by_key(ran.report).items()}["node/lost"] == "waiting"
+    (taint,) = [each for each in losing.nodes()["lost"]["spec"]["taints"] if "out-of-service" in each["key"]]
+    assert (taint["value"], taint["effect"]) == ("hcloud-server-deleted", "NoExecute")
+    assert taint["timeAdded"].endswith("Z")
+    losing.cluster.request("DELETE", f"{attachments}/csi-lost")
+    losing.reconcile(*ONCE, "--out-of-service", "deleted")
+    assert set(losing.nodes()) == {"web-1", "web-2"}
