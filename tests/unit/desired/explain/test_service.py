@@ -332,3 +332,22 @@ def test_a_service_that_is_not_looked_after(other: Mapping[str, Any]) -> None:
     found = of_the_service(a_world([a_service(claim=claim, **other)]))
     assert (found.options, found.remarks, found.listeners, found.targets, found.conditions) == ((), (), (), (), ())
     assert (found.load_balancer.found, found.load_balancer.why) == (None, found.why)
+
+
+def test_options_of_ports() -> None:
+    """Behind those of the Service: what the port has now, and what it would have without its own annotation."""
+    own = {"health_check_retries": "2", "port_80_health_check_retries": "5", "port_80_protocol": "gopher"}
+    service = a_served_service(claim=a_claim(annotations=annotated(**own)))
+    world = a_world([service], [a_balancer()])
+    found = explain_service(service, world, LOCATED, judge(compute_plan(world, LOCATED), world, LOCATED))
+    facts = {fact.key: fact for fact in found.options if fact.key.startswith("port-")}
+    retries, protocol = (
+        facts["port-80.hcloud-reconciler/health-check-retries"],
+        facts["port-80.hcloud-reconciler/protocol"],
+    )
+    assert (retries.origin, retries.value, retries.otherwise, retries.in_use) == (Origin.ANNOTATION, "5", "2", "3")
+    assert (protocol.value, protocol.otherwise, len(protocol.problems)) == (None, "tcp", 1)
+    assert (found.stage, found.why) == (
+        ServiceStage.MALFORMED,
+        rules.MALFORMED_PORTS.text(problem=protocol.problems[0], more="", ports="port 80", balancer=42),
+    )
