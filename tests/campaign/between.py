@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from desired.names import CONFIG_MAP, FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_SERVICE_UID
+from desired.names import (
+    CONFIG_MAP,
+    FINALIZER_BALANCER,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_SERVICE_UID,
+    OWN_CLASS,
+)
 from desired.plan.approvals import writes_of_revocation
 from hcloud_sandbox.exchange import Request, Response
 from tests.campaign.cluster import Cluster, Step
@@ -233,6 +240,12 @@ def _again(name: str, **other: Any) -> Step:
     return step
 
 
+def _to_our_class(world: World) -> None:
+    """A Service gets our class, by way of another type, which no pass sees."""
+    world.turn("web", "NodePort")
+    world.turn("web", "LoadBalancer", OWN_CLASS)
+
+
 UNDO = {"RECONCILER_LOAD_BALANCER_UNDO": "10m"}
 ELSEWHERE = {"loadBalancerClass": "io.cilium/l2-announcer"}
 
@@ -310,6 +323,11 @@ ROWS = (
         "a Service of which the status is to be written is another class's",
         lambda world: world.patch_service({"status": None}, "web/status"),
         _again("web", **ELSEWHERE),
+    ),
+    Between(
+        "a Service of which the status is to be written is of our class",
+        lambda world: world.patch_service({"status": None}, "web/status"),
+        _to_our_class,
     ),
     Between(
         "a Service that is to be let go wants its load balancer again",

@@ -103,6 +103,9 @@ def _is_used(approval: str) -> bool:
         return False
 
 
+OWN_CLASS = "hcloud-reconciler/load-balancer"
+
+
 def id_of(service: Mapping[str, Any]) -> str:
     return f"{service['metadata']['namespace']}/{service['metadata']['name']}"
 
@@ -111,7 +114,7 @@ def is_wanted(service: Mapping[str, Any] | None) -> bool:
     """Whether somebody wants a load balancer for the Service."""
     if service is None:
         return False
-    if "loadBalancerClass" in service["spec"]:
+    if service["spec"].get("loadBalancerClass", OWN_CLASS) != OWN_CLASS:
         return False
     return service["spec"].get("type") == "LoadBalancer" and "deletionTimestamp" not in service["metadata"]
 
