@@ -26,6 +26,7 @@ from desired.routes.owners import Gateways
 from desired.rules.guards import CLUSTER_UNREAD
 from desired.section import Absent, Present
 from desired.syntax.provider_id import Provider, ServerKey
+from desired.unselected import notes_on_unselected
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def compute_desired(
     notes = _notes_on_identity(snapshot)
     nodes, why = desired_nodes(snapshot, settings)
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
-        notes = (*notes, *why)
+        notes = (*notes, *why, *notes_on_unselected(snapshot, settings))
     balancers = desired_load_balancers(snapshot, settings, nodes, matches)
     routes, of_routes = desired_routes(snapshot, settings, nodes, setbacks.failed)
     stuck = notes_on_stuck_services(snapshot)

@@ -1,7 +1,7 @@
 """Sections: what was read of one kind of object, with a three-valued look-up, because unknown is not absent."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
@@ -35,6 +35,7 @@ class Unmanaged(Enum):
     UNMANAGED = "unmanaged"
 
 
+NOT_SELECTED: Final = "not among the objects that a selector has listed"
 UNMANAGED: Final = Unmanaged.UNMANAGED
 """A desired field that was not asked for, or of which too little is known: it is never diffed."""
 
@@ -57,6 +58,9 @@ class Section(Generic[K, V]):
     """Key of an object that arrived but could not be decoded → why. These keys are Unknown, the others are not."""
     unreadable_names: Mapping[K, str] = field(default_factory=lambda: MappingProxyType({}))
     """Key → name of those unreadable objects whose name could be read: only what looks for that name is in doubt."""
+    read_by_key: frozenset[K] | None = None
+    """Where a selector has narrowed the list: the keys that were asked for one by one besides. Keys that are neither
+    listed nor among these are Unknown. None: the list was not narrowed."""
 
     def __post_init__(self) -> None:
         if self.complete != (self.why_incomplete is None):
@@ -70,7 +74,7 @@ class Section(Generic[K, V]):
     @property
     def is_whole(self) -> bool:
         """Whether all that there is was read: only then is what is not in it known to be absent."""
-        return self.complete and not self.unreadable
+        return self.complete and not self.unreadable and self.read_by_key is None
 
     @property
     def total(self) -> int:
@@ -83,7 +87,16 @@ class Section(Generic[K, V]):
             return Present(self.items[key])
         if key in self.unreadable:
             return Unknown(self.unreadable[key])
+        if self.complete and self.read_by_key is not None and key not in self.read_by_key:
+            return Unknown(NOT_SELECTED)
         return Absent() if self.complete else Unknown(self.why_incomplete or "the reading is incomplete")
+
+    def without(self, key: K) -> "Section[K, V]":
+        """The same, as if it were known that there is no such object."""
+        items = {each: item for each, item in self.items.items() if each != key}
+        unreadable = {each: why for each, why in self.unreadable.items() if each != key}
+        read_by_key = None if self.read_by_key is None else self.read_by_key | {key}
+        return replace(self, items=items, unreadable=unreadable, read_by_key=read_by_key)
 
     def __iter__(self) -> Iterator[V]:
         return (self.items[key] for key in sorted(self.items))

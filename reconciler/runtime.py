@@ -35,7 +35,7 @@ from actuators.nodes import (
 from actuators.routes import ROUTE_ACTUATORS
 from actuators.services import claim, release, require_alive, write_conditions, write_status
 from actuators.wire.lease import Leases
-from actuators.wire.server import SERVERS
+from actuators.wire.server import SERVERS, selector_text
 from actuators.writers import Writers
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
@@ -104,7 +104,7 @@ def build_runtime(
     cloud = open_cloud(config, stop, concurrency, read_only=read_only, gate=leader.may_write)
     cloud_reader = hetzner.HetznerReader(cloud)
     if read_only:  # to import the client of the cluster takes longer than the answer; others wait for the lead first
-        cloud_reader.read_ahead(page_of(SERVERS.path))
+        cloud_reader.read_ahead(page_of(SERVERS.path, selector=selector_text(config.settings.server_selector)))
     cluster = open_cluster(config, stop, concurrency, read_only=read_only, gate=leader.may_write)
     cluster_reader = kubernetes.KubernetesReader(cluster)
     # A run of ``--once``, which may come every minute, lists load balancers for Services or an undo window alone.

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
@@ -63,17 +64,26 @@ class Decoded(Generic[V]):
 
 
 def read_list(
-    reader: HetznerReader, path: str, decode: Callable[[bytes], Decoded[V]]
+    reader: HetznerReader, path: str, decode: Callable[[bytes], Decoded[V]], selector: str = ""
 ) -> tuple[Section[int, V], ApiError | None]:
-    """Read all objects under ``path``; return them with the error that made the list incomplete, or None. Never raises
-    an ApiError.
+    """Read all objects under ``path``, or those that a label ``selector`` selects; return them with the error that made
+    the list incomplete, or None. Never raises an ApiError.
 
     Costs ceil(objects / 50) requests, twice that when the list changed while it was being read.
     """
-    section, error = _read_once(reader, path, decode)
+    place = _Place(path, selector)
+    section, error = _read_once(reader, place, decode)
     if section.complete or error is not None:
         return section, error
-    return _read_once(reader, path, decode)
+    return _read_once(reader, place, decode)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A list of the API."""
+
+    path: str
+    selector: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +103,14 @@ class _Page(Generic[V]):
 
 
 def _read_once(
-    reader: HetznerReader, path: str, decode: Callable[[bytes], Decoded[V]]
+    reader: HetznerReader, place: _Place, decode: Callable[[bytes], Decoded[V]]
 ) -> tuple[Section[int, V], ApiError | None]:
     try:
-        first = _read_page(reader, path, 1, decode)
+        first = _read_page(reader, place, 1, decode)
     except ApiError as refusal:
         return Section.missing(str(refusal)), refusal
     impossible = _why_impossible(first)
-    rest, error = ([], None) if impossible else _read_rest(reader, path, first.pagination.last_page or 1, decode)
+    rest, error = ([], None) if impossible else _read_rest(reader, place, first.pagination.last_page or 1, decode)
     pages = (first, *rest)
     items = {key: item for page in pages for key, item in page.decoded.items.items()}
     unreadable = {key: why for page in pages for key, why in page.decoded.unreadable.items() if key not in items}
@@ -114,20 +124,22 @@ def _read_once(
     return Section(items, why is None, why, expected, unreadable, names), error
 
 
-def page_of(path: str, number: int = 1) -> str:
-    """The path of one page of the list under ``path``."""
-    return f"{path}?page={number}&per_page={PAGE_SIZE}" + ("" if path in _UNSORTED else "&sort=id:asc")
+def page_of(path: str, number: int = 1, selector: str = "") -> str:
+    """The path of one page of the list under ``path``, which a label ``selector`` may narrow."""
+    order = "" if path in _UNSORTED else "&sort=id:asc"
+    narrowed = f"&label_selector={quote(selector, safe='')}" if selector else ""
+    return f"{path}?page={number}&per_page={PAGE_SIZE}{order}{narrowed}"
 
 
-def _read_page(reader: HetznerReader, path: str, number: int, decode: Callable[[bytes], Decoded[V]]) -> _Page[V]:
+def _read_page(reader: HetznerReader, place: _Place, number: int, decode: Callable[[bytes], Decoded[V]]) -> _Page[V]:
     """One page, decoded at once: no page's text outlives its decoding. Raises an ApiError."""
-    body = reader.get(page_of(path, number))
-    pagination = _pagination(path, body)
+    body = reader.get(page_of(place.path, number, place.selector))
+    pagination = _pagination(place.path, body)
     return _Page(decode(body), pagination)
 
 
 def _read_rest(
-    reader: HetznerReader, path: str, last_page: int, decode: Callable[[bytes], Decoded[V]]
+    reader: HetznerReader, place: _Place, last_page: int, decode: Callable[[bytes], Decoded[V]]
 ) -> tuple[list[_Page[V]], ApiError | None]:
     """Pages 2 to ``last_page`` that arrived, and the first error."""
     if last_page < 2:
@@ -136,7 +148,7 @@ def _read_rest(
     error: ApiError | None = None
     with reader.concurrency.pool(_PARALLEL, "hetzner-list") as pool:
         numbers = range(2, last_page + 1)
-        for future in [pool.submit(_read_page, reader, path, number, decode) for number in numbers]:
+        for future in [pool.submit(_read_page, reader, place, number, decode) for number in numbers]:
             try:
                 pages.append(future.result())
             except ApiError as problem:

@@ -57,9 +57,10 @@ class Codec(Generic[S, V]):
         self._single = _enclosing(plural.removesuffix("s"), shape)
         self._one = decoder(shape)
 
-    def observe(self, reader: HetznerReader) -> tuple[Section[int, V], ApiError | None]:
-        """All objects of the project, and the error that made the list incomplete."""
-        return read_list(reader, self.path, self.decode)
+    def observe(self, reader: HetznerReader, selector: str = "") -> tuple[Section[int, V], ApiError | None]:
+        """All objects of the project, or those that a label ``selector`` selects, and the error that made the list
+        incomplete."""
+        return read_list(reader, self.path, self.decode, selector)
 
     def decode(self, page: bytes) -> Decoded[V]:
         """The objects of one page. Raises Broken for a body that is no page of this list."""

@@ -7,6 +7,7 @@ import msgspec
 
 from actuators.wire.pages import Codec
 from desired.model.snapshot import Server, ServerStatus
+from desired.syntax.selector import Operator, Requirement, Selector
 
 
 class _Named(msgspec.Struct, gc=False):
@@ -90,6 +91,27 @@ def _ipv4(text: str | None) -> IPv4Address | None:
     """A public IPv4; ``0.0.0.0`` is how HCCM's fixtures and old answers write that there is none."""
     ip = IPv4Address(text) if text else None
     return None if ip is None or ip.is_unspecified else ip
+
+
+def selector_text(selector: Selector | None) -> str:
+    """A selector as Hetzner reads it, whose grammar has no spaces around signs; "" for none. Raises ValueError for a
+    comparison, which Hetzner has not (Hetzner Cloud API, label selectors)."""
+    return "" if selector is None else ",".join(map(_requirement_text, selector.requirements))
+
+
+def _requirement_text(requirement: Requirement) -> str:
+    key, values = requirement.key, sorted(requirement.values)
+    match requirement.operator:
+        case Operator.EXISTS:
+            return key
+        case Operator.MISSING:
+            return f"!{key}"
+        case Operator.IN:
+            return f"{key}={values[0]}" if len(values) == 1 else f"{key} in ({','.join(values)})"
+        case Operator.NOT_IN:
+            return f"{key}!={values[0]}" if len(values) == 1 else f"{key} notin ({','.join(values)})"
+        case Operator.GREATER | Operator.LESS:
+            raise ValueError(f"{key}{requirement.operator.value}{values[0]}: Hetzner compares no numbers")
 
 
 _STATUS = {status.value: status for status in ServerStatus if status is not ServerStatus.OTHER}

@@ -88,6 +88,8 @@ class Settings:
     controllers: Annotated[frozenset[Controller], Decides("--controllers")] = frozenset(Controller)
     ignore_nodes: Annotated[Selector | None, Decides("--ignore-nodes")] = None
     """``--ignore-nodes``: Nodes that are never touched; None when all are managed."""
+    server_selector: Selector | None = None
+    """``--server-selector``: which servers Hetzner lists; None: all. It decides on nothing but what is read."""
     mirror_labels: Annotated[str | None, Decides("--mirror-labels")] = None
     """``--mirror-labels``: prefix, without a slash, of Node labels that repeat the server's; None mirrors nothing."""
     keep_internal_ips: Annotated[bool, Decides("--keep-internal-ips")] = False

@@ -349,10 +349,7 @@ class Snapshot:
 
     def without(self, key: ServerKey) -> "Snapshot":
         """The same, as if the list had not had the server."""
-        section = self.servers_of(key.provider)
-        items = {number: server for number, server in section.items.items() if number != key.id}
-        unreadable = {number: why for number, why in section.unreadable.items() if number != key.id}
-        section = replace(section, items=items, unreadable=unreadable)
+        section = self.servers_of(key.provider).without(key.id)
         if key.provider is Provider.CLOUD:
             return replace(self, servers=section)
         return replace(self, robot=replace(self.robot, servers=section) if self.robot else None)

@@ -52,6 +52,7 @@ class NoteKind(StrEnum):
     PARTIAL = "partial"
     AGREED_PLAN = "agreed-plan"
     PACE = "pace"
+    UNSELECTED = "unselected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +246,10 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
         NoteKind.PACE: NoteRow(
             "Passes are further apart, as little of the project's rate limit is left.",
             "Slow down the client that sends the most requests, or give each cluster a project of its own.",
+        ),
+        NoteKind.UNSELECTED: NoteRow(
+            "--server-selector does not select the Node's server, which costs requests of its own.",
+            "Label the server, or correct the selector.",
         ),
         NoteKind.PARTIAL: NoteRow("--only limits the plan."),
         NoteKind.AGREED_PLAN: NoteRow("The plan differs from the approved one."),

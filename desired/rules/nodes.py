@@ -367,4 +367,10 @@ NODE_IP_UNKNOWN = _undecided(
     "the kubelet's --node-ip {address} is none of the server's addresses ({addresses})",
     "correct it, or set HCLOUD_NETWORK for a private and HCLOUD_INSTANCES_ADDRESS_FAMILY for an IPv6 address",
 )
+SERVER_UNSELECTED = Rule(
+    "server-unselected",
+    "{server} is outside of --server-selector {selector} and costs extra requests",
+    "label the server, or correct the selector",
+    NoteKind.UNSELECTED,
+)
 ADDRESSES_DIFFER = Rule("addresses-differ", "addresses differ from those of {server}", of=ChangeKind.NODE_ADDRESSES)

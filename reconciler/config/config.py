@@ -261,6 +261,7 @@ def load_config(
         variables = read_variables(environ, errors)
         errors += _check(variables, environ, needs_token=command is not Command.VALIDATE and not flags["--from"])
         errors += _check_routes(flags, variables)
+        errors += _check_selector(flags, variables)
     errors += _check_timings(flags)
     if usage or errors:
         raise ConfigurationError((*usage, *errors), usage=not errors)
@@ -327,6 +328,7 @@ def _settings(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Setting
     decided = {
         "routes": variables.get(_ROUTES, False) and flags["--configure-cloud-routes"],
         "cluster_cidr": _ipv4_of(flags["--cluster-cidr"]),
+        "server_selector": flags["--server-selector"],
         "controllers": flags["--controllers"] - switched_off,
         "waits": Waits(flags["--delete-not-ready-for"], flags["--delete-min-age"], flags["--given-up-after"]),
         "balancer_defaults": defaults_of(variables),
@@ -484,6 +486,14 @@ def _check_routes(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> lis
         return []
     what = f"--cluster-cidr is {given[0]} alone, and pod routes are for IPv4"
     return [f"{what}: add the pods' IPv4 range, or set {_ROUTES}=false"]
+
+
+def _check_selector(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> list[str]:
+    """Errors for a selector of servers where the addresses of all of them have to be known: those of dedicated servers
+    may be another server's."""
+    if flags["--server-selector"] is None or not variables["ROBOT_ENABLED"]:
+        return []
+    return ["--server-selector and ROBOT_ENABLED exclude each other: unset one of them"]
 
 
 def _check_timings(flags: Mapping[str, Any]) -> list[str]:

@@ -20,7 +20,7 @@ from desired.names import CONDITION_NODE_IN_SYNC, LEASE, LEASE_NAMESPACE, OWN_CL
 from desired.syntax import bounds
 from desired.syntax.bounds import LONGEST_VARIABLE, shown_text
 from desired.syntax.go import parse_bool, parse_cidr, parse_duration
-from desired.syntax.selector import is_label_key, parse_selector
+from desired.syntax.selector import Operator, Selector, is_label_key, parse_selector
 
 if TYPE_CHECKING:
     from desired.model.settings import Controller, Policy, ServerLoss
@@ -200,6 +200,15 @@ def parse_label_prefix(text: str) -> str:
     if _RESERVED_PREFIX.search(prefix):
         raise ValueError("expect a domain of your own: kubernetes.io, k8s.io and hetzner.cloud are taken")
     return prefix
+
+
+def parse_server_selector(text: str) -> Selector:
+    """A selector that Hetzner understands as well, which compares no numbers."""
+    selector = parse_selector(text)
+    for requirement in selector.requirements:
+        if requirement.operator in (Operator.GREATER, Operator.LESS):
+            raise ValueError(f"Hetzner does not know {requirement.operator.value}: expect key in (a,b) instead")
+    return selector
 
 
 def parse_object_name(text: str) -> str:
@@ -609,6 +618,13 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             (),
             _PLANS,
             "the cluster's pod CIDR; without it no pod routes, as for HCCM",
+        ),
+        _flag(
+            "--server-selector SELECTOR",
+            parse_server_selector,
+            None,
+            _JUDGES,
+            "list only servers with these labels; others that something depends on are read by id",
         ),
         _flag("--configure-cloud-routes", parse_bool, True, _PLANS, "as for HCCM; false: no pod routes"),
     ),

@@ -1,18 +1,21 @@
 """Confirmation of absent servers: a GET by id for each one that the list lacks and a removal depends on, a few at a
 time."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
+from actuators.concurrency import Concurrency
 from actuators.http.errors import ApiError, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.http.robot import RobotReader
 from actuators.wire.robot import observe_robot_server
-from actuators.wire.server import SERVERS
+from actuators.wire.server import SERVERS, selector_text
 from desired.model.snapshot import Server, Snapshot
-from desired.section import Absent, Unknown
+from desired.section import Absent, Section, Unknown
 from desired.syntax.provider_id import Provider
+from desired.syntax.selector import Selector
 
 MOST_AT_ONCE = 10
 """Requests in a round at most, whatever the number of missing servers: a pass with three rounds removes what depends on
@@ -35,6 +38,49 @@ class _Asked:
     def is_settled(self, now: datetime) -> bool:
         """Whether it is too early to ask again. Not if the API server's clock was put back."""
         return self.asked_at <= now < self.asked_at + self.pause
+
+
+def observe_servers(reader: HetznerReader, selector: Selector | None) -> tuple[Section[int, Server], ApiError | None]:
+    """The servers of Hetzner Cloud, or those that the selector selects, and the error that made the list incomplete."""
+    section, error = SERVERS.observe(reader, selector_text(selector))
+    return (section if selector is None else replace(section, read_by_key=frozenset())), error
+
+
+def read_by_id(reader: HetznerReader, section: Section[int, Server], server_ids: Sequence[int]) -> Section[int, Server]:
+    """``section``, which a selector has narrowed, with these servers, asked for one by one. Never raises an ApiError: a
+    server that could not be read is unknown."""
+    answers = _ask(server_ids, partial(_cloud_server, reader), reader.concurrency)
+    found = {key: answer for key, answer in answers.items() if isinstance(answer, Server)}
+    unread = {key: answer.why for key, answer in answers.items() if isinstance(answer, Unknown)}
+    return replace(
+        section,
+        items={**section.items, **found},
+        unreadable={**section.unreadable, **unread},
+        read_by_key=(section.read_by_key or frozenset()) | answers.keys(),
+    )
+
+
+def _cloud_server(reader: HetznerReader, server_id: int) -> Server:
+    return SERVERS.one(reader, server_id)
+
+
+def _ask(
+    server_ids: Sequence[int], read: Callable[[int], Absent | Server], concurrency: Concurrency
+) -> Mapping[int, _Answer]:
+    """Id → what was said of that server."""
+    if not server_ids:
+        return {}
+    with concurrency.pool(min(len(server_ids), MOST_AT_ONCE), "confirm") as pool:
+        return dict(zip(server_ids, pool.map(partial(_answer, read), server_ids), strict=True))
+
+
+def _answer(read: Callable[[int], Absent | Server], server_id: int) -> _Answer:
+    try:
+        return read(server_id)
+    except NotFound:
+        return Absent()
+    except ApiError as error:
+        return Unknown(str(error))
 
 
 class Confirmer:
@@ -66,7 +112,7 @@ class Confirmer:
             self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
         todo = [key for key in wanted if key not in self._asked or not self._asked[key].is_settled(now)]
         todo.sort(key=lambda key: key in self._asked)  # what was never asked goes first; the sort keeps the order
-        for server_id, answer in self._ask(todo[:most]).items():
+        for server_id, answer in _ask(todo[:most], self._read, self._reader.concurrency).items():
             self._asked[server_id] = self._remember(server_id, answer, now)
         return self._noted(snapshot)
 
@@ -77,21 +123,10 @@ class Confirmer:
             self.forget()
         self._in_own_project = in_own_project
 
-    def _ask(self, server_ids: Sequence[int]) -> Mapping[int, _Answer]:
-        if not server_ids:
-            return {}
-        with self._reader.concurrency.pool(len(server_ids), "confirm") as pool:
-            return dict(zip(server_ids, pool.map(self._ask_one, server_ids), strict=True))
-
-    def _ask_one(self, server_id: int) -> _Answer:
-        try:
-            if isinstance(self._reader, RobotReader):
-                return observe_robot_server(self._reader, server_id)
-            return SERVERS.one(self._reader, server_id)
-        except NotFound:
-            return Absent()
-        except ApiError as error:
-            return Unknown(str(error))
+    def _read(self, server_id: int) -> Absent | Server:
+        if isinstance(self._reader, RobotReader):
+            return observe_robot_server(self._reader, server_id)
+        return _cloud_server(self._reader, server_id)
 
     def _remember(self, server_id: int, answer: _Answer, now: datetime) -> _Asked:
         before = self._asked.get(server_id)

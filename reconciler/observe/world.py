@@ -14,7 +14,6 @@ from actuators.http.robot import RobotLogin
 from actuators.wire.certificate import CERTIFICATES
 from actuators.wire.load_balancer import BALANCERS
 from actuators.wire.node import NODES
-from actuators.wire.server import SERVERS
 from actuators.wire.service import SERVICES
 from desired.load_balancers.matching import BalancerMatch
 from desired.load_balancers.ownership import matters, uses_certificates, wanted_types
@@ -30,12 +29,13 @@ from desired.plan.kinds import KINDS
 from desired.routes.owners import asks_for_members
 from desired.section import Present, Section, Unknown
 from desired.syntax.provider_id import Provider
+from desired.unselected import servers_beyond_selector
 from reconciler.observe.caches import Catalogue, Currency, LeftBehind
 from reconciler.observe.kubernetes import observe_cluster_uid, observe_controllers
 from reconciler.observe.networks import observe_members, observe_network
 from reconciler.observe.primary_ips import PrimaryIps
 from reconciler.observe.robot import RobotCache
-from reconciler.observe.servers_by_id import Confirmer
+from reconciler.observe.servers_by_id import Confirmer, observe_servers, read_by_id
 
 
 def compare_clocks(kubernetes: Dates, hetzner: Dates, wall: Callable[[], float] | None) -> Clocks:
@@ -127,7 +127,7 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
     with readers.hetzner.concurrency.pool(_PARALLEL, "observe") as pool:
         nodes = pool.submit(NODES.observe, readers.kubernetes)
         uid = pool.submit(observe_cluster_uid, readers.kubernetes)
-        servers = pool.submit(SERVERS.observe, readers.hetzner)
+        servers = pool.submit(observe_servers, readers.hetzner, settings.server_selector)
         network = pool.submit(observe_network, readers.hetzner, settings.network)
         robot = pool.submit(readers.robot.cache.read) if readers.robot else None
         others = pool.submit(observe_controllers, readers.kubernetes, lease_namespace) if lease_namespace else None
@@ -272,7 +272,24 @@ def _finish(
     failures = _failures(observation.failures, {part: error for part, (_, error) in results.items()})
     gap = failures.get("load_balancers")
     types, error = _types(readers, settings, snapshot, gap)
-    return Observation(replace(snapshot, balancer_types=types), _failures(failures, {"load_balancer_types": error}))
+    observed = Observation(replace(snapshot, balancer_types=types), _failures(failures, {"load_balancer_types": error}))
+    return _beyond_selector(readers, settings, observed)
+
+
+def _beyond_selector(readers: Readers, settings: Settings, observation: Observation) -> Observation:
+    """``observation`` with those servers that a selector has left out of the list and on which something depends; else
+    as it is, without a request."""
+    snapshot, reader = observation.snapshot, readers.hetzner
+    while snapshot.servers.read_by_key is not None and snapshot.servers.complete:
+        lacking = servers_beyond_selector(snapshot, settings)
+        if lacking is None:
+            servers, error = observe_servers(reader, None)
+            failures = _failures(observation.failures, {"servers": error})
+            return replace(observation, snapshot=replace(snapshot, servers=servers), failures=failures)
+        if not lacking:
+            break
+        snapshot = replace(snapshot, servers=read_by_id(reader, snapshot.servers, sorted(lacking)))
+    return replace(observation, snapshot=snapshot)
 
 
 def silent_robot_servers(snapshot: Snapshot, settings: Settings) -> frozenset[int]:

@@ -489,6 +489,8 @@ SETTINGS = (
     "--keep-internal-ips=true",
     "--ignore-nodes=pool=a",
     "--mirror-labels=example.com",
+    "--server-selector=pool=a",
+    "--server-selector=!pool",
     "--load-balancer-undo=",
     "--load-balancer-undo=1h",
     "values:lost",

@@ -6,7 +6,7 @@ the planner. A plan is kept without its sentences: what is done, in which order,
 
 import lzma
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from reconciler.capture.offline import readers_of
 from reconciler.capture.world_file import World
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
+from reconciler.observe.world import Readers
 from reconciler.passes.context import PlanContext
 from reconciler.passes.one_pass import plan_once
 from reconciler.report.documents import report_as_json
@@ -53,9 +54,9 @@ def write(entries: Mapping[str, Entry]) -> None:
     FILE.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
 
 
-def _report_of(entry: Entry) -> Mapping[str, Any]:
+def _report_of(entry: Entry, read_by: Callable[[World], Readers] = readers_of) -> Mapping[str, Any]:
     """The report on the plan that is made of it now."""
-    readers = readers_of(msgspec.json.decode(entry.world, type=World))
+    readers = read_by(msgspec.json.decode(entry.world, type=World))
     settings = load_config(Command.PLAN, {"--from": "-", **entry.flags}, entry.variables).settings
     setbacks = msgspec.convert(entry.setbacks, Setbacks)
     return report_as_json(plan_once(PlanContext(readers, settings, NAMESPACE, setbacks=lambda: setbacks)))
@@ -68,9 +69,9 @@ def sentences_of(entry: Entry) -> Iterator[str]:
     yield from (note["text"] for note in report["notes"])
 
 
-def plan_of(entry: Entry) -> Plan:
-    """The plan that is made of it now, without sentences."""
-    report = _report_of(entry)
+def plan_of(entry: Entry, read_by: Callable[[World], Readers] = readers_of) -> Plan:
+    """The plan that is made of it now, without sentences, of what was ``read_by`` these readers."""
+    report = _report_of(entry, read_by)
     return {
         "result": report["result"],
         "errors": len(report["errors"]),

@@ -473,3 +473,11 @@ def test_a_file_with_a_wrong_secret_is_not_quoted(tmp_path: Path) -> None:
 def test_interval(given: dict[str, str], rate_limit: int | None, reads: int, expected: float) -> None:
     """The pause is as given, else a minute or what keeps reads under a quarter of the rate limit."""
     assert load(given).interval_for(rate_limit, reads) == pytest.approx(expected)
+
+
+def test_a_selector_of_servers_excludes_robot() -> None:
+    """An address of a dedicated server may be another server's, and only the whole list tells."""
+    with pytest.raises(ConfigurationError) as caught:
+        load({"--server-selector": "cluster=a"}, ROBOT_ENABLED="true")
+
+    assert caught.value.lines == ("--server-selector and ROBOT_ENABLED exclude each other: unset one of them",)

@@ -75,6 +75,7 @@ RESET_IS_GONE = "it is gone: notes of kind kept name what nothing asks for; set 
         (["--leader-elect-resource-namespace", "ops"], "--leader-elect-resource-namespace", "ops"),
         (["--ignore-nodes", "team in (a,b),!x"], "--ignore-nodes", parse_selector("team in (a,b),!x")),
         (["--ignore-nodes", "a=b", "--ignore-nodes", "c"], "--ignore-nodes", parse_selector("c")),
+        (["--server-selector", "cluster in (a,b)"], "--server-selector", parse_selector("cluster in (a,b)")),
         (["--only", "node/a", "plan", "--only", "node/b"], "--only", ("node/a", "node/b")),
         (["--policy", "observe", "plan", "--policy", "upsert"], "--policy", Policy.UPSERT),
         (["-o=yaml"], "--output", Output.YAML),
@@ -110,6 +111,10 @@ def test_command_line(words: list[str], flag: str, value: Any) -> None:
         (
             ["--leader-elect-resource-lock", "configmaps"],
             "--leader-elect-resource-lock is 'configmaps': expect leases: nothing else is supported as a lock",
+        ),
+        (
+            ["--server-selector", "cpus>4"],
+            "--server-selector is 'cpus>4': Hetzner does not know >: expect key in (a,b) instead",
         ),
         (
             ["--ignore-nodes="],

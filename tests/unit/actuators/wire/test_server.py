@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError, Broken, NotFound
-from actuators.wire.server import SERVERS
+from actuators.wire.server import SERVERS, selector_text
 from desired.model.snapshot import Server, ServerStatus
+from desired.syntax.selector import parse_selector
 from tests.support.objects import server
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.rows import rows
@@ -235,3 +236,27 @@ def test_a_server_that_cannot_be_read(sim: Simulation, fault: dict[str, Any], ex
     with pytest.raises(ApiError) as raised:
         SERVERS.one(sim.hetzner_reader(), 1)
     assert type(raised.value) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("cluster=prod", "cluster=prod"),
+        ("cluster == prod , role", "cluster=prod,role"),
+        ("!spare,cluster != x", "!spare,cluster!=x"),
+        ("role in (worker, gpu)", "role in (gpu,worker)"),
+        ("role notin (a,b)", "role notin (a,b)"),
+        ("example.com/role in (a)", "example.com/role=a"),
+        ("empty=", "empty="),
+    ],
+)
+def test_selectors_are_sent_as_hetzner_reads_them(text: str, sent: str) -> None:
+    """Without the spaces that Kubernetes allows around signs."""
+    selector = parse_selector(text)
+
+    assert selector_text(selector) == sent
+    assert parse_selector(sent).requirements == selector.requirements
+
+
+def test_no_selector_sends_nothing() -> None:
+    assert selector_text(None) == ""
