@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Annotated, Any
 
 import msgspec
@@ -36,13 +37,16 @@ MOST_BYTES = 32 * 2**20
 _NAMED = 5
 """How many settings that differ an error names."""
 
-_OF_SETTINGS: Mapping[str, str] = {field: name for field, name in SET_BY.items() if field != "only"}
+_OF_SETTINGS: dict[str, str] = {field: name for field, name in SET_BY.items() if field != "only"}
 """Field of ``Settings`` → what people set. ``only`` is none: it restricts a plan, and a saved one says to what."""
-_OF_WAITS: Mapping[str, str] = {
-    "not_ready_for": "--delete-not-ready-for",
-    "age": "--delete-min-age",
-    "given_up_after": "--given-up-after",
+_OF_PARTS = {
+    "waits.not_ready_for": "--delete-not-ready-for",
+    "waits.age": "--delete-min-age",
+    "waits.given_up_after": "--given-up-after",
+    "classes.own": "--load-balancer-class",
+    "classes.serves_classless": "--default-load-balancer",
 }
+"""The same of what is a value of several fields."""
 
 
 class SavedPlanProblem(Exception):
@@ -184,8 +188,7 @@ def is_saved_plan(content: bytes) -> bool:
 
 def setting_digests(settings: Settings) -> Mapping[str, str]:
     """Flag or variable → digest of its value: enough to name what differs, and nothing that tells what it is."""
-    values = {name: getattr(settings, field) for field, name in _OF_SETTINGS.items()}
-    values |= {name: getattr(settings.waits, field) for field, name in _OF_WAITS.items()}
+    values = {name: attrgetter(path)(settings) for path, name in (_OF_SETTINGS | _OF_PARTS).items()}
     values |= variables_of(settings.balancer_defaults)
     return {name: digest(_plain_value(values[name])) for name in sorted(values)}
 

@@ -11,6 +11,7 @@ import pytest
 
 from desired.annotations.options import VARIABLES as OPTION_VARIABLES
 from desired.annotations.options import Options
+from desired.model.service import Classes
 from desired.model.settings import Policy, Settings, Waits
 from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.section import Unknown
@@ -172,16 +173,20 @@ def test_what_a_plan_is_restricted_to_is_no_setting() -> None:
     assert setting_digests(SETTINGS) == setting_digests(replace(SETTINGS, only=()))
 
 
+PARTS = {"waits": Waits, "classes": Classes}
+
+
 def test_every_setting_has_a_digest() -> None:
     """Under a name that a person can set; another value is another digest."""
     remembered = {"former_defaults", "given_defaults"}
     only_read = {"server_selector"}
-    names = {field.name for field in fields(Settings)} - {"only", "waits", "balancer_defaults"} - remembered - only_read
+    names = {field.name for field in fields(Settings)} - {"only", "balancer_defaults", *PARTS} - remembered - only_read
+    in_parts = {f"{name}.{field.name}" for name, part in PARTS.items() for field in fields(part)}
 
     assert set(saved_plan._OF_SETTINGS) == names
-    assert set(saved_plan._OF_WAITS) == {field.name for field in fields(Waits)}
+    assert set(saved_plan._OF_PARTS) == in_parts
     assert set(setting_digests(SETTINGS)) <= {*FLAGS, *VARIABLES}
-    assert len(setting_digests(SETTINGS)) == len(names) + len(fields(Waits)) + len(OPTION_VARIABLES)
+    assert len(setting_digests(SETTINGS)) == len(names) + len(in_parts) + len(OPTION_VARIABLES)
 
 
 @rows(
