@@ -83,6 +83,11 @@ def _resize(world: World) -> None:
     world.change_servers(3, server_type="cpx42")
 
 
+def _select(*numbers: int) -> Step:
+    """Servers of these numbers alone have the label of ``SELECTED``."""
+    return lambda world: world.change_servers(*numbers, labels={"cluster": "ours"})
+
+
 def _drain(world: World) -> None:
     world.cordon("web-3")
     world.taint("web-3", key=AUTOSCALER)
@@ -235,6 +240,7 @@ ADOPT_IDLE: tuple[Step, ...] = (_delete("web"), have_idle, _expose("web", name="
 SECURE = {"protocol": "https", "certificate_type": "managed", "http_managed_certificate_domains": "shop.example.com"}
 NAMED = {"protocol": "https", "http_certificates": "one"}
 ELECTED = {"RECONCILER_LEADER_ELECT": "true"}
+SELECTED = {"RECONCILER_SERVER_SELECTOR": "cluster=ours"}
 DEDICATED = {
     "ROBOT_ENABLED": "true",
     "ROBOT_USER": RobotSimulator.USER,
@@ -252,6 +258,14 @@ WORKLOADS: Mapping[str, Workload] = {
         Workload("a server is resized", (_resize,)),
         Workload("a Node is drained and deleted", (_drain, lose(3))),
         Workload("a server is lost", (lose(3),)),
+        *(
+            Workload(f"{name} that is not selected", steps, (_select(*numbers),), SELECTED)
+            for name, numbers, steps in (
+                ("a server is lost beside one", (2, 3), (_in_turn(_drain, lose(3)),)),
+                ("a server is lost", (1, 2), (_in_turn(_drain, lose(3)),)),
+                ("a Node joins on a server", (1, 2, 3), (_in_turn(_expose("api"), join(4)),)),
+            )
+        ),
         Workload("a Node is deleted", (lambda world: world.delete_node("web-3"), *APPROVED)),
         Workload("a Service comes", (_expose("api", 80, 443),)),
         Workload("two Services come", (_in_turn(_expose("api"), _expose("mail", 25, use_private_ip="true")),)),

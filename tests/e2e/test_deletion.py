@@ -8,7 +8,21 @@ from typing import Any
 import pytest
 
 from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
-from tests.support.objects import SHUTDOWN, ago, by_key, joining_node, notes, server, settled_node, taints
+from tests.support.objects import (
+    SHUTDOWN,
+    a_server_of,
+    a_service,
+    ago,
+    by_key,
+    joining_node,
+    notes,
+    pods_of,
+    private_ip,
+    seen,
+    server,
+    settled_node,
+    taints,
+)
 from tests.support.stage import AT_ANY_AGE, SERVER_LIST, Stage, hetzner_says, killed_at_the_end, wait_for
 
 ONCE = ("--once", "--output", "json", *AT_ANY_AGE)
@@ -231,3 +245,35 @@ def test_a_node_with_volumes_is_out_of_service_before_it_goes(losing: Stage) -> 
     losing.cluster.request("DELETE", f"{attachments}/csi-lost")
     losing.reconcile(*ONCE, "--out-of-service", "deleted")
     assert set(losing.nodes()) == {"web-1", "web-2"}
+
+
+def test_with_a_selector_of_servers_a_node_goes_by_proof_and_by_nothing_else(
+    a_stage: Callable[..., Stage],
+) -> None:
+    """The shipped command. web-1 and web-2 have the label, web-3 and web-4 have not; the server of web-4 is deleted.
+    All Nodes but web-1 are silent, so that nothing but what is known of their servers speaks for them."""
+    stage = a_stage(action_s=0.0)
+    stage.settle(4)
+    stage.have_services(a_service())
+    stage.change_servers(1, 2, labels={"cluster": "ours"})
+    stage.add_servers({**a_server_of(90), "labels": {"cluster": "theirs"}})
+    one_pass(stage)
+    stage.cordon("web-4")
+    stage.delete_server(4)
+    for name in ("web-2", "web-3", "web-4"):
+        stage.set_ready(name, ready="Unknown", since=ago(minutes=5))
+    before = stage.uids()
+    stage.forget()
+
+    ran = stage.reconcile(*ONCE, "--server-selector", "cluster=ours")
+    idle = stage.reconcile(*ONCE, "--server-selector", "cluster=ours")
+
+    assert (ran.code, idle.code, idle.report["result"], idle.report["changes"]) == (0, 0, "no_changes", [])
+    assert stage.uids() == {name: uid for name, uid in before.items() if name != "web-4"}
+    assert stage.deletions() == ["/api/v1/nodes/web-4"]
+    assert stage.routes() == {pods_of(number): private_ip(number) for number in (1, 2, 3)}
+    (balancer,) = stage.balancers()
+    assert seen(balancer)["targets"] == {1: "public", 2: "public", 3: "public"}
+    assert ("node/web-3", "unselected") in notes(idle.report)
+    assert stage.asked_hetzner().count("/v1/servers/3") == 2
+    assert "/v1/servers/1" not in stage.asked_hetzner()
