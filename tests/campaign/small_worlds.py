@@ -35,6 +35,8 @@ from desired.model.snapshot import (
 )
 from desired.model.taint import Taint
 from desired.names import (
+    CONDITIONS_OF_DRAIN,
+    CONDITIONS_OF_MAINTENANCE,
     LABEL_CLUSTER_UID,
     LABEL_CONTROL_PLANE,
     LABEL_DELETE_AFTER,
@@ -265,6 +267,17 @@ def _more(section: Section[Any, Any] | None, items: Mapping[Any, Any]) -> Sectio
     return replace(section, items={**section.items, **items})
 
 
+def _saying_everything(snapshot: Snapshot) -> Snapshot:
+    """Each Node has every condition of a drain and of maintenance, as whoever may write its status can say."""
+    said = tuple(Condition(kind, "True") for kind in (*CONDITIONS_OF_DRAIN, *CONDITIONS_OF_MAINTENANCE))
+    nodes = {name: replace(node, conditions=(*node.conditions, *said)) for name, node in snapshot.nodes.items.items()}
+    return replace(snapshot, nodes=replace(snapshot.nodes, items=nodes))
+
+
+def _heeding(settings: Settings) -> Settings:
+    return replace(settings, lifecycle_conditions=True)
+
+
 _STRAY = Route(IPv4Network("10.99.0.0/24"), IPv4Address("10.0.0.77"))
 """A route of somebody else, which leads to no server."""
 _NO_NETWORK = _out_of(Present(None))
@@ -286,6 +299,7 @@ CIRCUMSTANCES: Mapping[str, Circumstance] = {
     "settings vanished, the former are unread": Circumstance(
         _NO_NETWORK, _without_network, Unknown("403"), is_private=True
     ),
+    "conditions are heeded, and all Nodes have all": Circumstance(_saying_everything, _heeding, _heeding),
     "a route leads to a server that is no Node": Circumstance(_with_a_stranger),
     "the cluster CIDR is mistaken": Circumstance(
         chosen=lambda settings: replace(settings, cluster_cidr=_STRAY.destination),

@@ -39,6 +39,7 @@ EXCLUDED = {"node.kubernetes.io/exclude-from-external-load-balancers": ""}
 AUTOSCALER = "ToBeDeletedByClusterAutoscaler"
 IN_THE_RACK = {"type": "ip", "ip": {"ip": RACK_IP}}
 NAMED = (("web", {"hostname": "web.example.com"}),)
+HEEDING, EACH = Start(nodes=4, variables=(("--lifecycle-conditions", "true"),)), (1, 2, 3, 4)
 
 
 class Script:
@@ -933,6 +934,24 @@ ROWS = (
         Start(nodes=4),
         do.deafen(3, 4).each("mark", (1, 2), AUTOSCALER).passes().each("unmark", (1, 2)).settle(),
         "an autoscaler takes all that answers only where no other Node is meant to serve",
+    ),
+    Row(
+        "all-say-that-they-are-drained",
+        HEEDING,
+        do.each("say", EACH, "Drained").each("say", EACH, "MaintenanceInProgress").passes().settle(),
+        "who may write the status of Nodes, and no more, takes none out",
+    ),
+    Row(
+        "all-are-drained",
+        HEEDING,
+        do.each("cordon", EACH).each("say", EACH, "DrainInProgress").passes().settle(),
+        "the last target stays, however it was announced",
+    ),
+    Row(
+        "most-excluded-in-a-window-for-all",
+        HEEDING,
+        do.each("say", EACH, "MaintenancePlanned").each("label", (1, 2, 3), EXCLUDED).passes().settle(),
+        "a window for all Nodes announces the departure of none",
     ),
     Row(
         "all-public-interfaces-closed",

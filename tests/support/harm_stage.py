@@ -712,6 +712,11 @@ class Stage:
         self._announced.add(number)
         self.of(cluster).cordon(*self._on(number, cluster))
 
+    def say(self, number: int, kind: str, cluster: str = "a") -> None:
+        """Whoever may write its status gives the Node a condition."""
+        for name in self._on(number, cluster):
+            self.of(cluster).set_condition(name, condition(kind, "True"))
+
     def delete_node(self, number: int, cluster: str = "a") -> None:
         for name in self._on(number, cluster):
             self.of(cluster).delete_node(name)
