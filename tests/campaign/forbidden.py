@@ -82,7 +82,8 @@ def _where(condition: Callable[[ChangeKind], bool], verbs: Iterable[Verb] = Verb
     return frozenset((kind, verb) for kind, verb in product(ChangeKind, verbs) if condition(kind))
 
 
-_DELETION = _of("node.delete")
+_TAINT, _TAINT_OFF = (_of("node.out_of_service_taint", verbs=[verb]) for verb in (Verb.REMOVE, Verb.MODIFY))
+_DELETION = _of("node.delete") | _TAINT
 _TARGET_LOSS, _ROUTE_LOSS = _of("lb.target", verbs=[Verb.REMOVE]), _of("route.delete", "route.replace")
 _BALANCER_LOSS = _of("lb.delete")
 _WRITES_CLOUD = _where(lambda kind: KINDS[kind].writes_cloud)
@@ -218,6 +219,36 @@ ROWS: Sequence[Row] = (
         _circumstance("the list of Nodes is cut off"),
         _DELETION | _TARGET_LOSS | _ROUTE_LOSS,
         is_final=True,
+    ),
+    Row(
+        "no Node is said to be out of service whose server is not known to be deleted",
+        _is_of(lambda it: it.server != "gone" or it.is_dedicated),
+        _TAINT,
+        is_final=True,
+        beside={"server": "hidden"},
+    ),
+    Row(
+        "a Node that was tainted a minute ago is not deleted while a volume is attached to it",
+        lambda case: (
+            _is_of(lambda it: not it.is_dedicated)(case)
+            and _circumstance("volumes are attached, Nodes are tainted")(case)
+        ),
+        _DELETION,
+        is_final=True,
+    ),
+    Row(
+        "a Node is out of service while its server does not run, or a volume is attached",
+        lambda case: _is_of(lambda it: it.server != "there")(case) or "are attached" in case.world.circumstance,
+        _TAINT_OFF,
+        is_final=True,
+        beside={"server": "off"},
+    ),
+    Row(
+        "the taint of another stays as it is, and gets none of ours beside it",
+        _circumstance("volumes are attached, another tainted Nodes"),
+        _TAINT | _TAINT_OFF,
+        is_final=True,
+        beside={"circumstance": "volumes are attached, another tainted Nodes"},
     ),
     Row("no Node goes while clocks differ", _circumstance("clocks differ"), _DELETION, is_final=True),
     Row("the last Node of the control plane stays", _is_last_of_control_plane, _DELETION),

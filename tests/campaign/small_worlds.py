@@ -21,7 +21,7 @@ from desired.model.former_settings import FormerSettings, values_of
 from desired.model.load_balancer import Attachment, CloudBalancer, Health, IpTarget, ServerTarget, Target
 from desired.model.route import CONDITION_NETWORK, ROUTED, Member, MemberKind, Route
 from desired.model.service import Ingress, Service
-from desired.model.settings import Settings
+from desired.model.settings import ServerLoss, Settings
 from desired.model.snapshot import (
     AddressType,
     Condition,
@@ -32,6 +32,7 @@ from desired.model.snapshot import (
     Server,
     ServerStatus,
     Snapshot,
+    VolumeAttachment,
 )
 from desired.model.taint import Taint
 from desired.names import (
@@ -41,7 +42,9 @@ from desired.names import (
     LABEL_CONTROL_PLANE,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
+    OUT_OF_SERVICE_DELETED,
     TAINT_CLUSTER_AUTOSCALER,
+    TAINT_OUT_OF_SERVICE,
 )
 from desired.section import Absent, Present, Section, Unknown
 from tests.balancers import TYPES, a_balancer, a_listener, a_served_service, a_service, an_http_check
@@ -278,6 +281,28 @@ def _heeding(settings: Settings) -> Settings:
     return replace(settings, lifecycle_conditions=True)
 
 
+def _with_volumes(*, attached: bool = True, taint: str | None = None) -> Circumstance:
+    """A volume is attached to each Node, or all were read and none is; each has the out-of-service taint with this
+    value since a minute."""
+
+    def read(snapshot: Snapshot) -> Snapshot:
+        names = [*snapshot.nodes.items] if attached else []
+        added = f"{NOW - timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ}"
+        more = () if taint is None else (Taint(TAINT_OUT_OF_SERVICE, "NoExecute", taint, added),)
+        nodes = {name: replace(node, taints=(*node.taints, *more)) for name, node in snapshot.nodes.items.items()}
+        return replace(
+            snapshot,
+            nodes=replace(snapshot.nodes, items=nodes),
+            volume_attachments=Section({f"csi-{name}": VolumeAttachment(f"csi-{name}", name) for name in names}),
+        )
+
+    return Circumstance(read, _tainting, _tainting)
+
+
+def _tainting(settings: Settings) -> Settings:
+    return replace(settings, out_of_service=frozenset({ServerLoss.DELETED}))
+
+
 _STRAY = Route(IPv4Network("10.99.0.0/24"), IPv4Address("10.0.0.77"))
 """A route of somebody else, which leads to no server."""
 _NO_NETWORK = _out_of(Present(None))
@@ -300,6 +325,10 @@ CIRCUMSTANCES: Mapping[str, Circumstance] = {
         _NO_NETWORK, _without_network, Unknown("403"), is_private=True
     ),
     "conditions are heeded, and all Nodes have all": Circumstance(_saying_everything, _heeding, _heeding),
+    "volumes are attached": _with_volumes(),
+    "volumes are attached, Nodes are tainted": _with_volumes(taint=OUT_OF_SERVICE_DELETED),
+    "volumes are detached, Nodes are tainted": _with_volumes(attached=False, taint=OUT_OF_SERVICE_DELETED),
+    "volumes are attached, another tainted Nodes": _with_volumes(taint="nodeshutdown"),
     "a route leads to a server that is no Node": Circumstance(_with_a_stranger),
     "the cluster CIDR is mistaken": Circumstance(
         chosen=lambda settings: replace(settings, cluster_cidr=_STRAY.destination),

@@ -23,6 +23,7 @@ NAMESPACES = "/api/v1/namespaces"
 SERVICES = "/api/v1/namespaces/default/services"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 EVENTS = "/api/v1/namespaces/default/events"
+VOLUME_ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
 

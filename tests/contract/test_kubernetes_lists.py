@@ -2,7 +2,16 @@
 
 import pytest
 
-from tests.contract.kubernetes_api import CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, NODES, SERVICES, KubernetesApi
+from tests.contract.kubernetes_api import (
+    CONFIG_MAPS,
+    EVENTS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    SERVICES,
+    VOLUME_ATTACHMENTS,
+    KubernetesApi,
+)
 
 
 @pytest.fixture
@@ -31,6 +40,20 @@ def test_a_list_says_its_kind_once(api: KubernetesApi, name: str) -> None:
     empty = api.get(f"{LEASES}?fieldSelector=metadata.name={name}").good()
     assert (empty["kind"], empty["apiVersion"], empty["items"]) == ("LeaseList", "coordination.k8s.io/v1", [])
     assert api.get(f"{NAMESPACES}/{name}-absent/services").good()["items"] == []
+
+
+def test_volume_attachments_name_their_node(api: KubernetesApi, name: str) -> None:
+    """They belong to the cluster, and outlive their Node: the name is all that they know of it."""
+    api.create(NODES, {"metadata": {"name": name}})
+    spec = {"attacher": "csi.example.com", "nodeName": name, "source": {"persistentVolumeName": name}}
+    api.create(VOLUME_ATTACHMENTS, {"metadata": {"name": name}, "spec": spec})
+    api.request("DELETE", f"{NODES}/{name}").good()
+    listed = api.get(f"{VOLUME_ATTACHMENTS}?limit=500").good()
+    assert (listed["kind"], listed["apiVersion"]) == ("VolumeAttachmentList", "storage.k8s.io/v1")
+    (item,) = [each for each in listed["items"] if each["metadata"]["name"] == name]
+    assert item["spec"] == spec
+    api.request("DELETE", f"{VOLUME_ATTACHMENTS}/{name}").good()
+    assert name not in names(api.get(VOLUME_ATTACHMENTS).good())
 
 
 def test_a_list_is_sorted_by_name(api: KubernetesApi, numbered: str) -> None:

@@ -298,6 +298,52 @@ def test_a_project_of_the_same_template_is_another_one(*, alive: bool, remembers
     stage.settle()
 
 
+def _tainted(stage: Stage, number: int) -> bool:
+    taints = stage.nodes()[f"n{number}"]["spec"].get("taints", [])
+    return "hcloud-server-deleted" in [each.get("value") for each in taints]
+
+
+def test_a_server_that_comes_back_keeps_its_node_and_loses_the_taint() -> None:
+    """Its Node waits for a volume meanwhile, and the mode is switched off before the server is there again."""
+    stage = a_stage(variables=(("--out-of-service", "deleted"),))
+    stage.attach(3)
+    stage.kill(3)
+    stage.advance(600)
+    stage.run()
+    assert _tainted(stage, 3)
+
+    stage.bring_back(3)
+    stage.configure(**{"--out-of-service": None})
+    stage.advance(30)
+    stage.run()
+    stage.detach(3)
+    stage.advance(60)
+    stage.run()
+    assert not _tainted(stage, 3)
+
+
+@pytest.mark.parametrize("lie", ["servers:all", "servers:one", "token"])
+def test_a_node_whose_server_is_there_is_not_out_of_service(lie: str) -> None:
+    """All Nodes are silent and have volumes, and the list of servers is short, or another project's."""
+    stage = a_stage(variables=(("--out-of-service", "deleted"),))
+    for number in range(1, 6):
+        stage.attach(number)
+    stage.silence(minutes=31)
+    stage.run("a", lie)
+    assert not any(_tainted(stage, number) for number in range(1, 6))
+
+
+@pytest.mark.parametrize(("value", "says"), [("hcloud-server-deleted", "its server is there"), ("x", "another")])
+def test_the_judge_knows_a_false_taint(value: str, says: str) -> None:
+    """Whoever wrote it: during a run that is the controller."""
+    stage = a_stage()
+    stage.make_service("db")
+    taint = {"key": "node.kubernetes.io/out-of-service", "value": value, "effect": "NoExecute"}
+    stage.once_planned(lambda: stage.home.patch_node("n3", {"spec": {"taints": [taint]}}))
+    with pytest.raises(AssertionError, match=says):
+        stage.run()
+
+
 @rows(
     "has_balancer remembers approvals",
     {

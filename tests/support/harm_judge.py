@@ -84,6 +84,7 @@ def harm(deed: Deed) -> list[str]:
         {
             *_lost_nodes(deed),
             *_false_nodes(deed),
+            *_false_taints(deed),
             *_lost_addresses_of_nodes(deed),
             *_foreign_project(deed),
             *_foreign_balancers(deed),
@@ -147,6 +148,33 @@ def _false_nodes(deed: Deed) -> Iterator[str]:
             other = address if kind == "Hostname" and address in after else owners.get(address, name)
             if other != name and address not in _told(deed, metal_of(node)):
                 yield f"Node {name} publishes {address}, which is Node {other}'s"
+
+
+def _false_taints(deed: Deed) -> Iterator[str]:
+    """Nodes that are said to be out of service while their server is there, so that their pods run twice; and those
+    whose taint of that is another's, and is not as it was."""
+    for name, node in deed.after.nodes[deed.cluster.name].items():
+        found = deed.before.nodes[deed.cluster.name].get(name, node)
+        before, after = _out_of_service(found), _out_of_service(node)
+        is_there = server_of(node) in deed.before.servers[deed.project] or metal_of(node) in deed.before.metal
+        if _DELETED_SERVER in after - before and is_there:
+            yield f"Node {name} is tainted as one of a deleted server, and its server is there"
+        if found["metadata"]["uid"] == node["metadata"]["uid"] and before - {_DELETED_SERVER} != after - {
+            _DELETED_SERVER
+        }:
+            yield f"Node {name} has another out-of-service taint, which is not this controller's"
+
+
+_DELETED_SERVER = ("hcloud-server-deleted", "NoExecute")
+"""Value and effect of the taint that a controller may write."""
+
+
+def _out_of_service(node: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Value and effect of each."""
+    taints = node["spec"].get("taints", [])
+    return {
+        (each.get("value", ""), each["effect"]) for each in taints if each["key"] == "node.kubernetes.io/out-of-service"
+    }
 
 
 def _lost_addresses_of_nodes(deed: Deed) -> Iterator[str]:

@@ -561,6 +561,13 @@ class Stage:
         for name in self._on(number, cluster):
             self._say(cluster, name, "Unknown")
 
+    def bring_back(self, number: int) -> None:
+        """A server of the beginning that was deleted is there again, by its id: Hetzner had lost it for a while."""
+        project, seen = self.truth.projects[HOME], self.truth.seen()
+        servers = {**seen.servers[HOME], number: self.first.servers[HOME][number]}
+        project.replace_world({**seen.projects[HOME], "servers": [*servers.values()]})
+        self.truth.changed()
+
     def join(self, cluster: str = "a") -> int:
         """A new server, and the Node that its kubelet registers: its number."""
         number, made = self.make_server()
@@ -730,6 +737,17 @@ class Stage:
         self._announced.discard(number)
         self.of(cluster).untaint(*self._on(number, cluster))
 
+    def attach(self, number: int, cluster: str = "a") -> None:
+        """A volume is attached to the Nodes on a machine."""
+        for name in self._on(number, cluster):
+            source = {"persistentVolumeName": f"volume-{name}"}
+            spec = {"attacher": "csi.example.com", "nodeName": name, "source": source}
+            self.of(cluster).to_cluster("POST", _ATTACHMENTS, {"metadata": {"name": f"csi-{name}"}, "spec": spec})
+
+    def detach(self, number: int, cluster: str = "a") -> None:
+        for name in self._on(number, cluster):
+            self.of(cluster).to_cluster("DELETE", f"{_ATTACHMENTS}/csi-{name}")
+
     def label(self, number: int, labels: Mapping[str, str | None], cluster: str = "a") -> None:
         self.of(cluster).label(*self._on(number, cluster), labels=labels)
 
@@ -868,6 +886,7 @@ class Stage:
         self.of(cluster).set_condition(name, said | heard, **status)
 
 
+_ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
 _OF_ANOTHER_TIME = ("load_balancers:lag", "load_balancers:stale")
 """Lists in which all targets answer: whoever is deaf by now was not then."""
 
