@@ -18,12 +18,27 @@ from tests.support.sampling import sample
 
 SELECTORS = ("cluster=prod", "!cluster", "role in (worker,gpu)", "hcloud/node-group!=pool")
 WORLDS = corpus.read()
-WITHOUT_ROBOT = sorted(name for name, entry in WORLDS.items() if entry.variables.get("ROBOT_ENABLED") != "true")
 
 
 class _Labelled(msgspec.Struct):
     id: int = 0
     labels: dict[str, str] | None = None
+
+
+def _is_of_one_mind(entry: corpus.Entry) -> bool:
+    """Whether Hetzner tells the same by a list of servers and by their ids. Where it does not, what is read by id
+    decides otherwise with a selector, and rightly so: who is found is there, and who cannot be read is unknown."""
+    world = msgspec.json.decode(entry.world, type=World)
+    listed = {f"/servers/{msgspec.json.decode(raw, type=_Labelled).id}" for raw in world.hetzner.servers}
+    found = {path for path in world.captured.objects if path.startswith("/servers/")}
+    return found <= listed and not any(path.startswith("/servers") for path in world.captured.gaps)
+
+
+def _selected(entry: corpus.Entry) -> bool:
+    return entry.variables.get("ROBOT_ENABLED") != "true" and _is_of_one_mind(entry)
+
+
+SELECTED = sorted(name for name, entry in WORLDS.items() if _selected(entry))
 
 
 class Project(FiledProject):
@@ -61,7 +76,7 @@ def plan_of(entry: corpus.Entry, selector: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
-@pytest.mark.parametrize("name", sample(WITHOUT_ROBOT, "selected worlds", least=40))
+@pytest.mark.parametrize("name", sample(SELECTED, "selected worlds", least=40))
 def test_a_selector_decides_on_nothing(name: str, selector: str) -> None:
     entry = WORLDS[name]
 
