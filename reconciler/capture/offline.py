@@ -19,6 +19,7 @@ from actuators.http.hetzner import HetznerReader, RateLimit
 from actuators.http.kubernetes import PAGE_SIZE, ApiAnswer, KubernetesReader, segment
 from actuators.http.lists import PAGE_SIZE as HETZNER_PAGE_SIZE
 from actuators.http.robot import RobotReader
+from actuators.wire.volume_attachment import VOLUME_ATTACHMENTS
 from reconciler.capture.world_file import Account, World
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
@@ -76,11 +77,14 @@ class FiledCluster(KubernetesReader):
 
     def get(self, path: str) -> ApiAnswer:
         """The answer of the API server that was captured, as of then. Raises the ApiError that it answered with,
-        NotFound for an object that the file lacks; a list that it lacks is empty."""
+        NotFound for an object that the file lacks, and for VolumeAttachments, of which no file has any; another list
+        that it lacks is empty."""
         place, _, text = path.partition("?")
         query = parse_qs(text)
         if place in self._gaps:
             raise self._gaps[place].as_error()
+        if place == VOLUME_ATTACHMENTS.path:
+            raise NotFound("the world file has no VolumeAttachments")
         if "limit" not in query:
             return ApiAnswer(_found(self._objects, place), self._headers)
         objects = self._lists.get(place, [])
