@@ -210,7 +210,7 @@ def needs_cleanup(service: Service, classes: Classes, *, is_labelled: bool = Fal
     removable = classes.finalizers_to_remove(service)
     if service.load_balancer_class is None or service.marks is not None:
         return bool(removable) and not is_of_others
-    return FINALIZER_BALANCER in removable and has_our_conditions(service)
+    return FINALIZER_BALANCER in removable and has_our_conditions(service) and not is_of_others
 
 
 def waits_for_others(service: Service, classes: Classes) -> bool:

@@ -275,3 +275,16 @@ def test_the_process_of_another_class_takes_over(balanced: Stage) -> None:
     assert one_pass(balanced)["changes"] == []
     one_pass(balanced, OTHER_INSTANCE)
     assert (balanced.services(), balanced.balancers()) == ({}, [])
+
+
+def test_a_service_of_another_process_is_not_released_by_its_finalizer(balanced: Stage) -> None:
+    """It has Kubernetes' finalizer too, and our condition, which the other process has written."""
+    balanced.have_services(of_class("web", OTHER))
+    settle(balanced, OTHER_INSTANCE)
+    both = {FINALIZER_BALANCER, FINALIZER_OWN_CLASS}
+    balanced.patch_service({"metadata": {"finalizers": sorted(both)}})
+    before = balanced.service()
+    # A Service of ours, so that load balancers are read: they tell whose the other one is.
+    balanced.have_services(of_class("ours"))
+    settle(balanced)
+    assert balanced.service() == before
