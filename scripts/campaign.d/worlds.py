@@ -4,6 +4,7 @@ import argparse
 
 from telling import Told, all_cores, tell
 
+from tests.campaign import class_worlds
 from tests.campaign.forbidden import ROWS, Tally, tally_of_pair, unkept
 from tests.campaign.small_worlds import pairs
 
@@ -19,6 +20,9 @@ def try_worlds(given: argparse.Namespace) -> Told:
     for row in ROWS:
         noticed = ", ".join(f"{guard} {count}" for (guard, name), count in tally.noticed.items() if name == row.name)
         print(f"  {row.name}: {tally.planned[row.name]} planned, {tally.beside[row.name]} beside; {noticed or '-'}")
-    wrong = unkept(tally)
+    classes = class_worlds.tally_of(class_worlds.worlds())
+    for each in class_worlds.ROWS:
+        print(f"  {each.name}: {classes.here[each.name]} worlds, passes in {classes.elsewhere[each.name]} others")
+    wrong = [*unkept(tally), *class_worlds.unkept(classes)]
     tell("worlds", wrong, given.failures, ["worlds"])
-    return Told(f"{tally.worlds} worlds, {tally.plans} plans", len(wrong))
+    return Told(f"{tally.worlds + classes.worlds} worlds, {tally.plans + classes.plans} plans", len(wrong))

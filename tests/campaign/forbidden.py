@@ -21,7 +21,7 @@ from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import compute_desired, diff
-from tests.campaign.small_worlds import BALANCERS, CIRCUMSTANCES, Machine, Pair, World, given, worlds_of
+from tests.campaign.small_worlds import BALANCERS, CIRCUMSTANCES, Given, Machine, Pair, World, given, worlds_of
 from tests.routes import pods_of
 
 Kinds = frozenset[tuple[ChangeKind, Verb]]
@@ -461,7 +461,11 @@ def tally_of(worlds: Iterable[World]) -> Tally:
 
 def view_of(world: World) -> GuardInput:
     """The plan of a world, with all that guards look at."""
-    found = given(world)
+    return viewed(given(world))
+
+
+def viewed(found: Given) -> GuardInput:
+    """The same of a world as values."""
     snapshot, settings = found.snapshot, found.settings
     desired = compute_desired(snapshot, settings)
     plan = diff(snapshot, desired, settings)

@@ -2,11 +2,13 @@
 
 import random
 
+from tests.campaign import class_worlds
 from tests.campaign.forbidden import tally_of
 from tests.campaign.small_worlds import BALANCERS, CIRCUMSTANCES, Machine, World, pairs
 from tests.property.strategies import SEED
 
 PAIRS = 16
+CLASS_WORLDS = 1000
 IN_ORDER = Machine("there", "ready")
 
 
@@ -21,6 +23,12 @@ def test_nothing_passes_that_must_not() -> None:
         for pair in rng.sample(every, PAIRS)
     ]
     assert tally_of(drawn).broken == []
+
+
+def test_nothing_of_another_class_passes() -> None:
+    """Of one Service and its load balancer in every state of class, finalizers and labels, some worlds."""
+    drawn = random.Random(SEED).sample([*class_worlds.worlds()], CLASS_WORLDS)
+    assert class_worlds.unkept(class_worlds.tally_of(drawn)) == []
 
 
 def test_a_world_that_is_in_order_is_left_alone() -> None:

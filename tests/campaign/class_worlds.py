@@ -1,0 +1,286 @@
+"""All small worlds of classes, held against what must never be allowed: one Service of every class, in every state,
+with every finalizer, and one load balancer with every label.
+
+Two Nodes are in order. Beside this process HCCM may serve the Services without a class, and another process of ours
+those of another class.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import product
+from typing import Any
+
+from desired.guards.judge import ask_guards, judge
+from desired.load_balancers.lifecycle import stamped
+from desired.load_balancers.ownership import former_by_name
+from desired.model.service import Classes, Service
+from desired.names import (
+    FINALIZER_BALANCER,
+    FINALIZER_OWN_CLASS,
+    LABEL_CLASS,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_OWN_CLASS_UID,
+    LABEL_SERVICE_UID,
+    OWN_CLASS,
+)
+from desired.plan.change import Change, Claimed
+from desired.plan.kinds import ChangeKind, Verb
+from desired.section import Section
+from tests.balancers import SERVICE_UID, a_balancer, a_served_service
+from tests.builders import CLUSTER_UID, NOW
+from tests.campaign.forbidden import viewed
+from tests.campaign.small_worlds import CIRCUMSTANCES, Given, Machine, given
+from tests.campaign.small_worlds import World as SmallWorld
+
+OTHER_CLASS = "example.com/internal"
+OWN, OTHER = "hcloud-reconciler..load-balancer", "example.com..internal"
+_HERE, _HCCM = {LABEL_CLUSTER_UID: CLUSTER_UID}, {LABEL_SERVICE_UID: SERVICE_UID}
+_BY_US = {LABEL_OWN_CLASS_UID: SERVICE_UID, **_HERE}
+_OVERDUE = {
+    LABEL_FORMER: former_by_name("default", "web"),
+    LABEL_DELETE_AFTER: stamped(NOW - timedelta(minutes=5)),
+    **_HERE,
+}
+LABELS: Mapping[str, Mapping[str, str] | None] = {
+    "there is none": None,
+    "none": {},
+    "HCCM's": _HCCM,
+    "HCCM's, with ours of the cluster": _HCCM | _HERE,
+    "of our class": _BY_US | {LABEL_CLASS: OWN},
+    "of our class, and HCCM's": _BY_US | _HCCM | {LABEL_CLASS: OWN},
+    "of another class": _BY_US | {LABEL_CLASS: OTHER},
+    "of another class, and HCCM's": _BY_US | _HCCM | {LABEL_CLASS: OTHER},
+    "of another class, for another Service": _BY_US | {LABEL_OWN_CLASS_UID: "uid-other", LABEL_CLASS: OTHER},
+    "of no class, overdue": _OVERDUE,
+    "of our class, overdue": _OVERDUE | {LABEL_CLASS: OWN},
+    "of another class, overdue": _OVERDUE | {LABEL_CLASS: OTHER},
+}
+"""What the labels of the load balancer say."""
+FINALIZERS = ((), (FINALIZER_BALANCER,), (FINALIZER_OWN_CLASS,), (FINALIZER_BALANCER, FINALIZER_OWN_CLASS))
+SERVICES = (
+    *product(("lives", "is deleted"), ("LoadBalancer",), (None, OWN_CLASS, OTHER_CLASS), FINALIZERS),
+    *product(("lives", "is deleted"), ("NodePort",), (None,), FINALIZERS),  # the API server drops the class
+    ("is gone", "LoadBalancer", None, ()),
+)
+"""What becomes of it, its type, class and finalizers."""
+AROUND = (
+    "all is well",
+    "the list of Services is cut off",
+    "the list of load balancers is cut off",
+    "the cluster is unread",
+    "another controller runs",
+)
+"""Of ``CIRCUMSTANCES``."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A world as it is drawn."""
+
+    state: str
+    type: str
+    of_class: str | None
+    finalizers: tuple[str, ...]
+    labels: str
+    """Of ``LABELS``."""
+    serves_classless: bool
+    is_published: bool
+    circumstance: str
+
+    @property
+    def is_served(self) -> bool:
+        """Whether this process serves such Services."""
+        is_ours = self.of_class == OWN_CLASS or (self.of_class is None and self.serves_classless)
+        return self.type == "LoadBalancer" and self.state != "is gone" and is_ours
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the Service is left to HCCM, or to the process that serves its class."""
+        is_another = self.of_class == OTHER_CLASS or (self.of_class is None and not self.serves_classless)
+        return self.type == "LoadBalancer" and self.state != "is gone" and is_another
+
+    @property
+    def names_the_service(self) -> bool:
+        """Whether a label names the Service."""
+        return self.state != "is gone" and SERVICE_UID in (LABELS[self.labels] or {}).values()
+
+    @property
+    def is_of_others(self) -> bool:
+        """Whether the labels are those of HCCM, while it serves Services without a class, or of another process."""
+        labels = LABELS[self.labels] or {}
+        if LABEL_CLASS in labels:
+            return labels[LABEL_CLASS] == OTHER
+        return bool(labels) and not self.serves_classless
+
+
+def worlds() -> Iterator[World]:
+    """All of them."""
+    for service, labels, serves_classless, is_published, around in product(
+        SERVICES, LABELS, (True, False), (True, False), AROUND
+    ):
+        yield World(*service, labels, serves_classless, is_published, around)
+
+
+_IN_ORDER = SmallWorld((Machine("there", "ready"), Machine("there", "ready")), "none")
+
+
+def values_of(world: World) -> Given:
+    """A world as values."""
+    usual, classes, labels = given(_IN_ORDER), Classes(serves_classless=world.serves_classless), LABELS[world.labels]
+    changes: dict[str, Any] = {"spec": {"labels": labels}}
+    balancers = [] if labels is None else [a_balancer(**changes)]
+    services = [] if world.state == "is gone" else [classes.marked(_service(world))]
+    snapshot = replace(
+        usual.snapshot,
+        classes=classes,
+        services=Section({service.id: service for service in services}),
+        load_balancers=Section({balancer.id: balancer for balancer in balancers}),
+    )
+    return replace(usual, snapshot=CIRCUMSTANCES[world.circumstance].read(snapshot))
+
+
+def _service(world: World) -> Service:
+    service = a_served_service(
+        type=world.type,
+        load_balancer_class=world.of_class,
+        finalizers=world.finalizers,
+        deleted_at=NOW if world.state == "is deleted" else None,
+    )
+    return service if world.is_published else replace(service, ingress=())
+
+
+# What must never be allowed.
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A world in which no such change may pass, whatever a person approves."""
+
+    name: str
+    when: Callable[[World], bool]
+    what: Callable[[Change], bool]
+
+
+def _touches(change: Change) -> bool:
+    """Whether it changes, deletes, adopts or releases the load balancer that is there."""
+    return str(change.kind).startswith("lb.") and change.kind is not ChangeKind.LB_CREATE
+
+
+def _deletes(change: Change) -> bool:
+    return change.kind is ChangeKind.LB_DELETE
+
+
+def _is_of_service(change: Change) -> bool:
+    return str(change.kind).startswith("service.")
+
+
+def _removes(*finalizers: str) -> Callable[[Change], bool]:
+    def removes(change: Change) -> bool:
+        gone = change.before.finalizers if isinstance(change.before, Claimed) else ()
+        return change.kind is ChangeKind.SERVICE_RELEASE and any(name in gone for name in finalizers)
+
+    return removes
+
+
+def _takes_a_finalizer_over(change: Change) -> bool:
+    return change.kind is ChangeKind.SERVICE_CLAIM and change.verb is Verb.REMOVE
+
+
+ROWS: Sequence[Row] = (
+    Row(
+        "a load balancer of others stays as it is, but where a Service that is served here is named by it",
+        lambda world: world.is_of_others and not (world.is_served and world.names_the_service),
+        _touches,
+    ),
+    Row(
+        "a load balancer is not deleted while its Service lives and asks for it here, or of HCCM",
+        lambda world: (
+            world.state == "lives"
+            and world.type == "LoadBalancer"
+            and world.of_class != OTHER_CLASS
+            and world.names_the_service
+        ),
+        _deletes,
+    ),
+    Row(
+        "a Service without a class that is left to HCCM stays as it is",
+        lambda world: world.is_left and world.of_class is None,
+        _is_of_service,
+    ),
+    Row(
+        "a Service of another class stays as it is, but where a load balancer of ours names it",
+        lambda world: (
+            world.is_left and world.of_class == OTHER_CLASS and (world.is_of_others or not world.names_the_service)
+        ),
+        _is_of_service,
+    ),
+    Row(
+        "HCCM's finalizer stays on what it may serve",
+        lambda world: not world.serves_classless and world.of_class != OWN_CLASS,
+        _removes(FINALIZER_BALANCER),
+    ),
+    Row(
+        "a finalizer is taken over by nothing but the class of a Service that lives and is served here",
+        lambda world: not world.is_served or world.state != "lives",
+        _takes_a_finalizer_over,
+    ),
+    Row(
+        "nothing is deleted by a list of Services that is cut off",
+        lambda world: (
+            world.state == "is gone"
+            and world.circumstance == "the list of Services is cut off"
+            and "overdue" not in world.labels
+        ),
+        _deletes,
+    ),
+    Row(
+        "no load balancer whose Service is gone is deleted while the cluster is unread",
+        lambda world: world.state == "is gone" and world.circumstance == "the cluster is unread",
+        _deletes,
+    ),
+)
+
+
+@dataclass
+class Tally:
+    """What was found in some worlds."""
+
+    worlds: int = 0
+    plans: int = 0
+    """Worlds in which something is planned."""
+    here: Counter[str] = field(default_factory=Counter)
+    """Row → worlds that it is about."""
+    elsewhere: Counter[str] = field(default_factory=Counter)
+    """Row → worlds that it is not about, in which such a change passes."""
+    broken: list[str] = field(default_factory=list)
+    """What has passed that must not."""
+
+
+def tally_of(drawn: Iterable[World]) -> Tally:
+    """Plan and judge each world with all that is held approved, and hold it against the table."""
+    tally = Tally()
+    for world in drawn:
+        view = viewed(values_of(world))
+        results = ask_guards(view)
+        plan = judge(view, (), results)
+        if plan.holds:
+            plan = judge(view, {hold.hash for hold in plan.holds}, results)
+        tally.worlds += 1
+        tally.plans += bool(plan.changes)
+        for row in ROWS:
+            is_about, passes = row.when(world), any(map(row.what, plan.allowed))
+            tally.here[row.name] += is_about
+            tally.elsewhere[row.name] += passes and not is_about
+            if is_about and passes:
+                tally.broken.append(f"{world}: {row.name}")
+    return tally
+
+
+def unkept(tally: Tally) -> list[str]:
+    """What has passed, and the rows that say nothing of these worlds."""
+    toothless = [row.name for row in ROWS if not (tally.here[row.name] and tally.elsewhere[row.name])]
+    return [*tally.broken, *(f"nothing is like that: {name}" for name in toothless)]
