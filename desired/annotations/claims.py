@@ -296,7 +296,7 @@ def _differing_ports(claim: Claim, requested: Requested) -> Iterator[AnnotationW
     where = "metadata.annotations"
     keys = sorted(key for key in claim.annotations if is_of_port(key))
     text = f"{where} has {keys[0]}" + (f" and {counted(len(keys) - 1, 'more option')} of ports" if keys[1:] else "")
-    text += ": hcloud-cloud-controller-manager ignores it, and would make all ports alike"
+    text += ": hcloud-cloud-controller-manager ignores that, and would make all ports alike"
     yield AnnotationWarning(where, text)
     speaking = [way for way in requested.ways if way.options.uses_proxyprotocol is True]
     if speaking and len(speaking) < len(requested.ways):

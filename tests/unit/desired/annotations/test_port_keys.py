@@ -220,7 +220,7 @@ def test_going_back_is_told() -> None:
     assert [remark.text for remark in check.remarks] == [
         (
             f"metadata.annotations has {AT}protocol and 1 more option of ports: hcloud-cloud-controller-manager"
-            " ignores it, and would make all ports alike"
+            " ignores that, and would make all ports alike"
         )
     ]
 
