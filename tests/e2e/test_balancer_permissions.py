@@ -8,7 +8,7 @@ import pytest
 
 from hcloud_sandbox.exchange import Exchange
 from tests.support.apiserver import ApiServer
-from tests.support.eventful import act_as, everything, made_eventful
+from tests.support.eventful import OUT_OF_SERVICE, act_as, everything, made_eventful
 from tests.support.in_process import one_pass
 from tests.support.objects import a_service, finalizers
 from tests.support.permissions import BESIDE_PASSES, Grant, Role, grant, granted, shipped, used
@@ -76,6 +76,7 @@ def _of_approvers() -> set[Grant]:
 def test_all_of_it_works_with_what_hccm_may_do(eventful: Stage, api_server: ApiServer) -> None:
     """HCCM's role, the identity of the cluster, approvals, and a look at what runs beside: not one request is denied.
     An approver needs no more."""
+    del eventful.environment[OUT_OF_SERVICE]
     grant(api_server, "hccm", OF_HCCM)
 
     assert used(_everything(eventful, api_server, "hccm"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from desired.model.settings import Settings
+from desired.model.settings import ServerLoss, Settings
 from desired.names import LEASE
 from reconciler.permissions import RbacRule, needed
 from tests.support.apiserver import ApiServer
@@ -78,7 +78,9 @@ def test_the_roles_grant_what_the_table_says_is_needed(values: dict[str, Any], a
     bound = {each["roleRef"]["name"] for each in rendered(values) if each["kind"].endswith("Binding")}
     roles = [each for each in rendered(values) if each["kind"] in ROLES and each["metadata"]["name"] in bound]
 
-    wanted = needed(Settings(), acts=acts, watches=True, lease=LEASE if acts else None)
+    wanted = needed(
+        Settings(out_of_service=frozenset(ServerLoss)), acts=acts, watches=True, lease=LEASE if acts else None
+    )
 
     assert {(verb, resource) for verb, resource, _ in granted(roles)} == {
         (permission.verb, permission.resource) for permission in wanted
@@ -187,7 +189,8 @@ def _may_not(cluster: ApiServer, what: Grant) -> bool:
 def _may(cluster: ApiServer, what: Grant) -> bool:
     verb, resource, name = what
     resource, _, part = resource.partition("/")
-    groups = {"leases": "coordination.k8s.io", "deployments": "apps", "daemonsets": "apps"}
+    namespaced = {"leases": "coordination.k8s.io", "deployments": "apps", "daemonsets": "apps"}
+    groups = {**namespaced, "volumeattachments": "storage.k8s.io"}
     spec = {
         "user": ACCOUNT,
         "groups": ["system:serviceaccounts", "system:authenticated"],
@@ -197,7 +200,7 @@ def _may(cluster: ApiServer, what: Grant) -> bool:
             "resource": resource,
             "subresource": part,
             "name": name,
-            "namespace": NAMESPACE if resource in {"configmaps", *groups} else "",
+            "namespace": NAMESPACE if resource in {"configmaps", *namespaced} else "",
         },
     }
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}

@@ -2,6 +2,7 @@
 
 from hcloud_sandbox.exchange import Exchange
 from reconciler.cli.approve import approve
+from reconciler.config.options import FLAGS
 from tests.support.apiserver import ApiServer
 from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
 from tests.support.objects import (
@@ -34,7 +35,12 @@ def made_eventful(stage: Stage) -> Stage:
     stage.have_services(
         a_service(), a_service("shop", name="shop", deletion_policy="delete"), a_service("bad", type="lb99")
     )
+    stage.environment[OUT_OF_SERVICE] = "deleted"
     return stage
+
+
+OUT_OF_SERVICE = FLAGS["--out-of-service"].variable
+"""With it VolumeAttachments are read for the sake of the Node that has to go."""
 
 
 def act_as(stage: Stage, cluster: ApiServer, token: str) -> None:
