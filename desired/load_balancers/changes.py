@@ -21,7 +21,7 @@ from desired.load_balancers.lifecycle import (
 from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned
 from desired.load_balancers.ordering import in_sequence
-from desired.load_balancers.ownership import has_marks_of, has_our_conditions, owner_here
+from desired.load_balancers.ownership import has_marks_of, has_our_conditions, labelled_by_another, owner_here
 from desired.load_balancers.parts import changed_parts, reverse_names_to_come
 from desired.load_balancers.primary_ips import addresses_at_deletion
 from desired.load_balancers.published import desired_ingress, lost_addresses, publishes_only, same_ingress
@@ -321,6 +321,8 @@ def _take_over(
 ) -> tuple[Change, ...]:
     """The exchange of the labels of its own load balancer for those of the Service's class, in one write."""
     if not isinstance(lb.match, Owned) or has_marks_of(lb.service, present.owner, snapshot):
+        return ()
+    if labelled_by_another(lb.service, present.owner, snapshot):
         return ()
     after = owner_here(lb.service, snapshot, present.owner)
     marks = lb.service.marks

@@ -3,7 +3,7 @@
 An existing load balancer keeps what is not asked for. While an annotation is wrong only its targets are kept in sync.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -59,7 +59,14 @@ from desired.load_balancers.notes import (
     notes_on_public_interface,
     notes_on_targets,
 )
-from desired.load_balancers.ownership import asked_name, former_of, owner_here, waits_for_others, wants_balancer
+from desired.load_balancers.ownership import (
+    asked_name,
+    former_of,
+    labelled_by_another,
+    owner_here,
+    waits_for_others,
+    wants_balancer,
+)
 from desired.load_balancers.primary_ips import (
     AT_CREATION,
     NO_CHOICE,
@@ -90,6 +97,7 @@ from desired.model.load_balancer import (
 from desired.model.service import Service
 from desired.model.settings import WHOLE, Settings
 from desired.model.snapshot import Snapshot
+from desired.names import FINALIZER_OWN_CLASS, LABEL_SERVICE_UID
 from desired.nodes.node import DesiredNode
 from desired.plan.notes import Note, NoteKind
 from desired.rules import load_balancers as rows
@@ -490,6 +498,18 @@ class _Candidates:
         return self.selected[asked]
 
 
+def _notes_on_marks(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> Iterator[Note]:
+    """Notes on what other controllers have to do, or do, with finalizers and labels of Services."""
+    for service in snapshot.services or ():
+        if waits_for_others(service, snapshot.classes) and service.id not in matches:
+            row = rows.DELETION_OF_CLASS if FINALIZER_OWN_CLASS in service.finalizers else rows.DELETION_LEFT
+            yield row.note(service.key, finalizers=claimed_by(service))
+        match = matches.get(service.id)
+        if isinstance(match, Owned) and (rival := labelled_by_another(service, match.balancer.owner, snapshot)):
+            row = rows.LABELLED_BY_ANOTHER
+            yield row.note(service.key, balancer=match.balancer.id, service=rival.id, label=LABEL_SERVICE_UID)
+
+
 def desired_load_balancers(
     snapshot: Snapshot,
     settings: Settings,
@@ -506,10 +526,9 @@ def desired_load_balancers(
     desired: dict[str, DesiredLoadBalancer | LoadBalancerRelease] = {}
     unreadable = snapshot.services.unreadable
     notes = [Note(Key(ObjectKind.SERVICE, key), NoteKind.UNREADABLE, why) for key, why in unreadable.items()]
-    waiting = (each for each in snapshot.services if waits_for_others(each, snapshot.classes))
-    notes += [rows.DELETION_LEFT.note(each.key, finalizers=claimed_by(each)) for each in waiting]
     if matches is None:
         matches = match_balancers(snapshot)
+    notes += _notes_on_marks(snapshot, matches)
     asked = _private_addresses(snapshot.services, settings)
     zones, candidates = zones_of_locations(snapshot), _Candidates(snapshot, nodes, settings)
     for key, match in matches.items():

@@ -18,6 +18,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import (
     CONDITION_IN_SYNC,
     FINALIZER_BALANCER,
+    FINALIZER_OWN_CLASS,
     LABEL_ADOPTED,
     LABEL_CLASS,
     LABEL_CLUSTER_UID,
@@ -144,6 +145,14 @@ def has_marks_of(service: Service, owner: Owner, snapshot: Snapshot) -> bool:
     return there == (wanted.service_uid, wanted.own_class_uid, wanted.balancer_class)
 
 
+def labelled_by_another(service: Service, owner: Owner, snapshot: Snapshot) -> Service | None:
+    """The other Service that HCCM's label names on the load balancer of a Service of our class; None where there is
+    none. HCCM sets it on what has the name that a Service of its own asks for, and sets it again."""
+    if owner.own_class_uid is None or owner.service_uid in (None, service.uid):
+        return None
+    return next((each for each in snapshot.services or () if each.uid == owner.service_uid), None)
+
+
 def certificate_labels(service: Service, snapshot: Snapshot) -> Mapping[str, str]:
     """The labels that name the owner of a managed certificate. HCCM's label stays beside our class: HCCM deletes none,
     and a certificate that is found again when a Service changes its class is not issued again."""
@@ -214,8 +223,11 @@ def needs_cleanup(service: Service, classes: Classes, *, is_labelled: bool = Fal
 
 
 def waits_for_others(service: Service, classes: Classes) -> bool:
-    """Whether a Service that goes has a mark by which this process served it, or may have, and is left alone here."""
-    return service.deleted_at is not None and classes.leaves(service) and service.is_claimed
+    """Whether a Service that goes has a mark of ours, or of HCCM where its Services are left alone, and is not served
+    here: nothing is released of it unless a load balancer of ours has its label."""
+    if service.deleted_at is None or service.marks is not None:
+        return False
+    return FINALIZER_OWN_CLASS in service.finalizers or (classes.leaves(service) and service.is_claimed)
 
 
 def has_our_conditions(service: Service) -> bool:
@@ -225,11 +237,8 @@ def has_our_conditions(service: Service) -> bool:
 
 def matters(service: Service, classes: Classes) -> bool:
     """Whether anything may have to be decided on a load balancer of the Service: without such a Service none are read.
-    For one of another class that has Kubernetes' finalizer only its label tells."""
-    removable = classes.finalizers_to_remove(service)
-    if service.load_balancer_class is not None and service.marks is None:
-        return FINALIZER_BALANCER in removable
-    return wants_balancer(service) or bool(removable)
+    For one of another class that has a finalizer only its label tells."""
+    return wants_balancer(service) or bool(classes.finalizers_to_remove(service))
 
 
 def uses_certificates(service: Service, defaults: Options) -> bool:

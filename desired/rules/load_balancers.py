@@ -150,6 +150,21 @@ DELETION_STUCK = Rule(
     NoteKind.STUCK,
 )
 
+DELETION_OF_CLASS = Rule(
+    "deletion-of-class",
+    "deletion waits for finalizer {finalizers}, but Services of its loadBalancerClass, or without one, are not served"
+    " here",
+    "let the process with its --load-balancer-class go on, or take the finalizer off once its load balancer is deleted",
+    NoteKind.STUCK,
+)
+LABELLED_BY_ANOTHER = Rule(
+    "labelled-by-another",
+    "load balancer {balancer} has the label {label} of Service {service} too, so that HCCM would delete it with that"
+    " one",
+    f"give Service {{service}} another {_key('name')}, then run"
+    " hcloud load-balancer remove-label {balancer} {label}",
+    NoteKind.FOREIGN,
+)
 DELETION_LEFT = Rule(
     "deletion-left",
     "deletion waits for finalizer {finalizers}, but the Service has no loadBalancerClass, and such Services are not"

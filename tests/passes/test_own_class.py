@@ -200,6 +200,51 @@ def test_a_service_that_lost_our_class_beside_hccm_stays_as_it_is(balanced: Stag
     assert (balanced.services(), balanced.balancers()) == ({}, [])
 
 
+def notes_of_kind(report: Mapping[str, Any], kind: str) -> list[str]:
+    return [note["text"] for note in report["notes"] if note["kind"] == kind]
+
+
+def test_the_only_service_gets_a_foreign_class_between_two_passes(balanced: Stage) -> None:
+    """Its load balancer was not read any more, as no Service seemed to need one: it stayed, was paid for, and the
+    deletion of the Service waited for ever."""
+    balanced.have_services(of_class("web"))
+    settle(balanced)
+    flip(balanced, "example.com/foreign")
+    one_pass(balanced, ONCE)
+    assert (finalizers(balanced.service()), balanced.balancers()) == (set(), [])
+
+
+def test_a_deletion_that_waits_for_a_lost_class_is_noted(balanced: Stage) -> None:
+    """With the flag lost, or another value of it, the Service and its load balancer stay, and the note says so."""
+    balanced.have_services(of_class("web", OTHER))
+    settle(balanced, OTHER_INSTANCE)
+    before = balanced.balancers()
+    balanced.delete_service()
+    report = one_pass(balanced, ONCE)
+    (note,) = notes_of_kind(report, "stuck")
+    assert f"deletion waits for finalizer {FINALIZER_OWN_CLASS}" in note
+    assert (report["changes"], balanced.balancers()) == ([], before)
+
+
+def test_a_label_that_hccm_set_for_its_own_service_is_no_change_of_class(balanced: Stage) -> None:
+    """HCCM labels what has the name that its Service asks for: to take that off again was a fight, told as a change of
+    class."""
+    service = of_class("web")
+    service["metadata"]["annotations"] = a_service(name="shared")["metadata"]["annotations"]
+    balanced.have_services(service)
+    settle(balanced, CLASS_ALONE)
+    balanced.have_services(a_service("theirs"))
+    (balancer,) = balanced.balancers()
+    uid = balanced.service("theirs")["metadata"]["uid"]
+    labels = balancer["labels"] | {LABEL_SERVICE_UID: uid}
+    balanced.to_project("PUT", f"/load_balancers/{balancer['id']}", {"labels": labels})
+    report = one_pass(balanced, CLASS_ALONE)
+    assert report["changes"] == []
+    (note,) = notes_of_kind(report, "foreign")
+    assert "label hcloud-ccm/service-uid of Service default/theirs too" in note
+    assert balanced.balancers()[0]["labels"] == labels
+
+
 def test_hccm_runs_beside_us(balanced: Stage) -> None:
     """Its load balancers stay as they are, whatever happens to their Services, and ours are nothing to its cleanup."""
     balanced.have_services(of_class("ours"), a_service("theirs"))

@@ -161,7 +161,7 @@ def test_who_wants_and_who_lets_go(service: dict[str, Any], is_labelled: bool, v
     """Never both; and the finalizer of a Service of another class, of which nothing is ours, is its controller's."""
     found = a_service(**service)
     assert (wants_balancer(found), needs_cleanup(found, Classes(), is_labelled=is_labelled)) == verdict
-    assert matters(found, Classes()) is (wants_balancer(found) or FINALIZER_BALANCER in found.finalizers)
+    assert matters(found, Classes()) is (wants_balancer(found) or found.is_claimed)
 
 
 @rows("options uses", {
