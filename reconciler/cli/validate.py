@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -82,7 +82,9 @@ def _check(
             is_empty = False
             if isinstance(found, FoundService):
                 checked = _checked_service(file, found, defaults, variables)
-                yield checked if told is None else replace(checked, steps=tuple(_steps_to_class(found, told)))
+                if told is not None:
+                    checked = replace(checked, steps=tuple(_steps_to_class(found, told, checked.errors)))
+                yield checked
             else:
                 yield _checked_annotations(file, found, has_network=bool(variables["HCLOUD_NETWORK"]))
     except OSError as error:
@@ -122,12 +124,19 @@ def _checked_annotations(file: str, found: FoundAnnotations, *, has_network: boo
     return CheckedAnnotations(*place, errors, check.remarks, found.carried.not_judged)
 
 
-def _steps_to_class(found: FoundService, classes: Classes) -> Iterator[str]:
+def _steps_to_class(found: FoundService, classes: Classes, errors: Collection[object]) -> Iterator[str]:
     """The commands that give a Service our class while its load balancer stays, in their order; a line with ``#`` is a
-    warning. The class is immutable while the type is LoadBalancer, and the API server empties the status when that
-    changes (Kubernetes core/v1 Service)."""
+    warning. None for one with ``errors``: its load balancer, released on the way, would not be taken back.
+
+    They are one subshell that ends with the first step that fails, as all that follows rests on the protection. The
+    class is immutable while the type is LoadBalancer, and the API server empties the status when that changes
+    (Kubernetes core/v1 Service).
+    """
     if found.load_balancer_class is not None:
         yield f"# its class is {found.load_balancer_class} already"
+        return
+    if errors:
+        yield "# correct the errors first: a Service with errors does not get its load balancer back"
         return
     kubectl = "kubectl" if found.namespace is None else f"kubectl -n {quote(found.namespace)}"
     name, policy = quote(found.name), OPTIONS["deletion_policy"].full_key
@@ -137,7 +146,9 @@ def _steps_to_class(found: FoundService, classes: Classes) -> Iterator[str]:
     back = f"{policy}-" if given is None else f"--overwrite {policy}={quote(given)}"
     yield "# pause DNS controllers that delete records: the first patch empties the Service's status"
     yield "# a running HCCM deletes the load balancer at the first patch, unless it is protected"
+    yield "(set -e"
     yield f"ID=$(hcloud load-balancer list -o noheader -o columns=id -l {label}={uid})"
+    yield 'test "$(echo "$ID" | wc -w)" -eq 1'
     yield 'hcloud load-balancer enable-protection "$ID" delete'
     yield f"{kubectl} annotate service {name} --overwrite {policy}={DeletionPolicy.RETAIN}"
     if found.claim is not None and found.claim.is_local:
@@ -148,7 +159,9 @@ def _steps_to_class(found: FoundService, classes: Classes) -> Iterator[str]:
     yield f"{kubectl} wait service {name} --for=jsonpath='{{.status.loadBalancer.ingress}}' --timeout=10m"
     yield f"{kubectl} wait service {name} --for=condition={CONDITION_IN_SYNC} --timeout=10m"
     yield f"{kubectl} annotate service {name} {back}"
+    yield "# not if it was protected before"
     yield 'hcloud load-balancer disable-protection "$ID" delete'
+    yield ")"
     yield "# then set spec.loadBalancerClass in its manifest"
 
 

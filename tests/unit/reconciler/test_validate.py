@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.rows import rows
 from tests.support.said import CommandLine, Said
 from tests.support.schemas import published
 
@@ -194,12 +195,14 @@ def test_the_steps_to_our_class(validate: Validate) -> None:
 
     assert said.code == 0
     lines = [line.strip() for line in said.stdout.splitlines()]
-    commands = [line for line in lines if line.startswith(("kubectl", "hcloud", "ID="))]
+    commands = [line for line in lines if line.startswith(("kubectl", "hcloud", "ID=", "test", "(", ")"))]
     assert commands == [
+        "(set -e",
         (
             "ID=$(hcloud load-balancer list -o noheader -o columns=id -l hcloud-ccm/service-uid="
             "$(kubectl -n shop get service 'a b;c' -o jsonpath='{.metadata.uid}'))"
         ),
+        'test "$(echo "$ID" | wc -w)" -eq 1',
         'hcloud load-balancer enable-protection "$ID" delete',
         "kubectl -n shop annotate service 'a b;c' --overwrite hcloud-reconciler/deletion-policy=retain",
         """kubectl -n shop patch service 'a b;c' --type=merge -p '{"spec": {"type": "NodePort"}}'""",
@@ -211,9 +214,33 @@ def test_the_steps_to_our_class(validate: Validate) -> None:
         "kubectl -n shop wait service 'a b;c' --for=condition=LoadBalancerInSync --timeout=10m",
         "kubectl -n shop annotate service 'a b;c' --overwrite hcloud-reconciler/deletion-policy=delete",
         'hcloud load-balancer disable-protection "$ID" delete',
+        ")",
     ]
     assert any("healthCheckNodePort" in line for line in lines)
     assert lines[-3] == "# its class is example.com/lb already"
+
+
+@rows("hcloud", {"fails": "exit 1", "finds none": "true", "finds two": "echo 1; echo 2"})
+def test_no_step_follows_one_that_failed(validate: Validate, tmp_path: Path, hcloud: str) -> None:
+    """Without protection HCCM deletes the load balancer at the first patch, which was sent all the same."""
+    words = ("-", "--for", "class", "--load-balancer-class", "example.com/lb")
+    said = validate(*words, stdin=CLASSED.encode(), HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
+    steps = said.stdout[said.stdout.index("(set -e") :].partition("\n  )")[0] + "\n)"
+    for name, does in {"hcloud": hcloud, "kubectl": 'echo "$@" >> sent'}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    ended = subprocess.run(["sh", "-c", steps], cwd=tmp_path, env=path, check=False, timeout=60)
+    assert ended.returncode != 0
+    assert "patch" not in (tmp_path / "sent").read_text()
+
+
+def test_no_steps_beside_an_error(validate: Validate) -> None:
+    """A Service with an error does not get back what was released of it on the way."""
+    said = validate("-", "--for", "class", stdin=CLASSED.encode())
+    assert said.code == 1
+    assert "kubectl" not in said.stdout
+    assert "# correct the errors first" in said.stdout
 
 
 def test_the_class_that_is_validated(validate: Validate) -> None:
