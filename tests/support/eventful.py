@@ -35,12 +35,12 @@ def made_eventful(stage: Stage) -> Stage:
     stage.have_services(
         a_service(), a_service("shop", name="shop", deletion_policy="delete"), a_service("bad", type="lb99")
     )
-    stage.environment[OUT_OF_SERVICE] = "deleted"
     return stage
 
 
-OUT_OF_SERVICE = FLAGS["--out-of-service"].variable
-"""With it VolumeAttachments are read for the sake of the Node that has to go."""
+ALL_READ = {FLAGS["--out-of-service"].variable: "deleted"}
+"""Variables with which an eventful stage makes use of every right to read: of VolumeAttachments as well, for the Node
+that has to go."""
 
 
 def act_as(stage: Stage, cluster: ApiServer, token: str) -> None:
