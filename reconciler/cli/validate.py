@@ -140,26 +140,26 @@ def _steps_to_class(found: FoundService, classes: Classes, errors: Collection[ob
         return
     kubectl = "kubectl" if found.namespace is None else f"kubectl -n {quote(found.namespace)}"
     name, policy = quote(found.name), OPTIONS["deletion_policy"].full_key
-    uid, label = f"$({kubectl} get service {name} -o jsonpath='{{.metadata.uid}}')", Marks.HCCM.label
     annotations = {} if found.claim is None else found.claim.annotations
     given = annotations.get(policy)
     back = f"{policy}-" if given is None else f"--overwrite {policy}={quote(given)}"
-    yield "# pause DNS controllers that delete records: the first patch empties the Service's status"
+    yield "# pause DNS controllers that delete records: the first patch empties the status of the Service"
     yield "# a running HCCM deletes the load balancer at the first patch, unless it is protected"
-    yield "(set -e"
-    yield f"ID=$(hcloud load-balancer list -o noheader -o columns=id -l {label}={uid})"
-    yield 'test "$(echo "$ID" | wc -w)" -eq 1'
-    yield 'hcloud load-balancer enable-protection "$ID" delete'
-    yield f"{kubectl} annotate service {name} --overwrite {policy}={DeletionPolicy.RETAIN}"
+    yield "# leave the last step out if it was protected before"
     if found.claim is not None and found.claim.is_local:
         yield "# healthCheckNodePort changes: health checks fail until the load balancer has the new one"
+    yield "(set -e"
+    yield f"SERVICE=$({kubectl} get service {name} -o jsonpath='{{.metadata.uid}}')"
+    yield f'ID=$(hcloud load-balancer list -o noheader -o columns=id -l "{Marks.HCCM.label}=$SERVICE")'
+    yield 'test "$ID" -gt 0'
+    yield 'hcloud load-balancer enable-protection "$ID" delete'
+    yield f"{kubectl} annotate service {name} --overwrite {policy}={DeletionPolicy.RETAIN}"
     yield f"{kubectl} patch service {name} --type=merge -p {quote(_PATCH_TYPE)}"
     patch = {"spec": {"type": TYPE_LOAD_BALANCER, "loadBalancerClass": classes.own}}
     yield f"{kubectl} patch service {name} --type=merge -p {quote(json.dumps(patch))}"
     yield f"{kubectl} wait service {name} --for=jsonpath='{{.status.loadBalancer.ingress}}' --timeout=10m"
     yield f"{kubectl} wait service {name} --for=condition={CONDITION_IN_SYNC} --timeout=10m"
     yield f"{kubectl} annotate service {name} {back}"
-    yield "# not if it was protected before"
     yield 'hcloud load-balancer disable-protection "$ID" delete'
     yield ")"
     yield "# then set spec.loadBalancerClass in its manifest"

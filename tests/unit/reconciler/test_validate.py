@@ -195,14 +195,12 @@ def test_the_steps_to_our_class(validate: Validate) -> None:
 
     assert said.code == 0
     lines = [line.strip() for line in said.stdout.splitlines()]
-    commands = [line for line in lines if line.startswith(("kubectl", "hcloud", "ID=", "test", "(", ")"))]
+    commands = lines[lines.index("(set -e") : lines.index(")") + 1]
     assert commands == [
         "(set -e",
-        (
-            "ID=$(hcloud load-balancer list -o noheader -o columns=id -l hcloud-ccm/service-uid="
-            "$(kubectl -n shop get service 'a b;c' -o jsonpath='{.metadata.uid}'))"
-        ),
-        'test "$(echo "$ID" | wc -w)" -eq 1',
+        "SERVICE=$(kubectl -n shop get service 'a b;c' -o jsonpath='{.metadata.uid}')",
+        'ID=$(hcloud load-balancer list -o noheader -o columns=id -l "hcloud-ccm/service-uid=$SERVICE")',
+        'test "$ID" -gt 0',
         'hcloud load-balancer enable-protection "$ID" delete',
         "kubectl -n shop annotate service 'a b;c' --overwrite hcloud-reconciler/deletion-policy=retain",
         """kubectl -n shop patch service 'a b;c' --type=merge -p '{"spec": {"type": "NodePort"}}'""",
@@ -220,7 +218,9 @@ def test_the_steps_to_our_class(validate: Validate) -> None:
     assert lines[-3] == "# its class is example.com/lb already"
 
 
-@rows("hcloud", {"fails": "exit 1", "finds none": "true", "finds two": "echo 1; echo 2"})
+@rows(
+    "hcloud", {"fails": "exit 1", "finds none": "true", "finds two": "echo 1; echo 2", "finds no number": "echo oops"}
+)
 def test_no_step_follows_one_that_failed(validate: Validate, tmp_path: Path, hcloud: str) -> None:
     """Without protection HCCM deletes the load balancer at the first patch, which was sent all the same."""
     words = ("-", "--for", "class", "--load-balancer-class", "example.com/lb")
