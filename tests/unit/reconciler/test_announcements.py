@@ -95,6 +95,7 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     *((NoteKind[name], None, None) for name in SILENT.split()),
     (NoteKind.OUT_OF_SERVICE, None, None),
     (NoteKind.PACE, None, None),
+    (NoteKind.UNSELECTED, None, None),
 ]
 """Kind of a note → reason of its event on a joining Node, and on a settled one."""
 

@@ -27,7 +27,7 @@ from desired.model.route import ROUTED, Route
 from desired.model.service import Ingress
 from desired.model.snapshot import NodeAddress
 from desired.model.to_builtins import to_builtins
-from desired.plan.change import Claimed, State
+from desired.plan.change import Claimed, OutOfService, State
 from desired.section import UNMANAGED
 from reconciler.report.documents import to_json
 from reconciler.report.fields import FieldChange, field_changes
@@ -254,7 +254,7 @@ def test_differences_around_load_balancers(
 def test_every_type_of_a_side_is_told() -> None:
     """A new type of a side has to be decided on: it would else look like labels."""
     sides = [side for case in BALANCER_CASES.values() for side in case[1:3]]
-    sides += [an_identity(), a_loss(), {"a": "b"}, (NodeAddress("Hostname", "web-1"),)]
+    sides += [an_identity(), a_loss(), OutOfService(a_loss().proof), {"a": "b"}, (NodeAddress("Hostname", "web-1"),)]
     sides += [Route(IPv4Network("10.244.1.0/24"), IPv4Address("10.0.0.2")), ROUTED]
     types = {get_origin(kind) or kind for kind in get_args(State)}
 

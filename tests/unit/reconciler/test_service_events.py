@@ -178,6 +178,7 @@ SILENT = (
 """Kinds of notes that are no event on a Service."""
 NOTES: list[tuple[NoteKind, str | None]] = [
     (NoteKind.MALFORMED, "InvalidAnnotation"),
+    *((kind, None) for kind in (NoteKind.OUT_OF_SERVICE, NoteKind.PACE, NoteKind.UNSELECTED)),
     (NoteKind.UNSUPPORTED, "UnsupportedSetting"),
     (NoteKind.AMBIGUOUS, "AmbiguousOwnership"),
     (NoteKind.CERTIFICATE, "CertificateUnavailable"),
