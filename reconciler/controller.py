@@ -379,7 +379,7 @@ class SettingsCheck:
         reader, wanted = self._context.readers.hetzner, self._context.settings.network
         try:
             if wanted is None:
-                reader.get("/servers?per_page=1")
+                reader.try_token()
             return observe_network(reader, wanted).error
         except ApiError as refused:
             return refused

@@ -238,6 +238,9 @@ def _by_status(status: int, *, said_why: bool) -> type[ApiError]:
     return Invalid if said_why and 400 <= status < 500 else Broken
 
 
+_CHEAPEST = "/servers?per_page=1"
+
+
 class HetznerReader:
     """A client that can only GET."""
 
@@ -282,12 +285,16 @@ class HetznerReader:
         """The same for an answer that is not worth waiting for: one try, ``timeout_s`` long at most."""
         return self._connection.read_once(path, timeout_s)
 
+    def try_token(self) -> None:
+        """Ask for what any token may read, in one small answer. Raises an ApiError that tells why it may not."""
+        self.get(_CHEAPEST)
+
     def share_left(self, timeout_s: float) -> float | None:
         """The share of the project's rate limit that is left, from 0 to 1, by one request that any token may send; None
         where that cannot be told. A request that the call budget keeps back, or that is refused, leaves what was known.
         """
         try:
-            self.get_once("/servers?per_page=1", timeout_s)
+            self.get_once(_CHEAPEST, timeout_s)
         except Throttled:
             pass
         except ApiError:
