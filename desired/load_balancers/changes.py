@@ -324,14 +324,14 @@ def _take_over(
         return ()
     if labelled_by_another(lb.service, present.owner, snapshot):
         return ()
-    after = owner_here(lb.service, snapshot, present.owner)
-    marks = lb.service.marks
+    before, marks = present.owner, lb.service.marks
+    after = owner_here(lb.service, snapshot, replace(before, released=None, former=None, delete_after=None))
     change = Change(
         key=lb.service.balancer_key,
         kind=ChangeKind.LB_ADOPT,
         verb=Verb.MODIFY,
-        before=present.owner,
-        after=replace(after, adopted=present.owner.adopted),
+        before=before,
+        after=after,
         reason=rows.MARKS_CHANGED.text(label=marks.label if marks else ""),
         owner=lb.service.key,
         cloud_id=present.id,

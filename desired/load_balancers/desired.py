@@ -341,18 +341,6 @@ class _Planned:
             targets=frozenset() if no_targets else self._targets,
         ), (*notes, *hidden)
 
-    def _labels(self, present: CloudBalancer) -> Mapping[str, str]:
-        """The labels of an existing load balancer with those of its owner as it is to be; others stay."""
-        wanted = owner_here(self.serving.service, self.snapshot, present.owner)
-        there = replace(
-            present.owner,
-            cluster_uid=wanted.cluster_uid,
-            service_uid=wanted.service_uid,
-            own_class_uid=wanted.own_class_uid,
-            balancer_class=wanted.balancer_class,
-        )
-        return labels_with(present.spec.labels, there)
-
     def to_change(self, present: CloudBalancer) -> tuple[LoadBalancer, tuple[Note, ...]]:
         """The desired state of an existing load balancer; what is not asked for stays as it is, and so does what is
         reached through a network that it cannot be attached to."""
@@ -376,7 +364,7 @@ class _Planned:
         unasked = kept(options, present, self.ports, listeners) if isinstance(match, Owned | Adoptable) else ()
         return LoadBalancer(
             name=spec.name if isinstance(options.name, Unmanaged) or stays else options.name,
-            labels=self._labels(present),
+            labels=labels_with(spec.labels, owner_here(service, self.snapshot, present.owner)),
             type=size.name,
             location=spec.location,
             zone=spec.zone,

@@ -127,12 +127,13 @@ def is_of_another_class(owner: Owner, snapshot: Snapshot) -> bool:
 
 
 def owner_here(service: Service, snapshot: Snapshot, before: Owner = NO_OWNER) -> Owner:
-    """The owner's labels of the load balancer of a Service that is served here, which may have had others before."""
+    """The owner's labels of the load balancer of a Service that is served here, which may have had others ``before``:
+    what these say beside the Service, its cluster and its class stays."""
     is_classed = service.marks is Marks.OWN_CLASS
-    cluster = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else before.cluster_uid
-    return Owner(
-        cluster,
-        None if is_classed else service.uid,
+    return replace(
+        before,
+        cluster_uid=snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else before.cluster_uid,
+        service_uid=None if is_classed else service.uid,
         own_class_uid=service.uid if is_classed else None,
         balancer_class=snapshot.classes.label if is_classed else None,
     )
@@ -214,12 +215,14 @@ def needs_cleanup(service: Service, classes: Classes, *, is_labelled: bool = Fal
     controllers share its name (Kubernetes' cloud-provider), and it may be theirs. That of our own class is then of
     another process of ours, which serves that class.
     """
-    if wants_balancer(service) or classes.leaves(service) or is_labelled:
-        return not wants_balancer(service) and not classes.leaves(service)
+    if wants_balancer(service) or classes.leaves(service):
+        return False
+    if is_labelled or is_of_others:
+        return is_labelled
     removable = classes.finalizers_to_remove(service)
     if service.load_balancer_class is None or service.marks is not None:
-        return bool(removable) and not is_of_others
-    return FINALIZER_BALANCER in removable and has_our_conditions(service) and not is_of_others
+        return bool(removable)
+    return FINALIZER_BALANCER in removable and has_our_conditions(service)
 
 
 def waits_for_others(service: Service, classes: Classes) -> bool:
