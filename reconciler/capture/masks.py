@@ -143,6 +143,8 @@ SERVICE = only(
     ),
 )
 
+VOLUME_ATTACHMENT = only(metadata=only("name"), spec=only("nodeName"))
+
 NAMESPACE = only(metadata=only("name", "uid"))
 
 CONFIG_MAP = only(metadata=only("name", "namespace"), data=texts())

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import msgspec
+from msgspec import UNSET
 
 from actuators.http.connection import Dates, RequestCount
 from actuators.http.decoding import decoder
@@ -62,6 +63,8 @@ class FiledCluster(KubernetesReader):
             for raw in getattr(cluster, kind):
                 path = f"/apis/apps/v1/namespaces/{segment(_identity(raw).metadata.namespace)}/{kind}"
                 self._lists.setdefault(path, []).append(raw)
+        if cluster.volumeattachments is not UNSET:
+            self._lists[VOLUME_ATTACHMENTS.path] = cluster.volumeattachments
         self._objects = {
             f"/api/v1/namespaces/{segment(_identity(raw).metadata.name)}": raw for raw in cluster.namespaces
         }
@@ -77,13 +80,13 @@ class FiledCluster(KubernetesReader):
 
     def get(self, path: str) -> ApiAnswer:
         """The answer of the API server that was captured, as of then. Raises the ApiError that it answered with,
-        NotFound for an object that the file lacks, and for VolumeAttachments, of which no file has any; another list
-        that it lacks is empty."""
+        NotFound for an object that the file lacks, and for VolumeAttachments that were not read; another list that it
+        lacks is empty."""
         place, _, text = path.partition("?")
         query = parse_qs(text)
         if place in self._gaps:
             raise self._gaps[place].as_error()
-        if place == VOLUME_ATTACHMENTS.path:
+        if place == VOLUME_ATTACHMENTS.path and place not in self._lists:
             raise NotFound("the world file has no VolumeAttachments")
         if "limit" not in query:
             return ApiAnswer(_found(self._objects, place), self._headers)

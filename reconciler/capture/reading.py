@@ -2,7 +2,8 @@
 are.
 
 Costs one GET for each page of a list, one each for the cluster's identity, approvals and the currency, and up to ten
-for servers that the list lacks though a removal may depend on them, and for Primary IPs that Services ask for. Of
+for servers that the list lacks though a removal may depend on them, and for Primary IPs that Services ask for.
+VolumeAttachments are listed where a Node is out of service, or would be with ``--out-of-service deleted``. Of
 Robot, where that is read, one for the list, up to ten for servers that it lacks, and as many for the reset status of
 silent Nodes' ones.
 """
@@ -25,12 +26,14 @@ from actuators.http.lists import Decoded, read_list
 from actuators.http.robot import RobotReader
 from actuators.wire.objects import server_time
 from actuators.wire.robot import decode_robot_servers
+from actuators.wire.volume_attachment import VOLUME_ATTACHMENTS
 from desired.guards.absence import missing_servers, servers_to_confirm
 from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.primary_ips import asked_primary_ips
-from desired.model.settings import Settings, Waits
+from desired.model.settings import ServerLoss, Settings, Waits
 from desired.model.snapshot import Snapshot
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
+from desired.nodes.out_of_service import needs_attachments
 from desired.planner import compute_plan
 from desired.section import Present
 from desired.syntax.provider_id import Provider
@@ -124,6 +127,7 @@ def capture_world(
         robot=Account(found[_ROBOT].objects) if robot else UNSET,
     )
     snapshot = _look_closer(world.captured, project, world, network)
+    _look_at_volumes(world, cluster, snapshot)
     if robot is not None and world.robot:
         _look_closer_at_robot(world.captured, robot, world.robot, snapshot)
     return world
@@ -148,6 +152,17 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
     needed = asked_primary_ips(snapshot, settings, match_balancers(snapshot))
     world.hetzner.primary_ips += _primary_ips(captured, project, needed)
     return snapshot
+
+
+def _look_at_volumes(world: World, cluster: KubernetesReader, snapshot: Snapshot) -> None:
+    """Add the VolumeAttachments, where a Node is out of service, or may be about to be with any settings."""
+    if not needs_attachments(snapshot, Settings(out_of_service=frozenset(ServerLoss))):
+        return
+    found = _listed(cluster, VOLUME_ATTACHMENTS.path, masks.VOLUME_ATTACHMENT)
+    if found.gap is None:
+        world.kubernetes.volumeattachments = found.objects
+    else:
+        world.captured.gaps[VOLUME_ATTACHMENTS.path] = found.gap
 
 
 def _pricing(project: HetznerReader) -> _Found:

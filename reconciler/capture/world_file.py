@@ -5,7 +5,7 @@ Objects are kept as text: what is not used is not decoded, and only the decoders
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -81,6 +81,8 @@ class Cluster(msgspec.Struct):
     configmaps: Objects = []
     deployments: Objects = []
     daemonsets: Objects = []
+    volumeattachments: Objects | msgspec.UnsetType = msgspec.UNSET
+    """Not there where they were not read, or could not be."""
 
 
 class Project(msgspec.Struct):
@@ -163,13 +165,13 @@ def _world(text: bytes) -> World:
     parts = {"kubernetes": world.kubernetes, "hetzner": world.hetzner, "robot": world.robot or Account()}
     for part, sections in parts.items():
         for name in sections.__struct_fields__:
-            _check_objects(getattr(sections, name), f"{part}.{name}")
+            _check_objects(getattr(sections, name) or (), f"{part}.{name}")
     for path, objects in world.captured.lists.items():
         _check_objects(objects, f"captured.lists[{path}]")
     return world
 
 
-def _check_objects(objects: Objects, where: str) -> None:
+def _check_objects(objects: Sequence[msgspec.Raw], where: str) -> None:
     for number, found in enumerate(objects):
         if bytes(memoryview(found)[:1]) != b"{":
             raise _Unusable(f"{where}[{number}] is no object; {_AGAIN}")

@@ -20,7 +20,17 @@ HetznerKind = Literal[
     "images",
 ]
 SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "kubernetes": ("nodes", "services", "namespaces", "events", "leases", "configmaps", "deployments", "daemonsets"),
+    "kubernetes": (
+        "nodes",
+        "services",
+        "namespaces",
+        "events",
+        "leases",
+        "configmaps",
+        "deployments",
+        "daemonsets",
+        "volumeattachments",
+    ),
     "hetzner": get_args(HetznerKind),
     "robot": ("servers",),
 }

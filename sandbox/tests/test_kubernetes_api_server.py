@@ -157,6 +157,17 @@ def test_it_takes_what_a_capture_leaves_of_a_workload(server: ApiServer) -> None
 
 
 @pytest.mark.apiserver
+def test_it_takes_what_a_capture_leaves_of_a_volume_attachment(server: ApiServer) -> None:
+    """Which has the Node, and neither driver nor volume."""
+    sent = {"metadata": {"name": "csi-1"}, "spec": {"nodeName": "web-1"}}
+
+    Cluster(server).load({"kubernetes": {"volumeattachments": [sent]}})
+
+    made = server.request("GET", "/apis/storage.k8s.io/v1/volumeattachments/csi-1").body
+    assert made["spec"]["nodeName"] == "web-1"
+
+
+@pytest.mark.apiserver
 @pytest.mark.parametrize("family", ["IPv4", "IPv6"])
 def test_it_has_services_of_both_families(server: ApiServer, family: str) -> None:
     """As a world may have them."""

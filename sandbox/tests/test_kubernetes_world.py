@@ -110,6 +110,7 @@ def test_a_world_that_is_written_can_be_read() -> None:
         "events": [{"metadata": {"name": "a"}, "involvedObject": {"kind": "Node", "name": "web-1"}}],
         "deployments": [{"metadata": {"name": "a"}, "status": {"readyReplicas": 1}}],
         "daemonsets": [{"metadata": {"name": "a"}, "status": {"numberReady": 1}}],
+        "volumeattachments": [{"metadata": {"name": "a"}, "spec": {"nodeName": "web-1"}}],
     }
     world = simulator(partial).world()
     assert simulator(world, seed=5).world() == world

@@ -8,7 +8,7 @@ import pytest
 
 from hcloud_sandbox.exchange import Exchange
 from tests.support.apiserver import ApiServer
-from tests.support.eventful import ALL_READ, act_as, everything, made_eventful
+from tests.support.eventful import OUT_OF_SERVICE, act_as, everything, made_eventful
 from tests.support.in_process import one_pass
 from tests.support.objects import a_service, finalizers
 from tests.support.permissions import BESIDE_PASSES, Grant, Role, grant, granted, shipped, used
@@ -75,7 +75,8 @@ def _of_approvers() -> set[Grant]:
 
 def test_all_of_it_works_with_what_hccm_may_do(eventful: Stage, api_server: ApiServer) -> None:
     """HCCM's role, the identity of the cluster, approvals, and a look at what runs beside: not one request is denied.
-    An approver needs no more."""
+    An approver needs no more, and only the out-of-service taint does."""
+    del eventful.environment[OUT_OF_SERVICE]
     grant(api_server, "hccm", OF_HCCM)
 
     assert used(_everything(eventful, api_server, "hccm"))
@@ -85,7 +86,6 @@ def test_all_of_it_works_with_what_hccm_may_do(eventful: Stage, api_server: ApiS
 
 def test_the_shipped_roles_grant_what_is_used_and_nothing_else(eventful: Stage, api_server: ApiServer) -> None:
     """Take a verb from them and something is denied here; add one and nothing here uses it."""
-    eventful.environment.update(ALL_READ)
     observing, reconciling = shipped("observe.yaml"), shipped("reconcile.yaml")
     grant(api_server, "observer", observing)
     grant(api_server, "reconciler", [*observing, *reconciling])

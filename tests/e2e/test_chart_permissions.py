@@ -20,7 +20,7 @@ from tests.support.chart import (
     helm,
     rendered,
 )
-from tests.support.eventful import ALL_READ, act_as, everything, made_eventful
+from tests.support.eventful import act_as, everything, made_eventful
 from tests.support.permissions import BESIDE_PASSES, Grant, granted, shipped, used
 from tests.support.stage import Stage, wait_for
 
@@ -151,7 +151,6 @@ def test_the_account_can_do_all_of_it_and_no_more(
     assert "the cluster does not know the kind PrometheusRule" in said
     roles = _roles(rendered(), "observe", "reconcile")
     stage = made_eventful(a_stage(action_s=0.0))
-    stage.environment.update(ALL_READ)
     act_as(stage, api_server, _token(api_server))
 
     asked = used(everything(stage, api_server))
@@ -215,7 +214,6 @@ def test_an_account_that_only_looks_cannot_write(
 ) -> None:
     """Policy observe after sync: an upgrade takes the rights to write away, the plan stays the same."""
     stage = made_eventful(a_stage(action_s=0.0))
-    stage.environment.update(ALL_READ)
     full = stage.reconcile("--dry-run", "--output", "json").report
     install({})
     install({"policy": "observe"})

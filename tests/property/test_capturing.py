@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from actuators.http.hetzner import HetznerReader
 from desired.annotations.options import Options
-from desired.model.settings import Settings
+from desired.model.settings import ServerLoss, Settings
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
 from kubernetes_double import KubernetesSimulator
@@ -28,6 +28,7 @@ from reconciler.report.explanation import explanation_as_json
 from tests.property.balancer_worlds import SERVICES, World, worlds
 from tests.property.route_worlds import CLUSTER_CIDR, NETWORK_ID, Event, Raw, Stage, fleets, steps
 from tests.property.strategies import law_of_passes, some
+from tests.support.capture_command import an_attachment
 from tests.support.direct import DirectSimulation
 from tests.support.keys import key_of
 from tests.support.passes import NAMESPACE
@@ -96,13 +97,21 @@ def test_services_are_planned_alike(file: Path, world: World, faults: list[Raw])
 def test_nodes_and_routes_are_planned_alike(
     file: Path, fleet: Sequence[int], happenings: Sequence[tuple[Sequence[Event], Raw | None]], faults: list[Raw]
 ) -> None:
-    """Whatever has happened to Nodes, servers and routes."""
+    """Whatever has happened to Nodes, servers and routes; a volume is attached to each Node."""
     stage = Stage.of(fleet, HetznerOptions(rate_limit=1_000_000))
     for events, _ in happenings:
         for event in events:
             stage.happens(event)
     stage.clock.advance(600)
-    settings = Settings(network=str(NETWORK_ID), routes=True, cluster_cidr=IPv4Network(CLUSTER_CIDR))
+    settings = Settings(
+        network=str(NETWORK_ID),
+        routes=True,
+        cluster_cidr=IPv4Network(CLUSTER_CIDR),
+        out_of_service=frozenset(ServerLoss),
+    )
+    attached = [an_attachment(f"csi-{node['metadata']['name']}", node["metadata"]["name"]) for node in stage.nodes]
+    cluster = {**stage.kubernetes.world()["kubernetes"], "volumeattachments": attached}
+    stage.kubernetes.replace_world({"kubernetes": cluster})
     sim = DirectSimulation(stage.hetzner, stage.kubernetes, stage.clock)
     stage.hetzner.set_faults([{**fault, "count": None} for fault in faults])
     names = [f"node/{node['metadata']['name']}" for node in stage.nodes]

@@ -77,6 +77,12 @@ def workloads(name: str, image: str) -> list[dict[str, Any]]:
     return [{"metadata": {"name": name, "namespace": "kube-system"}, "spec": spec, "status": {"readyReplicas": 1}}]
 
 
+def an_attachment(name: str, node: str) -> dict[str, Any]:
+    """A volume that is attached to a Node."""
+    spec = {"attacher": "csi.hetzner.cloud", "nodeName": node, "source": {"persistentVolumeName": "secret"}}
+    return {"metadata": {"name": name}, "spec": spec, "status": {"attached": True}}
+
+
 def a_world(
     simulate: Callable[..., Simulation],
     tokens: Mapping[str, Any] = TOKENS,
@@ -106,6 +112,7 @@ def a_world(
             "namespaces": [identity],
             "configmaps": [approvals],
             "deployments": workloads("hccm", "mirror.example.com/secret/hcloud-cloud-controller-manager:v1.30.0"),
+            "volumeattachments": [an_attachment("csi-1", "lost-8"), an_attachment("csi-2", "web-1")],
         }
     )
     sim.kubernetes_proxy.journal.clear()

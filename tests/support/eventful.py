@@ -20,11 +20,14 @@ from tests.support.objects import (
 )
 from tests.support.stage import Stage
 
+OUT_OF_SERVICE = FLAGS["--out-of-service"].variable
+
 
 def made_eventful(stage: Stage) -> Stage:
     """The stage with a Node that joins and one that has to go; Services that want a load balancer, that may take over
     one when a person says so, and that ask for what they cannot have; routes that are missing, lead elsewhere or
-    nowhere."""
+    nowhere. Every right to read is made use of: of VolumeAttachments as well, for the Node that has to go."""
+    stage.environment[OUT_OF_SERVICE] = "deleted"
     stray = {"protocol": "tcp", "listen_port": 9000, "destination_port": 9000}
     stage.have_pods(
         3, a_route_to(2, 1), a_route_to(9), load_balancers=[{"id": 70, "name": "shop", "services": [stray]}]
@@ -36,11 +39,6 @@ def made_eventful(stage: Stage) -> Stage:
         a_service(), a_service("shop", name="shop", deletion_policy="delete"), a_service("bad", type="lb99")
     )
     return stage
-
-
-ALL_READ = {FLAGS["--out-of-service"].variable: "deleted"}
-"""Variables with which an eventful stage makes use of every right to read: of VolumeAttachments as well, for the Node
-that has to go."""
 
 
 def act_as(stage: Stage, cluster: ApiServer, token: str) -> None:

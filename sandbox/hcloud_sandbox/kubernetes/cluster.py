@@ -21,6 +21,7 @@ _SECTIONS: Mapping[str, tuple[str, bool]] = {
     "leases": ("/apis/coordination.k8s.io/v1", True),
     "deployments": (_APPS, True),
     "daemonsets": (_APPS, True),
+    "volumeattachments": ("/apis/storage.k8s.io/v1", False),
     "events": (_CORE, True),
 }
 """Section of a world file → where its objects are, and whether in a namespace. What others point at comes first."""
@@ -131,12 +132,14 @@ def _metadata(sent: Any, where: str) -> Object:
 
 
 def _creatable(section: str, sent: Object, metadata: Object) -> Object:
-    """An object without what the server gives by itself, and with what it demands."""
+    """An object without what the server gives by itself, and with what it demands and a captured world leaves out."""
     spec = sent.get("spec")
     if section == "services" and isinstance(spec, dict) and spec.get("clusterIP") != "None":
         spec = {key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")}
     if section in ("deployments", "daemonsets") and isinstance(spec or {}, dict):
         spec = _whole_workload(metadata["name"], spec or {})
+    if section == "volumeattachments" and isinstance(spec or {}, dict):
+        spec = {"attacher": "unknown", "source": {"persistentVolumeName": metadata["name"]}, **(spec or {})}
     kept = {key: value for key, value in metadata.items() if key not in _GIVEN_BY_THE_SERVER}
     return {**sent, "metadata": kept, **({} if spec is None else {"spec": spec})}
 

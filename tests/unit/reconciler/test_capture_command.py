@@ -7,7 +7,7 @@ import re
 import resource
 import signal
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from tests.support.simulators import Simulation
 
 _FROM = re.compile(r' --from [^\s"]+')
 PLAN = ("--dry-run", "--output", "json", *FLAGS)
+OUT_OF_SERVICE = ("--out-of-service", "deleted")
 SUMMARY = (
     "reconcile: captured 4 Nodes, 3 Services, 2 servers and 1 load balancer as of 2027-01-15 08:00:00 UTC;"
     " docs/capture.md says what is in the file\n"
@@ -62,13 +63,14 @@ def without_surroundings(text: str) -> list[str]:
     ]
 
 
+@pytest.mark.parametrize("more", [(), OUT_OF_SERVICE], ids=["as it is", "volumes"])
 def test_the_same_plan_from_both(
-    sim: Simulation, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sim: Simulation, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: Sequence[str]
 ) -> None:
     """What the file is planned from needs neither a token nor a cluster, and makes no connection."""
     file = str(tmp_path / "world.json")
     assert shell("capture", "--to", file).stderr == SUMMARY
-    online = shell(*PLAN)
+    online = shell(*PLAN, *more)
     sim.hetzner_proxy.journal.clear()
     sim.kubernetes_proxy.journal.clear()
 
@@ -77,9 +79,10 @@ def test_the_same_plan_from_both(
 
     monkeypatch.setattr(hetzner, "connect", refuse)
     monkeypatch.setattr(kubernetes, "connect", refuse)
-    offline = shell.offline(*PLAN, "--from", file)
+    offline = shell.offline(*PLAN, *more, "--from", file)
 
     assert without_cost(offline.stdout) == without_cost(online.stdout)
+    assert ("node.out_of_service_taint" in offline.stdout) is (more == OUT_OF_SERVICE)
     assert json.loads(offline.stdout)["requests"] == {"kubernetes": 0, "hetzner": 0}
     assert (offline.code, offline.stderr) == (online.code, online.stderr)
     assert (sim.sent_to_hetzner(), sim.sent_to_kubernetes()) == ([], [])
@@ -162,6 +165,7 @@ def test_only_reads_are_sent(sim: Simulation, shell: Shell) -> None:
             "/api/v1/services",
             "/apis/apps/v1/namespaces/kube-system/daemonsets",
             "/apis/apps/v1/namespaces/kube-system/deployments",
+            "/apis/storage.k8s.io/v1/volumeattachments",
         )
     ]
     assert sorted((entry.method, entry.path) for entry in sim.sent_to_hetzner()) == [
@@ -179,6 +183,17 @@ def test_only_reads_are_sent(sim: Simulation, shell: Shell) -> None:
             "servers/9",
         )
     ]
+
+
+def test_volume_attachments_of_a_cluster_without_losses(sim: Simulation, shell: Shell) -> None:
+    """No plan needs them: nothing is asked, and the file says nothing of them."""
+    nodes = [node for node in sim.nodes().values() if not node["metadata"]["name"].startswith("lost")]
+    sim.kubernetes.replace_world({**sim.kubernetes.world()["kubernetes"], "nodes": nodes})
+
+    captured = json.loads(shell("capture").stdout)
+
+    assert "volumeattachments" not in captured["kubernetes"]
+    assert [entry.path for entry in sim.sent_to_kubernetes() if "volumeattachments" in entry.path] == []
 
 
 def test_the_file_is_a_world_for_the_sandbox(shell: Shell, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import ApiAnswer, KubernetesReader
 from desired.annotations.options import PREFIX
 from desired.model.service import Service
-from desired.model.settings import Settings
+from desired.model.settings import ServerLoss, Settings
 from desired.model.snapshot import IMAGE, Snapshot
 from desired.plan.setbacks import Setbacks
 from hcloud_sandbox.robot import RobotSimulator
@@ -32,7 +32,8 @@ from tests.support.passes import NAMESPACE
 from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
-SETTINGS = Settings(network="net")
+SETTINGS = Settings(network="net", out_of_service=frozenset(ServerLoss))
+VOLUMES = "/apis/storage.k8s.io/v1/volumeattachments"
 Body = Callable[[Any], Any]
 
 
@@ -131,6 +132,9 @@ TROUBLE: Mapping[str, Mapping[str, Body]] = {
     "Deployments may not be listed": {
         f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments": refusal(Denied("no", status=403))
     },
+    "VolumeAttachments may not be listed": {VOLUMES: refusal(Denied("no", status=403, code="Forbidden"))},
+    "no VolumeAttachments": {VOLUMES: refusal(Transient("down", status=503))},
+    "unreadable VolumeAttachments": {VOLUMES: items(lambda listed: [{}, {**listed[0], "spec": 5}, *listed[1:]])},
     "no load balancers": {"/load_balancers": refusal(Transient("down", status=503))},
     "no types": {"/load_balancer_types": refusal(Transient("down", status=503))},
     "no members": {"/networks/7/members": refusal(Transient("down", status=503))},
@@ -282,7 +286,7 @@ def test_nothing_to_plan_from(sim: Simulation, changes: Mapping[str, Body], kind
         "prices": (lambda world: FiledProject(world).get("/pricing"), "/pricing"),
         "members": (lambda world: FiledProject(world).get("/networks/7/members?page=1"), "/networks/7/members"),
         "VolumeAttachments": (
-            lambda world: FiledCluster(world).get("/apis/storage.k8s.io/v1/volumeattachments?limit=500"),
+            lambda world: FiledCluster(world).get(f"{VOLUMES}?limit=500"),
             "VolumeAttachments",
         ),
         "a Node": (lambda world: FiledCluster(world).get("/api/v1/nodes/a"), "/api/v1/nodes/a"),

@@ -51,7 +51,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         captured=Captured(
             TIME, "1.2.3", {"/a": raw}, {"/b": raw[0]}, {"/c": MissingPart("denied", "no", 403, "forbidden")}
         ),
-        kubernetes=Cluster(raw, [], raw[:1], raw[1:]),
+        kubernetes=Cluster(raw, [], raw[:1], raw[1:], volumeattachments=raw[:1]),
         hetzner=Project([], raw, raw[:1], raw[1:]),
         robot=Account(raw),
     )
@@ -115,6 +115,10 @@ def test_good_files(tmp_path: Path, content: bytes) -> None:
             f"it is no world file: Expected a list, got an object - at $.kubernetes.nodes; {AGAIN}",
         ),
         "no object": (text(hetzner={"servers": [{}, 5]}), f"hetzner.servers[1] is no object; {AGAIN}"),
+        "no VolumeAttachment": (
+            text(kubernetes={"volumeattachments": [5]}),
+            f"kubernetes.volumeattachments[0] is no object; {AGAIN}",
+        ),
         "no object of a list": (
             text(captured={**EMPTY["captured"], "lists": {"/a": [[]]}}),
             f"captured.lists[/a][0] is no object; {AGAIN}",
