@@ -325,7 +325,9 @@ def _take_over(
     if labelled_by_another(lb.service, present.owner, snapshot):
         return ()
     before, marks = present.owner, lb.service.marks
-    after = owner_here(lb.service, snapshot, replace(before, released=None, former=None, delete_after=None))
+    after = owner_here(
+        lb.service, snapshot, replace(before, released=None, former=None, delete_after=None, made_for=None)
+    )
     change = Change(
         key=lb.service.balancer_key,
         kind=ChangeKind.LB_ADOPT,

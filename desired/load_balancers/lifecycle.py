@@ -91,7 +91,7 @@ def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings
         owner = replace(owner, cluster_uid=snapshot.cluster_uid.value)
     why = _why_retained(service, match)
     if why is not None:
-        return LoadBalancerRelease(service, match, for_good(owner, now), why)
+        return LoadBalancerRelease(service, match, for_good(owner, now, _made_for(service, match)), why)
     window, problem = window_of(service, settings), service.claim.read.bad.get("undo_window")
     facts = {"problem": problem.text if problem else "", "seconds": f"{window.total_seconds():g}"}
     notes = (rows.RELEASE_UNCLEAR.note(service.key, **facts),) if problem else ()
@@ -99,6 +99,13 @@ def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings
         return LoadBalancerRelease(service, match, notes=notes)
     for_a_while = replace(owner, delete_after=stamped(now + window), released=None)
     return LoadBalancerRelease(service, match, for_a_while, delete_at=now + window, notes=notes)
+
+
+def _made_for(service: Service, match: Owned | Adoptable) -> str | None:
+    """The UID of the Service, where the load balancer was made for it and it lives on: it only changes its type or
+    class, and may ask for its own by name again. None for any other."""
+    is_made_for_it = isinstance(match, Owned) and match.balancer.owner.adopted is None
+    return service.uid if is_made_for_it and service.deleted_at is None else None
 
 
 def _why_retained(service: Service, match: Owned | Adoptable) -> Reason | None:
@@ -124,9 +131,11 @@ def _paid(balancer: CloudBalancer) -> str:
     return f"load balancer {balancer.id} {balancer.spec.name} ({balancer.type.name}{cost})"
 
 
-def for_good(owner: Owner, now: datetime) -> Owner:
-    """The labels of a load balancer that stays for good: they continue to say whose it was."""
-    return replace(owner.of_no_service(), adopted=None, delete_after=None, released=stamped(now))
+def for_good(owner: Owner, now: datetime, made_for: str | None = None) -> Owner:
+    """The labels of a load balancer that stays for good: they continue to say whose it was, and the UID of the living
+    Service that it was ``made_for``."""
+    owner = owner.of_no_service()
+    return replace(owner, adopted=None, delete_after=None, released=stamped(now), made_for=made_for)
 
 
 def window_of(service: Service, settings: Settings) -> timedelta:

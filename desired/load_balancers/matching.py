@@ -69,8 +69,8 @@ class Adoptable(_BesidePublished):
     is_stranger: bool = False
     """Whether a Service that is gone owned it, and nothing says that it was one of this cluster."""
     is_unowned: bool = False
-    """Whether no Service is known to have owned it: no label names one, and its name is not the default one of the
-    Service that asks for it, which nothing else would have."""
+    """Whether no Service is known to have owned it: no label names one, and neither a label nor its name, the default
+    one, says that it was made for the Service that asks for it."""
     is_anothers: bool = False
     """Whether it was released with a Service of another namespace, name or cluster, as its labels say."""
     is_awaited: bool = False
@@ -303,11 +303,12 @@ class _Claims:
         if self.gap is not None:
             return Undecided(_of(rows.BALANCER_MAYBE_ANOTHERS, found, cause=self.gap))
         was_elsewhere = ownership(owner.cluster_uid, self.snapshot) is Ownership.OTHER_CLUSTER
+        was_made_for_it = not was_elsewhere and (name == default_name(service.uid) or owner.made_for == service.uid)
         is_anothers = owner.uid is None and (was_elsewhere or owner.former not in (None, former_of(service)))
         return Adoptable(
             found,
             is_stranger=owner.uid is not None and owner.cluster_uid is None,
-            is_unowned=owner.uid is None and (was_elsewhere or name != default_name(service.uid)),
+            is_unowned=owner.uid is None and not was_made_for_it,
             is_anothers=is_anothers,
             is_awaited=is_anothers and is_awaited,
         )

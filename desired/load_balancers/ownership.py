@@ -24,6 +24,7 @@ from desired.names import (
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
+    LABEL_MADE_FOR,
     LABEL_RELEASED,
 )
 from desired.rules import explanations as rows
@@ -102,6 +103,7 @@ def said_by_labels(labels: Mapping[str, str], service: Service, snapshot: Snapsh
         LABEL_ADOPTED: rows.SAYS_ADOPTED.because(),
         LABEL_FORMER: (rows.SAYS_FORMER if LABEL_RELEASED in labels else rows.SAYS_HEIR).because(),
         LABEL_DELETE_AFTER: rows.SAYS_DELETION.because(),
+        LABEL_MADE_FOR: rows.SAYS_MADE_FOR.because(),
     }
 
 

@@ -22,6 +22,7 @@ from desired.names import (
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
+    LABEL_MADE_FOR,
     LABEL_OWN_CLASS_UID,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
@@ -207,6 +208,8 @@ class Owner:
     """The Service by the label of our own class, which HCCM does not know."""
     balancer_class: str | None = field(default=None, metadata=ADDED)
     """The class whose Services it is for, as in ``Classes.label``."""
+    made_for: str | None = field(default=None, metadata=ADDED)
+    """UID of the Service that it was made for and that lived on when it released it for good; None for any other."""
 
     @property
     def uid(self) -> str | None:
@@ -238,6 +241,7 @@ def owner_of(labels: Mapping[str, str]) -> Owner:
         delete_after=labels.get(LABEL_DELETE_AFTER),
         own_class_uid=labels.get(LABEL_OWN_CLASS_UID),
         balancer_class=labels.get(LABEL_CLASS),
+        made_for=labels.get(LABEL_MADE_FOR),
     )
 
 
@@ -251,6 +255,7 @@ def labels_with(there: Mapping[str, str], owner: Owner) -> dict[str, str]:
         LABEL_DELETE_AFTER: owner.delete_after,
         LABEL_OWN_CLASS_UID: owner.own_class_uid,
         LABEL_CLASS: owner.balancer_class,
+        LABEL_MADE_FOR: owner.made_for,
     }
     others = {key: text for key, text in there.items() if key not in ours}
     ours[LABEL_CLUSTER_UID] = owner.cluster_uid

@@ -43,6 +43,7 @@ FINALIZER_OF_CLASS = Rule(
 SAYS_CLASS = Rule("label-of-class", "the loadBalancerClass that it is for", basis=Basis.OWNER)
 SAYS_RELEASED = Rule("label-of-release", "when it was released", basis=Basis.OWNER)
 SAYS_ADOPTED = Rule("label-of-adoption", "adopted (kept when its Service is deleted)", basis=Basis.OWNER)
+SAYS_MADE_FOR = Rule("label-of-origin", "Service that it was made for (deleted with that one again)", basis=Basis.OWNER)
 SAYS_FORMER = Rule("label-of-former-service", "former Service", basis=Basis.OWNER)
 SAYS_HEIR = Rule("label-of-heir", "former Service (gets it back)", basis=Basis.OWNER)
 SAYS_DELETION = Rule("label-of-deletion", "when it is deleted", basis=Basis.OWNER)

@@ -333,3 +333,33 @@ def test_a_service_of_another_process_is_not_released_by_its_finalizer(balanced:
     balanced.have_services(of_class("ours"))
     settle(balanced)
     assert balanced.service() == before
+
+
+@pytest.mark.parametrize(("was", "to_class"), [(None, OWN_CLASS), (OWN_CLASS, None)], ids=["to our class", "back"])
+@pytest.mark.parametrize("made_by", ["us", "a person"])
+def test_a_named_load_balancer_that_was_made_here_does_not_outlive_a_change_of_class(
+    balanced: Stage, was: str | None, to_class: str | None, made_by: str
+) -> None:
+    """With a pass in between, which releases it for good: it was adopted by its name, as if it had been there before,
+    and stayed when its Service went. One that was there before stays."""
+    if made_by == "a person":
+        balanced.to_project(
+            "POST", "/load_balancers", {"name": "shared", "load_balancer_type": "lb11", "location": "fsn1"}
+        )
+    service = of_class("web", was)
+    service["metadata"]["annotations"] = a_service(name="shared")["metadata"]["annotations"]
+    balanced.have_services(service)
+    settle(balanced)
+    (before,) = balanced.balancers()
+    balanced.annotate(deletion_policy="retain")
+    balanced.turn("web", "NodePort")
+    settle(balanced)
+    balanced.turn("web", "LoadBalancer", to_class)
+    balanced.annotate(deletion_policy=None)
+    settle(balanced)
+    assert marks(balanced) == (OWN_MARKS if to_class else HCCM_MARKS)
+    assert [each["id"] for each in balanced.balancers()] == [before["id"]]
+    balanced.delete_service()
+    one_pass(balanced, ONCE)
+    assert balanced.services() == {}
+    assert [each["id"] for each in balanced.balancers()] == ([before["id"]] if made_by == "a person" else [])

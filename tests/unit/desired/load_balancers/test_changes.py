@@ -24,7 +24,14 @@ from desired.model.load_balancer import (
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.settings import Policy
 from desired.model.snapshot import Network
-from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.names import (
+    FINALIZER_BALANCER,
+    LABEL_ADOPTED,
+    LABEL_CLUSTER_UID,
+    LABEL_MADE_FOR,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
 from desired.plan.change import Change, Claimed, GuardName
 from desired.plan.notes import NoteKind
 from desired.plan.ordering import not_ready
@@ -369,6 +376,14 @@ def test_adoption() -> None:
 
 FREE: dict[str, Any] = {"service_uid": None, "cluster_uid": None}
 KEPT = {"labels": {LABEL_SERVICE_UID: DEAD_UID, LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_ADOPTED: "yes"}}
+
+
+def made_for(uid: str, cluster: str = CLUSTER_UID) -> tuple[Owner, dict[str, Any]]:
+    """Its owner and fields, once it was released for good."""
+    labels = {LABEL_CLUSTER_UID: cluster, LABEL_MADE_FOR: uid, LABEL_RELEASED: "20260101T000000Z"}
+    return Owner(cluster, None, made_for=uid), {"spec": SHOP | {"labels": labels}}
+
+
 OF_DEAD = {"service_uid": DEAD_UID, "spec": SHOP}
 
 
@@ -381,6 +396,9 @@ OF_DEAD = {"service_uid": DEAD_UID, "spec": SHOP}
     "of-a-dead-service": (SHOP, Owner(CLUSTER_UID, DEAD_UID), OF_DEAD, None),
     "of-a-dead-one-that-had-adopted-it": (SHOP, Owner(CLUSTER_UID, DEAD_UID, adopted="yes"), {"spec": SHOP | KEPT},
         "yes"),
+    "that-was-made-for-it": (SHOP, *made_for(SERVICE_UID), None),
+    "that-was-made-for-another": (SHOP, *made_for("x"), "true"),
+    "that-was-made-for-it-elsewhere": (SHOP, *made_for(SERVICE_UID, "else"), "true"),
 })  # fmt: skip
 def test_adoption_of_what_takes_nothing_away(
     options: dict[str, str], before: Owner, balancer: dict[str, Any], mark: str | None

@@ -31,6 +31,7 @@ from desired.rules import load_balancers as rules
 from desired.rules.rule import Rule
 from desired.section import Section, Unknown
 from tests.balancers import (
+    DEFAULT_NAME,
     LOCATED,
     SERVICE_UID,
     a_balancer,
@@ -217,6 +218,26 @@ def test_labels_of_what_is_kept(cluster_uid: str | None, is_known: bool, expecte
     world = a_world() if is_known else replace(a_world(), cluster_uid=Unknown("403"))
     wish = release(leaving(deletion_policy="retain"), Owned(a_balancer(cluster_uid=cluster_uid)), world, LOCATED)
     assert wish.retained == Owner(expected, None, former="default.web")
+
+
+NODE_PORT: dict[str, Any] = {"type": "NodePort"}
+UNLABELLED = a_balancer(service_uid=None, cluster_uid=None, spec={"name": DEFAULT_NAME})
+
+
+@rows("overrides balancer expected", {
+    "it lives on": (STAYS | NODE_PORT, a_balancer(), SERVICE_UID),
+    "it lives on, with another class": (STAYS | OTHER, a_balancer(), SERVICE_UID),
+    "it lives on, and had adopted it": (STAYS | NODE_PORT, ADOPTED, None),
+    "it goes": ({}, a_balancer(), None),
+    "it lives on, and its label is gone": (STAYS | NODE_PORT, UNLABELLED, None),
+})  # fmt: skip
+def test_whom_it_was_made_for(overrides: dict[str, Any], balancer: CloudBalancer, expected: str | None) -> None:
+    """Said where the Service may ask for it again, so that it is deleted with that one."""
+    service = leaving(overrides, deletion_policy="retain")
+    world = a_world([service], [balancer])
+    retained = release(service, match_balancers(world)[service.id], world, LOCATED).retained
+    assert retained is not None
+    assert retained.made_for == expected
 
 
 def test_how_it_is_kept() -> None:
