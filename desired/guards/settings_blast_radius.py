@@ -8,7 +8,6 @@ addresses that a Service publishes. Additions go on, and so does what takes noth
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 
 from desired.guards.blast_radius import takes_addresses
 from desired.guards.guard import GuardInput, GuardResult, SettingsChange
@@ -139,8 +138,12 @@ def settings_notes(view: GuardInput) -> tuple[Note, ...]:
 
 def takes(change: Change) -> bool:
     """Whether the change interrupts something, makes it public, or takes it away."""
-    row = TAKES.get(change.kind, True)
-    return row if isinstance(row, bool) else row(change)
+    match change.verb:
+        case Verb.ADD:
+            return False
+        case Verb.MODIFY:
+            return not change.row.is_harmless and _BY_SIDES.get(change.kind, _always)(change)
+    return True
 
 
 def _closes(change: Change) -> bool:
@@ -148,8 +151,8 @@ def _closes(change: Change) -> bool:
     return change.after == UNROUTED
 
 
-def _not_added(change: Change) -> bool:
-    return change.verb is not Verb.ADD
+def _always(_: Change) -> bool:
+    return True
 
 
 def _withdraws(change: Change) -> bool:
@@ -159,10 +162,10 @@ def _withdraws(change: Change) -> bool:
 
 
 def _disturbs(change: Change) -> bool:
-    """Whether a listener goes, or serves otherwise. Of its health check alone only a stricter one disturbs."""
+    """Whether a listener serves otherwise. Of its health check alone only a stricter one disturbs."""
     before, after = change.before, change.after
     if not isinstance(before, Listener) or not isinstance(after, Listener):
-        return before is not None
+        return True
     if replace(before, health_check=after.health_check) != after:
         return True
     was, now = before.health_check, after.health_check
@@ -172,34 +175,10 @@ def _disturbs(change: Change) -> bool:
     return any(isinstance(old, int) and isinstance(new, int) and new < old for old, new in pairs)
 
 
-TAKES: Mapping[str, bool | Callable[[Change], bool]] = MappingProxyType(
-    {
-        ChangeKind.NODE_INITIALISE: False,
-        ChangeKind.NODE_ADDRESSES: takes_addresses,
-        ChangeKind.NODE_LABELS: False,
-        ChangeKind.NODE_SHUTDOWN_TAINT: False,
-        ChangeKind.NODE_OUT_OF_SERVICE_TAINT: True,
-        ChangeKind.NODE_NETWORK_CONDITION: _closes,
-        ChangeKind.NODE_DELETE: True,
-        ChangeKind.SERVICE_CLAIM: _not_added,
-        ChangeKind.SERVICE_STATUS: _withdraws,
-        ChangeKind.SERVICE_RELEASE: True,
-        ChangeKind.LB_CREATE: False,
-        ChangeKind.LB_ADOPT: False,
-        ChangeKind.LB_IDENTITY: False,
-        ChangeKind.LB_TYPE: False,
-        ChangeKind.LB_ALGORITHM: False,
-        ChangeKind.LB_RDNS: False,
-        ChangeKind.LB_NETWORK: _not_added,
-        ChangeKind.LB_PUBLIC_INTERFACE: True,
-        ChangeKind.LB_LISTENER: _disturbs,
-        ChangeKind.LB_TARGET: _not_added,
-        ChangeKind.LB_RETAIN: True,
-        ChangeKind.LB_DELETE: True,
-        ChangeKind.CERTIFICATE_CREATE: False,
-        ChangeKind.ROUTE_CREATE: False,
-        ChangeKind.ROUTE_REPLACE: True,
-        ChangeKind.ROUTE_DELETE: True,
-    }
-)
-"""Kind of a change → whether it interrupts, exposes or takes away. One that is not in here does."""
+_BY_SIDES: Mapping[str, Callable[[Change], bool]] = {
+    ChangeKind.NODE_ADDRESSES: takes_addresses,
+    ChangeKind.NODE_NETWORK_CONDITION: _closes,
+    ChangeKind.SERVICE_STATUS: _withdraws,
+    ChangeKind.LB_LISTENER: _disturbs,
+}
+"""Kind of a change → whether such a modification takes something, where its sides tell."""

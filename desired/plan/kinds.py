@@ -11,6 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from desired.model.key import ObjectKind
+from desired.model.route import CONDITION_NETWORK
 from desired.model.settings import Controller
 
 
@@ -88,6 +89,12 @@ class Kind:
     continues afterwards."""
     serves: frozenset[ChangeKind] = frozenset()
     """The kinds of changes for whose sake alone one of this kind is made: it is withheld with the last of them."""
+    is_harmless: bool = False
+    """Whether a modification interrupts, exposes and takes away nothing. Of an addition that is always so, and of a
+    removal never."""
+    field: str = ""
+    """What a plan calls the sides of such a change where they have no fields of their own. Empty: the last word of
+    ``name``."""
 
     @property
     def creates_in_cloud(self) -> bool:
@@ -98,6 +105,11 @@ class Kind:
     def writes_cloud(self) -> bool:
         """Whether a change of this kind is sent to Hetzner."""
         return any(call.api is Api.HETZNER for call in self.calls)
+
+    @property
+    def shown_field(self) -> str:
+        """``field``, or what stands for it."""
+        return self.field or self.name.rpartition(".")[2]
 
 
 _A, _M, _R = frozenset({Verb.ADD}), frozenset({Verb.MODIFY}), frozenset({Verb.REMOVE})
@@ -121,14 +133,21 @@ def _net_action(*actions: str) -> tuple[Call, ...]:
 
 
 def _node(
-    name: ChangeKind, verbs: frozenset[Verb], calls: tuple[Call, ...], controller: Controller = Controller.NODE
+    name: ChangeKind,
+    verbs: frozenset[Verb],
+    calls: tuple[Call, ...],
+    controller: Controller = Controller.NODE,
+    field: str = "",
+    *,
+    is_harmless: bool = False,
 ) -> Kind:
-    return Kind(name, ObjectKind.NODE, verbs, calls, controller, ("nodes", "servers"))
+    sections = ("nodes", "servers")
+    return Kind(name, ObjectKind.NODE, verbs, calls, controller, sections, is_harmless=is_harmless, field=field)
 
 
-def _service(name: ChangeKind, verbs: frozenset[Verb], *serves: ChangeKind) -> Kind:
-    sections, calls = ("services", "load_balancers"), _k8s("services/status")
-    return Kind(name, ObjectKind.SERVICE, verbs, calls, Controller.SERVICE, sections, serves=frozenset(serves))
+def _service(name: ChangeKind, verbs: frozenset[Verb], *serves: ChangeKind, field: str = "") -> Kind:
+    sections, calls, of = ("services", "load_balancers"), _k8s("services/status"), frozenset(serves)
+    return Kind(name, ObjectKind.SERVICE, verbs, calls, Controller.SERVICE, sections, serves=of, field=field)
 
 
 def _lb(
@@ -137,35 +156,43 @@ def _lb(
     calls: tuple[Call, ...],
     *needs: str,
     locks_network: bool = False,
+    is_harmless: bool = False,
 ) -> Kind:
-    sections = ("services", "load_balancers", *needs)
-    return Kind(name, ObjectKind.LOAD_BALANCER, verbs, calls, Controller.SERVICE, sections, locks_network)
+    sections, of = ("services", "load_balancers", *needs), ObjectKind.LOAD_BALANCER
+    return Kind(name, of, verbs, calls, Controller.SERVICE, sections, locks_network, is_harmless=is_harmless)
 
 
 def _route(name: ChangeKind, verbs: frozenset[Verb], *actions: str) -> Kind:
-    sections, calls = ("nodes", "servers", "routes"), _net_action(*actions)
     return Kind(
-        name, ObjectKind.ROUTE, verbs, calls, Controller.ROUTE, sections, locks_network=True, is_preemptible=True
+        name,
+        ObjectKind.ROUTE,
+        verbs,
+        _net_action(*actions),
+        Controller.ROUTE,
+        ("nodes", "servers", "routes"),
+        locks_network=True,
+        is_preemptible=True,
+        field="gateway",
     )
 
 
 _ROWS = (
     _node(ChangeKind.NODE_INITIALISE, _A, _k8s("nodes/status", "nodes")),
     _node(ChangeKind.NODE_ADDRESSES, _M, _k8s("nodes/status")),
-    _node(ChangeKind.NODE_LABELS, _M, _k8s("nodes")),
-    _node(ChangeKind.NODE_SHUTDOWN_TAINT, _M, _k8s("nodes"), Controller.LIFECYCLE),
-    _node(ChangeKind.NODE_OUT_OF_SERVICE_TAINT, _M | _R, _k8s("nodes"), Controller.LIFECYCLE),
-    _node(ChangeKind.NODE_NETWORK_CONDITION, _M, _k8s("nodes/status"), Controller.ROUTE),
+    _node(ChangeKind.NODE_LABELS, _M, _k8s("nodes"), is_harmless=True),
+    _node(ChangeKind.NODE_SHUTDOWN_TAINT, _M, _k8s("nodes"), Controller.LIFECYCLE, "shutdown", is_harmless=True),
+    _node(ChangeKind.NODE_OUT_OF_SERVICE_TAINT, _M | _R, _k8s("nodes"), Controller.LIFECYCLE, "out-of-service"),
+    _node(ChangeKind.NODE_NETWORK_CONDITION, _M, _k8s("nodes/status"), Controller.ROUTE, CONDITION_NETWORK),
     _node(ChangeKind.NODE_DELETE, _R, _k8s("nodes", verb="delete"), Controller.LIFECYCLE),
-    _service(ChangeKind.SERVICE_CLAIM, _A | _R, ChangeKind.LB_CREATE, ChangeKind.LB_ADOPT),
-    _service(ChangeKind.SERVICE_STATUS, _M),
+    _service(ChangeKind.SERVICE_CLAIM, _A | _R, ChangeKind.LB_CREATE, ChangeKind.LB_ADOPT, field="finalizer"),
+    _service(ChangeKind.SERVICE_STATUS, _M, field="ingress"),
     _service(ChangeKind.SERVICE_RELEASE, _R),
     _lb(ChangeKind.LB_CREATE, _A, _hcloud("POST", "/load_balancers"), locks_network=True),
-    _lb(ChangeKind.LB_ADOPT, _M, _hcloud("PUT", "/load_balancers/{id}")),
-    _lb(ChangeKind.LB_IDENTITY, _M, _hcloud("PUT", "/load_balancers/{id}")),
-    _lb(ChangeKind.LB_TYPE, _M, _lb_action("change_type")),
-    _lb(ChangeKind.LB_ALGORITHM, _M, _lb_action("change_algorithm")),
-    _lb(ChangeKind.LB_RDNS, _M, _lb_action("change_dns_ptr")),
+    _lb(ChangeKind.LB_ADOPT, _M, _hcloud("PUT", "/load_balancers/{id}"), is_harmless=True),
+    _lb(ChangeKind.LB_IDENTITY, _M, _hcloud("PUT", "/load_balancers/{id}"), is_harmless=True),
+    _lb(ChangeKind.LB_TYPE, _M, _lb_action("change_type"), is_harmless=True),
+    _lb(ChangeKind.LB_ALGORITHM, _M, _lb_action("change_algorithm"), is_harmless=True),
+    _lb(ChangeKind.LB_RDNS, _M, _lb_action("change_dns_ptr"), is_harmless=True),
     _lb(ChangeKind.LB_NETWORK, _ANY, _lb_action("attach_to_network", "detach_from_network"), locks_network=True),
     _lb(ChangeKind.LB_PUBLIC_INTERFACE, _M, _lb_action("enable_public_interface", "disable_public_interface")),
     _lb(ChangeKind.LB_LISTENER, _ANY, _lb_action("add_service", "update_service", "delete_service")),

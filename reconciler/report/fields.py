@@ -24,12 +24,11 @@ from desired.model.load_balancer import (
     ServerTarget,
     Target,
 )
-from desired.model.route import CONDITION_NETWORK, NetworkCondition, Route
+from desired.model.route import NetworkCondition, Route
 from desired.model.service import Ingress
 from desired.model.snapshot import NodeAddress
 from desired.model.to_builtins import to_builtins
 from desired.plan.change import Change, Claimed, LostNode, NodeIdentity, OutOfService, State
-from desired.plan.kinds import ChangeKind
 from desired.section import UNMANAGED, Unmanaged
 
 Nested = dict[str, Any]
@@ -107,24 +106,13 @@ def _in_order(addresses: Iterable[NodeAddress]) -> str:
     return ", ".join(f"{address.type} {address.address}" for address in addresses)
 
 
-_SINGLE = {
-    ChangeKind.NODE_SHUTDOWN_TAINT: "shutdown",
-    ChangeKind.NODE_OUT_OF_SERVICE_TAINT: "out-of-service",
-    ChangeKind.NODE_NETWORK_CONDITION: CONDITION_NETWORK,
-    ChangeKind.SERVICE_CLAIM: "finalizer",
-    ChangeKind.SERVICE_STATUS: "ingress",
-    **dict.fromkeys((ChangeKind.ROUTE_CREATE, ChangeKind.ROUTE_REPLACE, ChangeKind.ROUTE_DELETE), "gateway"),
-}
-"""Kind → its one field, where that is not the last word of the kind."""
-
-
 def _both_sides(change: Change) -> tuple[Nested, Nested]:
     """``before`` and ``after``; {} for one that is not there.
 
     Of ``before`` there is only what ``after`` says something about. An object that goes is told by what a person knows
     it by: everything that it has would drown that.
     """
-    field = _SINGLE.get(change.kind, change.kind.rpartition(".")[2])
+    field = change.row.shown_field
     if change.after is None:
         return _known_by(change.before, field), {}
     before, after = _canonical(change.before, field), _canonical(change.after, field)

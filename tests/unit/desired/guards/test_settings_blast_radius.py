@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from desired.annotations.choices import Protocol
-from desired.guards import settings_blast_radius
 from desired.guards.guard import GuardInput
 from desired.guards.judge import judge
-from desired.guards.settings_blast_radius import TAKES, settings_change, takes
+from desired.guards.settings_blast_radius import settings_change, takes
 from desired.model.former_settings import FormerSettings, PendingChange, values_of
 from desired.model.load_balancer import Attachment, Health, Listener, ServerTarget
 from desired.model.route import UNROUTED, NetworkCondition
@@ -275,15 +274,8 @@ NEVER = {"node.initialise", "service.claim", "lb.create", "certificate.create", 
 
 
 def test_each_kind_is_decided() -> None:
-    assert set(TAKES) == set(KINDS)
     keys = {kind: "route/7/10.244.0.0@24" if kind.startswith("route") else "load_balancer/x/y" for kind in ChangeKind}
     taking = {kind for kind, key in keys.items() if takes(a_change(key, kind))}
     assert taking & (ALWAYS | NEVER) == ALWAYS
     removing = {kind for kind in KINDS if Verb.REMOVE in KINDS[kind].verbs}
     assert all(takes(a_change(keys[ChangeKind(kind)], kind, verb=Verb.REMOVE)) for kind in removing)
-
-
-def test_a_forgotten_kind_takes_something(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A person decides on it: no pass ends for it, and nothing goes unasked."""
-    monkeypatch.setattr(settings_blast_radius, "TAKES", {})
-    assert takes(a_change("load_balancer/x/y", "lb.create"))
