@@ -1,8 +1,9 @@
 """Writes to Nodes: one function for each kind of change that concerns them. All raise ApiErrors, Conflict when the Node
 has changed since it was observed: then the change is planned again and never sent again."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ from desired.model.snapshot import Node, NodeAddress, ServerStatus, Snapshot, Sy
 from desired.model.taint import with_out_of_service_taint, with_shutdown_taint, without_out_of_service_taint
 from desired.plan.change import Change, LostNode, NodeIdentity, OutOfService
 from desired.plan.evidence import AbsenceProof
+from desired.plan.kinds import ChangeKind
 from desired.section import Unknown
 from desired.syntax.provider_id import Provider, server_key
 
@@ -205,6 +207,21 @@ def _require_silence(answer: ApiAnswer, node: Node) -> None:
         raise Broken(f"Node {node.name}: {now.why}")
     if any(condition.type == "Ready" and condition.status == "True" for condition in now.conditions):
         raise Conflict(f"Node {node.name} is Ready again")
+
+
+def node_actuators(
+    writer: KubernetesWriter, cluster: KubernetesReader, cloud: HetznerReader, robot: RobotReader | None
+) -> Mapping[str, Callable[[Change, Snapshot], None]]:
+    """Kind of change of a Node → its actuator. ``robot`` is None where Robot servers are not read."""
+    return {
+        ChangeKind.NODE_INITIALISE: partial(initialise, writer),
+        ChangeKind.NODE_LABELS: partial(write_labels, writer),
+        ChangeKind.NODE_ADDRESSES: partial(write_addresses, writer),
+        ChangeKind.NODE_SHUTDOWN_TAINT: partial(write_shutdown_taint, writer),
+        ChangeKind.NODE_OUT_OF_SERVICE_TAINT: partial(write_out_of_service_taint, writer, cluster, cloud),
+        ChangeKind.NODE_NETWORK_CONDITION: partial(write_network_condition, writer),
+        ChangeKind.NODE_DELETE: partial(delete, writer, cluster, cloud, robot),
+    }
 
 
 def _node(change: Change, snapshot: Snapshot) -> Node:

@@ -4,7 +4,8 @@ All raise ApiErrors, Conflict when the Service has changed since it was observed
 never sent again. The spec is never written.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any
 
 from actuators.http.errors import Conflict, Invalid, NotFound
@@ -26,6 +27,7 @@ from desired.model.service import Ingress, Marks, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITIONS
 from desired.plan.change import Change, Claimed
+from desired.plan.kinds import ChangeKind
 
 
 def claim(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
@@ -160,6 +162,17 @@ def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snap
         writer.patch(_path(service), {"metadata": metadata, "status": status}, content_type=STRATEGIC_MERGE_PATCH)
     except NotFound:
         return
+
+
+def service_actuators(
+    writer: KubernetesWriter, cloud: HetznerReader
+) -> Mapping[str, Callable[[Change, Snapshot], None]]:
+    """Kind of change of a Service → its actuator."""
+    return {
+        ChangeKind.SERVICE_CLAIM: partial(claim, writer),
+        ChangeKind.SERVICE_STATUS: partial(write_status, writer, cloud),
+        ChangeKind.SERVICE_RELEASE: partial(release, writer, cloud),
+    }
 
 
 def _path(service: Service) -> str:

@@ -22,18 +22,9 @@ from actuators.http.lists import page_of
 from actuators.http.retry import NO_PATIENCE, Patience, Retry, RetryBudget
 from actuators.http.robot import Refusals, RobotReader
 from actuators.load_balancers import BALANCER_ACTUATORS
-from actuators.nodes import (
-    delete,
-    initialise,
-    write_addresses,
-    write_labels,
-    write_network_condition,
-    write_out_of_service_taint,
-    write_shutdown_taint,
-    write_sync_condition,
-)
+from actuators.nodes import node_actuators, write_sync_condition
 from actuators.routes import ROUTE_ACTUATORS
-from actuators.services import claim, release, require_alive, write_conditions, write_status
+from actuators.services import require_alive, service_actuators, write_conditions
 from actuators.wire.lease import Leases
 from actuators.wire.server import SERVERS, selector_text
 from actuators.writers import Writers
@@ -291,21 +282,11 @@ def actuators_with(
     writer: kubernetes.KubernetesWriter, writers: Writers, robot: RobotReader | None
 ) -> Mapping[str, Actuator]:
     """Kind of change → its actuator."""
+    at_hetzner = {**BALANCER_ACTUATORS, **ROUTE_ACTUATORS, ChangeKind.CERTIFICATE_CREATE: create_certificate}
     return {
-        ChangeKind.NODE_INITIALISE: partial(initialise, writer),
-        ChangeKind.NODE_LABELS: partial(write_labels, writer),
-        ChangeKind.NODE_ADDRESSES: partial(write_addresses, writer),
-        ChangeKind.NODE_SHUTDOWN_TAINT: partial(write_shutdown_taint, writer),
-        ChangeKind.NODE_OUT_OF_SERVICE_TAINT: partial(
-            write_out_of_service_taint, writer, writers.cluster, writers.reader
-        ),
-        ChangeKind.NODE_NETWORK_CONDITION: partial(write_network_condition, writer),
-        ChangeKind.NODE_DELETE: partial(delete, writer, writers.cluster, writers.reader, robot),
-        ChangeKind.SERVICE_CLAIM: partial(claim, writer),
-        ChangeKind.SERVICE_STATUS: partial(write_status, writer, writers.reader),
-        ChangeKind.SERVICE_RELEASE: partial(release, writer, writers.reader),
-        ChangeKind.CERTIFICATE_CREATE: partial(create_certificate, writers),
-        **{kind: partial(actuator, writers) for kind, actuator in {**BALANCER_ACTUATORS, **ROUTE_ACTUATORS}.items()},
+        **node_actuators(writer, writers.cluster, writers.reader, robot),
+        **service_actuators(writer, writers.reader),
+        **{kind: partial(actuator, writers) for kind, actuator in at_hetzner.items()},
         ChangeKind.LB_ADOPT: partial(_adopt, writer, writers),
     }
 

@@ -259,7 +259,7 @@ def test_a_bug_in_one_change_leaves_the_others_done(joining: Run, monkeypatch: p
             raise ZeroDivisionError("division by zero")
         initialise(writer, change, snapshot)
 
-    monkeypatch.setattr("reconciler.runtime.initialise", stumble)
+    monkeypatch.setattr("actuators.nodes.initialise", stumble)
 
     report = joining.converge()
 
