@@ -67,6 +67,11 @@ class Wake:
             self._rung.set()
 
     @property
+    def now(self) -> float:
+        """The clock of the loop."""
+        return self._clock()
+
+    @property
     def was_called(self) -> bool:
         """Whether something has come up since the last pass began, whatever is left of the gap."""
         return bool(self._reasons)
@@ -112,7 +117,7 @@ GAVE_WAY = (PREEMPTED, GOES_ON)
 _FIRST_RETRY_S = 1.0
 _SHORTEST_S = 0.5
 _LONGEST_RETRY_S = 60.0
-_LONGEST_S = 3600.0
+LONGEST_S = 3600.0
 """After this a pass begins whether or not there is room for it."""
 _MOST_DOUBLINGS = 10
 """More than enough to reach the longest retry; a night of trouble must not overflow a number."""
@@ -136,21 +141,10 @@ class Pace:
     draw: Callable[[], float] = random.random
     """Evenly from 0 to 1."""
 
-    def pause_s(self, report: Report, unlucky: int, gap_left_s: float = 0.0) -> float:
-        """Seconds until the next pass. ``unlucky`` counts the passes in a row, this one included, that went wrong;
-        ``gap_left_s`` is what is left of the gap after the start of this one.
-
-        The shortest of these, and at least half a second, unless the interval is shorter:
-
-        - the interval, shortened by up to a tenth;
-        - the next time at which a waiting change is due, but not before the gap is over, so that all that is due by
-          then is done in one pass;
-        - the next try of a change that failed, whatever the gap;
-        - nothing, when the pass gave way;
-        - after trouble the longer of 1 s, doubled with each unlucky pass up to a minute, and what an API asked for.
-        """
+    def pause_s(self, due_in_s: float | None) -> float:
+        """Seconds until the next pass, of which ``due_in_s`` is what ``due_in_s`` has said: the shorter of that and the
+        interval, shortened at random, and at least half a second, unless the interval is shorter."""
         interval_s = self.drawn_interval_s()
-        due_in_s = self.due_in_s(report, unlucky, gap_left_s)
         return max(min(interval_s, _SHORTEST_S), min(interval_s, inf if due_in_s is None else due_in_s))
 
     def drawn_interval_s(self) -> float:
@@ -158,16 +152,28 @@ class Pace:
         return self.interval_s * (1 - self.jitter * self.draw())
 
     def due_in_s(self, report: Report, unlucky: int, gap_left_s: float = 0.0) -> float | None:
-        """Seconds until the next pass that something else than the interval makes due, as ``pause_s`` has it; None when
-        nothing does. While no room is left trouble alone does not: another try would be as unlucky."""
+        """Seconds until the next pass that something else than the interval makes due; None when nothing does.
+        ``unlucky`` counts the passes in a row, this one included, that went wrong and are worth repeating;
+        ``gap_left_s`` is what is left of the gap after the start of this one.
+
+        The shortest of these:
+
+        - the next time at which a waiting change is due, but not before the gap is over, so that all that is due by
+          then is done in one pass;
+        - the next try of a change that failed, whatever the gap;
+        - nothing, when the pass gave way;
+        - after trouble the longer of 1 s, doubled with each unlucky pass up to a minute, times the factor, and what an
+          API asked for.
+        """
         waits = [] if self.retry_in_s is None else [self.retry_in_s]
         waits += [
             due_in_s if rule == GuardName.BACK_OFF else max(due_in_s, gap_left_s)
             for rule, due_in_s in ((line.change.decision.rule, line.change.decision.due_in_s) for line in report.lines)
             if due_in_s is not None
         ]
-        if unlucky and self.has_room is None:
-            backoff_s = min(_LONGEST_RETRY_S, _FIRST_RETRY_S * 2 ** min(unlucky - 1, _MOST_DOUBLINGS))
+        if unlucky:
+            longest_s = _LONGEST_RETRY_S * self.factor  # trouble that lasts takes no larger share than other passes
+            backoff_s = min(longest_s, _FIRST_RETRY_S * 2 ** min(unlucky - 1, _MOST_DOUBLINGS))
             waits.append(max(backoff_s * (1 - JITTER * self.draw()), *asked_for(report), 0.0))
         elif any(line.outcome in GAVE_WAY for line in report.lines):
             waits.append(0.0)
@@ -209,27 +215,34 @@ def run_loop(
     pass, "" when it was its time, and returns its result; ``publish`` gets each that says something new.
 
     A pass that fails is followed by another: only a signal ends the loop. One that takes longer than the interval finds
-    ``wake`` called.
+    ``wake`` called. While there is no room for passes that nothing calls for, one that went wrong is repeated only
+    where it owes something: it was called for, or due, or a change is pending, and nothing would call for that again.
     """
-    unlucky = 0
+    unlucky, owes = 0, False
     last: Said | None = None
     interval_s: float | None = None
+    due_at: float | None = None
     while leader.wait(stop):
-        ended, pace = run_pass(wake.begin(interval_s))
+        was_due = due_at is not None and wake.now >= due_at
+        why = wake.begin(interval_s)
+        ended, pace = run_pass(why)
         interval_s = pace.interval_s
         unlucky = unlucky + 1 if went_wrong(ended.report) else 0
+        owes = unlucky > 0 and (owes or was_due or bool(why) or has_pending(ended.report))
         if is_news(ended.report, last):
             publish(ended)
         last = said(ended.report)
         wake.keep_gap(pace.gap_s)
-        pause_s = pace.pause_s(ended.report, unlucky, wake.gap_left_s)
-        due_in_s = pace.due_in_s(ended.report, unlucky, wake.gap_left_s) if pace.has_room else None
+        tries = unlucky if owes or pace.has_room is None else 0
+        due_in_s = pace.due_in_s(ended.report, tries, wake.gap_left_s)
+        due_at = None if due_in_s is None else wake.now + due_in_s
+        pause_s = pace.pause_s(due_in_s)
         if pace.gap_s:
             pause_s = max(pause_s, wake.gap_left_s)
         del ended  # with the world in it, which the next pass needs the memory of
         wake.pause(pause_s)
         if pace.has_room is not None:
-            _await_room(wake, pace, pace.has_room, min(_LONGEST_S, inf if due_in_s is None else due_in_s) - pause_s)
+            _await_room(wake, pace, pace.has_room, min(LONGEST_S, inf if due_in_s is None else due_in_s) - pause_s)
 
 
 def _await_room(wake: Wake, pace: Pace, has_room: Callable[[], bool], left_s: float) -> None:
@@ -243,11 +256,12 @@ def _await_room(wake: Wake, pace: Pace, has_room: Callable[[], bool], left_s: fl
 def went_wrong(report: Report) -> bool:
     """Whether a pass is worth repeating soon: an error that may pass, or something that was overtaken. What failed is
     due at a time of its own."""
-    return (
-        bool(report.obstacles)
-        or report.result is Result.INCOMPLETE
-        or any(line.outcome not in GAVE_WAY for line in report.outcomes(Pending))
-    )
+    return bool(report.obstacles) or report.result is Result.INCOMPLETE or has_pending(report)
+
+
+def has_pending(report: Report) -> bool:
+    """Whether a change was overtaken, and not only left for another pass."""
+    return any(line.outcome not in GAVE_WAY for line in report.outcomes(Pending))
 
 
 def said(report: Report) -> Said:

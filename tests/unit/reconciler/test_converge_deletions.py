@@ -101,7 +101,7 @@ def test_a_deletion_that_waits(lose: Lose, node: dict[str, Any], waits: Waits, d
 
     assert [line.change.decision.due_in_s for line in early.lines] == [due_in_s]
     assert verdicts(later) == [("node/web-1", Verdict.WAITING, "absence-proof")]
-    assert Pace(60.0, draw=lambda: 0.0).pause_s(early, 0) == due_in_s
+    assert Pace(60.0).due_in_s(early, 0) == due_in_s
     assert not is_news(later, said(early))
     assert (left(run), asked(run), announced(run)) == (["web-1"], ["servers", "servers"], [])
 
@@ -115,7 +115,7 @@ def test_a_hold_that_resolves_itself(lose: Lose) -> None:
     run = lose([silent(1), silent(2, seconds=600)])
 
     held = run.converge()
-    assert Pace(3600.0, draw=lambda: 0.0).pause_s(held, 0) == 1200.0
+    assert Pace(3600.0).due_in_s(held, 0) == 1200.0
 
     run.sim.clock.advance(1200)
     assert run.converge().result is Result.NO_CHANGES
@@ -134,7 +134,7 @@ def test_thirty_two_announced_nodes(lose: Lose) -> None:
     ]
     assert left(run) == ["web-31", "web-32"]
     assert asked(run) == sorted(["servers", *(f"servers/{number}" for number in range(1, 31) for _ in "ab")])
-    assert Pace(60.0, draw=lambda: 0.0).pause_s(first, 0) == 5.0
+    assert Pace(60.0).due_in_s(first, 0) == 5.0
 
     assert run.converge().result is Result.NO_CHANGES
     assert left(run) == []

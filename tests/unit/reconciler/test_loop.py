@@ -38,6 +38,11 @@ def waiting(
     return replace(QUIET, lines=(Line(a_change(decision=GuardDecision(verdict, rule, why, due_in_s))),))
 
 
+def paused(pace: Pace, report: Report, unlucky: int = 0, gap_left_s: float = 0.0) -> float:
+    """The pause after a pass with this report."""
+    return pace.pause_s(pace.due_in_s(report, unlucky, gap_left_s))
+
+
 @rows(
     "report unlucky drawn pause_s",
     {
@@ -64,7 +69,13 @@ def waiting(
 )
 def test_pauses(report: Report, unlucky: int, drawn: float, pause_s: float) -> None:
     """The earliest of interval, due time and retry is when the next pass begins."""
-    assert Pace(60.0, draw=lambda: drawn).pause_s(report, unlucky) == pytest.approx(pause_s, rel=1e-4)
+    assert paused(Pace(60.0, draw=lambda: drawn), report, unlucky) == pytest.approx(pause_s, rel=1e-4)
+
+
+def test_trouble_that_lasts_takes_no_larger_share() -> None:
+    """Of a rate limit that is shared: where passes are six times further apart, those after trouble are as well."""
+    pace = Pace(360.0, factor=6.0, jitter=0.2, draw=lambda: 0.0)
+    assert [paused(pace, ERROR, unlucky) for unlucky in (1, 7, 9, 10, 100)] == [1.0, 64.0, 256.0, 360.0, 360.0]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +93,7 @@ def test_pauses(report: Report, unlucky: int, drawn: float, pause_s: float) -> N
 )
 def test_which_pauses_keep_the_gap(report: Report, unlucky: int, pause_s: float) -> None:
     """4 s are left of it. What only waits for a time can wait for them too; whatever is under way cannot."""
-    assert Pace(60.0, draw=lambda: 0.0).pause_s(report, unlucky, gap_left_s=4.0) == pause_s
+    assert paused(Pace(60.0, draw=lambda: 0.0), report, unlucky, gap_left_s=4.0) == pause_s
 
 
 @rows(
@@ -91,7 +102,7 @@ def test_which_pauses_keep_the_gap(report: Report, unlucky: int, pause_s: float)
 )
 def test_what_was_asked_for_keeps_no_gap(interval_s: float, retry_in_s: float | None, pause_s: float) -> None:
     """Somebody chose the interval, and the first tries of what failed come soon."""
-    assert Pace(interval_s, retry_in_s, draw=lambda: 0.0).pause_s(waiting(0.0), 0, gap_left_s=4.0) == pause_s
+    assert paused(Pace(interval_s, retry_in_s, draw=lambda: 0.0), waiting(0.0), gap_left_s=4.0) == pause_s
 
 
 @pytest.mark.parametrize(
@@ -105,7 +116,7 @@ def test_what_was_asked_for_keeps_no_gap(interval_s: float, retry_in_s: float | 
 )
 def test_what_failed_is_due_at_a_time_of_its_own(retry_in_s: float | None, pause_s: float) -> None:
     """Each change backs off by itself, and the loop comes round when the first one is worth another try."""
-    assert Pace(60.0, retry_in_s, draw=lambda: 0.0).pause_s(FAILED, 0) == pause_s
+    assert paused(Pace(60.0, retry_in_s, draw=lambda: 0.0), FAILED) == pause_s
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 
@@ -16,10 +17,11 @@ from tests.support.simulated_time import Clock
 
 @dataclass
 class Loop:
-    """Two passes, on a clock that moves while the loop waits; the first is followed by scarcity."""
+    """Passes, on a clock that moves while the loop waits; each is followed by scarcity."""
 
     report: Report = field(default_factory=Report)
     retry_in_s: float | None = None
+    passes: int = 2
     has_room: Iterable[bool] = ()
     """What is said each time that it is asked; after that, that there is none."""
 
@@ -41,7 +43,7 @@ class Loop:
 
     def _pass(self, why: str) -> tuple[Measured, Pace]:
         self.began.append((self.clock.now - 100.0, why))
-        if len(self.began) == 2:
+        if len(self.began) == self.passes:
             self.stop.set()
         pace = Pace(600.0, self.retry_in_s, 60.0, factor=10.0, has_room=self._has_room, draw=lambda: 0.0)
         return Measured(self.report, 0.0, why), pace
@@ -92,12 +94,50 @@ def test_what_is_due_begins_without_a_question(retry_in_s: float, began_at: floa
     assert Loop(retry_in_s=retry_in_s).run() == [(0.0, ""), (began_at, "")]
 
 
-def test_trouble_does_not_repeat_what_there_is_no_room_for() -> None:
-    """A pass that was refused comes back when there is more, and not after a second."""
-    refused = Report(errors=("429",), lines=(Line(a_change(), Pending("429", retry_after_s=1.0)),))
-    loop = Loop(report=refused, has_room=(True,))
+REFUSED = Report(errors=("429",))
+LOCKED = Report(lines=(Line(a_change(), Pending("locked", retry_after_s=10.0)),))
 
-    assert loop.run() == [(0.0, ""), (600.0, "")]
+
+def test_trouble_does_not_repeat_what_only_the_interval_called_for() -> None:
+    """A pass that was refused comes back when there is more, and not after a second."""
+    loop = Loop(report=REFUSED, has_room=(False, True))
+
+    assert loop.run() == [(0.0, ""), (1200.0, "")]
+
+
+@pytest.mark.parametrize(
+    ("report", "called"),
+    [
+        pytest.param(REFUSED, True, id="reading was refused"),
+        pytest.param(LOCKED, True, id="a load balancer was busy"),
+        pytest.param(LOCKED, False, id="and that was found at the interval"),
+    ],
+)
+def test_what_was_called_for_is_tried_again_without_a_question(report: Report, called: bool) -> None:
+    """A Service that was deleted does not wait an hour for another try because the first one was refused."""
+    loop = Loop(report=report)
+    if called:
+        loop.wake.call("a Service changed")
+
+    assert [began for began, _ in loop.run()] == [0.0, 60.0]
+
+
+def test_what_was_due_is_tried_again_without_a_question() -> None:
+    """The end of a wait, which nothing would call for once more."""
+    loop = Loop(retry_in_s=900.0, passes=3)
+    loop.at(899.0, lambda: setattr(loop, "report", REFUSED))
+    loop.at(901.0, lambda: setattr(loop, "retry_in_s", None))
+
+    assert loop.run() == [(0.0, ""), (900.0, ""), (960.0, "")]
+
+
+def test_tries_get_further_apart_up_to_the_interval() -> None:
+    """So that they are not what keeps others from being answered."""
+    loop = Loop(report=REFUSED, passes=14)
+    loop.wake.call("a Service changed")
+    began = [at for at, _ in loop.run()]
+
+    assert [round(later - at) for at, later in pairwise(began)][-6:] == [128, 256, 512, 600, 600, 600]
 
 
 def test_a_run_that_ends_asks_nothing() -> None:
