@@ -12,11 +12,16 @@ together use as much as refills:
 | less than 10 % | likewise | 60 s apart at least |
 | less than 5 %, or nothing | ten times, and then a pass only once there is more, or after an hour | the same |
 
+An hour is the longest pause, unless the usual one is longer. Where a pass that something else than the interval called
+for is refused, or leaves a change pending, others follow without that question, ten minutes apart in the end: the last
+twentieth is for them.
+
 ``RateLimit-Reset`` is not waited for: it is when the bucket is full again, an hour after it was empty, and not when
 there is enough.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -24,7 +29,7 @@ from desired.model.key import Key, ObjectKind
 from desired.plan.notes import Note
 from desired.rules import guards as rows
 from reconciler.config.config import Config
-from reconciler.passes.loop import Pace
+from reconciler.passes.loop import LONGEST_S, Pace
 from reconciler.result import Report
 
 ENOUGH = 0.5
@@ -35,12 +40,44 @@ _GAP_BELOW, _GAP_S = 0.1, 60.0
 _EVENTS_BELOW = 0.05
 _JITTER = 0.2
 """Share by which a longer pause is shortened at random: clients that were refused together come back apart."""
-_NOTED_FROM = 3.0
+_NOTED_FROM, _NOTED_TO = 3.0, 2.0
+"""How many times longer pauses are when that is noted, and how many times they are when that ends."""
+_OVER_S = 3600.0
+"""How long use is measured over, as soon as so much is known: from pass to pass it is a matter of luck."""
+_NEWS_FROM = 1.5
+"""By how many times what is left, or what is used, has to be another one to be told anew."""
 
 
 def pace_factor(left: float) -> float:
     """How many times longer pauses are while ``left``, from 0 to 1, is left of the rate limit: 1 to LONGEST_FACTOR."""
     return LONGEST_FACTOR if left <= ENOUGH / LONGEST_FACTOR else max(1.0, ENOUGH / left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """How the rate limit is used, as a note tells it."""
+
+    limit: int
+    left: float
+    factor: float
+    own: float
+    """Requests an hour of this process."""
+    total: float
+    """And of all clients."""
+
+    def is_much_like(self, other: "_Use") -> bool:
+        """Whether telling both would be telling the same twice."""
+        pairs = ((self.left, other.left), (self.own, other.own), (self.total, other.total))
+        is_same_row = self.limit == other.limit and (self.left < _EVENTS_BELOW) == (other.left < _EVENTS_BELOW)
+        return is_same_row and all(max(pair) <= _NEWS_FROM * min(pair) for pair in pairs)
+
+    def note(self) -> Note:
+        """In round numbers, as it was so about the time when it was told first."""
+        facts = {"limit": self.limit, "own": _rounded(self.own), "total": _rounded(self.total)}
+        project = Key(ObjectKind.PROJECT, "cloud")
+        if self.left < _EVENTS_BELOW:
+            return rows.PACE_EVENTS_ONLY.note(project, **facts)
+        return rows.PACE_SLOW.note(project, factor=int(self.factor), **facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +116,10 @@ class Pacing:
         self._clock = clock
         self._ask = ask
         self._sent = self._reads = 0
-        self._before: _Sight | None = None
+        self._seen: deque[_Sight] = deque()
+        """Those of the last hour, and the one before them."""
+        self._told: _Use | None = None
+        """What the note of the last pass had; None where there was none."""
 
     def after(self, report: Report) -> Pace:
         """The pace after the pass with this report."""
@@ -90,11 +130,9 @@ class Pacing:
         left = _share(report.requests.remaining, report.requests.limit)
         if not self._config.shares_rate_limit or left is None or left >= ENOUGH:
             return pace
-        factor = pace_factor(left)
+        longer = self._longer(pace, left)
         return replace(
-            pace,
-            interval_s=pace.interval_s * factor,
-            factor=factor,
+            longer,
             jitter=_JITTER,
             gap_s=_GAP_S if left < _GAP_BELOW else 0.0,
             has_room=self._has_room if left < _EVENTS_BELOW else None,
@@ -102,15 +140,26 @@ class Pacing:
 
     def noted(self, report: Report) -> Report:
         """``report`` with a note where pauses are much longer than usual. Called once a pass."""
-        sent = report.requests
-        before, left = self._before, _share(sent.remaining, sent.limit)
+        sent, left = report.requests, _share(report.requests.remaining, report.requests.limit)
         if not self._config.shares_rate_limit or left is None:
             return report
-        now = self._before = _Sight(self._clock(), sent.hetzner, sent.limit or 0, sent.remaining or 0)
-        used = now.used_an_hour_since(before) if before else None
-        if used is None or pace_factor(left) < _NOTED_FROM:
+        factor = self._longer(self._of(sent.limit), left).factor
+        now = _Sight(self._clock(), sent.hetzner, sent.limit or 0, sent.remaining or 0)
+        used = now.used_an_hour_since(self._seen[0]) if self._seen else None
+        self._keep(now)
+        if used is None or factor < (_NOTED_FROM if self._told is None else _NOTED_TO):
+            self._told = None
             return report
-        return replace(report, notes=(*report.notes, _note(left, now.limit, *used)))
+        found = _Use(now.limit, left, factor, *used)
+        if self._told is None or not found.is_much_like(self._told):
+            self._told = found
+        return replace(report, notes=(*report.notes, self._told.note()))
+
+    def _keep(self, now: _Sight) -> None:
+        """Keep what is known now, and forget what is older than use is measured over, or of another limit."""
+        self._seen.append(now)
+        while len(self._seen) > 1 and (self._seen[0].limit != now.limit or now.at - self._seen[1].at >= _OVER_S):
+            self._seen.popleft()
 
     @property
     def reads(self) -> int:
@@ -125,23 +174,20 @@ class Pacing:
     def _of(self, limit: int | None) -> Pace:
         return Pace(self._config.interval_for(limit, self._reads))
 
+    def _longer(self, pace: Pace, left: float) -> Pace:
+        """The pace with the interval for that share: an hour at most, unless the usual one is longer."""
+        interval_s = min(pace.interval_s * pace_factor(left), max(pace.interval_s, LONGEST_S))
+        return replace(pace, interval_s=interval_s, factor=interval_s / pace.interval_s)
+
     def _has_room(self) -> bool:
         """Whether there is enough for a pass that nothing calls for. What cannot be told is left to the pass."""
         found = self._ask()
+        self._sent += 1  # none of what the next pass reads
         return found is None or found >= _EVENTS_BELOW
 
 
 def _share(remaining: int | None, limit: int | None) -> float | None:
     return None if remaining is None or not limit else remaining / limit
-
-
-def _note(left: float, limit: int, own: float, total: float) -> Note:
-    """In round numbers: what hardly changes is no news."""
-    facts = {"limit": limit, "own": _rounded(own), "total": _rounded(total)}
-    project = Key(ObjectKind.PROJECT, "cloud")
-    if left < _EVENTS_BELOW:
-        return rows.PACE_EVENTS_ONLY.note(project, **facts)
-    return rows.PACE_SLOW.note(project, factor=int(pace_factor(left)), **facts)
 
 
 def _rounded(number: float) -> int:

@@ -65,6 +65,8 @@ class Client:
     shares: bool = True
     passes: list[float] = field(default_factory=list)
     calls: list[float] = field(default_factory=list)
+    news: list[float] = field(default_factory=list)
+    """When a pass had another note than the one before."""
 
     def __post_init__(self) -> None:
         scheduler = self.project.scheduler
@@ -94,7 +96,10 @@ class Client:
                 break
         known = self._known or RateLimit(3600, 3600)
         sent = Requests(hetzner=len(self.calls), limit=known.limit, remaining=known.remaining)
+        before = self.report.notes
         self.report = self.pacing.noted(Report(errors=trouble, requests=sent))
+        if self.report.notes != before:
+            self.news.append(self.project.scheduler.now)
         self.pace = replace(self.pacing.after(self.report), draw=self.random.random)
         return Measured(self.report, 0.0, why), self.pace
 

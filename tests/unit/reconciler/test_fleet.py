@@ -74,6 +74,18 @@ def test_equal_shares_without_a_refusal(case: Case) -> None:
     assert sum(calls) / JUDGED + case.beside == pytest.approx(min(3600, case.clients * case.reads * 67), rel=0.1)
 
 
+def test_a_settled_fleet_has_hardly_any_news() -> None:
+    """A note that differs is logged and published: of some six passes in an hour not one."""
+    with Fleet(40, 10) as fleet:
+        fleet.pass_hours(5)
+        since = fleet.scheduler.now - 2 * HOUR_S
+        news = sum(at >= since for client in fleet.clients for at in client.news)
+        passes = sum(at >= since for client in fleet.clients for at in client.passes)
+
+    assert passes > 500
+    assert news < passes / 20
+
+
 def test_a_limit_that_changes_is_shared_anew() -> None:
     """Doubled, and halved again, while all run."""
     with Fleet(40, 10) as fleet:

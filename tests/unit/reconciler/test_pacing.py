@@ -104,6 +104,34 @@ def test_whether_there_is_room_is_asked(answer: float | None, has_room: bool) ->
     assert pace.has_room() is has_room
 
 
+@pytest.mark.parametrize(
+    ("interval", "interval_s", "factor"),
+    [("6m", 3600.0, 10.0), ("20m", 3600.0, 3.0), ("1h", 3600.0, 1.0), ("2h", 7200.0, 1.0)],
+)
+def test_an_hour_is_the_longest_pause(interval: str, interval_s: float, factor: float) -> None:
+    """Unless a longer one was asked for; the note has the factor that there is."""
+    passes = Passes(interval=interval)
+    passes.run(100)
+    pace, report = passes.run(100)
+
+    assert pace.interval_s == interval_s
+    assert pace.factor == pytest.approx(factor)
+    assert bool(report.notes) == (factor >= 3.0)
+
+
+def test_a_question_whether_there_is_room_is_no_reading() -> None:
+    """A pass does not become dearer by what was asked before it."""
+    passes = Passes(answers=[0.01] * 6)
+    pace, _ = passes.run(100)
+    assert pace.has_room is not None
+    while passes.answers:
+        pace.has_room()
+        passes.sent += 1
+    passes.run(100)
+
+    assert passes.pacing.reads == 4
+
+
 def test_factors_have_bounds() -> None:
     assert [pace_factor(left) for left in (0.0, 0.01, 0.05, 0.25, 0.5, 1.0)] == [10.0, 10.0, 10.0, 2.0, 1.0, 1.0]
 
@@ -141,9 +169,31 @@ def test_use_is_not_told_across_a_change_of_the_limit() -> None:
 
 
 def test_a_settled_fleet_has_no_news() -> None:
-    """What differs from pass to pass is not said: otherwise each of them would be logged and published."""
+    """What differs from pass to pass is not said: otherwise each of them would be logged and published. Here the factor
+    is about 7, and all together send about 3,500."""
     passes = Passes()
     passes.run(275)
-    texts = {note.text for left in (272, 268, 275, 265) for note in passes.run(left, after_s=400.0)[1].notes}
+    lefts = (255, 268, 245, 262, 250, 240, 266, 255)
+    texts = {note.text for left in lefts for note in passes.run(left, after_s=400.0)[1].notes}
 
     assert len(texts) == 1
+
+
+def test_what_is_another_state_is_told_anew() -> None:
+    """And that it is over, below twice: about three times it would come and go."""
+    passes = Passes()
+    passes.run(550)
+    lefts = (550, 650, 800, 300, 170, 950, 650)
+    told = [" ".join(note.text.split()[:4]) for left in lefts for note in passes.run(left, after_s=3600.0)[1].notes]
+
+    assert told == [*["passes are 3 times"] * 3, "passes are 6 times", "only events are followed"]
+
+
+def test_use_is_measured_over_an_hour() -> None:
+    """A pass that comes soon after another one says nothing of an hour."""
+    passes = Passes()
+    for _ in range(10):
+        passes.run(270, after_s=400.0)
+    (note,) = passes.run(270, after_s=5.0)[1].notes
+
+    assert "this controller 40" in note.text
