@@ -28,7 +28,7 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
-from tests.routes import ROUTING, a_pod_node, a_routed_world
+from tests.routes import ROUTING, a_pod_node, a_routed_world, routes_of
 from tests.support.judging import facts_of, judge
 from tests.support.rows import rows
 
@@ -106,6 +106,9 @@ def closed(pods: str) -> Node:
     "there": (a_routed_world(), "", TRUE),
     "on its way": (a_routed_world(routes=[]), "", None),
     "refused": (a_routed_world(routes=[]), "route.create", ("False", "RouteMissing")),
+    "perhaps among what was not read": (
+        replace(a_routed_world(routes=[]), routes=incomplete(routes_of())), "", ("Unknown", "RoutesUnknown"),
+    ),
     "outside": (a_routed_world([closed("10.9.1.0/24")], routes=[]), "", ("False", "RouteMissing")),
     "malformed": (a_routed_world([closed("pods")], routes=[]), "", ("False", "RouteMissing")),
     "no pods yet": (a_routed_world([replace(BARE, pod_cidrs=())]), "", ("False", "PodCIDRMissing")),
@@ -119,11 +122,18 @@ def test_without_routes_none_is_missing() -> None:
     assert told(a_routed_world(routes=[]), replace(ROUTING, routes=False)) == {"web-1": TRUE}
 
 
+GAPPED = a_routed_world([said(a_pod_node())], routes=[])
+
+
 @rows("world settings", {
     "a list with a gap": (beside(said(a_settled_node()), servers_section=UNREAD), Settings()),
     "a network that was not read": (
         replace(a_routed_world([said(a_pod_node())]), network=Unknown("HTTP 503"), routes=None), ROUTING,
     ),
+    "a list of servers with a gap, and no route": (
+        replace(GAPPED, servers=incomplete(GAPPED.servers)), ROUTING,
+    ),
+    "a list of routes with a gap": (replace(GAPPED, routes=incomplete(routes_of())), ROUTING),
     "another project": (a_snapshot([said(a_settled_node(labels={}))], [OTHERS_SERVER]), Settings()),
 })  # fmt: skip
 def test_what_could_not_be_read_keeps_what_was_said(world: Snapshot, settings: Settings) -> None:
