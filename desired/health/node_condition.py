@@ -144,11 +144,11 @@ def _of_routes(
             c.kind == ChangeKind.NODE_NETWORK_CONDITION and c.decision.verdict is Verdict.HELD for c in changes
         )
         return _unknown("Withheld", why) if is_held else _lacks("RouteMissing", why)
-    if missing or wanted.after:
+    if missing:
         unread = next((each for each in missing if each.decision.rule is GuardName.INCOMPLETE_SNAPSHOT), None)
         if unread is not None:
             return _unknown("RoutesUnknown", unread.decision.why)
-        return _lacks("RouteMissing", _why(missing[0], errors) if missing else why)
+        return _lacks("RouteMissing", _why(missing[0], errors))
     if wanted.decided.rule is NO_POD_CIDR:
         return _lacks("PodCIDRMissing", why)
     is_unknown = isinstance(value, Unmanaged) and wanted.decided.rule is not PODS_IPV6_ONLY

@@ -1,6 +1,6 @@
 """The condition ``NodeInSync``: False of what lacks, Unknown where nothing is known yet, and else as it was."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,11 +8,12 @@ from typing import Any
 import yaml
 
 from actuators.outcome import Failed
+from desired.health.node_condition import sync_condition
 from desired.model.route import UNROUTED
 from desired.model.settings import Controller, Policy, Settings
-from desired.model.snapshot import Condition, Node, Snapshot
+from desired.model.snapshot import Condition, Node, Server, Snapshot, SyncCondition
 from desired.names import CONDITION_NODE_IN_SYNC
-from desired.plan.change import GuardName
+from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.planner import compute_plan
 from desired.section import Unknown
 from desired.syntax.selector import parse_selector
@@ -80,6 +81,7 @@ STRANGE = a_settled_node(provided_node_ip="192.168.1.1")
     "no id": (beside(a_settled_node(provider_id="hcloud://x")), "", ("False", "ProviderIDMalformed")),
     "a server that the list lacks": (beside(a_settled_node()), "", ("Unknown", "ServerUnknown")),
     "a list with a gap": (beside(a_joining_node(), servers_section=UNREAD), "", ("Unknown", "ServerUnknown")),
+    "another name than its server's": (beside(a_settled_node(), a_server(name="renamed")), "", TRUE),
     "labels on their way": (beside(a_settled_node(labels={}), a_server()), "", None),
     "labels refused": (beside(a_settled_node(labels={}), a_server()), "node.labels", ("False", "LabelsDiffer")),
     "addresses refused": (
@@ -111,6 +113,7 @@ def closed(pods: str) -> Node:
     ),
     "outside": (a_routed_world([closed("10.9.1.0/24")], routes=[]), "", ("False", "RouteMissing")),
     "malformed": (a_routed_world([closed("pods")], routes=[]), "", ("False", "RouteMissing")),
+    "routes that were not read": (replace(a_routed_world(), routes=None), "", ("Unknown", "RoutesUnknown")),
     "no pods yet": (a_routed_world([replace(BARE, pod_cidrs=())]), "", ("False", "PodCIDRMissing")),
     "pods of IPv6": (a_routed_world([replace(BARE, pod_cidrs=("fd00::/64",))]), "", TRUE),
 })  # fmt: skip
@@ -151,28 +154,52 @@ def test_another_reason_is_written() -> None:
     assert told(beside(node, a_server()), refused="node.labels") == {"web-1": ("False", "LabelsDiffer")}
 
 
-def test_what_guards_hold_says_nothing_of_nodes_in_sync() -> None:
-    """A network that was mistyped would take the addresses of all Nodes, and is held: they stay as they were told."""
-    nodes = [said(a_pod_node(number)) for number in range(1, 5)]
-    world = a_routed_world(nodes, [a_server(number, f"web-{number}") for number in range(1, 5)], routes=[])
+FOUR = [a_pod_node(number) for number in range(1, 5)]
+OUTSIDE = [replace(node, pod_cidrs=(f"10.9.{number}.0/24",)) for number, node in enumerate(FOUR, 1)]
+
+
+@rows("nodes servers", {
+    "a network that was mistyped": (FOUR, [a_server(number, f"web-{number}") for number in range(1, 5)]),
+    "a cluster CIDR that was mistyped": (OUTSIDE, None),
+})  # fmt: skip
+def test_what_guards_hold_says_nothing_of_nodes_in_sync(
+    nodes: Sequence[Node], servers: Sequence[Server] | None
+) -> None:
+    """It would take the addresses of all Nodes, or close them all to pods, and is held: they stay as they were told.
+    Where nothing was told yet, that is not known."""
+    world = a_routed_world(map(said, nodes), servers, routes=[])
     plan = judge(compute_plan(world, ROUTING), world, ROUTING)
     assert any(hold.rule is GuardName.ADDRESS_BLAST_RADIUS for hold in plan.holds)
     assert told(world, ROUTING) == {}
+    assert set(told(a_routed_world(nodes, servers, routes=[]), ROUTING).values()) == {("Unknown", "Withheld")}
 
 
-IGNORING = replace(Settings(), ignore_nodes=parse_selector("instance.hetzner.cloud/provided-by=cloud"))
+def test_an_initialization_that_is_withheld() -> None:
+    """A Node that was not initialized lacks everything, whatever guards doubt."""
+    node = a_joining_node()
+    world = beside(node, a_server())
+    plan = compute_plan(world, DEFAULT)
+    held = [each.ruled(GuardDecision(Verdict.HELD, GuardName.ADDRESS_BLAST_RADIUS, "why")) for each in plan.changes]
+    wanted = facts_of(plan, world, DEFAULT).desired.nodes[node.name]
+    expected = SyncCondition("False", "NotInitialized", "node.initialise is held: why")
+    assert sync_condition(node, wanted, None, held, {}) == expected
+
+
+IGNORING = replace(Settings(), ignore_nodes=parse_selector("ignored=true"))
 
 
 @rows("settings expected", {
     "off": (Settings(), {"web-1": None, "web-2": None}),
-    "ignored": (IGNORING, {}),
+    "ignored": (IGNORING, {"web-2": None}),
     "the part is off": (replace(Settings(), controllers=frozenset({Controller.SERVICE})), {}),
     "observing": (replace(Settings(), policy=Policy.OBSERVE), {}),
     "a part of the plan": (replace(Settings(), only=("node/web-1",)), {}),
 })  # fmt: skip
 def test_without_the_flag_it_is_taken_away(settings: Settings, expected: Mapping[str, Said | None]) -> None:
     """Where Nodes may be written to; of those that do not have it nothing is written."""
-    world = a_snapshot([said(a_settled_node()), said(OTHER)], [a_server(), OTHERS_SERVER])
+    node = a_settled_node()
+    ignored = replace(node, labels={**node.labels, "ignored": "true"})
+    world = a_snapshot([said(ignored), said(OTHER)], [a_server(), OTHERS_SERVER])
     assert told(world, settings, tells_sync=False) == expected
     bare = a_snapshot([a_settled_node(), OTHER], [a_server(), OTHERS_SERVER])
     assert told(bare, settings, tells_sync=False) == {}

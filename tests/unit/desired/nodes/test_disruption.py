@@ -116,6 +116,7 @@ def test_announced_by_a_condition(node: Node, settings: Settings, expected: str 
     "two-of-three": (2, 3, 0, False),
     "others-may-be-as-well": (4, 8, 1, False),
     "and-are-too-few": (3, 8, 1, True),
+    "half-with-what-was-not-read": (3, 7, 1, True),
 })  # fmt: skip
 def test_what_says_the_same_of_most_announces_nothing(maintained: int, nodes: int, unread: int, expected: bool) -> None:
     """A window for the whole cluster, or a client that writes the condition everywhere, is no word on a single Node."""
