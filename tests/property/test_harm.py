@@ -36,7 +36,7 @@ from tests.support.harm_start import (
     pods,
     private_address,
 )
-from tests.support.harm_truth import balancer_of, is_wanted, machine_of
+from tests.support.harm_truth import balancer_of, is_wanted, machine_of, server_of
 from tests.support.measured import MEASURED
 
 pytestmark = pytest.mark.passes
@@ -53,6 +53,8 @@ OF_A: Mapping[str, str] = {"node-selector": "pool=a"}
 EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
 LB = "HCLOUD_LOAD_BALANCERS_"
 INTERNAL = ((f"{LB}USE_PRIVATE_IP", "true"), (f"{LB}DISABLE_PUBLIC_NETWORK", "true"))
+VOLUMES_FOLLOW = (("--out-of-service", "deleted"),)
+DRAINS_COUNT = (("--lifecycle-conditions", "true"),)
 CLOSED: Mapping[str, str] = {**PRIVATE, "disable-public-network": "true"}
 STARTS: Mapping[str, tuple[Start, ...]] = {
     "small": (
@@ -102,6 +104,13 @@ STARTS: Mapping[str, tuple[Start, ...]] = {
         Start(nodes=3, services=(("web", {}), ("db", {"use-private-ip": "false"})), variables=INTERNAL[:1]),
         Start(nodes=4, services=(("web", PRIVATE), ("db", {})), variables=((f"{LB}USES_PROXYPROTOCOL", "true"),)),
         Start(nodes=2, metal=2, services=(("web", {}), ("db", CLOSED)), variables=INTERNAL[:1]),
+        Start(nodes=5, services=(("web", {}), ("db", PRIVATE)), variables=(("--server-selector", "pool=a"),)),
+    ),
+    "lost": (
+        Start(nodes=4, variables=(*VOLUMES_FOLLOW, *DRAINS_COUNT)),
+        Start(nodes=5, services=(("web", PRIVATE), ("db", {})), variables=(*VOLUMES_FOLLOW, *DRAINS_COUNT)),
+        Start(nodes=5, variables=(*VOLUMES_FOLLOW, ("--server-selector", "pool=a"))),
+        Start(nodes=3, metal=2, services=(("web", PRIVATE),), variables=(*VOLUMES_FOLLOW, *DRAINS_COUNT)),
     ),
 }
 """Name → worlds to begin with: each is converged once, and copied from then on."""
@@ -394,6 +403,31 @@ def _arrive(stage: Stage, first: int, _second: int) -> None:
         stage.meanwhile(lambda: stage.register(number))
 
 
+def _attach(stage: Stage, first: int, second: int) -> None:
+    """A volume to one Node, or to half of all."""
+    for number in _several(stage, first, second):
+        stage.attach(number)
+
+
+def _lose(stage: Stage, first: int, second: int) -> None:
+    """A server is deleted to which a volume is attached, as long ago as a deletion of its Node waits for; most often a
+    pass has looked by now."""
+    number = _server(stage, first)
+    stage.attach(number)
+    stage.kill(number)
+    stage.advance((90, 600, 600)[second % 3])
+    if second > 3:
+        stage.run(loop=second % 2 > 0)
+
+
+def _bring_back(stage: Stage, first: int, _second: int) -> None:
+    """One of the servers that are gone and whose Nodes are there."""
+    known = stage.truth.seen().servers[HOME]
+    gone = sorted(each for node in stage.nodes().values() if (each := server_of(node) or 0) and each not in known)
+    if gone:
+        stage.bring_back(gone[first % len(gone)])
+
+
 MISTAKES: dict[str, Callable[[Stage, int, int], object]] = {
     "label": _label,
     "mark some": _mark,
@@ -408,6 +442,12 @@ MISTAKES: dict[str, Callable[[Stage, int, int], object]] = {
     "undeafen": lambda stage, *_: stage.undeafen(),
     "switch off": _switch_off,
     "switch on": lambda stage, *_: stage.recover(),
+    "attach": _attach,
+    "detach": lambda stage, *_: stage.detach_lost(),
+    "lose": _lose,
+    "bring back": _bring_back,
+    "drain": lambda stage, first, _: stage.drain(_server(stage, first)),
+    "uncordon": lambda stage, first, _: stage.uncordon(_server(stage, first)),
     "leave network": _leave_network,
     "hang": _hang,
     "arrive": _arrive,
@@ -496,6 +536,7 @@ SETTINGS = (
     "values:lost",
 )
 """Settings that are lost, mistyped, or another valid value."""
+NEW_FLAGS_LOST = ("--out-of-service=", "--lifecycle-conditions=", "--server-selector=", "--server-selector=!pool")
 HEALTH = ("health:healthy", "health:unhealthy", "health:unknown", "health:unhealthy:1", "health:unknown:1")
 
 
@@ -533,6 +574,20 @@ _EXPECTED: Mapping[str, tuple[str, ...]] = {
     ),
     "ill": (*["deafen", "select"] * 2, "undeafen", "switch off", "switch on", "unmark", "label", "edit", "kill"),
     "stuck": ("hang", "hang", "arrive", "arrive", "make service", "annotate", "join", "edit", "advance"),
+    "lost": (
+        *["lose", "bring back"] * 5,
+        *["drain", "advance"] * 2,
+        "silence",
+        "attach",
+        "kill",
+        "detach",
+        "uncordon",
+        "mark some",
+        "switch off",
+        "switch on",
+        "join",
+        "delete node",
+    ),
     "gradual": ("leave network", "delete node", "delete node", "label", "mark some", "cordon", "join", "kill", "drop"),
 }
 _SEEN_BY: Mapping[str, tuple[st.SearchStrategy[Step], ...]] = {
@@ -541,6 +596,13 @@ _SEEN_BY: Mapping[str, tuple[st.SearchStrategy[Step], ...]] = {
     "ill": (_runs(*HEALTH), _runs(*HEALTH, "token", "servers:all", "load_balancers:lag")),
     "stuck": (_truthful, _truthful),
     "gradual": (_truthful, _truthful, _truthful),
+    "lost": (
+        _runs(
+            "servers:all", "servers:half", "servers:stale", "nodes:stale", "token", "clock", *NEW_FLAGS_LOST, *DEATHS
+        ),
+        _truthful,
+        _truthful,
+    ),
 }
 
 
@@ -594,7 +656,16 @@ def sample(kind: str, number: int, count: int) -> list[list[Step]]:
 
 def test_each_happening_occurs() -> None:
     """What is in no script is not tried, whatever its table says."""
-    counts = {"configured": 120, "pools": 40, "ill": 40, "stuck": 40, "gradual": 20, "small": 400, "dedicated": 40}
+    counts = {
+        "configured": 120,
+        "pools": 40,
+        "ill": 40,
+        "stuck": 40,
+        "gradual": 20,
+        "lost": 40,
+        "small": 400,
+        "dedicated": 40,
+    }
     drawn = [step for kind, count in counts.items() for script in sample(kind, 33, count) for step in script]
     happened = {name for name, *_ in drawn if name != "run"}
     lies = {lie for name, *how in drawn if name == "run" for lie in how[1]}

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 
 from tests.support.harm_metal import METAL, METAL_LIES, inside
+from tests.support.harm_settling import What
 from tests.support.harm_stage import Stage, a_stage
 from tests.support.harm_start import (
     ELSEWHERE,
@@ -342,6 +343,30 @@ def test_the_judge_knows_a_false_taint(value: str, says: str) -> None:
     stage.once_planned(lambda: stage.home.patch_node("n3", {"spec": {"taints": [taint]}}))
     with pytest.raises(AssertionError, match=says):
         stage.run()
+
+
+def test_the_judge_knows_a_node_that_goes_before_its_volumes() -> None:
+    """It was tainted half a minute ago, and a volume is attached to it."""
+    stage = a_stage(variables=(("--out-of-service", "deleted"),))
+    stage.attach(3)
+    stage.kill(3)
+    stage.advance(600)
+    stage.run()
+    stage.advance(30)
+    stage.make_service("db")
+    stage.once_planned(lambda: stage.delete_node(3))
+    with pytest.raises(AssertionError, match="soon after it was tainted"):
+        stage.run()
+
+
+def test_the_judge_knows_a_taint_that_is_left() -> None:
+    """On a Node whose server runs, once all has settled."""
+    stage = a_stage()
+    taint = {"key": "node.kubernetes.io/out-of-service", "value": "hcloud-server-deleted", "effect": "NoExecute"}
+    stage.home.patch_node("n3", {"spec": {"taints": [taint]}})
+    stage.truth.changed()
+    assert [each.what for each in stage.unsettled()] == [What.TAINT]
+    stage.settle()
 
 
 @rows(
@@ -988,9 +1013,15 @@ ROWS = (
         "who may write the status of Nodes, and no more, takes none out",
     ),
     Row(
+        "drained-and-in-service-again",
+        HEEDING,
+        do.drain(2).passes().uncordon(2).passes().settle(),
+        "a drained Node serves again once it is uncordoned, whatever its conditions say",
+    ),
+    Row(
         "all-are-drained",
         HEEDING,
-        do.each("cordon", EACH).each("say", EACH, "DrainInProgress").passes().settle(),
+        do.each("drain", EACH).passes().settle(),
         "the last target stays, however it was announced",
     ),
     Row(

@@ -6,11 +6,13 @@ more, and know neither plan nor guard: they ask what was lost, and whether it an
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from tests.support.harm_metal import addresses_of_metal, metal_of
 from tests.support.harm_truth import (
     CLUSTER_LABEL,
+    DELETED_SERVER,
     SERVICE_LABEL,
     Cluster,
     Raw,
@@ -18,11 +20,14 @@ from tests.support.harm_truth import (
     addresses_of,
     awaiting,
     balancer_of,
+    is_attached,
     is_inside,
     is_wanted,
     may_serve,
     option,
     other_targets,
+    out_of_service,
+    out_of_service_since,
     pods_of,
     private_ip,
     published,
@@ -32,6 +37,9 @@ from tests.support.harm_truth import (
     target_servers,
     wishes,
 )
+
+DETACHED_WITHIN = timedelta(seconds=120)
+"""The time that Kubernetes has for the volumes of a Node that is out of service."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,8 @@ class Deed:
     twice, so that one is out until the next run."""
     meanwhile: Collection[Seen] = ()
     """The truth each time that something had happened while the run was at work."""
+    ended_at: datetime | None = None
+    """When the run was over; None where nobody knows."""
 
     @property
     def project(self) -> str:
@@ -85,6 +95,7 @@ def harm(deed: Deed) -> list[str]:
             *_lost_nodes(deed),
             *_false_nodes(deed),
             *_false_taints(deed),
+            *_early_nodes(deed),
             *_lost_addresses_of_nodes(deed),
             *_foreign_project(deed),
             *_foreign_balancers(deed),
@@ -155,26 +166,26 @@ def _false_taints(deed: Deed) -> Iterator[str]:
     whose taint of that is another's, and is not as it was."""
     for name, node in deed.after.nodes[deed.cluster.name].items():
         found = deed.before.nodes[deed.cluster.name].get(name, node)
-        before, after = _out_of_service(found), _out_of_service(node)
+        before, after = out_of_service(found), out_of_service(node)
         is_there = server_of(node) in deed.before.servers[deed.project] or metal_of(node) in deed.before.metal
-        if _DELETED_SERVER in after - before and is_there:
+        if DELETED_SERVER in after - before and is_there:
             yield f"Node {name} is tainted as one of a deleted server, and its server is there"
-        if found["metadata"]["uid"] == node["metadata"]["uid"] and before - {_DELETED_SERVER} != after - {
-            _DELETED_SERVER
-        }:
+        is_same = found["metadata"]["uid"] == node["metadata"]["uid"]
+        if is_same and before - {DELETED_SERVER} != after - {DELETED_SERVER}:
             yield f"Node {name} has another out-of-service taint, which is not this controller's"
 
 
-_DELETED_SERVER = ("hcloud-server-deleted", "NoExecute")
-"""Value and effect of the taint that a controller may write."""
-
-
-def _out_of_service(node: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """Value and effect of each."""
-    taints = node["spec"].get("taints", [])
-    return {
-        (each.get("value", ""), each["effect"]) for each in taints if each["key"] == "node.kubernetes.io/out-of-service"
-    }
+def _early_nodes(deed: Deed) -> Iterator[str]:
+    """Nodes that went with their volumes before these had time to follow their pods."""
+    name = deed.cluster.name
+    after = {node["metadata"]["uid"] for node in deed.after.nodes[name].values()}
+    for node_name, node in deed.before.nodes[name].items():
+        since, cluster = out_of_service_since(node), deed.after.clusters[name]
+        is_early = since is not None and deed.ended_at is not None and deed.ended_at - since < DETACHED_WITHIN
+        if node["metadata"]["uid"] in after or not is_early or deed.let(f"node/{node_name}"):
+            continue
+        if is_attached(deed.before.clusters[name], node_name) and is_attached(cluster, node_name):
+            yield f"Node {node_name} is deleted with a volume attached, soon after it was tainted for that"
 
 
 def _lost_addresses_of_nodes(deed: Deed) -> Iterator[str]:

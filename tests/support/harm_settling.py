@@ -8,6 +8,7 @@ from tests.support.harm_metal import addresses_of_metal, inside, metal_of
 from tests.support.harm_serving import asked, asked_of_port, resets
 from tests.support.harm_start import HOME, NETWORK, Start
 from tests.support.harm_truth import (
+    DELETED_SERVER,
     Cluster,
     Raw,
     Seen,
@@ -18,6 +19,7 @@ from tests.support.harm_truth import (
     is_wanted,
     may_serve,
     option,
+    out_of_service,
     pods_of,
     private_ip,
     published,
@@ -37,6 +39,7 @@ class What(StrEnum):
 
     JOINING = "a Node that waits to be initialized"
     MACHINE = "a Node without a server"
+    TAINT = "the taint of a deleted server on a Node whose server runs"
     ROUTE = "a route to pods"
     BALANCER = "a load balancer that is missing"
     TARGET = "a target"
@@ -95,6 +98,8 @@ class Settled:
                     yield Undone(cluster, key, What.JOINING, "is not initialized")
                 elif number is not None and machine is None and not is_ready(node):
                     yield Undone(cluster, key, What.MACHINE, "has no server")
+                elif machine is not None and machine["status"] == "running" and DELETED_SERVER in out_of_service(node):
+                    yield Undone(cluster, key, What.TAINT, "is tainted as one of a deleted server, and its server runs")
                 address = private_ip(machine, NETWORK) if machine else None
                 if settings_of(self.environment).routes and address and pods_of(node):
                     gateway = self.seen.routes(HOME).get((NETWORK, str(pods_of(node))))
@@ -102,6 +107,7 @@ class Settled:
                         yield Undone(cluster, f"route/{NETWORK}/{pods_of(node)}", What.ROUTE, f"leads to {gateway}")
 
     def _of_services(self) -> Iterator[Undone]:
+        heeds_drains = settings_of(self.environment).lifecycle_conditions
         for cluster, service, found in wishes(self.seen, self.clusters, HOME):
             name = f"default/{service['metadata']['name']}"
             key = f"load_balancer/{name}"
@@ -111,7 +117,8 @@ class Settled:
             wanted = {
                 number
                 for node in self.seen.nodes[cluster].values()
-                if may_serve(node, service) and (number := server_of(node)) in self.seen.servers[HOME]
+                if may_serve(node, service, heeds_drains=heeds_drains)
+                and (number := server_of(node)) in self.seen.servers[HOME]
             }
             if asked(service, self.environment, "use-private-ip") == "true":
                 wanted = {number for number in wanted if private_ip(self.seen.servers[HOME][number or 0], NETWORK)}
@@ -158,6 +165,7 @@ class Settled:
         is_private = asked(service, self.environment, "use-private-ip") == "true"
         if self.start.keyless and not is_private:
             return
+        heeds_drains = settings_of(self.environment).lifecycle_conditions
         for node in self.seen.nodes[cluster].values():
             machine = self.seen.metal.get(metal_of(node) or 0)
             if machine is None:
@@ -165,7 +173,7 @@ class Settled:
             number = machine["server_number"]
             wanted = inside(number) if is_private else machine["server_ip"] or f"{machine['server_ipv6_net']}1"
             there = target_addresses(found).intersection(addresses_of_metal(machine))
-            yield from sorted(there ^ ({wanted} if may_serve(node, service) else set()))
+            yield from sorted(there ^ ({wanted} if may_serve(node, service, heeds_drains=heeds_drains) else set()))
 
 
 def _of_settings(service: Raw, name: str, found: object) -> object:

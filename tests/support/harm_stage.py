@@ -81,6 +81,7 @@ from tests.support.harm_truth import (
     is_joining,
     is_ready,
     machine_of,
+    out_of_service,
     target_addresses,
     target_servers,
     wishes,
@@ -204,6 +205,7 @@ class Stage:
             self._metal_addresses,
             _cut_off(report) if death is not None else (),
             self._seen,
+            self.truth.clock.now(),
         )
         found = harm(deed)
         done = {str(line.change.key) for line in report.lines if line.change.decision.verdict == "allowed"}
@@ -346,6 +348,7 @@ class Stage:
             self.wake(name)
         for pause_s in (70.0, 31 * 60.0, 65 * 60.0, 70.0, 70.0):
             self.advance(pause_s)
+            self.detach_lost()
             for name, cluster in self.truth.clusters.items():
                 if not cluster.is_copy:
                     self.run(name, loop=True)
@@ -562,9 +565,14 @@ class Stage:
             self._say(cluster, name, "Unknown")
 
     def bring_back(self, number: int) -> None:
-        """A server of the beginning that was deleted is there again, by its id: Hetzner had lost it for a while."""
+        """A server of the beginning that was deleted is there again, by its id: Hetzner had lost it for a while. Not
+        where another one has its addresses by now."""
         project, seen = self.truth.projects[HOME], self.truth.seen()
-        servers = {**seen.servers[HOME], number: self.first.servers[HOME][number]}
+        found = self.first.servers[HOME].get(number)
+        taken = {str(place["ip"]) for each in seen.servers[HOME].values() for place in each["private_net"]}
+        if found is None or number in seen.servers[HOME] or taken & {str(each["ip"]) for each in found["private_net"]}:
+            return
+        servers = {**seen.servers[HOME], number: found}
         project.replace_world({**seen.projects[HOME], "servers": [*servers.values()]})
         self.truth.changed()
 
@@ -719,6 +727,16 @@ class Stage:
         self._announced.add(number)
         self.of(cluster).cordon(*self._on(number, cluster))
 
+    def drain(self, number: int, cluster: str = "a") -> None:
+        """As kubectl does it, once it writes conditions (KEP-5683)."""
+        self.cordon(number, cluster)
+        self.say(number, "DrainInProgress", cluster)
+
+    def uncordon(self, number: int, cluster: str = "a") -> None:
+        """It is in service again, whatever its conditions say."""
+        self._announced.discard(number)
+        self.of(cluster).uncordon(*self._on(number, cluster))
+
     def say(self, number: int, kind: str, cluster: str = "a") -> None:
         """Whoever may write its status gives the Node a condition."""
         for name in self._on(number, cluster):
@@ -747,6 +765,15 @@ class Stage:
     def detach(self, number: int, cluster: str = "a") -> None:
         for name in self._on(number, cluster):
             self.of(cluster).to_cluster("DELETE", f"{_ATTACHMENTS}/csi-{name}")
+
+    def detach_lost(self) -> None:
+        """What Kubernetes does: volumes go from Nodes that are out of service, or are not there any more."""
+        for cluster in self._real():
+            nodes = self._nodes(cluster)
+            for each in self.truth.seen().clusters[cluster].get("volumeattachments", []):
+                node = nodes.get(each["spec"]["nodeName"])
+                if node is None or out_of_service(node):
+                    self.of(cluster).to_cluster("DELETE", f"{_ATTACHMENTS}/{each['metadata']['name']}")
 
     def label(self, number: int, labels: Mapping[str, str | None], cluster: str = "a") -> None:
         self.of(cluster).label(*self._on(number, cluster), labels=labels)

@@ -91,8 +91,10 @@ def node_name(number: int) -> str:
 
 
 def a_server(number: int, *, network: int | None = NETWORK) -> Raw:
+    """Every other one has a label, by which a selector tells them apart."""
     places = [] if network is None else [{"network": network, "ip": private_address(number)}]
-    return server(number, node_name(number), private_net=places)
+    labels = {"pool": "a"} if number % 2 else {}
+    return server(number, node_name(number), private_net=places, labels=labels)
 
 
 def a_service(name: str, options: Mapping[str, str]) -> Raw:

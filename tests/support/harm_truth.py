@@ -6,6 +6,7 @@ Nothing in here comes from the product: wishes are read from raw objects once mo
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from ipaddress import IPv4Network, ip_network
 from typing import Any
@@ -103,6 +104,8 @@ def _is_used(approval: str) -> bool:
         return False
 
 
+DELETED_SERVER = ("hcloud-server-deleted", "NoExecute")
+"""Value and effect of the out-of-service taint that a controller may write."""
 OWN_CLASS = "hcloud-reconciler/load-balancer"
 
 
@@ -159,8 +162,17 @@ def is_joining(node: Mapping[str, Any]) -> bool:
     return any(each["key"].endswith("/uninitialized") for each in node["spec"].get("taints", []))
 
 
-def may_serve(node: Mapping[str, Any], service: Mapping[str, Any]) -> bool:
-    """Whether the Node is meant to get traffic of the Service, beyond any doubt."""
+def is_drained(node: Mapping[str, Any]) -> bool:
+    """Whether the Node is cordoned, and says that it is drained or being drained."""
+    said = {each["type"] for each in node["status"].get("conditions", []) if each["status"] == "True"}
+    return bool(node["spec"].get("unschedulable")) and not said.isdisjoint({"Drained", "DrainInProgress"})
+
+
+def may_serve(node: Mapping[str, Any], service: Mapping[str, Any], *, heeds_drains: bool = True) -> bool:
+    """Whether the Node is meant to get traffic of the Service, beyond any doubt: not while it is drained, unless that
+    is known to be heeded by nobody."""
+    if heeds_drains and is_drained(node):
+        return False
     metadata, taints = node["metadata"], {each["key"] for each in node["spec"].get("taints", [])}
     if "deletionTimestamp" in metadata or "ToBeDeletedByClusterAutoscaler" in taints:
         return False
@@ -168,6 +180,26 @@ def may_serve(node: Mapping[str, Any], service: Mapping[str, Any]) -> bool:
         return False
     key, _, value = (option(service, "node-selector") or "").partition("=")
     return not key or metadata.get("labels", {}).get(key) == value
+
+
+def is_attached(cluster: Mapping[str, Any], node: str) -> bool:
+    """Whether a volume is attached to the Node of this name, in the Kubernetes part of a world."""
+    return any(each["spec"]["nodeName"] == node for each in cluster.get("volumeattachments", ()))
+
+
+def out_of_service(node: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Value and effect of each out-of-service taint."""
+    taints = node["spec"].get("taints", [])
+    return {
+        (each.get("value", ""), each["effect"]) for each in taints if each["key"] == "node.kubernetes.io/out-of-service"
+    }
+
+
+def out_of_service_since(node: Mapping[str, Any]) -> datetime | None:
+    """When a controller tainted the Node as one of a deleted server; None where it has not, or does not say."""
+    taints = node["spec"].get("taints", [])
+    found = (each.get("timeAdded") for each in taints if (each.get("value"), each["effect"]) == DELETED_SERVER)
+    return next((datetime.fromisoformat(each) for each in found if each), None)
 
 
 def target_servers(balancer: Mapping[str, Any]) -> frozenset[int]:

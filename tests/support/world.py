@@ -165,6 +165,10 @@ class World(ABC):
         for name in names:
             self.patch_node(name, {"spec": {"unschedulable": True}})
 
+    def uncordon(self, *names: str) -> None:
+        for name in names:
+            self.patch_node(name, {"spec": {"unschedulable": None}})
+
     def taint(self, *names: str, key: str) -> None:
         """Add a taint as an autoscaler does."""
         nodes = self.nodes()
