@@ -157,9 +157,12 @@ def _turn(
 
 
 def _has_to_wait(change: Change, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether it is a Node's deletion for which it is too early, whatever the answer is."""
-    lost = change.before
-    return isinstance(lost, LostNode) and wait_for(lost.proof, snapshot.taken_at, settings.waits) is not None
+    """Whether it is too early for it, whatever the answer is: a Node's deletion, and the taint before that."""
+    return any(
+        wait_for(evidence.proof, snapshot.taken_at, settings.waits) is not None
+        for evidence in change.rests_on
+        if isinstance(evidence, Age) and evidence.proof is not None
+    )
 
 
 def missing_servers(snapshot: Snapshot) -> tuple[int, ...]:

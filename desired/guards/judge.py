@@ -2,7 +2,8 @@
 
 A guard looks at the whole plan and names what it withholds; it changes nothing."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from itertools import chain
 
 from desired.guards.anchor import AnchorState
@@ -16,15 +17,35 @@ from desired.guards.statuses import project_statuses
 from desired.guards.table import GUARDS
 from desired.model.snapshot import Snapshot
 from desired.model.to_builtins import digest
-from desired.plan.change import ALLOWED, Change, GuardDecision, Hold, Plan, Verdict, with_advice
+from desired.plan.change import (
+    ALLOWED,
+    Change,
+    GuardDecision,
+    GuardName,
+    Hold,
+    OutOfService,
+    Plan,
+    Verdict,
+    with_advice,
+)
 from desired.plan.notes import Note, NoteKind
+from desired.rules.guards import APPROVED_TOGETHER
 from desired.section import Present
 
 
 def ask_guards(view: GuardInput) -> tuple[GuardResult, ...]:
     """What each guard says of the plan, in the order of the guards; empty for one that withholds nothing."""
     found = chain.from_iterable(guard(view) for guard in (*(row.judge for row in GUARDS.values()), withheld_at_first))
-    return tuple(result for result in found if result.keys)
+    return tuple(result for result in (_to_approve(result, view.plan) for result in found) if result.keys)
+
+
+def _to_approve(result: GuardResult, plan: Plan) -> GuardResult:
+    """The result, where a person decides without the out-of-service taint. It is withheld with the deletion that it is
+    made for, and an approval that was given for both would be used up by the taint."""
+    if result.verdict is not Verdict.HELD:
+        return result
+    keys = (key for key in result.keys if not isinstance(plan.by_key[key].after, OutOfService))
+    return replace(result, keys=tuple(keys))
 
 
 def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[GuardResult] | None = None) -> Plan:
@@ -47,8 +68,23 @@ def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[Gu
         for key in result.keys:
             if decision.verdict.weight > decisions.get(key, ALLOWED).verdict.weight:
                 decisions[key] = decision
+    for hold in holds:
+        if hold.approved:
+            decisions |= _waits_for_volumes(hold, decisions)
     ruled = propagate(change.ruled(decisions.get(change.key, ALLOWED)) for change in plan.changes)
     return Plan(project_statuses(ruled, view), _notes(view), tuple(holds))
+
+
+def _waits_for_volumes(hold: Hold, decisions: Mapping[str, GuardDecision]) -> Mapping[str, GuardDecision]:
+    """The decisions on what is free of an approved hold, while a deletion among it waits for its volumes: the first of
+    its changes uses the approval up, and those that are made later would have to be approved anew."""
+    waits = {key: decisions[key] for key in hold.keys if key in decisions}
+    waits = {key: each for key, each in waits.items() if each.rule is GuardName.VOLUME_DETACH}
+    if not waits:
+        return {}
+    first = min(waits)
+    together = replace(waits[first], why=APPROVED_TOGETHER.text(change=first))
+    return {key: together for key in hold.keys if key not in decisions}
 
 
 def _notes(view: GuardInput) -> tuple[Note, ...]:

@@ -87,6 +87,25 @@ def test_volumes_that_are_never_detached(run: Run) -> None:
     assert LOST not in run.sim.nodes()
 
 
+def test_an_approval_of_several(run: Run) -> None:
+    """It is good for all of them: for the one without volumes, and for those whose volumes go one after the other."""
+    for number in (2, 3):
+        run.sim.set_ready(f"web-{number}", ready="Unknown", since=ago(300))
+        run.sim.remove_servers(number)
+    run.sim.to_cluster("POST", ATTACHMENTS, attachment("web-2", "csi-2"))
+    (hold,) = run.converge().holds
+    run.approve(hold.hash)
+
+    assert run.converge().holds == ()
+    detach(run)
+    assert run.converge().holds == ()
+    assert len(run.sim.nodes()) == 4
+    run.sim.to_cluster("DELETE", f"{ATTACHMENTS}/csi-2")
+    run.converge()
+
+    assert list(run.sim.nodes()) == ["web-4"]
+
+
 def test_switched_off_in_between(run: Run) -> None:
     """The taint has its effect; the deletion still waits for it, and no longer."""
     run.converge()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from desired.guards.absence import servers_to_confirm
 from desired.model.settings import Controller, Policy, ServerLoss, Settings
 from desired.model.snapshot import Node, Readiness, ServerStatus, Snapshot, VolumeAttachment
 from desired.model.taint import (
@@ -21,6 +22,7 @@ from desired.planner import compute_plan
 from desired.rules import guards as of_guards
 from desired.rules import nodes as rules
 from desired.section import Section
+from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector
 from tests.builders import (
     NOW,
@@ -144,6 +146,39 @@ def test_six_of_eight() -> None:
     assert same.hash == hold.hash
     detached = replace(after, volume_attachments=attached("n-7", "n-8"))
     assert len(judge(compute_plan(detached, ON), detached, ON, approved=[hold.hash]).allowed) == 6
+
+
+def test_what_was_approved_together_is_done_together() -> None:
+    """The first deletion uses the approval up: those without volumes, and those whose volumes are detached before the
+    others', would be all that was approved."""
+    nodes = [a_lost_node(f"n-{i}", i, taints=(ours(5),) if i < 4 else ()) for i in range(1, 7)]
+    fleet = a_fleet(*nodes, *(a_settled_node(f"n-{i}", i) for i in (7, 8)), gone=range(1, 7))
+    (hold,) = judged(replace(fleet, volume_attachments=attached())).holds
+    for volumes, free in (attached("n-1", "n-2", "n-3"), 0), (attached("n-3"), 0), (attached("n-8"), 6):
+        snapshot = replace(fleet, volume_attachments=volumes)
+        plan = judge(compute_plan(snapshot, ON), snapshot, ON, approved=[hold.hash])
+        assert len(plan.allowed) == free
+        together = plan.by_key["node/n-6"].decision
+        assert (together.due_in_s == 15, together.rule == "volume-detach") == (not free, not free)
+        assert judged(snapshot).by_key["node/n-6"].decision.rule == "node-blast-radius"
+
+
+def test_an_approval_names_the_deletion_alone() -> None:
+    """Whatever holds both: the taint would use the approval up, and the deletion would be another hold after it."""
+    nodes = [a_lost_node("n-1", 1), *(a_settled_node(f"n-{i}", i) for i in (2, 3, 4))]
+    snapshot = replace(a_fleet(*nodes, gone=(1, 2, 3, 4)), volume_attachments=attached("n-1"))
+    plan = judged(snapshot)
+    assert {(hold.rule, hold.keys) for hold in plan.holds} >= {("project-anchor", (KEY,))}
+    assert verdicts(plan) == {TAINT: (WAITING, "project-anchor"), KEY: (HELD, "project-anchor")}
+    both = [hold.hash for hold in plan.holds]
+    assert verdicts(judge(compute_plan(snapshot, ON), snapshot, ON, approved=both)) == TAINTED_FIRST
+
+
+def test_no_server_is_asked_for_too_early() -> None:
+    """Neither for the deletion nor for the taint before it: whatever the answer is, both wait."""
+    for ready_since, asked in (NOW, ()), (NOW - timedelta(hours=1), (1,)):
+        snapshot = lost(attached("n-1"), ready_since=ready_since)
+        assert servers_to_confirm(compute_plan(snapshot, ON), snapshot, ON, Provider.CLOUD) == asked
 
 
 def test_two_nodes_wait_each_for_its_own_volumes() -> None:
