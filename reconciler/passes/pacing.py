@@ -66,9 +66,9 @@ class _Use:
     """And of all clients."""
 
     def is_much_like(self, other: "_Use") -> bool:
-        """Whether telling both would be telling the same twice."""
+        """Whether telling both would be telling the same twice. Both are of one limit: of two nothing is measured."""
         pairs = ((self.left, other.left), (self.own, other.own), (self.total, other.total))
-        is_same_row = self.limit == other.limit and (self.left < _EVENTS_BELOW) == (other.left < _EVENTS_BELOW)
+        is_same_row = (self.left < _EVENTS_BELOW) == (other.left < _EVENTS_BELOW)
         return is_same_row and all(max(pair) <= _NEWS_FROM * min(pair) for pair in pairs)
 
     def note(self) -> Note:

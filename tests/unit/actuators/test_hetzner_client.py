@@ -250,11 +250,11 @@ def test_the_rate_limit_is_observed(simulate: Simulate) -> None:
 
 def test_what_is_left_is_asked_by_one_request(simulate: Simulate) -> None:
     """A refusal says it as well: nothing is left. Trouble says nothing."""
-    sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=4)
+    sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=400)
     reader = sim.hetzner_reader()
-    assert reader.share_left(1.0) == 0.75
+    assert reader.share_left(1.0) == 399 / 400
 
-    headers = {"RateLimit-Limit": "4", "RateLimit-Remaining": "0"}
+    headers = {"RateLimit-Limit": "400", "RateLimit-Remaining": "0"}
     sim.spoil_hetzner("status", code=429, body=refusal("rate_limit_exceeded"), headers=headers, count=1)
     assert reader.share_left(1.0) == 0.0
     sim.spoil_hetzner("status", code=401, body=refusal("unauthorized"), count=1)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from actuators.outcome import Pending
+from actuators.outcome import Failed, Pending
 from reconciler.leader_election.leadership import NoElection
 from reconciler.passes.loop import Pace, Wake, run_loop
 from reconciler.result import Line, Report
@@ -80,6 +80,7 @@ def test_what_is_called_for_begins_without_a_question(called_at: float, began_at
     loop.at(called_at, lambda: loop.wake.call("a Node changed"))
 
     assert loop.run() == [(0.0, ""), (began_at, "a Node changed")]
+    assert loop.asked == [600.0] * (called_at > 600.0)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +130,15 @@ def test_what_was_due_is_tried_again_without_a_question() -> None:
     loop.at(901.0, lambda: setattr(loop, "retry_in_s", None))
 
     assert loop.run() == [(0.0, ""), (900.0, ""), (960.0, "")]
+
+
+def test_what_is_owed_stays_so_while_it_goes_wrong() -> None:
+    """Though another pass began in between because there was room, and was refused like the first."""
+    later = Report(errors=("503",), lines=(Line(a_change(), Failed("503", retry_after_s=700.0)),))
+    loop = Loop(report=later, has_room=(True, False), passes=3)
+    loop.wake.call("a Service changed")
+
+    assert [began for began, _ in loop.run()] == [0.0, 600.0, 1300.0]
 
 
 def test_tries_get_further_apart_up_to_the_interval() -> None:

@@ -57,6 +57,7 @@ def test_the_less_is_left_the_longer_are_pauses(remaining: int, interval_s: floa
     assert pace.interval_s == pytest.approx(interval_s, rel=1e-3)
     assert pace.factor == pytest.approx(interval_s / 60.0, rel=1e-3)
     assert pace.gap_s == gap_s
+    assert pace.jitter == (JITTER if pace.factor == 1.0 else 0.2)
     assert (pace.has_room is not None) == asks
 
 
@@ -151,6 +152,8 @@ def noted(remaining: int, before: int, *, after_s: float) -> tuple[Note, ...]:
         pytest.param(600, 600, ("3 times", "about 4000 requests an hour", "this controller 40"), id="three times"),
         pytest.param(270, 270, ("6 times", "about 4000", "this controller 40"), id="settled"),
         pytest.param(270, 470, ("6 times", "about 5000", "this controller 40"), id="it gets less"),
+        pytest.param(600, 1100, ("about 8000", "this controller 40"), id="another client takes all that it can"),
+        pytest.param(600, 100, ("about 40 ", "this controller 40"), id="more came back than refills"),
         pytest.param(170, 170, ("only events", "about 4000", "this controller 40"), id="events alone"),
     ],
 )
@@ -166,6 +169,8 @@ def test_use_is_not_told_across_a_change_of_the_limit() -> None:
     passes.run(270)
 
     assert passes.run(270, limit=2 * LIMIT)[1].notes == ()
+    (note,) = passes.run(270, limit=2 * LIMIT)[1].notes
+    assert "the project's 7200 requests" in note.text
 
 
 def test_a_settled_fleet_has_no_news() -> None:
@@ -183,10 +188,10 @@ def test_what_is_another_state_is_told_anew() -> None:
     """And that it is over, below twice: about three times it would come and go."""
     passes = Passes()
     passes.run(550)
-    lefts = (550, 650, 800, 300, 170, 950, 650)
+    lefts = (550, 650, 800, 220, 170, 950, 650)
     told = [" ".join(note.text.split()[:4]) for left in lefts for note in passes.run(left, after_s=3600.0)[1].notes]
 
-    assert told == [*["passes are 3 times"] * 3, "passes are 6 times", "only events are followed"]
+    assert told == [*["passes are 3 times"] * 3, "passes are 8 times", "only events are followed"]
 
 
 def test_use_is_measured_over_an_hour() -> None:

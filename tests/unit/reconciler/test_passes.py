@@ -3,6 +3,8 @@
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
+import pytest
+
 from actuators.http.call_budget import CallBudget
 from actuators.http.own_writes import OwnWrites
 from actuators.lanes import Lane, UnderWay
@@ -35,12 +37,15 @@ class Loop:
 
     interval: str = ""
     """As the flag has it; "" leaves the choice to the product."""
+    shares: bool = False
+    """Whether the project's rate limit is shared."""
     now: float = 1000.0
     told: Report = field(default_factory=Report)
 
     def __post_init__(self) -> None:
         flags = {"--interval": self.interval} if self.interval else {}
-        config = load_config(Command.BARE, flags, {"HCLOUD_TOKEN": "t" * 64})
+        flags |= {"--share-rate-limit": "true"} if self.shares else {}
+        config = load_config(Command.RUN, flags, {"HCLOUD_TOKEN": "t" * 64})
         self.page = LivePage(clock=lambda: self.now)
         self.history = History(lambda: self.now, lambda: 0.0)
         self.metrics = Metrics(version="1", policy="sync", mode="loop", lease="ccm", clock=lambda: self.now)
@@ -121,6 +126,17 @@ def test_no_secret_is_replaced_while_something_goes_on() -> None:
     left.future.set_result(Applied())
     loop.run(Report(snapshot=a_snapshot()))
     assert secret.read == 1
+
+
+@rows("shares expected", {"unasked": (False, (60.0, 0.0, 1.0)), "where it is shared": (True, (480.0, 60.0, 8.0))})
+def test_what_little_is_left_is_shared(shares: bool, expected: tuple[float, float, float]) -> None:
+    """Events are a minute apart as well, although this controller has used none of its own budget."""
+    loop = Loop(shares=shares)
+    loop.told = Report(snapshot=a_snapshot(), requests=Requests(hetzner=3, limit=3600, remaining=225))
+    _, pace = loop.passes("")
+
+    assert (pace.interval_s, pace.gap_s, loop.metric("hcloud_reconciler_pace_factor")) == pytest.approx(expected)
+    assert loop.metric(INTERVAL) == pace.interval_s
 
 
 @rows(
