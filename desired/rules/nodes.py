@@ -213,7 +213,9 @@ ATTACHMENTS_UNREAD = Rule(
 TAINT_GOES = Rule("taint-goes", "removed when the Node is initialized", basis=Basis.UNINITIALISED)
 ANNOUNCES = Rule("taint-announces", "announces the removal of the Node", basis=Basis.ANNOUNCING)
 CONDITION_ANNOUNCES = Rule(
-    "condition-announces", "while it is True, the loss of the Node counts as a planned removal", basis=Basis.ANNOUNCING
+    "condition-announces",
+    "while it is True on half of the Nodes at most, the loss of the Node counts as a planned removal",
+    basis=Basis.ANNOUNCING,
 )
 CONDITION_ENDS_TRAFFIC = Rule(
     "condition-ends-traffic",

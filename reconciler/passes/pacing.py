@@ -191,5 +191,5 @@ def _share(remaining: int | None, limit: int | None) -> float | None:
 
 
 def _rounded(number: float) -> int:
-    """To one digit that is not 0."""
-    return int(float(f"{number:.1g}"))
+    """To two digits."""
+    return int(float(f"{number:.2g}"))

@@ -28,7 +28,8 @@ from reconciler.result import Result
 _GONE = 3
 """After so many durations without a renewal a leader is gone: another one would have taken over after one."""
 _LATE = RENEWED + timedelta(minutes=10)
-"""After this a controller that runs has written again, unless its interval is longer."""
+"""After this a controller that runs has written again, unless its passes are further apart."""
+_NOT_RENEWED = "no pass has renewed it since; the controller does not run, or its passes are far apart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
         yield TextLine(f"Leader:    {report.leader or 'none'} (Lease {report.lease}){renewed}{gone}", tone)
     if status is None:
         return
-    late = ": too old for a running controller" if report.is_late else ""
+    late = f": {_NOT_RENEWED}" if report.is_late else ""
     yield TextLine(f"Published: {origin(status, now)}{late}", Tone.WARNING if late else Tone.PLAIN)
     last = status.last_pass
     took = f", took {last.seconds:g} s" if last.seconds is not None else ""

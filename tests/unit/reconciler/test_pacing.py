@@ -149,12 +149,12 @@ def noted(remaining: int, before: int, *, after_s: float) -> tuple[Note, ...]:
     [
         pytest.param(900, 900, (), id="twice as long"),
         pytest.param(601, 601, (), id="almost three times"),
-        pytest.param(600, 600, ("3 times", "about 4000 requests an hour", "this controller 40"), id="three times"),
-        pytest.param(270, 270, ("6 times", "about 4000", "this controller 40"), id="settled"),
-        pytest.param(270, 470, ("6 times", "about 5000", "this controller 40"), id="it gets less"),
-        pytest.param(600, 1100, ("about 8000", "this controller 40"), id="another client takes all that it can"),
-        pytest.param(600, 100, ("about 40 ", "this controller 40"), id="more came back than refills"),
-        pytest.param(170, 170, ("only events", "about 4000", "this controller 40"), id="events alone"),
+        pytest.param(600, 600, ("3 times", "about 3600 requests an hour", "this controller 36"), id="three times"),
+        pytest.param(270, 270, ("6 times", "about 3600", "this controller 36"), id="settled"),
+        pytest.param(270, 470, ("6 times", "about 5400", "this controller 36"), id="it gets less"),
+        pytest.param(600, 1100, ("about 8100", "this controller 36"), id="another client takes all that it can"),
+        pytest.param(600, 100, ("about 36 ", "this controller 36"), id="more came back than refills"),
+        pytest.param(170, 170, ("only events", "about 3600", "this controller 36"), id="events alone"),
     ],
 )
 def test_long_pauses_are_noted_with_who_sends_how_much(remaining: int, before: int, parts: tuple[str, ...]) -> None:
@@ -201,4 +201,4 @@ def test_use_is_measured_over_an_hour() -> None:
         passes.run(270, after_s=400.0)
     (note,) = passes.run(270, after_s=5.0)[1].notes
 
-    assert "this controller 40" in note.text
+    assert "this controller 36" in note.text
