@@ -6,9 +6,11 @@ from datetime import datetime
 from enum import Enum
 from hashlib import sha256
 from types import MappingProxyType
+from typing import Annotated
 
 from desired.annotations.claims import Claim
 from desired.model.key import Key, ObjectKind
+from desired.model.set_by import Admits
 from desired.names import (
     CLEANUP_FINALIZERS,
     FINALIZER_BALANCER,
@@ -134,9 +136,9 @@ class Service:
 class Classes:
     """The Services that this process serves, of all Services of the cluster."""
 
-    own: str = OWN_CLASS
+    own: Annotated[str, Admits("--load-balancer-class")] = OWN_CLASS
     """``--load-balancer-class``: Services of this class are served."""
-    serves_classless: bool = True
+    serves_classless: Annotated[bool, Admits("--default-load-balancer")] = True
     """``--default-load-balancer``: so are Services without one."""
 
     @property

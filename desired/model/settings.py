@@ -1,6 +1,6 @@
 """Settings: the operator's choices, as far as rules depend on them. Filled from flags and environment."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -10,6 +10,7 @@ from typing import Annotated, get_type_hints
 
 from desired.annotations.options import Options
 from desired.model.service import Classes
+from desired.model.set_by import Admits, Decides, Reads
 from desired.syntax.selector import Selector
 
 
@@ -49,25 +50,12 @@ class Waits:
     """Ages and waits of the rules about Nodes that seem to have no server (guards ``absence-proof`` and
     ``node-blast-radius``)."""
 
-    not_ready_for: timedelta = timedelta(seconds=20)
+    not_ready_for: Annotated[timedelta, Admits("--delete-not-ready-for")] = timedelta(seconds=20)
     """``--delete-not-ready-for``: a Node is deleted only after it was not Ready for so long."""
-    age: timedelta = timedelta(seconds=120)
+    age: Annotated[timedelta, Admits("--delete-min-age")] = timedelta(seconds=120)
     """``--delete-min-age``: and only when it is older than this."""
-    given_up_after: timedelta = timedelta(minutes=30)
+    given_up_after: Annotated[timedelta, Admits("--given-up-after")] = timedelta(minutes=30)
     """``--given-up-after``: a Node that was not Ready, and silent, for so long counts as a planned disruption."""
-
-
-class Decides(str):
-    """The flag or variable of a setting that decides on what is planned. It is remembered, so its type is one of those
-    that ``former_settings`` writes."""
-
-    __slots__ = ()
-
-
-class Admits(str):
-    """The flag of a setting that lets less or more of a plan through."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +76,7 @@ class Settings:
     controllers: Annotated[frozenset[Controller], Decides("--controllers")] = frozenset(Controller)
     ignore_nodes: Annotated[Selector | None, Decides("--ignore-nodes")] = None
     """``--ignore-nodes``: Nodes that are never touched; None when all are managed."""
-    server_selector: Selector | None = None
+    server_selector: Annotated[Selector | None, Reads("--server-selector")] = None
     """``--server-selector``: which servers Hetzner lists; None: all. It decides on nothing but what is read."""
     mirror_labels: Annotated[str | None, Decides("--mirror-labels")] = None
     """``--mirror-labels``: prefix, without a slash, of Node labels that repeat the server's; None mirrors nothing."""
@@ -129,13 +117,18 @@ class Settings:
 
 WHOLE = 0
 """In the place of a port: the load balancer as a whole."""
-SET_BY: Mapping[str, Decides | Admits] = MappingProxyType(
-    {
-        field: origin
-        for field, kind in get_type_hints(Settings, include_extras=True).items()
-        for origin in getattr(kind, "__metadata__", ())
-    }
-)
-"""Field of ``Settings`` → its flag or variable, where it has one of its own."""
+
+
+def _set_by(values: type, of: str = "") -> Iterator[tuple[str, Decides | Admits | Reads]]:
+    for name, kind in get_type_hints(values, include_extras=True).items():
+        yield from ((f"{of}{name}", origin) for origin in getattr(kind, "__metadata__", ()))
+        if kind in _PARTS:
+            yield from _set_by(kind, f"{name}.")
+
+
+_PARTS = (Waits, Classes)
+SET_BY: Mapping[str, Decides | Admits | Reads] = MappingProxyType(dict(_set_by(Settings)))
+"""Field of ``Settings``, or of one of its parts as in ``waits.age`` → its flag or variable, where it has one of its
+own."""
 DECIDING: Mapping[str, str] = MappingProxyType({field: name for field, name in SET_BY.items() if type(name) is Decides})
 """Those that decide on what is planned; the defaults of load balancers, which annotations name, are not among them."""

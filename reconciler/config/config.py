@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -322,19 +323,21 @@ def load_config(
 
 def _settings(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Settings:
     """The settings of a run: each as its flag or variable says, but for those that two of them decide."""
-    given = {**flags, **variables}
-    as_given = {field: given[name] for field, name in SET_BY.items() if name in given}
+    given, values = {**flags, **variables}, defaultdict[str, dict[str, Any]](dict)
+    for path, name in SET_BY.items():
+        part, _, field = path.rpartition(".")
+        if name in given:
+            values[part][field] = given[name]
     switched_off = frozenset() if variables.get("HCLOUD_LOAD_BALANCERS_ENABLED", True) else {Controller.SERVICE}
     decided = {
         "routes": variables.get(_ROUTES, False) and flags["--configure-cloud-routes"],
         "cluster_cidr": _ipv4_of(flags["--cluster-cidr"]),
-        "server_selector": flags["--server-selector"],
         "controllers": flags["--controllers"] - switched_off,
-        "waits": Waits(flags["--delete-not-ready-for"], flags["--delete-min-age"], flags["--given-up-after"]),
+        "waits": Waits(**values["waits"]),
         "balancer_defaults": defaults_of(variables),
-        "classes": Classes(flags["--load-balancer-class"], flags["--default-load-balancer"]),
+        "classes": Classes(**values["classes"]),
     }
-    return Settings(**{**as_given, **decided})
+    return Settings(**{**values[""], **decided})
 
 
 def _without_overruled(command: Command, flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ import msgspec
 
 from actuators.http.decoding import decoder
 from desired.annotations.options import variables_of
+from desired.model.set_by import Reads
 from desired.model.settings import SET_BY, Settings
 from desired.model.to_builtins import digest
 from desired.plan.change import Verdict
@@ -37,16 +38,11 @@ MOST_BYTES = 32 * 2**20
 _NAMED = 5
 """How many settings that differ an error names."""
 
-_OF_SETTINGS: dict[str, str] = {field: name for field, name in SET_BY.items() if field != "only"}
-"""Field of ``Settings`` → what people set. ``only`` is none: it restricts a plan, and a saved one says to what."""
-_OF_PARTS = {
-    "waits.not_ready_for": "--delete-not-ready-for",
-    "waits.age": "--delete-min-age",
-    "waits.given_up_after": "--given-up-after",
-    "classes.own": "--load-balancer-class",
-    "classes.serves_classless": "--default-load-balancer",
+_COMPARED: Mapping[str, str] = {
+    path: name for path, name in SET_BY.items() if path != "only" and not isinstance(name, Reads)
 }
-"""The same of what is a value of several fields."""
+"""Path of a field of ``Settings`` → what people set. ``only`` is none: it restricts a plan, and a saved one says to
+what. Nor is what is only read: it is seen in the changes."""
 
 
 class SavedPlanProblem(Exception):
@@ -188,7 +184,7 @@ def is_saved_plan(content: bytes) -> bool:
 
 def setting_digests(settings: Settings) -> Mapping[str, str]:
     """Flag or variable → digest of its value: enough to name what differs, and nothing that tells what it is."""
-    values = {name: attrgetter(path)(settings) for path, name in (_OF_SETTINGS | _OF_PARTS).items()}
+    values = {name: attrgetter(path)(settings) for path, name in _COMPARED.items()}
     values |= variables_of(settings.balancer_defaults)
     return {name: digest(_plain_value(values[name])) for name in sorted(values)}
 
