@@ -19,7 +19,7 @@ from desired.plan.notes import NoteKind
 from desired.routes.desired import DesiredRoutes
 from desired.rules import health as rows
 from desired.rules.nodes import GONE_READY, Stage
-from desired.rules.routes import NO_POD_CIDR, PODS_IPV6_ONLY
+from desired.rules.routes import NO_POD_CIDR, NODE_ELSEWHERE, PODS_IPV6_ONLY
 from desired.rules.rule import Basis
 from desired.section import Unmanaged
 
@@ -43,6 +43,8 @@ _PARTS: Mapping[str, str] = MappingProxyType(
     }
 )
 _OF_ROUTES = frozenset({ChangeKind.ROUTE_CREATE, ChangeKind.ROUTE_REPLACE})
+_WITHOUT_ROUTES = (PODS_IPV6_ONLY, NODE_ELSEWHERE)
+"""Why the condition NetworkUnavailable of a Node stays, though nothing is in doubt: there is no route to its pods."""
 
 
 def sync_condition(
@@ -151,5 +153,5 @@ def _of_routes(
         return _lacks("RouteMissing", _why(missing[0], errors))
     if wanted.decided.rule is NO_POD_CIDR:
         return _lacks("PodCIDRMissing", why)
-    is_unknown = isinstance(value, Unmanaged) and wanted.decided.rule is not PODS_IPV6_ONLY
+    is_unknown = isinstance(value, Unmanaged) and wanted.decided.rule not in _WITHOUT_ROUTES
     return _unknown("RoutesUnknown", why) if is_unknown else None

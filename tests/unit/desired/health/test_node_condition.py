@@ -5,13 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from actuators.outcome import Failed
 from desired.health.node_condition import sync_condition
-from desired.model.route import UNROUTED
+from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.settings import Controller, Policy, Settings
-from desired.model.snapshot import Condition, Node, Server, Snapshot, SyncCondition
+from desired.model.snapshot import Condition, Node, RobotAccount, Server, Snapshot, SyncCondition
 from desired.names import CONDITION_NODE_IN_SYNC
 from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.planner import compute_plan
@@ -23,13 +24,14 @@ from tests.builders import (
     NOW,
     a_joining_node,
     a_lost_node,
+    a_robot_server,
     a_server,
     a_settled_node,
     a_snapshot,
     incomplete,
     servers_of,
 )
-from tests.routes import ROUTING, a_pod_node, a_routed_world, routes_of
+from tests.routes import ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, routes_of
 from tests.support.judging import facts_of, judge
 from tests.support.rows import rows
 
@@ -119,6 +121,17 @@ def closed(pods: str) -> Node:
 })  # fmt: skip
 def test_what_is_said_of_routes(world: Snapshot, refused: str, expected: Said | None) -> None:
     assert told(world, ROUTING, refused).get("web-1") == expected
+
+
+@pytest.mark.parametrize("network", [None, ROUTED, UNROUTED])
+def test_robot_servers_have_no_routes(network: NetworkCondition | None) -> None:
+    """Nor is that in doubt where another controller said of the Node whether there is one."""
+    node = a_pod_node(9, says=network, provider_id="hrobot://9")
+    metal, settings = RobotAccount(servers_of(a_robot_server(9, "web-9"))), replace(ROUTING, robot=True)
+    world = replace(a_routed_world([a_pod_node(), node], [a_pod_server()], routes=[a_route()]), robot=metal)
+    desired = facts_of(compute_plan(world, settings), world, settings).desired
+    found = sync_condition(node, desired.nodes["web-9"], desired.routes, (), {})
+    assert (found and (found.status, found.reason)) == TRUE
 
 
 def test_without_routes_none_is_missing() -> None:
