@@ -64,7 +64,7 @@ def sync_condition(
         return None
     parts = [change for change in changes if change.kind in _PARTS]
     of_routes = [change for change in changes if change.kind in _OF_ROUTES]
-    if any(each.decision.verdict is Verdict.ALLOWED and each.key not in errors for each in (*parts, *of_routes)):
+    if any(_is_under_way(change, errors) for change in (*parts, *of_routes)):
         return None
     found = (
         _of_server(wanted)
@@ -75,6 +75,16 @@ def sync_condition(
     )
     is_told = found.status != "Unknown" or node.condition(CONDITION_NODE_IN_SYNC) is None
     return found if is_told else None
+
+
+def _is_under_way(change: Change, errors: Mapping[str, str]) -> bool:
+    """Whether the next pass may find it done: it is allowed, and neither it nor what it needs first has failed."""
+    return change.decision.verdict is Verdict.ALLOWED and _obstacle(change, errors) is None
+
+
+def _obstacle(change: Change, errors: Mapping[str, str]) -> str | None:
+    """What an API said of what the change needs first; of itself, where it was tried. None where it refused nothing."""
+    return next((errors[key] for key in (change.key, *change.depends_on) if key in errors), None)
 
 
 def _unknown(reason: str, why: str) -> SyncCondition:
@@ -112,7 +122,9 @@ def _why(change: Change, errors: Mapping[str, str]) -> str:
     error = errors.get(change.key)
     if error is not None:
         return rows.NODE_CHANGE_FAILED.text(change=change.kind, error=error)
-    decision = change.decision
+    decision, obstacle = change.decision, _obstacle(change, errors)
+    if obstacle is not None:
+        return rows.NODE_CHANGE_WITHHELD.text(change=change.kind, verdict=Verdict.WAITING, why=obstacle)
     return rows.NODE_CHANGE_WITHHELD.text(change=change.kind, verdict=decision.verdict, why=decision.why)
 
 

@@ -31,7 +31,7 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
-from tests.routes import ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, routes_of
+from tests.routes import ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, pods_of, routes_of
 from tests.support.judging import facts_of, judge
 from tests.support.rows import rows
 
@@ -106,10 +106,26 @@ def closed(pods: str) -> Node:
     return a_pod_node(1, pods, says=UNROUTED)
 
 
+JOINING = a_routed_world(
+    [a_joining_node(pod_cidrs=(pods_of(),)), said(a_pod_node(2))],
+    [a_pod_server(), a_pod_server(2)],
+    routes=[a_route(2)],
+)
+"""Node web-1 joins, and has pods already."""
+DEAD = a_route("10.244.1.0/25", "10.0.0.77")
+"""A route in the way of that to the pods of web-1, by an address that nothing has."""
+
+
 @rows("world refused expected", {
     "there": (a_routed_world(), "", TRUE),
     "on its way": (a_routed_world(routes=[]), "", None),
     "refused": (a_routed_world(routes=[]), "route.create", ("False", "RouteMissing")),
+    "behind an initialization that was refused": (
+        JOINING, "node.initialise", ("False", "NotInitialized"),
+    ),
+    "behind a deletion that was refused": (
+        a_routed_world(routes=[DEAD], members=[]), "route.delete", ("False", "RouteMissing"),
+    ),
     "perhaps among what was not read": (
         replace(a_routed_world(routes=[]), routes=incomplete(routes_of())), "", ("Unknown", "RoutesUnknown"),
     ),
