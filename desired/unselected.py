@@ -8,19 +8,22 @@ is decided otherwise than without a selector, what the list lacks is read beside
 | a Node names it by its providerID, or a load balancer of ours has it as a target | by its id, a few of them a pass |
 | the same, of more than a few | the whole list |
 | a joining Node has its name, and no listed server has it | the whole list |
+| a Node keeps an address that its own server does not have | the whole list |
 | a route to pods leads to an address that no listed server has | the whole list |
 
 So a selector that is wrong, or that nothing matches, costs requests, and loses nothing.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 
-from desired.load_balancers.matching import Adoptable, Owned, match_balancers
+from desired.load_balancers.matching import Adoptable, match_balancers
 from desired.load_balancers.ownership import Ownership, ownership
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.settings import Settings
-from desired.model.snapshot import Snapshot
+from desired.model.snapshot import Node, Snapshot
 from desired.names import TAINT_UNINITIALIZED
+from desired.nodes.addresses import reports_strange_address
 from desired.nodes.matching import cloud_nodes, is_ignored
 from desired.plan.notes import Note
 from desired.routes.owners import asks_for_members
@@ -42,28 +45,48 @@ def servers_beyond_selector(snapshot: Snapshot, settings: Settings) -> frozenset
     lacking = named - servers.items.keys() - servers.unreadable.keys() - read
     if len(lacking | read) > MOST_BY_ID or _is_name_missing(snapshot, settings):
         return None
-    return frozenset(lacking) if lacking or not asks_for_members(snapshot, settings) else None
+    if lacking:
+        return frozenset(lacking)
+    is_any_in_question = asks_for_members(snapshot, settings) or _is_strange_address_kept(snapshot, settings)
+    return None if is_any_in_question else frozenset()
 
 
 def _our_balancers(snapshot: Snapshot) -> Iterator[CloudBalancer]:
-    """Those that this cluster's label names, and those that are, or may become, a Service's."""
+    """Those that a label of this cluster or of a Service names, and those that may become a Service's."""
     matches = match_balancers(snapshot).values()
-    matched = {match.balancer.id for match in matches if isinstance(match, Owned | Adoptable)}
+    adoptable = {match.balancer.id for match in matches if isinstance(match, Adoptable)}
+    uids = {service.uid for service in snapshot.services or ()}
     for balancer in snapshot.load_balancers or ():
-        if balancer.id in matched or ownership(balancer.owner.cluster_uid, snapshot) is Ownership.OURS:
+        is_ours = ownership(balancer.owner.cluster_uid, snapshot) is Ownership.OURS
+        if is_ours or balancer.owner.uid in uids or balancer.id in adoptable:
             yield balancer
 
 
 def _is_name_missing(snapshot: Snapshot, settings: Settings) -> bool:
     """Whether a Node that joins has the name of no server that was read."""
-    joining = {
-        node.name
-        for node in snapshot.nodes
-        if node.provider_id is None
-        and any(taint.key == TAINT_UNINITIALIZED for taint in node.taints)
-        and not is_ignored(node, settings)
-    }
+    joining = {node.name for node in _joining(snapshot, settings)}
     return bool(joining - {server.name for server in snapshot.servers})
+
+
+def _joining(snapshot: Snapshot, settings: Settings) -> Iterator[Node]:
+    """The Nodes that are found by their names."""
+    for node in snapshot.nodes:
+        is_tainted = any(taint.key == TAINT_UNINITIALIZED for taint in node.taints)
+        if node.provider_id is None and is_tainted and not is_ignored(node, settings):
+            yield node
+
+
+def _is_strange_address_kept(snapshot: Snapshot, settings: Settings) -> bool:
+    """Whether a Node is to keep an InternalIP that its server does not have: it may be that of any other server."""
+    if not settings.keep_internal_ips or settings.network is not None:
+        return False
+    servers = snapshot.servers.items
+    names = {server.name: server for server in servers.values()}
+    on_servers = chain(
+        ((node, servers.get(server_id)) for node, server_id in cloud_nodes(snapshot, settings)),
+        ((node, names.get(node.name)) for node in _joining(snapshot, settings)),
+    )
+    return any(server is not None and reports_strange_address(node, server) for node, server in on_servers)
 
 
 def notes_on_unselected(snapshot: Snapshot, settings: Settings) -> Iterator[Note]:

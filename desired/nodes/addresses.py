@@ -215,6 +215,13 @@ def _internal_ips(node: Node) -> Iterator[NodeAddress]:
     return (address for address in node.addresses if address.type == AddressType.INTERNAL_IP)
 
 
+def reports_strange_address(node: Node, server: Server) -> bool:
+    """Whether an InternalIP of the Node on this server is none of the server's own addresses."""
+    own = {each[1] if isinstance(each, tuple) else each for each in _holdings(server)}
+    ips = {parse_ip(address.address) for address in _internal_ips(node)} - {None, *own}
+    return any(server.ipv6 is None or not isinstance(ip, IPv6Address) or ip not in server.ipv6 for ip in ips)
+
+
 def not_forwarded(address: NodeAddress, server: Server, family: AddressFamily) -> Decided[NodeAddress] | None:
     """The reason why an InternalIP on a Robot server's Node is left out; None when it is kept."""
     ip, facts = parse_ip(address.address), _facts(address)

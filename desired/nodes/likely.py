@@ -137,12 +137,12 @@ class ServerFinder:
         self._network_id = network_id
 
     def likely(self, node: Node) -> LikelyServers | None:
-        """The servers that ``node``, which has none, is likely on. None when nothing fits, and while a list is not
-        whole: another server could fit as well.
+        """The servers that ``node``, which has none, is likely on, of those that ``--server-selector`` names. None when
+        nothing fits, and while a list has a gap: another server could fit as well.
 
         The addresses of another cloud's private networks say nothing, as many have the same.
         """
-        if not all(each.is_whole for each in self._lists):
+        if any(each.why_incomplete or each.unreadable for each in self._lists):
             return None
         is_elsewhere = node.provider_id is not None and origin_of(node.provider_id) is None
         clues: dict[ServerKey, tuple[Server, str]] = {}

@@ -5,13 +5,15 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
+from desired.model.load_balancer import ServerTarget
 from desired.model.route import Route
 from desired.model.settings import Settings
-from desired.model.snapshot import Network, Node, Server, Snapshot
+from desired.model.snapshot import AddressType, Network, Node, NodeAddress, Server, Snapshot
 from desired.plan.notes import NoteKind
 from desired.section import NOT_SELECTED, Absent, Present, Section, Unknown
 from desired.syntax.selector import parse_selector
 from desired.unselected import MOST_BY_ID, notes_on_unselected, servers_beyond_selector
+from tests.balancers import a_balancer, a_service
 from tests.builders import UNINITIALIZED, a_node, a_server, a_snapshot
 
 SELECTOR = Settings(server_selector=parse_selector("cluster=ours"))
@@ -41,6 +43,24 @@ ROUTED = {
     "routes": Section({"10.244.2.0/24": Route(IPv4Network("10.244.2.0/24"), IPv4Address("10.0.0.2"))}),
 }
 JOINING = a_node("web-2", provider_id=None, taints=(UNINITIALIZED,))
+
+
+def balanced(**labels: str | None) -> Snapshot:
+    """A Service, and a load balancer with these labels that leads to server 90."""
+    balancer = a_balancer(targets=[ServerTarget(90, use_private_ip=False)], **labels)  # type: ignore[arg-type]
+    service = a_service()
+    found = world(node_on(1), servers=narrowed(LISTED))
+    return replace(found, services=Section({service.id: service}), load_balancers=Section({42: balancer}))
+
+
+INSIDE = ((7, IPv4Address("10.0.0.1")),)
+KEEPING = replace(SELECTOR, keep_internal_ips=True)
+
+
+def reporting(address: str, joins: str = "") -> Node:
+    """A Node on server 1, or that joins under a name, whose kubelet reports this InternalIP."""
+    node = replace(JOINING, name=joins) if joins else node_on(1)
+    return replace(node, addresses=(NodeAddress(AddressType.INTERNAL_IP, address),))
 
 
 @pytest.mark.parametrize(
@@ -87,6 +107,31 @@ JOINING = a_node("web-2", provider_id=None, taints=(UNINITIALIZED,))
         ),
         pytest.param(world(servers=narrowed(), **ROUTED), ROUTING, None, id="a route to an unknown address"),
         pytest.param(world(servers=narrowed(), **ROUTED), SELECTOR, set(), id="routes are not ours"),
+        pytest.param(balanced(), SELECTOR, {90}, id="a target of ours"),
+        pytest.param(balanced(service_uid=None), SELECTOR, {90}, id="of this cluster's"),
+        pytest.param(balanced(cluster_uid="another"), SELECTOR, {90}, id="of our Service's, and another cluster's"),
+        pytest.param(balanced(cluster_uid="another", service_uid="another"), SELECTOR, set(), id="of another's"),
+        pytest.param(world(reporting("10.9.0.1"), servers=narrowed(LISTED)), KEEPING, None, id="a VPN's address"),
+        pytest.param(world(reporting("2001:db8:9::1"), servers=narrowed(LISTED)), KEEPING, None, id="one of IPv6"),
+        pytest.param(
+            world(reporting("10.9.0.1", "web-9"), servers=narrowed(replace(LISTED, name="web-9"))),
+            KEEPING,
+            None,
+            id="of a Node that joins",
+        ),
+        pytest.param(
+            world(reporting("203.0.113.1"), servers=narrowed(LISTED)), KEEPING, set(), id="the server's own address"
+        ),
+        pytest.param(
+            world(reporting("10.0.0.1"), servers=narrowed(replace(LISTED, private_ips=INSIDE))),
+            KEEPING,
+            set(),
+            id="its own in a network",
+        ),
+        pytest.param(world(reporting("10.9.0.1"), servers=narrowed(LISTED)), SELECTOR, set(), id="none is kept"),
+        pytest.param(
+            world(reporting("10.9.0.1"), node_on(2), servers=narrowed(LISTED)), KEEPING, {2}, id="first those by id"
+        ),
     ],
 )
 def test_what_is_read_besides(snapshot: Snapshot, settings: Settings, wanted: set[int] | None) -> None:

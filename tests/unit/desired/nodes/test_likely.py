@@ -135,6 +135,14 @@ def test_unknown_is_not_alone(section: Section[int, Server]) -> None:
     assert not ServerFinder(nodes_of(), [section]).likely(a_joining_node("x", provided_node_ip="10.0.0.3"))
 
 
+def test_a_list_that_a_selector_narrows() -> None:
+    """What is left out is not this cluster's by the operator's own word."""
+    section = replace(servers_of(INSIDE), read_by_key=frozenset())
+    found = ServerFinder(nodes_of(), [section]).likely(a_joining_node("x", provided_node_ip="10.0.0.3"))
+    assert found is not None
+    assert found.only == INSIDE
+
+
 def test_a_robot_server() -> None:
     """Of either provider, by the providerID that it has there."""
     account = servers_of(a_robot_server(321, "metal"))
