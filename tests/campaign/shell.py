@@ -89,13 +89,14 @@ class Cluster:
     environment: Mapping[str, str]
     action_s: float = 1.0
     keeps: int | None = 2000
+    rate_limit: int = 36_000
 
     def __post_init__(self) -> None:
         self.scheduler = Scheduler(self.seed)
         random.seed(self.seed)  # of the product: back-offs and jitter
         self.log = Log(self.scheduler, self.keeps)
         self.clock = self.scheduler.clock
-        options = HetznerOptions(action_s=self.action_s, seed=self.seed, rate_limit=36_000)
+        options = HetznerOptions(action_s=self.action_s, seed=self.seed, rate_limit=self.rate_limit)
         hetzner, kubernetes = HetznerSimulator(self.clock, options), KubernetesSimulator(self.clock)
         self.world = DirectSimulation(hetzner, kubernetes, self.clock, is_judged=False)
         self.world.environment |= self.environment
