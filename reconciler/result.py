@@ -192,9 +192,7 @@ def is_incomplete(report: Report) -> bool:
     return (
         not is_read(snapshot)
         or isinstance(snapshot.network, Unknown)
-        or any(
-            line.change.decision.rule == GuardName.INCOMPLETE_SNAPSHOT for line in report.lines if line.outcome is None
-        )
+        or any(line.change.decision.waits_for_data for line in report.lines if line.outcome is None)
         or (not isinstance(snapshot.network, Absent) and any(map(_is_undecided, report.notes)))
     )
 

@@ -13,7 +13,7 @@ from desired.model.route import UNROUTED
 from desired.model.snapshot import Node, SyncCondition
 from desired.names import CONDITION_NODE_IN_SYNC
 from desired.nodes.node import DesiredNode, InitializedNode, UnmanagedNode
-from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.change import Change, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.routes.desired import DesiredRoutes
@@ -159,7 +159,7 @@ def _of_routes(
         )
         return _unknown("Withheld", why) if is_held else _lacks("RouteMissing", why)
     if missing:
-        unread = next((each for each in missing if each.decision.rule is GuardName.INCOMPLETE_SNAPSHOT), None)
+        unread = next((each for each in missing if each.decision.waits_for_data), None)
         if unread is not None:
             return _unknown("RoutesUnknown", unread.decision.why)
         return _lacks("RouteMissing", _why(missing[0], errors))

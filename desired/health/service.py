@@ -91,8 +91,8 @@ def _to_come(lb: DesiredLoadBalancer, changes: Sequence[Change], blocked: str) -
         return ServiceState.UNKNOWN if problem.rule.of is NoteKind.UNKNOWN else ServiceState.BLOCKED, problem.text
     for change in changes:
         if change.decision.verdict is Verdict.WAITING:
-            is_gap = change.decision.rule is GuardName.INCOMPLETE_SNAPSHOT
-            return ServiceState.UNKNOWN if is_gap else ServiceState.WAITING, change.decision.why
+            is_unknown = change.decision.waits_for_data
+            return ServiceState.UNKNOWN if is_unknown else ServiceState.WAITING, change.decision.why
     return ServiceState.WAITING, rows.TO_BE_CREATED.text()
 
 

@@ -13,7 +13,7 @@ from desired.load_balancers.published import addresses_of_others
 from desired.model.service import Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
-from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.change import Change, Verdict
 from desired.plan.foresight import balancer_after, service_after
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NOTES, Note, NoteKind
@@ -22,8 +22,6 @@ from desired.rules import load_balancers as rows
 
 _LONGEST = 1024
 """Characters of a message."""
-_GAP = GuardName.INCOMPLETE_SNAPSHOT
-"""The guard that waits for a complete snapshot."""
 OTHER_ADDRESS = "OtherAddressPublished"
 """Reason of ``LoadBalancerReady`` where the Service publishes an address that is not its load balancer's."""
 _NO_TARGETS = NOTES[NoteKind.NO_TARGETS].condition
@@ -115,7 +113,7 @@ def _in_sync(service: Service, changes: tuple[Change, ...], notes: tuple[Note, .
     found = next(_troubles(changes, notes), None)
     if found is not None:
         return _condition(CONDITION_IN_SYNC, *found)
-    gaps = [change.decision.why for change in _ordered(changes) if _waits_for_data(change)]
+    gaps = [change.decision.why for change in _ordered(changes) if change.decision.waits_for_data]
     if unknown := [*gaps, *_texts(notes, NoteKind.UNKNOWN)]:
         return _unchanged(service, CONDITION_IN_SYNC, _sentence(unknown))
     return _condition(CONDITION_IN_SYNC, "InSync", rows.IN_SYNC.text(), is_true=True)
@@ -134,7 +132,7 @@ def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[
             yield row.condition, _sentence(texts)
     if lacking := [note.text for note in notes if note.lack in _LEFT_OUT]:
         yield "Unsupported", _sentence(lacking)
-    waiting = [change for change in _ordered(changes) if not _is_done(change) and not _waits_for_data(change)]
+    waiting = [change for change in _ordered(changes) if not _is_done(change) and not change.decision.waits_for_data]
     if waiting:
         yield "Waiting", _sentence([change.decision.why or change.reason for change in waiting])
 
@@ -142,11 +140,6 @@ def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[
 def _is_done(change: Change) -> bool:
     """Whether the change is applied in this very round."""
     return change.decision.verdict is Verdict.ALLOWED and change.is_known
-
-
-def _waits_for_data(change: Change) -> bool:
-    """Whether nothing but a gap in what was read withholds the change: the next reading may have none."""
-    return change.decision.rule == _GAP and change.decision.verdict is Verdict.WAITING
 
 
 def _ordered(changes: tuple[Change, ...]) -> list[Change]:

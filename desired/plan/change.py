@@ -166,6 +166,11 @@ class GuardDecision:
     due_in_s: float | None = None
     """Seconds until the change is worth another look; None when no time is known."""
 
+    @property
+    def waits_for_data(self) -> bool:
+        """Whether nothing but a gap in what was read withholds the change: the next reading may have none."""
+        return self.rule == GuardName.INCOMPLETE_SNAPSHOT
+
 
 ALLOWED = GuardDecision(Verdict.ALLOWED)
 

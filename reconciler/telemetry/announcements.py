@@ -160,9 +160,6 @@ _UPDATED = _normal("UpdatedLoadBalancer", "Updated load balancer with new hosts"
 """What HCCM calls an update: only Nodes were added or removed."""
 _ENSURED = _normal("EnsuredLoadBalancer", "Ensured load balancer")
 
-_GAP = GuardName.INCOMPLETE_SNAPSHOT
-"""The guard that waits for a complete snapshot."""
-
 
 def on_pass(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Event]:
     """Events on what a pass did for Services, once for each of them, whatever the number of changes.
@@ -229,7 +226,7 @@ def warnings_on_services(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
 
 def _unfinished(plan: Plan) -> frozenset[str]:
     """Keys of the Services for which a pass leaves something to do, or of which that is not known."""
-    changes = (c.owner for c in plan.changes if c.decision.verdict is Verdict.ALLOWED or c.decision.rule == _GAP)
+    changes = (c.owner for c in plan.changes if c.decision.verdict is Verdict.ALLOWED or c.decision.waits_for_data)
     return frozenset((*changes, *(note.key for note in plan.notes if note.kind is NoteKind.UNKNOWN)))
 
 
