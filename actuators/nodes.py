@@ -195,9 +195,12 @@ def _require_absence(cloud: HetznerReader, robot: RobotReader | None, proof: Abs
 def _require_running(cloud: HetznerReader, node: Node) -> None:
     """Raise a Conflict unless a GET says that the Node's server is running and not locked."""
     key = server_key(node.provider_id)
-    found = None if key is None or key.provider is not Provider.CLOUD else SERVERS.one(cloud, key.id)
+    try:
+        found = None if key is None or key.provider is not Provider.CLOUD else SERVERS.one(cloud, key.id)
+    except NotFound:
+        found = None
     if found is None or found.status is not ServerStatus.RUNNING or found.is_locked:
-        raise Conflict(f"the server of Node {node.name} is not running, or locked")
+        raise Conflict(f"the server of Node {node.name} is gone, not running, or locked")
 
 
 def _require_silence(answer: ApiAnswer, node: Node) -> None:

@@ -97,13 +97,14 @@ def _attached_to(node: Node, snapshot: Snapshot) -> int | Unknown:
 
 
 def in_service(node: Node, server: Server, snapshot: Snapshot, settings: Settings) -> InService | None:
-    """Whether our taint goes from a Node whose server exists; None where it has none.
+    """Whether our taint goes from a Node whose server exists; None where it has none, and on Robot, where we set none.
 
     That does not wait for the Node to be Ready: the pods of the network and of volumes do not tolerate the taint. Nor
     does it depend on ``--out-of-service``, which may have been switched off since.
     """
     taint = out_of_service_taint(node.taints)
-    if taint is None or Controller.LIFECYCLE not in settings.controllers:
+    is_ours = server.provider is Provider.CLOUD and Controller.LIFECYCLE in settings.controllers
+    if taint is None or not is_ours:
         return None
     facts: dict[str, Plain] = {"server": server.key.name, "status": server.status}
     if server.status is not ServerStatus.RUNNING:

@@ -200,7 +200,11 @@ def _taint_stays(name: str, why: str, remedy: str = "") -> Rule:
 TAINT_STAYS_POWER = _taint_stays("taint-stays-power", "{server} is {status}")
 TAINT_STAYS_LOCKED = _taint_stays("taint-stays-locked", "{server} is locked by another operation")
 TAINT_STAYS_YOUNG = _taint_stays("taint-stays-young", "it is not {wait} old")
-TAINT_STAYS_ATTACHED = _taint_stays("taint-stays-attached", "{volumes} still attached to the Node")
+TAINT_STAYS_ATTACHED = _taint_stays(
+    "taint-stays-attached",
+    "{volumes} still attached to the Node",
+    "if that lasts, check the CSI driver, and whether pods on the Node tolerate the taint",
+)
 _GRANT = "allow list on volumeattachments.storage.k8s.io (see deploy/rbac)"
 TAINT_STAYS_UNREAD = _taint_stays("taint-stays-unread", "cannot list VolumeAttachments: {error}", _GRANT)
 TAINT_STAYS_UNMATCHED = _taint_stays("taint-stays-unmatched", "the server of the Node is not known", _REMOVE_BY_HAND)

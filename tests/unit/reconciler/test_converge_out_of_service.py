@@ -164,15 +164,21 @@ def test_a_server_that_comes_back(run: Run) -> None:
     assert (run.converge().lines, run.sim.written()) == ((), [])
 
 
-def test_a_server_that_stops_just_before_the_write(run: Run) -> None:
-    """The list is a moment old: the GET decides."""
+@pytest.mark.parametrize("happens", [
+    lambda sim: sim.change_servers(1, status="off"),
+    lambda sim: sim.change_servers(1, locked=True),
+    lambda sim: sim.remove_servers(1),
+], ids=["it stops", "it is locked", "it goes"])  # fmt: skip
+def test_a_server_that_differs_just_before_the_write(run: Run, happens: Callable[[Simulation], None]) -> None:
+    """The list is a moment old: the GET decides, and nothing has failed."""
     run.converge()
     run.sim.add_servers(server(1, LOST))
     detach(run)
     run.sim.clock.advance(60)
-    just_before_the_writes(run, lambda sim: sim.change_servers(1, status="off"))
-    run.converge()
+    just_before_the_writes(run, happens)
+    report = run.converge()
     assert len(ours(run)) == 1
+    assert not any(isinstance(line.outcome, Failed) for line in report.lines)
 
 
 def test_a_node_that_registers_again(run: Run) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from desired.guards.absence import servers_to_confirm
 from desired.model.settings import Controller, Policy, ServerLoss, Settings
-from desired.model.snapshot import Node, Readiness, ServerStatus, Snapshot, VolumeAttachment
+from desired.model.snapshot import Node, Readiness, RobotAccount, ServerStatus, Snapshot, VolumeAttachment
 from desired.model.taint import (
     Taint,
     is_out_of_service,
@@ -16,12 +16,12 @@ from desired.model.taint import (
 )
 from desired.names import OUT_OF_SERVICE_DELETED, TAINT_OUT_OF_SERVICE
 from desired.nodes.out_of_service import DETACH_WAIT, needs_attachments
-from desired.plan.change import OutOfService, Plan, Verdict
-from desired.plan.setbacks import NO_SETBACKS, Setbacks
+from desired.plan.change import GuardName, OutOfService, Plan, Verdict
+from desired.plan.setbacks import NO_SETBACKS, Setbacks, Suspension
 from desired.planner import compute_plan
 from desired.rules import guards as of_guards
 from desired.rules import nodes as rules
-from desired.section import Section
+from desired.section import Absent, Section
 from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector
 from tests.builders import (
@@ -29,6 +29,7 @@ from tests.builders import (
     SERVER_LABELS,
     a_fleet,
     a_lost_node,
+    a_robot_server,
     a_server,
     a_settled_node,
     a_snapshot,
@@ -188,10 +189,25 @@ def test_two_nodes_wait_each_for_its_own_volumes() -> None:
     assert verdicts(judged(snapshot)) == TAINTED_FIRST | {"node/n-2": (ALLOWED, None)}
 
 
-def test_a_taint_that_cannot_be_written_delays_no_deletion() -> None:
+@rows("setbacks", {
+    "refused in this pass": Setbacks(refused=frozenset({TAINT})),
+    "in earlier ones": Setbacks(suspensions={TAINT: Suspension(GuardName.BACK_OFF, "", 60)}),
+    "taken away each time": Setbacks(suspensions={TAINT: Suspension(GuardName.FLAPPING, "", 3600)}),
+})  # fmt: skip
+def test_a_taint_that_cannot_be_written_delays_no_deletion(setbacks: Setbacks) -> None:
     """An admission webhook may refuse it for ever."""
-    plan = judged(lost(attached("n-1")), setbacks=Setbacks(refused=frozenset({TAINT})))
+    plan = judged(lost(attached("n-1")), setbacks=setbacks)
     assert verdicts(plan)[KEY] == (ALLOWED, None)
+
+
+def test_a_robot_server_that_is_gone() -> None:
+    """It may run on, and its pods would run twice: no taint, although attachments are read for another Node."""
+    metal = a_lost_node("metal", provider_id="hrobot://321")
+    account = RobotAccount(Section(), confirmations={321: Absent()})
+    snapshot = lost(attached("n-1", "metal"), size=6)
+    snapshot = replace(snapshot, nodes=Section({**snapshot.nodes.items, "metal": metal}), robot=account)
+    kinds = {change.key: change.kind for change in compute_plan(snapshot, replace(ON, robot=True)).changes}
+    assert kinds.keys() == {KEY, TAINT, "node/metal"}
 
 
 def test_what_is_said_of_it() -> None:
@@ -221,6 +237,12 @@ def back(
         [replace(node or a_lost_node("n-1", 1), taints=taints)], [a_server(1, "n-1", **server), a_server(2, "n-2")]
     )
     return replace(found, volume_attachments=attached() if attachments is None else attachments)
+
+
+def on_robot(*taints: Taint) -> Snapshot:
+    """A Node on a dedicated server that is there."""
+    node = a_lost_node("n-1", provider_id="hrobot://321", taints=taints)
+    return replace(a_snapshot([node]), robot=RobotAccount(Section({321: a_robot_server(321, "n-1")})))
 
 
 OFF = replace(ON, out_of_service=frozenset())
@@ -255,6 +277,8 @@ def test_a_node_whose_server_is_there(snapshot: Snapshot, settings: Settings, no
     "its kind is switched off": (back(ours(60)), LIFECYCLE_OFF),
     "ignored": (back(ours(60), node=a_lost_node("n-1", 1, labels={"spare": ""})),
         replace(ON, ignore_nodes=parse_selector("spare"))),
+    "its deletion was asked for": (lost(attached("n-1"), ours(60), deleted_at=NOW), ON),
+    "on a Robot server": (on_robot(ours(60)), replace(ON, robot=True)),
 })  # fmt: skip
 def test_a_taint_that_is_not_touched(snapshot: Snapshot, settings: Settings) -> None:
     """Nothing is planned of it, and nothing is said."""
