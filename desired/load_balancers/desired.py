@@ -3,7 +3,7 @@
 An existing load balancer keeps what is not asked for. While an annotation is wrong only its targets are kept in sync.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -50,9 +50,9 @@ from desired.load_balancers.network import (
     zones_of_locations,
 )
 from desired.load_balancers.notes import (
-    claimed_by,
     notes_on_hidden_targets,
     notes_on_kept,
+    notes_on_marks,
     notes_on_match,
     notes_on_name,
     notes_on_place,
@@ -62,9 +62,7 @@ from desired.load_balancers.notes import (
 from desired.load_balancers.ownership import (
     asked_name,
     former_of,
-    labelled_by_another,
     owner_here,
-    waits_for_others,
     wants_balancer,
 )
 from desired.load_balancers.primary_ips import (
@@ -97,7 +95,6 @@ from desired.model.load_balancer import (
 from desired.model.service import Service
 from desired.model.settings import WHOLE, Settings
 from desired.model.snapshot import Snapshot
-from desired.names import FINALIZER_OWN_CLASS, LABEL_SERVICE_UID
 from desired.nodes.node import DesiredNode
 from desired.plan.notes import Note, NoteKind
 from desired.rules import load_balancers as rows
@@ -486,18 +483,6 @@ class _Candidates:
         return self.selected[asked]
 
 
-def _notes_on_marks(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> Iterator[Note]:
-    """Notes on what other controllers have to do, or do, with finalizers and labels of Services."""
-    for service in snapshot.services or ():
-        if waits_for_others(service, snapshot.classes) and service.id not in matches:
-            row = rows.DELETION_OF_CLASS if FINALIZER_OWN_CLASS in service.finalizers else rows.DELETION_LEFT
-            yield row.note(service.key, finalizers=claimed_by(service))
-        match = matches.get(service.id)
-        if isinstance(match, Owned) and (rival := labelled_by_another(service, match.balancer.owner, snapshot)):
-            row = rows.LABELLED_BY_ANOTHER
-            yield row.note(service.key, balancer=match.balancer.id, service=rival.id, label=LABEL_SERVICE_UID)
-
-
 def desired_load_balancers(
     snapshot: Snapshot,
     settings: Settings,
@@ -516,7 +501,7 @@ def desired_load_balancers(
     notes = [Note(Key(ObjectKind.SERVICE, key), NoteKind.UNREADABLE, why) for key, why in unreadable.items()]
     if matches is None:
         matches = match_balancers(snapshot)
-    notes += _notes_on_marks(snapshot, matches)
+    notes += notes_on_marks(snapshot, matches)
     asked = _private_addresses(snapshot.services, settings)
     zones, candidates = zones_of_locations(snapshot), _Candidates(snapshot, nodes, settings)
     for key, match in matches.items():

@@ -32,7 +32,7 @@ from desired.load_balancers.ownership import (
 )
 from desired.load_balancers.published import ByAddress, by_address, carries_traffic, leads_to, publishers
 from desired.model.load_balancer import CloudBalancer, SelectorTarget
-from desired.model.service import Service
+from desired.model.service import Classes, Service
 from desired.model.snapshot import Snapshot
 from desired.plan.notes import NoteKind
 from desired.rules import load_balancers as rows
@@ -291,8 +291,7 @@ class _Claims:
         if is_of_another_cluster(owner, self.snapshot):
             return _of_that_cluster(found)
         if is_of_another_class(owner, self.snapshot):
-            owned_by = owner.balancer_class or "Services without one"
-            return Foreign(found, _of(rows.BALANCER_OF_CLASS, found, owner=owned_by))
+            return Foreign(found, why_of_another_class(found, self.snapshot))
         is_awaited = may_come_back(owner, self.snapshot)
         claimant = self.claimants.get(owner.former or "") if is_awaited else None
         if claimant is not None and claimant.id != service.id:
@@ -397,6 +396,17 @@ def _of_that_cluster(balancer: CloudBalancer) -> Foreign:
     is_waiting = owner.uid is None and owner.delete_after is not None
     row = rows.BALANCER_WAITS_ELSEWHERE if is_waiting else rows.BALANCER_OF_CLUSTER
     return Foreign(balancer, _of(row, balancer, cluster=owner.cluster_uid or ""))
+
+
+def why_of_another_class(balancer: CloudBalancer, snapshot: Snapshot) -> Reason:
+    """Why a load balancer of another class is not served here. Its Service can release it, unless that is gone."""
+    owner, label = balancer.owner, snapshot.classes.label
+    if owner.own_class_uid is not None and owner.balancer_class is None:
+        return _of(rows.BALANCER_LACKS_ITS_CLASS, balancer, label=label, own=snapshot.classes.own)
+    named = owner.balancer_class
+    which = "without a loadBalancerClass" if named is None else f"of loadBalancerClass {Classes.of_label(named)!r}"
+    row = rows.BALANCER_OF_CLASS if owner.uid is not None else rows.BALANCER_WAITS_FOR_CLASS
+    return _of(row, balancer, which=which, label=label)
 
 
 def _of(row: Rule, balancer: CloudBalancer, **facts: str) -> Reason:

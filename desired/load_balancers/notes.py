@@ -1,18 +1,27 @@
 """Notes on a Service's load balancer: what a person should know though nothing is done about it."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address
 
 from desired.annotations.options import OPTIONS, Options
 from desired.load_balancers.in_use import Kept
-from desired.load_balancers.matching import Adoptable, BalancerMatch, Contested, Foreign, Missing, Owned, Undecided
+from desired.load_balancers.matching import (
+    Adoptable,
+    BalancerMatch,
+    Contested,
+    Foreign,
+    Missing,
+    Owned,
+    Undecided,
+    why_of_another_class,
+)
 from desired.load_balancers.membership import Membership, NodeTarget
-from desired.load_balancers.ownership import needs_cleanup
+from desired.load_balancers.ownership import labelled_by_another, lacks_its_class, needs_cleanup, waits_for_others
 from desired.load_balancers.targets import DesiredTargets, note_on_no_targets
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
-from desired.model.service import Classes, Service
+from desired.model.service import TYPE_LOAD_BALANCER, Classes, Service
 from desired.model.snapshot import Snapshot, is_another_controller
-from desired.names import CLEANUP_FINALIZERS
+from desired.names import CLEANUP_FINALIZERS, FINALIZER_OWN_CLASS, LABEL_SERVICE_UID
 from desired.plan.notes import Note
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
@@ -146,6 +155,31 @@ def _shown(members: Sequence[NodeTarget]) -> str:
     names = [member.node for member in members[:_SHOWN]]
     rest = f" and {len(members) - _SHOWN} more" if len(members) > _SHOWN else ""
     return f"Node{'s' if len(members) > 1 else ''} {', '.join(names)}{rest}"
+
+
+def notes_on_marks(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> Iterator[Note]:
+    """Notes on what other controllers have to do, or do, with finalizers and labels of Services, and on labels that no
+    controller goes by."""
+    for service in snapshot.services or ():
+        if waits_for_others(service, snapshot.classes) and service.id not in matches:
+            row = rows.DELETION_OF_CLASS if FINALIZER_OWN_CLASS in service.finalizers else rows.DELETION_LEFT
+            yield row.note(service.key, finalizers=claimed_by(service))
+        match = matches.get(service.id)
+        if isinstance(match, Owned) and (rival := labelled_by_another(service, match.balancer.owner, snapshot)):
+            row = rows.LABELLED_BY_ANOTHER
+            yield row.note(service.key, balancer=match.balancer.id, service=rival.id, label=LABEL_SERVICE_UID)
+    yield from _notes_on_lost_classes(snapshot)
+
+
+def _notes_on_lost_classes(snapshot: Snapshot) -> Iterator[Note]:
+    """A Service of type LoadBalancer has its class still, by which its controller writes the label again."""
+    lacking = [each for each in snapshot.load_balancers or () if lacks_its_class(each.owner, snapshot)]
+    if not lacking or snapshot.services is None or not snapshot.services.is_whole:
+        return
+    healed = {service.uid for service in snapshot.services if service.type == TYPE_LOAD_BALANCER}
+    for balancer in lacking:
+        if balancer.owner.uid not in healed:
+            yield why_of_another_class(balancer, snapshot).note(balancer.key)
 
 
 def notes_on_stuck_services(snapshot: Snapshot) -> Iterator[Note]:

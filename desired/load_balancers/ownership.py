@@ -128,6 +128,14 @@ def is_of_another_class(owner: Owner, snapshot: Snapshot) -> bool:
     return whose(owner, snapshot) is Ownership.OTHER_CLASS and not owner.is_released_for_good
 
 
+def lacks_its_class(owner: Owner, snapshot: Snapshot) -> bool:
+    """Whether these labels name a Service of a class and of this cluster, but the label of the class is gone. Only what
+    serves that Service may write it again: by the other labels any process that serves a class could take it for its
+    own, and delete what another one serves."""
+    is_nameless = owner.own_class_uid is not None and owner.balancer_class is None
+    return is_nameless and ownership(owner.cluster_uid, snapshot) is Ownership.OURS
+
+
 def owner_here(service: Service, snapshot: Snapshot, before: Owner = NO_OWNER) -> Owner:
     """The owner's labels of the load balancer of a Service that is served here, which may have had others ``before``:
     what these say beside the Service, its cluster and its class stays."""
@@ -191,9 +199,11 @@ def left_behind(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
 
 def may_stay_behind(snapshot: Snapshot) -> bool:
     """Whether a load balancer was listed that has to be looked at even when no Service has or wants one: it waits for
-    its Service or its deletion, or is of a Service of this cluster that may vanish, or has."""
+    its Service or its deletion, is of a Service of this cluster that may vanish, or has, or lacks its class."""
     return any(
-        may_come_back(owner, snapshot) or (owner.uid is not None and whose(owner, snapshot) is Ownership.OURS)
+        may_come_back(owner, snapshot)
+        or (owner.uid is not None and whose(owner, snapshot) is Ownership.OURS)
+        or lacks_its_class(owner, snapshot)
         for owner in (balancer.owner for balancer in snapshot.load_balancers or ())
     )
 

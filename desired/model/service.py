@@ -150,6 +150,11 @@ class Classes:
             return f"sha256-{sha256(self.own.encode()).hexdigest()[:40]}"
         return value
 
+    @staticmethod
+    def of_label(label: str) -> str:
+        """The class that a ``label`` means, as people write it; the label itself where that is a digest."""
+        return label.replace("..", "/")
+
     def marks_of(self, service: Service) -> Marks | None:
         """By which marks the Service is served here; None: not here."""
         if service.load_balancer_class is None:

@@ -3,9 +3,11 @@
 from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import OPTIONS, PREFIX
 from desired.names import (
+    LABEL_CLASS,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_EXCLUDE_FROM_BALANCERS,
+    LABEL_OWN_CLASS_UID,
     LABEL_REGION,
     LABEL_SERVICE_UID,
     TAINT_CLUSTER_AUTOSCALER,
@@ -47,10 +49,23 @@ BALANCER_OF_CLUSTER = _refused(
 )
 BALANCER_OF_CLASS = _refused(
     "balancer-of-class",
-    "load balancer {balancer} {name!r} is for Services of another loadBalancerClass ({owner}); the controller of that"
-    " class serves them",
+    "load balancer {balancer} {name!r} is of a Service {which}, and such Services are not served here",
     "choose another name, or release it there: annotate its Service with"
     f" {_key('deletion_policy')}={DeletionPolicy.RETAIN} and delete that Service",
+)
+BALANCER_WAITS_FOR_CLASS = _refused(
+    "balancer-waits-for-class",
+    "load balancer {balancer} {name!r} is in the undo window of a deleted Service {which}, and such Services are not"
+    " served here",
+    "choose another name, or to adopt it here, run"
+    f" hcloud load-balancer add-label --overwrite {{balancer}} {LABEL_CLASS}={{label}}",
+)
+BALANCER_LACKS_ITS_CLASS = _refused(
+    "balancer-lacks-its-class",
+    f"load balancer {{balancer}} {{name!r}} has the label {LABEL_OWN_CLASS_UID} without {LABEL_CLASS}, so that no"
+    " controller releases or deletes it",
+    f"run hcloud load-balancer add-label {{balancer}} {LABEL_CLASS}={{label}} if its Service was of class {{own}}, else"
+    " with the class of that Service, in which two dots stand for a slash",
 )
 BALANCER_WAITS_ELSEWHERE = _refused(
     "balancer-waits-elsewhere",

@@ -56,6 +56,7 @@ LABELS: Mapping[str, Mapping[str, str] | None] = {
     "of another class, and HCCM's": _BY_US | _HCCM | {LABEL_CLASS: OTHER},
     "of another class, for another Service": _BY_US | {LABEL_OWN_CLASS_UID: "uid-other", LABEL_CLASS: OTHER},
     "of no class, overdue": _OVERDUE,
+    "of a class that is lost": _BY_US,
     "of our class, overdue": _OVERDUE | {LABEL_CLASS: OWN},
     "of another class, overdue": _OVERDUE | {LABEL_CLASS: OTHER},
 }
@@ -110,10 +111,11 @@ class World:
 
     @property
     def is_of_others(self) -> bool:
-        """Whether the labels are those of HCCM, while it serves Services without a class, or of another process."""
+        """Whether the labels are those of HCCM, while it serves Services without a class, or of another process, or may
+        be, as that of the class is lost."""
         labels = LABELS[self.labels] or {}
-        if LABEL_CLASS in labels:
-            return labels[LABEL_CLASS] == OTHER
+        if LABEL_CLASS in labels or LABEL_OWN_CLASS_UID in labels:
+            return labels.get(LABEL_CLASS) != OWN
         return bool(labels) and not self.serves_classless
 
 

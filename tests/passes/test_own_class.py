@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import desired.names
 from desired.names import (
     FINALIZER_BALANCER,
     FINALIZER_OWN_CLASS,
@@ -17,10 +18,12 @@ from desired.names import (
     OWN_CLASS,
 )
 from tests.support.in_process import one_pass
-from tests.support.objects import a_service, finalizers, ingress
+from tests.support.objects import a_service, finalizers, ingress, notes, notes_of_kind
 from tests.support.stage import Stage
 
 ONCE = {"--once": "true"}
+UNDO = {"--load-balancer-undo": "10m"}
+"""With it load balancers are listed though no Service needs one."""
 CLASS_ALONE = ONCE | {"--default-load-balancer": "false"}
 """HCCM, or another process, serves Services without a class."""
 OTHER = "example.com/internal"
@@ -200,10 +203,6 @@ def test_a_service_that_lost_our_class_beside_hccm_stays_as_it_is(balanced: Stag
     assert (balanced.services(), balanced.balancers()) == ({}, [])
 
 
-def notes_of_kind(report: Mapping[str, Any], kind: str) -> list[str]:
-    return [note["text"] for note in report["notes"] if note["kind"] == kind]
-
-
 def test_the_only_service_gets_a_foreign_class_between_two_passes(balanced: Stage) -> None:
     """Its load balancer was not read any more, as no Service seemed to need one: it stayed, was paid for, and the
     deletion of the Service waited for ever."""
@@ -363,3 +362,76 @@ def test_a_named_load_balancer_that_was_made_here_does_not_outlive_a_change_of_c
     one_pass(balanced, ONCE)
     assert balanced.services() == {}
     assert [each["id"] for each in balanced.balancers()] == ([before["id"]] if made_by == "a person" else [])
+
+
+def relabel(stage: Stage, **labels: str | None) -> None:
+    """As a person does by hand; None takes one off. Names are those of ``desired.names``, without ``LABEL_``."""
+    (balancer,) = stage.balancers()
+    found = balancer["labels"] | {getattr(desired.names, f"LABEL_{name}"): text for name, text in labels.items()}
+    body = {"labels": {key: text for key, text in found.items() if text is not None}}
+    stage.to_project("PUT", f"/load_balancers/{balancer['id']}", body)
+
+
+def test_a_class_that_is_taken_off_by_hand_is_written_again(balanced: Stage) -> None:
+    """By the process that serves the Service; meanwhile the others leave it alone."""
+    balanced.have_services(of_class("web"))
+    settle(balanced)
+    relabel(balanced, CLASS=None)
+    others = one_pass(balanced, OTHER_INSTANCE)
+    assert (others["changes"], others["notes"]) == ([], [])
+    settle(balanced)
+    assert marks(balanced) == OWN_MARKS
+
+
+@pytest.mark.parametrize("goes", ["another type", "vanishes"])
+@pytest.mark.parametrize("flags", [ONCE, CLASS_ALONE, OTHER_INSTANCE], ids=["default on", "default off", "another"])
+def test_a_load_balancer_that_has_lost_its_class_and_its_service_is_noted(
+    balanced: Stage, flags: Mapping[str, str], goes: str
+) -> None:
+    """No process could tell that it is not another one's, so that none deleted it and none told of it. A person says
+    whose it is."""
+    balanced.have_services(of_class("web"))
+    settle(balanced)
+    relabel(balanced, CLASS=None)
+    (before,) = balanced.balancers()
+    if goes == "vanishes":
+        balanced.patch_service({"metadata": {"finalizers": None}})
+        balanced.delete_service()
+    else:
+        balanced.turn("web", "NodePort")
+    reports = [one_pass(balanced, {**flags, **UNDO}) for _ in range(2)]  # a state of the world, and no news
+    for report in reports:
+        assert (report["changes"], notes(report)) == ([], {(f"load_balancer/#{before['id']}", "foreign")})
+    assert balanced.balancers() == [before]
+    mine = OTHER_LABEL if flags is OTHER_INSTANCE else OWN_LABEL
+    (text,) = notes_of_kind(reports[0], "foreign")
+    assert f"hcloud load-balancer add-label {before['id']} {LABEL_CLASS}={mine} if" in text
+
+    relabel(balanced, CLASS=mine)
+    report = one_pass(balanced, {**flags, **UNDO})
+    expected = "lb.retain" if goes == "another type" else "lb.delete"
+    assert [change["kind"] for change in report["changes"]][:1] == [expected]
+
+
+def test_the_undo_window_of_a_service_without_a_class_ends_with_its_flag(served: Stage) -> None:
+    """Switched off, nothing is deleted of what names no class, until a person gives it to our class."""
+    served.delete_service()
+    one_pass(served, ONCE | UNDO)
+    relabel(served, DELETE_AFTER="20200101T000000Z")
+    (left,) = served.balancers()
+    report = one_pass(served, CLASS_ALONE | UNDO)
+    assert (report["changes"], served.balancers()) == ([], [left])
+
+    named = a_service("api")
+    named["metadata"]["annotations"] = a_service(name=left["name"])["metadata"]["annotations"]
+    named["spec"]["loadBalancerClass"] = OWN_CLASS
+    served.have_services(named)
+    (why,) = notes_of_kind(one_pass(served, CLASS_ALONE), "foreign")
+    assert "is in the undo window of a deleted Service without a loadBalancerClass" in why
+    assert f"run hcloud load-balancer add-label --overwrite {left['id']} {LABEL_CLASS}={OWN_LABEL}" in why
+    served.delete_service("api")
+    one_pass(served, CLASS_ALONE)
+
+    relabel(served, CLASS=OWN_LABEL)
+    one_pass(served, CLASS_ALONE | UNDO)
+    assert served.balancers() == []

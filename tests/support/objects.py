@@ -213,6 +213,11 @@ def notes(report: Mapping[str, Any]) -> set[tuple[str, str]]:
     return {(note["key"], note["kind"]) for note in report["notes"]}
 
 
+def notes_of_kind(report: Mapping[str, Any], kind: str) -> list[str]:
+    """The texts of a report's notes of this kind."""
+    return [note["text"] for note in report["notes"] if note["kind"] == kind]
+
+
 def _whom(target: Mapping[str, Any]) -> int | str:
     whom: int | str = target["server"]["id"] if "server" in target else target["ip"]["ip"]
     return whom

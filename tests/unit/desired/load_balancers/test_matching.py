@@ -16,14 +16,17 @@ from desired.load_balancers.matching import (
     match_balancers,
 )
 from desired.model.load_balancer import CloudBalancer
-from desired.model.service import Classes, Service
+from desired.model.service import Classes, Marks, Service
 from desired.names import (
     FINALIZER_BALANCER,
+    LABEL_CLASS,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
+    LABEL_OWN_CLASS_UID,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
+    OWN_CLASS,
 )
 from desired.rules import load_balancers as rules
 from desired.rules.rule import Reason, Rule
@@ -226,6 +229,31 @@ def test_what_another_cluster_has_not_released(balancer: CloudBalancer, rule: Ru
     assert match(named("shared"), balancer) == Foreign(
         balancer, rule.because(balancer=42, name="shared", cluster=ELSEWHERE)
     )
+
+
+INSIDE = {LABEL_OWN_CLASS_UID: DEAD, LABEL_CLASS: "example.com..internal"}
+WAITS = {LABEL_FORMER: "default.api", LABEL_DELETE_AFTER: AT}
+LONG = f"sha256-{'0' * 40}"
+
+
+@rows("labels rule which", {
+    "served there": (INSIDE, rules.BALANCER_OF_CLASS, "of loadBalancerClass 'example.com/internal'"),
+    "served there, by a long name": (INSIDE | {LABEL_CLASS: LONG}, rules.BALANCER_OF_CLASS,
+        f"of loadBalancerClass '{LONG}'"),
+    "by HCCM": ({LABEL_SERVICE_UID: DEAD}, rules.BALANCER_OF_CLASS, "without a loadBalancerClass"),
+    "in its undo window": (WAITS | {LABEL_CLASS: "internal"}, rules.BALANCER_WAITS_FOR_CLASS,
+        "of loadBalancerClass 'internal'"),
+    "in its undo window, of no class": (WAITS, rules.BALANCER_WAITS_FOR_CLASS, "without a loadBalancerClass"),
+    "its class is lost": ({LABEL_OWN_CLASS_UID: DEAD}, rules.BALANCER_LACKS_ITS_CLASS, None),
+})  # fmt: skip
+def test_what_another_class_has(labels: dict[str, str], rule: Rule, which: str | None) -> None:
+    """The class is told as people write it, and a way that there is: a Service that is gone releases nothing."""
+    there = a_balancer(spec={"name": "shared", "labels": {LABEL_CLUSTER_UID: CLUSTER_UID} | labels})
+    service = named("shared", load_balancer_class=OWN_CLASS, marks=Marks.OWN_CLASS)
+    found = match(service, there, classes=Classes(serves_classless=False))
+    facts = {"own": OWN_CLASS} if which is None else {"which": which}
+    label = "hcloud-reconciler..load-balancer"
+    assert found == Foreign(there, rule.because(balancer=42, name="shared", label=label, **facts))
 
 
 def test_of_many_rivals_a_few_are_named() -> None:
