@@ -1,11 +1,17 @@
-"""What a Node says of its routes: the condition that the API server has afterwards, and that all others are kept."""
+"""What a Node says of its routes, and of being in sync: the condition that the API server has afterwards, and that all
+others are kept."""
 
+from dataclasses import replace
 from typing import Any
 
-from actuators.nodes import write_network_condition
+import pytest
+
+from actuators.http.errors import Conflict
+from actuators.nodes import write_network_condition, write_sync_condition
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.settings import Settings
-from desired.model.snapshot import Snapshot
+from desired.model.snapshot import Snapshot, SyncCondition
+from desired.names import CONDITION_NODE_IN_SYNC
 from desired.plan.change import Change
 from desired.plan.kinds import Verb
 from reconciler.observe.world import observe_world
@@ -100,3 +106,48 @@ def test_what_a_kubelet_writes_meanwhile_survives(simulate: Simulate) -> None:
     sim.kubernetes_writer().patch(f"{NODE}/status", {"status": {"conditions": [beat, KUBELET[1]]}})
     write_network_condition(sim.kubernetes_writer(), change(None, ROUTED), snapshot)
     assert conditions(sim) == [ROUTED_NOW, beat, KUBELET[1]]
+
+
+def in_sync(status: str, reason: str) -> dict[str, str]:
+    return condition(CONDITION_NODE_IN_SYNC, status) | {"reason": reason, "message": "as told"}
+
+
+IN_SYNC, LACKING = SyncCondition("True", "InSync", "as told"), SyncCondition("False", "RouteMissing", "as told")
+JUST_NOW = {"lastHeartbeatTime": NOW, "lastTransitionTime": NOW}
+
+
+@rows(
+    "present after written",
+    {
+        "the first one": (None, IN_SYNC, in_sync("True", "InSync") | JUST_NOW),
+        "another one": (in_sync("True", "InSync"), LACKING, in_sync("False", "RouteMissing") | JUST_NOW),
+        "for another reason: its status is as old as it was": (
+            in_sync("False", "LabelsDiffer"),
+            LACKING,
+            in_sync("False", "RouteMissing") | {"lastHeartbeatTime": NOW},
+        ),
+        "away": (in_sync("True", "InSync"), None, None),
+    },
+)
+def test_whether_a_node_is_in_sync_is_written(
+    simulate: Simulate, present: dict[str, str] | None, after: SyncCondition | None, written: dict[str, str] | None
+) -> None:
+    """As the other one."""
+    sim, snapshot = observed(simulate, KUBELET[0], *([present] if present else []), KUBELET[1])
+    was = sim.nodes()["web-1"]
+
+    write_sync_condition(sim.kubernetes_writer(), snapshot.nodes.items["web-1"], after, START)
+
+    found = conditions(sim)
+    assert [each for each in found if each["type"] == CONDITION_NODE_IN_SYNC] == ([written] if written else [])
+    assert [each for each in found if each["type"] != CONDITION_NODE_IN_SYNC] == KUBELET
+    assert sim.nodes()["web-1"]["spec"] == was["spec"]
+    assert [entry.path for entry in sim.written()] == [f"{NODE}/status"]
+
+
+def test_a_node_that_registered_again_is_not_told_of_the_former(simulate: Simulate) -> None:
+    sim, snapshot = observed(simulate, *KUBELET)
+    former = replace(snapshot.nodes.items["web-1"], uid="another")
+    with pytest.raises(Conflict):
+        write_sync_condition(sim.kubernetes_writer(), former, IN_SYNC, START)
+    assert conditions(sim) == KUBELET

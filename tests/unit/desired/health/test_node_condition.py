@@ -139,6 +139,17 @@ def test_what_is_said_of_routes(world: Snapshot, refused: str, expected: Said | 
     assert told(world, ROUTING, refused).get("web-1") == expected
 
 
+def test_what_is_waited_for_is_told() -> None:
+    """The error of what a route needs first, which is no error of its own."""
+    world = a_routed_world(routes=[DEAD], members=[])
+    plan = judge(compute_plan(world, ROUTING), world, ROUTING)
+    ((_, found, _),) = NodeConditionSink(lambda *_: None, tells_sync=True).due(
+        facts_of(plan, world, ROUTING),
+        [Line(each, Failed("no space left")) for each in plan.changes if each.kind == "route.delete"],
+    )
+    assert found == SyncCondition("False", "RouteMissing", "route.create is waiting: no space left")
+
+
 @pytest.mark.parametrize("network", [None, ROUTED, UNROUTED])
 def test_robot_servers_have_no_routes(network: NetworkCondition | None) -> None:
     """Nor is that in doubt where another controller said of the Node whether there is one."""
