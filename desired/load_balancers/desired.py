@@ -56,6 +56,7 @@ from desired.load_balancers.notes import (
     notes_on_match,
     notes_on_name,
     notes_on_place,
+    notes_on_problems,
     notes_on_public_interface,
     notes_on_targets,
 )
@@ -269,7 +270,7 @@ def desired_load_balancer(
     on_targets = notes_on_targets(service, options, targets, present) if size.type else ()
     notes = (
         *(Note(service.key, NoteKind.UNSUPPORTED, each.text, each.port, each.lack) for each in check.remarks),
-        *(Note(service.key, NoteKind.MALFORMED, each.text, each.port, option=each.key) for each in problems),
+        *notes_on_problems(service, problems, match.balancer.spec.listeners if isinstance(match, Owned) else ()),
         *((size.problem.note(service.key),) if size.problem else ()),
         *certificates.notes,
         *notes_on_match(service, match),

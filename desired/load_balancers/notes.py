@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address
 
-from desired.annotations.options import OPTIONS, Options
+from desired.annotations.options import OPTIONS, BadAnnotation, Options
+from desired.annotations.port_keys import port_key
 from desired.load_balancers.in_use import Kept
 from desired.load_balancers.matching import (
     Adoptable,
@@ -22,7 +23,7 @@ from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, T
 from desired.model.service import TYPE_LOAD_BALANCER, Classes, Service
 from desired.model.snapshot import Snapshot, is_another_controller
 from desired.names import CLEANUP_FINALIZERS, FINALIZER_OWN_CLASS, LABEL_SERVICE_UID
-from desired.plan.notes import Note
+from desired.plan.notes import Note, NoteKind
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
 from desired.section import Unmanaged
@@ -80,6 +81,17 @@ def _needs_public_interface(target: Target) -> bool:
     return not target.use_private_ip
 
 
+def notes_on_problems(service: Service, problems: Iterable[BadAnnotation], there: Collection[int]) -> Iterator[Note]:
+    """What is wrong with annotations; of a port that the Service lacks, and that is among the ports ``there``, that the
+    load balancer goes on with it."""
+    known = {port.port for port in service.claim.tcp_ports}
+    for problem in problems:
+        port, text = problem.port, problem.text
+        if port is not None and port in there and port not in known:
+            text = rows.PORT_STAYS_OPEN.text(problem=text, port=port)
+        yield Note(service.key, NoteKind.MALFORMED, text, port, option=problem.key)
+
+
 def notes_on_place(service: Service, options: Options, present: CloudBalancer) -> Iterator[Note]:
     """A load balancer never moves: another place is another load balancer, with other addresses."""
     for wanted, there, field in (
@@ -96,13 +108,18 @@ def notes_on_place(service: Service, options: Options, present: CloudBalancer) -
 
 def notes_on_kept(service: Service, values: Iterable[Kept]) -> Iterator[Note]:
     """One note on all that the load balancer keeps though nothing asks for it, with what a person can set."""
-    found = [(OPTIONS[each.field], each.value or '""', each.default or '""', each.ports) for each in values]
-    said = ", ".join(f"{row.key}={value}{_at(ports)} (default {default})" for row, value, default, ports in found)
+    found = [(each.field, each.value or '""', each.default or '""', each.ports) for each in values]
+    said = ", ".join(
+        f"{OPTIONS[field].key}={value}{_at(ports)} (default {default})" for field, value, default, ports in found
+    )
     if len(found) > 1:
-        yield rows.VALUES_KEPT.note(service.key, values=said)
+        row = rows.VALUES_KEPT_AT_PORTS if any(ports for _, _, _, ports in found) else rows.VALUES_KEPT
+        yield row.note(service.key, values=said)
     elif found:
-        ((row, value, default, _),) = found
-        yield rows.VALUE_KEPT.note(service.key, values=said, option=row.full_key, default=default, value=value)
+        ((field, value, default, ports),) = found
+        # The Service's annotation would change its other ports as well.
+        option = " and ".join(port_key(port, field) for port in ports) or OPTIONS[field].full_key
+        yield rows.VALUE_KEPT.note(service.key, values=said, option=option, default=default, value=value)
 
 
 def _at(ports: Sequence[int]) -> str:

@@ -1,7 +1,7 @@
 """Rows of load balancers: whose each is, why it is not as a Service asks, and what becomes of it."""
 
 from desired.annotations.choices import DeletionPolicy
-from desired.annotations.options import OPTIONS, PREFIX
+from desired.annotations.options import OPTIONS, OWN_PREFIX, PREFIX
 from desired.names import (
     LABEL_CLASS,
     LABEL_CLUSTER_UID,
@@ -156,6 +156,16 @@ VALUES_KEPT = Rule(
     VALUE_KEPT.says,
     f"set each, as {PREFIX}NAME, to its default, or to its value to keep it",
     NoteKind.KEPT,
+)
+VALUES_KEPT_AT_PORTS = Rule(
+    "values-kept-at-ports",
+    VALUE_KEPT.says,
+    f"set each, as {PREFIX}NAME, or where ports are named as port-PORT.{OWN_PREFIX}NAME, to its default, or to its"
+    " value to keep it",
+    NoteKind.KEPT,
+)
+PORT_STAYS_OPEN = Rule(
+    "port-stays-open", "{problem}; until then the load balancer keeps listening on port {port}", of=NoteKind.MALFORMED
 )
 DELETION_STUCK = Rule(
     "deletion-stuck",

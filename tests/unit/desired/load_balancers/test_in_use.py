@@ -220,7 +220,8 @@ def test_several_values_are_one_note() -> None:
     assert kept(text) == (
         "uses-proxyprotocol=true at ports 80, 82 (default false), health-check-retries=9 at port 81 (default 3)"
     )
-    assert text.endswith(f"; set each, as {P}NAME, to its default, or to its value to keep it")
+    at_ports = f"as {P}NAME, or where ports are named as port-PORT.hcloud-reconciler/NAME"
+    assert text.endswith(f"; set each, {at_ports}, to its default, or to its value to keep it")
 
 
 @rows("balancer settings options", {

@@ -215,7 +215,22 @@ def test_an_error_of_a_port_stops_creation_and_adoption() -> None:
 def test_a_port_that_goes_with_its_annotation() -> None:
     """Both in one edit: it is closed. If the annotation stays, so does the port, until a person says which is meant."""
     assert set(changed(plan_of(asking(WEB, TLS, port_443_uses_proxyprotocol="true"), *THERE))) == {"443", "8443"}
-    assert set(changed(plan_of(asking(WEB, TLS, port_8443_uses_proxyprotocol="true"), *THERE))) == set()
+    plan = plan_of(asking(WEB, TLS, port_8443_uses_proxyprotocol="true"), *THERE)
+    assert set(changed(plan)) == set()
+    closed = plan_of(asking(WEB, TLS, port_8443_uses_proxyprotocol="true"), *THERE[:2])
+    for found, is_open in ((plan, True), (closed, False)):
+        (said,) = [note.text for note in found.notes if note.kind is NoteKind.MALFORMED]
+        assert said.endswith("until then the load balancer keeps listening on port 8443") is is_open
+
+
+@rows("annotations", {"asking-for-nothing": {}, "one-asks": {"port_80_uses_proxyprotocol": "false"}})
+def test_what_some_ports_keep_has_a_remedy_of_theirs(annotations: dict[str, str]) -> None:
+    """The Service's annotation would change the other ports as well."""
+    there = [THERE[0], *(replace(each, proxyprotocol=True) for each in THERE[1:])]
+    plan = plan_of(asking(**annotations), *there)
+    (said,) = [note.text for note in plan.notes if note.kind is NoteKind.KEPT]
+    keys = [f"port-{port}.hcloud-reconciler/uses-proxyprotocol" for port in (443, 8443)]
+    assert said.endswith(f"set {' and '.join(keys)} to false, or to true to keep it")
 
 
 def test_port_80_does_not_come_while_a_port_that_stays_redirects() -> None:
