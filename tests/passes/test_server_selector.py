@@ -129,6 +129,35 @@ def test_a_server_that_cannot_be_read_by_id_is_not_gone(a_stage: Callable[..., S
     assert world(stage) == before
 
 
+@pytest.mark.parametrize("list_that_fails", [0, 1], ids=["the narrowed", "the whole"])
+def test_a_list_that_cannot_be_read(fleet: Stage, list_that_fails: int) -> None:
+    """An API that has just failed is not asked for more, and is told of; nothing is concluded from either list."""
+    fleet.change_servers(2, labels={})
+    fleet.add_servers(a_server_of(6))
+    fleet.register(joining_node("web-6"))
+    before = world(fleet)
+    fault = {"kind": "status", "path": "/v1/servers$", "code": 503, "skip": list_that_fails, "count": None}
+    fleet.hetzner_proxy.set_faults([fault])
+
+    report = one_pass(fleet, {**SELECTED, **AT_ONCE})
+
+    assert any("503" in error for error in report["errors"])
+    assert [name for name in reads(fleet) if name.startswith("servers/")] == []
+    assert world(fleet) == before
+
+
+def test_a_list_that_fails_is_followed_by_no_request(fleet: Stage) -> None:
+    """It costs what it costs without the selector."""
+    fleet.hetzner_proxy.set_faults([{"kind": "status", "path": "/v1/servers$", "code": 503, "count": None}])
+    one_pass(fleet)
+    without = reads(fleet)
+    fleet.forget()
+
+    one_pass(fleet, SELECTED)
+
+    assert reads(fleet) == without
+
+
 def test_where_a_route_leads_to_it_the_whole_list_tells(fleet: Stage) -> None:
     before = _lookups_fail(fleet)
 

@@ -109,6 +109,7 @@ def reporting(address: str, joins: str = "") -> Node:
         pytest.param(world(servers=narrowed(), **ROUTED), SELECTOR, set(), id="routes are not ours"),
         pytest.param(balanced(), SELECTOR, {90}, id="a target of ours"),
         pytest.param(balanced(service_uid=None), SELECTOR, {90}, id="of this cluster's"),
+        pytest.param(balanced(cluster_uid=None, service_uid=None), SELECTOR, {90}, id="of one to adopt"),
         pytest.param(balanced(cluster_uid="another"), SELECTOR, {90}, id="of our Service's, and another cluster's"),
         pytest.param(balanced(cluster_uid="another", service_uid="another"), SELECTOR, set(), id="of another's"),
         pytest.param(world(reporting("10.9.0.1"), servers=narrowed(LISTED)), KEEPING, None, id="a VPN's address"),
@@ -130,6 +131,9 @@ def reporting(address: str, joins: str = "") -> Node:
         ),
         pytest.param(world(reporting("10.9.0.1"), servers=narrowed(LISTED)), SELECTOR, set(), id="none is kept"),
         pytest.param(
+            world(reporting("10.9.0.1"), servers=narrowed(LISTED)), replace(KEEPING, network="7"), set(), id="nor here"
+        ),
+        pytest.param(
             world(reporting("10.9.0.1"), node_on(2), servers=narrowed(LISTED)), KEEPING, {2}, id="first those by id"
         ),
     ],
@@ -150,6 +154,8 @@ def test_what_was_not_selected_is_unknown() -> None:
         Unknown("503"),
     ]
     assert not section.is_whole
+    gap = replace(section, complete=False, why_incomplete="429")
+    assert [gap.find(key) for key in (1, 2, 3)] == [Present(LISTED), Unknown("429"), Unknown("429")]
     assert section.without(1).find(1) == Absent()
     assert Section({1: LISTED}).without(1).find(1) == Absent()
 
