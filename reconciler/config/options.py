@@ -418,6 +418,8 @@ _SAVES, _APPLIES, _APPROVES, _ORPHANS, _CAPTURES, _SANDBOX = (
         Command.SANDBOX,
     )
 )
+TO_CLASS, TO_NO_CLASS = "class", "no-class"
+"""What ``validate --for`` prints steps for."""
 _POLICIES = ("observe", "upsert", "sync")
 _CONTROLLERS = tuple(dict.fromkeys(CONTROLLERS.values()))
 OF_ALL = (Output.AUTO, Output.TEXT, Output.JSON, Output.YAML)
@@ -544,8 +546,9 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             parse_lifetime,
             "1h",
             _APPROVES | {Command.VALIDATE},
-            "how long the approval counts; default {}, 24h at most. With validate, class: how Services get our class",
-            values_of={Command.VALIDATE: ("class",)},
+            "how long the approval counts; default {}, 24h at most. With validate, class or no-class: how Services get"
+            " our class, or give it up",
+            values_of={Command.VALIDATE: (TO_CLASS, TO_NO_CLASS)},
             parse_of={Command.VALIDATE: str},
         ),
         _typed("--reason TEXT", parse_reason, "", _APPROVES, "why, for the record"),

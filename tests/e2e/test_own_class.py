@@ -2,6 +2,8 @@
 
 import json
 import shlex
+from collections.abc import Mapping
+from typing import Any
 
 from desired.names import (
     FINALIZER_BALANCER,
@@ -20,25 +22,26 @@ OTHER = "example.com/internal"
 CLASS_ALONE = {**ONCE, "--default-load-balancer": "false"}
 
 
+def printed_patches(stage: Stage, service: Mapping[str, Any], to: str) -> list[dict[str, Any]]:
+    """Those of the steps that the command prints for a Service."""
+    manifest = stage.folder / "web.json"
+    manifest.write_text(json.dumps(service))
+    said = stage.reconcile("validate", str(manifest), "--for", to).stdout
+    commands = [shlex.split(line) for line in said.splitlines() if line.lstrip().startswith("kubectl")]
+    found = [json.loads(words[words.index("-p") + 1]) for words in commands if "patch" in words]
+    assert len(found) == 2
+    return found
+
+
 def test_the_printed_steps_give_a_service_our_class(balanced: Stage) -> None:
-    """Each patch is accepted, and UID, node ports, addresses and the load balancer stay; the way back is the same."""
+    """Each patch is accepted, and UID, node ports, addresses and the load balancer stay, there and back."""
     balanced.have_services(a_service())
     one_pass(balanced)
     before, balancer = balanced.service(), balanced.balancers()[0]
     refused, _ = balanced.to_cluster("PATCH", f"{SERVICES}/web", {"spec": {"loadBalancerClass": OWN_CLASS}})
     assert refused == 422
 
-    manifest = balanced.folder / "web.json"
-    manifest.write_text(json.dumps(a_service()))
-    said = balanced.reconcile("validate", str(manifest), "--for", "class").stdout
-    commands = [
-        shlex.split(line.strip())
-        for line in said.splitlines()
-        if line.lstrip().startswith("kubectl") and " patch " in line
-    ]
-    patches = [json.loads(words[words.index("-p") + 1]) for words in commands]
-    assert len(patches) == 2
-    for patch in patches:
+    for patch in printed_patches(balanced, a_service(), "class"):
         balanced.patch_service(patch)
     assert ingress(balanced.service()) == []
     assert one_pass(balanced, CLASS_ALONE)["result"] == "no_changes"
@@ -54,9 +57,11 @@ def test_the_printed_steps_give_a_service_our_class(balanced: Stage) -> None:
     assert LABEL_SERVICE_UID not in kept["labels"]
     assert (ingress(after), said_of(after)["LoadBalancerInSync"][0]) == (ingress(before), "True")
 
-    balanced.turn("web", "NodePort")
+    classed = a_service()
+    classed["spec"]["loadBalancerClass"] = OWN_CLASS
+    for patch in printed_patches(balanced, classed, "no-class"):
+        balanced.patch_service(patch)
     assert "loadBalancerClass" not in balanced.service()["spec"]
-    balanced.turn("web", "LoadBalancer")
     assert one_pass(balanced)["result"] == "no_changes"
     assert (finalizers(balanced.service()), balanced.balancers()[0]["id"]) == ({FINALIZER_BALANCER}, balancer["id"])
     assert balanced.balancers()[0]["labels"] == balancer["labels"]

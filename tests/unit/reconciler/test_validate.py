@@ -218,6 +218,23 @@ def test_the_steps_to_our_class(validate: Validate) -> None:
     assert lines[-3] == "# its class is example.com/lb already"
 
 
+def test_the_steps_back(validate: Validate) -> None:
+    """The same by the label of our class, and no class in the last patch: the API server drops it with the type."""
+    words = ("-", "--for", "no-class", "--load-balancer-class", "example.com/lb")
+    said = validate(*words, stdin=CLASSED.encode(), HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
+
+    lines = [line.strip() for line in said.stdout.splitlines()]
+    assert "# it has no class already" in lines
+    commands = lines[lines.index("(set -e") : lines.index(")") + 1]
+    assert commands[2].endswith('-l "hcloud-reconciler/service-uid=$SERVICE")')
+    assert [line.partition(" -p ")[2] for line in commands if " patch " in line] == [
+        """'{"spec": {"type": "NodePort"}}'""",
+        """'{"spec": {"type": "LoadBalancer"}}'""",
+    ]
+    assert "kubectl annotate service ours hcloud-reconciler/deletion-policy-" in commands
+    assert lines[-3] == "# then remove spec.loadBalancerClass in its manifest"
+
+
 @rows(
     "hcloud", {"fails": "exit 1", "finds none": "true", "finds two": "echo 1; echo 2", "finds no number": "echo oops"}
 )
@@ -246,7 +263,8 @@ def test_no_steps_beside_an_error(validate: Validate) -> None:
 def test_the_class_that_is_validated(validate: Validate) -> None:
     """A Service of our class is judged as any other; one of another class is another controller's."""
     own = validate("-", "--load-balancer-class=example.com/lb", "-o", "json", stdin=CLASSED.encode()).document
-    assert [(each["name"], each["steps"]) for each in own["services"]] == [("a b;c", []), ("ours", [])]
+    assert [each["name"] for each in own["services"]] == ["a b;c", "ours"]
+    assert not any("steps" in each for each in own["services"])
     assert [each["name"] for each in validate("-", "-o", "json", stdin=CLASSED.encode()).document["services"]] == [
         "a b;c"
     ]
