@@ -19,18 +19,33 @@ from desired.model.load_balancer import (
     LoadBalancer,
     ServerTarget,
 )
-from desired.model.service import Ingress
+from desired.model.service import (
+    Ingress,
+    Marks,
+)
 from desired.names import (
     FINALIZER_BALANCER,
+    FINALIZER_OWN_CLASS,
+    LABEL_CLASS,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
+    LABEL_OWN_CLASS_UID,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
+    OWN_CLASS,
 )
 from desired.plan.change import Change
 from desired.section import UNMANAGED
-from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_listener, a_service, a_world, an_http_listener
+from tests.balancers import (
+    DEFAULT_NAME,
+    SERVICE_UID,
+    a_balancer,
+    a_listener,
+    a_service,
+    a_world,
+    an_http_listener,
+)
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER, a_difference
 from tests.support.balancer_stage import NETWORK_ID, Stage, a_member, a_stage
@@ -364,6 +379,19 @@ def waiting(**labels: str) -> CloudBalancer:
 CLAIMED = {"finalizers": (FINALIZER_BALANCER,)}
 PUBLISHED = {"ingress": (Ingress("203.0.113.200"),)}
 ITS_OWN = a_balancer(spec={"name": "shop"})
+BEFORE = {"finalizers": (FINALIZER_OWN_CLASS,)}
+"""Of a Service that had our class, and has none."""
+OF_CLASS = {"load_balancer_class": OWN_CLASS, "marks": Marks.OWN_CLASS}
+ITS_OWN_OF_CLASS = a_balancer(
+    spec={
+        "name": "shop",
+        "labels": {
+            LABEL_OWN_CLASS_UID: SERVICE_UID,
+            LABEL_CLASS: "hcloud-reconciler..load-balancer",
+            LABEL_CLUSTER_UID: CLUSTER_UID,
+        },
+    }
+)
 FOREIGN = a_balancer(cluster_uid="another", spec={"name": "shop"})
 
 
@@ -372,6 +400,14 @@ FOREIGN = a_balancer(cluster_uid="another", spec={"name": "shop"})
     {
         "claimed, and there is one": (CLAIMED, ITS_OWN, None, ["GET"], "shop"),
         "published, and there is one": (PUBLISHED, ITS_OWN, None, ["GET"], "shop"),
+        "claimed before it got our class": (CLAIMED | OF_CLASS, ITS_OWN, None, ["GET"], "shop"),
+        "claimed while it had our class": (
+            BEFORE,
+            ITS_OWN_OF_CLASS,
+            None,
+            ["GET", "GET"],
+            "shop",
+        ),
         "claimed, and there is none": (CLAIMED, None, None, ["GET", "POST"], None),
         "claimed, and another cluster's": (CLAIMED, FOREIGN, None, ["GET", "POST"], None),
         "it waits in its undo window": ({}, waiting(), "default.web", ["GET"], "was-42"),

@@ -7,7 +7,15 @@ import pytest
 
 from actuators.http.errors import Conflict
 from desired.model.load_balancer import CloudBalancer, Identity, Owner
-from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import (
+    LABEL_ADOPTED,
+    LABEL_CLASS,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_OWN_CLASS_UID,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
 from desired.plan.change import Change
 from desired.section import Unknown
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, annotated
@@ -201,6 +209,7 @@ def test_a_name_that_is_taken(simulate: Simulate) -> None:
         "no label": {},
         "another Service's": OURS_AS_LABELS | {LABEL_SERVICE_UID: "another"},
         "another cluster's": OURS_AS_LABELS | {LABEL_CLUSTER_UID: "another"},
+        "another class's": OURS_AS_LABELS | {LABEL_OWN_CLASS_UID: SERVICE_UID, LABEL_CLASS: "example.com..internal"},
     },
 )
 @pytest.mark.parametrize("change", [naming(), deletion()], ids=["name", "deletion"])

@@ -13,8 +13,10 @@ from desired.guards.filters import restrict
 from desired.guards.guard import GuardResult
 from desired.model.clocks import LOOK_AGAIN_S, Clocks
 from desired.model.key import PLAN
-from desired.model.settings import Settings
+from desired.model.service import Classes, Marks
+from desired.model.settings import Controller, Settings
 from desired.model.snapshot import IMAGE, Server, Snapshot, Workload, is_another_controller
+from desired.names import OWN_CLASS
 from desired.nodes.disruption import losses_of
 from desired.plan.change import Change, Plan, Verdict
 from desired.plan.kinds import Verb
@@ -23,6 +25,7 @@ from desired.planner import compute_plan
 from desired.rules import guards as rows
 from desired.section import Section, Unknown
 from desired.syntax.provider_id import Provider
+from tests.balancers import a_balancer, a_service
 from tests.builders import (
     NOW,
     a_change,
@@ -139,6 +142,22 @@ def test_what_another_controller_holds(
     plan = judge(compute_plan(snapshot, Settings()), snapshot, Settings())
     assert {change.decision.verdict for change in plan.changes} == {verdict}
     assert [note.key for note in plan.notes if note.kind is NoteKind.OTHER_CONTROLLER] == notes
+
+
+@pytest.mark.parametrize("serves_classless", [True, False])
+def test_what_is_held_beside_hccm_that_serves_services_without_a_class(*, serves_classless: bool) -> None:
+    """Load balancers of our class are nobody else's then; Nodes and routes still have two masters."""
+    service = a_service(load_balancer_class=OWN_CLASS, marks=Marks.OWN_CLASS)
+    snapshot = replace(
+        beside(workloads_of(HCCM)),
+        classes=Classes(serves_classless=serves_classless),
+        services=Section({service.id: service}),
+        load_balancers=Section({42: a_balancer()}),
+    )
+    plan = judge(compute_plan(snapshot, Settings()), snapshot, Settings())
+    parts = {(change.row.controller, change.decision.rule) for change in plan.changes}
+    held = None if not serves_classless else "other-controller"
+    assert parts == {(Controller.NODE, "other-controller"), (Controller.SERVICE, held)}
 
 
 def test_the_hold_of_another_controller() -> None:

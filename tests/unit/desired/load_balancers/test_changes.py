@@ -20,8 +20,14 @@ from desired.model.load_balancer import (
     LoadBalancer,
     ManagedCertificate,
     Owner,
+    labels_with,
 )
-from desired.model.service import Ingress, Service, ServiceCondition
+from desired.model.service import (
+    Ingress,
+    Marks,
+    Service,
+    ServiceCondition,
+)
 from desired.model.settings import Policy
 from desired.model.snapshot import Network
 from desired.names import (
@@ -31,6 +37,7 @@ from desired.names import (
     LABEL_MADE_FOR,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
+    OWN_CLASS,
 )
 from desired.plan.change import Change, Claimed, GuardName
 from desired.plan.notes import NoteKind
@@ -387,6 +394,10 @@ def made_for(uid: str, cluster: str = CLUSTER_UID) -> tuple[Owner, dict[str, Any
 OF_DEAD = {"service_uid": DEAD_UID, "spec": SHOP}
 
 
+OF_HCCM = Owner(CLUSTER_UID, SERVICE_UID)
+OF_CLASS = Owner(CLUSTER_UID, None, own_class_uid=SERVICE_UID, balancer_class="hcloud-reconciler..load-balancer")
+
+
 @rows("options before balancer mark", {
     "by-the-default-name": ({}, Owner(None, None), FREE, None),
     "by-the-default-name-and-let-go-once": ({}, Owner(CLUSTER_UID, None), {"service_uid": None}, None),
@@ -411,6 +422,22 @@ def test_adoption_of_what_takes_nothing_away(
     assert (adopt.kind, adopt.before, adopt.after, adopt.consequences) == ("lb.adopt", there, ours, ())
     assert adopt.reason.endswith("kept after it") is (mark is not None)
     assert in_turn(plan)[0] == "lb.adopt"
+
+
+@rows("marks before after", {
+    "to-our-class": (Marks.OWN_CLASS, OF_HCCM, OF_CLASS),
+    "back": (Marks.HCCM, OF_CLASS, OF_HCCM),
+    "a-class-that-was-taken-off": (Marks.OWN_CLASS, replace(OF_CLASS, balancer_class=None), OF_CLASS),
+})  # fmt: skip
+@pytest.mark.parametrize("adopted", [None, "true"])
+def test_a_take_over(marks: Marks, before: Owner, after: Owner, adopted: str | None) -> None:
+    """The labels of one class for those of the other, and nothing else: what was adopted still outlives the Service."""
+    before, after = replace(before, adopted=adopted), replace(after, adopted=adopted)
+    service = a_served_service(
+        load_balancer_class=OWN_CLASS if marks is Marks.OWN_CLASS else None, marks=marks, finalizers=(marks.finalizer,)
+    )
+    plan = plan_of(service, a_balancer(spec={"labels": labels_with({}, before)}))
+    assert [(change.kind, change.before, change.after) for change in plan.changes] == [("lb.adopt", before, after)]
 
 
 def test_no_adoption_for_a_service_that_has_one() -> None:

@@ -18,7 +18,14 @@ from desired.load_balancers.matching import (
 from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, Owner, SelectorTarget, ServerTarget
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
-from desired.names import LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_FORMER, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import (
+    LABEL_CLASS,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
 from desired.plan.change import Plan, Verdict
 from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
@@ -129,6 +136,7 @@ def test_a_trace_of_somebody_else_holds_what_would_replace_it(
 
 @rows("balancer others", {
     "another cluster's": (bare(labels={LABEL_CLUSTER_UID: ELSEWHERE}), []),
+    "another class's": (bare(labels={LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_CLASS: "example.com..internal"}), []),
     "of a Service that lives": (bare(labels={LABEL_SERVICE_UID: "shop"}), [a_service("shop", uid="shop")]),
     "that serves nobody": (bare(listeners=(), targets=()), []),
     "with other addresses": (elsewhere(spec={"name": "web", "labels": {}}), []),

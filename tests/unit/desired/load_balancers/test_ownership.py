@@ -10,6 +10,7 @@ from desired.annotations.options import Options
 from desired.load_balancers.ownership import (
     Ownership,
     asked_name,
+    certificate_labels,
     default_name,
     former_of,
     matters,
@@ -21,8 +22,21 @@ from desired.load_balancers.ownership import (
     wants_balancer,
 )
 from desired.model.load_balancer import CloudBalancer, Owner, labels_with, owner_of
-from desired.model.service import Classes, Service, ServiceCondition
-from desired.names import CONDITION_IN_SYNC, FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.model.service import (
+    Classes,
+    Marks,
+    Service,
+    ServiceCondition,
+)
+from desired.names import (
+    CONDITION_IN_SYNC,
+    FINALIZER_BALANCER,
+    LABEL_CLASS,
+    LABEL_CLUSTER_UID,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+    OWN_CLASS,
+)
 from desired.section import Present, Unknown
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW
@@ -74,6 +88,27 @@ def test_labels_of_the_owner() -> None:
     assert labels_with({}, owner_here(a_service(), a_world())) == known
     nameless = replace(a_world(), cluster_uid=Unknown("403"))
     assert labels_with({}, owner_here(a_service(), nameless)) == {LABEL_SERVICE_UID: SERVICE_UID}
+
+
+def test_a_certificate_keeps_hccms_label() -> None:
+    """It is found again when its Service changes its class, and issued once."""
+    classed = a_service(load_balancer_class=OWN_CLASS, marks=Marks.OWN_CLASS)
+    known = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
+    assert certificate_labels(a_service(), a_world()) == known
+    assert certificate_labels(classed, a_world()) == known | {LABEL_CLASS: Classes().label}
+
+
+@rows("own label", {
+    "with a domain": ("example.com/internal", "example.com..internal"),
+    "without one": ("internal", "internal"),
+    "that reads as another one's": ("example.com..internal", None),
+    "too long for a label": (f"example.com/{'x' * 60}", None),
+})  # fmt: skip
+def test_the_label_of_a_class(own: str, label: str | None) -> None:
+    """People read the class in it; where it would mean another class, or does not fit, it is a digest."""
+    found = Classes(own).label
+    assert (found == label) if label else re.fullmatch(r"sha256-[0-9a-f]{40}", found)
+    assert Classes.of_label(found) == (own if label else found)
 
 
 @rows("namespace name expected", {
