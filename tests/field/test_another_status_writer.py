@@ -12,6 +12,7 @@ from kubernetes_double import KubernetesSimulator
 from reconciler.passes.history import History
 from reconciler.passes.one_pass import converge
 from tests.support.in_process import one_pass, runtime
+from tests.support.objects import notes_of_kind
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import SimulatedCluster, Stage
 
@@ -107,9 +108,9 @@ def test_another_hand_keeps_its_address(field: Callable[[str], Stage]) -> None:
     assert event["message"].endswith(REMEDY)
 
     report = one_pass(stage, {"--dry-run": "true"})
-    (note,) = [note for note in report["notes"] if note["kind"] == "suspended"]
-    assert "'cilium-operator'" in note["text"]
-    assert note["text"].endswith(REMEDY)
+    (text,) = notes_of_kind(report, "suspended")
+    assert "'cilium-operator'" in text
+    assert text.endswith(REMEDY)
 
 
 def another_publishes(stage: Stage, ip: str) -> None:

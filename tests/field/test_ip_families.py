@@ -1,11 +1,11 @@
 """A Node is reached by an address of a family that the Service has: kube-proxy opens its node ports for these alone."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
 from tests.support.in_process import one_pass
+from tests.support.objects import notes_of_kind
 from tests.support.stage import Stage, hetzner_says
 
 WORLD = "04-ip-families"
@@ -68,10 +68,10 @@ def test_a_server_without_the_family(field: Callable[[str], Stage], family: str,
 
     assert targets(stage) == []
     said = f"a public {had} address only, but the Service accepts {family} only (spec.ipFamilies)"
-    by_kind: Mapping[str, Any] = {note["kind"]: note["text"] for note in report["notes"]}
     for kind in ("unusable-target", "no-targets"):
-        assert said in by_kind[kind]
-        assert "ipFamilyPolicy: PreferDualStack" in by_kind[kind]
+        (text,) = notes_of_kind(report, kind)
+        assert said in text
+        assert "ipFamilyPolicy: PreferDualStack" in text
     _, listed = stage.cluster.request("GET", "/api/v1/namespaces/default/events")
     assert any(event["reason"] == "UnusableTarget" and said in event["message"] for event in listed["items"])
 
@@ -86,9 +86,9 @@ def test_an_existing_target_by_the_other_family(field: Callable[[str], Stage]) -
     report = one_pass(stage)
 
     assert targets(stage) == [(IPV4, "unhealthy")]
-    (note,) = [note for note in report["notes"] if note["kind"] == "unusable-target"]
-    assert "the Service accepts IPv6 only (spec.ipFamilies)" in note["text"]
-    assert "it is added again by IPv6" in note["text"]
+    (text,) = notes_of_kind(report, "unusable-target")
+    assert "the Service accepts IPv6 only (spec.ipFamilies)" in text
+    assert "it is added again by IPv6" in text
 
 
 def test_a_server_that_loses_the_family_keeps_its_target(field: Callable[[str], Stage]) -> None:
@@ -103,5 +103,5 @@ def test_a_server_that_loses_the_family_keeps_its_target(field: Callable[[str], 
 
     assert len(targets(stage)) == 1
     assert len(stage.balancers()) == 1
-    (note,) = [note for note in report["notes"] if note["kind"] == "unusable-target"]
-    assert "target of Node w-1 unchanged: " in note["text"]
+    (text,) = notes_of_kind(report, "unusable-target")
+    assert "target of Node w-1 unchanged: " in text

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.support.in_process import one_pass
+from tests.support.objects import notes_of_kind
 from tests.support.stage import Stage
 
 _WAY = "delete the Node and restart its kubelet"
@@ -79,7 +80,7 @@ def test_the_empty_load_balancer_says_why(field: Callable[[str], Stage]) -> None
 
     report = one_pass(stage)
 
-    (text,) = [note["text"] for note in report["notes"] if note["kind"] == "no-targets"]
+    (text,) = notes_of_kind(report, "no-targets")
     (of_k3s, way), (unclaimed, claim) = K3S.split("; "), NONE.split("; ")
     counts = f"3 of another cloud (cp-1: {of_k3s}), 1 without providerID (w-3: {unclaimed})"
     assert text == f"0 of 4 Nodes can be targets: {counts}; cp-1: {way}, or w-3: {claim}"

@@ -1,11 +1,11 @@
 """A cluster in two network zones: Hetzner takes no server of another zone as a target."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
 from tests.support.in_process import one_pass
+from tests.support.objects import notes_of_kind
 from tests.support.stage import Stage
 
 SERVICE = "/api/v1/namespaces/default/services/web"
@@ -42,10 +42,6 @@ def _targets(stage: Stage) -> list[int]:
     return sorted(target["server"]["id"] for target in balancer["targets"])
 
 
-def _notes(report: Mapping[str, Any]) -> list[str]:
-    return [note["text"] for note in report["notes"] if note["kind"] == "unusable-target"]
-
-
 @pytest.mark.parametrize(
     ("name", "targets", "nodes", "note"),
     [
@@ -72,7 +68,7 @@ def test_servers_of_another_zone_are_no_targets(
     assert [line.split()[:2] for line in explained.splitlines() if line.endswith(note.partition(": ")[2])][
         -len(nodes) :
     ] == [[node, "unusable"] for node in nodes]
-    assert _notes(second) == [note]
+    assert notes_of_kind(second, "unusable-target") == [note]
     why = note.partition(": ")[2]
     text = f"no target of the load balancer of Service default/web: {why}"
     assert _events(stage) == {(node, "UnusableTarget", text) for node in nodes}
@@ -87,7 +83,7 @@ def test_the_remedy_ends_the_note(field: Callable[[str], Stage]) -> None:
 
     report = one_pass(stage)
 
-    assert (_targets(stage), _notes(report), report["changes"]) == ([1, 2], [], [])
+    assert (_targets(stage), notes_of_kind(report, "unusable-target"), report["changes"]) == ([1, 2], [], [])
 
 
 def test_all_servers_are_in_another_zone(field: Callable[[str], Stage]) -> None:
@@ -100,7 +96,7 @@ def test_all_servers_are_in_another_zone(field: Callable[[str], Stage]) -> None:
     assert _targets(stage) == []
     why = IN_EUROPE.removesuffix(f"; {_remedy('fsn1')}")
     text = f"0 of 2 Nodes can be targets: 2 in another network zone (fsn-1: {why}); {_remedy('fsn1')}"
-    assert [note["text"] for note in report["notes"] if note["kind"] == "no-targets"] == [text]
+    assert notes_of_kind(report, "no-targets") == [text]
     assert ("web", "UnAvailableLoadBalancer", text) in _events(stage, "UnAvailableLoadBalancer")
     _, service = stage.cluster.request("GET", SERVICE)
     assert text in {condition["message"] for condition in service["status"]["conditions"]}

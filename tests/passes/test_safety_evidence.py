@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
-from tests.support.objects import a_route_to, a_service, ago, seen
+from tests.support.objects import a_route_to, a_service, ago, notes_of_kind, seen
 from tests.support.stage import Stage
 
 NODES = 24
@@ -146,5 +146,5 @@ def test_a_type_that_takes_nothing_takes_nothing_away(serving: Stage, number: in
 
     assert set(targets(serving)) == set(range(1, NODES + 1))
     assert [found["listen_port"] for found in serving.balancers()[0]["services"]] == [80]
-    assert [note for note in report["notes"] if note["kind"] == "limit"] == []
+    assert notes_of_kind(report, "limit") == []
     assert (report["result"], report["holds"]) == ("no_changes", [])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.in_process import ONCE, one_pass
-from tests.support.objects import a_service
+from tests.support.objects import a_service, notes_of_kind
 from tests.support.stage import Stage
 
 CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
@@ -39,7 +39,7 @@ def world(stage: Stage) -> list[tuple[bool, int, int]]:
 
 def told(report: Any) -> list[str]:
     """What is said of settings."""
-    return [note["text"].partition(", since")[0] for note in report["notes"] if note["kind"] == "settings"]
+    return [text.partition(", since")[0] for text in notes_of_kind(report, "settings")]
 
 
 def test_settings_that_vanish_together_take_nothing(remembering: Stage) -> None:
