@@ -63,6 +63,7 @@ class Judge:
             lists,
             [key for each in used for key in self._let.get(each, ())],
             self._people,
+            ended_at=self._truth.clock.now(),
         )
         self.found += harm(deed)
         self._before = None

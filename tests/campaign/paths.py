@@ -1,7 +1,7 @@
 """Paths to a wish: whatever people asked for before, a cluster ends as the last wish has it (Acto's law).
 
 A wish is what people set: annotations of the Service ``web``, settings of the product, labels of the Node ``web-3``.
-Every single one of the table is reached from each of six worlds, and every pair of them at once and by way of others.
+Every single one of the table is reached from each of seven worlds, and every pair of them at once and by way of others.
 On the way whatever serves goes on serving, is held, or was given up by exactly what was asked for.
 """
 
@@ -11,10 +11,11 @@ from functools import cache
 from itertools import combinations
 from types import MappingProxyType
 
+from desired.names import OWN_CLASS
 from tests.campaign.cluster import Cluster, Step
 from tests.campaign.oracles import of_state
 from tests.campaign.running import Outcome, play
-from tests.campaign.workloads import ADOPT_IDLE, EXCLUDED, SECURE, Workload, install, upload
+from tests.campaign.workloads import ADOPT_IDLE, EXCLUDED, SECURE, Workload, install, of_class, upload
 from tests.support.objects import LOCATED
 
 Wish = Mapping[str, str]
@@ -189,6 +190,7 @@ STARTS: Mapping[str, Start] = {
     "closed": Start({"use_private_ip": "true", "disable_public_network": "true", "ipv6_disabled": "true"}),
     "secure": Start(SECURE),
     "adopted": Start({"name": "idle"}, ADOPT_IDLE),
+    "of our class": Start(before=(of_class("web", OWN_CLASS),)),
     "retained": Start({"deletion_policy": "retain"}, environment={"RECONCILER_LOAD_BALANCER_UNDO": "10m"}),
 }
 

@@ -30,8 +30,8 @@ class Outcome:
     drops: Mapping[str, int]
     """Load balancer and port → by how many targets it ever had fewer than before."""
     dark: frozenset[str]
-    """Load balancer and port that ever had targets, and none later; Services that ever published an address, and none
-    later."""
+    """Load balancer and port that ever had targets, and none later; Services that published an address before a pass,
+    and none after it."""
     holds: frozenset[str]
     harm: tuple[str, ...]
     """What must never happen, by the law of harm."""
@@ -116,7 +116,6 @@ class Course:
         """Whether the last pass met nothing, planned nothing and wrote nothing, so that one more would be the same."""
         self._passes: list[Point] = []
         self._served.look(self.cluster.balancers())
-        self._served.look_at_services(self.cluster)
         self.cluster.start()
 
     def carry_out(self) -> Outcome:
@@ -159,6 +158,7 @@ class Course:
         writes, fault = probe.writes, self._of_passes.get(point)
         probe.is_troubled = fault is not None
         self._judge.begin()
+        self._served.begin(cluster)
         if fault is None:
             cluster.converge()
         else:
@@ -201,8 +201,9 @@ class _Served:
     most: dict[tuple[int, int], int] = field(default_factory=dict)
     """Of each load balancer by its id: another one of its name begins anew."""
     drops: dict[str, int] = field(default_factory=dict)
-    published: set[str] = field(default_factory=set)
-    """UIDs of Services that ever published anything."""
+    published: frozenset[str] = frozenset()
+    """UIDs of Services that published something when the pass began: what people do to a Service takes its addresses
+    away as well, as a change of its type does."""
     dark: set[str] = field(default_factory=set)
     """Where there were targets or addresses, and then none."""
 
@@ -217,13 +218,17 @@ class _Served:
                 if self.most[place] and not count:
                     self.dark.add(name)
 
+    def begin(self, world: Cluster) -> None:
+        """A pass begins."""
+        services = world.services().values()
+        self.published = frozenset(each["metadata"]["uid"] for each in services if _published(each))
+
     def look_at_services(self, world: Cluster) -> None:
-        """What they publish after a pass."""
+        """What they publish after a pass. One that is being deleted is to serve nobody, whatever keeps it."""
         for name, service in world.services().items():
-            uid = service["metadata"]["uid"]
-            if _published(service):
-                self.published.add(uid)
-            elif uid in self.published:
+            metadata = service["metadata"]
+            is_going = "deletionTimestamp" in metadata
+            if metadata["uid"] in self.published and not is_going and not _published(service):
                 self.dark.add(name)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
 
-from desired.names import CONFIG_MAP, LABEL_CLUSTER_UID, STATUS_CONFIG_MAP
+from desired.names import CONFIG_MAP, LABEL_CLUSTER_UID, OWN_CLASS, STATUS_CONFIG_MAP
 from hcloud_sandbox.hetzner import HetznerSimulator
 from hcloud_sandbox.robot import RobotSimulator
 from sandbox_support.certificates import CERTIFICATE, PRIVATE_KEY
@@ -42,11 +42,15 @@ class Workload:
 def join(number: int) -> Step:
     def step(world: World) -> None:
         world.add_servers(a_server_of(number))
-        node = joining_node(f"web-{number}")
-        node["spec"] |= {"podCIDR": pods_of(number), "podCIDRs": [pods_of(number)]}
-        world.register(node)
+        _register(world, number)
 
     return step
+
+
+def _register(world: World, number: int) -> None:
+    node = joining_node(f"web-{number}")
+    node["spec"] |= {"podCIDR": pods_of(number), "podCIDRs": [pods_of(number)]}
+    world.register(node)
 
 
 def _in_turn(*steps: Step) -> Step:
@@ -67,12 +71,47 @@ def lose(number: int) -> Step:
     return step
 
 
+def bring_back(number: int) -> Step:
+    """The server is there again, and its kubelet reports, and registers its Node where that is gone."""
+
+    def step(world: World) -> None:
+        world.add_servers(a_server_of(number))
+        if f"web-{number}" not in world.nodes():
+            _register(world, number)
+        world.set_ready(f"web-{number}", ready="True", since=LONG_SILENT)
+
+    return step
+
+
+def _attach(world: World) -> None:
+    world.attach_volume("web-3")
+
+
+def _detach(world: World) -> None:
+    world.detach_volume("web-3")
+
+
 def _annotate(service: str = "web", **options: str | None) -> Step:
     return lambda world: world.annotate(service, **options)
 
 
 def _expose(service: str, /, *ports: int, **options: str) -> Step:
     return lambda world: world.have_services(a_service(service, *ports, **options))
+
+
+def of_class(service: str, load_balancer_class: str | None) -> Step:
+    """A Service that is there becomes one of this class, by way of another type, as the API server demands."""
+    return _in_turn(
+        lambda world: world.turn(service, "ClusterIP"),
+        lambda world: world.turn(service, "LoadBalancer", load_balancer_class),
+    )
+
+
+def _expose_own(service: str, /, *ports: int, **options: str) -> Step:
+    """A Service of our class comes."""
+    made = a_service(service, *ports, **options)
+    made["spec"]["loadBalancerClass"] = OWN_CLASS
+    return lambda world: world.have_services(made)
 
 
 def _delete(name: str) -> Step:
@@ -241,6 +280,8 @@ SECURE = {"protocol": "https", "certificate_type": "managed", "http_managed_cert
 NAMED = {"protocol": "https", "http_certificates": "one"}
 ELECTED = {"RECONCILER_LEADER_ELECT": "true"}
 SELECTED = {"RECONCILER_SERVER_SELECTOR": "cluster=ours"}
+VOLUMES_FOLLOW = {"RECONCILER_OUT_OF_SERVICE": "deleted"}
+OWN_ALONE = {"RECONCILER_DEFAULT_LOAD_BALANCER": "false"}
 DEDICATED = {
     "ROBOT_ENABLED": "true",
     "ROBOT_USER": RobotSimulator.USER,
@@ -265,6 +306,18 @@ WORKLOADS: Mapping[str, Workload] = {
                 ("a server is lost", (1, 2), (_in_turn(_drain, lose(3)),)),
                 ("a Node joins on a server", (1, 2, 3), (_in_turn(_expose("api"), join(4)),)),
             )
+        ),
+        *(
+            Workload(name, steps, (_attach,), VOLUMES_FOLLOW)
+            for name, steps in {
+                "a server with a volume is lost": (lose(3), _detach),
+                "a server with a volume is lost that stays attached": (lose(3), _later(120)),
+                "a server with a volume is lost and comes back": (
+                    lose(3),
+                    _in_turn(bring_back(3), _detach),
+                    _later(60),
+                ),
+            }.items()
         ),
         Workload("a Node is deleted", (lambda world: world.delete_node("web-3"), *APPROVED)),
         Workload("a Service comes", (_expose("api", 80, 443),)),
@@ -292,6 +345,20 @@ WORKLOADS: Mapping[str, Workload] = {
             environment={"RECONCILER_LOAD_BALANCER_UNDO": "10m"},
         ),
         Workload("a Service turns into another type", (lambda world: world.turn("db", "ClusterIP"),)),
+        Workload("a Service of our class comes", (_expose_own("api", 80, 443),)),
+        Workload("a Service of our class goes", (_delete("api"),), (_expose_own("api"),)),
+        Workload("a Service gets our class", (of_class("db", OWN_CLASS),)),
+        Workload("a Service gives our class up", (of_class("db", None),), (of_class("db", OWN_CLASS),)),
+        Workload(
+            "a Service gets our class where the others are left to HCCM",
+            (_in_turn(_expose("mail", 25), of_class("db", OWN_CLASS)),),
+            (_configure(**OWN_ALONE),),
+        ),
+        Workload(
+            "a Service gives our class up where the others are left to HCCM",
+            (of_class("db", None),),
+            (of_class("db", OWN_CLASS), _configure(**OWN_ALONE)),
+        ),
         Workload("a load balancer loses its label", (_relabel,)),
         Workload("a load balancer is deleted at the console", (_delete_balancer,)),
         Workload("routes are led elsewhere", (_strange_route,)),
@@ -373,6 +440,11 @@ WORKLOADS: Mapping[str, Workload] = {
                     "settings have all targets private",
                     {"HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP": "true"},
                     (_expose("api"),),
+                ),
+                (
+                    "settings leave Services without a class to HCCM",
+                    OWN_ALONE,
+                    (_expose_own("api"),),
                 ),
                 ("settings lack the network", {"HCLOUD_NETWORK": None}, ()),
                 ("settings switch routes off", {"HCLOUD_NETWORK_ROUTES_ENABLED": "false"}, ()),

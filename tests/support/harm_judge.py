@@ -13,7 +13,6 @@ from tests.support.harm_metal import addresses_of_metal, metal_of
 from tests.support.harm_truth import (
     CLUSTER_LABEL,
     DELETED_SERVER,
-    SERVICE_LABEL,
     Cluster,
     Raw,
     Seen,
@@ -33,6 +32,7 @@ from tests.support.harm_truth import (
     published,
     reached_servers,
     server_of,
+    service_uid,
     target_addresses,
     target_servers,
     wishes,
@@ -248,7 +248,7 @@ def _without_let(deed: Deed, seen: Seen, project: str) -> Raw:
     balancers = [
         each
         for each in world["load_balancers"]
-        if not (deed.let_any if each["id"] in lasting else deed.let)(roots.get(each["labels"].get(SERVICE_LABEL), ""))
+        if not (deed.let_any if each["id"] in lasting else deed.let)(roots.get(service_uid(each["labels"]), ""))
     ]
     routes = {
         (network, destination): gateway
@@ -278,7 +278,7 @@ def _whole(balancer: Raw) -> Raw:
 
 def _why_foreign(deed: Deed, found: Raw) -> str | None:
     labels, services = found["labels"], deed.before.services[deed.cluster.name]
-    uid, cluster = labels.get(SERVICE_LABEL), labels.get(CLUSTER_LABEL)
+    uid, cluster = service_uid(labels), labels.get(CLUSTER_LABEL)
     if cluster not in (None, deed.before.uid(deed.cluster.name)):
         return "another cluster's"
     if uid in {service["metadata"]["uid"] for service in services.values()}:
@@ -304,17 +304,17 @@ def _lost_balancers(deed: Deed) -> Iterator[str]:
         now = deed.after.balancers[deed.project].get(found["id"])
         if now is None:
             yield f"load balancer {found['id']} is deleted, and Service {_key(service)} wants it"
-        elif now["labels"].get(SERVICE_LABEL) != service["metadata"]["uid"]:
+        elif service_uid(now["labels"]) != service["metadata"]["uid"]:
             yield f"load balancer {found['id']} is taken from Service {_key(service)}, which wants it"
     for balancer_id in gone & set(deed.made_by_people):
-        uid = deed.before.balancers[deed.project][balancer_id]["labels"].get(SERVICE_LABEL)
+        uid = service_uid(deed.before.balancers[deed.project][balancer_id]["labels"])
         owners = [each for each in deed.before.services[deed.cluster.name].values() if each["metadata"]["uid"] == uid]
         policies = {each["metadata"].get("annotations", {}).get("hcloud-reconciler/deletion-policy") for each in owners}
         if "delete" not in policies:
             yield f"load balancer {balancer_id} is deleted, and no controller had made it"
     alive = {each["metadata"]["uid"] for services in deed.before.services.values() for each in services.values()}
     for balancer_id in gone:
-        uid = deed.before.balancers[deed.project][balancer_id]["labels"].get(SERVICE_LABEL)
+        uid = service_uid(deed.before.balancers[deed.project][balancer_id]["labels"])
         if uid is not None and uid not in alive and f"load_balancer/#{balancer_id}" not in deed.approved:
             yield f"load balancer {balancer_id} is deleted, and its Service vanished without releasing it"
 

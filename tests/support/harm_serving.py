@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
 
 from tests.support.harm_truth import (
-    SERVICE_LABEL,
     Cluster,
     Raw,
     Seen,
@@ -20,6 +19,7 @@ from tests.support.harm_truth import (
     may_serve,
     option,
     published,
+    service_uid,
     wishes,
 )
 
@@ -309,7 +309,7 @@ def _waits(served: Served) -> Iterator[str]:
 def resets(seen: Seen, uid: str, project: str) -> Mapping[str, object]:
     """What settings decide of a Service's load balancer, and what comes back with them."""
     for found in seen.balancers[project].values():
-        if found["labels"].get(SERVICE_LABEL) == uid:
+        if service_uid(found["labels"]) == uid:
             speaks = {each["listen_port"]: each["proxyprotocol"] for each in found["services"]}
             return {"public": found["public_net"]["enabled"], "proxyprotocol": speaks}
     return {}

@@ -758,22 +758,20 @@ class Stage:
     def attach(self, number: int, cluster: str = "a") -> None:
         """A volume is attached to the Nodes on a machine."""
         for name in self._on(number, cluster):
-            source = {"persistentVolumeName": f"volume-{name}"}
-            spec = {"attacher": "csi.example.com", "nodeName": name, "source": source}
-            self.of(cluster).to_cluster("POST", _ATTACHMENTS, {"metadata": {"name": f"csi-{name}"}, "spec": spec})
+            self.of(cluster).attach_volume(name)
 
     def detach(self, number: int, cluster: str = "a") -> None:
         for name in self._on(number, cluster):
-            self.of(cluster).to_cluster("DELETE", f"{_ATTACHMENTS}/csi-{name}")
+            self.of(cluster).detach_volume(name)
 
     def detach_lost(self) -> None:
         """What Kubernetes does: volumes go from Nodes that are out of service, or are not there any more."""
         for cluster in self._real():
             nodes = self._nodes(cluster)
             for each in self.truth.seen().clusters[cluster].get("volumeattachments", []):
-                node = nodes.get(each["spec"]["nodeName"])
-                if node is None or out_of_service(node):
-                    self.of(cluster).to_cluster("DELETE", f"{_ATTACHMENTS}/{each['metadata']['name']}")
+                name = each["spec"]["nodeName"]
+                if name not in nodes or out_of_service(nodes[name]):
+                    self.of(cluster).detach_volume(name)
 
     def label(self, number: int, labels: Mapping[str, str | None], cluster: str = "a") -> None:
         self.of(cluster).label(*self._on(number, cluster), labels=labels)
@@ -913,7 +911,6 @@ class Stage:
         self.of(cluster).set_condition(name, said | heard, **status)
 
 
-_ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
 _OF_ANOTHER_TIME = ("load_balancers:lag", "load_balancers:stale")
 """Lists in which all targets answer: whoever is deaf by now was not then."""
 

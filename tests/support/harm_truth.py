@@ -20,6 +20,8 @@ from tests.support.world import World, to_simulator
 
 Raw = dict[str, Any]
 SERVICE_LABEL = "hcloud-ccm/service-uid"
+OWN_SERVICE_LABEL = "hcloud-reconciler/service-uid"
+"""Of a Service of our class."""
 CLUSTER_LABEL = "hcloud-reconciler/cluster-uid"
 FORMER_LABEL = "hcloud-reconciler/service"
 RELEASED_LABEL = "hcloud-reconciler/released"
@@ -120,6 +122,11 @@ def is_wanted(service: Mapping[str, Any] | None) -> bool:
     if service["spec"].get("loadBalancerClass", OWN_CLASS) != OWN_CLASS:
         return False
     return service["spec"].get("type") == "LoadBalancer" and "deletionTimestamp" not in service["metadata"]
+
+
+def service_uid(labels: Mapping[str, str]) -> str | None:
+    """The Service of which labels of a load balancer say that it is its; None where they name none."""
+    return labels.get(SERVICE_LABEL, labels.get(OWN_SERVICE_LABEL))
 
 
 def option(service: Mapping[str, Any], name: str) -> str | None:
@@ -326,7 +333,7 @@ def balancer_of(seen: Seen, project: str, service: Mapping[str, Any], cluster_ui
     uid = service["metadata"]["uid"]
     for found in seen.balancers[project].values():
         labels = found["labels"]
-        if labels.get(SERVICE_LABEL) == uid and labels.get(CLUSTER_LABEL, cluster_uid) == cluster_uid:
+        if service_uid(labels) == uid and labels.get(CLUSTER_LABEL, cluster_uid) == cluster_uid:
             return found
     return None
 
@@ -338,7 +345,7 @@ def awaiting(seen: Seen, project: str, service: Mapping[str, Any], cluster_uid: 
     former = id_of(service).replace("/", ".")
     for found in seen.balancers[project].values():
         labels = found["labels"]
-        is_waiting = SERVICE_LABEL not in labels and RELEASED_LABEL not in labels
+        is_waiting = service_uid(labels) is None and RELEASED_LABEL not in labels
         is_its_own = (labels.get(FORMER_LABEL), labels.get(CLUSTER_LABEL)) == (former, cluster_uid)
         if is_waiting and is_its_own and option(service, "name") in (None, found["name"]):
             yield found

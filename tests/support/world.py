@@ -44,6 +44,7 @@ Raw = dict[str, Any]
 NODES = "/api/v1/nodes"
 SERVICES = "/api/v1/namespaces/default/services"
 CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
+VOLUME_ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
 OF_A_KUBELET = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 
 
@@ -183,6 +184,14 @@ class World(ABC):
     def label(self, *names: str, labels: Mapping[str, str | None]) -> None:
         for name in names:
             self.patch_node(name, {"metadata": {"labels": dict(labels)}})
+
+    def attach_volume(self, node: str) -> None:
+        """A volume is attached to the Node of this name."""
+        spec = {"attacher": "csi.example.com", "nodeName": node, "source": {"persistentVolumeName": f"volume-{node}"}}
+        self._cluster("POST", VOLUME_ATTACHMENTS, {"metadata": {"name": f"csi-{node}"}, "spec": spec})
+
+    def detach_volume(self, node: str) -> None:
+        self._cluster("DELETE", f"{VOLUME_ATTACHMENTS}/csi-{node}")
 
     # Services, as people apply them.
 
