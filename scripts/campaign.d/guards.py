@@ -22,7 +22,8 @@ NAMES: Mapping[str, list[str]] = {
 
 def switch_guards_off(given: argparse.Namespace) -> Told:
     """How many guards are found missing that are said to be unseen, or the other way round."""
-    named = noticed_by()
+    # A unit test of the guard itself is named for one that no law notices: it says nothing of the laws.
+    named = {guard: tests for guard, tests in noticed_by().items() if f"guards/{guard}" not in UNSEEN}
 
     def look(guard: str) -> Look:
         return lambda: first_finder(named.get(guard, ()), ROOT, ROOT, WITHOUT_GUARD=guard)
