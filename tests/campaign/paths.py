@@ -247,6 +247,8 @@ def paths() -> Iterator[Path]:
         (one, other) = ({key: text} for key, text in wish.items())
         yield Path([*STARTS][number % len(STARTS)], (wish,))
         is_checked = "protocol" in _at_port_80(wish) and not _IS_CHECKED.isdisjoint(wish)
+        if is_checked and not _IS_CHECKED.isdisjoint(one):  # what the port speaks comes first
+            one, other = other, one
         beside: list[tuple[Wish, ...]] = [(one, wish), (other, wish)]
         in_turn: list[tuple[Wish, ...]] = [(one, other)]
         if not is_checked:
