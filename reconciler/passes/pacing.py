@@ -90,14 +90,23 @@ class _Sight:
     """Requests that this process had sent by then."""
     limit: int
     remaining: int
+    used: float = 0.0
+    """Requests that all clients have sent since the first that was kept, at least."""
+
+    def counted_since(self, before: "_Sight") -> "_Sight":
+        """This one, with what all clients have used, given the one right before it. A bucket that is full refills
+        nothing: what could not come back was not used."""
+        if self.limit != before.limit:
+            return self
+        refilled = min(self.limit * (self.at - before.at) / 3600.0, self.limit - before.remaining)
+        return replace(self, used=before.used + before.remaining - self.remaining + refilled)
 
     def used_an_hour_since(self, before: "_Sight") -> tuple[float, float] | None:
         """Requests an hour since ``before``, of this process and of all clients; None where that cannot be told."""
         seconds = self.at - before.at
         if seconds <= 0 or self.limit != before.limit:
             return None
-        refilled = self.limit * seconds / 3600.0
-        own, total = self.sent - before.sent, before.remaining - self.remaining + refilled
+        own, total = self.sent - before.sent, self.used - before.used
         return own * 3600.0 / seconds, max(own, total) * 3600.0 / seconds
 
 
@@ -145,6 +154,8 @@ class Pacing:
             return report
         factor = self._longer(self._of(sent.limit), left).factor
         now = _Sight(self._clock(), sent.hetzner, sent.limit or 0, sent.remaining or 0)
+        if self._seen:
+            now = now.counted_since(self._seen[-1])
         used = now.used_an_hour_since(self._seen[0]) if self._seen else None
         self._keep(now)
         if used is None or factor < (_NOTED_FROM if self._told is None else _NOTED_TO):

@@ -164,6 +164,18 @@ def test_long_pauses_are_noted_with_who_sends_how_much(remaining: int, before: i
     assert all(note.kind is NoteKind.PACE and part in note.text for note in notes for part in parts)
 
 
+def test_a_full_bucket_that_refills_nothing_is_not_taken_for_use() -> None:
+    """Nothing for most of an hour, and then 3,600 in five minutes: the hour before had that many, and not twice."""
+    passes = Passes()
+    for _ in range(55):
+        passes.run(LIMIT)
+    for remaining in (2900, 2200, 1500, 800):
+        passes.run(remaining)
+    (note,) = passes.run(200)[1].notes
+
+    assert "all clients together send about 3700 requests an hour" in note.text
+
+
 def test_use_is_not_told_across_a_change_of_the_limit() -> None:
     passes = Passes()
     passes.run(270)
