@@ -97,7 +97,7 @@ def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings
     notes = (rows.RELEASE_UNCLEAR.note(service.key, **facts),) if problem else ()
     if not window:
         return LoadBalancerRelease(service, match, notes=notes)
-    for_a_while = replace(owner, delete_after=stamped(now + window), released=None)
+    for_a_while = replace(owner, delete_after=stamped(now + window), released=None, made_for=None)
     return LoadBalancerRelease(service, match, for_a_while, delete_at=now + window, notes=notes)
 
 

@@ -302,12 +302,14 @@ class _Claims:
         if self.gap is not None:
             return Undecided(_of(rows.BALANCER_MAYBE_ANOTHERS, found, cause=self.gap))
         was_elsewhere = ownership(owner.cluster_uid, self.snapshot) is Ownership.OTHER_CLUSTER
-        was_made_for_it = not was_elsewhere and (name == default_name(service.uid) or owner.made_for == service.uid)
         is_anothers = owner.uid is None and (was_elsewhere or owner.former not in (None, former_of(service)))
+        has_its_name = name == default_name(service.uid) and not was_elsewhere
+        # The label counts as its release wrote it: beside any other one about a release it is a leftover.
+        is_its_own = owner.made_for == service.uid and owner.is_released_for_good and not is_anothers
         return Adoptable(
             found,
             is_stranger=owner.uid is not None and owner.cluster_uid is None,
-            is_unowned=owner.uid is None and not was_made_for_it,
+            is_unowned=owner.uid is None and not (has_its_name or is_its_own),
             is_anothers=is_anothers,
             is_awaited=is_anothers and is_awaited,
         )

@@ -20,6 +20,7 @@ from desired.names import (
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
+    LABEL_MADE_FOR,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
@@ -325,6 +326,14 @@ def test_how_long(flag_s: int, options: dict[str, str], expected_s: int) -> None
     assert window_of(service, settings) == timedelta(seconds=expected_s)
     looked_for = "default.web" if expected_s else None
     assert wish is None or (isinstance(wish.after, LoadBalancer) and wish.after.former == looked_for)
+
+
+def test_a_release_for_a_while_takes_off_for_whom_it_was_made() -> None:
+    """That label is one of a release for good: left over, it would count at the next one."""
+    labels = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_MADE_FOR: SERVICE_UID}
+    made = a_balancer(spec={"labels": labels})
+    plan = planned(leaving(), there=(made,), settings=MINUTES)
+    assert owner_after(plan.by_key[RETAIN]).made_for is None
 
 
 def test_it_is_let_go_first() -> None:

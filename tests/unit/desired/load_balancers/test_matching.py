@@ -23,6 +23,7 @@ from desired.names import (
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
+    LABEL_MADE_FOR,
     LABEL_OWN_CLASS_UID,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
@@ -254,6 +255,33 @@ def test_what_another_class_has(labels: dict[str, str], rule: Rule, which: str |
     facts = {"own": OWN_CLASS} if which is None else {"which": which}
     label = "hcloud-reconciler..load-balancer"
     assert found == Foreign(there, rule.because(balancer=42, name="shared", label=label, **facts))
+
+
+MADE_FOR = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_MADE_FOR: SERVICE_UID}
+WAITS_FOR_IT = WAITS | {LABEL_FORMER: "default.web"}
+RELEASED = {LABEL_RELEASED: AT, LABEL_FORMER: "default.web"}
+NO_CLUSTER = {LABEL_CLUSTER_UID: None}
+
+
+@rows("labels outlives is_held", {
+    "released for good": (RELEASED, False, False),
+    "released for good, its cluster taken off": (RELEASED | NO_CLUSTER, False, False),
+    "never released": ({}, True, False),
+    "never released, of no cluster": (NO_CLUSTER, True, True),
+    "released for good, and another's since": (RELEASED | {LABEL_FORMER: "default.api"}, True, True),
+    "in the undo window of another": (WAITS, True, True),
+    "in the undo window of another, of no cluster": (WAITS | NO_CLUSTER, True, True),
+    "in an undo window, of no cluster": (WAITS_FOR_IT | NO_CLUSTER, True, True),
+})  # fmt: skip
+def test_what_says_that_it_was_made_for_the_service(
+    labels: dict[str, str | None], outlives: bool, is_held: bool
+) -> None:
+    """The label of a release for good alone does: left over beside labels of another one, it made the load balancer go
+    with the Service, and be adopted without a question."""
+    there = a_balancer(spec={"name": "shared", "labels": {k: v for k, v in (MADE_FOR | labels).items() if v}})
+    found = match(A, there)
+    assert isinstance(found, Adoptable)
+    assert (found.outlives_its_service, found.is_in_use_unowned) == (outlives, is_held)
 
 
 def test_of_many_rivals_a_few_are_named() -> None:
