@@ -87,8 +87,10 @@ class LikelyServers:
     """Name of the Node."""
     clues: Mapping[ServerKey, tuple[Server, str]]
     """Server → what of the Node fits it: ``name``, ``--node-ip 10.0.0.3``."""
+    is_all: bool = True
+    """Whether no other server can fit; not where a selector has narrowed the list."""
     owner: Node | None = None
-    """The Node of the only server; None where there are several, or it has none."""
+    """The Node of the only server; None where there are several or may be, or it has none."""
 
     def __str__(self) -> str:
         """``server 2 prod-w-1 (by --node-ip 10.0.0.3)``; the first few of many."""
@@ -98,8 +100,8 @@ class LikelyServers:
 
     @property
     def only(self) -> Server | None:
-        """The server, where one alone fits."""
-        return next(iter(self.clues.values()))[0] if len(self.clues) == 1 else None
+        """The server, where it is known that one alone fits."""
+        return next(iter(self.clues.values()))[0] if self.is_all and len(self.clues) == 1 else None
 
     @property
     def for_owner(self) -> Decided[Node] | None:
@@ -135,12 +137,15 @@ class ServerFinder:
         self._nodes = nodes
         self._lists = tuple(lists)
         self._network_id = network_id
+        self._is_narrowed = any(each.read_by_key is not None for each in self._lists)
 
     def likely(self, node: Node) -> LikelyServers | None:
-        """The servers that ``node``, which has none, is likely on, of those that ``--server-selector`` names. None when
-        nothing fits, and while a list has a gap: another server could fit as well.
+        """The servers that ``node``, which has none, is likely on. None when nothing fits, and while a list has a gap:
+        another server could fit as well.
 
-        The addresses of another cloud's private networks say nothing, as many have the same.
+        The addresses of another cloud's private networks say nothing, as many have the same. In a list that a selector
+        has narrowed, no address does, as a server that is left out may have the same in another network: only names and
+        ids are looked up there, unique in a project as they are (Hetzner Cloud API), and none is known to fit alone.
         """
         if any(each.why_incomplete or each.unreadable for each in self._lists):
             return None
@@ -148,8 +153,8 @@ class ServerFinder:
         clues: dict[ServerKey, tuple[Server, str]] = {}
         for server, clue in self._clues(node, is_elsewhere=is_elsewhere):
             clues.setdefault(server.key, (server, clue))
-        owner = self._owners.get(next(iter(clues))) if len(clues) == 1 else None
-        return LikelyServers(node.name, clues, owner) if clues else None
+        owner = self._owners.get(next(iter(clues))) if len(clues) == 1 and not self._is_narrowed else None
+        return LikelyServers(node.name, clues, not self._is_narrowed, owner) if clues else None
 
     def _clues(self, node: Node, *, is_elsewhere: bool) -> Iterator[tuple[Server, str]]:
         """Servers, and what of the Node fits each."""
@@ -157,6 +162,8 @@ class ServerFinder:
         if node.provider_id and _NUMBER.fullmatch(node.provider_id):
             by_id = self._by_clue.get(ServerKey(Provider.CLOUD, int(node.provider_id)), ())
             yield from ((server, "the id in its providerID") for server in by_id)
+        if self._is_narrowed:
+            return
         for what, ip in _addresses(node):
             if ip.is_global or not is_elsewhere:
                 place = ip if isinstance(ip, IPv4Address) else IPv6Network((ip, 64), strict=False)

@@ -135,12 +135,36 @@ def test_unknown_is_not_alone(section: Section[int, Server]) -> None:
     assert not ServerFinder(nodes_of(), [section]).likely(a_joining_node("x", provided_node_ip="10.0.0.3"))
 
 
-def test_a_list_that_a_selector_narrows() -> None:
-    """What is left out is not this cluster's by the operator's own word."""
-    section = replace(servers_of(INSIDE), read_by_key=frozenset())
-    found = ServerFinder(nodes_of(), [section]).likely(a_joining_node("x", provided_node_ip="10.0.0.3"))
-    assert found is not None
-    assert found.only == INSIDE
+@rows("node said", {
+    "an-address-of-a-network": (a_node("x", provider_id="k3s://x", provided_node_ip="10.0.0.3"), ""),
+    "a-public-address": (a_node("x", provider_id="k3s://x", **internal("203.0.113.2")), ""),
+    "an-address-of-a-joining-node": (X, ""),
+    "name": (a_node("prod-w-1", provider_id="k3s://x", provided_node_ip="10.0.0.9"), "server 2 prod-w-1 (by name)"),
+    "id": (a_node("x", provider_id="2"), "server 2 prod-w-1 (by the id in its providerID)"),
+})  # fmt: skip
+def test_a_list_that_a_selector_narrows(node: Node, said: str) -> None:
+    """A server that is left out may fit as well: no address is a clue, no remedy names a server, and no Node of one is
+    told to be deleted."""
+    narrowed = replace(servers_of(INSIDE), read_by_key=frozenset())
+    owner = a_lost_node("old", 2)
+    likely = ServerFinder(nodes_of(owner), [narrowed]).likely(node)
+    assert str(likely or "") == said
+    assert likely is None or (likely.only, likely.owner, likely.for_owner) == (None, None, None)
+    _, notes = desired_nodes(replace(a_snapshot([owner, node], [INSIDE]), servers=narrowed), Settings())
+    assert {note.key.name for note in notes if note.kind is NoteKind.LIKELY_SERVER} == ({node.name} if said else set())
+    assert not any("--provider-id=hcloud" in note.text for note in notes)
+
+
+def test_a_twin_without_the_label_misleads_no_remedy() -> None:
+    """Two clusters with equal ranges in one project, a Node of k3s, and a selector that only one of both servers has:
+    the whole list names both, so that the narrowed one must not choose."""
+    node = a_node("x", provider_id="k3s://x", provided_node_ip="10.0.0.3")
+    whole = a_snapshot([SILENT, node], [INSIDE, TWIN])
+    narrowed = replace(whole, servers=replace(servers_of(INSIDE), read_by_key=frozenset()))
+    for snapshot, row in ((whole, "likely-server"), (narrowed, "foreign")):
+        _, notes = desired_nodes(snapshot, Settings())
+        assert [(note.key.name, note.kind.value) for note in notes] == [("x", row)]
+        assert "hcloud://" not in notes[0].text
 
 
 def test_a_robot_server() -> None:
