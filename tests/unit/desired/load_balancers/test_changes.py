@@ -428,6 +428,7 @@ def test_adoption_of_what_takes_nothing_away(
     "to-our-class": (Marks.OWN_CLASS, OF_HCCM, OF_CLASS),
     "back": (Marks.HCCM, OF_CLASS, OF_HCCM),
     "a-class-that-was-taken-off": (Marks.OWN_CLASS, replace(OF_CLASS, balancer_class=None), OF_CLASS),
+    "what-a-release-left-on-it": (Marks.OWN_CLASS, replace(OF_HCCM, former="default.api", made_for="x"), OF_CLASS),
 })  # fmt: skip
 @pytest.mark.parametrize("adopted", [None, "true"])
 def test_a_take_over(marks: Marks, before: Owner, after: Owner, adopted: str | None) -> None:

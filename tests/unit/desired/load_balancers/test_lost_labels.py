@@ -23,6 +23,7 @@ from desired.names import (
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
+    LABEL_OWN_CLASS_UID,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
@@ -278,3 +279,23 @@ def test_what_orphans_lists_without_a_label(
     assert all("no label names its owner" in (each.kept or "") for each in listed)
     gap = replace(snapshot, services=incomplete(snapshot.services or Section({})))
     assert unlabelled(gap, match_balancers(gap)) == ()
+
+
+LOST = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_OWN_CLASS_UID: DEAD}
+
+
+@rows("labels world is_noted", {
+    "its Service is gone": ({}, {}, True),
+    "a neighbour's": ({LABEL_CLUSTER_UID: ELSEWHERE}, {}, False),
+    "of no cluster": ({LABEL_CLUSTER_UID: ""}, {}, False),
+    "of a cluster that may be this one": ({}, {"cluster_uid": Unknown("403")}, False),
+    "it has its class": ({LABEL_CLASS: "example.com..internal"}, {}, False),
+    "of HCCM": ({LABEL_OWN_CLASS_UID: "", LABEL_SERVICE_UID: DEAD}, {}, False),
+    "Services with a gap": ({}, {"services": incomplete(Section({}))}, False),
+    "Services of which one is unreadable": ({}, {"services": Section({}, unreadable={"default/b": "odd"})}, False),
+})  # fmt: skip
+def test_who_is_told_of_a_lost_class(labels: dict[str, str], world: dict[str, Any], is_noted: bool) -> None:
+    """A load balancer of this cluster for certain, and of a Service that is not there for certain."""
+    there = bare(labels={key: text for key, text in (LOST | labels).items() if text})
+    notes = judged(replace(a_world([], [there]), **world)).notes
+    assert [note.key for note in notes if note.kind is NoteKind.FOREIGN] == ["load_balancer/#42"] * is_noted

@@ -155,12 +155,17 @@ def test_what_was_approved_together_is_done_together() -> None:
     nodes = [a_lost_node(f"n-{i}", i, taints=(ours(5),) if i < 4 else ()) for i in range(1, 7)]
     fleet = a_fleet(*nodes, *(a_settled_node(f"n-{i}", i) for i in (7, 8)), gone=range(1, 7))
     (hold,) = judged(replace(fleet, volume_attachments=attached())).holds
-    for volumes, free in (attached("n-1", "n-2", "n-3"), 0), (attached("n-3"), 0), (attached("n-8"), 6):
+    for volumes, first, free in (
+        (attached("n-1", "n-2", "n-3"), "node/n-1", 0),
+        (attached("n-3"), "node/n-3", 0),
+        (attached("n-8"), None, 6),
+    ):
         snapshot = replace(fleet, volume_attachments=volumes)
         plan = judge(compute_plan(snapshot, ON), snapshot, ON, approved=[hold.hash])
         assert len(plan.allowed) == free
         together = plan.by_key["node/n-6"].decision
         assert (together.due_in_s == 15, together.rule == "volume-detach") == (not free, not free)
+        assert first is None or together.why == of_guards.APPROVED_TOGETHER.text(change=first)
         assert judged(snapshot).by_key["node/n-6"].decision.rule == "node-blast-radius"
 
 
