@@ -216,7 +216,7 @@ def run_loop(
 
     A pass that fails is followed by another: only a signal ends the loop. One that takes longer than the interval finds
     ``wake`` called. While there is no room for passes that nothing calls for, one that went wrong is repeated only
-    where it owes something: it was called for, or due, or a change is pending, and nothing would call for that again.
+    where it owes something.
     """
     unlucky, owes = 0, False
     last: Said | None = None
@@ -228,14 +228,15 @@ def run_loop(
         ended, pace = run_pass(why)
         interval_s = pace.interval_s
         unlucky = unlucky + 1 if went_wrong(ended.report) else 0
-        owes = unlucky > 0 and (owes or was_due or bool(why) or has_pending(ended.report))
+        owes = unlucky > 0 and _owes(ended.report, was_asked_for=was_due or bool(why), was_owed=owes)
         if is_news(ended.report, last):
             publish(ended)
         last = said(ended.report)
         wake.keep_gap(pace.gap_s)
         tries = unlucky if owes or pace.has_room is None else 0
         due_in_s = pace.due_in_s(ended.report, tries, wake.gap_left_s)
-        due_at = None if due_in_s is None else wake.now + due_in_s
+        without_trouble_s = pace.due_in_s(ended.report, 0, wake.gap_left_s)
+        due_at = None if without_trouble_s is None else wake.now + without_trouble_s
         pause_s = pace.pause_s(due_in_s)
         if pace.gap_s:
             pause_s = max(pause_s, wake.gap_left_s)
@@ -243,6 +244,13 @@ def run_loop(
         wake.pause(pause_s)
         if pace.has_room is not None:
             _await_room(wake, pace, pace.has_room, min(LONGEST_S, inf if due_in_s is None else due_in_s) - pause_s)
+
+
+def _owes(report: Report, *, was_asked_for: bool, was_owed: bool) -> bool:
+    """Whether a pass that went wrong is to be repeated without a question for room, as nothing would call for it again:
+    a change is pending, or an event or a due time asked for the pass. Such a repetition is followed by others only
+    while an API would not be read for now: other trouble may last, such as a list that stays incomplete."""
+    return has_pending(report) or was_asked_for or (was_owed and report.is_throttled)
 
 
 def _await_room(wake: Wake, pace: Pace, has_room: Callable[[], bool], left_s: float) -> None:

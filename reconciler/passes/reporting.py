@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from actuators.http.errors import ApiError
+from actuators.http.errors import ApiError, Throttled
 from actuators.outcome import Applied, Failed
 from desired.health import states_of
 from desired.load_balancers.prices import cost_of_cluster
@@ -13,7 +13,7 @@ from desired.plan.change import Change, Verdict
 from reconciler.observe.world import Readers
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import PlanContext
-from reconciler.passes.errors import all_errors, robot_errors
+from reconciler.passes.errors import all_errors, is_throttled, robot_errors
 from reconciler.passes.judging import JudgedPlan
 from reconciler.passes.telling import as_tried
 from reconciler.result import Line, MonthlyCost, Report, Requests
@@ -34,6 +34,7 @@ def report_of(context: PlanContext, judged: JudgedPlan) -> Report:
         holds=tuple(hold for hold in plan.holds if not hold.approved),
         errors=(*all_errors(observation, plan), *misconfigured),
         misconfigured=misconfigured,
+        is_throttled=is_throttled(observation),
         requests=requests_of(context.readers),
         context=context.cluster,
         approve_flags=context.approve_flags,
@@ -59,7 +60,13 @@ def with_failures(report: Report, judged: JudgedPlan) -> Report:
 def report_of_error(context: PlanContext, error: ApiError, attempts: Attempts, first: Snapshot | None = None) -> Report:
     """The report of a pass that could not observe the state, whatever it had done until then; ``first`` is what it had
     read at its beginning."""
-    report = Report(lines=attempts.tried(), errors=(str(error),), context=context.cluster, detail=context.detail)
+    report = Report(
+        lines=attempts.tried(),
+        errors=(str(error),),
+        is_throttled=isinstance(error, Throttled),
+        context=context.cluster,
+        detail=context.detail,
+    )
     return with_cost_of_done(context, report, first, may_ask=False)
 
 

@@ -1,7 +1,7 @@
 """Pauses of a loop while little is left of the project's rate limit: what is awaited, and what is not."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
@@ -22,6 +22,8 @@ class Loop:
     report: Report = field(default_factory=Report)
     retry_in_s: float | None = None
     passes: int = 2
+    scarce_from: int = 1
+    """The number of the first pass after which there is a question."""
     has_room: Iterable[bool] = ()
     """What is said each time that it is asked; after that, that there is none."""
 
@@ -45,7 +47,8 @@ class Loop:
         self.began.append((self.clock.now - 100.0, why))
         if len(self.began) == self.passes:
             self.stop.set()
-        pace = Pace(600.0, self.retry_in_s, 60.0, factor=10.0, has_room=self._has_room, draw=lambda: 0.0)
+        has_room = self._has_room if len(self.began) >= self.scarce_from else None
+        pace = Pace(600.0, self.retry_in_s, 60.0, factor=10.0, has_room=has_room, draw=lambda: 0.0)
         return Measured(self.report, 0.0, why), pace
 
     def _has_room(self) -> bool:
@@ -95,7 +98,8 @@ def test_what_is_due_begins_without_a_question(retry_in_s: float, began_at: floa
     assert Loop(retry_in_s=retry_in_s).run() == [(0.0, ""), (began_at, "")]
 
 
-REFUSED = Report(errors=("429",))
+REFUSED = Report(errors=("429",), is_throttled=True)
+BROKEN = Report(errors=("a list stays incomplete",))
 LOCKED = Report(lines=(Line(a_change(), Pending("locked", retry_after_s=10.0)),))
 
 
@@ -134,11 +138,47 @@ def test_what_was_due_is_tried_again_without_a_question() -> None:
 
 def test_what_is_owed_stays_so_while_it_goes_wrong() -> None:
     """Though another pass began in between because there was room, and was refused like the first."""
-    later = Report(errors=("503",), lines=(Line(a_change(), Failed("503", retry_after_s=700.0)),))
+    later = replace(REFUSED, lines=(Line(a_change(), Failed("503", retry_after_s=700.0)),))
     loop = Loop(report=later, has_room=(True, False), passes=3)
     loop.wake.call("a Service changed")
 
     assert [began for began, _ in loop.run()] == [0.0, 600.0, 1300.0]
+
+
+@pytest.mark.parametrize(
+    ("called_at", "began_at"),
+    [
+        pytest.param(0.0, [0.0, 60.0, 3660.0, 7260.0], id="with the trouble"),
+        pytest.param(300.0, [0.0, 300.0, 360.0, 3960.0], id="after it"),
+    ],
+)
+def test_trouble_that_lasts_asks_for_room_from_the_second_try(called_at: float, began_at: list[float]) -> None:
+    """One event made every later pass of a list that stays incomplete one of its own: six an hour, and no question."""
+    loop = Loop(report=BROKEN, passes=4)
+    if called_at:
+        loop.at(called_at, lambda: loop.wake.call("a Node changed"))
+    else:
+        loop.wake.call("a Node changed")
+
+    assert [began for began, _ in loop.run()] == began_at
+    assert len(loop.asked) >= 5
+
+
+@pytest.mark.parametrize("report", [REFUSED, BROKEN], ids=["refused", "broken"])
+def test_trouble_that_only_the_interval_found_owes_nothing(report: Report) -> None:
+    """Its own retries, from when there was still room, were taken for what was due."""
+    loop = Loop(report=report, passes=5, scarce_from=4)
+
+    assert [began for began, _ in loop.run()] == [0.0, 60.0, 120.0, 180.0, 3780.0]
+
+
+def test_a_refusal_after_other_trouble_is_owed_still() -> None:
+    """The one repetition of what an event called for was refused: nothing was read for it yet."""
+    loop = Loop(report=BROKEN, passes=4)
+    loop.wake.call("a Service changed")
+    loop.at(59.0, lambda: setattr(loop, "report", REFUSED))
+
+    assert [began for began, _ in loop.run()] == [0.0, 60.0, 120.0, 180.0]
 
 
 def test_tries_get_further_apart_up_to_the_interval() -> None:
