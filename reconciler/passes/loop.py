@@ -116,7 +116,7 @@ GAVE_WAY = (PREEMPTED, GOES_ON)
 """Outcomes of what was left for another pass, and is no trouble."""
 _FIRST_RETRY_S = 1.0
 _SHORTEST_S = 0.5
-_LONGEST_RETRY_S = 60.0
+LONGEST_RETRY_S = 60.0
 LONGEST_S = 3600.0
 """After this a pass begins whether or not there is room for it."""
 _MOST_DOUBLINGS = 10
@@ -134,6 +134,8 @@ class Pace:
     """From the start of the pass to that of the next one, whatever calls for it: too few calls are left."""
     factor: float = 1.0
     """How many times longer than usual the interval is, as the project's rate limit is shared."""
+    longest_retry_s: float = LONGEST_RETRY_S
+    """After trouble that lasts, which takes no larger share of the rate limit than other passes."""
     jitter: float = JITTER
     """Share by which the interval is shortened at random."""
     has_room: Callable[[], bool] | None = None
@@ -162,8 +164,8 @@ class Pace:
           then is done in one pass;
         - the next try of a change that failed, whatever the gap;
         - nothing, when the pass gave way;
-        - after trouble the longer of 1 s, doubled with each unlucky pass up to a minute, times the factor, and what an
-          API asked for.
+        - after trouble the longer of 1 s, doubled with each unlucky pass up to ``longest_retry_s``, and what an API
+          asked for.
         """
         waits = [] if self.retry_in_s is None else [self.retry_in_s]
         waits += [
@@ -172,8 +174,7 @@ class Pace:
             if due_in_s is not None
         ]
         if unlucky:
-            longest_s = _LONGEST_RETRY_S * self.factor  # trouble that lasts takes no larger share than other passes
-            backoff_s = min(longest_s, _FIRST_RETRY_S * 2 ** min(unlucky - 1, _MOST_DOUBLINGS))
+            backoff_s = min(self.longest_retry_s, _FIRST_RETRY_S * 2 ** min(unlucky - 1, _MOST_DOUBLINGS))
             waits.append(max(backoff_s * (1 - JITTER * self.draw()), *asked_for(report), 0.0))
         elif any(line.outcome in GAVE_WAY for line in report.lines):
             waits.append(0.0)

@@ -29,7 +29,7 @@ from desired.model.key import Key, ObjectKind
 from desired.plan.notes import Note
 from desired.rules import guards as rows
 from reconciler.config.config import Config
-from reconciler.passes.loop import LONGEST_S, Pace
+from reconciler.passes.loop import LONGEST_RETRY_S, LONGEST_S, Pace
 from reconciler.result import Report
 
 ENOUGH = 0.5
@@ -148,7 +148,8 @@ class Pacing:
         )
 
     def noted(self, report: Report) -> Report:
-        """``report`` with a note where pauses are much longer than usual. Called once a pass."""
+        """``report`` with a note where pauses are much longer than usual, or only events are followed by a pass.
+        Called once a pass."""
         sent, left = report.requests, _share(report.requests.remaining, report.requests.limit)
         if not self._config.shares_rate_limit or left is None:
             return report
@@ -158,7 +159,8 @@ class Pacing:
             now = now.counted_since(self._seen[-1])
         used = now.used_an_hour_since(self._seen[0]) if self._seen else None
         self._keep(now)
-        if used is None or factor < (_NOTED_FROM if self._told is None else _NOTED_TO):
+        is_long = left < _EVENTS_BELOW or factor >= (_NOTED_FROM if self._told is None else _NOTED_TO)
+        if used is None or not is_long:
             self._told = None
             return report
         found = _Use(now.limit, left, factor, *used)
@@ -186,9 +188,15 @@ class Pacing:
         return Pace(self._config.interval_for(limit, self._reads))
 
     def _longer(self, pace: Pace, left: float) -> Pace:
-        """The pace with the interval for that share: an hour at most, unless the usual one is longer."""
+        """The pace with the interval for that share: an hour at most, unless the usual one is longer. Where that is
+        what keeps it from being longer, trouble still has its passes as far apart as elsewhere."""
         interval_s = min(pace.interval_s * pace_factor(left), max(pace.interval_s, LONGEST_S))
-        return replace(pace, interval_s=interval_s, factor=interval_s / pace.interval_s)
+        return replace(
+            pace,
+            interval_s=interval_s,
+            factor=interval_s / pace.interval_s,
+            longest_retry_s=LONGEST_RETRY_S * pace_factor(left),
+        )
 
     def _has_room(self) -> bool:
         """Whether there is enough for a pass that nothing calls for. What cannot be told is left to the pass."""

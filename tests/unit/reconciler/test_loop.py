@@ -74,7 +74,7 @@ def test_pauses(report: Report, unlucky: int, drawn: float, pause_s: float) -> N
 
 def test_trouble_that_lasts_takes_no_larger_share() -> None:
     """Of a rate limit that is shared: where passes are six times further apart, those after trouble are as well."""
-    pace = Pace(360.0, factor=6.0, jitter=0.2, draw=lambda: 0.0)
+    pace = Pace(360.0, longest_retry_s=360.0, jitter=0.2, draw=lambda: 0.0)
     assert [paused(pace, ERROR, unlucky) for unlucky in (1, 7, 9, 10, 100)] == [1.0, 64.0, 256.0, 360.0, 360.0]
 
 

@@ -48,7 +48,7 @@ class Loop:
         if len(self.began) == self.passes:
             self.stop.set()
         has_room = self._has_room if len(self.began) >= self.scarce_from else None
-        pace = Pace(600.0, self.retry_in_s, 60.0, factor=10.0, has_room=has_room, draw=lambda: 0.0)
+        pace = Pace(600.0, self.retry_in_s, 60.0, longest_retry_s=600.0, has_room=has_room, draw=lambda: 0.0)
         return Measured(self.report, 0.0, why), pace
 
     def _has_room(self) -> bool:

@@ -1,6 +1,6 @@
 """Pauses by what is left of the project's rate limit, with ``--share-rate-limit`` alone."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -110,14 +110,33 @@ def test_whether_there_is_room_is_asked(answer: float | None, has_room: bool) ->
     [("6m", 3600.0, 10.0), ("20m", 3600.0, 3.0), ("1h", 3600.0, 1.0), ("2h", 7200.0, 1.0)],
 )
 def test_an_hour_is_the_longest_pause(interval: str, interval_s: float, factor: float) -> None:
-    """Unless a longer one was asked for; the note has the factor that there is."""
+    """Unless a longer one was asked for. At any interval a note tells that only events are followed."""
     passes = Passes(interval=interval)
     passes.run(100)
     pace, report = passes.run(100)
 
     assert pace.interval_s == interval_s
     assert pace.factor == pytest.approx(factor)
-    assert bool(report.notes) == (factor >= 3.0)
+    assert pace.longest_retry_s == 600.0
+    assert ["only events" in note.text for note in report.notes] == [True]
+
+
+def test_the_note_has_the_factor_that_there_is() -> None:
+    """And is none where pauses are hardly longer because they are long without the rule."""
+    for interval, told in (("20m", ["passes are 3 times"]), ("30m", [])):
+        passes = Passes(interval=interval)
+        passes.run(300)
+        assert [" ".join(note.text.split()[:4]) for note in passes.run(300)[1].notes] == told
+
+
+@pytest.mark.parametrize(
+    ("remaining", "longest_s"), [(None, 60.0), (1800, 60.0), (900, 120.0), (360, 300.0), (180, 600.0), (0, 600.0)]
+)
+def test_trouble_that_lasts_has_no_more_passes_than_others(remaining: int | None, longest_s: float) -> None:
+    """Its retries get as far apart as pauses of a minute."""
+    pace = replace(Passes().run(remaining)[0], draw=lambda: 0.0)
+
+    assert pace.due_in_s(Report(errors=("down",)), unlucky=20) == pytest.approx(longest_s)
 
 
 def test_a_question_whether_there_is_room_is_no_reading() -> None:
