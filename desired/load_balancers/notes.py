@@ -17,10 +17,16 @@ from desired.load_balancers.matching import (
     why_of_another_class,
 )
 from desired.load_balancers.membership import Membership, NodeTarget
-from desired.load_balancers.ownership import labelled_by_another, lacks_its_class, needs_cleanup, waits_for_others
+from desired.load_balancers.ownership import (
+    is_of_ours,
+    labelled_by_another,
+    lacks_its_class,
+    needs_cleanup,
+    waits_for_others,
+)
 from desired.load_balancers.targets import DesiredTargets, note_on_no_targets
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
-from desired.model.service import TYPE_LOAD_BALANCER, Classes, Service
+from desired.model.service import Classes, Service
 from desired.model.snapshot import Snapshot, is_another_controller
 from desired.names import CLEANUP_FINALIZERS, FINALIZER_OWN_CLASS, LABEL_SERVICE_UID
 from desired.plan.notes import Note, NoteKind
@@ -189,11 +195,12 @@ def notes_on_marks(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> 
 
 
 def _notes_on_lost_classes(snapshot: Snapshot) -> Iterator[Note]:
-    """A Service of type LoadBalancer has its class still, by which its controller writes the label again."""
+    """Where the Service is served here, the label is written again. Of any other one nothing says that a process serves
+    it: where one does, the note is gone with its next pass."""
     lacking = [each for each in snapshot.load_balancers or () if lacks_its_class(each.owner, snapshot)]
     if not lacking or snapshot.services is None or not snapshot.services.is_whole:
         return
-    healed = {service.uid for service in snapshot.services if service.type == TYPE_LOAD_BALANCER}
+    healed = {service.uid for service in snapshot.services if is_of_ours(service)}
     for balancer in lacking:
         if balancer.owner.uid not in healed:
             yield why_of_another_class(balancer, snapshot).note(balancer.key)

@@ -65,7 +65,7 @@ BALANCER_LACKS_ITS_CLASS = _refused(
     f"load balancer {{balancer}} {{name!r}} has the label {LABEL_OWN_CLASS_UID} without {LABEL_CLASS}, so that no"
     " controller releases or deletes it",
     f"run hcloud load-balancer add-label {{balancer}} {LABEL_CLASS}={{label}} if its Service was of class {{own}}, else"
-    " with the class of that Service, in which two dots stand for a slash",
+    " with the class that it was of, in which two dots stand for a slash",
 )
 BALANCER_WAITS_ELSEWHERE = _refused(
     "balancer-waits-elsewhere",
