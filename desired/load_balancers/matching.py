@@ -407,7 +407,11 @@ def why_of_another_class(balancer: CloudBalancer, snapshot: Snapshot) -> Reason:
         return _of(rows.BALANCER_LACKS_ITS_CLASS, balancer, label=label, own=snapshot.classes.own)
     named = owner.balancer_class
     which = "without a loadBalancerClass" if named is None else f"of loadBalancerClass {Classes.of_label(named)!r}"
-    row = rows.BALANCER_OF_CLASS if owner.uid is not None else rows.BALANCER_WAITS_FOR_CLASS
+    if owner.uid is not None:
+        row = rows.BALANCER_OF_CLASS
+    else:
+        is_waiting = owner.former is not None or owner.delete_after is not None
+        row = rows.BALANCER_WAITS_FOR_CLASS if is_waiting else rows.BALANCER_FOR_CLASS
     return _of(row, balancer, which=which, label=label)
 
 

@@ -53,12 +53,20 @@ BALANCER_OF_CLASS = _refused(
     "choose another name, or release it there: annotate its Service with"
     f" {_key('deletion_policy')}={DeletionPolicy.RETAIN} and delete that Service",
 )
+_NAME_OR_CLASS = (
+    "choose another name, or to adopt it here, run"
+    f" hcloud load-balancer add-label --overwrite {{balancer}} {LABEL_CLASS}={{label}}"
+)
+BALANCER_FOR_CLASS = _refused(
+    "balancer-for-class",
+    "load balancer {balancer} {name!r} is for Services {which}, and such Services are not served here",
+    _NAME_OR_CLASS,
+)
 BALANCER_WAITS_FOR_CLASS = _refused(
     "balancer-waits-for-class",
     "load balancer {balancer} {name!r} is in the undo window of a deleted Service {which}, and such Services are not"
     " served here",
-    "choose another name, or to adopt it here, run"
-    f" hcloud load-balancer add-label --overwrite {{balancer}} {LABEL_CLASS}={{label}}",
+    _NAME_OR_CLASS,
 )
 BALANCER_LACKS_ITS_CLASS = _refused(
     "balancer-lacks-its-class",

@@ -245,6 +245,9 @@ LONG = f"sha256-{'0' * 40}"
     "in its undo window": (WAITS | {LABEL_CLASS: "internal"}, rules.BALANCER_WAITS_FOR_CLASS,
         "of loadBalancerClass 'internal'"),
     "in its undo window, of no class": (WAITS, rules.BALANCER_WAITS_FOR_CLASS, "without a loadBalancerClass"),
+    "of a class, and no Service's": ({LABEL_CLASS: "example.com..internal"}, rules.BALANCER_FOR_CLASS,
+        "of loadBalancerClass 'example.com/internal'"),
+    "of no class, and no Service's": ({}, rules.BALANCER_FOR_CLASS, "without a loadBalancerClass"),
     "its class is lost": ({LABEL_OWN_CLASS_UID: DEAD}, rules.BALANCER_LACKS_ITS_CLASS, None),
 })  # fmt: skip
 def test_what_another_class_has(labels: dict[str, str], rule: Rule, which: str | None) -> None:
