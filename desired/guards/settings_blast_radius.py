@@ -142,17 +142,14 @@ def takes(change: Change) -> bool:
         case Verb.ADD:
             return False
         case Verb.MODIFY:
-            return not change.row.is_harmless and _BY_SIDES.get(change.kind, _always)(change)
+            of_sides = _BY_SIDES.get(change.kind)
+            return not change.row.is_harmless and (of_sides is None or of_sides(change))
     return True
 
 
 def _closes(change: Change) -> bool:
     """Whether a Node is closed to pods, also one of which nothing was said: with routes off, ours is taken back."""
     return change.after == UNROUTED
-
-
-def _always(_: Change) -> bool:
-    return True
 
 
 def _withdraws(change: Change) -> bool:
