@@ -22,9 +22,9 @@ from desired.load_balancers.ownership import Ownership, ownership
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Snapshot
-from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.addresses import reports_strange_address
 from desired.nodes.matching import cloud_nodes, is_ignored
+from desired.nodes.node import is_uninitialized
 from desired.plan.notes import Note
 from desired.routes.owners import asks_for_members
 from desired.rules import nodes as rows
@@ -71,8 +71,7 @@ def _is_name_missing(snapshot: Snapshot, settings: Settings) -> bool:
 def _joining(snapshot: Snapshot, settings: Settings) -> Iterator[Node]:
     """The Nodes that are found by their names."""
     for node in snapshot.nodes:
-        is_tainted = any(taint.key == TAINT_UNINITIALIZED for taint in node.taints)
-        if node.provider_id is None and is_tainted and not is_ignored(node, settings):
+        if node.provider_id is None and is_uninitialized(node) and not is_ignored(node, settings):
             yield node
 
 

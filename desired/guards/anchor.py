@@ -17,9 +17,9 @@ from desired.model.route import Route, route_key
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Readiness, Snapshot
-from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.disruption import Disruptions
 from desired.nodes.matching import cloud_nodes, is_ignored, nodes_of
+from desired.nodes.node import is_uninitialized
 from desired.routes.endpoints import destinations_of
 from desired.section import Absent, Present, Unmanaged
 from desired.syntax.address import parse_ip
@@ -155,7 +155,7 @@ def _known_by_address(snapshot: Snapshot, settings: Settings) -> Iterator[str]:
         node
         for node in snapshot.nodes
         if not node.provider_id
-        and any(taint.key == TAINT_UNINITIALIZED for taint in node.taints)
+        and is_uninitialized(node)
         and node.ready is not Readiness.UNKNOWN
         and not is_ignored(node, settings)
     ]
