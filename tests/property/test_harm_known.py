@@ -1,13 +1,14 @@
 """Sequences that once did harm, on the stage and before the judge of the law of harm: each is as short as it gets."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
 import pytest
 
 from tests.support.harm_metal import METAL, METAL_LIES, inside
+from tests.support.harm_script import Row, Script, do
 from tests.support.harm_settling import What
 from tests.support.harm_stage import Stage, a_stage
 from tests.support.harm_start import (
@@ -29,8 +30,6 @@ from tests.support.harm_start import (
 from tests.support.harm_truth import target_addresses, target_servers
 from tests.support.rows import rows
 
-pytestmark = pytest.mark.passes
-
 LB = "HCLOUD_LOAD_BALANCERS_"
 INTERNAL = ((f"{LB}USE_PRIVATE_IP", "true"), (f"{LB}DISABLE_PUBLIC_NETWORK", "true"))
 """Settings of clusters whose load balancers nobody reaches from outside."""
@@ -41,76 +40,6 @@ AUTOSCALER = "ToBeDeletedByClusterAutoscaler"
 IN_THE_RACK = {"type": "ip", "ip": {"ip": RACK_IP}}
 NAMED = (("web", {"hostname": "web.example.com"}),)
 HEEDING, EACH = Start(nodes=4, variables=(("--lifecycle-conditions", "true"),)), (1, 2, 3, 4)
-
-
-class Script:
-    """What happens on a stage, one after the other: its verbs, and those here. Each gives a longer script."""
-
-    def __init__(self, *steps: Callable[[Stage], object]) -> None:
-        self.steps = steps
-
-    def __call__(self, stage: Stage) -> None:
-        for step in self.steps:
-            step(stage)
-
-    def then(self, *steps: Callable[[Stage], object]) -> "Script":
-        """This happens, which no verb of the stage says."""
-        return Script(*self.steps, *steps)
-
-    def __getattr__(self, verb: str) -> Callable[..., "Script"]:
-        if verb.startswith("_") or not hasattr(Stage, verb):
-            raise AttributeError(verb)
-        return lambda *given, **named: self.then(lambda stage: getattr(stage, verb)(*given, **named))
-
-    def each(self, verb: str, values: Iterable[int | str], *given: object, **named: object) -> "Script":
-        """The same of several."""
-        return self.then(*(getattr(do, verb)(value, *given, **named) for value in values))
-
-    def times(self, count: int, script: "Script") -> "Script":
-        """The same several times."""
-        return self.then(*[script] * count)
-
-    def passes(self, *lies: str, count: int = 3, loop: bool = False) -> "Script":
-        """Some passes, each a while after the other."""
-        return self.times(count, do.run("a", *lies, loop=loop).advance(90))
-
-    def once_planned(self, script: "Script") -> "Script":
-        """It happens between a plan and its writes."""
-        return self.then(lambda stage: stage.once_planned(partial(script, stage)))
-
-    def meanwhile(self, script: "Script") -> "Script":
-        """It happens while a run is at work."""
-        return self.then(lambda stage: stage.meanwhile(partial(script, stage)))
-
-    def sees(self, holds: Callable[[Stage], object]) -> "Script":
-        """This has to be so by now."""
-
-        def look(stage: Stage) -> None:
-            assert holds(stage)
-
-        return self.then(look)
-
-    def must_approve(self) -> "Script":
-        """A person approves what is held, of which there is something."""
-        return self.sees(lambda stage: stage.approve())
-
-    def holds(self, *rules: str) -> "Script":
-        """The last run has held by these guards."""
-        return self.sees(lambda stage: {str(hold.rule) for hold in stage.reports["a"].holds} == {*rules})
-
-
-do = Script()
-
-
-@dataclass(frozen=True)
-class Row:
-    """Some innocent things that come together, and that once emptied clusters or hid that with exit code 0."""
-
-    name: str
-    start: Start
-    script: Callable[[Stage], object]
-    says: str
-    """What has to hold, beside what the judge says of each run; or what happens."""
 
 
 def _passes(stage: Stage, *lies: str, count: int = 3, loop: bool = False) -> None:

@@ -15,6 +15,9 @@ lie                  what it does for one run
 ``network``          ``HCLOUD_NETWORK`` names another network of the same project; the loop goes on
 ``NAME=value``       this setting, a variable or a flag, has another value, or is lost (``NAME=``): another process
 ``values:lost``      all settings are lost, as where a file of values was not merged
+``release``          the process is of a second release of the chart, with ConfigMaps in another namespace
+``record:403``       the record cannot be read or written, as a right was lost
+``record:readonly``  it cannot be written
 ``health:STATUS``    load balancers say this of each target, whatever they found out
 ``health:STATUS:1``  they say it of the first target of each
 ``dies:before:N``    the process dies before its write of this number, from 0 on, and all memory is lost
@@ -40,6 +43,10 @@ OF_CLUSTER = ("nodes", "services")
 HOW = ("all", "half", "one", "stale", "lag")
 
 DEATHS = ("dies:before:0", "dies:before:1", "dies:before:3", "dies:after:0", "dies:after:1", "dies:after:2")
+OTHER_NAMESPACE = "other"
+"""The namespace of a second release."""
+RECORDS = ("hcloud-reconciler", "hcloud-reconciler-status")
+"""ConfigMaps that the controller writes."""
 _MEMBERS = re.compile(r"/v1/networks/\d+/members")
 
 
@@ -94,6 +101,12 @@ class Lens(BeforeTruth):
 
     def handle(self, request: Request) -> Response:
         self.asked[request.method] += 1
+        if "release" in self._lies:
+            own, other = config_maps_in("kube-system"), config_maps_in(OTHER_NAMESPACE)
+            request = replace(request, path=request.path.replace(own, other))
+        if self._is_forbidden(request):
+            body = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "forbidden"}
+            return Response(403, body)
         if request.method != "GET":
             answer = self._at.handle(request)
             self.after_write(request)
@@ -103,6 +116,13 @@ class Lens(BeforeTruth):
             if kind is not None and f"{kind}:{how}" in self._lies:
                 return self._unhealthy(self._untrue(request, kind, how))
         return self._unhealthy(self._at.handle(request))
+
+    def _is_forbidden(self, request: Request) -> bool:
+        """Whether the API server refuses a request for a record."""
+        folder, _, name = request.path.rpartition("/")
+        refused = ("record:403",) if request.method == "GET" else ("record:403", "record:readonly")
+        is_of_record = name in RECORDS and folder.endswith("/configmaps")
+        return is_of_record and not set(refused).isdisjoint(self._lies)
 
     def _unhealthy(self, answer: Response) -> Response:
         """The answer, with what is said of health."""
@@ -160,3 +180,8 @@ def kind_in_project(path: str) -> str | None:
 
 def kind_in_cluster(path: str) -> str | None:
     return {"/api/v1/nodes": "nodes", "/api/v1/services": "services"}.get(path)
+
+
+def config_maps_in(namespace: str) -> str:
+    """Path of the ConfigMaps of a namespace."""
+    return f"/api/v1/namespaces/{namespace}/configmaps"

@@ -6,12 +6,19 @@ in a Robot account (``harm_metal``). Cluster ``a`` may be restored from a copy o
 UID, of which ``copy`` has no kubelets.
 """
 
+import contextlib
+import io
+import json
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import count, cycle
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 from actuators.approvals import approve
 from actuators.http.robot import RobotLogin
@@ -23,7 +30,9 @@ from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request, Simulator, readable_body
 from hcloud_sandbox.hetzner import HetznerSimulator
 from hcloud_sandbox.robot import RobotSimulator
+from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
 from kubernetes_double import KubernetesSimulator
+from reconciler.cli import main
 from reconciler.config.config import ConfigurationError
 from reconciler.passes.history import History
 from reconciler.result import Line, Report
@@ -31,7 +40,14 @@ from tests.support.cooperative import Scheduler
 from tests.support.direct import DirectSimulation
 from tests.support.harm_excuses import Excuse, excuses, waits_for
 from tests.support.harm_judge import Deed, harm
-from tests.support.harm_lens import Lens, kind_in_cluster, kind_in_project
+from tests.support.harm_lens import (
+    OTHER_NAMESPACE,
+    RECORDS,
+    Lens,
+    config_maps_in,
+    kind_in_cluster,
+    kind_in_project,
+)
 from tests.support.harm_metal import METAL, MetalLens, addresses_of_metal, inside, metal, metal_of
 from tests.support.harm_serving import (
     Answered,
@@ -72,6 +88,7 @@ from tests.support.harm_start import (
     twins,
 )
 from tests.support.harm_truth import (
+    CLUSTER_LABEL,
     OPTIONS,
     Cluster,
     Raw,
@@ -125,9 +142,13 @@ class Stage:
     _metal_addresses: set[str] = field(default_factory=set)
     _claims: dict[tuple[str, str], int] = field(default_factory=dict)
     """Cluster and Node → its number, of those whose kubelets say what is not theirs."""
+    _by_flag: dict[str, str] = field(default_factory=dict)
+    """Cluster → hash in the arguments of its CronJob."""
+    _saved: Mapping[str, str] = field(default_factory=dict)
+    """Data of the record at its backup."""
     _passwords: int = 0
     _configured: dict[str, Settings] = field(default_factory=dict)
-    """Cluster → what its loop was started with."""
+    """Process → what its loop was started with."""
     _answered: Answered = field(default_factory=Answered)
     _announced: set[int] = field(default_factory=set)
     """Machines that were cordoned or marked."""
@@ -183,18 +204,19 @@ class Stage:
         self.reports[cluster] = report
         if death is not None:
             product.sim.revive()
-            self._loops.pop(cluster, None)
+            self._loops.pop(_process(cluster, lies), None)
         if hetzner.writes or kubernetes.writes:
             self.truth.changed()
         after = self.truth.seen()
         used = after.approvals_used(cluster) - before.approvals_used(cluster)
+        used |= set() if loop else {f"{self._by_flag.get(cluster)}:flag"}
         deed = Deed(
             apply_context,
             self.truth.clusters,
             before,
             after,
             self._shown(kubernetes, before, cluster, lies),
-            [key for each in used for key in self._let.get(cluster, {}).get(each, ())],
+            self._take_let(cluster, used),
             self._people,
             fewest,
             hetzner.asked["GET"],
@@ -246,6 +268,25 @@ class Stage:
         approve(reader, writer, NAMESPACE, Grant(Source.CLUSTER, hold.hash, "somebody", now), now)
         self._let.setdefault(cluster, {})[hold.hash] = hold.keys if keys is None else keys
         return True
+
+    def approve_in_git(self, cluster: str = "a", hours: float = 1.0) -> None:
+        """A person merges an approval of the last hold, and a GitOps controller keeps it applied."""
+        hold, now, name = self.reports[cluster].holds[0], self.truth.clock.now(), "hcloud-reconciler-approvals"
+        ends = now + timedelta(hours=hours)
+        entry = {"approver": "somebody", "approved_at": _written(now), "expires_at": _written(ends)}
+        body = {"metadata": {"name": name}, "data": {hold.hash.replace(":", "."): json.dumps(entry)}}
+        self.of(cluster).to_cluster("POST", config_maps_in(NAMESPACE), body)
+        self._let.setdefault(cluster, {})[f"{hold.hash}:git"] = hold.keys
+
+    def approve_by_flag(self, cluster: str = "a") -> None:
+        """A person adds ``--approve`` for the last hold to the arguments of a CronJob, and forgets it there."""
+        hold = self.reports[cluster].holds[0]
+        self._by_flag[cluster] = hold.hash
+        self._let.setdefault(cluster, {})[f"{hold.hash}:flag"] = hold.keys
+
+    def _take_let(self, cluster: str, used: Collection[str]) -> list[str]:
+        """Keys of changes that these approvals let through; each approval counts once."""
+        return [key for each in used for key in self._let.get(cluster, {}).pop(each, ())]
 
     def advance(self, seconds: float) -> None:
         self.truth.clock.advance(seconds)
@@ -385,12 +426,12 @@ class Stage:
             yield from ((each, place) for place, hold in enumerate(report.holds) if waits_for(each, hold))
 
     def _controller(self, cluster: str, lies: Collection[str], *, loop: bool) -> Run[DirectSimulation]:
-        settings = self._mistaken(lies)
-        known = self._loops.get(cluster) if loop else None
-        if known is not None and self._configured[cluster] != settings:
+        settings, process = self._mistaken(lies), _process(cluster, lies)
+        known = self._loops.get(process) if loop else None
+        if known is not None and self._configured[process] != settings:
             known = None  # other settings are another process
         truth = self.truth
-        metal_lens = self._metal_of_loops.get(cluster) if known else self._new_metal_lens()
+        metal_lens = self._metal_of_loops.get(process) if known else self._new_metal_lens()
         if known is None:
             lenses = self._new_lenses(cluster)
             direct, scheduler = self._direct(cluster, lenses[1], lenses[0], metal_lens), None
@@ -401,20 +442,21 @@ class Stage:
             known = Run[DirectSimulation](direct, settings, scheduler=scheduler)
             known.records = records_in(known.sim, settings, lasts=loop)
             if loop:
-                self._configured[cluster] = settings
+                self._configured[process] = settings
                 known.history = History(truth.clock.timestamp, lambda: 0.5)
                 known.is_called = lambda: self._is_called
-                self._loops[cluster] = known
+                self._loops[process] = known
         else:
-            lenses = self._of_loops[cluster]
+            lenses = self._of_loops[process]
         self._lenses[cluster] = lenses
         if loop:
-            self._of_loops[cluster] = lenses
+            self._of_loops[process] = lenses
         if metal_lens is not None:
             self._metal_lenses[cluster] = metal_lens
             if loop:
-                self._metal_of_loops[cluster] = metal_lens
+                self._metal_of_loops[process] = metal_lens
             self._log_in(known, metal_lens, lies)
+        known.approved = (self._by_flag[cluster],) if cluster in self._by_flag and not loop else ()
         known.settings = replace(settings, network="8") if "network" in lies else settings
         # That of its settings is of each run anew, as if it were another process.
         if known.records is not None:
@@ -633,6 +675,10 @@ class Stage:
     def leave_network(self, number: int) -> None:
         self.home.leave_network(number, NETWORK)
 
+    def rename_network(self, name: str) -> None:
+        """Somebody gives the network another name in the console."""
+        self.home.to_project("PUT", f"/networks/{NETWORK}", {"name": name})
+
     def hang(self, command: str | None = None, count: int = 1) -> None:
         """The next actions of Hetzner, or those of a command, never end, and what they are about stays locked."""
         fault: Raw = {"kind": "action_hangs", "count": count}
@@ -778,9 +824,17 @@ class Stage:
 
     # What people do to Services.
 
-    def make_service(self, service: str = "web", options: Mapping[str, str] | None = None, cluster: str = "a") -> None:
-        """``kubectl apply`` of a Service with these annotations."""
+    def make_service(
+        self,
+        service: str = "web",
+        options: Mapping[str, str] | None = None,
+        cluster: str = "a",
+        load_balancer_class: str | None = None,
+    ) -> None:
+        """``kubectl apply`` of a Service with these annotations, and of this class."""
         body = a_service(service, options or {})
+        if load_balancer_class is not None:
+            body["spec"]["loadBalancerClass"] = load_balancer_class
         self._came[service] = self._busy()
         self.of(cluster).have_services(body)
 
@@ -850,6 +904,20 @@ class Stage:
     def delete_balancer(self, balancer: int) -> None:
         self.home.delete_balancer(balancer)
 
+    def rename_balancer(self, name: str, service: str = "web") -> None:
+        """Somebody gives the load balancer of a Service another name in the console."""
+        self.home.to_project("PUT", f"/load_balancers/{self.balancer(service)['id']}", {"name": name})
+
+    def make_twin(self, service: str = "web") -> None:
+        """Somebody makes a second load balancer with the labels of a Service's."""
+        body = {"name": "twin", "load_balancer_type": "lb11", "location": "fsn1"}
+        _, made = self.home.to_project("POST", "/load_balancers", {**body, "labels": self.balancer(service)["labels"]})
+        self._people.add(made["load_balancer"]["id"])
+
+    def copy_labels(self, balancer: int, service: str = "web") -> None:
+        """Somebody copies the labels of a Service's load balancer to another one."""
+        self.home.change_labels(balancer, self.balancer(service)["labels"])
+
     def make_sibling(self, *, alive: bool = True) -> None:
         """The other project is made from the template of this one: it has the same routes, and where it is ``alive``
         servers of the same names and private addresses."""
@@ -863,6 +931,41 @@ class Stage:
         """Somebody empties the ConfigMap of this cluster."""
         self.of(cluster).patch_config_map("hcloud-reconciler", anchor=None)
 
+    def save_record(self, cluster: str = "a") -> None:
+        """Somebody makes a backup of the record."""
+        self._saved = self._record(cluster)
+
+    def restore_record(self, cluster: str = "a") -> None:
+        """Somebody puts the backup of the record back; without a backup the record is empty."""
+        gone = dict.fromkeys(self._record(cluster))
+        self.of(cluster).patch_config_map(RECORDS[0], **{**gone, **self._saved})
+
+    def _record(self, cluster: str) -> Mapping[str, str]:
+        maps = {
+            (each["metadata"]["namespace"], each["metadata"]["name"]): each.get("data", {})
+            for each in self.truth.seen().clusters[cluster]["configmaps"]
+        }
+        return dict(maps[NAMESPACE, RECORDS[0]])
+
+    def as_hccm_left_it(self, cluster: str = "a") -> None:
+        """HCCM has run the cluster until now: labels, conditions and records of ours go."""
+        seen, found = self.truth.seen(), self.of(cluster)
+        for each in seen.balancers[HOME].values():
+            if each["labels"].get(CLUSTER_LABEL) == seen.uid(cluster):
+                labels = {key: value for key, value in each["labels"].items() if key != CLUSTER_LABEL}
+                found.change_labels(each["id"], labels)
+        for name in found.services():
+            found.patch_service({"status": {"conditions": None}}, f"{name}/status")
+        for each in seen.clusters[cluster]["configmaps"]:
+            found.patch_config_map(each["metadata"]["name"], **dict.fromkeys(each.get("data", {})))
+
+    def install_again(self, cluster: str = "a") -> None:
+        """Somebody installs the chart again, in another namespace: see the lie ``release``."""
+        names = [each["metadata"]["name"] for each in self.truth.seen().clusters[cluster]["configmaps"]]
+        self.of(cluster).to_cluster("POST", "/api/v1/namespaces", {"metadata": {"name": OTHER_NAMESPACE}})
+        for name in names:
+            self.of(cluster).to_cluster("POST", config_maps_in(OTHER_NAMESPACE), {"metadata": {"name": name}})
+
     def restore(self) -> None:
         """Somebody restores a copy of the etcd of cluster ``a`` elsewhere: no kubelet reports to it."""
         if "copy" in self.truth.clusters:
@@ -873,6 +976,26 @@ class Stage:
         self._let["copy"] = dict(self._let.get("a", {}))
         self.silence("copy")
         self._past["copied"] = self.truth.seen()
+
+    def command(self, *words: str, cluster: str = "a") -> str:
+        """Output of ``reconcile`` with these words, the variables of a cluster, and a kubeconfig for it."""
+        said, found = io.StringIO(), self.of(cluster)
+        variables = {name: value for name, value in os.environ.items() if not name.startswith(("HCLOUD_", "ROBOT_"))}
+        variables |= {name: value for name, value in self.environment.items() if not name.startswith("-")}
+        with contextlib.ExitStack() as stack:
+            loop, file = BackgroundLoop(), Path(stack.enter_context(TemporaryDirectory()), "kubeconfig")
+            stack.callback(loop.close)
+            ports = [SimulatorServer(loop, each, found.clock).start() for each in (found.project, found.kubernetes)]
+            for port in ports:
+                stack.callback(port.stop)
+            variables |= {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": f"{ports[0].url}/v1"}
+            file.write_text(json.dumps(found.kubernetes.kubeconfig(ports[1].url)))
+            stack.enter_context(patch.dict(os.environ, variables, clear=True))
+            stack.enter_context(contextlib.redirect_stdout(said))
+            stack.enter_context(contextlib.redirect_stderr(said))
+            main([*words, "--kubeconfig", str(file)])
+        self.truth.changed()
+        return said.getvalue()
 
     # What is asked of the truth.
 
@@ -918,6 +1041,11 @@ _OF_ANOTHER_TIME = ("load_balancers:lag", "load_balancers:stale")
 def _hides_health(lies: Collection[str]) -> bool:
     """Whether nobody who is told these lies can know what answers."""
     return any(lie.startswith("health:") for lie in lies)
+
+
+def _process(cluster: str, lies: Collection[str]) -> str:
+    """The name of the controller that runs: a second release is a process beside that of the cluster."""
+    return f"{cluster} again" if "release" in lies else cluster
 
 
 def _variable(lie: str) -> tuple[str, str]:
