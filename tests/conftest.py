@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
@@ -13,13 +14,16 @@ from desired.guards import judge
 from desired.guards.table import GUARDS
 from tests.support import control_plane, premises
 from tests.support.apiserver import ApiServer, start_api_server
-from tests.support.assets import Script, folder_of
+from tests.support.assets import Script, folder_of, needed
 from tests.support.measured import MEASURED
+from tests.support.sampling import SEED
 
-_SIMULATIONS = {"field", "simulate", "sim", "simulation"}
-"""Fixtures of simulators, by any of which a test runs against them."""
-
-
+BUILT = ("tests/browser/", "tests/cluster/", "tests/e2e/", "tests/release/")
+"""Lanes whose tests need what has to be built first; ``scripts/test`` leaves them to ``--all``."""
+ALONE = ("tests/cluster/", "tests/browser/")
+"""Lanes that have one cluster, or one browser, for a run: each is the work of one worker, and begins first."""
+SEPARATE = ("tests/campaign/", "tests/e2e/", "tests/faults/", "tests/property/test_harm_")
+"""Lanes whose long files are split: each test function is scheduled by itself."""
 _PROGRAMS: dict[str, Sequence[Script]] = {
     "api_server": ("envtest",),
     "control_plane": control_plane.PROGRAMS,
@@ -35,17 +39,17 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses a real API server, a browser, and simulators, which ``scripts/test --fast`` leaves out."""
+    """Mark what needs the real API server and what needs anything built, and put the longest lanes first."""
     for item in items:
         used = _fixtures(item)
-        if "chromium" in used:
-            item.add_marker(pytest.mark.browser)
         if used & {"api_server", "control_plane"}:
             item.add_marker(pytest.mark.apiserver)
-        if used & _SIMULATIONS:
-            item.add_marker(pytest.mark.passes)
+        if item.nodeid.startswith(BUILT) or item.get_closest_marker("apiserver"):
+            item.add_marker(pytest.mark.built)
         if "control_plane" in used:
             item.add_marker(pytest.mark.xdist_group("cluster"))
+    lanes = (*ALONE, *SEPARATE, "")
+    items.sort(key=lambda item: next(place for place, lane in enumerate(lanes) if item.nodeid.startswith(lane)))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -71,22 +75,32 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     return result
 
 
-class _WholeLanes(LoadFileScheduling):  # type: ignore[misc]
-    """A file's tests run in one worker, and so do those of all files of a lane that has one browser, or one cluster,
-    for a run."""
+class _Lanes(LoadFileScheduling):  # type: ignore[misc]
+    """Gives a worker a whole lane of ``ALONE``, one test function of ``SEPARATE``, or else the tests of a file."""
 
     def _split_scope(self, nodeid: str) -> str:
-        lane = next((lane for lane in ("tests/browser/", "tests/cluster/") if nodeid.startswith(lane)), None)
+        lane = next((lane for lane in ALONE if nodeid.startswith(lane)), None)
+        if lane is None and nodeid.startswith(SEPARATE):
+            return nodeid.partition("[")[0]
         return lane or str(super()._split_scope(nodeid))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
     """The scheduler of ``--dist loadfile``."""
-    return _WholeLanes(config, log) if config.getvalue("dist") == "loadfile" else None
+    return _Lanes(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add to the report of a failure how the same samples are drawn again."""
+    report = yield
+    if report.failed:
+        report.sections.append(("Samples", f"repeat with PROPERTY_SEED={SEED} scripts/test '{report.nodeid}'"))
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how long it took until what tests with the fixture ``measured`` have waited for came about."""
+    """Say how long what tests with the fixture ``measured`` waited for took, and in one line what was not run."""
     said = [
         f"{report.nodeid.partition('@')[0]}: {figures}"
         for report in terminalreporter.getreports("passed")
@@ -96,6 +110,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if said:
         terminalreporter.section("measured")
         terminalreporter.write_line("\n".join(said))
+    skipped = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
+    if skipped:
+        reasons = (f"{count} as {reason}" for reason, count in skipped.items())
+        terminalreporter.write_line(f"not run: {'; '.join(reasons)}")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -114,8 +132,9 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """The real API server of this worker, for all of its tests, one after another: a test finds what others left, and
     one that kills it starts it again.
 
-    Fails, with the reason, where the binaries can be neither found nor built. A start costs three seconds and 280 MB.
+    A start costs three seconds and 280 MB.
     """
+    needed("envtest")
     server = start_api_server(tmp_path_factory.mktemp("apiserver"))
     yield server
     server.stop()

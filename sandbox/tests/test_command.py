@@ -42,7 +42,6 @@ def _lines(process: subprocess.Popen[str], last: str) -> Iterator[str]:
             return
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     ("number", "code", "said"), [(signal.SIGTERM, 0, ""), (signal.SIGINT, 130, "hcloud-sandbox: interrupted\n")]
 )
@@ -67,7 +66,6 @@ def test_it_serves_the_environment_that_it_prints_until_a_signal(number: signal.
     assert (process.returncode, stderr) == (code, f"{told}{said}")
 
 
-@pytest.mark.processes
 def test_a_proxy_prints_its_address() -> None:
     """And starts no simulators."""
     with _started("--proxy", "http://127.0.0.1:9") as process:
@@ -101,7 +99,6 @@ def test_time_that_leads_to_no_date_is_refused(seconds: float) -> None:
     assert clock.now().year < 9999
 
 
-@pytest.mark.processes
 def test_a_pipe_that_nobody_reads_ends_it_quietly() -> None:
     """Nobody will ever know the addresses, so it stops."""
     with _started() as process:

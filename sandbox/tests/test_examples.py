@@ -11,8 +11,6 @@ import pytest
 
 from hcloud_sandbox.pytest_plugin import HcloudSandbox
 
-pytestmark = pytest.mark.processes
-
 _SANDBOX = Path(__file__).resolve().parents[1]
 _EXAMPLES = _SANDBOX / "examples"
 _MIRROR = os.environ.get("TERRAFORM_MIRROR")

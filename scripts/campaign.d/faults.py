@@ -15,7 +15,7 @@ from tests.campaign.oracles import EXEMPTIONS
 from tests.campaign.pairs import drawn_pairs
 from tests.campaign.paths import differing, paths
 from tests.campaign.workloads import WORKLOADS
-from tests.property.strategies import SEED
+from tests.support.sampling import SEED
 
 
 def try_faults(given: argparse.Namespace) -> Told:

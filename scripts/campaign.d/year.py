@@ -5,7 +5,7 @@ import argparse
 from telling import Told, tell
 
 from tests.campaign.year import Year
-from tests.property.strategies import SEED
+from tests.support.sampling import SEED
 
 
 def pass_year(given: argparse.Namespace) -> Told:

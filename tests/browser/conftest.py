@@ -1,12 +1,11 @@
 """Fixtures of the browser lane: one Chromium for all of its tests."""
 
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
 
-from tests.support.assets import folder_of
+from tests.support.assets import needed
 from tests.support.browser import Browser
 from tests.support.page_worlds import page_worlds
 from tests.support.shown_page import ShownPage, page_in_a_file
@@ -14,14 +13,8 @@ from tests.support.shown_page import ShownPage, page_in_a_file
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """The browser of this run. Where there is none and none can be fetched, its tests fail in CI and are skipped
-    elsewhere, with the reason."""
-    try:
-        started = Browser(folder_of("browser"))
-    except RuntimeError as missing:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(missing))
+    """The browser of this run."""
+    started = Browser(needed("browser"))
     yield started
     started.close()
 

@@ -5,8 +5,6 @@ import pytest
 from tests.campaign.between import OF_ANOTHER_CLUSTER, ROWS, Between, differing, its_own, meet_once, relabelled
 from tests.campaign.running import in_order
 
-pytestmark = pytest.mark.passes
-
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_what_happens_in_between_ends_as_if_it_had_come_before(row: Between) -> None:

@@ -1,10 +1,6 @@
 """The first steps breadth first; ``scripts/campaign depth`` goes on to any depth."""
 
-import pytest
-
 from tests.campaign.breadth import explore
-
-pytestmark = pytest.mark.passes
 
 
 def test_no_way_leads_to_harm_and_all_come_to_rest() -> None:

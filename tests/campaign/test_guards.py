@@ -15,8 +15,6 @@ from tests.support.harm_start import HOME, NETWORK, private_address
 from tests.support.harm_truth import target_servers
 from tests.support.objects import CONTROL_PLANE, a_service, pods_of
 
-pytestmark = pytest.mark.passes
-
 
 def test_nothing_is_made_for_a_cluster_that_is_not_known() -> None:
     """``incomplete-snapshot``: its UID may not be read, and without it a load balancer is nobody's."""

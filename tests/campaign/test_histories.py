@@ -13,8 +13,6 @@ from tests.support.harm_start import EMPTY, HOME
 from tests.support.harm_truth import CLUSTER_LABEL, SERVICE_LABEL, target_servers
 from tests.support.objects import ingress, pods_of, settled_node
 
-pytestmark = pytest.mark.passes
-
 
 def test_labels_follow_a_server_that_is_resized() -> None:
     """HCCM writes them once."""

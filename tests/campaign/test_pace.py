@@ -8,8 +8,6 @@ from tests.campaign.shell import Cluster, Replica
 from tests.campaign.year import ENVIRONMENT
 from tests.support.objects import a_service
 
-pytestmark = pytest.mark.passes
-
 HOUR_S = 3600.0
 LIMIT = 3600
 

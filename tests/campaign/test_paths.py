@@ -7,9 +7,7 @@ import pytest
 from desired.annotations.options import OPTIONS, VARIABLES
 from desired.model.settings import DECIDING
 from tests.campaign.paths import ANNOTATIONS, BAD, KEPT, LEFT_OUT, OF_PORTS, SETTINGS, STARTS, differing, paths, singles
-from tests.property.strategies import SEED
-
-pytestmark = pytest.mark.passes
+from tests.support.sampling import SEED
 
 PATHS = 16
 

@@ -14,9 +14,7 @@ from tests.campaign.pass_faults import PASS_FAULTS
 from tests.campaign.points import Point
 from tests.campaign.running import play
 from tests.campaign.workloads import WORKLOADS
-from tests.property.strategies import SEED
-
-pytestmark = pytest.mark.passes
+from tests.support.sampling import SEED
 
 PER_WORKLOAD = 2
 PAIRS = 30

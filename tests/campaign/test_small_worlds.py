@@ -5,7 +5,7 @@ import random
 from tests.campaign import class_worlds
 from tests.campaign.forbidden import tally_of
 from tests.campaign.small_worlds import BALANCERS, CIRCUMSTANCES, Machine, World, pairs
-from tests.property.strategies import SEED
+from tests.support.sampling import SEED
 
 PAIRS = 16
 CLASS_WORLDS = 1000

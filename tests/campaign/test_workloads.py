@@ -1,14 +1,10 @@
 """What the campaign compares with: workloads whose undisturbed run has something to show."""
 
-import pytest
-
 from hcloud_sandbox.hetzner import HetznerSimulator
 from tests.campaign.cluster import NEW_TOKEN, OTHER_TOKEN, Cluster, Step
 from tests.campaign.running import play
 from tests.campaign.workloads import WORKLOADS, Workload, use_token
 from tests.support.rows import rows
-
-pytestmark = pytest.mark.passes
 
 
 @rows(

@@ -12,10 +12,8 @@ import pytest
 
 from tests.campaign.shell import Cluster, Replica
 from tests.campaign.year import ENVIRONMENT, FAULTS, LEASE_S, Year, harm
-from tests.property.strategies import SEED
 from tests.support.objects import a_service, pods_of, private_ip
-
-pytestmark = pytest.mark.passes
+from tests.support.sampling import SEED
 
 ROOT = Path(__file__).parents[2]
 DAYS = 3

@@ -1,6 +1,5 @@
 """Fixtures of the cluster lane: the shipped command in a cluster with controllers, a scheduler and kubelets."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 
 from hcloud_sandbox.hetzner import HetznerOptions
-from tests.support.assets import folder_of
+from tests.support.assets import needed
 from tests.support.control_plane import BRISK, PROGRAMS, ControlPlane, start_control_plane
 from tests.support.living_cluster import LivingCluster
 from tests.support.measured import Stopwatch
@@ -20,15 +19,9 @@ RATE_LIMIT = 1_000_000
 
 @pytest.fixture(scope="session")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """The cluster of this run, for all of its tests, one after another. Where its programs cannot be had, its tests
-    fail in CI and are skipped elsewhere, with the reason. A start costs ten seconds and 0.6 GB."""
-    try:
-        for script in PROGRAMS:
-            folder_of(script)
-    except RuntimeError as missing:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(missing))
+    """The cluster of this run, for all of its tests, one after another. A start costs ten seconds and 0.6 GB."""
+    for script in PROGRAMS:
+        needed(script)
     started = start_control_plane(tmp_path_factory.mktemp("cluster"))
     yield started
     started.stop()

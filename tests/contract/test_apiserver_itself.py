@@ -60,7 +60,7 @@ def test_a_bound_role_gives_its_rights_and_no_others(api_server: ApiServer) -> N
 def test_kubectl_works_with_the_kubeconfig(api_server: ApiServer) -> None:
     """An independent client accepts file, certificate and token."""
     if shutil.which("kubectl") is None:
-        pytest.skip("kubectl is not installed")
+        pytest.skip("there is no kubectl here")
     manifest = (
         '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "from-kubectl"}, "data": {"key": "value"}}'
     )

@@ -20,7 +20,7 @@ def kubectl(api: KubernetesApi, tmp_path: Path) -> Kubectl:
     """Runs kubectl and answers what it printed; fails with what it complained about."""
     program = shutil.which("kubectl")
     if program is None:
-        pytest.skip("kubectl is not installed")
+        pytest.skip("there is no kubectl here")
 
     def run(*arguments: str, stdin: str = "") -> str:
         command = [program, "--kubeconfig", str(api.kubeconfig()), "--cache-dir", str(tmp_path), *arguments]

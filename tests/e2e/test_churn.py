@@ -1,6 +1,6 @@
 """The controller for a long time in a cluster that never rests, with APIs that fail at random.
 
-``SOAK_MINUTES`` says for how long, ``SOAK_SEED`` what happens; ``scripts/soak`` runs 20 minutes.
+``SOAK_MINUTES`` says for how long, ``PROPERTY_SEED`` what happens; ``scripts/soak`` runs 20 minutes.
 """
 
 import os
@@ -19,10 +19,10 @@ from tests.support.apiserver import ApiServer
 from tests.support.churn import Churn
 from tests.support.held import Held, held_by
 from tests.support.replicas import replicas
+from tests.support.sampling import SEED
 from tests.support.stage import Stage
 
 SECONDS = 60 * float(os.environ.get("SOAK_MINUTES", "0.15"))
-SEED = int(os.environ.get("SOAK_SEED", "1"))
 LONG_S = 300.0
 """A run that is shorter says nothing of what grows: the pools of threads and connections are still being filled."""
 SETTLES_S = 180.0

@@ -14,7 +14,7 @@ from tests.support.assets import folder_of
 from tests.support.child_processes import Process, end, spawn, wait_until
 from tests.support.stage import DEADLINE_S
 
-pytestmark = [pytest.mark.apiserver, pytest.mark.processes]
+pytestmark = pytest.mark.apiserver
 
 CIDR = "10.244.0.0/16"
 

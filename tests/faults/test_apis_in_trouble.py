@@ -10,8 +10,6 @@ from tests.support.objects import joining_node, server, settled_node
 from tests.support.rows import rows
 from tests.support.stage import Ran, SimulatedCluster, Stage, is_initialised
 
-pytestmark = pytest.mark.processes
-
 HTML = {"body": "<html><body>Bad gateway</body></html>", "headers": {"Content-Type": "text/html"}}
 IMPATIENT = ("--request-timeout", "300ms")
 

@@ -13,8 +13,6 @@ from tests.support.objects import joining_node, server
 from tests.support.rows import rows
 from tests.support.stage import SimulatedCluster, Stage, clean_environment
 
-pytestmark = pytest.mark.processes
-
 
 def _one_line(stderr: str) -> str:
     lines = stderr.splitlines()

@@ -54,7 +54,6 @@ def _without_network(stage: Stage) -> None:
     stage.project.replace_world({**world, "servers": servers, "networks": []})
 
 
-@pytest.mark.processes
 @rows(
     "happens configured",
     {

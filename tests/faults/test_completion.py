@@ -10,11 +10,10 @@ from contextlib import closing
 
 import pytest
 
+from tests.support.assets import lacking
 from tests.support.objects import joining_node
 from tests.support.stage import Stage, clean_environment
 from tests.support.terminals import Terminal
-
-pytestmark = pytest.mark.processes
 
 ASKED = {
     "reconcile ": ("completion", "plan"),
@@ -60,7 +59,7 @@ def environment(stage: Stage) -> dict[str, str]:
 
 def shell(name: str) -> str:
     if shutil.which(name) is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"there is no {name} here: scripts/shells installs it")
+        lacking(name, "scripts/shells installs it")
     return name
 
 

@@ -10,8 +10,6 @@ from tests.faults.sandbox_process import NOBODY, environment
 from tests.support.assets import ROOT
 from tests.support.stage import DEADLINE_S
 
-pytestmark = pytest.mark.processes
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

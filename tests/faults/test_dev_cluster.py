@@ -143,8 +143,6 @@ def matching(proxy: FaultProxy, write: str) -> list[str]:
     return [one for one in sent if re.fullmatch(write, one)]
 
 
-pytestmark = pytest.mark.processes
-
 _MIRROR = os.environ.get("TERRAFORM_MIRROR")
 _CLUSTER = {
     "servers": ["dev-control-plane", "dev-worker-1", "dev-worker-2"],

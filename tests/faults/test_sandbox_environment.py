@@ -18,8 +18,6 @@ from tests.support.proxy_stage import send
 from tests.support.rows import rows
 from tests.support.stage import DEADLINE_S
 
-pytestmark = pytest.mark.processes
-
 
 @pytest.mark.parametrize("arguments", [[], ["--without=robot"]], ids=["a dedicated server joins", "pods have routes"])
 def test_the_exports_suffice_to_plan_for_the_default_world(arguments: list[str]) -> None:

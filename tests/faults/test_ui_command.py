@@ -9,13 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-import pytest
-
 from tests.support.objects import joining_node, server
 from tests.support.pages import Element, read_page
 from tests.support.stage import DEADLINE_S, Stage, killed_at_the_end
-
-pytestmark = pytest.mark.processes
 
 
 def shown(url: str) -> Element:

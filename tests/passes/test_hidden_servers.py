@@ -1,6 +1,6 @@
 """Whatever hides all servers from the product, no Node is deleted: random fault scripts on a real API server.
 
-``FAULT_SCRIPTS`` says how many scripts there are, from seed ``FAULT_SEED`` on; ``scripts/soak`` runs many.
+``FAULT_SCRIPTS`` says how many scripts there are, from seed ``PROPERTY_SEED`` on; ``scripts/soak`` runs many.
 """
 
 import os
@@ -15,12 +15,12 @@ from tests.support.fault_scripts import NETWORK, Mode, Pass, Script, random_scri
 from tests.support.in_process import one_pass, runtime
 from tests.support.looping import loop
 from tests.support.objects import CONTROL_PLANE, ago, of_control_plane, server, settled_node
+from tests.support.sampling import SEED
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import Stage, killed_at_the_end, wait_for
 
 SCRIPTS = int(os.environ.get("FAULT_SCRIPTS", "10"))
-FIRST = int(os.environ.get("FAULT_SEED", "1"))
-SEEDS = range(FIRST, FIRST + SCRIPTS)
+SEEDS = range(SEED, SEED + SCRIPTS)
 FLAGS = {"--delete-min-age": "0s", "--delete-not-ready-for": "0s", "--request-timeout": "500ms"}
 """Nothing but guards keeps a Node from being deleted."""
 COMMAND_LINE = [word for flag in FLAGS.items() for word in flag]

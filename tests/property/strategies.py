@@ -5,7 +5,6 @@ Pools are flat, and a field takes one draw, for a draw costs more than a plan.
 """
 
 import os
-import secrets
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Network
@@ -20,13 +19,10 @@ from desired.model.taint import Taint
 from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED, TAINT_SHUTDOWN, TAINT_UNINITIALIZED
 from desired.syntax.provider_id import CloudID, RobotID, format_provider_id
 from tests.builders import NOW, SERVER_LABELS, UNINITIALIZED
+from tests.support.sampling import SEED
 
 V = TypeVar("V")
 Test = TypeVar("Test", bound=Callable[..., None])
-
-SEED = int(os.environ.get("PROPERTY_SEED") or secrets.randbits(32))
-"""Of every law in this run; printed with each failure."""
-
 
 _EXAMPLES = os.environ.get("PROPERTY_EXAMPLES")
 """How many values each law is tried on; ``scripts/soak`` asks for more."""
@@ -42,7 +38,7 @@ def law(premises: Mapping[str, float]) -> Callable[[Test], Test]:
 
 def law_of_passes(premises: Mapping[str, float], examples: int = WORLDS) -> Callable[[Test], Test]:
     """The same for one that runs passes on simulators."""
-    return lambda test: pytest.mark.passes(_tried(premises, examples)(test))
+    return _tried(premises, examples)
 
 
 def _tried(premises: Mapping[str, float], examples: int) -> Callable[[Test], Test]:

@@ -28,9 +28,9 @@ from reconciler.observe.world import observe_world
 from reconciler.passes.attempts import Attempts
 from reconciler.runtime import actuators_with
 from tests.property.plan_worlds import PlanWorld, plan_worlds
-from tests.property.strategies import SEED
 from tests.property.test_plan_truth import WORLDS, a_run
 from tests.support.balancer_stage import PassingTime
+from tests.support.sampling import SEED
 from tests.support.values import differences
 
 MOST_STEPS = 12
@@ -75,7 +75,6 @@ class _Steps:
         return isinstance(outcome, Applied)
 
 
-@pytest.mark.passes
 @pytest.mark.timeout(3600)
 def test_what_is_seen_after_a_change_was_foreseen() -> None:
     """See the module. Kinds are counted: the whole run covers all of them."""

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.property.strategies import SEED, WORLDS, some
+from tests.property.strategies import WORLDS, some
 from tests.support.harm_excuses import EXCUSES, Excuse
 from tests.support.harm_lens import DEATHS, HOW, OF_CLUSTER, OF_PROJECT
 from tests.support.harm_metal import METAL_LIES, inside, metal_of
@@ -38,8 +38,7 @@ from tests.support.harm_start import (
 )
 from tests.support.harm_truth import balancer_of, is_wanted, machine_of, server_of
 from tests.support.measured import MEASURED
-
-pytestmark = pytest.mark.passes
+from tests.support.sampling import SEED
 
 HARMED = int(os.environ.get("HARM_WORLDS") or WORLDS)
 MOST_EXCUSED = 0.3

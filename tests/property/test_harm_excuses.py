@@ -12,8 +12,6 @@ from tests.support.objects import LOCATED, a_service
 from tests.support.passes import Run
 from tests.support.simulators import START
 
-pytestmark = pytest.mark.passes
-
 
 @pytest.mark.parametrize(
     ("option", "value", "excused_by"),

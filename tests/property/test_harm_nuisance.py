@@ -8,8 +8,6 @@ from tests.support.harm_stage import Stage, a_stage
 from tests.support.harm_start import EMPTY, GUEST, HOME, IDLE, RACK_IP, SHOP, THEIRS
 from tests.support.harm_truth import CLUSTER_LABEL, is_joining, server_of, target_addresses, target_servers
 
-pytestmark = pytest.mark.passes
-
 EXCLUDED = {"node.kubernetes.io/exclude-from-external-load-balancers": "", "node-role.kubernetes.io/control-plane": ""}
 
 

@@ -1,10 +1,13 @@
 """Programs that tests need and no package index has: scripts find them in the user's cache, or make them."""
 
 import functools
+import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NoReturn
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 Script = Literal["envtest", "controllers", "kwok", "helm", "browser", "crane", "image-base"]
@@ -19,3 +22,16 @@ def folder_of(script: Script) -> Path:
     if done.returncode:
         raise RuntimeError(done.stderr.strip()[-4000:])
     return Path(done.stdout.strip())
+
+
+def lacking(what: str, remedy: str) -> NoReturn:
+    """End this test for want of a program: a failure in CI, a skip elsewhere."""
+    (pytest.fail if os.environ.get("CI") else pytest.skip)(f"there is no {what} here: {remedy}")
+
+
+def needed(script: Script) -> Path:
+    """The folder of the script, for a test that cannot run without it."""
+    try:
+        return folder_of(script)
+    except RuntimeError as error:
+        lacking(script, str(error))

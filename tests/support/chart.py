@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from tests.support.apiserver import ApiServer
-from tests.support.assets import ROOT, folder_of
+from tests.support.assets import ROOT, needed
 
 Object = dict[str, Any]
 
@@ -29,7 +29,7 @@ def helm(*arguments: str, values: Mapping[str, Any] | None = None) -> str:
     """What helm prints; ``values`` are those of a values file. Raises RefusedError with its complaint."""
     given = () if values is None else ("--values", "-")
     text = "" if values is None else yaml.safe_dump(dict(values))
-    return _run(folder_of("helm") / "helm", *arguments, *given, text=text)
+    return _run(needed("helm") / "helm", *arguments, *given, text=text)
 
 
 def template(values: Mapping[str, Any] | None = None, *arguments: str) -> str:
@@ -42,7 +42,7 @@ def rendered(values: Mapping[str, Any] | None = None, *arguments: str) -> list[O
 
 
 def kustomized(folder: str) -> list[Object]:
-    return objects_in(_run(folder_of("helm") / "kustomize", "build", str(DEPLOY / "kustomize" / folder)))
+    return objects_in(_run(needed("helm") / "kustomize", "build", str(DEPLOY / "kustomize" / folder)))
 
 
 def objects_in(text: str) -> list[Object]:

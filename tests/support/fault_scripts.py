@@ -103,7 +103,7 @@ class Script:
 
     def __str__(self) -> str:
         told = "; ".join(f"{mode}: {' | '.join(map(str, passes))}" for mode, passes in self.runs)
-        return f"{told}; repeat with FAULT_SEED={self.seed} FAULT_SCRIPTS=1"
+        return f"{told}; repeat with PROPERTY_SEED={self.seed} FAULT_SCRIPTS=1"
 
 
 def random_script(seed: int) -> Script:

@@ -19,8 +19,6 @@ from tests.support.stage import SimulatedCluster, Stage
 from tests.support.values import Values, differences
 from tests.support.world import World
 
-pytestmark = pytest.mark.passes
-
 
 def _join(world: World) -> None:
     world.add_servers(a_server_of(3))

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 pytestmark = [
-    pytest.mark.processes,
     pytest.mark.skipif(shutil.which("curl") is None, reason="the tutorial needs curl"),
 ]
 

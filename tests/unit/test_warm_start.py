@@ -11,8 +11,6 @@ from tests.support import warm_start
 from tests.support.stage import DEADLINE_S, clean_environment
 from tests.support.warm_start import Process, start_command
 
-pytestmark = pytest.mark.processes
-
 
 @pytest.fixture(params=[False, True], ids=["forked", "cold"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

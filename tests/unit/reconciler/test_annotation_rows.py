@@ -20,8 +20,6 @@ from tests.support.objects import server, settled_node
 from tests.support.passes import Run
 from tests.support.simulators import START
 
-pytestmark = pytest.mark.passes
-
 NETWORK = {
     "id": 7,
     "name": "private",

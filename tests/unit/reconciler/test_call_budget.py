@@ -18,8 +18,6 @@ from tests.support.passes import load_balancer_service
 from tests.support.sampling import sample
 from tests.support.simulated_loop import SimulatedLoop
 
-pytestmark = pytest.mark.passes
-
 ALLOWANCE = 360
 """An hour. A small one is used up with fewer passes; what is asserted are shares of it."""
 SERVICES = 10

@@ -293,7 +293,6 @@ class Remover:
         return [moment - self.begins_at for moment in self.loop.sent("POST", "/add_target") if moment > self.begins_at]
 
 
-@pytest.mark.passes
 @pytest.mark.parametrize("after_s", [0.1, 20.0])
 def test_a_target_that_is_taken_off_at_once(after_s: float) -> None:
     """However soon a change is undone, it counts: it is made three times, and then suspended."""

@@ -27,8 +27,6 @@ from tests.support.passes import Run, a_balanced_run, load_balancer_service
 from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
-pytestmark = pytest.mark.passes
-
 DECISIONS = (
     compute_desired,
     diff,

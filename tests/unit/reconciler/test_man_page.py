@@ -8,12 +8,11 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from reconciler import __version__
 from reconciler.cli.commands import COMMAND_GROUPS, COMMANDS
 from reconciler.config.environment import VARIABLES
 from reconciler.config.options import FLAG_GROUPS, FLAGS, Command, Flag
+from tests.support.assets import lacking
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "man" / "reconcile.1"
 ABOUT = (
@@ -93,7 +92,7 @@ def test_the_page_says_what_the_tables_say() -> None:
 def mandoc(*arguments: str) -> str:
     """What mandoc says of the page."""
     if shutil.which("mandoc") is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("there is no mandoc here: scripts/shells installs it")
+        lacking("mandoc", "scripts/shells installs it")
     return subprocess.run(["mandoc", *arguments, PAGE], capture_output=True, text=True, check=False).stdout
 
 

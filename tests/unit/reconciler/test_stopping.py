@@ -103,7 +103,6 @@ print("left alone")
 """
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     ("signals", "code", "hangs", "said", "ended"),
     [
@@ -144,7 +143,6 @@ def test_a_block_that_ends_in_time_is_left_alone() -> None:
         stop.set()
 
 
-@pytest.mark.processes
 def test_a_signal_is_heard_while_the_main_thread_is_stuck() -> None:
     """No handler runs while the main thread looks up a name, or waits elsewhere outside of Python."""
     script = """
@@ -164,7 +162,6 @@ with stop_on_signals() as stop, ended_at_the_latest(stop, grace_s=0.1, code=7):
         assert process.wait(30) == 7
 
 
-@pytest.mark.processes
 def test_a_stderr_that_nobody_reads_does_not_keep_a_process() -> None:
     """Whoever writes into it holds a lock of the log: the last words do not wait for that."""
     script = """
@@ -219,7 +216,6 @@ sys.exit(main())
 """A run of the whole command that gets SIGINT when the interpreter reports this event with this in its arguments."""
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     ("command", "event", "what"),
     [
@@ -254,7 +250,6 @@ def test_what_runs_in_the_background_is_stopped_at_the_end() -> None:
     assert stop.is_set()
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(("mode", "code"), [(["run"], 0), (["--once"], 1), (["--dry-run"], 1)])
 def test_a_credential_plugin_that_hangs_does_not_keep_a_process(mode: Sequence[str], code: int, tmp_path: Path) -> None:
     """Before anything is connected a signal ends every kind of run as well."""

@@ -4,8 +4,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
-
 from desired.model.settings import Settings
 from hcloud_sandbox.hetzner import HetznerOptions
 from tests.balancers import IN_NETWORK, LOCATED
@@ -14,8 +12,6 @@ from tests.support.objects import NETWORK, UNINITIALIZED, joining_node, server, 
 from tests.support.passes import load_balancer_service
 from tests.support.simulated_loop import SimulatedLoop
 from tests.support.world import SERVICES as SERVICES_PATH
-
-pytestmark = pytest.mark.passes
 
 NEVER_S = 1e6
 SERVICES = [f"web-{number:02}" for number in range(12)]

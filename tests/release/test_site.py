@@ -112,7 +112,6 @@ def site(built: Path) -> Mapping[str, Shown]:
     return pages
 
 
-@pytest.mark.processes
 def test_links_lead_somewhere(built: Path, site: Mapping[str, Shown]) -> None:
     """Each within the site to a file of it, and to a place in that which is there."""
     broken = [
@@ -124,7 +123,6 @@ def test_links_lead_somewhere(built: Path, site: Mapping[str, Shown]) -> None:
     assert broken == []
 
 
-@pytest.mark.processes
 def test_links_to_files_lead_to_the_repository(site: Mapping[str, Shown]) -> None:
     """Of the version whose pages these are, and each to a file that it has. None is copied."""
     links = {link for page in site.values() for link in page.links}
@@ -136,7 +134,6 @@ def test_links_to_files_lead_to_the_repository(site: Mapping[str, Shown]) -> Non
     assert [link for link in links if "_downloads" in link] == []
 
 
-@pytest.mark.processes
 def test_nothing_is_loaded_from_elsewhere(built: Path, site: Mapping[str, Shown]) -> None:
     """No fonts, no scripts, no pictures, be it by a page or by a style: it is whole without a network."""
     styles = [file.read_text("utf-8") for file in built.rglob("*.css")]
@@ -146,7 +143,6 @@ def test_nothing_is_loaded_from_elsewhere(built: Path, site: Mapping[str, Shown]
     assert [found for style in styles for found in re.findall(r"@import|url\(['\"]?(?:https?:)?//", style)] == []
 
 
-@pytest.mark.processes
 def test_the_address_of_each_alerts_section_is_there(site: Mapping[str, Shown]) -> None:
     """The chart makes it of the runbook's."""
     alerts = (ROOT / "deploy" / "helm" / "hcloud-reconciler" / "alerts.yaml").read_text("utf-8")
@@ -156,7 +152,6 @@ def test_the_address_of_each_alerts_section_is_there(site: Mapping[str, Shown]) 
     assert wanted - site["runbook.html"].ids == set()
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     "page",
     [

@@ -22,8 +22,6 @@ from reconciler.config.program import BAD_USAGE
 from tests.support.assets import ROOT
 from tests.support.stage import clean_environment
 
-pytestmark = pytest.mark.processes
-
 _OTHER = "reconciler"
 """The name of a distribution on the package index, which installs a package of that name."""
 _THEIRS = {"reconciler/__init__.py": "WHOSE = 'theirs'\n", "reconciler/cli.py": "WHOSE = 'theirs'\n"}
