@@ -22,7 +22,7 @@ BUILT = ("tests/browser/", "tests/cluster/", "tests/e2e/", "tests/release/")
 """Lanes whose tests need what has to be built first; ``scripts/test`` leaves them to ``--all``."""
 ALONE = ("tests/cluster/", "tests/browser/")
 """Lanes that have one cluster, or one browser, for a run: each is the work of one worker, and begins first."""
-SEPARATE = ("tests/campaign/", "tests/e2e/", "tests/faults/", "tests/property/test_harm_")
+SEPARATE = ("tests/e2e/", "tests/faults/", "tests/property/test_harm_")
 """Lanes whose long files are split: each test function is scheduled by itself."""
 _PROGRAMS: dict[str, Sequence[Script]] = {
     "api_server": ("envtest",),

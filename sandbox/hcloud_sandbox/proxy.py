@@ -131,6 +131,11 @@ class FaultProxy(Server):
     def set_faults(self, faults: list[dict[str, Any]]) -> None:
         self._faults.add(faults)
 
+    @property
+    def has_faults(self) -> bool:
+        """Whether a request may be spoiled now."""
+        return bool(self._faults)
+
     def clear_faults(self) -> None:
         """Forget all faults. What hangs already goes on hanging: the client has to give up, as after a real cut."""
         self._faults.clear()

@@ -131,6 +131,10 @@ class FaultList:
         with self._lock:
             self._faults.clear()
 
+    def __bool__(self) -> bool:
+        """Whether any is left."""
+        return bool(self._faults)
+
     def take(self, subject: Subject) -> Fault:
         """The first fault that hits this new request, counted as used; one of kind ``none`` lets the request pass.
 

@@ -25,8 +25,8 @@ from tests.campaign.cluster import Cluster, Step
 from tests.campaign.probe import Probe
 from tests.campaign.running import MOST_PASSES, begun, found_in
 from tests.campaign.workloads import EXCLUDED, Workload, have_idle, join, lose
-from tests.support.direct import Between as Passed
-from tests.support.direct import Handle, Line, Refusal
+from tests.support.lines import Between as Passed
+from tests.support.lines import Handle, Line, Refusal
 from tests.support.objects import UNROUTED, a_server_of, a_service, joining_node, network_condition, pods_of, private_ip
 from tests.support.world import CONFIG_MAPS, Raw, World
 

@@ -25,8 +25,9 @@ from reconciler.passes.saved_plan import read_plan, save_plan
 from reconciler.result import Report
 from tests.support.balancer_stage import PassingTime
 from tests.support.dedicated import dedicated
-from tests.support.direct import DirectSimulation, Line
+from tests.support.direct import DirectSimulation
 from tests.support.leases import NoThread
+from tests.support.lines import Line
 from tests.support.objects import NETWORK, server
 from tests.support.passes import Run, just_before_the_writes
 from tests.support.simulators import START, Gate, is_open

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
 from hcloud_sandbox.clock import SimulatedClock
 from tests.campaign.probe import as_it_was
-from tests.support.direct import Between, Handle
+from tests.support.lines import Between, Handle
 from tests.support.passes import just_before_the_writes
 from tests.support.world import CONFIG_MAPS, to_simulator
 

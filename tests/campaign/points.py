@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from hcloud_sandbox.exchange import Request, Response
-from tests.support.direct import DirectSimulation, Handle
+from tests.support.direct import DirectSimulation
+from tests.support.lines import Handle
 
 if TYPE_CHECKING:
     from tests.campaign.probe import Probe

@@ -13,7 +13,8 @@ from tests.campaign.cluster import a_project
 from tests.campaign.effects import effects_of
 from tests.campaign.fields import Read
 from tests.campaign.points import Fault, Moment, Point
-from tests.support.direct import Between, DirectSimulation, Handle, death
+from tests.support.direct import DirectSimulation, death
+from tests.support.lines import Between, Handle
 
 _UNCOUNTED = ("/events", "/leases/")
 """Parts of paths of requests that are no points: nothing depends on them."""

@@ -35,7 +35,8 @@ from reconciler.result import Report
 from reconciler.runtime import Connections, build_runtime
 from tests.campaign.refusals import refusal, reset, timeout
 from tests.support.cooperative import Killed, Process, Scheduler
-from tests.support.direct import HETZNER_URL, KUBERNETES_URL, DirectSimulation, PoolLine, SessionLine
+from tests.support.direct import HETZNER_URL, KUBERNETES_URL, DirectSimulation
+from tests.support.lines import PoolLine, SessionLine
 from tests.support.passes import Ears
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"

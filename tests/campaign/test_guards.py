@@ -9,10 +9,10 @@ from hcloud_sandbox.exchange import Request, Response
 from reconciler.passes.history import History
 from tests.campaign.running import in_order
 from tests.campaign.workloads import LONG_SILENT
-from tests.support.direct import Handle, Refusal
 from tests.support.harm_stage import Stage, a_stage
 from tests.support.harm_start import HOME, NETWORK, private_address
 from tests.support.harm_truth import target_servers
+from tests.support.lines import Handle, Refusal
 from tests.support.objects import CONTROL_PLANE, a_service, pods_of
 
 

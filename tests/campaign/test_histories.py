@@ -7,10 +7,10 @@ from reconciler.result import Result
 from tests.campaign.fields import without
 from tests.campaign.running import in_order
 from tests.campaign.workloads import LONG_SILENT
-from tests.support.direct import Handle
 from tests.support.harm_stage import a_stage
 from tests.support.harm_start import EMPTY, HOME
 from tests.support.harm_truth import CLUSTER_LABEL, SERVICE_LABEL, target_servers
+from tests.support.lines import Handle
 from tests.support.objects import ingress, pods_of, settled_node
 
 

@@ -9,7 +9,7 @@ from desired.model.settings import DECIDING
 from tests.campaign.paths import ANNOTATIONS, BAD, KEPT, LEFT_OUT, OF_PORTS, SETTINGS, STARTS, differing, paths, singles
 from tests.support.sampling import SEED
 
-PATHS = 16
+PATHS = 8
 
 
 @pytest.mark.parametrize("number", range(PATHS))

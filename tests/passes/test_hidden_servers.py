@@ -19,7 +19,7 @@ from tests.support.sampling import SEED
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import Stage, killed_at_the_end, wait_for
 
-SCRIPTS = int(os.environ.get("FAULT_SCRIPTS", "10"))
+SCRIPTS = int(os.environ.get("FAULT_SCRIPTS", "4"))
 SEEDS = range(SEED, SEED + SCRIPTS)
 FLAGS = {"--delete-min-age": "0s", "--delete-not-ready-for": "0s", "--request-timeout": "500ms"}
 """Nothing but guards keeps a Node from being deleted."""

@@ -3,20 +3,13 @@
 The clients are the real ones; only what carries bytes is replaced, one adapter for each of the two libraries.
 """
 
-import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from email.utils import format_datetime
-from http import HTTPStatus
-from typing import Any
-from urllib.parse import urlsplit
 
 import hcloud
 import requests
-import urllib3
 from kubernetes.client import ApiClient, Configuration
-from requests.adapters import BaseAdapter
 from urllib3.exceptions import ProtocolError
 
 from actuators.concurrency import THREADS, Concurrency
@@ -25,103 +18,17 @@ from actuators.http.kubernetes import KubernetesConnection
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
 from hcloud_sandbox.clock import SimulatedClock
-from hcloud_sandbox.exchange import Exchange, Journal, Request, Response, Simulator, readable_body
+from hcloud_sandbox.exchange import Journal, Request, Response, Simulator
 from hcloud_sandbox.hetzner import HetznerSimulator
 from hcloud_sandbox.robot import RobotSimulator
 from kubernetes_double import KubernetesSimulator
 from sandbox_support.hetzner_spec import ValidatingSimulator, load_spec
+from tests.support.lines import Between, Handle, Line, PoolLine, SessionLine
 from tests.support.simulators import Gate, ImpatientStop, Simulated, is_open
 
 HETZNER_URL = "http://hetzner.test/v1"
 KUBERNETES_URL = "http://kubernetes.test"
 ROBOT_URL = "http://robot.test"
-
-
-Refusal = tuple[int, Mapping[str, Any]]
-"""Status and body of an answer in place of the API's."""
-Trouble = Callable[[str, str], Refusal | Exception | None]
-"""What a call with this method and path meets; None: nothing."""
-Handle = Callable[[Request], Response]
-Between = Callable[[Request, Handle], Response]
-
-
-class Line:
-    """A simulator at the other end of a line, which answers one request at a time."""
-
-    trouble: Trouble = staticmethod(lambda _method, _path: None)
-    """What goes wrong on the line. What meets it does not arrive."""
-
-    between: Between = staticmethod(lambda request, handle: handle(request))
-    """What is between a client and the simulator, and may answer in its place, or raise, before or after its effect."""
-
-    def __init__(self, simulator: Simulator, clock: SimulatedClock) -> None:
-        self._simulator = simulator
-        self._clock = clock
-        self._lock = threading.Lock()
-        self.journal = Journal()
-
-    def ask(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers and body of one answer, of the API or of whoever is in its place. Raises what the trouble
-        has it raise."""
-        parts = urlsplit(url)
-        target = f"{parts.path}?{parts.query}" if parts.query else parts.path
-        met = self.trouble(method, target)
-        if isinstance(met, Exception):
-            raise met
-        if met is not None:
-            return met[0], {"Content-Type": "application/json"}, json.dumps(met[1]).encode()
-        with self._lock:
-            answer = self.between(Request.of(method, target, body, headers), self._simulator.handle)
-        client = headers.get("User-Agent", "")
-        self.journal.record(Exchange(method, parts.path, parts.query, answer.status, readable_body(body), client))
-        date = format_datetime(self._clock.now(), usegmt=True)
-        headers_of_answer = {"Content-Type": "application/json", "Date": date, **answer.headers}
-        return answer.status, headers_of_answer, answer.encoded()
-
-
-class SessionLine(BaseAdapter):
-    """The line as ``requests`` wants it."""
-
-    def __init__(self, line: Line) -> None:
-        super().__init__()
-        self._line = line
-
-    def send(self, request: requests.PreparedRequest, *_args: Any, **_options: Any) -> requests.Response:
-        body = request.body.encode() if isinstance(request.body, str) else request.body or b""
-        status, headers, content = self._line.ask(
-            str(request.method), str(request.url), dict(request.headers), bytes(body)
-        )
-        response = requests.Response()
-        response.status_code = status
-        response.reason = HTTPStatus(status).phrase
-        response.headers.update(headers)
-        response._content = content
-        response.request = request
-        response.url = str(request.url)
-        return response
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
-class PoolLine:
-    """The line as the ``kubernetes`` package wants its pool of connections."""
-
-    def __init__(self, line: Line) -> None:
-        self._line = line
-
-    def request(
-        self, method: str, url: str, *, headers: Mapping[str, str] | None = None, body: Any = None, **_options: Any
-    ) -> urllib3.HTTPResponse:
-        data = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else b""
-        if body is not None and not data:
-            data = json.dumps(body).encode()
-        status, found, content = self._line.ask(method, url, headers or {}, data)
-        reason = HTTPStatus(status).phrase
-        return urllib3.HTTPResponse(content, headers=found, status=status, reason=reason, preload_content=True)
-
-    def clear(self) -> None:
-        """Nothing is open."""
 
 
 def death(api: str) -> Exception:

@@ -27,6 +27,7 @@ def runtime(stage: Stage, flags: Mapping[str, str], stop: threading.Event, /, **
     """What the command would build from these flags and the stage's environment; without a mode, that of the loop."""
     flags = {"--kubeconfig": stage.environment["KUBECONFIG"], **flags}
     built = build_runtime(load_config(Command.BARE, flags, {**stage.environment, **variables}), stop, Ears())
+    stage.shorten(built.plan_context.readers.kubernetes.connection, built.plan_context.readers.hetzner._connection)
     yield built
     if built.connections is not None:
         built.connections.events.close(5.0)

@@ -10,9 +10,9 @@ from math import sqrt
 
 ALWAYS: Mapping[str, float] = {}
 """Of a law of which every example is worth its while."""
-_DEVIATIONS = 3.0
-"""Standard deviations by which a share may fall short: a few examples of any seed prove little, and thousands much."""
-_BY_CHANCE = 0.003
+_DEVIATIONS = 4.5
+"""Standard deviations by which a share may fall short: each commit has a seed of its own, and a hundred shares."""
+_BY_CHANCE = 0.00001
 """How likely it is that a share falls so short, as a probability. Where it is less likely that no example at all meets
 a premise, one has to."""
 _tried: Counter[str] = Counter()
@@ -39,7 +39,12 @@ def shortcomings(shares: Mapping[str, float]) -> Iterator[str]:
     yield from (f"{name}: not stated" for name in _tried.keys() - shares.keys())
 
 
+def most(share: float, tried: int) -> float:
+    """How many examples of this share there are at most, by chance."""
+    return share * tried + _DEVIATIONS * sqrt(tried * share * (1 - share))
+
+
 def _fewest(share: float, tried: int) -> float:
-    """How many there are at least; below 1 where so few examples may well be all of another kind."""
+    """How many there are at least; below 1 if so few examples may well be all of another kind."""
     is_sure_of_one = (1 - share) ** tried < _BY_CHANCE
     return max(share * tried - _DEVIATIONS * sqrt(tried * share * (1 - share)), is_sure_of_one)

@@ -33,6 +33,7 @@ from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, Robot
 from sandbox_support.hetzner_spec import ValidatingSimulator, load_spec
+from tests.support.lines import Shortcut
 from tests.support.world import Raw, World, to_simulator
 
 USER_AGENT = "tests/1.0"
@@ -98,10 +99,18 @@ class Simulated(World):
         return to_simulator(self.kubernetes, method, path, body)
 
     def kubernetes_reader(self) -> KubernetesReader:
-        return KubernetesReader(self.kubernetes_connection(read_only=True))
+        return KubernetesReader(self._connected(read_only=True))
 
     def kubernetes_writer(self, token: str | None = None, gate: Gate = is_open) -> KubernetesWriter:
-        return KubernetesWriter(self.kubernetes_connection(token=token, gate=gate))
+        return KubernetesWriter(self._connected(token=token, gate=gate))
+
+    def _connected(self, **how: Any) -> KubernetesConnection:
+        """One connection for each way to connect: a new one costs as much as a whole plan."""
+        known: dict[Any, KubernetesConnection] = self.__dict__.setdefault("_connections", {})
+        key = (*how.items(), self.stop, self.concurrency)
+        if key not in known:
+            known[key] = self.kubernetes_connection(**how)
+        return known[key]
 
     def hetzner_reader(self) -> HetznerReader:
         return HetznerReader(self.hetzner_connection(read_only=True))
@@ -170,6 +179,8 @@ class Simulation(Simulated):
 
     def __post_init__(self) -> None:
         self.project = self.hetzner
+        self._to_hetzner = Shortcut(self.hetzner_server.simulator, self.clock, self.hetzner_proxy)
+        self._to_kubernetes = Shortcut(self.kubernetes, self.clock, self.kubernetes_proxy)
 
     def journals(self) -> tuple[Journal, Journal]:
         return self.kubernetes_proxy.journal, self.hetzner_proxy.journal
@@ -195,7 +206,7 @@ class Simulation(Simulated):
         attempts: int = 5,
     ) -> KubernetesConnection:
         """The product's connection to the API server; it never really waits between tries."""
-        return kubernetes_client.connect(
+        made = kubernetes_client.connect(
             str(self.kubeconfig(token)),
             user_agent=USER_AGENT,
             retry=Retry(self.stop, Patience(attempts=attempts)),
@@ -203,6 +214,7 @@ class Simulation(Simulated):
             read_only=read_only,
             gate=gate,
         )
+        return self._to_kubernetes.of_kubernetes(made)
 
     def hetzner_connection(
         self,
@@ -214,7 +226,7 @@ class Simulation(Simulated):
         attempts: int = 5,
     ) -> HetznerConnection:
         """The product's connection to Hetzner; it never really waits between tries."""
-        return hetzner_client.connect(
+        made = hetzner_client.connect(
             token,
             self.endpoint,
             application=("tests", "1.0"),
@@ -223,6 +235,7 @@ class Simulation(Simulated):
             read_only=read_only,
             gate=gate,
         )
+        return self._to_hetzner.of_hetzner(made)
 
     def robot_reader(self) -> RobotReader | None:
         if self.robot_proxy is None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from actuators.http.hetzner import HetznerConnection
+from actuators.http.kubernetes import KubernetesConnection
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Exchange, Request
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
@@ -22,6 +24,7 @@ from hcloud_sandbox.robot import RobotSimulator
 from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
 from kubernetes_double import KubernetesSimulator
 from sandbox_support.hetzner_spec import ValidatingSimulator, load_spec
+from tests.support.lines import Shortcut
 from tests.support.warm_start import Process, start_command
 from tests.support.world import World, to_simulator
 
@@ -44,9 +47,9 @@ class SimulatedCluster:
     def __init__(self, folder: Path) -> None:
         self._loop = BackgroundLoop()
         self._folder = folder
-        clock = SimulatedClock()
-        self.simulator = KubernetesSimulator(clock)
-        self._server = SimulatorServer(self._loop, self.simulator, clock).start()
+        self.clock = SimulatedClock()
+        self.simulator = KubernetesSimulator(self.clock)
+        self._server = SimulatorServer(self._loop, self.simulator, self.clock).start()
         self.url = self._server.url
 
     def close(self) -> None:
@@ -137,6 +140,12 @@ class Stage(World):
             "HCLOUD_NETWORK_ROUTES_ENABLED": "false",
         }
         return robot
+
+    def shorten(self, to_cluster: KubernetesConnection, to_project: HetznerConnection) -> None:
+        """Let these connections of this process go past the ports, to simulators."""
+        Shortcut(self._judge, self.clock, self.hetzner_proxy).of_hetzner(to_project)
+        if isinstance(self.cluster, SimulatedCluster):
+            Shortcut(self.cluster.simulator, self.cluster.clock, self.proxy).of_kubernetes(to_cluster)
 
     def close(self) -> None:
         """Close the ports. Raises AssertionError when an answer of the simulator did not fit the vendor's document."""

@@ -12,7 +12,7 @@ from desired.plan.change import GuardName
 from hcloud_sandbox.hetzner import HetznerOptions
 from reconciler.result import Result
 from tests.balancers import LOCATED
-from tests.support.direct import Trouble
+from tests.support.lines import Trouble
 from tests.support.objects import NETWORK, server, settled_node
 from tests.support.passes import load_balancer_service
 from tests.support.sampling import sample

@@ -7,7 +7,7 @@ from typing import Any
 from desired.model.settings import Settings
 from hcloud_sandbox.hetzner import HetznerOptions
 from tests.balancers import IN_NETWORK, LOCATED
-from tests.support.direct import Trouble
+from tests.support.lines import Trouble
 from tests.support.objects import NETWORK, UNINITIALIZED, joining_node, server, settled_node
 from tests.support.passes import load_balancer_service
 from tests.support.simulated_loop import SimulatedLoop
