@@ -23,14 +23,13 @@ from reconciler.leader_election.leadership import LeadershipStatus, Timings
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.saved_plan import read_plan, save_plan
 from reconciler.result import Report
-from tests.support.balancer_stage import PassingTime
 from tests.support.dedicated import dedicated
 from tests.support.direct import DirectSimulation
 from tests.support.leases import NoThread
 from tests.support.lines import Line
 from tests.support.objects import NETWORK, server
 from tests.support.passes import Run, just_before_the_writes
-from tests.support.simulators import START, Gate, is_open
+from tests.support.simulators import START, Gate, PassingTime, is_open
 from tests.support.world import Raw
 
 NEW_TOKEN, OTHER_TOKEN = ("".join((name, "0" * (64 - len(name)))) for name in ("NewToken", "OtherToken"))

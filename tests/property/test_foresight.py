@@ -29,8 +29,8 @@ from reconciler.passes.attempts import Attempts
 from reconciler.runtime import actuators_with
 from tests.property.plan_worlds import PlanWorld, plan_worlds
 from tests.property.test_plan_truth import WORLDS, a_run
-from tests.support.balancer_stage import PassingTime
 from tests.support.sampling import SEED
+from tests.support.simulators import PassingTime
 from tests.support.values import differences
 
 MOST_STEPS = 12

@@ -16,11 +16,10 @@ from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, Selec
 from desired.model.service import Service
 from desired.model.snapshot import Server, Snapshot
 from desired.plan.change import Change
-from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerOptions
 from tests.balancers import a_service, a_world
 from tests.builders import a_server
-from tests.support.simulators import ImpatientStop, Simulation
+from tests.support.simulators import PassingTime, Simulation
 
 BALANCER_ID = 42
 NETWORK_ID = 7
@@ -34,19 +33,6 @@ NETWORKS = [
     }
     for number, name in ((NETWORK_ID, "private"), (8, "other"))
 ]
-
-
-class PassingTime(ImpatientStop):
-    """A stop event; while somebody waits for it, simulated time passes, and no other."""
-
-    def __init__(self, clock: SimulatedClock) -> None:
-        super().__init__()
-        self._clock = clock
-
-    def wait(self, timeout: float | None = None) -> bool:
-        if not self.is_set():
-            self._clock.advance(timeout or 0.0)
-        return super().wait(timeout)
 
 
 def a_member(number: int, **overrides: Any) -> Server:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from actuators.concurrency import Concurrency
 from actuators.outcome import Outcome
 from desired.plan.change import Change
 from reconciler.config.config import load_config
@@ -15,7 +16,7 @@ from reconciler.passes.one_pass import converge, plan_once
 from reconciler.report.documents import report_as_json
 from reconciler.runtime import Runtime, build_runtime
 from tests.support.passes import Ears
-from tests.support.simulators import ImpatientStop
+from tests.support.simulators import PassingTime
 from tests.support.stage import Stage
 
 ONCE = {"--once": "true"}
@@ -24,9 +25,11 @@ ONCE_AT_ANY_AGE = {**ONCE, "--delete-min-age": "0s"}
 
 @contextmanager
 def runtime(stage: Stage, flags: Mapping[str, str], stop: threading.Event, /, **variables: str) -> Iterator[Runtime]:
-    """What the command would build from these flags and the stage's environment; without a mode, that of the loop."""
+    """What the command would build from these flags and the stage's environment; without a mode, that of the loop. It
+    goes by the clock of the stage."""
     flags = {"--kubeconfig": stage.environment["KUBECONFIG"], **flags}
-    built = build_runtime(load_config(Command.BARE, flags, {**stage.environment, **variables}), stop, Ears())
+    config = load_config(Command.BARE, flags, {**stage.environment, **variables})
+    built = build_runtime(config, stop, Ears(), Concurrency(clock=stage.clock.timestamp))
     stage.shorten(built.plan_context.readers.kubernetes.connection, built.plan_context.readers.hetzner._connection)
     yield built
     if built.connections is not None:
@@ -35,8 +38,8 @@ def runtime(stage: Stage, flags: Mapping[str, str], stop: threading.Event, /, **
 
 
 def one_pass(stage: Stage, flags: Mapping[str, str] = ONCE, /, **variables: str) -> Mapping[str, Any]:
-    """The JSON report of one pass. Its retries do not wait."""
-    with runtime(stage, flags, ImpatientStop(), **variables) as built:
+    """The JSON report of one pass. While it waits simulated time passes, and no other."""
+    with runtime(stage, flags, PassingTime(stage.clock), **variables) as built:
         connections = built.connections
         report = (
             plan_once(built.plan_context)
@@ -69,7 +72,7 @@ class _Interrupted:
 
 def pass_during_which(stage: Stage, happens: Callable[[], object], /, **variables: str) -> Mapping[str, Any]:
     """The JSON report of one pass. When it has observed, and not written yet, this happens."""
-    with runtime(stage, ONCE, ImpatientStop(), **variables) as built:
+    with runtime(stage, ONCE, PassingTime(stage.clock), **variables) as built:
         assert built.connections is not None
         apply_context = replace(
             built.connections.apply_context, progress=_Interrupted(built.connections.apply_context.progress, happens)

@@ -43,10 +43,9 @@ from reconciler.telemetry.events import Event
 from tests.balancers import IN_NETWORK as PRIVATE
 from tests.balancers import LOCATED
 from tests.routes import CLUSTER_CIDR, gateway_of, pods_of
-from tests.support.balancer_stage import PassingTime
 from tests.support.cooperative import Scheduler
 from tests.support.objects import NETWORK, UNINITIALIZED, joining_node, server, settled_node
-from tests.support.simulators import TIMEOUT_S, Gate, Simulated, Simulation, is_open
+from tests.support.simulators import TIMEOUT_S, Gate, PassingTime, Simulated, Simulation, is_open
 
 NAMESPACE = "kube-system"
 BALANCER, SERVICE = "load_balancer/default/web", "service/default/web"

@@ -68,6 +68,19 @@ class ImpatientStop(threading.Event):
         return self.is_set()
 
 
+class PassingTime(ImpatientStop):
+    """A stop event; while somebody waits for it, simulated time passes, and no other."""
+
+    def __init__(self, clock: SimulatedClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if not self.is_set():
+            self._clock.advance(timeout or 0.0)
+        return super().wait(timeout)
+
+
 class Simulated(World):
     """A world whose API server is simulated as well, and how the product reaches it."""
 

@@ -104,7 +104,7 @@ class Stage(World):
     ) -> None:
         self.cluster = cluster
         self.folder = folder
-        self.clock = SimulatedClock()
+        self.clock = cluster.clock if isinstance(cluster, SimulatedCluster) else SimulatedClock()
         self._loop = BackgroundLoop()
         self.proxy = FaultProxy(self._loop, cluster.url, ca_file=str(ca_file) if ca_file else None).start()
         self.project = HetznerSimulator(self.clock, options or HetznerOptions())

@@ -14,9 +14,9 @@ from desired.plan.change import Change
 from desired.plan.kinds import Verb
 from hcloud_sandbox.hetzner import HetznerOptions
 from tests.builders import a_change, a_snapshot
-from tests.support.balancer_stage import NETWORK_ID, NETWORKS, PassingTime, hands_in
+from tests.support.balancer_stage import NETWORK_ID, NETWORKS, hands_in
 from tests.support.rows import rows
-from tests.support.simulators import Simulate, Simulation
+from tests.support.simulators import PassingTime, Simulate, Simulation
 
 PODS = "10.244.1.0/24"
 OLD, NEW, THIRD = "10.7.0.11", "10.7.0.12", "10.7.0.13"

@@ -26,11 +26,10 @@ from reconciler.result import Line, Report, Requests
 from reconciler.runtime import actuators_with
 from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
 from tests.builders import a_change, a_snapshot
-from tests.support.balancer_stage import PassingTime
 from tests.support.keys import key_of
 from tests.support.passes import BALANCER, a_balanced_run
 from tests.support.rows import rows
-from tests.support.simulators import Simulation
+from tests.support.simulators import PassingTime, Simulation
 
 OF_A_CHANGE = "kind=node.initialise key=node/web-1 action=add changes='a: 1 -> 2' why='a test wants it'"
 DOWN = States(services=(ObjectState(key_of("service/default/web"), ServiceState.DOWN, "no target"),))
