@@ -84,6 +84,13 @@ class _Lanes(LoadFileScheduling):  # type: ignore[misc]
             return nodeid.partition("[")[0]
         return lane or str(super()._split_scope(nodeid))
 
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        """Also forgets a scope that is done: all that were ever assigned are counted after each test."""
+        super().mark_test_complete(node, item_index, duration)
+        work, scope = self.assigned_work[node], self._split_scope(self.registered_collections[node][item_index])
+        if all(work[scope].values()):
+            del work[scope]
+
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
     """The scheduler of ``--dist loadfile``."""
