@@ -8,6 +8,7 @@ from desired.model.service import Classes
 from reconciler.cli import main
 from reconciler.observe.manifests import FoundService, read_manifests
 from tests.field.conftest import FOLDER
+from tests.support.said import logging_as_before
 
 P = "load-balancer.hetzner.cloud/"
 
@@ -50,7 +51,8 @@ def test_annotations_in_other_documents(capsys: pytest.CaptureFixture[str], monk
     monkeypatch.setenv("HCLOUD_NETWORK", "private")
     file = FOLDER / "13-annotations-in-other-documents.yaml"
 
-    assert main(["validate", str(file)]) == 1
+    with logging_as_before():
+        assert main(["validate", str(file)]) == 1
     assert capsys.readouterr().out.splitlines()[1:] == [
         f"{file}, document 1: controller.service.annotations",
         f'  error: {P}use-private-ip is a boolean and no text: put it in quotes, as in "true"',

@@ -105,6 +105,7 @@ from tests.support.harm_truth import (
 )
 from tests.support.objects import condition, joining_node
 from tests.support.passes import Run, just_before_the_writes, records_in
+from tests.support.said import logging_as_before
 from tests.support.simulators import START
 from tests.support.world import settings_of
 
@@ -991,6 +992,7 @@ class Stage:
             variables |= {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": f"{ports[0].url}/v1"}
             file.write_text(json.dumps(found.kubernetes.kubeconfig(ports[1].url)))
             stack.enter_context(patch.dict(os.environ, variables, clear=True))
+            stack.enter_context(logging_as_before())
             stack.enter_context(contextlib.redirect_stdout(said))
             stack.enter_context(contextlib.redirect_stderr(said))
             main([*words, "--kubeconfig", str(file)])

@@ -2,8 +2,10 @@
 
 import io
 import json
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +13,20 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from reconciler.cli import main
+from reconciler.telemetry.logs import SINGLE_REQUESTS
 
 _OURS = ("HCLOUD_", "ROBOT_", "RECONCILER_")
+
+
+@contextmanager
+def logging_as_before() -> Iterator[None]:
+    """Undo what a command in this process sets up of logging."""
+    loggers = [logging.getLogger(name) for name in (None, "hcloud-reconciler", *SINGLE_REQUESTS)]
+    handlers, levels = logging.getLogger().handlers[:], [logger.level for logger in loggers]
+    yield
+    logging.getLogger().handlers[:] = handlers
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,12 @@
 """Worlds for whole passes, and a log that is as it was."""
 
-import logging
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from reconciler.telemetry.logs import SINGLE_REQUESTS
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import Run
+from tests.support.said import logging_as_before
 from tests.support.simulators import Simulation
 
 NETWORK = {"id": 7, "name": "net", "ip_range": "10.0.0.0/16"}
@@ -16,12 +15,8 @@ NETWORK = {"id": 7, "name": "net", "ip_range": "10.0.0.0/16"}
 @pytest.fixture(autouse=True)
 def _logging_as_before() -> Iterator[None]:
     """What a command sets up of logging lasts no longer than its test."""
-    loggers = [logging.getLogger(name) for name in (None, "hcloud-reconciler", *SINGLE_REQUESTS)]
-    handlers, levels = logging.getLogger().handlers[:], [logger.level for logger in loggers]
-    yield
-    logging.getLogger().handlers[:] = handlers
-    for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
+    with logging_as_before():
+        yield
 
 
 @pytest.fixture
