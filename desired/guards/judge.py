@@ -40,12 +40,16 @@ def ask_guards(view: GuardInput) -> tuple[GuardResult, ...]:
 
 
 def _to_approve(result: GuardResult, plan: Plan) -> GuardResult:
-    """The result, where a person decides without the out-of-service taint. It is withheld with the deletion that it is
-    made for, and an approval that was given for both would be used up by the taint."""
+    """The result; a hold leaves out the out-of-service taint whose deletion is planned. It is withheld with that one,
+    and would use up an approval of both."""
     if result.verdict is not Verdict.HELD:
         return result
-    keys = (key for key in result.keys if not isinstance(plan.by_key[key].after, OutOfService))
-    return replace(result, keys=tuple(keys))
+    return replace(result, keys=tuple(key for key in result.keys if not _goes_along(plan.by_key[key], plan)))
+
+
+def _goes_along(change: Change, plan: Plan) -> bool:
+    """Whether this is an out-of-service taint that is made for a deletion of the plan."""
+    return isinstance(change.after, OutOfService) and any(served in plan.by_key for served in change.serves)
 
 
 def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[GuardResult] | None = None) -> Plan:

@@ -205,6 +205,16 @@ def test_a_taint_that_cannot_be_written_delays_no_deletion(setbacks: Setbacks) -
     assert verdicts(plan)[KEY] == (ALLOWED, None)
 
 
+def test_a_taint_without_its_deletion_is_held() -> None:
+    """The taint ends pods by itself, in the project of another token too. A law found it allowed."""
+    elsewhere = replace(lost(attached("n-1")), servers=Section())
+    plan = compute_plan(elsewhere, ON)
+    alone = Plan((plan.by_key[TAINT],))
+    assert verdicts(judge(alone, elsewhere, ON)) == {TAINT: (HELD, "project-anchor")}
+    assert judge(alone, elsewhere, ON).holds[0].keys == (TAINT,)
+    assert judge(plan, elsewhere, ON).holds[0].keys == (KEY,)
+
+
 def test_a_robot_server_that_is_gone() -> None:
     """It may run on, and its pods would run twice: no taint, although attachments are read for another Node."""
     metal = a_lost_node("metal", provider_id="hrobot://321")
