@@ -132,7 +132,7 @@ def test_no_such_node_beside_a_list_that_was_not_read(explain: ExplainCommand, w
     """That the name is wrong does not say why the servers are missing."""
     world.spoil_hetzner("status", path="/v1/servers", code=429, count=None)
 
-    said = explain("gpu")
+    said = explain("gpu", "--request-timeout", "1s")
 
     assert said.stderr.endswith("reconcile: error: the cluster has no Node 'gpu'\n")
     (line,) = (line for line in said.stdout.splitlines() if "INCOMPLETE" in line)
