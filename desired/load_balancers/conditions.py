@@ -25,7 +25,7 @@ _LONGEST = 1024
 OTHER_ADDRESS = "OtherAddressPublished"
 """Reason of ``LoadBalancerReady`` where the Service publishes an address that is not its load balancer's."""
 _NO_TARGETS = NOTES[NoteKind.NO_TARGETS].condition
-_FIRST = (NoteKind.MALFORMED, NoteKind.AMBIGUOUS)
+_FIRST = (NoteKind.MALFORMED, NoteKind.AMBIGUOUS, NoteKind.SEVERAL_BALANCERS)
 """Notes that come before what is withheld."""
 _LEFT_OUT = frozenset({Lack.PORT, Lack.SOURCE_RANGES})
 """What is said to be missing; a Service without any TCP port lacks each of its ports."""

@@ -4,15 +4,15 @@
 
 | Result | Meaning |
 |---|---|
-| Owned | it has the Service's label, and no other |
+| Owned | it has the Service's label, and of several it is the published one |
 | Adoptable | the Service asks for its name or publishes its address, and it has no existing owner; or it comes back |
 | Missing | a complete list has none for the Service |
 | Foreign | it is another owner's; cannot be approved |
 | Contested | it has none, and several Services ask for one name |
-| Undecided | too little is known, or several have the Service's label |
+| Undecided | too little is known, or several have the Service's label and none is published |
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -34,7 +34,6 @@ from desired.load_balancers.published import ByAddress, by_address, carries_traf
 from desired.model.load_balancer import CloudBalancer, SelectorTarget
 from desired.model.service import Classes, Service
 from desired.model.snapshot import Snapshot
-from desired.plan.notes import NoteKind
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason, Rule
 from desired.section import Section, Unknown
@@ -52,10 +51,12 @@ class _BesidePublished:
 
 @dataclass(frozen=True, slots=True)
 class Owned(_BesidePublished):
-    """It has the Service's label, and no other."""
+    """It has the Service's label. Of several with it, it is the published one."""
 
     balancer: CloudBalancer
     """It may have the marks that the Service had with another class, or with none."""
+    others: tuple[CloudBalancer, ...] = ()
+    """Those with the Service's label too, which are told, and never touched."""
     why_not_renamed: Reason | None = None
     """Why it does not get the name that the Service asks for; None when it has that, or no other asks for it."""
 
@@ -133,7 +134,7 @@ class Contested:
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """Too little is known, or several load balancers have the Service's label."""
+    """Too little is known, or several load balancers have the Service's label and none is published."""
 
     reason: Reason
 
@@ -145,7 +146,7 @@ class Undecided:
     @property
     def is_ambiguous(self) -> bool:
         """Whether all is known, and a person has to take labels off."""
-        return self.reason.rule.of is NoteKind.AMBIGUOUS
+        return self.reason.rule is rows.SEVERAL_BALANCERS
 
 
 BalancerMatch = Owned | Adoptable | Missing | Foreign | Contested | Undecided
@@ -266,10 +267,11 @@ class _Claims:
         own = self.own(service)
         if len(own) > 1 and isinstance(cluster, Unknown):
             return Undecided(rows.BALANCERS_UNCLEAR.because(cause=cluster.why))
-        if len(own) > 1:
-            return Undecided(rows.SEVERAL_BALANCERS.because(balancers=", ".join(str(balancer.id) for balancer in own)))
         if own:
-            return Owned(own[0])
+            chosen = serving_balancer(own, service, self.snapshot)
+            if chosen is None:
+                return Undecided(rows.SEVERAL_BALANCERS.because(balancers=", ".join(str(each.id) for each in own)))
+            return Owned(chosen, others=tuple(each for each in own if each is not chosen))
         gap = _gap(balancers)
         return Missing() if gap is None else Undecided(rows.BALANCER_UNKNOWN.because(cause=gap))
 
@@ -364,6 +366,17 @@ class _Claims:
         return not is_asked_for and owner.uid is None and owner.former in (None, former_of(service))
 
 
+def serving_balancer(labelled: Sequence[CloudBalancer], service: Service, snapshot: Snapshot) -> CloudBalancer | None:
+    """The one of these load balancers, all with the Service's label, that is the Service's: the published one, else the
+    only one that leads to its node ports. None if that is none or several."""
+    if len(labelled) == 1:
+        return labelled[0]
+    published = [each for each in publishers(service, lambda: by_address(snapshot), None) if each in labelled]
+    leading = [each for each in published or labelled if leads_to(each, service, snapshot)]
+    found = published if len(published) == 1 else leading
+    return found[0] if len(found) == 1 else None
+
+
 def _by_name(names: Iterable[tuple[str, str | None]]) -> Mapping[str, Several]:
     asking: dict[str, list[str]] = {}
     for key, name in names:
@@ -385,7 +398,7 @@ def _contested(found: BalancerMatch, name: str, rivals: Several) -> BalancerMatc
     match found:
         case Owned(balancer) if balancer.spec.name != name:
             stays = rows.NAME_KEPT.because(balancer=balancer.id, present=balancer.spec.name, name=name, services=asking)
-            return Owned(balancer, stays)
+            return replace(found, why_not_renamed=stays)
         case Missing():
             return Contested(None, why)
         case Adoptable(balancer, returns=returns) if not (returns and balancer.spec.name == name):

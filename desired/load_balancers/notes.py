@@ -31,16 +31,21 @@ from desired.model.snapshot import Snapshot, is_another_controller
 from desired.names import CLEANUP_FINALIZERS, FINALIZER_OWN_CLASS, LABEL_SERVICE_UID
 from desired.plan.notes import Note, NoteKind
 from desired.rules import load_balancers as rows
-from desired.rules.rule import Reason
 from desired.section import Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey
 
 
 def notes_on_match(service: Service, match: BalancerMatch) -> Iterator[Note]:
     match match:
-        case Foreign(reason=why) | Contested(reason=why) | Undecided(why) | Owned(why_not_renamed=Reason() as why):
+        case Foreign(reason=why) | Contested(reason=why) | Undecided(why):
             yield why.note(service.key)
-        case Owned() | Adoptable() | Missing():
+        case Owned(balancer, others, why_not_renamed):
+            if others:
+                told = ", ".join(str(each.id) for each in others)
+                yield rows.OTHERS_LABELLED.note(service.key, balancer=balancer.id, others=told)
+            if why_not_renamed is not None:
+                yield why_not_renamed.note(service.key)
+        case Adoptable() | Missing():
             return
 
 

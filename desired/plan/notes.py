@@ -20,6 +20,7 @@ class NoteKind(StrEnum):
     UNSUPPORTED = "unsupported"
     UNMATCHED = "unmatched"
     AMBIGUOUS = "ambiguous"
+    SEVERAL_BALANCERS = "several-balancers"
     MALFORMED = "malformed"
     UNUSABLE_NODE_IP = "unusable-node-ip"
     MISCONFIGURED_INTERNAL_IP = "misconfigured-internal-ip"
@@ -131,10 +132,18 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
             condition="InvalidAnnotation",
         ),
         NoteKind.AMBIGUOUS: NoteRow(
-            "Several servers or load balancers match the object.",
-            "Remove the name or the label from those that are not.",
+            "Several servers match the Node, or several Services ask for one name.",
+            "Give each a name of its own.",
             needs_a_person=_EITHER,
             node_event=NodeEvent("InstanceLookupFailed"),
+            service_event="AmbiguousOwnership",
+            condition="Ambiguous",
+        ),
+        NoteKind.SEVERAL_BALANCERS: NoteRow(
+            "Several load balancers have the label of the Service.",
+            "Remove the label from all but its own.",
+            needs_a_person=_SERVICE,
+            is_finding=True,
             service_event="AmbiguousOwnership",
             condition="Ambiguous",
         ),

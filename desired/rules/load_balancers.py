@@ -97,7 +97,13 @@ SEVERAL_BALANCERS = Rule(
     "several-balancers",
     "load balancers {balancers} all have the label of this Service",
     "remove the label from all but its own",
-    NoteKind.AMBIGUOUS,
+    NoteKind.SEVERAL_BALANCERS,
+)
+OTHERS_LABELLED = Rule(
+    "others-labelled",
+    "load balancer {balancer} serves this Service, and its label is also on {others}",
+    "remove the label from {others}",
+    NoteKind.SEVERAL_BALANCERS,
 )
 BALANCER_UNKNOWN = Rule("balancer-unknown", "cannot determine its load balancer: {cause}", of=NoteKind.UNKNOWN)
 BALANCERS_UNCLEAR = Rule(

@@ -16,7 +16,7 @@ from desired.names import (
 )
 from reconciler.passes.one_pass import converge
 from tests.support.in_process import ONCE, one_pass, runtime
-from tests.support.objects import a_service, ingress, seen
+from tests.support.objects import a_service, ingress, notes, said_of, seen
 from tests.support.rows import rows
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import Stage
@@ -340,6 +340,27 @@ def test_the_label_of_a_service_that_is_gone_keeps_a_published_one_from_being_re
         assert ingress(served.service()) == published
         one_pass(served, {**ONCE, "--approve": hold["hash"]})
     assert published[0] not in ingress(served.service())
+
+
+def test_a_copied_label_takes_nothing_from_the_published_one(served: Stage) -> None:
+    """The Service goes on being served, and a person is told; its load balancer goes with it, and the other stays."""
+    (own,) = served.balancers()
+    served.have_balancers(own, {"id": 70, "name": "copy", "labels": own["labels"]})
+    published = ingress(served.service())
+    served.annotate(algorithm_type="least_connections")
+
+    report = one_pass(served)
+
+    assert (report["result"], served.asked_of_hetzner()) == ("refused", ["POST change_algorithm"])
+    assert ("service/default/web", "several-balancers") in notes(report)
+    assert said_of(served.service())["LoadBalancerInSync"] == ("False", "Ambiguous")
+    assert ingress(served.service()) == published
+
+    served.forget()
+    served.delete_service()
+    one_pass(served)
+    assert (served.services(), served.asked_of_hetzner()) == ({}, ["DELETE 1"])
+    assert [found["id"] for found in served.balancers()] == [70]
 
 
 def test_a_forged_status_moves_nothing_of_a_stranger(balanced: Stage) -> None:

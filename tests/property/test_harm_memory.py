@@ -168,24 +168,18 @@ LABELS = (
         .passes(count=2)
         .sees(lambda stage: len(target_servers(stage.balancer())) == 3, "the newcomer gets no traffic"),
         "a Node that joins gets a target at the published load balancer",
-        today="the newcomer gets no traffic",
-        until=ABSENCE,
     ),
     Attack(
         "a-second-load-balancer-with-the-label-is-told",
         Start(nodes=2),
         do.make_twin().passes(count=2).then(MUST_TELL),
         "a second load balancer with one label is nobody's wish, and costs money",
-        today="nobody is told",
-        until=ABSENCE,
     ),
     Attack(
         "a-hold-outlives-a-second-load-balancer-with-the-label",
         FOUR,
         _exclude().sees(lambda stage: stage.reports["a"].holds).make_twin().run().then(ALL_SERVE, STILL_HELD),
         "three Nodes are excluded as before, and the person has not answered yet",
-        today="the hold is gone without a word",
-        until=ABSENCE,
     ),
     Attack(
         "a-service-with-two-labelled-load-balancers-can-go",
@@ -196,8 +190,6 @@ LABELS = (
         .passes(count=2)
         .sees(lambda stage: _is_told(stage) or not stage.home.services(), "it waits for ever, and nobody is told"),
         "the published load balancer goes with its Service, and the one by hand stays",
-        today="it waits for ever, and nobody is told",
-        until=ABSENCE,
     ),
 )
 

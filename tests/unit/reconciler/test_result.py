@@ -210,7 +210,7 @@ def test_summary() -> None:
 def test_who_needs_a_person() -> None:
     """Nodes and Services with something wrong about them, each once; no change of the result."""
     notes = (
-        Note(key_of("service/ns/b"), NoteKind.AMBIGUOUS, "two load balancers"),
+        Note(key_of("service/ns/b"), NoteKind.AMBIGUOUS, "two Services ask for its name"),
         Note(key_of("node/a"), NoteKind.MALFORMED, "no providerID of ours"),
         Note(key_of("node/a"), NoteKind.MALFORMED, "and a second thing"),
         Note(key_of("node/c"), NoteKind.KEPT, "set by hand"),
@@ -227,11 +227,12 @@ def test_who_needs_a_person() -> None:
     assert report(notes=notes).result is Result.NO_CHANGES
 
 
-def test_a_load_balancer_that_reaches_nothing() -> None:
-    """A pass cannot mend it, and nothing serves: that is no success, whoever looks at the result."""
-    reaching_nothing = report(notes=(Note(key_of("service/ns/a"), NoteKind.UNREACHABLE, "no target can be reached"),))
+@pytest.mark.parametrize("kind", [NoteKind.UNREACHABLE, NoteKind.SEVERAL_BALANCERS])
+def test_what_no_pass_can_mend_is_no_success(kind: NoteKind) -> None:
+    """No target can be reached, or a second load balancer is paid for: a person has to act."""
+    found = report(notes=(Note(key_of("service/ns/a"), kind, "said"),))
 
-    assert needing_a_person(reaching_nothing) == ("service/ns/a",)
-    assert reaching_nothing.result is Result.REFUSED
-    assert exit_code(reaching_nothing, detailed=True) == exit_code(reaching_nothing, detailed=False, acts=True) == 3
-    assert exit_code(reaching_nothing, detailed=False) == 0
+    assert needing_a_person(found) == ("service/ns/a",)
+    assert found.result is Result.REFUSED
+    assert exit_code(found, detailed=True) == exit_code(found, detailed=False, acts=True) == 3
+    assert exit_code(found, detailed=False) == 0

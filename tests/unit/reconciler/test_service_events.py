@@ -181,6 +181,7 @@ NOTES: list[tuple[NoteKind, str | None]] = [
     *((kind, None) for kind in (NoteKind.OUT_OF_SERVICE, NoteKind.PACE, NoteKind.UNSELECTED)),
     (NoteKind.UNSUPPORTED, "UnsupportedSetting"),
     (NoteKind.AMBIGUOUS, "AmbiguousOwnership"),
+    (NoteKind.SEVERAL_BALANCERS, "AmbiguousOwnership"),
     (NoteKind.CERTIFICATE, "CertificateUnavailable"),
     (NoteKind.LIMIT, "LimitReached"),
     (NoteKind.DEPRECATED, "LoadBalancerTypeDeprecated"),

@@ -19,6 +19,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_HEALTHY, CONDITION_IN_SYNC, CONDITION_READY, FINALIZER_BALANCER
 from desired.plan.change import ALLOWED, GuardDecision, GuardName, Verdict
 from desired.planner import compute_plan
+from desired.rules.load_balancers import OTHERS_LABELLED
 from desired.section import Section
 from tests.balancers import (
     LOCATED,
@@ -178,6 +179,11 @@ ROWS: Mapping[str, tuple[Snapshot, ServiceState, str]] = {
         world(replace(SERVED, claim=replace(TWO_PORTS, annotations=annotated(protocol="udp"))), balancer(HEALTHY)),
         ServiceState.BLOCKED,
         f"{WHY_BAD}; ports 80, 443: 2 of 2 healthy",
+    ),
+    "another load balancer has its label, and it serves": (
+        world(SERVED, balancer(HEALTHY), balancer(balancer_id=43, ipv4=None, ipv6=None, targets=())),
+        ServiceState.BLOCKED,
+        f"{OTHERS_LABELLED.text(balancer=42, others=43)}; ports 80, 443: 2 of 2 healthy",
     ),
     "down is worse than blocked": (
         world(replace(SERVED, claim=replace(TWO_PORTS, annotations=annotated(protocol="udp"))), balancer(HTTPS_DEAD)),

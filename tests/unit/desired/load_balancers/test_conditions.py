@@ -269,6 +269,7 @@ ALIKE = (algorithm(HELD), target(ONE, None, HELD), target(TWO, None, replace(HEL
 NOT_OURS = (f"{KEY}-2", "service/other/web", f"{LB}-2", "certificate/default/web-2", "node/web", "plan")
 SAID = {
     NoteKind.AMBIGUOUS: "Ambiguous",
+    NoteKind.SEVERAL_BALANCERS: "Ambiguous",
     NoteKind.LIMIT: "Limit",
     NoteKind.NO_TARGETS: "NoTargets",
     NoteKind.UNREACHABLE: "NoTargets",

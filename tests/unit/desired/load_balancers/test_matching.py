@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from ipaddress import IPv4Address
 from itertools import permutations
 from typing import Any
 
@@ -15,8 +16,9 @@ from desired.load_balancers.matching import (
     Undecided,
     match_balancers,
 )
+from desired.load_balancers.notes import notes_on_match
 from desired.model.load_balancer import CloudBalancer
-from desired.model.service import Classes, Marks, Service
+from desired.model.service import Classes, Ingress, Marks, Service
 from desired.names import (
     FINALIZER_BALANCER,
     LABEL_CLASS,
@@ -29,10 +31,11 @@ from desired.names import (
     LABEL_SERVICE_UID,
     OWN_CLASS,
 )
+from desired.plan.notes import NoteKind
 from desired.rules import load_balancers as rules
 from desired.rules.rule import Reason, Rule
 from desired.section import Section, Unknown
-from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
+from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_listener, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
 from tests.support.rows import rows
 
@@ -144,10 +147,44 @@ def test_while_the_cluster_is_not_known(balancers: list[CloudBalancer], expected
     assert match(a_service(), *balancers, cluster_uid=Unknown("403")) == expected
 
 
-def test_two_with_the_label() -> None:
-    """A person decides."""
-    several = rules.SEVERAL_BALANCERS.because(balancers="7, 9")
-    assert match(a_service(), a_balancer(9), a_balancer(7, cluster_uid=None)) == Undecided(several)
+def at(number: int, *ports: int) -> CloudBalancer:
+    """A load balancer with the Service's label, this number in its address, and listeners that lead to these ports."""
+    listeners = [a_listener(80 + place, port) for place, port in enumerate(ports)]
+    return a_balancer(number, ipv4=IPv4Address(f"203.0.113.{number}"), ipv6=None, listeners=listeners)
+
+
+@rows("published balancers expected", {
+    "one is published": ([9], [at(7, 30080), at(9)], 9),
+    "one is published, whatever leads to the Service": ([9], [at(7, 30080), at(9, 31000)], 9),
+    "one of three": ([8], [at(7), at(8), at(9, 30080)], 8),
+    "both are published, and one leads to the Service": ([7, 9], [at(7, 30080), at(9)], 7),
+    "both are published, and both lead to the Service": ([7, 9], [at(7, 30080), at(9, 30080)], None),
+    "nothing is published, and one leads to the Service": ([], [at(7), at(9, 30080)], 9),
+    "nothing is published, and both lead to the Service": ([], [at(7, 30080), at(9, 30080)], None),
+    "nothing is published, and one leads elsewhere as well": ([], [at(7), at(9, 30080, 31000)], None),
+    "nothing is published, and none leads to the Service": ([], [at(7), at(9)], None),
+    "the published one is in no list, and one leads to the Service": ([1], [at(7), at(9, 30080)], 9),
+    "the published one is in no list, and none leads to the Service": ([1], [at(7), at(9)], None),
+})  # fmt: skip
+def test_several_with_the_label(published: list[int], balancers: list[CloudBalancer], expected: int | None) -> None:
+    """The published one is the Service's, else the only one that leads to its node ports, and the others are told."""
+    service = a_service(ingress=tuple(Ingress(f"203.0.113.{number}") for number in published))
+    found = match(service, *balancers)
+    if expected is None:
+        numbers = ", ".join(str(each.id) for each in balancers)
+        assert found == Undecided(rules.SEVERAL_BALANCERS.because(balancers=numbers))
+        return
+    assert isinstance(found, Owned)
+    assert (found.balancer.id, [each.id for each in found.others]) == (
+        expected,
+        [each.id for each in balancers if each.id != expected],
+    )
+    assert [note.kind for note in notes_on_match(service, found)] == [NoteKind.SEVERAL_BALANCERS]
+
+
+@rows("labels", {"of another cluster": {"cluster_uid": ELSEWHERE}, "of another Service": {"service_uid": DEAD}})
+def test_a_label_of_another_owner_is_none_of_several(labels: dict[str, Any]) -> None:
+    assert match(a_service(), OWN, a_balancer(7, **labels)) == Owned(OWN)
 
 
 @rows("overrides", {
@@ -198,7 +235,7 @@ KEPT = rules.NAME_KEPT.because(balancer=42, present="old", name="shared", servic
 def test_the_owner_among_rivals(name: str, why: Reason | None) -> None:
     """Who has a load balancer keeps it, in sync, and the name that it has; it gets no name that others ask for."""
     has = called(name, service=SERVICE_UID, cluster=CLUSTER_UID)
-    assert matches([A, B], [has])["web"] == Owned(has, why)
+    assert matches([A, B], [has])["web"] == Owned(has, why_not_renamed=why)
 
 
 @rows("name is_kept", {"that name": ("shared", True), "another name, not changed for a contested one": ("old", False)})
