@@ -29,13 +29,14 @@ from actuators.wire.server import SERVERS
 from actuators.wire.service import SERVICES
 from actuators.writers import Writers, put_back_by
 from desired.annotations.choices import Algorithm
+from desired.load_balancers.absence import rests_on_absence
 from desired.load_balancers.matching import is_in_use
 from desired.load_balancers.ownership import (
     Ownership,
+    asked_name,
     former_of,
     is_of_another_class,
     is_of_another_cluster,
-    may_come_back,
     ownership,
     wants_balancer,
 )
@@ -107,11 +108,32 @@ def require_own(now: CloudBalancer, change: Change, snapshot: Snapshot) -> None:
         raise Conflict(f"{name_of(now)} does not have the labels of Service {service.id} any more")
 
 
-def require_none_labelled(reader: HetznerReader, service: Service, snapshot: Snapshot) -> None:
-    """Ask by label whether the Service has a load balancer though the observed list has none: a single answer may lack
-    what exists. Raises Conflict when there is one, and an ApiError when it cannot be told."""
-    for label in _labels_of(service):
-        _require_unlisted(reader, label, service.uid, lambda owner: not _is_not_ours(owner, snapshot))
+def require_absent(writers: Writers, change: Change, snapshot: Snapshot, former: str | None = None) -> None:
+    """Prove that the Service has no load balancer that the list lacks, if the change rests on that; ``former`` has the
+    label of one that was released with it. Labels and name are asked for, and by id the load balancers of the record.
+
+    Raises Outdated if there is one, which the next pass sees, Conflict if one has changed, and another ApiError if it
+    cannot be told.
+    """
+    service, is_needed = service_of(change, snapshot), rests_on_absence(change, snapshot)
+    queries = [_with_label(label, service.uid) for label in _labels_of(service)] if is_needed else []
+    queries += [{"name": asked_name(service)}] if is_needed else []
+    queries += [_with_label(LABEL_FORMER, former)] if former is not None else []
+    for query in queries:
+        for found in BALANCERS.found(writers.reader, query):
+            _require_as_listed(found, change, writers, snapshot)
+    for found in writers.unlisted.recorded(writers.reader, snapshot) if is_needed else ():
+        _require_as_listed(found, change, writers, snapshot)
+
+
+def _require_as_listed(found: CloudBalancer, change: Change, writers: Writers, snapshot: Snapshot) -> None:
+    before = snapshot.load_balancers.items.get(found.id) if snapshot.load_balancers is not None else None
+    if before is None:
+        writers.unlisted.found(found.id)
+        raise Outdated(f"the list of load balancers lacks {name_of(found)}, but a lookup finds it")
+    is_its_own = found.id == change.cloud_id
+    if not is_its_own and (before.owner, before.spec.name) != (found.owner, found.spec.name):
+        raise Conflict(f"{name_of(found)} now has another name or other owner labels")
 
 
 def _labels_of(service: Service) -> Iterable[str]:
@@ -148,15 +170,8 @@ def _expected(balancer: CloudBalancer) -> Iterator[None]:
         raise Conflict(f"{name_of(balancer)} is gone") from error
 
 
-def _require_unlisted(reader: HetznerReader, label: str, value: str, counts: Callable[[Owner], bool]) -> None:
-    """Raises Conflict when a look by the label finds a load balancer that the observed list lacks, and that counts."""
-    for found in _labelled(reader, label, value):
-        if counts(found.owner):
-            raise Conflict(f"the list of load balancers lacks {name_of(found)}, but a lookup by its label finds it")
-
-
-def _labelled(reader: HetznerReader, label: str, value: str) -> list[CloudBalancer]:
-    return BALANCERS.found(reader, {"label_selector": f"{label}={value}"})
+def _with_label(label: str, value: str) -> Mapping[str, str]:
+    return {"label_selector": f"{label}={value}"}
 
 
 _ABOUT_TARGETS = frozenset(
@@ -205,8 +220,7 @@ def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
 
     If it is not known whether a request was carried out, it is sent once more only when no load balancer has the
     Service's label; nor is a lesser one sent where there is one. For a Service that may have had a load balancer
-    before, or for which one may wait in its undo window, that is looked up first: raises Conflict when there is one
-    that was not listed.
+    before, or for which one may wait in its undo window, its absence is proven first (``require_absent``).
     """
     match change.before, change.after:
         case None, LoadBalancer() as wanted:
@@ -214,14 +228,11 @@ def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
         case _:
             raise unexpected_change(change)
     body = creation_body(wanted)
-    if service.is_claimed or service.ingress:
-        require_none_labelled(writers.reader, service, snapshot)
-    if wanted.former is not None:  # released with its Service, and the next list shows it: it is given back
-        _require_unlisted(writers.reader, LABEL_FORMER, wanted.former, lambda owner: may_come_back(owner, snapshot))
+    require_absent(writers, change, snapshot, wanted.former)
     what = f"creation of load balancer {wanted.name}"
 
     def happened() -> bool:
-        return any(_labelled(writers.reader, label, service.uid) for label in _labels_of(service))
+        return any(BALANCERS.found(writers.reader, _with_label(label, service.uid)) for label in _labels_of(service))
 
     while (part := _refused_part(writers, body, what, happened)) is not None and not happened():
         body = {name: value for name, value in body.items() if name != part}
@@ -288,7 +299,7 @@ def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Label the load balancer as the Service's own.
 
     Raises Conflict when its owner is not that of ``before``, or when another client has begun to use what was empty and
-    unowned.
+    unowned, or if the published load balancer exists although the list lacks it.
     """
     match change.before, change.after:
         case Owner() as before, Owner() as after if after.uid is not None:
@@ -300,6 +311,7 @@ def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
         raise Conflict(f"{name_of(balancer)} now has the label of another cluster")
     if after.adopted is not None and is_in_use(now) and not is_in_use(balancer):
         raise Conflict(f"{name_of(balancer)} is now in use")
+    require_absent(writers, change, snapshot)
     _write(writers, balancer, {"labels": labels_with(now.spec.labels, after)})
 
 

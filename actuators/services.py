@@ -9,21 +9,22 @@ from functools import partial
 from typing import Any
 
 from actuators.http.errors import Conflict, Invalid, NotFound
-from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, KubernetesReader, KubernetesWriter, segment
 from actuators.load_balancers import (
     balancer_of,
     name_of,
     remaining,
-    require_none_labelled,
+    require_absent,
     require_own,
     service_of,
     services_now,
 )
 from actuators.outcome import unexpected_change
 from actuators.wire.service import condition_body, ingress_body
+from actuators.writers import Writers
+from desired.load_balancers.published import gives_up
 from desired.model.load_balancer import Owner
-from desired.model.service import Ingress, Marks, Service, ServiceCondition
+from desired.model.service import Marks, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITIONS
 from desired.plan.change import Change, Claimed
@@ -89,12 +90,12 @@ def require_alive(writer: KubernetesWriter, cluster: KubernetesReader, change: C
         )
 
 
-def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snapshot: Snapshot) -> None:
+def write_status(writer: KubernetesWriter, writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Publish the addresses of ``after``, and the conditions that the change carries.
 
     Published addresses are not given up because of a list alone, which may be old: the load balancer that has others,
     or can be reached by none, is read once more, and a Conflict raised when it is not the Service's, or has moved, or
-    its public interface was switched.
+    its public interface was switched. So is one if the published load balancer exists although the list lacks it.
 
     The patch is a strategic one: addresses are then replaced as a whole, as their list has no key, while conditions are
     merged by type, so that those of others are kept as they are. The version makes it a Conflict when another client
@@ -105,26 +106,20 @@ def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change,
             service = service_of(change, snapshot)
         case _:
             raise unexpected_change(change)
-    if _gives_up(change.before, ingress):
+    if gives_up(change.before, ingress):
         balancer = balancer_of(change, snapshot)
-        now = remaining(cloud, balancer)
+        now = remaining(writers.reader, balancer)
         require_own(now, change, snapshot)
         is_elsewhere = set(now.attachments) != set(balancer.attachments)
         if is_elsewhere or now.spec.public_interface is not balancer.spec.public_interface:
             raise Conflict(f"{name_of(balancer)} now has other addresses")
+    require_absent(writers, change, snapshot)
     status: dict[str, Any] = {"loadBalancer": {"ingress": [ingress_body(entry) for entry in ingress] or None}}
     if change.conditions:
         status["conditions"] = [condition_body(condition) for condition in change.conditions]
     writer.patch(
         _path(service), {"metadata": _as_observed(service), "status": status}, content_type=STRATEGIC_MERGE_PATCH
     )
-
-
-def _gives_up(before: object, after: tuple[Ingress, ...]) -> bool:
-    """Whether an address that is published goes, and another comes or nothing is left."""
-    had = {entry.ip for entry in before if entry.ip} if isinstance(before, tuple) else set()
-    has = {entry.ip for entry in after if entry.ip}
-    return bool(had - has and (has - had or not after))
 
 
 def write_conditions(writer: KubernetesWriter, service: Service, conditions: Collection[ServiceCondition]) -> None:
@@ -134,12 +129,12 @@ def write_conditions(writer: KubernetesWriter, service: Service, conditions: Col
     writer.patch(_path(service), body, content_type=STRATEGIC_MERGE_PATCH)
 
 
-def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snapshot: Snapshot) -> None:
+def release(writer: KubernetesWriter, writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Take our finalizers, the addresses of ``before`` and our conditions off the Service; with the last finalizer it
     may vanish. Done when it is gone.
 
-    Unless its load balancer is deleted or released before it, one is looked up once more: it would not be released any
-    more. Raises Conflict when there is one.
+    Unless its load balancer is deleted or released before it, its absence is proven: it would not be released any more.
+    Raises Conflict when there is one.
 
     The patch is a strategic one: what others have put beside ours is not named in it, and stays byte for byte. The
     version makes it a Conflict when another client has written in between.
@@ -149,8 +144,7 @@ def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snap
             service = service_of(change, snapshot)
         case _:
             raise unexpected_change(change)
-    if not change.comes_after_its_balancer:
-        require_none_labelled(cloud, service, snapshot)
+    require_absent(writers, change, snapshot)
     ours = [condition.type for condition in service.conditions if condition.type in CONDITIONS]
     status: dict[str, Any] = {"loadBalancer": {"ingress": None}} if ingress or not service.ingress else {}
     if ours:
@@ -164,14 +158,12 @@ def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snap
         return
 
 
-def service_actuators(
-    writer: KubernetesWriter, cloud: HetznerReader
-) -> Mapping[str, Callable[[Change, Snapshot], None]]:
+def service_actuators(writer: KubernetesWriter, writers: Writers) -> Mapping[str, Callable[[Change, Snapshot], None]]:
     """Kind of change of a Service → its actuator."""
     return {
         ChangeKind.SERVICE_CLAIM: partial(claim, writer),
-        ChangeKind.SERVICE_STATUS: partial(write_status, writer, cloud),
-        ChangeKind.SERVICE_RELEASE: partial(release, writer, cloud),
+        ChangeKind.SERVICE_STATUS: partial(write_status, writer, writers),
+        ChangeKind.SERVICE_RELEASE: partial(release, writer, writers),
     }
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from actuators.http.actions import Actions
 from actuators.http.errors import ApiError, Conflict, Invalid, Transient
 from actuators.http.hetzner import HetznerReader, HetznerWriter
 from actuators.http.kubernetes import KubernetesReader
+from actuators.unlisted import UnlistedBalancers
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Writers:
     writer: HetznerWriter
     actions: Actions
     cluster: KubernetesReader
+    unlisted: UnlistedBalancers = field(default_factory=UnlistedBalancers)
 
     def act(
         self,

@@ -485,6 +485,7 @@ def _secrets(runtime: Runtime, connections: Connections, config: Config) -> Iter
         connections.cloud.use_token(token)
         readers.confirmer.forget()
         readers.primary_ips.forget()
+        readers.unlisted.forget()
 
     if config.token_file is not None:
         yield RotatingToken(config.token_file, config.token, use_token)

@@ -25,6 +25,7 @@ from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.nodes import node_actuators, write_sync_condition
 from actuators.routes import ROUTE_ACTUATORS
 from actuators.services import require_alive, service_actuators, write_conditions
+from actuators.unlisted import UnlistedBalancers
 from actuators.wire.lease import Leases
 from actuators.wire.server import SERVERS, selector_text
 from actuators.writers import Writers
@@ -106,14 +107,18 @@ def build_runtime(
     account = open_robot(config, stop, own, concurrency)
     robot = robot_readers(config, account)
     wall = concurrency.wall_clock
-    readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, robot=robot, wall=wall)
+    unlisted = UnlistedBalancers(own.read)
+    readers = Readers(
+        cluster_reader, cloud_reader, Confirmer(cloud_reader), unlisted, left=left, robot=robot, wall=wall
+    )
     records = Records(own, status, config.settings, lasts=config.mode is Mode.LOOP)
     plan_context = replace(_plan_context(readers, config), records=records, cluster=cluster.context)
     if read_only:
         return Runtime(plan_context, concurrency=concurrency)
     leader.when_lost(records.forget)
     writer = kubernetes.KubernetesWriter(cluster)
-    writers = Writers(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop), cluster_reader)
+    actions = Actions(cloud_reader, stop)
+    writers = Writers(cloud_reader, hetzner.HetznerWriter(cloud), actions, cluster_reader, unlisted)
     events = EventSink(writer, concurrency)
     actuators = actuators_with(writer, writers, account)
     use = partial(use_up, cluster_reader, writer, config.lease_namespace)
@@ -285,7 +290,7 @@ def actuators_with(
     at_hetzner = {**BALANCER_ACTUATORS, **ROUTE_ACTUATORS, ChangeKind.CERTIFICATE_CREATE: create_certificate}
     return {
         **node_actuators(writer, writers.cluster, writers.reader, robot),
-        **service_actuators(writer, writers.reader),
+        **service_actuators(writer, writers),
         **{kind: partial(actuator, writers) for kind, actuator in at_hetzner.items()},
         ChangeKind.LB_ADOPT: partial(_adopt, writer, writers),
     }

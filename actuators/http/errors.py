@@ -5,7 +5,7 @@
 | NotFound | the API says that the object does not exist |
 | Conflict | another client changed the object, or another one has its name |
 | Busy (a Conflict) | another change of the object is under way |
-| Outdated (a Conflict) | what the write was about has gone since it was listed |
+| Outdated (a Conflict) | what the write was about has gone since it was listed, or is there and was not listed |
 | Invalid | the request can never succeed as it is |
 | Exhausted (an Invalid) | a limit, a payment, or a locked account |
 | Denied | the credentials are missing, wrong, or may not do this |
@@ -81,7 +81,8 @@ class Busy(Conflict):
 
 
 class Outdated(Conflict):
-    """What the write was about has gone since it was listed, so that only a new list tells what is to be done."""
+    """What the write was about has gone since it was listed, or is there and was not listed, so that only a new reading
+    tells what is to be done."""
 
 
 class Invalid(ApiError):

@@ -270,14 +270,16 @@ def asks_for_memory(snapshot: Snapshot, settings: Settings) -> bool:
 
 
 def to_remember(snapshot: Snapshot, before: Remembered) -> Remembered:
-    """The ids to remember of a reading in which the anchor holds. What was not read stays as it was ``before``."""
+    """The ids to remember of a reading in which the anchor holds. What was not read stays as it was ``before``, and so
+    does all while a Service with a finalizer has no load balancer in the list: the list may be short."""
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     kept = before if network is None else replace(before, network=network.id)
     section = snapshot.load_balancers
     if section is None:
         return kept
-    uids = {service.uid for service in snapshot.services or ()}
-    ids = {balancer.id for balancer in section if _is_ours(balancer, uids, snapshot)}
-    if not section.is_whole:
+    services = snapshot.services or ()
+    ids = {each.id for each in section if _is_ours(each, {service.uid for service in services}, snapshot)}
+    labels = {balancer.owner.uid for balancer in section}
+    if not section.is_whole or any(each.is_claimed and each.uid not in labels for each in services):
         ids |= {*before.load_balancers}
     return replace(kept, load_balancers=tuple(sorted(ids)[:MOST_REMEMBERED]))

@@ -71,6 +71,13 @@ def addresses_of_others(service: Service, balancer: CloudBalancer, hostname: str
     )
 
 
+def gives_up(before: object, after: object) -> bool:
+    """Whether an address that is published goes, and another comes or nothing is left."""
+    had = {entry.ip for entry in before if entry.ip} if isinstance(before, tuple) else set()
+    has = {entry.ip for entry in after if entry.ip} if isinstance(after, tuple) else set()
+    return bool(had - has and (has - had or not after))
+
+
 def publishes_only(service: Service, balancer: CloudBalancer) -> bool:
     """Whether all that the Service publishes are addresses of this load balancer."""
     own = _own_addresses(balancer)

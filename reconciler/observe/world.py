@@ -11,6 +11,7 @@ from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import KubernetesReader
 from actuators.http.robot import RobotLogin
+from actuators.unlisted import UnlistedBalancers
 from actuators.wire.certificate import CERTIFICATES
 from actuators.wire.load_balancer import BALANCERS
 from actuators.wire.node import NODES
@@ -19,7 +20,7 @@ from desired.load_balancers.matching import BalancerMatch
 from desired.load_balancers.ownership import matters, uses_certificates, wanted_types
 from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
 from desired.model.key import ObjectKind
-from desired.model.load_balancer import BalancerType
+from desired.model.load_balancer import BalancerType, CloudBalancer
 from desired.model.route import Route
 from desired.model.service import Service
 from desired.model.settings import Controller, Settings
@@ -82,6 +83,7 @@ class Readers:
     kubernetes: KubernetesReader
     hetzner: HetznerReader
     confirmer: Confirmer
+    unlisted: UnlistedBalancers = field(default_factory=UnlistedBalancers)
     catalogue: Catalogue = field(default_factory=Catalogue)
     currency: Currency = field(default_factory=Currency)
     primary_ips: PrimaryIps = field(default_factory=PrimaryIps)
@@ -237,11 +239,20 @@ def _begin(
     old_balancers, old_certificates = (before.load_balancers, before.certificates) if before else (None, None)
     is_touched = ObjectKind.LOAD_BALANCER in touched
     if _is_due(old_balancers, is_needed=needs_balancers, is_touched=is_touched):
-        reads["load_balancers"] = pool.submit(BALANCERS.observe, readers.hetzner)
+        reads["load_balancers"] = pool.submit(_balancers, readers, old_balancers)
     used = any(uses_certificates(service, defaults) for service in found)
     if _is_due(old_certificates, is_needed=used, is_touched=ObjectKind.CERTIFICATE in touched):
         reads["certificates"] = pool.submit(CERTIFICATES.observe, readers.hetzner)
     return reads
+
+
+def _balancers(
+    readers: Readers, before: Section[int, CloudBalancer] | None
+) -> tuple[Section[int, CloudBalancer], ApiError | None]:
+    """All load balancers, with those that a look before a write has found, and the error that made the list
+    incomplete."""
+    listed, error = BALANCERS.observe(readers.hetzner)
+    return readers.unlisted.joined(readers.hetzner, listed, before), error
 
 
 def _needs_balancers(readers: Readers, services: Iterable[Service] | None, settings: Settings) -> bool:

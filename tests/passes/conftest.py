@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from desired.names import CONFIG_MAP
 from hcloud_sandbox.hetzner import HetznerOptions
 from tests.e2e.conftest import balanced, one_node, stage
 from tests.support.in_process import one_pass
@@ -30,6 +31,16 @@ def a_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
             return found
 
         yield set_up
+
+
+@pytest.fixture
+def recorded(balanced: Stage) -> Stage:
+    """The Service ``web`` has its load balancer, and the record has the id."""
+    balanced.to_cluster("POST", "/api/v1/namespaces/kube-system/configmaps", {"metadata": {"name": CONFIG_MAP}})
+    balanced.have_services(a_service())
+    one_pass(balanced)
+    balanced.forget()
+    return balanced
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Load balancers that somebody else got hold of, names that are taken, quotas: said, and never made worse."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -26,20 +27,23 @@ def _published_as_it_is(stage: Stage) -> None:
     assert [entry["ip"] for entry in ingress(stage.service())] == addresses(balancer)
 
 
-def test_one_that_somebody_deleted_is_created_again(served: Stage) -> None:
+def test_one_that_somebody_deleted_is_created_again(recorded: Stage) -> None:
     """With everything it had, in one call, and its new addresses are published in place of the old ones."""
-    (before,) = served.balancers()
+    (before,) = recorded.balancers()
     elsewhere = {"id": 70, "name": "other", "public_net": before["public_net"], "private_net": before["private_net"]}
-    served.have_balancers(elsewhere)
+    recorded.have_balancers(elsewhere)
 
-    report = one_pass(served)
+    report = one_pass(recorded)
 
-    (_, created) = served.balancers()
-    assert (report["result"], served.asked_of_hetzner()) == ("no_changes", ["POST load_balancers"])
-    assert [entry["ip"] for entry in ingress(served.service())] == addresses(created) != addresses(before)
+    (_, created) = recorded.balancers()
+    assert (report["result"], recorded.asked_of_hetzner()) == ("no_changes", ["POST load_balancers"])
+    lists, by_label, by_name = 2, 1, 1
+    reads = Counter(recorded.read_of_hetzner())
+    assert (reads["load_balancers"], reads["load_balancers/1"]) == (lists + by_label + by_name, 1)
+    assert [entry["ip"] for entry in ingress(recorded.service())] == addresses(created) != addresses(before)
     different = ("private", "reverse")
     assert {**seen(created), **dict.fromkeys(different)} == {**seen(before), **dict.fromkeys(different)}
-    _settled(served)
+    _settled(recorded)
 
 
 @pytest.mark.parametrize(

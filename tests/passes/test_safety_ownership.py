@@ -1,6 +1,7 @@
 """Attacks on what is not ours, and mistakes with what is, on a real API server: whose a load balancer is, and for how
 long."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -361,6 +362,26 @@ def test_a_copied_label_takes_nothing_from_the_published_one(served: Stage) -> N
     one_pass(served)
     assert (served.services(), served.asked_of_hetzner()) == ({}, ["DELETE 1"])
     assert [found["id"] for found in served.balancers()] == [70]
+
+
+def test_a_short_list_makes_no_second_load_balancer(recorded: Stage) -> None:
+    """It has another name by now. Its id is in the record: nothing is made, published or let go."""
+    recorded.change_balancer(name="edge")
+    before, published = recorded.balancers(), ingress(recorded.service())
+    recorded.project.set_faults([{"kind": "list_lacks", "path": "/load_balancers", "count": None}])
+    recorded.forget()
+
+    report = one_pass(recorded)
+
+    assert (report["result"], recorded.asked_of_hetzner(), recorded.balancers()) == ("partial", [], before)
+    reads = Counter(recorded.read_of_hetzner())
+    lists, by_label, by_name = 2, 1, 1
+    assert (reads["load_balancers"], reads["load_balancers/1"]) == (lists + by_label + by_name, 1)
+
+    recorded.delete_service()
+    one_pass(recorded)
+    assert (list(recorded.services()), recorded.asked_of_hetzner()) == (["web"], [])
+    assert ingress(recorded.service()) == published
 
 
 def test_a_forged_status_moves_nothing_of_a_stranger(balanced: Stage) -> None:

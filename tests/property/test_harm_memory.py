@@ -6,7 +6,6 @@ from datetime import timedelta
 from reconciler.result import Result
 from tests.support.harm_metal import METAL
 from tests.support.harm_script import (
-    ABSENCE,
     BY_DEFAULT,
     CAPABILITY,
     HOUR,
@@ -109,16 +108,12 @@ SHORT_LISTS = (
         Start(nodes=2),
         do.rename_balancer("edge").passes("load_balancers:one", count=2).run().then(ONLY_ONE),
         "two short lists prove no absence, and a second load balancer costs money for ever",
-        today=MOVED,
-        until=ABSENCE,
     ),
     Attack(
         "a-load-balancer-that-is-to-be-renamed-stays-the-only-one",
         Start(nodes=2),
         do.annotate("web", {"name": "edge"}).run("a", "load_balancers:one").run().then(ONLY_ONE),
         "a person asks for another name in the minute of one short list",
-        today=MOVED,
-        until=ABSENCE,
     ),
     Attack(
         "a-load-balancer-of-the-default-name-stays-the-only-one",
@@ -135,8 +130,12 @@ SHORT_LISTS = (
         .run("a", "load_balancers:one")
         .sees(_publishes_as_at_first, "another address is published"),
         "a copied label makes no load balancer the Service's while another one has the published address",
-        today="another address is published",
-        until=ABSENCE,
+    ),
+    Attack(
+        "a-load-balancer-that-has-the-wanted-name-is-not-taken-for-one-that-a-list-lacks",
+        Start(nodes=2),
+        do.annotate("web", {"name": "empty"}).run("a", "load_balancers:one").run().then(ONLY_ONE),
+        "an adoption by name is an answer to an absence, too",
     ),
     Attack(
         "a-service-that-goes-leaves-nothing-that-is-paid",
@@ -147,8 +146,6 @@ SHORT_LISTS = (
         .run()
         .sees(lambda stage: _is_told(stage) or len(stage.truth.seen().balancers[HOME]) == 4, "it is paid for ever"),
         "the last Service goes in the minute of one short list, and later passes list no load balancers",
-        today="it is paid for ever",
-        until=ABSENCE,
     ),
 )
 

@@ -6,19 +6,23 @@ pass, and nothing sleeps.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from ipaddress import IPv4Address
 from typing import Any
 
 from actuators.http.actions import Actions
 from actuators.load_balancers import BALANCER_ACTUATORS
+from actuators.unlisted import UnlistedBalancers
 from actuators.writers import Writers
 from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, SelectorTarget, ServerTarget, Target
+from desired.model.record import Stamp
+from desired.model.remembered import ANCHOR, Remembered
 from desired.model.service import Service
 from desired.model.snapshot import Server, Snapshot
 from desired.plan.change import Change
 from hcloud_sandbox.hetzner import HetznerOptions
 from tests.balancers import a_service, a_world
-from tests.builders import a_server
+from tests.builders import CLUSTER_UID, a_server
 from tests.support.simulators import PassingTime, Simulation
 
 BALANCER_ID = 42
@@ -113,6 +117,12 @@ def hands_in(sim: Simulation) -> Writers:
     reader = sim.hetzner_reader()
     actions = Actions(reader, sim.stop, clock=sim.clock.timestamp)
     return Writers(reader, sim.hetzner_writer(), actions, sim.kubernetes_reader())
+
+
+def in_record(*ids: int, cluster: str = CLUSTER_UID) -> UnlistedBalancers:
+    """The record of the cluster's load balancers has these ids."""
+    stamp = Stamp(cluster, "a test", datetime(2026, 7, 1, tzinfo=UTC))
+    return UnlistedBalancers(lambda: {ANCHOR.key: ANCHOR.write(Remembered(None, ids), stamp)})
 
 
 def _raw_server(server: Server) -> dict[str, Any]:

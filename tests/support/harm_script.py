@@ -82,7 +82,6 @@ class Row:
 
 BY_DEFAULT = "a default never interrupts"
 APPROVALS = "approvals name differences"
-ABSENCE = "absence is proven"
 HOUR = "an hour in the process"
 RECORD = "one record"
 CAPABILITY = "one promise a capability"

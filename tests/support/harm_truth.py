@@ -330,12 +330,14 @@ def wishes(seen: Seen, truth: Mapping[str, Cluster], project: str) -> Iterator[t
 
 
 def balancer_of(seen: Seen, project: str, service: Mapping[str, Any], cluster_uid: str) -> Raw | None:
-    uid = service["metadata"]["uid"]
-    for found in seen.balancers[project].values():
-        labels = found["labels"]
-        if service_uid(labels) == uid and labels.get(CLUSTER_LABEL, cluster_uid) == cluster_uid:
-            return found
-    return None
+    """The load balancer with the Service's label; of several the published one."""
+    uid, now = service["metadata"]["uid"], published(service)
+    found = [
+        each
+        for each in seen.balancers[project].values()
+        if service_uid(each["labels"]) == uid and each["labels"].get(CLUSTER_LABEL, cluster_uid) == cluster_uid
+    ]
+    return next((each for each in found if addresses_of(each) & now), found[0] if found else None)
 
 
 def awaiting(seen: Seen, project: str, service: Mapping[str, Any], cluster_uid: str) -> Iterator[Raw]:

@@ -20,6 +20,7 @@ from actuators.lanes import UnderWay
 from actuators.nodes import write_sync_condition
 from actuators.outcome import Applied, Outcome
 from actuators.services import write_conditions
+from actuators.unlisted import UnlistedBalancers
 from actuators.writers import Writers
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
@@ -122,7 +123,9 @@ class Run(Generic[W]):
         cloud = self.cloud = self.sim.hetzner_connection(gate=self.gate)
         reader = HetznerReader(cloud)
         robot = self.sim.robot_readers()
-        self.readers = Readers(self.sim.kubernetes_reader(), reader, Confirmer(reader), robot=robot)
+        cluster = self.sim.kubernetes_reader()
+        unlisted = UnlistedBalancers(partial(observe_config_map, cluster, NAMESPACE))
+        self.readers = Readers(cluster, reader, Confirmer(reader), unlisted, robot=robot)
         self.writer = HetznerWriter(cloud)
 
     @property
@@ -150,7 +153,7 @@ class Run(Generic[W]):
         actions = Actions(reader, PassingTime(clock), clock=clock.timestamp)
         if self.scheduler is not None:
             actions = self._actions
-        writers = Writers(reader, self.writer, actions, self.readers.kubernetes)
+        writers = Writers(reader, self.writer, actions, self.readers.kubernetes, self.readers.unlisted)
         actuators = actuators_with(writer, writers, self.sim.robot_reader())
         if self.budget is not None:
             actuators = within_budget(actuators, self.budget.begin_change)

@@ -1,5 +1,6 @@
 """Creating a load balancer: what one request carries, what happens when it is refused or its answer is lost."""
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
@@ -7,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Broken, Conflict, Invalid, NotFound, Transient
+from actuators.http.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Outdated, Transient
+from actuators.unlisted import UnlistedBalancers
 from desired.annotations.choices import Algorithm, Protocol
 from desired.model.load_balancer import (
     Attachment,
@@ -31,7 +33,6 @@ from desired.names import (
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
     LABEL_OWN_CLASS_UID,
-    LABEL_RELEASED,
     LABEL_SERVICE_UID,
     OWN_CLASS,
 )
@@ -48,7 +49,7 @@ from tests.balancers import (
 )
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER, a_difference
-from tests.support.balancer_stage import NETWORK_ID, Stage, a_member, a_stage
+from tests.support.balancer_stage import NETWORK_ID, Stage, a_member, a_stage, in_record
 from tests.support.rows import rows
 from tests.support.simulators import Simulate
 
@@ -376,7 +377,7 @@ def waiting(**labels: str) -> CloudBalancer:
     return a_balancer(spec={"name": "was-42", "labels": own | labels})
 
 
-CLAIMED = {"finalizers": (FINALIZER_BALANCER,)}
+CLAIMED: dict[str, Any] = {"finalizers": (FINALIZER_BALANCER,)}
 PUBLISHED = {"ingress": (Ingress("203.0.113.200"),)}
 ITS_OWN = a_balancer(spec={"name": "shop"})
 BEFORE = {"finalizers": (FINALIZER_OWN_CLASS,)}
@@ -395,39 +396,26 @@ ITS_OWN_OF_CLASS = a_balancer(
 FOREIGN = a_balancer(cluster_uid="another", spec={"name": "shop"})
 
 
+UNLABELLED = a_balancer(spec={"name": DEFAULT_NAME, "labels": {}})
+RENAMED = a_balancer(spec={"name": "shop", "labels": {}})
+
+
 @rows(
     "had there former asked found",
     {
-        "claimed, and there is one": (CLAIMED, ITS_OWN, None, ["GET"], "shop"),
-        "published, and there is one": (PUBLISHED, ITS_OWN, None, ["GET"], "shop"),
-        "claimed before it got our class": (CLAIMED | OF_CLASS, ITS_OWN, None, ["GET"], "shop"),
-        "claimed while it had our class": (
-            BEFORE,
-            ITS_OWN_OF_CLASS,
-            None,
-            ["GET", "GET"],
-            "shop",
-        ),
-        "claimed, and there is none": (CLAIMED, None, None, ["GET", "POST"], None),
-        "claimed, and another cluster's": (CLAIMED, FOREIGN, None, ["GET", "POST"], None),
-        "it waits in its undo window": ({}, waiting(), "default.web", ["GET"], "was-42"),
-        "no undo window: nobody asks": ({}, waiting(), None, ["POST"], None),
-        "another cluster's waits": (
-            {},
-            waiting(**{LABEL_CLUSTER_UID: "another"}),
-            "default.web",
-            ["GET", "POST"],
-            None,
-        ),
-        "somebody's by now": ({}, waiting(**{LABEL_SERVICE_UID: "another"}), "default.web", ["GET", "POST"], None),
-        "released for good": (
-            {},
-            waiting(**{LABEL_RELEASED: "20260601T120000Z"}),
-            "default.web",
-            ["GET", "POST"],
-            None,
-        ),
-        "another Service's": ({}, waiting(**{LABEL_FORMER: "default.api"}), "default.web", ["GET", "POST"], None),
+        "claimed, and there is one": (CLAIMED, ITS_OWN, None, ["label"], True),
+        "published, and there is one": (PUBLISHED, ITS_OWN, None, ["label"], True),
+        "claimed before it got our class": (CLAIMED | OF_CLASS, ITS_OWN, None, ["label"], True),
+        "claimed while it had our class": (BEFORE, ITS_OWN_OF_CLASS, None, ["label", "label"], True),
+        "claimed, and there is none": (CLAIMED, None, None, ["label", "name", "create"], False),
+        "claimed, and another cluster's": (CLAIMED, FOREIGN, None, ["label"], True),
+        "claimed, and one has its name": (CLAIMED, UNLABELLED, None, ["label", "name"], True),
+        "claimed, and another name": (CLAIMED, RENAMED, None, ["label", "name", "create"], False),
+        "a new Service": ({}, RENAMED, None, ["create"], False),
+        "it waits in its undo window": ({}, waiting(), "default.web", ["label"], True),
+        "no undo window: nobody asks": ({}, waiting(), None, ["create"], False),
+        "another cluster's waits": ({}, waiting(**{LABEL_CLUSTER_UID: "another"}), "default.web", ["label"], True),
+        "another Service's": ({}, waiting(**{LABEL_FORMER: "default.api"}), "default.web", ["label", "create"], False),
     },
 )
 def test_one_that_the_list_lacked(
@@ -436,18 +424,108 @@ def test_one_that_the_list_lacked(
     there: CloudBalancer | None,
     former: str | None,
     asked: list[str],
-    found: str | None,
+    *,
+    found: bool,
 ) -> None:
-    """A Service that may have had a load balancer, or for which one may wait, gets no second one of another name. The
-    look costs one request, and only where there may be one."""
+    """A Service that may have had a load balancer, or for which one may wait, gets no second one of another name. A new
+    Service costs one request."""
     others = [] if there is None else [there]
     stage = a_stage(simulate, *others)
     stage.snapshot = a_world([a_service(**had)])
-    why = f"^the list of load balancers lacks load balancer 42 {found}, but a lookup by its label finds it$"
-    with nullcontext() if found is None else pytest.raises(Conflict, match=why):
-        stage.carry_out(creation(replace(WISH, former=former)))
-    assert [method for method, _, _ in stage.sent()] == asked
-    assert len(stage.balancers()) == len(others) + (found is None)
+    why = "^the list of load balancers lacks load balancer 42 .*, but a lookup finds it$"
+    with pytest.raises(Outdated, match=why) if found else nullcontext():
+        stage.carry_out(creation(replace(WISH, name="new", former=former)))
+    assert questions(stage) == asked
+    assert len(stage.balancers()) == len(others) + (not found)
+
+
+def questions(stage: Stage) -> list[str]:
+    """What was asked of Hetzner, in order."""
+    entries = [entry for entry in stage.sim.sent_to_hetzner() if entry.path != "/v1/actions"]
+    return [
+        "create" if entry.method == "POST" else entry.query.partition("=")[0].partition("_")[0] or "id"
+        for entry in entries
+    ]
+
+
+def forbidden() -> Mapping[str, str]:
+    raise Denied("configmaps is forbidden", status=403)
+
+
+def down() -> Mapping[str, str]:
+    raise Transient("the API server is down")
+
+
+@rows(
+    "unlisted had asked ends",
+    {
+        "it exists": (in_record(42), CLAIMED, ["label", "name", "id"], Outdated),
+        "it is gone": (in_record(41), CLAIMED, ["label", "name", "id", "create"], None),
+        "one of several exists": (in_record(40, 41, 42), CLAIMED, ["label", "name", "id", "id", "id"], Outdated),
+        "it is listed": (in_record(7), CLAIMED, ["label", "name", "create"], None),
+        "a record of another cluster": (in_record(42, cluster="x"), CLAIMED, ["label", "name", "create"], None),
+        "a new Service": (in_record(42), {}, ["create"], None),
+        "the record may not be read": (UnlistedBalancers(forbidden), CLAIMED, ["label", "name"], ApiError),
+        "the record cannot be read": (UnlistedBalancers(down), CLAIMED, ["label", "name"], Transient),
+    },
+)
+def test_one_that_the_record_has(
+    simulate: Simulate,
+    unlisted: UnlistedBalancers,
+    had: dict[str, Any],
+    asked: list[str],
+    ends: type[ApiError] | None,
+) -> None:
+    """A load balancer that lost label and name is asked for by its id, unless it is listed."""
+    stage = a_stage(simulate, RENAMED, a_balancer(7, spec={"name": "seven", "labels": {}}))
+    stage.snapshot = a_world([a_service(**had)], [a_balancer(7, spec={"name": "seven", "labels": {}})])
+    stage.writers = replace(stage.writers, unlisted=unlisted)
+    with nullcontext() if ends is None else pytest.raises(ends, check=lambda error: type(error) is ends):
+        stage.carry_out(creation())  # a refusal of Kubernetes bars nothing at Hetzner
+    assert questions(stage) == asked
+    assert len(stage.balancers()) == 2 + (ends is None)
+
+
+def test_what_is_gone_is_asked_for_once(simulate: Simulate) -> None:
+    """Hetzner gives no id to a second load balancer; another token may be of another project."""
+    stage, unlisted = a_stage(simulate), in_record(41)
+    stage.snapshot = a_world([a_service(**CLAIMED)])
+    stage.writers = replace(stage.writers, unlisted=unlisted)
+    for _ in range(2):
+        assert list(unlisted.recorded(stage.writers.reader, stage.snapshot)) == []
+    assert questions(stage) == ["id"]
+    unlisted.forget()
+    assert list(unlisted.recorded(stage.writers.reader, stage.snapshot)) == []
+    assert questions(stage) == ["id", "id"]
+
+
+@rows(
+    "trouble",
+    {
+        "down": {"code": 503, "body": "<html>"},
+        "a page of HTML": {"code": 200, "body": "<html>"},
+        "too many requests": {"code": 429, "body": {"error": {"code": "rate_limit_exceeded", "message": "no"}}},
+    },
+)
+@pytest.mark.parametrize("path", ["/load_balancers", "/load_balancers/41"])
+def test_an_unreadable_answer_proves_nothing(simulate: Simulate, path: str, trouble: dict[str, Any]) -> None:
+    """Unknown is not absent: nothing is made."""
+    stage = a_stage(simulate)
+    stage.snapshot = a_world([a_service(**CLAIMED)])
+    stage.writers = replace(stage.writers, unlisted=in_record(41))
+    stage.sim.spoil_hetzner("status", method="GET", path=f"/v1{path}", count=None, **trouble)
+    with pytest.raises(ApiError):
+        stage.carry_out(creation())
+    assert posts(stage) == []
+
+
+def test_one_that_has_changed_since_it_was_listed(simulate: Simulate) -> None:
+    """A label that came meanwhile is a conflict; the next list has it."""
+    stage = a_stage(simulate, ITS_OWN)
+    stage.snapshot = a_world([a_service(**CLAIMED)], [RENAMED])
+    with pytest.raises(Conflict, match=r"^load balancer 42 shop now has another name or other owner labels$"):
+        stage.carry_out(creation())
+    assert posts(stage) == []
 
 
 QUOTA = r"load balancer limit exceeded .*; ask Hetzner for a higher limit, or delete load balancers: `reconcile orph"

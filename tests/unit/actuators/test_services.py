@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import Conflict, Invalid, Transient
+from actuators.http.errors import Conflict, Invalid, Outdated, Transient
 from actuators.http.kubernetes import KubernetesWriter
 from actuators.services import claim, release, require_alive, write_conditions, write_status
 from actuators.wire.service import SERVICES
@@ -29,6 +29,7 @@ from desired.names import (
 from desired.plan.change import Change, Claimed
 from tests.balancers import a_balancer, a_service, a_world
 from tests.support.balancer_changes import BALANCER, SERVICE, a_difference
+from tests.support.balancer_stage import hands_in, in_record
 from tests.support.rows import rows
 from tests.support.simulators import START, Simulate, Simulation, ago
 
@@ -103,7 +104,7 @@ def actuate(sim: Simulation, writer: KubernetesWriter, change: Change, snapshot:
         claim(writer, change, snapshot)
     else:
         looked_up = {"service.release": release, "service.status": write_status}[change.kind]
-        looked_up(writer, sim.hetzner_reader(), change, snapshot)
+        looked_up(writer, hands_in(sim), change, snapshot)
 
 
 def touch(sim: Simulation) -> None:
@@ -342,7 +343,7 @@ def labelled(sim: Simulation, **labels: str) -> None:
     {
         "it is there": ({}, (), False),
         "it is there, and another change came first": ({}, ("certificate/default/web",), False),
-        "another cluster's has never been ours": ({LABEL_CLUSTER_UID: "another"}, (), True),
+        "another cluster's, which the next pass sees": ({LABEL_CLUSTER_UID: "another"}, (), False),
         "its deletion was waited for": ({}, (BALANCER,), True),
         "so was its retention": ({}, (f"{BALANCER}/retain",), True),
     },
@@ -354,12 +355,59 @@ def test_the_release_beside_a_load_balancer(
     reads may lag behind."""
     sim = started()
     labelled(sim, **labels)
-    why = "^the list of load balancers lacks load balancer 42 shop, but a lookup by its label finds it$"
+    why = "^the list of load balancers lacks load balancer 42 shop, but a lookup finds it$"
     with nullcontext() if is_released else pytest.raises(Conflict, match=why):
         carry_out(sim, replace(RELEASE, depends_on=depends_on))
     assert service(sim)["metadata"]["finalizers"] == [OTHERS, *([] if is_released else [FINALIZER_BALANCER])]
     assert bool(sim.written()) is is_released
     assert (sim.sent_to_hetzner() == []) is any(key.startswith(BALANCER) for key in depends_on)
+
+
+PUBLISHED_BEFORE: dict[str, Any] = {"ingress": (Ingress("203.0.113.9"),)}
+
+
+@rows(
+    "elsewhere had asked is_written",
+    {
+        "the published one is in no list, and exists": (42, {}, 4, False),
+        "the published one is gone": (41, {}, 4, True),
+        "the published one is listed": (42, {"ipv4": IPv4Address("203.0.113.9")}, 1, True),
+    },
+)
+def test_another_address_is_published(
+    started: Simulate, elsewhere: int, had: dict[str, Any], asked: int, is_written: bool
+) -> None:
+    """An address that no listed load balancer has is given up only once its load balancer is proven absent."""
+    sim = started()
+    metadata = service(sim)["metadata"]
+    served = a_service(uid=metadata["uid"], resource_version=metadata["resourceVersion"], **PUBLISHED_BEFORE)
+    own = a_balancer(7, service_uid=served.uid, cluster_uid=None)
+    labels = {LABEL_SERVICE_UID: served.uid}
+    sim.hetzner.replace_world(
+        {"load_balancers": [{"id": 7, "name": own.spec.name, "labels": labels}, {"id": 42, "name": "edge"}]}
+    )
+    other = a_balancer(8, service_uid=None, cluster_uid=None, spec={"name": "other"}, **had)
+    snapshot = replace(a_world([served], [own, other]), taken_at=START)
+    hands = replace(hands_in(sim), unlisted=in_record(elsewhere))
+    change = replace(STATUS, before=served.ingress, cloud_id=7)
+    with nullcontext() if is_written else pytest.raises(Outdated, match=r"lacks load balancer 42 edge"):
+        write_status(sim.kubernetes_writer(), hands, change, snapshot)
+    assert len(sim.sent_to_hetzner()) == asked
+    assert bool(sim.written()) is is_written
+
+
+@rows("recorded ends", {"it exists": (42, Outdated), "it is gone": (41, None)})
+def test_the_release_beside_a_recorded_load_balancer(
+    started: Simulate, recorded: int, ends: type[Outdated] | None
+) -> None:
+    """A load balancer without label and name is asked for by its id: three requests."""
+    sim = started()
+    sim.hetzner.replace_world({"load_balancers": [{"id": 42, "name": "edge"}]})
+    hands = replace(hands_in(sim), unlisted=in_record(recorded))
+    with nullcontext() if ends is None else pytest.raises(ends):
+        release(sim.kubernetes_writer(), hands, RELEASE, observed(sim))
+    assert len(sim.sent_to_hetzner()) == 3
+    assert (FINALIZER_BALANCER in service(sim)["metadata"]["finalizers"]) is (ends is not None)
 
 
 def test_no_release_while_nobody_can_say(started: Simulate) -> None:

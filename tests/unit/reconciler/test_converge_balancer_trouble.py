@@ -1,11 +1,14 @@
 """Whole passes in which load balancers cannot be had, or are left out: what is done all the same, and what is said."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
+from desired.section import Present
 from reconciler.result import Result
+from tests.support.balancer_stage import in_record
 from tests.support.passes import (
     BALANCER,
     SERVICE,
@@ -100,3 +103,36 @@ def test_load_balancers_that_may_not_be_listed(simulate: Simulate) -> None:
     assert "GET /load_balancers answers 403 not for you" in error
     assert initialized(run) == ["web-1", "web-2"]
     assert (written(run), published(run)) == ([], [])
+
+
+def looks_for_balancers(run: Run) -> list[str]:
+    """What was read of load balancers since the last time: the path, and the first word of the query."""
+    entries = [entry for entry in run.sim.sent_to_hetzner() if entry.method == "GET" and "load_balancers" in entry.path]
+    run.sim.hetzner_proxy.journal.clear()
+    return [f"{entry.path.rpartition('/')[2]} {entry.query.partition('=')[0]}".strip() for entry in entries]
+
+
+def test_a_load_balancer_that_lists_lack_joins_the_next_pass(simulate: Simulate) -> None:
+    """The record has its id. The pass that finds it makes nothing; the next ones read it by its id, until a list has
+    it, and serve it."""
+    run = a_balanced_run(simulate)
+    snapshot, (before,) = run.converge().snapshot, run.sim.balancers()
+    assert snapshot is not None
+    assert isinstance(snapshot.cluster_uid, Present)
+    run.readers = replace(run.readers, unlisted=in_record(before["id"], cluster=snapshot.cluster_uid.value))
+    run.sim.hetzner.set_faults([{"kind": "list_lacks", "path": "/load_balancers", "count": None}])
+    looks_for_balancers(run)
+
+    report = run.converge()
+
+    assert (report.result, outcomes(report)[BALANCER], run.sim.balancers()) == (Result.PARTIAL, Pending, [before])
+    by_id = str(before["id"])
+    asked = ["load_balancers page", "load_balancers label_selector", "load_balancers name", by_id]
+    assert looks_for_balancers(run) == [*asked, "load_balancers page"]
+
+    assert run.converge().result is Result.NO_CHANGES
+    assert looks_for_balancers(run) == ["load_balancers page", by_id]
+
+    run.sim.hetzner.clear_faults()
+    assert run.converge().result is Result.NO_CHANGES
+    assert looks_for_balancers(run) == ["load_balancers page"]

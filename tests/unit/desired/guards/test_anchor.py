@@ -342,6 +342,10 @@ KNOWN = Remembered(4, (5, 6))
     "ours-alone": ({"load_balancers": Section({7: MINE, 8: FOREIGN})}, Remembered(4, (7,))),
     "a-gap": ({"load_balancers": incomplete(Section({7: MINE}))}, Remembered(4, (5, 6, 7))),
     "odd": ({"load_balancers": Section({7: MINE}, unreadable={6: "odd"})}, Remembered(4, (5, 6, 7))),
+    "a Service with a finalizer is in no list": ({"load_balancers": Section({43: a_balancer(43, service_uid="x")}),
+        "services": Section({"default/web": a_served_service()})}, Remembered(4, (5, 6, 43))),
+    "a new Service has none yet": ({"load_balancers": Section({43: a_balancer(43, service_uid="x")}),
+        "services": Section({"default/web": a_service()})}, Remembered(4, (43,))),
     "no-more-than-a-hundred": ({"load_balancers": Section({i: a_balancer(i) for i in range(1, 201)})},
         Remembered(4, tuple(range(1, 101)))),
 })  # fmt: skip

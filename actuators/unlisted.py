@@ -1,0 +1,72 @@
+"""Load balancers that exist although a list lacks them: which ones to ask for, and what was found.
+
+A list may be short. Load balancers found by a look before a write join the next pass, and those after it, until a list
+has them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from actuators.http.errors import ApiError, Denied, NotFound
+from actuators.http.hetzner import HetznerReader
+from actuators.wire.load_balancer import BALANCERS
+from desired.model.load_balancer import CloudBalancer
+from desired.model.remembered import ANCHOR, NOTHING
+from desired.model.snapshot import Snapshot
+from desired.section import Present, Section
+
+
+class UnlistedBalancers:
+    """Ids that were found without a list, and ids that are gone. Hetzner gives no id twice, so each is asked for once
+    when it is gone."""
+
+    def __init__(self, record: Callable[[], Mapping[str, str] | None] = lambda: None) -> None:
+        """``record`` returns the data of the product's ConfigMap, and may raise an ApiError."""
+        self._record = record
+        self._found: set[int] = set()
+        self._gone: set[int] = set()
+
+    def forget(self) -> None:
+        """Forget all answers: another token may be of another project. May be called from any thread."""
+        self._found, self._gone = set(), set()
+
+    def found(self, balancer_id: int) -> None:
+        """A look has found this one."""
+        self._found.add(balancer_id)
+
+    def recorded(self, reader: HetznerReader, snapshot: Snapshot) -> Iterator[CloudBalancer]:
+        """The load balancers of the record that exist although the list lacks them, each by a GET.
+
+        Raises an ApiError if one of them, or the record, cannot be read.
+        """
+        listed, uid = snapshot.load_balancers, snapshot.cluster_uid
+        known = self._gone if listed is None else self._gone | listed.items.keys() | listed.unreadable.keys()
+        try:
+            text = (self._record() or {}).get(ANCHOR.key)
+        except Denied as error:  # of Kubernetes, and not to be taken for a refusal of Hetzner's
+            raise ApiError(f"the record of load balancers cannot be read: {error}") from error
+        record = ANCHOR.read(text, uid.value if isinstance(uid, Present) else None) or NOTHING
+        for number in sorted({*record.load_balancers} - known):
+            try:
+                yield BALANCERS.one(reader, number)
+            except NotFound:
+                self._gone.add(number)
+
+    def joined(
+        self, reader: HetznerReader, listed: Section[int, CloudBalancer], before: Section[int, CloudBalancer] | None
+    ) -> Section[int, CloudBalancer]:
+        """The list with the load balancers that were found and that it lacks, each by a GET. After a round these are
+        those that the pass had ``before``, as its first plan did not show the others; None: a pass begins."""
+        if not listed.complete:
+            return listed
+        self._found -= listed.items.keys()
+        items, unreadable = {**listed.items}, {**listed.unreadable}
+        for number in sorted(self._found if before is None else self._found & before.items.keys()):
+            try:
+                items[number] = BALANCERS.one(reader, number)
+            except NotFound:
+                self._found.discard(number)
+                self._gone.add(number)
+            except ApiError as error:
+                unreadable[number] = str(error)
+        return replace(listed, items=items, unreadable=unreadable)
