@@ -1,7 +1,7 @@
 """Checks of a Service that claims a load balancer, as far as they need no API: errors and warnings."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 
 from desired.annotations.choices import Protocol
@@ -16,6 +16,7 @@ from desired.annotations.port_keys import is_of_port, port_key, told
 from desired.annotations.reading import (
     ReadAnnotations,
     Requested,
+    Spoken,
     read_annotations,
     with_defaults,
 )
@@ -105,18 +106,21 @@ def check_claim(
     has_network: bool,
     is_created: bool = True,
     is_settled: bool = False,
+    there: Mapping[int, Spoken] = {},
     unknown: Collection[str] = (),
 ) -> ClaimCheck:
     """Everything at once. ``is_created`` says that the load balancer has to be created; ``is_settled`` that there is
     one, which is not going to be attached to a network. A value that nothing reads is a warning, and no problem.
+    Protocols of ports that are ``there`` count where nothing is asked.
     Nothing is concluded from the options in ``unknown``: their annotations are to be filled in, and not in ``claim``.
     """
     requested = claim.requested(defaults)
+    effective = requested.beside(there, {port.port for port in claim.tcp_ports})
     around = Circumstances(is_created, has_network, is_settled, claim.is_local)
-    check = _check(claim, requested, around, unknown)
+    check = _check(claim, effective, around, unknown)
     local = () if "health_check_node_port" in unknown else _local(claim, requested)
     return ClaimCheck(
-        (*check.problems, *_unknown_ports(claim), *_port_problems(claim), *_redirect_problems(claim, requested)),
+        (*check.problems, *_unknown_ports(claim), *_port_problems(claim), *_redirect_problems(claim, effective)),
         (*check.remarks, *_unsupported(claim), *_spoken(claim, requested), *local, *_differing_ports(claim, requested)),
     )
 
@@ -137,9 +141,10 @@ def _check(claim: Claim, requested: Requested, around: Circumstances, unknown: C
     idle: dict[int | None, Mapping[str, Combination]] = {}
     for way in requested.ways:
         left_open = frozenset(unknown) - way.own
-        idle[way.port] = found = idle_options(way.options, {*way.bad, *left_open}, around)
+        at_port = replace(around, kept_check=way.kept_check)
+        idle[way.port] = found = idle_options(way.options, {*way.bad, *left_open}, at_port)
         problems += (why for name, why in way.bad.items() if name not in found and name not in left_open)
-        problems += bad_combinations(way, {*way.bad, *found, *left_open}, around)
+        problems += bad_combinations(way, {*way.bad, *found, *left_open}, at_port)
     remarks = list(warnings_on(claim.annotations, requested, _idle_everywhere(requested, idle)))
     for way in requested.ports.values():
         remarks += warnings_on_port(claim.annotations, way, idle[way.port])

@@ -27,6 +27,8 @@ class Circumstances:
     """
     is_local: bool = False
     """Whether ``spec.externalTrafficPolicy`` is Local."""
+    kept_check: Protocol | None = None
+    """The protocol of a port's health check, if it is kept; None if options decide."""
 
 
 class _But:
@@ -125,6 +127,8 @@ def _has_no_network(_options: Options, around: Circumstances) -> bool:
 def _checks_no_http(options: Options, around: Circumstances) -> bool:
     if options.asks_kube_proxy and around.is_local:
         return False
+    if around.kept_check is not None:
+        return around.kept_check is Protocol.TCP
     protocol = options.protocol if options.health_check_protocol is UNMANAGED else options.health_check_protocol
     return not options.checks_health or protocol is Protocol.TCP
 

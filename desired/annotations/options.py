@@ -63,7 +63,7 @@ _LONGEST_S = 1e9
 _NAME = "`a` and the Service's UID, cut to 32 characters"
 _MANAGED = "an address that Hetzner manages, and that goes with the load balancer"
 _BY_PUBLIC = "targets by public address"
-_SPOKEN = "`tcp`; as `protocol` when another setting of health checks is there"
+_SPOKEN = "`tcp` at creation; as `protocol` if that and another setting of health checks are set"
 _BY_API = "the API's default"
 _DELETED = "deleted with the Service, if it was made for it"
 _UNDO = "`--load-balancer-undo` decides"
@@ -73,7 +73,6 @@ _LATER, _IDLE = "no effect after creation", "no effect once attached"
 _NOTED, _WITH_REMEDY = f"a note: {_LATER}", "a note, with the remedy"
 _AT_DELETION = "what happens at deletion"
 _KEPT, _KEEPS_ADDRESS = "the load balancer keeps it", "the load balancer keeps its address"
-_HELD = "; held (`listener-loss`) where clients lose by it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +256,7 @@ class Options:
         SELECTOR, unset="all eligible Nodes", change="targets change", removal="all eligible Nodes", sets="targets"
     )
     protocol: Protocol = option(
-        one_of(Protocol), default=Protocol.TCP, removal=f"back to `tcp`{_HELD}", sets="listeners.protocol"
+        one_of(Protocol), default=Protocol.TCP, unset="`tcp` at creation", sets="listeners.protocol"
     )
     uses_proxyprotocol: Asked[bool] = option(
         BOOL, usual=False, unset="off at creation", change=_PROXY, env=True, sets="listeners.proxyprotocol"
@@ -288,17 +287,16 @@ class Options:
         LENIENT_BOOL, default=False, change="no effect once created", removal="no effect"
     )
     health_check_protocol: Asked[Protocol] = option(
-        one_of(Protocol), unset=_SPOKEN, removal=f"{_SPOKEN}{_HELD}", sets="listeners.health_check.protocol"
+        one_of(Protocol), unset=_SPOKEN, sets="listeners.health_check.protocol"
     )
     health_check_port: Asked[int] = option(
-        integer(1, 65535), unset="the node port", removal=f"the node port{_HELD}", sets="listeners.health_check.port"
+        integer(1, 65535), unset="the node port at creation", sets="listeners.health_check.port"
     )
     health_check_node_port: bool = option(
         BOOL,
         default=False,
-        unset="the node port is probed",
+        unset="the node port is probed at creation",
         change=_CHECKS,
-        removal=f"the node port again{_HELD}",
         prefix=OWN_PREFIX,
     )
     """Whether kube-proxy is to be asked where ``externalTrafficPolicy`` is Local; see ``asks_kube_proxy``."""
@@ -375,11 +373,6 @@ OF_PORTS = tuple(name for name in OPTIONS if name in {*ON_LISTENERS, "certificat
 certificate are none of them: a Service has one, for all of its ports."""
 VARIABLES: Mapping[str, Option] = {row.variable: row for row in OPTIONS.values() if row.variable is not None}
 """Variable with a default for all Services → the option."""
-TAKEN_BACK: Mapping[str, str] = {
-    variable: row.name for variable, row in VARIABLES.items() if row.usual is not None and row.name != "type"
-}
-"""Variable → option, of those whose value goes with the default that had set it. A smaller type may not hold what is
-there, and what Hetzner has no default for cannot be taken back."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -6,12 +6,20 @@ What a port asks for is what the Service does, with the annotations of that port
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from desired.annotations.choices import DeletionPolicy, Protocol
 from desired.annotations.options import OF_PORTS, OPTIONS, BadAnnotation, Options, is_set
 from desired.annotations.port_keys import port_key, read_port_keys
 from desired.syntax.bounds import shown_text
+
+
+class Spoken(NamedTuple):
+    """The protocols of a port that exists, as annotations name them."""
+
+    port: Protocol
+    check: Protocol
+    """Of its health check."""
 
 
 class Origin(StrEnum):
@@ -110,6 +118,8 @@ class Requested:
     """The port that asks for it; None is the Service."""
     own: frozenset[str] = frozenset()
     """Names of the options that annotations of this port set; none of the Service."""
+    kept_check: Protocol | None = None
+    """The protocol of the port's health check, if it is kept; None if options decide."""
 
     def of_port(self, port: int) -> "Requested":
         """What this port asks for."""
@@ -129,9 +139,29 @@ class Requested:
         """Whether http is to be redirected to the port."""
         return self.options.protocol is Protocol.HTTPS and self.options.http_redirect_http is True
 
-    def says(self, name: str) -> bool:
-        """Whether an annotation sets the option, and can be read."""
-        return self.origin(name) is Origin.ANNOTATION and name not in self.bad
+    def decides(self, name: str) -> bool:
+        """Whether an annotation or a default sets the option, and can be read."""
+        return name in self.origins and name not in self.bad
+
+    @property
+    def decides_on_check(self) -> bool:
+        """Whether the protocol of health checks is asked for: by itself, or as that of the port once something is said
+        of health checks."""
+        return self.decides("health_check_protocol") or (self.decides("protocol") and self.options.checks_health)
+
+    def beside(self, there: Mapping[int, Spoken], ports: Collection[int]) -> "Requested":
+        """The same for a Service with these ports, of which some are ``there``: each keeps the protocols that nothing
+        asks for."""
+        kept = {port: self._keeping(port, has) for port, has in there.items() if port in ports}
+        ways = {**self.ports, **kept}
+        return replace(self, ports=ways, has_plain_ports=not ports or not ways.keys() >= frozenset(ports))
+
+    def _keeping(self, port: int, there: Spoken) -> "Requested":
+        way = self.of_port(port)
+        options = way.options if way.decides("protocol") else replace(way.options, protocol=there.port)
+        return replace(
+            way, options=options, ports={}, port=port, kept_check=None if way.decides_on_check else there.check
+        )
 
     def key(self, name: str) -> str:
         """The annotation that decides on the option, and with which it is set for nothing else."""

@@ -214,15 +214,13 @@ def explain_listeners(of: ServiceView, notes: Collection[Note]) -> tuple[Listene
     facts: list[ListenerFact] = []
     for number in {claimed.port for claimed in lb.service.claim.ports if claimed.protocol == "TCP"} | there.keys():
         key = lb.service.balancer_key.part("listener", number)
-        own, first = planned.get(key), planned.get(key.part("asked"))
+        own = planned.get(key)
         change = own or (create if number in later else None)
         if change is None:
             why = (PORT_NOT_PLANNED.because() if key in due else lb.why_unchanged(number, there.get(number))).text
             facts.append(port(number, None, said.get(number) or why))
             continue
         why = (own.reason if own else rules.COMES_WITH.text()) + if_withheld(change)
-        if first and first.key in change.depends_on and isinstance(first.after, Listener):
-            why = rules.FIRST.text(cause=why, listener=shown_listener(first.after)) + if_withheld(first)
         facts.append(port(number, change.verb, why))
     warned = {remark.key: remark.text for remark in lb.remarks}
     for index, claimed in enumerate(lb.service.claim.ports):

@@ -8,11 +8,10 @@
 | ``ip-loss`` | the deletion of one that a Service wants, or whose Service has vanished; another published address |
 | ``exposure`` | what opens an internal load balancer, but for an annotation of its own Service |
 | ``address-in-use`` | the creation of a load balancer with a Primary IP that something else has |
-| ``listener-loss`` | a change of a listener by which clients lose what no Service has given up |
 | ``certificate-issuance`` | an https port without its certificate |
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from desired.annotations.options import OPTIONS
@@ -20,13 +19,12 @@ from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.settings_blast_radius import is_for_the_settings
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease, due_of, shown_former
-from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned
 from desired.load_balancers.membership import Membership
 from desired.load_balancers.ownership import Ownership, former_of, ownership, wants_balancer, whose
 from desired.load_balancers.primary_ips import holder_of, loses_addresses
 from desired.model.clocks import shown_moment
-from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, LoadBalancer, PrimaryIp, is_private_address
+from desired.model.load_balancer import CloudBalancer, IpTarget, LoadBalancer, PrimaryIp, is_private_address
 from desired.model.service import Marks, Service
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
@@ -210,43 +208,6 @@ def _way_it_gets_free(balancer: CloudBalancer, view: GuardInput) -> tuple[Rule, 
     if is_ours and owner.uid is None and (owner.released or owner.delete_after):
         return rows.ADDRESS_OF_KEPT, {"id": balancer.id}
     return rows.ADDRESS_ASSIGNED, {}
-
-
-def listener_loss(view: GuardInput) -> Iterator[GuardResult]:
-    """A change of a listener is held when clients lose something by it, such as TLS or a health check, and the Service
-    has never said what that should be: a person may have made it in the console, and others rely on it.
-
-    One hold for each listener. What the Service asks for besides is a change of its own, which is not held.
-    """
-    for lb, changes in view.balancers(ChangeKind.LB_LISTENER):
-        for change in changes:
-            before, after = change.before, change.after
-            if not isinstance(before, Listener) or not isinstance(after, Listener):
-                continue
-            kept = lb.keeping_unasked(before, after)
-            if kept == after:
-                continue
-            losses = listener_losses(kept, after, lb.asked(after.port))
-            keep, drop = lb.remedy(losses, after.port), lb.letting_go(losses, after.port)
-            found: dict[str, Plain] = {
-                "service": lb.service.id,
-                "port": after.port,
-                "balancer": "its load balancer" if lb.present is None else f"load balancer {lb.present.id}",
-                "losses": "; ".join(loss.text for loss in losses),
-                "keep": keep,
-                "drop": drop,
-            }
-            row = _LISTENER_LOSSES[bool(keep), bool(drop)]
-            yield GuardResult.of(row, (change.key,), found, value=len(losses), limit=0)
-
-
-_LISTENER_LOSSES: Mapping[tuple[bool, bool], Rule] = {
-    (True, True): rows.LISTENER_LOSS,
-    (True, False): rows.LISTENER_LOSS_TO_KEEP,
-    (False, True): rows.LISTENER_LOSS_TO_DROP,
-    (False, False): rows.LISTENER_LOSS_TO_APPROVE,
-}
-"""Whether annotations keep what would be lost, and whether some ask for its loss → row."""
 
 
 def certificate_issuance(view: GuardInput) -> Iterator[GuardResult]:

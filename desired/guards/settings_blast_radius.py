@@ -40,11 +40,10 @@ def settings_change(
     if isinstance(former, Unknown):
         return SettingsChange(former.why, plan.changes, is_known=False)
     differing = former.differing(settings)
-    told = [*former.to_take_back(settings), *((name, was, now) for name, (was, now) in differing.items())]
-    if not told:
+    if not differing:
         return None
     says = ", ".join(
-        f"{name} {shown_setting(name, was)} -> {shown_setting(name, now)}" for name, was, now in dict.fromkeys(told)
+        f"{name} {shown_setting(name, was)} -> {shown_setting(name, now)}" for name, (was, now) in differing.items()
     )
     noted = former.change
     if noted is not None and noted.values != {name: now for name, (_, now) in differing.items()}:

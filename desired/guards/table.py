@@ -24,7 +24,6 @@ from desired.guards.load_balancers import (
     exposure,
     foreign_owner,
     ip_loss,
-    listener_loss,
     undo_window,
 )
 from desired.guards.loss import takes_targets, target_floor
@@ -88,10 +87,6 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
         GuardName.ADDRESS_IN_USE: Guard(
             address_in_use,
             _where(lambda change: isinstance(change.after, LoadBalancer) and bool(change.after.primary_ips)),
-        ),
-        GuardName.LISTENER_LOSS: Guard(
-            listener_loss,
-            _where(lambda change: change.kind == ChangeKind.LB_LISTENER and change.verb is Verb.MODIFY),
         ),
         GuardName.TARGET_FLOOR: Guard(target_floor, _where(takes_targets)),
         GuardName.TARGET_HEALTH: Guard(target_health, _where(takes_targets)),

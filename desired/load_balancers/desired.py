@@ -13,7 +13,7 @@ from desired.annotations.options import ON_TARGETS, OPTIONS, BadAnnotation, Opti
 from desired.annotations.reading import Requested
 from desired.annotations.warnings import AnnotationWarning
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
-from desired.load_balancers.in_use import kept, options_taken_back, ports_taken_back
+from desired.load_balancers.in_use import kept
 from desired.load_balancers.lifecycle import (
     LoadBalancerRelease,
     Orphan,
@@ -24,8 +24,13 @@ from desired.load_balancers.lifecycle import (
     release,
     window_of,
 )
-from desired.load_balancers.listener_losses import Loss, keeping_unasked, letting_go, may_be_passed, remedy
-from desired.load_balancers.listeners import desired_listeners, filled, ports_without_node_port, possible_listeners
+from desired.load_balancers.listeners import (
+    desired_listeners,
+    filled,
+    ports_without_node_port,
+    possible_listeners,
+    spoken_by,
+)
 from desired.load_balancers.matching import (
     Adoptable,
     BalancerMatch,
@@ -94,7 +99,7 @@ from desired.model.load_balancer import (
     labels_with,
 )
 from desired.model.service import Service
-from desired.model.settings import WHOLE, Settings
+from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.node import DesiredNode
 from desired.plan.notes import Note, NoteKind
@@ -111,7 +116,7 @@ class DesiredLoadBalancer:
     service: Service
     requested: Requested
     options: Options
-    """The same, with the API's default in place of what only a former default of all Services had set."""
+    """The same."""
     match: BalancerMatch
     wanted: LoadBalancer | None
     """None when nothing may be planned: too little is known, or what is asked for cannot be made."""
@@ -127,8 +132,6 @@ class DesiredLoadBalancer:
     notes: tuple[Note, ...] = ()
     primary_ips: PrimaryIpChoice = NO_CHOICE
     """The public addresses with which it is created."""
-    former: tuple[Requested, ...] = ()
-    """The same with defaults that are taken back."""
     held_back: frozenset[int] | None = frozenset()
     """Ports that stay as they are, as something is wrong with their annotations; None: all of it stays."""
     name: str | None = None
@@ -155,33 +158,6 @@ class DesiredLoadBalancer:
             return rows.PORT_WITHOUT_CERTIFICATE.because(cause=cause)
         return stays if there is None else rows.PORT_AS_ASKED.because()
 
-    def asked(self, port: int) -> frozenset[str]:
-        """Names of the options of this port that an annotation or a default sets, or a default has set that is taken
-        back. A redirect that another port asks for is taken from this one."""
-        names = {name for each in (self.requested, *self.former) for name in each.of_port(port).origins}
-        return frozenset({*names, "http_redirect_http"} if any(way.redirects for way in self.requested.ways) else names)
-
-    def keeping_unasked(self, before: Listener, after: Listener) -> Listener:
-        """``after`` without losses of clients that the Service has not asked for (``listener_losses``)."""
-        is_passed = self.present is None or may_be_passed(self.present, after)
-        return keeping_unasked(before, after, self.asked(after.port), is_passed=is_passed)
-
-    def remedy(self, losses: Iterable[Loss], port: int) -> str:
-        """The annotations with which this port loses nothing of it; empty when there are none for it."""
-        return remedy(losses, self._tcp_ports, self._alone(port))
-
-    def letting_go(self, losses: Collection[Loss], port: int) -> str:
-        """The annotations that ask for all of these losses; empty when there are none for some of them."""
-        return letting_go(losses, self._tcp_ports, self._alone(port))
-
-    def _alone(self, port: int) -> int | None:
-        """The port, where some port of the Service has annotations of its own: what is said of all would not hold."""
-        return port if self.requested.ports else None
-
-    @property
-    def _tcp_ports(self) -> list[int]:
-        return [port.port for port in self.service.claim.tcp_ports]
-
 
 def desired_load_balancer(
     service: Service,
@@ -200,10 +176,8 @@ def desired_load_balancer(
     present = None if isinstance(match, Missing | Undecided) else match.balancer
     requested = service.claim.requested(defaults)
     options, bad = requested.options, requested.bad
-    given = settings.given_defaults.get(present.id, {}) if present is not None else {}
-    former = given.get(WHOLE, settings.former_defaults)
-    if present is not None and former is not None:
-        options = options_taken_back(options, former, present)
+    there = {port: spoken_by(listener) for port, listener in present.spec.listeners.items()} if present else {}
+    effective = requested.beside(there, {port.port for port in service.claim.tcp_ports})
     is_created = present is None and not isinstance(match, Undecided)
     chosen = chosen_primary_ips(options, snapshot) if is_created else NO_CHOICE
     zone = zone_of(options, chosen.location, present, zones)
@@ -214,6 +188,7 @@ def desired_load_balancer(
         has_network=settings.network is not None,
         is_created=is_created,
         is_settled=is_settled(options, present, snapshot),
+        there=there,
     )
     problems = [
         *(problem for problem in check.problems if is_created or problem.key not in AT_CREATION),
@@ -222,13 +197,12 @@ def desired_load_balancer(
     ]
     wrong = {problem.key for problem in problems}
     unclear = frozenset(field for field, row in OPTIONS.items() if wrong & {row.full_key, row.variable})
-    certificates = desired_certificates(service, requested, snapshot)
+    certificates = desired_certificates(service, effective, snapshot)
     members = members_of(service, options, present, zone)
-    ports = desired_listeners(service, requested, certificates)
+    ports = desired_listeners(service, effective, certificates, present)
     held_back = _held_back(problems, service, match)
     if present is not None:
         ports = {port: listener for port, listener in ports.items() if port not in (held_back or ())}
-        ports = ports_taken_back(ports, lambda port: given.get(port, settings.former_defaults), present)
     demand = Demand(len(ports), count_targets(members, present), certificates.needed)
     place = chosen.location if isinstance(options.location, Unmanaged) else options.location
     size, larger = fitting_size(options, present, demand, snapshot, place), larger_type(demand, snapshot)
@@ -248,9 +222,6 @@ def desired_load_balancer(
         unclear,
         check.remarks,
         primary_ips=chosen,
-        former=tuple(
-            service.claim.requested(each) for each in (settings.former_defaults, *given.values()) if each is not None
-        ),
         held_back=held_back,
         name=None if "name" in unclear else asked_name(service),
         without_node_port=ports_without_node_port(service),
@@ -349,7 +320,7 @@ class _Planned:
         listeners, notes = possible_listeners(
             service, complete, spec.listeners, holds, certificates, self.larger, serving.held_back or ()
         )
-        listeners = _without_kept_redirect(listeners)
+        listeners, hindered = _beside_kept_redirect(service, listeners, spec.listeners)
         targets = UNMANAGED if self.is_out and options.use_private_ip else self._targets
         taken = tuple(notes_on_name(service, options, present, self.snapshot))
         stays = bool(taken) or (isinstance(match, Owned) and match.why_not_renamed is not None)
@@ -375,6 +346,7 @@ class _Planned:
             targets=UNMANAGED if hidden else targets,
         ), (
             *notes,
+            *hindered,
             *taken,
             *hidden,
             *(() if targets is UNMANAGED else needed),
@@ -417,16 +389,16 @@ class _Planned:
         return UNMANAGED if is_unread else self.serving.targets.targets
 
 
-def _without_kept_redirect(listeners: Mapping[int, Listener]) -> Mapping[int, Listener]:
-    """The listeners without a redirect that is only kept where the Service has port 80 itself, which it takes."""
-    if 80 not in listeners:
-        return listeners
-    return {
-        port: replace(listener, http=replace(listener.http, redirect_http=False))
-        if listener.http is not None and listener.http.redirect_http is True
-        else listener
-        for port, listener in listeners.items()
-    }
+def _beside_kept_redirect(
+    service: Service, wanted: Mapping[int, Listener], present: Mapping[int, Listener]
+) -> tuple[Mapping[int, Listener], tuple[Note, ...]]:
+    """The listeners without a new port 80 that a redirect takes: Hetzner has that port once. A redirect that is asked
+    for beside port 80 is a problem of the annotations, so this one is kept."""
+    redirects = next((port for port, each in wanted.items() if each.http and each.http.redirect_http is True), None)
+    if 80 not in wanted or 80 in present or redirects is None:
+        return wanted, ()
+    others = {port: listener for port, listener in wanted.items() if port != 80}
+    return others, (rows.PORT_TAKEN_BY_REDIRECT.note(service.key, port=80, secure=redirects),)
 
 
 DesiredServices = Mapping[str, DesiredLoadBalancer | LoadBalancerRelease]

@@ -4,29 +4,18 @@
 |---|---|
 | ``in_use`` | the present value of one option, in words |
 | ``of_balancer``, ``of_listener`` | the same, of the whole load balancer or of a port, as options have it |
-| ``options_taken_back``, ``ports_taken_back`` | what is asked for, without what only a former default had set |
 | ``kept`` | the values that nothing asks for any more, with the defaults that they differ from |
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from desired.annotations.choices import Protocol
 from desired.annotations.grammars import ValueKind
-from desired.annotations.options import (
-    CHECK,
-    LISTENER,
-    ON_LISTENERS,
-    ON_STATUS,
-    ON_TARGETS,
-    OPTIONS,
-    SETTING,
-    TAKEN_BACK,
-    Options,
-)
+from desired.annotations.options import ON_LISTENERS, ON_STATUS, ON_TARGETS, OPTIONS, Options
 from desired.load_balancers.listeners import api_defaults
 from desired.model.load_balancer import CloudBalancer, Listener, ServerTarget
 from desired.section import UNMANAGED
@@ -120,6 +109,14 @@ def kept(
             )
 
 
+_DEFAULTS: Mapping[str, Any] = {
+    "protocol": Protocol.TCP,
+    "health_check_protocol": Protocol.TCP,
+    "health_check_port": "the node port",
+}
+"""Option of a port → its value at creation, of those that do not follow from the protocols."""
+
+
 def _kept_of_ports(field: str, ports: Collection[tuple[int, Listener, Listener, Listener]]) -> Iterator[Kept]:
     """The values of one option; ``ports`` are numbers, each with what is asked, what will be, and the default."""
     read = partial(of_listener, field)
@@ -127,54 +124,14 @@ def _kept_of_ports(field: str, ports: Collection[tuple[int, Listener, Listener, 
     for port, asked, wanted, usual in ports:
         if read(asked) is not UNMANAGED:
             continue
-        value, default = read(wanted), read(usual)
+        value, default = read(wanted), _DEFAULTS.get(field, read(usual))
+        if field == "health_check_port" and value == wanted.destination_port:
+            continue
         has_both = not {None, UNMANAGED, ()} & {value, default}  # https cannot be without a certificate
         if has_both and _plain(value) != _plain(default):
             found.setdefault((shown(field, value), shown(field, default)), []).append(port)
     for (value, default), those in found.items():
         yield Kept(field, value, default, () if len(those) == len(ports) else tuple(those))
-
-
-def options_taken_back(options: Options, former: Options, balancer: CloudBalancer) -> Options:
-    """``options`` with the API's default in place of what nothing asks for any more, where the load balancer has
-    exactly what a former default of all Services has set. What has another value than that default had stays: a person
-    has set it."""
-    found = {
-        name: OPTIONS[name].usual
-        for name in TAKEN_BACK.values()
-        if name not in ON_LISTENERS
-        and getattr(options, name) is UNMANAGED
-        and [getattr(former, name)] == list(of_balancer(name, balancer)) != [OPTIONS[name].usual]
-    }
-    return replace(options, **found)
-
-
-def ports_taken_back(
-    ports: Mapping[int, Listener], former: Callable[[int], Options | None], balancer: CloudBalancer
-) -> Mapping[int, Listener]:
-    """The same of listeners, as they are asked for: each has values of its own, and its own ``former`` default; None
-    where that is the present one."""
-    there = balancer.spec.listeners
-    return {
-        port: _listener_taken_back(asked, before, there[port])
-        if port in there and (before := former(port)) is not None
-        else asked
-        for port, asked in ports.items()
-    }
-
-
-def _listener_taken_back(asked: Listener, former: Options, present: Listener) -> Listener:
-    def fields_of(part: str) -> dict[str, Any]:
-        """Field of this part → what the API makes of it, where a former default had set what it has."""
-        return {
-            field: OPTIONS[name].usual
-            for field, name in SETTING[part].items()
-            if name in TAKEN_BACK.values()
-            and of_listener(name, asked) is UNMANAGED
-            and getattr(former, name) == of_listener(name, present)
-        }
-
-    return replace(asked, **fields_of(LISTENER), health_check=replace(asked.health_check, **fields_of(CHECK)))
 
 
 def _plain(value: object) -> object:

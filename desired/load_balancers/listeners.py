@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import CHECK, HTTP, HTTP_CHECK, LISTENER, OPTIONS, SETTING, Options
-from desired.annotations.reading import Requested
+from desired.annotations.reading import Requested, Spoken
 from desired.load_balancers.certificates import DesiredCertificates
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
+    CloudBalancer,
     HealthCheck,
     HttpCheck,
     HttpOptions,
@@ -43,10 +44,11 @@ def filled(wanted: Listener, present: Listener | None) -> Listener:
     """
     if present is None:
         return wanted
+    found = _completed(wanted, present)
     return replace(
-        _completed(wanted, present),
+        found,
         health_check=_health_check(wanted.health_check, present.health_check),
-        http=_http(wanted, present),
+        http=_http(found, present),
     )
 
 
@@ -109,31 +111,68 @@ def _completed(wanted: _Part, source: _Part) -> _Part:
 _KUBE_PROXY_PATH = "/healthz"
 
 
-def desired_health_check(options: Options, node_port: int, kube_proxy_port: int = 0) -> HealthCheck:
+def desired_health_check(
+    way: Requested,
+    node_port: int,
+    kube_proxy_port: int = 0,
+    there: Listener | None = None,
+    *,
+    is_answered: bool = True,
+) -> HealthCheck:
     """The health check of the listener that leads to ``node_port``; what is not asked for is UNMANAGED.
 
-    As long as nothing is said of health checks they speak TCP, whatever the listener speaks. Once something is said
-    they speak what the listener speaks, unless they have a protocol of their own. The options of HTTP count only with
-    HTTP. ``kube_proxy_port`` is the healthCheckNodePort of ``externalTrafficPolicy: Local``, 0 without: if the option
-    is set, health checks ask kube-proxy there whether the Node has a pod, instead of the pods.
+    A new one speaks TCP to the node port as long as nothing is said of health checks. Once something is said it speaks
+    what the listener is asked to speak, unless it has a protocol of its own. One that is ``there`` keeps protocol and
+    port, and its port follows the node port if both were equal. ``kube_proxy_port`` is the healthCheckNodePort of
+    ``externalTrafficPolicy: Local``, 0 without: if the option is set, health checks ask kube-proxy there whether the
+    Node has a pod, instead of the pods. ``is_answered`` says whether some target may pass the check that is there.
     """
-    asks_kube_proxy = kube_proxy_port > 0 and options.asks_kube_proxy
-    asked = Protocol.HTTP if asks_kube_proxy else _protocol(options)
+    options = way.options
     http = HttpCheck(**_asked(options, HTTP_CHECK))
-    if http.tls is UNMANAGED and asked is Protocol.HTTPS:
-        http = replace(http, tls=True)  # unless an annotation says otherwise: pods behind https may speak plain HTTP
-    if asks_kube_proxy:  # which speaks plain HTTP, whatever the listener speaks: TLS of an earlier check must not stay
+    if options.asks_kube_proxy and kube_proxy_port:
+        # Kube-proxy speaks plain HTTP, whatever the listener speaks: TLS of an earlier check must not stay.
         path, tls = http.path, http.tls
         http = replace(
             http, path=_KUBE_PROXY_PATH if path is UNMANAGED else path, tls=False if tls is UNMANAGED else tls
         )
-    port = node_port if options.health_check_port is UNMANAGED else options.health_check_port
+        return HealthCheck(
+            **{**_asked(options, CHECK), "protocol": Protocol.HTTP, "port": kube_proxy_port, "http": http}
+        )
+    was = there.health_check if there else None
+    ends = was is not None and _ends_with_kube_proxy(way, was, node_port, kube_proxy_port, is_answered=is_answered)
+    if ends and http.path is UNMANAGED:
+        http = replace(http, path=_USUAL[HTTP_CHECK]["path"])
+    port: int | Unmanaged = options.health_check_port
+    if isinstance(port, Unmanaged) and (there is None or ends or there.health_check.port == there.destination_port):
+        port = node_port
+    asked: Protocol | Unmanaged = UNMANAGED
+    if way.decides_on_check:
+        asked = options.protocol if options.health_check_protocol is UNMANAGED else options.health_check_protocol
+    elif was is None or ends:
+        asked = Protocol.TCP
+    if http.tls is UNMANAGED and asked is Protocol.HTTPS:
+        http = replace(http, tls=True)  # unless an annotation says otherwise: pods behind https may speak plain HTTP
+    speaks_tcp = asked is Protocol.TCP or (asked is UNMANAGED and (was is None or was.http is None))
     decided = {
-        "protocol": Protocol.TCP if asked is Protocol.TCP else Protocol.HTTP,
-        "port": kube_proxy_port if asks_kube_proxy else port,
-        "http": None if asked is Protocol.TCP else http,
+        "protocol": Protocol.HTTP if asked is Protocol.HTTPS else asked,
+        "port": port,
+        "http": None if speaks_tcp else http,
     }
     return HealthCheck(**{**_asked(options, CHECK), **decided})
+
+
+def _ends_with_kube_proxy(
+    way: Requested, was: HealthCheck, node_port: int, kube_proxy_port: int, *, is_answered: bool
+) -> bool:
+    """Whether the check that is there asks kube-proxy, and is not to any more: the annotation says so, or the port is
+    gone and either the annotation is still there or no target passes."""
+    path, asks = way.options.health_check_http_path, way.options.health_check_node_port
+    is_asked = way.options.health_check_port is not UNMANAGED
+    if is_asked or was.http is None or was.port == node_port or was.http.path not in (_KUBE_PROXY_PATH, path):
+        return False
+    if was.port == kube_proxy_port:
+        return way.decides("health_check_node_port")
+    return asks or (was.http.path == _KUBE_PROXY_PATH and not is_answered)
 
 
 def _asked(options: Options, part: str) -> dict[str, Any]:
@@ -141,35 +180,32 @@ def _asked(options: Options, part: str) -> dict[str, Any]:
     return {field: getattr(options, name) for field, name in SETTING[part].items()}
 
 
-def _protocol(options: Options) -> Protocol:
-    """The protocol that is asked for, HTTPS included, which the API knows as HTTP over TLS."""
-    if not options.checks_health:
-        return Protocol.TCP
-    return options.protocol if options.health_check_protocol is UNMANAGED else options.health_check_protocol
-
-
 def desired_listeners(
-    service: Service, requested: Requested, certificates: DesiredCertificates
+    service: Service, requested: Requested, certificates: DesiredCertificates, present: CloudBalancer | None = None
 ) -> Mapping[int, Listener]:
     """Port → listener, one for each TCP port that leads to a port on the Nodes; what is not asked for is UNMANAGED.
 
     Other protocols are left out, as Hetzner balances TCP only, and so is what only waits for a node port.
-    ``certificates`` are those of https ports.
+    ``certificates`` are those of https ports. Ports of a load balancer that is ``present`` keep their protocols, which
+    ``requested`` has.
     """
     kube_proxy = service.claim.health_check_node_port if service.claim.is_local else 0
     ports = [port for port in service.claim.tcp_ports if port.node_port > 0]
     redirected = _redirected([port.port for port in ports], requested)
 
     def listener(port: ClaimedPort) -> Listener:
-        options = requested.of_port(port.port).options
-        may_redirect = redirected in (None, port.port)
-        return Listener(
+        way, there = requested.of_port(port.port), present.spec.listeners.get(port.port) if present else None
+        options, may_redirect = way.options, redirected in (None, port.port)
+        is_answered = present is None or (bool(present.targets) and port.port not in present.unanswered)
+        check = desired_health_check(way, port.node_port, kube_proxy, there, is_answered=is_answered)
+        found = Listener(
             port=port.port,
             destination_port=port.node_port,
             **_asked(options, LISTENER),
-            health_check=desired_health_check(options, port.node_port, kube_proxy),
+            health_check=check,
             http=_http_options(options, certificates.of_port(port.port).ids, may_redirect=may_redirect),
         )
+        return found if there is None or way.decides("protocol") else replace(found, protocol=UNMANAGED)
 
     return {port.port: listener(port) for port in ports}
 
@@ -186,6 +222,14 @@ def ports_without_node_port(service: Service) -> tuple[int, ...]:
     """The TCP ports, sorted, that have no port on the Nodes to lead to: the API server has still to choose one, or
     never will (``allocateLoadBalancerNodePorts: false``)."""
     return tuple(sorted(port.port for port in service.claim.tcp_ports if port.node_port == 0))
+
+
+def spoken_by(listener: Listener) -> Spoken:
+    """The protocols of a listener that exists, as annotations name them: a check over TLS is https."""
+    check = listener.health_check
+    is_secure = check.http is not None and check.http.tls is True
+    protocols = listener.protocol, Protocol.HTTPS if is_secure else check.protocol
+    return Spoken(*(Protocol.TCP if isinstance(each, Unmanaged) else each for each in protocols))
 
 
 def _http_options(

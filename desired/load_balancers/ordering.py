@@ -101,15 +101,11 @@ def interleaved(adds: Iterable[Change], removals: Iterable[Change], headroom: in
 
 def _listeners(changes: Sequence[Change], headroom: int) -> list[Change]:
     """Changes of listeners. A redirect takes port 80 besides its own: what frees it goes before what takes it, which
-    the API refuses until then. Of one listener what is asked for goes before what is held."""
-    needed = {key for change in changes for key in change.depends_on}
+    the API refuses until then."""
     taking = {c.key for c in changes if _takes_80(c.after) and not _takes_80(c.before)}
-    freeing = [c for c in changes if taking and _takes_80(c.before) and not _takes_80(c.after)]
-    first = [c for c in changes if c.key in needed and c.key not in taking]
-    early = [*first, *(c for c in freeing if c not in first)]
-    late = [_needing(c, freeing) if c.key in taking else c for c in changes if c not in early]
+    early = [c for c in changes if taking and _takes_80(c.before) and not _takes_80(c.after)]
+    late = [_needing(c, early) if c.key in taking else c for c in changes if c not in early]
     adds, modifies, removals = _by_verb(late)
-    modifies = sorted(modifies, key=lambda change: change.key not in needed)
     freed = sum(change.verb is Verb.REMOVE for change in early)
     return [*early, *modifies, *interleaved(adds, removals, headroom + freed)]
 

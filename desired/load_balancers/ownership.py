@@ -257,9 +257,14 @@ def matters(service: Service, classes: Classes) -> bool:
 
 
 def uses_certificates(service: Service, defaults: Options) -> bool:
-    """Whether the Service's load balancer needs certificates: one of its ports speaks HTTPS."""
+    """Whether the Service's load balancer needs certificates: one of its ports speaks HTTPS, or may keep that protocol
+    and asks for certificates."""
     ways = service.claim.requested(defaults).ways if wants_balancer(service) else ()
-    return any(way.options.protocol is Protocol.HTTPS for way in ways)
+    asking = ("http_certificates", "certificate_type")
+    return any(
+        way.options.protocol is Protocol.HTTPS or (not way.decides("protocol") and any(map(way.decides, asking)))
+        for way in ways
+    )
 
 
 def wanted_types(services: Iterable[Service], balancers: Iterable[CloudBalancer], defaults: Options) -> frozenset[str]:

@@ -6,7 +6,6 @@ from functools import reduce
 from ipaddress import ip_address
 
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.ordering import exceeded
 from desired.load_balancers.targets import removal_reason
@@ -28,7 +27,7 @@ from desired.model.load_balancer import (
     spoken,
 )
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, State, with_advice
+from desired.plan.change import Change, State
 from desired.plan.foresight import balancer_after
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.rules import load_balancer_changes as rows
@@ -66,20 +65,8 @@ def listener_change(
     port = after.port if after else before.port if before else 0
     row = rows.PORT_ADDED if before is None else rows.PORT_REMOVED if after is None else rows.PORT_CHANGED
     part, kind, why = ("listener", port), ChangeKind.LB_LISTENER, row.text(port=port)
-    lost = tuple(_losses(lb, before, after))
+    lost = (rows.PORT_CLOSED.text(port=port),) if after is None else ()
     return _change(lb, part, kind, before, after, why, consequences=lost, depends_on=needed)
-
-
-def _losses(lb: DesiredLoadBalancer, before: Listener | None, after: Listener | None) -> Iterator[str]:
-    """What clients lose, each with the way to keep it, unless an annotation of the Service takes it away."""
-    if before is None:
-        return
-    if after is None:
-        yield rows.PORT_CLOSED.text(port=before.port)
-        return
-    for loss in listener_losses(before, after, lb.asked(before.port)):
-        way = "" if lb.requested.of_port(before.port).says(loss.option) else lb.remedy([loss], before.port)
-        yield with_advice(loss.text, way and f"to keep it: {way}")
 
 
 def _change(
@@ -212,15 +199,7 @@ def _listeners(
         before, after = present.spec.listeners.get(port), wanted.listeners.get(port)
         if before == after:
             continue
-        needed = issue if after and waits_for_certificate(after) else ()
-        kept = after if before is None or after is None else lb.keeping_unasked(before, after)
-        if before is not None and kept is not None and kept not in (before, after):
-            # What is asked for must not wait for a person's word on the rest: a new node port, say.
-            first = listener_change(lb, before, kept, issue if waits_for_certificate(kept) else ())
-            first = replace(first, key=first.key.part("asked"))
-            yield first
-            before, needed = kept, (*needed, first.key)
-        yield listener_change(lb, before, after, needed)
+        yield listener_change(lb, before, after, issue if after and waits_for_certificate(after) else ())
 
 
 def _targets(

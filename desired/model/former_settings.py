@@ -1,22 +1,21 @@
 """Former settings: what decided on plans when a pass last ended well, by the names of flags and variables.
 
-No secret is among them. Any client that may write into the ConfigMap can have changes held, a hold left out that the
-same person may approve, or Hetzner's default set where a load balancer has what the client says that a default had
-given it; that never opens one to the public unheld. A value that we would not write is not remembered; a name that this
-version does not know is kept as it is.
+No secret is among them. Any client that may write into the ConfigMap can have changes held, or a hold left out that the
+same person may approve. A value that we would not write is not remembered; a name that this version does not know is
+kept as it is.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from ipaddress import IPv4Network
 from typing import Any, NamedTuple, get_type_hints
 
 from desired.annotations.grammars import Grammar, ValueKind
-from desired.annotations.options import TAKEN_BACK, VARIABLES, Options, defaults_of, variables_of
+from desired.annotations.options import VARIABLES, Options, defaults_of, variables_of
 from desired.model.clocks import parse_moment
 from desired.model.record import Format
-from desired.model.settings import DECIDING, WHOLE, AddressFamily, Controller, Settings
+from desired.model.settings import DECIDING, AddressFamily, Controller, Settings
 from desired.section import UNMANAGED
 from desired.syntax.selector import Selector, parse_selector
 
@@ -25,8 +24,6 @@ Value = bool | int | str | None
 NETWORK, _ROUTES = DECIDING["network"], DECIDING["routes"]
 _LONGEST_VALUE = 4096
 _MOST = 100
-_LONGEST_GIVEN = 40_000
-"""Characters of all places, so that the record stays within its size."""
 _LARGEST = 2**63 - 1
 
 
@@ -43,16 +40,6 @@ class PendingChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """A value that places got from a default."""
-
-    variable: str
-    value: Value
-    places: frozenset[tuple[int, int]]
-    """Id of a load balancer, and a port of it or WHOLE."""
-
-
-@dataclass(frozen=True, slots=True)
 class FormerSettings:
     """The settings with which a pass last ended well."""
 
@@ -63,9 +50,6 @@ class FormerSettings:
     tool_version: str
     change: PendingChange | None = None
     """What differs by now, as far as a pass has noted it."""
-    given: tuple[Given, ...] = ()
-    """Values set by a default that was not accepted, as the rest of what follows from it was held, failed or waited.
-    They are taken back once the default is another one."""
 
     def differing(self, settings: Settings) -> Mapping[str, tuple[Value, Value]]:
         """Name → former and present value of what differs, but for what decides for parts alone that are off: nothing
@@ -85,31 +69,7 @@ class FormerSettings:
                 former = replace(former, **{_BY_NAME[name]: _FORM_OF[_BY_NAME[name]].read(value)})
             elif name in VARIABLES:
                 defaults[name] = value
-        return replace(former, balancer_defaults=defaults_of(defaults), former_defaults=None, given_defaults={})
-
-    def to_take_back(self, settings: Settings) -> Sequence[tuple[str, Value, Value]]:
-        """Name, given and present value of each default that was given, and is another one now."""
-        now = values_of(settings)
-        found = ((each.variable, each.value) for each in self.given if each.variable in now)
-        return [(name, value, now[name]) for name, value in found if value != now[name]]
-
-    def beside(self, settings: Settings) -> Settings:
-        """``settings`` with the former defaults of load balancers, where these differ: those of all, and those that
-        were given to single places."""
-        defaults = self.under(settings).balancer_defaults
-        values: dict[int, dict[int, dict[str, Value]]] = {}
-        for each in self.given:
-            for number, port in each.places:
-                former = values.setdefault(number, {}).setdefault(port, {**_defaults(defaults)})
-                former[each.variable] = each.value
-        return replace(
-            settings,
-            former_defaults=None if defaults == settings.balancer_defaults else defaults,
-            given_defaults={
-                number: {port: defaults_of(former) for port, former in ports.items()}
-                for number, ports in values.items()
-            },
-        )
+        return replace(former, balancer_defaults=defaults_of(defaults))
 
 
 _BY_NAME = {name: field for field, name in DECIDING.items()}
@@ -172,10 +132,10 @@ def values_of(settings: Settings) -> Mapping[str, Value]:
 
 
 def _defaults(defaults: Options) -> Mapping[str, Value]:
-    return {variable: plain_default(value) for variable, value in variables_of(defaults).items()}
+    return {variable: _plain(value) for variable, value in variables_of(defaults).items()}
 
 
-def plain_default(value: object) -> Value:
+def _plain(value: object) -> Value:
     """A default as JSON has it."""
     if isinstance(value, bool | int):
         return value
@@ -198,7 +158,6 @@ def _fields(former: FormerSettings) -> Mapping[str, object]:
         "tool_version": former.tool_version,
         "network_id": former.network_id,
         "settings": dict(former.values),
-        **({"given": [*map(_written, former.given)]} if former.given else {}),
         "change": None
         if change is None
         else {"settings": dict(change.values), "since": change.since.isoformat(), "accepted": change.accepted},
@@ -214,46 +173,7 @@ def _former(fields: Mapping[str, Any]) -> FormerSettings:
         network_id,
         _text(fields["tool_version"]),
         None if change is None else _pending(change),
-        tuple(_given(fields.get("given", []))),
     )
-
-
-def _written(given: Given) -> Mapping[str, object]:
-    places = [_place(place) for place in sorted(given.places)]
-    return {"variable": given.variable, "value": given.value, "places": places}
-
-
-def _place(place: tuple[int, int]) -> str:
-    """``7`` for a load balancer, ``7/443`` for a port of it."""
-    number, port = place
-    return f"{number}" if port == WHOLE else f"{number}/{port}"
-
-
-def _given(entries: Sequence[Mapping[str, Any]]) -> Iterator[Given]:
-    """What was given of defaults that can be taken back. Raises ValueError."""
-    for each in entries:
-        parts = [_text(place).partition("/") for place in each["places"]]
-        places = frozenset((int(number), int(port or WHOLE)) for number, _, port in parts)
-        if not all(0 < number <= _LARGEST and WHOLE <= port < 65536 for number, port in places):
-            raise ValueError("not all are load balancers and ports")
-        for variable, value in _checked({each["variable"]: each["value"]}):
-            if variable in TAKEN_BACK and value is not None:
-                yield Given(variable, value, places)
-
-
-def with_given(known: Iterable[Given], more: Iterable[Given]) -> tuple[Given, ...]:
-    """Both, but of a place that has got another value since the later one. Beyond what can be written the first ones
-    are kept: of others a note of the plan tells that they have the value."""
-    found: dict[tuple[str, tuple[int, int]], Value] = {}
-    for each in (*known, *more):
-        found.update({(each.variable, place): each.value for place in each.places})
-    by_value: dict[tuple[str, Value], set[tuple[int, int]]] = {}
-    length = 0
-    for (variable, place), value in sorted(found.items(), key=lambda item: item[0]):
-        length += len(_place(place)) + len('"", ')
-        if length <= _LONGEST_GIVEN:
-            by_value.setdefault((variable, value), set()).add(place)
-    return tuple(Given(variable, value, frozenset(places)) for (variable, value), places in by_value.items())
 
 
 def _pending(fields: Mapping[str, Any]) -> PendingChange:

@@ -57,9 +57,9 @@ class HttpCheck:
 class HealthCheck:
     """A health check of a listener."""
 
-    protocol: Protocol
+    protocol: Protocol | Unmanaged
     """TCP or HTTP; the API knows no HTTPS here."""
-    port: int
+    port: int | Unmanaged
     interval_s: int | Unmanaged = UNMANAGED
     timeout_s: int | Unmanaged = UNMANAGED
     retries: int | Unmanaged = UNMANAGED
@@ -86,7 +86,7 @@ class Listener:
 
     port: int
     destination_port: int
-    protocol: Protocol
+    protocol: Protocol | Unmanaged
     health_check: HealthCheck
     proxyprotocol: bool | Unmanaged = UNMANAGED
     http: HttpOptions | None = None

@@ -95,12 +95,6 @@ class Settings:
     """``--out-of-service``: of which servers the Nodes get the out-of-service taint."""
     balancer_defaults: Options = field(default_factory=Options)
     """``HCLOUD_LOAD_BALANCERS_*``: the defaults for Services whose annotations say nothing."""
-    former_defaults: Options | None = None
-    """``balancer_defaults`` with which a pass last ended well, where they differ: what one of them alone has set is
-    taken back when it is unset."""
-    given_defaults: Mapping[int, Mapping[int, Options]] = field(default_factory=dict, hash=False)
-    """Id of a load balancer → its port, or WHOLE → the same of that place, where it has a value of a default that was
-    not accepted."""
     classes: Classes = field(default_factory=Classes)
     """``--load-balancer-class`` and ``--default-load-balancer``: the Services that are served here."""
     undo_window: Annotated[timedelta, Admits("--load-balancer-undo")] = timedelta(0)
@@ -113,10 +107,6 @@ class Settings:
         """The range of pods to which routes are managed; None when none are. As HCCM, which starts no route controller
         without ``--cluster-cidr``."""
         return self.cluster_cidr if self.routes and Controller.ROUTE in self.controllers else None
-
-
-WHOLE = 0
-"""In the place of a port: the load balancer as a whole."""
 
 
 def _set_by(values: type, of: str = "") -> Iterator[tuple[str, Decides | Admits | Reads]]:

@@ -136,7 +136,6 @@ class GuardName(StrEnum):
     UNDO_WINDOW = "undo-window"
     IP_LOSS = "ip-loss"
     ADDRESS_IN_USE = "address-in-use"
-    LISTENER_LOSS = "listener-loss"
     TARGET_FLOOR = "target-floor"
     TARGET_HEALTH = "target-health"
     EXPOSURE = "exposure"

@@ -325,7 +325,7 @@ def _moved(balancer: CloudBalancer, place: Attachment | None, next_place: Attach
 
 def _with_listener(balancer: CloudBalancer, listener: Listener | None, port: int) -> CloudBalancer:
     """The load balancer with this listener at its port. Who answers there is taken to answer on: what a Service asks of
-    its own ports is no loss, and ``listener-loss`` judges what was not asked for."""
+    its own ports is no loss."""
     listeners = {number: found for number, found in balancer.spec.listeners.items() if number != port}
     listeners |= {} if listener is None else {port: listener}
     return replace(balancer, spec=replace(balancer.spec, listeners=listeners))

@@ -71,7 +71,6 @@ CONDITION_DUE = Rule("condition-due", "{present}; would be {wanted}: {cause}", b
 COMES_WITH = Rule("comes-with-balancer", "created with the load balancer")
 GOES_WITH = Rule("goes-with-balancer", "deleted with the load balancer")
 STAYS_WITH = Rule("stays-with-balancer", "kept with the released load balancer")
-FIRST = Rule("port-changes-first", "{cause}; before that {listener}")
 TARGET_LEFT = Rule("target-left", "{server} belongs to no Node; not managed here")
 TARGET_UNPLANNED = Rule("target-unplanned", "{target}; no change is planned")
 

@@ -350,18 +350,6 @@ ADDRESS_OF_KEPT = _waiting(
     "delete it to free the address (reconcile orphans, {id})",
 )
 
-_LISTENER = "Service {service} does not ask for this change of port {port} of {balancer}: {losses}"
-LISTENER_LOSS = _held(
-    GuardName.LISTENER_LOSS, "listener-loss", _LISTENER, "set {keep} to keep it, or set {drop} or approve to drop it"
-)
-LISTENER_LOSS_TO_KEEP = _held(
-    GuardName.LISTENER_LOSS, "listener-loss-to-keep", _LISTENER, "set {keep} to keep it, or approve to drop it"
-)
-LISTENER_LOSS_TO_DROP = _held(
-    GuardName.LISTENER_LOSS, "listener-loss-to-drop", _LISTENER, "set {drop} or approve to drop it"
-)
-LISTENER_LOSS_TO_APPROVE = _held(GuardName.LISTENER_LOSS, "listener-loss-to-approve", _LISTENER, "approve to drop it")
-
 _CHECK_TARGETS = "check the Nodes and settings, or approve if an outage is acceptable"
 TOO_FEW_ANSWER = _held(
     GuardName.TARGET_FLOOR,

@@ -135,34 +135,6 @@ PORT_CHANGED = _row(ChangeKind.LB_LISTENER, "port-changed", "settings of port {p
 PORT_REMOVED = _row(ChangeKind.LB_LISTENER, "port-removed", "the Service has no TCP port {port}")
 PORT_CLOSED = _row(ChangeKind.LB_LISTENER, "port-closed", "clients cannot connect to port {port} any more")
 
-# What clients lose by the change of a port.
-
-
-def _loss(name: str, says: str) -> Rule:
-    return _row(ChangeKind.LB_LISTENER, name, says)
-
-
-TLS_ENDS = _loss("tls-ends", "clients of port {port} get no TLS from the load balancer any more")
-TLS_BEGINS = _loss("tls-begins", "clients of port {port} must use TLS")
-HTTP_BEGINS = _loss("http-begins", "clients of port {port} must use http")
-FORWARDED_FOR_ENDS = _loss(
-    "forwarded-for-ends", "backends of port {port} get no X-Forwarded-For from the load balancer any more"
-)
-CERTIFICATE_TAKEN_OFF = _loss("certificate-taken-off", "certificate {certificates} is removed")
-CERTIFICATES_TAKEN_OFF = _loss("certificates-taken-off", "certificates {certificates} are removed")
-REDIRECT_ENDS = _loss("redirect-ends", "http is not redirected to port {port} any more")
-STICKINESS_ENDS = _loss("stickiness-ends", "sticky sessions of port {port} end")
-COOKIE_CHANGES = _loss("cookie-changes", "sticky sessions of port {port} start anew with the cookie {wanted}")
-COOKIE_SHORTENED = _loss("cookie-shortened", "sticky sessions of port {port} last {wanted} s instead of {present}")
-IDLE_SHORTENED = _loss("idle-shortened", "idle connections of port {port} end after {wanted} s instead of {present}")
-PROXY_BEGINS = _loss(
-    "proxy-begins", "backends of port {port} get a PROXY protocol header, and break unless they expect it"
-)
-PROXY_ENDS = _loss(
-    "proxy-ends", "backends of port {port} get no PROXY protocol header any more, and break if they expect it"
-)
-CHECK_CHANGES = _loss("check-changes", "targets of port {port} are checked by {wanted} instead of {present}")
-
 # Interface and networks.
 
 PUBLIC_ON = _row(ChangeKind.LB_PUBLIC_INTERFACE, "public-on", "the Service requests a public interface")

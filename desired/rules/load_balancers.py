@@ -254,6 +254,13 @@ PORT_OVER_LIMIT = Rule(
     NoteKind.LIMIT,
 )
 
+PORT_TAKEN_BY_REDIRECT = Rule(
+    "port-taken-by-redirect",
+    "port {port} is left out: the load balancer redirects it to port {secure}, set by no annotation",
+    f"set {_key('http_redirect_http')} to false, or remove port {{port}} from the Service",
+    NoteKind.LIMIT,
+)
+
 # The private network.
 
 NETWORK_WITHOUT_SUBNET = Rule(

@@ -99,10 +99,6 @@ class Attempts:
         """The changes that were tried, with their last outcomes, for when the state cannot be observed any more."""
         return _sorted(Line(attempts[-1].change, attempts[-1].outcome) for attempts in self.by_key.values())
 
-    def every(self) -> tuple[Line, ...]:
-        """Each attempt with its outcome, in the order of their keys."""
-        return tuple(Line(each.change, each.outcome) for key in sorted(self.by_key) for each in self.by_key[key])
-
     def as_seen(self, plan: Plan, *, is_whole: bool) -> tuple[Line, ...]:
         """The changes that were tried, where ``plan`` comes from a reading afterwards: a change whose answer got lost,
         and that is not planned any more, is done.

@@ -11,7 +11,6 @@ from desired.guards.judge import ask_guards, judge
 from desired.guards.loss import takes_targets
 from desired.guards.settings_blast_radius import settings_change
 from desired.load_balancers.ownership import matters
-from desired.model.former_settings import FormerSettings
 from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.route import route_key
 from desired.model.settings import Settings
@@ -103,13 +102,11 @@ def decide(context: PlanContext, observation: Observation, setbacks: Setbacks, m
     makes a difference."""
     records = context.records
     former = records.settings.recall(observation.snapshot)
-    plan_of = partial(_planned, observation, context.settings, former, setbacks)
+    plan_of = partial(_planned, observation, context.settings, setbacks)
     facts = prove(context.readers, observation.snapshot, plan_of, context.namespace, most)
     snapshot = facts.snapshot
-    if former is None and (facts.plan.changes or any(note.kind is NoteKind.KEPT for note in facts.plan.notes)):
+    if former is None and facts.plan.changes:
         former = records.settings.recall(snapshot, is_planning=True)
-        if _beside(context.settings, former) != context.settings:
-            facts = _planned(observation, context.settings, former, setbacks, snapshot)
     if any(map(takes_targets, facts.plan.changes)):
         peaks = records.peaks.peaks(snapshot)
         facts = replace(facts, setbacks=replace(setbacks, peaks=peaks, peaks_unread=records.peaks.unread))
@@ -117,17 +114,9 @@ def decide(context: PlanContext, observation: Observation, setbacks: Setbacks, m
     return replace(facts, settings_change=changed)
 
 
-def _planned(
-    observation: Observation, settings: Settings, former: object, setbacks: Setbacks, snapshot: Snapshot
-) -> GuardInput:
-    settings = _beside(settings, former)
+def _planned(observation: Observation, settings: Settings, setbacks: Setbacks, snapshot: Snapshot) -> GuardInput:
     desired = compute_desired(snapshot, settings, setbacks, observation.matches)
     return GuardInput(diff(snapshot, desired, settings), snapshot, settings, desired, setbacks)
-
-
-def _beside(settings: Settings, former: object) -> Settings:
-    """The settings, with the former defaults of load balancers where these are known and differ."""
-    return former.beside(settings) if isinstance(former, FormerSettings) else settings
 
 
 def _stored(

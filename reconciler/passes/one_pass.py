@@ -90,7 +90,6 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     try:
         observation = look(context.readers, context.settings, context.namespace)
     except ApiError as error:
-        context.records.defer(attempts.every())
         return report_of_error(context, error, attempts)
     for change, outcome in ended:
         tell_outcome(acting, observation.snapshot, change, outcome)
@@ -115,16 +114,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
             observation = look_again(context.readers, judged.observation, context.settings, kinds)
         except ApiError as error:
             report = report_of_error(context, error, attempts, first)
-            blind = Ended(
-                report,
-                report,
-                report.lines,
-                attempts.every(),
-                attempts.let_pass,
-                judged.facts,
-                is_partial=True,
-                is_blind=True,
-            )
+            blind = Ended(report, report, report.lines, attempts.let_pass, judged.facts, is_partial=True)
             context.records.keep(blind)
             return replace(report, snapshot=judged.facts.snapshot, facts=judged.facts)
         del judged  # with the Nodes in it, which were read anew, and are kept once
@@ -139,7 +129,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     report = with_failures(replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole)), judged)
     is_stopped = acting.stop.is_set()
     is_partial = is_stopped or bool(context.only)
-    context.records.keep(Ended(report, seen, tried, attempts.every(), attempts.let_pass, judged.facts, is_partial))
+    context.records.keep(Ended(report, seen, tried, attempts.let_pass, judged.facts, is_partial))
     return with_cost_of_done(context, report, first, may_ask=is_reachable(judged.observation) and not is_stopped)
 
 

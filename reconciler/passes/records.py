@@ -15,15 +15,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from actuators.http.errors import ApiError, Denied
-from actuators.outcome import Applied, Failed, Pending
+from actuators.outcome import Applied, Failed
 from desired.guards.anchor import AnchorState, anchor_of, to_remember
 from desired.guards.guard import GuardInput
 from desired.guards.history import mark_in
 from desired.guards.loss import takes_targets
 from desired.guards.peaks import LAST_FOR, peaks_of, without_balancers
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.given import given_by, still_given
-from desired.model.former_settings import SETTINGS, FormerSettings, Given, PendingChange, Value, values_of, with_given
+from desired.model.former_settings import SETTINGS, FormerSettings, PendingChange, Value, values_of
 from desired.model.key import Key
 from desired.model.remembered import ANCHOR, NOTHING
 from desired.model.settings import Settings
@@ -166,10 +165,6 @@ class SettingsMemory:
         self._shares = shares
         self._looks_first = config_map.write is not None
         self._is_accepted = False
-        self._unwritten: tuple[Given, ...] = ()
-        """What passes did that could not be written down yet."""
-        self._doubtful: tuple[Given, ...] = ()
-        """What they may have done, and have not seen since."""
         self.forget = self._keeper.forget
 
     def recall(self, snapshot: Snapshot, *, is_planning: bool = False) -> FormerSettings | Unknown | None:
@@ -207,36 +202,15 @@ class SettingsMemory:
         keeper.keep(snapshot, lambda stored: self._wanted(facts, stored, follows=follows))
         if not keeper.rests(snapshot.taken_at):
             self._is_accepted = False
-            if keeper.is_known:  # else the lead was lost at the write
-                self._unwritten = ()
 
-    def note(self, facts: GuardInput, begun: Collection[Line], *, is_blind: bool) -> None:
-        """Take note of what was ``begun`` in a pass by the present defaults: what was done, and of the rest what the
-        reading shows that was made afterwards; without one, ``is_blind``, it is looked for in the next. ``keep`` or
-        ``note_alone`` writes it down."""
-        defaults, desired = facts.settings.balancer_defaults, facts.desired.services
-        done = (line.change for line in begun if isinstance(line.outcome, Applied))
-        rest = (line.change for line in begun if isinstance(line.outcome, Pending | Failed))
-        self._doubtful = with_given(self._doubtful, given_by(rest, defaults, desired))
-        self._unwritten = with_given(self._unwritten, given_by(done, defaults, desired))
-        if not is_blind:
-            seen = still_given(self._doubtful, facts.snapshot, desired)
-            self._unwritten, self._doubtful = with_given(self._unwritten, seen), ()
+    def note_acceptance(self, snapshot: Snapshot) -> None:
+        """Write down after a pass of which nothing else counts that a person has approved it."""
 
-    def note_alone(self, facts: GuardInput, *, is_blind: bool) -> None:
-        """Write down what was noted of a pass of which nothing else counts, and that a person has approved it."""
-        snapshot, stored = facts.snapshot, self._keeper.value
-        if stored is None:
-            return
+        def wanted(known: FormerSettings | None) -> FormerSettings | None:
+            return known and replace(known, change=self._pending(known, snapshot))
 
-        def wanted(known: FormerSettings | None) -> FormerSettings:
-            known = known or stored
-            given = self._given(known)
-            left = given if is_blind else still_given(given, snapshot, facts.desired.services)
-            change = self._pending(known, snapshot) if self._is_accepted else known.change
-            return replace(known, change=change, given=left)
-
-        if wanted(stored) != stored:  # else a stopped pass would look, where another process may have written
+        stored = self._keeper.value
+        if self._is_accepted and wanted(stored) != stored:  # else a stopped pass would look for no reason
             self._keeper.keep(snapshot, wanted)
 
     def _wanted(self, facts: GuardInput, stored: FormerSettings | None, *, follows: bool) -> FormerSettings:
@@ -244,20 +218,11 @@ class SettingsMemory:
         network = snapshot.network.value if isinstance(snapshot.network, Present) else None
         if stored is None:
             return FormerSettings(now, network.id if network else None, __version__)
-        left = still_given(self._given(stored), snapshot, facts.desired.services)
-        if stored.differing(self._settings):
-            if follows:
-                return replace(stored, change=self._pending(stored, snapshot), given=left)
-            values = {**stored.values, **now}
-            left = tuple(each for each in left if now.get(each.variable) != each.value)  # by a default that is accepted
-            return FormerSettings(values, network.id if network else None, __version__, given=left)
-        is_taken_back = follows and replace(stored, given=left).to_take_back(self._settings)
-        return replace(stored, change=self._pending(stored, snapshot) if is_taken_back else None, given=left)
-
-    def _given(self, stored: FormerSettings) -> tuple[Given, ...]:
-        """What was given before, and what was noted since of defaults that differ from those that are accepted."""
-        differing = stored.differing(self._settings)
-        return with_given(stored.given, (each for each in self._unwritten if each.variable in differing))
+        if not stored.differing(self._settings):
+            return replace(stored, change=None)
+        if follows:
+            return replace(stored, change=self._pending(stored, snapshot))
+        return FormerSettings({**stored.values, **now}, network.id if network else None, __version__)
 
     def _pending(self, stored: FormerSettings, snapshot: Snapshot) -> PendingChange:
         values: Mapping[str, Value] = {name: now for name, (_, now) in stored.differing(self._settings).items()}
@@ -403,17 +368,13 @@ class Ended:
     """The plan that is left, whatever was tried of it."""
     tried: Collection[Line]
     """What was, also where that is not seen yet."""
-    every: Collection[Line]
-    """All that was begun, as often as it was."""
     let_pass: Mapping[GuardName, Collection[Change]]
     """Rule → the changes of its approved holds that were made."""
     facts: GuardInput
     """What the last plan was judged from."""
     is_partial: bool
     """Whether it was stopped, looked at a part of the plan, or sees no more what it did: of that only the targets are
-    remembered, and what defaults of load balancers did."""
-    is_blind: bool = False
-    """Whether it sees no more what it did."""
+    remembered, and what a person has approved."""
 
     @property
     def done(self) -> Sequence[Change]:
@@ -442,17 +403,11 @@ class Records:
         self.suspended = SuspensionTrace(main if lasts else ConfigMap(CONFIG_MAP))
         self.status = StatusPublication(status)
         self.settings = SettingsMemory(status, settings, self.status.found)
-        self._deferred: tuple[Line, ...] = ()
-        """What ended before a pass that could not read anything."""
 
     def forget(self) -> None:
         """Look again at all that is stored: another process may have written. May be called from any thread."""
         for each in (self.project, self.peaks, self.settings, self.suspended, self.status):
             each.forget()
-
-    def defer(self, begun: Collection[Line]) -> None:
-        """What ended before a pass that could read nothing is remembered with the next one."""
-        self._deferred = (*self._deferred, *begun)
 
     def let_pass(self, changes: Mapping[GuardName, Collection[Change]]) -> None:
         """Changes of approved holds were made in this pass, by the rule of the hold: what follows from changed settings
@@ -465,10 +420,8 @@ class Records:
         snapshot, done = ended.facts.snapshot, ended.done
         let_go = [each.cloud_id for each in ended.let_pass.get(GuardName.TARGET_FLOOR, ()) if each.cloud_id]
         self.peaks.keep(snapshot, let_go, has_taken=any(map(takes_targets, done)))
-        self.settings.note(ended.facts, (*self._deferred, *ended.every), is_blind=ended.is_blind)
-        self._deferred = ()
         if ended.is_partial:
-            self.settings.note_alone(ended.facts, is_blind=ended.is_blind)
+            self.settings.note_acceptance(snapshot)
             return
         self.project.keep(snapshot, has_changed=bool(done))
         self.settings.keep(ended.facts, is_whole=ended.is_whole, is_sound=ended.is_sound)

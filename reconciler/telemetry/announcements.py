@@ -14,10 +14,8 @@ from desired.annotations.warnings import Lack
 from desired.guards.history import suspension_of
 from desired.health.state import PortState, ServiceState, States
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.membership import Membership, NodeTarget
 from desired.model.key import PLAN, ObjectKind
-from desired.model.load_balancer import Listener
 from desired.model.route import Route
 from desired.model.service import Service
 from desired.model.snapshot import Node, Snapshot
@@ -177,20 +175,9 @@ def on_pass(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[E
                 yield _event(row.applied, service, reason=change.reason)
             if row.lost is not None and lost:
                 yield _event(row.lost, service, lost=lost)
-            if losses := _lost(change):
-                yield Event(subject_of(service), EventType.WARNING, "ListenerChanged", losses)
         kinds = {line.change.kind for line in lines} - _GOING
         if kinds and service.key not in unfinished and len(applied) == len(lines):
             yield _event(_UPDATED if kinds == {ChangeKind.LB_TARGET} else _ENSURED, service)
-
-
-def _lost(change: Change) -> str:
-    """What clients of a listener have lost by a change of it; empty when nothing."""
-    before, after = change.before, change.after
-    if not isinstance(before, Listener) or not isinstance(after, Listener):
-        return ""
-    losses = "; ".join(loss.text for loss in listener_losses(before, after))
-    return f"Changed port {after.port}: {losses}" if losses else ""
 
 
 def failures(tried: Iterable[Line], snapshot: Snapshot) -> Iterator[Event]:

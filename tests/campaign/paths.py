@@ -146,9 +146,19 @@ KEPT = (
     "type",
     f"{_LB}TYPE",
     "algorithm_type",
+    "protocol",
+    "port_80_protocol",
     "uses_proxyprotocol",
     "port_80_uses_proxyprotocol",
     "disable_public_network",
+    f"{_LB}ALGORITHM_TYPE",
+    f"{_LB}DISABLE_PUBLIC_NETWORK",
+    f"{_LB}USES_PROXYPROTOCOL",
+    f"{_LB}HEALTH_CHECK_INTERVAL",
+    f"{_LB}HEALTH_CHECK_TIMEOUT",
+    f"{_LB}HEALTH_CHECK_RETRIES",
+    "health_check_protocol",
+    "health_check_port",
     "health_check_interval",
     "health_check_timeout",
     "health_check_retries",
@@ -156,12 +166,13 @@ KEPT = (
     "http_certificates",
     *_OF_HTTP_CHECKS,
 )
-"""Options that stay as they are when nobody asks for them any more (docs/load-balancers.md), and the setting that is
-not taken back. A redirect is refused: all that ``web`` has is port 80."""
+"""Options that stay as they are when nobody asks for them any more (docs/load-balancers.md). A redirect is refused: all
+that ``web`` has is port 80."""
 _HTTPS = {"protocol": "https"}
 _HTTP: tuple[Wish, ...] = ({"protocol": "http"}, _HTTPS)
+_PRIVATE: tuple[Wish, ...] = ({"use_private_ip": "true"}, {f"{_LB}USE_PRIVATE_IP": "true"})
 NEEDS: Mapping[str, tuple[Wish, ...]] = {
-    "disable_public_network": ({"use_private_ip": "true"}, {f"{_LB}USE_PRIVATE_IP": "true"}),
+    **dict.fromkeys(("disable_public_network", f"{_LB}DISABLE_PUBLIC_NETWORK"), _PRIVATE),
     **dict.fromkeys(_OF_HTTP, _HTTP),
     "http_certificates": (_HTTPS,),
     **dict.fromkeys(_OF_HTTP_CHECKS, (*_HTTP, {"health_check_protocol": "http"})),
@@ -169,9 +180,10 @@ NEEDS: Mapping[str, tuple[Wish, ...]] = {
 """What some of these need to be done at all, any of it: targets in the network, or HTTP."""
 NOBODY: Wish = {"node_selector": "none=such"}
 """It leaves a port without targets."""
-_IS_CHECKED = {"health_check_interval", "health_check_timeout", "health_check_retries"}
-"""With any of these health checks speak what the port speaks, and TCP without; the values stay, and the protocol goes
-back."""
+_NUMBERS = ("health_check_interval", "health_check_timeout", "health_check_retries")
+_IS_CHECKED = {"health_check_port", *_NUMBERS, *(f"{_LB}{name.upper()}" for name in _NUMBERS)}
+"""With any of these health checks speak what the port is asked to speak beside them; without, they keep what they
+speak."""
 
 
 @dataclass(frozen=True)
@@ -302,6 +314,7 @@ def _is_kept(option: str, text: str, wish: Wish) -> bool:
     """Whether the option stays when nobody asks for it any more. What could not be done is not there to stay."""
     needs = NEEDS.get(option)
     is_done = needs is None or any(needed.items() <= _at_port_80(wish).items() for needed in needs)
+    is_done = is_done and not (text == "https" and option.endswith("protocol") and _waits(wish))
     return option in KEPT and text in {**ANNOTATIONS, **OF_PORTS, **SETTINGS}[option] and is_done
 
 

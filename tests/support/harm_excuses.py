@@ -64,8 +64,6 @@ EXCUSES: tuple[Excuse, ...] = (
     Excuse(What.TARGET, "unusable-target", Of.WHOLE, Until.EDIT, "the server has no address by which it is asked for"),
     Excuse(What.TARGET, "foreign", Of.WHOLE, Until.EDIT, "the load balancer that is asked for is another owner's"),
     Excuse(What.ROUTE, "route-blast-radius", Of.ITSELF, Until.APPROVAL, "it leads to a server that lives"),
-    Excuse(What.MISTAKEN, "exposure", Of.PART, Until.APPROVAL, "what was closed is not opened without a word"),
-    Excuse(What.MISTAKEN, "settings-blast-radius", Of.PART, Until.APPROVAL, "a setting alone switches several at once"),
     Excuse(What.BALANCER, "adoption", Of.ITSELF, Until.APPROVAL, "it is somebody's, and in use"),
     Excuse(What.BALANCER, "foreign-owner", Of.ITSELF, Until.EDIT, "it is another owner's"),
     Excuse(

@@ -437,7 +437,7 @@ def _lost_encryption(deed: Deed) -> Iterator[str]:
             continue
         root, speaks = _key(service), {each["listen_port"]: each["protocol"] for each in now["services"]}
         for port in (each["listen_port"] for each in found["services"] if each["protocol"] == "https"):
-            if speaks.get(port, "https") != "https" and f"{root}/listener/{port}" not in deed.approved:
+            if speaks.get(port, "https") != "https":
                 yield f"{root} loses TLS on port {port}, which somebody made in the console"
 
 

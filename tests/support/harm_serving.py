@@ -19,7 +19,6 @@ from tests.support.harm_truth import (
     may_serve,
     option,
     published,
-    service_uid,
     wishes,
 )
 
@@ -304,12 +303,3 @@ def _waits(served: Served) -> Iterator[str]:
     for name, seconds in served.initialized_after_s.items():
         if seconds > 10:
             yield f"Node {name} waited {seconds:.0f} s until it was initialized"
-
-
-def resets(seen: Seen, uid: str, project: str) -> Mapping[str, object]:
-    """What settings decide of a Service's load balancer, and what comes back with them."""
-    for found in seen.balancers[project].values():
-        if service_uid(found["labels"]) == uid:
-            speaks = {each["listen_port"]: each["proxyprotocol"] for each in found["services"]}
-            return {"public": found["public_net"]["enabled"], "proxyprotocol": speaks}
-    return {}

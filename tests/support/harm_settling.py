@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tests.support.harm_metal import addresses_of_metal, inside, metal_of
-from tests.support.harm_serving import asked, asked_of_port, resets
+from tests.support.harm_serving import asked
 from tests.support.harm_start import HOME, NETWORK, Start
 from tests.support.harm_truth import (
     DELETED_SERVER,
@@ -30,9 +30,6 @@ from tests.support.harm_truth import (
 )
 from tests.support.world import settings_of
 
-_ASKED_BY: Mapping[str, str] = {"public": "disable-public-network", "proxyprotocol": "uses-proxyprotocol"}
-"""What settings decide of a load balancer → the annotation that decides it as well."""
-
 
 class What(StrEnum):
     """What of an object can be otherwise than people want it."""
@@ -45,7 +42,6 @@ class What(StrEnum):
     TARGET = "a target"
     PORTS = "the ports of a load balancer"
     STATUS = "the addresses that a Service publishes"
-    MISTAKEN = "what settings that were mistaken have changed"
     RELEASE = "what a Service that wants no load balancer keeps"
 
 
@@ -68,8 +64,6 @@ class Settled:
     clusters: Mapping[str, Cluster]
     start: Start
     environment: Mapping[str, str]
-    decided: Mapping[str, Mapping[str, object]]
-    """UID of a Service → what settings have decided of its load balancer, before anybody mistook them."""
 
     def undone(self) -> Iterator[Undone]:
         """All that is left."""
@@ -132,20 +126,6 @@ class Settled:
                 yield Undone(cluster, key, What.PORTS, "listens on other ports")
             if not option(service, "hostname") and not published(service) & addresses_of(found):
                 yield Undone(cluster, f"service/{name}", What.STATUS, "does not publish it")
-            yield from self._undecided(cluster, service)
-
-    def _undecided(self, cluster: str, service: Raw) -> Iterator[Undone]:
-        """What settings have changed while they were mistaken, and what is not as it was. What people ask for by now is
-        not to be as it was."""
-        uid = service["metadata"]["uid"]
-        now = resets(self.seen, uid, HOME)
-        for what, had in self.decided.get(uid, {}).items():
-            name = _ASKED_BY[what]
-            is_other = _of_settings(service, name, now.get(what)) != _of_settings(service, name, had)
-            if is_other and asked(service, self.environment, name) is None:
-                key = f"load_balancer/default/{service['metadata']['name']}"
-                how = f"has {what} {now.get(what)}, which was {had} before settings were mistaken"
-                yield Undone(cluster, key, What.MISTAKEN, how)
 
     def _of_unwanted(self) -> Iterator[Undone]:
         """Services that want no load balancer, and do not go or have one all the same."""
@@ -174,10 +154,3 @@ class Settled:
             wanted = inside(number) if is_private else machine["server_ip"] or f"{machine['server_ipv6_net']}1"
             there = target_addresses(found).intersection(addresses_of_metal(machine))
             yield from sorted(there ^ ({wanted} if may_serve(node, service, heeds_drains=heeds_drains) else set()))
-
-
-def _of_settings(service: Raw, name: str, found: object) -> object:
-    """What settings decide of what was ``found``: not of ports that have annotations of their own."""
-    if not isinstance(found, Mapping):
-        return found
-    return {port: value for port, value in found.items() if asked_of_port(service, name, port) is None}

@@ -58,7 +58,6 @@ from tests.support.harm_serving import (
     answers_where_published,
     has_taken,
     losses,
-    resets,
 )
 from tests.support.harm_settling import Settled, Undone
 from tests.support.harm_start import (
@@ -153,10 +152,6 @@ class Stage:
     _answered: Answered = field(default_factory=Answered)
     _announced: set[int] = field(default_factory=set)
     """Machines that were cordoned or marked."""
-    _is_mistaken: bool = False
-    """Whether settings that nobody wants may have left something since the last run that ended well."""
-    _decided: dict[str, Mapping[str, object]] = field(default_factory=dict)
-    """UID of a Service → what of its load balancer settings decide, before anybody mistook them."""
     _hung: bool = False
     _began: float | None = None
     """When the run that is at work began."""
@@ -300,7 +295,6 @@ class Stage:
             self.environment.pop(key, None)
             if value is not None:
                 self.environment[key] = value
-        self._decided.clear()
 
     @property
     def settings(self) -> Settings:
@@ -308,16 +302,9 @@ class Stage:
         return settings_of(self.environment)
 
     def _see(self, now: float, seen: Seen, lies: Collection[str]) -> None:
-        """Note what answers now, unless the controller cannot know of it, and what settings have decided by now."""
+        """Note what answers now, unless the controller cannot know of it."""
         if not _hides_health(lies):
             self._answered.note(now, answers(seen, self.truth.clusters))
-        was_mistaken, is_mistaken = self._is_mistaken, any("=" in lie for lie in lies)
-        self._is_mistaken = is_mistaken or (was_mistaken and bool(lies))
-        if is_mistaken and not was_mistaken:  # else what is there may be the mistake of the run before
-            for _, service, found in wishes(seen, self.truth.clusters, HOME):
-                uid = service["metadata"]["uid"]
-                if found is not None and uid not in self._decided:
-                    self._decided[uid] = resets(seen, uid, HOME)
 
     def meanwhile(self, happens: Callable[[], object]) -> None:
         """This happens while the next run is at work, after its first write to Hetzner that has nothing yet; a loop is
@@ -405,7 +392,6 @@ class Stage:
             held = {(each.cluster, place) for each, place in self._held()}
             if not held:
                 return
-            self._decided.clear()  # what is approved is as people want it
             for cluster, place in held:
                 self.approve(cluster, place)
             for _ in range(2):
@@ -849,8 +835,6 @@ class Stage:
 
     def annotate(self, service: str, options: Mapping[str, str | None], cluster: str = "a") -> None:
         """Annotations of a Service by their short names; None takes one away."""
-        if any(key.endswith(("disable-public-network", "uses-proxyprotocol")) for key in options):
-            self._decided.clear()
         self.of(cluster).annotate(service, **{key.replace("-", "_"): value for key, value in options.items()})
 
     def tell_apart(self, service: str, texts: Sequence[str | None], cluster: str = "a") -> None:
@@ -1015,7 +999,7 @@ class Stage:
     def unsettled(self) -> list[Undone]:
         """What is not as people want it, but for what is excused; excuses are noted in ``excused``."""
         self._excused_now.clear()
-        settled = Settled(self.truth.seen(), self.truth.clusters, self.start, self.environment, self._decided)
+        settled = Settled(self.truth.seen(), self.truth.clusters, self.start, self.environment)
         left: list[Undone] = []
         for each in settled.undone():
             report = self.reports.get(each.cluster)

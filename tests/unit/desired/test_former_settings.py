@@ -14,11 +14,9 @@ from desired.annotations.options import Options
 from desired.model.former_settings import (
     SETTINGS,
     FormerSettings,
-    Given,
     PendingChange,
     shown_setting,
     values_of,
-    with_given,
 )
 from desired.model.record import Stamp
 from desired.model.settings import AddressFamily, Controller, Policy, Settings
@@ -61,33 +59,12 @@ def former(settings: Settings = RICH, **overrides: Any) -> FormerSettings:
 def test_what_is_written_is_read_again(settings: Settings) -> None:
     """Written, read, and applied to any other settings, it is what it was."""
     pending = PendingChange({"HCLOUD_NETWORK": None}, NOW - timedelta(hours=1), accepted=True)
-    given = (Given("HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL", value=True, places=frozenset({(1, 0), (2, 443)})),)
-    written = former(settings, change=pending, given=given)
+    written = former(settings, change=pending)
     read = SETTINGS.read(SETTINGS.write(written, ORIGIN), CLUSTER_UID)
     assert read == written
     assert read.differing(settings) == {}
     for other in (Settings(policy=Policy.UPSERT), replace(RICH, policy=Policy.UPSERT)):
         assert read.under(other) == replace(settings, policy=Policy.UPSERT)
-
-
-def test_the_later_value_of_a_place_counts() -> None:
-    """And no more is kept than can be written, whatever the ids."""
-    name = "HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE"
-    first, later = Given(name, "round_robin", frozenset({(1, 0), (2, 0)})), Given(name, "random", frozenset({(2, 0)}))
-    assert set(with_given((first,), (later,))) == {replace(first, places=frozenset({(1, 0)})), later}
-    many = frozenset((2**62 + number, 443) for number in range(5_000))
-    most = with_given((), (replace(first, places=many),))
-    assert len(SETTINGS.write(former(given=most), ORIGIN)) < SETTINGS.longest
-    assert SETTINGS.read(SETTINGS.write(former(given=most), ORIGIN), CLUSTER_UID) == former(given=most)
-
-
-def test_a_default_that_cannot_be_was_not_given() -> None:
-    """Nor was one that is never taken back, or that this version does not know; the rest is as it was written."""
-    one = {"variable": "HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE", "value": "round_robin", "places": ["7", "8/443"]}
-    others = ({"value": "random"}, {"variable": "HCLOUD_NETWORK"}, {"variable": "HCLOUD_LOAD_BALANCERS_TYPE"})
-    read = SETTINGS.read(_with(given=[*({**one, **each} for each in others), {**one, "value": None}, one]), CLUSTER_UID)
-    assert read is not None
-    assert read.given == (Given(str(one["variable"]), "round_robin", frozenset({(7, 0), (8, 443)})),)
 
 
 @rows("parts missing", {
@@ -124,11 +101,6 @@ def _with(**fields: Any) -> str:
     _with(settings={f"X{number}": 1 for number in range(101)}),
     _with(change={"settings": {}, "since": "now", "accepted": False}),
     _with(tool_version="a\nb"),
-    _with(given={"a": 1}),
-    *(
-        _with(given=[{"variable": "HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE", "value": "round_robin", "places": [place]}])
-        for place in (7, "0", "-1", "x", "7/x", "7/65536", "7/80/1", str(2**63))
-    ),
 ])  # fmt: skip
 def test_what_we_would_not_write_is_not_remembered(text: str | None) -> None:
     """Whoever may write there may write anything."""

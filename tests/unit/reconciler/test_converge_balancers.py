@@ -356,7 +356,7 @@ def test_a_certificate_and_its_port(simulate: Simulate) -> None:
 
 
 def test_a_certificate_and_a_port_whose_check_was_made_in_the_console(simulate: Simulate) -> None:
-    """The only port of the load balancer: it speaks TLS once the certificate is there, while its check is held."""
+    """The only port of the load balancer: it speaks TLS once the certificate is there, and keeps its check."""
     run = a_balanced_run(simulate)
     run.converge()
     world = run.sim.hetzner.world()
@@ -376,10 +376,10 @@ def test_a_certificate_and_a_port_whose_check_was_made_in_the_console(simulate: 
     (certificate,) = run.sim.hetzner.world()["hetzner"]["certificates"]
     (there,) = run.sim.balancers()[0]["services"]
     assert outcomes(first)["certificate/default/web"] is Applied
-    assert outcomes(second)[f"{BALANCER}/listener/80/asked"] is Applied
+    assert outcomes(second)[f"{BALANCER}/listener/80"] is Applied
     assert (there["protocol"], there["http"]["certificates"]) == ("https", [certificate["id"]])
     assert (there["health_check"]["protocol"], there["health_check"]["http"]["path"]) == ("http", "/ping")
-    assert [line.change.key for line in run.plan().lines] == [f"{BALANCER}/listener/80"]
+    assert run.plan().lines == ()
 
 
 def test_a_service_that_comes_late(simulate: Simulate) -> None:

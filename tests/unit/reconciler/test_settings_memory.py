@@ -9,27 +9,22 @@ import pytest
 
 from actuators.http.errors import Denied, Transient
 from actuators.outcome import Applied, Outcome
-from desired.annotations.choices import Algorithm
 from desired.annotations.options import OPTIONS, Options
 from desired.guards.guard import GuardInput, SettingsChange
 from desired.model.clocks import Clocks
-from desired.model.former_settings import SETTINGS, FormerSettings, Given, values_of
-from desired.model.settings import Controller, Settings
+from desired.model.former_settings import SETTINGS, FormerSettings, values_of
+from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import STATUS_CONFIG_MAP
 from desired.plan.change import Change, GuardName, Plan
-from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
-from desired.planner import compute_plan
 from desired.section import Present, Unknown
-from reconciler.passes.keeper import ConfigMap
-from reconciler.passes.records import Ended, Records, SettingsMemory
-from reconciler.result import Line, Report, Result
-from tests.balancers import IN_NETWORK, a_balancer, a_listener, a_served_service, a_world, annotated
+from reconciler.passes.records import Records, SettingsMemory
+from reconciler.result import Report, Result
+from tests.balancers import IN_NETWORK
 from tests.builders import CLUSTER_UID, NOW, a_change, a_network, a_server, a_settled_node, a_snapshot
 from tests.support.judging import facts_of
 from tests.support.passes import (
-    BALANCER,
     NAMESPACE,
     Run,
     a_balanced_run,
@@ -273,32 +268,22 @@ def test_a_setting_for_all_is_approved_once_for_all(simulate: Simulate) -> None:
     assert (again.result, notes(again)) == (Result.NO_CHANGES, [])
 
 
-def test_what_a_setting_did_is_undone_when_it_is_taken_back(simulate: Simulate) -> None:
-    """Nothing becomes public unasked; once that is done, unset keeps again. What a Service asks for itself stays."""
+def test_what_a_setting_did_stays_when_it_is_unset(simulate: Simulate) -> None:
+    """Unset keeps. An approved mistake is undone by the opposite value, and a second approval."""
     run = a_cluster(simulate)
-    own = {"metadata": {"annotations": annotated(disable_public_network="true")}}
-    run.sim.kubernetes_writer().create("/api/v1/namespaces/default/services", load_balancer_service("own"))
-    run.sim.kubernetes_writer().patch("/api/v1/namespaces/default/services/own", own)
     under(run, PRIVATE).converge()
     approve_all(under(run, CLOSED))
-    assert are_public(run) == [False, False, False]
+    report = under(run, PRIVATE).converge()
+    assert (report.result, report.holds, are_public(run)) == (Result.NO_CHANGES, (), [False, False])
 
-    back = under(run, PRIVATE)
-    report = back.converge()
-    assert notes(report) == ["changed settings: HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK true -> (unset)"]
+    opposite = under(
+        run, replace(PRIVATE, balancer_defaults=replace(PRIVATE.balancer_defaults, disable_public_network=False))
+    )
+    report = opposite.converge()
     assert [(hold.rule, hold.value) for hold in report.holds] == [(GuardName.SETTINGS_BLAST_RADIUS, "2")]
-    assert are_public(run) == [False, False, False]
-    approve_all(back)
-    assert sorted(are_public(run)) == [False, True, True]
-    assert published(back, "web") != []
-
-    by_hand = {"metadata": {"annotations": annotated(disable_public_network="true")}}
-    taken = {"metadata": {"annotations": dict.fromkeys(annotated(disable_public_network="true"))}}
-    for body in (by_hand, taken):
-        run.sim.kubernetes_writer().patch("/api/v1/namespaces/default/services/web", body)
-        report = under(run, PRIVATE).converge()
-    assert (report.result, report.holds) == (Result.NO_CHANGES, ())
-    assert sorted(are_public(run)) == [False, False, True]
+    assert are_public(run) == [False, False]
+    approve_all(opposite)
+    assert are_public(run) == [True, True]
 
 
 def approve_all(run: Run) -> None:
@@ -318,12 +303,6 @@ def test_what_was_not_approved_and_is_taken_back_was_never_there(simulate: Simul
     assert (written(run), are_public(run)) == (before, [True, True])
 
 
-MISTAKEN = replace(PRIVATE, balancer_defaults=replace(PRIVATE.balancer_defaults, uses_proxyprotocol=True))
-"""Beside ``CLOSED``: PROXY protocol headers that nobody wants, and a public interface, which is held."""
-OTHERWISE = replace(
-    MISTAKEN, balancer_defaults=replace(MISTAKEN.balancer_defaults, algorithm_type=Algorithm.LEAST_CONNECTIONS)
-)
-"""One more mistake beside these."""
 PROXIED = replace(CLOSED, balancer_defaults=replace(CLOSED.balancer_defaults, uses_proxyprotocol=True))
 """A header for all, which people mean."""
 REFUSED = {
@@ -334,7 +313,6 @@ REFUSED = {
     "count": None,
 }
 """Each change of a port of the first load balancer."""
-PROXY = "HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL"
 
 
 def have_headers(run: Run) -> list[bool]:
@@ -342,200 +320,11 @@ def have_headers(run: Run) -> list[bool]:
     return [found["services"][0]["proxyprotocol"] for found in run.sim.balancers()]
 
 
-def balancer_of(run: Run) -> int:
-    """The id of the only load balancer."""
-    (found,) = run.sim.balancers()
-    number: int = found["id"]
-    return number
-
-
-def switch_on(run: Run, balancer: int) -> None:
-    """A person switches the headers of a load balancer on."""
-    assert run.sim.change_listener(balancer, 80, proxyprotocol=True)
-    run.sim.clock.advance(60)
-
-
-def a_mistaken_pass(simulate: Simulate) -> Run:
-    """One load balancer gets a header, and to open it is held."""
-    run = a_cluster(simulate, "web", settings=CLOSED)
-    report = under(run, MISTAKEN).converge()
-    assert report.result is Result.REFUSED
-    assert (have_headers(run), are_public(run)) == ([True], [False])
-    return run
-
-
-def remembered(run: Run) -> FormerSettings:
-    """The settings with which a pass last ended well, and what came of others."""
-    data = run.sim.objects("configmaps")[STATUS_CONFIG_MAP]["data"]
-    found = SETTINGS.read(data[SETTINGS.key], run.sim.objects("namespaces")["kube-system"]["metadata"]["uid"])
-    assert found is not None
-    return found
-
-
-def is_as_before(run: Run, settings: Settings) -> bool:
-    """Whether these settings are remembered, and nothing else."""
-    known = remembered(run)
-    return (known.values, known.change, known.given) == (values_of(settings), None, ())
-
-
-def test_what_a_mistaken_default_did_in_part_is_taken_back(simulate: Simulate) -> None:
-    """The header stayed for good, with a note. A dry run tells the same; afterwards a person may switch it on."""
-    run = a_mistaken_pass(simulate)
-    assert remembered(run).given == (Given(PROXY, value=True, places=frozenset({(balancer_of(run), 80)})),)
-    back = under(run, CLOSED)
-    planned = replace(back, records=records_in(run.sim, CLOSED)).plan()
-    assert f"{BALANCER}/listener/80" in {line.change.key for line in planned.lines}
-    report = back.converge()
-    assert notes(planned) == [f"changed settings: {PROXY} true -> (unset)"]
-    assert (report.result, have_headers(run)) == (Result.NO_CHANGES, [False])
-    assert is_as_before(run, CLOSED)
-
-    switch_on(run, balancer_of(run))
-    assert under(run, CLOSED).converge().result is Result.NO_CHANGES
-    assert have_headers(run) == [True]
-
-
-def test_what_several_got_from_a_mistaken_default_is_asked_about_once(simulate: Simulate) -> None:
-    """One was made meanwhile. What the approval let through may take several passes, and be refused in part."""
-    run = a_mistaken_pass(simulate)
-    run.sim.have_services(load_balancer_service("new"))
-    under(run, MISTAKEN).converge()
-    assert have_headers(run) == [True, True]
-    back = under(run, CLOSED)
-    (hold,) = back.converge().holds
-    assert hold.rule is GuardName.SETTINGS_BLAST_RADIUS
-    assert have_headers(run) == [True, True]
-    back.approve(hold.hash)
-    run.sim.hetzner_proxy.set_faults([REFUSED])
-    assert back.converge().holds == ()
-    assert have_headers(run) == [True, False]
-    run.sim.hetzner_proxy.clear_faults()
-    report = under(run, CLOSED).converge()
-    assert (report.result, report.holds) == (Result.NO_CHANGES, ())
-    assert (have_headers(run), are_public(run)) == ([False, False], [False, False])
-    assert is_as_before(run, CLOSED)
-
-
-def test_what_a_mistaken_default_did_not_do_is_not_taken_back(simulate: Simulate) -> None:
-    """A header that a person switched on stays: from before, and from while all that follows from the mistake is
-    held."""
-    run = a_cluster(simulate, "web", "db", settings=CLOSED)
-    first, second = (each["id"] for each in run.sim.balancers())
-    switch_on(run, first)
-    assert under(run, MISTAKEN).converge().result is Result.REFUSED
-    assert have_headers(run) == [True, False]
-    switch_on(run, second)
-    for settings in (MISTAKEN, CLOSED):
-        under(run, settings).converge()
-        assert have_headers(run) == [True, True]
-    assert is_as_before(run, CLOSED)
-
-
-def test_what_a_stopped_pass_had_only_planned_is_not_its_doing(simulate: Simulate) -> None:
-    """It was stopped after the algorithm, and before the header, which a person switches on three days later: that was
-    switched off again, without a word."""
-    run = a_cluster(simulate, "web", settings=CLOSED)
-    stop_after_a_change(under(run, OTHERWISE))
-    assert {each.variable for each in remembered(run).given} == {"HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE"}
-    assert have_headers(run) == [False]
-    switch_on(run, balancer_of(run))
-    under(run, CLOSED).converge()
-    assert have_headers(run) == [True]
-
-
-def test_a_mistake_that_cannot_be_taken_back_yet_is_remembered(simulate: Simulate) -> None:
-    """Nothing may be planned for a Service with a wrong annotation, whose header stayed for good then; and what one of
-    its own asks for by now is no mistake any more."""
-    run = a_mistaken_pass(simulate)
-    annotate(run, health_check_interval="soon")
-    under(run, CLOSED).converge()
-    assert have_headers(run) == [True]
-    annotate(run, health_check_interval=None)
-    under(run, CLOSED).converge()
-    assert have_headers(run) == [False]
-    assert is_as_before(run, CLOSED)
-
-    under(run, MISTAKEN).converge()
-    annotate(run, uses_proxyprotocol="true")
-    under(run, CLOSED).converge()
-    annotate(run, uses_proxyprotocol=None)
-    under(run, CLOSED).converge()
-    assert have_headers(run) == [True]
-
-
 def annotate(run: Run, name: str = "web", **options: str | None) -> None:
     """Somebody gives a Service annotations; None takes one away."""
     keys = {OPTIONS[option].full_key: text for option, text in options.items()}
     body = {"metadata": {"annotations": keys}}
     run.sim.kubernetes_writer().patch(f"/api/v1/namespaces/default/services/{name}", body)
-
-
-def test_each_port_is_set_back_from_what_it_got(simulate: Simulate) -> None:
-    """A second default reached one port, and was refused at the other one, which has what the first one had given."""
-    first, second = (
-        replace(CLOSED, balancer_defaults=replace(CLOSED.balancer_defaults, health_check_interval=seconds))
-        for seconds in (20, 30)
-    )
-    run = a_cluster(simulate, "web", settings=first)
-    port = {"name": "https", "port": 443, "targetPort": 8443, "protocol": "TCP", "nodePort": 30443}
-    ports = [*load_balancer_service()["spec"]["ports"], port]
-    run.sim.kubernetes_writer().patch("/api/v1/namespaces/default/services/web", {"spec": {"ports": ports}})
-    under(run, first).converge()
-    assert intervals(run) == {80: 20, 443: 20}
-    run.sim.hetzner_proxy.set_faults([{**REFUSED, "count": 1}])
-    under(run, second).converge()
-    run.sim.hetzner_proxy.clear_faults()
-    assert sorted(intervals(run).values()) == [20, 30]
-    under(run, CLOSED).converge()
-    assert intervals(run) == {80: 15, 443: 15}
-    assert is_as_before(run, CLOSED)
-
-
-def intervals(run: Run) -> dict[int, int]:
-    """Port → seconds between two health checks."""
-    (found,) = run.sim.balancers()
-    return {port["listen_port"]: port["health_check"]["interval"] for port in found["services"]}
-
-
-def test_what_could_not_be_written_down_is_written_later() -> None:
-    """The ConfigMap could not be written in the very pass that did it: it was forgotten for good."""
-    stored = Kept()
-    a_pass(a_memory(stored, CLOSED))
-    memory = SettingsMemory(stored.config_map(), MISTAKEN)
-    memory.recall(WORLD)
-    facts, changes = a_change_by(MISTAKEN)
-    memory.note(facts, [Line(change, Applied()) for change in changes], is_blind=True)
-    stored.trouble = Denied("403")
-    memory.keep(that_ended(OPEN), is_whole=True, is_sound=True)
-    stored.trouble = None
-    hours_later = replace(WORLD, taken_at=NOW + timedelta(hours=2))
-    memory.keep(that_ended(OPEN, hours_later), is_whole=True, is_sound=True)
-    assert stored.known is not None
-    assert stored.known.given == (Given(PROXY, value=True, places=frozenset({(42, 80)})),)
-
-
-def a_change_by(settings: Settings) -> tuple[GuardInput, list[Change]]:
-    """A pass that has switched a header on, as these settings ask for."""
-    world = a_world([a_served_service()], [a_balancer(listeners=(a_listener(),))])
-    plan = compute_plan(world, settings)
-    facts = facts_of(plan, world, settings)
-    return facts, [change for change in plan.changes if change.kind is ChangeKind.LB_LISTENER]
-
-
-def test_what_ended_before_a_pass_that_read_nothing_is_noted_with_the_next() -> None:
-    """A change that was left running ended, and then the API server gave no answer: it is told of once."""
-    stored = Kept()
-    a_pass(a_memory(stored, CLOSED))
-    records = Records(ConfigMap("main"), stored.config_map(), MISTAKEN)
-    records.settings.recall(WORLD)
-    _, changes = a_change_by(MISTAKEN)
-    records.defer([Line(change, Applied()) for change in changes])
-    world = a_world([a_served_service()], [a_balancer(listeners=(a_listener(proxyprotocol=True),))])
-    seen = facts_of(Plan(), world, MISTAKEN)
-    report = Report(snapshot=world)
-    records.keep(Ended(report, report, (), (), {}, replace(seen, settings_change=OPEN), is_partial=False))
-    assert stored.known is not None
-    assert stored.known.given == (Given(PROXY, value=True, places=frozenset({(42, 80)})),)
 
 
 def stop_after_a_change(run: Run) -> None:
@@ -547,16 +336,6 @@ def stop_after_a_change(run: Run) -> None:
 
     run.ears.done = stop  # type: ignore[method-assign]
     run.converge()
-
-
-def test_a_stopped_pass_remembers_what_it_has_set_back(simulate: Simulate) -> None:
-    """A person switches the header on afterwards, and it was switched off again."""
-    run = a_mistaken_pass(simulate)
-    stop_after_a_change(under(run, CLOSED))
-    assert have_headers(run) == [False]
-    switch_on(run, balancer_of(run))
-    under(run, CLOSED).converge()
-    assert have_headers(run) == [True]
 
 
 def test_an_approval_outlives_a_pass_that_is_stopped(simulate: Simulate) -> None:
@@ -575,7 +354,7 @@ def test_an_approval_outlives_a_pass_that_is_stopped(simulate: Simulate) -> None
 
 def test_settings_are_not_accepted_while_a_service_is_left_alone(simulate: Simulate) -> None:
     """Nothing can be planned for one with a wrong annotation. Once it was mended, both were closed without a hold, as
-    the setting had been accepted while nothing followed from it; and one that is unset stayed for good."""
+    the setting had been accepted while nothing followed from it."""
     run = a_cluster(simulate)
     for name in ("web", "db"):
         annotate(run, name, health_check_interval="soon")
@@ -585,41 +364,6 @@ def test_settings_are_not_accepted_while_a_service_is_left_alone(simulate: Simul
     report = under(run, CLOSED).converge()
     assert [hold.rule for hold in report.holds] == [GuardName.SETTINGS_BLAST_RADIUS]
     assert are_public(run) == [True, True]
-    approve_all(under(run, CLOSED))
-
-    approve_all(under(run, PROXIED))
-    annotate(run, health_check_interval="soon")
-    under(run, CLOSED).converge()
-    assert sorted(have_headers(run)) == [False, True]
-    annotate(run, health_check_interval=None)
-    under(run, CLOSED).converge()
-    assert have_headers(run) == [False, False]
-    assert is_as_before(run, CLOSED)
-
-
-def test_what_was_so_before_a_mistake_is_not_its_own(simulate: Simulate) -> None:
-    """A person's header, beside an algorithm that the mistake did change."""
-    run = a_cluster(simulate, "web", settings=CLOSED)
-    switch_on(run, balancer_of(run))
-    under(run, OTHERWISE).converge()
-    assert [each.variable for each in remembered(run).given] == ["HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE"]
-    under(run, CLOSED).converge()
-    (found,) = run.sim.balancers()
-    assert (found["algorithm"]["type"], have_headers(run)) == ("round_robin", [True])
-    assert is_as_before(run, CLOSED)
-
-
-def test_what_came_of_a_mistake_outlives_the_next_one(simulate: Simulate) -> None:
-    """One more mistake, and a part that is off: it is taken back when its default is gone, and the part is on."""
-    run = a_mistaken_pass(simulate)
-    (given,) = remembered(run).given
-    for settings in (replace(CLOSED, controllers=frozenset({Controller.NODE})), OTHERWISE):
-        under(run, settings).converge()
-        assert given in remembered(run).given
-        assert have_headers(run) == [True]
-    assert under(run, CLOSED).converge().result is Result.NO_CHANGES
-    assert have_headers(run) == [False]
-    assert is_as_before(run, CLOSED)
 
 
 def test_the_rest_goes_on_while_a_setting_waits(simulate: Simulate) -> None:

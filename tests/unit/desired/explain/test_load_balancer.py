@@ -378,15 +378,6 @@ def test_a_listener_in_short(certificates: Any, text: str) -> None:
     assert shown_listener(listener) == f"https to node port 30443{text}"
 
 
-def test_a_port_of_which_a_part_is_held() -> None:
-    """What is asked for besides is made before, and is told."""
-    http = HttpOptions("HCLBSTICKY", 300, 50, (5,), redirect_http=False, sticky_sessions=False)
-    there = an_http_listener(443, 30443, protocol=Protocol.HTTPS, http=http)
-    (fact,) = of_the_service(served(a_balancer(listeners=[there]), service=claiming(port(443, 30555)))).listeners
-    first = "https to node port 30555, certificate 5"
-    assert fact.why == f"{changes.PORT_CHANGED.text(port=443)}; held (listener-loss); before that {first}"
-
-
 # Certificates.
 
 DOMAINS, MANAGED_NAME = ("shop.example.com",), f"ccm-managed-certificate-{SERVICE_UID}"

@@ -346,7 +346,7 @@ def test_options_of_ports() -> None:
         facts["port-80.hcloud-reconciler/protocol"],
     )
     assert (retries.origin, retries.value, retries.otherwise, retries.in_use) == (Origin.ANNOTATION, "5", "2", "3")
-    assert (protocol.value, protocol.otherwise, len(protocol.problems)) == (None, "tcp", 1)
+    assert (protocol.value, protocol.otherwise, len(protocol.problems)) == (None, "tcp at creation", 1)
     assert (found.stage, found.why) == (
         ServiceStage.MALFORMED,
         rules.MALFORMED_PORTS.text(problem=protocol.problems[0], more="", ports="port 80", balancer=42),

@@ -113,14 +113,6 @@ address-of-releasing: Primary IP 7 web (198.51.100.7) is assigned to load balanc
     default/web)
 address-of-kept: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web (released and kept); delete it to
     free the address (reconcile orphans, 7)
-listener-loss: Service default/web does not ask for this change of port 443 of load balancer 7 web: clients get no TLS;
-    set protocol: https to keep it, or set protocol: tcp or approve to drop it
-listener-loss-to-keep: Service default/web does not ask for this change of port 443 of load balancer 7 web: clients get
-    no TLS; set protocol: https to keep it, or approve to drop it
-listener-loss-to-drop: Service default/web does not ask for this change of port 443 of load balancer 7 web: clients get
-    no TLS; set protocol: tcp or approve to drop it
-listener-loss-to-approve: Service default/web does not ask for this change of port 443 of load balancer 7 web: clients
-    get no TLS; approve to drop it
 too-few-answer: load balancer 7 web would have 1 of 4 healthy targets at port 80 (at least 2 needed): Node web-1 is not
     a target; check the Nodes and settings, or approve if an outage is acceptable
 too-few-answer-meanwhile: load balancer 7 web would have 1 of 4 healthy targets at port 80 during the changes (at least
@@ -212,7 +204,6 @@ FACTS: dict[str, Plain] = {
     "command": "hcloud load-balancer add-label --overwrite 7 hcloud-ccm/service-uid=uid-1",
     "counted": 4,
     "destination": "10.244.3.0/24",
-    "drop": "protocol: tcp",
     "enough": 3,
     "error": "503",
     "former": "Service prod/shop",
@@ -221,7 +212,6 @@ FACTS: dict[str, Plain] = {
     "guard": "back-off",
     "id": 7,
     "image": "hcloud-cloud-controller-manager",
-    "keep": "protocol: https",
     "kept": "2 former targets",
     "key": "node/x",
     "keys": "node/a, node/b",
@@ -229,7 +219,6 @@ FACTS: dict[str, Plain] = {
     "left": 1,
     "limit": 1,
     "list": "servers",
-    "losses": "clients get no TLS",
     "lost": 2,
     "most": 4,
     "needed": 2,

@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from desired.annotations.choices import Protocol
-from desired.annotations.options import Options
+from desired.annotations.options import OPTIONS, Options, is_set
+from desired.annotations.reading import Origin, Requested
 from desired.load_balancers.listeners import desired_health_check
 from desired.model.load_balancer import HealthCheck, HttpCheck
 from tests.support.rows import rows
@@ -13,6 +14,12 @@ KUBE_PROXY = Options(health_check_node_port=True)
 TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
 PLAIN = HealthCheck(TCP, 30080)
 """A health check of which nothing was said."""
+
+
+def check_of(options: Options, node_port: int, kube_proxy_port: int = 0) -> HealthCheck:
+    """The health check of a new port that asks for what differs from the defaults."""
+    origins = {name: Origin.ANNOTATION for name in OPTIONS if is_set(options, name)}
+    return desired_health_check(Requested(options, origins), node_port, kube_proxy_port)
 
 
 @rows("options expected", {
@@ -33,7 +40,7 @@ PLAIN = HealthCheck(TCP, 30080)
 })  # fmt: skip
 def test_protocol_and_numbers(options: Options, expected: HealthCheck) -> None:
     """Without any setting they speak TCP; with one, what the listener speaks or what is asked for."""
-    assert desired_health_check(options, 30080) == expected
+    assert check_of(options, 30080) == expected
 
 
 @rows("options", {
@@ -47,7 +54,7 @@ def test_protocol_and_numbers(options: Options, expected: HealthCheck) -> None:
 })  # fmt: skip
 def test_https_is_http_over_tls(options: dict[str, Any], said: dict[str, Any], *, tls: bool) -> None:
     """The API knows no https here, and TLS is what it means, unless somebody says otherwise."""
-    check = desired_health_check(Options(**options, **said), 30443)
+    check = check_of(Options(**options, **said), 30443)
     assert (check.protocol, check.port, check.http) == (HTTP, 30443, HttpCheck(tls=tls))
 
 
@@ -61,9 +68,9 @@ def test_https_is_http_over_tls(options: dict[str, Any], said: dict[str, Any], *
 })  # fmt: skip
 def test_options_of_http(said: dict[str, Any], expected: HttpCheck) -> None:
     """They count with HTTP and once health checks are spoken of; without that they say nothing."""
-    assert desired_health_check(Options(**said, health_check_protocol=HTTP), 30080).http == expected
-    assert desired_health_check(Options(**said, protocol=HTTP), 30080) == PLAIN
-    assert desired_health_check(Options(**said, health_check_protocol=TCP), 30080) == PLAIN
+    assert check_of(Options(**said, health_check_protocol=HTTP), 30080).http == expected
+    assert check_of(Options(**said, protocol=HTTP), 30080) == PLAIN
+    assert check_of(Options(**said, health_check_protocol=TCP), 30080) == PLAIN
 
 
 ASKED = HttpCheck(path="/healthz", tls=False)
@@ -87,10 +94,10 @@ ASKED = HttpCheck(path="/healthz", tls=False)
 })  # fmt: skip
 def test_kube_proxy_is_asked(said: dict[str, Any], expected: HealthCheck) -> None:
     """Kube-proxy tells over HTTP whether the Node has a pod; what is said of health checks besides counts."""
-    assert desired_health_check(replace(KUBE_PROXY, **said), 30080, 32000) == expected
+    assert check_of(replace(KUBE_PROXY, **said), 30080, 32000) == expected
 
 
 def test_kube_proxy_is_not_asked() -> None:
     """Not without a port of its own, and not unless somebody wants it."""
-    assert desired_health_check(KUBE_PROXY, 30080) == PLAIN
-    assert desired_health_check(Options(), 30080, 32000) == PLAIN
+    assert check_of(KUBE_PROXY, 30080) == PLAIN
+    assert check_of(Options(), 30080, 32000) == PLAIN

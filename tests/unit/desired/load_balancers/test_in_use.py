@@ -1,5 +1,4 @@
-"""Values that a load balancer has, in the words of annotations; those that nothing asks for any more, and those that go
-with a former default."""
+"""Values that a load balancer has, in the words of annotations, and those that nothing asks for."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -11,7 +10,6 @@ import pytest
 from desired.annotations.choices import Algorithm, Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import CHECK, HTTP, HTTP_CHECK, LISTENER, ON_STATUS, OPTIONS, Option, Options
-from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.in_use import in_use, shown
 from desired.model.load_balancer import (
     Attachment,
@@ -19,12 +17,10 @@ from desired.model.load_balancer import (
     HttpOptions,
     IpTarget,
     Listener,
-    LoadBalancer,
     ServerTarget,
 )
 from desired.model.settings import Settings
 from desired.plan.notes import NoteKind
-from desired.planner import compute_desired
 from desired.section import UNMANAGED
 from desired.syntax.selector import parse_selector
 from tests.balancers import (
@@ -32,13 +28,9 @@ from tests.balancers import (
     LOCATED,
     a_balancer,
     a_certificate,
-    a_claim,
     a_listener,
-    a_served_service,
-    a_world,
     an_http_check,
     an_http_listener,
-    annotated,
 )
 from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, plan_of, private
 from tests.support.rows import rows
@@ -231,7 +223,7 @@ def test_several_values_are_one_note() -> None:
     "the default": (having(proxied()), LOCATED, {"uses_proxyprotocol": "false"}),
     "a type": (LARGE, LOCATED, {"type": "lb21"}),
     "the default in another order": (having(checked_by_http(status_codes=("3??", "2??"))), LOCATED, BY_HTTP),
-    "a part that goes: the check is tcp again": (having(checked_by_http(path="/up")), LOCATED, {}),
+    "a part that goes": (having(checked_by_http(path="/up")), LOCATED, {"health_check_protocol": "tcp"}),
     "what has no default": (a_balancer(spec={"ipv4_rdns": "lb.example.com"}), LOCATED, {}),
     "of another Service": (a_balancer(service_uid="another"), LOCATED, {"name": "web"}),
 })  # fmt: skip
@@ -256,46 +248,3 @@ def test_a_public_interface_that_stays_closed(targets: Any, kind: NoteKind, text
     said = {note.kind: note.text for note in plan.notes}
     assert kept(said[NoteKind.KEPT]) == "disable-public-network=true (default false)"
     assert said[kind].startswith(text)
-
-
-SHUT, ASKED = {"public_interface": False}, annotated(disable_public_network="true", use_private_ip="false")
-
-
-def wanted(
-    former: Options | None, spec: dict[str, Any], listener: Listener, annotations: dict[str, str]
-) -> LoadBalancer:
-    service = a_served_service(claim=a_claim(annotations=annotations))
-    world = a_world([service], [a_balancer(spec=spec, listeners=(listener,))])
-    lb = compute_desired(world, replace(LOCATED, former_defaults=former)).services[service.id]
-    assert isinstance(lb, DesiredLoadBalancer)
-    assert lb.wanted is not None
-    return lb.wanted
-
-
-@rows("former spec annotations expected", {
-    "opened": (Options(disable_public_network=True), SHUT, {}, (UNMANAGED, True)),
-    "an annotation asks for it": (Options(disable_public_network=True), SHUT, ASKED, (UNMANAGED, UNMANAGED)),
-    "no-default-before": (None, SHUT, {}, (UNMANAGED, UNMANAGED)),
-    "by-hand": (Options(algorithm_type=Algorithm.ROUND_ROBIN), LEAST, {}, (UNMANAGED, UNMANAGED)),
-    "rr": (Options(algorithm_type=Algorithm.LEAST_CONNECTIONS), LEAST, {}, (Algorithm.ROUND_ROBIN, UNMANAGED)),
-    "the-type-stays": (Options(type="lb11"), {}, {}, (UNMANAGED, UNMANAGED)),
-})  # fmt: skip
-def test_what_the_whole_load_balancer_has(
-    former: Options | None, spec: dict[str, Any], annotations: dict[str, str], expected: tuple[object, object]
-) -> None:
-    found = wanted(former, spec, a_listener(), annotations)
-    assert (found.algorithm, found.public_interface) == expected
-    assert found.type == "lb11"
-
-
-@rows("former listener expected", {
-    "proxy": (Options(uses_proxyprotocol=True), a_listener(proxyprotocol=True), a_listener()),
-    "proxy-by-hand": (Options(), a_listener(proxyprotocol=True), a_listener(proxyprotocol=True)),
-    "interval": (Options(health_check_interval=30), checked(interval_s=30), a_listener()),
-    "by-hand": (Options(health_check_interval=30), checked(interval_s=20), checked(interval_s=20)),
-    "each-by-itself": (Options(health_check_timeout=5, health_check_retries=2), checked(timeout_s=5, retries=4),
-        checked(retries=4)),
-})  # fmt: skip
-def test_what_a_listener_has(former: Options, listener: Listener, expected: Listener) -> None:
-    """PROXY protocol and health checks, port by port."""
-    assert wanted(former, {}, listener, {}).listeners == {80: expected}

@@ -203,12 +203,13 @@ def test_who_wants_and_who_lets_go(service: dict[str, Any], is_labelled: bool, v
     "tcp": ({}, False),
     "http": ({"protocol": "http"}, False),
     "https": ({"protocol": "HTTPS"}, True),
-    "unreadable": ({"protocol": "gopher", "http_certificates": "1"}, False),
-    "managed without https": ({"certificate_type": "managed"}, False),
+    "tcp and a certificate": ({"protocol": "tcp", "http_certificates": "1"}, False),
+    "unreadable": ({"protocol": "gopher", "http_certificates": "1"}, True),
+    "managed at a port that may speak https": ({"certificate_type": "managed"}, True),
     "https and a mistake": ({"protocol": "https", "health_check_port": "0"}, True),
 })  # fmt: skip
 def test_who_uses_certificates(options: dict[str, str], uses: bool) -> None:
-    """Whoever speaks https, and nobody else; a Service that lets go needs none."""
+    """A Service that speaks https, or may keep it and asks for certificates; one that is released needs none."""
     service = asking(**options)
     assert uses_certificates(service, Options()) is uses
     assert not uses_certificates(a_service(claim=service.claim, **CLAIMED, **GOING), Options())

@@ -1,15 +1,14 @@
-"""Ports with options of their own on one load balancer: what each gets, keeps and loses, and what errors hold back."""
+"""Ports with options of their own on one load balancer: what each gets and keeps, and what errors hold back."""
 
 from dataclasses import replace
 from typing import Any
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.annotations.options import Options
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, Issuance, Listener
 from desired.model.service import Ingress, Service
-from desired.model.settings import WHOLE, Settings
+from desired.model.settings import Settings
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Plan, Verdict
 from desired.plan.kinds import ChangeKind
@@ -162,17 +161,7 @@ def test_taken_away_again() -> None:
     assert "uses-proxyprotocol=true at ports 80, 443" in note
 
 
-def test_a_lost_protocol_is_held_with_the_ports_own_remedy() -> None:
-    """As with a protocol of the Service: what nothing asks for any more goes back to tcp, if a person agrees."""
-    web = an_http_listener(80, 30080)
-    plan = plan_of(asking(port_8443_uses_proxyprotocol="false"), web, THERE[1], THERE[2])
-    (held,) = [change for change in plan.changes if change.decision.verdict is Verdict.HELD]
-    assert held.key.parts[-1] == "80"
-    assert "port-80.hcloud-reconciler/protocol: http" in held.decision.why
-    assert "for all ports" not in held.decision.why
-
-
-def test_a_loss_that_a_port_asks_for_is_not_held() -> None:
+def test_a_protocol_that_a_port_asks_for() -> None:
     plan = plan_of(asking(port_80_protocol="tcp"), an_http_listener(80, 30080), THERE[1], THERE[2])
     assert [change.decision.verdict for change in plan.changes if change.kind is ChangeKind.LB_LISTENER] == [
         Verdict.ALLOWED
@@ -253,17 +242,7 @@ def test_the_mode_is_of_the_whole(ingress: bool, mode: str) -> None:
     assert {entry.ip_mode for entry in published if isinstance(entry, Ingress)} == {mode}
 
 
-def test_a_former_default_is_taken_back_where_a_port_does_not_ask() -> None:
-    """A default came by mistake and went: it goes from the ports that had it by it alone."""
-    there = [replace(each, proxyprotocol=True) for each in THERE]
-    settings = replace(LOCATED, former_defaults=Options(location="fsn1", uses_proxyprotocol=True))
-    found = changed(plan_of(asking(port_443_uses_proxyprotocol="true"), *there, settings=settings))
-    assert {port: after.proxyprotocol for port, (_, after) in found.items()} == {"80": False, "8443": False}
-    assert WHOLE not in map(int, found)
-
-
 def test_without_keys_ports_are_alike() -> None:
-    """A Service without annotations of ports: nothing of it is held back, and remedies are of the whole Service."""
+    """A Service without annotations of ports: nothing of it is held back."""
     found = decided(asking(protocol="http"), a_balancer(listeners=THERE))
     assert (found.requested.ports, found.held_back) == ({}, frozenset())
-    assert found.asked(80) == found.asked(443) == {"location", "protocol"}
