@@ -132,9 +132,9 @@ class FaultProxy(Server):
         self._faults.add(faults)
 
     @property
-    def has_faults(self) -> bool:
-        """Whether a request may be spoiled now."""
-        return bool(self._faults)
+    def is_idle(self) -> bool:
+        """Whether no fault is set, and no request is under way, such as a watch."""
+        return not self._faults and self._under_way == 0
 
     def clear_faults(self) -> None:
         """Forget all faults. What hangs already goes on hanging: the client has to give up, as after a real cut."""
