@@ -149,6 +149,21 @@ class Requested:
         of health checks."""
         return self.decides("health_check_protocol") or (self.decides("protocol") and self.options.checks_health)
 
+    def without(self, wrong: Collection[str]) -> "Requested":
+        """The same as if nothing set what cannot be read, or what these annotations and variables set."""
+        names = [name for name in self.origins if name in self.bad or not self.keys(name).isdisjoint(wrong)]
+        return replace(
+            self,
+            options=replace(self.options, **{name: OPTIONS[name].default for name in names}),
+            origins={name: origin for name, origin in self.origins.items() if name not in names},
+            ports={port: way.without(wrong) for port, way in self.ports.items()},
+        )
+
+    def keys(self, name: str) -> frozenset[str | None]:
+        """What may set the option."""
+        row = OPTIONS[name]
+        return frozenset({self.key(name)} if name in self.own else {row.full_key, row.variable})
+
     def beside(self, there: Mapping[int, Spoken], ports: Collection[int]) -> "Requested":
         """The same for a Service with these ports, of which some are ``there``: each keeps the protocols that nothing
         asks for."""

@@ -37,7 +37,7 @@ def explain_options(lb: Decision | None, balancer: CloudBalancer | None) -> tupl
 
 def _option(row: Option, lb: DesiredLoadBalancer, balancer: CloudBalancer | None) -> OptionFact:
     asked, origin = lb.requested, lb.requested.origin(row.name)
-    value = getattr(lb.options, row.name) if origin is not Origin.UNSET and row.name not in asked.bad else UNMANAGED
+    value = getattr(asked.options, row.name) if origin is not Origin.UNSET and row.name not in asked.bad else UNMANAGED
     return OptionFact(
         key=row.full_key,
         origin=origin,
@@ -53,7 +53,7 @@ def _option(row: Option, lb: DesiredLoadBalancer, balancer: CloudBalancer | None
 def _of_port(row: Option, lb: DesiredLoadBalancer, way: Requested, balancer: CloudBalancer | None) -> OptionFact:
     """An option that a port has of its own; otherwise it has the Service's value, or the default."""
     key, value = way.key(row.name), getattr(way.options, row.name)
-    service = getattr(lb.options, row.name)
+    service = getattr(lb.requested.options, row.name)
     is_set = lb.requested.origin(row.name) is not Origin.UNSET and service is not UNMANAGED
     listener = balancer.spec.listeners.get(way.port) if balancer and way.port and row.name in ON_LISTENERS else None
     there = of_listener(row.name, listener) if listener else None

@@ -97,8 +97,8 @@ def _malformed(lb: DesiredLoadBalancer) -> str:
     more = f" (and {len(lb.problems) - 1} more)" if len(lb.problems) > 1 else ""
     row = rules.MALFORMED_NEW if isinstance(lb.match, Missing) else rules.MALFORMED_ADOPTING
     if isinstance(lb.match, Owned):
-        row = rules.MALFORMED_SERVED if lb.held_back is None else rules.MALFORMED_PORTS
-    ports = named("port", [str(port) for port in sorted(lb.held_back or ())])
+        row = rules.MALFORMED_PORTS if lb.held_back else rules.MALFORMED_SERVED
+    ports = named("port", [str(port) for port in sorted(lb.held_back)])
     balancer = lb.present.id if lb.present else 0
     return row.text(problem=lb.problems[0].text, more=more, balancer=balancer, ports=ports)
 

@@ -232,7 +232,8 @@ def _former_finalizer(lb: DesiredLoadBalancer, needed: tuple[str, ...]) -> tuple
 def _certificate(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, ...]) -> tuple[Change, ...]:
     service, certificate = lb.service, lb.certificates.create
     used = any(listener.protocol is Protocol.HTTPS for listener in wanted.listeners.values())
-    if certificate is None or lb.held_back is None or not used:
+    is_certain = all(problem.port is not None for problem in lb.problems)  # one by mistake counts at the CA
+    if certificate is None or not is_certain or not used:
         return ()
     change = Change(
         key=service.certificate_key,

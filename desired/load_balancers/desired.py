@@ -1,6 +1,6 @@
 """Desired load balancer of each Service that wants one, put together from the rules of the other modules.
 
-An existing load balancer keeps what is not asked for. While an annotation is wrong only its targets are kept in sync.
+An existing load balancer keeps what is not asked for. A wrong annotation stops what it decides, and nothing else.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -10,6 +10,7 @@ from functools import cached_property
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import check_claim
 from desired.annotations.options import ON_TARGETS, OPTIONS, BadAnnotation, Options
+from desired.annotations.port_keys import is_of_port
 from desired.annotations.reading import Requested
 from desired.annotations.warnings import AnnotationWarning
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
@@ -41,7 +42,7 @@ from desired.load_balancers.matching import (
     Undecided,
     match_balancers,
 )
-from desired.load_balancers.membership import NodeMemberships, node_memberships
+from desired.load_balancers.membership import Membership, NodeMemberships, node_memberships
 from desired.load_balancers.network import (
     Place,
     attachment_problems,
@@ -94,6 +95,7 @@ from desired.model.load_balancer import (
     IpTarget,
     Listener,
     LoadBalancer,
+    SelectorTarget,
     Target,
     is_private,
     labels_with,
@@ -116,7 +118,7 @@ class DesiredLoadBalancer:
     service: Service
     requested: Requested
     options: Options
-    """The same."""
+    """The same, as if nothing set what is wrong at a load balancer that is there."""
     match: BalancerMatch
     wanted: LoadBalancer | None
     """None when nothing may be planned: too little is known, or what is asked for cannot be made."""
@@ -124,7 +126,7 @@ class DesiredLoadBalancer:
     certificates: DesiredCertificates
     targets: DesiredTargets
     problems: tuple[BadAnnotation, ...] = ()
-    """Why only the targets of an existing load balancer are kept in sync, or none is created."""
+    """What is wrong: none is created or adopted, and one that is there keeps what it decides."""
     unclear: frozenset[str] = frozenset()
     """Fields of the options that cannot be read, or cannot be had."""
     remarks: tuple[AnnotationWarning, ...] = ()
@@ -132,8 +134,9 @@ class DesiredLoadBalancer:
     notes: tuple[Note, ...] = ()
     primary_ips: PrimaryIpChoice = NO_CHOICE
     """The public addresses with which it is created."""
-    held_back: frozenset[int] | None = frozenset()
-    """Ports that stay as they are, as something is wrong with their annotations; None: all of it stays."""
+    held_back: frozenset[int] = frozenset()
+    """Ports that stay as they are, there or not: an annotation names a port that the Service lacks, and may mean them.
+    """
     name: str | None = None
     """By which it is looked for, and created; None when the annotation cannot be read."""
     without_node_port: tuple[int, ...] = ()
@@ -147,8 +150,7 @@ class DesiredLoadBalancer:
     def why_unchanged(self, port: int, there: Listener | None) -> Reason:
         """Why nothing is planned for a port of which no note tells. ``there`` is what its load balancer does there."""
         stays = (rows.PORT_NOT_PLANNED if there is None else rows.PORT_STAYS).because()
-        is_held_back = self.held_back is None or port in self.held_back
-        if self.wanted is None or is_held_back or isinstance(self.match, Foreign | Contested):
+        if self.wanted is None or port in self.held_back or isinstance(self.match, Foreign | Contested):
             return stays
         if port in self.without_node_port:
             return rows.PORT_WITHOUT_NODE_PORT.because()
@@ -177,7 +179,6 @@ def desired_load_balancer(
     requested = service.claim.requested(defaults)
     options, bad = requested.options, requested.bad
     there = {port: spoken_by(listener) for port, listener in present.spec.listeners.items()} if present else {}
-    effective = requested.beside(there, {port.port for port in service.claim.tcp_ports})
     is_created = present is None and not isinstance(match, Undecided)
     chosen = chosen_primary_ips(options, snapshot) if is_created else NO_CHOICE
     zone = zone_of(options, chosen.location, present, zones)
@@ -197,17 +198,19 @@ def desired_load_balancer(
     ]
     wrong = {problem.key for problem in problems}
     unclear = frozenset(field for field, row in OPTIONS.items() if wrong & {row.full_key, row.variable})
+    if present is not None:
+        effective = _usable(requested, wrong, present).beside(there, {port.port for port in service.claim.tcp_ports})
+        options = effective.options
+    else:
+        effective = requested
     certificates = desired_certificates(service, effective, snapshot)
     members = members_of(service, options, present, zone)
     ports = desired_listeners(service, effective, certificates, present)
-    held_back = _held_back(problems, service, match)
-    if present is not None:
-        ports = {port: listener for port, listener in ports.items() if port not in (held_back or ())}
+    held_back = _held_back(requested, problems, service, present)
+    ports = {port: listener for port, listener in ports.items() if port not in held_back}
     demand = Demand(len(ports), count_targets(members, present), certificates.needed)
     place = chosen.location if isinstance(options.location, Unmanaged) else options.location
     size, larger = fitting_size(options, present, demand, snapshot, place), larger_type(demand, snapshot)
-    if held_back is None and present is not None:  # its type is not touched, so that it holds what it holds
-        size = replace(size, type=present.type)
     targets = desired_targets(members, present, size.type.max_targets if size.type else None, f"choose {larger}")
     serving = DesiredLoadBalancer(
         service,
@@ -233,10 +236,8 @@ def desired_load_balancer(
         wanted, why = plan.to_create(place)
         if wanted is not None and window_of(service, settings):
             wanted = replace(wanted, former=former_of(service))
-    elif held_back is not None:
+    elif isinstance(match, Owned) or not problems:
         wanted, why = plan.to_change(present)
-    elif isinstance(match, Owned):
-        wanted = plan.unchanged_but_targets(present)
     stay = present is not None and bool(present.targets) and wanted is not None and wanted.targets is UNMANAGED
     on_targets = notes_on_targets(service, options, targets, present) if size.type else ()
     notes = (
@@ -257,18 +258,42 @@ def desired_load_balancer(
     return replace(serving, wanted=wanted, notes=notes)
 
 
-def _held_back(problems: Collection[BadAnnotation], service: Service, match: BalancerMatch) -> frozenset[int] | None:
-    """The ports that stay as they are, there or not, for what is wrong with annotations; None when nothing but targets
-    changes. What is said of a port that the Service does not have may be meant for one that is new. Port 80 does not
-    come while a port has it that stays, and redirects."""
-    named = {problem.port for problem in problems if problem.port is not None}
-    if not isinstance(match, Owned) or any(problem.port is None for problem in problems):
-        return None if problems else frozenset()
-    ports, there = {port.port for port in service.claim.tcp_ports}, match.balancer.spec.listeners
-    if not named <= ports:
-        named |= ports - there.keys()
-    redirects = any(http.redirect_http is True for port in named & there.keys() if (http := there[port].http))
-    return frozenset(named | {80} if redirects else named)
+def _usable(requested: Requested, wrong: Collection[str], present: CloudBalancer) -> Requested:
+    """What counts at a load balancer that is there, while these annotations and variables are wrong: the same as if
+    nothing set what they do. Newcomers are reached as most targets are. A redirect may be at one port alone, so that
+    none is moved while one is wrong."""
+    redirects = {way.key("http_redirect_http") for way in (requested, *requested.ways)}
+    usable = requested.without({*wrong, *redirects} if redirects & set(wrong) else wrong)
+    row = OPTIONS["use_private_ip"]
+    if {row.full_key, row.variable}.isdisjoint(wrong):
+        return usable
+    return replace(usable, options=replace(usable.options, use_private_ip=_reaches_privately(present)))
+
+
+def _reaches_privately(present: CloudBalancer) -> bool:
+    """Whether most targets that answer, else most of all, are reached by private addresses; without targets, whether
+    there is no other way."""
+    own = [target for target in present.targets if not isinstance(target, SelectorTarget)]
+    own = [target for target in own if present.answering(target)] or own
+    if not own:
+        return bool(present.attachments) and present.spec.public_interface is False
+    return 2 * sum(map(is_private, own)) > len(own)
+
+
+def _held_back(
+    requested: Requested, problems: Collection[BadAnnotation], service: Service, present: CloudBalancer | None
+) -> frozenset[int]:
+    """The ports that stay as they are, there or not. A new one waits while it is not known what clients are to speak,
+    or while an annotation of a port that the Service lacks may mean it. A listener at such a port stays."""
+    ports, there = {port.port for port in service.claim.tcp_ports}, present.spec.listeners if present else {}
+    new, wrong = ports - there.keys(), {problem.key for problem in problems}
+    lacking = {problem.port for problem in problems if problem.port is not None} - ports
+    if lacking or any(problem.port is None and is_of_port(problem.key) for problem in problems):
+        return frozenset(lacking | new)
+    ways = {port: requested.of_port(port) for port in new}
+    return frozenset(
+        port for port, way in ways.items() if any(not way.keys(name).isdisjoint(wrong) for name in _ON_CLIENTS)
+    )
 
 
 @dataclass(frozen=True)
@@ -318,10 +343,12 @@ class _Planned:
         complete = {port: filled(wanted, spec.listeners.get(port)) for port, wanted in self.ports.items()}
         certificates, holds = serving.certificates, size.max_services
         listeners, notes = possible_listeners(
-            service, complete, spec.listeners, holds, certificates, self.larger, serving.held_back or ()
+            service, complete, spec.listeners, holds, certificates, self.larger, serving.held_back
         )
         listeners, hindered = _beside_kept_redirect(service, listeners, spec.listeners)
         targets = UNMANAGED if self.is_out and options.use_private_ip else self._targets
+        if "use_private_ip" in serving.unclear and not isinstance(targets, Unmanaged):
+            targets = self._joined(targets, present)
         taken = tuple(notes_on_name(service, options, present, self.snapshot))
         stays = bool(taken) or (isinstance(match, Owned) and match.why_not_renamed is not None)
         # Those that go need it until then, where nothing says that others are reached without it.
@@ -354,24 +381,22 @@ class _Planned:
             *notes_on_kept(service, unasked),
         )
 
-    def unchanged_but_targets(self, present: CloudBalancer) -> LoadBalancer:
-        """The desired state while an annotation is wrong: only targets change, as Nodes come and go all the same. For
-        that it has to be clear who is a target, and the existing load balancer has to reach targets in the way that is
-        asked for."""
-        if self.serving.options.use_private_ip:
-            reaches = network_id(self.snapshot) in {place.network_id for place in present.attachments}
-        else:
-            reaches = present.spec.public_interface is True
-        is_certain = reaches and self.serving.unclear.isdisjoint({*ON_TARGETS, "disable_public_network"})
-        return replace(
-            present.spec,
-            algorithm=UNMANAGED,
-            public_interface=UNMANAGED,
-            attachment=UNMANAGED,
-            ipv4_rdns=UNMANAGED,
-            ipv6_rdns=UNMANAGED,
-            targets=self._targets if is_certain else UNMANAGED,
-        )
+    def _joined(self, wanted: frozenset[Target], present: CloudBalancer) -> frozenset[Target] | Unmanaged:
+        """The targets while it is not known how they are to be reached: newcomers as most are, and everything that is
+        there as it is, but for what is to go however it is reached."""
+        found = self.serving.targets
+        networks = {place.network_id for place in present.attachments}
+        if self.serving.options.use_private_ip and network_id(self.snapshot) not in networks:
+            return UNMANAGED
+        led_to = found.node_targets.led_to
+        stay = (Membership.TARGET, Membership.OVER_LIMIT, Membership.UNUSABLE)
+        kept = {
+            target
+            for target in present.targets
+            if any(member.membership in stay for member in found.claiming(led_to(target)))
+        }
+        served = {led_to(target) for target in kept}
+        return frozenset({*kept, *(target for target in wanted if target in kept or led_to(target) not in served)})
 
     @property
     def _public(self) -> bool | Unmanaged:
@@ -380,7 +405,8 @@ class _Planned:
 
     @property
     def _attachment(self) -> Attachment | Unmanaged | None:
-        return UNMANAGED if self.is_out else wanted_attachment(self.serving.options, self.snapshot)
+        is_kept = self.is_out or not self.serving.unclear.isdisjoint(_ON_PLACE)
+        return UNMANAGED if is_kept else wanted_attachment(self.serving.options, self.snapshot)
 
     @property
     def _targets(self) -> frozenset[Target] | Unmanaged:
@@ -400,6 +426,19 @@ def _beside_kept_redirect(
     others = {port: listener for port, listener in wanted.items() if port != 80}
     return others, (rows.PORT_TAKEN_BY_REDIRECT.note(service.key, port=80, secure=redirects),)
 
+
+_ON_CLIENTS = (
+    "protocol",
+    "uses_proxyprotocol",
+    "http_redirect_http",
+    "http_certificates",
+    "certificate_type",
+    "http_managed_certificate_name",
+    "http_managed_certificate_domains",
+)
+"""Options that decide what clients and pods of a port have to speak."""
+_ON_PLACE = ("use_private_ip", "disable_public_network", "private_ipv4", "private_subnet_ip_range")
+"""Options that need a network, or choose an address in it: the load balancer stays where it is while one is wrong."""
 
 DesiredServices = Mapping[str, DesiredLoadBalancer | LoadBalancerRelease]
 """Id of a Service → what was decided on its load balancer, or on its release."""

@@ -748,7 +748,7 @@ NOTHING_PLANNED = Rule("nothing-planned", "no change is planned")
 MALFORMED_NEW = Rule("malformed-new", "{problem}{more}; nothing is created until it is corrected")
 MALFORMED_SERVED = Rule(
     "malformed-served",
-    "{problem}{more}; only the targets of load balancer {balancer} are updated until it is corrected",
+    "{problem}{more}; load balancer {balancer} keeps its value until it is corrected",
 )
 MALFORMED_PORTS = Rule(
     "malformed-ports", "{problem}{more}; {ports} of load balancer {balancer} will not change until it is corrected"

@@ -172,9 +172,7 @@ HOLDS = (
         "a-typo-in-one-service-leaves-the-hold-on-another",
         PRIVATE_TWO,
         HELD_CLOSED.annotate("db", TYPO).then(run(CLOSE), WEB_OPEN),
-        "Services with a typo are left alone, so that the hold has one object left.",
-        "web is closed",
-        BY_DEFAULT,
+        "A typo stops what it decides alone, so that both load balancers stay in the hold.",
     ),
     Attack(
         "a-deleted-service-leaves-the-hold-on-the-proxy-protocol",
@@ -465,9 +463,7 @@ JOINING = (
             f"nodes-that-join-while-{name}-is-unreadable-are-reached-as-the-others",
             PRIVATE_TWO,
             HELD_CLOSED.annotate("web", options).then(replace_nodes(CLOSE), reached("web", privately=True)),
-            "Services with a typo are left alone: dead targets go, and newcomers do not come.",
-            "web has other targets",
-            BY_DEFAULT,
+            "A typo stops what it decides alone: dead targets go, and newcomers come.",
         )
         for name, options in (("use-private-ip", TYPO), ("node-selector", UNREADABLE))
     ),
@@ -478,9 +474,7 @@ JOINING = (
         .listen("web", 80, node_port=31234)
         .then(run())
         .sees(lambda stage: stage.balancer()["services"][0]["destination_port"] == 31234, "web leads to a dead port"),
-        "Services with a typo are left alone, and the former node port is closed.",
-        "web leads to a dead port",
-        BY_DEFAULT,
+        "A typo stops what it decides alone, and the former node port is closed.",
     ),
 )
 

@@ -265,7 +265,8 @@ def test_an_annotation_is_set_changed_and_removed(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.bad is not None])
 def test_a_bad_text_creates_nothing_and_changes_nothing(name: str) -> None:
     """Nothing is made of a bad annotation, and what is there stays as it is; a note names the key. The range of the
-    subnet is read no more once there is a load balancer in the network, which is no trouble."""
+    subnet is read no more once there is a load balancer in the network, which is no trouble. A bad selector removes
+    nothing, and all Nodes join."""
     row = ROWS[name]
     key = OPTIONS[name].full_key
     bad = {**annotated(**row.beside), key: str(row.bad)}
@@ -278,7 +279,12 @@ def test_a_bad_text_creates_nothing_and_changes_nothing(name: str) -> None:
     if name != "deletion_policy":
         assert new.balancer is None
         assert FINALIZER_BALANCER not in new.service["metadata"].get("finalizers", [])
-    assert spoilt.balancer == good.balancer
+    there, before = ({**(each.balancer or {}), "targets": []} for each in (spoilt, good))
+    assert there == before
+    servers, few = (
+        {found["server"]["id"] for found in (each.balancer or {"targets": []})["targets"]} for each in (spoilt, good)
+    )
+    assert servers > few if name == "node_selector" else servers == few
     read = NoteKind.UNSUPPORTED if name == "private_subnet_ip_range" else NoteKind.MALFORMED
     for seen, kind in ((new, NoteKind.MALFORMED), (spoilt, read)):
         assert any(key in note.text for note in seen.report.notes if note.kind is kind)

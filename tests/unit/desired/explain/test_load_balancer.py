@@ -324,7 +324,8 @@ def port(number: int, node_port: int = 30080, protocol: str = "TCP") -> ClaimedP
     "no-node-port": (a_world([a_service(claim=a_claim(port(80, 0)))]), LOCATED, (None, None), None,
         rules.PORT_WITHOUT_NODE_PORT.text()),
     "malformed": (served(service=claiming(protocol="udp")), LOCATED, (None, None), None, NOTHING),
-    "malformed-there": (served(a_balancer(), service=claiming(protocol="udp")), LOCATED, (LEADS, LEADS), None, STAYS),
+    "malformed-there": (served(a_balancer(), service=claiming(protocol="udp")), LOCATED, (LEADS, LEADS), None,
+        rules.PORT_AS_ASKED.text()),
     "contested": (a_world(RIVALS, [named()]), LOCATED, (None, None), None, NOTHING),
     "deleted": (served(a_balancer(), service=a_served_service(**GOES)), LOCATED, (LEADS, None), Verb.REMOVE,
         said.GOES_WITH.text()),
@@ -564,10 +565,7 @@ def test_a_target_that_may_be_an_unreadable_nodes() -> None:
     )
 
 
-@rows(
-    "claim balancer",
-    {"malformed": (UNREADABLE, a_balancer(targets=())), "foreign": (SHOP, named(cluster_uid="another"))},
-)
+@rows("claim balancer", {"foreign": (SHOP, named(cluster_uid="another"))})
 def test_a_target_that_is_not_planned(claim: Any, balancer: Any) -> None:
     (fact,) = targets([WEB_2], [SERVER_2], balancer, service=a_served_service(claim=claim)).values()
     assert (fact.membership, fact.value, fact.wanted) == (Membership.TARGET, None, None)

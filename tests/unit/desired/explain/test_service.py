@@ -349,5 +349,5 @@ def test_options_of_ports() -> None:
     assert (protocol.value, protocol.otherwise, len(protocol.problems)) == (None, "tcp at creation", 1)
     assert (found.stage, found.why) == (
         ServiceStage.MALFORMED,
-        rules.MALFORMED_PORTS.text(problem=protocol.problems[0], more="", ports="port 80", balancer=42),
+        rules.MALFORMED_SERVED.text(problem=protocol.problems[0], more="", balancer=42),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import OPTIONS, Options
-from desired.model.load_balancer import CloudBalancer, IpTarget, LoadBalancer, SelectorTarget, ServerTarget, Target
+from desired.model.load_balancer import IpTarget, LoadBalancer, SelectorTarget, ServerTarget, Target
 from desired.model.settings import Settings
 from desired.model.snapshot import Readiness
 from desired.plan.notes import NoteKind
@@ -18,7 +18,7 @@ from desired.syntax.selector import parse_selector
 from tests.balancers import IN_NETWORK, LB21, a_balancer, a_claim, a_listener, a_service, a_world, annotated
 from tests.builders import a_lost_node, a_server, a_settled_node, incomplete
 from tests.support.balancer_changes import BALANCER, SERVICE
-from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, in_turn, new, plan_of, private, public, said
+from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, in_turn, new, plan_of, public, said
 from tests.support.rows import rows
 
 MALFORMED, LIMIT, KEPT = NoteKind.MALFORMED, NoteKind.LIMIT, NoteKind.KEPT
@@ -36,14 +36,13 @@ WISHES = {"algorithm_type": "least_connections", "type": "lb21", "ipv4_rdns": "a
     "contradiction": {"http_redirect_http": "true", "protocol": "http"},
     "of-the-status": {"hostname": "not a name"},
 })  # fmt: skip
-def test_a_bad_annotation_freezes_all_but_the_targets(wrong: dict[str, str]) -> None:
-    """Nodes come and go all the same, and nothing else is touched until it is corrected."""
-    service = asking(**WISHES | wrong)
+def test_a_bad_annotation_stops_what_it_decides(wrong: dict[str, str]) -> None:
+    """Everything else goes on. A new port waits if it is not known what clients are to speak."""
     world = fleet(1, 2) | {"servers": [a_server(), a_server(2, "web-2"), a_server(9, "x")]}
-    plan = plan_of(service, DRIFTED, **world)
-    assert in_turn(plan) == ["target/server:1", "target/server:2", "target/server:9"]
+    plan, whole = plan_of(asking(**WISHES | wrong), DRIFTED, **world), plan_of(asking(**WISHES), DRIFTED, **world)
+    waits = {"listener/80"} if "http_redirect_http" in wrong else set()
+    assert in_turn(plan) == [part for part in in_turn(whole) if part not in waits]
     assert len(said(plan, MALFORMED)) == 1
-    assert "algorithm" in in_turn(plan_of(asking(**WISHES), DRIFTED, **world))
 
 
 def test_what_nothing_reads_freezes_nothing() -> None:
@@ -57,63 +56,24 @@ def test_what_nothing_reads_freezes_nothing() -> None:
     for plan, order in (
         (plan_of(outside, DRIFTED), in_turn(plan_of(asking(**WISHES), DRIFTED))),
         (plan_of(inside, attached, **INSIDE), ["algorithm", "target/server:1"]),
-        (plan_of(inside, a_balancer(targets=()), **INSIDE), ["target/server:1"]),
+        (plan_of(inside, a_balancer(targets=()), **INSIDE), ["algorithm", "target/server:1"]),
     ):
         assert in_turn(plan) == order
     assert BALANCER in plan_of(new(**unread | ranged | {"private_ipv4": "x"})).by_key
     assert BALANCER not in plan_of(new(**unread | ranged), **INSIDE).by_key
 
 
-def test_a_bad_default_of_the_environment_freezes_as_well() -> None:
+def test_a_bad_default_of_the_environment_stops_what_it_decides() -> None:
     """It is a problem of every Service that would get it, and of none that overrules it."""
     settings = Settings(balancer_defaults=Options(location="fsn1", health_check_interval=1))
     plan = plan_of(asking(), DRIFTED, settings=settings)
-    assert in_turn(plan) == ["target/server:1", "target/server:9"]
+    assert in_turn(plan) == in_turn(plan_of(asking(), DRIFTED))
     (text,) = said(plan, MALFORMED)
     assert text.startswith("HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_INTERVAL is 1: ")
-    assert "listener/80" in in_turn(plan_of(asking(health_check_interval="5s"), DRIFTED, settings=settings))
 
 
-@rows("wrong", {
-    "selector": {"node_selector": "a in"},
-    "which-address": {"use_private_ip": "yes"},
-    "which-interface": {"disable_public_network": "yes"},
-})  # fmt: skip
-def test_a_bad_annotation_that_decides_on_targets_freezes_them_too(wrong: dict[str, str]) -> None:
-    """Who is a target, and by which address, has to be clear before one comes or goes."""
-    assert in_turn(plan_of(asking(**wrong), DRIFTED, **fleet(1, 2))) == []
-
-
-BAD, PRIVATE = {"health_check_port": "0"}, {"use_private_ip": "true"}
-WITHOUT = a_balancer(attachments=(HERE,), targets=())
-INTERNAL = a_balancer(attachments=(HERE,), targets=private(1), spec={"public_interface": False})
+BAD = {"health_check_port": "0"}
 UNREAD: dict[str, Any] = {"settings": IN_NETWORK, "network": Unknown("500")}
-
-
-@rows("options balancer world order", {
-    "private-without-a-network": (PRIVATE, a_balancer(), {}, []),
-    "private-and-not-attached": (PRIVATE, a_balancer(targets=()), INSIDE, []),
-    "private": (PRIVATE, WITHOUT, INSIDE, ["target/server:1"]),
-    "public-and-switched-off": ({"disable_public_network": "false"}, INTERNAL, INSIDE, []),
-    "public": ({}, WITHOUT, INSIDE, ["target/server:1"]),
-    "private-in-a-network-that-cannot-be-read": (PRIVATE, WITHOUT, UNREAD, []),
-})  # fmt: skip
-def test_frozen_targets_are_reached_as_the_load_balancer_is(
-    options: dict[str, str], balancer: CloudBalancer, world: dict[str, Any], order: list[str]
-) -> None:
-    """Its network and interface stay as they are, so that no target is planned that the API would refuse."""
-    assert in_turn(plan_of(asking(**options, **BAD), balancer, **fleet(1) | world)) == order
-
-
-def test_frozen_targets_keep_to_the_type_that_is_there() -> None:
-    """The larger type that is asked for does not come, and so does nobody for whom only that has room."""
-    service = asking(type="lb21", **BAD)
-    balancer = a_balancer(targets=public(*range(1, 25)))
-    plan = plan_of(service, balancer, **fleet(*range(1, 28)))
-    assert in_turn(plan) == ["target/server:25"]
-    assert said(plan, LIMIT) == [left_out("web-26", "web-27")]
-
-
 LARGER = "a larger type, such as lb21"
 
 

@@ -169,19 +169,19 @@ def test_a_protocol_that_a_port_asks_for() -> None:
 
 
 @rows("annotations there changes", {
-    "wrong-value": ({"port_443_protocol": "htps"}, THERE, {"8443"}),
+    "wrong-value": ({"port_443_protocol": "htps"}, THERE, {"443", "8443"}),
+    "wrong-value-that-alone-is-asked": ({"port_443_health_check_retries": "many"}, THERE, {"8443"}),
     "wrong-value-of-a-port-to-come": ({"port_443_protocol": "htps"}, (THERE[0], THERE[2]), {"8443"}),
-    "of-the-whole": ({"port_443_type": "lb21"}, THERE, {"8443"}),
+    "of-the-whole": ({"port_443_type": "lb21"}, THERE, {"443", "8443"}),
     "unknown-port": ({"port_9999_protocol": "http"}, THERE, {"443", "8443"}),
     "unknown-port-may-be-the-new-one": ({"port_9999_protocol": "http"}, (THERE[0], THERE[2]), {"8443"}),
-    "wrong-at-the-service": ({"health_check_port": "0"}, THERE, set[str]()),
+    "wrong-at-the-service": ({"health_check_port": "0"}, THERE, {"443", "8443"}),
     "two-redirects": ({"port_443_protocol": "https", "port_443_http_certificates": "5", "port_443_http_redirect_http":
         "true", "port_8443_protocol": "https", "port_8443_http_certificates": "5", "port_8443_http_redirect_http":
-        "true"}, THERE, set[str]()),
+        "true"}, THERE, {"443", "8443"}),
 })  # fmt: skip
 def test_what_an_error_holds_back(annotations: dict[str, str], there: tuple[Listener, ...], changes: set[str]) -> None:
-    """A port with an error of its own stays as it is, there or not, and the others go on. What concerns several ports
-    or the Service holds all of them back. Targets follow the Nodes in any case."""
+    """An error stops what it decides, and nothing else. A new port does not come while it may be meant."""
     service = asking(**{"port_443_health_check_retries": "1", "port_8443_uses_proxyprotocol": "true"} | annotations)
     plan = plan_of(service, *there)
     assert set(changed(plan)) == changes
