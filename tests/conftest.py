@@ -102,12 +102,14 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     """Add to the report of a failure how the same samples are drawn again."""
     report = yield
     if report.failed:
-        report.sections.append(("Samples", f"repeat with PROPERTY_SEED={SEED} scripts/test '{report.nodeid}'"))
+        lane = "--all " if "built" in report.keywords else ""
+        again = f"PROPERTY_SEED={SEED} scripts/test {lane}'{report.nodeid.partition('@')[0]}'"
+        report.sections.append(("Samples", f"repeat with {again}"))
     return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how long what tests with the fixture ``measured`` waited for took, and in one line what was not run."""
+    """Print what was measured, and the skipped tests by reason in one line."""
     said = [
         f"{report.nodeid.partition('@')[0]}: {figures}"
         for report in terminalreporter.getreports("passed")

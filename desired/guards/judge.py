@@ -40,16 +40,16 @@ def ask_guards(view: GuardInput) -> tuple[GuardResult, ...]:
 
 
 def _to_approve(result: GuardResult, plan: Plan) -> GuardResult:
-    """The result; a hold leaves out the out-of-service taint whose deletion is planned. It is withheld with that one,
-    and would use up an approval of both."""
+    """The result; a hold leaves out the out-of-service taint of a Node whose deletion it holds too. The deletion
+    withholds that taint, which would use up an approval of both."""
     if result.verdict is not Verdict.HELD:
         return result
-    return replace(result, keys=tuple(key for key in result.keys if not _goes_along(plan.by_key[key], plan)))
+    return replace(result, keys=tuple(key for key in result.keys if not _goes_along(plan.by_key[key], result.keys)))
 
 
-def _goes_along(change: Change, plan: Plan) -> bool:
-    """Whether this is an out-of-service taint that is made for a deletion of the plan."""
-    return isinstance(change.after, OutOfService) and any(served in plan.by_key for served in change.serves)
+def _goes_along(change: Change, held: Collection[str]) -> bool:
+    """Whether this is an out-of-service taint that is made for a deletion among those held."""
+    return isinstance(change.after, OutOfService) and any(served in held for served in change.serves)
 
 
 def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[GuardResult] | None = None) -> Plan:

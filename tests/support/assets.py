@@ -13,15 +13,20 @@ ROOT = Path(__file__).resolve().parents[2]
 Script = Literal["envtest", "controllers", "kwok", "helm", "browser", "crane", "image-base"]
 
 
-@functools.cache
 def folder_of(script: Script) -> Path:
     """The folder with what the script in ``scripts/`` names, made now if need be. Raises RuntimeError with its
     message."""
-    command = [sys.executable, str(ROOT / "scripts" / script)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = _made(script)
     if done.returncode:
         raise RuntimeError(done.stderr.strip()[-4000:])
     return Path(done.stdout.strip())
+
+
+@functools.cache
+def _made(script: Script) -> subprocess.CompletedProcess[str]:
+    """How the script ended; one that fails is tried once in a run."""
+    command = [sys.executable, str(ROOT / "scripts" / script)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def lacking(what: str, remedy: str) -> NoReturn:
@@ -34,4 +39,4 @@ def needed(script: Script) -> Path:
     try:
         return folder_of(script)
     except RuntimeError as error:
-        lacking(script, str(error))
+        lacking(script, str(error).splitlines()[-1])

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import requests
 import urllib3
-from requests.adapters import BaseAdapter, HTTPAdapter
+from requests.adapters import BaseAdapter
 
 from actuators.http.hetzner import HetznerConnection
 from actuators.http.kubernetes import KubernetesConnection
@@ -125,8 +125,7 @@ class Shortcut(Line):
     def of_hetzner(self, connection: HetznerConnection) -> HetznerConnection:
         """The same connection, past the ports."""
         session = connection._opened()
-        session.trust_env = False  # no proxy of this machine's leads there
-        session.mount(self._proxy.url, _Adapter(self))
+        session.mount(self._proxy.url, _Adapter(self, session.get_adapter(self._proxy.url)))
         return connection
 
     def of_kubernetes(self, connection: KubernetesConnection) -> KubernetesConnection:
@@ -136,17 +135,20 @@ class Shortcut(Line):
         return connection
 
 
-class _Adapter(HTTPAdapter):
-    """Chooses the way of each request to Hetzner."""
+class _Adapter(BaseAdapter):
+    """Chooses the way of each request to Hetzner; the port's is that of the product."""
 
-    def __init__(self, shortcut: Shortcut) -> None:
+    def __init__(self, shortcut: Shortcut, port: BaseAdapter) -> None:
         super().__init__()
-        self._shortcut, self._line = shortcut, SessionLine(shortcut)
+        self._shortcut, self._line, self._port = shortcut, SessionLine(shortcut), port
 
     def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
-        if self._shortcut.is_open:
+        if self._shortcut.is_open and not options.get("proxies"):
             return self._line.send(request)
-        return super().send(request, *args, **options)
+        return self._port.send(request, *args, **options)
+
+    def close(self) -> None:
+        self._port.close()
 
 
 class _Pool:
