@@ -10,9 +10,9 @@ from math import sqrt
 
 ALWAYS: Mapping[str, float] = {}
 """Of a law of which every example is worth its while."""
-_DEVIATIONS = 4.0
+_DEVIATIONS = 5.0
 """Standard deviations by which a share may fall short: each commit has a seed of its own, and a hundred shares."""
-_BY_CHANCE = 0.0001
+_BY_CHANCE = 0.000001
 """How likely it is that a share falls so short, as a probability. Where it is less likely that no example at all meets
 a premise, one has to."""
 _tried: Counter[str] = Counter()
