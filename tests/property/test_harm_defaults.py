@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from reconciler.result import Result
-from tests.support.harm_script import APPROVALS, BY_DEFAULT, HOUR, Attack, Script, attacks, do
+from tests.support.harm_script import APPROVALS, BY_DEFAULT, HOUR, TOLD, Attack, Script, attacks, do
 from tests.support.harm_stage import Stage
 from tests.support.harm_start import HOME, Start
 from tests.support.harm_truth import service_uid, target_addresses, target_servers
@@ -66,12 +65,6 @@ def kinds(stage: Stage, name: str) -> set[str]:
     private = {each["ip"] for each in stage.balancer(name)["private_net"]}
     addresses = [each["ip"] for each in stage.home.service(name)["status"]["loadBalancer"]["ingress"]]
     return {"private" if each in private else "IPv6" if ":" in each else "IPv4" for each in addresses}
-
-
-def is_told(stage: Stage) -> bool:
-    """Whether the last run held something, or ended otherwise than well."""
-    report = stage.reports["a"]
-    return bool(report.holds) or report.result not in (Result.NO_CHANGES, Result.CHANGES)
 
 
 def each_of(names: tuple[str, ...], holds: Callable[[Stage, str], bool], otherwise: str) -> Script:
@@ -137,7 +130,6 @@ def later(*lies: str) -> Script:
     return do.must_approve().then(run(*lies), run(*lies)).advance(TWO_WEEKS_S).annotate("mail", UNDECIDED)
 
 
-TOLD = do.sees(is_told, "nobody is told")
 HELD_CLOSED, HELD_OPEN = run(CLOSE).then(public("db", "web"), TOLD), run(OPEN).then(closed("db", "web"), TOLD)
 """A mistaken default would close two load balancers, or open them."""
 WEB_OPEN = public("web").then(TOLD)

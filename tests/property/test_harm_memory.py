@@ -3,17 +3,18 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
-from reconciler.result import Result
 from tests.support.harm_metal import METAL
 from tests.support.harm_script import (
     BY_DEFAULT,
     CAPABILITY,
     HOUR,
     RECORD,
+    TOLD,
     Attack,
     Script,
     attacks,
     do,
+    is_told,
 )
 from tests.support.harm_stage import Stage
 from tests.support.harm_start import EMPTY, HOME, Start
@@ -34,12 +35,6 @@ FEWER = "that answered at port 80 within the last hour"
 def _of(load_balancer_class: str) -> tuple[str, ...]:
     """Flags of a process that serves one class and no others."""
     return f"--load-balancer-class={load_balancer_class}", "--default-load-balancer=false"
-
-
-def _is_told(stage: Stage) -> bool:
-    """Whether the last run asks for a person."""
-    report = stage.reports["a"]
-    return bool(report.holds) or report.result not in (Result.NO_CHANGES, Result.CHANGES)
 
 
 def _labelled(stage: Stage, name: str = "web") -> list[Raw]:
@@ -70,7 +65,6 @@ def _publishes_as_at_first(stage: Stage) -> bool:
 
 ONE_LEFT, ALL_SERVE = do.sees(lambda stage: _serves(stage, 4)), do.sees(lambda stage: _serves(stage, 1, 2, 3, 4))
 STAYS_PUBLIC = do.sees(lambda stage: _is_public(stage, "db", "web"), "a public interface was closed")
-MUST_TELL = do.sees(_is_told, "nobody is told")
 STILL_HELD = do.sees(lambda stage: stage.reports["a"].holds, "the hold is gone without a word")
 ONLY_ONE = do.sees(lambda stage: len(_labelled(stage)) == 1, "a second one is made and paid")
 FOUR = Start(nodes=4)
@@ -92,14 +86,14 @@ def _counts_once(*, loop: bool = False) -> Script:
         _include(loop=loop)
         .then(_exclude(loop=loop))
         .sees(lambda stage: _serves(stage, 1, 2, 3, 4), "a used approval counts again")
-        .then(MUST_TELL)
+        .then(TOLD)
     )
 
 
 def _in_small_steps(between: Script) -> Script:
     """Six of eight Nodes are excluded within the hour, with something else in the middle."""
     steps = [do.each("label", numbers, EXCLUDED).passes(count=1, loop=True) for numbers in ((1, 2), (3, 4), (5,), (6,))]
-    return do.run(loop=True).then(*steps[:2], between, *steps[2:]).then(MUST_TELL)
+    return do.run(loop=True).then(*steps[:2], between, *steps[2:]).then(TOLD)
 
 
 SHORT_LISTS = (
@@ -144,7 +138,7 @@ SHORT_LISTS = (
         .run("a", "load_balancers:one")
         .advance(90)
         .run()
-        .sees(lambda stage: _is_told(stage) or len(stage.truth.seen().balancers[HOME]) == 4, "it is paid for ever"),
+        .sees(lambda stage: is_told(stage) or len(stage.truth.seen().balancers[HOME]) == 4, "it is paid for ever"),
         "the last Service goes in the minute of one short list, and later passes list no load balancers",
     ),
 )
@@ -169,7 +163,7 @@ LABELS = (
     Attack(
         "a-second-load-balancer-with-the-label-is-told",
         Start(nodes=2),
-        do.make_twin().passes(count=2).then(MUST_TELL),
+        do.make_twin().passes(count=2).then(TOLD),
         "a second load balancer with one label is nobody's wish, and costs money",
     ),
     Attack(
@@ -185,7 +179,7 @@ LABELS = (
         .run()
         .delete_service()
         .passes(count=2)
-        .sees(lambda stage: _is_told(stage) or not stage.home.services(), "it waits for ever, and nobody is told"),
+        .sees(lambda stage: is_told(stage) or not stage.home.services(), "it waits for ever, and nobody is told"),
         "the published load balancer goes with its Service, and the one by hand stays",
     ),
 )
@@ -202,7 +196,7 @@ LAST_HOUR = (
         Start(nodes=1, metal=9),
         do.run(loop=True)
         .then(*(do.delete_node(METAL + place).passes(count=1, loop=True) for place in range(9)))
-        .then(MUST_TELL),
+        .then(TOLD),
         "the most of the last hour counts targets of every type",
         today=FEWER,
         until=HOUR,
@@ -308,9 +302,9 @@ APPROVALS = (
         _exclude()
         .must_approve()
         .run("a", "record:403")
-        .then(ALL_SERVE, MUST_TELL)
+        .then(ALL_SERVE, TOLD)
         .run("a", "record:readonly")
-        .then(ALL_SERVE, MUST_TELL)
+        .then(ALL_SERVE, TOLD)
         .run()
         .then(ONE_LEFT, _counts_once()),
         "the use is marked in the record before anything is written",
@@ -332,7 +326,7 @@ APPROVALS = (
         do.install_again()
         .run("a", "release", "record:readonly")
         .run("a", "release", "record:readonly", *INTERNAL)
-        .then(STAYS_PUBLIC, MUST_TELL),
+        .then(STAYS_PUBLIC, TOLD),
         "a missing right to ConfigMaps is not the absence of former settings",
         today=SHUT,
         until=BY_DEFAULT,
@@ -343,9 +337,9 @@ APPROVALS = (
             Start(nodes=2, services=TWO_SERVICES),
             do.run(loop=loop)
             .run("a", *INTERNAL, loop=loop)
-            .then(STAYS_PUBLIC, MUST_TELL)
+            .then(STAYS_PUBLIC, TOLD)
             .run("a", *INTERNAL, "record:403", loop=loop)
-            .then(STAYS_PUBLIC, MUST_TELL),
+            .then(STAYS_PUBLIC, TOLD),
             "a record that cannot be read is no empty record",
             today=SHUT,
             until=BY_DEFAULT,
@@ -372,7 +366,7 @@ CLASSES = (
         .run("a", *_of(ONE), *BESIDE)
         .sees(lambda stage: not _is_public(stage, "inside"))
         .run("a", *BESIDE)
-        .then(STAYS_PUBLIC, MUST_TELL)
+        .then(STAYS_PUBLIC, TOLD)
         .run()
         .then(STAYS_PUBLIC),
         "a process without its flags meets load balancers that were made by other defaults",
@@ -392,7 +386,7 @@ CLASSES = (
         .sees(lambda stage: not _is_public(stage, "inside"))
         .run("a", *_of(ONE), *BESIDE)
         .sees(lambda stage: _is_public(stage, "web"), "a public interface was closed")
-        .then(MUST_TELL)
+        .then(TOLD)
         .sees(lambda stage: len(_labelled(stage)) == len(_labelled(stage, "inside")) == 1),
         "each process meets load balancers that were made by other defaults",
         today="a public interface was closed",
@@ -409,7 +403,7 @@ CLASSES = (
         .then(TURN)
         .passes(*_of(TWO), count=2)
         .sees(_labelled)
-        .sees(lambda stage: _is_told(stage) or [target_servers(each) for each in _publishing(stage)] == [{1, 2}]),
+        .sees(lambda stage: is_told(stage) or [target_servers(each) for each in _publishing(stage)] == [{1, 2}]),
         "a Service keeps its load balancer in the former class, and has one in the next or an explanation",
     ),
     Attack(

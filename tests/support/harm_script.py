@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from reconciler.result import Result
 from tests.support.harm_stage import Stage, a_stage
 from tests.support.harm_start import Start
 
@@ -67,6 +68,16 @@ class Script:
 
 
 do = Script()
+
+
+def is_told(stage: Stage) -> bool:
+    """Whether the last run held something, or ended otherwise than well."""
+    report = stage.reports["a"]
+    return bool(report.holds) or report.result not in (Result.NO_CHANGES, Result.CHANGES)
+
+
+TOLD = do.sees(is_told, "nobody is told")
+"""A person has to be told by now."""
 
 
 @dataclass(frozen=True)
