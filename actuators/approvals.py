@@ -3,6 +3,7 @@ for a person."""
 
 import secrets
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
 
@@ -19,6 +20,7 @@ from desired.plan.approvals import (
     step_to,
     writes_of_approval,
     writes_of_revocation,
+    writes_of_strike,
     writes_of_use,
 )
 from desired.plan.grants import Grant, Here, Source
@@ -54,29 +56,43 @@ def approve(
     return step_to(approval, before, now), before
 
 
-def use_up(
-    reader: KubernetesReader,
-    writer: KubernetesWriter,
-    namespace: str,
-    approvals: Collection[Grant],
-    now: datetime,
-) -> None:
-    """Mark these approvals of one hold as used before what they let through is applied: that counts once, whatever
-    happens next, and however many processes try. Raises Conflict when none counts any more, and other ApiErrors."""
-    by, hold_hash = secrets.token_hex(8), next(iter(approvals)).of
-    git = [approval for approval in approvals if approval.source is Source.GIT]
+@dataclass
+class ApprovalUses:
+    """The uses that a process makes of approvals."""
 
-    def choose(data: Mapping[str, str]) -> Values:
-        if is_used_by(hold_hash, data, by):  # the answer to our own write was lost
-            return {}
-        values = writes_of_use(hold_hash, git, data, now, by)
-        if not values:
-            found = approval_of(hold_hash, data)
-            why = found.why_void(Here(now)) if found else "is not there any more, or was used"
-            raise Conflict(f"it {why}")
-        return values
+    reader: KubernetesReader
+    writer: KubernetesWriter
+    namespace: str
+    begun: set[str] = field(default_factory=set)
+    """Names of differences that an approval has let pass, and that no pass has seen done."""
 
-    compare_and_set(reader, writer, namespace, choose)
+    def use_up(self, approvals: Collection[Grant], now: datetime, names: Collection[str] = ()) -> None:
+        """Mark these approvals of one hold as used before what they let through is applied: that counts once, whatever
+        happens next, and however many processes try. The differences of these ``names`` pass until they are done.
+        Raises Conflict when none counts any more, and other ApiErrors."""
+        by, hold_hash = secrets.token_hex(8), next(iter(approvals)).of
+        git = [approval for approval in approvals if approval.source is Source.GIT]
+
+        def choose(data: Mapping[str, str]) -> Values:
+            if is_used_by(hold_hash, data, by):  # the answer to our own write was lost
+                return {}
+            values = writes_of_use(hold_hash, git, data, now, by, names)
+            if not values:
+                found = approval_of(hold_hash, data)
+                why = found.why_void(Here(now)) if found else "is not there any more, or was used"
+                raise Conflict(f"it {why}")
+            return values
+
+        compare_and_set(self.reader, self.writer, self.namespace, choose)
+        self.begun.update(names)
+
+    def strike(self, begun: Collection[str], planned: Collection[str]) -> None:
+        """Strike the differences that approvals let pass, these and those of earlier passes, and that are not planned
+        any more: they are done, and never pass again. Raises an ApiError; the next pass tries again."""
+        self.begun.update(begun)
+        if done := self.begun.difference(planned):
+            compare_and_set(self.reader, self.writer, self.namespace, lambda data: writes_of_strike(data, done))
+            self.begun -= done
 
 
 def revoke(

@@ -58,7 +58,8 @@ def compute_desired(
     nodes, why = desired_nodes(snapshot, settings)
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
         notes = (*notes, *why, *notes_on_unselected(snapshot, settings))
-    balancers = desired_load_balancers(snapshot, settings, nodes, matches)
+    failed = setbacks.failed - setbacks.unclear
+    balancers = desired_load_balancers(snapshot, settings, nodes, matches, failed)
     routes, of_routes = desired_routes(snapshot, settings, nodes, setbacks.failed)
     stuck = notes_on_stuck_services(snapshot)
     return DesiredState(

@@ -10,7 +10,7 @@ from functools import partial
 from socket import gethostname
 
 from actuators.apply import Actuator
-from actuators.approvals import use_up
+from actuators.approvals import ApprovalUses
 from actuators.certificates import create as create_certificate
 from actuators.concurrency import THREADS, Concurrency
 from actuators.config_maps import put
@@ -121,11 +121,11 @@ def build_runtime(
     writers = Writers(cloud_reader, hetzner.HetznerWriter(cloud), actions, cluster_reader, unlisted)
     events = EventSink(writer, concurrency)
     actuators = actuators_with(writer, writers, account)
-    use = partial(use_up, cluster_reader, writer, config.lease_namespace)
+    uses = ApprovalUses(cluster_reader, writer, config.lease_namespace)
     conditions = ConditionSink(partial(write_conditions, writer), concurrency, tells_health=config.health_conditions)
     write_node = partial(write_sync_condition, writer)
     node_conditions = NodeConditionSink(write_node, concurrency, tells_sync=config.node_conditions)
-    apply_context = ApplyContext(actuators, use, events, progress, stop, conditions, node_conditions=node_conditions)
+    apply_context = ApplyContext(actuators, uses, events, progress, stop, conditions, node_conditions=node_conditions)
     if not acts:
         apply_context = replace(apply_context, events=NullRecorder())
     gaps = partial(permission_gaps, config)

@@ -231,7 +231,7 @@ class Options:
         default=False,
         unset=_BY_PUBLIC,
         change="targets are replaced one by one",
-        removal=_BY_PUBLIC,
+        removal="targets stay reached as they are",
         env=True,
         sets="targets.use_private_ip",
     )

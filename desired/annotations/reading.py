@@ -134,6 +134,10 @@ class Requested:
         """What the value of this option comes from."""
         return self.origins.get(name, Origin.UNSET)
 
+    def is_by_default(self, name: str) -> bool:
+        """Whether a variable alone decides on the option."""
+        return self.origin(name) is Origin.ENVIRONMENT
+
     @property
     def redirects(self) -> bool:
         """Whether http is to be redirected to the port."""

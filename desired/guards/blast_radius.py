@@ -119,13 +119,14 @@ def address_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
     already, whose kubelets contradict the plan, or of which nothing is known count as well.
 
     Where no network is configured a joining Node loses the internal address that its kubelet reported. HCCM does the
-    same, every cluster without a network starts that way, and it is reported as a consequence: it does not count.
+    same, every cluster without a network starts that way, and it is reported as a consequence: it does not count. Nor
+    does what a setting takes: ``by-default`` holds that for one Node as for all.
     """
     in_network = view.settings.network is not None
     taking = [
         change
         for change in view.plan.changes
-        if takes_addresses(change) and (in_network or change.kind != ChangeKind.NODE_INITIALISE)
+        if takes_addresses(change) and not change.brings and (in_network or change.kind != ChangeKind.NODE_INITIALISE)
     ]
     for provider in Provider if taking else ():
         losing = {change.owner: change for change in taking if provider_behind(change, view.snapshot) is provider}
@@ -135,7 +136,7 @@ def address_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
         left = most - losing.keys() - _without(provider, view, leaves_none=leaves_none)
         nodes, setting = _OF_PROVIDER[provider]
         yield from ADDRESSES.losses(keys, len(left), len(most), {"nodes": nodes, "setting": setting})
-    closing = [change.key for change in view.plan.changes if closes_to_pods(change)]
+    closing = [change.key for change in view.plan.changes if closes_to_pods(change) and not change.brings]
     if closing:
         world = after_all(view.snapshot, [change for change in view.plan.changes if change.kind in _CLOSING])
         closed = sum(node.network_condition == UNROUTED for node, _ in cloud_nodes(world, view.settings))

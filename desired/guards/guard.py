@@ -69,19 +69,6 @@ class GuardResult:
         return self.row.advice(self.facts)
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsChange:
-    """Settings that differ from those with which a pass last ended well."""
-
-    says: str
-    """What differs; where the former ones cannot be read, why."""
-    follows: tuple[Change, ...]
-    """The changes of the plan that the former settings would not lead to; all of it where these cannot be read."""
-    is_known: bool = True
-    is_accepted: bool = False
-    """Whether a person has approved what follows."""
-
-
 @dataclass(frozen=True)
 class GuardInput:
     """Everything a guard may look at."""
@@ -92,8 +79,6 @@ class GuardInput:
     desired: DesiredState
     """What the plan was made from."""
     setbacks: Setbacks
-    settings_change: SettingsChange | None = None
-    """None where the settings are as they were, or nothing is remembered."""
 
     def anchor_in(self, provider: Provider) -> Anchor:
         """The anchor of a provider."""

@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import chain
 
 from desired.guards.anchor import AnchorState
+from desired.guards.by_default import by_default, names_in, without
 from desired.guards.evidence import clock_notes, controller_notes
 from desired.guards.filters import withheld_at_first
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.project import anchor_notes, robot_anchor_notes
 from desired.guards.relations import propagate
-from desired.guards.settings_blast_radius import settings_notes
 from desired.guards.statuses import project_statuses
 from desired.guards.table import GUARDS
 from desired.model.snapshot import Snapshot
@@ -55,14 +55,15 @@ def _goes_along(change: Change, held: Collection[str]) -> bool:
 def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[GuardResult] | None = None) -> Plan:
     """The plan of ``view`` with a decision on each change and its holds.
 
-    ``approved`` are hashes of holds that a person approved: such a hold withholds nothing, other rules still do.
+    ``approved`` are hashes of holds that a person approved, and names of differences: such a hold withholds nothing,
+    and what is named is none of its guard's; other rules still hold.
     ``results`` are those of ``ask_guards``, where the guards were asked already. Refused beats held beats waiting beats
     allowed; a withheld change withholds what is related to it.
     """
     plan, snapshot = view.plan, view.snapshot
     decisions: dict[str, GuardDecision] = {}
     holds: list[Hold] = []
-    for result in ask_guards(view) if results is None else results:
+    for result in _unnamed(ask_guards(view) if results is None else results, view, approved):
         if result.verdict is Verdict.HELD:
             hold = _hold(result, plan, snapshot, approved)
             holds.append(hold)
@@ -77,6 +78,14 @@ def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[Gu
             decisions |= _waits_for_volumes(hold, decisions)
     ruled = propagate(change.ruled(decisions.get(change.key, ALLOWED)) for change in plan.changes)
     return Plan(project_statuses(ruled, view), _notes(view), tuple(holds))
+
+
+def _unnamed(results: Iterable[GuardResult], view: GuardInput, approved: Collection[str]) -> Iterable[GuardResult]:
+    """The results, without what approvals name: the rest is judged anew."""
+    left = without(view, approved) if approved else None
+    if left is None:
+        return results
+    return (*(each for each in results if each.guard is not GuardName.BY_DEFAULT), *by_default(left))
 
 
 def _waits_for_volumes(hold: Hold, decisions: Mapping[str, GuardDecision]) -> Mapping[str, GuardDecision]:
@@ -98,7 +107,7 @@ def _notes(view: GuardInput) -> tuple[Note, ...]:
     anchor = anchor_notes(view.anchor, witnesses, view.snapshot.remembered)
     notes = (note for note in view.plan.notes if not anchor or note.kind is not NoteKind.UNMATCHED)
     robot = robot_anchor_notes(view.robot_anchor)
-    others = (*controller_notes(view.snapshot), *clock_notes(view.snapshot), *settings_notes(view))
+    others = (*controller_notes(view.snapshot), *clock_notes(view.snapshot))
     return (*notes, *others, *anchor, *robot)
 
 
@@ -123,4 +132,5 @@ def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Collect
         approved=digest_of_hold in approved,
         advice=result.advice,
         end=result.end,
+        names=tuple(sorted({name for key in result.keys for name in names_in(plan.by_key[key], snapshot)})),
     )

@@ -15,25 +15,24 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from desired.annotations.options import OPTIONS
+from desired.annotations.reading import Origin
 from desired.guards.guard import GuardInput, GuardResult
-from desired.guards.settings_blast_radius import is_for_the_settings
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease, due_of, shown_former
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned
 from desired.load_balancers.membership import Membership
 from desired.load_balancers.ownership import Ownership, former_of, ownership, wants_balancer, whose
 from desired.load_balancers.primary_ips import holder_of, loses_addresses
+from desired.load_balancers.published import PRIVATE, kind_of
 from desired.model.clocks import shown_moment
-from desired.model.load_balancer import CloudBalancer, IpTarget, LoadBalancer, PrimaryIp, is_private_address
+from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp
 from desired.model.service import Marks, Service
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
 from desired.section import Unknown, Unmanaged
-from desired.syntax.address import parse_ip
 from desired.syntax.bounds import counted
 
 _KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
@@ -144,29 +143,28 @@ def _label_of(service: Service) -> str:
 
 
 def exposure(view: GuardInput) -> Iterator[GuardResult]:
-    """An internal load balancer becomes public only by an annotation of its own Service: what was not to be reached
-    from outside would be, whatever setting was lost, mistyped or changed for all. So does a new one in the place of one
-    that was deleted, as long as the Service publishes nothing but private addresses."""
-    elsewhere = is_for_the_settings(view)  # one hold for all of them
-    for lb, changes in view.balancers(ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_CREATE):
-        opening = [change.key for change in changes if _opens(change, lb)]
-        if _ANNOTATION in lb.service.claim.annotations or elsewhere.issuperset(opening):
+    """A new load balancer is public by default only if most others that no annotation decides are public as well, and
+    if its Service does not publish private addresses alone. An annotation of its own lets it pass."""
+    undecided = [
+        lb for lb in view.desired.services.values() if isinstance(lb, DesiredLoadBalancer) and not _decides(lb)
+    ]
+    others = [lb.present.spec.public_interface is False for lb in undecided if lb.present is not None]
+    for lb, changes in view.balancers(ChangeKind.LB_CREATE):
+        creation = next(change for change in changes if change.kind is ChangeKind.LB_CREATE)
+        creations, published = (creation.key,), {*map(kind_of, lb.service.ingress)}
+        if _decides(lb) or lb.wanted is None or lb.wanted.public_interface is False:
             continue
         found: dict[str, Plain] = {"service": lb.service.id, "annotation": _ANNOTATION}
-        row = rows.NEW_BALANCER_EXPOSED
-        if lb.present is not None:
-            row, found = rows.BALANCER_EXPOSED, found | {"balancer": _named(lb.present)}
-        yield GuardResult.of(row, sorted(opening), found, value="public", limit="internal")
+        if published == {PRIVATE} and creation.consequences:  # addresses are lost, and no other controller's
+            yield GuardResult.of(rows.NEW_BALANCER_EXPOSED, creations, found, value="public", limit="internal")
+        elif 2 * sum(others) > len(others):
+            found |= {"closed": sum(others), "counted": len(others)}
+            yield GuardResult.of(rows.NEW_BALANCER_PUBLIC, creations, found, value="public", limit="internal")
 
 
-def _opens(change: Change, lb: DesiredLoadBalancer) -> bool:
-    """Whether what was internal is public after the change."""
-    if not isinstance(change.after, LoadBalancer):
-        return change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True
-    had_one = bool(change.consequences)  # addresses are lost, and no other controller's
-    published = [parse_ip(entry.ip) for entry in lb.service.ingress]
-    is_internal = bool(published) and all(ip is not None and is_private_address(ip) for ip in published)
-    return had_one and is_internal and change.after.public_interface is not False
+def _decides(lb: DesiredLoadBalancer) -> bool:
+    """Whether an annotation decides on its public interface."""
+    return lb.requested.origin("disable_public_network") is Origin.ANNOTATION
 
 
 def address_in_use(view: GuardInput) -> Iterator[GuardResult]:
@@ -235,10 +233,10 @@ def _hides_removals(lb: DesiredLoadBalancer, balancer: CloudBalancer, snapshot: 
     """The reason why later readings may take more away from the load balancer than this one; None when they do not."""
     if lb.wanted is None:
         return None
-    targets, place, network = lb.wanted.targets, lb.wanted.attachment, snapshot.network
+    targets, network = lb.wanted.targets, snapshot.network
     led_to = lb.targets.node_targets.led_to
     servers = {server: target for target in balancer.targets if (server := led_to(target))}
-    if (servers and isinstance(targets, Unmanaged)) or (balancer.attachments and isinstance(place, Unmanaged)):
+    if servers and isinstance(targets, Unmanaged):
         return network.why if isinstance(network, Unknown) else "there is no network as HCLOUD_NETWORK names it"
     settled = {
         member.server

@@ -13,6 +13,7 @@ from desired.guards.blast_radius import (
     route_blast_radius,
     takes_addresses,
 )
+from desired.guards.by_default import by_default
 from desired.guards.evidence import clock_skew, incomplete_snapshot, other_controller, other_controllers
 from desired.guards.filters import policy
 from desired.guards.guard import Guard, GuardInput
@@ -28,7 +29,6 @@ from desired.guards.load_balancers import (
 )
 from desired.guards.loss import takes_targets, target_floor
 from desired.guards.project import project_anchor
-from desired.guards.settings_blast_radius import settings_blast_radius
 from desired.guards.silence import silent_cluster
 from desired.guards.targets import target_health
 from desired.model.load_balancer import LoadBalancer
@@ -76,7 +76,7 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
         ),
         GuardName.CLOCK_SKEW: Guard(clock_skew, looks_at=None),
         GuardName.NODE_BLAST_RADIUS: Guard(node_blast_radius, _at(ChangeKind.NODE_DELETE), _lost_of),
-        GuardName.SETTINGS_BLAST_RADIUS: Guard(settings_blast_radius, looks_at=None),
+        GuardName.BY_DEFAULT: Guard(by_default, _where(lambda change: bool(change.brings))),
         GuardName.ADDRESS_BLAST_RADIUS: Guard(
             address_blast_radius, _where(lambda change: takes_addresses(change) or closes_to_pods(change))
         ),

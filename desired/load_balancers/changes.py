@@ -10,6 +10,7 @@ from functools import reduce
 
 from desired.annotations.choices import Protocol
 from desired.annotations.options import ON_STATUS
+from desired.load_balancers.by_default import status_differences
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import (
     LoadBalancerRelease,
@@ -377,7 +378,7 @@ def _status(
         return
     wanted = _due_ingress(lb, present, lb.service.ingress)
     published = lb.service.ingress if isinstance(wanted, Unmanaged) else wanted
-    is_early = in_next_round or isinstance(wanted, Unmanaged)
+    is_early = in_next_round or isinstance(wanted, Unmanaged) or _joins(lb, parts)
     if is_early and publishes_otherwise(lb, present, parts, published):
         later = _published(lb, KNOWN_AFTER_APPLY, rows.PUBLISHED_AFTERWARDS.text(balancer=present.id), needed)
         yield replace(later, follows=tuple(change.key for change in parts if change.kind in _PUBLISHED))
@@ -385,6 +386,29 @@ def _status(
         row = rows.PUBLISHED_AS_IS if wanted else rows.UNPUBLISHED
         change = _published(lb, wanted, row.text(balancer=present.id), needed)
         yield change if wanted else replace(change, consequences=(rows.PUBLISHED_NOWHERE.text(),))
+        needed = (*needed, change.key)
+    yield from _status_by_default(lb, present, published, needed)
+
+
+def _joins(lb: DesiredLoadBalancer, parts: Iterable[Change]) -> bool:
+    """Whether the load balancer is about to have an address in a network, which is published with the others."""
+    return any(
+        part.kind is ChangeKind.LB_NETWORK and part.before is None and not part.brings and part.key not in lb.failed
+        for part in parts
+    )
+
+
+def _status_by_default(
+    lb: DesiredLoadBalancer, present: CloudBalancer, published: tuple[Ingress, ...], needed: tuple[str, ...]
+) -> Iterator[Change]:
+    """The rest of the status, if a default alone asks for it."""
+    wanted = desired_ingress(lb.requested, present)
+    _, brings = status_differences(lb, published, present)
+    if brings and not isinstance(wanted, Unmanaged) and not same_ingress(published, wanted):
+        row = rows.PUBLISHED_AS_IS if wanted else rows.UNPUBLISHED
+        lost = () if wanted else (rows.PUBLISHED_NOWHERE.text(),)
+        rest = _published(lb, wanted, row.text(balancer=present.id), needed)
+        yield replace(rest, key=rest.key.part("default"), before=published, brings=brings, consequences=lost)
 
 
 def _published(
@@ -407,7 +431,8 @@ def _due_ingress(
     lb: DesiredLoadBalancer, balancer: CloudBalancer, published: tuple[Ingress, ...]
 ) -> tuple[Ingress, ...] | Unmanaged:
     """What has to be published of a load balancer that is like this; UNMANAGED when what is ``published`` may stay."""
-    wanted = desired_ingress(lb.requested, balancer)
+    asked, _ = status_differences(lb, lb.service.ingress, balancer)
+    wanted = desired_ingress(asked, balancer)
     returns = lb.wanted is not None and lb.wanted.public_interface is True
     if isinstance(wanted, Unmanaged) or same_ingress(published, wanted) or (not wanted and returns):
         return UNMANAGED

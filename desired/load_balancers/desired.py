@@ -11,7 +11,7 @@ from desired.annotations.choices import Protocol
 from desired.annotations.claims import check_claim
 from desired.annotations.options import ON_TARGETS, OPTIONS, BadAnnotation, Options
 from desired.annotations.port_keys import is_of_port
-from desired.annotations.reading import Requested
+from desired.annotations.reading import Origin, Requested
 from desired.annotations.warnings import AnnotationWarning
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
 from desired.load_balancers.in_use import kept
@@ -51,6 +51,7 @@ from desired.load_balancers.network import (
     notes_out_of_reach,
     place_of,
     wanted_attachment,
+    way_network,
     why_out_of_reach,
     zone_of,
     zones_of_locations,
@@ -96,6 +97,7 @@ from desired.model.load_balancer import (
     Listener,
     LoadBalancer,
     SelectorTarget,
+    ServerTarget,
     Target,
     is_private,
     labels_with,
@@ -141,11 +143,23 @@ class DesiredLoadBalancer:
     """By which it is looked for, and created; None when the annotation cannot be read."""
     without_node_port: tuple[int, ...] = ()
     """TCP ports that have still to get a port on the Nodes."""
+    keeps_way: bool = False
+    """Whether targets that are there stay as they are reached: no annotation of the Service alone asks for another way.
+    """
+    failed: frozenset[str] = frozenset()
+    """Keys of changes, of whatever object, that failed and are not due yet."""
+    switched: Mapping[Target, ServerTarget | IpTarget] = field(default_factory=dict)
+    """Target that is there → the same server by the way that a default asks for."""
 
     @property
     def present(self) -> CloudBalancer | None:
         """The load balancer that is compared with ``wanted``; None when one has to be created, or none is known."""
         return None if isinstance(self.match, Missing | Undecided) else self.match.balancer
+
+    @property
+    def ends_private(self) -> bool:
+        """Whether its own targets are all reached by private addresses in the end."""
+        return self.options.use_private_ip or any(map(is_private, self.switched.values()))
 
     def why_unchanged(self, port: int, there: Listener | None) -> Reason:
         """Why nothing is planned for a port of which no note tells. ``there`` is what its load balancer does there."""
@@ -169,11 +183,12 @@ def desired_load_balancer(
     members_of: Callable[[Service, Options, CloudBalancer | None, str], TargetCandidates],
     zones: Mapping[str, str],
     rivals: Several = NO_NAMES,
+    failed: frozenset[str] = frozenset(),
 ) -> DesiredLoadBalancer:
     """The desired load balancer of ``service``. ``match`` says which load balancer is its own, ``rivals`` which other
     Services ask for the same private address, and ``members_of`` which Nodes may get the traffic of a Service with
     these options, of this load balancer, None for a new one, in this zone. ``zones`` are network zones by
-    locations."""
+    locations, ``failed`` keys of changes that are not due yet."""
     defaults = settings.balancer_defaults
     present = None if isinstance(match, Missing | Undecided) else match.balancer
     requested = service.claim.requested(defaults)
@@ -198,8 +213,10 @@ def desired_load_balancer(
     ]
     wrong = {problem.key for problem in problems}
     unclear = frozenset(field for field, row in OPTIONS.items() if wrong & {row.full_key, row.variable})
+    keeps_way = present is not None and _keeps_way(requested, unclear, present, snapshot)
     if present is not None:
-        effective = _usable(requested, wrong, present).beside(there, {port.port for port in service.claim.tcp_ports})
+        numbers = {port.port for port in service.claim.tcp_ports}
+        effective = _usable(requested, wrong, present, keeps_way=keeps_way).beside(there, numbers)
         options = effective.options
     else:
         effective = requested
@@ -212,6 +229,11 @@ def desired_load_balancer(
     place = chosen.location if isinstance(options.location, Unmanaged) else options.location
     size, larger = fitting_size(options, present, demand, snapshot, place), larger_type(demand, snapshot)
     targets = desired_targets(members, present, size.type.max_targets if size.type else None, f"choose {larger}")
+    switched: Mapping[Target, ServerTarget | IpTarget] = {}
+    if present is not None and requested.is_by_default("use_private_ip") and "use_private_ip" not in unclear:
+        private = requested.options.use_private_ip
+        asked = members_of(service, replace(options, use_private_ip=private), present, zone)
+        switched = _switched(members, asked, present, private=private)
     serving = DesiredLoadBalancer(
         service,
         requested,
@@ -228,6 +250,9 @@ def desired_load_balancer(
         held_back=held_back,
         name=None if "name" in unclear else asked_name(service),
         without_node_port=ports_without_node_port(service),
+        keeps_way=keeps_way,
+        failed=failed,
+        switched=switched,
     )
     plan = _Planned(serving, ports, snapshot, larger, is_out=out_of_reach is not None)
     wanted: LoadBalancer | None = None
@@ -258,26 +283,41 @@ def desired_load_balancer(
     return replace(serving, wanted=wanted, notes=notes)
 
 
-def _usable(requested: Requested, wrong: Collection[str], present: CloudBalancer) -> Requested:
+def _keeps_way(requested: Requested, unclear: Collection[str], present: CloudBalancer, snapshot: Snapshot) -> bool:
+    """Whether newcomers are reached as most targets are: no annotation decides, or it asks for a network in which the
+    load balancer is not yet, as HCLOUD_NETWORK alone moves it there."""
+    if "use_private_ip" in unclear or requested.origin("use_private_ip") is not Origin.ANNOTATION:
+        return True
+    places, network = {place.network_id for place in present.attachments}, network_id(snapshot)
+    return requested.options.use_private_ip and bool(places) and network is not None and network not in places
+
+
+def _usable(requested: Requested, wrong: Collection[str], present: CloudBalancer, *, keeps_way: bool) -> Requested:
     """What counts at a load balancer that is there, while these annotations and variables are wrong: the same as if
-    nothing set what they do. Newcomers are reached as most targets are. A redirect may be at one port alone, so that
-    none is moved while one is wrong."""
+    nothing set what they do. A redirect may be at one port alone, so that none is moved while one is wrong."""
     redirects = {way.key("http_redirect_http") for way in (requested, *requested.ways)}
     usable = requested.without({*wrong, *redirects} if redirects & set(wrong) else wrong)
-    row = OPTIONS["use_private_ip"]
-    if {row.full_key, row.variable}.isdisjoint(wrong):
-        return usable
-    return replace(usable, options=replace(usable.options, use_private_ip=_reaches_privately(present)))
+    way = reaches_privately(present) if keeps_way else None
+    return usable if way is None else replace(usable, options=replace(usable.options, use_private_ip=way))
 
 
-def _reaches_privately(present: CloudBalancer) -> bool:
-    """Whether most targets that answer, else most of all, are reached by private addresses; without targets, whether
-    there is no other way."""
+def reaches_privately(present: CloudBalancer) -> bool | None:
+    """Whether most targets that answer, else most of all, are reached by private addresses; without targets, True if
+    there is no other way, and None if nothing tells."""
     own = [target for target in present.targets if not isinstance(target, SelectorTarget)]
     own = [target for target in own if present.answering(target)] or own
     if not own:
-        return bool(present.attachments) and present.spec.public_interface is False
+        return True if present.attachments and present.spec.public_interface is False else None
     return 2 * sum(map(is_private, own)) > len(own)
+
+
+def _switched(
+    found: TargetCandidates, asked: TargetCandidates, present: CloudBalancer, *, private: bool
+) -> Mapping[Target, ServerTarget | IpTarget]:
+    """Target that is there → the same server by the way that is ``asked``, of those that are reached otherwise."""
+    servers = {target: found.led_to(target) for target in present.targets if is_private(target) is not private}
+    others = {target: asked.candidates[key] for target, key in servers.items() if key and key in asked.candidates}
+    return {target: other for target, other in others.items() if is_private(other) is private}
 
 
 def _held_back(
@@ -346,18 +386,25 @@ class _Planned:
             service, complete, spec.listeners, holds, certificates, self.larger, serving.held_back
         )
         listeners, hindered = _beside_kept_redirect(service, listeners, spec.listeners)
-        targets = UNMANAGED if self.is_out and options.use_private_ip else self._targets
-        if "use_private_ip" in serving.unclear and not isinstance(targets, Unmanaged):
+        is_cut_off = self.is_out and options.use_private_ip and not present.attachments
+        targets = UNMANAGED if is_cut_off else self._targets
+        if serving.keeps_way and not isinstance(targets, Unmanaged):
             targets = self._joined(targets, present)
         taken = tuple(notes_on_name(service, options, present, self.snapshot))
         stays = bool(taken) or (isinstance(match, Owned) and match.why_not_renamed is not None)
         # Those that go need it until then, where nothing says that others are reached without it.
         there = targets if targets is UNMANAGED or options.use_private_ip else {*targets, *present.targets}
+        if serving.ends_private and not isinstance(there, Unmanaged):
+            there, options = there - serving.switched.keys(), replace(options, use_private_ip=True)
         needed = tuple(notes_on_public_interface(service, options, present, there))
         public = UNMANAGED if needed else self._public
         ends_as = spec.public_interface if isinstance(public, Unmanaged) else public
         hidden = tuple(notes_on_hidden_targets(service, options, present, public=ends_as))
-        unasked = kept(options, present, self.ports, listeners) if isinstance(match, Owned | Adoptable) else ()
+        unasked = (
+            kept(serving.requested, options, present, self.ports, listeners)
+            if isinstance(match, Owned | Adoptable)
+            else ()
+        )
         return LoadBalancer(
             name=spec.name if isinstance(options.name, Unmanaged) or stays else options.name,
             labels=labels_with(spec.labels, owner_here(service, self.snapshot, present.owner)),
@@ -381,22 +428,22 @@ class _Planned:
             *notes_on_kept(service, unasked),
         )
 
-    def _joined(self, wanted: frozenset[Target], present: CloudBalancer) -> frozenset[Target] | Unmanaged:
-        """The targets while it is not known how they are to be reached: newcomers as most are, and everything that is
-        there as it is, but for what is to go however it is reached."""
-        found = self.serving.targets
-        networks = {place.network_id for place in present.attachments}
-        if self.serving.options.use_private_ip and network_id(self.snapshot) not in networks:
-            return UNMANAGED
+    def _joined(self, wanted: frozenset[Target], present: CloudBalancer) -> frozenset[Target]:
+        """The targets while no annotation says how they are to be reached: ``wanted`` by the way of most, and servers
+        that are reached otherwise as they are, but for what is to go however it is reached."""
+        found, private = self.serving.targets, self.serving.options.use_private_ip
         led_to = found.node_targets.led_to
+        twice = set() if self.serving.switched else {led_to(t) for t in present.targets if t in wanted}
         stay = (Membership.TARGET, Membership.OVER_LIMIT, Membership.UNUSABLE)
         kept = {
             target
             for target in present.targets
-            if any(member.membership in stay for member in found.claiming(led_to(target)))
+            if is_private(target) is not private
+            and led_to(target) not in twice
+            and any(member.membership in stay for member in found.claiming(led_to(target)))
         }
         served = {led_to(target) for target in kept}
-        return frozenset({*kept, *(target for target in wanted if target in kept or led_to(target) not in served)})
+        return frozenset({*kept, *(t for t in wanted if t in present.targets or led_to(t) not in served)})
 
     @property
     def _public(self) -> bool | Unmanaged:
@@ -406,12 +453,13 @@ class _Planned:
     @property
     def _attachment(self) -> Attachment | Unmanaged | None:
         is_kept = self.is_out or not self.serving.unclear.isdisjoint(_ON_PLACE)
-        return UNMANAGED if is_kept else wanted_attachment(self.serving.options, self.snapshot)
+        wanted = UNMANAGED if is_kept else wanted_attachment(self.serving.options, self.snapshot)
+        return UNMANAGED if wanted is None and self.serving.present is not None else wanted
 
     @property
     def _targets(self) -> frozenset[Target] | Unmanaged:
         """UNMANAGED for targets by private address while the network cannot be read."""
-        is_unread = self.serving.options.use_private_ip and network_id(self.snapshot) is None
+        is_unread = self.serving.options.use_private_ip and way_network(self.serving.present, self.snapshot) is None
         return UNMANAGED if is_unread else self.serving.targets.targets
 
 
@@ -483,10 +531,10 @@ class _Candidates:
         addresses = frozenset(target.ip for target in there if isinstance(target, IpTarget) and is_private(target))
         if addresses:
             place = replace(place or Place(), addresses=addresses)
-        families = service.claim.families
-        way = (*(getattr(options, name) for name in ON_TARGETS if name != "node_selector"), place, families)
+        families, network = service.claim.families, way_network(present, self.snapshot)
+        way = (*(getattr(options, name) for name in ON_TARGETS if name != "node_selector"), network, place, families)
         if way not in self.memberships:
-            world = (network_id(self.snapshot), self.snapshot, self.nodes, self.settings)
+            world = (network, self.snapshot, self.nodes, self.settings)
             self.memberships[way] = node_memberships(options, *world, place, families)
         asked = (options.node_selector, *way)
         if asked not in self.selected:
@@ -500,11 +548,12 @@ def desired_load_balancers(
     settings: Settings,
     nodes: Mapping[str, DesiredNode],
     matches: Mapping[str, BalancerMatch] | None = None,
+    failed: frozenset[str] = frozenset(),
 ) -> DesiredBalancers:
     """What was decided on the load balancers of all Services, and on those that no Service wants.
 
     ``nodes`` is what the Nodes will be: a target is planned from the providerID that a Node will have. ``matches`` are
-    those of this snapshot; None: they are made here.
+    those of this snapshot; None: they are made here. ``failed`` are keys of changes that are not due yet.
     """
     if snapshot.services is None:
         return DesiredBalancers()
@@ -520,7 +569,9 @@ def desired_load_balancers(
         service = snapshot.services.items[key]
         if wants_balancer(service):
             rivals = asked.get(key, NO_NAMES).besides(key)
-            desired[key] = desired_load_balancer(service, match, snapshot, settings, candidates.of, zones, rivals)
+            desired[key] = desired_load_balancer(
+                service, match, snapshot, settings, candidates.of, zones, rivals, failed
+            )
         else:
             desired[key] = release(service, match, snapshot, settings)
         notes += desired[key].notes

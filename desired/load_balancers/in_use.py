@@ -16,6 +16,7 @@ from typing import Any
 from desired.annotations.choices import Protocol
 from desired.annotations.grammars import ValueKind
 from desired.annotations.options import ON_LISTENERS, ON_STATUS, ON_TARGETS, OPTIONS, Options
+from desired.annotations.reading import Origin, Requested
 from desired.load_balancers.listeners import api_defaults
 from desired.model.load_balancer import CloudBalancer, Listener, ServerTarget
 from desired.section import UNMANAGED
@@ -88,11 +89,15 @@ class Kept:
 
 
 def kept(
-    options: Options, balancer: CloudBalancer, asked: Mapping[int, Listener], wanted: Mapping[int, Listener]
+    requested: Requested,
+    options: Options,
+    balancer: CloudBalancer,
+    asked: Mapping[int, Listener],
+    wanted: Mapping[int, Listener],
 ) -> Iterator[Kept]:
     """The values of a load balancer that no annotation or variable asks for and that are not the default, in the order
     of the table. ``asked`` are its listeners as they are asked for, UNMANAGED where nothing does; ``wanted`` the same,
-    filled up with what stays.
+    filled up with what stays. Targets are reached as ``options`` say, if nothing is ``requested``.
 
     It is not remembered who has set them: an annotation that is gone, a variable, or a person in the console.
     """
@@ -101,6 +106,8 @@ def kept(
     for name, row in OPTIONS.items():
         if name in ON_LISTENERS:
             yield from _kept_of_ports(name, ports)
+        elif name == "use_private_ip" and options.use_private_ip and requested.origin(name) is Origin.UNSET:
+            yield Kept(name, shown(name, True), shown(name, row.default))
         elif row.usual is not None and getattr(options, name) is UNMANAGED:
             yield from (
                 Kept(name, shown(name, value), shown(name, row.usual))

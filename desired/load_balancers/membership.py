@@ -205,8 +205,8 @@ def node_memberships(
 ) -> NodeMemberships:
     """The membership of each Node in load balancers with these options, whatever they select.
 
-    ``network_id`` is the configured network, None when there is none or it could not be read; ``nodes`` are names with
-    what the Nodes should be. ``place`` is where the load balancer is, and what it has there, None where that changes
+    ``network_id`` is the network by which they are reached, None when none is known; ``nodes`` are names with what the
+    Nodes should be. ``place`` is where the load balancer is, and what it has there, None where that changes
     nothing; ``families`` are the versions of IP by which Nodes take the traffic (``Claim.families``).
     """
     way = _Way(options.use_private_ip, network_id, snapshot, settings, place, families)
@@ -293,12 +293,11 @@ class _Way:
 
     def _inside(self, server: Server) -> Reason:
         """Whether traffic reaches the server through the network."""
-        if isinstance(self.snapshot.network, Unknown):
-            return rows.PRIVATE_NETWORK_UNKNOWN.because(cause=self.snapshot.network.why)
-        if isinstance(self.snapshot.network, Absent):
-            return rows.NETWORK_NOT_FOUND.because()
         if self.network_id is None:
-            return rows.WITHOUT_NETWORK.because()
+            if isinstance(self.snapshot.network, Unknown):
+                return rows.PRIVATE_NETWORK_UNKNOWN.because(cause=self.snapshot.network.why)
+            is_missing = isinstance(self.snapshot.network, Absent)
+            return (rows.NETWORK_NOT_FOUND if is_missing else rows.WITHOUT_NETWORK).because()
         if "private_net" in server.missing:
             return rows.ADDRESS_UNSAID.because(kind="private addresses")
         for attached, ip in server.private_ips:
@@ -368,7 +367,13 @@ class _Way:
         """The reason why Hetzner takes no dedicated server by this private address (``network_has_no_vswitch_subnet``,
         ``ip_not_in_vswitch_subnet``); None when it may, has done so already, or when that is not known."""
         network = configured_network(self.snapshot)
-        if network is None or network.vswitches is None or (self.place and address in self.place.addresses):
+        is_another = network is not None and network.id != self.network_id
+        if (
+            network is None
+            or is_another
+            or network.vswitches is None
+            or (self.place and address in self.place.addresses)
+        ):
             return None
         if any(ip_address(address) in vswitch for vswitch in network.vswitches):
             return None

@@ -34,9 +34,16 @@ def network_id(snapshot: Snapshot) -> int | None:
     return None if network is None else network.id
 
 
+def way_network(present: CloudBalancer | None, snapshot: Snapshot) -> int | None:
+    """Id of the network through which targets are reached: that of a load balancer that is there, whatever is
+    configured by now, else the configured one; None if neither is known."""
+    configured, there = network_id(snapshot), [place.network_id for place in present.attachments] if present else []
+    return configured if configured in there or not there else there[0]
+
+
 def wanted_attachment(options: Options, snapshot: Snapshot) -> Attachment | Unmanaged | None:
-    """The attachment that follows from ``HCLOUD_NETWORK``: None when none is configured, for then a load balancer shall
-    be in no network; UNMANAGED while the configured one cannot be read, or is not there."""
+    """The attachment that follows from ``HCLOUD_NETWORK``: None when none is configured, for then a new load balancer
+    is in no network; UNMANAGED while the configured one cannot be read, or is not there."""
     if not isinstance(snapshot.network, Present):
         return UNMANAGED
     network = snapshot.network.value

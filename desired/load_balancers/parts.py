@@ -5,6 +5,13 @@ from dataclasses import replace
 from functools import reduce
 from ipaddress import ip_address
 
+from desired.load_balancers.by_default import (
+    interface_differences,
+    listener_differences,
+    network_differences,
+    type_differences,
+    way_differences,
+)
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.ordering import exceeded
@@ -27,7 +34,7 @@ from desired.model.load_balancer import (
     spoken,
 )
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, State
+from desired.plan.change import Change, Difference, State
 from desired.plan.foresight import balancer_after
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.rules import load_balancer_changes as rows
@@ -42,6 +49,7 @@ def changed_parts(
     networks = tuple(_networks(lb, wanted, present))
     public = tuple(_public_interface(lb, wanted, present))
     targets = tuple(_targets(lb, wanted, present, snapshot, (*networks, *public)))
+    targets = (*targets, *_switches(lb, wanted, present, snapshot, (*networks, *public), targets))
     targets = (*targets, *_moved(lb, wanted, present, snapshot, networks, targets))
     listeners = tuple(_listeners(lb, wanted, present, issue))
     yield from _whole(lb, wanted, present)
@@ -59,14 +67,20 @@ def changed_parts(
 
 
 def listener_change(
-    lb: DesiredLoadBalancer, before: Listener | None, after: Listener | None, needed: tuple[str, ...]
+    lb: DesiredLoadBalancer,
+    before: Listener | None,
+    after: Listener | None,
+    needed: tuple[str, ...],
+    brings: tuple[Difference, ...] = (),
 ) -> Change:
-    """The change of one listener, of which one side may be None; it comes after the changes ``needed``."""
+    """The change of one listener, of which one side may be None; it comes after the changes ``needed``. What a default
+    alone ``brings`` is a part of its own."""
     port = after.port if after else before.port if before else 0
     row = rows.PORT_ADDED if before is None else rows.PORT_REMOVED if after is None else rows.PORT_CHANGED
-    part, kind, why = ("listener", port), ChangeKind.LB_LISTENER, row.text(port=port)
+    part, kind, why = ("listener", port, *(["default"] if brings else [])), ChangeKind.LB_LISTENER, row.text(port=port)
     lost = (rows.PORT_CLOSED.text(port=port),) if after is None else ()
-    return _change(lb, part, kind, before, after, why, consequences=lost, depends_on=needed)
+    change = _change(lb, part, kind, before, after, why, consequences=lost, depends_on=needed)
+    return replace(change, brings=brings)
 
 
 def _change(
@@ -129,7 +143,8 @@ def _type(
     if wanted.type != present.spec.type:
         needed = tuple(_room_for(lb.size.type, present, parts))
         why = rows.TYPE_CHANGED.text()
-        yield _change(lb, ("type",), ChangeKind.LB_TYPE, present.spec.type, wanted.type, why, depends_on=needed)
+        change = _change(lb, ("type",), ChangeKind.LB_TYPE, present.spec.type, wanted.type, why, depends_on=needed)
+        yield replace(change, brings=type_differences(lb, present.type))
 
 
 def _room_for(size: BalancerType | None, present: CloudBalancer, parts: tuple[Change, ...]) -> Iterator[Key]:
@@ -148,7 +163,8 @@ def _public_interface(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: Cl
     if not public and not present.attachments and not isinstance(wanted.attachment, Attachment):
         return  # refused without a network, and which one that is cannot be told now
     why, lost = (rows.PUBLIC_ON, ()) if public else (rows.PUBLIC_OFF, (rows.UNREACHABLE_OUTSIDE.text(),))
-    yield _change(lb, ("public",), ChangeKind.LB_PUBLIC_INTERFACE, there, public, why.text(), consequences=lost)
+    change = _change(lb, ("public",), ChangeKind.LB_PUBLIC_INTERFACE, there, public, why.text(), consequences=lost)
+    yield replace(change, brings=interface_differences(lb, closes=not public))
 
 
 def _networks(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
@@ -157,17 +173,20 @@ def _networks(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalan
         return
     here = {there.network_id: there for there in present.attachments}
     stays = None if place is None else here.pop(place.network_id, None)
-    others = []
+    if place is None:
+        return
+    if stays is not None:
+        if place.ip not in (UNMANAGED, stays.ip):
+            why = rows.PRIVATE_ADDRESS_CHANGED.text(address=str(place.ip))
+            yield _placed(lb, stays, place, why, consequences=(_loss(stays, present),))
+        return
+    others, brings = list[Change](), network_differences(lb, here, place)
     for there in here.values():
-        why = (rows.NETWORK_REPLACED if place else rows.NETWORK_DROPPED).text()
-        others.append(_placed(lb, there, None, why, consequences=(_loss(there, present, returns=place is not None),)))
+        lost = (_loss(there, present),)
+        others.append(replace(_placed(lb, there, None, rows.NETWORK_REPLACED.text(), consequences=lost), brings=brings))
     yield from others
-    if place is not None and stays is None:
-        needed = tuple(change.key for change in others)
-        yield _placed(lb, None, place, rows.NETWORK_ADDED.text(), depends_on=needed)
-    elif place is not None and stays is not None and place.ip not in (UNMANAGED, stays.ip):
-        why = rows.PRIVATE_ADDRESS_CHANGED.text(address=str(place.ip))
-        yield _placed(lb, stays, place, why, consequences=(_loss(stays, present, returns=True),))
+    needed = tuple(change.key for change in others)
+    yield replace(_placed(lb, None, place, rows.NETWORK_ADDED.text(), depends_on=needed), brings=brings)
 
 
 def _placed(
@@ -186,9 +205,9 @@ def _placed(
     )
 
 
-def _loss(place: Attachment, present: CloudBalancer, *, returns: bool) -> str:
-    """What is lost if the load balancer leaves; ``returns`` says whether private targets are reached again after it."""
-    stops = returns and any(map(is_private, present.targets))
+def _loss(place: Attachment, present: CloudBalancer) -> str:
+    """What is lost if the load balancer leaves."""
+    stops = any(map(is_private, present.targets))
     return (rows.PRIVATE_TRAFFIC_STOPS if stops else rows.PRIVATE_ADDRESS_LOST).text(address=str(place.ip))
 
 
@@ -199,7 +218,16 @@ def _listeners(
         before, after = present.spec.listeners.get(port), wanted.listeners.get(port)
         if before == after:
             continue
-        yield listener_change(lb, before, after, issue if after and waits_for_certificate(after) else ())
+        needed = issue if after and waits_for_certificate(after) else ()
+        if before is None or after is None:
+            yield listener_change(lb, before, after, needed)
+            continue
+        asked, brings = listener_differences(lb, before, after)
+        if asked != before:
+            yield (first := listener_change(lb, before, asked, needed))
+            needed = (first.key,)
+        if brings:
+            yield listener_change(lb, asked, after, needed, brings)
 
 
 def _targets(
@@ -216,7 +244,7 @@ def _targets(
     room -= len(asked.keys() - there.keys())
     for server in sorted(there.keys() | asked.keys()):
         has, gets = there.get(server, []), asked.get(server, [])
-        if set(has) == set(gets):
+        if set(has) == set(gets) or (has and wanted.targets.issuperset(has)):
             continue
         if not gets:
             yield from (_removal(lb, target, server, snapshot, serves=False) for target in _one_of_each_name(has))
@@ -267,7 +295,7 @@ def _addition(
         after,
         server,
         rows.TARGET_ADDED.text(node=name, address=_spoken_address(after)),
-        depends_on=(*joins, *(c.key for c in before_them if _is_needed(c, after))),
+        depends_on=(*joins, *(c.key for c in before_them if _is_needed(c, after, lb.present))),
     )
 
 
@@ -301,6 +329,30 @@ def _spoken_address(target: Target) -> str:
     raise TypeError(f"{target!r} is no target of a Node")
 
 
+def _switches(
+    lb: DesiredLoadBalancer,
+    wanted: LoadBalancer,
+    present: CloudBalancer,
+    snapshot: Snapshot,
+    before_them: tuple[Change, ...],
+    planned: Sequence[Change],
+) -> Iterator[Change]:
+    """The changes of the targets that a default reaches otherwise. All of them make one difference."""
+    kept = present.targets if isinstance(wanted.targets, Unmanaged) else wanted.targets
+    keys, room = {change.key for change in planned}, present.type.max_targets - len(present.targets)
+    for target, other in lb.switched.items():
+        server = lb.targets.node_targets.led_to(target)
+        if target not in kept or server is None:
+            continue
+        if other in present.targets:
+            change = _removal(lb, target, server, snapshot, serves=True)
+        else:
+            is_beside = isinstance(other, IpTarget) and room > 0
+            change, room = _addition(lb, None if is_beside else target, other, server, before_them), room - is_beside
+        if change.key not in keys:
+            yield replace(change, brings=way_differences(lb, private=is_private(other)))
+
+
 def _moved(
     lb: DesiredLoadBalancer,
     wanted: LoadBalancer,
@@ -314,6 +366,7 @@ def _moved(
     from there is removed, as a change of the plan.
     """
     place, leaves = wanted.attachment, any(change.before is not None for change in networks)
+    brings = tuple({each: None for change in networks for each in change.brings})
     attached = tuple(change.key for change in networks if change.after is not None)
     planned = {change.key for change in targets}
     stay = [t for t in present.targets if is_private(t)] if leaves else []
@@ -323,11 +376,12 @@ def _moved(
         server = lb.targets.node_targets.led_to(target)
         if may_return(target, place, present, snapshot):
             why = rows.TARGET_RETURNS.text(target=spoken(target))
-            yield _target_change(lb, None, target, server, why, depends_on=attached)
+            change = _target_change(lb, None, target, server, why, depends_on=attached)
         else:
             why = rows.TARGET_LEFT_BEHIND.text(target=spoken(target))
             lost = () if _is_dead(target, snapshot) else (rows.TARGET_WITHOUT_TRAFFIC.text(target=spoken(target)),)
-            yield _target_change(lb, target, None, server, why, consequences=lost)
+            change = _target_change(lb, target, None, server, why, consequences=lost)
+        yield replace(change, brings=brings)
 
 
 def may_return(
@@ -354,11 +408,11 @@ def _is_dead(target: Target, snapshot: Snapshot) -> bool:
     return isinstance(target, ServerTarget) and isinstance(snapshot.servers.find(target.server_id), Absent)
 
 
-def _is_needed(change: Change, target: Target) -> bool:
-    """Whether a target can only be added after ``change``. A load balancer that gets another address in its network
-    still gets the targets that it reaches before that: while a person thinks about the address, Nodes come and go."""
+def _is_needed(change: Change, target: Target, present: CloudBalancer | None) -> bool:
+    """Whether a target can only be added after ``change``. A load balancer that gets another address or network still
+    gets the targets that it reaches before that: while a person thinks about it, Nodes come and go."""
     if is_private(target):
-        return change.kind == ChangeKind.LB_NETWORK and change.verb is not Verb.MODIFY
+        return change.kind == ChangeKind.LB_NETWORK and (present is None or not present.attachments)
     return change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True
 
 

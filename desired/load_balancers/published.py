@@ -42,6 +42,26 @@ def desired_ingress(requested: Requested, balancer: CloudBalancer) -> tuple[Ingr
     return tuple(Ingress(str(address), ip_mode=mode) for address in _addresses(options, balancer)) or UNMANAGED
 
 
+PRIVATE = "private"
+"""Kind of the addresses in a network; the others are ``ipv4`` and ``ipv6``."""
+
+
+def kind_of(entry: Ingress) -> str:
+    """The kind of the address that an entry publishes; "" for none."""
+    address = parse_ip(entry.ip)
+    return "" if address is None else PRIVATE if is_private_address(address) else f"ipv{address.version}"
+
+
+def kinds_of(balancer: CloudBalancer) -> frozenset[str]:
+    """The kinds of addresses by which a load balancer is reached."""
+    has = {
+        "ipv4": balancer.spec.public_interface is True and balancer.ipv4 is not None,
+        "ipv6": balancer.spec.public_interface is True and balancer.ipv6 is not None,
+        PRIVATE: any(not isinstance(place.ip, Unmanaged) for place in balancer.attachments),
+    }
+    return frozenset(kind for kind, is_there in has.items() if is_there)
+
+
 def same_ingress(present: tuple[Ingress, ...], wanted: tuple[Ingress, ...]) -> bool:
     """Whether both publish the same, in the same order.
 

@@ -2,8 +2,7 @@
 
 
 class Decides(str):
-    """The flag or variable of a setting that decides on what is planned. It is remembered, so its type is one of those
-    that ``former_settings`` writes."""
+    """The flag or variable of a setting that decides on what is planned. Its text is published."""
 
     __slots__ = ()
 

@@ -1,6 +1,7 @@
 """The changes of a Node: its initialization, its labels, addresses and taints, and its deletion."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from desired.model.key import Key
 from desired.model.settings import Settings
@@ -8,7 +9,7 @@ from desired.model.snapshot import Node
 from desired.model.taint import has_shutdown_taint
 from desired.nodes.labels import OWNED_LABELS, label_values, owned_labels
 from desired.nodes.node import DesiredNode, InitializedNode, OrphanedNode, UninitializedNode, current_identity
-from desired.plan.change import Change, OutOfService, State
+from desired.plan.change import Change, Difference, OutOfService, State
 from desired.plan.kinds import ChangeKind, Verb
 from desired.rules import nodes as rules
 from desired.section import Unmanaged
@@ -78,7 +79,8 @@ def _in_sync(node: Node, wanted: InitializedNode, settings: Settings) -> Iterato
     if addresses.values != node.addresses:
         why = rules.ADDRESSES_DIFFER.text(server=wanted.server.key.name)
         kind = ChangeKind.NODE_ADDRESSES
-        yield _modify(node.key, "addresses", kind, node.addresses, addresses.values, why, addresses.lost)
+        change = _modify(node.key, "addresses", kind, node.addresses, addresses.values, why, addresses.lost)
+        yield replace(change, brings=tuple(_lost_by_setting(node.key, wanted)))
     there, taint = has_shutdown_taint(node.taints), wanted.shut_down.value
     if not isinstance(taint, Unmanaged) and taint is not there:
         yield _modify(node.key, "shutdown", ChangeKind.NODE_SHUTDOWN_TAINT, there, taint, wanted.shut_down.text)
@@ -86,6 +88,26 @@ def _in_sync(node: Node, wanted: InitializedNode, settings: Settings) -> Iterato
     if back is not None and back.value is False:
         key, kind = out_of_service_key(node.key), ChangeKind.NODE_OUT_OF_SERVICE_TAINT
         yield Change(key, kind, Verb.MODIFY, True, False, back.text, node.key)
+
+
+_BY_SETTING = {
+    rules.OTHER_FAMILY: "HCLOUD_INSTANCES_ADDRESS_FAMILY",
+    rules.INTERNAL_IP_OTHER_FAMILY: "HCLOUD_INSTANCES_ADDRESS_FAMILY",
+    rules.FORWARD_OFF: "ROBOT_FORWARD_INTERNAL_IPS",
+}
+"""Rule by which an address goes → the setting behind it."""
+
+
+def _lost_by_setting(node: Key, wanted: InitializedNode) -> Iterator[Difference]:
+    """The IP addresses that go although the server still has them: another network, or another family."""
+    there = {str(ip) for _, ip in wanted.server.private_ips}
+    kept = {each.address for each in wanted.addresses.values}
+    for each in wanted.addresses.gone:
+        address = each.value.address
+        is_in_network = each.rule in (rules.NETWORK_UNSET, rules.ADDRESS_UNKNOWN) and address in there
+        setting = "HCLOUD_NETWORK" if is_in_network else _BY_SETTING.get(each.rule, "")
+        if setting and address not in kept:
+            yield Difference(node, str(each.value.type), address, "", setting)
 
 
 def _why_labels(before: Mapping[str, str], after: Mapping[str, str], wanted: InitializedNode) -> str:

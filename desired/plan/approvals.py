@@ -43,12 +43,12 @@ def is_hash(text: str) -> bool:
 
 _MEMBERS = (
     *("approver", "approved_at", "expires_at", "via", "reason"),
-    *("used_at", "used_by", "revoked_at", "revoked_by"),
+    *("used_at", "used_by", "left", "revoked_at", "revoked_by"),
 )
 """Of a stored approval: the fields of a grant."""
 _OF_ENTRY = ("approver", "expires_at", "reason")
 """What people write in Git."""
-_OF_END = ("used_at", "used_by", "revoked_at", "revoked_by")
+_OF_END = ("used_at", "used_by", "left", "revoked_at", "revoked_by")
 
 
 def format_approval(approval: Grant) -> tuple[str, str]:
@@ -65,7 +65,7 @@ def _format_end(entry: Grant) -> tuple[str, str]:
     return f"{_key(entry.of)}{_GIT}", format_json(_members(entry, ("approver", "expires_at", *_OF_END)))
 
 
-def _members(grant: Grant, names: Iterable[str]) -> Mapping[str, str]:
+def _members(grant: Grant, names: Iterable[str]) -> Mapping[str, object]:
     """Those that say something."""
     values = ((name, getattr(grant, name)) for name in names)
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values if value}
@@ -149,12 +149,15 @@ def _grant(
     missing = [name for name in needed if name not in fields]
     if missing:
         raise KeyError(*missing)
-    found: dict[str, Any] = {
-        name: _moment(fields[name]) if name.endswith("_at") else parse_text(fields[name])
-        for name in known
-        if name in fields
-    }
+    found: dict[str, Any] = {name: _member(name, fields[name]) for name in known if name in fields}
     return Grant(source, hold_hash, **found)
+
+
+def _member(name: str, value: Any) -> object:
+    """The value of a member. Raises one of ``DAMAGE`` for anything else."""
+    if name == "left":
+        return tuple(map(parse_text, value)) if isinstance(value, list) else ()
+    return _moment(value) if name.endswith("_at") else parse_text(value)
 
 
 class Step(StrEnum):
@@ -188,11 +191,32 @@ def writes_of_approval(approval: Grant, name: str, data: Mapping[str, str], now:
     return {**dict.fromkeys(_old(data, now)), key: value, **_by(key, name, data)}
 
 
-def writes_of_use(hold_hash: str, git: Collection[Grant], data: Mapping[str, str], now: datetime, by: str) -> Writes:
+def writes_of_use(
+    hold_hash: str,
+    git: Collection[Grant],
+    data: Mapping[str, str],
+    now: datetime,
+    by: str,
+    names: Collection[str] = (),
+) -> Writes:
     """What a use writes: every approval of the hold that counts is used up at once, so that none lets it pass a second
-    time. Empty when none counts any more. ``git`` are those that were read from Git."""
+    time; the differences with these ``names`` pass until they are struck. Empty when none counts any more. ``git`` are
+    those that were read from Git."""
     counting = (each for each in _of(hold_hash, git, data) if each.counts(Here(now)))
-    return dict(_formatted(replace(each, used_at=now, used_by=by)) for each in counting)
+    left = tuple(sorted(names))
+    return dict(_formatted(replace(each, used_at=now, used_by=by, left=left)) for each in counting)
+
+
+def writes_of_strike(data: Mapping[str, str], done: Collection[str]) -> Writes:
+    """What a pass writes that has seen the differences of these names done: no approval lets them pass again."""
+    found = [grant for grant in parse_approvals(data) if not set(done).isdisjoint(grant.left)]
+    for key in data:
+        try:
+            found += [_parse_end(_hash_of(key.removesuffix(_GIT)), data[key])] if key.endswith(_GIT) else []
+        except DAMAGE:
+            continue
+    struck = ((each, tuple(name for name in each.left if name not in done)) for each in found)
+    return dict(_formatted(replace(each, left=left)) for each, left in struck if left != each.left)
 
 
 def is_used_by(hold_hash: str, data: Mapping[str, str], by: str) -> bool:
@@ -211,8 +235,9 @@ def writes_of_revocation(
     could. ``name`` is the API server's for that person, "" where it has none."""
     writes: dict[str, str | None] = {}
     for approval in _of(hold_hash, git, data):
-        if not approval.is_spent and approval.until is not None and now <= approval.until:
-            key, value = _formatted(replace(approval, revoked_at=now, revoked_by=who))
+        is_open = approval.left or not approval.is_spent
+        if is_open and approval.until is not None and now <= approval.until:
+            key, value = _formatted(replace(approval, left=(), revoked_at=now, revoked_by=who))
             writes |= {key: value, **(_by(key, name, data) if approval.source is Source.CLUSTER else {})}
     return writes
 

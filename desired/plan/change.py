@@ -130,7 +130,7 @@ class GuardName(StrEnum):
     CLOCK_SKEW = "clock-skew"
     NODE_BLAST_RADIUS = "node-blast-radius"
     ADDRESS_BLAST_RADIUS = "address-blast-radius"
-    SETTINGS_BLAST_RADIUS = "settings-blast-radius"
+    BY_DEFAULT = "by-default"
     FOREIGN_OWNER = "foreign-owner"
     ADOPTION = "adoption"
     UNDO_WINDOW = "undo-window"
@@ -175,6 +175,23 @@ ALLOWED = GuardDecision(Verdict.ALLOWED)
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """Another value that a setting of the cluster alone asks for, and that takes away, interrupts, exposes or publishes
+    otherwise. Named by an approval, whatever changes bring it about."""
+
+    owner: Key
+    """Of the Service or Node."""
+    field: str
+    before: str
+    """The same until the last change that brings it about is made."""
+    after: str
+    setting: str
+    """Variable or flag behind it, ``HCLOUD_NETWORK``."""
+    port: int | None = None
+    """None for what is not of one port."""
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One difference between the present and the desired state."""
 
@@ -206,6 +223,8 @@ class Change:
     cloud_id: int | None = None
     """Id of the load balancer or network that it is about, or whose addresses it publishes; None while that does
     not exist, and for a change that concerns none."""
+    brings: tuple[Difference, ...] = field(default=(), compare=False)
+    """What a setting alone asks for in it, and harms: held by guard ``by-default``."""
     server: ServerKey | None = None
     """Of a target the server that it leads to; None for one that leads to none that is known, and for other changes."""
     presumed: tuple[Evidence, ...] = field(default=(), compare=False)
@@ -348,6 +367,8 @@ class Hold:
     """What to do, where ``why`` says only what is wrong."""
     end: HoldEnd | None = None
     """How it ends by itself; None when only a person ends it, or it is not known."""
+    names: tuple[str, ...] = ()
+    """Of the differences in it: an approval lets each pass until it is done."""
 
     @property
     def said(self) -> str:

@@ -12,7 +12,7 @@ The hash of a hold has the cluster in it. How approvals are stored says ``desire
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -77,6 +77,8 @@ class Grant:
     used_at: datetime | None = None
     used_by: str = ""
     """A word of who used it up, by which it knows its own use again."""
+    left: tuple[str, ...] = ()
+    """Names of the differences that it let pass when it was used, and that no pass has seen done."""
     revoked_at: datetime | None = None
     revoked_by: str = ""
     damage: str = ""
@@ -104,6 +106,12 @@ class Grant:
     def counts(self, here: Here) -> bool:
         """Whether it lets pass what it is of."""
         return self.why_void(here) is None
+
+    def passes(self, here: Here) -> tuple[str, ...]:
+        """What it lets pass: the hold that it is of; once used, the differences that are left."""
+        if self.counts(here):
+            return (self.of,)
+        return self.left if self.used_at and replace(self, used_at=None).counts(here) else ()
 
     def why_void(self, here: Here) -> str | None:
         """The reason why it lets nothing pass, as a predicate; None when it counts.
@@ -150,9 +158,9 @@ _INSTEAD: Mapping[Source, str] = {
 
 
 def by_hold(grants: Iterable[Grant], here: Here) -> Mapping[str, tuple[Grant, ...]]:
-    """Hash of a hold → the grants of it that count."""
+    """Hash of a hold, or name of a difference → the grants that let it pass."""
     found: dict[str, tuple[Grant, ...]] = {}
     for grant in grants:
-        if grant.counts(here):
-            found[grant.of] = (*found.get(grant.of, ()), grant)
+        for passed in grant.passes(here):
+            found[passed] = (*found.get(passed, ()), grant)
     return found

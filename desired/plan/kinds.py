@@ -89,9 +89,6 @@ class Kind:
     continues afterwards."""
     serves: frozenset[ChangeKind] = frozenset()
     """The kinds of changes for whose sake alone one of this kind is made: it is withheld with the last of them."""
-    is_harmless: bool = False
-    """Whether a modification interrupts, exposes and takes away nothing. Of an addition that is always so, and of a
-    removal never."""
     field: str = ""
     """What a plan calls the sides of such a change where they have no fields of their own. Empty: the last word of
     ``name``."""
@@ -138,11 +135,9 @@ def _node(
     calls: tuple[Call, ...],
     controller: Controller = Controller.NODE,
     field: str = "",
-    *,
-    is_harmless: bool = False,
 ) -> Kind:
     sections = ("nodes", "servers")
-    return Kind(name, ObjectKind.NODE, verbs, calls, controller, sections, is_harmless=is_harmless, field=field)
+    return Kind(name, ObjectKind.NODE, verbs, calls, controller, sections, field=field)
 
 
 def _service(name: ChangeKind, verbs: frozenset[Verb], *serves: ChangeKind, field: str = "") -> Kind:
@@ -156,10 +151,9 @@ def _lb(
     calls: tuple[Call, ...],
     *needs: str,
     locks_network: bool = False,
-    is_harmless: bool = False,
 ) -> Kind:
     sections, of = ("services", "load_balancers", *needs), ObjectKind.LOAD_BALANCER
-    return Kind(name, of, verbs, calls, Controller.SERVICE, sections, locks_network, is_harmless=is_harmless)
+    return Kind(name, of, verbs, calls, Controller.SERVICE, sections, locks_network)
 
 
 def _route(name: ChangeKind, verbs: frozenset[Verb], *actions: str) -> Kind:
@@ -179,8 +173,8 @@ def _route(name: ChangeKind, verbs: frozenset[Verb], *actions: str) -> Kind:
 _ROWS = (
     _node(ChangeKind.NODE_INITIALISE, _A, _k8s("nodes/status", "nodes")),
     _node(ChangeKind.NODE_ADDRESSES, _M, _k8s("nodes/status")),
-    _node(ChangeKind.NODE_LABELS, _M, _k8s("nodes"), is_harmless=True),
-    _node(ChangeKind.NODE_SHUTDOWN_TAINT, _M, _k8s("nodes"), Controller.LIFECYCLE, "shutdown", is_harmless=True),
+    _node(ChangeKind.NODE_LABELS, _M, _k8s("nodes")),
+    _node(ChangeKind.NODE_SHUTDOWN_TAINT, _M, _k8s("nodes"), Controller.LIFECYCLE, "shutdown"),
     _node(ChangeKind.NODE_OUT_OF_SERVICE_TAINT, _M | _R, _k8s("nodes"), Controller.LIFECYCLE, "out-of-service"),
     _node(ChangeKind.NODE_NETWORK_CONDITION, _M, _k8s("nodes/status"), Controller.ROUTE, CONDITION_NETWORK),
     _node(ChangeKind.NODE_DELETE, _R, _k8s("nodes", verb="delete"), Controller.LIFECYCLE),
@@ -188,11 +182,11 @@ _ROWS = (
     _service(ChangeKind.SERVICE_STATUS, _M, field="ingress"),
     _service(ChangeKind.SERVICE_RELEASE, _R),
     _lb(ChangeKind.LB_CREATE, _A, _hcloud("POST", "/load_balancers"), locks_network=True),
-    _lb(ChangeKind.LB_ADOPT, _M, _hcloud("PUT", "/load_balancers/{id}"), is_harmless=True),
-    _lb(ChangeKind.LB_IDENTITY, _M, _hcloud("PUT", "/load_balancers/{id}"), is_harmless=True),
-    _lb(ChangeKind.LB_TYPE, _M, _lb_action("change_type"), is_harmless=True),
-    _lb(ChangeKind.LB_ALGORITHM, _M, _lb_action("change_algorithm"), is_harmless=True),
-    _lb(ChangeKind.LB_RDNS, _M, _lb_action("change_dns_ptr"), is_harmless=True),
+    _lb(ChangeKind.LB_ADOPT, _M, _hcloud("PUT", "/load_balancers/{id}")),
+    _lb(ChangeKind.LB_IDENTITY, _M, _hcloud("PUT", "/load_balancers/{id}")),
+    _lb(ChangeKind.LB_TYPE, _M, _lb_action("change_type")),
+    _lb(ChangeKind.LB_ALGORITHM, _M, _lb_action("change_algorithm")),
+    _lb(ChangeKind.LB_RDNS, _M, _lb_action("change_dns_ptr")),
     _lb(ChangeKind.LB_NETWORK, _ANY, _lb_action("attach_to_network", "detach_from_network"), locks_network=True),
     _lb(ChangeKind.LB_PUBLIC_INTERFACE, _M, _lb_action("enable_public_interface", "disable_public_interface")),
     _lb(ChangeKind.LB_LISTENER, _ANY, _lb_action("add_service", "update_service", "delete_service")),

@@ -88,6 +88,8 @@ class Setbacks:
 
     refused: frozenset[str] = frozenset()
     """Keys of the changes that were refused in this pass, and of those not sent as others like them were."""
+    unclear: frozenset[str] = frozenset()
+    """Keys of those among them that may have been done all the same, as no answer said so."""
     suspensions: Mapping[str, Suspension] = field(default_factory=lambda: MappingProxyType({}))
     """Key of a change → what is held against it."""
     bars: Mapping[str, Bar] = field(default_factory=lambda: MappingProxyType({}))

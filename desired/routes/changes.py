@@ -3,15 +3,17 @@
 from collections.abc import Collection, Iterator
 
 from desired.model.key import Key, ObjectKind
-from desired.model.route import Route, route_key
-from desired.model.snapshot import Snapshot
-from desired.plan.change import Change
+from desired.model.route import CONDITION_NETWORK, UNROUTED, NetworkCondition, Route, route_key
+from desired.model.snapshot import Node, Snapshot
+from desired.plan.change import Change, Difference
 from desired.plan.kinds import ChangeKind, Verb
 from desired.routes.actions import GOING, RouteAction, RouteDecision
 from desired.routes.claims import RouteClaim, RouteStatus
 from desired.routes.desired import DesiredRoutes
+from desired.routes.endpoints import Reach
 from desired.rules import routes as rules
-from desired.section import Unmanaged
+from desired.section import Present, Unmanaged
+from desired.syntax.provider_id import server_key
 
 
 def route_changes(desired: DesiredRoutes) -> Iterator[Change]:
@@ -34,6 +36,7 @@ def condition_changes(desired: DesiredRoutes, snapshot: Snapshot, others: Collec
     for change in others:
         if change.key.kind is ObjectKind.NODE:
             by_owner.setdefault(change.owner, []).append(change.key)
+    is_mistaken = not any(endpoint.is_ours and endpoint.reach is Reach.REACHED for endpoint in desired.endpoints)
     for name, wanted in desired.conditions.items():
         node = snapshot.nodes.items[name]
         condition = wanted.decided.value
@@ -48,7 +51,26 @@ def condition_changes(desired: DesiredRoutes, snapshot: Snapshot, others: Collec
                 owner=node.key,
                 depends_on=wanted.after,
                 follows=tuple(sorted(by_owner.get(node.key, ()))),
+                brings=tuple(_closed_by_setting(node, condition, desired, snapshot, is_mistaken=is_mistaken)),
             )
+
+
+def _closed_by_setting(
+    node: Node,
+    condition: NetworkCondition | None,
+    desired: DesiredRoutes,
+    snapshot: Snapshot,
+    *,
+    is_mistaken: bool,
+) -> Iterator[Difference]:
+    """The closing of a Node to pods whose server is in another network, while no server at all is in the configured
+    one."""
+    key, network = server_key(node.provider_id), desired.network
+    found = None if key is None or condition != UNROUTED else snapshot.find(key)
+    places = {place for place, _ in found.value.private_ips} if isinstance(found, Present) else set()
+    is_elsewhere = bool(places) and network is not None and network.id not in places
+    if is_elsewhere and is_mistaken:
+        yield Difference(node.key, CONDITION_NETWORK, "False", "True", "HCLOUD_NETWORK")
 
 
 def _led(claim: RouteClaim, network_id: int) -> Change:

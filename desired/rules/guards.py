@@ -217,32 +217,13 @@ CONTROL_PLANE_LOST = _held(
     "approve if intended",
 )
 
-FORMER_SETTINGS_UNREAD = _waiting(
-    GuardName.SETTINGS_BLAST_RADIUS,
-    "former-settings-unread",
-    "cannot read the former settings: {error}",
-    noted=NoteKind.SETTINGS,
+SETTINGS_CHANGED = Rule("settings-changed", "changed settings: {settings}", of=NoteKind.SETTINGS)
+BY_DEFAULT = _held(
+    GuardName.BY_DEFAULT,
+    "by-default",
+    "{settings} alone would interrupt, expose, reduce or republish {objects}",
+    "restore the setting, decide by an annotation, or approve if intended",
 )
-_RESTORE = "restore the settings, or approve if the change was intended"
-SETTINGS_TAKE = _held(
-    GuardName.SETTINGS_BLAST_RADIUS,
-    "settings-take",
-    "changed settings ({settings}) would interrupt, reduce or make public {objects} objects",
-    _RESTORE,
-)
-SETTINGS_INTERRUPT = _held(
-    GuardName.SETTINGS_BLAST_RADIUS,
-    "settings-interrupt",
-    "changed settings ({settings}) would briefly leave {object} without a healthy target",
-    _RESTORE,
-)
-SETTINGS_UNPUBLISH = _held(
-    GuardName.SETTINGS_BLAST_RADIUS,
-    "settings-unpublish",
-    "changed settings ({settings}) would leave {object} without a published address",
-    _RESTORE,
-)
-SETTINGS_DIFFER = Rule("settings-differ", "changed settings: {settings}", of=NoteKind.SETTINGS)
 
 ADDRESSES_LOST = _held(
     GuardName.ADDRESS_BLAST_RADIUS,
@@ -414,10 +395,11 @@ WAY_IN_USE = _waiting(
     GuardName.TARGET_HEALTH, "way-in-use", "some targets of {balancer} still depend on this connection"
 )
 
-BALANCER_EXPOSED = _held(
+NEW_BALANCER_PUBLIC = _held(
     GuardName.EXPOSURE,
-    "balancer-exposed",
-    "{balancer} is internal and would become public",
+    "new-balancer-public",
+    "{closed} of {counted} other load balancers are internal, and the new one of Service {service} would be public by"
+    " default",
     "set {annotation} on Service {service} to true or false",
 )
 NEW_BALANCER_EXPOSED = _held(

@@ -146,7 +146,6 @@ UNREACHABLE_OUTSIDE = _row(
 )
 NETWORK_ADDED = _row(ChangeKind.LB_NETWORK, "network-added", "HCLOUD_NETWORK names this network")
 NETWORK_REPLACED = _row(ChangeKind.LB_NETWORK, "network-replaced", "HCLOUD_NETWORK names another network")
-NETWORK_DROPPED = _row(ChangeKind.LB_NETWORK, "network-dropped", "HCLOUD_NETWORK names no network")
 PRIVATE_ADDRESS_CHANGED = _row(
     ChangeKind.LB_NETWORK, "private-address-changed", "the Service requests the private address {address}"
 )

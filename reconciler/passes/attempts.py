@@ -82,6 +82,11 @@ class Attempts:
         return frozenset(key for key, tried in self.by_key.items() if _is_given_up(tried[-1]))
 
     @property
+    def unclear(self) -> frozenset[str]:
+        """Keys of the changes that may have been done all the same."""
+        return frozenset(key for key, tried in self.by_key.items() if _is_lost(tried[-1].outcome))
+
+    @property
     def barred(self) -> Mapping[str, str]:
         """Scope → the error with which Hetzner has refused all its changes in this pass."""
         ended = (attempt.outcome for attempts in self.by_key.values() for attempt in attempts)

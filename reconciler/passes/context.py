@@ -81,6 +81,17 @@ class Progress(Protocol):
         """All of them did."""
 
 
+class Uses(Protocol):
+    """Uses of stored approvals."""
+
+    def use_up(self, approvals: Collection[Grant], now: datetime, names: Collection[str] = ()) -> None:
+        """Mark the grants of one hold as used, which lets the differences of these names pass; raises an ApiError if
+        none counts any more."""
+
+    def strike(self, begun: Collection[str], planned: Collection[str]) -> None:
+        """Strike the differences that approvals let pass and that are not planned any more; raises an ApiError."""
+
+
 def _without_a_write(*_conditions: object) -> None:
     return
 
@@ -90,8 +101,7 @@ class ApplyContext:
     """The context in which a pass acts. A dry run has none."""
 
     actuators: Mapping[str, Actuator]
-    use_up: Callable[[Collection[Grant], datetime], None]
-    """Marks the stored grants of one hold as used; raises an ApiError when none of them counts any more."""
+    approvals: Uses
     events: Announcer
     progress: Progress
     stop: threading.Event

@@ -9,7 +9,6 @@ from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.history import notes_on_suspended
 from desired.guards.judge import ask_guards, judge
 from desired.guards.loss import takes_targets
-from desired.guards.settings_blast_radius import settings_change
 from desired.load_balancers.ownership import matters
 from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.route import route_key
@@ -21,6 +20,7 @@ from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import Setbacks
 from desired.plan.suspended import SUSPENDED, trace_in
 from desired.planner import compute_desired, diff
+from desired.rules.guards import SETTINGS_CHANGED
 from desired.section import Present
 from reconciler.observe.approvals import observe_approvals
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
@@ -86,6 +86,8 @@ def judge_world(
             granted = by_hold((*context.flagged, *stored), Here.of(snapshot))
             whole = judge(facts, granted.keys(), results)
         whole = replace(whole, notes=(*whole.notes, *notes))
+    if says := context.records.settings.change(snapshot, is_planning=bool(facts.plan.changes)):
+        whole = replace(whole, notes=(*whole.notes, SETTINGS_CHANGED.note(PLAN, settings=says)))
     # What a saved plan was restricted to may have gone since, which is no typing error.
     strange = explain_strange_keys(whole, context.settings.only, tuple(_known_keys(snapshot)))
     asked = restrict(whole, context.only)
@@ -97,21 +99,15 @@ def judge_world(
 
 
 def decide(context: PlanContext, observation: Observation, setbacks: Setbacks, most: int) -> GuardInput:
-    """What is wanted, the changes that lead there, by what is known of servers that were asked for because of them, and
-    what follows of them from settings that differ from the former ones. What is remembered is looked for only where it
-    makes a difference."""
-    records = context.records
-    former = records.settings.recall(observation.snapshot)
+    """What is wanted, and the changes that lead there, by what is known of servers that were asked for because of them.
+    What is remembered is looked for only where it makes a difference."""
     plan_of = partial(_planned, observation, context.settings, setbacks)
     facts = prove(context.readers, observation.snapshot, plan_of, context.namespace, most)
-    snapshot = facts.snapshot
-    if former is None and facts.plan.changes:
-        former = records.settings.recall(snapshot, is_planning=True)
+    records, snapshot = context.records, facts.snapshot
     if any(map(takes_targets, facts.plan.changes)):
         peaks = records.peaks.peaks(snapshot)
         facts = replace(facts, setbacks=replace(setbacks, peaks=peaks, peaks_unread=records.peaks.unread))
-    changed = settings_change(facts.plan, snapshot, facts.settings, facts.setbacks, former)
-    return replace(facts, settings_change=changed)
+    return facts
 
 
 def _planned(observation: Observation, settings: Settings, setbacks: Setbacks, snapshot: Snapshot) -> GuardInput:

@@ -4,15 +4,17 @@
 ``reconciler.runtime``.
 """
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from actuators.http.errors import ApiError
 from actuators.outcome import STOPPED, Outcome, Skipped
+from desired.guards.by_default import names_in
 from desired.model.key import Key, ObjectKind
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan
-from desired.plan.grants import Here
+from desired.plan.grants import Grant, Here, Source
 from desired.plan.ordering import urgent
 from desired.section import Section
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
@@ -32,6 +34,9 @@ from reconciler.passes.reporting import (
 from reconciler.passes.rounds import apply_round
 from reconciler.passes.telling import tell_of_pass, tell_outcome
 from reconciler.result import Explained, Report, is_incomplete, is_read
+from reconciler.telemetry.logs import pairs
+
+_log = logging.getLogger("hcloud-reconciler.approvals")
 
 ROUNDS = 3
 """How often a pass plans and applies: a round for what is known, one for what the first brought to light, one spare."""
@@ -103,13 +108,15 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     # What this pass removes, or does of what was agreed to, was something when it began.
     strange, unneeded = judged.strange, agreement.unneeded(judged.whole) if is_read(read) else ()
     setbacks = replace(setbacks, withheld=judged.withheld)
+    begun = _begun(judged)
     for turn in range(ROUNDS):
         if fatal_errors(judged.observation, judged.plan) or is_over(judged.plan, attempts, acting, turn):
             break
         is_last = turn == ROUNDS - 1
         kinds = apply_round(judged, acting, attempts, is_last=is_last)
         attempts.note_approved(judged.plan)
-        context.records.let_pass(attempts.let_pass)
+        named = {name for hold in judged.plan.holds if hold.approved for name in hold.names}
+        context = replace(context, flagged=(*context.flagged, *(Grant(Source.FLAG, name) for name in sorted(named))))
         try:
             observation = look_again(context.readers, judged.observation, context.settings, kinds)
         except ApiError as error:
@@ -119,7 +126,9 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
             return replace(report, snapshot=judged.facts.snapshot, facts=judged.facts)
         del judged  # with the Nodes in it, which were read anew, and are kept once
         most = 0 if is_last else MOST_AT_ONCE  # after the last round nothing would come of an answer
-        judged = judge_world(context, observation, replace(setbacks, refused=attempts.failed), most=most)
+        met = replace(setbacks, refused=attempts.failed, unclear=attempts.unclear)
+        judged = judge_world(context, observation, met, most=most)
+        begun |= _begun(judged)
     seen = report_of(context, replace(judged, strange=strange))
     seen = replace(seen, notes=(*seen.notes, *unneeded))
     is_whole = not is_incomplete(seen)
@@ -127,10 +136,26 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     tell_of_pass(context, acting, tried, first, judged, seen.states)
     left = _left(attempts, judged, acting)
     report = with_failures(replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole)), judged)
+    if is_whole:
+        _strike(begun, judged, acting)
     is_stopped = acting.stop.is_set()
     is_partial = is_stopped or bool(context.only)
     context.records.keep(Ended(report, seen, tried, attempts.let_pass, judged.facts, is_partial))
     return with_cost_of_done(context, report, first, may_ask=is_reachable(judged.observation) and not is_stopped)
+
+
+def _begun(judged: JudgedPlan) -> frozenset[str]:
+    """The names of the differences that approvals go on to let pass."""
+    return frozenset(name for grants in judged.granted.values() for grant in grants for name in grant.left)
+
+
+def _strike(begun: Collection[str], judged: JudgedPlan, acting: ApplyContext) -> None:
+    """Strike the differences that approvals let pass, and that this reading shows done."""
+    snapshot, planned = judged.facts.snapshot, judged.facts.plan.changes
+    try:
+        acting.approvals.strike(begun, {name for change in planned for name in names_in(change, snapshot)})
+    except ApiError as error:
+        _log.warning("approvals are not struck %s", pairs(why=str(error)))
 
 
 def is_over(plan: Plan, attempts: Attempts, acting: ApplyContext, turn: int) -> bool:

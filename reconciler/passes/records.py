@@ -5,12 +5,12 @@
 | ``anchor`` | ``ProjectMemory`` | with the first that is to be remembered, by a run that ends only after changes |
 | ``peaks`` | ``PeakMemory`` | once, when a plan takes targets |
 | ``suspended`` | ``SuspensionTrace`` | once, when something is planned; of a loop alone |
-| ``settings`` | ``SettingsMemory`` | once; by a dry run when something is planned |
+| ``settings`` | ``SettingsRecord`` | once; by a dry run when something is planned |
 | ``status`` | ``StatusPublication`` | once, by the same request as ``settings`` |
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -21,9 +21,7 @@ from desired.guards.guard import GuardInput
 from desired.guards.history import mark_in
 from desired.guards.loss import takes_targets
 from desired.guards.peaks import LAST_FOR, peaks_of, without_balancers
-from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.model.former_settings import SETTINGS, FormerSettings, PendingChange, Value, values_of
-from desired.model.key import Key
+from desired.model.published_settings import SETTINGS, PublishedSettings, texts_of
 from desired.model.remembered import ANCHOR, NOTHING
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
@@ -31,9 +29,8 @@ from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
 from desired.plan.change import Change, GuardName
 from desired.plan.setbacks import PEAKS, Peak
 from desired.plan.suspended import RULES, SUSPENDED, TRACE_LIFETIME, SuspendedChange, first_suspended
-from desired.section import Present, Unknown
+from desired.section import Present
 from desired.syntax.provider_id import Provider
-from reconciler import __version__
 from reconciler.passes.keeper import ConfigMap, Data, Keeper, Upkeep
 from reconciler.report.published import (
     RENEWED,
@@ -46,7 +43,7 @@ from reconciler.report.published import (
     status_of,
     urgent_of,
 )
-from reconciler.result import Line, Report, is_incomplete, is_read
+from reconciler.result import Line, Report, is_incomplete
 from reconciler.telemetry.logs import masked, pairs
 
 _log = logging.getLogger("hcloud-reconciler.memory")
@@ -152,8 +149,8 @@ def higher_peaks(stored: Mapping[str, Peak], known: Mapping[str, Peak], now: dat
     return {**known, **higher}
 
 
-class SettingsMemory:
-    """The settings with which a pass last ended well."""
+class SettingsRecord:
+    """The settings of the last pass, to be shown: they decide nothing."""
 
     def __init__(
         self, config_map: ConfigMap, settings: Settings, shares: Callable[[Data, str], None] = lambda *_: None
@@ -161,82 +158,35 @@ class SettingsMemory:
         """Where it may be written it is read whatever is planned. ``shares`` is told what is in the ConfigMap, and of
         which cluster it was read: that spares another keeper its look."""
         self._keeper = Keeper(_OF_SETTINGS, config_map)
-        self._settings = settings
+        self._texts = texts_of(settings)
         self._shares = shares
         self._looks_first = config_map.write is not None
-        self._is_accepted = False
         self.forget = self._keeper.forget
 
-    def recall(self, snapshot: Snapshot, *, is_planning: bool = False) -> FormerSettings | Unknown | None:
-        """The former settings of the cluster; None where none are remembered, or there was no look yet as nothing
-        ``is_planning``. Unknown when they could not be read."""
+    def change(self, snapshot: Snapshot, *, is_planning: bool) -> str:
+        """The last change of settings, within a day, in words; "" without one, if it cannot be read, and if there was
+        no look yet as nothing ``is_planning``."""
         uid, keeper = snapshot.cluster_uid, self._keeper
         if not isinstance(uid, Present):
-            return None
+            return ""
         if not keeper.is_known and (self._looks_first or is_planning):
             try:
                 self._shares(keeper.look(uid.value), uid.value)
-            except Denied:  # who may not read it has never written it
-                keeper.found(None, uid.value)
-            except ApiError as error:
-                return Unknown(str(error))
-            self._is_accepted = False
+            except ApiError:
+                return ""
         stored = keeper.value
-        if stored is not None and self._is_accepted:
-            return replace(stored, change=self._pending(stored, snapshot))
-        return stored
+        return "" if stored is None else stored.followed_by(self._texts, snapshot.taken_at).says
 
-    def accept(self) -> None:
-        """A person has approved what follows from the difference, and it is being done."""
-        self._is_accepted = True
+    def keep(self, snapshot: Snapshot) -> None:
+        """Publish them after a pass that ended with this reading. Who publishes the status says where there is no
+        ConfigMap."""
+        if self._keeper.is_known and self._keeper.is_there and not snapshot.clocks.differ:
+            now = snapshot.taken_at
+            self._keeper.keep(snapshot, lambda stored: (stored or self._first).followed_by(self._texts, now))
 
-    def keep(self, facts: GuardInput, *, is_whole: bool, is_sound: bool) -> None:
-        """Remember the settings after a pass that ended with these ``facts``, whose ``settings_change`` is what still
-        follows from a difference; ``is_sound`` says that all lists were read, ``is_whole`` that nothing is unknown. Who
-        publishes the status says where there is no ConfigMap."""
-        keeper, snapshot, change = self._keeper, facts.snapshot, facts.settings_change
-        is_blind = not keeper.is_known or not keeper.is_there or (change is not None and not change.is_known)
-        if is_blind or snapshot.clocks.differ or (keeper.value is None and not is_sound):
-            return
-        follows = not is_whole or (change is not None and bool(change.follows)) or any(_left_alone(facts))
-        keeper.keep(snapshot, lambda stored: self._wanted(facts, stored, follows=follows))
-        if not keeper.rests(snapshot.taken_at):
-            self._is_accepted = False
-
-    def note_acceptance(self, snapshot: Snapshot) -> None:
-        """Write down after a pass of which nothing else counts that a person has approved it."""
-
-        def wanted(known: FormerSettings | None) -> FormerSettings | None:
-            return known and replace(known, change=self._pending(known, snapshot))
-
-        stored = self._keeper.value
-        if self._is_accepted and wanted(stored) != stored:  # else a stopped pass would look for no reason
-            self._keeper.keep(snapshot, wanted)
-
-    def _wanted(self, facts: GuardInput, stored: FormerSettings | None, *, follows: bool) -> FormerSettings:
-        snapshot, now = facts.snapshot, values_of(self._settings)
-        network = snapshot.network.value if isinstance(snapshot.network, Present) else None
-        if stored is None:
-            return FormerSettings(now, network.id if network else None, __version__)
-        if not stored.differing(self._settings):
-            return replace(stored, change=None)
-        if follows:
-            return replace(stored, change=self._pending(stored, snapshot))
-        return FormerSettings({**stored.values, **now}, network.id if network else None, __version__)
-
-    def _pending(self, stored: FormerSettings, snapshot: Snapshot) -> PendingChange:
-        values: Mapping[str, Value] = {name: now for name, (_, now) in stored.differing(self._settings).items()}
-        if stored.change is not None and stored.change.values == values:
-            return replace(stored.change, accepted=stored.change.accepted or self._is_accepted)
-        return PendingChange(values, snapshot.taken_at, self._is_accepted)
-
-
-def _left_alone(facts: GuardInput) -> Iterator[Key]:
-    """The Services for whose load balancers nothing can be planned now, as by a wrong annotation: what follows from
-    changed settings for them is not known before it can."""
-    for lb in facts.desired.services.values():
-        if isinstance(lb, DesiredLoadBalancer) and lb.present is not None and (lb.problems or lb.wanted is None):
-            yield lb.service.key
+    @property
+    def _first(self) -> PublishedSettings:
+        return PublishedSettings(self._texts)
 
 
 _LASTS = timedelta(minutes=1)
@@ -374,23 +324,12 @@ class Ended:
     """What the last plan was judged from."""
     is_partial: bool
     """Whether it was stopped, looked at a part of the plan, or sees no more what it did: of that only the targets are
-    remembered, and what a person has approved."""
+    remembered."""
 
     @property
     def done(self) -> Sequence[Change]:
         """What was applied."""
         return [line.change for line in self.tried if isinstance(line.outcome, Applied)]
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether all lists were read."""
-        snapshot = self.facts.snapshot
-        return is_read(snapshot) and not isinstance(snapshot.network, Unknown) and not self.seen.obstacles
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing that a decision depends on is unknown."""
-        return self.is_sound and not is_incomplete(self.seen)
 
 
 class Records:
@@ -402,18 +341,12 @@ class Records:
         self.peaks = PeakMemory(main, settings, lasts=lasts)
         self.suspended = SuspensionTrace(main if lasts else ConfigMap(CONFIG_MAP))
         self.status = StatusPublication(status)
-        self.settings = SettingsMemory(status, settings, self.status.found)
+        self.settings = SettingsRecord(status, settings, self.status.found)
 
     def forget(self) -> None:
         """Look again at all that is stored: another process may have written. May be called from any thread."""
         for each in (self.project, self.peaks, self.settings, self.suspended, self.status):
             each.forget()
-
-    def let_pass(self, changes: Mapping[GuardName, Collection[Change]]) -> None:
-        """Changes of approved holds were made in this pass, by the rule of the hold: what follows from changed settings
-        is asked no more in later rounds and passes."""
-        if changes.get(GuardName.SETTINGS_BLAST_RADIUS):
-            self.settings.accept()
 
     def keep(self, ended: Ended) -> None:
         """Store what is to be known after a pass. Never raises an ApiError."""
@@ -421,10 +354,9 @@ class Records:
         let_go = [each.cloud_id for each in ended.let_pass.get(GuardName.TARGET_FLOOR, ()) if each.cloud_id]
         self.peaks.keep(snapshot, let_go, has_taken=any(map(takes_targets, done)))
         if ended.is_partial:
-            self.settings.note_acceptance(snapshot)
             return
         self.project.keep(snapshot, has_changed=bool(done))
-        self.settings.keep(ended.facts, is_whole=ended.is_whole, is_sound=ended.is_sound)
+        self.settings.keep(snapshot)
         self.suspended.keep(ended.report)
 
 

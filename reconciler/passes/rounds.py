@@ -67,7 +67,7 @@ def _use_up_approvals(judged: JudgedPlan, acting: ApplyContext, attempts: Attemp
         why = _why_kept(held, promised, judged, acting)
         if why is None:
             try:
-                acting.use_up(grants, judged.facts.snapshot.taken_at)
+                acting.approvals.use_up(grants, judged.facts.snapshot.taken_at, hold.names)
             except ApiError as error:
                 why = f"its approval could not be marked as used: {error}"
         if why is None:

@@ -14,7 +14,6 @@ from typing import Any
 
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.judge import ask_guards, judge
-from desired.guards.settings_blast_radius import settings_change
 from desired.guards.table import GUARDS
 from desired.model.settings import Controller
 from desired.plan.change import Change, GuardName, Plan, Verdict
@@ -114,8 +113,6 @@ def _is_short_of_servers(case: Case) -> bool:
     it, other = case.it, case.other
     if it is None or other is None:
         return False
-    if _has_settings_vanish(case):
-        return False  # what goes then goes with the network
     is_cut_off = not it.is_dedicated and case.world.circumstance == "the list of servers is cut off"
     return is_cut_off or (other.server == "hidden" and other.is_dedicated == it.is_dedicated)
 
@@ -164,11 +161,6 @@ def _is_undecided(case: Case) -> bool:
     """Whether nothing is known of its server, and nothing was said of its Node."""
     it = case.it
     return bool(it and it.server in ("hidden", "unreadable", "unasked") and it.node != "announced")
-
-
-def _has_settings_vanish(case: Case) -> bool:
-    """Whether the load balancer leaves the network, and all that is reached through it."""
-    return case.world.circumstance.startswith("settings vanished")
 
 
 ROWS: Sequence[Row] = (
@@ -320,7 +312,7 @@ ROWS: Sequence[Row] = (
     # Targets.
     Row(
         "a target that answers stays where nothing says that it goes",
-        lambda case: bool(case.it and case.it.answers and case.it.node == "ready") and not _has_settings_vanish(case),
+        lambda case: bool(case.it and case.it.answers and case.it.node == "ready"),
         _TARGET_LOSS,
         beside={"node": "ready"},
     ),
@@ -332,7 +324,7 @@ ROWS: Sequence[Row] = (
     ),
     Row(
         "a target stays of whose server nothing is known",
-        lambda case: _is_undecided(case) and not _has_settings_vanish(case),
+        _is_undecided,
         _TARGET_LOSS,
         is_final=True,
     ),
@@ -365,21 +357,9 @@ ROWS: Sequence[Row] = (
     ),
     # Settings.
     Row(
-        "settings that vanish take no address and no target from several at once",
+        "settings that vanish take no address and no target",
         lambda case: _are_in_order(case) and case.world.circumstance == "settings vanished",
         _MOVES,
-    ),
-    Row(
-        "settings that vanish take no target of a Node that stays",
-        lambda case: _is_in_order_and_stays(case) and _has_settings_vanish(case),
-        _TARGET_LOSS,
-        beside={"node": "ready"},
-    ),
-    Row(
-        "while the former settings are unread none may have vanished",
-        lambda case: _are_in_order(case) and case.world.circumstance == "settings vanished, the former are unread",
-        _MOVES,
-        is_final=True,
     ),
     Row(
         "Nodes do not all lose their addresses at once",
@@ -469,8 +449,7 @@ def viewed(found: Given) -> GuardInput:
     snapshot, settings = found.snapshot, found.settings
     desired = compute_desired(snapshot, settings)
     plan = diff(snapshot, desired, settings)
-    changed = settings_change(plan, snapshot, settings, NO_SETBACKS, found.former)
-    return GuardInput(plan, snapshot, settings, desired, NO_SETBACKS, changed)
+    return GuardInput(plan, snapshot, settings, desired, NO_SETBACKS)
 
 
 def _try(world: World, view: GuardInput, tally: Tally) -> None:

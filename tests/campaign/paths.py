@@ -151,6 +151,8 @@ KEPT = (
     "uses_proxyprotocol",
     "port_80_uses_proxyprotocol",
     "disable_public_network",
+    "use_private_ip",
+    f"{_LB}USE_PRIVATE_IP",
     f"{_LB}ALGORITHM_TYPE",
     f"{_LB}DISABLE_PUBLIC_NETWORK",
     f"{_LB}USES_PROXYPROTOCOL",

@@ -17,7 +17,6 @@ from desired.annotations.options import Options
 from desired.load_balancers.lifecycle import stamped
 from desired.load_balancers.ownership import former_of
 from desired.model.clocks import Clocks
-from desired.model.former_settings import FormerSettings, values_of
 from desired.model.load_balancer import Attachment, CloudBalancer, Health, IpTarget, ServerTarget, Target
 from desired.model.route import CONDITION_NETWORK, ROUTED, Member, MemberKind, Route
 from desired.model.service import Ingress, Service
@@ -140,11 +139,10 @@ def worlds_of(pair: Pair) -> Iterator[World]:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A world as values: what a pass has read, the operator's choices, and those of before."""
+    """A world as values: what a pass has read, and the operator's choices."""
 
     snapshot: Snapshot
     settings: Settings
-    former: FormerSettings | Unknown
 
 
 # The load balancer and its Service.
@@ -208,22 +206,16 @@ BALANCERS: Mapping[str, Balancer] = {
 
 @dataclass(frozen=True, slots=True)
 class Circumstance:
-    """What is otherwise than usual: of what was read, of the operator's choices, and of those of before."""
+    """What is otherwise than usual: of what was read, and of the operator's choices."""
 
     read: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
     chosen: Callable[[Settings], Settings] = lambda settings: settings
-    before: Callable[[Settings], Settings] | Unknown = lambda settings: settings
-    """The former settings, of the usual ones."""
     is_private: bool = False
     """Whether the load balancer leads to private addresses."""
 
 
 def _without_network(settings: Settings) -> Settings:
     return replace(settings, network=None, routes=False)
-
-
-def _by_private_addresses(settings: Settings) -> Settings:
-    return replace(settings, balancer_defaults=replace(settings.balancer_defaults, use_private_ip=True))
 
 
 def _out_of(network: Present[Network | None] | Absent | Unknown) -> Callable[[Snapshot], Snapshot]:
@@ -296,7 +288,7 @@ def _with_volumes(*, attached: bool = True, taint: str | None = None) -> Circums
             volume_attachments=Section({f"csi-{name}": VolumeAttachment(f"csi-{name}", name) for name in names}),
         )
 
-    return Circumstance(read, _tainting, _tainting)
+    return Circumstance(read, _tainting)
 
 
 def _tainting(settings: Settings) -> Settings:
@@ -317,14 +309,11 @@ CIRCUMSTANCES: Mapping[str, Circumstance] = {
     "another controller runs": Circumstance(_with(controllers=workloads_of(a_workload()))),
     "another controller may run": Circumstance(_with(controllers=Section.missing("timeout"))),
     "clocks differ": Circumstance(_with(clocks=Clocks(hetzner=timedelta(hours=1)))),
-    "no network": Circumstance(_NO_NETWORK, _without_network, _without_network),
+    "no network": Circumstance(_NO_NETWORK, _without_network),
     "the network is gone": Circumstance(_out_of(Absent())),
     "the network is unread": Circumstance(_out_of(Unknown("429"))),
-    "settings vanished": Circumstance(_NO_NETWORK, _without_network, _by_private_addresses, is_private=True),
-    "settings vanished, the former are unread": Circumstance(
-        _NO_NETWORK, _without_network, Unknown("403"), is_private=True
-    ),
-    "conditions are heeded, and all Nodes have all": Circumstance(_saying_everything, _heeding, _heeding),
+    "settings vanished": Circumstance(_NO_NETWORK, _without_network, is_private=True),
+    "conditions are heeded, and all Nodes have all": Circumstance(_saying_everything, _heeding),
     "volumes are attached": _with_volumes(),
     "volumes are attached, Nodes are tainted": _with_volumes(taint=OUT_OF_SERVICE_DELETED),
     "volumes are detached, Nodes are tainted": _with_volumes(attached=False, taint=OUT_OF_SERVICE_DELETED),
@@ -332,7 +321,6 @@ CIRCUMSTANCES: Mapping[str, Circumstance] = {
     "a route leads to a server that is no Node": Circumstance(_with_a_stranger),
     "the cluster CIDR is mistaken": Circumstance(
         chosen=lambda settings: replace(settings, cluster_cidr=_STRAY.destination),
-        before=lambda settings: replace(settings, cluster_cidr=_STRAY.destination),
     ),
 }
 
@@ -346,9 +334,7 @@ def given(world: World) -> Given:
     numbered = list(enumerate(world.machines, start=1))
     usual = _settings(has_robot=any(machine.is_dedicated for machine in world.machines))
     snapshot = circumstance.read(_snapshot(world, numbered, is_private=circumstance.is_private))
-    before = circumstance.before
-    former = before if isinstance(before, Unknown) else FormerSettings(values_of(before(usual)), 7, "1.0.0")
-    return Given(snapshot, circumstance.chosen(usual), former)
+    return Given(snapshot, circumstance.chosen(usual))
 
 
 _SUBNETS = IPv4Network("10.0.0.0/24"), IPv4Network("10.1.0.0/24")

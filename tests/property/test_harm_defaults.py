@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tests.support.harm_script import APPROVALS, BY_DEFAULT, HOUR, TOLD, Attack, Script, attacks, do
+from tests.support.harm_script import BY_DEFAULT, HOUR, TOLD, Attack, Script, attacks, do
 from tests.support.harm_stage import Stage
 from tests.support.harm_start import HOME, Start
 from tests.support.harm_truth import service_uid, target_addresses, target_servers
@@ -141,24 +141,18 @@ HOLDS = (
         PRIVATE_TWO,
         HELD_CLOSED.annotate("db", {"disable-public-network": "false"}).then(run(CLOSE), WEB_OPEN),
         "A hold on two load balancers has one object fewer; the other load balancer is still in doubt.",
-        "web is closed",
-        BY_DEFAULT,
     ),
     Attack(
         "a-service-that-is-deleted-leaves-the-hold-on-another",
         PRIVATE_TWO,
         HELD_CLOSED.delete_service("db").then(run(CLOSE), WEB_OPEN),
         "Deletion leaves one object in the hold.",
-        "web is closed",
-        BY_DEFAULT,
     ),
     Attack(
         "a-service-that-becomes-a-cluster-ip-leaves-the-hold-on-another",
         PRIVATE_TWO,
         HELD_CLOSED.turn("db", "ClusterIP").then(run(CLOSE), WEB_OPEN),
         "Another type leaves one object in the hold.",
-        "web is closed",
-        BY_DEFAULT,
     ),
     Attack(
         "a-typo-in-one-service-leaves-the-hold-on-another",
@@ -171,8 +165,6 @@ HOLDS = (
         TWO,
         run(PROXY).then(plain("db", "web"), TOLD).delete_service("db").then(run(PROXY), plain("web"), TOLD),
         "Backends that do not expect the PROXY protocol refuse connections.",
-        "web speaks the PROXY protocol",
-        BY_DEFAULT,
     ),
     Attack(
         "an-edit-of-something-else-leaves-the-hold",
@@ -186,8 +178,6 @@ HOLDS = (
             PRIVATE_TWO,
             HELD_CLOSED.times(count, run(CLOSE, "services:half")).then(public("db", "web"), TOLD),
             "A list without one of two Services leaves one object in the hold.",
-            "db is closed",
-            BY_DEFAULT,
         )
         for name, count in (("once", 1), ("twice", 2))
     ),
@@ -224,16 +214,12 @@ ACCEPTED = (
         HALF_DECIDED,
         run(CLOSE, "services:half").then(run(CLOSE), public("mail", "web"), TOLD),
         "Services with an annotation of their own are in the short list, so nothing follows from the default at first.",
-        "web loses its public interface",
-        BY_DEFAULT,
     ),
     Attack(
         "an-empty-list-of-services-leaves-a-default-in-doubt",
         PRIVATE_TWO,
         run(CLOSE, "services:all").then(run(CLOSE), public("db", "web"), TOLD),
         "Defaults change nothing while the list of Services is empty.",
-        "web loses its public interface",
-        BY_DEFAULT,
     ),
     Attack(
         "services-that-are-made-anew-leave-a-default-in-doubt",
@@ -245,8 +231,6 @@ ACCEPTED = (
         .then(*(do.make_service(*service) for service in NAMED.services))
         .then(run(CLOSE), public("db", "web"), TOLD),
         "Retained load balancers wait for a release that is installed again, and come back to their Services by name.",
-        "db is closed",
-        BY_DEFAULT,
     ),
     *(
         Attack(
@@ -254,21 +238,18 @@ ACCEPTED = (
             start,
             do.as_hccm_left_it().then(run(default), holds, TOLD),
             "HCCM leaves neither records nor former settings.",
-            today,
-            BY_DEFAULT,
         )
-        for name, start, default, holds, today in (
-            ("keeps-all-public", PRIVATE_TWO, CLOSE, public("db", "web"), "web loses its public interface"),
-            ("keeps-the-protocol", TWO, PROXY, plain("db", "web"), "web speaks the PROXY protocol"),
+        for name, start, default, holds in (
+            ("keeps-all-public", PRIVATE_TWO, CLOSE, public("db", "web")),
+            ("keeps-the-protocol", TWO, PROXY, plain("db", "web")),
             (
                 "reaches-targets-as-before",
                 TWO,
                 PRIVATELY,
                 reached("db", "web", privately=False),
-                "db has other targets",
             ),
-            ("keeps-all-closed", INSIDE, OPEN, closed("db", "web"), ""),
-            ("keeps-the-network", PRIVATE_TWO, "HCLOUD_NETWORK=8", reached("db", "web", privately=True), ""),
+            ("keeps-all-closed", INSIDE, OPEN, closed("db", "web")),
+            ("keeps-the-network", PRIVATE_TWO, "HCLOUD_NETWORK=8", reached("db", "web", privately=True)),
         )
     ),
     *(
@@ -277,14 +258,12 @@ ACCEPTED = (
             start,
             do.install_again().then(run(loop=loop), run("release", default, loop=loop), holds, TOLD),
             "Each release has records in its own namespace, and defaults of its own.",
-            today,
-            BY_DEFAULT,
         )
-        for name, start, default, holds, today, loop in (
-            ("keeps-all-public", PRIVATE_TWO, CLOSE, public("db", "web"), "web loses its public interface", False),
-            ("keeps-all-public-in-the-loop", PRIVATE_TWO, CLOSE, public("db", "web"), "web loses its public", True),
-            ("keeps-the-protocol", TWO, PROXY, plain("db", "web"), "speaks the PROXY protocol", False),
-            ("keeps-all-closed", INSIDE, OPEN, closed("db", "web"), "", False),
+        for name, start, default, holds, loop in (
+            ("keeps-all-public", PRIVATE_TWO, CLOSE, public("db", "web"), False),
+            ("keeps-all-public-in-the-loop", PRIVATE_TWO, CLOSE, public("db", "web"), True),
+            ("keeps-the-protocol", TWO, PROXY, plain("db", "web"), False),
+            ("keeps-all-closed", INSIDE, OPEN, closed("db", "web"), False),
         )
     ),
     *(
@@ -293,16 +272,14 @@ ACCEPTED = (
             start,
             run(default).then(holds, TOLD),
             "A default concerns one object alone.",
-            today,
-            BY_DEFAULT,
         )
-        for name, start, default, holds, today in (
-            ("stays-public", PRIVATE_ONE, CLOSE, public("web"), "web is closed"),
-            ("keeps-the-protocol", ONE, PROXY, plain("web"), "web speaks the PROXY protocol"),
-            ("reaches-its-targets-as-before", ONE, PRIVATELY, reached("web", privately=False), "web has other targets"),
-            ("publishes-ipv6", ONE, IPV4_ALONE, publishes("IPv4", "IPv6", "private"), "web publishes other kinds"),
-            ("publishes-its-private-address", ONE, HIDE, publishes("IPv4", "IPv6", "private"), "web publishes other"),
-            ("stays-closed", replace(ONE, variables=INTERNAL), OPEN, closed("web"), ""),
+        for name, start, default, holds in (
+            ("stays-public", PRIVATE_ONE, CLOSE, public("web")),
+            ("keeps-the-protocol", ONE, PROXY, plain("web")),
+            ("reaches-its-targets-as-before", ONE, PRIVATELY, reached("web", privately=False)),
+            ("publishes-ipv6", ONE, IPV4_ALONE, publishes("IPv4", "IPv6", "private")),
+            ("publishes-its-private-address", ONE, HIDE, publishes("IPv4", "IPv6", "private")),
+            ("stays-closed", replace(ONE, variables=INTERNAL), OPEN, closed("web")),
         )
     ),
     Attack(
@@ -312,8 +289,6 @@ ACCEPTED = (
         .sees(lambda stage: stage.balancer()["load_balancer_type"]["name"] == "lb21", "web is smaller")
         .then(TOLD),
         "Guards do not count a smaller type as a loss.",
-        "web is smaller",
-        BY_DEFAULT,
     ),
 )
 
@@ -330,12 +305,10 @@ APPROVED = (
             start,
             do.annotate("shop", TYPO).then(run(default)).then(later(default), run(default), holds, TOLD),
             "A typo in another Service keeps the approval in force for weeks.",
-            today,
-            APPROVALS,
         )
-        for name, start, default, holds, today in (
-            ("leaves-public", MIXED, CLOSE, public("mail"), "mail is closed"),
-            ("leaves-closed", MIXED_INSIDE, OPEN, closed("mail"), "mail becomes public"),
+        for name, start, default, holds in (
+            ("leaves-public", MIXED, CLOSE, public("mail")),
+            ("leaves-closed", MIXED_INSIDE, OPEN, closed("mail")),
         )
     ),
     *(
@@ -344,12 +317,10 @@ APPROVED = (
             start,
             run(default).then(later(default), run(default), holds, TOLD),
             "Approved defaults count as accepted for every Service from then on.",
-            today,
-            APPROVALS,
         )
-        for name, start, default, holds, today in (
-            ("leaves-a-third-public", MIXED, CLOSE, public("mail"), "mail is closed"),
-            ("leaves-a-third-closed", MIXED_INSIDE, OPEN, closed("mail"), ""),
+        for name, start, default, holds in (
+            ("leaves-a-third-public", MIXED, CLOSE, public("mail")),
+            ("leaves-a-third-closed", MIXED_INSIDE, OPEN, closed("mail")),
         )
     ),
 )
@@ -367,8 +338,6 @@ JOINING = (
             INSIDE,
             run(*lies).then(closed("db", "web")).make_service("mail").then(run(*lies), closed("mail"), TOLD),
             "Most load balancers are closed, and the new one would be public by default.",
-            "mail is public",
-            BY_DEFAULT,
         )
         for name, lies in (
             ("settings-are-lost", LOST_TOGETHER),
@@ -381,8 +350,6 @@ JOINING = (
         INSIDE,
         HELD_OPEN.delete_service("db").then(run(OPEN)).make_service("db").then(run(OPEN), closed("db"), TOLD),
         "A release is deleted and installed again.",
-        "db is public",
-        BY_DEFAULT,
     ),
     Attack(
         "a-service-that-is-retyped-and-back-while-a-default-is-in-doubt-is-not-public",
@@ -392,8 +359,6 @@ JOINING = (
         .turn("db", "LoadBalancer")
         .then(run(OPEN), closed("db"), TOLD),
         "Another type for the time of one pass ends one load balancer and makes another.",
-        "db is public",
-        BY_DEFAULT,
     ),
     Attack(
         "a-service-that-is-retyped-and-back-before-a-pass-is-not-opened",
@@ -413,8 +378,6 @@ JOINING = (
             start,
             run(*lies).then(replace_nodes(*lies), reached("db", "web", privately=privately), *told),
             says,
-            "db has other targets",
-            BY_DEFAULT,
         )
         for name, start, lies, privately, told, says in (
             ("settings-are-lost", INSIDE, LOST_TOGETHER, True, (), "Newcomers wait for the hold, and nothing answers."),
@@ -483,8 +446,6 @@ PUBLISHED = (
             replace(ONE, variables=HIDDEN),
             run(default).then(publishes("IPv4", "IPv6"), *told),
             "Clients outside of the network cannot reach a private address.",
-            "web publishes other kinds",
-            BY_DEFAULT,
         )
         for name, default, told in (("lost", NOT_HIDE, ()), ("mistaken", SHOW, (TOLD,)))
     ),
@@ -493,8 +454,6 @@ PUBLISHED = (
         replace(PRIVATE_ONE, variables=HIDDEN),
         run(CLOSE).then(WEB_OPEN, run(CLOSE, NOT_HIDE), WEB_OPEN, publishes("IPv4", "IPv6")),
         "Private addresses appear, so that the public ones are not the only addresses.",
-        "web is closed",
-        BY_DEFAULT,
     ),
 )
 

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 from tests.support.harm_metal import METAL
 from tests.support.harm_script import (
-    BY_DEFAULT,
     CAPABILITY,
     HOUR,
     RECORD,
@@ -328,8 +327,6 @@ APPROVALS = (
         .run("a", "release", "record:readonly", *INTERNAL)
         .then(STAYS_PUBLIC, TOLD),
         "a missing right to ConfigMaps is not the absence of former settings",
-        today=SHUT,
-        until=BY_DEFAULT,
     ),
     *(
         Attack(
@@ -341,8 +338,6 @@ APPROVALS = (
             .run("a", *INTERNAL, "record:403", loop=loop)
             .then(STAYS_PUBLIC, TOLD),
             "a record that cannot be read is no empty record",
-            today=SHUT,
-            until=BY_DEFAULT,
         )
         for loop in (True, False)
     ),
@@ -370,8 +365,6 @@ CLASSES = (
         .run()
         .then(STAYS_PUBLIC),
         "a process without its flags meets load balancers that were made by other defaults",
-        today=SHUT,
-        until=BY_DEFAULT,
     ),
     Attack(
         "processes-that-swap-their-classes-close-nothing",
@@ -389,8 +382,6 @@ CLASSES = (
         .then(TOLD)
         .sees(lambda stage: len(_labelled(stage)) == len(_labelled(stage, "inside")) == 1),
         "each process meets load balancers that were made by other defaults",
-        today="a public interface was closed",
-        until=BY_DEFAULT,
     ),
     Attack(
         "a-renamed-class-ends-nothing",

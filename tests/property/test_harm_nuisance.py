@@ -240,7 +240,7 @@ def test_dedicated_servers_are_switched_to_private_addresses_and_back() -> None:
     stage = a_stage(nodes=1, metal=3)
     for value, addresses in (
         ("true", {inside(n) for n in (61, 62, 63)}),
-        (None, {f"192.0.2.{n}" for n in (61, 62, 63)}),
+        ("false", {f"192.0.2.{n}" for n in (61, 62, 63)}),
     ):
         stage.annotate("web", {"use-private-ip": value})
         passes(stage, 4, loop=True)

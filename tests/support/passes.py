@@ -10,7 +10,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from actuators.approvals import approve, use_up
+from actuators.approvals import ApprovalUses, approve
 from actuators.calls import have_room, within_budget
 from actuators.config_maps import put
 from actuators.http.actions import Actions
@@ -158,8 +158,8 @@ class Run(Generic[W]):
         if self.budget is not None:
             actuators = within_budget(actuators, self.budget.begin_change)
         conditions = self._conditions
-        use = partial(use_up, self.readers.kubernetes, writer, NAMESPACE)
-        apply_context = ApplyContext(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
+        uses = ApprovalUses(self.readers.kubernetes, writer, NAMESPACE)
+        apply_context = ApplyContext(actuators, uses, self.ears, self.ears, self.stop, conditions, self.is_called)
         if self.budget is not None:
             apply_context = replace(apply_context, have_room=partial(have_room, self.budget.has_room))
         write_node = partial(write_sync_condition, writer)

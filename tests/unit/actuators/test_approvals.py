@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from actuators.approvals import approve, reviewed_name, revoke, use_up
+from actuators.approvals import ApprovalUses, approve, reviewed_name, revoke
 from actuators.http.errors import ApiError, Conflict, Denied, NotFound
 from actuators.http.kubernetes import ApiAnswer, KubernetesReader, KubernetesWriter
 from desired.plan.approvals import format_approval, parse_approvals, parse_git_approvals
@@ -65,7 +65,7 @@ def test_approving_again_renews(sim: Simulation) -> None:
     later = NOW + timedelta(minutes=5)
     again = Grant(Source.CLUSTER, ONE.of, "ben@laptop", later)
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
-    use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW)
+    ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE).use_up([ONE], NOW)
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, again, later)
     assert approvals(sim) == (again,)
     assert again.counts(Here(later))
@@ -75,7 +75,7 @@ def test_using_up(sim: Simulation) -> None:
     """A used approval says when it was used, and counts no more; others still do."""
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
-    use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW + timedelta(minutes=1))
+    ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE).use_up([ONE], NOW + timedelta(minutes=1))
     used, other = approvals(sim)
     assert used == replace(ONE, used_at=NOW + timedelta(minutes=1), used_by=used.used_by)
     assert (used.counts(Here(NOW + timedelta(minutes=1))), other.counts(Here(NOW))) == (False, True)
@@ -84,7 +84,7 @@ def test_using_up(sim: Simulation) -> None:
 def test_a_config_map_that_is_gone_cannot_be_used_up(sim: Simulation) -> None:
     """When the ConfigMap was deleted meanwhile the approval is withdrawn: nothing counts as used."""
     with pytest.raises(NotFound):
-        use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW)
+        ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE).use_up([ONE], NOW)
     assert sim.objects("configmaps") == {}
 
 
@@ -129,9 +129,9 @@ def test_two_processes_use_one_approval(sim: Simulation) -> None:
     """Whoever is later reads again, finds it used, and lets nothing pass."""
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
     approve(reader, writer, NAMESPACE, ONE, NOW)
-    first = Slow(reader, lambda: use_up(reader, writer, NAMESPACE, [ONE], NOW))
+    first = Slow(reader, lambda: ApprovalUses(reader, writer, NAMESPACE).use_up([ONE], NOW))
     with pytest.raises(Conflict, match="it was used at 2026-07-01 12:00 UTC"):
-        use_up(first, writer, NAMESPACE, [ONE], NOW + timedelta(minutes=1))
+        ApprovalUses(first, writer, NAMESPACE).use_up([ONE], NOW + timedelta(minutes=1))
     assert of_one(sim).used_at == NOW
 
 
@@ -144,7 +144,7 @@ def test_an_approval_that_is_revoked_before_its_use(sim: Simulation) -> None:
         assert revoke(reader, writer, NAMESPACE, ONE.of, (), NOW, who="ben", name="oidc:ben")
 
     with pytest.raises(Conflict, match="it was revoked at 2026-07-01 12:00 UTC by oidc:ben"):
-        use_up(Slow(reader, take_back), writer, NAMESPACE, [ONE], NOW)
+        ApprovalUses(Slow(reader, take_back), writer, NAMESPACE).use_up([ONE], NOW)
 
     assert of_one(sim).used_at is None
 
@@ -153,7 +153,7 @@ def test_an_approval_that_is_used_while_it_is_revoked(sim: Simulation) -> None:
     """The use stands, and whoever revokes is told that nothing was taken back."""
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
     approve(reader, writer, NAMESPACE, ONE, NOW)
-    slow = Slow(reader, lambda: use_up(reader, writer, NAMESPACE, [ONE], NOW))
+    slow = Slow(reader, lambda: ApprovalUses(reader, writer, NAMESPACE).use_up([ONE], NOW))
     assert not revoke(slow, writer, NAMESPACE, ONE.of, (), NOW, who="ben", name="")
     assert of_one(sim).used_at == NOW
 
@@ -163,7 +163,7 @@ def test_a_use_whose_answer_is_lost(sim: Simulation) -> None:
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
     approve(reader, writer, NAMESPACE, ONE, NOW)
     sim.spoil_kubernetes("executed_then_reset", method="PATCH")
-    use_up(reader, writer, NAMESPACE, [ONE], NOW)
+    ApprovalUses(reader, writer, NAMESPACE).use_up([ONE], NOW)
     assert of_one(sim).used_at == NOW
 
 
@@ -173,9 +173,9 @@ def test_what_is_approved_in_git_is_used_once(sim: Simulation) -> None:
     approve(reader, writer, NAMESPACE, TWO, NOW)
     of_git = Grant(Source.GIT, ONE.of, "team", expires_at=NOW + timedelta(days=1))
 
-    use_up(reader, writer, NAMESPACE, [of_git], NOW)
+    ApprovalUses(reader, writer, NAMESPACE).use_up([of_git], NOW)
     with pytest.raises(Conflict):
-        use_up(reader, writer, NAMESPACE, [of_git], NOW + timedelta(minutes=1))
+        ApprovalUses(reader, writer, NAMESPACE).use_up([of_git], NOW + timedelta(minutes=1))
     approve(reader, writer, NAMESPACE, ONE, NOW)
 
     data = observe_config_map(reader, NAMESPACE) or {}
@@ -191,7 +191,7 @@ def test_somebody_else_is_always_faster(sim: Simulation) -> None:
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     sim.spoil_kubernetes("status", method="PATCH", code=409, body={"kind": "Status", "reason": "Conflict"}, count=9)
     with pytest.raises(Conflict, match="was changed by others 5 times"):
-        use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW)
+        ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE).use_up([ONE], NOW)
     assert of_one(sim) == ONE
 
 

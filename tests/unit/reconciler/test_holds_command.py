@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from actuators.approvals import reviewed_name, use_up
+from actuators.approvals import ApprovalUses, reviewed_name
 from actuators.config_maps import put
 from actuators.http.kubernetes import KubernetesWriter
 from desired.names import GIT_CONFIG_MAP, STATUS_CONFIG_MAP
@@ -92,13 +92,8 @@ class World:
 
     def use(self) -> None:
         """The controller lets the hold pass."""
-        use_up(
-            self.sim.kubernetes_reader(),
-            self.sim.kubernetes_writer(),
-            NAMESPACE,
-            [each for each in self.approvals if each.of == self.hash],
-            self.sim.clock.now(),
-        )
+        uses = ApprovalUses(self.sim.kubernetes_reader(), self.sim.kubernetes_writer(), NAMESPACE)
+        uses.use_up([each for each in self.approvals if each.of == self.hash], self.sim.clock.now())
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from actuators.http.robot import REFUSED, Refusal
-from desired.model.former_settings import SETTINGS, FormerSettings
+from desired.model.published_settings import SETTINGS, PublishedSettings
 from desired.model.record import Format, Stamp
 from desired.model.remembered import ANCHOR, Remembered
 from desired.plan.change import GuardName
@@ -21,8 +21,8 @@ _ROBOT = '{"refused": [{"at": "2026-07-01T12:00:00+00:00", "login": "ab12"}], "v
 _ANCHOR = f'{{{_OF_CLUSTER}, "load_balancers": [42], "network": 4711, "version": 1}}'
 _PEAKS = f'{{{_OF_CLUSTER}, "peaks": {{"42/a": ["2026-07-01T12:00:00+00:00", ["server:1"]]}}, "version": 1}}'
 _SETTINGS = (
-    f'{{"change": null, {_OF_CLUSTER}, "network_id": 7, "settings": {{"HCLOUD_NETWORK": "old"}},'
-    ' "tool_version": "1.0.0", "version": 1, "written_at": "2026-07-01T12:00:00+00:00"}'
+    f'{{{_OF_CLUSTER}, "former": {{"HCLOUD_NETWORK": ""}}, "settings": {{"HCLOUD_NETWORK": "old"}},'
+    ' "since": "2026-07-01T12:00:00+00:00", "version": 1, "written_at": "2026-07-01T12:00:00+00:00"}'
 )
 _SUSPENDED = (
     '{"by": "ccm-0", "changes": [{"key": "node/a", "mark": "m", "rule": "flapping", "since":'
@@ -52,7 +52,7 @@ WRITTEN: list[tuple[Format[Any], str]] = [
     [
         (ANCHOR, _ANCHOR, Remembered(4711, (42,))),
         (PEAKS, _PEAKS, {"42/a": Peak(frozenset({"server:1"}), NOW)}),
-        (SETTINGS, _SETTINGS, FormerSettings({"HCLOUD_NETWORK": "old"}, 7, "1.0.0")),
+        (SETTINGS, _SETTINGS, PublishedSettings({"HCLOUD_NETWORK": "old"}, {"HCLOUD_NETWORK": ""}, NOW)),
         (SUSPENDED, _SUSPENDED, (SuspendedChange("node/a", "m", GuardName.FLAPPING, "é", NOW),)),
         (REFUSED, _ROBOT, (Refusal("ab12", NOW),)),
     ],

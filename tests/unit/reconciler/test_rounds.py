@@ -55,7 +55,7 @@ class Stage:
         ears = Ears()
         actuators = {str(change.kind): self._carry_out for change in changes}
         stop = threading.Event()
-        apply_context = ApplyContext(actuators, self._use_up, ears, ears, stop, is_called=lambda: self.is_called)
+        apply_context = ApplyContext(actuators, self, ears, ears, stop, is_called=lambda: self.is_called)
         return apply_round(judged, apply_context, self.attempts, is_last=is_last)
 
     def _carry_out(self, change: Change, _snapshot: Snapshot) -> None:
@@ -63,10 +63,14 @@ class Stage:
             raise Invalid("no")
         self.done.append(change.key)
 
-    def _use_up(self, approvals: Collection[Grant], _now: datetime) -> None:
+    def use_up(self, approvals: Collection[Grant], now: datetime, names: Collection[str] = ()) -> None:  # noqa: ARG002
+        """The approval is used."""
         if self.error is not None:
             raise self.error
         self.used += [approval.of for approval in approvals]
+
+    def strike(self, begun: Collection[str], planned: Collection[str]) -> None:
+        """Nothing is struck in a round."""
 
 
 def test_what_was_tried() -> None:
@@ -170,8 +174,6 @@ def test_how_far_a_series_of_routes_goes(others: tuple[Change, ...], is_called: 
 def test_when_a_pass_is_over(is_called: bool, turn: int, left: tuple[Change, ...], is_over: bool) -> None:
     """Called for elsewhere, a pass leaves routes to the next one."""
     ears = Ears()
-    apply_context = ApplyContext(
-        {}, lambda _approval, _now: None, ears, ears, threading.Event(), is_called=lambda: is_called
-    )
+    apply_context = ApplyContext({}, Stage(), ears, ears, threading.Event(), is_called=lambda: is_called)
 
     assert cycle.is_over(Plan(left), Attempts(), apply_context, turn) is is_over

@@ -8,7 +8,7 @@ import pytest
 from desired.model.route import UNROUTED, NetworkCondition
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Network, Node, NodeAddress, RobotAccount, Server, Snapshot
-from desired.plan.change import Plan, Verdict
+from desired.plan.change import GuardName, Plan, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Absent, Present, Section
@@ -139,11 +139,6 @@ def test_nodes_that_join(network: Network | None, settings: Settings, expected: 
     assert set(verdicts(plan, "node.initialise").values()) == {expected}
 
 
-def test_a_network_that_is_configured_no_more() -> None:
-    """All internal addresses would go."""
-    assert measured(judged(fleet(8, network=Present(None)), Settings())) == [("8", "2", 8)]
-
-
 TRUE, FALSE_OF_A_PLUGIN = UNROUTED, NetworkCondition("False", "CalicoIsUp")
 
 
@@ -161,9 +156,20 @@ def each(numbers: range, verdict: tuple[Verdict, str | None]) -> Verdicts:
 def test_how_many_are_closed_to_pods(says: dict[int, NetworkCondition | None], expected: Verdicts) -> None:
     """A Node of which nothing has been said is joining, and is told what there is to say."""
     nodes = [a_pod_node(n, says=says[n]) if n in says else a_pod_node(n) for n in ALL]
-    elsewhere = a_pod_network(network_id=5, name="other")
-    world = a_routed_world(nodes, [a_pod_server(n) for n in ALL], [], network=elsewhere)
+    world = a_routed_world(nodes, [a_pod_server(n, private_ips=()) for n in ALL], [])
     assert verdicts(judged(world, ROUTING), "node.network_condition") == expected
+
+
+@rows("says", {"open": {}, "unsaid": dict.fromkeys(ALL), "closed already": {1: TRUE}})
+def test_a_network_without_any_server_closes_no_node(says: dict[int, NetworkCondition | None]) -> None:
+    """HCLOUD_NETWORK names another one, in which no server is: each Node is held by itself."""
+    nodes = [a_pod_node(n, says=says[n]) if n in says else a_pod_node(n) for n in ALL]
+    elsewhere = a_pod_network(network_id=5, name="other")
+    found = verdicts(judged(a_routed_world(nodes, map(a_pod_server, ALL), [], network=elsewhere), ROUTING), CONDITION)
+    assert set(found.values()) == {(Verdict.HELD, GuardName.BY_DEFAULT)}
+
+
+CONDITION = "node.network_condition"
 
 
 def closing(detached: int, closed: int = 0) -> Snapshot:

@@ -46,13 +46,12 @@ OURS, STRAY = ServerTarget(1, use_private_ip=False), ServerTarget(7, use_private
 SELECTOR, ADDRESS = SelectorTarget("a=b", False), IpTarget("198.51.100.7")
 PLACE = Attachment(6, IPv4Address("10.6.0.9"))
 TWO_SERVERS = (a_server(), a_server(7, "stray"))
-ALL = {"listeners": (a_listener(), SHOP), "targets": (OURS, STRAY), "attachments": (PLACE,)}
+ALL = {"listeners": (a_listener(), SHOP), "targets": (OURS, STRAY)}
 REMOVALS = [
     pytest.param({"listeners": (a_listener(), SHOP)}, "listener 8080", id="a listener"),
     pytest.param({"targets": (OURS, STRAY)}, "target server:7", id="a target"),
     pytest.param({"targets": (STRAY,)}, "target server:7", id="a target for another"),
-    pytest.param({"attachments": (PLACE,)}, "network 6", id="an attachment"),
-    pytest.param(ALL, "listener 8080, network 6, target server:7", id="one of each"),
+    pytest.param(ALL, "listener 8080, target server:7", id="one of each"),
 ]
 
 
@@ -92,7 +91,7 @@ def test_adoption_that_takes_something_away(parts: dict[str, Any], words: str) -
     "a target is added": {"targets": ()},
     "a listener is added": {"listeners": ()},
     "a listener is changed": {"listeners": (a_listener(node_port=31000),)},
-    "a target gets another address": {"targets": (ServerTarget(1, use_private_ip=True),)},
+    "an attachment stays": {"attachments": (PLACE,)},
     "a selector stays": {"targets": (OURS, SELECTOR)},
     "an address stays": {"targets": (OURS, ADDRESS)},
 })  # fmt: skip
@@ -195,7 +194,7 @@ def test_adoptions_are_held_one_by_one() -> None:
 
 
 WEB, PRIVATE = a_service(), a_service(claim=a_claim(annotations=annotated(use_private_ip="true")))
-PLACED, TWO = {"attachments": (PLACE,)}, {"targets": (OURS, STRAY)}
+TWO = {"targets": (OURS, STRAY)}
 UNREAD, NOWHERE = {"network": Unknown("429")}, {"network": Absent()}
 NO_NETWORK = "there is no network as HCLOUD_NETWORK names it"
 NODE_UNREAD = {"nodes": Section({"web-1": a_settled_node()}, unreadable={"z": "no uid"})}
@@ -210,8 +209,6 @@ JOINING = {
 
 
 @cases("service parts world why", {
-    "the network was not read": (WEB, PLACED, UNREAD, "429"),
-    "the network is not there": (WEB, PLACED, NOWHERE, NO_NETWORK),
     "private targets, and no network was read": (PRIVATE, {}, UNREAD, "429"),
     "private targets, and the network is not there": (PRIVATE, {}, NOWHERE, NO_NETWORK),
     "a Node was not read": (WEB, TWO, NODE_UNREAD, rules.NODE_UNREADABLE.text(cause="no uid")),

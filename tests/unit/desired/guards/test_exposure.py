@@ -36,7 +36,7 @@ def test_an_internal_load_balancer_that_was_deleted(
 
 
 @rows("annotations default expected", {
-    "a setting for all": ({}, False, (Verdict.HELD, "exposure")),
+    "a setting for all": ({}, False, (Verdict.HELD, "by-default")),
     "its own annotation": ({"disable_public_network": "false"}, True, (Verdict.ALLOWED, None)),
     "both": ({"disable_public_network": "false"}, False, (Verdict.ALLOWED, None)),
     "its own annotation keeps it internal": ({"disable_public_network": "true"}, False, None),

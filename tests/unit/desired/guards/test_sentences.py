@@ -68,14 +68,9 @@ nodes-lost-or-unread: 2 of 4 Nodes lost their servers without a drain or cannot 
 nodes-and-control-plane-lost: 2 of 4 Nodes lost their servers without a drain (limit 1), and no Node of the control
     plane is known to remain; cordon Nodes before deleting their servers, or approve if intended
 control-plane-lost: no Node of the control plane is known to remain; approve if intended
-former-settings-unread: cannot read the former settings: 503
-settings-take: changed settings (HCLOUD_NETWORK 7 -> 8) would interrupt, reduce or make public 2 objects; restore the
-    settings, or approve if the change was intended
-settings-interrupt: changed settings (HCLOUD_NETWORK 7 -> 8) would briefly leave node/web-1 without a healthy target;
-    restore the settings, or approve if the change was intended
-settings-unpublish: changed settings (HCLOUD_NETWORK 7 -> 8) would leave node/web-1 without a published address; restore
-    the settings, or approve if the change was intended
-settings-differ: changed settings: HCLOUD_NETWORK 7 -> 8
+settings-changed: changed settings: HCLOUD_NETWORK 7 -> 8
+by-default: HCLOUD_NETWORK alone would interrupt, expose, reduce or republish node/web-1; restore the setting, decide by
+    an annotation, or approve if intended
 addresses-lost: 2 of 4 Nodes would lack an address (limit 1); check HCLOUD_NETWORK and HCLOUD_INSTANCES_ADDRESS_FAMILY,
     or approve if intended
 closed-to-pods: 2 of 4 Nodes would be closed to pods by NetworkUnavailable (limit 1); check HCLOUD_NETWORK and the
@@ -135,8 +130,8 @@ newcomers-unhealthy: load balancer 7 web keeps 2 former targets, as new targets 
     remove all former targets at once
 newcomers-unchecked: new targets of load balancer 7 web are not healthy yet
 way-in-use: some targets of load balancer 7 web still depend on this connection
-balancer-exposed: load balancer 7 web is internal and would become public; set
-    load-balancer.hetzner.cloud/disable-public-network on Service default/web to true or false
+new-balancer-public: 2 of 3 other load balancers are internal, and the new one of Service default/web would be public by
+    default; set load-balancer.hetzner.cloud/disable-public-network on Service default/web to true or false
 new-balancer-exposed: Service default/web publishes private addresses only, and its new load balancer would be public;
     set load-balancer.hetzner.cloud/disable-public-network on Service default/web to true or false
 routes-lost: 2 of 4 routes within 10.244.0.0/16 would be removed while their servers exist (limit 1); check
@@ -200,6 +195,7 @@ FACTS: dict[str, Plain] = {
     "change": "node/a",
     "changes": "1 other change",
     "cidr": "10.244.0.0/16",
+    "closed": 2,
     "clock": "Kubernetes",
     "command": "hcloud load-balancer add-label --overwrite 7 hcloud-ccm/service-uid=uid-1",
     "counted": 4,
@@ -268,6 +264,8 @@ OTHERS: dict[str, dict[str, Plain]] = {
     "api-servers-differ": {"apart": "about 10 days"},
     "heartbeats-uncertain": {"apart": "about 60 minutes"},
     "addresses-lost": {"nodes": "Nodes"},
+    "by-default": {"settings": "HCLOUD_NETWORK", "objects": "node/web-1"},
+    "new-balancer-public": {"counted": 3},
     "address-assigned": {"assignee": "server 9"},
     "pace-slow": {"limit": 3600},
     "pace-events-only": {"limit": 3600},

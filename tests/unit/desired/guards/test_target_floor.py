@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from desired.guards.loss import target_floor
 from desired.guards.peaks import answered_lately, peaks_of, quiet_ports
 from desired.model.load_balancer import Attachment, CloudBalancer, Health, IpTarget, SelectorTarget
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Readiness, RobotAccount, ServerStatus, Snapshot
+from desired.model.snapshot import Network, Node, Readiness, RobotAccount, ServerStatus, Snapshot
 from desired.model.taint import Taint
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.plan.change import GuardName, Plan, Verdict
@@ -79,7 +79,7 @@ def checked(healths: str, **overrides: Any) -> CloudBalancer:
 
 
 SELECTING = a_served_service(claim=a_claim(annotations=annotated(node_selector="pool!=old")))
-PRIVATE = a_served_service(claim=a_claim(annotations=annotated(use_private_ip="true")))
+PRIVATE = a_served_service(claim=a_claim(annotations=annotated(use_private_ip="true", disable_private_ingress="true")))
 HERE, ELSEWHERE = Attachment(7, IPv4Address("10.0.0.99")), Attachment(9, IPv4Address("10.9.0.2"))
 
 
@@ -92,7 +92,9 @@ def world_of(
 
 
 def inside(*numbers: int) -> list[Any]:
-    return [a_server(n, f"n-{n}", private_ips=((7, IPv4Address(f"10.0.0.{n}")),)) for n in numbers]
+    """Servers in both networks."""
+    places = {n: ((7, IPv4Address(f"10.0.0.{n}")), (9, IPv4Address(f"10.9.0.{n}"))) for n in numbers}
+    return [a_server(n, f"n-{n}", private_ips=places[n]) for n in numbers]
 
 
 def removals(*numbers: int) -> tuple[str, ...]:
@@ -158,7 +160,6 @@ STAYS = replace(fleet(5)[0], unschedulable=True)
 IGNORING = replace(LOCATED, ignore_nodes=parse_selector("spare"))
 IGNORED = a_lost_node("n-2", 2, labels={"spare": ""})
 BOTH_WAYS = world_of([*out("taint", 1, 2), *fleet(3)], to(3))
-OUTSIDE = a_balancer(targets=private(1, 2, 3), attachments=(HERE,), spec={"public_interface": False})
 SMALL = replace(to(10), type=replace(to(10).type, max_targets=4))
 OLD_POOL, NEXT_POOL = out("selector", 1, 2, 3, 4), fleet(5, 6)
 
@@ -185,8 +186,6 @@ OLD_POOL, NEXT_POOL = out("selector", 1, 2, 3, 4), fleet(5, 6)
     "a taint on all that answer": (world_of([*out("taint", 1, 2), *fleet(3)], to(3), off=[3]), held(0, 1, 1, 2)),
     "a selector that names a pool that is off": (world_of([*OLD_POOL, *NEXT_POOL], to(4), off=[5, 6]),
         held(0, 2, 1, 2, 3, 4)),
-    "public targets behind a closed interface": (replace(world_of(fleet(1, 2, 3), OUTSIDE),
-        servers=servers_of(*inside(1, 2, 3))), held(0, 2, 1, 2, 3)),
 })  # fmt: skip
 def test_floor(world: Snapshot, expected: Held | None) -> None:
     """Judged on what the load balancer ends up with, server by server, and what answers there then."""
@@ -500,8 +499,9 @@ def test_a_move_waits_for_all_that_it_brings_back(
 
 
 def test_targets_of_others_stay() -> None:
-    """Of two addresses of no Node the private one is lost with the network that is left."""
+    """Of two addresses of no Node the private one does not come along into another network."""
     balancer = a_balancer(targets=(IpTarget("10.0.0.77"), ADDRESS, *public(1)), attachments=(HERE,))
-    world = world_of(fleet(1), balancer)
-    (found,) = target_floor(facts_of(compute_plan(world, LOCATED), world, LOCATED))
+    world = replace(world_of(fleet(1), balancer), network=Present(Network(8, "other", (IPv4Network("10.8.0.0/24"),))))
+    settings = replace(IN_NETWORK, network="other")
+    (found,) = target_floor(facts_of(compute_plan(world, settings), world, settings))
     assert (found.row, found.value, found.limit, found.facts["targets"]) == (TARGETS_OF_OTHERS, "1", "2", "1 target")

@@ -20,12 +20,11 @@ from desired.model.load_balancer import (
 )
 from desired.model.snapshot import Node, NodeAddress, RobotAccount, ServerStatus, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
-from desired.plan.change import Plan, Verdict
-from desired.plan.kinds import Verb
+from desired.plan.change import GuardName, Plan, Verdict
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import compute_plan
 from desired.rules.guards import NEWCOMERS_UNHEALTHY
-from desired.section import UNMANAGED, Present, Section
+from desired.section import UNMANAGED, Present
 from tests.balancers import DEFAULT_NAME, IN_NETWORK, LB11, LOCATED, NETWORK, a_balancer, a_listener, a_world
 from tests.builders import a_robot_server, a_settled_node, servers_of
 from tests.support.balancer_plans import asking, fleet, public
@@ -81,7 +80,8 @@ def switching(
     ways |= {(server, to_private): health for server, health in new.items()}
     health = {ServerTarget(*way): said for way, said in ways.items()}
     balancer = a_balancer(attachments=(place,), targets=health, health=health)
-    service = asking(**({"use_private_ip": "true"} if to_private else {}), **options)
+    hidden = {"disable_private_ingress": "true"}
+    service = asking(use_private_ip="true" if to_private else "false", **hidden, **options)
     nodes = fleet(*sorted({*old, *new}))
     for number in down:
         nodes["servers"][number - 1] = replace(nodes["servers"][number - 1], status=ServerStatus.OFF)
@@ -248,13 +248,13 @@ def test_another_port_and_another_pool_at_once() -> None:
 
 
 def test_a_move_waits_for_no_checks() -> None:
-    """Leaving a network for another one ends no way by which targets are reached: they are reached from outside."""
+    """Leaving a network for another one ends no way by which targets are reached from outside."""
     elsewhere = Attachment(9, IPv4Address("10.9.0.2"))
     balancer = a_balancer(attachments=(elsewhere,), targets=public(1, 2), health=dict.fromkeys(public(1, 2), U))
     world = a_world([asking()], [balancer], network=Present(NETWORK), **fleet(1, 2))
     plan = judged(world, IN_NETWORK)
-    places = [change.decision.verdict for change in plan.changes if change.kind == "lb.network"]
-    assert places == [OK, OK]
+    places = {change.decision.rule for change in plan.changes if change.kind == "lb.network"}
+    assert places == {GuardName.BY_DEFAULT}
 
 
 PUBLIC = [IpTarget(f"192.0.2.{number}") for number in range(4)]
@@ -295,20 +295,6 @@ def test_an_address_of_a_dedicated_server_goes_when_its_other_one_answers(health
     plan = judged(world, replace(IN_NETWORK, robot=True))
 
     assert plan.by_key[f"{BALANCER}/target/{OLD.name}"].decision.verdict is verdict
-
-
-def test_a_dedicated_server_that_is_not_known_does_not_take_over_from_itself() -> None:
-    """The network is left for good, one server is reached by its public address then, and of the other one nothing is
-    known: its target waits for the newcomer to answer, and keeps the network."""
-    nodes, account = metal(1, 2)
-    nodes = [replace(n, addresses=(NodeAddress("InternalIP", PRIVATE[i].ip),)) for i, n in enumerate(nodes, start=1)]
-    unread = Section({1: account.servers.items[1]}, unreadable={2: "it has no status"})
-    balancer = a_balancer(attachments=(HERE,), targets=[NEW, SECOND], health={NEW: H, SECOND: H})
-    world = a_world([asking()], [balancer], nodes=nodes, robot=replace(account, servers=unread))
-    plan = judged(world, replace(LOCATED, robot=True))
-
-    going = {c.key.removeprefix(f"{BALANCER}/"): c.decision.verdict for c in plan.changes if c.verb is Verb.REMOVE}
-    assert going == {f"target/{NEW.name}": OK, f"target/{SECOND.name}": WAITS, "network/7": WAITS}
 
 
 @rows("came verdicts", {
@@ -360,15 +346,6 @@ def test_servers_that_are_two_targets_keep_the_one_that_answers() -> None:
     assert goes(switching_while((), health, 1, 2, 3, 4)) == set()
 
 
-@rows("said verdict", {"not checked yet": (U, WAITS), "it answers": (H, OK)})
-def test_a_network_goes_last(said: Health, verdict: Verdict) -> None:
-    """Where nothing needs it any more, once that has answered."""
-    health: dict[Target, Health] = dict.fromkeys(public(1, 2), said)
-    balancer = a_balancer(attachments=(HERE,), targets=list(health), health=health)
-    plan = judged(a_world([asking()], [balancer], **fleet(1, 2)), LOCATED)
-    assert plan.by_key[f"{BALANCER}/network/7"].decision.verdict is verdict
-
-
 def draining(health: dict[Target, Health], *numbers: int) -> Snapshot:
     """The first of these Nodes is kept from the load balancer."""
     there = drained(fleet(*numbers), numbers[0])
@@ -396,7 +373,7 @@ def test_nodes_without_a_pod_hold_nothing() -> None:
         **dict.fromkeys(public(4, 5), H),
     }
     balancer = a_balancer(attachments=(HERE,), targets=list(health), health=health)
-    asked = asking(use_private_ip="true")
+    asked = asking(use_private_ip="true", disable_private_ingress="true")
     service = replace(asked, claim=replace(asked.claim, external_traffic_policy="Local"))
     plan = judged(a_world([service], [balancer], network=Present(NETWORK), **fleet(1, 2, 4, 5)), IN_NETWORK)
 

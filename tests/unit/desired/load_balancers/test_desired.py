@@ -347,13 +347,16 @@ def test_the_public_interface_stays_until_its_targets_are_gone() -> None:
     ]
 
 
+OUTSIDE = {"use_private_ip": "false"}
+
+
 def test_a_load_balancer_without_public_interface_has_no_public_targets() -> None:
     """The API would refuse each in every pass: it is created without them, or keeps what it has, and a note says
     what is missing."""
     created = plan_of(new(disable_public_network="true"), **INSIDE).by_key[BALANCER].after
     assert isinstance(created, LoadBalancer)
     assert (created.public_interface, created.targets) == (False, frozenset())
-    for options in ({"disable_public_network": "true"}, {}):
+    for options in ({"disable_public_network": "true", **OUTSIDE}, OUTSIDE):
         kept = a_balancer(attachments=(HERE,), targets=(), spec={"public_interface": False})
         plan = plan_of(asking(**options), kept, **INSIDE)
         assert [change.key for change in plan.changes if "/target/" in change.key] == []
@@ -362,7 +365,7 @@ def test_a_load_balancer_without_public_interface_has_no_public_targets() -> Non
 
 def test_nobody_is_blamed_for_a_network_that_cannot_be_read() -> None:
     """Targets that will change their address keep the interface on until they have, and that is no trouble."""
-    plan = plan_of(asking(**GOES_PRIVATE), a_balancer(attachments=(HERE,)), **UNREAD)
+    plan = plan_of(asking(**GOES_PRIVATE), a_balancer(), **UNREAD)
     unknown = rules.PRIVATE_NETWORK_UNKNOWN.text(cause="500")
     assert (in_turn(plan), said(plan, KEPT)) == ([], [rules.NODE_UNCERTAIN.text(nodes="Node web-1", cause=unknown)])
 

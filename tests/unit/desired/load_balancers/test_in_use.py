@@ -32,7 +32,7 @@ from tests.balancers import (
     an_http_check,
     an_http_listener,
 )
-from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, plan_of, private
+from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, plan_of, private, public
 from tests.support.rows import rows
 
 HTTPS = an_http_listener(
@@ -232,6 +232,17 @@ def test_nothing_is_kept(balancer: CloudBalancer, settings: Settings, options: d
     assert told(balancer, settings=settings, **options) == []
 
 
+@rows("targets told", {
+    "privately": (private(1), "use-private-ip=true (default false)"),
+    "by most": ((*private(1, 2), *public(3)), "use-private-ip=true (default false)"),
+    "publicly": (public(1), ""),
+})  # fmt: skip
+def test_the_way_to_targets_is_kept(targets: Any, told: str) -> None:
+    balancer = a_balancer(attachments=(HERE,), targets=targets)
+    plan = plan_of(asking(), balancer, **INSIDE | fleet(1, 2, 3))
+    assert [kept(note.text) for note in plan.notes if note.kind is NoteKind.KEPT] == [told][: bool(told)]
+
+
 def test_certificates_are_no_value_that_is_kept() -> None:
     """There is no https without one."""
     assert told(having(OVER_TLS), 443, protocol="https") == []
@@ -244,7 +255,7 @@ def test_certificates_are_no_value_that_is_kept() -> None:
 def test_a_public_interface_that_stays_closed(targets: Any, kind: NoteKind, text: str) -> None:
     """Nothing asks for that any more: it is named, and so is what follows from it."""
     closed = a_balancer(attachments=(HERE,), targets=targets, spec={"public_interface": False})
-    plan = plan_of(asking(), closed, **INSIDE | fleet(1))
+    plan = plan_of(asking(use_private_ip="false"), closed, **INSIDE | fleet(1))
     said = {note.kind: note.text for note in plan.notes}
     assert kept(said[NoteKind.KEPT]) == "disable-public-network=true (default false)"
     assert said[kind].startswith(text)

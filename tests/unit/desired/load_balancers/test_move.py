@@ -9,7 +9,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Network
 from desired.plan.change import Change, Verdict
 from desired.section import Present
-from tests.balancers import IN_NETWORK, LOCATED, NETWORK, a_balancer, a_world
+from tests.balancers import IN_NETWORK, NETWORK, a_balancer, a_world
 from tests.builders import a_server
 from tests.support.balancer_plans import asking, fleet, plan_of, private, public
 from tests.support.balancer_verdicts import judged
@@ -81,9 +81,6 @@ def test_what_others_have_added_comes_back_after_the_move() -> None:
     "a Node goes on to serve": ({}, [*public(1), ROBOT], public(1), IN_NETWORK, {"network/7"}),
     "nobody does": ({}, [*public(1), ROBOT], [ROBOT], IN_NETWORK, {"network/7"}),
     "nobody did": ({}, [*public(1), ROBOT], [], IN_NETWORK, {"network/7"}),
-    "no network any more": ({}, [*public(1), ROBOT], public(1), LOCATED, {TO_ROBOT}),
-    "no network any more, a selector": ({}, [*public(1), EDGE], public(1), LOCATED, {TO_EDGE}),
-    "no network any more, and nothing in it": ({}, public(1), public(1), LOCATED, set()),
     "all Nodes are reached through it": ({"use_private_ip": "true"}, private(1, 2), private(1, 2), IN_NETWORK,
         {"network/7"}),
 })  # fmt: skip

@@ -106,16 +106,3 @@ def test_kinds_that_give_way() -> None:
         "route.replace",
         "route.delete",
     }
-
-
-def test_kinds_that_take_nothing_from_anyone() -> None:
-    """Any other modification may interrupt, expose or take away: one of which nothing is said is held, not missed."""
-    assert {name for name, kind in KINDS.items() if kind.is_harmless} == {
-        "node.labels",
-        "node.shutdown_taint",
-        "lb.adopt",
-        "lb.identity",
-        "lb.type",
-        "lb.algorithm",
-        "lb.rdns",
-    }

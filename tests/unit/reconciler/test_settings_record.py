@@ -1,4 +1,4 @@
-"""The settings are remembered: when they are written, what it costs, and whole passes that meet changed ones."""
+"""Published settings: when they are written, the cost of that, and whole passes that meet changed ones."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,23 +7,22 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import Denied, Transient
+from actuators.http.errors import ApiError, Denied, Transient
 from actuators.outcome import Applied, Outcome
 from desired.annotations.options import OPTIONS, Options
-from desired.guards.guard import GuardInput, SettingsChange
-from desired.model.clocks import Clocks
-from desired.model.former_settings import SETTINGS, FormerSettings, values_of
+from desired.model.clocks import Clocks, shown_moment
+from desired.model.published_settings import SETTINGS, PublishedSettings, texts_of
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import STATUS_CONFIG_MAP
-from desired.plan.change import Change, GuardName, Plan
+from desired.plan.change import Change, GuardName
 from desired.plan.notes import NoteKind
 from desired.section import Present, Unknown
-from reconciler.passes.records import Records, SettingsMemory
+from reconciler.observe.approvals import observe_approvals
+from reconciler.passes.records import Records, SettingsRecord
 from reconciler.result import Report, Result
 from tests.balancers import IN_NETWORK
-from tests.builders import CLUSTER_UID, NOW, a_change, a_network, a_server, a_settled_node, a_snapshot
-from tests.support.judging import facts_of
+from tests.builders import CLUSTER_UID, NOW, a_network, a_server, a_settled_node, a_snapshot
 from tests.support.passes import (
     NAMESPACE,
     Run,
@@ -31,7 +30,6 @@ from tests.support.passes import (
     load_balancer_service,
     published,
     records_in,
-    written,
 )
 from tests.support.simulators import Simulation
 from tests.support.stored import Stored
@@ -39,178 +37,105 @@ from tests.support.stored import Stored
 Simulate = Callable[..., Simulation]
 WORLD = a_snapshot([a_settled_node()], [a_server()], network=Present(a_network(4)))
 BEFORE, NOW_SET = Settings(network="old"), Settings(network="new")
-OPEN = SettingsChange("HCLOUD_NETWORK old -> new", (a_change(),))
+SAID = f"HCLOUD_NETWORK old -> new, since {shown_moment(NOW)}"
 
 
 class Kept(Stored):
     """With what is of interest in it."""
 
     @property
-    def known(self) -> FormerSettings | None:
+    def known(self) -> PublishedSettings | None:
         """What it says."""
         return SETTINGS.read((self.data or {}).get(SETTINGS.key), CLUSTER_UID)
 
 
-def a_memory(stored: Kept, settings: Settings = NOW_SET, *, writes: bool = True) -> SettingsMemory:
-    """That of a run that acts, unless told otherwise."""
-    return SettingsMemory(stored.config_map(writes=writes), settings)
-
-
-def that_ended(change: SettingsChange | None = None, world: Snapshot = WORLD) -> GuardInput:
-    """A pass with this reading, after which this still follows from changed settings."""
-    return replace(facts_of(Plan(), world, NOW_SET), settings_change=change)
-
-
 def a_pass(
-    memory: SettingsMemory, change: SettingsChange | None = None, world: Snapshot = WORLD, *, whole: bool = True
-) -> FormerSettings | Unknown | None:
-    """What a pass recalls, and then lets be remembered."""
-    former = memory.recall(world, is_planning=change is not None)
-    memory.keep(that_ended(change, world), is_whole=whole, is_sound=True)
-    return former
+    stored: Kept, settings: Settings = NOW_SET, world: Snapshot = WORLD, *, writes: bool = True, plans: bool = False
+) -> str:
+    """What a pass of a new process tells of the settings, which it then publishes."""
+    return again(SettingsRecord(stored.config_map(writes=writes), settings), world, plans=plans)
 
 
-def is_settled(stored: Kept, settings: Settings) -> bool:
-    """Whether these are remembered, and nothing differs from them."""
-    known = stored.known
-    return known is not None and known.values == values_of(settings) and known.change is None
-
-
-def test_the_first_pass_remembers_and_later_ones_ask_nothing() -> None:
-    """One look and one write; with the same settings another process looks once, and writes nothing."""
-    stored = Kept()
-    memory = a_memory(stored)
-    assert a_pass(memory) is None
-    assert stored.known == FormerSettings(values_of(NOW_SET), 4, stored.known.tool_version)  # type: ignore[union-attr]
-    a_pass(memory)
-    assert stored.asked == ["read", "write"]
-    assert a_pass(a_memory(stored)) == stored.known
-    assert stored.asked == ["read", "write", "read"]
-
-
-def test_a_dry_run_looks_when_something_is_planned_and_writes_nothing() -> None:
-    stored = Kept()
-    memory = a_memory(stored, writes=False)
-    a_pass(memory)
-    assert stored.asked == []
-    a_pass(memory, OPEN)
-    assert stored.asked == ["read"]
+def again(record: SettingsRecord, world: Snapshot = WORLD, *, plans: bool = False) -> str:
+    """The same of a process that has run before."""
+    said = record.change(world, is_planning=plans)
+    record.keep(world)
+    return said
 
 
 def _before(**data: str) -> Kept:
     stored = Kept(data)
-    a_pass(a_memory(stored, BEFORE))
+    a_pass(stored, BEFORE)
     stored.asked.clear()
     return stored
 
 
-@pytest.mark.parametrize("change", [None, replace(OPEN, follows=())])
-def test_a_difference_that_leads_to_nothing_is_remembered_at_once(change: SettingsChange | None) -> None:
-    stored = _before(status="x")
-    a_pass(a_memory(stored), change)
-    assert stored.known is not None
-    assert is_settled(stored, NOW_SET)
-    assert stored.data is not None
-    assert stored.data["status"] == "x"
-
-
-def test_a_difference_that_waits_is_noted_once() -> None:
-    """Since when it is there, also for the next process, and the settings stay those of the last good end."""
-    stored, later = _before(), replace(WORLD, taken_at=NOW.replace(hour=NOW.hour + 1))
-    memory = a_memory(stored)
-    a_pass(memory, OPEN)
-    a_pass(memory, OPEN, later)
-    a_pass(a_memory(stored), OPEN, later)
+def test_the_first_pass_publishes_and_later_ones_ask_nothing() -> None:
+    """One look and one write; with the same settings another process looks once, and writes nothing."""
+    stored = Kept()
+    record = SettingsRecord(stored.config_map(), NOW_SET)
+    assert again(record) == ""
+    assert stored.known == PublishedSettings(texts_of(NOW_SET))
+    assert again(record) == ""
+    assert stored.asked == ["read", "write"]
+    assert a_pass(stored) == ""
     assert stored.asked == ["read", "write", "read"]
-    assert stored.known is not None
-    assert stored.known.values == values_of(BEFORE)
-    assert stored.known.change is not None
-    assert (stored.known.change.since, stored.known.change.accepted) == (NOW, False)
-    a_pass(a_memory(stored, BEFORE), None, later)
-    assert is_settled(stored, BEFORE)
 
 
-def test_what_was_accepted_is_known_to_the_next_process() -> None:
-    """An approval is used once, and what it let through may take several passes."""
+def test_a_dry_run_looks_when_something_is_planned_and_writes_nothing() -> None:
     stored = _before()
-    memory = a_memory(stored)
-    memory.recall(WORLD)
-    memory.accept()
-    recalled = memory.recall(WORLD)
-    assert isinstance(recalled, FormerSettings)
-    assert recalled.change is not None
-    assert recalled.change.accepted
-    memory.keep(that_ended(OPEN), is_whole=False, is_sound=False)
-    assert stored.known is not None
-    assert stored.known.change is not None
-    assert stored.known.change.accepted
-    a_pass(a_memory(stored), OPEN)
-    assert stored.known.change.accepted
-    a_pass(a_memory(stored), None)
-    assert is_settled(stored, NOW_SET)
+    assert a_pass(stored, writes=False) == ""
+    assert stored.asked == []
+    assert a_pass(stored, writes=False, plans=True) == SAID
+    assert stored.asked == ["read"]
+
+
+def test_a_change_is_told_for_a_day_by_each_process() -> None:
+    stored = _before(status="x")
+    assert a_pass(stored) == SAID
+    day = timedelta(days=1)
+    assert a_pass(stored, world=replace(WORLD, taken_at=NOW + day)) == SAID
+    assert a_pass(stored, world=replace(WORLD, taken_at=NOW + day + timedelta(hours=1))) == ""
+    assert (stored.known, (stored.data or {})["status"]) == (PublishedSettings(texts_of(NOW_SET)), "x")
 
 
 @pytest.mark.parametrize(
-    ("world", "whole", "asked"),
+    ("world", "asked"),
     [
-        pytest.param(replace(WORLD, cluster_uid=Unknown("403")), True, [], id="no-identity"),
-        pytest.param(replace(WORLD, clocks=Clocks(timedelta(hours=1))), True, ["read"], id="clocks-differ"),
-        pytest.param(WORLD, False, ["read", "write"], id="incomplete-notes-the-difference-alone"),
+        pytest.param(replace(WORLD, cluster_uid=Unknown("403")), [], id="no identity"),
+        pytest.param(replace(WORLD, clocks=Clocks(timedelta(hours=1))), ["read"], id="clocks differ"),
     ],
 )
-def test_too_little_is_known(world: Snapshot, asked: list[str], *, whole: bool) -> None:
-    """The settings of a pass that did not end well are none to go by."""
+def test_nothing_is_published_while_too_little_is_known(world: Snapshot, asked: list[str]) -> None:
     stored = _before()
-    a_pass(a_memory(stored), None, world, whole=whole)
-    assert stored.asked == asked
-    assert stored.known is not None
-    assert stored.known.values == values_of(BEFORE)
+    a_pass(stored, world=world)
+    assert (stored.asked, stored.known) == (asked, PublishedSettings(texts_of(BEFORE)))
 
 
-def test_what_cannot_be_read_is_unknown_and_what_may_not_be_is_not_there() -> None:
-    broken = Kept(trouble=Transient("503"))
-    assert a_pass(a_memory(broken), OPEN) == Unknown("503")
-    assert broken.asked == ["read"]
-    assert a_pass(a_memory(Kept(trouble=Denied("403"))), OPEN) is None
+@pytest.mark.parametrize("error", [Transient("503"), Denied("403")])
+def test_a_record_that_cannot_be_read_tells_nothing(error: ApiError) -> None:
+    broken = Kept(trouble=error)
+    assert (a_pass(broken, plans=True), broken.asked) == ("", ["read"])
 
 
 def test_a_refused_write_is_not_repeated_each_minute() -> None:
     stored = Kept()
-    memory = a_memory(stored)
-    memory.recall(WORLD)
+    record = SettingsRecord(stored.config_map(), NOW_SET)
+    record.change(WORLD, is_planning=False)
     stored.trouble = Denied("403")
-    a_pass(memory)
-    a_pass(memory)
+    again(record)
+    again(record)
     assert stored.asked == ["read", "write"]
     missing = Kept(None)
-    a_pass(a_memory(missing))
+    a_pass(missing)
     assert missing.asked == ["read"]
 
 
-def test_what_was_accepted_stays_so_while_it_cannot_be_written() -> None:
-    """For hours: it was approved once, and is not asked again. Who leads after another looks anew all the same."""
-    stored = _before()
-    memory = a_memory(stored)
-    memory.recall(WORLD)
-    memory.accept()
-    stored.trouble = Denied("403")
-    for hours in (0, 2, 4):
-        later = replace(WORLD, taken_at=NOW + timedelta(hours=hours))
-        memory.keep(that_ended(OPEN, later), is_whole=False, is_sound=False)
-    recalled = memory.recall(replace(WORLD, taken_at=NOW + timedelta(hours=4, minutes=1)))
-    assert isinstance(recalled, FormerSettings)
-    assert recalled.change is not None
-    assert recalled.change.accepted
-    memory.forget()
-    stored.trouble = None
-    assert memory.recall(WORLD) == stored.known
-
-
 def test_the_status_shares_its_look() -> None:
-    """Who publishes it need not read what the memory has found."""
+    """The publication of the status need not read again."""
     stored = Kept({"a": "b"})
     records = Records(stored.config_map(), stored.config_map(), NOW_SET)
-    records.settings.recall(WORLD)
+    records.settings.change(WORLD, is_planning=False)
     records.status.keep(Report(snapshot=WORLD))
     assert stored.asked == ["read", "write"]
 
@@ -249,14 +174,14 @@ DIFFERENCE = "changed settings: HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK (un
 
 
 def test_a_setting_for_all_is_approved_once_for_all(simulate: Simulate) -> None:
-    """Nothing is closed before that; then all is, and the settings are those to compare with."""
+    """Nothing is closed before that; then all is."""
     run = a_cluster(simulate)
     changed = under(run, CLOSED)
     report = changed.converge()
     assert report.result is Result.REFUSED
-    assert notes(report) == [DIFFERENCE]
+    assert [note.partition(", since")[0] for note in notes(report)] == [DIFFERENCE]
     (hold,) = report.holds
-    assert (hold.rule, hold.value, hold.limit) == (GuardName.SETTINGS_BLAST_RADIUS, "2", "1")
+    assert (hold.rule, hold.value, hold.limit) == (GuardName.BY_DEFAULT, "2 objects", "0")
     assert are_public(run) == [True, True]
     assert ("kube-system", "SettingsChanged") in {(e.subject.name, e.reason) for e in changed.ears.events}
 
@@ -264,14 +189,12 @@ def test_a_setting_for_all_is_approved_once_for_all(simulate: Simulate) -> None:
     report = changed.converge()
     assert (report.result, report.holds) == (Result.NO_CHANGES, ())
     assert are_public(run) == [False, False]
-    again = under(run, CLOSED).converge()
-    assert (again.result, notes(again)) == (Result.NO_CHANGES, [])
+    assert under(run, CLOSED).converge().result is Result.NO_CHANGES
 
 
 def test_what_a_setting_did_stays_when_it_is_unset(simulate: Simulate) -> None:
     """Unset keeps. An approved mistake is undone by the opposite value, and a second approval."""
     run = a_cluster(simulate)
-    under(run, PRIVATE).converge()
     approve_all(under(run, CLOSED))
     report = under(run, PRIVATE).converge()
     assert (report.result, report.holds, are_public(run)) == (Result.NO_CHANGES, (), [False, False])
@@ -280,7 +203,7 @@ def test_what_a_setting_did_stays_when_it_is_unset(simulate: Simulate) -> None:
         run, replace(PRIVATE, balancer_defaults=replace(PRIVATE.balancer_defaults, disable_public_network=False))
     )
     report = opposite.converge()
-    assert [(hold.rule, hold.value) for hold in report.holds] == [(GuardName.SETTINGS_BLAST_RADIUS, "2")]
+    assert [(hold.rule, hold.value) for hold in report.holds] == [(GuardName.BY_DEFAULT, "2 objects")]
     assert are_public(run) == [False, False]
     approve_all(opposite)
     assert are_public(run) == [True, True]
@@ -294,13 +217,12 @@ def approve_all(run: Run) -> None:
     assert (report.result, report.holds) == (Result.NO_CHANGES, ())
 
 
-def test_what_was_not_approved_and_is_taken_back_was_never_there(simulate: Simulate) -> None:
+def test_a_default_that_is_taken_back_leaves_nothing(simulate: Simulate) -> None:
     run = a_cluster(simulate)
-    before = written(run)
     under(run, CLOSED).converge()
     report = under(run, PRIVATE).converge()
-    assert (report.result, report.holds, notes(report)) == (Result.NO_CHANGES, (), [])
-    assert (written(run), are_public(run)) == (before, [True, True])
+    assert (report.result, report.holds) == (Result.NO_CHANGES, ())
+    assert are_public(run) == [True, True]
 
 
 PROXIED = replace(CLOSED, balancer_defaults=replace(CLOSED.balancer_defaults, uses_proxyprotocol=True))
@@ -339,7 +261,7 @@ def stop_after_a_change(run: Run) -> None:
 
 
 def test_an_approval_outlives_a_pass_that_is_stopped(simulate: Simulate) -> None:
-    """It was asked for again, with half of what it let through done."""
+    """What it named and is not done yet is done by the next process, and is struck then."""
     run = a_cluster(simulate, settings=CLOSED)
     changed = under(run, PROXIED)
     (hold,) = changed.converge().holds
@@ -350,11 +272,42 @@ def test_an_approval_outlives_a_pass_that_is_stopped(simulate: Simulate) -> None
     assert have_headers(run) == [False, True]
     report = under(run, PROXIED).converge()
     assert (report.result, report.holds, have_headers(run)) == (Result.NO_CHANGES, (), [True, True])
+    stored = observe_approvals(run.readers.kubernetes, NAMESPACE).grants
+    assert [grant.left for grant in stored] == [()]
 
 
-def test_settings_are_not_accepted_while_a_service_is_left_alone(simulate: Simulate) -> None:
-    """Nothing can be planned for one with a wrong annotation. Once it was mended, both were closed without a hold, as
-    the setting had been accepted while nothing followed from it."""
+def test_an_approval_passes_no_service_that_it_did_not_name(simulate: Simulate) -> None:
+    """One that is in doubt later, and weeks later the same ones again."""
+    run = a_cluster(simulate, "web", "db", "mail")
+    annotate(run, "mail", disable_public_network="false")
+    changed = under(run, CLOSED)
+    (hold,) = changed.converge().holds
+    changed.approve(hold.hash)
+    changed.converge()
+    assert sorted(are_public(run)) == [False, False, True]
+
+    annotate(run, "mail", disable_public_network=None)
+    report = under(run, CLOSED).converge()
+    assert [each.value for each in report.holds] == ["1 object"]
+    assert sorted(are_public(run)) == [False, False, True]
+
+
+def test_a_difference_that_was_done_is_held_when_it_comes_back(simulate: Simulate) -> None:
+    """The approval still has time left."""
+    run = a_cluster(simulate)
+    approve_all(under(run, CLOSED))
+    for name in ("web", "db"):
+        annotate(run, name, disable_public_network="false")
+    assert under(run, CLOSED).converge().result is Result.NO_CHANGES
+    assert are_public(run) == [True, True]
+    for name in ("web", "db"):
+        annotate(run, name, disable_public_network=None)
+    report = under(run, CLOSED).converge()
+    assert ([hold.rule for hold in report.holds], are_public(run)) == ([GuardName.BY_DEFAULT], [True, True])
+
+
+def test_defaults_are_held_beside_a_service_that_is_left_alone(simulate: Simulate) -> None:
+    """Nothing follows from the default while annotations are wrong, and later it is held."""
     run = a_cluster(simulate)
     for name in ("web", "db"):
         annotate(run, name, health_check_interval="soon")
@@ -362,7 +315,7 @@ def test_settings_are_not_accepted_while_a_service_is_left_alone(simulate: Simul
     for name in ("web", "db"):
         annotate(run, name, health_check_interval=None)
     report = under(run, CLOSED).converge()
-    assert [hold.rule for hold in report.holds] == [GuardName.SETTINGS_BLAST_RADIUS]
+    assert [hold.rule for hold in report.holds] == [GuardName.BY_DEFAULT]
     assert are_public(run) == [True, True]
 
 
@@ -377,9 +330,9 @@ def test_the_rest_goes_on_while_a_setting_waits(simulate: Simulate) -> None:
     assert published(changed, "new") != []
 
 
-def test_a_cluster_that_remembers_nothing_is_asked_nothing(simulate: Simulate) -> None:
+def test_a_cluster_without_records_is_held_alike(simulate: Simulate) -> None:
     run = a_balanced_run(simulate, load_balancer_service("web"), load_balancer_service("db"), settings=PRIVATE)
     run.converge()
     report = under(run, CLOSED).converge()
-    assert (report.result, report.holds) == (Result.NO_CHANGES, ())
-    assert are_public(run) == [False, False]
+    assert [hold.rule for hold in report.holds] == [GuardName.BY_DEFAULT]
+    assert are_public(run) == [True, True]

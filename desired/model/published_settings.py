@@ -1,0 +1,111 @@
+"""Settings that decide on plans, as texts beside the published status. They are shown, and decide nothing.
+
+No secret is among them. Any client that may write into the ConfigMap can have a change told that there was not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from desired.annotations.grammars import ValueKind
+from desired.annotations.options import VARIABLES, variables_of
+from desired.model.clocks import parse_moment, shown_moment
+from desired.model.record import Format
+from desired.model.settings import DECIDING, Controller, Settings
+from desired.section import Unmanaged
+from desired.syntax.selector import Selector
+
+TOLD_FOR = timedelta(days=1)
+"""How long former values stay beside the others."""
+_NETWORK, _ROUTES = DECIDING["network"], DECIDING["routes"]
+_LONGEST_VALUE = 4096
+_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSettings:
+    """The settings of the last pass."""
+
+    values: Mapping[str, str]
+    """Name of the flag or variable → its value as people write it; "" if it is not set."""
+    former: Mapping[str, str] = field(default_factory=dict)
+    """The former values of what changed last."""
+    since: datetime | None = None
+    """When a pass met that change first; None without one."""
+
+    def followed_by(self, values: Mapping[str, str], now: datetime) -> "PublishedSettings":
+        """The same once a pass has these ``values``: what changed stands beside them for a day."""
+        was = {name: self.values[name] for name in values if self.values.get(name, values[name]) != values[name]}
+        if "" in (was.get(_NETWORK), _NETWORK in was and values[_NETWORK]):
+            was.pop(_ROUTES, None)  # a network that comes or goes takes them along
+        if was:
+            return PublishedSettings(values, was, now)
+        is_old = self.since is None or abs(now - self.since) > TOLD_FOR
+        return PublishedSettings(values) if is_old else replace(self, values=values)
+
+    @property
+    def says(self) -> str:
+        """The last change, ``HCLOUD_NETWORK k3s -> (unset), since 2026-11-27 15:40 UTC``; "" without one."""
+        if self.since is None or not self.former:
+            return ""
+        pairs = (
+            f"{name} {_said(was)} -> {_said(self.values.get(name, ''))}" for name, was in sorted(self.former.items())
+        )
+        return f"{', '.join(pairs)}, since {shown_moment(self.since)}"
+
+
+def _said(text: str) -> str:
+    return text or "(unset)"
+
+
+def texts_of(settings: Settings) -> Mapping[str, str]:
+    """Name → value of each setting that decides on a plan, "" for one that is not set. The defaults of load balancers
+    are not among them while these are left alone."""
+    values = {name: _text(getattr(settings, field)) for field, name in DECIDING.items()}
+    if Controller.SERVICE not in settings.controllers:
+        return values
+    defaults = variables_of(settings.balancer_defaults)
+    times = {name for name in defaults if VARIABLES[name].grammar.kind is ValueKind.DURATION}
+    texts = {name: _text(value) for name, value in defaults.items()}
+    return values | {name: f"{text}s" if text and name in times else text for name, text in texts.items()}
+
+
+def _text(value: object) -> str:
+    match value:
+        case None | Unmanaged():
+            return ""
+        case bool():
+            return str(value).lower()
+        case Selector():
+            return value.text
+        case frozenset():
+            return ",".join(sorted(map(str, value)))
+    return str(value)
+
+
+def _fields(published: PublishedSettings) -> Mapping[str, object]:
+    since = None if published.since is None else published.since.isoformat()
+    return {"settings": dict(published.values), "former": dict(published.former), "since": since}
+
+
+def _published(fields: Mapping[str, Any]) -> PublishedSettings:
+    since = fields.get("since")
+    moment = None if since is None else parse_moment(_checked(since))
+    return PublishedSettings(_texts(fields["settings"]), _texts(fields.get("former", {})), moment)
+
+
+def _texts(found: Mapping[str, Any]) -> Mapping[str, str]:
+    """Raises ValueError for what is no settings."""
+    if len(found) > _MOST:
+        raise ValueError("there are more settings than any version has")
+    return {_checked(name): _checked(value) for name, value in found.items()}
+
+
+def _checked(value: object) -> str:
+    if not isinstance(value, str) or not (value.isprintable() or not value) or len(value) > _LONGEST_VALUE:
+        raise ValueError("it is no text in one line")
+    return value
+
+
+SETTINGS = Format("settings", 65_536, _fields, _published)

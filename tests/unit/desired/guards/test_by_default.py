@@ -1,0 +1,225 @@
+"""The guard ``by-default``: differences that a setting alone makes on what exists, and approvals that name them."""
+
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv6Network
+from typing import Any
+
+from desired.annotations.choices import Protocol
+from desired.annotations.options import Options
+from desired.model.key import ObjectKind
+from desired.model.load_balancer import Attachment, CloudBalancer, Health, HttpOptions, Listener
+from desired.model.service import Ingress
+from desired.model.settings import AddressFamily, Settings
+from desired.model.snapshot import AddressType, NodeAddress, Snapshot
+from desired.plan.change import GuardName, Plan, Verdict
+from desired.section import Present
+from tests.balancers import IN_NETWORK, NETWORK, a_balancer, a_listener, a_world
+from tests.builders import a_server, a_settled_node
+from tests.support.balancer_plans import HERE, asking, fleet, private, public
+from tests.support.balancer_verdicts import judged
+from tests.support.rows import rows
+
+BALANCER = "load_balancer/default/web"
+STATUS = "service/default/web/status"
+ALL = (Ingress("203.0.113.200"), Ingress("2001:db8::200"), Ingress("10.0.0.200"))
+BY_PROXY = tuple(replace(each, ip_mode="Proxy") for each in ALL)
+PUBLIC = a_balancer(attachments=(HERE,), targets=public(1, 2))
+CLOSED = a_balancer(attachments=(HERE,), targets=private(1, 2), spec={"public_interface": False})
+
+
+def with_default(**defaults: Any) -> Settings:
+    return replace(IN_NETWORK, balancer_defaults=Options(location="fsn1", **defaults))
+
+
+def a_place(balancer: CloudBalancer, ingress: tuple[Ingress, ...] = ALL, /, **annotations: str) -> Snapshot:
+    """Service ``web`` with this load balancer, and two Nodes in network 7."""
+    service = replace(asking(**annotations), ingress=ingress)
+    return a_world([service], [balancer], network=Present(NETWORK), **fleet(1, 2))
+
+
+def listening(**fields: Any) -> CloudBalancer:
+    return replace(PUBLIC, spec=replace(PUBLIC.spec, listeners={80: replace(a_listener(), **fields)}))
+
+
+def checked(**fields: Any) -> CloudBalancer:
+    return listening(health_check=replace(a_listener().health_check, **fields))
+
+
+def held(plan: Plan) -> set[str]:
+    """Keys of what the guard holds."""
+    return {key for hold in plan.holds if hold.rule is GuardName.BY_DEFAULT for key in hold.keys}
+
+
+def served(plan: Plan) -> dict[str, Any]:
+    """Key → what is wanted, of the load balancer and of its Service."""
+    return {change.key: change.after for change in plan.changes if change.owner.kind is ObjectKind.SERVICE}
+
+
+@rows("balancer ingress defaults keys annotations", {
+    "closed": (PUBLIC, ALL, {"disable_public_network": True, "use_private_ip": True},
+        {f"{BALANCER}/public", f"{BALANCER}/target/server:1", f"{BALANCER}/target/server:2"},
+        {"disable_public_network": "true", "use_private_ip": "true"}),
+    "opened": (CLOSED, ALL[2:], {"disable_public_network": False}, {f"{BALANCER}/public"},
+        {"disable_public_network": "false"}),
+    "a smaller type": (replace(PUBLIC, type=replace(PUBLIC.type, name="lb21", max_targets=75),
+        spec=replace(PUBLIC.spec, type="lb21")), ALL, {"type": "lb11"}, {f"{BALANCER}/type"}, {"type": "lb11"}),
+    "a larger type": (PUBLIC, ALL, {"type": "lb21"}, set(), {}),
+    "another algorithm": (PUBLIC, ALL, {"algorithm_type": "least_connections"}, set(), {}),
+    "the PROXY protocol": (PUBLIC, ALL, {"uses_proxyprotocol": True}, {f"{BALANCER}/listener/80/default"},
+        {"uses_proxyprotocol": "true"}),
+    "without the PROXY protocol": (listening(proxyprotocol=True), ALL, {"uses_proxyprotocol": False},
+        {f"{BALANCER}/listener/80/default"}, {"uses_proxyprotocol": "false"}),
+    "a shorter timeout": (checked(timeout_s=10), ALL, {"health_check_timeout": 5}, {f"{BALANCER}/listener/80/default"},
+        {"health_check_timeout": "5s"}),
+    "a longer timeout": (checked(timeout_s=10), ALL, {"health_check_timeout": 15}, set(), {}),
+    "fewer retries": (checked(retries=3), ALL, {"health_check_retries": 1}, {f"{BALANCER}/listener/80/default"},
+        {"health_check_retries": "1"}),
+    "another interval": (checked(interval_s=15), ALL, {"health_check_interval": 5}, set(), {}),
+    "reached privately": (PUBLIC, ALL, {"use_private_ip": True},
+        {f"{BALANCER}/target/server:1", f"{BALANCER}/target/server:2"}, {"use_private_ip": "true"}),
+    "without IPv6": (PUBLIC, ALL, {"ipv6_disabled": True}, {f"{STATUS}/default"}, {"ipv6_disabled": "true"}),
+    "without private addresses": (PUBLIC, ALL, {"disable_private_ingress": True}, {f"{STATUS}/default"},
+        {"disable_private_ingress": "true"}),
+    "private addresses beside public ones": (PUBLIC, ALL[:2], {}, {f"{STATUS}/default"},
+        {"disable_private_ingress": "false"}),
+    "IPv6 beside IPv4": (PUBLIC, (ALL[0], ALL[2]), {}, set(), {}),
+    "the first addresses": (PUBLIC, (), {}, set(), {}),
+})  # fmt: skip
+def test_a_default_alone_is_held_and_an_annotation_is_not(
+    balancer: CloudBalancer, ingress: tuple[Ingress, ...], defaults: Any, keys: set[str], annotations: Any
+) -> None:
+    """The same plan passes whole if the Service asks for it, whatever the default."""
+    settings = with_default(**defaults)
+    plan = judged(a_place(balancer, ingress), settings)
+    assert held(plan) == keys
+    assert len([hold for hold in plan.holds if hold.rule is GuardName.BY_DEFAULT]) == bool(keys)
+    assert held(judged(a_place(balancer, ingress, **annotations), settings)) == set()
+
+
+@rows("balancer ingress defaults", {
+    "closed": (CLOSED, ALL[2:], {}),
+    "private targets": (replace(PUBLIC, targets=tuple(private(1, 2))), ALL, {}),
+    "the PROXY protocol": (listening(proxyprotocol=True), BY_PROXY, {}),
+    "private addresses are not published": (PUBLIC, ALL[:2], {"disable_private_ingress": True}),
+})  # fmt: skip
+def test_an_unset_default_keeps(balancer: CloudBalancer, ingress: tuple[Ingress, ...], defaults: Any) -> None:
+    assert served(judged(a_place(balancer, ingress), with_default(**defaults))) == {}
+
+
+def test_a_lost_network_keeps_attachment_and_targets() -> None:
+    """Newcomers are reached through the network of the load balancer."""
+    balancer = a_balancer(attachments=(HERE,), targets=private(1))
+    service = replace(asking(), ingress=ALL)
+    world = a_world([service], [balancer], network=Present(None), **fleet(1, 2))
+    plan = judged(world, replace(with_default(), network=None))
+    assert served(plan) == {f"{BALANCER}/target/server:2": private(2)[0]}
+
+
+@rows("defaults", {"unset": {}, "the same": {"use_private_ip": True}, "public": {"use_private_ip": False}})
+def test_another_network_is_one_difference(defaults: dict[str, Any]) -> None:
+    """The move is held with the targets in it, newcomers join through the present network."""
+    here = Attachment(6, IPv4Address("10.9.0.200"))
+    balancer = a_balancer(attachments=(here,), targets=private(1))
+    nodes = fleet(1, 2)
+    servers = [
+        replace(server, private_ips=(*server.private_ips, (6, IPv4Address(f"10.9.0.{server.id}"))))
+        for server in nodes["servers"]
+    ]
+    service = replace(asking(), ingress=(*ALL[:2], Ingress("10.9.0.200")))
+    world = a_world([service], [balancer], network=Present(NETWORK), nodes=nodes["nodes"], servers=servers)
+    plan = judged(world, with_default(**defaults))
+    moves = {f"{BALANCER}/network/6", f"{BALANCER}/network/7"}
+    assert held(plan) >= moves
+    assert plan.by_key[f"{BALANCER}/target/server:2"].decision.verdict is Verdict.ALLOWED
+    assert plan.by_key[f"{BALANCER}/target/server:2"].after == private(2)[0]
+    assert not {change.key for change in plan.allowed} & moves
+
+
+def test_a_node_port_does_not_wait_for_a_default() -> None:
+    """The rest of a listener goes on, without what is held."""
+    before = replace(a_listener(), destination_port=31000, health_check=replace(a_listener().health_check, port=31000))
+    balancer = replace(PUBLIC, spec=replace(PUBLIC.spec, listeners={80: before}))
+    plan = judged(a_place(balancer), with_default(uses_proxyprotocol=True))
+    first, rest = plan.by_key[f"{BALANCER}/listener/80"], plan.by_key[f"{BALANCER}/listener/80/default"]
+    assert isinstance(first.after, Listener)
+    assert (first.after.destination_port, first.after.proxyprotocol) == (a_listener().destination_port, False)
+    assert (first.decision.verdict, rest.decision.verdict) == (Verdict.ALLOWED, Verdict.HELD)
+    assert (rest.before, rest.after) == (first.after, replace(first.after, proxyprotocol=True))
+
+
+@rows("annotations expected", {
+    "a variable makes it speak as the port": ({}, {f"{BALANCER}/listener/80/default"}),
+    "an annotation does": ({"health_check_interval": "5s"}, set()),
+})  # fmt: skip
+def test_a_check_that_begins_to_speak_http(annotations: dict[str, str], expected: set[str]) -> None:
+    balancer = listening(protocol=Protocol.HTTP, http=HttpOptions())
+    plan = judged(a_place(balancer, ALL, **{"protocol": "http", **annotations}), with_default(health_check_interval=20))
+    assert held(plan) == expected
+
+
+def test_an_approval_passes_what_it_named_and_nothing_else() -> None:
+    """Of two load balancers; the other is a hold of its own, under another hash."""
+    shop = replace(asking(), name="shop", uid="uid-shop", ingress=ALL)
+    other = a_balancer(43, service_uid="uid-shop", attachments=(HERE,), targets=public(1, 2), spec={"name": "shop"})
+    world = a_world([replace(asking(), ingress=ALL), shop], [PUBLIC, other], network=Present(NETWORK), **fleet(1, 2))
+    settings = with_default(uses_proxyprotocol=True)
+    (alone,) = judged(a_place(PUBLIC), settings).holds
+    (both,) = judged(world, settings).holds
+    assert set(alone.names) < set(both.names)
+
+    plan = judged(world, settings, alone.names)
+    (rest,) = plan.holds
+    assert {change.owner for change in plan.allowed if change.brings} == {"service/default/web"}
+    assert {plan.by_key[key].owner.name for key in rest.keys} == {"default/shop"}
+    assert (rest.value, rest.hash == both.hash, both.value) == ("1 object", False, "2 objects")
+    assert judged(world, settings, [both.hash]).allowed == judged(world, settings, both.names).allowed
+
+
+def test_the_name_of_a_switch_is_the_same_until_the_last_target() -> None:
+    """The approval of a switch that takes many passes goes on to count."""
+    settings, half = with_default(use_private_ip=True), replace(PUBLIC, targets=(*private(1), *public(2)))
+    names = [judged(a_place(each), settings).holds[0].names for each in (PUBLIC, half)]
+    assert names[0] == names[1]
+    done = judged(a_place(replace(PUBLIC, targets=tuple(private(1, 2)))), settings)
+    assert (served(done), done.holds) == ({}, ())
+
+
+@rows("healths way", {
+    "most answer privately": ((Health.HEALTHY, Health.HEALTHY, Health.HEALTHY), True),
+    "those that answer decide": ((Health.UNHEALTHY, Health.UNHEALTHY, Health.HEALTHY), False),
+})  # fmt: skip
+def test_newcomers_are_reached_as_most_that_answer(healths: tuple[Health, ...], way: bool) -> None:
+    targets = (*private(1, 2), *public(3))
+    balancer = a_balancer(attachments=(HERE,), targets=targets, health=dict(zip(targets, healths, strict=True)))
+    world = a_world([replace(asking(), ingress=ALL)], [balancer], network=Present(NETWORK), **fleet(1, 2, 3, 4))
+    plan = judged(world, with_default())
+    assert served(plan) == {f"{BALANCER}/target/server:4": (private if way else public)(4)[0]}
+
+
+SERVER = a_server(1, "web-1", ipv6=IPv6Network("2001:db8:1::/64"), private_ips=((7, IPv4Address("10.0.0.1")),))
+OF_NODE = (
+    NodeAddress(AddressType.HOSTNAME, "web-1"),
+    NodeAddress(AddressType.EXTERNAL_IP, str(SERVER.ipv4)),
+    NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1"),
+    NodeAddress(AddressType.INTERNAL_IP, "10.0.0.1"),
+)
+BOTH = replace(with_default(), address_family=AddressFamily.DUALSTACK)
+
+
+@rows("settings expected", {
+    "as it is": (BOTH, set()),
+    "no network": (replace(BOTH, network=None), {"HCLOUD_NETWORK"}),
+    "one family": (replace(BOTH, address_family=AddressFamily.IPV4), {"HCLOUD_INSTANCES_ADDRESS_FAMILY"}),
+})  # fmt: skip
+def test_one_node_loses_no_address_by_a_setting(settings: Settings, expected: set[str]) -> None:
+    """Its server still has the address. One Node of ten is held as all would be."""
+    node, network = a_settled_node("web-1", 1, addresses=OF_NODE), NETWORK if settings.network else None
+    plan = judged(a_world([], [], nodes=[node], servers=[SERVER], network=Present(network)), settings)
+    assert held(plan) == ({"node/web-1/addresses"} if expected else set())
+    assert {each.setting for change in plan.changes for each in change.brings} == expected
+
+
+def test_an_address_that_the_server_has_lost_goes() -> None:
+    node = a_settled_node("web-1", 1, addresses=(OF_NODE[0], NodeAddress(AddressType.INTERNAL_IP, "10.0.0.1")))
+    world = a_world([], [], nodes=[node], servers=[a_server(1, "web-1")], network=Present(None))
+    assert held(judged(world, replace(with_default(), network=None))) == set()
