@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
 from email.utils import format_datetime
 from ipaddress import ip_address
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import parse_qs
 
 from aiohttp import web
@@ -35,12 +35,56 @@ _TURNS = 3
 """Of the loop, after which a socket is closed of which nothing more is awaited."""
 
 
+class _OwningLoop(asyncio.SelectorEventLoop):
+    """A loop that keeps each connection until its socket is closed, even if a server or a session has let it go."""
+
+    def __init__(self, selector: selectors.BaseSelector) -> None:
+        super().__init__(selector)
+        self._connections: dict[Any, Any] = {}
+        """Transport → its socket."""
+
+    async def create_server(self, protocol_factory: Any, *given: Any, **named: Any) -> Any:
+        return await super().create_server(lambda: _Entrance(self, protocol_factory), *given, **named)
+
+    async def create_connection(self, *given: Any, **named: Any) -> Any:
+        transport, protocol = await super().create_connection(*given, **named)
+        self.keep(transport)
+        return transport, protocol
+
+    def keep(self, transport: asyncio.BaseTransport) -> None:
+        """Own this connection too, and forget those that are closed."""
+        still = {each: used for each, used in self._connections.items() if used.fileno() != -1}
+        self._connections = {**still, transport: transport.get_extra_info("socket")}
+
+    def abort_connections(self) -> None:
+        """Close all connections at once, with their data unsent."""
+        for each in self._connections:
+            each.abort()
+
+
+class _Entrance(asyncio.Protocol):
+    """A protocol that has the loop keep a connection, and then hands over to the server's own one."""
+
+    def __init__(self, loop: _OwningLoop, protocol_factory: Callable[[], asyncio.BaseProtocol]) -> None:
+        self._loop = loop
+        self._protocol_factory = protocol_factory
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._loop.keep(transport)
+        protocol = self._protocol_factory()
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+
+
 class BackgroundLoop:
-    """An event loop in a daemon thread. ``run`` blocks the caller until the coroutine has ended."""
+    """An event loop in a daemon thread. ``run`` blocks the caller until the coroutine has ended.
+
+    The loop owns all connections, and aborts the rest when it is closed.
+    """
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
-        self._loop = asyncio.SelectorEventLoop(self._selector)
+        self._loop = _OwningLoop(self._selector)
         self._thread = threading.Thread(target=self._loop.run_forever, name="sandbox", daemon=True)
         self._thread.start()
 
@@ -72,13 +116,17 @@ class BackgroundLoop:
         self._loop.close()
 
     async def _settle(self) -> None:
-        """Let connections that are being closed give their sockets back: TLS waits for the other side's word."""
+        """Let connections that are being closed give their sockets back: TLS waits for the other side's word. Abort the
+        rest."""
         until = self._loop.time() + _LONGEST_GOODBYE_S
         for turn in itertools.count():
             # The loop itself listens on one.
             if (turn >= _TURNS and len(self._selector.get_map()) <= 1) or self._loop.time() > until:
-                return
+                break
             await asyncio.sleep(0 if turn < _TURNS else 0.001)
+        self._loop.abort_connections()
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
 
 
 class Server(ABC):
@@ -95,6 +143,7 @@ class Server(ABC):
         self._port = port
         self._address = address
         self._runner: web.AppRunner | None = None
+        self._listening: asyncio.Server | None = None
 
     def start(self) -> Self:
         """Bind the port and begin to answer. Raises OSError that names the port when it is taken."""
@@ -132,17 +181,24 @@ class Server(ABC):
         app.router.add_route("*", "/{path:.*}", self._answer)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, **self.settings)
         await self._runner.setup()
+        answering, loop = cast("web.Server", self._runner.server), asyncio.get_running_loop()
         try:
-            await web.TCPSite(self._runner, self._address, self._port).start()
+            self._listening = await loop.create_server(answering, self._address, self._port)
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else str(error)
             raise OSError(f"port {self._port} of {self._address} cannot be used: {why}") from error
         host = ip_address(self._address)
         if host.is_unspecified:
             host = ip_address(LOCAL if host.version == 4 else "::1")
-        self.url = f"http://{host if host.version == 4 else f'[{host}]'}:{self._runner.addresses[0][1]}"
+        self.url = f"http://{host if host.version == 4 else f'[{host}]'}:{self._listening.sockets[0].getsockname()[1]}"
 
     async def _stop(self) -> None:
+        if self._listening is not None:
+            for each in self._listening.sockets:
+                asyncio.get_running_loop().remove_reader(each)
+            # An accepted connection is attached a turn later: asyncio loses it if the server is closed by then.
+            await asyncio.sleep(0)
+            self._listening.close()
         if self._runner is not None:
             await self._runner.cleanup()
 

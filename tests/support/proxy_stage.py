@@ -10,50 +10,47 @@ from dataclasses import dataclass
 from http.client import HTTPResponse
 from threading import Event
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from hcloud_sandbox.proxy import FaultProxy
-from hcloud_sandbox.serving import BackgroundLoop
+from hcloud_sandbox.serving import BackgroundLoop, Server
 
 
-class Upstream:
+class Upstream(Server):
     """Answers with what it was asked; ``/watch`` streams what the test feeds, None ends it."""
 
+    settings: ClassVar = {"handler_cancellation": True}
+
     def __init__(self, loop: BackgroundLoop) -> None:
+        super().__init__(loop)
         self.executed: list[str] = []
         self.left = Event()
         """Set when a client of ``/watch`` has gone."""
-        self.url = ""
-        self._loop = loop
         self._feed: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
-        self._runner: web.AppRunner | None = None
 
     def feed(self, piece: bytes | Exception | None) -> None:
         """Let ``/watch`` send this, end, or break off."""
         self._loop.run(self._feed.put(piece))
 
-    async def start(self) -> None:
-        """Bind a port."""
-        app = web.Application()
-        app.router.add_get("/watch", self._watch)
-        app.router.add_route("*", "/{path:.*}", self._echo)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+    def set_faults(self, faults: list[dict[str, Any]]) -> None:
+        raise ValueError(f"an upstream has no faults: {faults}")
 
-    async def stop(self) -> None:
-        """Close the port."""
-        assert self._runner is not None
-        await self._runner.cleanup()
+    def clear_faults(self) -> None:
+        """There are none."""
 
-    async def _echo(self, request: web.Request) -> web.Response:
-        text = (await request.read()).decode()
-        self.executed.append(request.method)
-        asked = {"method": request.method, "path": request.raw_path, "headers": dict(request.headers), "body": text}
+    async def answer(self, incoming: web.Request, body: bytes) -> web.StreamResponse:
+        if incoming.path == "/watch":
+            return await self._watch(incoming)
+        self.executed.append(incoming.method)
+        asked = {
+            "method": incoming.method,
+            "path": incoming.raw_path,
+            "headers": dict(incoming.headers),
+            "body": body.decode(),
+        }
         answer = web.json_response(asked, status=201, reason="Made", headers={"X-Upstream": "yes"})
         answer.headers.add("Warning", "first")
         answer.headers.add("Warning", "second")
@@ -118,14 +115,13 @@ class ProxyStage:
 @contextmanager
 def proxy_stage() -> Iterator[ProxyStage]:
     loop = BackgroundLoop()
-    upstream = Upstream(loop)
-    loop.run(upstream.start())
+    upstream = Upstream(loop).start()
     proxy = FaultProxy(loop, upstream.url).start()
     try:
         yield ProxyStage(loop, upstream, proxy)
     finally:
         proxy.stop()
-        loop.run(upstream.stop())
+        upstream.stop()
         loop.close()
 
 
