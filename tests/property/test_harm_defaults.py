@@ -139,20 +139,23 @@ HOLDS = (
     Attack(
         "a-service-that-decides-for-itself-leaves-the-hold-on-another",
         PRIVATE_TWO,
-        HELD_CLOSED.annotate("db", {"disable-public-network": "false"}).then(run(CLOSE), WEB_OPEN),
+        do.annotate("db", {"disable-public-network": "false"}).then(run(CLOSE), WEB_OPEN),
         "A hold on two load balancers has one object fewer; the other load balancer is still in doubt.",
+        before=HELD_CLOSED,
     ),
     Attack(
         "a-service-that-is-deleted-leaves-the-hold-on-another",
         PRIVATE_TWO,
-        HELD_CLOSED.delete_service("db").then(run(CLOSE), WEB_OPEN),
+        do.delete_service("db").then(run(CLOSE), WEB_OPEN),
         "Deletion leaves one object in the hold.",
+        before=HELD_CLOSED,
     ),
     Attack(
         "a-service-that-becomes-a-cluster-ip-leaves-the-hold-on-another",
         PRIVATE_TWO,
-        HELD_CLOSED.turn("db", "ClusterIP").then(run(CLOSE), WEB_OPEN),
+        do.turn("db", "ClusterIP").then(run(CLOSE), WEB_OPEN),
         "Another type leaves one object in the hold.",
+        before=HELD_CLOSED,
     ),
     Attack(
         "a-typo-in-one-service-leaves-the-hold-on-another",
@@ -163,8 +166,9 @@ HOLDS = (
     Attack(
         "a-deleted-service-leaves-the-hold-on-the-proxy-protocol",
         TWO,
-        run(PROXY).then(plain("db", "web"), TOLD).delete_service("db").then(run(PROXY), plain("web"), TOLD),
+        do.delete_service("db").then(run(PROXY), plain("web"), TOLD),
         "Backends that do not expect the PROXY protocol refuse connections.",
+        before=run(PROXY).then(plain("db", "web"), TOLD),
     ),
     Attack(
         "an-edit-of-something-else-leaves-the-hold",
@@ -176,8 +180,9 @@ HOLDS = (
         Attack(
             f"a-short-list-of-services-after-a-hold-applies-nothing-held-{name}",
             PRIVATE_TWO,
-            HELD_CLOSED.times(count, run(CLOSE, "services:half")).then(public("db", "web"), TOLD),
+            do.times(count, run(CLOSE, "services:half")).then(public("db", "web"), TOLD),
             "A list without one of two Services leaves one object in the hold.",
+            before=HELD_CLOSED,
         )
         for name, count in (("once", 1), ("twice", 2))
     ),
@@ -212,32 +217,34 @@ ACCEPTED = (
     Attack(
         "a-list-without-the-newer-services-leaves-a-default-in-doubt",
         HALF_DECIDED,
-        run(CLOSE, "services:half").then(run(CLOSE), public("mail", "web"), TOLD),
+        run(CLOSE).then(public("mail", "web"), TOLD),
         "Services with an annotation of their own are in the short list, so nothing follows from the default at first.",
+        before=run(CLOSE, "services:half"),
     ),
     Attack(
         "an-empty-list-of-services-leaves-a-default-in-doubt",
         PRIVATE_TWO,
-        run(CLOSE, "services:all").then(run(CLOSE), public("db", "web"), TOLD),
+        run(CLOSE).then(public("db", "web"), TOLD),
         "Defaults change nothing while the list of Services is empty.",
+        before=run(CLOSE, "services:all"),
     ),
     Attack(
         "services-that-are-made-anew-leave-a-default-in-doubt",
         NAMED,
-        do.each("retain", ("db", "web"), "retain")
+        do.then(*(do.make_service(*service) for service in NAMED.services)).then(run(CLOSE), public("db", "web"), TOLD),
+        "Retained load balancers wait for a release that is installed again, and come back to their Services by name.",
+        before=do.each("retain", ("db", "web"), "retain")
         .then(run())
         .each("delete_service", ("db", "web"))
-        .then(run(CLOSE))
-        .then(*(do.make_service(*service) for service in NAMED.services))
-        .then(run(CLOSE), public("db", "web"), TOLD),
-        "Retained load balancers wait for a release that is installed again, and come back to their Services by name.",
+        .then(run(CLOSE)),
     ),
     *(
         Attack(
             f"a-first-run-after-hccm-{name}",
             start,
-            do.as_hccm_left_it().then(run(default), holds, TOLD),
+            run(default).then(holds, TOLD),
             "HCCM leaves neither records nor former settings.",
+            before=do.as_hccm_left_it(),
         )
         for name, start, default, holds in (
             ("keeps-all-public", PRIVATE_TWO, CLOSE, public("db", "web")),
@@ -256,8 +263,9 @@ ACCEPTED = (
         Attack(
             f"a-second-release-{name}",
             start,
-            do.install_again().then(run(loop=loop), run("release", default, loop=loop), holds, TOLD),
+            run("release", default, loop=loop).then(holds, TOLD),
             "Each release has records in its own namespace, and defaults of its own.",
+            before=do.install_again().then(run(loop=loop)),
         )
         for name, start, default, holds, loop in (
             ("keeps-all-public", PRIVATE_TWO, CLOSE, public("db", "web"), False),
@@ -303,8 +311,9 @@ APPROVED = (
         Attack(
             f"an-old-approval-{name}-a-load-balancer-that-it-did-not-name",
             start,
-            do.annotate("shop", TYPO).then(run(default)).then(later(default), run(default), holds, TOLD),
+            run(default).then(holds, TOLD),
             "A typo in another Service keeps the approval in force for weeks.",
+            before=do.annotate("shop", TYPO).then(run(default), later(default)),
         )
         for name, start, default, holds in (
             ("leaves-public", MIXED, CLOSE, public("mail")),
@@ -315,8 +324,9 @@ APPROVED = (
         Attack(
             f"an-approval-of-two-{name}-weeks-later",
             start,
-            run(default).then(later(default), run(default), holds, TOLD),
+            run(default).then(holds, TOLD),
             "Approved defaults count as accepted for every Service from then on.",
+            before=run(default).then(later(default)),
         )
         for name, start, default, holds in (
             ("leaves-a-third-public", MIXED, CLOSE, public("mail")),
@@ -336,8 +346,9 @@ JOINING = (
         Attack(
             f"a-service-that-is-made-while-{name}-is-not-public",
             INSIDE,
-            run(*lies).then(closed("db", "web")).make_service("mail").then(run(*lies), closed("mail"), TOLD),
+            do.make_service("mail").then(run(*lies), closed("mail"), TOLD),
             "Most load balancers are closed, and the new one would be public by default.",
+            before=run(*lies).then(closed("db", "web")),
         )
         for name, lies in (
             ("settings-are-lost", LOST_TOGETHER),
@@ -348,17 +359,16 @@ JOINING = (
     Attack(
         "a-service-that-is-made-anew-while-a-default-is-in-doubt-is-not-public",
         INSIDE,
-        HELD_OPEN.delete_service("db").then(run(OPEN)).make_service("db").then(run(OPEN), closed("db"), TOLD),
+        do.make_service("db").then(run(OPEN), closed("db"), TOLD),
         "A release is deleted and installed again.",
+        before=HELD_OPEN.delete_service("db").then(run(OPEN)),
     ),
     Attack(
         "a-service-that-is-retyped-and-back-while-a-default-is-in-doubt-is-not-public",
         INSIDE,
-        HELD_OPEN.turn("db", "ClusterIP")
-        .then(run(OPEN))
-        .turn("db", "LoadBalancer")
-        .then(run(OPEN), closed("db"), TOLD),
+        do.turn("db", "LoadBalancer").then(run(OPEN), closed("db"), TOLD),
         "Another type for the time of one pass ends one load balancer and makes another.",
+        before=HELD_OPEN.turn("db", "ClusterIP").then(run(OPEN)),
     ),
     Attack(
         "a-service-that-is-retyped-and-back-before-a-pass-is-not-opened",
@@ -376,8 +386,9 @@ JOINING = (
         Attack(
             f"nodes-that-join-while-{name}-are-reached-as-the-others",
             start,
-            run(*lies).then(replace_nodes(*lies), reached("db", "web", privately=privately), *told),
+            replace_nodes(*lies).then(reached("db", "web", privately=privately), *told),
             says,
+            before=run(*lies),
         )
         for name, start, lies, privately, told, says in (
             ("settings-are-lost", INSIDE, LOST_TOGETHER, True, (), "Newcomers wait for the hold, and nothing answers."),
@@ -408,10 +419,11 @@ JOINING = (
     Attack(
         "nodes-that-join-while-the-network-has-another-name-are-reached-as-the-others",
         replace(PRIVATE_TWO, network="private"),
-        HELD_CLOSED.rename_network("backbone").then(replace_nodes(CLOSE), reached("db", "web", privately=True)),
+        do.rename_network("backbone").then(replace_nodes(CLOSE), reached("db", "web", privately=True)),
         "Nodes wait for a network of the former name, and the last target goes.",
         "db has other targets",
         BY_DEFAULT,
+        before=HELD_CLOSED,
     ),
     *(
         Attack(
@@ -452,8 +464,9 @@ PUBLISHED = (
     Attack(
         "a-lost-default-leaves-the-hold-on-another",
         replace(PRIVATE_ONE, variables=HIDDEN),
-        run(CLOSE).then(WEB_OPEN, run(CLOSE, NOT_HIDE), WEB_OPEN, publishes("IPv4", "IPv6")),
+        run(CLOSE, NOT_HIDE).then(WEB_OPEN, publishes("IPv4", "IPv6")),
         "Private addresses appear, so that the public ones are not the only addresses.",
+        before=run(CLOSE).then(WEB_OPEN),
     ),
 )
 
@@ -487,12 +500,13 @@ CHECKS = (
         Attack(
             f"checks-that-are-{status}-for-a-moment-in-a-change-of-pools-leave-dedicated-servers-that-answer",
             METAL,
-            IN_POOL_A.deafen(1, 2)
-            .then(TO_POOL_B, run(f"health:{status}", loop=True), run(loop=True))
-            .sees(lambda stage: len(target_addresses(stage.balancer())) >= 2, "web has lost most targets"),
+            TO_POOL_B.then(run(f"health:{status}", loop=True), run(loop=True)).sees(
+                lambda stage: len(target_addresses(stage.balancer())) >= 2, "web has lost most targets"
+            ),
             "Peaks know cloud servers alone, and the other pool does not answer.",
             "has nothing that answers at port 80",
             HOUR,
+            before=IN_POOL_A.deafen(1, 2),
         )
         for status in ("unhealthy", "unknown")
     ),

@@ -81,18 +81,16 @@ def _include(*, loop: bool = False) -> Script:
 
 def _counts_once(*, loop: bool = False) -> Script:
     """The same hold comes again, and nothing passes."""
-    return (
-        _include(loop=loop)
-        .then(_exclude(loop=loop))
-        .sees(lambda stage: _serves(stage, 1, 2, 3, 4), "a used approval counts again")
-        .then(TOLD)
-    )
+    return _exclude(loop=loop).sees(lambda stage: _serves(stage, 1, 2, 3, 4), "a used approval counts again").then(TOLD)
 
 
-def _in_small_steps(between: Script) -> Script:
-    """Six of eight Nodes are excluded within the hour, with something else in the middle."""
-    steps = [do.each("label", numbers, EXCLUDED).passes(count=1, loop=True) for numbers in ((1, 2), (3, 4), (5,), (6,))]
-    return do.run(loop=True).then(*steps[:2], between, *steps[2:]).then(TOLD)
+def _steps(*numbers: int) -> Script:
+    """These Nodes are excluded within one pass."""
+    return do.each("label", numbers, EXCLUDED).passes(count=1, loop=True)
+
+
+FOUR_OF_EIGHT, TWO_MORE = do.run(loop=True).then(_steps(1, 2), _steps(3, 4)), _steps(5).then(_steps(6), TOLD)
+"""Six of eight Nodes are excluded within the hour, in small steps."""
 
 
 SHORT_LISTS = (
@@ -193,40 +191,40 @@ LAST_HOUR = (
     Attack(
         "dedicated-servers-that-go-one-by-one-are-held",
         Start(nodes=1, metal=9),
-        do.run(loop=True)
-        .then(*(do.delete_node(METAL + place).passes(count=1, loop=True) for place in range(9)))
-        .then(TOLD),
+        do.then(*(do.delete_node(METAL + place).passes(count=1, loop=True) for place in range(9)), TOLD),
         "the most of the last hour counts targets of every type",
         today=FEWER,
         until=HOUR,
+        before=do.run(loop=True),
     ),
     Attack(
         "dedicated-servers-stay-while-checks-fail-for-a-moment",
         Start(nodes=1, network=None, metal=4, services=(("web", {"node-selector": "pool=a"}),)),
-        do.each("label", (METAL, METAL + 1), {"pool": "a"})
-        .each("label", (METAL + 2, METAL + 3), {"pool": "b"})
-        .passes(count=2, loop=True)
-        .deafen(METAL + 2, METAL + 3)
-        .annotate("web", {"node-selector": "pool=b"})
-        .run("a", "health:unhealthy", loop=True),
+        do.annotate("web", {"node-selector": "pool=b"}).run("a", "health:unhealthy", loop=True),
         "the former pool answered a minute ago, and the next one never has",
         today="has nothing that answers at port 80",
         until=HOUR,
+        before=do.each("label", (METAL, METAL + 1), {"pool": "a"})
+        .each("label", (METAL + 2, METAL + 3), {"pool": "b"})
+        .passes(count=2, loop=True)
+        .deafen(METAL + 2, METAL + 3),
     ),
     Attack(
         "a-short-list-of-load-balancers-does-not-end-the-hour",
         Start(nodes=8),
-        _in_small_steps(do.passes("load_balancers:one", count=1, loop=True)),
+        do.passes("load_balancers:one", count=1, loop=True).then(TWO_MORE),
         "a list without a load balancer is no news of its targets",
         today=FEWER,
         until=HOUR,
+        before=FOUR_OF_EIGHT,
     ),
     *(
         Attack(
             f"small-steps-are-held-{name}",
             Start(nodes=8),
-            _in_small_steps(between),
+            between.then(TWO_MORE),
             "the most of the last hour lives in the process",
+            before=FOUR_OF_EIGHT,
         )
         for name, between in (
             ("after-a-short-list-of-servers", do.passes("servers:half", count=1, loop=True)),
@@ -246,54 +244,58 @@ APPROVALS = (
     Attack(
         "an-approval-in-git-counts-once-though-the-record-is-lost",
         FOUR,
-        _exclude().approve_in_git().run().then(ONE_LEFT).restore_record().then(_counts_once()),
+        _counts_once(),
         "the approval still stands in Git, and the record began after it",
         today=FEWER,
         until=RECORD,
+        before=_exclude().approve_in_git().run().then(ONE_LEFT).restore_record().then(_include()),
     ),
     Attack(
         "an-approval-in-the-cluster-counts-once-though-the-record-is-lost",
         FOUR,
-        _exclude().must_approve().run().then(ONE_LEFT).restore_record().then(_counts_once()),
+        _exclude().must_approve().run().then(ONE_LEFT).restore_record().then(_include(), _counts_once()),
         "an approval from before the record began counts no more",
     ),
     Attack(
         "an-approval-in-the-arguments-counts-once",
         FOUR,
-        _exclude().approve_by_flag().run().then(ONE_LEFT, _counts_once()),
+        _counts_once(),
         "a CronJob brings the flag along with each run",
         today=FEWER,
         until=RECORD,
+        before=_exclude().approve_by_flag().run().then(ONE_LEFT, _include()),
     ),
     Attack(
         "an-approval-in-git-counts-once-though-the-record-of-yesterday-is-back",
         FOUR,
-        do.save_record()
+        _counts_once(),
+        "an approval lasts a day at most, even if its record is older again",
+        today=FEWER,
+        until=RECORD,
+        before=do.save_record()
         .then(_exclude())
         .approve_in_git(hours=100)
         .run()
         .then(ONE_LEFT)
         .advance(25 * 3600)
         .restore_record()
-        .then(_counts_once()),
-        "an approval lasts a day at most, even if its record is older again",
-        today=FEWER,
-        until=RECORD,
+        .then(_include()),
     ),
     Attack(
         "an-approval-counts-once-though-the-record-of-a-minute-ago-is-back",
         FOUR,
-        do.run(loop=True)
+        _counts_once(loop=True),
+        "a process knows its own use better than a backup does",
+        today=FEWER,
+        until=RECORD,
+        before=do.run(loop=True)
         .then(_exclude(loop=True))
         .must_approve()
         .save_record()
         .run(loop=True)
         .then(ONE_LEFT)
         .restore_record()
-        .then(_counts_once(loop=True)),
-        "a process knows its own use better than a backup does",
-        today=FEWER,
-        until=RECORD,
+        .then(_include(loop=True)),
     ),
     Attack(
         "an-approval-waits-for-a-record-that-can-be-written",
@@ -305,39 +307,32 @@ APPROVALS = (
         .run("a", "record:readonly")
         .then(ALL_SERVE, TOLD)
         .run()
-        .then(ONE_LEFT, _counts_once()),
+        .then(ONE_LEFT, _include(), _counts_once()),
         "the use is marked in the record before anything is written",
     ),
     Attack(
         "an-approval-in-the-arguments-waits-for-a-record-that-can-be-read",
         FOUR,
-        _exclude()
-        .approve_by_flag()
-        .run("a", "record:403")
-        .sees(lambda stage: _serves(stage, 1, 2, 3, 4), "it passes without a record"),
+        do.run("a", "record:403").sees(lambda stage: _serves(stage, 1, 2, 3, 4), "it passes without a record"),
         "a record that is not read may say that the approval was used",
         today="it passes without a record",
         until=RECORD,
+        before=_exclude().approve_by_flag(),
     ),
     Attack(
         "a-default-takes-nothing-though-no-record-was-ever-written",
         Start(nodes=2, services=TWO_SERVICES),
-        do.install_again()
-        .run("a", "release", "record:readonly")
-        .run("a", "release", "record:readonly", *INTERNAL)
-        .then(STAYS_PUBLIC, TOLD),
+        do.run("a", "release", "record:readonly", *INTERNAL).then(STAYS_PUBLIC, TOLD),
         "a missing right to ConfigMaps is not the absence of former settings",
+        before=do.install_again().run("a", "release", "record:readonly"),
     ),
     *(
         Attack(
             f"a-held-default-stays-held-while-the-record-is-forbidden-{'in-the-loop' if loop else 'once'}",
             Start(nodes=2, services=TWO_SERVICES),
-            do.run(loop=loop)
-            .run("a", *INTERNAL, loop=loop)
-            .then(STAYS_PUBLIC, TOLD)
-            .run("a", *INTERNAL, "record:403", loop=loop)
-            .then(STAYS_PUBLIC, TOLD),
+            do.run("a", *INTERNAL, "record:403", loop=loop).then(STAYS_PUBLIC, TOLD),
             "a record that cannot be read is no empty record",
+            before=do.run(loop=loop).run("a", *INTERNAL, loop=loop).then(STAYS_PUBLIC, TOLD),
         )
         for loop in (True, False)
     ),
@@ -356,32 +351,29 @@ CLASSES = (
     Attack(
         "a-process-without-its-flags-closes-nothing-of-another",
         Start(nodes=2, services=TWO_SERVICES),
-        do.install_again()
+        do.run("a", *BESIDE).then(STAYS_PUBLIC, TOLD).run().then(STAYS_PUBLIC),
+        "a process without its flags meets load balancers that were made by other defaults",
+        before=do.install_again()
         .make_service("inside", load_balancer_class=ONE)
         .run("a", *_of(ONE), *BESIDE)
-        .sees(lambda stage: not _is_public(stage, "inside"))
-        .run("a", *BESIDE)
-        .then(STAYS_PUBLIC, TOLD)
-        .run()
-        .then(STAYS_PUBLIC),
-        "a process without its flags meets load balancers that were made by other defaults",
+        .sees(lambda stage: not _is_public(stage, "inside")),
     ),
     Attack(
         "processes-that-swap-their-classes-close-nothing",
         Start(nodes=2, services=()),
-        do.install_again()
+        do.run("a", *_of(ONE), *BESIDE)
+        .sees(lambda stage: _is_public(stage, "web"), "a public interface was closed")
+        .then(TOLD)
+        .sees(lambda stage: len(_labelled(stage)) == len(_labelled(stage, "inside")) == 1),
+        "each process meets load balancers that were made by other defaults",
+        before=do.install_again()
         .make_service("web", load_balancer_class=ONE)
         .make_service("inside", load_balancer_class=TWO)
         .run("a", *_of(ONE))
         .run("a", *_of(TWO), *BESIDE)
         .advance(90)
         .run("a", *_of(TWO))
-        .sees(lambda stage: not _is_public(stage, "inside"))
-        .run("a", *_of(ONE), *BESIDE)
-        .sees(lambda stage: _is_public(stage, "web"), "a public interface was closed")
-        .then(TOLD)
-        .sees(lambda stage: len(_labelled(stage)) == len(_labelled(stage, "inside")) == 1),
-        "each process meets load balancers that were made by other defaults",
+        .sees(lambda stage: not _is_public(stage, "inside")),
     ),
     Attack(
         "a-renamed-class-ends-nothing",
@@ -400,20 +392,17 @@ CLASSES = (
     Attack(
         "a-service-back-in-another-class-loses-nothing-later",
         Start(nodes=2, undo=timedelta(minutes=10), services=()),
-        do.make_service("web", load_balancer_class=ONE)
+        do.advance(700).run("a", *_of(ONE)).run().sees(_publishing, "it is served by none"),
+        "time alone deletes nothing, and the next class need not wait for the former one",
+        today="and Service load_balancer/default/web wants it",
+        until=CAPABILITY,
+        before=do.make_service("web", load_balancer_class=ONE)
         .run("a", *_of(ONE))
         .sees(_labelled)
         .turn("web", "ClusterIP")
         .run("a", *_of(ONE))
         .turn("web", "LoadBalancer")
-        .run()
-        .advance(700)
-        .run("a", *_of(ONE))
-        .run()
-        .sees(_publishing, "it is served by none"),
-        "time alone deletes nothing, and the next class need not wait for the former one",
-        today="and Service load_balancer/default/web wants it",
-        until=CAPABILITY,
+        .run(),
     ),
 )
 
@@ -427,17 +416,13 @@ COPIES = (
     Attack(
         "orphans-of-a-copy-that-serve-stay",
         Start(nodes=2),
-        do.restore()
-        .make_service("db")
-        .run()
-        .advance(300)
-        .each("join", ("copy", "copy"))
-        .run("copy")
-        .command("orphans", "--delete", cluster="copy")
-        .sees(lambda stage: _publishing(stage, "db"), "it is deleted, and serves the living cluster"),
+        do.command("orphans", "--delete", cluster="copy").sees(
+            lambda stage: _publishing(stage, "db"), "it is deleted, and serves the living cluster"
+        ),
         "two machines of its own report to a copy that knows no Service db",
         today="it is deleted, and serves the living cluster",
         until=RECORD,
+        before=do.restore().make_service("db").run().advance(300).each("join", ("copy", "copy")).run("copy"),
     ),
     Attack(
         "orphans-of-a-silent-copy-stay",

@@ -111,6 +111,8 @@ class Attack(Row):
     """Words of the error with which it fails today."""
     until: str = ""
     """The promise that mends it."""
+    before: Callable[[Stage], object] = do
+    """Steps before the attack, which have to hold."""
 
     @property
     def marks(self) -> tuple[pytest.MarkDecorator, ...]:
@@ -120,9 +122,11 @@ class Attack(Row):
         return (pytest.mark.xfail(raises=Succeeded, strict=True, reason=f"{self.until}: {self.today}"),)
 
     def play(self) -> None:
-        """Raises Succeeded if it ends as ``today`` says, else whatever the script raises."""
+        """Raises Succeeded if the attack ends as ``today`` says; otherwise errors are those of the steps."""
+        stage = a_stage(self.start)
+        self.before(stage)
         try:
-            self.script(a_stage(self.start))
+            self.script(stage)
         except AssertionError as error:
             if self.today and self.today in str(error):
                 raise Succeeded(self.today) from error
