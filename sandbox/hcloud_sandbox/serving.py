@@ -154,6 +154,11 @@ class Server(ABC):
         """Close the port and all connections."""
         self._loop.run(self._stop())
 
+    @property
+    def is_serving(self) -> bool:
+        """Whether the port is open."""
+        return self._listening is not None and self._listening.is_serving()
+
     @abstractmethod
     async def answer(self, incoming: web.Request, body: bytes) -> web.StreamResponse:
         """Answer a request that is not one of the control API, and record it."""

@@ -1,26 +1,28 @@
 """Lines to simulators, which need no port: what carries bytes in place of a connection, one adapter for each library.
 
-A port costs three times the CPU of an answer. ``Shortcut`` goes past an idle one: no fault is set before it, and no
-watch is open.
+A port costs three times the CPU of an answer. ``Shortcut`` goes past an idle one: it is open, no fault is set before
+it, and no watch is open.
 """
 
 import json
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from email.utils import format_datetime
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import requests
 import urllib3
 from requests.adapters import BaseAdapter
+from yarl import URL
 
 from actuators.http.hetzner import HetznerConnection
 from actuators.http.kubernetes import KubernetesConnection
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Exchange, Journal, Request, Response, Simulator, readable_body
 from hcloud_sandbox.proxy import FaultProxy
+from hcloud_sandbox.serving import SimulatorServer
 
 Refusal = tuple[int, Mapping[str, Any]]
 """Status and body of an answer in place of the API's."""
@@ -48,17 +50,18 @@ class Line:
     def ask(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body of one answer, of the API or of whoever is in its place. Raises what the trouble
         has it raise."""
-        parts = urlsplit(url)
-        target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        asked = URL(url, encoded=True)
+        target = asked.raw_path_qs
         met = self.trouble(method, target)
         if isinstance(met, Exception):
             raise met
         if met is not None:
             return met[0], {"Content-Type": "application/json"}, json.dumps(met[1]).encode()
+        request = replace(Request.of(method, target, body, headers), path=asked.path)
         with self._lock:
-            answer = self.between(Request.of(method, target, body, headers), self._simulator.handle)
-        path, sent, client = unquote(parts.path), readable_body(body), headers.get("User-Agent", "")
-        self.journal.record(Exchange(method, path, parts.query, answer.status, sent, client))
+            answer = self.between(request, self._simulator.handle)
+        sent, client = readable_body(body), headers.get("User-Agent", "")
+        self.journal.record(Exchange(method, request.path, asked.query_string, answer.status, sent, client))
         date = format_datetime(self._clock.now(), usegmt=True)
         headers_of_answer = {"Content-Type": "application/json", "Date": date, **answer.headers}
         return answer.status, headers_of_answer, answer.encoded()
@@ -98,9 +101,7 @@ class PoolLine:
     def request(
         self, method: str, url: str, *, headers: Mapping[str, str] | None = None, body: Any = None, **_options: Any
     ) -> urllib3.HTTPResponse:
-        data = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else b""
-        if body is not None and not data:
-            data = json.dumps(body).encode()
+        data = body.encode() if isinstance(body, str) else body or b""
         status, found, content = self._line.ask(method, url, headers or {}, data)
         reason = HTTPStatus(status).phrase
         return urllib3.HTTPResponse(content, headers=found, status=status, reason=reason, preload_content=True)
@@ -110,17 +111,20 @@ class PoolLine:
 
 
 class Shortcut(Line):
-    """The line to a simulator behind a proxy, with the proxy's journal. Watches go through the port always."""
+    """The line past a server and the proxy before it, with the journal of the proxy alone. Watches go through the port
+    always."""
 
-    def __init__(self, simulator: Simulator, clock: SimulatedClock, proxy: FaultProxy) -> None:
-        super().__init__(simulator, clock)
+    def __init__(self, server: SimulatorServer, clock: SimulatedClock, proxy: FaultProxy) -> None:
+        super().__init__(server.simulator, clock)
         self.journal = proxy.journal
+        self._server = server
         self._proxy = proxy
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing is spoiled on the way, and no watch reads the simulator in another thread."""
-        return self._proxy.is_idle
+        """Whether both ports are open, nothing is spoiled on the way, and no watch reads the simulator in another
+        thread."""
+        return self._server.is_serving and self._proxy.is_serving and self._proxy.is_idle
 
     def of_hetzner(self, connection: HetznerConnection) -> HetznerConnection:
         """The same connection, past the ports."""

@@ -192,8 +192,8 @@ class Simulation(Simulated):
 
     def __post_init__(self) -> None:
         self.project = self.hetzner
-        self._to_hetzner = Shortcut(self.hetzner_server.simulator, self.clock, self.hetzner_proxy)
-        self._to_kubernetes = Shortcut(self.kubernetes, self.clock, self.kubernetes_proxy)
+        self._to_hetzner = Shortcut(self.hetzner_server, self.clock, self.hetzner_proxy)
+        self._to_kubernetes = Shortcut(self.kubernetes_server, self.clock, self.kubernetes_proxy)
 
     def journals(self) -> tuple[Journal, Journal]:
         return self.kubernetes_proxy.journal, self.hetzner_proxy.journal

@@ -49,11 +49,11 @@ class SimulatedCluster:
         self._folder = folder
         self.clock = SimulatedClock()
         self.simulator = KubernetesSimulator(self.clock)
-        self._server = SimulatorServer(self._loop, self.simulator, self.clock).start()
-        self.url = self._server.url
+        self.server = SimulatorServer(self._loop, self.simulator, self.clock).start()
+        self.url = self.server.url
 
     def close(self) -> None:
-        self._server.stop()
+        self.server.stop()
         self._loop.close()
 
     def holds(self, *nodes: dict[str, Any]) -> None:
@@ -143,9 +143,9 @@ class Stage(World):
 
     def shorten(self, to_cluster: KubernetesConnection, to_project: HetznerConnection) -> None:
         """Let these connections of this process go past the ports, to simulators."""
-        Shortcut(self._judge, self.clock, self.hetzner_proxy).of_hetzner(to_project)
+        Shortcut(self.hetzner, self.clock, self.hetzner_proxy).of_hetzner(to_project)
         if isinstance(self.cluster, SimulatedCluster):
-            Shortcut(self.cluster.simulator, self.cluster.clock, self.proxy).of_kubernetes(to_cluster)
+            Shortcut(self.cluster.server, self.cluster.clock, self.proxy).of_kubernetes(to_cluster)
 
     def close(self) -> None:
         """Close the ports. Raises AssertionError when an answer of the simulator did not fit the vendor's document."""
