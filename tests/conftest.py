@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
@@ -109,7 +108,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what was measured, and the skipped tests by reason in one line."""
+    """Print what was measured."""
     said = [
         f"{report.nodeid.partition('@')[0]}: {figures}"
         for report in terminalreporter.getreports("passed")
@@ -119,10 +118,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if said:
         terminalreporter.section("measured")
         terminalreporter.write_line("\n".join(said))
-    skipped = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
-    if skipped:
-        reasons = (f"{count} as {reason}" for reason, count in skipped.items())
-        terminalreporter.write_line(f"not run: {'; '.join(reasons)}")
 
 
 @pytest.fixture(scope="session", autouse=True)
