@@ -8,6 +8,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from email.utils import format_datetime
 from hashlib import blake2b
@@ -32,7 +33,7 @@ from reconciler.controller import run_controller
 from reconciler.leader_election.elector import Elector
 from reconciler.passes.loop import Wake
 from reconciler.result import Report
-from reconciler.runtime import Connections, build_runtime
+from reconciler.runtime import Connections, Runtime, build_runtime
 from tests.campaign.refusals import refusal, reset, timeout
 from tests.support.cooperative import Killed, Process, Scheduler
 from tests.support.direct import HETZNER_URL, KUBERNETES_URL, DirectSimulation
@@ -125,11 +126,11 @@ class Cluster:
         lease = self.world.objects("leases").get("cloud-controller-manager")
         return "" if lease is None else lease["spec"].get("holderIdentity") or ""
 
-    def config(self) -> Config:
-        """How each process is configured."""
+    def config(self, *modes: str) -> Config:
+        """Configuration of a process, with flags such as ``--once``."""
         variables = {name: value for name, value in self.world.environment.items() if not name.startswith("-")}
         flags = {name: value for name, value in self.world.environment.items() if name.startswith("-")}
-        flags |= {"--kubeconfig": str(self.kubeconfig)}
+        flags |= {"--kubeconfig": str(self.kubeconfig), **dict.fromkeys(modes, "true")}
         own = {
             "HCLOUD_TOKEN": HetznerSimulator.TOKEN,
             "HCLOUD_ENDPOINT": HETZNER_URL,
@@ -318,17 +319,23 @@ class Replica:
         self.process.stands_until = self.cluster.scheduler.now + seconds
 
     def _run(self) -> None:
-        config, concurrency = self.cluster.config(), self.cluster.scheduler.concurrency()
-        runtime = build_runtime(config, self._stop, Ears(), concurrency, host=self.name)
-        assert runtime.connections is not None
-        connections = replace(runtime.connections, permission_gaps=lambda _stop: iter(()))
-        self._plug(connections, config)
-        wake = Wake(self._stop, clock=concurrency.clock, event=concurrency.event)
-        self._interrupts.append(wake.interrupt)
-        try:
+        config = self.cluster.config()
+        with self._connected(config) as (runtime, connections):
+            wake = Wake(self._stop, clock=runtime.concurrency.clock, event=runtime.concurrency.event)
+            self._interrupts.append(wake.interrupt)
             run_controller(
                 runtime, connections, config, self._stop, wake=wake, guarded=self._guarded, publish=lambda _report: None
             )
+
+    @contextmanager
+    def _connected(self, config: Config) -> Iterator[tuple[Runtime, Connections]]:
+        """Parts of a process, which gives the Lease back at its end."""
+        runtime = build_runtime(config, self._stop, Ears(), self.cluster.scheduler.concurrency(), host=self.name)
+        assert runtime.connections is not None
+        connections = replace(runtime.connections, permission_gaps=lambda _stop: iter(()))
+        self._plug(connections, config)
+        try:
+            yield runtime, connections
         finally:
             is_quiet = connections.events.close(GRACE_S)
             connections.leader.close(release=is_quiet)

@@ -5,9 +5,7 @@ import math
 import os
 import signal
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +14,16 @@ from typing import Any
 from hcloud_sandbox.exchange import Exchange
 from hcloud_sandbox.proxy import FaultProxy
 from hcloud_sandbox.serving import BackgroundLoop
-from tests.support.child_processes import free_ports
 from tests.support.stage import DEADLINE_S, Stage, clean_environment, wait_for
 from tests.support.warm_start import Process, start_command
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 LEASE = f"{LEASES}/cloud-controller-manager"
-DURATION_S = 3
+DURATION_S = 2
 DEADLINES = {
     "RECONCILER_LEADER_ELECT_LEASE_DURATION": f"{DURATION_S}s",
-    "RECONCILER_LEADER_ELECT_RENEW_DEADLINE": "2s",
-    "RECONCILER_LEADER_ELECT_RETRY_PERIOD": "500ms",
+    "RECONCILER_LEADER_ELECT_RENEW_DEADLINE": "1500ms",
+    "RECONCILER_LEADER_ELECT_RETRY_PERIOD": "300ms",
 }
 TAKEOVER_S = DURATION_S + 15.0
 """How soon another one leads after whatever happened to the one that did, its start on a busy machine included."""
@@ -42,11 +39,10 @@ class Replica:
         self.kubernetes = FaultProxy(loop, stage.cluster.url, ca_file=str(ca_file)).start()
         self.hetzner = FaultProxy(loop, stage.hetzner.url).start()
         self._stage = stage
-        self._port = free_ports(1)[0]
         self._own = DEADLINES | {
             "HCLOUD_ENDPOINT": f"{self.hetzner.url}/v1",
             "KUBECONFIG": str(stage.cluster.kubeconfig(token, server=self.kubernetes.url)),
-            "RECONCILER_HEALTH_ADDRESS": f"127.0.0.1:{self._port}",
+            "RECONCILER_HEALTH_ADDRESS": "127.0.0.1:0",
         }
         self._process: Process | None = None
         self._stdout, self._stderr = stage.folder / f"{name}.out", stage.folder / f"{name}.err"
@@ -55,10 +51,6 @@ class Replica:
     def process(self) -> Process:
         assert self._process is not None
         return self._process
-
-    @property
-    def stdout(self) -> str:
-        return self._stdout.read_text()
 
     @property
     def stderr(self) -> str:
@@ -79,10 +71,6 @@ class Replica:
     def send(self, number: signal.Signals) -> None:
         os.kill(self.process.pid, number)
 
-    def cut_off(self) -> None:
-        """From now on nothing passes between it and the API server, in neither direction. Hetzner still answers."""
-        self.kubernetes.set_faults([{"kind": "cut_client", "client": "hcloud-reconciler"}])
-
     def close(self) -> None:
         """End whatever still runs."""
         if self._process is not None and self._process.poll() is None:
@@ -90,18 +78,6 @@ class Replica:
             self._process.wait()
         self.kubernetes.stop()
         self.hetzner.stop()
-
-    def probe(self, page: str) -> int:
-        """The status of one of its probes; 0 when nobody answers."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/{page}", timeout=60) as answer:
-                status: int = answer.status
-                return status
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return refused.code
-        except OSError:
-            return 0
 
     def writes(self) -> list[Exchange]:
         """All that it sent to either API that changes something, Events included, but for the Lease; in order."""
@@ -193,27 +169,6 @@ def now() -> float:
 def change_lease(stage: Stage, spec: Mapping[str, Any]) -> None:
     status, answer = stage.cluster.request("PATCH", LEASE, {"spec": dict(spec)})
     assert status == 200, answer
-
-
-def lease(stage: Stage) -> Mapping[str, Any] | None:
-    status, found = stage.cluster.request("GET", LEASE)
-    spec: Mapping[str, Any] | None = found["spec"] if status == 200 else None
-    return spec
-
-
-def holder(stage: Stage) -> str:
-    return str((lease(stage) or {}).get("holderIdentity") or "")
-
-
-def once_quiet(count: Callable[[], int], what: str) -> None:
-    last = [count(), now()]
-
-    def is_quiet() -> bool:
-        if count() != last[0]:
-            last[:] = [count(), now()]
-        return now() - last[1] > 0.3
-
-    wait_for(is_quiet, what)
 
 
 def _holder(claim: Exchange) -> str:

@@ -76,6 +76,14 @@ def test_who_needs_a_person(keys: list[str], said: str, capsys: pytest.CaptureFi
     assert (code, capsys.readouterr().err) == (0, f"reconcile: warning: {said}\n")
 
 
+def test_a_single_run_beside_a_leader_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    config = load_config(Command.BARE, {"--once": "true"}, {"HCLOUD_TOKEN": "x" * 64})
+
+    code = _finish(Report(not_leader="one-1 leads"), config, Writer(config.output, io.StringIO()))
+
+    assert (code, capsys.readouterr().err) == (1, "reconcile: error: one-1 leads\n")
+
+
 def test_the_details_of_a_bug_are_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
     """The traceback is logged with ``HCLOUD_DEBUG`` and only then."""
     caplog.set_level(logging.INFO, "hcloud-reconciler")
