@@ -1,4 +1,4 @@
-"""Clusters that mix cloud and dedicated servers, against the real kube-apiserver."""
+"""Clusters that mix cloud and dedicated servers."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ from actuators.http.kubernetes import KubernetesWriter
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
 from actuators.writers import Writers
+from desired.names import CONFIG_MAP
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Exchange, Request
 from hcloud_sandbox.hetzner import HetznerSimulator
@@ -27,7 +28,7 @@ from reconciler.passes.history import History
 from reconciler.passes.one_pass import converge
 from reconciler.result import Report, Result
 from reconciler.runtime import Runtime, actuators_with
-from tests.support.in_process import runtime
+from tests.support.in_process import one_pass, runtime
 from tests.support.objects import LOCATED, LONG_AGO, a_service, joining_node, server
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import AT_ANY_AGE, Ran, Stage
@@ -220,3 +221,16 @@ def test_robot_fails_in_one_way_after_another(long_lived: tuple[Mixed, Life]) ->
     assert provider_ids(stage) == {**settled, "db-2": "hrobot://12", "db-3": "hrobot://13", "db-4": "hrobot://14"}
     assert mixed.targets() == ["192.0.2.12", "192.0.2.13", "192.0.2.14", *map(str, cloud)]
     assert [report.result for report in life.let_pass(1)] == [Result.NO_CHANGES]
+
+
+def test_a_cronjob_sends_a_wrong_password_once(stage: Stage) -> None:
+    """Each run is a new process, and a third wrong log-in would lock everybody out."""
+    stage.with_robot(dedicated(11))
+    stage.to_cluster("POST", "/api/v1/namespaces/kube-system/configmaps", {"metadata": {"name": CONFIG_MAP}})
+
+    reports = [one_pass(stage, ROBOT_PASSWORD="mistyped") for _ in range(4)]
+
+    assert [["user or password is wrong" in error for error in report["errors"]] for report in reports] == [[True]] * 4
+    assert stage.robot_proxy is not None
+    assert len(stage.robot_proxy.journal.entries()) == 1
+    assert one_pass(stage)["errors"] == []
