@@ -293,10 +293,13 @@ class Replica:
     process: Process = field(init=False)
     reports: Counter[str] = field(default_factory=Counter)
     """Result → passes."""
+    is_over: bool = False
+    """Whether the process that was started last has come to its end."""
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def start(self) -> None:
         """A process begins."""
+        self.is_over = False
         self.cluster.log.note(self.name, "starts")
         self._stop = self.cluster.scheduler.concurrency().event()
         self._interrupts: list[Callable[[], None]] = []
@@ -339,6 +342,7 @@ class Replica:
         finally:
             is_quiet = connections.events.close(GRACE_S)
             connections.leader.close(release=is_quiet)
+            self.is_over = True
 
     def _guarded(self, run_pass: Callable[[], Report]) -> Report:
         report = guarded(run_pass)

@@ -19,24 +19,21 @@ BEFORE = 3
 LEASE_S, RENEW_S, RETRY_S = 15.0, 10.0, 2.0
 """The defaults."""
 TAKEOVER_S = LEASE_S + 2 * RETRY_S
-SOON_S, LOOK_S = 600.0, 0.5
+AT_ONCE_S, SOON_S, LOOK_S = 5.0, 600.0, 0.5
 
 
 @dataclass
 class SingleRun(Replica):
     """A process with ``--once``."""
 
-    ended: Report | None = field(default=None, init=False)
-    """Report of the run that was started last."""
+    ended: Report = field(init=False)
 
     def _run(self) -> None:
-        self.ended = None
         with self._connected(self.cluster.config("--once")) as (runtime, connections):
             self.ended = _once(runtime.plan_context, connections, self._stop)  # type: ignore[arg-type]
 
     def ends(self) -> Report:
-        self.cluster.scheduler.wait_until(lambda: self.ended is not None, SOON_S)
-        assert self.ended is not None
+        assert self.cluster.scheduler.wait_until(lambda: self.is_over, SOON_S)
         return self.ended
 
 
@@ -174,7 +171,7 @@ def test_a_single_run_after_a_leader_that_died_waits_for_its_lease_and_gives_it_
     assert watched.leads_within(single) <= TAKEOVER_S
     assert single.ends().result == "no_changes"
     watched.converges()
-    watched.waits_for(lambda: watched.cluster.holder() == "")
+    assert watched.cluster.holder() == ""
     assert watched.cluster.wrongs == []
 
 
@@ -190,3 +187,38 @@ def test_of_two_single_runs_at_the_same_moment_one_works_at_a_time(watched: Watc
     assert results <= {"no_changes", "not_leader"}
     watched.converges()
     assert watched.cluster.wrongs == []
+
+
+def test_a_leader_that_is_asked_to_end_leaves_its_series_and_gives_the_lease_back(watched: Watched) -> None:
+    leading, heir = lead_and_stand_by(watched)
+
+    leading.stop()
+
+    assert watched.waits_for(lambda: leading.is_over) <= AT_ONCE_S
+    assert 0 < len(watched.cluster.world.routes()) < SIZE
+    assert watched.leads_within(heir) <= 2 * RETRY_S
+    watched.converges()
+    assert watched.cluster.wrongs == []
+
+
+def test_a_standby_that_is_asked_to_end_leaves_the_lease_alone(watched: Watched) -> None:
+    leading, standby = lead_and_stand_by(watched)
+
+    standby.stop()
+
+    assert watched.waits_for(lambda: standby.is_over) <= AT_ONCE_S
+    assert watched.cluster.holder() == leading.identity
+
+
+def test_an_action_that_goes_on_for_ever_keeps_no_process() -> None:
+    cluster = Cluster(1, {}, action_s=3600.0)
+    watched = Watched(cluster)
+    cluster.world.have_pods(SIZE)
+    replica = Replica(cluster, "replica")
+    replica.start()
+    watched.waits_for(lambda: any("/v1/actions" in request for request in watched.of(replica, "hetzner")))
+
+    replica.stop()
+
+    assert watched.waits_for(lambda: replica.is_over) <= AT_ONCE_S
+    cluster.close()
