@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
 
-from reconciler.passes.loop import GAP_S
 from tests.support.child_processes import free_ports
 from tests.support.stage import Stage, wait_for
 from tests.support.warm_start import Process
@@ -124,12 +123,6 @@ def running(stage: Stage, *arguments: str, **variables: str | None) -> Iterator[
     with started(stage, *arguments, **variables) as controller:
         controller.wait_for_passes(1)
         yield controller
-
-
-def let_the_gap_pass(began: float) -> None:
-    """Return when a pass that is called for may begin at once; ``began`` is a moment after the last one's start, as
-    ``time.monotonic`` has it."""
-    wait_for(lambda: time.monotonic() > began + GAP_S, "the gap after the last pass")
 
 
 def _follow(stream: IO[str], lines: list[str]) -> None:
