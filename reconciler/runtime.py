@@ -21,6 +21,7 @@ from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.lists import page_of
 from actuators.http.retry import NO_PATIENCE, Patience, Retry, RetryBudget
 from actuators.http.robot import Refusals, RobotReader
+from actuators.lanes import UnderWay
 from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.nodes import node_actuators, write_sync_condition
 from actuators.routes import ROUTE_ACTUATORS
@@ -125,7 +126,16 @@ def build_runtime(
     conditions = ConditionSink(partial(write_conditions, writer), concurrency, tells_health=config.health_conditions)
     write_node = partial(write_sync_condition, writer)
     node_conditions = NodeConditionSink(write_node, concurrency, tells_sync=config.node_conditions)
-    apply_context = ApplyContext(actuators, uses, events, progress, stop, conditions, node_conditions=node_conditions)
+    apply_context = ApplyContext(
+        actuators,
+        uses,
+        events,
+        progress,
+        stop,
+        conditions,
+        node_conditions=node_conditions,
+        under_way=UnderWay(concurrency, may_leave=False),
+    )
     if not acts:
         apply_context = replace(apply_context, events=NullRecorder())
     gaps = partial(permission_gaps, config)
