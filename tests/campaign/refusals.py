@@ -7,8 +7,22 @@ import requests
 from urllib3.exceptions import IncompleteRead, ProtocolError, ReadTimeoutError
 
 SAID = "a fault of the campaign"
-_REASONS = {409: "Conflict", 423: "Locked", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable"}
-_CODES = {409: "conflict", 423: "locked", 429: "rate_limit_exceeded", 500: "server_error", 503: "unavailable"}
+_REASONS = {
+    401: "Unauthorized",
+    409: "Conflict",
+    423: "Locked",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+}
+_CODES = {
+    401: "unauthorized",
+    409: "conflict",
+    423: "locked",
+    429: "rate_limit_exceeded",
+    500: "server_error",
+    503: "unavailable",
+}
 _OF_KUBERNETES = ("kubernetes", "lease")
 
 

@@ -21,7 +21,7 @@ def cluster() -> Iterator[Cluster]:
     made.close()
 
 
-@pytest.mark.parametrize("fault", ["reset", "429", "lost"])
+@pytest.mark.parametrize("fault", ["reset", "401", "429", "lost"])
 @pytest.mark.parametrize("gone", [("kubernetes", "lease"), ("kubernetes",), ("hetzner",)], ids="-".join)
 def test_an_api_in_trouble_is_not_hammered_and_work_goes_on_afterwards(
     cluster: Cluster, gone: tuple[str, ...], fault: str

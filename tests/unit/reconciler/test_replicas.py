@@ -1,16 +1,22 @@
 """Whole processes beside each other on virtual time: one alone writes, whatever happens to it."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from actuators.outcome import STOPPED, Applied, Failed, Skipped
 from reconciler.cli.run import _once
 from reconciler.report.documents import report_as_json
 from reconciler.result import Report
 from tests.campaign.shell import Cluster, Replica
+from tests.support.keys import key_of
+from tests.support.objects import joining_node, server
 from tests.support.schemas import published
+from tests.support.stage import is_initialised
 
 SIZE = 20
 """Nodes that get a route each, one after the other: more than a Lease lasts."""
@@ -75,11 +81,23 @@ class Watched:
 
 
 @pytest.fixture
-def watched() -> Iterator[Watched]:
-    made = Cluster(1, {"--interval": "30s", "--request-timeout": "2s"})
-    made.world.have_pods(SIZE)
-    yield Watched(made)
-    made.close()
+def a_cluster() -> Iterator[Callable[..., Cluster]]:
+    """Makes one with the options that are given."""
+    with ExitStack() as made:
+
+        def make(**options: Any) -> Cluster:
+            cluster = Cluster(1, {"--interval": "30s", "--request-timeout": "2s"}, **options)
+            made.callback(cluster.close)
+            return cluster
+
+        yield make
+
+
+@pytest.fixture
+def watched(a_cluster: Callable[..., Cluster]) -> Watched:
+    cluster = a_cluster()
+    cluster.world.have_pods(SIZE)
+    return Watched(cluster)
 
 
 def lead_and_stand_by(watched: Watched) -> tuple[Replica, Replica]:
@@ -210,8 +228,8 @@ def test_a_standby_that_is_asked_to_end_leaves_the_lease_alone(watched: Watched)
     assert watched.cluster.holder() == leading.identity
 
 
-def test_an_action_that_goes_on_for_ever_keeps_no_process() -> None:
-    cluster = Cluster(1, {}, action_s=3600.0)
+def test_an_action_that_goes_on_for_ever_keeps_no_process(a_cluster: Callable[..., Cluster]) -> None:
+    cluster = a_cluster(action_s=3600.0)
     watched = Watched(cluster)
     cluster.world.have_pods(SIZE)
     replica = Replica(cluster, "replica")
@@ -221,4 +239,39 @@ def test_an_action_that_goes_on_for_ever_keeps_no_process() -> None:
     replica.stop()
 
     assert watched.waits_for(lambda: replica.is_over) <= AT_ONCE_S
-    cluster.close()
+
+
+def test_a_single_run_that_is_asked_to_end_leaves_whole_nodes(a_cluster: Callable[..., Cluster]) -> None:
+    """Nodes are left as they were, or are done; the next run does the rest."""
+    cluster = a_cluster()
+    names = [f"n-{number:02}" for number in range(60)]
+    cluster.world.have_servers(*(server(number, name) for number, name in enumerate(names, 1)))
+    cluster.world.register(*map(joining_node, names))
+    before, tried = cluster.world.nodes(), list[str]()
+
+    def meets(_replica: Replica, _api: str, method: str, path: str) -> str:
+        """Silence for all Nodes but the first eight that are written."""
+        name = path.split("/")[4] if method == "PATCH" and path.startswith("/api/v1/nodes/") else ""
+        if name and name not in tried:
+            tried.append(name)
+        return "lost" if name in tried[8:] else ""
+
+    cluster.meets = meets
+    single = SingleRun(cluster, "single")
+    single.start()
+    assert cluster.scheduler.wait_until(lambda: len(tried) > 8, SOON_S)
+
+    single.stop()
+
+    report = single.ends()
+    done = {name for name, node in cluster.world.nodes().items() if is_initialised(node)}
+    assert (report.result, done) == ("partial", set(tried[:8]))
+    assert {line.change.owner for line in report.outcomes(Applied)} == {key_of(f"node/{name}") for name in done}
+    assert len(report.outcomes(Failed)) == len(tried) - 8
+    assert {line.outcome for line in report.outcomes(Skipped)} == {Skipped(STOPPED)}
+    assert {name: node for name, node in cluster.world.nodes().items() if name not in done} == {
+        name: node for name, node in before.items() if name not in done
+    }
+    cluster.meets = lambda *_: ""
+    single.start()
+    assert len(single.ends().outcomes(Applied)) == 52

@@ -1,14 +1,19 @@
 """The command around a pass: a bug in one becomes a line, and what is logged beside the report."""
 
 import io
+import json
 import logging
-from collections.abc import Sequence
+import socket
+from collections.abc import Iterator, Sequence
 from itertools import count
+from pathlib import Path
 
 import pytest
 
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from desired.plan.notes import Note, NoteKind
+from hcloud_sandbox.clock import SimulatedClock
+from kubernetes_double import KubernetesSimulator
 from reconciler.cli.run import _end, _finish, guarded
 from reconciler.cli.stopping import Stop
 from reconciler.cli.streams import Writer
@@ -21,6 +26,7 @@ from tests.builders import a_change
 from tests.support.keys import key_of
 from tests.support.looping import loop
 from tests.support.rows import rows
+from tests.support.said import CommandLine
 from tests.support.simulators import ImpatientStop
 
 BUG = "internal error, KeyError: 'web-1'; set HCLOUD_DEBUG=true for details, and please report it"
@@ -82,6 +88,40 @@ def test_a_single_run_beside_a_leader_is_an_error(capsys: pytest.CaptureFixture[
     code = _finish(Report(not_leader="one-1 leads"), config, Writer(config.output, io.StringIO()))
 
     assert (code, capsys.readouterr().err) == (1, "reconcile: error: one-1 leads\n")
+
+
+@pytest.fixture
+def taken() -> Iterator[str]:
+    """Address at which somebody else listens."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        yield f"127.0.0.1:{other.getsockname()[1]}"
+
+
+def kubeconfig(folder: Path) -> str:
+    """Cluster that nobody has to reach."""
+    found = KubernetesSimulator(SimulatedClock()).kubeconfig("https://127.0.0.1:9")
+    (folder / "kubeconfig").write_text(json.dumps(found))
+    return str(folder / "kubeconfig")
+
+
+@pytest.mark.parametrize("is_reachable", [True, False], ids=["port taken", "no kubeconfig"])
+def test_a_controller_that_cannot_start_says_so_in_json_too(
+    is_reachable: bool,
+    taken: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Collectors of its log read nothing else."""
+    cluster = kubeconfig(tmp_path) if is_reachable else "/nowhere"
+    variables = {"HCLOUD_TOKEN": "x" * 64, "KUBECONFIG": cluster, "RECONCILER_HEALTH_ADDRESS": taken}
+
+    said = CommandLine(monkeypatch, capsys, variables)("run", "--log-format", "json")
+
+    why = f"--health-address: cannot listen on {taken}" if is_reachable else "kubeconfig /nowhere cannot be used"
+    assert (said.code, said.stdout) == (1, "")
+    errors = [line["error"] for line in map(json.loads, said.stderr.splitlines()) if line["level"] == "error"]
+    assert [why in error for error in errors] == [True]
 
 
 def test_the_details_of_a_bug_are_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
