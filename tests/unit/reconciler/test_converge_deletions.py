@@ -88,6 +88,7 @@ def test_a_lost_node(lose: Lose) -> None:
         pytest.param(silent(seconds=8), Waits(), 12.0, id="silent for eight seconds"),
         pytest.param(silent(seconds=8), Waits(not_ready_for=timedelta(seconds=9)), 1.0, id="as was asked for"),
         pytest.param(silent(), Waits(age=timedelta(seconds=3645)), 45.0, id="too young"),
+        pytest.param(silent(seconds=-3600), Waits(), 3620.0, id="silent from in an hour on"),
         pytest.param(silent(seconds=15), Waits(age=timedelta(seconds=3645)), 45.0, id="the longer wait of two"),
     ],
 )
