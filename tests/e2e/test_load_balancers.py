@@ -175,31 +175,6 @@ def test_what_changes_is_changed_and_nothing_else(
     assert (said_of(service)[READY], said_of(service)[IN_SYNC]) == (("True", "AddressPublished"), ("True", "InSync"))
 
 
-@pytest.mark.parametrize(
-    ("options", "published"),
-    [
-        pytest.param({"hostname": "www.example.com"}, lambda _ips: [{"hostname": "www.example.com"}], id="a host name"),
-        pytest.param({"ipv6_disabled": "true"}, lambda ips: [ips[0], ips[2]], id="no IPv6"),
-        pytest.param({"disable_private_ingress": "true"}, lambda ips: ips[:2], id="no private address"),
-    ],
-)
-def test_the_status_alone_follows_what_is_asked_of_it(
-    balanced: Stage, options: dict[str, str], published: Callable[[list[Any]], list[Any]]
-) -> None:
-    """Hetzner hears nothing of it, and when the annotation goes the addresses are back."""
-    balanced.have_services(a_service())
-    one_pass(balanced)
-    everything = ingress(balanced.service())
-
-    balanced.annotate(**options)
-    _converge(balanced)
-    assert (ingress(balanced.service()), balanced.asked_of_hetzner()) == (published(everything), [])
-
-    balanced.annotate(**dict.fromkeys(options))
-    _converge(balanced)
-    assert ingress(balanced.service()) == everything
-
-
 def test_ports_have_options_of_their_own(balanced: Stage) -> None:
     """One call for each port that differs, and one mode of all addresses. A wrong one holds back its port alone until
     it is taken away; and what is said of ports no more goes back to what the Service says."""

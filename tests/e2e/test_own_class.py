@@ -65,25 +65,3 @@ def test_the_printed_steps_give_a_service_our_class(balanced: Stage) -> None:
     assert one_pass(balanced)["result"] == "no_changes"
     assert (finalizers(balanced.service()), balanced.balancers()[0]["id"]) == ({FINALIZER_BALANCER}, balancer["id"])
     assert balanced.balancers()[0]["labels"] == balancer["labels"]
-
-
-def test_two_processes_serve_one_cluster(balanced: Stage) -> None:
-    """Each its class: by turns neither writes anything on what the other serves, and each deletes its own."""
-    ours, theirs = a_service("ours"), a_service("theirs")
-    ours["spec"]["loadBalancerClass"], theirs["spec"]["loadBalancerClass"] = OWN_CLASS, OTHER
-    balanced.have_services(ours, theirs)
-    second = {**CLASS_ALONE, "--load-balancer-class": OTHER}
-    for flags in (CLASS_ALONE, second):
-        assert one_pass(balanced, flags)["result"] == "no_changes"
-    there = sorted(each["id"] for each in balanced.balancers())
-    assert len(there) == 2
-    balanced.forget()
-    for flags in (CLASS_ALONE, second, ONCE):
-        assert one_pass(balanced, flags)["changes"] == []
-    assert (balanced.writes(), balanced.asked_of_hetzner()) == ([], [])
-
-    balanced.delete_service("theirs")
-    assert one_pass(balanced, CLASS_ALONE)["changes"] == []
-    assert sorted(each["id"] for each in balanced.balancers()) == there
-    one_pass(balanced, second)
-    assert (list(balanced.services()), len(balanced.balancers())) == (["ours"], 1)

@@ -44,11 +44,12 @@ _CHANGES_NOTHING = (
 class SimulatedCluster:
     """The Kubernetes simulator with the interface of a real API server."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, seed: int = 0) -> None:
+        """``seed`` decides the UIDs."""
         self._loop = BackgroundLoop()
         self._folder = folder
         self.clock = SimulatedClock()
-        self.simulator = KubernetesSimulator(self.clock)
+        self.simulator = KubernetesSimulator(self.clock, seed=seed)
         self.server = SimulatorServer(self._loop, self.simulator, self.clock).start()
         self.url = self.server.url
 

@@ -1,7 +1,4 @@
-"""Two clusters in one project with equally named Services: neither touches what is the other's.
-
-One is a real API server, the other a simulated one, whose product asks the same project.
-"""
+"""Two clusters in one project with equally named Services: neither touches what is the other's."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -20,7 +17,7 @@ BALANCER = "load_balancer/default/web"
 
 @pytest.fixture
 def ours(a_stage: Callable[..., Stage]) -> Stage:
-    """The stage of the real cluster, with a Node on server 1. The project has another one, for the other cluster."""
+    """The stage of our cluster, with a Node on server 1. The project has another one, for the other cluster."""
     stage = a_stage(action_s=0.0)
     stage.environment |= LOCATED
     stage.have_servers(server(1, "ours-1"), server(2, "theirs-1"))
@@ -32,7 +29,7 @@ def ours(a_stage: Callable[..., Stage]) -> Stage:
 def theirs(ours: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """The stage of the other cluster, with a Node on server 2."""
     folder = tmp_path_factory.mktemp("theirs")
-    cluster = SimulatedCluster(folder)
+    cluster = SimulatedCluster(folder, seed=1)
     stage = Stage(cluster, folder, None)
     stage.environment |= LOCATED | {"HCLOUD_ENDPOINT": ours.environment["HCLOUD_ENDPOINT"]}
     stage.register(settled_node("theirs-1", 2))

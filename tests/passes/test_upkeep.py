@@ -39,25 +39,6 @@ def _addresses(stage: Stage, name: str) -> list[tuple[str, str]]:
     return [(found["type"], found["address"]) for found in stage.nodes()[name]["status"]["addresses"]]
 
 
-def test_labels_follow_a_resize(settled: Stage) -> None:
-    """Two servers were resized: one PATCH for each of their Nodes on the next pass, and one list of servers in all."""
-    settled.change_servers(1, 2, server_type="cpx42")
-
-    settled.forget()
-    ran = settled.reconcile("--once", "--output", "json")
-
-    assert [[_labels(settled, f"web-{i}")[key] for key in TYPE_LABELS] for i in (1, 2, 3)] == [
-        ["cpx42", "cpx42"],
-        ["cpx42", "cpx42"],
-        ["cpx32", "cpx32"],
-    ]
-    assert sorted(entry.path for entry in settled.writes()) == ["/api/v1/nodes/web-1", "/api/v1/nodes/web-2"]
-    assert (settled.asked_hetzner(), ran.report["summary"]["applied"]) == (["/v1/servers"], 2)
-
-    _run(settled)
-    assert (settled.writes(), settled.asked_hetzner()) == ([], ["/v1/servers"])
-
-
 def test_silent_nodes_with_living_servers_cost_nothing_more(stage: Stage) -> None:
     """100 Nodes that are not Ready: two pages of the one list, no question about any of them, no write."""
     stage.have_servers(*(server(i, f"web-{i}") for i in range(1, 101)))
