@@ -22,7 +22,7 @@ from tests.support.replicas import replicas
 from tests.support.sampling import SEED
 from tests.support.stage import Stage
 
-SECONDS = 60 * float(os.environ.get("SOAK_MINUTES", "0.15"))
+SECONDS = 60 * float(os.environ.get("SOAK_MINUTES", "0.1"))
 LONG_S = 300.0
 """A run that is shorter says nothing of what grows: the pools of threads and connections are still being filled."""
 SETTLES_S = 180.0

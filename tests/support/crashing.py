@@ -30,15 +30,18 @@ class Operation:
 
 
 def crashes(operations: Mapping[str, Operation], *certain: Crash) -> Iterator[Any]:
-    """Parameters ``name``, ``number`` and ``fault``: a sample of each operation's writes, and those that are
-    certain."""
-    for name, operation in operations.items():
-        every = [(name, number, fault) for number in range(len(operation.writes)) for fault in _MOMENTS]
-        for crash in sorted({*sample(every, name), *(crash for crash in certain if crash[0] == name)}):
-            assert crash in every, f"{name} has no such write: {crash}"
-            _, number, fault = crash
-            last = operation.writes[number].rpartition("/")[2].replace("[0-9]+", "ID")
-            yield pytest.param(*crash, id=f"{name}, {_MOMENTS[fault]} write {number + 1} ({last})")
+    """Parameters ``name``, ``number`` and ``fault``: a sample of all writes, and those that are certain."""
+    every = [
+        (name, number, fault)
+        for name, operation in operations.items()
+        for number in range(len(operation.writes))
+        for fault in _MOMENTS
+    ]
+    for crash in sorted({*sample(every, ", ".join(operations), least=1 if certain else 2), *certain}):
+        assert crash in every, f"there is no such write: {crash}"
+        name, number, fault = crash
+        last = operations[name].writes[number].rpartition("/")[2].replace("[0-9]+", "ID")
+        yield pytest.param(*crash, id=f"{name}, {_MOMENTS[fault]} write {number + 1} ({last})")
 
 
 def wrote_as_expected(stage: Stage, operation: Operation) -> bool:
