@@ -23,8 +23,9 @@ from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.routes.changes import condition_changes, route_changes
 from desired.routes.desired import DesiredRoutes, desired_routes
 from desired.routes.owners import Gateways
-from desired.rules.guards import CLUSTER_UNREAD
+from desired.rules.guards import CLUSTER_UNREAD, NETWORK_REMEMBERED
 from desired.section import Absent, Present
+from desired.syntax.bounds import shown_text
 from desired.syntax.provider_id import Provider, ServerKey
 from desired.unselected import notes_on_unselected
 
@@ -54,7 +55,7 @@ def compute_desired(
 ) -> DesiredState:
     """The desired state. Pure: it depends on the snapshot, the settings, and on what changes have met. ``matches`` are
     those of this snapshot, where they are known."""
-    notes = _notes_on_identity(snapshot)
+    notes = (*_notes_on_identity(snapshot), *_notes_on_network(snapshot, settings))
     nodes, why = desired_nodes(snapshot, settings)
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
         notes = (*notes, *why, *notes_on_unselected(snapshot, settings))
@@ -78,6 +79,16 @@ def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:
     if isinstance(snapshot.cluster_uid, Present):
         return ()
     return (CLUSTER_UNREAD.note(Key(ObjectKind.CLUSTER), error=snapshot.cluster_uid.why),)
+
+
+def _notes_on_network(snapshot: Snapshot, settings: Settings) -> Iterator[Note]:
+    """A note if the network is known by its remembered id alone."""
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    if network is not None and settings.network not in (None, network.name, str(network.id)):
+        wanted = shown_text(settings.network or "")
+        yield NETWORK_REMEMBERED.note(
+            Key(ObjectKind.NETWORK, network.id), wanted=wanted, id=network.id, name=network.name
+        )
 
 
 def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:

@@ -217,6 +217,12 @@ CONTROL_PLANE_LOST = _held(
     "approve if intended",
 )
 
+NETWORK_REMEMBERED = Rule(
+    "network-remembered",
+    "HCLOUD_NETWORK is {wanted}, and the project has no network of that name or id; network {id} {name} stays in use",
+    "correct HCLOUD_NETWORK",
+    NoteKind.SETTINGS,
+)
 SETTINGS_CHANGED = Rule("settings-changed", "changed settings: {settings}", of=NoteKind.SETTINGS)
 BY_DEFAULT = _held(
     GuardName.BY_DEFAULT,

@@ -28,12 +28,12 @@ from desired.model.snapshot import REGISTERED_AGAIN, Node, Readiness, Snapshot
 from desired.nodes.matching import nodes_of
 from desired.plan.kinds import KINDS
 from desired.routes.owners import asks_for_members
-from desired.section import Present, Section, Unknown
+from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.provider_id import Provider
 from desired.unselected import servers_beyond_selector
 from reconciler.observe.caches import Catalogue, Currency, LeftBehind
-from reconciler.observe.kubernetes import observe_cluster_uid, observe_controllers
-from reconciler.observe.networks import observe_members, observe_network
+from reconciler.observe.kubernetes import look_up_memory, observe_cluster_uid, observe_controllers
+from reconciler.observe.networks import FoundNetwork, observe_members, observe_network
 from reconciler.observe.primary_ips import PrimaryIps
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer, observe_servers, read_by_id
@@ -140,10 +140,12 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
         reads = _begin(pool, readers, services, settings)
     node_section, taken_at = nodes.result()
     server_section, servers_error = servers.result()
-    found = network.result()
+    found, cluster_uid = network.result(), uid.result()
+    if isinstance(found.network, Absent) and lease_namespace:
+        found = _as_remembered(found, readers, lease_namespace, cluster_uid)
     snapshot = Snapshot(
         taken_at,
-        uid.result(),
+        cluster_uid,
         node_section,
         server_section,
         found.network,
@@ -178,7 +180,7 @@ def observe_again(readers: Readers, before: Observation, settings: Settings, kin
     with readers.hetzner.concurrency.pool(_PARALLEL, "observe") as pool:
         nodes = pool.submit(NODES.observe, readers.kubernetes) if ObjectKind.NODE in touched else None
         is_rerouted = ObjectKind.ROUTE in touched
-        network = pool.submit(observe_network, readers.hetzner, settings.network) if is_rerouted else None
+        network = pool.submit(observe_network, readers.hetzner, _named(old, settings)) if is_rerouted else None
         # What is read again in any case does not wait for what the Services want by now.
         reads = dict(_begin(pool, readers, None, settings, before=old, touched=touched))
         if ObjectKind.SERVICE in touched and services is not None:
@@ -203,6 +205,25 @@ def observe_again(readers: Readers, before: Observation, settings: Settings, kin
     snapshot = replace(snapshot, network=found_network.network, routes=routes)
     observation = Observation(snapshot, _failures(failures, {"network": found_network.error}))
     return _with_members(readers, settings, _finish(readers, settings, observation, reads))
+
+
+def _as_remembered(
+    found: FoundNetwork, readers: Readers, namespace: str, cluster_uid: Present[str] | Unknown
+) -> FoundNetwork:
+    """The network whose id the cluster remembers, if HCLOUD_NETWORK has another name; ``found`` if there is none."""
+    memory = look_up_memory(readers.kubernetes, namespace, cluster_uid)
+    if isinstance(memory, Unknown) or memory.network is None:
+        return found
+    remembered = observe_network(readers.hetzner, str(memory.network))
+    return remembered if isinstance(remembered.network, Present) else found
+
+
+def _named(before: Snapshot, settings: Settings) -> str | None:
+    """The network by which a pass goes on: that of its first reading, whatever its name."""
+    network = before.network.value if isinstance(before.network, Present) else None
+    return (
+        settings.network if network is None or settings.network in (network.name, str(network.id)) else str(network.id)
+    )
 
 
 def _services(readers: Readers, settings: Settings) -> tuple[Section[str, Service], ApiError | None, datetime | None]:

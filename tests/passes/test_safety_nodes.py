@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.support.in_process import ONCE, one_pass
-from tests.support.objects import ROUTED, joining_node, notes, private_ip, server, settled_node
+from tests.support.objects import ROUTED, joining_node, notes, notes_of_kind, private_ip, server, settled_node
 from tests.support.stage import Stage, is_initialised
 
 
@@ -81,3 +81,19 @@ def test_a_mistyped_network_takes_no_address_and_closes_no_node(stage: Stage) ->
         }
     assert (stage.writes(), stage.nodes()) == ([], before)
     assert one_pass(stage)["result"] == "no_changes"
+
+
+def test_a_network_that_was_renamed_stays_in_use(recorded: Stage) -> None:
+    """The record has its id. A note names the mistake, and a Node that joins is reached as the others."""
+    (before,) = recorded.balancers()
+    world = recorded.project.world()["hetzner"]
+    networks = [{**network, "name": "backbone"} for network in world["networks"]]
+    recorded.project.replace_world({**world, "networks": networks})
+
+    report = one_pass(recorded)
+
+    (said,) = notes_of_kind(report, "settings")
+    assert (report["result"], report["changes"]) == ("no_changes", [])
+    assert said.endswith("correct HCLOUD_NETWORK")
+    assert "backbone stays in use" in said
+    assert recorded.balancers() == [before]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tests.support.harm_script import BY_DEFAULT, HOUR, TOLD, Attack, Script, attacks, do
+from tests.support.harm_script import HOUR, TOLD, Attack, Script, attacks, do
 from tests.support.harm_stage import Stage
 from tests.support.harm_start import HOME, Start
 from tests.support.harm_truth import service_uid, target_addresses, target_servers
@@ -421,8 +421,6 @@ JOINING = (
         replace(PRIVATE_TWO, network="private"),
         do.rename_network("backbone").then(replace_nodes(CLOSE), reached("db", "web", privately=True)),
         "Nodes wait for a network of the former name, and the last target goes.",
-        "db has other targets",
-        BY_DEFAULT,
         before=HELD_CLOSED,
     ),
     *(

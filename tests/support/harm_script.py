@@ -91,8 +91,6 @@ class Row:
     """What has to hold, beside what the judge says of each run; or what happens."""
 
 
-BY_DEFAULT = "a default never interrupts"
-APPROVALS = "approvals name differences"
 HOUR = "an hour in the process"
 RECORD = "one record"
 CAPABILITY = "one promise a capability"

@@ -330,6 +330,26 @@ def test_the_rest_goes_on_while_a_setting_waits(simulate: Simulate) -> None:
     assert published(changed, "new") != []
 
 
+def test_twenty_load_balancers_are_switched_by_one_approval(simulate: Simulate) -> None:
+    """Target by target, in passes that are stopped and processes that follow."""
+    public = replace(IN_NETWORK, balancer_defaults=Options(location="fsn1"))
+    run = a_cluster(simulate, *(f"web-{number}" for number in range(20)), settings=public)
+    (hold,) = under(run, PRIVATE).converge().holds
+    assert (hold.value, len(hold.names), ways(run)) == ("20 objects", 20, {False})
+
+    run.approve(hold.hash)
+    stop_after_a_change(under(run, PRIVATE))
+    assert ways(run) == {False, True}
+    assert under(run, PRIVATE).converge().holds == ()
+    report = under(run, PRIVATE).converge()
+    assert (report.result, report.holds, ways(run)) == (Result.NO_CHANGES, (), {True})
+
+
+def ways(run: Run) -> set[bool]:
+    """Whether targets are reached by private addresses."""
+    return {target["use_private_ip"] for found in run.sim.balancers() for target in found["targets"]}
+
+
 def test_a_cluster_without_records_is_held_alike(simulate: Simulate) -> None:
     run = a_balanced_run(simulate, load_balancer_service("web"), load_balancer_service("db"), settings=PRIVATE)
     run.converge()

@@ -68,6 +68,8 @@ nodes-lost-or-unread: 2 of 4 Nodes lost their servers without a drain or cannot 
 nodes-and-control-plane-lost: 2 of 4 Nodes lost their servers without a drain (limit 1), and no Node of the control
     plane is known to remain; cordon Nodes before deleting their servers, or approve if intended
 control-plane-lost: no Node of the control plane is known to remain; approve if intended
+network-remembered: HCLOUD_NETWORK is 'private', and the project has no network of that name or id; network 7 backbone
+    stays in use; correct HCLOUD_NETWORK
 settings-changed: changed settings: HCLOUD_NETWORK 7 -> 8
 by-default: HCLOUD_NETWORK alone would interrupt, expose, reduce or republish node/web-1; restore the setting, decide by
     an annotation, or approve if intended
@@ -264,6 +266,7 @@ OTHERS: dict[str, dict[str, Plain]] = {
     "api-servers-differ": {"apart": "about 10 days"},
     "heartbeats-uncertain": {"apart": "about 60 minutes"},
     "addresses-lost": {"nodes": "Nodes"},
+    "network-remembered": {"wanted": "'private'", "name": "backbone"},
     "by-default": {"settings": "HCLOUD_NETWORK", "objects": "node/web-1"},
     "new-balancer-public": {"counted": 3},
     "address-assigned": {"assignee": "server 9"},
