@@ -313,9 +313,11 @@ def differing(path: Path) -> list[str]:
 
 
 def _is_kept(option: str, text: str, wish: Wish) -> bool:
-    """Whether the option stays when nobody asks for it any more. What could not be done is not there to stay."""
+    """Whether the option stays when nobody asks for it any more. What could not be done is not there to stay; a setting
+    may have been done of ``db`` alone."""
     needs = NEEDS.get(option)
-    is_done = needs is None or any(needed.items() <= _at_port_80(wish).items() for needed in needs)
+    is_free = needs is None or option in SETTINGS
+    is_done = is_free or any(needed.items() <= _at_port_80(wish).items() for needed in needs or ())
     is_done = is_done and not (text == "https" and option.endswith("protocol") and _waits(wish))
     return option in KEPT and text in {**ANNOTATIONS, **OF_PORTS, **SETTINGS}[option] and is_done
 

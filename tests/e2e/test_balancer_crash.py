@@ -46,7 +46,7 @@ OPERATIONS = {
             "POST /v1/load_balancers",
             _hetzner("attach_to_network"),
             *[_hetzner("add_target")] * 3,
-            *[STATUS] * 2,
+            STATUS,
         ),
         begins_with=None,
     ),
