@@ -2,21 +2,24 @@
 for a person."""
 
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
 
 import msgspec
 
+from actuators import config_maps
 from actuators.config_maps import Values, compare_and_set
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Conflict
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
+from desired.names import CONFIG_MAP
 from desired.plan.approvals import (
     Step,
     approval_of,
     is_used_by,
+    names_left,
     step_to,
     writes_of_approval,
     writes_of_revocation,
@@ -65,6 +68,8 @@ class ApprovalUses:
     namespace: str
     begun: set[str] = field(default_factory=set)
     """Names of differences that an approval has let pass, and that no pass has seen done."""
+    has_looked: bool = False
+    """Whether those of earlier processes are among them."""
 
     def use_up(self, approvals: Collection[Grant], now: datetime, names: Collection[str] = ()) -> None:
         """Mark these approvals of one hold as used before what they let through is applied: that counts once, whatever
@@ -86,11 +91,16 @@ class ApprovalUses:
         compare_and_set(self.reader, self.writer, self.namespace, choose)
         self.begun.update(names)
 
-    def strike(self, begun: Collection[str], planned: Collection[str]) -> None:
-        """Strike the differences that approvals let pass, these and those of earlier passes, and that are not planned
-        any more: they are done, and never pass again. Raises an ApiError; the next pass tries again."""
+    def strike(self, begun: Collection[str], is_done: Callable[[str], bool], *, looks: bool = False) -> None:
+        """Strike the differences that approvals let pass, these and those of earlier passes, and that are done: they
+        never pass again. ``looks`` asks once for those that a process before this one has left. Raises an ApiError; the
+        next pass tries again."""
+        if looks and not self.has_looked:
+            found = config_maps.read(self.reader, self.namespace, CONFIG_MAP)
+            self.begun.update(names_left(found.data if found else {}))
+            self.has_looked = True
         self.begun.update(begun)
-        if done := self.begun.difference(planned):
+        if done := {name for name in self.begun if is_done(name)}:
             compare_and_set(self.reader, self.writer, self.namespace, lambda data: writes_of_strike(data, done))
             self.begun -= done
 

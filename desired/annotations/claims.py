@@ -210,7 +210,7 @@ def without_robot_account(claim: Claim, defaults: Options) -> Iterator[Annotatio
     """A warning where Robot is on and has no credentials: InternalIPs are then all that is known of its servers. In a
     cluster each Node says so by itself, and without one it is of no use."""
     requested = claim.requested(defaults)
-    if not requested.options.use_private_ip and "use_private_ip" not in requested.bad:
+    if requested.options.use_private_ip is not True and "use_private_ip" not in requested.bad:
         key = OPTIONS["use_private_ip"].full_key
         why = "without ROBOT_USER and ROBOT_PASSWORD Robot servers are reached by the InternalIPs of their Nodes alone"
         yield AnnotationWarning(key, f"{key} is not true: {why}, and get no traffic; set it to true")

@@ -226,10 +226,10 @@ class Options:
         env="DISABLE_IPV6",
         sets="status",
     )
-    use_private_ip: bool = option(
+    use_private_ip: Asked[bool] = option(
         BOOL,
-        default=False,
-        unset=_BY_PUBLIC,
+        usual=False,
+        unset=f"{_BY_PUBLIC} at creation",
         change="targets are replaced one by one",
         removal="targets stay reached as they are",
         env=True,

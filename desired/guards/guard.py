@@ -150,6 +150,6 @@ class Guard:
     judge: Callable[[GuardInput], Iterable[GuardResult]]
     looks_at: Callable[[GuardInput, Change], bool] | None = _always
     """Whether it has a say on such a change. None for one that is told of only where it withholds something: it depends
-    on what only the loop remembers, or on clocks and former settings, which are not the object's."""
+    on what only the loop remembers, or on clocks, which are not the object's."""
     measure: Callable[[GuardInput, Provider], tuple[int, int]] | None = None
     """What it has measured of a provider, and the limit; None for one that measures nothing."""

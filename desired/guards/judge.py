@@ -2,12 +2,12 @@
 
 A guard looks at the whole plan and names what it withholds; it changes nothing."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
 from desired.guards.anchor import AnchorState
-from desired.guards.by_default import by_default, names_in, without
+from desired.guards.by_default import by_default, names_in
 from desired.guards.evidence import clock_notes, controller_notes
 from desired.guards.filters import withheld_at_first
 from desired.guards.guard import GuardInput, GuardResult
@@ -63,7 +63,8 @@ def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[Gu
     plan, snapshot = view.plan, view.snapshot
     decisions: dict[str, GuardDecision] = {}
     holds: list[Hold] = []
-    for result in _unnamed(ask_guards(view) if results is None else results, view, approved):
+    found = ask_guards(view) if results is None else results
+    for result in chain.from_iterable(_by_name(each, view, approved) for each in found):
         if result.verdict is Verdict.HELD:
             hold = _hold(result, plan, snapshot, approved)
             holds.append(hold)
@@ -80,12 +81,19 @@ def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[Gu
     return Plan(project_statuses(ruled, view), _notes(view), tuple(holds))
 
 
-def _unnamed(results: Iterable[GuardResult], view: GuardInput, approved: Collection[str]) -> Iterable[GuardResult]:
-    """The results, without what approvals name: the rest is judged anew."""
-    left = without(view, approved) if approved else None
-    if left is None:
-        return results
-    return (*(each for each in results if each.guard is not GuardName.BY_DEFAULT), *by_default(left))
+def _by_name(result: GuardResult, view: GuardInput, approved: Collection[str]) -> Iterator[GuardResult]:
+    """The result in two: of the changes that approvals name, and of the others, which are judged anew."""
+    changes, snapshot = view.plan.by_key, view.snapshot
+    passed = {key for key in result.keys if names_in(result, changes[key], snapshot) <= {*approved}}
+    if not approved or not passed or result.verdict is not Verdict.HELD:
+        yield result
+        return
+    yield replace(result, keys=tuple(key for key in result.keys if key in passed))
+    rest = tuple(key for key in result.keys if key not in passed)
+    if result.guard is GuardName.BY_DEFAULT:
+        yield from by_default(view, but=passed)
+    elif rest:
+        yield replace(result, keys=rest)
 
 
 def _waits_for_volumes(hold: Hold, decisions: Mapping[str, GuardDecision]) -> Mapping[str, GuardDecision]:
@@ -121,7 +129,10 @@ def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str
 
 
 def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Collection[str]) -> Hold:
+    names = tuple(sorted({name for key in result.keys for name in names_in(result, plan.by_key[key], snapshot)}))
     digest_of_hold = hold_hash(result.guard, [plan.by_key[key] for key in result.keys], snapshot)
+    if result.guard is GuardName.BY_DEFAULT:  # Nodes that come and go make no other hold
+        digest_of_hold = digest(result.guard, names)
     return Hold(
         digest_of_hold,
         result.guard,
@@ -129,8 +140,8 @@ def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Collect
         result.limit,
         tuple(sorted(result.keys)),
         result.why,
-        approved=digest_of_hold in approved,
+        approved=digest_of_hold in approved or {*names} <= {*approved},
         advice=result.advice,
         end=result.end,
-        names=tuple(sorted({name for key in result.keys for name in names_in(plan.by_key[key], snapshot)})),
+        names=names,
     )

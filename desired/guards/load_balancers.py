@@ -6,7 +6,7 @@
 | ``adoption`` | an adoption that removes something, or of a load balancer that may be another owner's |
 | ``undo-window`` | the deletion of a released load balancer before its time |
 | ``ip-loss`` | the deletion of one that a Service wants, or whose Service has vanished; another published address |
-| ``exposure`` | what opens an internal load balancer, but for an annotation of its own Service |
+| ``exposure`` | a new load balancer that would be public by default, while others are internal |
 | ``address-in-use`` | the creation of a load balancer with a Primary IP that something else has |
 | ``certificate-issuance`` | an https port without its certificate |
 """
@@ -145,21 +145,28 @@ def _label_of(service: Service) -> str:
 def exposure(view: GuardInput) -> Iterator[GuardResult]:
     """A new load balancer is public by default only if most others that no annotation decides are public as well, and
     if its Service does not publish private addresses alone. An annotation of its own lets it pass."""
-    undecided = [
-        lb for lb in view.desired.services.values() if isinstance(lb, DesiredLoadBalancer) and not _decides(lb)
-    ]
-    others = [lb.present.spec.public_interface is False for lb in undecided if lb.present is not None]
+    services = [lb for lb in view.desired.services.values() if isinstance(lb, DesiredLoadBalancer)]
+    internal = {lb.service.id: _is_internal(lb) for lb in services if not _decides(lb)}
     for lb, changes in view.balancers(ChangeKind.LB_CREATE):
         creation = next(change for change in changes if change.kind is ChangeKind.LB_CREATE)
         creations, published = (creation.key,), {*map(kind_of, lb.service.ingress)}
         if _decides(lb) or lb.wanted is None or lb.wanted.public_interface is False:
             continue
+        others = [each for name, each in internal.items() if each is not None and name != lb.service.id]
         found: dict[str, Plain] = {"service": lb.service.id, "annotation": _ANNOTATION}
         if published == {PRIVATE} and creation.consequences:  # addresses are lost, and no other controller's
             yield GuardResult.of(rows.NEW_BALANCER_EXPOSED, creations, found, value="public", limit="internal")
         elif 2 * sum(others) > len(others):
             found |= {"closed": sum(others), "counted": len(others)}
             yield GuardResult.of(rows.NEW_BALANCER_PUBLIC, creations, found, value="public", limit="internal")
+
+
+def _is_internal(lb: DesiredLoadBalancer) -> bool | None:
+    """Whether its load balancer has no public interface; if a list lacks it, whether it publishes private addresses
+    alone. None for a Service that has had none."""
+    if lb.present is not None:
+        return lb.present.spec.public_interface is False
+    return {*map(kind_of, lb.service.ingress)} == {PRIVATE} if lb.service.is_claimed and lb.service.ingress else None
 
 
 def _decides(lb: DesiredLoadBalancer) -> bool:

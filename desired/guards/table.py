@@ -90,9 +90,7 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
         ),
         GuardName.TARGET_FLOOR: Guard(target_floor, _where(takes_targets)),
         GuardName.TARGET_HEALTH: Guard(target_health, _where(takes_targets)),
-        GuardName.EXPOSURE: Guard(
-            exposure, _where(lambda change: change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True)
-        ),
+        GuardName.EXPOSURE: Guard(exposure, _at(ChangeKind.LB_CREATE)),
         GuardName.CERTIFICATE_ISSUANCE: Guard(
             certificate_issuance,
             _where(lambda change: change.kind == ChangeKind.LB_LISTENER and not change.is_known),

@@ -105,7 +105,8 @@ def status_differences(
         found.append(_difference(lb, "ipv6_disabled", False, True))
         kept = replace(kept, ipv6_disabled=False)
     hides, name = kept.disable_private_ingress, "disable_private_ingress"
-    is_chosen = lb.requested.origin("private_ipv4") is Origin.ANNOTATION
+    chosen = ("private_ipv4", "private_subnet_ip_range")
+    is_chosen = any(lb.requested.origin(option) is Origin.ANNOTATION for option in chosen)
     comes_beside = not hides and PRIVATE not in was and len(has) > 1 and not is_chosen
     if _is_decided_otherwise(lb, name) and PRIVATE in has and (comes_beside or (hides and PRIVATE in was)):
         found.append(_difference(lb, name, not hides, hides))

@@ -96,7 +96,6 @@ from desired.model.load_balancer import (
     IpTarget,
     Listener,
     LoadBalancer,
-    SelectorTarget,
     ServerTarget,
     Target,
     is_private,
@@ -159,7 +158,7 @@ class DesiredLoadBalancer:
     @property
     def ends_private(self) -> bool:
         """Whether its own targets are all reached by private addresses in the end."""
-        return self.options.use_private_ip or any(map(is_private, self.switched.values()))
+        return self.options.use_private_ip is True or any(map(is_private, self.switched.values()))
 
     def why_unchanged(self, port: int, there: Listener | None) -> Reason:
         """Why nothing is planned for a port of which no note tells. ``there`` is what its load balancer does there."""
@@ -216,9 +215,10 @@ def desired_load_balancer(
     keeps_way = present is not None and _keeps_way(requested, unclear, present, snapshot)
     if present is not None:
         numbers = {port.port for port in service.claim.tcp_ports}
-        effective = _usable(requested, wrong, present, keeps_way=keeps_way).beside(there, numbers)
+        effective = _usable(requested, wrong, present, snapshot, keeps_way=keeps_way).beside(there, numbers)
         options = effective.options
     else:
+        options = replace(options, use_private_ip=options.use_private_ip is True)
         effective = requested
     certificates = desired_certificates(service, effective, snapshot)
     members = members_of(service, options, present, zone)
@@ -231,7 +231,7 @@ def desired_load_balancer(
     targets = desired_targets(members, present, size.type.max_targets if size.type else None, f"choose {larger}")
     switched: Mapping[Target, ServerTarget | IpTarget] = {}
     if present is not None and requested.is_by_default("use_private_ip") and "use_private_ip" not in unclear:
-        private = requested.options.use_private_ip
+        private = requested.options.use_private_ip is True
         asked = members_of(service, replace(options, use_private_ip=private), present, zone)
         switched = _switched(members, asked, present, private=private)
     serving = DesiredLoadBalancer(
@@ -289,22 +289,33 @@ def _keeps_way(requested: Requested, unclear: Collection[str], present: CloudBal
     if "use_private_ip" in unclear or requested.origin("use_private_ip") is not Origin.ANNOTATION:
         return True
     places, network = {place.network_id for place in present.attachments}, network_id(snapshot)
-    return requested.options.use_private_ip and bool(places) and network is not None and network not in places
+    is_asked = requested.options.use_private_ip is True
+    return is_asked and bool(places) and network is not None and network not in places
 
 
-def _usable(requested: Requested, wrong: Collection[str], present: CloudBalancer, *, keeps_way: bool) -> Requested:
+def _usable(
+    requested: Requested, wrong: Collection[str], present: CloudBalancer, snapshot: Snapshot, *, keeps_way: bool
+) -> Requested:
     """What counts at a load balancer that is there, while these annotations and variables are wrong: the same as if
     nothing set what they do. A redirect may be at one port alone, so that none is moved while one is wrong."""
     redirects = {way.key("http_redirect_http") for way in (requested, *requested.ways)}
     usable = requested.without({*wrong, *redirects} if redirects & set(wrong) else wrong)
-    way = reaches_privately(present) if keeps_way else None
-    return usable if way is None else replace(usable, options=replace(usable.options, use_private_ip=way))
+    way = reaches_privately(present, snapshot) if keeps_way else None
+    asked = usable.options.use_private_ip is True
+    return replace(usable, options=replace(usable.options, use_private_ip=asked if way is None else way))
 
 
-def reaches_privately(present: CloudBalancer) -> bool | None:
-    """Whether most targets that answer, else most of all, are reached by private addresses; without targets, True if
-    there is no other way, and None if nothing tells."""
-    own = [target for target in present.targets if not isinstance(target, SelectorTarget)]
+def _is_of_node(target: Target, snapshot: Snapshot) -> bool:
+    """Whether an address is a Node's: those of others say nothing of the way."""
+    return isinstance(target, IpTarget) and any(
+        target.ip == address.address for node in snapshot.nodes for address in node.addresses
+    )
+
+
+def reaches_privately(present: CloudBalancer, snapshot: Snapshot) -> bool | None:
+    """Whether most targets of Nodes that answer, else most of all, are reached by private addresses; without any, True
+    if there is no other way, and None if nothing tells."""
+    own = [target for target in present.targets if isinstance(target, ServerTarget) or _is_of_node(target, snapshot)]
     own = [target for target in own if present.answering(target)] or own
     if not own:
         return True if present.attachments and present.spec.public_interface is False else None

@@ -106,8 +106,9 @@ def kept(
     for name, row in OPTIONS.items():
         if name in ON_LISTENERS:
             yield from _kept_of_ports(name, ports)
-        elif name == "use_private_ip" and options.use_private_ip and requested.origin(name) is Origin.UNSET:
-            yield Kept(name, shown(name, True), shown(name, row.default))
+        elif name == "use_private_ip":
+            if options.use_private_ip is True and requested.origin(name) is Origin.UNSET:
+                yield Kept(name, shown(name, True), shown(name, row.usual))
         elif row.usual is not None and getattr(options, name) is UNMANAGED:
             yield from (
                 Kept(name, shown(name, value), shown(name, row.usual))

@@ -25,7 +25,7 @@ from desired.model.snapshot import (
     Snapshot,
 )
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
-from desired.nodes.addresses import DesiredAddresses, first_host, public_ipv6
+from desired.nodes.addresses import BY_SETTING, DesiredAddresses, first_host, public_ipv6
 from desired.nodes.disruption import condition_of_drain
 from desired.nodes.matching import is_ignored
 from desired.nodes.node import DesiredNode, InitializedNode, UninitializedNode, UnmanagedNode, is_uninitialized
@@ -209,7 +209,7 @@ def node_memberships(
     Nodes should be. ``place`` is where the load balancer is, and what it has there, None where that changes
     nothing; ``families`` are the versions of IP by which Nodes take the traffic (``Claim.families``).
     """
-    way = _Way(options.use_private_ip, network_id, snapshot, settings, place, families)
+    way = _Way(options.use_private_ip is True, network_id, snapshot, settings, place, families)
     members = [way.member(node, nodes.get(node.name)) for node in snapshot.nodes]
     members += [
         NodeTarget(name, Membership.UNCERTAIN, rows.NODE_UNREADABLE.because(cause=why))
@@ -402,12 +402,13 @@ def _without_server(node: Node, snapshot: Snapshot) -> Reason:
 
 
 def _wanted_addresses(node: Node, desired: DesiredNode | None) -> tuple[NodeAddress, ...]:
-    """The addresses that the Node should have; those that it has where nothing is said of them."""
+    """The addresses that the Node should have, or has if nothing is said of them; and those that a setting alone takes,
+    as long as it has them."""
     match desired:
         case UninitializedNode(identity=identity):
             return identity.addresses
         case InitializedNode(addresses=DesiredAddresses() as addresses):
-            return addresses.values
+            return (*addresses.values, *(each.value for each in addresses.gone if each.rule in BY_SETTING))
     return node.addresses
 
 

@@ -36,6 +36,14 @@ _OF_SERVER = frozenset(
 )
 """Rules by which an address is one that the server itself has."""
 
+BY_SETTING = {
+    rules.OTHER_FAMILY: "HCLOUD_INSTANCES_ADDRESS_FAMILY",
+    rules.INTERNAL_IP_OTHER_FAMILY: "HCLOUD_INSTANCES_ADDRESS_FAMILY",
+    rules.FORWARD_OFF: "ROBOT_FORWARD_INTERNAL_IPS",
+    rules.NETWORK_UNSET: "--keep-internal-ips",
+}
+"""Rule by which an address goes → the setting behind it."""
+
 Addresses = tuple[Decided[NodeAddress], ...]
 UndecidedAddresses = Decided[Unmanaged]
 """Too little is known to say which addresses a Node should have: those that it has stay."""

@@ -7,6 +7,7 @@ from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Node
 from desired.model.taint import has_shutdown_taint
+from desired.nodes.addresses import BY_SETTING
 from desired.nodes.labels import OWNED_LABELS, label_values, owned_labels
 from desired.nodes.node import DesiredNode, InitializedNode, OrphanedNode, UninitializedNode, current_identity
 from desired.plan.change import Change, Difference, OutOfService, State
@@ -90,14 +91,6 @@ def _in_sync(node: Node, wanted: InitializedNode, settings: Settings) -> Iterato
         yield Change(key, kind, Verb.MODIFY, True, False, back.text, node.key)
 
 
-_BY_SETTING = {
-    rules.OTHER_FAMILY: "HCLOUD_INSTANCES_ADDRESS_FAMILY",
-    rules.INTERNAL_IP_OTHER_FAMILY: "HCLOUD_INSTANCES_ADDRESS_FAMILY",
-    rules.FORWARD_OFF: "ROBOT_FORWARD_INTERNAL_IPS",
-}
-"""Rule by which an address goes → the setting behind it."""
-
-
 def _lost_by_setting(node: Key, wanted: InitializedNode) -> Iterator[Difference]:
     """The IP addresses that go although the server still has them: another network, or another family."""
     there = {str(ip) for _, ip in wanted.server.private_ips}
@@ -105,7 +98,7 @@ def _lost_by_setting(node: Key, wanted: InitializedNode) -> Iterator[Difference]
     for each in wanted.addresses.gone:
         address = each.value.address
         is_in_network = each.rule in (rules.NETWORK_UNSET, rules.ADDRESS_UNKNOWN) and address in there
-        setting = "HCLOUD_NETWORK" if is_in_network else _BY_SETTING.get(each.rule, "")
+        setting = "HCLOUD_NETWORK" if is_in_network else BY_SETTING.get(each.rule, "")
         if setting and address not in kept:
             yield Difference(node, str(each.value.type), address, "", setting)
 

@@ -128,7 +128,7 @@ def _with_end(entry: Grant, data: Mapping[str, str]) -> Grant:
     except DAMAGE:
         return replace(entry, damage="counts no more: the record of its use is damaged")
     if end.expires_at is not None and entry.expires_at > end.expires_at:
-        return entry
+        return replace(entry, left=end.left)
     return replace(entry, **{name: getattr(end, name) for name in _OF_END})
 
 
@@ -185,9 +185,10 @@ def step_to(wanted: Grant, before: Grant | None, now: datetime) -> Step:
 def writes_of_approval(approval: Grant, name: str, data: Mapping[str, str], now: datetime) -> Writes:
     """What approving writes: the approval, the ``name`` that the API server has for the person, "" where it has none,
     and void entries that are old enough are taken away. Empty where the hold is approved for as long already."""
-    if step_to(approval, approval_of(approval.of, data), now) is Step.STANDS:
+    before = approval_of(approval.of, data)
+    if step_to(approval, before, now) is Step.STANDS:
         return {}
-    key, value = format_approval(approval)
+    key, value = format_approval(approval if before is None else replace(approval, left=before.left))
     return {**dict.fromkeys(_old(data, now)), key: value, **_by(key, name, data)}
 
 
@@ -207,16 +208,27 @@ def writes_of_use(
     return dict(_formatted(replace(each, used_at=now, used_by=by, left=left)) for each in counting)
 
 
+def names_left(data: Mapping[str, str]) -> frozenset[str]:
+    """The names of all differences that approvals go on to let pass."""
+    return frozenset(name for grant in _begun(data) for name in grant.left)
+
+
 def writes_of_strike(data: Mapping[str, str], done: Collection[str]) -> Writes:
     """What a pass writes that has seen the differences of these names done: no approval lets them pass again."""
-    found = [grant for grant in parse_approvals(data) if not set(done).isdisjoint(grant.left)]
-    for key in data:
+    struck = ((each, tuple(name for name in each.left if name not in done)) for each in _begun(data))
+    return dict(_formatted(replace(each, left=left)) for each, left in struck if left != each.left)
+
+
+def _begun(data: Mapping[str, str]) -> Iterator[Grant]:
+    """The approvals that were used, and let something pass that no pass has seen done."""
+    yield from (grant for grant in parse_approvals(data) if grant.left)
+    for key in (key for key in data if key.endswith(_GIT) and is_hash(_hash_of(key.removesuffix(_GIT)))):
         try:
-            found += [_parse_end(_hash_of(key.removesuffix(_GIT)), data[key])] if key.endswith(_GIT) else []
+            found = _parse_end(_hash_of(key.removesuffix(_GIT)), data[key])
         except DAMAGE:
             continue
-    struck = ((each, tuple(name for name in each.left if name not in done)) for each in found)
-    return dict(_formatted(replace(each, left=left)) for each, left in struck if left != each.left)
+        if found.left:
+            yield found
 
 
 def is_used_by(hold_hash: str, data: Mapping[str, str], by: str) -> bool:

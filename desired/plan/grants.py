@@ -3,8 +3,8 @@
 | Source | Given by | For | Counts |
 |---|---|---|---|
 | ``FLAG`` | ``--approve HASH`` | a hold | in this run |
-| ``CLUSTER`` | ``reconcile approve HASH`` | a hold | once, for an hour or as long as it says, a day at most |
-| ``GIT`` | ConfigMap ``hcloud-reconciler-approvals`` | a hold | once, until it ends, and a week before that |
+| ``CLUSTER`` | ``reconcile approve HASH`` | a hold | each difference once, an hour or as it says, a day at most |
+| ``GIT`` | ConfigMap ``hcloud-reconciler-approvals`` | a hold | each difference once, until it ends |
 | ``PLAN`` | ``reconcile apply FILE`` | the changes of a saved plan | in its cluster, for an hour |
 | ``ANSWER`` | yes to the question of ``reconcile apply`` | the changes that were shown | in this run |
 
@@ -110,7 +110,7 @@ class Grant:
     def passes(self, here: Here) -> tuple[str, ...]:
         """What it lets pass: the hold that it is of; once used, the differences that are left."""
         if self.counts(here):
-            return (self.of,)
+            return (self.of, *self.left)
         return self.left if self.used_at and replace(self, used_at=None).counts(here) else ()
 
     def why_void(self, here: Here) -> str | None:

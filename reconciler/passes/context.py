@@ -88,8 +88,8 @@ class Uses(Protocol):
         """Mark the grants of one hold as used, which lets the differences of these names pass; raises an ApiError if
         none counts any more."""
 
-    def strike(self, begun: Collection[str], planned: Collection[str]) -> None:
-        """Strike the differences that approvals let pass and that are not planned any more; raises an ApiError."""
+    def strike(self, begun: Collection[str], is_done: Callable[[str], bool], *, looks: bool = False) -> None:
+        """Strike the differences that approvals let pass and that are done; raises an ApiError."""
 
 
 def _without_a_write(*_conditions: object) -> None:

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from actuators.http.errors import ApiError
 from actuators.outcome import STOPPED, Outcome, Skipped
-from desired.guards.by_default import names_in
+from desired.guards.by_default import owner_in
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.key import Key, ObjectKind
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan
@@ -137,7 +138,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     left = _left(attempts, judged, acting)
     report = with_failures(replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole)), judged)
     if is_whole:
-        _strike(begun, judged, acting)
+        _strike(begun, judged, context, acting)
     is_stopped = acting.stop.is_set()
     is_partial = is_stopped or bool(context.only)
     context.records.keep(Ended(report, seen, tried, attempts.let_pass, judged.facts, is_partial))
@@ -149,11 +150,20 @@ def _begun(judged: JudgedPlan) -> frozenset[str]:
     return frozenset(name for grants in judged.granted.values() for grant in grants for name in grant.left)
 
 
-def _strike(begun: Collection[str], judged: JudgedPlan, acting: ApplyContext) -> None:
-    """Strike the differences that approvals let pass, and that this reading shows done."""
-    snapshot, planned = judged.facts.snapshot, judged.facts.plan.changes
+def _strike(begun: Collection[str], judged: JudgedPlan, context: PlanContext, acting: ApplyContext) -> None:
+    """Strike the differences that approvals let pass, and that this reading shows done: of an object that is there,
+    and of which everything could be planned."""
+    held = {name for hold in judged.whole.holds for name in hold.names}
+    snapshot, services = judged.facts.snapshot, judged.facts.desired.services
+
+    def is_done(name: str) -> bool:
+        owner = owner_in(name)
+        lb = services.get(owner.removeprefix("service/"))
+        is_planned = isinstance(lb, DesiredLoadBalancer) and lb.wanted is not None and not lb.problems
+        return name not in held and (is_planned or owner.removeprefix("node/") in snapshot.nodes.items)
+
     try:
-        acting.approvals.strike(begun, {name for change in planned for name in names_in(change, snapshot)})
+        acting.approvals.strike(begun, is_done, looks=context.records.lasts)
     except ApiError as error:
         _log.warning("approvals are not struck %s", pairs(why=str(error)))
 

@@ -337,6 +337,7 @@ class Records:
 
     def __init__(self, main: ConfigMap, status: ConfigMap, settings: Settings, *, lasts: bool = False) -> None:
         """``main`` has what passes go by, ``status`` what people look at; ``lasts`` is for a loop."""
+        self.lasts = lasts
         self.project = ProjectMemory(main, settings, after_changes_only=not lasts)
         self.peaks = PeakMemory(main, settings, lasts=lasts)
         self.suspended = SuspensionTrace(main if lasts else ConfigMap(CONFIG_MAP))

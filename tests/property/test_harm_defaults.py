@@ -35,6 +35,7 @@ MIXED_INSIDE = Start(
     nodes=3, services=(("db", {}), ("mail", KEPT_CLOSED), ("shop", KEPT_CLOSED), ("web", {})), variables=INTERNAL
 )
 POOLS = Start(nodes=4, pools=True, services=(("web", {"node-selector": "pool=a"}),))
+PRIVATE_METAL = {f"10.1.0.{number}" for number in (61, 62, 63)}
 METAL = Start(nodes=2, metal=3)
 
 
@@ -298,6 +299,14 @@ ACCEPTED = (
         .then(TOLD),
         "Guards do not count a smaller type as a loss.",
     ),
+    Attack(
+        "dedicated-servers-are-reached-as-before-whatever-is-forwarded",
+        Start(nodes=2, metal=3, services=(("web", PRIVATE),)),
+        do.sees(lambda stage: target_addresses(stage.balancer()) == PRIVATE_METAL)
+        .then(run("ROBOT_FORWARD_INTERNAL_IPS=false"), TOLD)
+        .sees(lambda stage: target_addresses(stage.balancer()) == PRIVATE_METAL, "web has other targets"),
+        "Nodes would lose the addresses by which the load balancer reaches them.",
+    ),
 )
 
 
@@ -355,6 +364,12 @@ JOINING = (
             ("a-setting-is-lost", (LOSE,)),
             ("a-default-is-in-doubt", (OPEN,)),
         )
+    ),
+    Attack(
+        "a-service-that-is-made-beside-a-short-list-of-load-balancers-is-not-public",
+        INSIDE,
+        do.make_service("mail").then(run(LOSE, "load_balancers:half"), closed("mail"), TOLD),
+        "Services that a list lacks publish private addresses alone.",
     ),
     Attack(
         "a-service-that-is-made-anew-while-a-default-is-in-doubt-is-not-public",

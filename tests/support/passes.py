@@ -158,14 +158,18 @@ class Run(Generic[W]):
         if self.budget is not None:
             actuators = within_budget(actuators, self.budget.begin_change)
         conditions = self._conditions
-        uses = ApprovalUses(self.readers.kubernetes, writer, NAMESPACE)
-        apply_context = ApplyContext(actuators, uses, self.ears, self.ears, self.stop, conditions, self.is_called)
+        apply_context = ApplyContext(actuators, self._uses, self.ears, self.ears, self.stop, conditions, self.is_called)
         if self.budget is not None:
             apply_context = replace(apply_context, have_room=partial(have_room, self.budget.has_room))
         write_node = partial(write_sync_condition, writer)
         node_conditions = NodeConditionSink(write_node, tells_sync=self.tells_sync)
         apply_context = replace(apply_context, under_way=self.under_way, node_conditions=node_conditions)
         return converge(self.plan_context, apply_context)
+
+    @cached_property
+    def _uses(self) -> ApprovalUses:
+        """The same in each pass of a process."""
+        return ApprovalUses(self.readers.kubernetes, self.sim.kubernetes_writer(gate=self.gate), NAMESPACE)
 
     @cached_property
     def _conditions(self) -> ConditionSink:

@@ -204,3 +204,66 @@ def test_who_the_api_server_says_we_are(sim: Simulation) -> None:
     sim.spoil_kubernetes("status", method="POST", code=500, body={}, count=9)
     with pytest.raises(ApiError):
         reviewed_name(sim.kubernetes_writer())
+
+
+LEFT = ("sha256:00000000000000aa service/default/web", "sha256:00000000000000bb service/default/db")
+
+
+def begun(sim: Simulation, *approved: Grant) -> ApprovalUses:
+    """The uses of a process that has used these approvals, of which both differences are left."""
+    uses = ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE)
+    for grant in approved:
+        if grant.source is Source.CLUSTER:
+            approve(uses.reader, uses.writer, NAMESPACE, grant, NOW)
+        uses.use_up([grant], NOW, LEFT)
+    return uses
+
+
+def test_a_used_approval_passes_what_it_named_until_that_is_struck(sim: Simulation) -> None:
+    """One after the other, and by another process as well: it looks once."""
+    uses = begun(sim, ONE)
+    assert of_one(sim).passes(Here(NOW)) == tuple(sorted(LEFT))
+    uses.strike((), lambda name: name == LEFT[0])
+    assert of_one(sim).passes(Here(NOW)) == (LEFT[1],)
+
+    after = ApprovalUses(uses.reader, uses.writer, NAMESPACE)
+    after.strike((), lambda _name: True)
+    assert of_one(sim).left == (LEFT[1],)
+    after.strike((), lambda _name: True, looks=True)
+    assert of_one(sim).passes(Here(NOW)) == ()
+    sim.forget()
+    after.strike((), lambda _name: True, looks=True)
+    assert list(sim.sent_to_kubernetes()) == []
+
+
+def test_what_is_left_passes_no_longer_than_the_approval(sim: Simulation) -> None:
+    begun(sim, ONE)
+    assert of_one(sim).passes(Here(NOW + timedelta(minutes=59))) == tuple(sorted(LEFT))
+    assert of_one(sim).passes(Here(NOW + timedelta(minutes=61))) == ()
+
+
+def test_what_is_left_is_revoked(sim: Simulation) -> None:
+    uses = begun(sim, ONE)
+    assert revoke(uses.reader, uses.writer, NAMESPACE, ONE.of, [], NOW, who="ben", name="") is True
+    assert (of_one(sim).left, of_one(sim).passes(Here(NOW))) == ((), ())
+
+
+def test_approving_again_keeps_what_is_left(sim: Simulation) -> None:
+    uses, later = begun(sim, ONE), NOW + timedelta(minutes=30)
+    approve(uses.reader, uses.writer, NAMESPACE, replace(ONE, approved_at=later), later)
+    assert of_one(sim).passes(Here(later)) == (ONE.of, *sorted(LEFT))
+
+
+def test_what_an_entry_in_git_has_left_is_struck_and_outlives_a_later_end(sim: Simulation) -> None:
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
+    uses = begun(sim, Grant(Source.GIT, ONE.of, "team", expires_at=NOW + timedelta(hours=2)))
+
+    def passes(hours: int) -> tuple[str, ...]:
+        ends = (NOW + timedelta(hours=hours)).isoformat()
+        entries = {ONE.of.replace(":", "."): json.dumps({"approver": "team", "expires_at": ends})}
+        (found,) = parse_git_approvals(entries, observe_config_map(uses.reader, NAMESPACE) or {})
+        return found.passes(Here(NOW))
+
+    assert (passes(2), passes(3)) == (tuple(sorted(LEFT)), (ONE.of, *sorted(LEFT)))
+    uses.strike((), lambda name: name == LEFT[1])
+    assert (passes(2), passes(3)) == ((LEFT[0],), (ONE.of, LEFT[0]))

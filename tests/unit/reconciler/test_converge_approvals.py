@@ -49,6 +49,7 @@ def test_an_approval_counts_once(elsewhere: Run) -> None:
         f"/api/v1/namespaces/{NAMESPACE}/configmaps/hcloud-reconciler",
         "/api/v1/nodes/web-1/status",
         "/api/v1/nodes/web-1",
+        f"/api/v1/namespaces/{NAMESPACE}/configmaps/hcloud-reconciler",  # it is struck
     ]
     elsewhere.sim.kubernetes.replace_world(
         {

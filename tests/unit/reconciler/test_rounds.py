@@ -1,7 +1,7 @@
 """One round: what of a plan it carries out, in which order, and which approvals it uses up for that."""
 
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -69,7 +69,7 @@ class Stage:
             raise self.error
         self.used += [approval.of for approval in approvals]
 
-    def strike(self, begun: Collection[str], planned: Collection[str]) -> None:
+    def strike(self, begun: Collection[str], is_done: Callable[[str], bool], *, looks: bool = False) -> None:
         """Nothing is struck in a round."""
 
 

@@ -16,6 +16,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import STATUS_CONFIG_MAP
 from desired.plan.change import Change, GuardName
+from desired.plan.grants import Grant
 from desired.plan.notes import NoteKind
 from desired.section import Present, Unknown
 from reconciler.observe.approvals import observe_approvals
@@ -225,6 +226,7 @@ def test_a_default_that_is_taken_back_leaves_nothing(simulate: Simulate) -> None
     assert are_public(run) == [True, True]
 
 
+APPROVALS = f"/api/v1/namespaces/{NAMESPACE}/configmaps/hcloud-reconciler"
 PROXIED = replace(CLOSED, balancer_defaults=replace(CLOSED.balancer_defaults, uses_proxyprotocol=True))
 """A header for all, which people mean."""
 REFUSED = {
@@ -272,8 +274,12 @@ def test_an_approval_outlives_a_pass_that_is_stopped(simulate: Simulate) -> None
     assert have_headers(run) == [False, True]
     report = under(run, PROXIED).converge()
     assert (report.result, report.holds, have_headers(run)) == (Result.NO_CHANGES, (), [True, True])
-    stored = observe_approvals(run.readers.kubernetes, NAMESPACE).grants
-    assert [grant.left for grant in stored] == [()]
+    assert [grant.left for grant in stored(run)] == [()]
+
+
+def stored(run: Run) -> tuple[Grant, ...]:
+    """All approvals, with what is left of them."""
+    return observe_approvals(run.readers.kubernetes, NAMESPACE).grants
 
 
 def test_an_approval_passes_no_service_that_it_did_not_name(simulate: Simulate) -> None:
@@ -304,6 +310,47 @@ def test_a_difference_that_was_done_is_held_when_it_comes_back(simulate: Simulat
         annotate(run, name, disable_public_network=None)
     report = under(run, CLOSED).converge()
     assert ([hold.rule for hold in report.holds], are_public(run)) == ([GuardName.BY_DEFAULT], [True, True])
+
+
+def test_an_approval_that_was_not_struck_is_struck_by_the_next_process(simulate: Simulate) -> None:
+    """It died before that, and the next one finds nothing held. Later a person changes a load balancer back."""
+    run = a_cluster(simulate)
+    changed = under(run, CLOSED)
+    (hold,) = changed.converge().holds
+    changed.approve(hold.hash)
+    run.sim.spoil_kubernetes("status", method="PATCH", path=APPROVALS, code=503, body={}, skip=1, count=None)
+    changed.converge()
+    run.sim.kubernetes_proxy.clear_faults()
+    assert (are_public(run), [len(grant.left) for grant in stored(run)]) == ([False, False], [2])
+
+    after = under(run, CLOSED)
+    after.keep(lasts=True)
+    assert after.converge().result is Result.NO_CHANGES
+    assert [grant.left for grant in stored(run)] == [()]
+    for name in ("web", "db"):
+        annotate(run, name, disable_public_network="false")
+    after.converge()
+    for name in ("web", "db"):
+        annotate(run, name, disable_public_network=None)
+    assert [held.rule for held in after.converge().holds] == [GuardName.BY_DEFAULT]
+
+
+def test_nothing_is_struck_while_a_service_cannot_be_planned(simulate: Simulate) -> None:
+    """A write was refused, and an annotation is wrong for a moment: the approval goes on to count."""
+    run = a_cluster(simulate, settings=CLOSED)
+    changed = under(run, PROXIED)
+    (hold,) = changed.converge().holds
+    changed.approve(hold.hash)
+    run.sim.hetzner_proxy.set_faults([REFUSED])
+    changed.converge()
+    run.sim.hetzner_proxy.clear_faults()
+    assert sorted(have_headers(run)) == [False, True]
+    for value in ("maybe", None):
+        for name in ("web", "db"):
+            annotate(run, name, uses_proxyprotocol=value)
+        run.sim.clock.advance(120)
+        assert changed.converge().holds == ()
+    assert have_headers(run) == [True, True]
 
 
 def test_defaults_are_held_beside_a_service_that_is_left_alone(simulate: Simulate) -> None:

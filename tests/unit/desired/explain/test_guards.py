@@ -207,7 +207,7 @@ def asking(annotations: Mapping[str, str]) -> Service:
 
 
 @rows("service balancers more", {
-    "new": (a_service(), [], OWNER),
+    "new": (a_service(), [], OWNER | {"exposure": Verdict.ALLOWED}),
     "adopted": (a_service(), [a_balancer(**BY_HAND)], SPEAKS | OWNER | ADOPTS),
     "adopted-with-loss": (a_service(), [a_balancer(**BY_HAND, targets=TWO)],
         SPEAKS | OWNER | TARGETS | {"absence-proof": Verdict.WAITING, "adoption": Verdict.HELD}),
@@ -216,8 +216,7 @@ def asking(annotations: Mapping[str, str]) -> Service:
     "target": (a_served_service(), [a_balancer(targets=())], {}),
     "last-target": (asking(annotated(node_selector="tier=none")), [a_balancer()],
         SPEAKS | TARGETS | {"target-floor": Verdict.HELD}),
-    "opened": (asking(annotated(disable_public_network="false")), [CLOSED],
-        SPEAKS | TARGETS | {"exposure": Verdict.ALLOWED}),
+    "opened": (asking(annotated(disable_public_network="false")), [CLOSED], SPEAKS | TARGETS),
     "deleted": (a_served_service(deleted_at=NOW), [a_balancer()], SPEAKS | {"ip-loss": Verdict.ALLOWED}),
     "certificate": (asking(HTTPS), [a_balancer(listeners=())], {"certificate-issuance": Verdict.ALLOWED}),
 })  # fmt: skip

@@ -253,7 +253,7 @@ def test_what_a_hold_says() -> None:
     hold, said = the_hold(TWO), rows.NODES_LOST.text(lost=2, most=5, limit=1, wait="30 minutes")
     why, _, advice = said.partition("; ")
     rule, end = GuardName.NODE_BLAST_RADIUS, HoldEnd("if both stay NotReady", 1500.0)
-    assert hold == Hold(hold.hash, rule, "2", "1", BOTH, why, advice=advice, end=end)
+    assert hold == Hold(hold.hash, rule, "2", "1", BOTH, why, advice=advice, end=end, names=hold.names)
     decisions = [change.decision for change in judged(TWO).changes]
     assert decisions == [GuardDecision(Verdict.HELD, rule, said, due_in_s=1500.0)] * 2
 

@@ -7,7 +7,15 @@ from typing import Any
 from desired.annotations.choices import Protocol
 from desired.annotations.options import Options
 from desired.model.key import ObjectKind
-from desired.model.load_balancer import Attachment, CloudBalancer, Health, HttpOptions, Listener
+from desired.model.load_balancer import (
+    Attachment,
+    CloudBalancer,
+    Health,
+    HttpOptions,
+    IpTarget,
+    Listener,
+    SelectorTarget,
+)
 from desired.model.service import Ingress
 from desired.model.settings import AddressFamily, Settings
 from desired.model.snapshot import AddressType, NodeAddress, Snapshot
@@ -168,7 +176,7 @@ def test_an_approval_passes_what_it_named_and_nothing_else() -> None:
     assert set(alone.names) < set(both.names)
 
     plan = judged(world, settings, alone.names)
-    (rest,) = plan.holds
+    (rest,) = (hold for hold in plan.holds if not hold.approved)
     assert {change.owner for change in plan.allowed if change.brings} == {"service/default/web"}
     assert {plan.by_key[key].owner.name for key in rest.keys} == {"default/shop"}
     assert (rest.value, rest.hash == both.hash, both.value) == ("1 object", False, "2 objects")
@@ -220,6 +228,44 @@ def test_one_node_loses_no_address_by_a_setting(settings: Settings, expected: se
 
 
 def test_an_address_that_the_server_has_lost_goes() -> None:
-    node = a_settled_node("web-1", 1, addresses=(OF_NODE[0], NodeAddress(AddressType.INTERNAL_IP, "10.0.0.1")))
-    world = a_world([], [], nodes=[node], servers=[a_server(1, "web-1")], network=Present(None))
-    assert held(judged(world, replace(with_default(), network=None))) == set()
+    node = a_settled_node("web-1", 1, addresses=OF_NODE)
+    server = replace(SERVER, private_ips=((7, IPv4Address("10.0.0.9")),))
+    world = a_world([], [], nodes=[node], servers=[server], network=Present(NETWORK))
+    plan = judged(world, BOTH)
+    assert ([change.key for change in plan.allowed], held(plan)) == (["node/web-1/addresses"], set())
+
+
+def test_a_flag_that_is_lost_takes_no_address_of_a_vpn() -> None:
+    """--keep-internal-ips kept it."""
+    vpn = NodeAddress(AddressType.INTERNAL_IP, "100.64.0.1")
+    node, server = a_settled_node("web-1", 1, addresses=(*OF_NODE[:3], vpn)), replace(SERVER, private_ips=())
+    plan = judged(a_world([], [], nodes=[node], servers=[server], network=Present(None)), replace(BOTH, network=None))
+    assert held(plan) == {"node/web-1/addresses"}
+    assert {each.setting for change in plan.changes for each in change.brings} == {"--keep-internal-ips"}
+
+
+def test_nodes_that_come_and_go_make_no_other_hold() -> None:
+    """The hash is over the differences: an approval that takes its time still fits."""
+    settings = with_default(use_private_ip=True)
+    (before,) = judged(a_place(PUBLIC), settings).holds
+    joined = a_world([replace(asking(), ingress=ALL)], [PUBLIC], network=Present(NETWORK), **fleet(1, 2, 3))
+    after = next(hold for hold in judged(joined, settings).holds if hold.rule is GuardName.BY_DEFAULT)
+    assert (after.hash, after.names) == (before.hash, before.names)
+    other = judged(a_place(replace(PUBLIC, id=43)), settings).holds[0]
+    assert other.names != before.names
+
+
+def test_the_opposite_value_is_a_default_too() -> None:
+    """HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP=false is not unset: an approved mistake can be undone."""
+    private_ones = replace(PUBLIC, targets=tuple(private(1, 2)))
+    assert held(judged(a_place(private_ones), with_default(use_private_ip=False))) == {
+        f"{BALANCER}/target/server:{number}" for number in (1, 2)
+    }
+
+
+def test_addresses_of_others_say_nothing_of_the_way() -> None:
+    """Newcomers are reached as the targets of Nodes are."""
+    strangers = tuple(IpTarget(f"10.0.0.{number}") for number in (91, 92, 93))
+    balancer = replace(PUBLIC, targets=(*public(1, 2), *strangers, SelectorTarget("a=b", use_private_ip=True)))
+    world = a_world([replace(asking(), ingress=ALL)], [balancer], network=Present(NETWORK), **fleet(1, 2, 3))
+    assert served(judged(world, with_default())) == {f"{BALANCER}/target/server:3": public(3)[0]}

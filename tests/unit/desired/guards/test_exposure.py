@@ -8,7 +8,7 @@ from desired.model.service import Ingress
 from desired.plan.change import Verdict
 from desired.section import Present
 from tests.balancers import IN_NETWORK, NETWORK, a_balancer, a_world
-from tests.support.balancer_plans import HERE, asking, fleet, private
+from tests.support.balancer_plans import HERE, asking, fleet, new, private
 from tests.support.balancer_verdicts import judged, verdicts
 from tests.support.rows import rows
 
@@ -54,3 +54,27 @@ def test_an_internal_load_balancer(annotations: dict[str, str], default: bool, e
     assert verdicts(plan).get(PUBLIC) == expected
     approved = judged(world, settings, [hold.hash for hold in plan.holds])
     assert all(change.decision.verdict is Verdict.ALLOWED for change in approved.changes if change.key == PUBLIC)
+
+
+@rows("others expected", {
+    "most are internal": (("internal", "internal", "public"), (Verdict.HELD, "exposure")),
+    "half of them": (("internal", "public"), (Verdict.ALLOWED, None)),
+    "a list lacks them": (("unlisted", "unlisted"), (Verdict.HELD, "exposure")),
+    "an annotation decides on them": (("decided", "decided"), (Verdict.ALLOWED, None)),
+    "it is the first": ((), (Verdict.ALLOWED, None)),
+})  # fmt: skip
+def test_a_new_one_is_public_as_most_others_are(others: tuple[str, ...], expected: Any) -> None:
+    """Whatever setting was lost. Those that a list lacks publish private addresses alone."""
+    services, balancers = [new(use_private_ip="true")], []
+    for number, kind in enumerate(others):
+        name, uid, options = f"other-{number}", f"uid-{number}", {"use_private_ip": "true"}
+        options |= {"disable_public_network": "true"} if kind == "decided" else {}
+        ingress = (Ingress("10.0.0.200"),) if kind != "public" else ()
+        services.append(replace(asking(**options), name=name, uid=uid, ingress=ingress))
+        spec = {"public_interface": kind == "public", "name": name}
+        if kind != "unlisted":
+            balancers.append(
+                a_balancer(100 + number, service_uid=uid, attachments=(HERE,), targets=private(1), spec=spec)
+            )
+    plan = judged(a_world(services, balancers, network=Present(NETWORK), **fleet(1)), IN_NETWORK)
+    assert verdicts(plan)["load_balancer/default/web"] == expected

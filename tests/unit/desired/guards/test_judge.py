@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from desired.guards.by_default import owner_in
 from desired.guards.filters import explain_strange_keys, restrict, withhold
 from desired.guards.judge import hold_hash
 from desired.guards.relations import _is_allowed, propagate
@@ -89,9 +90,24 @@ def test_hold() -> None:
         PROJECT_MISMATCH.says.format(found=0, most=1, needed=1),
         advice=PROJECT_MISMATCH.remedy,
     )
-    assert judge(BOTH, ASTRAY, Settings()) == Plan(
-        (INITIALISE.ruled(decision), DELETE.ruled(decision)), (note,), (hold,)
-    )
+    found = judge(BOTH, ASTRAY, Settings())
+    names = found.holds[0].names
+    assert found == Plan((INITIALISE.ruled(decision), DELETE.ruled(decision)), (note,), (replace(hold, names=names),))
+    assert [owner_in(name) for name in sorted(names, key=owner_in)] == ["node/old", "node/web-1"]
+
+
+def test_an_approval_names_changes_of_any_guard() -> None:
+    """What it named passes, and the rest is a hold of its own; another count, or another object of the name, is another
+    name."""
+    (hold,) = judge(BOTH, ASTRAY, Settings()).holds
+    (old,) = (name for name in hold.names if owner_in(name) == "node/old")
+    found = judge(BOTH, ASTRAY, Settings(), [old])
+    assert verdicts(found)["node/old"] == (Verdict.ALLOWED, None)
+    assert verdicts(found)["node/web-1"] == (Verdict.HELD, "project-anchor")
+    assert {(each.approved, each.keys) for each in found.holds} == {(True, ("node/old",)), (False, ("node/web-1",))}
+
+    again = a_fleet(a_settled_node("n-1", 1), replace(OLD, uid="uid-of-another"), gone=[1, 9])
+    assert verdicts(judge(BOTH, again, Settings(), [old]))["node/old"] == (Verdict.HELD, "project-anchor")
 
 
 def test_an_approval_speaks_for_its_hold_and_its_rule() -> None:
