@@ -24,18 +24,30 @@ def by_default(view: GuardInput, but: Collection[str] = ()) -> Iterator[GuardRes
 
 def names_in(result: GuardResult, change: Change, snapshot: Snapshot) -> frozenset[str]:
     """The names by which an approval lets a held change pass, in this cluster and of this very object: those of its
-    differences, which are the same whatever changes bring them about, else its own with what the guard has measured."""
+    differences, which are the same whatever changes bring them about, else its own with how many the guard would have
+    left, or with what it has measured if it counts nothing."""
     cluster = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else None
     owner = snapshot.service(change.owner) or snapshot.node(change.owner)
     identity = (cluster, None if owner is None else owner.uid, change.cloud_id)
     if result.guard is GuardName.BY_DEFAULT:
         found = [(each.owner, each.field, each.port, each.before, each.after) for each in change.brings]
         return frozenset(f"{digest(*identity, *each)} {change.owner}" for each in found)
-    measured = (result.guard, result.value, result.limit)
-    name = digest(*identity, *measured, change.kind, change.key, change.before, change.after)
-    return frozenset({f"{name} {change.owner}"})
+    measured = (result.value, result.limit) if result.left is None else ()
+    name = digest(*identity, result.guard, *measured, change.kind, change.key, change.before, change.after)
+    left = "" if result.left is None else f"{_LEAVING}{result.left}"
+    return frozenset({f"{name} {change.owner}{left}"})
+
+
+_LEAVING, _MOST_DIGITS = " leaving ", 9
+
+
+def read_name(name: str) -> tuple[str, int]:
+    """The part of a name that stays the same until its difference is done, and how many are left at least; 0 if nothing
+    is counted."""
+    of, _, left = name.partition(_LEAVING)
+    return (of, int(left)) if left.isdecimal() and len(left) <= _MOST_DIGITS else (name, 0)
 
 
 def owner_in(name: str) -> str:
     """The key of the object of which this is a name."""
-    return name.partition(" ")[2]
+    return read_name(name)[0].partition(" ")[2]

@@ -33,6 +33,8 @@ class GuardResult:
     value: str = ""
     """What was measured; "" where nothing was."""
     limit: str = ""
+    left: int | None = None
+    """How many would be left; None if nothing is counted."""
     due_in_s: float | None = None
     """Seconds until another look is worth it; None when no time is known."""
     end: HoldEnd | None = None
@@ -56,7 +58,7 @@ class GuardResult:
         speaker = guard or row.of
         if not isinstance(speaker, GuardName) or row.verdict is None:
             raise TypeError(f"rule {row.name} is no guard's")
-        return cls(row, speaker, row.verdict, tuple(keys), facts, str(value), str(limit), due_in_s, end)
+        return cls(row, speaker, row.verdict, tuple(keys), facts, str(value), str(limit), None, due_in_s, end)
 
     @property
     def why(self) -> str:

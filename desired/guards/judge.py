@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 
 from desired.guards.anchor import AnchorState
-from desired.guards.by_default import by_default, names_in
+from desired.guards.by_default import by_default, names_in, read_name
 from desired.guards.evidence import clock_notes, controller_notes
 from desired.guards.filters import withheld_at_first
 from desired.guards.guard import GuardInput, GuardResult
@@ -29,7 +29,6 @@ from desired.plan.change import (
     with_advice,
 )
 from desired.plan.notes import Note, NoteKind
-from desired.rules.guards import APPROVED_TOGETHER
 from desired.section import Present
 
 
@@ -64,9 +63,10 @@ def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[Gu
     decisions: dict[str, GuardDecision] = {}
     holds: list[Hold] = []
     found = ask_guards(view) if results is None else results
-    for result in chain.from_iterable(_by_name(each, view, approved) for each in found):
+    least = dict(sorted(map(read_name, approved), reverse=True))
+    for result in chain.from_iterable(_by_name(each, view, least) for each in found):
         if result.verdict is Verdict.HELD:
-            hold = _hold(result, plan, snapshot, approved)
+            hold = _hold(result, plan, snapshot, least)
             holds.append(hold)
             if hold.approved:
                 continue
@@ -74,18 +74,16 @@ def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[Gu
         for key in result.keys:
             if decision.verdict.weight > decisions.get(key, ALLOWED).verdict.weight:
                 decisions[key] = decision
-    for hold in holds:
-        if hold.approved:
-            decisions |= _waits_for_volumes(hold, decisions)
     ruled = propagate(change.ruled(decisions.get(change.key, ALLOWED)) for change in plan.changes)
     return Plan(project_statuses(ruled, view), _notes(view), tuple(holds))
 
 
-def _by_name(result: GuardResult, view: GuardInput, approved: Collection[str]) -> Iterator[GuardResult]:
+def _by_name(result: GuardResult, view: GuardInput, approved: Mapping[str, int]) -> Iterator[GuardResult]:
     """The result in two: of the changes that approvals name, and of the others, which are judged anew."""
     changes, snapshot = view.plan.by_key, view.snapshot
-    passed = {key for key in result.keys if names_in(result, changes[key], snapshot) <= {*approved}}
-    if not approved or not passed or result.verdict is not Verdict.HELD:
+    may_pass = result.keys if approved and result.verdict is Verdict.HELD else ()
+    passed = {key for key in may_pass if _are_named(names_in(result, changes[key], snapshot), approved)}
+    if not passed:
         yield result
         return
     yield replace(result, keys=tuple(key for key in result.keys if key in passed))
@@ -96,16 +94,9 @@ def _by_name(result: GuardResult, view: GuardInput, approved: Collection[str]) -
         yield replace(result, keys=rest)
 
 
-def _waits_for_volumes(hold: Hold, decisions: Mapping[str, GuardDecision]) -> Mapping[str, GuardDecision]:
-    """The decisions on what is free of an approved hold, while a deletion among it waits for its volumes: the first of
-    its changes uses the approval up, and those that are made later would have to be approved anew."""
-    waits = {key: decisions[key] for key in hold.keys if key in decisions}
-    waits = {key: each for key, each in waits.items() if each.rule is GuardName.VOLUME_DETACH}
-    if not waits:
-        return {}
-    first = min(waits)
-    together = replace(waits[first], why=APPROVED_TOGETHER.text(change=first))
-    return {key: together for key in hold.keys if key not in decisions}
+def _are_named(names: Collection[str], approved: Mapping[str, int]) -> bool:
+    """Whether approvals name all of these, with no more left than would be."""
+    return all(of in approved and left >= approved[of] for of, left in map(read_name, names))
 
 
 def _notes(view: GuardInput) -> tuple[Note, ...]:
@@ -128,7 +119,7 @@ def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str
     return digest(uid, rule, held)
 
 
-def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Collection[str]) -> Hold:
+def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Mapping[str, int]) -> Hold:
     names = tuple(sorted({name for key in result.keys for name in names_in(result, plan.by_key[key], snapshot)}))
     digest_of_hold = hold_hash(result.guard, [plan.by_key[key] for key in result.keys], snapshot)
     if result.guard is GuardName.BY_DEFAULT:  # Nodes that come and go make no other hold
@@ -140,7 +131,7 @@ def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Collect
         result.limit,
         tuple(sorted(result.keys)),
         result.why,
-        approved=digest_of_hold in approved or {*names} <= {*approved},
+        approved=digest_of_hold in approved or _are_named(names, approved),
         advice=result.advice,
         end=result.end,
         names=names,

@@ -60,7 +60,8 @@ class Population:
         facts = {**words, "left": left, "lost": most - left, "most": max(most, there)}
         facts |= {"least": least, "limit": most - least}
         value, limit = (left, least) if self.shows_left else (most - left, most - least)
-        return [GuardResult.of(row or self.rule, sorted(taking), facts, value=value, limit=limit)]
+        held = GuardResult.of(row or self.rule, sorted(taking), facts, value=value, limit=limit)
+        return [replace(held, left=left)]
 
 
 Members = Mapping[str, frozenset[str]]

@@ -248,8 +248,8 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
         NoteKind.SUSPENDED: NoteRow("The running controller has suspended a change."),
         NoteKind.OUT_OF_SERVICE: NoteRow("A Node keeps the out-of-service taint, or is deleted without it."),
         NoteKind.SETTINGS: NoteRow(
-            "Settings differ from those of the last successful pass.",
-            "Restore the settings, or approve what follows.",
+            "Settings changed within a day, or HCLOUD_NETWORK names no network.",
+            "Restore the settings, or correct HCLOUD_NETWORK.",
             is_of_the_whole=True,
         ),
         NoteKind.PACE: NoteRow(

@@ -475,11 +475,6 @@ VOLUMES_UNREAD = _waiting(
     "volumes-unread",
     "cannot determine whether volumes are attached to the Node: {error}; deleted {wait} after the out-of-service taint",
 )
-APPROVED_TOGETHER = _waiting(
-    GuardName.VOLUME_DETACH,
-    "approved-together",
-    "waits for volumes together with {change}: both were approved as one",
-)
 
 EXCLUDED_BY_POLICY = _waiting(GuardName.POLICY, "excluded-by-policy", "excluded by --policy {policy}")
 WITHHELD_BEFORE = Rule(

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from actuators.http.errors import ApiError
 from actuators.outcome import STOPPED, Outcome, Skipped
-from desired.guards.by_default import owner_in
+from desired.guards.by_default import owner_in, read_name
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.key import Key, ObjectKind
 from desired.model.snapshot import Snapshot
@@ -153,14 +153,14 @@ def _begun(judged: JudgedPlan) -> frozenset[str]:
 def _strike(begun: Collection[str], judged: JudgedPlan, context: PlanContext, acting: ApplyContext) -> None:
     """Strike the differences that approvals let pass, and that this reading shows done: of an object that is there,
     and of which everything could be planned."""
-    held = {name for hold in judged.whole.holds for name in hold.names}
+    held = {read_name(name)[0] for hold in judged.whole.holds for name in hold.names}
     snapshot, services = judged.facts.snapshot, judged.facts.desired.services
 
     def is_done(name: str) -> bool:
         owner = owner_in(name)
         lb = services.get(owner.removeprefix("service/"))
         is_planned = isinstance(lb, DesiredLoadBalancer) and lb.wanted is not None and not lb.problems
-        return name not in held and (is_planned or owner.removeprefix("node/") in snapshot.nodes.items)
+        return read_name(name)[0] not in held and (is_planned or owner.removeprefix("node/") in snapshot.nodes.items)
 
     try:
         acting.approvals.strike(begun, is_done, looks=context.records.lasts)

@@ -20,8 +20,7 @@ def apply_round(
     """Apply what can be done now, note in ``attempts`` how each change ended, and return the kinds that were tried.
 
     An approval that is needed is marked as used before, so that it counts once. The round gives way when another pass
-    is called for, and a series of preemptible changes also when it alone keeps the next round from beginning. Approved
-    changes are carried out completely, unless one of them does not end.
+    is called for, and a series of preemptible changes also when it alone keeps the next round from beginning.
     """
     snapshot = judged.facts.snapshot
     _use_up_approvals(judged, acting, attempts)
@@ -32,8 +31,6 @@ def apply_round(
         acting.under_way,
         acting.is_called,
         is_awaited=not is_last and attempts.has_more(judged.plan),
-        # An approval that is used up: what was left would have to be approved anew.
-        bound=frozenset(key for hold in judged.plan.holds if hold.approved for key in hold.keys),
     )
     try:
         outcomes = apply(

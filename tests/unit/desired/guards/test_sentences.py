@@ -162,7 +162,6 @@ volumes-attached: 2 volumes still attached to the Node; deleted once detached, a
     out-of-service taint
 volumes-unread: cannot determine whether volumes are attached to the Node: 503; deleted 20 minutes after the
     out-of-service taint
-approved-together: waits for volumes together with node/a: both were approved as one
 excluded-by-policy: excluded by --policy observe
 withheld-before: withheld at the start of this pass; the next pass decides again
 pace-slow: passes are 6 times further apart than usual to share the project's 3600 requests an hour; all clients

@@ -149,24 +149,34 @@ def test_six_of_eight() -> None:
     assert len(judge(compute_plan(detached, ON), detached, ON, approved=[hold.hash]).allowed) == 6
 
 
-def test_what_was_approved_together_is_done_together() -> None:
-    """The first deletion uses the approval up: those without volumes, and those whose volumes are detached before the
-    others', would be all that was approved."""
+def test_an_approval_outlives_the_first_deletion() -> None:
+    """Each that it named passes when its own volumes are gone, while no fewer Nodes stay than it said; one that is lost
+    meanwhile asks anew for all."""
     nodes = [a_lost_node(f"n-{i}", i, taints=(ours(5),) if i < 4 else ()) for i in range(1, 7)]
     fleet = a_fleet(*nodes, *(a_settled_node(f"n-{i}", i) for i in (7, 8)), gone=range(1, 7))
-    (hold,) = judged(replace(fleet, volume_attachments=attached())).holds
-    for volumes, first, free in (
-        (attached("n-1", "n-2", "n-3"), "node/n-1", 0),
-        (attached("n-3"), "node/n-3", 0),
-        (attached("n-8"), None, 6),
-    ):
-        snapshot = replace(fleet, volume_attachments=volumes)
-        plan = judge(compute_plan(snapshot, ON), snapshot, ON, approved=[hold.hash])
-        assert len(plan.allowed) == free
-        together = plan.by_key["node/n-6"].decision
-        assert (together.due_in_s == 15, together.rule == "volume-detach") == (not free, not free)
-        assert first is None or together.why == of_guards.APPROVED_TOGETHER.text(change=first)
-        assert judged(snapshot).by_key["node/n-6"].decision.rule == "node-blast-radius"
+    fleet = replace(fleet, volume_attachments=attached("n-1", "n-2", "n-3"))
+    (hold,) = judged(fleet).holds
+    for names in ([hold.hash], hold.names):
+        plan = judge(compute_plan(fleet, ON), fleet, ON, approved=names)
+        assert {change.key for change in plan.allowed} == {"node/n-4", "node/n-5", "node/n-6"}
+
+    half = a_fleet(*nodes[:3], *(a_settled_node(f"n-{i}", i) for i in (7, 8)), gone=(1, 2, 3))
+    half = replace(half, volume_attachments=attached("n-2", "n-3"))
+    plan = judge(compute_plan(half, ON), half, ON, approved=hold.names)
+    assert ({change.key for change in plan.allowed}, [each.approved for each in plan.holds]) == ({"node/n-1"}, [True])
+
+    more = [a_lost_node(f"n-{i}", i) for i in (1, 2, 7)]
+    fewer = a_fleet(*more, a_settled_node("n-8", 8), gone=(1, 2, 7))
+    plan = judge(compute_plan(fewer, ON), fewer, ON, approved=hold.names)
+    assert (plan.allowed, [each.approved for each in plan.holds]) == ((), [False])
+
+    joined = a_fleet(*more, *(a_settled_node(f"n-{i}", i) for i in (8, 9)), gone=(1, 2, 7))
+    plan = judge(compute_plan(joined, ON), joined, ON, approved=hold.names)
+    assert {each.approved: each.keys for each in plan.holds} == {True: ("node/n-1", "node/n-2"), False: ("node/n-7",)}
+
+    for garbled in ("", "x", "-1", "1" * 10):
+        names = [f"{name.rpartition(' ')[0]} {garbled}" for name in hold.names]
+        assert judge(compute_plan(joined, ON), joined, ON, approved=names).allowed == ()
 
 
 def test_an_approval_names_the_deletion_alone() -> None:
