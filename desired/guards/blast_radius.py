@@ -85,7 +85,8 @@ def node_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
         left, held = found.nodes - found.value, (going & found.lost) | last
         if last:
             final = GuardResult.of(rows.CONTROL_PLANE_LOST, sorted(last), value=len(members), limit=len(members) - 1)
-            yield from NODES.losses(held, left, found.nodes, row=rows.NODES_AND_CONTROL_PLANE_LOST) or [final]
+            too_many = NODES.losses(held, left, found.nodes, row=rows.NODES_AND_CONTROL_PLANE_LOST)
+            yield from too_many or [final.leaving(left)]
             continue
         wait = f"{view.settings.waits.given_up_after.total_seconds() / 60:g} minutes"
         row = rows.NODES_LOST_OR_UNREAD if found.unreadable else rows.NODES_LOST

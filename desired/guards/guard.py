@@ -1,7 +1,7 @@
 """What a guard is: its input, its results, and its row in the table of guards."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from types import MappingProxyType
 
@@ -34,7 +34,7 @@ class GuardResult:
     """What was measured; "" where nothing was."""
     limit: str = ""
     left: int | None = None
-    """How many would be left; None if nothing is counted."""
+    """How many stay, are found, or report; None if nothing is counted."""
     due_in_s: float | None = None
     """Seconds until another look is worth it; None when no time is known."""
     end: HoldEnd | None = None
@@ -59,6 +59,10 @@ class GuardResult:
         if not isinstance(speaker, GuardName) or row.verdict is None:
             raise TypeError(f"rule {row.name} is no guard's")
         return cls(row, speaker, row.verdict, tuple(keys), facts, str(value), str(limit), None, due_in_s, end)
+
+    def leaving(self, left: int) -> "GuardResult":
+        """The same with how many stay, are found, or report: an approval lasts while they do not become fewer."""
+        return replace(self, left=left)
 
     @property
     def why(self) -> str:

@@ -60,8 +60,7 @@ class Population:
         facts = {**words, "left": left, "lost": most - left, "most": max(most, there)}
         facts |= {"least": least, "limit": most - least}
         value, limit = (left, least) if self.shows_left else (most - left, most - least)
-        held = GuardResult.of(row or self.rule, sorted(taking), facts, value=value, limit=limit)
-        return [replace(held, left=left)]
+        return [GuardResult.of(row or self.rule, sorted(taking), facts, value=value, limit=limit).leaving(left)]
 
 
 Members = Mapping[str, frozenset[str]]

@@ -40,7 +40,8 @@ def _cloud_anchor(view: GuardInput) -> Iterator[GuardResult]:
         yield GuardResult.of(rows.REMOVALS_UNVERIFIED, removals, {"nodes": counted(anchor.unreadable, "Node")})
     match anchor.state:
         case AnchorState.VIOLATED:
-            yield GuardResult.of(rows.PROJECT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed)
+            held = GuardResult.of(rows.PROJECT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed)
+            yield held.leaving(anchor.found)
         case AnchorState.UNDETERMINED:
             yield _unverified(anchor, keys, "the project of HCLOUD_TOKEN")
         case AnchorState.UNFOUND if not view.witnesses:
@@ -66,7 +67,8 @@ def _robot_anchor(view: GuardInput) -> Iterator[GuardResult]:
     anchor = view.robot_anchor
     keys = [change.key for change in view.plan.changes if _depends_on_robot(change, view.snapshot)]
     if _is_mismatch(anchor):
-        yield GuardResult.of(rows.ROBOT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed or 1)
+        held = GuardResult.of(rows.ROBOT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed or 1)
+        yield held.leaving(anchor.found)
     elif anchor.state in (AnchorState.UNDETERMINED, AnchorState.UNFOUND):
         yield _unverified(anchor, keys, "the account of ROBOT_USER")
 

@@ -214,6 +214,17 @@ def test_too_many(snapshot: Snapshot, row: Rule, names: str, value: str, limit: 
     assert (found.due_in_s, found.end) == ((1500.0, HoldEnd(end, 1500.0)) if end else (None, None))
 
 
+def test_an_approval_of_the_control_plane_lasts() -> None:
+    """The first deletion leaves another count of its Nodes, and names what the approval named."""
+    rest = [a_settled_node(f"n-{i}", i) for i in range(3, 9)]
+    before = a_fleet(HEAD, head("other", 2), *rest, gone=[1, 2])
+    (hold,) = judged(before).holds
+    assert (hold.value, hold.keys) == ("2", ("node/head", "node/other"))
+    after = a_fleet(HEAD, *rest, gone=[1])
+    allowed = judge(compute_plan(after, Settings()), after, Settings(), hold.names).allowed
+    assert [change.key for change in allowed] == ["node/head"]
+
+
 @cases("snapshot", {
     "two of ten": a_fleet(*NINE, a_settled_node("n-3", 3), gone=[1, 2]),
     "one of four": a_fleet(WORKER, *FLEET, gone=[2]),

@@ -97,14 +97,22 @@ def test_hold() -> None:
 
 
 def test_an_approval_names_changes_of_any_guard() -> None:
-    """What it named passes, and the rest is a hold of its own; another count, or another object of the name, is another
-    name."""
+    """What it named passes, and the rest is a hold of its own. While more Nodes are found it lasts; fewer, or another
+    object of the name, ask anew."""
     (hold,) = judge(BOTH, ASTRAY, Settings()).holds
     (old,) = (name for name in hold.names if owner_in(name) == "node/old")
     found = judge(BOTH, ASTRAY, Settings(), [old])
     assert verdicts(found)["node/old"] == (Verdict.ALLOWED, None)
     assert verdicts(found)["node/web-1"] == (Verdict.HELD, "project-anchor")
     assert {(each.approved, each.keys) for each in found.holds} == {(True, ("node/old",)), (False, ("node/web-1",))}
+
+    fleet = [a_settled_node(f"n-{number}", number) for number in range(1, 5)]
+    two, one, none = (a_fleet(*fleet, OLD, gone=(9, *range(5 - gone, 5))) for gone in (2, 3, 4))
+    assert judge(BOTH, two, Settings()).holds == ()
+    (hold,) = judge(BOTH, one, Settings()).holds
+    for world, passes in ((one, True), (none, False)):
+        assert bool(judge(BOTH, world, Settings(), hold.names).allowed) == passes
+    assert judge(BOTH, one, Settings(), judge(BOTH, none, Settings()).holds[0].names).allowed == BOTH.changes
 
     again = a_fleet(a_settled_node("n-1", 1), replace(OLD, uid="uid-of-another"), gone=[1, 9])
     assert verdicts(judge(BOTH, again, Settings(), [old]))["node/old"] == (Verdict.HELD, "project-anchor")

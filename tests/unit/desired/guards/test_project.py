@@ -68,7 +68,7 @@ def cluster(found: int, gone: int, servers: Section[int, Server] | None = None) 
 def mismatch(found: int, most: int, keys: tuple[str, ...] = KEYS) -> list[GuardResult]:
     """The hold of a violated anchor."""
     facts = {"found": found, "most": most, "needed": (most + 1) // 2}
-    return [GuardResult.of(rows.PROJECT_MISMATCH, keys, facts, value=found, limit=(most + 1) // 2)]
+    return [GuardResult.of(rows.PROJECT_MISMATCH, keys, facts, value=found, limit=(most + 1) // 2).leaving(found)]
 
 
 UNREAD: dict[str, Plain] = {"project": "the project of HCLOUD_TOKEN", "found": 1, "needed": 2, "unread": 2}
@@ -198,7 +198,7 @@ def of_robot(row: Rule, *keys: str, **measured: Any) -> list[GuardResult]:
 
 
 ONE, ALL_3 = servers_of(a_server(1)), servers_of(*(a_server(i) for i in (1, 2, 3)))
-MISMATCH = of_robot(rows.ROBOT_MISMATCH, COMES.key, MOVES.key, value=1, limit=2)
+MISMATCH = [each.leaving(1) for each in of_robot(rows.ROBOT_MISMATCH, COMES.key, MOVES.key, value=1, limit=2)]
 
 
 @cases("snapshot expected", {
@@ -207,7 +207,7 @@ MISMATCH = of_robot(rows.ROBOT_MISMATCH, COMES.key, MOVES.key, value=1, limit=2)
     "not-read": (replace(metal(ONE), robot=None), []),
     "too-little-read": (metal(incomplete(ONE)), of_robot(rows.PROJECT_UNVERIFIED, COMES.key, MOVES.key)),
     "a-target-that-comes-back-was-one-before": (metal(ONE, balancers=[BACK]),
-        of_robot(rows.ROBOT_MISMATCH, MOVES.key, value=1, limit=2)),
+        [replace(MISMATCH[0], keys=(MOVES.key,))]),
     "a-target-that-was-none-before": (metal(ONE, balancers=[a_balancer(42)]), MISMATCH),
     "one-is-enough-where-none-is-ready": (metal(ONE, down=True), []),
 })  # fmt: skip
