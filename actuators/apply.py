@@ -56,6 +56,8 @@ class Pressure:
     """Whether something has come up meanwhile that another pass should see."""
     is_awaited: bool = False
     """Whether another round of the pass has changes that only it can carry out."""
+    bound: Collection[str] = ()
+    """Keys of changes that do not give way: a person approved them together."""
 
 
 def apply(
@@ -108,6 +110,7 @@ class _Round:
         self._has_begun = False
         """A preemptible change: each call gets a step on with them, however often it is woken."""
         self._has_done = self._is_leaving = False
+        self._moved_at = pressure.under_way.clock()
         """When a change has ended last."""
         self._stale: set[Lane] = set()
         """Those of objects on which something goes on that was left."""
@@ -186,6 +189,8 @@ class _Round:
 
     def _yields(self, change: Change) -> bool:
         """Whether a change at Hetzner gives way."""
+        if change.key in self._pressure.bound:
+            return False
         if self._is_leaving:
             return True
         if not change.row.is_preemptible:
@@ -197,6 +202,7 @@ class _Round:
 
     def _heed(self, lane: Lane) -> None:
         """Something has ended: one of these changes, or what an earlier round has left."""
+        self._moved_at = self._pressure.under_way.clock()
         if lane in self._left:
             self._free(self._followers.get(lane, ()), lane)
         elif lane in self._in_flight and lane.future is not None:
@@ -241,7 +247,7 @@ class _Round:
             return
         if not self._is_leaving and pressure.is_called() and pressure.under_way.has_worked():
             self._is_leaving = True
-            queued = [each for each in self._in_flight if each.change.row.writes_cloud]
+            queued = [each for each in self._in_flight if each.change.row.writes_cloud and not self._is_bound(each)]
             for lane in queued:
                 self._abandon(lane)
             if self._ready:
@@ -250,12 +256,19 @@ class _Round:
         may_leave = self._is_leaving or (pressure.is_awaited and self._has_done)
         if not may_leave or any(lane.age_s(now) < least_s for lane in self._in_flight):
             return
+        if any(map(self._is_bound, self._waits.keys() - self._in_flight)) and (
+            not self._is_leaving or now - self._moved_at < STUCK_S
+        ):
+            return
         for lane in tuple(self._in_flight):
             if not self._abandon(lane):
                 pressure.under_way.left.append(lane)
                 self._end(lane, GOES_ON)
         for lane in tuple(self._waits):
             self._end(lane, _missing(lane.change, self._outcomes) or PREEMPTED)
+
+    def _is_bound(self, lane: Lane) -> bool:
+        return lane.change.key in self._pressure.bound
 
     def _abandon(self, lane: Lane) -> bool:
         """Whether the change has not begun, and does not any more."""

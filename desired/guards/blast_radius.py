@@ -86,7 +86,7 @@ def node_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
         if last:
             final = GuardResult.of(rows.CONTROL_PLANE_LOST, sorted(last), value=len(members), limit=len(members) - 1)
             too_many = NODES.losses(held, left, found.nodes, row=rows.NODES_AND_CONTROL_PLANE_LOST)
-            yield from too_many or [final.leaving(left)]
+            yield from (each.leaving(0, of="control plane") for each in too_many or [final])
             continue
         wait = f"{view.settings.waits.given_up_after.total_seconds() / 60:g} minutes"
         row = rows.NODES_LOST_OR_UNREAD if found.unreadable else rows.NODES_LOST
@@ -136,7 +136,7 @@ def address_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
         leaves_none = any(_ips(c.before, _INTERNAL) and not _ips(c.after, _INTERNAL) for c in losing.values())
         left = most - losing.keys() - _without(provider, view, leaves_none=leaves_none)
         nodes, setting = _OF_PROVIDER[provider]
-        yield from ADDRESSES.losses(keys, len(left), len(most), {"nodes": nodes, "setting": setting})
+        yield from ADDRESSES.losses(keys, len(left), len(most), {"nodes": nodes, "setting": setting}, scope=nodes)
     closing = [change.key for change in view.plan.changes if closes_to_pods(change) and not change.brings]
     if closing:
         world = after_all(view.snapshot, [change for change in view.plan.changes if change.kind in _CLOSING])

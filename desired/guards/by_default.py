@@ -32,10 +32,11 @@ def names_in(result: GuardResult, change: Change, snapshot: Snapshot) -> frozens
     if result.guard is GuardName.BY_DEFAULT:
         found = [(each.owner, each.field, each.port, each.before, each.after) for each in change.brings]
         return frozenset(f"{digest(*identity, *each)} {change.owner}" for each in found)
-    measured = (result.value, result.limit) if result.left is None else ()
-    name = digest(*identity, result.guard, *measured, change.kind, change.key, change.before, change.after)
-    left = "" if result.left is None else f"{_LEAVING}{result.left}"
-    return frozenset({f"{name} {change.owner}{left}"})
+    held = (*identity, result.guard, change.kind, change.key, change.before, change.after)
+    counted_by = {digest(*held, of): left for of, left in result.floors}
+    if not counted_by:
+        return frozenset({f"{digest(*held, result.value, result.limit)} {change.owner}"})
+    return frozenset(f"{name} {change.owner}{_LEAVING}{left}" for name, left in counted_by.items())
 
 
 _LEAVING, _MOST_DIGITS = " leaving ", 9

@@ -33,8 +33,8 @@ class GuardResult:
     value: str = ""
     """What was measured; "" where nothing was."""
     limit: str = ""
-    left: int | None = None
-    """How many stay, are found, or report; None if nothing is counted."""
+    floors: tuple[tuple[str, int], ...] = ()
+    """Populations, and how many of each stay, are found, or report; empty if nothing is counted."""
     due_in_s: float | None = None
     """Seconds until another look is worth it; None when no time is known."""
     end: HoldEnd | None = None
@@ -58,11 +58,12 @@ class GuardResult:
         speaker = guard or row.of
         if not isinstance(speaker, GuardName) or row.verdict is None:
             raise TypeError(f"rule {row.name} is no guard's")
-        return cls(row, speaker, row.verdict, tuple(keys), facts, str(value), str(limit), None, due_in_s, end)
+        return cls(row, speaker, row.verdict, tuple(keys), facts, str(value), str(limit), (), due_in_s, end)
 
-    def leaving(self, left: int) -> "GuardResult":
-        """The same with how many stay, are found, or report: an approval lasts while they do not become fewer."""
-        return replace(self, left=left)
+    def leaving(self, left: int, of: str) -> "GuardResult":
+        """The same with how many ``of`` another population stay, are found, or report: an approval lasts while they do
+        not become fewer."""
+        return replace(self, floors=(*self.floors, (of, left)))
 
     @property
     def why(self) -> str:

@@ -81,13 +81,13 @@ def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[Gu
 def _by_name(result: GuardResult, view: GuardInput, approved: Mapping[str, int]) -> Iterator[GuardResult]:
     """The result in two: of the changes that approvals name, and of the others, which are judged anew."""
     changes, snapshot = view.plan.by_key, view.snapshot
-    may_pass = result.keys if approved and result.verdict is Verdict.HELD else ()
-    passed = {key for key in may_pass if _are_named(names_in(result, changes[key], snapshot), approved)}
-    if not passed:
+    if not approved or result.verdict is not Verdict.HELD or _hold(result, view.plan, snapshot, approved).approved:
         yield result
         return
-    yield replace(result, keys=tuple(key for key in result.keys if key in passed))
-    rest = tuple(key for key in result.keys if key not in passed)
+    passed = [key for key in result.keys if _are_named(names_in(result, changes[key], snapshot), approved)]
+    rest = tuple(key for key in result.keys if key not in {*passed})
+    if passed:
+        yield replace(result, keys=tuple(passed))
     if result.guard is GuardName.BY_DEFAULT:
         yield from by_default(view, but=passed)
     elif rest:

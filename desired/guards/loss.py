@@ -51,16 +51,18 @@ class Population:
         words: Mapping[str, Plain] = MappingProxyType({}),
         row: Rule | None = None,
         there: int = 0,
+        scope: str = "",
     ) -> list[GuardResult]:
-        """The hold of what takes some, by their keys, where too few would be ``left`` of ``most``; says another ``row``
-        than its own where one is given."""
+        """The hold of what takes some, by their keys, where too few would be ``left`` of ``most``, in one ``scope`` of
+        several; says another ``row`` than its own where one is given."""
         least = self.least(most, there)
         if not taking or left >= least:
             return []
         facts = {**words, "left": left, "lost": most - left, "most": max(most, there)}
         facts |= {"least": least, "limit": most - least}
         value, limit = (left, least) if self.shows_left else (most - left, most - least)
-        return [GuardResult.of(row or self.rule, sorted(taking), facts, value=value, limit=limit).leaving(left)]
+        held = GuardResult.of(row or self.rule, sorted(taking), facts, value=value, limit=limit)
+        return [held.leaving(left, of=f"{self.rule.name} {scope}")]
 
 
 Members = Mapping[str, frozenset[str]]
@@ -254,7 +256,7 @@ def _losses(of: BalancerChanges, row: _OfTargets) -> Iterator[GuardResult]:
             "cause": of.view.plan.by_key[taking[0]].reason if taking else "",
         }
         said = row.meanwhile if left < len(end) else row.rule
-        yield from row.losses(taking, left, most, words, said, len(had))
+        yield from row.losses(taking, left, most, words, said, len(had), scope)
 
 
 def takes_targets(change: Change) -> bool:
@@ -288,6 +290,9 @@ def target_floor(view: GuardInput) -> Iterator[GuardResult]:
 
 
 def _loss(of: BalancerChanges, table: Sequence[_OfTargets] = _TARGETS) -> GuardResult | None:
-    """The first loss in the order of the table, with the keys of all; None where enough is left of each population."""
+    """The first loss in the order of the table, with the keys and floors of all; None if enough is left of each."""
     found = [loss for row in table for loss in _losses(of, row)]
-    return replace(found[0], keys=tuple(sorted({key for loss in found for key in loss.keys}))) if found else None
+    if not found:
+        return None
+    keys = sorted({key for loss in found for key in loss.keys})
+    return replace(found[0], keys=tuple(keys), floors=tuple(floor for loss in found for floor in loss.floors))

@@ -41,7 +41,7 @@ def _cloud_anchor(view: GuardInput) -> Iterator[GuardResult]:
     match anchor.state:
         case AnchorState.VIOLATED:
             held = GuardResult.of(rows.PROJECT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed)
-            yield held.leaving(anchor.found)
+            yield held.leaving(anchor.found, of="project")
         case AnchorState.UNDETERMINED:
             yield _unverified(anchor, keys, "the project of HCLOUD_TOKEN")
         case AnchorState.UNFOUND if not view.witnesses:
@@ -68,7 +68,7 @@ def _robot_anchor(view: GuardInput) -> Iterator[GuardResult]:
     keys = [change.key for change in view.plan.changes if _depends_on_robot(change, view.snapshot)]
     if _is_mismatch(anchor):
         held = GuardResult.of(rows.ROBOT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed or 1)
-        yield held.leaving(anchor.found)
+        yield held.leaving(anchor.found, of="account")
     elif anchor.state in (AnchorState.UNDETERMINED, AnchorState.UNFOUND):
         yield _unverified(anchor, keys, "the account of ROBOT_USER")
 

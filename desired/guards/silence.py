@@ -157,7 +157,9 @@ def silent_cluster(view: GuardInput) -> Iterator[GuardResult]:
     value, limit = (report, enough) if silence.not_reporting else (0, 1)
     targets = counted(silence.without_node, "running target")
     numbers = asdict(silence) | {"age": _STALE, "targets": targets, "enough": enough}
-    yield GuardResult.of(row_of(silence), held, numbers, value=value, limit=limit, end=_END).leaving(value)
+    yield GuardResult.of(row_of(silence), held, numbers, value=value, limit=limit, end=_END).leaving(
+        value, of="kubelets"
+    )
     if silence.is_total:
         yield GuardResult.of(
             rows.ADDITIONS_WAIT, [c.key for c in changes if c.key not in held], {"nodes": silence.nodes}

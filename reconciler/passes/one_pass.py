@@ -151,8 +151,8 @@ def _begun(judged: JudgedPlan) -> frozenset[str]:
 
 
 def _strike(begun: Collection[str], judged: JudgedPlan, context: PlanContext, acting: ApplyContext) -> None:
-    """Strike the differences that approvals let pass, and that this reading shows done: of an object that is there,
-    and of which everything could be planned."""
+    """Strike the differences that approvals let pass, and that this reading shows done: of a Node or Service that
+    is there, and of which everything could be planned, or of the network."""
     held = {read_name(name)[0] for hold in judged.whole.holds for name in hold.names}
     snapshot, services = judged.facts.snapshot, judged.facts.desired.services
 
@@ -160,7 +160,8 @@ def _strike(begun: Collection[str], judged: JudgedPlan, context: PlanContext, ac
         owner = owner_in(name)
         lb = services.get(owner.removeprefix("service/"))
         is_planned = isinstance(lb, DesiredLoadBalancer) and lb.wanted is not None and not lb.problems
-        return read_name(name)[0] not in held and (is_planned or owner.removeprefix("node/") in snapshot.nodes.items)
+        is_there = is_planned or owner.removeprefix("node/") in snapshot.nodes.items
+        return read_name(name)[0] not in held and (is_there or not owner.startswith(("service/", "node/")))
 
     try:
         acting.approvals.strike(begun, is_done, looks=context.records.lasts)

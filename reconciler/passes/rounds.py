@@ -20,7 +20,8 @@ def apply_round(
     """Apply what can be done now, note in ``attempts`` how each change ended, and return the kinds that were tried.
 
     An approval that is needed is marked as used before, so that it counts once. The round gives way when another pass
-    is called for, and a series of preemptible changes also when it alone keeps the next round from beginning.
+    is called for, and a series of preemptible changes also when it alone keeps the next round from beginning. Approved
+    changes are carried out completely, unless one of them does not end.
     """
     snapshot = judged.facts.snapshot
     _use_up_approvals(judged, acting, attempts)
@@ -31,6 +32,8 @@ def apply_round(
         acting.under_way,
         acting.is_called,
         is_awaited=not is_last and attempts.has_more(judged.plan),
+        # What was approved together is made together: a load balancer is not left between two networks.
+        bound=frozenset(key for hold in judged.plan.holds if hold.approved for key in hold.keys),
     )
     try:
         outcomes = apply(

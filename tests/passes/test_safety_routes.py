@@ -34,3 +34,20 @@ def test_a_strangers_route_to_a_living_server_is_not_replaced_without_approval(n
     approved = network.reconcile("--once", "--approve", hold["hash"], "--output", "json").report
     assert approved["result"] == "no_changes"
     assert network.routes()[pods_of(1)] == private_ip(1)
+
+
+def test_an_approval_takes_a_strangers_route_once(network: Stage) -> None:
+    """A person approves that the route of nobody goes. It comes back within the time of the approval, and stays."""
+    network.settle(4)
+    network.add_servers(a_server_of(90))
+    theirs = a_route_to(9, 90)
+    network.have_routes(theirs, *(a_route_to(n) for n in range(1, 5)))
+    (hold,) = one_pass(network)["holds"]
+    network.reconcile("approve", hold["hash"], "--yes")
+    one_pass(network)
+    assert pods_of(9) not in network.routes()
+
+    network.have_routes(theirs, *(a_route_to(n) for n in range(1, 5)))
+    one_pass(network)
+
+    assert pods_of(9) in network.routes()

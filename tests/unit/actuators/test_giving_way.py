@@ -195,6 +195,17 @@ def test_who_is_stuck_holds_no_network(rounds: Rounds, accepted: bool, after_s: 
     assert after_s <= when[0] <= after_s + 1
 
 
+def test_what_is_bound_goes_on_while_it_gets_on(rounds: Rounds) -> None:
+    """Approved changes of one object are all made, however often the pass is called for; but nobody waits for one that
+    is stuck longer than ten seconds."""
+    series = [of_balancer("a", f"/{number}") for number in range(4)]
+    writers = rounds.endless(series[2].key)
+    bound = {change.key for change in series}
+    outcomes = rounds.carry_out(writers, *series, is_called=lambda: True, bound=bound)
+    assert [outcomes[change.key] for change in series] == [Applied(), Applied(), GOES_ON, PREEMPTED]
+    assert rounds.now == 10.0
+
+
 @rows(
     "first second is_tried",
     {

@@ -225,6 +225,17 @@ def test_an_approval_of_the_control_plane_lasts() -> None:
     assert [change.key for change in allowed] == ["node/head"]
 
 
+def test_the_last_of_the_control_plane_is_named_besides() -> None:
+    """An approval of too many Nodes does not name the last that became so meanwhile, however many others joined."""
+    others = [a_lost_node("w-1", 3), a_lost_node("w-2", 4), *(a_settled_node(f"n-{i}", i) for i in range(5, 9))]
+    before = a_fleet(HEAD, STANDBY, *others, gone=[1, 3, 4])
+    (hold,) = judged(before).holds
+    assert hold.keys == ("node/head", "node/w-1", "node/w-2")
+    after = a_fleet(HEAD, AWAY, *others[2:], a_settled_node("n-10", 10), gone=[1, 9])
+    plan = judge(compute_plan(after, Settings()), after, Settings(), hold.names)
+    assert [(each.keys, each.approved) for each in plan.holds] == [(("node/head",), False)]
+
+
 @cases("snapshot", {
     "two of ten": a_fleet(*NINE, a_settled_node("n-3", 3), gone=[1, 2]),
     "one of four": a_fleet(WORKER, *FLEET, gone=[2]),

@@ -8,7 +8,9 @@ import pytest
 
 from desired.guards.by_default import owner_in
 from desired.guards.filters import explain_strange_keys, restrict, withhold
+from desired.guards.guard import GuardResult
 from desired.guards.judge import hold_hash
+from desired.guards.judge import judge as judge_facts
 from desired.guards.relations import _is_allowed, propagate
 from desired.guards.statuses import conditions_of
 from desired.model.load_balancer import CloudBalancer, Health
@@ -116,6 +118,30 @@ def test_an_approval_names_changes_of_any_guard() -> None:
 
     again = a_fleet(a_settled_node("n-1", 1), replace(OLD, uid="uid-of-another"), gone=[1, 9])
     assert verdicts(judge(BOTH, again, Settings(), [old]))["node/old"] == (Verdict.HELD, "project-anchor")
+
+
+@rows("floors passes", {
+    "as many": ([("port 80", 3)], True),
+    "more": ([("port 80", 4)], True),
+    "fewer": ([("port 80", 2)], False),
+    "as many of something else": ([("port 443", 3)], False),
+    "none of something else besides": ([("port 80", 3), ("port 443", 0)], False),
+    "nothing is counted": ([], False),
+})  # fmt: skip
+def test_an_approval_lasts_while_as_many_stay(floors: list[tuple[str, int]], passes: bool) -> None:
+    """Of each population that the guard counts: it compares none with another."""
+    facts = facts_of(BOTH, ANCHORED, Settings())
+    held = GuardResult.of(PROJECT_MISMATCH, (DELETE.key,), {"found": 0, "most": 1, "needed": 1}, value=3, limit=4)
+    (hold,) = judge_facts(facts, (), [held.leaving(3, of="port 80")]).holds
+    plan = judge_facts(facts, hold.names, [replace(held, floors=tuple(floors))])
+    assert [each.approved for each in plan.holds] == [passes]
+
+
+def test_an_approved_hash_is_not_split_by_names() -> None:
+    """Names of an earlier approval pass a part of the same hold; the rest would have another hash."""
+    (hold,) = judge(BOTH, ASTRAY, Settings()).holds
+    plan = judge(BOTH, ASTRAY, Settings(), [hold.hash, hold.names[0]])
+    assert (plan.allowed, [each.keys for each in plan.holds]) == (BOTH.changes, [hold.keys])
 
 
 def test_an_approval_speaks_for_its_hold_and_its_rule() -> None:

@@ -68,7 +68,8 @@ def cluster(found: int, gone: int, servers: Section[int, Server] | None = None) 
 def mismatch(found: int, most: int, keys: tuple[str, ...] = KEYS) -> list[GuardResult]:
     """The hold of a violated anchor."""
     facts = {"found": found, "most": most, "needed": (most + 1) // 2}
-    return [GuardResult.of(rows.PROJECT_MISMATCH, keys, facts, value=found, limit=(most + 1) // 2).leaving(found)]
+    held = GuardResult.of(rows.PROJECT_MISMATCH, keys, facts, value=found, limit=(most + 1) // 2)
+    return [held.leaving(found, of="project")]
 
 
 UNREAD: dict[str, Plain] = {"project": "the project of HCLOUD_TOKEN", "found": 1, "needed": 2, "unread": 2}
@@ -198,7 +199,8 @@ def of_robot(row: Rule, *keys: str, **measured: Any) -> list[GuardResult]:
 
 
 ONE, ALL_3 = servers_of(a_server(1)), servers_of(*(a_server(i) for i in (1, 2, 3)))
-MISMATCH = [each.leaving(1) for each in of_robot(rows.ROBOT_MISMATCH, COMES.key, MOVES.key, value=1, limit=2)]
+HELD = of_robot(rows.ROBOT_MISMATCH, COMES.key, MOVES.key, value=1, limit=2)
+MISMATCH = [each.leaving(1, of="account") for each in HELD]
 
 
 @cases("snapshot expected", {

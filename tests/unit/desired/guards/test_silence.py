@@ -222,7 +222,7 @@ def _held(row: Rule, change: Change, silence: Silence, value: int, limit: int) -
         "targets": "0 running targets",
         "enough": (silence.counted + 1) // 2,
     }
-    return GuardResult.of(row, (change.key,), found, value=value, limit=limit, end=END).leaving(value)
+    return GuardResult.of(row, (change.key,), found, value=value, limit=limit, end=END).leaving(value, of="kubelets")
 
 
 def test_half_is_not_enough_to_speak_beside_strangers() -> None:

@@ -174,13 +174,13 @@ def test_an_approval_outlives_the_first_deletion() -> None:
     plan = judge(compute_plan(joined, ON), joined, ON, approved=hold.names)
     assert {each.approved: each.keys for each in plan.holds} == {True: ("node/n-1", "node/n-2"), False: ("node/n-7",)}
 
-    for garbled in ("", "x", "-1", "1" * 10):
+    for garbled in ("", "x", "-1", "0" * 10):
         names = [f"{name.rpartition(' ')[0]} {garbled}" for name in hold.names]
         assert judge(compute_plan(joined, ON), joined, ON, approved=names).allowed == ()
 
 
 def test_an_approval_names_the_deletion_alone() -> None:
-    """Whatever holds both: the taint would use the approval up, and the deletion would be another hold after it."""
+    """Whatever holds both: the taint comes before it, and is no change of the hold."""
     nodes = [a_lost_node("n-1", 1), *(a_settled_node(f"n-{i}", i) for i in (2, 3, 4))]
     snapshot = replace(a_fleet(*nodes, gone=(1, 2, 3, 4)), volume_attachments=attached("n-1"))
     plan = judged(snapshot)
