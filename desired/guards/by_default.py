@@ -8,7 +8,7 @@ from desired.model.to_builtins import digest
 from desired.plan.change import Change, GuardName
 from desired.rules import guards as rows
 from desired.section import Present
-from desired.syntax.bounds import counted, several
+from desired.syntax.bounds import several
 
 
 def by_default(view: GuardInput, but: Collection[str] = ()) -> Iterator[GuardResult]:
@@ -19,7 +19,7 @@ def by_default(view: GuardInput, but: Collection[str] = ()) -> Iterator[GuardRes
         settings = {each.setting for change in held.values() for each in change.brings}
         objects = sorted({change.owner for change in held.values()})
         facts = {"settings": ", ".join(sorted(settings)), "objects": str(several(objects))}
-        yield GuardResult.of(rows.BY_DEFAULT, sorted(held), facts, value=counted(len(objects), "object"), limit=0)
+        yield GuardResult.of(rows.BY_DEFAULT, sorted(held), facts, value=len(objects), limit=0)
 
 
 def names_in(result: GuardResult, change: Change, snapshot: Snapshot) -> frozenset[str]:

@@ -77,7 +77,7 @@ def test_a_mistyped_network_takes_no_address_and_closes_no_node(stage: Stage) ->
     for report in reports:
         assert report["result"] == "refused"
         assert {(hold["rule"], hold["value"], hold["limit"], len(hold["keys"])) for hold in report["holds"]} == {
-            ("by-default", "8 objects", "0", 16)
+            ("by-default", "8", "0", 16)
         }
     assert (stage.writes(), stage.nodes()) == ([], before)
     assert one_pass(stage)["result"] == "no_changes"

@@ -157,7 +157,13 @@ def test_before_anything_is_started(simulate: Callable[..., Simulation]) -> None
 
 
 def test_what_a_watch_costs(stage: Stage) -> None:
-    """One object of a list and one watch for each kind; the rest is what passes send."""
+    """One object of a list and one watch for each kind; the rest is what passes send. Both are open by the time that a
+    change of each wakes."""
+    stage.flush()
+    ports = [{"name": "http", "port": 80, "protocol": "TCP"}]
+    web = {"metadata": {"name": "web"}, "spec": {"type": "LoadBalancer", "ports": ports}}
+    stage.theirs.create("/api/v1/namespaces/default/services", web)
+    assert stage.next() == "service/default/web is new"
     asked = [(entry.path, json.dumps(entry.query)) for entry in stage.sim.sent_to_kubernetes("GET")]
     assert sum('limit=1"' in query for _, query in asked) == 2
     assert sum("watch=true" in query for _, query in asked) == 2

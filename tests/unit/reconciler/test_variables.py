@@ -74,7 +74,7 @@ def test_defaults() -> None:
         f"{LB}_DISABLE_PUBLIC_NETWORK": None,
         f"{LB}_DISABLE_PRIVATE_INGRESS": False,
         f"{LB}_DISABLE_IPV6": False,
-        f"{LB}_USE_PRIVATE_IP": False,
+        f"{LB}_USE_PRIVATE_IP": None,
         f"{LB}_PRIVATE_SUBNET_IP_RANGE": None,
         f"{LB}_USES_PROXYPROTOCOL": None,
         f"{LB}_HEALTH_CHECK_INTERVAL": 0.0,

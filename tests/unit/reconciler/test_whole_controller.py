@@ -85,7 +85,8 @@ def test_a_label_that_somebody_takes_is_put_back_at_once(cluster: Cluster, repli
 def test_a_restart_of_a_converged_cluster_reads_and_writes_nothing_but_its_lease(
     cluster: Cluster, replica: Replica
 ) -> None:
-    """Lists are read once, and the version of watched ones besides; memory and publication are read once a process."""
+    """Lists are read once, and the version of watched ones besides; memory, publication, and names that approvals have
+    left, are read once a process."""
     replica.stop()
     cluster.scheduler.sleep(60.0)
     sent: list[tuple[str, str, str]] = []
@@ -103,6 +104,7 @@ def test_a_restart_of_a_converged_cluster_reads_and_writes_nothing_but_its_lease
     read = sorted((path.partition("?")[0], api) for api, _, path in sent if LEASES not in path)
     assert read == [
         ("/api/v1/namespaces/kube-system", "kubernetes"),
+        ("/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler", "kubernetes"),
         ("/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler", "kubernetes"),
         ("/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler-status", "kubernetes"),
         ("/api/v1/nodes", "kubernetes"),

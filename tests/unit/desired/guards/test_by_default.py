@@ -179,7 +179,7 @@ def test_an_approval_passes_what_it_named_and_nothing_else() -> None:
     (rest,) = (hold for hold in plan.holds if not hold.approved)
     assert {change.owner for change in plan.allowed if change.brings} == {"service/default/web"}
     assert {plan.by_key[key].owner.name for key in rest.keys} == {"default/shop"}
-    assert (rest.value, rest.hash == both.hash, both.value) == ("1 object", False, "2 objects")
+    assert (rest.value, rest.hash == both.hash, both.value) == ("1", False, "2")
     assert judged(world, settings, [both.hash]).allowed == judged(world, settings, both.names).allowed
 
 
