@@ -29,7 +29,6 @@ from actuators.wire.server import SERVERS
 from actuators.wire.service import SERVICES
 from actuators.writers import Writers, put_back_by
 from desired.annotations.choices import Algorithm
-from desired.load_balancers.absence import rests_on_absence
 from desired.load_balancers.matching import is_in_use
 from desired.load_balancers.ownership import (
     Ownership,
@@ -40,6 +39,7 @@ from desired.load_balancers.ownership import (
     ownership,
     wants_balancer,
 )
+from desired.load_balancers.published import rests_on_absence
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,

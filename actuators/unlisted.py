@@ -1,4 +1,4 @@
-"""Load balancers that exist although a list lacks them: which ones to ask for, and what was found.
+"""Load balancers that exist although a list lacks them: ids to ask for, and answers.
 
 A list may be short. Load balancers found by a look before a write join the next pass, and those after it, until a list
 has them.

@@ -81,8 +81,7 @@ class Busy(Conflict):
 
 
 class Outdated(Conflict):
-    """What the write was about has gone since it was listed, or is there and was not listed, so that only a new reading
-    tells what is to be done."""
+    """The object of the write is gone since the list, or is there without being listed: only a new reading helps."""
 
 
 class Invalid(ApiError):

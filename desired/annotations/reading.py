@@ -134,6 +134,10 @@ class Requested:
         """What the value of this option comes from."""
         return self.origins.get(name, Origin.UNSET)
 
+    def is_annotated(self, name: str) -> bool:
+        """Whether an annotation decides on the option."""
+        return self.origin(name) is Origin.ANNOTATION
+
     def is_by_default(self, name: str) -> bool:
         """Whether a variable alone decides on the option."""
         return self.origin(name) is Origin.ENVIRONMENT
@@ -154,7 +158,7 @@ class Requested:
         return self.decides("health_check_protocol") or (self.decides("protocol") and self.options.checks_health)
 
     def without(self, wrong: Collection[str]) -> "Requested":
-        """The same as if nothing set what cannot be read, or what these annotations and variables set."""
+        """The same without unreadable options, and without those that these annotations and variables set."""
         names = [name for name in self.origins if name in self.bad or not self.keys(name).isdisjoint(wrong)]
         return replace(
             self,
@@ -164,13 +168,12 @@ class Requested:
         )
 
     def keys(self, name: str) -> frozenset[str | None]:
-        """What may set the option."""
+        """The annotations and variables that may set the option."""
         row = OPTIONS[name]
         return frozenset({self.key(name)} if name in self.own else {row.full_key, row.variable})
 
     def beside(self, there: Mapping[int, Spoken], ports: Collection[int]) -> "Requested":
-        """The same for a Service with these ports, of which some are ``there``: each keeps the protocols that nothing
-        asks for."""
+        """The same for a Service with these ports. Each that is ``there`` keeps protocols that no option decides."""
         kept = {port: self._keeping(port, has) for port, has in there.items() if port in ports}
         ways = {**self.ports, **kept}
         return replace(self, ports=ways, has_plain_ports=not ports or not ways.keys() >= frozenset(ports))

@@ -219,7 +219,7 @@ def is_served_elsewhere(snapshot: Snapshot) -> bool:
     balancers = snapshot.load_balancers
     if balancers is None or not balancers.is_whole:
         return False
-    of_nodes = {parse_ip(address.address) for node in snapshot.nodes for address in node.addresses} - {None}
+    of_nodes = {*map(parse_ip, snapshot.node_addresses)} - {None}
     publishing = [
         service
         for service in snapshot.services or ()
@@ -278,7 +278,8 @@ def to_remember(snapshot: Snapshot, before: Remembered) -> Remembered:
     if section is None:
         return kept
     services = snapshot.services or ()
-    ids = {each.id for each in section if _is_ours(each, {service.uid for service in services}, snapshot)}
+    uids = {service.uid for service in services}
+    ids = {balancer.id for balancer in section if _is_ours(balancer, uids, snapshot)}
     labels = {balancer.owner.uid for balancer in section}
     if not section.is_whole or any(each.is_claimed and each.uid not in labels for each in services):
         ids |= {*before.load_balancers}

@@ -59,14 +59,13 @@ def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[Gu
     ``results`` are those of ``ask_guards``, where the guards were asked already. Refused beats held beats waiting beats
     allowed; a withheld change withholds what is related to it.
     """
-    plan, snapshot = view.plan, view.snapshot
+    plan = view.plan
     decisions: dict[str, GuardDecision] = {}
     holds: list[Hold] = []
     found = ask_guards(view) if results is None else results
     least = dict(sorted(map(read_name, approved), reverse=True))
-    for result in chain.from_iterable(_by_name(each, view, least) for each in found):
-        if result.verdict is Verdict.HELD:
-            hold = _hold(result, plan, snapshot, least)
+    for result, hold in chain.from_iterable(_by_name(each, view, least) for each in found):
+        if hold is not None:
             holds.append(hold)
             if hold.approved:
                 continue
@@ -78,20 +77,22 @@ def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[Gu
     return Plan(project_statuses(ruled, view), _notes(view), tuple(holds))
 
 
-def _by_name(result: GuardResult, view: GuardInput, approved: Mapping[str, int]) -> Iterator[GuardResult]:
-    """The result in two: of the changes that approvals name, and of the others, which are judged anew."""
-    changes, snapshot = view.plan.by_key, view.snapshot
-    if not approved or result.verdict is not Verdict.HELD or _hold(result, view.plan, snapshot, approved).approved:
-        yield result
+def _by_name(
+    result: GuardResult, view: GuardInput, approved: Mapping[str, int]
+) -> Iterator[tuple[GuardResult, Hold | None]]:
+    """The result with its hold, None if it holds nothing; in two if approvals name some of its changes: the others are
+    judged anew."""
+    plan, snapshot = view.plan, view.snapshot
+    hold = _hold(result, plan, snapshot, approved) if result.verdict is Verdict.HELD else None
+    may_pass = result.keys if approved and hold is not None and not hold.approved else ()
+    passed = [key for key in may_pass if _are_named(names_in(result, plan.by_key[key], snapshot), approved)]
+    if not passed:
+        yield result, hold
         return
-    passed = [key for key in result.keys if _are_named(names_in(result, changes[key], snapshot), approved)]
-    rest = tuple(key for key in result.keys if key not in {*passed})
-    if passed:
-        yield replace(result, keys=tuple(passed))
-    if result.guard is GuardName.BY_DEFAULT:
-        yield from by_default(view, but=passed)
-    elif rest:
-        yield replace(result, keys=rest)
+    named = replace(result, keys=tuple(passed))
+    others = replace(result, keys=tuple(key for key in result.keys if key not in {*passed}))
+    rest = by_default(view, but=passed) if result.guard is GuardName.BY_DEFAULT else [others]
+    yield from ((each, _hold(each, plan, snapshot, approved)) for each in (named, *rest))
 
 
 def _are_named(names: Collection[str], approved: Mapping[str, int]) -> bool:

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from desired.annotations.options import OPTIONS
-from desired.annotations.reading import Origin
 from desired.guards.guard import GuardInput, GuardResult
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease, due_of, shown_former
@@ -146,19 +145,21 @@ def exposure(view: GuardInput) -> Iterator[GuardResult]:
     """A new load balancer is public by default only if most others that no annotation decides are public as well, and
     if its Service does not publish private addresses alone. An annotation of its own lets it pass."""
     services = [lb for lb in view.desired.services.values() if isinstance(lb, DesiredLoadBalancer)]
-    internal = {lb.service.id: _is_internal(lb) for lb in services if not _decides(lb)}
+    counted_by = {lb.service.id: _is_internal(lb) for lb in services if not _decides(lb)}
+    internal = {name: each for name, each in counted_by.items() if each is not None}
     for lb, changes in view.balancers(ChangeKind.LB_CREATE):
         creation = next(change for change in changes if change.kind is ChangeKind.LB_CREATE)
-        creations, published = (creation.key,), {*map(kind_of, lb.service.ingress)}
         if _decides(lb) or lb.wanted is None or lb.wanted.public_interface is False:
             continue
-        others = [each for name, each in internal.items() if each is not None and name != lb.service.id]
+        own = internal.get(lb.service.id)
+        closed, counted_in = sum(internal.values()) - bool(own), len(internal) - (own is not None)
         found: dict[str, Plain] = {"service": lb.service.id, "annotation": _ANNOTATION}
-        if published == {PRIVATE} and creation.consequences:  # addresses are lost, and no other controller's
-            yield GuardResult.of(rows.NEW_BALANCER_EXPOSED, creations, found, value="public", limit="internal")
-        elif 2 * sum(others) > len(others):
-            found |= {"closed": sum(others), "counted": len(others)}
-            yield GuardResult.of(rows.NEW_BALANCER_PUBLIC, creations, found, value="public", limit="internal")
+        # Addresses are lost, and no other controller's.
+        if _publishes_private_alone(lb) and creation.consequences:
+            yield GuardResult.of(rows.NEW_BALANCER_EXPOSED, (creation.key,), found, value="public", limit="internal")
+        elif 2 * closed > counted_in:
+            found |= {"closed": closed, "counted": counted_in}
+            yield GuardResult.of(rows.NEW_BALANCER_PUBLIC, (creation.key,), found, value="public", limit="internal")
 
 
 def _is_internal(lb: DesiredLoadBalancer) -> bool | None:
@@ -166,12 +167,16 @@ def _is_internal(lb: DesiredLoadBalancer) -> bool | None:
     alone. None for a Service that has had none."""
     if lb.present is not None:
         return lb.present.spec.public_interface is False
-    return {*map(kind_of, lb.service.ingress)} == {PRIVATE} if lb.service.is_claimed and lb.service.ingress else None
+    return _publishes_private_alone(lb) if lb.service.is_claimed and lb.service.ingress else None
+
+
+def _publishes_private_alone(lb: DesiredLoadBalancer) -> bool:
+    return {*map(kind_of, lb.service.ingress)} == {PRIVATE}
 
 
 def _decides(lb: DesiredLoadBalancer) -> bool:
     """Whether an annotation decides on its public interface."""
-    return lb.requested.origin("disable_public_network") is Origin.ANNOTATION
+    return lb.requested.is_annotated("disable_public_network")
 
 
 def address_in_use(view: GuardInput) -> Iterator[GuardResult]:

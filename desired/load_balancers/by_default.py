@@ -1,15 +1,15 @@
 """Differences that a default of the cluster alone asks for on a load balancer that exists. Guard ``by-default`` holds
 them.
 
-The origin of a value decides, and nothing is remembered. An annotation of the Service passes, and so does what harms
-nobody. The rest of a listener, or of a status, does not wait: a default is a change of its own.
+The origin of a value decides, and nothing is remembered. An annotation of the Service passes, and so does a harmless
+change. The rest of a listener, or of a status, does not wait: a default is a change of its own.
 """
 
 from collections.abc import Collection
 from dataclasses import replace
 
 from desired.annotations.options import CHECK, OPTIONS, SETTING
-from desired.annotations.reading import Origin, Requested
+from desired.annotations.reading import Requested
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.published import PRIVATE, kind_of, kinds_of
 from desired.model.load_balancer import Attachment, BalancerType, CloudBalancer, Listener
@@ -60,7 +60,7 @@ def type_differences(lb: DesiredLoadBalancer, present: BalancerType) -> tuple[Di
 def listener_differences(
     lb: DesiredLoadBalancer, before: Listener, after: Listener
 ) -> tuple[Listener, tuple[Difference, ...]]:
-    """The listener without what defaults alone would interrupt, and that."""
+    """The listener as annotations ask for it, and the differences by which defaults alone would interrupt."""
     way, was, now = lb.requested.of_port(after.port), before.health_check, after.health_check
     asked, check, found = after, now, list[Difference]()
     if before.proxyprotocol != after.proxyprotocol and way.is_by_default("uses_proxyprotocol"):
@@ -86,34 +86,29 @@ def _speaks_by_default(way: Requested, before: Listener, after: Listener) -> str
     """The option with the variable that alone makes a health check speak as its listener; "" if none does."""
     if before.protocol is not after.protocol or before.health_check.protocol is after.health_check.protocol:
         return ""
-    origins = {name: way.origin(name) for name in SETTING[CHECK].values()}
-    if Origin.ANNOTATION in origins.values():
+    names = SETTING[CHECK].values()
+    if any(map(way.is_annotated, names)):
         return ""
-    return next((name for name in origins if way.is_by_default(name)), "")
+    return next(filter(way.is_by_default, names), "")
 
 
 def status_differences(
     lb: DesiredLoadBalancer, published: tuple[Ingress, ...], balancer: CloudBalancer
 ) -> tuple[Requested, tuple[Difference, ...]]:
     """What a Service asks for without the kinds of addresses that defaults alone take away, or put beside public ones;
-    and these. A Service that publishes no address gets them all."""
+    and these, also if a variable is lost. A Service that publishes no address gets them all."""
     was, has, kept = {*map(kind_of, published)} - {""}, kinds_of(balancer), lb.requested.options
     if not was or not isinstance(kept.hostname, Unmanaged):
         return lb.requested, ()
     found = []
-    if _is_decided_otherwise(lb, "ipv6_disabled") and kept.ipv6_disabled and "ipv6" in was & has:
+    if not lb.requested.is_annotated("ipv6_disabled") and kept.ipv6_disabled and "ipv6" in was & has:
         found.append(_difference(lb, "ipv6_disabled", False, True))
         kept = replace(kept, ipv6_disabled=False)
     hides, name = kept.disable_private_ingress, "disable_private_ingress"
     chosen = ("private_ipv4", "private_subnet_ip_range")
-    is_chosen = any(lb.requested.origin(option) is Origin.ANNOTATION for option in chosen)
+    is_chosen = any(map(lb.requested.is_annotated, chosen))
     comes_beside = not hides and PRIVATE not in was and len(has) > 1 and not is_chosen
-    if _is_decided_otherwise(lb, name) and PRIVATE in has and (comes_beside or (hides and PRIVATE in was)):
+    if not lb.requested.is_annotated(name) and PRIVATE in has and (comes_beside or (hides and PRIVATE in was)):
         found.append(_difference(lb, name, not hides, hides))
         kept = replace(kept, disable_private_ingress=not hides)
     return replace(lb.requested, options=kept), tuple(found)
-
-
-def _is_decided_otherwise(lb: DesiredLoadBalancer, name: str) -> bool:
-    """Whether a variable decides on the option, also one that is lost."""
-    return lb.requested.origin(name) is not Origin.ANNOTATION

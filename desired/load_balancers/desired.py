@@ -1,6 +1,6 @@
 """Desired load balancer of each Service that wants one, put together from the rules of the other modules.
 
-An existing load balancer keeps what is not asked for. A wrong annotation stops what it decides, and nothing else.
+An existing load balancer keeps values that no option decides. A wrong annotation stops its own options alone.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -11,7 +11,7 @@ from desired.annotations.choices import Protocol
 from desired.annotations.claims import check_claim
 from desired.annotations.options import ON_TARGETS, OPTIONS, BadAnnotation, Options
 from desired.annotations.port_keys import is_of_port
-from desired.annotations.reading import Origin, Requested
+from desired.annotations.reading import Requested
 from desired.annotations.warnings import AnnotationWarning
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
 from desired.load_balancers.in_use import kept
@@ -119,7 +119,7 @@ class DesiredLoadBalancer:
     service: Service
     requested: Requested
     options: Options
-    """The same, as if nothing set what is wrong at a load balancer that is there."""
+    """The same without wrong ones, for a load balancer that is there."""
     match: BalancerMatch
     wanted: LoadBalancer | None
     """None when nothing may be planned: too little is known, or what is asked for cannot be made."""
@@ -127,7 +127,7 @@ class DesiredLoadBalancer:
     certificates: DesiredCertificates
     targets: DesiredTargets
     problems: tuple[BadAnnotation, ...] = ()
-    """What is wrong: none is created or adopted, and one that is there keeps what it decides."""
+    """The mistakes: no load balancer is created or adopted, and one that is there keeps their options."""
     unclear: frozenset[str] = frozenset()
     """Fields of the options that cannot be read, or cannot be had."""
     remarks: tuple[AnnotationWarning, ...] = ()
@@ -286,7 +286,7 @@ def desired_load_balancer(
 def _keeps_way(requested: Requested, unclear: Collection[str], present: CloudBalancer, snapshot: Snapshot) -> bool:
     """Whether newcomers are reached as most targets are: no annotation decides, or it asks for a network in which the
     load balancer is not yet, as HCLOUD_NETWORK alone moves it there."""
-    if "use_private_ip" in unclear or requested.origin("use_private_ip") is not Origin.ANNOTATION:
+    if "use_private_ip" in unclear or not requested.is_annotated("use_private_ip"):
         return True
     places, network = {place.network_id for place in present.attachments}, network_id(snapshot)
     is_asked = requested.options.use_private_ip is True
@@ -305,17 +305,13 @@ def _usable(
     return replace(usable, options=replace(usable.options, use_private_ip=asked if way is None else way))
 
 
-def _is_of_node(target: Target, snapshot: Snapshot) -> bool:
-    """Whether an address is a Node's: those of others say nothing of the way."""
-    return isinstance(target, IpTarget) and any(
-        target.ip == address.address for node in snapshot.nodes for address in node.addresses
-    )
-
-
 def reaches_privately(present: CloudBalancer, snapshot: Snapshot) -> bool | None:
     """Whether most targets of Nodes that answer, else most of all, are reached by private addresses; without any, True
     if there is no other way, and None if nothing tells."""
-    own = [target for target in present.targets if isinstance(target, ServerTarget) or _is_of_node(target, snapshot)]
+    own: list[Target] = [target for target in present.targets if isinstance(target, ServerTarget)]
+    if addresses := [target for target in present.targets if isinstance(target, IpTarget)]:
+        of_nodes = snapshot.node_addresses  # those of others say nothing of the way
+        own += [target for target in addresses if target.ip in of_nodes]
     own = [target for target in own if present.answering(target)] or own
     if not own:
         return True if present.attachments and present.spec.public_interface is False else None

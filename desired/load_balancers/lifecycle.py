@@ -371,7 +371,7 @@ def stray_addresses(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) ->
     account = snapshot.robot.servers if snapshot.robot else None
     if account is None or not (snapshot.nodes.is_whole and account.is_whole):
         return ()
-    reported = {address.address for node in snapshot.nodes for address in node.addresses}
+    reported = snapshot.node_addresses
     servers, taken = (*account, *snapshot.servers), _taken_by(matches)
     return tuple(
         StrayAddress(balancer, target.ip, (rows.STRAY_PRIVATE if is_private(target) else rows.STRAY_PUBLIC).because())

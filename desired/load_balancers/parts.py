@@ -73,8 +73,8 @@ def listener_change(
     needed: tuple[str, ...],
     brings: tuple[Difference, ...] = (),
 ) -> Change:
-    """The change of one listener, of which one side may be None; it comes after the changes ``needed``. What a default
-    alone ``brings`` is a part of its own."""
+    """The change of one listener, of which one side may be None; it comes after the changes ``needed``. The part
+    that a default alone ``brings`` is a change of its own."""
     port = after.port if after else before.port if before else 0
     row = rows.PORT_ADDED if before is None else rows.PORT_REMOVED if after is None else rows.PORT_CHANGED
     part, kind, why = ("listener", port, *(["default"] if brings else [])), ChangeKind.LB_LISTENER, row.text(port=port)
@@ -169,13 +169,10 @@ def _public_interface(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: Cl
 
 def _networks(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
     place = wanted.attachment
-    if isinstance(place, Unmanaged):
+    if not isinstance(place, Attachment):
         return
     here = {there.network_id: there for there in present.attachments}
-    stays = None if place is None else here.pop(place.network_id, None)
-    if place is None:
-        return
-    if stays is not None:
+    if (stays := here.get(place.network_id)) is not None:
         if place.ip not in (UNMANAGED, stays.ip):
             why = rows.PRIVATE_ADDRESS_CHANGED.text(address=str(place.ip))
             yield _placed(lb, stays, place, why, consequences=(_loss(stays, present),))
@@ -206,7 +203,7 @@ def _placed(
 
 
 def _loss(place: Attachment, present: CloudBalancer) -> str:
-    """What is lost if the load balancer leaves."""
+    """The loss if the load balancer leaves."""
     stops = any(map(is_private, present.targets))
     return (rows.PRIVATE_TRAFFIC_STOPS if stops else rows.PRIVATE_ADDRESS_LOST).text(address=str(place.ip))
 

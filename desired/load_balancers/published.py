@@ -13,6 +13,8 @@ from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp, Serv
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_READY
+from desired.plan.change import Change
+from desired.plan.kinds import ChangeKind
 from desired.rules import explanations
 from desired.rules.load_balancer_changes import ADDRESSES_CHANGE, ADDRESSES_LIKELY_CHANGE
 from desired.rules.load_balancers import OTHERS_PUBLISHED
@@ -98,6 +100,33 @@ def gives_up(before: object, after: object) -> bool:
     return bool(had - has and (has - had or not after))
 
 
+def rests_on_absence(change: Change, snapshot: Snapshot) -> bool:
+    """Whether the change is wrong if its Service has a load balancer that the list lacks.
+
+    A creation, if the Service has a finalizer or publishes an address. A release, unless its load balancer goes before.
+    An adoption, and another address in the status, if no listed load balancer has the published address.
+    """
+    service = snapshot.service(change.owner)
+    if service is None:
+        return False
+    match change.kind:
+        case ChangeKind.LB_CREATE:
+            return service.is_claimed or bool(service.ingress)
+        case ChangeKind.SERVICE_RELEASE:
+            return not change.comes_after_its_balancer
+        case ChangeKind.LB_ADOPT:
+            return _publishes_unlisted(service, snapshot)
+        case ChangeKind.SERVICE_STATUS:
+            return gives_up(change.before, change.after) and _publishes_unlisted(service, snapshot)
+    return False
+
+
+def _publishes_unlisted(service: Service, snapshot: Snapshot) -> bool:
+    """Whether no listed load balancer has an address that the Service publishes."""
+    is_published = any(entry.ip for entry in service.ingress)
+    return is_published and not publishers(service, lambda: by_address(snapshot), None)
+
+
 def publishes_only(service: Service, balancer: CloudBalancer) -> bool:
     """Whether all that the Service publishes are addresses of this load balancer."""
     own = _own_addresses(balancer)
@@ -159,7 +188,7 @@ def leads_to(balancer: CloudBalancer, service: Service, snapshot: Snapshot) -> b
     which no other Service has (Kubernetes, NodePort), and all its targets are Nodes of this cluster."""
     ports = {port.node_port for port in service.claim.ports if port.protocol == "TCP"} - {0}
     keys = {server_key(node.provider_id) for node in snapshot.nodes}
-    addresses = {address.address for node in snapshot.nodes for address in node.addresses}
+    addresses = snapshot.node_addresses
     return (
         carries_traffic(balancer)
         and all(listener.destination_port in ports for listener in balancer.spec.listeners.values())
@@ -194,7 +223,7 @@ def lost_addresses(
     """
     if not service.is_claimed:
         return ()
-    of_nodes = {_parsed(address.address) for node in snapshot.nodes for address in node.addresses}
+    of_nodes = {*map(_parsed, snapshot.node_addresses)}
     ready = next((found for found in service.conditions if found.type == CONDITION_READY), None)
     is_certain = ready is not None and ready.reason in _OURS_PUBLISHED
     lost = [

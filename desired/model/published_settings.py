@@ -30,14 +30,14 @@ class PublishedSettings:
     values: Mapping[str, str]
     """Name of the flag or variable → its value as people write it; "" if it is not set."""
     former: Mapping[str, str] = field(default_factory=dict)
-    """The former values of what changed last."""
+    """The former values of the last change."""
     since: datetime | None = None
     """When a pass met that change first; None without one."""
 
     def followed_by(self, values: Mapping[str, str], now: datetime) -> "PublishedSettings":
-        """The same once a pass has these ``values``: what changed stands beside them for a day."""
+        """The same once a pass has these ``values``: former values stand beside them for a day."""
         was = {name: self.values[name] for name in values if self.values.get(name, values[name]) != values[name]}
-        if "" in (was.get(_NETWORK), _NETWORK in was and values[_NETWORK]):
+        if _NETWORK in was and "" in (was[_NETWORK], values[_NETWORK]):
             was.pop(_ROUTES, None)  # a network that comes or goes takes them along
         if was:
             return PublishedSettings(values, was, now)
@@ -96,7 +96,7 @@ def _published(fields: Mapping[str, Any]) -> PublishedSettings:
 
 
 def _texts(found: Mapping[str, Any]) -> Mapping[str, str]:
-    """Raises ValueError for what is no settings."""
+    """The texts of a record. Raises ValueError for anything else."""
     if len(found) > _MOST:
         raise ValueError("there are more settings than any version has")
     return {_checked(name): _checked(value) for name, value in found.items()}

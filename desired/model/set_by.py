@@ -2,7 +2,7 @@
 
 
 class Decides(str):
-    """The flag or variable of a setting that decides on what is planned. Its text is published."""
+    """The flag or variable of a setting that decides on plans. Its text is published."""
 
     __slots__ = ()
 

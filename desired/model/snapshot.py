@@ -377,6 +377,11 @@ class Snapshot:
         }
         return {name: section for name, section in read.items() if section is not None}
 
+    @property
+    def node_addresses(self) -> frozenset[str]:
+        """The addresses that Nodes report, and their hostnames."""
+        return frozenset(each.address for node in self.nodes for each in node.addresses)
+
     def service(self, key: Key) -> Service | None:
         """The Service with this key of a plan; None when the key is no Service's, or the Service was not read."""
         return self.services.items.get(key.name) if self.services and key.kind is ObjectKind.SERVICE else None

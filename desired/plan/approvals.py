@@ -14,6 +14,7 @@ and a damaged record of a use is a use.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import MAXYEAR, UTC, datetime, timedelta
 from enum import StrEnum
@@ -214,21 +215,25 @@ def names_left(data: Mapping[str, str]) -> frozenset[str]:
 
 
 def writes_of_strike(data: Mapping[str, str], done: Collection[str]) -> Writes:
-    """What a pass writes that has seen the differences of these names done: no approval lets them pass again."""
+    """The writes of a pass that has seen the differences of these names done: no approval lets them pass again."""
     struck = ((each, tuple(name for name in each.left if name not in done)) for each in _begun(data))
     return dict(_formatted(replace(each, left=left)) for each, left in struck if left != each.left)
 
 
 def _begun(data: Mapping[str, str]) -> Iterator[Grant]:
     """The approvals that were used, and let something pass that no pass has seen done."""
-    yield from (grant for grant in parse_approvals(data) if grant.left)
-    for key in (key for key in data if key.endswith(_GIT) and is_hash(_hash_of(key.removesuffix(_GIT)))):
-        try:
-            found = _parse_end(_hash_of(key.removesuffix(_GIT)), data[key])
-        except DAMAGE:
-            continue
-        if found.left:
-            yield found
+    yield from (grant for grant in (*parse_approvals(data), *_ends(data).values()) if grant.left)
+
+
+def _ends(data: Mapping[str, str]) -> Mapping[str, Grant]:
+    """Key → what became of an approval in Git, of those that can be read."""
+    found: dict[str, Grant] = {}
+    for key, value in data.items():
+        hash_of_hold = _hash_of(key.removesuffix(_GIT))
+        if key.endswith(_GIT) and is_hash(hash_of_hold):
+            with suppress(*DAMAGE):
+                found[key] = _parse_end(hash_of_hold, value)
+    return found
 
 
 def is_used_by(hold_hash: str, data: Mapping[str, str], by: str) -> bool:
@@ -277,13 +282,7 @@ def _old(data: Mapping[str, str], now: datetime) -> Iterator[str]:
         void_since = min(filter(None, (approval.used_at, approval.revoked_at, approval.until)))
         if now - void_since > KEPT:
             yield from (key for key in (_key(approval.of), f"{_key(approval.of)}{_BY}") if key in data)
-    for key in (key for key in data if key.endswith(_GIT) and is_hash(_hash_of(key.removesuffix(_GIT)))):
-        try:
-            ends = _parse_end(key, data[key]).expires_at
-        except DAMAGE:
-            continue
-        if ends is not None and now - ends > KEPT:
-            yield key
+    yield from (key for key, end in _ends(data).items() if end.expires_at and now - end.expires_at > KEPT)
 
 
 def _key(hold_hash: str) -> str:

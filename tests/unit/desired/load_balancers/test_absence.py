@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from desired.load_balancers.absence import rests_on_absence
+from desired.load_balancers.published import rests_on_absence
 from desired.model.load_balancer import NO_OWNER
 from desired.model.service import Ingress
 from desired.names import FINALIZER_BALANCER, FINALIZER_OWN_CLASS
