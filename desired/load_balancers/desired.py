@@ -42,7 +42,7 @@ from desired.load_balancers.matching import (
     Undecided,
     match_balancers,
 )
-from desired.load_balancers.membership import Membership, NodeMemberships, node_memberships
+from desired.load_balancers.membership import NodeMemberships, node_memberships
 from desired.load_balancers.network import (
     Place,
     attachment_problems,
@@ -214,26 +214,27 @@ def desired_load_balancer(
     unclear = frozenset(field for field, row in OPTIONS.items() if wrong & {row.full_key, row.variable})
     keeps_way = present is not None and _keeps_way(requested, unclear, present, snapshot)
     if present is not None:
-        numbers = {port.port for port in service.claim.tcp_ports}
-        effective = _usable(requested, wrong, present, snapshot, keeps_way=keeps_way).beside(there, numbers)
+        usable = _usable(requested, wrong).beside(there, {port.port for port in service.claim.tcp_ports})
+        either = members_of(service, usable.options, present, zone)
+        effective = _reached_as_most(usable, present, either, snapshot) if keeps_way else usable
         options = effective.options
     else:
         options = replace(options, use_private_ip=options.use_private_ip is True)
         effective = requested
     certificates = desired_certificates(service, effective, snapshot)
     members = members_of(service, options, present, zone)
-    ports = desired_listeners(service, effective, certificates, present)
     held_back = _held_back(requested, problems, service, present)
-    ports = {port: listener for port, listener in ports.items() if port not in held_back}
+    asked_for = desired_listeners(service, effective, certificates, present).items()
+    ports = {port: listener for port, listener in asked_for if port not in held_back}
     demand = Demand(len(ports), count_targets(members, present), certificates.needed)
     place = chosen.location if isinstance(options.location, Unmanaged) else options.location
     size, larger = fitting_size(options, present, demand, snapshot, place), larger_type(demand, snapshot)
     targets = desired_targets(members, present, size.type.max_targets if size.type else None, f"choose {larger}")
     switched: Mapping[Target, ServerTarget | IpTarget] = {}
     if present is not None and requested.is_by_default("use_private_ip") and "use_private_ip" not in unclear:
-        private = requested.options.use_private_ip is True
-        asked = members_of(service, replace(options, use_private_ip=private), present, zone)
-        switched = _switched(members, asked, present, private=private)
+        asked = requested.options.use_private_ip is True
+        others = members_of(service, replace(options, use_private_ip=asked), present, zone)
+        switched = _switched(members, others, present, private=asked)
     serving = DesiredLoadBalancer(
         service,
         requested,
@@ -293,25 +294,30 @@ def _keeps_way(requested: Requested, unclear: Collection[str], present: CloudBal
     return is_asked and bool(places) and network is not None and network not in places
 
 
-def _usable(
-    requested: Requested, wrong: Collection[str], present: CloudBalancer, snapshot: Snapshot, *, keeps_way: bool
-) -> Requested:
+def _usable(requested: Requested, wrong: Collection[str]) -> Requested:
     """What counts at a load balancer that is there, while these annotations and variables are wrong: the same as if
     nothing set what they do. A redirect may be at one port alone, so that none is moved while one is wrong."""
     redirects = {way.key("http_redirect_http") for way in (requested, *requested.ways)}
     usable = requested.without({*wrong, *redirects} if redirects & set(wrong) else wrong)
-    way = reaches_privately(present, snapshot) if keeps_way else None
-    asked = usable.options.use_private_ip is True
-    return replace(usable, options=replace(usable.options, use_private_ip=asked if way is None else way))
+    return replace(usable, options=replace(usable.options, use_private_ip=usable.options.use_private_ip is True))
 
 
-def reaches_privately(present: CloudBalancer, snapshot: Snapshot) -> bool | None:
-    """Whether most targets of Nodes that answer, else most of all, are reached by private addresses; without any, True
-    if there is no other way, and None if nothing tells."""
+def _reached_as_most(
+    requested: Requested, present: CloudBalancer, members: TargetCandidates, snapshot: Snapshot
+) -> Requested:
+    way = reaches_privately(present, members, snapshot)
+    return requested if way is None else replace(requested, options=replace(requested.options, use_private_ip=way))
+
+
+def reaches_privately(present: CloudBalancer, members: TargetCandidates, snapshot: Snapshot) -> bool | None:
+    """Whether most targets of Nodes that stay and answer, else most that stay, else most of all, are reached by private
+    addresses; without any, True if there is no other way, and None if nothing tells. ``members`` say which stay, by
+    either way: if those that go counted, their removal could turn the way."""
     own: list[Target] = [target for target in present.targets if isinstance(target, ServerTarget)]
     if addresses := [target for target in present.targets if isinstance(target, IpTarget)]:
         of_nodes = snapshot.node_addresses  # those of others say nothing of the way
         own += [target for target in addresses if target.ip in of_nodes]
+    own = [target for target in own if members.stays(target)] or own
     own = [target for target in own if present.answering(target)] or own
     if not own:
         return True if present.attachments and present.spec.public_interface is False else None
@@ -441,13 +447,10 @@ class _Planned:
         found, private = self.serving.targets, self.serving.options.use_private_ip
         led_to = found.node_targets.led_to
         twice = set() if self.serving.switched else {led_to(t) for t in present.targets if t in wanted}
-        stay = (Membership.TARGET, Membership.OVER_LIMIT, Membership.UNUSABLE)
         kept = {
             target
             for target in present.targets
-            if is_private(target) is not private
-            and led_to(target) not in twice
-            and any(member.membership in stay for member in found.claiming(led_to(target)))
+            if is_private(target) is not private and led_to(target) not in twice and found.node_targets.stays(target)
         }
         served = {led_to(target) for target in kept}
         return frozenset({*kept, *(t for t in wanted if t in present.targets or led_to(t) not in served)})

@@ -79,6 +79,13 @@ class TargetCandidates:
                 return self.by_address.get(ip)
         return None
 
+    def stays(self, target: Target) -> bool:
+        """Whether an existing target leads, by whichever address, to a server that may get traffic or is left alone."""
+        server, may = self.led_to(target), (Membership.TARGET, Membership.UNUSABLE)
+        if server is None:
+            return False
+        return self.leaves_alone(server) or any(each.membership in may for each in self.by_server.get(server, ()))
+
     def name_of(self, target: Target) -> str:
         """The name of the server that an existing target leads to, by whichever address; else the target's own."""
         return (self.led_to(target) or target).name

@@ -1,5 +1,6 @@
 """The guard ``by-default``: differences that a setting alone makes on what exists, and approvals that name them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any
@@ -15,10 +16,12 @@ from desired.model.load_balancer import (
     IpTarget,
     Listener,
     SelectorTarget,
+    ServerTarget,
 )
 from desired.model.service import Ingress
 from desired.model.settings import AddressFamily, Settings
 from desired.model.snapshot import AddressType, NodeAddress, Snapshot
+from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
 from desired.plan.change import GuardName, Plan, Verdict
 from desired.section import Present
 from tests.balancers import IN_NETWORK, NETWORK, a_balancer, a_listener, a_world
@@ -202,6 +205,17 @@ def test_newcomers_are_reached_as_most_that_answer(healths: tuple[Health, ...], 
     world = a_world([replace(asking(), ingress=ALL)], [balancer], network=Present(NETWORK), **fleet(1, 2, 3, 4))
     plan = judged(world, with_default())
     assert served(plan) == {f"{BALANCER}/target/server:4": (private if way else public)(4)[0]}
+
+
+@rows("excluded way", {"one": (1, public), "all": (3, private)})
+def test_targets_that_go_say_nothing_of_the_way(excluded: int, way: Callable[..., list[ServerTarget]]) -> None:
+    """Their removal would turn the way for those who join after it. If all go, they say all that is known."""
+    balancer = a_balancer(attachments=(HERE,), targets=(*private(1, 2), *public(3)))
+    nodes = fleet(1, 2, 3, 4)
+    for number in range(excluded):
+        nodes["nodes"][number] = replace(nodes["nodes"][number], labels={LABEL_EXCLUDE_FROM_BALANCERS: ""})
+    world = a_world([replace(asking(), ingress=ALL)], [balancer], network=Present(NETWORK), **nodes)
+    assert served(judged(world, with_default()))[f"{BALANCER}/target/server:4"] == way(4)[0]
 
 
 SERVER = a_server(1, "web-1", ipv6=IPv6Network("2001:db8:1::/64"), private_ips=((7, IPv4Address("10.0.0.1")),))
