@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.loss import ADDRESSES, NODES, OPEN_TO_PODS, ROUTES
+from desired.guards.peaks import announced_routes, routes_within
 from desired.model.clocks import LOOK_AGAIN_S
 from desired.model.route import UNROUTED, NetworkCondition, route_key
 from desired.model.settings import Settings
@@ -22,6 +23,7 @@ from desired.plan.change import Change, HoldEnd, LostNode, NodeIdentity
 from desired.plan.foresight import after_all
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
+from desired.plan.setbacks import OF_ROUTES
 from desired.routes.actions import RouteAction
 from desired.routes.owners import AddressHolding
 from desired.rules import guards as rows
@@ -207,8 +209,10 @@ def route_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
         return
     removed = {key: found for key, found in routes.by_key.items() if going.get(key) == ChangeKind.ROUTE_DELETE}
     living = [key for key, decided in removed.items() if decided.action is not RouteAction.DEAD]
-    within = sum(destination.subnet_of(cidr) for destination in routes.decided)
-    too_many = ROUTES.losses(living, within - len(living), within, {"cidr": str(cidr)})
+    within, planned = routes_within(view), announced_routes(view)
+    free = {each for each, decided in within.items() if each in planned or decided.action is RouteAction.DEAD}
+    most = max(len(within), len(view.setbacks.peak(OF_ROUTES, network.id) | free))
+    too_many = ROUTES.losses(living, len(within) - len(living), most, {"cidr": str(cidr)})
     yield from too_many
     for key, found in removed.items() if not too_many else ():
         if found.action is RouteAction.STRANGER and found.holder is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from types import MappingProxyType
 
 from desired.guards.anchor import Anchor, anchor_of, witnesses
@@ -10,11 +10,11 @@ from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.nodes.disruption import NodeLosses, drained_servers, losses_of
+from desired.nodes.disruption import Disruptions, NodeLosses, drained_servers, losses_of
 from desired.plan.change import Change, GuardName, HoldEnd, Plan, Verdict
 from desired.plan.foresight import readiness
 from desired.plan.notes import Note
-from desired.plan.setbacks import Setbacks
+from desired.plan.setbacks import OF_NODES, Setbacks
 from desired.planner import DesiredState
 from desired.rules.rule import Plain, Rule
 from desired.syntax.provider_id import Provider, ServerKey
@@ -94,7 +94,13 @@ class GuardInput:
     @cached_property
     def losses(self) -> Callable[[Provider], NodeLosses]:
         """The losses of a provider."""
-        return cache(partial(losses_of, snapshot=self.snapshot, settings=self.settings))
+        peak = self.setbacks.peak
+        return cache(lambda of: losses_of(of, self.snapshot, self.settings, peak(OF_NODES, of)))
+
+    @cached_property
+    def disruptions(self) -> Disruptions:
+        """Which Nodes were announced to go."""
+        return Disruptions(self.snapshot, self.settings)
 
     @cached_property
     def anchor(self) -> Anchor:

@@ -5,8 +5,8 @@ and names the changes that take some. Where less would be left than the populati
 kinds of change bring it about and however many. Where each member has to stay, nothing is counted up: the guard makes a
 hold of each loss (``GuardResult.of``). The rows of all guards are tables in docs/design/architecture.md.
 
-What could not be read counts as lost. So does what was lost before: targets by their peaks, all others by the state of
-the world.
+What could not be read counts as lost. So does what was lost before: targets, Nodes and routes by their peaks, addresses
+by the state of the world.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -17,14 +17,14 @@ from types import MappingProxyType
 
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.history import is_stalled
-from desired.guards.peaks import ANSWERING, OF_PROVIDER, answered_lately, quiet_ports, scope_of_peak
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.membership import Membership, find_server
 from desired.model.load_balancer import CloudBalancer, Target
 from desired.plan.change import Change
-from desired.plan.foresight import balancer_after, has_way, serving
+from desired.plan.foresight import balancer_after, has_way, healthy, is_down, serving
 from desired.plan.kinds import OF_TRAFFIC, Verb
 from desired.plan.ordering import in_order
+from desired.plan.setbacks import ANSWERING, OF_PROVIDER
 from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
 from desired.section import Absent
@@ -90,8 +90,18 @@ class BalancerChanges:
 
     @cached_property
     def quiet(self) -> Mapping[int, frozenset[str]]:
-        """The ports at which nothing answers, as it is, with who did lately."""
-        return quiet_ports(self.present, self.view)
+        """Port at which nothing answers → the names of the servers that did within the last hour, of which there are
+        some."""
+        ports, peak_of = (port for port, there in healthy(self.present).items() if not there), self.view.setbacks.peak
+        return {port: peak for port in ports if (peak := peak_of(self.present.id, ANSWERING, f"port {port}"))}
+
+    def answered_lately(self, balancer: CloudBalancer) -> Mapping[int, frozenset[Target]]:
+        """``quiet`` port → the targets, of this state of the load balancer, that lead to servers which answered there
+        within the last hour and are up: they may answer again the next moment."""
+        servers = {t: self.led_to(t) for t in balancer.targets if has_way(t, balancer)} if self.quiet else {}
+        snapshot, ready = self.view.snapshot, self.view.readiness
+        up = {t: server.name for t, server in servers.items() if server and not is_down(server, snapshot, ready)}
+        return {port: frozenset(t for t, name in up.items() if name in peak) for port, peak in self.quiet.items()}
 
     def led_to(self, target: Target) -> ServerKey | None:
         """The server that a target leads to, there or gone; None when it is none of a Node."""
@@ -124,8 +134,7 @@ def _answering(balancer: CloudBalancer, of: BalancerChanges) -> Members:
 
 
 def _lately(balancer: CloudBalancer, of: BalancerChanges) -> Members:
-    found = answered_lately(balancer, of.quiet, of.view)
-    return {f"port {port}": of.names_of(there) for port, there in found.items()}
+    return {f"port {port}": of.names_of(there) for port, there in of.answered_lately(balancer).items()}
 
 
 def _at_all(balancer: CloudBalancer, of: BalancerChanges) -> Members:
@@ -225,14 +234,6 @@ _TARGETS = (
 """In the order in which a loss is told."""
 
 
-def _more_than_known(most: int, _there: int) -> int:
-    return most + 1
-
-
-_OF_UNKNOWN_PEAK = tuple(replace(row, least=_more_than_known) for row in _TARGETS if row.peak)
-"""Those that are counted by peaks, while these cannot be read: then each that goes may be one too many."""
-
-
 def _losses(of: BalancerChanges, row: _OfTargets) -> Iterator[GuardResult]:
     """By scope, what the changes of the load balancer take from a population."""
     counted_in, lately = [row.members(state, of) for state in of.states], [row.lately(state, of) for state in of.states]
@@ -245,8 +246,7 @@ def _losses(of: BalancerChanges, row: _OfTargets) -> Iterator[GuardResult]:
         may = [found | (besides - going) for found, besides in zip(there, also, strict=True)]
         losing = [bool(were - are) for were, are in pairwise(may)]
         end, taking = there[-1], [c.key for c, loses in zip(of.changes, losing, strict=True) if loses]
-        peak = of.view.setbacks.peaks.get(scope_of_peak(of.present, row.peak, scope), frozenset())
-        most = max(len(had - (going - end)), len(peak.difference(target.name for target in announced)))
+        most = max(len(had - (going - end)), len(of.view.setbacks.peak(of.present.id, row.peak, scope) - going))
         on_the_way = [len(are) for are, loses in zip(there[1:], losing, strict=True) if loses and row.meanwhile]
         left = min([*on_the_way, len(end)])
         words: dict[str, Plain] = {
@@ -273,8 +273,7 @@ def with_targets_taken(view: GuardInput) -> Iterator[BalancerChanges]:
 
 def target_floor(view: GuardInput) -> Iterator[GuardResult]:
     """Changes that take targets from an existing load balancer are held where too few would be left. Each load balancer
-    has one hold, with all that takes some. Where too few are left only while some cannot be added, they wait for those;
-    while it cannot be read how many there were, whatever takes living ones waits that is not held.
+    has one hold, with all that takes some. If too few are left only while some cannot be added, they wait for those.
     """
     for of in with_targets_taken(view):
         stalled = [c.key for c in of.changes if c.verb is Verb.ADD and is_stalled(c, view.setbacks)]
@@ -284,14 +283,11 @@ def target_floor(view: GuardInput) -> Iterator[GuardResult]:
         elif stalled and (loss := _loss(replace(of, changes=[c for c in of.changes if c.key not in stalled]))):
             found: dict[str, Plain] = {"balancer": of.name, "added": str(several(stalled))}
             yield GuardResult.of(rows.TARGETS_NOT_ADDED, loss.keys, found, value=loss.value, limit=loss.limit)
-        if view.setbacks.peaks_unread and (loss := _loss(of, _OF_UNKNOWN_PEAK)):
-            keys = sorted(set(loss.keys).difference(held.keys if held else ()))
-            yield GuardResult.of(rows.PEAKS_UNREAD, keys, {"balancer": of.name, "error": view.setbacks.peaks_unread})
 
 
-def _loss(of: BalancerChanges, table: Sequence[_OfTargets] = _TARGETS) -> GuardResult | None:
+def _loss(of: BalancerChanges) -> GuardResult | None:
     """The first loss in the order of the table, with the keys and floors of all; None if enough is left of each."""
-    found = [loss for row in table for loss in _losses(of, row)]
+    found = [loss for row in _TARGETS for loss in _losses(of, row)]
     if not found:
         return None
     keys = sorted({key for loss in found for key in loss.keys})

@@ -1,78 +1,99 @@
-"""Peaks: the most targets that a load balancer has had within the last hour, so that ten small steps mean what one
-means.
+"""Peaks: the most targets, Nodes and routes of the last hour, so that ten small steps mean what one means.
 
-Where nothing answers at a port, who answered there within that hour may again: checks that fail for all at once may be
-wrong for a moment.
+They live in the process alone: a restart forgets them, and a CronJob never has any.
 """
 
-from collections.abc import Collection, Mapping
-from datetime import timedelta
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from desired.guards.guard import GuardInput
-from desired.model.load_balancer import CloudBalancer, ServerTarget
-from desired.model.settings import Settings
-from desired.model.snapshot import Snapshot
-from desired.nodes.disruption import drained_servers
-from desired.plan.foresight import has_way, healthy, is_down
-from desired.plan.setbacks import Peak
-from desired.syntax.provider_id import Provider, ServerKey
+from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.nodes.matching import nodes_of
+from desired.plan.foresight import healthy
+from desired.plan.setbacks import ANSWERING, OF_NODES, OF_PROVIDER, OF_ROUTES, Scope
+from desired.routes.actions import RouteAction, RouteDecision
+from desired.section import Absent
+from desired.syntax.provider_id import Provider
 
 LAST_FOR = timedelta(hours=1)
 """How long a peak counts."""
-ANSWERING, OF_PROVIDER = "answering", "provider"
-"""The populations that have peaks: targets that answer at a port, and targets at a provider."""
 
 
-def scope_of_peak(balancer: CloudBalancer, population: str, scope: str) -> str:
-    """The name under which a peak is remembered."""
-    return f"{balancer.id}/{population}/{scope}"
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The most members that a population has had."""
+
+    members: frozenset[str]
+    at: datetime
+    """When it last had so many, by the API server's clock."""
 
 
-def peaks_of(world: Snapshot, settings: Settings, before: Mapping[str, Peak]) -> Mapping[str, Peak]:
-    """Scope → peak, with what there is in this world: servers of Hetzner Cloud that are reported healthy, and that are
-    targets. A member whose Node was announced to go since counts no more. What a list lacks keeps its peak."""
-    if world.load_balancers is None:
-        return before
-    now, drained = world.taken_at, drained_servers(world, settings)
-    gone = {ServerTarget(each.id, use_private_ip=False).name for each in drained if each.provider is Provider.CLOUD}
-    found: dict[str, Peak] = {} if world.load_balancers.is_whole else dict(before)
-    for balancer in world.load_balancers:
-        servers = [target for target in balancer.targets if isinstance(target, ServerTarget)]
-        there = {scope_of_peak(balancer, OF_PROVIDER, Provider.CLOUD): servers}
-        for port, answering in healthy(balancer).items():
-            there[scope_of_peak(balancer, ANSWERING, f"port {port}")] = [each for each in servers if each in answering]
-        for scope, targets in there.items():
-            members, peak = frozenset(target.name for target in targets) - gone, before.get(scope)
-            stays = peak is not None and now - peak.at <= LAST_FOR and len(members) < len(peak.members - gone)
-            found[scope] = Peak(peak.members - gone, peak.at) if peak and stays else Peak(members, now)
-    return found
+@dataclass(frozen=True, slots=True)
+class Headcount:
+    """Members of a population in one reading."""
+
+    members: frozenset[str]
+    announced: frozenset[str] = frozenset()
+    """Members that were announced to go: their end is no loss."""
+    is_whole: bool = True
+    """Whether others would be in it."""
 
 
-def without_balancers(peaks: Mapping[str, Peak], ids: Collection[int]) -> Mapping[str, Peak]:
-    """The peaks of other load balancers than these: what a person let go of is no loss afterwards."""
-    prefixes = tuple(f"{number}/" for number in ids)
-    return {scope: peak for scope, peak in peaks.items() if not scope.startswith(prefixes)} if ids else peaks
+def headcounts(view: GuardInput) -> Mapping[Scope, Headcount]:
+    """Scope → members: servers behind each load balancer of a Service, Nodes of each provider whose servers are not
+    lost, routes within the cluster's range that lead to a server."""
+    return dict((*_of_balancers(view), *_of_nodes(view), *_of_routes(view)))
 
 
-def quiet_ports(balancer: CloudBalancer, view: GuardInput) -> Mapping[int, frozenset[str]]:
-    """Port at which nothing answers → the names of the targets that did within the last hour, as far as a loop
-    remembers; without ports of which it remembers none. All of them while what is stored cannot be read."""
-    quiet = [port for port, there in healthy(balancer).items() if not there]
-    if view.setbacks.peaks_unread:
-        return dict.fromkeys(quiet, frozenset(target.name for target in balancer.targets))
-    peaks = {port: view.setbacks.peaks.get(scope_of_peak(balancer, ANSWERING, f"port {port}")) for port in quiet}
-    return {port: peak for port, peak in peaks.items() if peak}
+def _of_balancers(view: GuardInput) -> Iterator[tuple[Scope, Headcount]]:
+    announced, is_whole = frozenset(server.name for server in view.drained), view.snapshot.nodes.is_whole
+    for lb in view.desired.services.values():
+        if not isinstance(lb, DesiredLoadBalancer) or (balancer := lb.present) is None:
+            continue
+        led_to = lb.targets.node_targets.led_to
+        servers = {target: key for target in balancer.targets if (key := led_to(target)) is not None}
+        for provider in Provider:
+            members = frozenset(key.name for key in servers.values() if key.provider is provider)
+            yield (balancer.id, OF_PROVIDER, provider), Headcount(members, announced, is_whole)
+        for port, targets in healthy(balancer).items():
+            members = frozenset(servers[target].name for target in targets if target in servers)
+            yield (balancer.id, ANSWERING, f"port {port}"), Headcount(members, announced, is_whole)
 
 
-def answered_lately(
-    balancer: CloudBalancer, quiet: Mapping[int, frozenset[str]], view: GuardInput
-) -> Mapping[int, frozenset[ServerTarget]]:
-    """Port that was ``quiet`` (``quiet_ports``) → the targets that answered there within the last hour, and whose
-    servers and Nodes are up: they may answer again the next moment."""
-    up = [
-        target
-        for target in (balancer.targets if quiet else ())
-        if isinstance(target, ServerTarget) and has_way(target, balancer)
-        if not is_down(ServerKey(Provider.CLOUD, target.server_id), view.snapshot, view.readiness)
-    ]
-    return {port: frozenset(each for each in up if each.name in peak) for port, peak in quiet.items()}
+def _of_nodes(view: GuardInput) -> Iterator[tuple[Scope, Headcount]]:
+    for provider in Provider:
+        ours = {node.key: (node, server) for node, server in nodes_of(provider, view.snapshot, view.settings)}
+        living = (key for key, (_, server) in ours.items() if not isinstance(view.snapshot.find(server), Absent))
+        planned = (key for key, (node, _) in ours.items() if view.disruptions.is_planned(node))
+        yield (OF_NODES, provider), Headcount(frozenset(living), frozenset(planned), view.snapshot.nodes.is_whole)
+
+
+def _of_routes(view: GuardInput) -> Iterator[tuple[Scope, Headcount]]:
+    if view.desired.routes.network is not None:
+        within = {key for key, each in routes_within(view).items() if each.action is not RouteAction.DEAD}
+        yield (OF_ROUTES, view.desired.routes.network.id), Headcount(frozenset(within), announced_routes(view))
+
+
+def routes_within(view: GuardInput) -> Mapping[str, RouteDecision]:
+    """Destination → decision on the existing route, within the range that is routed to pods."""
+    decided, cidr = view.desired.routes.decided, view.settings.routed_range
+    return {str(at): each for at, each in decided.items() if cidr is not None and at.subnet_of(cidr)}
+
+
+def announced_routes(view: GuardInput) -> frozenset[str]:
+    """The destinations that belong to Nodes which were announced to go."""
+    claims, disruptions = view.desired.routes.claims, view.disruptions
+    return frozenset(str(each.destination) for each in claims if disruptions.is_planned(each.endpoint.node))
+
+
+def peaks_after(before: Mapping[Scope, Peak], found: Mapping[Scope, Headcount], now: datetime) -> Mapping[Scope, Peak]:
+    """Scope → peak, after this reading. A peak stays for an hour, without members that were announced to go, also if
+    its population is in no list; after that it is the present one, or the former while a list is not whole."""
+    peaks = {scope: peak for scope, peak in before.items() if scope not in found and now - peak.at <= LAST_FOR}
+    for scope, count in found.items():
+        members, peak = count.members - count.announced, before.get(scope)
+        most = frozenset() if peak is None else peak.members - count.announced
+        stays = peak is not None and (now - peak.at <= LAST_FOR or not count.is_whole)
+        peaks[scope] = Peak(most, peak.at) if peak and stays and len(members) < len(most) else Peak(members, now)
+    return peaks

@@ -23,7 +23,6 @@ from functools import cached_property, reduce
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.history import is_stalled
 from desired.guards.loss import BalancerChanges, with_targets_taken
-from desired.guards.peaks import answered_lately
 from desired.load_balancers.ordering import turn_of
 from desired.model.load_balancer import CloudBalancer, Health, IpTarget, Listener, ServerTarget, Target
 from desired.plan.change import Change
@@ -124,7 +123,7 @@ class _Replacement(BalancerChanges):
         that may."""
         may_answer = serving(balancer, self.view.snapshot, self.view.readiness)
         unchecked = {port: there & {*balancer.targets} for port, there in self._unchecked.items()}
-        answering = {**healthy(balancer), **unchecked, **answered_lately(balancer, self.quiet, self.view)}
+        answering = {**healthy(balancer), **unchecked, **self.answered_lately(balancer)}
         named = self.lb.targets.node_targets.names_by_port
         by_check, at_best = named(answering, balancer), named(may_answer, balancer)
         if any(change.kind == ChangeKind.LB_LISTENER and change.verb is Verb.REMOVE for change in self.changes):
@@ -236,8 +235,8 @@ class _Replacement(BalancerChanges):
         return self._answers(target) or any(target in there for there in self._lately.values())
 
     @cached_property
-    def _lately(self) -> Mapping[int, frozenset[ServerTarget]]:
-        return answered_lately(self.present, self.quiet, self.view)
+    def _lately(self) -> Mapping[int, frozenset[Target]]:
+        return self.answered_lately(self.present)
 
     def _answers(self, target: object) -> bool:
         return isinstance(target, _KINDS) and bool(self.present.answering(target))

@@ -99,26 +99,30 @@ class NodeLosses:
     """The Nodes of ours of one provider, and those among them whose servers are absent without a planned disruption."""
 
     nodes: int
+    """With those of the last hour that are gone."""
     lost: frozenset[str]
     """Keys."""
     unreadable: int = 0
     """Nodes that arrived and could not be read, or whose servers could not: they may be lost as well, so that knowing
     less never lets more go."""
+    lately: int = 0
+    """Nodes by which there are less than within the last hour, without those that were announced to go."""
 
     @property
     def value(self) -> int:
         """The measured value: how many are lost, at worst."""
-        return len(self.lost) + self.unreadable
+        return len(self.lost) + self.unreadable + self.lately
 
 
-def losses_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> NodeLosses:
-    """The losses of a provider, proven or not."""
+def losses_of(
+    provider: Provider, snapshot: Snapshot, settings: Settings, peak: frozenset[str] = frozenset()
+) -> NodeLosses:
+    """The losses of a provider, proven or not. ``peak`` are the keys of the most Nodes of the last hour."""
     ours, disruptions = list(nodes_of(provider, snapshot, settings)), Disruptions(snapshot, settings)
-    lost = (
-        node.key
-        for node, server in ours
-        if isinstance(snapshot.find(server), Absent) and not disruptions.is_planned(node)
-    )
+    planned = {node.key for node, _ in ours if disruptions.is_planned(node)}
+    lost = (node.key for node, server in ours if isinstance(snapshot.find(server), Absent) and node.key not in planned)
     servers = snapshot.servers_of(provider)
     unreadable = sum(server.id in servers.unreadable for _, server in ours) + len(snapshot.nodes.unreadable)
-    return NodeLosses(len(ours) + len(snapshot.nodes.unreadable), frozenset(lost), unreadable)
+    nodes = len(ours) + len(snapshot.nodes.unreadable)
+    most = max(nodes, len(peak | planned))
+    return NodeLosses(most, frozenset(lost), unreadable, most - nodes)

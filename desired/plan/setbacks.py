@@ -6,12 +6,9 @@ They are a value beside the snapshot: nothing of them was observed. The planner 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from types import MappingProxyType
-from typing import Any
 
-from desired.model.clocks import parse_moment
-from desired.model.record import Format, parse_text
 from desired.plan.change import GuardName
 
 WINDOW_S = 600.0
@@ -54,31 +51,12 @@ class Bar:
     """Key of a change → when it had its turn, or joined the others: higher is later. Who is not in here is last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Peak:
-    """The most members that a population of one load balancer has had."""
-
-    members: frozenset[str]
-    at: datetime
-    """When it last had so many, by the API server's clock."""
-
-
-def _peak_fields(peaks: Mapping[str, Peak]) -> Mapping[str, object]:
-    rows = {scope: [peak.at.astimezone(UTC).isoformat(), sorted(peak.members)] for scope, peak in peaks.items()}
-    return {"peaks": rows}
-
-
-def _peaks(fields: Mapping[str, Any]) -> Mapping[str, Peak]:
-    return {scope: _peak(*row) for scope, row in fields["peaks"].items()}
-
-
-def _peak(at: str, members: list[object]) -> Peak:
-    return Peak(frozenset(map(parse_text, members)), parse_moment(at))
-
-
-PEAKS: Format[Mapping[str, Peak]] = Format("peaks", 262_144, _peak_fields, _peaks)
-"""Scope of a population → its peak; 200 load balancers of 100 targets take 200,000 characters. Any client that may
-write it can lower a floor to what a single run has, or raise it: then more is held."""
+Scope = tuple[object, ...]
+"""The name of a population (``desired.guards.peaks``), such as ``("nodes", "Cloud")``."""
+ANSWERING, OF_PROVIDER = "answering", "provider"
+"""Of a load balancer: servers that answer at a port, and servers of a provider."""
+OF_NODES, OF_ROUTES = "nodes", "routes"
+"""Of a provider, and of a network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +75,12 @@ class Setbacks:
     withheld: Mapping[str, GuardName] = field(default_factory=lambda: MappingProxyType({}))
     """Key of a change → the guard that withheld it when this pass began, for a reason that no later round ends."""
 
-    peaks: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """Scope of a population (``desired.guards.peaks``) → its members when it had most within the last hour."""
-    peaks_unread: str = ""
-    """Why these may have more than is known, as what is stored could not be read; "" when it is known."""
+    peaks: Mapping[Scope, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Scope → members of the population when it had most within the last hour."""
+
+    def peak(self, *scope: object) -> frozenset[str]:
+        """The most members of a population within the last hour; empty if none are remembered."""
+        return self.peaks.get(scope, frozenset())
 
     @property
     def failed(self) -> frozenset[str]:

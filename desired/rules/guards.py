@@ -381,11 +381,6 @@ TARGETS_OF_OTHERS_MEANWHILE = _held(
 TARGETS_NOT_ADDED = _waiting(
     GuardName.TARGET_FLOOR, "targets-not-added", "{balancer} would have too few targets until {added} can be added"
 )
-PEAKS_UNREAD = _waiting(
-    GuardName.TARGET_FLOOR,
-    "peaks-unread",
-    "cannot read how many healthy targets {balancer} had within the last hour: {error}",
-)
 
 NEWCOMERS_UNHEALTHY = _held(
     GuardName.TARGET_HEALTH,
@@ -418,7 +413,7 @@ NEW_BALANCER_EXPOSED = _held(
 ROUTES_LOST = _held(
     GuardName.ROUTE_BLAST_RADIUS,
     "routes-lost",
-    "{lost} of {most} routes within {cidr} would be removed while their servers exist (limit {limit})",
+    "{lost} of the {most} routes of the last hour within {cidr} would be gone (limit {limit})",
     "check --cluster-cidr and the Nodes' pod CIDRs, or approve if intended",
 )
 ROUTE_OF_SERVER = _held(

@@ -8,7 +8,6 @@ from desired.guards.filters import explain_strange_keys, restrict
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.history import notes_on_suspended
 from desired.guards.judge import ask_guards, judge
-from desired.guards.loss import takes_targets
 from desired.load_balancers.ownership import matters
 from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.route import route_key
@@ -99,15 +98,11 @@ def judge_world(
 
 
 def decide(context: PlanContext, observation: Observation, setbacks: Setbacks, most: int) -> GuardInput:
-    """What is wanted, and the changes that lead there, by what is known of servers that were asked for because of them.
-    What is remembered is looked for only where it makes a difference."""
+    """What is wanted, and the changes that lead there, by what is known of servers that were asked for because of them,
+    with the most of the last hour."""
     plan_of = partial(_planned, observation, context.settings, setbacks)
     facts = prove(context.readers, observation.snapshot, plan_of, context.namespace, most)
-    records, snapshot = context.records, facts.snapshot
-    if any(map(takes_targets, facts.plan.changes)):
-        peaks = records.peaks.peaks(snapshot)
-        facts = replace(facts, setbacks=replace(setbacks, peaks=peaks, peaks_unread=records.peaks.unread))
-    return facts
+    return replace(facts, setbacks=replace(setbacks, peaks=context.records.peaks.seen(facts)))
 
 
 def _planned(observation: Observation, settings: Settings, setbacks: Setbacks, snapshot: Snapshot) -> GuardInput:

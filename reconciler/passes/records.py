@@ -3,7 +3,6 @@
 | Key | Kept by | Read |
 |---|---|---|
 | ``anchor`` | ``ProjectMemory`` | with the first that is to be remembered, by a run that ends only after changes |
-| ``peaks`` | ``PeakMemory`` | once, when a plan takes targets |
 | ``suspended`` | ``SuspensionTrace`` | once, when something is planned; of a loop alone |
 | ``settings`` | ``SettingsRecord`` | once; by a dry run when something is planned |
 | ``status`` | ``StatusPublication`` | once, by the same request as ``settings`` |
@@ -14,20 +13,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from actuators.http.errors import ApiError, Denied
+from actuators.http.errors import ApiError
 from actuators.outcome import Applied, Failed
 from desired.guards.anchor import AnchorState, anchor_of, to_remember
 from desired.guards.guard import GuardInput
 from desired.guards.history import mark_in
-from desired.guards.loss import takes_targets
-from desired.guards.peaks import LAST_FOR, peaks_of, without_balancers
+from desired.guards.peaks import Peak, headcounts, peaks_after
 from desired.model.published_settings import SETTINGS, PublishedSettings, texts_of
 from desired.model.remembered import ANCHOR, NOTHING
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
 from desired.plan.change import Change, GuardName
-from desired.plan.setbacks import PEAKS, Peak
+from desired.plan.setbacks import Scope
 from desired.plan.suspended import RULES, SUSPENDED, TRACE_LIFETIME, SuspendedChange, first_suspended
 from desired.section import Present
 from desired.syntax.provider_id import Provider
@@ -44,13 +42,12 @@ from reconciler.report.published import (
     urgent_of,
 )
 from reconciler.result import Line, Report, is_incomplete
-from reconciler.telemetry.logs import masked, pairs
+from reconciler.telemetry.logs import masked
 
 _log = logging.getLogger("hcloud-reconciler.memory")
 _HOUR = timedelta(hours=1)
 
 _OF_PROJECT = Upkeep(ANCHOR, _log, "the ids of the project are not stored", _HOUR)
-_OF_PEAKS = Upkeep(PEAKS, _log, "the healthy targets of the last hour are not stored", timedelta(0))
 _OF_SETTINGS = Upkeep(SETTINGS, logging.getLogger("hcloud-reconciler.settings"), "the settings are not stored", _HOUR)
 
 
@@ -81,72 +78,19 @@ class ProjectMemory:
 
 
 class PeakMemory:
-    """The most targets that answered within the last hour, so that ten small steps mean what one means.
+    """The most targets, Nodes and routes of the last hour, in this process alone."""
 
-    A loop has it in memory; the ConfigMap has it for the next run under cron, for a loop that starts anew, and for the
-    replica that leads next. It is written by a pass that has taken some.
-    """
+    def __init__(self) -> None:
+        self._seen: Mapping[Scope, Peak] = {}
 
-    def __init__(self, config_map: ConfigMap, settings: Settings, *, lasts: bool = False) -> None:
-        """``lasts`` is for a loop, whose next passes ask as well."""
-        self._keeper = Keeper(_OF_PEAKS, config_map)
-        self._settings = settings
-        self._lasts = lasts
-        self._seen: Mapping[str, Peak] = {}
-        self._trouble = ""
-        self.forget = self._keeper.forget
-
-    @property
-    def unread(self) -> str:
-        """Why what is stored could not be read, when it was looked for last; "" when it could be."""
-        return "" if self._keeper.is_known else self._trouble
-
-    def peaks(self, snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
-        """Scope → its members when it had most within the last hour, this reading included. What is ``unread`` is
-        looked for again the next time."""
-        uid = snapshot.cluster_uid
-        if not self._keeper.is_known and isinstance(uid, Present):
-            self._recall(uid.value, snapshot.taken_at)
-        self._seen = peaks_of(snapshot, self._settings, self._seen)
+    def seen(self, facts: GuardInput) -> Mapping[Scope, frozenset[str]]:
+        """Scope → the most members of each population within the last hour, with these."""
+        self._seen = peaks_after(self._seen, headcounts(facts), facts.snapshot.taken_at)
         return {scope: peak.members for scope, peak in self._seen.items()}
 
-    def _recall(self, cluster: str, now: datetime) -> None:
-        self._trouble = ""
-        try:
-            self._keeper.look(cluster)
-        except Denied as error:  # who may not read it has never written it
-            self._keeper.found({}, cluster)
-            _log.warning("the healthy targets of the last hour are unknown %s", pairs(why=str(error)))
-        except ApiError as error:
-            self._trouble = str(error)
-            return
-        self._seen = higher_peaks(self._keeper.value or {}, self._seen, now)
-
-    def keep(self, snapshot: Snapshot, let_go: Collection[int] = (), *, has_taken: bool = False) -> None:
-        """Remember what there was when a pass ended with this reading, but for load balancers from which a person
-        ``let_go`` of targets: their hour begins anew. It is stored where the pass ``has_taken`` any."""
-        if not self._lasts and not has_taken:
-            return
-        is_known, now = self._keeper.is_known, snapshot.taken_at
-        self._seen = peaks_of(snapshot, self._settings, without_balancers(self._seen, let_go))
-
-        def wanted(stored: Mapping[str, Peak] | None) -> Mapping[str, Peak]:
-            if not is_known:  # it was looked at for this write
-                self._seen = higher_peaks(without_balancers(stored or {}, let_go), self._seen, now)
-            return self._seen
-
-        if has_taken:
-            self._keeper.keep(snapshot, wanted)
-
-
-def higher_peaks(stored: Mapping[str, Peak], known: Mapping[str, Peak], now: datetime) -> Mapping[str, Peak]:
-    """The ``known`` peaks, and those of the ``stored`` ones that are of the last hour and have more members."""
-    higher = {
-        scope: peak
-        for scope, peak in stored.items()
-        if now - peak.at <= LAST_FOR and (scope not in known or len(peak.members) > len(known[scope].members))
-    }
-    return {**known, **higher}
+    def let_go(self, balancers: Collection[int]) -> None:
+        """The hour of these load balancers, by their ids, begins anew: a person let targets go."""
+        self._seen = {scope: peak for scope, peak in self._seen.items() if scope[0] not in balancers}
 
 
 class SettingsRecord:
@@ -339,21 +283,21 @@ class Records:
         """``main`` has what passes go by, ``status`` what people look at; ``lasts`` is for a loop."""
         self.lasts = lasts
         self.project = ProjectMemory(main, settings, after_changes_only=not lasts)
-        self.peaks = PeakMemory(main, settings, lasts=lasts)
+        self.peaks = PeakMemory()
         self.suspended = SuspensionTrace(main if lasts else ConfigMap(CONFIG_MAP))
         self.status = StatusPublication(status)
         self.settings = SettingsRecord(status, settings, self.status.found)
 
     def forget(self) -> None:
         """Look again at all that is stored: another process may have written. May be called from any thread."""
-        for each in (self.project, self.peaks, self.settings, self.suspended, self.status):
+        for each in (self.project, self.settings, self.suspended, self.status):
             each.forget()
 
     def keep(self, ended: Ended) -> None:
         """Store what is to be known after a pass. Never raises an ApiError."""
         snapshot, done = ended.facts.snapshot, ended.done
-        let_go = [each.cloud_id for each in ended.let_pass.get(GuardName.TARGET_FLOOR, ()) if each.cloud_id]
-        self.peaks.keep(snapshot, let_go, has_taken=any(map(takes_targets, done)))
+        let_pass = ended.let_pass.get(GuardName.TARGET_FLOOR, ())
+        self.peaks.let_go({change.cloud_id for change in let_pass if change.cloud_id})
         if ended.is_partial:
             return
         self.project.keep(snapshot, has_changed=bool(done))

@@ -6,7 +6,6 @@ from datetime import timedelta
 from tests.support.harm_metal import METAL
 from tests.support.harm_script import (
     CAPABILITY,
-    HOUR,
     RECORD,
     TOLD,
     Attack,
@@ -193,8 +192,6 @@ LAST_HOUR = (
         Start(nodes=1, metal=9),
         do.then(*(do.delete_node(METAL + place).passes(count=1, loop=True) for place in range(9)), TOLD),
         "the most of the last hour counts targets of every type",
-        today=FEWER,
-        until=HOUR,
         before=do.run(loop=True),
     ),
     Attack(
@@ -202,8 +199,6 @@ LAST_HOUR = (
         Start(nodes=1, network=None, metal=4, services=(("web", {"node-selector": "pool=a"}),)),
         do.annotate("web", {"node-selector": "pool=b"}).run("a", "health:unhealthy", loop=True),
         "the former pool answered a minute ago, and the next one never has",
-        today="has nothing that answers at port 80",
-        until=HOUR,
         before=do.each("label", (METAL, METAL + 1), {"pool": "a"})
         .each("label", (METAL + 2, METAL + 3), {"pool": "b"})
         .passes(count=2, loop=True)
@@ -214,8 +209,6 @@ LAST_HOUR = (
         Start(nodes=8),
         do.passes("load_balancers:one", count=1, loop=True).then(TWO_MORE),
         "a list without a load balancer is no news of its targets",
-        today=FEWER,
-        until=HOUR,
         before=FOUR_OF_EIGHT,
     ),
     *(

@@ -130,22 +130,9 @@ def _at_ports(seen: Seen, project: str, owner: str, service: Raw, balancer: Raw)
     }
 
 
-def has_taken(before: Seen, after: Seen, clusters: Mapping[str, Cluster]) -> bool:
-    """Whether anything that was a target, or that answered at a port, is neither any more: such a run leaves its peaks
-    to the next process, and no other run of ``--once`` does."""
-    least = {
-        found["id"]: machine_names(after, found) for each in after.projects for found in after.balancers[each].values()
-    }
-    had = (found for each in before.projects for found in before.balancers[each].values())
-    at_last = answers(after, clusters, before)
-    return any(machine_names(before, found) - least.get(found["id"], frozenset()) for found in had) or any(
-        there - at_last.get(key, frozenset()) for key, there in answers(before, clusters).items()
-    )
-
-
 @dataclass
 class Answered:
-    """What answered when, as far as processes remember that could see it."""
+    """What answered when, as far as one process remembers."""
 
     moments: list[tuple[float, Answers]] = field(default_factory=list)
 

@@ -56,7 +56,6 @@ from tests.support.harm_serving import (
     Served,
     answers,
     answers_where_published,
-    has_taken,
     losses,
 )
 from tests.support.harm_settling import Settled, Undone
@@ -150,6 +149,8 @@ class Stage:
     _configured: dict[str, Settings] = field(default_factory=dict)
     """Process → what its loop was started with."""
     _answered: Answered = field(default_factory=Answered)
+    """Of the process that runs."""
+    _answered_of_loops: dict[str, Answered] = field(default_factory=dict)
     _announced: set[int] = field(default_factory=set)
     """Machines that were cordoned or marked."""
     _hung: bool = False
@@ -185,7 +186,8 @@ class Stage:
         hetzner.after_write = lambda _: self._happen(fewest, before, worst)
         self._began, self.waited = (began if loop else None), {}
         kubernetes.after_write = self._note_written
-        remembered = self._answered.moments
+        process = _process(cluster, lies)
+        self._answered = self._answered_of_loops.setdefault(process, Answered()) if loop else Answered()
         self._see(began, before, lies)
         self._seen = []
         if self._planned:
@@ -200,7 +202,8 @@ class Stage:
         self.reports[cluster] = report
         if death is not None:
             product.sim.revive()
-            self._loops.pop(_process(cluster, lies), None)
+            self._loops.pop(process, None)
+            self._answered_of_loops.pop(process, None)
         if hetzner.writes or kubernetes.writes:
             self.truth.changed()
         after = self.truth.seen()
@@ -229,8 +232,6 @@ class Stage:
         done = {str(line.change.key) for line in report.lines if line.change.decision.verdict == "allowed"}
         found += [f"{key} waits because of Robot" for key in sorted(unhindered - done)]
         found += self._losses(deed, cluster, worst, lies)
-        if not loop and not has_taken(deed.before, deed.after, self.truth.clusters):
-            self._answered.moments = remembered
         assert not found, f"{cluster} through {list(lies)} in {'the loop' if loop else '--once'}: {found}"
         return report
 
@@ -245,6 +246,7 @@ class Stage:
     def restart(self) -> None:
         """All controllers are other processes from now on."""
         self._loops.clear()
+        self._answered_of_loops.clear()
 
     def controller(self, cluster: str = "a") -> Run[DirectSimulation]:
         """A controller of this cluster that nobody lies to, and that remembers nothing."""

@@ -9,20 +9,16 @@ import pytest
 from actuators.http.errors import Broken, Denied, Throttled, Transient
 from actuators.outcome import Applied
 from desired.model.settings import Settings
-from desired.names import CONFIG_MAP, LABEL_EXCLUDE_FROM_BALANCERS
-from desired.plan.change import GuardName, Plan
-from desired.plan.setbacks import PEAKS
+from desired.plan.change import Plan
 from desired.section import Unknown
 from reconciler.observe.world import Observation
 from reconciler.passes.errors import all_errors, fatal_errors, is_throttled
 from reconciler.result import Result
-from tests.balancers import LOCATED
 from tests.builders import a_server, a_snapshot
 from tests.support.objects import joining_node, server, settled_node
-from tests.support.passes import NAMESPACE, Run, initialized, load_balancer_service
+from tests.support.passes import Run, initialized
 from tests.support.rows import rows
 from tests.support.simulators import Simulation
-from tests.support.world import CONFIG_MAPS
 
 REFUSED_NODE = {"kind": "Status", "reason": "Forbidden", "message": "may not read that"}
 
@@ -248,44 +244,6 @@ def test_the_api_server_goes_away_after_the_writes(joining: Run) -> None:
     assert report.result is Result.ERROR
     assert {line.outcome for line in report.lines} == {Applied()}
     assert initialized(joining) == ["web-1", "web-2"]
-
-
-def a_drained_run(simulate: Callable[..., Simulation]) -> Run:
-    """A single run with a load balancer of four targets, of which one is kept out by now."""
-    nodes = [settled_node(f"web-{number}", number) for number in range(1, 5)]
-    run = Run(simulate(nodes=nodes, project={"servers": [server(n, f"web-{n}") for n in range(1, 5)]}), LOCATED)
-    run.sim.have_services(load_balancer_service())
-    run.sim.kubernetes_writer().create(CONFIG_MAPS, {"metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE}})
-    run.converge()
-    run.keep()
-    label = {"metadata": {"labels": {LABEL_EXCLUDE_FROM_BALANCERS: ""}}}
-    run.sim.kubernetes_writer().patch("/api/v1/nodes/web-4", label)
-    run.sim.forget()
-    return run
-
-
-def test_what_a_pass_took_is_remembered_although_it_sees_no_more(simulate: Callable[..., Simulation]) -> None:
-    """The next run under cron counts what there was before."""
-    run = a_drained_run(simulate)
-    relabeled = {"metadata": {"labels": {"node.kubernetes.io/instance-type": None}}}
-    run.sim.kubernetes_writer().patch("/api/v1/nodes/web-1", relabeled)  # so that Nodes are read again
-    run.sim.spoil_kubernetes("reset", method="GET", path="/api/v1/nodes", skip=1, count=None)
-    report = run.converge()
-
-    assert (report.result, {line.outcome for line in report.lines}) == (Result.ERROR, {Applied()})
-    peaks = PEAKS.read(run.sim.objects("configmaps")[CONFIG_MAP]["data"]["peaks"])
-    assert peaks is not None
-    assert {len(peak.members) for peak in peaks.values()} == {4}
-
-
-def test_no_target_goes_while_it_cannot_be_read_how_many_there_were(simulate: Callable[..., Simulation]) -> None:
-    run = a_drained_run(simulate)
-    run.sim.spoil_kubernetes("reset", method="GET", path=f".*/configmaps/{CONFIG_MAP}$", count=None)
-    (line,) = run.converge().lines
-    assert (line.outcome, line.change.decision.rule) == (None, GuardName.TARGET_FLOOR)
-
-    run.sim.kubernetes_proxy.clear_faults()
-    assert {line.outcome for line in run.converge().lines} == {Applied()}
 
 
 def test_the_clusters_identity_is_not_needed_to_join(joining: Run) -> None:

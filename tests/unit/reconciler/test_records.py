@@ -10,7 +10,6 @@ from desired.model.published_settings import SETTINGS, PublishedSettings
 from desired.model.record import Format, Stamp
 from desired.model.remembered import ANCHOR, Remembered
 from desired.plan.change import GuardName
-from desired.plan.setbacks import PEAKS, Peak
 from desired.plan.suspended import SUSPENDED, SuspendedChange
 from reconciler.report.published import STATUS
 from tests.builders import CLUSTER_UID, NOW
@@ -19,7 +18,6 @@ ORIGIN = Stamp(CLUSTER_UID, "ccm-0", NOW)
 _OF_CLUSTER = f'"cluster": "{CLUSTER_UID}"'
 _ROBOT = '{"refused": [{"at": "2026-07-01T12:00:00+00:00", "login": "ab12"}], "version": 1}'
 _ANCHOR = f'{{{_OF_CLUSTER}, "load_balancers": [42], "network": 4711, "version": 1}}'
-_PEAKS = f'{{{_OF_CLUSTER}, "peaks": {{"42/a": ["2026-07-01T12:00:00+00:00", ["server:1"]]}}, "version": 1}}'
 _SETTINGS = (
     f'{{{_OF_CLUSTER}, "former": {{"HCLOUD_NETWORK": ""}}, "settings": {{"HCLOUD_NETWORK": "old"}},'
     ' "since": "2026-07-01T12:00:00+00:00", "version": 1, "written_at": "2026-07-01T12:00:00+00:00"}'
@@ -39,7 +37,6 @@ _STATUS = (
 )
 WRITTEN: list[tuple[Format[Any], str]] = [
     (ANCHOR, _ANCHOR),
-    (PEAKS, _PEAKS),
     (SETTINGS, _SETTINGS),
     (SUSPENDED, _SUSPENDED),
     (STATUS, _STATUS),
@@ -51,7 +48,6 @@ WRITTEN: list[tuple[Format[Any], str]] = [
     ("form", "text", "value"),
     [
         (ANCHOR, _ANCHOR, Remembered(4711, (42,))),
-        (PEAKS, _PEAKS, {"42/a": Peak(frozenset({"server:1"}), NOW)}),
         (SETTINGS, _SETTINGS, PublishedSettings({"HCLOUD_NETWORK": "old"}, {"HCLOUD_NETWORK": ""}, NOW)),
         (SUSPENDED, _SUSPENDED, (SuspendedChange("node/a", "m", GuardName.FLAPPING, "é", NOW),)),
         (REFUSED, _ROBOT, (Refusal("ab12", NOW),)),

@@ -126,7 +126,6 @@ targets-of-others-meanwhile: load balancer 7 web would lose 2 targets of other o
     not a target; check the Nodes and settings, or approve if an outage is acceptable
 targets-not-added: load balancer 7 web would have too few targets until load_balancer/default/web/target/server:2 can be
     added
-peaks-unread: cannot read how many healthy targets load balancer 7 web had within the last hour: 503
 newcomers-unhealthy: load balancer 7 web keeps 2 former targets, as new targets are unhealthy (2 targets); check
     firewalls (of Hetzner and on the servers), node ports, externalTrafficPolicy and the private network, or approve to
     remove all former targets at once
@@ -136,8 +135,8 @@ new-balancer-public: 2 of 3 other load balancers are internal, and the new one o
     default; set load-balancer.hetzner.cloud/disable-public-network on Service default/web to true or false
 new-balancer-exposed: Service default/web publishes private addresses only, and its new load balancer would be public;
     set load-balancer.hetzner.cloud/disable-public-network on Service default/web to true or false
-routes-lost: 2 of 4 routes within 10.244.0.0/16 would be removed while their servers exist (limit 1); check
-    --cluster-cidr and the Nodes' pod CIDRs, or approve if intended
+routes-lost: 2 of the 4 routes of the last hour within 10.244.0.0/16 would be gone (limit 1); check --cluster-cidr and
+    the Nodes' pod CIDRs, or approve if intended
 route-of-server: route 10.244.3.0/24 leads to server 12, and no Node has that pod CIDR; approve if the route is unused
 route-of-wrong-server: route 10.244.3.0/24 leads to server 12, and Node web-1 has that pod CIDR; approve if the route is
     unused

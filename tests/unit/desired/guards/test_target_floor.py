@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
@@ -10,18 +9,18 @@ import pytest
 
 from desired.annotations.claims import ClaimedPort
 from desired.guards.history import mark_in
-from desired.guards.loss import target_floor
-from desired.guards.peaks import answered_lately, peaks_of, quiet_ports
+from desired.guards.loss import BalancerChanges, target_floor
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.load_balancer import Attachment, CloudBalancer, Health, IpTarget, SelectorTarget
 from desired.model.settings import Settings
 from desired.model.snapshot import Network, Node, Readiness, RobotAccount, ServerStatus, Snapshot
 from desired.model.taint import Taint
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
-from desired.plan.change import GuardName, Plan, Verdict
+from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import Verb
-from desired.plan.setbacks import NO_SETBACKS, Bar, Peak, Setbacks, Suspension
+from desired.plan.setbacks import Bar, Scope, Setbacks, Suspension
 from desired.planner import compute_plan
-from desired.rules.guards import NONE_ANSWERS, PEAKS_UNREAD, TARGETS_OF_OTHERS, TOO_FEW_ANSWER, TOO_FEW_ANSWER_MEANWHILE
+from desired.rules.guards import NONE_ANSWERS, TARGETS_OF_OTHERS, TOO_FEW_ANSWER, TOO_FEW_ANSWER_MEANWHILE
 from desired.section import Absent, Present, Section
 from desired.syntax.selector import parse_selector
 from tests.balancers import (
@@ -117,8 +116,7 @@ def floor_of(snapshot: Snapshot, settings: Settings = LOCATED) -> Held | None:
 
 def remembering(world: Snapshot, *answered: int, settings: Settings = LOCATED) -> list[Held]:
     """What the guard holds where these answered within the last hour."""
-    peaks = {"42/answering/port 80": frozenset(f"server:{number}" for number in answered)}
-    setbacks = Setbacks(peaks=peaks) if answered else NO_SETBACKS
+    setbacks = Setbacks(peaks={(42, "answering", "port 80"): frozenset(f"server {number}" for number in answered)})
     found = target_floor(facts_of(compute_plan(world, settings), world, settings, setbacks))
     return [(each.keys, each.value, each.limit) for each in found]
 
@@ -345,36 +343,7 @@ def test_deletion_takes_all_targets_along() -> None:
     assert {change.kind for change in judged(world).allowed} == {"lb.delete", "service.release"}
 
 
-def at(minutes: int, *alive: int, drained: int = 0, failing: Collection[int] = ()) -> Snapshot:
-    """The world so many minutes later, in which these servers are targets; the first ``drained`` Nodes are cordoned."""
-    nodes = [replace(node, unschedulable=number < drained) for number, node in enumerate(fleet(*range(1, 9)))]
-    checks = {target: X if target.server_id in failing else H for target in public(*alive)}
-    return replace(
-        world_of(nodes, a_balancer(targets=list(checks), health=checks)), taken_at=NOW + timedelta(minutes=minutes)
-    )
-
-
 ALL = range(1, 9)
-
-
-@rows("steps answering there", {
-    "all": ([at(0, *ALL)], 8, 8),
-    "two do not answer": ([at(0, *ALL, failing=(1, 2))], 6, 8),
-    "fewer within the hour": ([at(0, *ALL), at(10, 1, 2, 3)], 8, 8),
-    "fewer just within it": ([at(0, *ALL), at(60, 1, 2, 3)], 8, 8),
-    "fewer after it": ([at(0, *ALL), at(61, 1, 2, 3)], 3, 3),
-    "as many once more begins the hour anew": ([at(0, 1, 2, 3), at(10, 1, 2, 3), at(65, 1)], 3, 3),
-    "drained before": ([at(0, *ALL), at(10, *ALL, drained=5), at(20, 6, 7, 8)], 3, 3),
-})  # fmt: skip
-def test_a_peak_lasts_for_an_hour(steps: list[Snapshot], answering: int, there: int) -> None:
-    """The most targets that answered, without those that were announced to go."""
-    peaks: Mapping[str, Peak] = {}
-    for world in steps:
-        peaks = peaks_of(world, LOCATED, peaks)
-    found = {scope: len(peak.members) for scope, peak in peaks.items()}
-    assert found == {"42/answering/port 80": answering, "42/provider/Cloud": there}
-
-
 ONE_OUT = [*out("label", 1), *fleet(2, 3)]
 NOT_READY = replace(out("label", 1)[0], conditions=a_lost_node(ready=Readiness.FALSE).conditions)
 
@@ -397,46 +366,18 @@ def test_what_answered_within_the_hour(world: Snapshot, answered: Sequence[int],
     assert remembering(world, *answered) == expected
 
 
-SWITCHING = a_world(
-    [PRIVATE],
-    [checked("XXX", attachments=(HERE,))],
-    nodes=fleet(1, 2, 3),
-    servers=inside(1, 2, 3),
-    network=Present(NETWORK),
-)
-
-
-@rows("world waits", {
-    "what answers": (world_of([*fleet(1, 2, 3), *out("label", 4)], to(4)), removals(4)),
-    "what is drained": (world_of([*out("taint", 1), *fleet(2, 3)], to(3)), removals(1)),
-    "what may have answered, where none does": (world_of(ONE_OUT, checked("XXX")), removals(1)),
-    "a server that is there": (world_of(ONE_OUT, checked("XXX"), off=[1]), removals(1)),
-    "what is dead goes": (world_of(fleet(2, 3), to(3), (2, 3)), ()),
-    "nothing is taken": (world_of(fleet(1, 2, 3), to(2)), ()),
-    "what is held waits for a person": (world_of([*out("label", 1, 2, 3), *fleet(4)], to(4)), ()),
-})  # fmt: skip
-def test_nothing_living_goes_while_the_peaks_are_unread(world: Snapshot, waits: tuple[str, ...]) -> None:
-    """They may be higher than all that is there. What cannot be read is not absent."""
-    unread = facts_of(compute_plan(world, LOCATED), world, LOCATED, Setbacks(peaks_unread="503"))
-    found = [each for each in target_floor(unread) if each.row is PEAKS_UNREAD]
-    assert [(each.keys, each.facts["error"]) for each in found if each.keys] == ([(waits, "503")] if waits else [])
-
-
-@pytest.mark.parametrize("unread", ["", "503"])
-def test_what_may_have_answered_is_switched_in_turn(unread: str) -> None:
-    """Checks fail for all at once. One target goes, and not all: they may have answered a moment ago."""
-    setbacks = Setbacks(peaks_unread=unread)
-    found = judge(compute_plan(SWITCHING, IN_NETWORK), SWITCHING, IN_NETWORK, setbacks=setbacks)
-    assert sum(c.verb is Verb.MODIFY and c.kind == "lb.target" for c in found.allowed) == (1 if unread else 3)
-
-
 @pytest.mark.parametrize(("is_public", "count"), [(True, 3), (False, 0)])
 def test_what_no_way_leads_to_did_not_answer_lately(is_public: bool, count: int) -> None:
     """Nothing answers. Where the public interface is closed as well, no target may do so the next moment."""
     balancer = checked("XXX", spec={"public_interface": is_public})
-    peaks = {"42/answering/port 80": frozenset({"server:1", "server:2", "server:3"})}
-    then = facts_of(Plan(()), world_of(fleet(1, 2, 3), balancer), LOCATED, Setbacks(peaks=peaks))
-    found = answered_lately(balancer, quiet_ports(balancer, then), then)
+    peaks: Mapping[Scope, frozenset[str]] = {
+        (42, "answering", "port 80"): frozenset({"server 1", "server 2", "server 3"})
+    }
+    world = world_of(fleet(1, 2, 3), balancer)
+    view = facts_of(compute_plan(world, LOCATED), world, LOCATED, Setbacks(peaks=peaks))
+    (lb,) = view.desired.services.values()
+    assert isinstance(lb, DesiredLoadBalancer)
+    found = BalancerChanges(lb, view, balancer, ()).answered_lately(balancer)
     assert {port: len(there) for port, there in found.items()} == {80: count}
 
 

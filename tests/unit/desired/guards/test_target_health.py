@@ -21,7 +21,7 @@ from desired.model.load_balancer import (
 from desired.model.snapshot import Node, NodeAddress, RobotAccount, ServerStatus, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
 from desired.plan.change import GuardName, Plan, Verdict
-from desired.plan.setbacks import NO_SETBACKS, Setbacks
+from desired.plan.setbacks import NO_SETBACKS, Scope, Setbacks
 from desired.planner import compute_plan
 from desired.rules.guards import NEWCOMERS_UNHEALTHY
 from desired.section import UNMANAGED, Present
@@ -133,7 +133,9 @@ def test_checks_that_fail_for_all_at_once_hurry_no_switch(
     old: Healths, new: Healths, answered: tuple[int, ...], expected: Seen
 ) -> None:
     """They may be wrong for a moment: what answered within the last hour counts as answering, until something does."""
-    peaks = {"42/answering/port 80": frozenset(f"server:{number}" for number in answered)}
+    peaks: Mapping[Scope, frozenset[str]] = {
+        (42, "answering", "port 80"): frozenset(f"server {number}" for number in answered)
+    }
     assert seen(switching(old, new, setbacks=Setbacks(peaks=peaks))) == expected
 
 
