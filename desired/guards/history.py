@@ -14,11 +14,9 @@ from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.model.to_builtins import digest
 from desired.names import CONDITIONS
-from desired.plan.change import Change, GuardName, Plan
+from desired.plan.change import Change, GuardName, HoldEnd
 from desired.plan.kinds import ChangeKind
-from desired.plan.notes import Note
-from desired.plan.setbacks import SUSPENDED_S, Bar, Setbacks, Suspension
-from desired.plan.suspended import Trace
+from desired.plan.setbacks import Bar, Setbacks, Suspension
 from desired.rules.guards import (
     CONDITION_REVERTED,
     CONDITION_REVERTED_BY,
@@ -29,16 +27,14 @@ from desired.rules.guards import (
     REVERTED,
     SERVICE_REVERTED,
     SERVICE_REVERTED_BY,
-    SUSPENDED_ELSEWHERE,
-    SUSPENDED_ELSEWHERE_UNTIL,
 )
 from desired.rules.rule import Plain, Rule
 from desired.syntax.bounds import counted, shown_name
 
 
 def flapping(view: GuardInput) -> Iterator[GuardResult]:
-    """A change that was undone for the third time within ten minutes is left alone for an hour: another client wants
-    the opposite, and neither wins. It cannot be approved; a change to another value is not affected."""
+    """A change that was undone for the third time within ten minutes is held for an hour: another client wants the
+    opposite, and neither wins. A change to another value is not affected."""
     yield from _suspended(view, GuardName.FLAPPING)
 
 
@@ -69,20 +65,6 @@ def suspension_of(change: Change, snapshot: Snapshot, setbacks: Setbacks) -> Sus
     return found if found is not None and found.mark == mark_in(change, snapshot) else None
 
 
-def notes_on_suspended(plan: Plan, snapshot: Snapshot, trace: Trace) -> tuple[Note, ...]:
-    """A note on each planned change that a running controller has suspended, by what it left in the ConfigMap. That
-    decides nothing: a controller may be gone, and any client may have written it."""
-    notes = []
-    for change in plan.changes:
-        found = trace.changes.get(change.key)
-        if found is None or found.mark != mark_in(change, snapshot):
-            continue
-        since, until = shown_moment(found.since), found.until and shown_moment(found.until)
-        row = SUSPENDED_ELSEWHERE_UNTIL if until else SUSPENDED_ELSEWHERE
-        notes.append(row.note(change.key, by=trace.by, guard=found.rule, why=found.why, since=since, until=until or ""))
-    return tuple(notes)
-
-
 def _suspended(view: GuardInput, rule: GuardName) -> Iterator[GuardResult]:
     for key in view.setbacks.suspensions:
         change = view.plan.by_key.get(key)
@@ -90,8 +72,10 @@ def _suspended(view: GuardInput, rule: GuardName) -> Iterator[GuardResult]:
             continue
         found = suspension_of(change, view.snapshot, view.setbacks)
         if found is not None and found.rule == rule:
-            row, said = _reverted(found, change, view.snapshot) if rule == GuardName.FLAPPING else _failed(found)
-            yield GuardResult.of(row, (key,), said, due_in_s=found.due_in_s)
+            is_held = rule is GuardName.FLAPPING
+            row, said = _reverted(found, change, view.snapshot) if is_held else _failed(found)
+            end = HoldEnd("an hour after the last time", found.due_in_s) if is_held else None
+            yield GuardResult.of(row, (key,), said, due_in_s=found.due_in_s, end=end)
 
 
 def _failed(found: Suspension) -> tuple[Rule, dict[str, Plain]]:
@@ -106,7 +90,6 @@ def _reverted(found: Suspension, change: Change, snapshot: Snapshot) -> tuple[Ru
     said: dict[str, Plain] = {
         "times": counted(found.times, "time"),
         "since": shown_moment(found.since) if found.since else "an unknown time",
-        "wait": f"{SUSPENDED_S / 60:g} minutes",
     }
     service, node = snapshot.service(change.owner), snapshot.node(change.owner)
     if change.kind == ChangeKind.SERVICE_CLAIM:

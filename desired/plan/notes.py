@@ -47,7 +47,6 @@ class NoteKind(StrEnum):
     CLOCK_SKEW = "clock-skew"
     ORPHAN = "orphan"
     PRIMARY_IP = "primary-ip"
-    SUSPENDED = "suspended"
     SETTINGS = "settings"
     OUT_OF_SERVICE = "out-of-service"
     PARTIAL = "partial"
@@ -245,7 +244,6 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
             "A load balancer or certificate of this cluster belongs to no Service.",
             "Delete it with reconcile orphans --delete, or leave it.",
         ),
-        NoteKind.SUSPENDED: NoteRow("The running controller has suspended a change."),
         NoteKind.OUT_OF_SERVICE: NoteRow("A Node keeps the out-of-service taint, or is deleted without it."),
         NoteKind.SETTINGS: NoteRow(
             "Settings changed within a day, or HCLOUD_NETWORK names no network.",

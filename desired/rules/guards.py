@@ -429,17 +429,17 @@ ROUTE_OF_WRONG_SERVER = _held(
     "approve if the route is unused",
 )
 
-_REVERTED = "reverted {times} since {since}; suspended for {wait}"
+_REVERTED = "reverted {times} since {since}"
 _IN_SERVICE = "disable the other writer (Cilium defaultLBServiceIPAM=none, k3s --disable servicelb) or set"
 _IN_SERVICE += " loadBalancerClass"
 _IN_NODE = "set HCLOUD_NETWORK_ROUTES_ENABLED=false if the network plug-in creates the routes"
-REVERTED = _waiting(GuardName.FLAPPING, "reverted", _REVERTED, "find the other writer")
-SERVICE_REVERTED = _waiting(GuardName.FLAPPING, "service-reverted", _REVERTED, _IN_SERVICE)
-SERVICE_REVERTED_BY = _waiting(
+REVERTED = _held(GuardName.FLAPPING, "reverted", _REVERTED, "find the other writer")
+SERVICE_REVERTED = _held(GuardName.FLAPPING, "service-reverted", _REVERTED, _IN_SERVICE)
+SERVICE_REVERTED_BY = _held(
     GuardName.FLAPPING, "service-reverted-by", f"also written by {{writer}}, {_REVERTED}", _IN_SERVICE
 )
-CONDITION_REVERTED = _waiting(GuardName.FLAPPING, "condition-reverted", _REVERTED, _IN_NODE)
-CONDITION_REVERTED_BY = _waiting(
+CONDITION_REVERTED = _held(GuardName.FLAPPING, "condition-reverted", _REVERTED, _IN_NODE)
+CONDITION_REVERTED_BY = _held(
     GuardName.FLAPPING, "condition-reverted-by", f"also written by {{writer}}, {_REVERTED}", _IN_NODE
 )
 FAILED = _waiting(GuardName.BACK_OFF, "failed", "failed: {error}")
@@ -447,17 +447,6 @@ FAILED_AGAIN = _waiting(GuardName.BACK_OFF, "failed-again", "failed {times} in a
 NOT_VISIBLE = _waiting(GuardName.BACK_OFF, "not-visible", "applied {times}; not yet visible in the API")
 KIND_REFUSED = _waiting(
     GuardName.QUOTA, "kind-refused", "Hetzner refused another change of this kind; retried one at a time: {error}"
-)
-
-SUSPENDED_ELSEWHERE = Rule(
-    "suspended-elsewhere",
-    "suspended by the running controller ({by}) since {since}: {guard}, {why}",
-    of=NoteKind.SUSPENDED,
-)
-SUSPENDED_ELSEWHERE_UNTIL = Rule(
-    "suspended-elsewhere-until",
-    "suspended by the running controller ({by}) since {since}, until {until}: {guard}, {why}",
-    of=NoteKind.SUSPENDED,
 )
 
 VOLUMES_ATTACHED = _waiting(

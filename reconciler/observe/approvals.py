@@ -26,7 +26,7 @@ class StoredApprovals:
 
 
 def observe_approvals(
-    reader: KubernetesReader, namespace: str, *, with_git: bool = True, survives: type[ApiError] = ApiError
+    reader: KubernetesReader, namespace: str, *, survives: type[ApiError] = ApiError
 ) -> StoredApprovals:
     """The approvals of people and, in another request, those from Git. Raises an ApiError that is none that it
     ``survives``."""
@@ -35,8 +35,6 @@ def observe_approvals(
     except survives as error:
         return StoredApprovals(unread=str(error))
     people = parse_approvals(data)
-    if not with_git:
-        return StoredApprovals(people, data)
     try:
         entries = observe_config_map(reader, namespace, GIT_CONFIG_MAP) or {}
     except survives as error:

@@ -6,7 +6,6 @@ from functools import partial
 
 from desired.guards.filters import explain_strange_keys, restrict
 from desired.guards.guard import GuardInput, GuardResult
-from desired.guards.history import notes_on_suspended
 from desired.guards.judge import ask_guards, judge
 from desired.load_balancers.ownership import matters
 from desired.model.key import PLAN, Key, ObjectKind
@@ -17,7 +16,6 @@ from desired.plan.change import GuardName, Hold, Plan, Verdict
 from desired.plan.grants import Grant, Here, Source, by_hold
 from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import Setbacks
-from desired.plan.suspended import SUSPENDED, trace_in
 from desired.planner import compute_desired, diff
 from desired.rules.guards import SETTINGS_CHANGED
 from desired.section import Present
@@ -68,19 +66,17 @@ def judge_world(
     observation: Observation,
     setbacks: Setbacks,
     *,
-    beside_controller: bool = False,
     most: int = MOST_AT_ONCE,
 ) -> JudgedPlan:
-    """The judged plan, for which ``most`` servers are asked for by id. ConfigMaps are read only when something is held,
-    for approvals, or when something is planned ``beside_controller``, for what that has suspended: an idle pass asks
-    nothing."""
+    """The judged plan, for which ``most`` servers are asked for by id. ConfigMaps are read for approvals only when
+    something is held: an idle pass asks nothing."""
     facts = decide(context, observation, setbacks, most)
     snapshot = facts.snapshot
     observation = replace(observation, snapshot=snapshot)
     granted, results = by_hold(context.flagged, Here.of(snapshot)), ask_guards(facts)
     whole = judge(facts, granted.keys(), results)
-    if any(not hold.approved for hold in whole.holds) or (beside_controller and facts.plan.changes):
-        stored, notes = _stored(context, facts, whole.holds, beside_controller=beside_controller)
+    if any(not hold.approved for hold in whole.holds):
+        stored, notes = _stored(context, facts, whole.holds)
         if stored and not context.as_unapproved:
             granted = by_hold((*context.flagged, *stored), Here.of(snapshot))
             whole = judge(facts, granted.keys(), results)
@@ -111,28 +107,17 @@ def _planned(observation: Observation, settings: Settings, setbacks: Setbacks, s
 
 
 def _stored(
-    context: PlanContext, facts: GuardInput, holds: Collection[Hold], *, beside_controller: bool
+    context: PlanContext, facts: GuardInput, holds: Collection[Hold]
 ) -> tuple[tuple[Grant, ...], tuple[Note, ...]]:
-    """The approvals in both ConfigMaps, and notes: on what could not be read, on approvals that are void although what
-    they are of is held, and ``beside_controller`` on what that has suspended. Those from Git are read only when
-    something is held."""
-    is_held = any(not hold.approved for hold in holds)
-    found = observe_approvals(context.readers.kubernetes, context.namespace, with_git=is_held)
+    """The approvals in both ConfigMaps, and notes on what could not be read, and on approvals that are void although
+    what they are of is held."""
+    found = observe_approvals(context.readers.kubernetes, context.namespace)
     trouble = (
-        ("approvals could not be read, so none counts", found.unread if is_held else ""),
+        ("approvals could not be read, so none counts", found.unread),
         ("approvals from Git could not be read, so none of these counts", found.git_unread),
     )
     unread = (Note(PLAN, NoteKind.APPROVAL, f"{what}: {why}") for what, why in trouble if why)
-    suspended = _notes_on_suspended(found.data, facts) if beside_controller else ()
-    return found.grants, (*suspended, *unread, *_notes_on_void(found.grants, holds, Here.of(facts.snapshot)))
-
-
-def _notes_on_suspended(data: Mapping[str, str], facts: GuardInput) -> tuple[Note, ...]:
-    """A note on each planned change that the running controller leaves alone, as far as the ConfigMap tells."""
-    uid, now = facts.snapshot.cluster_uid, facts.snapshot.taken_at
-    if not isinstance(uid, Present):
-        return ()
-    return notes_on_suspended(facts.plan, facts.snapshot, trace_in(data.get(SUSPENDED.key), uid.value, now))
+    return found.grants, (*unread, *_notes_on_void(found.grants, holds, Here.of(facts.snapshot)))
 
 
 def _notes_on_void(found: Collection[Grant], holds: Collection[Hold], here: Here) -> Iterator[Note]:

@@ -49,7 +49,7 @@ def plan_once(context: PlanContext) -> Report:
         observation = look(context.readers, context.settings, None if context.is_alone else context.namespace)
     except ApiError as error:
         return report_of_error(context, error, Attempts())
-    judged = judge_world(context, observation, context.setbacks(), beside_controller=True)
+    judged = judge_world(context, observation, context.setbacks())
     report = report_of(context, judged)
     return with_cost_of_plan(context, report, observation.snapshot, may_ask=is_reachable(observation))
 
@@ -63,7 +63,7 @@ def explain_once(context: PlanContext, key: Key, *, is_kind_known: bool = True) 
         observation = look(context.readers, context.settings, context.namespace)
     except ApiError as error:
         return Explained(key, report_of_error(context, error, Attempts()))
-    judged = judge_world(context, observation, context.setbacks(), beside_controller=True)
+    judged = judge_world(context, observation, context.setbacks())
     report = report_of(context, judged)
     key = key if is_kind_known else _found(key, observation.snapshot)
     found = explain_object(key, judged.plan, judged.facts, judged.results)
@@ -122,7 +122,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
             observation = look_again(context.readers, judged.observation, context.settings, kinds)
         except ApiError as error:
             report = report_of_error(context, error, attempts, first)
-            blind = Ended(report, report, report.lines, attempts.let_pass, judged.facts, is_partial=True)
+            blind = Ended(report.lines, attempts.let_pass, judged.facts, is_partial=True)
             context.records.keep(blind)
             return replace(report, snapshot=judged.facts.snapshot, facts=judged.facts)
         del judged  # with the Nodes in it, which were read anew, and are kept once
@@ -141,7 +141,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
         _strike(begun, judged, context, acting)
     is_stopped = acting.stop.is_set()
     is_partial = is_stopped or bool(context.only)
-    context.records.keep(Ended(report, seen, tried, attempts.let_pass, judged.facts, is_partial))
+    context.records.keep(Ended(tried, attempts.let_pass, judged.facts, is_partial))
     return with_cost_of_done(context, report, first, may_ask=is_reachable(judged.observation) and not is_stopped)
 
 

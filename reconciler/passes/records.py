@@ -3,7 +3,6 @@
 | Key | Kept by | Read |
 |---|---|---|
 | ``anchor`` | ``ProjectMemory`` | with the first that is to be remembered, by a run that ends only after changes |
-| ``suspended`` | ``SuspensionTrace`` | once, when something is planned; of a loop alone |
 | ``settings`` | ``SettingsRecord`` | once; by a dry run when something is planned |
 | ``status`` | ``StatusPublication`` | once, by the same request as ``settings`` |
 """
@@ -14,10 +13,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from actuators.http.errors import ApiError
-from actuators.outcome import Applied, Failed
+from actuators.outcome import Applied
 from desired.guards.anchor import AnchorState, anchor_of, to_remember
 from desired.guards.guard import GuardInput
-from desired.guards.history import mark_in
 from desired.guards.peaks import Peak, headcounts, peaks_after
 from desired.model.published_settings import SETTINGS, PublishedSettings, texts_of
 from desired.model.remembered import ANCHOR, NOTHING
@@ -26,7 +24,6 @@ from desired.model.snapshot import Snapshot
 from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
 from desired.plan.change import Change, GuardName
 from desired.plan.setbacks import Scope
-from desired.plan.suspended import RULES, SUSPENDED, TRACE_LIFETIME, SuspendedChange, first_suspended
 from desired.section import Present
 from desired.syntax.provider_id import Provider
 from reconciler.passes.keeper import ConfigMap, Data, Keeper, Upkeep
@@ -41,7 +38,7 @@ from reconciler.report.published import (
     status_of,
     urgent_of,
 )
-from reconciler.result import Line, Report, is_incomplete
+from reconciler.result import Line, Report
 from reconciler.telemetry.logs import masked
 
 _log = logging.getLogger("hcloud-reconciler.memory")
@@ -133,74 +130,6 @@ class SettingsRecord:
         return PublishedSettings(self._texts)
 
 
-_LASTS = timedelta(minutes=1)
-"""How long a change has to fail, or to wait for what Hetzner refuses, before it is written down: the longest pause
-between tries. What goes by itself costs no write."""
-
-
-def _names(changes: Collection[SuspendedChange]) -> frozenset[tuple[str, str]]:
-    return frozenset((each.key, each.mark) for each in changes)
-
-
-_OF_SUSPENDED: Upkeep[Collection[SuspendedChange]] = Upkeep(
-    SUSPENDED,
-    logging.getLogger("hcloud-reconciler.suspended"),
-    "the suspended changes are not stored",
-    TRACE_LIFETIME,
-    lambda stored, wanted, _age: _names(stored) != _names(wanted),
-    renewed=TRACE_LIFETIME / 2,
-)
-
-
-class SuspensionTrace:
-    """What a controller has set aside, written down for dry runs.
-
-    A suspension lives in the memory of the controller alone (``reconciler.passes.history``). A dry run beside it would
-    show such a change as if the next pass made it. What another process left is looked for when something is planned,
-    and no sooner: it misleads no reader before.
-    """
-
-    def __init__(self, config_map: ConfigMap) -> None:
-        self._keeper = Keeper(_OF_SUSPENDED, config_map)
-        self._seen: dict[str, SuspendedChange] = {}
-        """Key → what the last pass set aside, and since when."""
-        self.forget = self._keeper.forget
-
-    def keep(self, report: Report) -> None:
-        """Bring the trace up to date after the pass with this report."""
-        snapshot = report.snapshot
-        if snapshot is None or not isinstance(snapshot.cluster_uid, Present) or snapshot.clocks.differ:
-            return
-        now, before = snapshot.taken_at, self._seen
-        is_whole = not report.errors and not is_incomplete(report)
-        self._seen = {} if is_whole else dict(before)  # what could not be read is not planned either
-        for line in report.lines:
-            if (suspended := _suspended(line, before.get(line.change.key), snapshot)) is not None:
-                self._seen[suspended.key] = suspended
-        if self._keeper.is_known or report.lines:
-            seen = self._seen.values()
-            lasting = (each for each in seen if each.rule == GuardName.FLAPPING or now - each.since >= _LASTS)
-            first = first_suspended(lasting)
-            self._keeper.keep(snapshot, lambda _stored: first or None)
-
-
-def _suspended(line: Line, before: SuspendedChange | None, snapshot: Snapshot) -> SuspendedChange | None:
-    """The suspension of a change; None when it has none. ``before`` is what the pass before knew of this key: a change
-    that is tried from time to time has the same suspension all the while."""
-    decision, mark, now = line.change.decision, mark_in(line.change, snapshot), snapshot.taken_at
-    if before is not None and before.mark != mark:
-        before = None
-    if isinstance(line.outcome, Failed):
-        failed = f"failed: {line.outcome.error}"
-        return before or SuspendedChange(line.change.key, mark, GuardName.BACK_OFF, failed, now)
-    if line.outcome is not None or decision.rule not in RULES:
-        return None
-    due_in_s = decision.due_in_s if decision.rule == GuardName.FLAPPING else None
-    until = None if due_in_s is None else now + timedelta(seconds=due_in_s)
-    since = now if before is None else before.since
-    return SuspendedChange(line.change.key, mark, GuardName(decision.rule), decision.why, since, until)
-
-
 _GAP = timedelta(seconds=10)
 """From one write of the status to the next, unless it says something that people wait for."""
 
@@ -257,11 +186,8 @@ class StatusPublication:
 class Ended:
     """A pass at its end, as far as it is remembered."""
 
-    report: Report
-    seen: Report
-    """The plan that is left, whatever was tried of it."""
     tried: Collection[Line]
-    """What was, also where that is not seen yet."""
+    """What was tried, also where that is not seen yet."""
     let_pass: Mapping[GuardName, Collection[Change]]
     """Rule → the changes of its approved holds that were made."""
     facts: GuardInput
@@ -284,13 +210,12 @@ class Records:
         self.lasts = lasts
         self.project = ProjectMemory(main, settings, after_changes_only=not lasts)
         self.peaks = PeakMemory()
-        self.suspended = SuspensionTrace(main if lasts else ConfigMap(CONFIG_MAP))
         self.status = StatusPublication(status)
         self.settings = SettingsRecord(status, settings, self.status.found)
 
     def forget(self) -> None:
         """Look again at all that is stored: another process may have written. May be called from any thread."""
-        for each in (self.project, self.settings, self.suspended, self.status):
+        for each in (self.project, self.settings, self.status):
             each.forget()
 
     def keep(self, ended: Ended) -> None:
@@ -302,7 +227,6 @@ class Records:
             return
         self.project.keep(snapshot, has_changed=bool(done))
         self.settings.keep(snapshot)
-        self.suspended.keep(ended.report)
 
 
 def unkept(settings: Settings) -> Records:

@@ -1,4 +1,4 @@
-"""Events that follow from a plan and its outcomes, with HCCM's reasons: on Nodes, Services, holds and suspensions.
+"""Events that follow from a plan and its outcomes, with HCCM's reasons: on Nodes, Services, and holds.
 
 Pure: the texts are the plan's own, and stable, so that the same trouble is one event. HCCM also sends events on joining
 Nodes whose addresses are not known yet; this product does not. Sending is in ``events``."""
@@ -11,7 +11,6 @@ from types import MappingProxyType
 
 from actuators.outcome import Applied, Failed, Outcome
 from desired.annotations.warnings import Lack
-from desired.guards.history import suspension_of
 from desired.health.state import PortState, ServiceState, States
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.membership import Membership, NodeTarget
@@ -21,10 +20,9 @@ from desired.model.service import Service
 from desired.model.snapshot import Node, Snapshot
 from desired.names import IDENTITY_NAMESPACE
 from desired.nodes.node import is_uninitialized
-from desired.plan.change import Change, GuardName, Hold, Plan, Verdict
+from desired.plan.change import Change, Hold, Plan, Verdict
 from desired.plan.kinds import KINDS, ChangeKind
 from desired.plan.notes import Note, NoteKind
-from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
 from desired.section import Absent, Present
 from desired.syntax.bounds import counted, listed
@@ -259,16 +257,15 @@ def warnings(
     plan: Plan,
     snapshot: Snapshot,
     desired: DesiredState,
-    setbacks: Setbacks,
     approve_flags: str = "",
     tried: Iterable[Line] = (),
 ) -> Iterator[Event]:
     """Warnings that hold after a pass: with the cause for each joining Node that cannot be initialized, each
     initialized one that cannot be kept in sync or whose pods no route leads to, each Service that does not get what it
-    asks for, and each object of which a change is held or suspended; and what was ``tried`` and failed for a Service.
+    asks for, and each object of which a change is held; and what was ``tried`` and failed for a Service.
 
-    ``approve_flags`` are those that ``reconcile approve`` needs as well, ``desired`` and ``setbacks`` what the plan was
-    made from and judged with. While the token seems to be another project's, what was not found there says nothing
+    ``approve_flags`` are those that ``reconcile approve`` needs as well, ``desired`` what the plan was
+    made from. While the token seems to be another project's, what was not found there says nothing
     about a Node or a Service.
     """
     if not any(note.kind is NoteKind.ANCHOR for note in plan.notes):
@@ -277,7 +274,6 @@ def warnings(
         yield from warnings_on_targets(plan, snapshot, desired)
     yield from failures(tried, snapshot)
     yield from _warnings_on_settings(plan, snapshot)
-    yield from _suspensions(plan, snapshot, setbacks)
     for hold in plan.holds:
         yield from _holds(hold, plan, snapshot, approve_flags)
 
@@ -340,20 +336,6 @@ def _warnings_on_settings(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
         subject = Subject("Namespace", IDENTITY_NAMESPACE, snapshot.cluster_uid.value)
         notes = (note for note in plan.notes if note.key == PLAN and note.kind is NoteKind.SETTINGS)
         yield from (Event(subject, EventType.WARNING, "SettingsChanged", note.text) for note in notes)
-
-
-def _suspensions(plan: Plan, snapshot: Snapshot, setbacks: Setbacks) -> Iterator[Event]:
-    """One warning for each object with a change that was undone too often."""
-    flapping: dict[Subject, list[Change]] = {}
-    for change in plan.changes:
-        owner = snapshot.node(change.owner) or snapshot.service(change.owner)
-        is_cause = change.decision.rule == GuardName.FLAPPING and suspension_of(change, snapshot, setbacks) is not None
-        if owner is not None and is_cause:
-            flapping.setdefault(subject_of(owner), []).append(change)
-    for subject, (first, *others) in flapping.items():
-        more = f" (and {len(others)} more)" if others else ""
-        text = f"{first.kind} {first.key} is suspended{more}: {first.decision.why}"
-        yield Event(subject, EventType.WARNING, "ChangeSuspended", text)
 
 
 def _holds(hold: Hold, plan: Plan, snapshot: Snapshot, approve_flags: str) -> Iterator[Event]:

@@ -52,7 +52,7 @@ def warnings(
 ) -> Iterator[Event]:
     """Warnings that hold after a pass."""
     desired = compute_desired(snapshot, settings, setbacks)
-    return announcements.warnings(plan, snapshot, desired, setbacks, approve_flags, tried)
+    return announcements.warnings(plan, snapshot, desired, approve_flags, tried)
 
 
 def conditions_due(plan: Plan, snapshot: Snapshot, settings: Settings, tried: Iterable[Line] = ()) -> Iterator[Due]:

@@ -1,4 +1,4 @@
-"""What is told of changes that the loop holds back: the same as while they are tried, and one warning of what flaps."""
+"""What is told of changes that the loop holds back: the same as while they are tried."""
 
 import pytest
 
@@ -9,9 +9,8 @@ from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.setbacks import Setbacks, Suspension
 from reconciler.passes.telling import as_tried
 from reconciler.result import Line
-from reconciler.telemetry.events import EventType, subject_of
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot
-from tests.support.judging import judge, warnings
+from tests.support.judging import judge
 
 NODE = a_settled_node()
 CHANGE = a_change("node/web-1/labels", "node.labels", owner="node/web-1")
@@ -56,15 +55,3 @@ def test_others_are_told_as_they_are(rule: str) -> None:
     plan, setbacks = world(rule, *([CHANGE] if rule else []))
 
     assert as_tried(plan, (), WORLD, setbacks) == (plan, ())
-
-
-def test_a_warning_of_what_flaps() -> None:
-    """One for each object, with what is suspended and why; not for what only comes after it, nor for what failed."""
-    plan, setbacks = world(GuardName.FLAPPING, CHANGE, OTHER)
-    (event,) = warnings(plan, WORLD, Settings(), setbacks=setbacks)
-
-    assert (event.subject, event.type, event.reason) == (subject_of(NODE), EventType.WARNING, "ChangeSuspended")
-    why = plan.by_key[CHANGE.key].decision.why
-    assert event.message == f"node.labels node/web-1/labels is suspended (and 1 more): {why}"
-    plan, setbacks = world(GuardName.BACK_OFF, CHANGE)
-    assert list(warnings(plan, WORLD, Settings(), setbacks=setbacks)) == []

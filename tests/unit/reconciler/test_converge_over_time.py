@@ -200,7 +200,8 @@ def test_a_target_that_somebody_removes_again_and_again(simulate: Simulate) -> N
 
     assert [rules(report) for report in reports] == [{}, {}, {}, {TARGET: "flapping"}]
     assert [line.change.decision.due_in_s for line in reports[-1].lines] == [3600.0]
-    assert ["ChangeSuspended" in reasons for reasons in heard] == [False, False, False, True]
+    assert ["ChangeHeld" in reasons for reasons in heard] == [False, False, False, True]
+    assert [hold.rule for hold in reports[-1].holds] == ["flapping"]
     assert targets(run) == {1}
 
     clock.now += 3600.0

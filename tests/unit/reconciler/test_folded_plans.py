@@ -106,7 +106,7 @@ def test_an_outcome_with_a_sentence_has_the_reason_below_it(shown: Callable[...,
 
 LARGE = """
 Cluster ID, read at TIME
-Requests: 6 to Kubernetes, 6 to Hetzner, 3594 of 3600 left
+Requests: 5 to Kubernetes, 6 to Hetzner, 3594 of 3600 left
 State
   ? service/shop/app-00, service/shop/app-01, service/shop/app-02 and 17 more
     blocked since 2027-01-15 08:00 UTC: no target for Nodes w-025, w-026, w-027,

@@ -15,7 +15,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.section import Present, Unknown
 from reconciler.passes.keeper import Keeper, Upkeep
-from reconciler.passes.records import ProjectMemory, StatusPublication, SuspensionTrace
+from reconciler.passes.records import ProjectMemory, StatusPublication
 from reconciler.result import Line, Report
 from tests.builders import CLUSTER_UID, NOW, a_change, a_network, a_server, a_settled_node, a_snapshot
 from tests.support.rows import rows
@@ -116,18 +116,13 @@ def _report(now: datetime) -> Report:
     return Report(snapshot=replace(WORLD, taken_at=now), lines=(Line(a_change().ruled(flaps)),))
 
 
-def _suspended(stored: Stored) -> Callable[[datetime], None]:
-    trace = SuspensionTrace(stored.config_map())
-    return lambda now: trace.keep(_report(now))
-
-
 def _status(stored: Stored) -> Callable[[datetime], None]:
     publication = StatusPublication(stored.config_map())
     return lambda now: publication.keep(_report(now))
 
 
 @pytest.mark.parametrize("trouble", [Denied("403"), Transient("500"), None])
-@rows("of pause", {"anchor": (_anchor, HOUR), "suspended": (_suspended, HOUR), "status": (_status, 5 * MINUTE)})
+@rows("of pause", {"anchor": (_anchor, HOUR), "status": (_status, 5 * MINUTE)})
 def test_trouble_ends_no_pass_and_is_not_repeated_in_each(
     of: Callable[[Stored], Callable[[datetime], None]], pause: timedelta, trouble: ApiError | None
 ) -> None:

@@ -9,8 +9,6 @@ from actuators.http.robot import REFUSED, Refusal
 from desired.model.published_settings import SETTINGS, PublishedSettings
 from desired.model.record import Format, Stamp
 from desired.model.remembered import ANCHOR, Remembered
-from desired.plan.change import GuardName
-from desired.plan.suspended import SUSPENDED, SuspendedChange
 from reconciler.report.published import STATUS
 from tests.builders import CLUSTER_UID, NOW
 
@@ -21,11 +19,6 @@ _ANCHOR = f'{{{_OF_CLUSTER}, "load_balancers": [42], "network": 4711, "version":
 _SETTINGS = (
     f'{{{_OF_CLUSTER}, "former": {{"HCLOUD_NETWORK": ""}}, "settings": {{"HCLOUD_NETWORK": "old"}},'
     ' "since": "2026-07-01T12:00:00+00:00", "version": 1, "written_at": "2026-07-01T12:00:00+00:00"}'
-)
-_SUSPENDED = (
-    '{"by": "ccm-0", "changes": [{"key": "node/a", "mark": "m", "rule": "flapping", "since":'
-    f' "2026-07-01T12:00:00+00:00", "until": null, "why": "\\u00e9"}}], {_OF_CLUSTER}, "version": 1,'
-    ' "written_at": "2026-07-01T12:00:00+00:00"}'
 )
 _STATUS = (
     f'{{"version":1,{_OF_CLUSTER},"by":"ccm-0","tool_version":"0.1.0","written_at":"2026-07-01T12:00:00Z",'
@@ -38,7 +31,6 @@ _STATUS = (
 WRITTEN: list[tuple[Format[Any], str]] = [
     (ANCHOR, _ANCHOR),
     (SETTINGS, _SETTINGS),
-    (SUSPENDED, _SUSPENDED),
     (STATUS, _STATUS),
     (REFUSED, _ROBOT),
 ]
@@ -49,7 +41,6 @@ WRITTEN: list[tuple[Format[Any], str]] = [
     [
         (ANCHOR, _ANCHOR, Remembered(4711, (42,))),
         (SETTINGS, _SETTINGS, PublishedSettings({"HCLOUD_NETWORK": "old"}, {"HCLOUD_NETWORK": ""}, NOW)),
-        (SUSPENDED, _SUSPENDED, (SuspendedChange("node/a", "m", GuardName.FLAPPING, "é", NOW),)),
         (REFUSED, _ROBOT, (Refusal("ab12", NOW),)),
     ],
 )

@@ -140,23 +140,19 @@ routes-lost: 2 of the 4 routes of the last hour within 10.244.0.0/16 would be go
 route-of-server: route 10.244.3.0/24 leads to server 12, and no Node has that pod CIDR; approve if the route is unused
 route-of-wrong-server: route 10.244.3.0/24 leads to server 12, and Node web-1 has that pod CIDR; approve if the route is
     unused
-reverted: reverted 3 times since 2026-07-01 12:00 UTC; suspended for 20 minutes; find the other writer
-service-reverted: reverted 3 times since 2026-07-01 12:00 UTC; suspended for 20 minutes; disable the other writer
-    (Cilium defaultLBServiceIPAM=none, k3s --disable servicelb) or set loadBalancerClass
-service-reverted-by: also written by 'cilium-operator', reverted 3 times since 2026-07-01 12:00 UTC; suspended for 20
-    minutes; disable the other writer (Cilium defaultLBServiceIPAM=none, k3s --disable servicelb) or set
-    loadBalancerClass
-condition-reverted: reverted 3 times since 2026-07-01 12:00 UTC; suspended for 20 minutes; set
+reverted: reverted 3 times since 2026-07-01 12:00 UTC; find the other writer
+service-reverted: reverted 3 times since 2026-07-01 12:00 UTC; disable the other writer (Cilium
+    defaultLBServiceIPAM=none, k3s --disable servicelb) or set loadBalancerClass
+service-reverted-by: also written by 'cilium-operator', reverted 3 times since 2026-07-01 12:00 UTC; disable the other
+    writer (Cilium defaultLBServiceIPAM=none, k3s --disable servicelb) or set loadBalancerClass
+condition-reverted: reverted 3 times since 2026-07-01 12:00 UTC; set HCLOUD_NETWORK_ROUTES_ENABLED=false if the network
+    plug-in creates the routes
+condition-reverted-by: also written by 'cilium-operator', reverted 3 times since 2026-07-01 12:00 UTC; set
     HCLOUD_NETWORK_ROUTES_ENABLED=false if the network plug-in creates the routes
-condition-reverted-by: also written by 'cilium-operator', reverted 3 times since 2026-07-01 12:00 UTC; suspended for 20
-    minutes; set HCLOUD_NETWORK_ROUTES_ENABLED=false if the network plug-in creates the routes
 failed: failed: 503
 failed-again: failed 3 times in a row, last with: 503
 not-visible: applied 3 times; not yet visible in the API
 kind-refused: Hetzner refused another change of this kind; retried one at a time: 503
-suspended-elsewhere: suspended by the running controller (ccm-0) since 2026-07-01 12:00 UTC: back-off, failed: 503
-suspended-elsewhere-until: suspended by the running controller (ccm-0) since 2026-07-01 12:00 UTC, until 2026-07-01
-    13:00 UTC: back-off, failed: 503
 volumes-attached: 2 volumes still attached to the Node; deleted once detached, at most 20 minutes after the
     out-of-service taint
 volumes-unread: cannot determine whether volumes are attached to the Node: 503; deleted 20 minutes after the
