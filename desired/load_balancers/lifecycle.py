@@ -38,6 +38,7 @@ from desired.plan.notes import Note
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
 from desired.section import Present
+from desired.syntax.address import parse_ip
 from desired.syntax.bounds import shown_text
 
 _WHERE_UNCLEAR = timedelta(minutes=10)
@@ -257,6 +258,8 @@ class Orphan:
     reason: Reason
     delete_at: datetime | None = None
     """After when a pass deletes it by itself; None when none does."""
+    serves: bool = False
+    """Whether a target of it is healthy, or a Service publishes an address of it."""
     is_labelled: bool = True
     """Whether its label says that it is this cluster's; without it nothing is ever deleted here."""
 
@@ -274,13 +277,20 @@ class Orphan:
 
     @property
     def needs_its_id(self) -> bool:
-        """Whether it is deleted on demand only where its id is given: it was kept on purpose, or goes by itself."""
-        return self.was_released or self.delete_at is not None
+        """Whether its id has to be given to delete it: it was kept on purpose, goes by itself, or serves."""
+        return self.was_released or self.delete_at is not None or self.serves
 
 
 def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
     """Load balancers of this cluster that none of these Services claims, by id, with the reason."""
-    return tuple(_orphan(balancer, snapshot) for balancer in _unclaimed(snapshot, matches))
+    published = {parse_ip(entry.ip) for service in snapshot.services or () for entry in service.ingress}
+
+    def serves(balancer: CloudBalancer) -> bool:
+        addresses = {balancer.ipv4, balancer.ipv6, *(place.ip for place in balancer.attachments)} - {None}
+        return any(map(balancer.answering, balancer.targets)) or not published.isdisjoint(addresses)
+
+    unclaimed = _unclaimed(snapshot, matches)
+    return tuple(replace(_orphan(each, snapshot), serves=serves(each)) for each in unclaimed)
 
 
 def _orphan(balancer: CloudBalancer, snapshot: Snapshot) -> Orphan:

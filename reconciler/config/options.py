@@ -563,8 +563,8 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         _typed_switch(
             "--delete",
             _ORPHANS,
-            "delete the orphans, but for protected ones and, unless their ids are given, those released on purpose or"
-            " in their undo window",
+            "delete the orphans, but for protected ones and, unless their ids are given, those that serve, were"
+            " released on purpose or are in their undo window",
         ),
     ),
     "Output": (

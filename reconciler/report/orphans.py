@@ -155,6 +155,9 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
         case _ if orphan.was_released:
             command = _deletion(report, orphan.balancer.id)
             yield TextLine(f"      released on purpose; to delete it and its addresses: {command}")
+        case _ if orphan.serves:
+            command = _deletion(report, orphan.balancer.id)
+            yield TextLine(f"      still serves; to delete it and its addresses: {command}", Tone.WARNING)
 
 
 def _summary(report: OrphanReport) -> TextLine:
@@ -237,6 +240,8 @@ class OrphanDocument(Struct, frozen=True):
     """The time after which a pass deletes it by itself, unless its Service comes back; None when no pass does."""
     monthly_gross: Money | None
     """Price of its type at its location; None when the API did not say."""
+    serves: bool
+    """Whether a target of it is healthy, or a Service publishes an address of it."""
     protected: bool
     """Against deletion."""
     kept: str | None
@@ -263,6 +268,7 @@ class OrphanDocument(Struct, frozen=True):
             released=owner.released,
             delete_after=orphan.delete_at,
             monthly_gross=_gross([orphan]),
+            serves=orphan.serves,
             protected=balancer.is_protected,
             kept=orphan.kept,
             outcome=DeletionDocument.of(report.outcomes.get(balancer.id)),

@@ -413,8 +413,6 @@ COPIES = (
             lambda stage: _publishing(stage, "db"), "it is deleted, and serves the living cluster"
         ),
         "two machines of its own report to a copy that knows no Service db",
-        today="it is deleted, and serves the living cluster",
-        until=RECORD,
         before=do.restore().make_service("db").run().advance(300).each("join", ("copy", "copy")).run("copy"),
     ),
     Attack(

@@ -138,6 +138,7 @@ def test_json() -> None:
         "released": None,
         "delete_after": None,
         "monthly_gross": "5.39",
+        "serves": False,
         "protected": False,
         "kept": None,
         "outcome": {"state": "deleted", "why": None},
@@ -172,6 +173,10 @@ def test_json() -> None:
             replace(LIST, flags="-o text"),
             "      released on purpose; to delete it and its addresses: reconcile orphans --delete 43 -o text",
         ),
+        "one that serves": (
+            replace(LIST, orphans=(replace(GONE, serves=True),)),
+            "      still serves; to delete it and its addresses: reconcile orphans --delete 42",
+        ),
         "what to type for another cluster": (
             replace(LIST, flags="--kubeconfig f"),
             "To delete what may go: reconcile orphans --delete --kubeconfig f",
@@ -190,6 +195,7 @@ def test_lines(report: OrphanReport, line: str) -> None:
     [
         pytest.param(KEPT, "To delete", id="nothing may go"),
         pytest.param(KEPT, "on purpose", id="protected, released or not"),
+        pytest.param(replace(LIST, orphans=(replace(GONE, serves=True),)), "what may go", id="one that serves"),
         pytest.param(replace(LIST, orphans=(LET_GO,)), "what may go", id="nothing else may go"),
         pytest.param(replace(LIST, orphans=(GONE,)), "on purpose", id="nothing was released"),
         pytest.param(replace(LIST, obstacle="why not"), "To delete", id="an obstacle"),

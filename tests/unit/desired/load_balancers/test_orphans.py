@@ -7,8 +7,8 @@ from typing import Any
 
 from desired.load_balancers.lifecycle import Orphan, left_certificates, orphans
 from desired.load_balancers.matching import match_balancers
-from desired.model.load_balancer import CloudBalancer, HttpOptions
-from desired.model.service import Service
+from desired.model.load_balancer import CloudBalancer, Health, HttpOptions
+from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import (
     FINALIZER_BALANCER,
@@ -35,6 +35,7 @@ from tests.balancers import (
     annotated,
 )
 from tests.builders import CLUSTER_UID, NOW, incomplete
+from tests.support.balancer_plans import public
 from tests.support.rows import rows
 
 DEAD = "00000000-dead-dead-dead-000000000000"
@@ -75,6 +76,25 @@ def found(world: Snapshot) -> dict[int, Reason]:
 def test_orphans(services: Iterable[Service], balancers: Iterable[CloudBalancer], expected: dict[int, Reason]) -> None:
     """An orphan is of this cluster, and no Service that lives claims it by label or by name."""
     assert found(a_world(services, balancers)) == expected
+
+
+def leading(health: Health) -> CloudBalancer:
+    """What is left over, with one target."""
+    return a_balancer(43, service_uid=DEAD, targets=public(1), health=dict.fromkeys(public(1), health))
+
+
+@rows("services balancer serves", {
+    "no target": ([], LEFT_OVER, False),
+    "one that does not answer": ([], leading(Health.UNHEALTHY), False),
+    "one that answers": ([], leading(Health.HEALTHY), True),
+    "a published address": ([a_service(ingress=(Ingress(str(LEFT_OVER.ipv4)),))], LEFT_OVER, True),
+    "another address": ([a_service(ingress=(Ingress("198.51.100.1"), Ingress(hostname="a.example")))],
+        LEFT_OVER, False),
+})  # fmt: skip
+def test_an_orphan_that_serves_needs_its_id(services: list[Service], balancer: CloudBalancer, serves: bool) -> None:
+    world = a_world(services, [balancer])
+    (orphan,) = orphans(world, match_balancers(world))
+    assert (orphan.serves, orphan.needs_its_id) == (serves, serves)
 
 
 SOME: Section[int, CloudBalancer] = Section({43: LEFT_OVER, 44: LET_GO})
