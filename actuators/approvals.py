@@ -1,9 +1,9 @@
-"""Writes of approvals to the product's ConfigMap: that of a hold, its use and its revocation; and the API server's name
-for a person."""
+"""Writes of approvals: those of people to their ConfigMap, and uses to the record; and the API server's name for a
+person."""
 
 import secrets
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from http import HTTPStatus
 
@@ -12,21 +12,20 @@ import msgspec
 from actuators import config_maps
 from actuators.config_maps import Values, compare_and_set
 from actuators.http.decoding import decoder
-from actuators.http.errors import ApiError, Conflict
+from actuators.http.errors import ApiError, Broken, Conflict, Invalid
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
-from desired.names import CONFIG_MAP
+from desired.model.record import Stamp
+from desired.names import APPROVALS_CONFIG_MAP
 from desired.plan.approvals import (
     Step,
-    approval_of,
-    is_used_by,
-    names_left,
+    parse_approvals,
     step_to,
     writes_of_approval,
     writes_of_revocation,
-    writes_of_strike,
-    writes_of_use,
 )
 from desired.plan.grants import Grant, Here, Source
+from desired.plan.uses import RECORD, FoundRecord, Use, UseRecord, record_in
+from desired.section import Absent, Present, Unknown
 
 _REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _LONGEST_NAME = 256
@@ -43,66 +42,25 @@ def approve(
     approval: Grant,
     now: datetime,
     *,
+    before: Grant | None = None,
     name: str = "",
-) -> tuple[Step, Grant | None]:
-    """Record ``approval``, and ``name`` beside it, which is the API server's for who approves; what that meant, and the
-    approval that was there before, None without one. A ConfigMap that is not there is created.
+) -> Step:
+    """Record ``approval``, and ``name`` beside it, which is the API server's for who approves; what that meant, given
+    the approval that was there ``before``. A ConfigMap that is not there is created.
 
     Raises an ApiError; Denied has the remedy for who may not create one, as it comes with the chart and approvers need
     no such right.
     """
-
-    def choose(data: Mapping[str, str]) -> Values:
-        return writes_of_approval(approval, name, data, now)
-
-    before = approval_of(approval.of, compare_and_set(reader, writer, namespace, choose, creates=True))
-    return step_to(approval, before, now), before
-
-
-@dataclass
-class ApprovalUses:
-    """The uses that a process makes of approvals."""
-
-    reader: KubernetesReader
-    writer: KubernetesWriter
-    namespace: str
-    begun: set[str] = field(default_factory=set)
-    """Names of differences that an approval has let pass, and that no pass has seen done."""
-    has_looked: bool = False
-    """Whether those of earlier processes are among them."""
-
-    def use_up(self, approvals: Collection[Grant], now: datetime, names: Collection[str] = ()) -> None:
-        """Mark these approvals of one hold as used before what they let through is applied: that counts once, whatever
-        happens next, and however many processes try. The differences of these ``names`` pass until they are done.
-        Raises Conflict when none counts any more, and other ApiErrors."""
-        by, hold_hash = secrets.token_hex(8), next(iter(approvals)).of
-        git = [approval for approval in approvals if approval.source is Source.GIT]
+    step = step_to(approval, before, now)
+    if step is Step.LONGER and before is not None:  # the same approval: it may be used at this moment
+        approval = replace(approval, approved_at=before.approved_at)
+    if step is not Step.STANDS:
 
         def choose(data: Mapping[str, str]) -> Values:
-            if is_used_by(hold_hash, data, by):  # the answer to our own write was lost
-                return {}
-            values = writes_of_use(hold_hash, git, data, now, by, names)
-            if not values:
-                found = approval_of(hold_hash, data)
-                why = found.why_void(Here(now)) if found else "is not there any more, or was used"
-                raise Conflict(f"it {why}")
-            return values
+            return writes_of_approval(approval, name, data, now)
 
-        compare_and_set(self.reader, self.writer, self.namespace, choose)
-        self.begun.update(names)
-
-    def strike(self, begun: Collection[str], is_done: Callable[[str], bool], *, looks: bool = False) -> None:
-        """Strike the differences that approvals let pass, these and those of earlier passes, and that are done: they
-        never pass again. ``looks`` asks once for those that a process before this one has left. Raises an ApiError; the
-        next pass tries again."""
-        if looks and not self.has_looked:
-            found = config_maps.read(self.reader, self.namespace, CONFIG_MAP)
-            self.begun.update(names_left(found.data if found else {}))
-            self.has_looked = True
-        self.begun.update(begun)
-        if done := {name for name in self.begun if is_done(name)}:
-            compare_and_set(self.reader, self.writer, self.namespace, lambda data: writes_of_strike(data, done))
-            self.begun -= done
+        compare_and_set(reader, writer, namespace, choose, APPROVALS_CONFIG_MAP, creates=True)
+    return step
 
 
 def revoke(
@@ -110,19 +68,128 @@ def revoke(
     writer: KubernetesWriter,
     namespace: str,
     hold_hash: str,
-    git: Collection[Grant],
     now: datetime,
     *,
     who: str,
     name: str,
-) -> bool:
-    """Take back every approval of the hold that could count; whether there was one. ``git`` are those that were read
-    from Git, ``who`` revokes, and ``name`` is the API server's for them, "" where it has none. Raises an ApiError."""
+) -> None:
+    """Make every approval of the hold void that was given until ``now``: ``who`` revokes, and ``name`` is the API
+    server's for that person, "" where it has none. Raises an ApiError."""
 
     def choose(data: Mapping[str, str]) -> Values:
-        return writes_of_revocation(hold_hash, git, data, now, who, name)
+        return writes_of_revocation(hold_hash, now, who, name, data)
 
-    return bool(choose(compare_and_set(reader, writer, namespace, choose)))
+    compare_and_set(reader, writer, namespace, choose, APPROVALS_CONFIG_MAP, creates=True)
+
+
+@dataclass
+class ApprovalUses:
+    """The uses that a process makes of approvals, in the record and in its own memory."""
+
+    reader: KubernetesReader
+    writer: KubernetesWriter
+    namespace: str
+    by: str = ""
+    """The name under which it writes."""
+    creates: bool = False
+    """Whether it makes a ConfigMap that is not there: pods have no right to, and the chart brings it."""
+    own: dict[tuple[str, datetime | None], Use] = field(default_factory=dict)
+    """Uses of this process: they count although a restored record lacks them."""
+    has_looked: bool = False
+    """Whether names that earlier processes left are among them."""
+    _names: set[str] = field(default_factory=set)
+
+    def known(self, found: FoundRecord, here: Here) -> FoundRecord:
+        """The record that was ``found`` with the uses of this process; begun now if there is none."""
+        try:
+            record = self._begun(here) if isinstance(found, Absent) and not here.clocks_differ else found
+        except ApiError as error:
+            return Unknown(f"the record of uses could not be written: {error}")
+        return Present(record.value.beside(self.own.values())) if isinstance(record, Present) else record
+
+    def _begun(self, here: Here) -> Present[UseRecord]:
+        """Raises Broken if another process has begun one that cannot be read, and other ApiErrors."""
+        found: list[UseRecord] = []
+
+        def choose(data: Mapping[str, str]) -> Values:
+            found[:] = [_record_in(data, here) or UseRecord(here.now)]
+            return {} if RECORD.key in data else self._written(found[0], here)
+
+        compare_and_set(self.reader, self.writer, self.namespace, choose, creates=self.creates)
+        return Present(found[0])
+
+    def use_up(self, approvals: Collection[Grant], here: Here, names: Collection[str] = ()) -> None:
+        """Mark these approvals of one hold as used before what they let through is applied: that counts once, whatever
+        happens next, and however many processes try. The differences of these ``names`` pass until they are done.
+        Raises Conflict when none counts any more, also if it was revoked until it was marked, and other ApiErrors."""
+        word, used = secrets.token_hex(8), list[Use]()
+
+        def choose(data: Mapping[str, str]) -> Values:
+            record = (_record_in(data, here) or UseRecord(here.now)).beside(self.own.values())
+            used[:] = [use for use in record.uses if use.used_by == word]
+            if used:  # the answer to our own write was lost
+                return {}
+            counting = [each for each in approvals if record.judged(each).counts(here)]
+            if not counting:
+                why = next(filter(None, (record.judged(each).why_void(here) for each in approvals)), "counts no more")
+                raise Conflict(f"it {why}")
+            record = record.using(counting, here.now, word, names)
+            used[:] = [use for use in record.uses if use.used_by == word]
+            return self._written(record, here)
+
+        compare_and_set(self.reader, self.writer, self.namespace, choose)
+        self.own |= {use.identity: use for use in used}
+        if not any(each.counts(here) for each in self._now(approvals)):
+            raise Conflict("it was revoked meanwhile")
+        self._names.update(names)
+
+    def strike(
+        self, begun: Collection[str], is_done: Callable[[str], bool], here: Here, *, looks: bool = False
+    ) -> None:
+        """Strike the differences that approvals let pass, these and those of earlier passes, and that are done: they
+        never pass again. ``looks`` asks once for those that a process before this one has left. Raises an ApiError; the
+        next pass tries again."""
+        if looks and not self.has_looked:
+            found = config_maps.read(self.reader, self.namespace)
+            record = None if found is None else _record_in(found.data, here)
+            self._names.update(() if record is None else record.names)
+            self.has_looked = True
+        self._names.update(begun)
+        if not (done := {name for name in self._names if is_done(name)}):
+            return
+
+        def choose(data: Mapping[str, str]) -> Values:
+            record = _record_in(data, here)
+            return {} if record is None or record.names.isdisjoint(done) else self._written(record.without(done), here)
+
+        compare_and_set(self.reader, self.writer, self.namespace, choose)
+        left = UseRecord(here.now, tuple(self.own.values())).without(done)
+        self.own, self._names = {use.identity: use for use in left.uses}, self._names - done
+
+    def _now(self, approvals: Collection[Grant]) -> Iterator[Grant]:
+        """These approvals as they stand by now: one may have been revoked meanwhile."""
+        stored = [each for each in approvals if each.source is Source.CLUSTER]
+        found = config_maps.read(self.reader, self.namespace, APPROVALS_CONFIG_MAP) if stored else None
+        yield from (each for each in approvals if each.source is not Source.CLUSTER)
+        there = {(each.of, each.approved_at): each for each in parse_approvals(found.data if found else {})}
+        yield from (there[each.of, each.approved_at] for each in stored if (each.of, each.approved_at) in there)
+
+    def _written(self, record: UseRecord, here: Here) -> Values:
+        """Raises Broken while the cluster's UID is not known, and Invalid if the record would be too long."""
+        if not isinstance(here.cluster, Present):
+            raise Broken(f"the cluster's identity is not known: {here.cluster.why}")
+        text = RECORD.write(record, Stamp(here.cluster.value, self.by, here.now))
+        if len(text) > RECORD.longest:
+            raise Invalid(f"the record would have {len(text)} characters, more than {RECORD.longest}")
+        return {RECORD.key: text}
+
+
+def _record_in(data: Mapping[str, str], here: Here) -> UseRecord | None:
+    """The record in the data of the ConfigMap; None if there is none. Raises Broken if it cannot be read."""
+    found = record_in(data, here.cluster)
+    if isinstance(found, Unknown):
+        raise Broken(found.why)
+    return found.value if isinstance(found, Present) else None
 
 
 class _UserInfo(msgspec.Struct):

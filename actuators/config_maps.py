@@ -61,50 +61,51 @@ def compare_and_set(
     writer: KubernetesWriter,
     namespace: str,
     choose: Callable[[Mapping[str, str]], Values],
+    name: str = CONFIG_MAP,
     *,
     creates: bool = False,
 ) -> Mapping[str, str]:
-    """Write what ``choose`` decides by the data of the product's first ConfigMap, and return that data; nothing is
-    written when that is empty. When another process was faster it is read, and decided, again.
+    """Write what ``choose`` decides by the data of the ConfigMap, and return that data; nothing is written when that is
+    empty. When another process was faster it is read, and decided, again.
 
     ``creates``: make a ConfigMap that is not there; else that is a NotFound. Raises what ``choose`` raises, Conflict
     after ``TRIES`` tries, Denied with the remedy for who may not create one, and other ApiErrors.
     """
     for _ in range(TRIES):
-        found = read(reader, namespace)
+        found = read(reader, namespace, name)
         if found is None and not creates:
-            raise NotFound(f"ConfigMap {namespace}/{CONFIG_MAP} is not there: {_remedy(namespace)}")
+            raise NotFound(f"ConfigMap {namespace}/{name} is not there: {_remedy(namespace, name)}")
         data = {} if found is None else found.data
         values = choose(data)
         try:
             if values and found is None:
-                _create(writer, namespace, values)
+                _create(writer, namespace, name, values)
             elif values and found is not None:
                 body = {"metadata": {"resourceVersion": found.version}, "data": values}
-                writer.patch(_path(namespace, CONFIG_MAP), body)
+                writer.patch(_path(namespace, name), body)
         except Conflict:
             continue
         return data
-    raise Conflict(f"ConfigMap {namespace}/{CONFIG_MAP} was changed by others {TRIES} times meanwhile: try again")
+    raise Conflict(f"ConfigMap {namespace}/{name} was changed by others {TRIES} times meanwhile: try again")
 
 
-def _create(writer: KubernetesWriter, namespace: str, values: Values) -> None:
+def _create(writer: KubernetesWriter, namespace: str, name: str, values: Values) -> None:
     data = {key: value for key, value in values.items() if value is not None}
-    meta = {"name": CONFIG_MAP, "namespace": namespace}
+    meta = {"name": name, "namespace": namespace}
     body: Mapping[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
     try:
         writer.create(f"/api/v1/namespaces/{segment(namespace)}/configmaps", body)
     except Denied as error:
         raise Denied(
-            f"ConfigMap {namespace}/{CONFIG_MAP} is not there, and you may not create it: have it made once,"
-            f" {_remedy(namespace)}, and try again",
+            f"ConfigMap {namespace}/{name} is not there, and you may not create it: have it made once,"
+            f" {_remedy(namespace, name)}, and try again",
             status=error.status,
             code=error.code,
         ) from error
 
 
-def _remedy(namespace: str) -> str:
-    return f"kubectl -n {namespace} create configmap {CONFIG_MAP}"
+def _remedy(namespace: str, name: str) -> str:
+    return f"kubectl -n {namespace} create configmap {name}"
 
 
 def _path(namespace: str, name: str) -> str:

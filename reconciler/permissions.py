@@ -13,7 +13,7 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.kubernetes import KubernetesWriter
 from desired.model.settings import Controller, Settings
-from desired.names import CONFIG_MAP, GIT_CONFIG_MAP, IDENTITY_NAMESPACE, STATUS_CONFIG_MAP
+from desired.names import APPROVALS_CONFIG_MAP, CONFIG_MAP, IDENTITY_NAMESPACE, STATUS_CONFIG_MAP
 from desired.plan.kinds import KINDS, Api, ChangeKind
 from desired.syntax.bounds import listed
 
@@ -55,9 +55,9 @@ def needed(settings: Settings, *, acts: bool, watches: bool, lease: str | None) 
 def _reads(settings: Settings) -> Iterator[tuple[RbacRule, str]]:
     yield RbacRule("list", "nodes"), "everything"
     yield RbacRule("get", "namespaces", name=IDENTITY_NAMESPACE), "every write to the cloud"
-    yield RbacRule("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "approvals"
+    yield RbacRule("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "uses of approvals"
     yield RbacRule("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "knowing the project again"
-    yield RbacRule("get", "configmaps", name=GIT_CONFIG_MAP, is_beside_lease=True), "approvals from Git"
+    yield RbacRule("get", "configmaps", name=APPROVALS_CONFIG_MAP, is_beside_lease=True), "approvals"
     for resource in _RIVALS:
         yield RbacRule("list", resource, "apps", is_beside_lease=True), "noticing HCCM"
     if settings.out_of_service:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.loss import ADDRESSES, NODES, OPEN_TO_PODS, ROUTES
-from desired.guards.peaks import announced_routes, routes_within
+from desired.guards.peaks import free_routes, routes_within
 from desired.model.clocks import LOOK_AGAIN_S
 from desired.model.route import UNROUTED, NetworkCondition, route_key
 from desired.model.settings import Settings
@@ -41,7 +41,8 @@ def easing_of(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> tup
     are Ready. While clocks differ: until another look.
 
     Besides, when so few are lost that nothing is held any more, if nothing else happens: one lost Node after the other
-    goes, and there is one less to measure by. None when that does not suffice, and while clocks differ.
+    goes, and there is one less to measure by. None when that does not suffice, while clocks differ, and if others went
+    within the last hour, as it may end with that.
     """
     if snapshot.clocks.differ:
         return LOOK_AGAIN_S, None
@@ -54,7 +55,7 @@ def easing_of(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> tup
         for gone, left_s in enumerate(due, start=1)
         if losses.value - gone <= may_be_lost(losses.nodes - gone)
     )
-    return next(iter(due), None), next(ends, None)
+    return next(iter(due), None), None if losses.lately else next(ends, None)
 
 
 def last_of_control_plane(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
@@ -209,9 +210,8 @@ def route_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
         return
     removed = {key: found for key, found in routes.by_key.items() if going.get(key) == ChangeKind.ROUTE_DELETE}
     living = [key for key, decided in removed.items() if decided.action is not RouteAction.DEAD]
-    within, planned = routes_within(view), announced_routes(view)
-    free = {each for each, decided in within.items() if each in planned or decided.action is RouteAction.DEAD}
-    most = max(len(within), len(view.setbacks.peak(OF_ROUTES, network.id) | free))
+    within, free = routes_within(view), free_routes(view)
+    most = max(len(within), len(view.setbacks.peak(OF_ROUTES, network.id) | (free & within.keys())))
     too_many = ROUTES.losses(living, len(within) - len(living), most, {"cidr": str(cidr)})
     yield from too_many
     for key, found in removed.items() if not too_many else ():

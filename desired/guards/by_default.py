@@ -25,7 +25,9 @@ def by_default(view: GuardInput, but: Collection[str] = ()) -> Iterator[GuardRes
 def names_in(result: GuardResult, change: Change, snapshot: Snapshot) -> frozenset[str]:
     """The names by which an approval lets a held change pass, in this cluster and of this very object: those of its
     differences, which are the same whatever changes bring them about, else its own with how many stay, are found, or
-    report, or with what the guard has measured if it counts nothing."""
+    report, or with what the guard has measured if it counts nothing. Empty for ``flapping``: one approval, one try."""
+    if result.guard is GuardName.FLAPPING:
+        return frozenset()
     cluster = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else None
     owner = snapshot.service(change.owner) or snapshot.node(change.owner)
     identity = (cluster, None if owner is None else owner.uid, change.cloud_id)

@@ -85,7 +85,8 @@ def _by_name(
     plan, snapshot = view.plan, view.snapshot
     hold = _hold(result, plan, snapshot, approved) if result.verdict is Verdict.HELD else None
     may_pass = result.keys if approved and hold is not None and not hold.approved else ()
-    passed = [key for key in may_pass if _are_named(names_in(result, plan.by_key[key], snapshot), approved)]
+    named_by = {key: names_in(result, plan.by_key[key], snapshot) for key in may_pass}
+    passed = [key for key, names in named_by.items() if names and _are_named(names, approved)]
     if not passed:
         yield result, hold
         return
@@ -132,7 +133,7 @@ def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Mapping
         result.limit,
         tuple(sorted(result.keys)),
         result.why,
-        approved=digest_of_hold in approved or _are_named(names, approved),
+        approved=digest_of_hold in approved or (bool(names) and _are_named(names, approved)),
         advice=result.advice,
         end=result.end,
         names=names,

@@ -71,8 +71,8 @@ def _of_nodes(view: GuardInput) -> Iterator[tuple[Scope, Headcount]]:
 
 def _of_routes(view: GuardInput) -> Iterator[tuple[Scope, Headcount]]:
     if view.desired.routes.network is not None:
-        within = {key for key, each in routes_within(view).items() if each.action is not RouteAction.DEAD}
-        yield (OF_ROUTES, view.desired.routes.network.id), Headcount(frozenset(within), announced_routes(view))
+        within, free = frozenset(routes_within(view)), free_routes(view)
+        yield (OF_ROUTES, view.desired.routes.network.id), Headcount(within - free, free)
 
 
 def routes_within(view: GuardInput) -> Mapping[str, RouteDecision]:
@@ -81,19 +81,24 @@ def routes_within(view: GuardInput) -> Mapping[str, RouteDecision]:
     return {str(at): each for at, each in decided.items() if cidr is not None and at.subnet_of(cidr)}
 
 
-def announced_routes(view: GuardInput) -> frozenset[str]:
-    """The destinations that belong to Nodes which were announced to go."""
-    claims, disruptions = view.desired.routes.claims, view.disruptions
-    return frozenset(str(each.destination) for each in claims if disruptions.is_planned(each.endpoint.node))
+def free_routes(view: GuardInput) -> frozenset[str]:
+    """The destinations that lead nowhere, or belong to Nodes which were announced to go: their end is no loss."""
+    routes, disruptions = view.desired.routes, view.disruptions
+    dead = (str(at) for at, each in routes.decided.items() if each.action is RouteAction.DEAD)
+    announced = (str(each.destination) for each in routes.claims if disruptions.is_planned(each.endpoint.node))
+    return frozenset((*dead, *announced))
 
 
-def peaks_after(before: Mapping[Scope, Peak], found: Mapping[Scope, Headcount], now: datetime) -> Mapping[Scope, Peak]:
+def peaks_after(
+    before: Mapping[Scope, Peak], found: Mapping[Scope, Headcount], now: datetime, *, ages: bool = True
+) -> Mapping[Scope, Peak]:
     """Scope → peak, after this reading. A peak stays for an hour, without members that were announced to go, also if
-    its population is in no list; after that it is the present one, or the former while a list is not whole."""
-    peaks = {scope: peak for scope, peak in before.items() if scope not in found and now - peak.at <= LAST_FOR}
+    its population is in no list; after that it is the present one, or the former while a list is not whole. None
+    ``ages`` while clocks differ."""
+    peaks = {s: peak for s, peak in before.items() if s not in found and not (ages and now - peak.at > LAST_FOR)}
     for scope, count in found.items():
         members, peak = count.members - count.announced, before.get(scope)
         most = frozenset() if peak is None else peak.members - count.announced
-        stays = peak is not None and (now - peak.at <= LAST_FOR or not count.is_whole)
+        stays = peak is not None and not (ages and count.is_whole and now - peak.at > LAST_FOR)
         peaks[scope] = Peak(most, peak.at) if peak and stays and len(members) < len(most) else Peak(members, now)
     return peaks

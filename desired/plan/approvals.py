@@ -1,38 +1,34 @@
-"""Approvals in ConfigMaps: their formats, and what approving, using and revoking write.
+"""Approvals in ConfigMap ``hcloud-reconciler-approvals``: their format, and what approving and revoking write.
 
-| ConfigMap | Key | Value |
-|---|---|---|
-| ``hcloud-reconciler`` | ``sha256.<16 hex>`` | an approval in JSON, with its use or revocation |
-| | ``sha256.<16 hex>.by`` | who wrote that, in the API server's words: plain text, so that a policy can compare it |
-| | ``sha256.<16 hex>.git`` | what became of an approval in Git, in JSON |
-| ``hcloud-reconciler-approvals`` | ``sha256.<16 hex>`` | an approval in Git, in JSON; it is only ever read |
+| Key | Value |
+|---|---|
+| ``sha256.<16 hex>`` | an approval in JSON, by ``reconcile approve``, kubectl or a tool that applies from Git |
+| ``sha256.<16 hex>.revoked`` | in JSON since when earlier approvals of the hold are void, and by whom |
+| ``sha256.<16 hex>.by`` | who wrote these last, in the API server's words: a policy can compare plain text |
 
-They have no envelope: the hash has the cluster in it, and people write them as well. Any client that may write there
-may write anything: an entry that is damaged approves nothing, one that asks for more time than may be gets what may be,
-and a damaged record of a use is a use.
+The controller only reads them: its uses stand in its own record (``desired.plan.uses``). They have no envelope, as
+people write them, and the hash has the cluster in it. Any client that may write there may write anything: a damaged
+approval is void, a damaged revocation counts, and an approval that asks for more time than may be gets what may be.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from datetime import MAXYEAR, UTC, datetime, timedelta
+from datetime import MAXYEAR, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from desired.model.clocks import parse_moment
 from desired.model.record import DAMAGE, format_json, parse_json, parse_text
-from desired.plan.grants import Grant, Here, Source
+from desired.plan.grants import LONGEST, Grant, Here, Source
 from desired.syntax import bounds
 
 _HASH = re.compile(r"sha256:[0-9a-f]{16}", re.ASCII)
 _LENGTH = len("sha256:") + 16
-_BY, _GIT = ".by", ".git"
+_BY, _REVOKED = ".by", ".revoked"
 KEPT = timedelta(days=7)
-"""How long an entry is kept after it has become void, for people who look."""
-_NEVER = datetime(1, 1, 1, tzinfo=UTC)
-"""When a damaged entry in Git ends."""
-_DAMAGED = "cannot be read: expect JSON with approver and expires_at, which needs a zone"
+"""How long an entry is kept after it was given, for people who look."""
+_DAMAGED = "cannot be read: expect JSON with approver and approved_at, which needs a zone"
 Writes = Mapping[str, str | None]
 """Key → what is to stand there; None takes the key away."""
 
@@ -42,123 +38,60 @@ def is_hash(text: str) -> bool:
     return len(text) == _LENGTH and _HASH.fullmatch(text) is not None
 
 
-_MEMBERS = (
-    *("approver", "approved_at", "expires_at", "via", "reason"),
-    *("used_at", "used_by", "left", "revoked_at", "revoked_by"),
-)
-"""Of a stored approval: the fields of a grant."""
-_OF_ENTRY = ("approver", "expires_at", "reason")
-"""What people write in Git."""
-_OF_END = ("used_at", "used_by", "left", "revoked_at", "revoked_by")
+_MEMBERS = ("approver", "approved_at", "expires_at", "via", "reason")
+"""Of a stored approval: fields of a grant."""
 
 
 def format_approval(approval: Grant) -> tuple[str, str]:
-    """Key and value in the ConfigMap. A key may not have a colon, so the hash's becomes a dot.
-
-    To versions that know no revocation a revoked approval is a used one.
-    """
-    members = _members(approval, _MEMBERS)
-    return _key(approval.of), format_json({"approver": "", "used_at": members.get("revoked_at"), **members})
-
-
-def _format_end(entry: Grant) -> tuple[str, str]:
-    """Key and value of what became of an entry in Git."""
-    return f"{_key(entry.of)}{_GIT}", format_json(_members(entry, ("approver", "expires_at", *_OF_END)))
-
-
-def _members(grant: Grant, names: Iterable[str]) -> Mapping[str, object]:
-    """Those that say something."""
-    values = ((name, getattr(grant, name)) for name in names)
-    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values if value}
+    """Key and value in the ConfigMap. A key may not have a colon, so the hash's becomes a dot."""
+    values = ((name, getattr(approval, name)) for name in _MEMBERS)
+    shown = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values if value}
+    return _key(approval.of), format_json({"approver": "", **shown})
 
 
 def parse_approvals(data: Mapping[str, str]) -> tuple[Grant, ...]:
-    """The approvals among a ConfigMap's data. What is no approval, or a damaged one, approves nothing.
+    """The approvals among a ConfigMap's data, in the order of their hashes, with their revocations. A damaged one is
+    void, and is there all the same: people believe that it counts.
 
     The name that stands beside one is that of its last writer: a policy can check that, and not what is in JSON.
     """
-    found = ((_hash_of(key), value, data.get(f"{key}{_BY}")) for key, value in sorted(data.items()))
-    approvals = (_parse(text, value, by) for text, value, by in found if is_hash(text))
-    return tuple(approval for approval in approvals if approval is not None)
+    found = ((_hash_of(key), value) for key, value in sorted(data.items()))
+    return tuple(_parse(of, value, data) for of, value in found if is_hash(of))
 
 
-def approval_of(hold_hash: str, data: Mapping[str, str]) -> Grant | None:
-    """The approval of a hold among a ConfigMap's data; None without one."""
-    return next((each for each in parse_approvals(data) if each.of == hold_hash), None)
-
-
-def _parse(hold_hash: str, value: str, by: str | None) -> Grant | None:
+def _parse(of: str, value: str, data: Mapping[str, str]) -> Grant:
+    by, revocation = data.get(f"{_key(of)}{_BY}", ""), data.get(f"{_key(of)}{_REVOKED}")
+    by = "" if bounds.LONGEST_APPROVAL.is_exceeded(by) else by
     try:
-        found = _grant(Source.CLUSTER, hold_hash, value, needed=("approver", "approved_at", "used_at"))
+        bounds.LONGEST_APPROVAL.check(value)
+        fields = parse_json(value)
+        members: dict[str, Any] = {name: _member(name, fields[name]) for name in _MEMBERS if name in fields}
+        found = Grant(Source.CLUSTER, of, **members)
+        if found.approved_at is None or found.approved_at.year == MAXYEAR or not (found.approver or by).strip():
+            raise ValueError("it says not who approved it, or when")
     except DAMAGE:
-        return None
-    if found.approved_at is None or found.approved_at.year == MAXYEAR:  # no calendar goes on to its end
-        return None
-    if found.revoked_at is not None:
-        found = replace(found, used_at=None)
-    if not by or bounds.LONGEST_APPROVAL.is_exceeded(by):
-        return found
-    return replace(found, revoked_by=by) if found.revoked_at else replace(found, approver=by)
-
-
-def parse_git_approvals(entries: Mapping[str, str], data: Mapping[str, str]) -> tuple[Grant, ...]:
-    """The approvals among the entries that come from Git, with what is recorded of each in the ``data`` of the
-    product's ConfigMap. A damaged entry approves nothing, and is there all the same: people believe that it does."""
-    found = ((_hash_of(key), value) for key, value in sorted(entries.items()))
-    return tuple(_with_end(_parse_entry(text, value), data) for text, value in found if is_hash(text))
-
-
-def _parse_entry(hold_hash: str, value: str) -> Grant:
-    try:
-        found = _grant(Source.GIT, hold_hash, value, needed=("approver", "expires_at"), known=_OF_ENTRY)
-        if found.expires_at is not None and found.approver.strip():
-            return found
-    except DAMAGE:
-        pass
-    return Grant(Source.GIT, hold_hash, "an unknown approver", expires_at=_NEVER, damage=_DAMAGED)
-
-
-def _with_end(entry: Grant, data: Mapping[str, str]) -> Grant:
-    """An entry of Git's with what became of it. A record is of all entries of its hash that end no later than the one
-    that was used: Git restores what it has, and a new approval ends later."""
-    value = data.get(f"{_key(entry.of)}{_GIT}")
-    if value is None or entry.damage or entry.expires_at is None:
-        return entry
-    try:
-        end = _parse_end(entry.of, value)
-    except DAMAGE:
-        return replace(entry, damage="counts no more: the record of its use is damaged")
-    if end.expires_at is not None and entry.expires_at > end.expires_at:
-        return replace(entry, left=end.left)
-    return replace(entry, **{name: getattr(end, name) for name in _OF_END})
-
-
-def _parse_end(hold_hash: str, value: str) -> Grant:
-    """What became of an entry in Git. Raises one of ``DAMAGE`` for anything else."""
-    found = _grant(Source.GIT, hold_hash, value, needed=("expires_at",), known=("expires_at", *_OF_END))
-    if found.expires_at is None or (found.used_at is None and found.revoked_at is None):
-        raise ValueError("it tells of no use")
-    return found
-
-
-def _grant(
-    source: Source, hold_hash: str, value: str, *, needed: Iterable[str], known: Collection[str] = _MEMBERS
-) -> Grant:
-    """The grant of a stored text, which has the members ``needed``. Raises one of ``DAMAGE`` for anything else."""
-    bounds.LONGEST_APPROVAL.check(value)
-    fields = parse_json(value)
-    missing = [name for name in needed if name not in fields]
-    if missing:
-        raise KeyError(*missing)
-    found: dict[str, Any] = {name: _member(name, fields[name]) for name in known if name in fields}
-    return Grant(source, hold_hash, **found)
+        return Grant(Source.CLUSTER, of, by or "an unknown approver", damage=_DAMAGED)
+    revoked_at, revoked_by = (None, "") if revocation is None else _parse_revocation(revocation, found.approved_at)
+    if revoked_at is None or revoked_at < found.approved_at:
+        return replace(found, approver=by or found.approver)
+    return replace(found, revoked_at=revoked_at, revoked_by=by or revoked_by)
 
 
 def _member(name: str, value: Any) -> object:
     """The value of a member. Raises one of ``DAMAGE`` for anything else."""
-    if name == "left":
-        return tuple(map(parse_text, value)) if isinstance(value, list) else ()
-    return _moment(value) if name.endswith("_at") else parse_text(value)
+    if name.endswith("_at"):
+        return None if value is None else parse_moment(value)
+    return parse_text(value)
+
+
+def _parse_revocation(value: str, approved_at: datetime) -> tuple[datetime, str]:
+    """When and by whom; a damaged one is taken for later than the approval."""
+    try:
+        bounds.LONGEST_APPROVAL.check(value)
+        fields = parse_json(value)
+        return parse_moment(fields["revoked_at"]), parse_text(fields.get("revoked_by", ""))
+    except DAMAGE:
+        return approved_at, "an unknown person"
 
 
 class Step(StrEnum):
@@ -174,7 +107,7 @@ class Step(StrEnum):
 
 def step_to(wanted: Grant, before: Grant | None, now: datetime) -> Step:
     """What approving ``wanted`` means, given the approval that is there."""
-    if before is None:
+    if before is None or before.damage:
         return Step.NEW
     if before.is_spent:
         return Step.AGAIN
@@ -184,90 +117,19 @@ def step_to(wanted: Grant, before: Grant | None, now: datetime) -> Step:
 
 
 def writes_of_approval(approval: Grant, name: str, data: Mapping[str, str], now: datetime) -> Writes:
-    """What approving writes: the approval, the ``name`` that the API server has for the person, "" where it has none,
-    and void entries that are old enough are taken away. Empty where the hold is approved for as long already."""
-    before = approval_of(approval.of, data)
-    if step_to(approval, before, now) is Step.STANDS:
-        return {}
-    key, value = format_approval(approval if before is None else replace(approval, left=before.left))
-    return {**dict.fromkeys(_old(data, now)), key: value, **_by(key, name, data)}
+    """What approving writes: the approval, the ``name`` that the API server has for the person, "" where it has none. A
+    revocation of earlier ones is taken away, and so are entries that are old enough."""
+    key, value = format_approval(approval)
+    revoked = {each: None for each in [f"{key}{_REVOKED}"] if each in data}
+    return {**dict.fromkeys(_old(data, now)), **revoked, key: value, **_by(key, name, data)}
 
 
-def writes_of_use(
-    hold_hash: str,
-    git: Collection[Grant],
-    data: Mapping[str, str],
-    now: datetime,
-    by: str,
-    names: Collection[str] = (),
-) -> Writes:
-    """What a use writes: every approval of the hold that counts is used up at once, so that none lets it pass a second
-    time; the differences with these ``names`` pass until they are struck. Empty when none counts any more. ``git`` are
-    those that were read from Git."""
-    counting = (each for each in _of(hold_hash, git, data) if each.counts(Here(now)))
-    left = tuple(sorted(names))
-    return dict(_formatted(replace(each, used_at=now, used_by=by, left=left)) for each in counting)
-
-
-def names_left(data: Mapping[str, str]) -> frozenset[str]:
-    """The names of all differences that approvals go on to let pass."""
-    return frozenset(name for grant in _begun(data) for name in grant.left)
-
-
-def writes_of_strike(data: Mapping[str, str], done: Collection[str]) -> Writes:
-    """The writes of a pass that has seen the differences of these names done: no approval lets them pass again."""
-    struck = ((each, tuple(name for name in each.left if name not in done)) for each in _begun(data))
-    return dict(_formatted(replace(each, left=left)) for each, left in struck if left != each.left)
-
-
-def _begun(data: Mapping[str, str]) -> Iterator[Grant]:
-    """The approvals that were used, and let something pass that no pass has seen done."""
-    yield from (grant for grant in (*parse_approvals(data), *_ends(data).values()) if grant.left)
-
-
-def _ends(data: Mapping[str, str]) -> Mapping[str, Grant]:
-    """Key → what became of an approval in Git, of those that can be read."""
-    found: dict[str, Grant] = {}
-    for key, value in data.items():
-        hash_of_hold = _hash_of(key.removesuffix(_GIT))
-        if key.endswith(_GIT) and is_hash(hash_of_hold):
-            with suppress(*DAMAGE):
-                found[key] = _parse_end(hash_of_hold, value)
-    return found
-
-
-def is_used_by(hold_hash: str, data: Mapping[str, str], by: str) -> bool:
-    """Whether it was ``by`` who used an approval of the hold: the answer to its write may have been lost."""
-    people = {each.used_by for each in parse_approvals(data) if each.of == hold_hash}
-    try:
-        return by in people | {_parse_end(hold_hash, data[f"{_key(hold_hash)}{_GIT}"]).used_by}
-    except DAMAGE:
-        return by in people
-
-
-def writes_of_revocation(
-    hold_hash: str, git: Collection[Grant], data: Mapping[str, str], now: datetime, who: str, name: str
-) -> Writes:
-    """What a revocation by ``who`` writes: every approval of the hold that could count becomes void. Empty when none
-    could. ``name`` is the API server's for that person, "" where it has none."""
-    writes: dict[str, str | None] = {}
-    for approval in _of(hold_hash, git, data):
-        is_open = approval.left or not approval.is_spent
-        if is_open and approval.until is not None and now <= approval.until:
-            key, value = _formatted(replace(approval, left=(), revoked_at=now, revoked_by=who))
-            writes |= {key: value, **(_by(key, name, data) if approval.source is Source.CLUSTER else {})}
-    return writes
-
-
-def _of(hold_hash: str, git: Collection[Grant], data: Mapping[str, str]) -> tuple[Grant, ...]:
-    """The approvals of one hold as they stand in ``data`` now."""
-    entries = (replace(each, used_at=None, revoked_at=None) for each in git if each.of == hold_hash)
-    people = (each for each in parse_approvals(data) if each.of == hold_hash)
-    return (*people, *(_with_end(each, data) for each in entries))
-
-
-def _formatted(approval: Grant) -> tuple[str, str]:
-    return format_approval(approval) if approval.source is Source.CLUSTER else _format_end(approval)
+def writes_of_revocation(hold_hash: str, now: datetime, who: str, name: str, data: Mapping[str, str]) -> Writes:
+    """What a revocation by ``who`` writes: approvals of the hold are void that were given until now. ``name`` is the
+    API server's for that person, "" where it has none."""
+    key = _key(hold_hash)
+    value = format_json({"revoked_at": now.isoformat(), "revoked_by": who})
+    return {f"{key}{_REVOKED}": value, **_by(key, name, data)}
 
 
 def _by(key: str, name: str, data: Mapping[str, str]) -> Writes:
@@ -276,13 +138,15 @@ def _by(key: str, name: str, data: Mapping[str, str]) -> Writes:
 
 
 def _old(data: Mapping[str, str], now: datetime) -> Iterator[str]:
-    """Keys of what has been void for too long to be of interest. The record of an approval in Git is not, before that
-    cannot count again whatever restores it."""
+    """Keys of approvals that ended too long ago to be of interest."""
     for approval in parse_approvals(data):
-        void_since = min(filter(None, (approval.used_at, approval.revoked_at, approval.until)))
-        if now - void_since > KEPT:
-            yield from (key for key in (_key(approval.of), f"{_key(approval.of)}{_BY}") if key in data)
-    yield from (key for key, end in _ends(data).items() if end.expires_at and now - end.expires_at > KEPT)
+        if approval.approved_at is not None and now - approval.approved_at > LONGEST + KEPT:
+            yield from _keys_of(approval.of, data)
+
+
+def _keys_of(hold_hash: str, data: Collection[str]) -> Iterator[str]:
+    key = _key(hold_hash)
+    yield from (each for each in (key, f"{key}{_BY}", f"{key}{_REVOKED}") if each in data)
 
 
 def _key(hold_hash: str) -> str:
@@ -291,8 +155,3 @@ def _key(hold_hash: str) -> str:
 
 def _hash_of(key: str) -> str:
     return key.replace(".", ":")
-
-
-def _moment(value: Any) -> datetime | None:
-    """Raises one of ``DAMAGE`` for what is no moment."""
-    return None if value is None else parse_moment(value)

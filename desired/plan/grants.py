@@ -2,13 +2,13 @@
 
 | Source | Given by | For | Counts |
 |---|---|---|---|
-| ``FLAG`` | ``--approve HASH`` | a hold | in this run |
-| ``CLUSTER`` | ``reconcile approve HASH`` | a hold | each difference once, an hour or as it says, a day at most |
-| ``GIT`` | ConfigMap ``hcloud-reconciler-approvals`` | a hold | each difference once, until it ends |
+| ``FLAG`` | ``--approve HASH`` | a hold | each difference once, in whichever run comes first |
+| ``CLUSTER`` | ConfigMap ``hcloud-reconciler-approvals`` | a hold | each difference once, for an hour, a day at most |
 | ``PLAN`` | ``reconcile apply FILE`` | the changes of a saved plan | in its cluster, for an hour |
 | ``ANSWER`` | yes to the question of ``reconcile apply`` | the changes that were shown | in this run |
 
-The hash of a hold has the cluster in it. How approvals are stored says ``desired.plan.approvals``.
+The hash of a hold has the cluster in it. How approvals are stored says ``desired.plan.approvals``, how they are used
+``desired.plan.uses``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,9 +25,6 @@ LIFETIME = timedelta(hours=1)
 and met later."""
 LONGEST = timedelta(hours=24)
 """And at most."""
-GIT_HORIZON = timedelta(days=7)
-"""How far ahead an approval in Git may end: reviews and merges take their time."""
-
 
 _NOT_READ = Unknown("it was not read")
 
@@ -37,7 +34,6 @@ class Source(StrEnum):
 
     FLAG = "flag"
     CLUSTER = "cluster"
-    GIT = "git"
     PLAN = "plan"
     ANSWER = "answer"
 
@@ -96,7 +92,7 @@ class Grant:
     @property
     def is_stored(self) -> bool:
         """Whether a use of it has to be recorded, so that it counts once."""
-        return self.source in (Source.CLUSTER, Source.GIT)
+        return self.source in (Source.CLUSTER, Source.FLAG)
 
     @property
     def is_spent(self) -> bool:
@@ -143,15 +139,12 @@ class Grant:
             return f"expired at {shown_moment(until)}{again}"
         if self.approved_at is not None and self.approved_at - here.now > TOLERANCE:
             return f"is dated in the future, {shown_moment(self.approved_at)}{again}"
-        if self.source is Source.GIT and until - here.now > GIT_HORIZON:
-            return f"ends at {shown_moment(until)}, more than {GIT_HORIZON.days} days ahead; let it end sooner"
         return f"does not count while the clocks differ; {_INSTEAD[self.source]}" if here.clocks_differ else None
 
 
 _BY_FLAG = "use reconcile --once --approve"
 _INSTEAD: Mapping[Source, str] = {
     Source.CLUSTER: _BY_FLAG,
-    Source.GIT: _BY_FLAG,
     Source.PLAN: "set them by NTP, or be asked by 'reconcile apply'",
 }
 """What to do where an age is not known."""

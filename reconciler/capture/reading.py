@@ -32,7 +32,7 @@ from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.primary_ips import asked_primary_ips
 from desired.model.settings import ServerLoss, Settings, Waits
 from desired.model.snapshot import Snapshot
-from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
+from desired.names import APPROVALS_CONFIG_MAP, CONFIG_MAP, IDENTITY_NAMESPACE
 from desired.nodes.out_of_service import needs_attachments
 from desired.planner import compute_plan
 from desired.section import Present
@@ -86,7 +86,8 @@ def capture_world(
     cannot be read, as there is nothing to plan from then.
     """
     identity = f"/api/v1/namespaces/{IDENTITY_NAMESPACE}"
-    approvals = f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}"
+    beside = f"/api/v1/namespaces/{segment(namespace)}/configmaps"
+    stored = [f"{beside}/{name}" for name in (CONFIG_MAP, APPROVALS_CONFIG_MAP)]
     workloads = [f"/apis/apps/v1/namespaces/{segment(namespace)}/{kind}" for kind in ("deployments", "daemonsets")]
     with project.concurrency.pool(_PARALLEL, "capture") as pool:
         reads = {
@@ -94,7 +95,7 @@ def capture_world(
             "/api/v1/services": pool.submit(_listed, cluster, "/api/v1/services", masks.SERVICE),
             **{path: pool.submit(_listed, cluster, path, masks.WORKLOAD) for path in workloads},
             identity: pool.submit(_single, cluster, identity, masks.NAMESPACE),
-            approvals: pool.submit(_single, cluster, approvals, masks.CONFIG_MAP),
+            **{path: pool.submit(_single, cluster, path, masks.CONFIG_MAP) for path in stored},
             **{path: pool.submit(_pages, project, path, mask) for path, mask in _LISTS.items()},
             _PRICING: pool.submit(_pricing, project),
             **({_ROBOT: pool.submit(_account, robot)} if robot else {}),
@@ -118,7 +119,7 @@ def capture_world(
             nodes.objects,
             found["/api/v1/services"].objects,
             found[identity].objects,
-            found[approvals].objects,
+            [each for path in stored for each in found[path].objects],
             *(found[path].objects for path in workloads),
         ),
         hetzner=Project(

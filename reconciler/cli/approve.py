@@ -8,16 +8,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import count
 
 from actuators import approvals
-from actuators.http.errors import ApiError
+from actuators.http.errors import ApiError, Denied
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
 from actuators.wire.objects import server_time
 from desired.model.clocks import shown_moment
-from desired.names import CONFIG_MAP
+from desired.names import APPROVALS_CONFIG_MAP
 from desired.plan.approvals import Step, is_hash
 from desired.plan.grants import LONGEST, Grant, Here, Source
+from desired.section import Absent, Present, Unknown
 from reconciler.cli import INTERRUPTED
 from reconciler.cli.reading import digits_of, find_holds, read_approvals, read_holds, the_one
 from reconciler.cli.stopping import GRACE_S, Stop, stop_within
@@ -25,6 +27,8 @@ from reconciler.cli.streams import Writer, begin, fail, is_agreed, is_attended, 
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.options import Command, Output
 from reconciler.config.program import BAD_USAGE, typed
+from reconciler.observe.approvals import observe_approvals
+from reconciler.observe.kubernetes import observe_cluster_uid
 from reconciler.report.escaping import visible
 from reconciler.report.holds import HoldsReport, told
 from reconciler.runtime import open_cluster
@@ -119,16 +123,23 @@ def _approve(job: _Job, found: HoldsReport, sleep: Sleep) -> int:
         if not is_agreed(f"Approve {what} for {_span(options.lifetime)}?", job.stop):
             return INTERRUPTED if job.stop.is_interrupted else fail("nothing was approved", code=1)
     now, name, via = job.now(), approvals.reviewed_name(job.writer), _caller()
+    stored = observe_approvals(job.reader, job.namespace, survives=Denied)
+    if isinstance(stored.record, Absent):  # a controller has begun it; without one the approval would precede it
+        uses = approvals.ApprovalUses(job.reader, job.writer, job.namespace, via, creates=True)
+        stored = replace(stored, record=uses.known(stored.record, Here(now, observe_cluster_uid(job.reader))))
+    before = next((each for each in stored.grants if each.of == hold_hash), None)
+    used = {use.identity for use in stored.record.value.uses} if isinstance(stored.record, Present) else set()
+    at = next(at for at in (now + timedelta(seconds=each) for each in count()) if (hold_hash, at) not in used)
     wanted = Grant(
         Source.CLUSTER,
         hold_hash,
         name or via,
-        now,
-        now + options.lifetime,
+        at,
+        at + options.lifetime,
         via=via if name else "",
         reason=options.reason,
     )
-    step, before = approvals.approve(job.reader, job.writer, job.namespace, wanted, now, name=name)
+    step = approvals.approve(job.reader, job.writer, job.namespace, wanted, now, before=before, name=name)
     if not name:
         say(
             "warning: the API server does not tell who you are (before Kubernetes 1.28, or not allowed): the name is a"
@@ -136,6 +147,8 @@ def _approve(job: _Job, found: HoldsReport, sleep: Sleep) -> int:
         )
     standing = before if step is Step.STANDS and before is not None else wanted
     _say(*_outcome(step, wanted, before, now, job.namespace))
+    if isinstance(stored.record, Unknown):
+        say(f"warning: no approval counts for now: {stored.record.why}")
     if options.patience is None:
         return 0
     ends_at = min(standing.until or now, now + min(options.patience, LONGEST))
@@ -174,7 +187,7 @@ def _outcome(step: Step, wanted: Grant, before: Grant | None, now: datetime, nam
                 yield f"It was {was}. This is a new approval: the hold passes once more."
             case Step.LONGER:
                 yield f"It was {told(before, now)}. It is longer now."
-    where = f"ConfigMap {namespace}/{CONFIG_MAP}"
+    where = f"ConfigMap {namespace}/{APPROVALS_CONFIG_MAP}"
     yield f"Approved {wanted.of} in {where}, as {wanted.approver}."
     yield (
         f"If a plan holds exactly these changes, the next pass lets them through, once{until}; if they are"
@@ -189,8 +202,7 @@ def _await_use(job: _Job, approval: Grant, ends_at: datetime, sleep: Sleep) -> i
     while not job.stop.is_set():
         found = read_holds(job.reader, job.config)
         now = found.now or ends_at
-        known = (each for each in found.approvals if each.source is Source.CLUSTER and each.of == approval.of)
-        mine = next(known, None)
+        mine = next((each for each in found.approvals if each.of == approval.of), None)
         if mine is None:
             return fail(found.why_unread or "the approval is not there any more", code=1)
         if mine.used_at is not None:
@@ -213,27 +225,31 @@ def _await_use(job: _Job, approval: Grant, ends_at: datetime, sleep: Sleep) -> i
 
 def _revoke(job: _Job) -> int:
     """Raises LookupError when it was not approved, and an ApiError."""
-    found, why = read_approvals(job.reader, job.namespace)
-    if why and not found:
-        raise LookupError(f"approvals cannot be read: {why}")
-    hold_hash = the_one(job.digits, [each.of for each in found], "approval", job.config.cluster_flags)
-    git = [each for each in found if each.source is Source.GIT and each.of == hold_hash]
-    name, via, now = approvals.reviewed_name(job.writer), _caller(), job.now()
-    did = approvals.revoke(job.reader, job.writer, job.namespace, hold_hash, git, now, who=name or via, name=name)
-    if why:
-        say(f"warning: not all approvals could be read, and what is in Git may count still: {why}")
-    if did:
-        _say(f"Revoked {hold_hash}, as {name or via}: it lets nothing pass.")
-        if git:
-            _say("It is still approved in Git, where nothing was changed; that entry counts no more.")
+    found = observe_approvals(job.reader, job.namespace, survives=Denied)
+    if found.unread:
+        raise LookupError(f"approvals cannot be read: {found.unread}")
+    hold_hash = the_one(job.digits, [each.of for each in found.given], "approval", job.config.cluster_flags)
+    mine, now = next(each for each in found.grants if each.of == hold_hash), job.now()
+    given = next(each for each in found.given if each.of == hold_hash)
+    if mine.used_at is not None and not mine.passes(Here(now)):
+        return _fail_used(mine, now)
+    if (void := given.why_void(Here(max(now, given.approved_at or now)))) is not None:
+        _say(f"Nothing to do: the approval of {hold_hash} {void}.")
         return 0
-    found, _ = read_approvals(job.reader, job.namespace)  # anew: it may have been used since
-    mine = [each for each in found if each.of == hold_hash]
-    now_void = "; ".join(filter(None, (each.why_void(Here(now)) for each in mine))) or "became void meanwhile"
-    if any(each.used_at for each in mine):
-        return fail(f"the approval of {hold_hash} {now_void}: what it let through cannot be taken back", code=1)
-    _say(f"Nothing to do: the approval of {hold_hash} {now_void}.")
+    name, via = approvals.reviewed_name(job.writer), _caller()
+    at = max(now, given.approved_at or now)  # one that is dated in the future counts later
+    approvals.revoke(job.reader, job.writer, job.namespace, hold_hash, at, who=name or via, name=name)
+    since, _ = read_approvals(job.reader, job.namespace)  # anew: it may have been used since
+    used = next((each for each in since if each.of == hold_hash and each.used_at), None)
+    if used is not None and mine.used_at is None:
+        return _fail_used(used, now)
+    _say(f"Revoked {hold_hash}, as {name or via}: it lets nothing pass.")
     return 0
+
+
+def _fail_used(approval: Grant, now: datetime) -> int:
+    why = approval.why_void(Here(now))
+    return fail(f"the approval of {approval.of} {why}: what it let through cannot be taken back", code=1)
 
 
 def _say(*sentences: str) -> None:

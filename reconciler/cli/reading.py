@@ -14,6 +14,7 @@ from actuators.wire.objects import server_time
 from desired.model.key import Key, ObjectKind
 from desired.names import STATUS_CONFIG_MAP
 from desired.plan.grants import Grant
+from desired.section import Unknown
 from desired.syntax.bounds import shown_text
 from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, Stop, stop_within
 from reconciler.cli.streams import Writer, begin, fail, internal_error, publish
@@ -236,10 +237,10 @@ def _unpublished(data: Mapping[str, str] | None, namespace: str) -> str:
 
 
 def read_approvals(reader: KubernetesReader, namespace: str) -> tuple[tuple[Grant, ...], str]:
-    """The approvals in both ConfigMaps, and why not all could be read, "" when they were. Raises an ApiError, but for
-    missing permissions."""
+    """The approvals, and why they could not be read, "" when they were. Raises an ApiError, but for missing
+    permissions."""
     found = observe_approvals(reader, namespace, survives=Denied)
-    return found.grants, found.unread or found.git_unread
+    return found.grants, found.unread or (found.record.why if isinstance(found.record, Unknown) else "")
 
 
 def digits_of(text: str) -> str:

@@ -513,7 +513,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         _typed_switch("--exact", _APPLIES, "with FILE: apply nothing if the plan has changed"),
         _switch("--dry-run", _UNNAMED, "the same as 'reconcile plan'"),
         _switch("--once", _UNNAMED, "the same as 'reconcile apply --yes'"),
-        _flag("--approve HASH[,HASH]", parse_hashes, (), _ACTS, "let these holds pass in this run"),
+        _flag("--approve HASH[,HASH]", parse_hashes, (), _ACTS, "let these holds pass, once"),
         _flag(
             "--only KEY[,KEY]",
             parse_keys,

@@ -1,42 +1,63 @@
-"""Approvals in both ConfigMaps, read into grants."""
+"""Approvals of people, and the record of their uses, read into grants."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from actuators.http.errors import ApiError
 from actuators.http.kubernetes import KubernetesReader
-from desired.names import GIT_CONFIG_MAP
-from desired.plan.approvals import parse_approvals, parse_git_approvals
+from desired.names import APPROVALS_CONFIG_MAP
+from desired.plan.approvals import parse_approvals
 from desired.plan.grants import Grant
+from desired.plan.uses import FoundRecord, record_in
+from desired.section import Absent, Present, Unknown
 from reconciler.observe.kubernetes import observe_config_map
+
+_NOT_BEGUN = "there is no record of uses yet; it begins with the first pass that holds something"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredApprovals:
     """What was found of them."""
 
-    grants: tuple[Grant, ...] = ()
-    """All of them, also those that count no more."""
-    data: Mapping[str, str] = field(default_factory=dict)
-    """What else is in the product's ConfigMap."""
+    given: tuple[Grant, ...] = ()
+    """All approvals, whether or not they count."""
     unread: str = ""
-    """Why none could be read; "" when they were."""
-    git_unread: str = ""
-    """Why those from Git could not be; the others count all the same."""
+    """Why they could not be read; "" when they were."""
+    record: FoundRecord = field(default_factory=Absent)
+
+    @property
+    def grants(self) -> tuple[Grant, ...]:
+        """The approvals, as the record judges them."""
+        return self.judged(self.given)
+
+    def judged(self, grants: Iterable[Grant]) -> tuple[Grant, ...]:
+        """These, with their uses. Without a record only what is as young as this run counts; else nothing does."""
+        if isinstance(self.record, Present):
+            return tuple(map(self.record.value.judged, grants))
+        unread = self.record.why if isinstance(self.record, Unknown) else ""
+        why = f"does not count: {unread or _NOT_BEGUN}"
+        return tuple(
+            replace(each, damage=each.damage or why) if each.is_stored and (unread or each.approved_at) else each
+            for each in grants
+        )
 
 
 def observe_approvals(
-    reader: KubernetesReader, namespace: str, *, survives: type[ApiError] = ApiError
+    reader: KubernetesReader,
+    namespace: str,
+    cluster: Present[str] | Unknown | None = None,
+    *,
+    survives: type[ApiError] = ApiError,
 ) -> StoredApprovals:
-    """The approvals of people and, in another request, those from Git. Raises an ApiError that is none that it
-    ``survives``."""
+    """The approvals and, in another request, the record of uses of the cluster with this UID; None: of whichever it is.
+    Raises an ApiError that is none that it ``survives``."""
+    record: FoundRecord
     try:
-        data = observe_config_map(reader, namespace) or {}
+        record = record_in(observe_config_map(reader, namespace) or {}, cluster)
     except survives as error:
-        return StoredApprovals(unread=str(error))
-    people = parse_approvals(data)
+        record = Unknown(f"the record of uses could not be read: {error}")
     try:
-        entries = observe_config_map(reader, namespace, GIT_CONFIG_MAP) or {}
+        given = parse_approvals(observe_config_map(reader, namespace, APPROVALS_CONFIG_MAP) or {})
     except survives as error:
-        return StoredApprovals(people, data, git_unread=str(error))
-    return StoredApprovals((*people, *parse_git_approvals(entries, data)), data)
+        return StoredApprovals(unread=str(error), record=record)
+    return StoredApprovals(given, record=record)

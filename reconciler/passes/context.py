@@ -13,8 +13,9 @@ from actuators.outcome import Outcome
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
-from desired.plan.grants import Grant
+from desired.plan.grants import Grant, Here
 from desired.plan.setbacks import Setbacks
+from desired.plan.uses import FoundRecord
 from reconciler.config.options import Detail
 from reconciler.observe.world import Readers
 from reconciler.passes.agreement import Agreement
@@ -49,6 +50,8 @@ class PlanContext:
     """Whether it is planned as if no other controller ran."""
     as_unapproved: bool = False
     """Whether it is planned as if nothing had been approved, so that all holds are told."""
+    uses: "Uses | None" = None
+    """Uses of approvals, in a run that may write."""
     records: Records = field(default_factory=lambda: unkept(Settings()))
     """What is remembered from pass to pass; by default nothing is."""
 
@@ -84,11 +87,16 @@ class Progress(Protocol):
 class Uses(Protocol):
     """Uses of stored approvals."""
 
-    def use_up(self, approvals: Collection[Grant], now: datetime, names: Collection[str] = ()) -> None:
+    def known(self, found: FoundRecord, here: Here) -> FoundRecord:
+        """The record that was ``found`` with the uses of this process; begun now if there is none."""
+
+    def use_up(self, approvals: Collection[Grant], here: Here, names: Collection[str] = ()) -> None:
         """Mark the grants of one hold as used, which lets the differences of these names pass; raises an ApiError if
         none counts any more."""
 
-    def strike(self, begun: Collection[str], is_done: Callable[[str], bool], *, looks: bool = False) -> None:
+    def strike(
+        self, begun: Collection[str], is_done: Callable[[str], bool], here: Here, *, looks: bool = False
+    ) -> None:
         """Strike the differences that approvals let pass and that are done; raises an ApiError."""
 
 

@@ -18,7 +18,7 @@ from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import Setbacks
 from desired.planner import compute_desired, diff
 from desired.rules.guards import SETTINGS_CHANGED
-from desired.section import Present
+from desired.section import Present, Unknown
 from reconciler.observe.approvals import observe_approvals
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
 from reconciler.observe.world import Observation
@@ -73,12 +73,13 @@ def judge_world(
     facts = decide(context, observation, setbacks, most)
     snapshot = facts.snapshot
     observation = replace(observation, snapshot=snapshot)
-    granted, results = by_hold(context.flagged, Here.of(snapshot)), ask_guards(facts)
+    passing = [grant for grant in context.flagged if not grant.is_stored]
+    granted, results = by_hold(passing, Here.of(snapshot)), ask_guards(facts)
     whole = judge(facts, granted.keys(), results)
     if any(not hold.approved for hold in whole.holds):
         stored, notes = _stored(context, facts, whole.holds)
         if stored and not context.as_unapproved:
-            granted = by_hold((*context.flagged, *stored), Here.of(snapshot))
+            granted = by_hold((*passing, *stored), Here.of(snapshot))
             whole = judge(facts, granted.keys(), results)
         whole = replace(whole, notes=(*whole.notes, *notes))
     if says := context.records.settings.change(snapshot, is_planning=bool(facts.plan.changes)):
@@ -109,15 +110,21 @@ def _planned(observation: Observation, settings: Settings, setbacks: Setbacks, s
 def _stored(
     context: PlanContext, facts: GuardInput, holds: Collection[Hold]
 ) -> tuple[tuple[Grant, ...], tuple[Note, ...]]:
-    """The approvals in both ConfigMaps, and notes on what could not be read, and on approvals that are void although
-    what they are of is held."""
-    found = observe_approvals(context.readers.kubernetes, context.namespace)
-    trouble = (
-        ("approvals could not be read, so none counts", found.unread),
-        ("approvals from Git could not be read, so none of these counts", found.git_unread),
-    )
-    unread = (Note(PLAN, NoteKind.APPROVAL, f"{what}: {why}") for what, why in trouble if why)
-    return found.grants, (*unread, *_notes_on_void(found.grants, holds, Here.of(facts.snapshot)))
+    """The approvals of people and of this run, and notes on what could not be read, and on approvals that are void
+    although what they are of is held."""
+    here = Here.of(facts.snapshot)
+    found = observe_approvals(context.readers.kubernetes, context.namespace, here.cluster)
+    given = (*found.given, *(grant for grant in context.flagged if grant.is_stored))
+    is_unread, unread = isinstance(found.record, Unknown), ""
+    if context.uses is not None:
+        found = replace(found, record=context.uses.known(found.record, here))
+    if found.unread:
+        unread = f"approvals could not be read, so none counts: {found.unread}"
+    if isinstance(found.record, Unknown) and (given or is_unread):  # without a ConfigMap nothing may be approved yet
+        unread = f"no approval counts: {found.record.why}"
+    grants = found.judged(given)
+    notes = (Note(PLAN, NoteKind.APPROVAL, unread),) if unread else ()
+    return grants, (*notes, *_notes_on_void(grants, holds, here))
 
 
 def _notes_on_void(found: Collection[Grant], holds: Collection[Hold], here: Here) -> Iterator[Note]:
@@ -126,8 +133,8 @@ def _notes_on_void(found: Collection[Grant], holds: Collection[Hold], here: Here
     waiting = {hold.hash for hold in holds} - by_hold(found, here).keys()
     for approval in found:
         if approval.of in waiting and (why := approval.why_void(here)) is not None:
-            source = " in Git" if approval.source is Source.GIT else ""
-            text = f"the approval of {approval.of} by {approval.approver}{source} {why}"
+            by = "--approve" if approval.source is Source.FLAG else approval.approver
+            text = f"the approval of {approval.of} by {by} {why}"
             yield Note(PLAN, NoteKind.APPROVAL, text)
 
 

@@ -45,6 +45,7 @@ ROUNDS = 3
 
 def plan_once(context: PlanContext) -> Report:
     """The plan of the present state. Sends only reads; never raises an ApiError."""
+    context = replace(context, uses=None)
     try:
         observation = look(context.readers, context.settings, None if context.is_alone else context.namespace)
     except ApiError as error:
@@ -59,6 +60,7 @@ def explain_once(context: PlanContext, key: Key, *, is_kind_known: bool = True) 
     this name if no Node has it. Sends only reads; never raises an ApiError."""
     from desired.explain import explain_object  # noqa: PLC0415 - a pass need not pay for it
 
+    context = replace(context, uses=None)
     try:
         observation = look(context.readers, context.settings, context.namespace)
     except ApiError as error:
@@ -117,7 +119,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
         kinds = apply_round(judged, acting, attempts, is_last=is_last)
         attempts.note_approved(judged.plan)
         named = {name for hold in judged.plan.holds if hold.approved for name in hold.names}
-        context = replace(context, flagged=(*context.flagged, *(Grant(Source.FLAG, name) for name in sorted(named))))
+        context = replace(context, flagged=(*context.flagged, *(Grant(Source.ANSWER, name) for name in sorted(named))))
         try:
             observation = look_again(context.readers, judged.observation, context.settings, kinds)
         except ApiError as error:
@@ -137,7 +139,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     tell_of_pass(context, acting, tried, first, judged, seen.states)
     left = _left(attempts, judged, acting)
     report = with_failures(replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole)), judged)
-    if is_whole:
+    if is_whole and context.uses is not None:
         _strike(begun, judged, context, acting)
     is_stopped = acting.stop.is_set()
     is_partial = is_stopped or bool(context.only)
@@ -164,7 +166,7 @@ def _strike(begun: Collection[str], judged: JudgedPlan, context: PlanContext, ac
         return read_name(name)[0] not in held and (is_there or not owner.startswith(("service/", "node/")))
 
     try:
-        acting.approvals.strike(begun, is_done, looks=context.records.lasts)
+        acting.approvals.strike(begun, is_done, Here.of(snapshot), looks=context.records.lasts)
     except ApiError as error:
         _log.warning("approvals are not struck %s", pairs(why=str(error)))
 

@@ -23,7 +23,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
 from desired.plan.change import Change, GuardName
-from desired.plan.setbacks import Scope
+from desired.plan.setbacks import OF_NODES, OF_ROUTES, Scope
 from desired.section import Present
 from desired.syntax.provider_id import Provider
 from reconciler.passes.keeper import ConfigMap, Data, Keeper, Upkeep
@@ -82,12 +82,13 @@ class PeakMemory:
 
     def seen(self, facts: GuardInput) -> Mapping[Scope, frozenset[str]]:
         """Scope → the most members of each population within the last hour, with these."""
-        self._seen = peaks_after(self._seen, headcounts(facts), facts.snapshot.taken_at)
+        snapshot = facts.snapshot
+        self._seen = peaks_after(self._seen, headcounts(facts), snapshot.taken_at, ages=not snapshot.clocks.differ)
         return {scope: peak.members for scope, peak in self._seen.items()}
 
-    def let_go(self, balancers: Collection[int]) -> None:
-        """The hour of these load balancers, by their ids, begins anew: a person let targets go."""
-        self._seen = {scope: peak for scope, peak in self._seen.items() if scope[0] not in balancers}
+    def let_go(self, of: Collection[object]) -> None:
+        """The hour begins anew of what scopes begin with these, such as ids of load balancers: a person let some go."""
+        self._seen = {scope: peak for scope, peak in self._seen.items() if scope[0] not in of}
 
 
 class SettingsRecord:
@@ -193,8 +194,7 @@ class Ended:
     facts: GuardInput
     """What the last plan was judged from."""
     is_partial: bool
-    """Whether it was stopped, looked at a part of the plan, or sees no more what it did: of that only the targets are
-    remembered."""
+    """Whether it was stopped, looked at a part of the plan, or sees no more what it did: nothing of that is stored."""
 
     @property
     def done(self) -> Sequence[Change]:
@@ -221,8 +221,10 @@ class Records:
     def keep(self, ended: Ended) -> None:
         """Store what is to be known after a pass. Never raises an ApiError."""
         snapshot, done = ended.facts.snapshot, ended.done
-        let_pass = ended.let_pass.get(GuardName.TARGET_FLOOR, ())
-        self.peaks.let_go({change.cloud_id for change in let_pass if change.cloud_id})
+        let_pass = ended.let_pass
+        let_go = {change.cloud_id for change in let_pass.get(GuardName.TARGET_FLOOR, ()) if change.cloud_id}
+        others = ((GuardName.NODE_BLAST_RADIUS, OF_NODES), (GuardName.ROUTE_BLAST_RADIUS, OF_ROUTES))
+        self.peaks.let_go({*let_go, *(of for rule, of in others if let_pass.get(rule))})
         if ended.is_partial:
             return
         self.project.keep(snapshot, has_changed=bool(done))

@@ -7,6 +7,7 @@ from actuators.apply import Pressure, apply
 from actuators.http.errors import ApiError
 from actuators.outcome import Skipped
 from desired.plan.change import Change
+from desired.plan.grants import Here
 from desired.plan.ordering import bridged
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import ApplyContext
@@ -67,7 +68,7 @@ def _use_up_approvals(judged: JudgedPlan, acting: ApplyContext, attempts: Attemp
         why = _why_kept(held, promised, judged, acting)
         if why is None:
             try:
-                acting.approvals.use_up(grants, judged.facts.snapshot.taken_at, hold.names)
+                acting.approvals.use_up(grants, Here.of(judged.facts.snapshot), hold.names)
             except ApiError as error:
                 why = f"its approval could not be marked as used: {error}"
         if why is None:

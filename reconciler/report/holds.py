@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from desired.model.clocks import shown_moment
 from desired.plan.change import HoldEnd, shown_seconds, with_advice
-from desired.plan.grants import Grant, Here, Source
+from desired.plan.grants import Grant, Here
 from desired.syntax.bounds import counted
 from reconciler.config.program import program_name, typed
 from reconciler.report.documents import Versioned
@@ -142,12 +142,11 @@ def ago(moment: datetime, now: datetime) -> str:
 def told(approval: Grant, now: datetime) -> str:
     """One approval in a sentence: by whom, when, and until when it counts, or why it does not."""
     void = approval.why_void(Here(now))
-    where = " in Git" if approval.source is Source.GIT else ""
     via = f" ({approval.via})" if approval.via else ""
     at = f" at {shown_moment(approval.approved_at)}" if approval.approved_at else ""
     until = f", and {void}" if void else f", until {shown_moment(approval.until)}" if approval.until else ""
     reason = f": {approval.reason}" if approval.reason else ""
-    return f"approved{where} by {approval.approver}{via}{at}{until}{reason}"
+    return f"approved by {approval.approver}{via}{at}{until}{reason}"
 
 
 def _of(hold: PublishedHold, report: HoldsReport) -> Iterator[Grant]:
@@ -188,9 +187,9 @@ class ApprovalDocument(Struct, frozen=True):
 
     approver: str
     source: str
-    """``cluster`` or ``git``."""
+    """``cluster``: the ConfigMap."""
     approved_at: datetime | None
-    """None for one from Git."""
+    """None for a damaged one."""
     until: datetime
     via: str
     reason: str

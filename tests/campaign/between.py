@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from desired.names import (
+    APPROVALS_CONFIG_MAP,
     CONFIG_MAP,
     FINALIZER_BALANCER,
     LABEL_CLUSTER_UID,
@@ -190,10 +191,10 @@ def _choose_address(world: World) -> None:
 
 def _revoke(world: Cluster) -> None:
     """Somebody takes back what was approved."""
-    data = world.to_cluster("GET", f"{CONFIG_MAPS}/{CONFIG_MAP}")[1]["data"]
+    data = world.to_cluster("GET", f"{CONFIG_MAPS}/{APPROVALS_CONFIG_MAP}")[1]["data"]
     for hold in world.reports[-1].holds:
-        written = writes_of_revocation(hold.hash, (), data, world.clock.now(), "somebody", "")
-        world.patch_config_map(CONFIG_MAP, **written)
+        written = writes_of_revocation(hold.hash, world.clock.now(), "somebody", "", data)
+        world.patch_config_map(APPROVALS_CONFIG_MAP, **written)
 
 
 def _unlisted(step: Step) -> Step:

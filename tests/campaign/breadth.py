@@ -148,9 +148,10 @@ def _of_balancer(balancer: Raw, uid: str | None, number: Mapping[int, int]) -> A
 
 
 def _approved(config_maps: Sequence[Raw]) -> Any:
-    """Approvals that were not used."""
+    """Whether uses are recorded, and approvals that were not used."""
     data = {key: text for each in config_maps for key, text in each.get("data", {}).items()}
-    return sorted(key for key, text in data.items() if key.startswith("sha256.") and "used_at" not in text)
+    used = {use["of"].replace(":", ".") for use in json.loads(data.get("record", '{"uses": []}'))["uses"]}
+    return "record" in data, sorted(key for key in data if key.startswith("sha256.") and key not in used)
 
 
 # What happens to it.
@@ -326,7 +327,7 @@ def _deed(
     asked: Counter[bool],
 ) -> Deed:
     cluster = Cluster("a", "home", world.kubernetes, world.hetzner, world.clock)
-    used = after.approvals_used("a") - before.approvals_used("a")
+    used = {of for of, _ in after.approvals_used("a") - before.approvals_used("a")}
     names = {"nodes": {*before.nodes["a"]}, "services": {*before.services["a"]}, **shown}
     approved = [key for each in used for key in state.let.get(each, ())]
     return Deed(cluster, {"a": cluster}, before, after, names, approved, reads=asked[True], writes=asked[False])

@@ -50,7 +50,7 @@ class Judge:
         assert self._before is not None
         self._truth.changed()
         before, after = self._before, self._truth.seen()
-        used = after.approvals_used(CLUSTER) - before.approvals_used(CLUSTER)
+        used = {of for of, _ in after.approvals_used(CLUSTER) - before.approvals_used(CLUSTER)}
         lists: Mapping[str, Collection[str]] = {
             "nodes": before.nodes[CLUSTER].keys() if self._shown is None else self._shown,
             "stale": ("services",) if is_stale else (),

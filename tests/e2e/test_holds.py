@@ -19,14 +19,14 @@ from tests.support.permissions import grant, shipped
 from tests.support.stage import Stage, is_initialised, wait_for
 
 CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
-GIT = "hcloud-reconciler-approvals"
+APPROVALS = "hcloud-reconciler-approvals"
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
 
 
 @pytest.fixture
 def held(stage: Stage) -> Iterator[Stage]:
-    """A Node that joins in what seems to be another project; none of the product's ConfigMaps but the empty first."""
-    names = ("hcloud-reconciler", "hcloud-reconciler-status", GIT)
+    """A Node that joins in what seems to be another project; the product's ConfigMaps are empty."""
+    names = ("hcloud-reconciler", "hcloud-reconciler-status", APPROVALS)
     for name in names:
         stage.cluster.request("DELETE", f"{CONFIG_MAPS}/{name}")
     for made in shipped("configmap.yaml"):
@@ -38,9 +38,9 @@ def held(stage: Stage) -> Iterator[Stage]:
         stage.cluster.request("DELETE", f"{CONFIG_MAPS}/{name}")
 
 
-def stored(stage: Stage) -> Mapping[str, str]:
-    """The data of the first ConfigMap."""
-    _, found = stage.cluster.request("GET", f"{CONFIG_MAPS}/hcloud-reconciler")
+def stored(stage: Stage, name: str = APPROVALS) -> Mapping[str, str]:
+    """The data of a ConfigMap."""
+    _, found = stage.cluster.request("GET", f"{CONFIG_MAPS}/{name}")
     data: Mapping[str, str] = found.get("data") or {}
     return data
 
@@ -78,19 +78,20 @@ def test_what_git_approves_is_used_once(held: Stage) -> None:
     """Though Git restores the entry, and in spite of an approval by hand that was used as well."""
     (hold,) = one_pass(held, ONCE)["holds"]
     key = hold["hash"].replace(":", ".")
-    entry = {"approver": "team", "expires_at": (datetime.now(UTC) + timedelta(days=2)).isoformat()}
-    of_git = {"metadata": {"name": GIT}, "data": {key: json.dumps(entry)}}
-    held.cluster.request("POST", CONFIG_MAPS, of_git)
+    now = datetime.now(UTC)
+    entry = {"approver": "team", "approved_at": now.isoformat(), "expires_at": (now + timedelta(hours=9)).isoformat()}
+    of_git = {"metadata": {"name": APPROVALS}, "data": {key: json.dumps(entry)}}
+    held.cluster.request("PATCH", f"{CONFIG_MAPS}/{APPROVALS}", of_git)
 
     assert one_pass(held, ONCE)["summary"]["applied"] == 1
 
-    held.cluster.request("DELETE", f"{CONFIG_MAPS}/{GIT}")
+    held.cluster.request("DELETE", f"{CONFIG_MAPS}/{APPROVALS}")
     held.cluster.request("POST", CONFIG_MAPS, of_git)
     held.cluster.request("DELETE", "/api/v1/nodes/new-1")
     held.register(joining_node("new-1"))
     again = one_pass(held, ONCE)
     assert ([each["hash"] for each in again["holds"]], again["summary"]["applied"]) == ([hold["hash"]], 0)
-    assert any("in Git was used at" in note["text"] for note in again["notes"])
+    assert any("by team was used at" in note["text"] for note in again["notes"])
 
 
 def test_the_policy_of_the_documentation(held: Stage, api_server: ApiServer) -> None:
@@ -105,7 +106,7 @@ def test_the_policy_of_the_documentation(held: Stage, api_server: ApiServer) -> 
 
     def forge(**data: str) -> int:
         return api_server.request(
-            "PATCH", f"{CONFIG_MAPS}/hcloud-reconciler", {"data": data}, token=api_server.token("keeper")
+            "PATCH", f"{CONFIG_MAPS}/{APPROVALS}", {"data": data}, token=api_server.token("keeper")
         )[0]
 
     try:
@@ -115,10 +116,10 @@ def test_the_policy_of_the_documentation(held: Stage, api_server: ApiServer) -> 
         assert forge(**{key: "{}"}) == 422, "under the name that is there"
         assert forge(**{f"{key}.by": "reader", key: "{ }"}) == 422
         assert forge(**{"sha256.ffffffffffffffff": "{}"}) == 422, "under no name"
-        assert forge(project="{}") == 422, "what the controller remembers"
         assert json.loads(stored(held)[key])["approver"] == "reader"
         assert held.reconcile("revoke", "0123456789abcdef", **ben).code == 0
-        assert json.loads(stored(held)[key])["revoked_by"] == "keeper"
+        assert json.loads(stored(held)[f"{key}.revoked"])["revoked_by"] == "keeper"
+        assert forge(**{f"{key}.revoked": "{}", f"{key}.by": "reader"}) == 422, "a revocation under another's name"
     finally:
         for plural, each in objects.items():
             held.cluster.request("DELETE", f"{POLICIES}/{plural}/{each['metadata']['name']}")

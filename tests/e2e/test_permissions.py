@@ -148,12 +148,14 @@ def test_approve_works_with_the_shipped_role(stage: Stage, api_server: ApiServer
     one sentence says what to do, and no other one can be made."""
     grant(api_server, "reader", shipped("approve.yaml"))
     kubeconfig = str(api_server.kubeconfig(api_server.token("reader"), server=stage.proxy.url))
-    ours, status = shipped("configmap.yaml")
     path = "/api/v1/namespaces/kube-system/configmaps"
-    stage.cluster.request("DELETE", f"{path}/hcloud-reconciler")
-    assert stage.cluster.request("POST", path, ours)[0] == 201
-    stage.cluster.request("DELETE", f"{path}/{status['metadata']['name']}")
+    *ours, status = shipped("configmap.yaml")
+    for each in (*ours, status):
+        stage.cluster.request("DELETE", f"{path}/{each['metadata']['name']}")
+    assert [stage.cluster.request("POST", path, each)[0] for each in ours] == [201, 201]
 
+    assert stage.reconcile("approve", f"sha256:{4:016x}", "--unseen").code == 0  # the record has begun
+    stage.forget()
     hashes = [f"sha256:{i:016x}" for i in (1, 2)]
     codes = [stage.reconcile("approve", each, "--unseen", KUBECONFIG=kubeconfig).code for each in hashes]
     codes += [stage.reconcile(*words, KUBECONFIG=kubeconfig).code for words in (("revoke", hashes[0]), ("status",))]
@@ -161,11 +163,11 @@ def test_approve_works_with_the_shipped_role(stage: Stage, api_server: ApiServer
     assert codes == [0, 0, 0, 1], "nothing was published"
     assert used(stage.proxy.journal.entries()) == granted(shipped("approve.yaml"))
 
-    stage.cluster.request("DELETE", f"{path}/hcloud-reconciler")
+    stage.cluster.request("DELETE", f"{path}/hcloud-reconciler-approvals")
     refused = stage.reconcile("approve", f"sha256:{3:016x}", "--unseen", KUBECONFIG=kubeconfig)
     assert (refused.code, len(refused.stderr.splitlines())) == (1, 1)
-    assert "kubectl -n kube-system create configmap hcloud-reconciler" in refused.stderr
-    assert stage.cluster.request("GET", f"{path}/hcloud-reconciler")[0] == 404
+    assert "kubectl -n kube-system create configmap hcloud-reconciler-approvals" in refused.stderr
+    assert stage.cluster.request("GET", f"{path}/hcloud-reconciler-approvals")[0] == 404
 
 
 def test_a_missing_permission_is_named(held: Stage, api_server: ApiServer) -> None:

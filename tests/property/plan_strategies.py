@@ -86,7 +86,8 @@ def restrictions(draw: st.DrawFn) -> tuple[Case, tuple[str, ...]]:
 
 hashes = st.from_regex(r"sha256:[0-9a-f]{16}", fullmatch=True)
 times = st.datetimes(timezones=st.just(UTC))
-approvals = st.builds(Grant, st.just(Source.CLUSTER), hashes, st.text(max_size=10), times, used_at=st.none() | times)
+names = st.text(min_size=1, max_size=10).filter(str.strip)
+approvals = st.builds(Grant, st.just(Source.CLUSTER), hashes, names, times, expires_at=st.none() | times)
 
 
 def _astray(snapshot: Snapshot) -> Snapshot:

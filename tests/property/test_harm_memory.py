@@ -6,7 +6,6 @@ from datetime import timedelta
 from tests.support.harm_metal import METAL
 from tests.support.harm_script import (
     CAPABILITY,
-    RECORD,
     TOLD,
     Attack,
     Script,
@@ -239,8 +238,6 @@ APPROVALS = (
         FOUR,
         _counts_once(),
         "the approval still stands in Git, and the record began after it",
-        today=FEWER,
-        until=RECORD,
         before=_exclude().approve_in_git().run().then(ONE_LEFT).restore_record().then(_include()),
     ),
     Attack(
@@ -254,8 +251,6 @@ APPROVALS = (
         FOUR,
         _counts_once(),
         "a CronJob brings the flag along with each run",
-        today=FEWER,
-        until=RECORD,
         before=_exclude().approve_by_flag().run().then(ONE_LEFT, _include()),
     ),
     Attack(
@@ -263,8 +258,6 @@ APPROVALS = (
         FOUR,
         _counts_once(),
         "an approval lasts a day at most, even if its record is older again",
-        today=FEWER,
-        until=RECORD,
         before=do.save_record()
         .then(_exclude())
         .approve_in_git(hours=100)
@@ -279,8 +272,6 @@ APPROVALS = (
         FOUR,
         _counts_once(loop=True),
         "a process knows its own use better than a backup does",
-        today=FEWER,
-        until=RECORD,
         before=do.run(loop=True)
         .then(_exclude(loop=True))
         .must_approve()
@@ -303,13 +294,20 @@ APPROVALS = (
         .then(ONE_LEFT, _include(), _counts_once()),
         "the use is marked in the record before anything is written",
     ),
+    *(
+        Attack(
+            f"an-approval-counts-once-though-its-process-dies-{when}-its-mark",
+            FOUR,
+            _exclude().must_approve().run("a", f"dies:{when}:0").run().run().then(ONE_LEFT, _include(), _counts_once()),
+            "the next process goes on with what was marked, and with nothing else",
+        )
+        for when in ("before", "after")
+    ),
     Attack(
         "an-approval-in-the-arguments-waits-for-a-record-that-can-be-read",
         FOUR,
         do.run("a", "record:403").sees(lambda stage: _serves(stage, 1, 2, 3, 4), "it passes without a record"),
         "a record that is not read may say that the approval was used",
-        today="it passes without a record",
-        until=RECORD,
         before=_exclude().approve_by_flag(),
     ),
     Attack(

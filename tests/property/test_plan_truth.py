@@ -47,6 +47,7 @@ from reconciler.result import Line, Report, Result
 from tests.property.plan_worlds import PlanWorld, plan_worlds
 from tests.support.direct import DirectSimulation
 from tests.support.passes import NAMESPACE, Run
+from tests.support.records import begin_record
 from tests.support.sampling import SEED
 from tests.support.simulators import START
 
@@ -89,6 +90,7 @@ def applied(run: Run[DirectSimulation]) -> Apply:
 def approve(run: Run[DirectSimulation], hold_hash: str) -> None:
     """What a person does about a hold."""
     now = run.sim.clock.now()
+    begin_record(run.sim.kubernetes_reader(), run.sim.kubernetes_writer())
     approval = Grant(Source.CLUSTER, hold_hash, "somebody", now)
     note_approval(run.sim.kubernetes_reader(), run.sim.kubernetes_writer(), NAMESPACE, approval, now)
 

@@ -32,6 +32,9 @@ ROLES = ("ClusterRole", "Role")
 WATCHED = {"monitoring": {"podMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}}}
 
 
+KEPT = {"helm.sh/resource-policy": "keep"}
+
+
 @pytest.fixture
 def install(api_server: ApiServer) -> Iterator[Callable[[dict[str, Any]], str]]:
     """Installs the chart with these values and returns what helm says, or upgrades what is installed."""
@@ -118,7 +121,13 @@ def test_nobody_may_create_config_maps() -> None:
         ("get", "hcloud-reconciler-approvals"),
         ("patch", "hcloud-reconciler"),
         ("patch", "hcloud-reconciler-status"),
+        ("patch", "hcloud-reconciler-approvals"),
     }
+    assert granted(_roles(rendered(), "observe", "reconcile")).isdisjoint(
+        {("patch", "configmaps", "hcloud-reconciler-approvals")}
+    )
+    kept = [each["metadata"].pop("annotations", {}).get("helm.sh/resource-policy") for each in config_maps]
+    assert kept == ["keep", "keep", None]
     assert config_maps == shipped("configmap.yaml")
 
 
@@ -231,16 +240,20 @@ def _planned(report: dict[str, Any]) -> list[tuple[str, str]]:
     return [(change["key"], change["verdict"]) for change in report["changes"]]
 
 
-def test_everything_is_gone_after_it_is_uninstalled(
+def test_everything_but_records_is_gone_after_it_is_uninstalled(
     api_server: ApiServer, install: Callable[[dict[str, Any]], str]
 ) -> None:
-    """In both kinds of network, after an upgrade from one to the other."""
+    """In both kinds of network, after an upgrade from one to the other. Approvals and their uses stay."""
     install({})
     install({"networking": {"enabled": True}})
     objects = rendered({"networking": {"enabled": True}})
     paths = [f"{collection(each)}/{each['metadata']['name']}" for each in objects]
+    kept = {path for path, each in zip(paths, objects, strict=True) if each["metadata"].get("annotations", {}) == KEPT}
+    assert len(kept) == 2
     assert {api_server.request("GET", path)[0] for path in paths} == {200}
 
     helm("uninstall", RELEASE, "--namespace", NAMESPACE, "--kubeconfig", str(api_server.kubeconfig()))
 
-    assert {api_server.request("GET", path)[0] for path in paths} == {404}
+    assert {path for path in paths if api_server.request("GET", path)[0] == 200} == kept
+    for path in kept:
+        api_server.request("DELETE", path)

@@ -91,7 +91,6 @@ class Row:
     """What has to hold, beside what the judge says of each run; or what happens."""
 
 
-RECORD = "one record"
 CAPABILITY = "one promise a capability"
 """Promises that mend attacks."""
 

@@ -135,6 +135,8 @@ class Stage:
     _metal_of_loops: dict[str, MetalLens] = field(default_factory=dict)
     _let: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     """Cluster → hash of what a person approved → its keys."""
+    _unfinished: set[str] = field(default_factory=set)
+    """Hashes of approvals that a process had used when it died."""
     _numbers: int = 100
     _past: dict[str, Seen] = field(default_factory=dict)
     _proven_gone: set[int] = field(default_factory=set)
@@ -207,15 +209,14 @@ class Stage:
         if hetzner.writes or kubernetes.writes:
             self.truth.changed()
         after = self.truth.seen()
-        used = after.approvals_used(cluster) - before.approvals_used(cluster)
-        used |= set() if loop else {f"{self._by_flag.get(cluster)}:flag"}
+        used = {of for of, _ in after.approvals_used(cluster) - before.approvals_used(cluster)} | self._unfinished
         deed = Deed(
             apply_context,
             self.truth.clusters,
             before,
             after,
             self._shown(kubernetes, before, cluster, lies),
-            self._take_let(cluster, used),
+            self._take_let(cluster, used, dies=death is not None),
             self._people,
             fewest,
             hetzner.asked["GET"],
@@ -274,17 +275,18 @@ class Stage:
         entry = {"approver": "somebody", "approved_at": _written(now), "expires_at": _written(ends)}
         body = {"metadata": {"name": name}, "data": {hold.hash.replace(":", "."): json.dumps(entry)}}
         self.of(cluster).to_cluster("POST", config_maps_in(NAMESPACE), body)
-        self._let.setdefault(cluster, {})[f"{hold.hash}:git"] = hold.keys
+        self._let.setdefault(cluster, {})[hold.hash] = hold.keys
 
     def approve_by_flag(self, cluster: str = "a") -> None:
         """A person adds ``--approve`` for the last hold to the arguments of a CronJob, and forgets it there."""
         hold = self.reports[cluster].holds[0]
         self._by_flag[cluster] = hold.hash
-        self._let.setdefault(cluster, {})[f"{hold.hash}:flag"] = hold.keys
+        self._let.setdefault(cluster, {})[hold.hash] = hold.keys
 
-    def _take_let(self, cluster: str, used: Collection[str]) -> list[str]:
-        """Keys of changes that these approvals let through; each approval counts once."""
-        return [key for each in used for key in self._let.get(cluster, {}).pop(each, ())]
+    def _take_let(self, cluster: str, used: Collection[str], *, dies: bool) -> list[str]:
+        """Keys of changes that these approvals let through; each approval counts once, or until a run lives on."""
+        let, self._unfinished = self._let.get(cluster, {}), {*used} if dies else set()
+        return [key for each in used for key in (let.get(each, ()) if dies else let.pop(each, ()))]
 
     def advance(self, seconds: float) -> None:
         self.truth.clock.advance(seconds)

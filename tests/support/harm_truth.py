@@ -4,7 +4,7 @@ Nothing in here comes from the product: wishes are read from raw objects once mo
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -88,22 +88,19 @@ class Seen:
         found = (each for each in self.clusters[cluster]["namespaces"] if each["metadata"]["name"] == "kube-system")
         return str(next(found)["metadata"]["uid"])
 
-    def approvals_used(self, cluster: str) -> frozenset[str]:
-        """Hashes of the approvals that were used."""
+    def approvals_used(self, cluster: str) -> frozenset[tuple[str, str]]:
+        """Hash and time of each use of an approval, by all records; a record that was garbled tells of none."""
         listed = self.clusters[cluster].get("configmaps", [])
-        found = [each.get("data", {}) for each in listed if each["metadata"]["name"] == "hcloud-reconciler"]
-        data: Mapping[str, str] = found[0] if found else {}
-        return frozenset(
-            key.replace(".", ":") for key, value in data.items() if key.startswith("sha256.") and _is_used(value)
-        )
+        texts = (each.get("data", {}).get("record", "") for each in listed)
+        return frozenset((use["of"], use["used_at"]) for text in texts for use in _uses_in(text))
 
 
-def _is_used(approval: str) -> bool:
-    """Whether the text says that the approval was used; one that was garbled does not."""
+def _uses_in(record: str) -> Sequence[Raw]:
     try:
-        return bool(json.loads(approval).get("used_at"))
-    except ValueError:
-        return False
+        uses: Sequence[Raw] = json.loads(record)["uses"]
+    except (ValueError, KeyError):
+        return ()
+    return uses
 
 
 DELETED_SERVER = ("hcloud-server-deleted", "NoExecute")

@@ -46,6 +46,7 @@ from tests.balancers import LOCATED
 from tests.routes import CLUSTER_CIDR, gateway_of, pods_of
 from tests.support.cooperative import Scheduler
 from tests.support.objects import NETWORK, UNINITIALIZED, joining_node, server, settled_node
+from tests.support.records import begin_record
 from tests.support.simulators import TIMEOUT_S, Gate, PassingTime, Simulated, Simulation, is_open
 
 NAMESPACE = "kube-system"
@@ -164,12 +165,13 @@ class Run(Generic[W]):
         write_node = partial(write_sync_condition, writer)
         node_conditions = NodeConditionSink(write_node, tells_sync=self.tells_sync)
         apply_context = replace(apply_context, under_way=self.under_way, node_conditions=node_conditions)
-        return converge(self.plan_context, apply_context)
+        return converge(replace(self.plan_context, uses=self._uses), apply_context)
 
     @cached_property
     def _uses(self) -> ApprovalUses:
         """The same in each pass of a process."""
-        return ApprovalUses(self.readers.kubernetes, self.sim.kubernetes_writer(gate=self.gate), NAMESPACE)
+        writer = self.sim.kubernetes_writer(gate=self.gate)
+        return ApprovalUses(self.readers.kubernetes, writer, NAMESPACE, creates=True)
 
     @cached_property
     def _conditions(self) -> ConditionSink:
@@ -195,6 +197,7 @@ class Run(Generic[W]):
     def approve(self, hold_hash: str) -> None:
         reader, writer = self.sim.kubernetes_reader(), self.sim.kubernetes_writer()
         now = self.sim.clock.now()
+        begin_record(reader, writer)
         approve(reader, writer, NAMESPACE, Grant(Source.CLUSTER, hold_hash, "somebody", now), now)
         self.sim.forget()
 

@@ -34,6 +34,7 @@ from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, Robot
 from sandbox_support.hetzner_spec import ValidatingSimulator, load_spec
 from tests.support.lines import Shortcut
+from tests.support.records import begins_record
 from tests.support.world import Raw, World, to_simulator
 
 USER_AGENT = "tests/1.0"
@@ -149,7 +150,9 @@ class Simulated(World):
         return self.journals()[1].entries()
 
     def written(self) -> list[Exchange]:
-        return [entry for entry in self.sent_to_kubernetes() if entry.method != "GET" and "/events" not in entry.path]
+        """What was sent to Kubernetes that changes something other than Events, and does more than begin the record."""
+        sent = (entry for entry in self.sent_to_kubernetes() if entry.method != "GET" and "/events" not in entry.path)
+        return [entry for entry in sent if not begins_record(entry)]
 
     def forget(self) -> None:
         for journal in self.journals():

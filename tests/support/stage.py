@@ -25,6 +25,7 @@ from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
 from kubernetes_double import KubernetesSimulator
 from sandbox_support.hetzner_spec import ValidatingSimulator, load_spec
 from tests.support.lines import Shortcut
+from tests.support.records import begins_record
 from tests.support.warm_start import Process, start_command
 from tests.support.world import World, to_simulator
 
@@ -244,9 +245,9 @@ class Stage(World):
 
 
 def writes_in(proxy: FaultProxy) -> list[Exchange]:
-    """What passed there that changes something other than Events."""
-    sent = proxy.journal.entries()
-    return [e for e in sent if e.method != "GET" and not any(part in e.path for part in _CHANGES_NOTHING)]
+    """What passed there that changes something other than Events, and does more than begin the record."""
+    sent = (e for e in proxy.journal.entries() if e.method != "GET" and not begins_record(e))
+    return [e for e in sent if not any(part in e.path for part in _CHANGES_NOTHING)]
 
 
 def hetzner_says(project: HetznerSimulator, url: str) -> Any:

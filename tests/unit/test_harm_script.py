@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.harm_script import RECORD, Attack, Script, Succeeded, do
+from tests.support.harm_script import CAPABILITY, Attack, Script, Succeeded, do
 from tests.support.harm_start import Start
 
 TODAY = "the cluster is empty"
@@ -23,7 +23,7 @@ OTHERWISE = do.sees(lambda _: False, "the table is wrong")
 def test_an_attack_succeeds_by_its_own_steps(
     before: Script, script: Script, today: str, raised: type[AssertionError] | None
 ) -> None:
-    attack = Attack("empty", Start(nodes=1), script, "clusters are not emptied", today, RECORD, before)
+    attack = Attack("empty", Start(nodes=1), script, "clusters are not emptied", today, CAPABILITY, before)
     ended: type[BaseException] | None = None
     try:
         attack.play()

@@ -1,17 +1,21 @@
-"""Approvals in the ConfigMap: written by a person, used up by a pass, and harmless to each other."""
+"""Approvals in their ConfigMap and uses in the record: written by people and passes, and harmless to each other."""
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from actuators.approvals import ApprovalUses, approve, reviewed_name, revoke
-from actuators.http.errors import ApiError, Conflict, Denied, NotFound
+from actuators.config_maps import put
+from actuators.http.errors import ApiError, Broken, Conflict, Denied
 from actuators.http.kubernetes import ApiAnswer, KubernetesReader, KubernetesWriter
-from desired.plan.approvals import format_approval, parse_approvals, parse_git_approvals
+from desired.model.record import Stamp
+from desired.names import APPROVALS_CONFIG_MAP, CONFIG_MAP
+from desired.plan.approvals import format_approval, parse_approvals
 from desired.plan.grants import Grant, Here, Source
+from desired.plan.uses import RECORD, UseRecord, record_in
+from desired.section import Absent, Present, Unknown
 from reconciler.observe.kubernetes import observe_config_map
 from tests.support.simulators import Simulate, Simulation
 
@@ -27,20 +31,45 @@ def sim(simulate: Simulate) -> Simulation:
     return simulate(kubernetes_tokens={"admin": None, "viewer": {"get", "list"}, "approver": {"patch"}})
 
 
+HERE = Here(NOW, Present("11111111-2222-3333-4444-555555555555"))
+LATER = replace(HERE, now=NOW + timedelta(minutes=1))
+
+
+def data_of(sim: Simulation, name: str) -> Mapping[str, str]:
+    return observe_config_map(sim.kubernetes_reader(), NAMESPACE, name) or {}
+
+
+def given(sim: Simulation) -> tuple[Grant, ...]:
+    return parse_approvals(data_of(sim, APPROVALS_CONFIG_MAP))
+
+
+def record(sim: Simulation) -> UseRecord:
+    found = record_in(data_of(sim, CONFIG_MAP), HERE.cluster)
+    return found.value if isinstance(found, Present) else UseRecord(NOW)
+
+
 def approvals(sim: Simulation) -> tuple[Grant, ...]:
-    return parse_approvals(observe_config_map(sim.kubernetes_reader(), NAMESPACE) or {})
+    """As the record judges them."""
+    return tuple(map(record(sim).judged, given(sim)))
+
+
+def a_process(sim: Simulation, reader: KubernetesReader | None = None) -> ApprovalUses:
+    """The uses of a process that has seen a hold: the record has begun."""
+    uses = ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, "ccm-0", creates=True)
+    assert isinstance(uses.known(record_in(data_of(sim, CONFIG_MAP), HERE.cluster), HERE), Present)
+    return replace(uses, reader=reader or uses.reader)
 
 
 def test_the_first_approval_creates_the_config_map(sim: Simulation) -> None:
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     assert approvals(sim) == (ONE,)
-    assert sim.objects("configmaps")["hcloud-reconciler"]["metadata"]["namespace"] == NAMESPACE
+    assert sim.objects("configmaps")[APPROVALS_CONFIG_MAP]["metadata"]["namespace"] == NAMESPACE
 
 
 def test_two_first_approvals_at_once(sim: Simulation) -> None:
     """Who loses the race for the ConfigMap's creation adds an approval to the winner's."""
     sim.spoil_kubernetes("status", method="GET", code=404, body={"kind": "Status", "reason": "NotFound"})
-    winner = {"metadata": {"name": "hcloud-reconciler"}, "data": dict([format_approval(ONE)])}
+    winner = {"metadata": {"name": APPROVALS_CONFIG_MAP}, "data": dict([format_approval(ONE)])}
     sim.kubernetes_writer().create(f"/api/v1/namespaces/{NAMESPACE}/configmaps", winner)
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
     assert approvals(sim) == (ONE, TWO)
@@ -54,10 +83,10 @@ def test_approvals_stand_side_by_side(sim: Simulation) -> None:
 
 
 def test_data_of_others_is_kept(sim: Simulation) -> None:
-    body = {"metadata": {"name": "hcloud-reconciler"}, "data": {"note": "hands off"}}
+    body = {"metadata": {"name": APPROVALS_CONFIG_MAP}, "data": {"note": "hands off"}}
     sim.kubernetes_writer().create(f"/api/v1/namespaces/{NAMESPACE}/configmaps", body)
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
-    assert sim.objects("configmaps")["hcloud-reconciler"]["data"]["note"] == "hands off"
+    assert sim.objects("configmaps")[APPROVALS_CONFIG_MAP]["data"]["note"] == "hands off"
     assert approvals(sim) == (ONE,)
 
 
@@ -65,27 +94,78 @@ def test_approving_again_renews(sim: Simulation) -> None:
     later = NOW + timedelta(minutes=5)
     again = Grant(Source.CLUSTER, ONE.of, "ben@laptop", later)
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
-    ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE).use_up([ONE], NOW)
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, again, later)
+    a_process(sim).use_up([ONE], HERE)
+    (before,) = approvals(sim)
+    assert approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, again, later, before=before) == "again"
     assert approvals(sim) == (again,)
     assert again.counts(Here(later))
 
 
 def test_using_up(sim: Simulation) -> None:
-    """A used approval says when it was used, and counts no more; others still do."""
+    """A used approval says when it was used, and counts no more; others still do. People's ConfigMap stays as it is."""
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
-    ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE).use_up([ONE], NOW + timedelta(minutes=1))
+    a_process(sim).use_up([ONE], LATER)
     used, other = approvals(sim)
-    assert used == replace(ONE, used_at=NOW + timedelta(minutes=1), used_by=used.used_by)
-    assert (used.counts(Here(NOW + timedelta(minutes=1))), other.counts(Here(NOW))) == (False, True)
+    assert used == replace(ONE, used_at=LATER.now, used_by=used.used_by)
+    assert (used.counts(LATER), other.counts(HERE)) == (False, True)
+    assert given(sim) == (ONE, TWO)
 
 
-def test_a_config_map_that_is_gone_cannot_be_used_up(sim: Simulation) -> None:
-    """When the ConfigMap was deleted meanwhile the approval is withdrawn: nothing counts as used."""
-    with pytest.raises(NotFound):
-        ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE).use_up([ONE], NOW)
-    assert sim.objects("configmaps") == {}
+def test_an_approval_in_the_arguments_is_used_once(sim: Simulation) -> None:
+    flag = Grant(Source.FLAG, ONE.of)
+    a_process(sim).use_up([flag], HERE)
+    with pytest.raises(Conflict, match="it was used at 2026-07-01 12:00 UTC"):
+        a_process(sim).use_up([flag], LATER)
+    assert record(sim).judged(flag).counts(LATER) is False
+
+
+def test_a_record_that_is_lost_between_plan_and_use(sim: Simulation) -> None:
+    """It begins anew, and approvals from before count no more."""
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
+    uses = a_process(sim)
+    put(sim.kubernetes_writer(), NAMESPACE, {RECORD.key: None})
+    with pytest.raises(Conflict, match="it was given before the record of uses began at 2026-07-01 12:01 UTC"):
+        uses.use_up([ONE], LATER)
+
+
+def test_a_process_knows_its_uses_better_than_a_record(sim: Simulation) -> None:
+    """A backup of the record is put back, from before the use."""
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
+    uses, backup = a_process(sim), data_of(sim, CONFIG_MAP)
+    uses.use_up([ONE], HERE)
+    put(sim.kubernetes_writer(), NAMESPACE, backup)
+    assert record(sim).judged(ONE).counts(LATER)
+    known = uses.known(record_in(backup, HERE.cluster), LATER)
+    assert isinstance(known, Present)
+    assert not known.value.judged(ONE).counts(LATER)
+    with pytest.raises(Conflict):
+        uses.use_up([ONE], LATER)
+
+
+OF_ANOTHER = RECORD.write(UseRecord(NOW), Stamp("another", "ccm-0", NOW))
+
+
+@pytest.mark.parametrize("text", ["{", "{}", OF_ANOTHER])
+def test_a_garbled_record_is_no_empty_record(sim: Simulation, text: str) -> None:
+    """It is not overwritten, and nothing is used."""
+    a_process(sim)
+    put(sim.kubernetes_writer(), NAMESPACE, {RECORD.key: text})
+    uses = ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE)
+    assert isinstance(uses.known(record_in(data_of(sim, CONFIG_MAP), HERE.cluster), HERE), Unknown)
+    with pytest.raises(Broken, match="remove the key record"):
+        uses.use_up([ONE], HERE)
+    assert data_of(sim, CONFIG_MAP) == {RECORD.key: text}
+
+
+def test_a_record_that_cannot_be_begun(sim: Simulation) -> None:
+    """A run makes no ConfigMap, and approve says who has to."""
+    for creates, remedy in ((False, "is not there"), (True, "have it made once")):
+        uses = ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer("approver"), NAMESPACE, creates=creates)
+        found = uses.known(Absent(), HERE)
+        assert isinstance(found, Unknown)
+        assert f"{remedy}" in found.why
+        assert "kubectl -n kube-system create configmap hcloud-reconciler" in found.why
 
 
 def test_without_the_right_to_write(sim: Simulation) -> None:
@@ -93,13 +173,13 @@ def test_without_the_right_to_write(sim: Simulation) -> None:
         approve(
             sim.kubernetes_reader(), KubernetesWriter(sim.kubernetes_connection(token="viewer")), NAMESPACE, ONE, NOW
         )
-    assert approvals(sim) == ()
+    assert given(sim) == ()
 
 
 def test_without_the_right_to_create(sim: Simulation) -> None:
     """Who may only write into the ConfigMap that comes with the chart is told what to do where there is none."""
     approver = KubernetesWriter(sim.kubernetes_connection(token="approver"))
-    with pytest.raises(Denied, match=r"you may not create it: .* create configmap hcloud-reconciler"):
+    with pytest.raises(Denied, match=r"you may not create it: .* create configmap hcloud-reconciler-approvals"):
         approve(sim.kubernetes_reader(), approver, NAMESPACE, ONE, NOW)
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     approve(sim.kubernetes_reader(), approver, NAMESPACE, TWO, NOW)
@@ -126,72 +206,51 @@ class Slow(KubernetesReader):
 
 
 def test_two_processes_use_one_approval(sim: Simulation) -> None:
-    """Whoever is later reads again, finds it used, and lets nothing pass."""
+    """The later one reads again, finds it used, and lets nothing pass."""
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
     approve(reader, writer, NAMESPACE, ONE, NOW)
-    first = Slow(reader, lambda: ApprovalUses(reader, writer, NAMESPACE).use_up([ONE], NOW))
+    first = a_process(sim, Slow(reader, lambda: a_process(sim).use_up([ONE], HERE)))
     with pytest.raises(Conflict, match="it was used at 2026-07-01 12:00 UTC"):
-        ApprovalUses(first, writer, NAMESPACE).use_up([ONE], NOW + timedelta(minutes=1))
+        first.use_up([ONE], LATER)
     assert of_one(sim).used_at == NOW
 
 
 def test_an_approval_that_is_revoked_before_its_use(sim: Simulation) -> None:
-    """Between the plan and the use, or between the last look and the write: it lets nothing pass."""
+    """Between the plan and the use, or while it is marked."""
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
     approve(reader, writer, NAMESPACE, ONE, NOW)
 
     def take_back() -> None:
-        assert revoke(reader, writer, NAMESPACE, ONE.of, (), NOW, who="ben", name="oidc:ben")
+        revoke(reader, writer, NAMESPACE, ONE.of, NOW, who="ben", name="oidc:ben")
 
-    with pytest.raises(Conflict, match="it was revoked at 2026-07-01 12:00 UTC by oidc:ben"):
-        ApprovalUses(Slow(reader, take_back), writer, NAMESPACE).use_up([ONE], NOW)
+    with pytest.raises(Conflict, match="it was revoked"):
+        a_process(sim, Slow(reader, take_back)).use_up([ONE], HERE)
 
-    assert of_one(sim).used_at is None
+    assert (of_one(sim).passes(HERE), of_one(sim).revoked_by) == ((), "oidc:ben")
 
 
-def test_an_approval_that_is_used_while_it_is_revoked(sim: Simulation) -> None:
-    """The use stands, and whoever revokes is told that nothing was taken back."""
-    reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
-    approve(reader, writer, NAMESPACE, ONE, NOW)
-    slow = Slow(reader, lambda: ApprovalUses(reader, writer, NAMESPACE).use_up([ONE], NOW))
-    assert not revoke(slow, writer, NAMESPACE, ONE.of, (), NOW, who="ben", name="")
-    assert of_one(sim).used_at == NOW
+def test_an_approval_that_is_gone_before_its_use(sim: Simulation) -> None:
+    """Git has taken it away."""
+    with pytest.raises(Conflict, match="it was revoked"):
+        a_process(sim).use_up([ONE], HERE)
 
 
 def test_a_use_whose_answer_is_lost(sim: Simulation) -> None:
     """It was carried out: the second try knows its own use again."""
-    reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
-    approve(reader, writer, NAMESPACE, ONE, NOW)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
+    uses = a_process(sim)
     sim.spoil_kubernetes("executed_then_reset", method="PATCH")
-    ApprovalUses(reader, writer, NAMESPACE).use_up([ONE], NOW)
+    uses.use_up([ONE], HERE)
     assert of_one(sim).used_at == NOW
-
-
-def test_what_is_approved_in_git_is_used_once(sim: Simulation) -> None:
-    """The use is recorded beside the approvals of people, and neither Git nor one of these brings it back."""
-    reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
-    approve(reader, writer, NAMESPACE, TWO, NOW)
-    of_git = Grant(Source.GIT, ONE.of, "team", expires_at=NOW + timedelta(days=1))
-
-    ApprovalUses(reader, writer, NAMESPACE).use_up([of_git], NOW)
-    with pytest.raises(Conflict):
-        ApprovalUses(reader, writer, NAMESPACE).use_up([of_git], NOW + timedelta(minutes=1))
-    approve(reader, writer, NAMESPACE, ONE, NOW)
-
-    data = observe_config_map(reader, NAMESPACE) or {}
-    entries = {
-        ONE.of.replace(":", "."): json.dumps({"approver": "team", "expires_at": (NOW + timedelta(days=1)).isoformat()})
-    }
-    assert [entry.counts(Here(NOW)) for entry in parse_git_approvals(entries, data)] == [False]
-    assert len(approvals(sim)) == 2
 
 
 def test_somebody_else_is_always_faster(sim: Simulation) -> None:
     """After a few tries that is an error, and nothing is written."""
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
+    uses = a_process(sim)
     sim.spoil_kubernetes("status", method="PATCH", code=409, body={"kind": "Status", "reason": "Conflict"}, count=9)
     with pytest.raises(Conflict, match="was changed by others 5 times"):
-        ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE).use_up([ONE], NOW)
+        uses.use_up([ONE], HERE)
     assert of_one(sim) == ONE
 
 
@@ -209,61 +268,45 @@ def test_who_the_api_server_says_we_are(sim: Simulation) -> None:
 LEFT = ("sha256:00000000000000aa service/default/web", "sha256:00000000000000bb service/default/db")
 
 
-def begun(sim: Simulation, *approved: Grant) -> ApprovalUses:
-    """The uses of a process that has used these approvals, of which both differences are left."""
-    uses = ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE)
-    for grant in approved:
-        if grant.source is Source.CLUSTER:
-            approve(uses.reader, uses.writer, NAMESPACE, grant, NOW)
-        uses.use_up([grant], NOW, LEFT)
+def begun(sim: Simulation) -> ApprovalUses:
+    """The uses of a process that has used an approval, of which both differences are left."""
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
+    uses = a_process(sim)
+    uses.use_up([ONE], HERE, LEFT)
     return uses
 
 
 def test_a_used_approval_passes_what_it_named_until_that_is_struck(sim: Simulation) -> None:
     """One after the other, and by another process as well: it looks once."""
-    uses = begun(sim, ONE)
-    assert of_one(sim).passes(Here(NOW)) == tuple(sorted(LEFT))
-    uses.strike((), lambda name: name == LEFT[0])
-    assert of_one(sim).passes(Here(NOW)) == (LEFT[1],)
+    uses = begun(sim)
+    assert of_one(sim).passes(HERE) == tuple(sorted(LEFT))
+    uses.strike((), lambda name: name == LEFT[0], HERE)
+    assert of_one(sim).passes(HERE) == (LEFT[1],)
+    assert uses.known(Present(record(sim)), HERE) == Present(record(sim))
 
     after = ApprovalUses(uses.reader, uses.writer, NAMESPACE)
-    after.strike((), lambda _name: True)
+    after.strike((), lambda _name: True, HERE)
     assert of_one(sim).left == (LEFT[1],)
-    after.strike((), lambda _name: True, looks=True)
-    assert of_one(sim).passes(Here(NOW)) == ()
+    after.strike((), lambda _name: True, HERE, looks=True)
+    assert of_one(sim).passes(HERE) == ()
     sim.forget()
-    after.strike((), lambda _name: True, looks=True)
+    after.strike((), lambda _name: True, HERE, looks=True)
     assert list(sim.sent_to_kubernetes()) == []
 
 
 def test_what_is_left_passes_no_longer_than_the_approval(sim: Simulation) -> None:
-    begun(sim, ONE)
+    begun(sim)
     assert of_one(sim).passes(Here(NOW + timedelta(minutes=59))) == tuple(sorted(LEFT))
     assert of_one(sim).passes(Here(NOW + timedelta(minutes=61))) == ()
 
 
 def test_what_is_left_is_revoked(sim: Simulation) -> None:
-    uses = begun(sim, ONE)
-    assert revoke(uses.reader, uses.writer, NAMESPACE, ONE.of, [], NOW, who="ben", name="") is True
-    assert (of_one(sim).left, of_one(sim).passes(Here(NOW))) == ((), ())
+    uses = begun(sim)
+    revoke(uses.reader, uses.writer, NAMESPACE, ONE.of, NOW, who="ben", name="")
+    assert of_one(sim).passes(HERE) == ()
 
 
 def test_approving_again_keeps_what_is_left(sim: Simulation) -> None:
-    uses, later = begun(sim, ONE), NOW + timedelta(minutes=30)
+    uses, later = begun(sim), NOW + timedelta(minutes=30)
     approve(uses.reader, uses.writer, NAMESPACE, replace(ONE, approved_at=later), later)
     assert of_one(sim).passes(Here(later)) == (ONE.of, *sorted(LEFT))
-
-
-def test_what_an_entry_in_git_has_left_is_struck_and_outlives_a_later_end(sim: Simulation) -> None:
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
-    uses = begun(sim, Grant(Source.GIT, ONE.of, "team", expires_at=NOW + timedelta(hours=2)))
-
-    def passes(hours: int) -> tuple[str, ...]:
-        ends = (NOW + timedelta(hours=hours)).isoformat()
-        entries = {ONE.of.replace(":", "."): json.dumps({"approver": "team", "expires_at": ends})}
-        (found,) = parse_git_approvals(entries, observe_config_map(uses.reader, NAMESPACE) or {})
-        return found.passes(Here(NOW))
-
-    assert (passes(2), passes(3)) == (tuple(sorted(LEFT)), (ONE.of, *sorted(LEFT)))
-    uses.strike((), lambda name: name == LEFT[1])
-    assert (passes(2), passes(3)) == ((LEFT[0],), (ONE.of, LEFT[0]))

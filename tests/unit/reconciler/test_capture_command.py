@@ -161,6 +161,7 @@ def test_only_reads_are_sent(sim: Simulation, shell: Shell) -> None:
         for path in (
             "/api/v1/namespaces/kube-system",
             "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler",
+            "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler-approvals",
             "/api/v1/nodes",
             "/api/v1/services",
             "/apis/apps/v1/namespaces/kube-system/daemonsets",

@@ -23,6 +23,7 @@ from tests.support.passes import (
     outcomes,
     written,
 )
+from tests.support.records import begin_record
 from tests.support.simulators import Simulation
 from tests.support.world import SERVICES
 
@@ -211,6 +212,7 @@ def test_an_exact_plan_may_be_as_it_was(simulate: Simulate) -> None:
 def test_an_exact_plan_that_guards_withhold_by_now(elsewhere: Run) -> None:
     """Is not done in part: what they let pass is what was agreed to."""
     (hold,) = elsewhere.plan().holds
+    begin_record(elsewhere.sim.kubernetes_reader(), elsewhere.sim.kubernetes_writer())
     elsewhere.approved = (hold.hash,)
     save(elsewhere, is_exact=True)
     elsewhere.approved = ()

@@ -1,5 +1,6 @@
 """Whole passes in which a guard holds something: what a violated anchor stops, and what approvals let through."""
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -10,6 +11,7 @@ from reconciler.result import Report, Result
 from tests.balancers import annotated
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import BALANCER, NAMESPACE, Run, a_balanced_run, initialized, load_balancer_service
+from tests.support.records import begin_record
 from tests.support.simulators import Simulation
 from tests.support.world import SERVICES
 
@@ -100,18 +102,19 @@ def test_approvals_that_cannot_be_read(elsewhere: Run) -> None:
 
     assert report.result is Result.REFUSED
     (text,) = said_of_approvals(report)
-    assert text.startswith("approvals could not be read, so none counts: Kubernetes API server: GET /api/v1/")
+    assert text.startswith("no approval counts: the record of uses could not be read: Kubernetes API server: GET /api/")
     assert text.endswith("answers 403 may not patch nodes")
 
 
 def test_an_approval_on_the_command_line(elsewhere: Run) -> None:
-    """``--approve`` lets a hold pass in this run, without any ConfigMap."""
+    """``--approve`` lets a hold pass in one run; its use is in the record."""
+    begin_record(elsewhere.sim.kubernetes_reader(), elsewhere.sim.kubernetes_writer())
     elsewhere.approved = (elsewhere.plan().holds[0].hash,)
 
     elsewhere.converge()
 
     assert "web-1" in initialized(elsewhere)
-    assert elsewhere.sim.objects("configmaps") == {}
+    assert len(json.loads(elsewhere.sim.objects("configmaps")["hcloud-reconciler"]["data"]["record"])["uses"]) == 1
 
 
 def test_an_approval_waits_for_room_in_the_call_budget(simulate: Callable[..., Simulation]) -> None:

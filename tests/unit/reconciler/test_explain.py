@@ -13,6 +13,7 @@ from reconciler.passes.one_pass import explain_once
 from tests.support.explain_command import TOKENS, ExplainCommand
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE, Run
+from tests.support.records import begin_record
 from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
@@ -96,6 +97,7 @@ def test_what_is_held_can_be_approved(explain: ExplainCommand, world: Simulation
 
     now = world.clock.now()
     approval = Grant(Source.CLUSTER, held["hold"]["hash"], "somebody", now)
+    begin_record(world.kubernetes_reader(), world.kubernetes_writer())
     approve(world.kubernetes_reader(), world.kubernetes_writer(), NAMESPACE, approval, now)
 
     found = explain.document("lost-1")

@@ -14,13 +14,13 @@ import pytest
 from actuators.approvals import ApprovalUses, reviewed_name
 from actuators.config_maps import put
 from actuators.http.kubernetes import KubernetesWriter
-from desired.names import GIT_CONFIG_MAP, STATUS_CONFIG_MAP
-from desired.plan.approvals import parse_approvals
-from desired.plan.grants import Grant
+from desired.names import APPROVALS_CONFIG_MAP, STATUS_CONFIG_MAP
+from desired.plan.grants import Grant, Here
 from hcloud_sandbox.hetzner import HetznerSimulator
 from reconciler.cli import approve as approving
 from reconciler.cli import main
-from reconciler.observe.kubernetes import observe_config_map
+from reconciler.observe.approvals import observe_approvals
+from reconciler.observe.kubernetes import observe_cluster_uid, observe_config_map
 from reconciler.report.status import StatusReport
 from tests.support.objects import server, settled_node
 from tests.support.passes import NAMESPACE, Run, records_in
@@ -67,7 +67,7 @@ class World:
     @property
     def approvals(self) -> tuple[Grant, ...]:
         """Those in the ConfigMap."""
-        return parse_approvals(observe_config_map(self.sim.kubernetes_reader(), NAMESPACE) or {})
+        return observe_approvals(self.sim.kubernetes_reader(), NAMESPACE).grants
 
     def be_a_laptop(self) -> None:
         """No controller has ever published; the shell has what a plan needs."""
@@ -92,8 +92,9 @@ class World:
 
     def use(self) -> None:
         """The controller lets the hold pass."""
+        here = Here(self.sim.clock.now(), observe_cluster_uid(self.sim.kubernetes_reader()))
         uses = ApprovalUses(self.sim.kubernetes_reader(), self.sim.kubernetes_writer(), NAMESPACE)
-        uses.use_up([each for each in self.approvals if each.of == self.hash], self.sim.clock.now())
+        uses.use_up([each for each in self.approvals if each.of == self.hash], here)
 
 
 @pytest.fixture
@@ -316,7 +317,7 @@ def test_it_shows_what_it_approves(world: World) -> None:
     assert (approval.approver, "@" in approval.via) == ("sandbox-0", True)
     assert approval.approved_at is not None
     assert approval.until == approval.approved_at + timedelta(hours=1)
-    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {}
+    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE, APPROVALS_CONFIG_MAP) or {}
     assert data[f"{world.hash.replace(':', '.')}.by"] == "sandbox-0"
 
 
@@ -338,9 +339,8 @@ def test_a_name_that_the_api_server_does_not_tell(world: World) -> None:
 
     assert (said.code, "a claim of this machine" in said.stderr) == (0, True)
     assert "@" in world.approvals[0].approver
-    assert not [
-        key for key in observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {} if key.endswith(".by")
-    ]
+    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE, APPROVALS_CONFIG_MAP) or {}
+    assert not [key for key in data if key.endswith(".by")]
 
 
 def test_approving_what_is_approved(world: World) -> None:
@@ -393,15 +393,16 @@ def test_revoking(world: World) -> None:
 
 
 def test_revoking_what_git_approves(world: World) -> None:
-    """What stands in Git counts no more, though nothing is changed there."""
-    entry = {"approver": "team", "expires_at": (world.sim.clock.now() + timedelta(days=1)).isoformat()}
+    """A key beside the entry: Git keeps what it has, and it counts no more."""
+    now = world.sim.clock.now()
+    entry = {"approver": "team", "approved_at": now.isoformat(), "expires_at": (now + timedelta(days=1)).isoformat()}
     data = {world.hash.replace(":", "."): json.dumps(entry)}
-    world.sim.kubernetes_writer().create(CONFIG_MAPS, {"metadata": {"name": GIT_CONFIG_MAP}, "data": data})
-    assert "approved in Git by team, until" in world.type("holds").stdout
+    world.sim.kubernetes_writer().create(CONFIG_MAPS, {"metadata": {"name": APPROVALS_CONFIG_MAP}, "data": data})
+    assert "approved by team at 2027-01-15 08:00 UTC, until" in world.type("holds").stdout
 
     said = world.type("revoke", world.hash)
 
-    assert (said.code, "It is still approved in Git" in said.stdout) == (0, True)
+    assert (said.code, "it lets nothing pass" in said.stdout) == (0, True)
     assert world.run.plan().holds != ()
 
 
@@ -444,6 +445,7 @@ def test_waiting(world: World, happens: str, code: int, told: str) -> None:
 
 def test_without_the_right_to_approve(world: World) -> None:
     """Who may only look can list holds, and is told which right is missing."""
+    world.sim.kubernetes_writer().create(CONFIG_MAPS, {"metadata": {"name": APPROVALS_CONFIG_MAP}})
     world.token = VIEWER
     assert world.type("holds").code == 0
     said = world.type("approve", world.hash)
@@ -464,18 +466,47 @@ def test_revoking_what_is_used_at_that_very_moment(world: World) -> None:
 
     assert said.code == 1
     assert "was used at 2027-01-15 08:00 UTC: what it let through cannot be taken back" in said.stderr
-    assert world.approvals[0].revoked_at is None
+    assert not world.approvals[0].passes(Here(world.sim.clock.now()))
 
 
 def test_revoking_without_the_right_to_look(world: World) -> None:
     """The missing right is told, and not that nobody has approved it."""
     world.type("approve", world.hash)
-    world.sim.spoil_kubernetes("status", method="GET", path=".*configmaps/hcloud-reconciler$", code=403, body=FORBIDDEN)
+    path = f".*configmaps/{APPROVALS_CONFIG_MAP}"
+    world.sim.spoil_kubernetes("status", method="GET", path=path, code=403, body=FORBIDDEN)
 
     said = world.type("revoke", world.hash)
 
     assert (said.code, said.stderr.count("\n")) == (1, 1)
     assert "approvals cannot be read: " in said.stderr
+
+
+def test_revoking_what_is_dated_in_the_future(world: World) -> None:
+    """A clock was ahead, or a year mistyped: it does not count later either, and can be approved anew now."""
+    at = (world.sim.clock.now() + timedelta(hours=20)).isoformat()
+    data = {world.hash.replace(":", "."): json.dumps({"approver": "team", "approved_at": at})}
+    world.sim.kubernetes_writer().create(CONFIG_MAPS, {"metadata": {"name": APPROVALS_CONFIG_MAP}, "data": data})
+
+    assert "it lets nothing pass" in world.type("revoke", world.hash).stdout
+    assert world.approvals[0].revoked_at is not None
+    assert world.type("approve", world.hash).code == 0
+    assert world.approvals[0].counts(Here(world.sim.clock.now()))
+
+
+def test_approving_while_the_record_cannot_be_read(world: World) -> None:
+    world.type("approve", OTHER, "--unseen")
+    put(world.sim.kubernetes_writer(), NAMESPACE, {"record": "{"})
+    said = world.type("approve", world.hash)
+    assert (said.code, "no approval counts for now: the record of uses cannot be read" in said.stderr) == (0, True)
+
+
+def test_revoking_does_not_need_the_record(world: World) -> None:
+    world.type("approve", world.hash)
+    path = ".*configmaps/hcloud-reconciler$"
+    world.sim.spoil_kubernetes("status", method="GET", path=path, code=403, body=FORBIDDEN, count=None)
+    assert world.type("revoke", world.hash).code == 0
+    world.sim.kubernetes_proxy.clear_faults()
+    assert world.approvals[0].revoked_by == "sandbox-0"
 
 
 def test_waiting_for_what_was_approved_before(world: World) -> None:
@@ -540,10 +571,10 @@ def test_approving_unseen_without_the_right_to_look(world: World) -> None:
 
 def test_what_git_approves_in_vain(world: World) -> None:
     """An entry without a zone, the most likely mistake, is named with the remedy, in `holds show` and in the plan."""
-    entry = {"approver": "team", "expires_at": "2026-01-15T18:00:00"}
+    entry = {"approver": "team", "approved_at": "2026-01-15T18:00:00"}
     data = {world.hash.replace(":", "."): json.dumps(entry)}
-    world.sim.kubernetes_writer().create(CONFIG_MAPS, {"metadata": {"name": GIT_CONFIG_MAP}, "data": data})
-    why = "cannot be read: expect JSON with approver and expires_at, which needs a zone"
+    world.sim.kubernetes_writer().create(CONFIG_MAPS, {"metadata": {"name": APPROVALS_CONFIG_MAP}, "data": data})
+    why = "cannot be read: expect JSON with approver and approved_at, which needs a zone"
 
     assert why in world.type("holds", "show", world.hash).stdout
     assert [note.text for note in world.run.plan().notes if why in note.text] != []

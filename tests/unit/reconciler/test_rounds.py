@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from datetime import datetime
 
 import pytest
 
@@ -14,8 +13,9 @@ from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Plan
-from desired.plan.grants import Grant, Source
+from desired.plan.grants import Grant, Here, Source
 from desired.plan.setbacks import NO_SETBACKS
+from desired.plan.uses import FoundRecord
 from desired.planner import DesiredState
 from reconciler.observe.world import Observation
 from reconciler.passes import one_pass as cycle
@@ -63,13 +63,19 @@ class Stage:
             raise Invalid("no")
         self.done.append(change.key)
 
-    def use_up(self, approvals: Collection[Grant], now: datetime, names: Collection[str] = ()) -> None:  # noqa: ARG002
+    def known(self, found: FoundRecord, here: Here) -> FoundRecord:  # noqa: ARG002
+        """As it was found."""
+        return found
+
+    def use_up(self, approvals: Collection[Grant], here: Here, names: Collection[str] = ()) -> None:  # noqa: ARG002
         """The approval is used."""
         if self.error is not None:
             raise self.error
         self.used += [approval.of for approval in approvals]
 
-    def strike(self, begun: Collection[str], is_done: Callable[[str], bool], *, looks: bool = False) -> None:
+    def strike(
+        self, begun: Collection[str], is_done: Callable[[str], bool], here: Here, *, looks: bool = False
+    ) -> None:
         """Nothing is struck in a round."""
 
 

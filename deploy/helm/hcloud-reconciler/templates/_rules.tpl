@@ -41,7 +41,7 @@ for those who do not use the chart.
   verbs: [create, patch]
 {{- end }}
 
-{{/* Using up approvals, publishing the status, and the Lease. Kubernetes cannot restrict create to a name. */}}
+{{/* Recording uses of approvals, publishing the status, and the Lease. Kubernetes cannot restrict create to a name. */}}
 {{- define "hcloud-reconciler.Role.reconcile" -}}
 - apiGroups: [""]
   resources: [configmaps]
@@ -64,7 +64,7 @@ for those who do not use the chart.
   verbs: [get]
 - apiGroups: [""]
   resources: [configmaps]
-  resourceNames: [hcloud-reconciler]
+  resourceNames: [hcloud-reconciler-approvals]
   verbs: [patch]
 - apiGroups: [coordination.k8s.io]
   resources: [leases]

@@ -10,6 +10,7 @@ import pytest
 from desired.guards.blast_radius import node_blast_radius, route_blast_radius
 from desired.guards.guard import GuardInput
 from desired.guards.peaks import Peak, headcounts, peaks_after
+from desired.model.clocks import Clocks
 from desired.model.load_balancer import Health, IpTarget
 from desired.model.settings import Settings
 from desired.model.snapshot import RobotAccount, Snapshot
@@ -25,6 +26,7 @@ from tests.support.rows import rows
 
 ALL = range(1, 9)
 H, X = Health.HEALTHY, Health.UNHEALTHY
+AHEAD = Clocks(hetzner=timedelta(hours=-1))
 
 
 def facts(
@@ -41,7 +43,8 @@ def most(*steps: Snapshot, settings: Settings = LOCATED) -> dict[Scope, int]:
     """Scope → size of the peak after these readings."""
     peaks: Mapping[Scope, Peak] = {}
     for world in steps:
-        peaks = peaks_after(peaks, headcounts(facts(world, settings)), world.taken_at)
+        found = headcounts(facts(world, settings))
+        peaks = peaks_after(peaks, found, world.taken_at, ages=not world.clocks.differ)
     return {scope: len(peak.members) for scope, peak in peaks.items()}
 
 
@@ -64,6 +67,7 @@ def at(minutes: int, *alive: int, drained: int = 0, failing: Collection[int] = (
     "fewer after it in a list that is not whole": ([at(0, *ALL), at(61, 1, 2, 3, whole=False)], 8, 8),
     "as many once more begins the hour anew": ([at(0, 1, 2, 3), at(10, 1, 2, 3), at(65, 1)], 3, 3),
     "drained before": ([at(0, *ALL), at(10, *ALL, drained=5), at(20, 6, 7, 8)], 3, 3),
+    "by a clock that is ahead": ([at(0, *ALL), replace(at(61, 1, 2, 3), clocks=AHEAD)], 8, 8),
 })  # fmt: skip
 def test_a_peak_of_targets_lasts_for_an_hour(steps: list[Snapshot], answering: int, there: int) -> None:
     found = most(*steps)
@@ -134,6 +138,20 @@ def test_routes_that_go_one_by_one_are_counted(before: Snapshot, now: Snapshot, 
     peaks = {scope: peak.members for scope, peak in counted.items()}
     found = [each.value for each in route_blast_radius(facts(now, ROUTING, peaks))]
     assert found == ([] if value is None else [value])
+
+
+def test_routes_that_led_nowhere_are_no_loss() -> None:
+    """Their servers are gone, and so are the routes; then others would go."""
+    left = (4, 5, 6, 7, 8)
+    dead = a_routed_world([*map(a_pod_node, left)], [*map(a_pod_server, left)], [*map(a_route, ALL)], members=[])
+    assert most(routed(ALL), dead, settings=ROUTING)["routes", 4] == len(left)
+
+
+def test_a_person_lets_go_of_nodes_and_routes() -> None:
+    memory = PeakMemory()
+    memory.seen(facts(ours(*ALL)))
+    memory.let_go({"nodes"})
+    assert len(memory.seen(facts(later(ours(1, 2, 3), 1)))["nodes", "Cloud"]) == 3
 
 
 @pytest.mark.parametrize(("balancer", "expected"), [(42, 4), (7, 8)])

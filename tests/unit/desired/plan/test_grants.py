@@ -16,7 +16,6 @@ SECOND, MINUTE, HOUR, DAY = (timedelta(**{unit: 1}) for unit in ("seconds", "min
 FRESH = Grant(Source.CLUSTER, HASH, "jane", NOW)
 USED = replace(FRESH, used_at=NOW + MINUTE)
 REVOKED = replace(FRESH, revoked_at=NOW + MINUTE, revoked_by="joe")
-OF_GIT = Grant(Source.GIT, HASH, "team", expires_at=NOW + DAY)
 SAVED = Grant(
     Source.PLAN, "saved plan 'p'", approved_at=NOW, expires_at=NOW + HOUR, cluster="5f0c2a11", again="plan again"
 )
@@ -40,12 +39,7 @@ BY_FLAG = "does not count while the clocks differ; use reconcile --once --approv
     "used": (USED, 2 * MINUTE, "was used at 2026-07-01 12:01 UTC"),
     "used-comes-before-expired": (USED, DAY, "was used at 2026-07-01 12:01 UTC"),
     "revoked": (REVOKED, 2 * MINUTE, "was revoked at 2026-07-01 12:01 UTC by joe"),
-    "git:-to-its-end": (OF_GIT, DAY, None),
-    "git:-expired": (OF_GIT, DAY + SECOND, "expired at 2026-07-02 12:00 UTC"),
-    "git:-seven-days-ahead": (OF_GIT, -6 * DAY, None),
-    "git:-further-ahead": (OF_GIT, -6 * DAY - SECOND,
-        "ends at 2026-07-02 12:00 UTC, more than 7 days ahead; let it end sooner"),
-    "git:-damaged": (replace(OF_GIT, damage="cannot be read"), timedelta(), "cannot be read"),
+    "damaged": (replace(FRESH, damage="cannot be read"), timedelta(), "cannot be read"),
     "plan:-at-the-last-moment": (SAVED, HOUR, None),
     "plan:-too-late": (SAVED, HOUR + SECOND, "expired at 2026-07-01 13:00 UTC; plan again"),
     "plan:-future": (SAVED, -MINUTE - SECOND, "is dated in the future, 2026-07-01 12:00 UTC; plan again"),
@@ -65,7 +59,6 @@ def test_clocks_may_differ_by_a_minute() -> None:
 
 @pytest.mark.parametrize(("grant", "why"), [
     (FRESH, BY_FLAG),
-    (OF_GIT, BY_FLAG),
     (SAVED, "does not count while the clocks differ; set them by NTP, or be asked by 'reconcile apply'"),
     (FLAG, None),
     (ANSWER, None),
@@ -88,4 +81,4 @@ def test_a_saved_plan_counts_in_its_cluster(cluster: Present[str] | Unknown, why
 def test_grants_of_a_hold() -> None:
     """Those that count, by its hash, whoever gave them."""
     other = replace(FRESH, of="sha256:ffffffffffffffff")
-    assert by_hold([FLAG, USED, FRESH, other, OF_GIT], Here(NOW)) == {HASH: (FLAG, FRESH, OF_GIT), other.of: (other,)}
+    assert by_hold([FLAG, USED, FRESH, other], Here(NOW)) == {HASH: (FLAG, FRESH), other.of: (other,)}

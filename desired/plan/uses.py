@@ -1,0 +1,148 @@
+"""Uses of approvals, in the controller's record: key ``record`` of ConfigMap ``hcloud-reconciler``.
+
+An approval is marked there with its names before anything is written, by comparing and setting. It counts if it was
+given after the record began and is not among the uses, so that a record that was lost or restored replays nothing.
+A record that cannot be read is no empty record: then no approval counts.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from desired.model.clocks import TOLERANCE, parse_moment, shown_moment
+from desired.model.record import Format, parse_text
+from desired.plan.grants import LIFETIME, LONGEST, Grant, Source
+from desired.section import Absent, Present, Unknown
+
+_MOST_OF_FLAGS = 100
+"""Uses of approvals in the arguments of runs, which have no age: the latest are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One approval that was used."""
+
+    of: str
+    """Hash of the hold."""
+    approved_at: datetime | None
+    """When the approval was given; None for one in the arguments of a run."""
+    used_at: datetime
+    used_by: str
+    """A word of the process that used it, by which it knows its own use again."""
+    until: datetime
+    """When the approval ended at that time: names of one in the arguments pass no longer."""
+    left: tuple[str, ...] = ()
+    """Names of the differences that no pass has seen done."""
+
+    @property
+    def identity(self) -> tuple[str, datetime | None]:
+        """The approval that was used."""
+        return self.of, self.approved_at
+
+
+@dataclass(frozen=True, slots=True)
+class UseRecord:
+    """Uses of approvals, and since when they are recorded."""
+
+    begun_at: datetime
+    uses: tuple[Use, ...] = ()
+
+    def beside(self, others: Iterable[Use]) -> "UseRecord":
+        """With uses that the process itself remembers: a record may be older than they are. Names are left that neither
+        knows to be struck."""
+        uses = {use.identity: use for use in self.uses}
+        for use in others:
+            known = uses.get(use.identity, use)
+            uses[use.identity] = replace(use, left=tuple(name for name in use.left if name in known.left))
+        return replace(self, uses=tuple(uses.values()))
+
+    def of(self, grant: Grant) -> Use | None:
+        """The use of this approval; None if it was not used."""
+        return next((use for use in self.uses if use.identity == _identity(grant)), None)
+
+    def judged(self, grant: Grant) -> Grant:
+        """The approval with its use, or void if it was given before the record began."""
+        if not grant.is_stored or grant.damage:
+            return grant
+        left = sorted({name for use in self.uses if use.of == grant.of for name in use.left})
+        grant = replace(grant, left=tuple(left))
+        if (use := self.of(grant)) is not None:
+            until = use.until if grant.source is Source.FLAG else grant.expires_at
+            return replace(grant, used_at=use.used_at, used_by=use.used_by, expires_at=until)
+        if grant.approved_at is not None and grant.approved_at < self.begun_at:
+            why = f"was given before the record of uses began at {shown_moment(self.begun_at)}; approve again"
+            return replace(grant, damage=why)
+        return grant
+
+    def using(self, grants: Iterable[Grant], now: datetime, by: str, names: Collection[str]) -> "UseRecord":
+        """With the uses of these approvals, which let the differences of these names pass until they are struck. What
+        cannot count again anyway is left out."""
+        left = tuple(sorted(names))
+        new = [Use(*_identity(each), now, by, each.until or now + LIFETIME, left) for each in grants]
+        return replace(self, uses=(*_kept(self.uses, now), *new))
+
+    def without(self, done: Collection[str]) -> "UseRecord":
+        """Without these names: the differences are done."""
+        struck = (replace(use, left=tuple(name for name in use.left if name not in done)) for use in self.uses)
+        return replace(self, uses=tuple(struck))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all differences that approvals go on to let pass."""
+        return frozenset(name for use in self.uses for name in use.left)
+
+
+def _identity(grant: Grant) -> tuple[str, datetime | None]:
+    return grant.of, None if grant.source is Source.FLAG else grant.approved_at
+
+
+def _kept(uses: Collection[Use], now: datetime) -> Iterable[Use]:
+    uses = [use if now <= use.until + LONGEST else replace(use, left=()) for use in uses]
+    of_flags = sorted((use for use in uses if use.approved_at is None), key=lambda use: use.used_at)
+    yield from of_flags[-_MOST_OF_FLAGS:]
+    since = now - LONGEST - timedelta(days=1) - TOLERANCE
+    yield from (use for use in uses if use.approved_at is not None and use.approved_at > since)
+
+
+def _fields(record: UseRecord) -> Mapping[str, object]:
+    return {"begun_at": record.begun_at.isoformat(), "uses": [_row(use) for use in record.uses]}
+
+
+def _row(use: Use) -> Mapping[str, object]:
+    at = None if use.approved_at is None else use.approved_at.isoformat()
+    ends = {"used_at": use.used_at.isoformat(), "used_by": use.used_by, "until": use.until.isoformat()}
+    return {"of": use.of, "approved_at": at, **ends, "left": list(use.left)}
+
+
+def _value(fields: Mapping[str, Any]) -> UseRecord:
+    return UseRecord(parse_moment(fields["begun_at"]), tuple(map(_use, fields["uses"])))
+
+
+def _use(row: Mapping[str, Any]) -> Use:
+    approved_at = None if row["approved_at"] is None else parse_moment(row["approved_at"])
+    left = tuple(map(parse_text, row["left"]))
+    moments = parse_moment(row["used_at"]), parse_text(row["used_by"]), parse_moment(row["until"])
+    return Use(parse_text(row["of"]), approved_at, *moments, left)
+
+
+FoundRecord = Present[UseRecord] | Absent | Unknown
+
+
+def record_in(data: Mapping[str, str], cluster: Present[str] | Unknown | None) -> FoundRecord:
+    """The record in the data of the ConfigMap, of the cluster with this UID; None: of whichever."""
+    text = data.get(RECORD.key)
+    if text is None:
+        return Absent()
+    if isinstance(cluster, Unknown):
+        return cluster
+    found = RECORD.read(text, None if cluster is None else cluster.value)
+    return Unknown(_GARBLED) if found is None else Present(found)
+
+
+_GARBLED = (
+    "the record of uses cannot be read, or is another cluster's; remove the key record of ConfigMap hcloud-reconciler,"
+    " and approve again"
+)
+RECORD: Format[UseRecord] = Format("record", 524_288, _fields, _value)
+"""Half of what an object of the API server may take."""
