@@ -101,8 +101,10 @@ class ApprovalUses:
 
     def known(self, found: FoundRecord, here: Here) -> FoundRecord:
         """The record that was ``found`` with the uses of this process; begun now if there is none."""
+        if isinstance(found, Absent) and here.clocks_differ:
+            return Unknown("the record of uses does not begin while the clocks differ")
         try:
-            record = self._begun(here) if isinstance(found, Absent) and not here.clocks_differ else found
+            record = self._begun(here) if isinstance(found, Absent) else found
         except ApiError as error:
             return Unknown(f"the record of uses could not be written: {error}")
         return Present(record.value.beside(self.own.values())) if isinstance(record, Present) else record
@@ -133,7 +135,7 @@ class ApprovalUses:
             if not counting:
                 why = next(filter(None, (record.judged(each).why_void(here) for each in approvals)), "counts no more")
                 raise Conflict(f"it {why}")
-            record = record.using(counting, here.now, word, names)
+            record = record.using(counting, here, word, names)
             used[:] = [use for use in record.uses if use.used_by == word]
             return self._written(record, here)
 

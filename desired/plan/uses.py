@@ -12,7 +12,7 @@ from typing import Any
 
 from desired.model.clocks import TOLERANCE, parse_moment, shown_moment
 from desired.model.record import Format, parse_text
-from desired.plan.grants import LIFETIME, LONGEST, Grant, Source
+from desired.plan.grants import LIFETIME, LONGEST, Grant, Here, Source
 from desired.section import Absent, Present, Unknown
 
 _MOST_OF_FLAGS = 100
@@ -75,12 +75,12 @@ class UseRecord:
             return replace(grant, damage=why)
         return grant
 
-    def using(self, grants: Iterable[Grant], now: datetime, by: str, names: Collection[str]) -> "UseRecord":
+    def using(self, grants: Iterable[Grant], here: Here, by: str, names: Collection[str]) -> "UseRecord":
         """With the uses of these approvals, which let the differences of these names pass until they are struck. What
-        cannot count again anyway is left out."""
-        left = tuple(sorted(names))
+        cannot count again anyway is left out, unless the clocks differ."""
+        left, now = tuple(sorted(names)), here.now
         new = [Use(*_identity(each), now, by, each.until or now + LIFETIME, left) for each in grants]
-        return replace(self, uses=(*_kept(self.uses, now), *new))
+        return replace(self, uses=(*(self.uses if here.clocks_differ else _kept(self.uses, now)), *new))
 
     def without(self, done: Collection[str]) -> "UseRecord":
         """Without these names: the differences are done."""

@@ -209,7 +209,7 @@ def _await_use(job: _Job, approval: Grant, ends_at: datetime, sleep: Sleep) -> i
             status = typed("status", job.config.cluster_flags)
             _say(f"Used at {shown_moment(mine.used_at)}: what it let through is in '{status}'.")
             return 0
-        if mine.revoked_at is not None:
+        if mine.revoked_at is not None or mine.damage:
             return fail(f"the approval {mine.why_void(Here(now))}", code=1)
         published = found.published
         is_later = published is not None and published.last_pass.at > since

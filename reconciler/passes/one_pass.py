@@ -5,7 +5,7 @@
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from actuators.http.errors import ApiError
@@ -13,6 +13,7 @@ from actuators.outcome import STOPPED, Outcome, Skipped
 from desired.guards.by_default import owner_in, read_name
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.key import Key, ObjectKind
+from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan
 from desired.plan.grants import Grant, Here, Source
@@ -163,12 +164,22 @@ def _strike(begun: Collection[str], judged: JudgedPlan, context: PlanContext, ac
         lb = services.get(owner.removeprefix("service/"))
         is_planned = isinstance(lb, DesiredLoadBalancer) and lb.wanted is not None and not lb.problems
         is_there = is_planned or owner.removeprefix("node/") in snapshot.nodes.items
+        if context.settings.controllers.isdisjoint(_CONTROLLERS.get(owner.partition("/")[0], _OF_ROUTES)):
+            return False  # another process plans that
         return read_name(name)[0] not in held and (is_there or not owner.startswith(("service/", "node/")))
 
     try:
         acting.approvals.strike(begun, is_done, Here.of(snapshot), looks=context.records.lasts)
     except ApiError as error:
         _log.warning("approvals are not struck %s", pairs(why=str(error)))
+
+
+_OF_ROUTES = frozenset({Controller.ROUTE})
+_CONTROLLERS: Mapping[str, frozenset[Controller]] = {
+    ObjectKind.NODE: frozenset({Controller.NODE, Controller.LIFECYCLE}),
+    **dict.fromkeys((ObjectKind.SERVICE, ObjectKind.LOAD_BALANCER), frozenset({Controller.SERVICE})),
+}
+"""Kind of an owner → the controllers that plan its changes; all others are of routes."""
 
 
 def is_over(plan: Plan, attempts: Attempts, acting: ApplyContext, turn: int) -> bool:

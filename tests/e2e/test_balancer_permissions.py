@@ -8,7 +8,7 @@ import pytest
 
 from hcloud_sandbox.exchange import Exchange
 from tests.support.apiserver import ApiServer
-from tests.support.eventful import OUT_OF_SERVICE, act_as, everything, made_eventful
+from tests.support.eventful import OUT_OF_SERVICE, act_as, everything, have_record, made_eventful
 from tests.support.in_process import one_pass
 from tests.support.objects import a_service, finalizers
 from tests.support.permissions import BESIDE_PASSES, Grant, Role, grant, granted, shipped, used
@@ -86,11 +86,8 @@ def test_all_of_it_works_with_what_hccm_may_do(eventful: Stage, api_server: ApiS
 
 
 def test_the_shipped_roles_grant_what_is_used_and_nothing_else(eventful: Stage, api_server: ApiServer) -> None:
-    """Take a verb from them and something is denied here; add one and nothing here uses it. The record is there,
-    as no role may make a ConfigMap."""
-    for made in shipped("configmap.yaml")[:1]:
-        eventful.cluster.request("POST", "/api/v1/namespaces/kube-system/configmaps", made)
-    eventful.forget()
+    """Take a verb from them and something is denied here; add one and nothing here uses it."""
+    have_record(eventful)
     observing, reconciling = shipped("observe.yaml"), shipped("reconcile.yaml")
     grant(api_server, "observer", observing)
     grant(api_server, "reconciler", [*observing, *reconciling])

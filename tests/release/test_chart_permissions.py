@@ -20,7 +20,7 @@ from tests.support.chart import (
     helm,
     rendered,
 )
-from tests.support.eventful import act_as, everything, made_eventful
+from tests.support.eventful import act_as, everything, have_record, made_eventful
 from tests.support.permissions import BESIDE_PASSES, Grant, granted, shipped, used
 from tests.support.stage import Stage, wait_for
 
@@ -160,6 +160,7 @@ def test_the_account_can_do_all_of_it_and_no_more(
     assert "the cluster does not know the kind PrometheusRule" in said
     roles = _roles(rendered(), "observe", "reconcile")
     stage = made_eventful(a_stage(action_s=0.0))
+    have_record(stage)
     act_as(stage, api_server, _token(api_server))
 
     asked = used(everything(stage, api_server))

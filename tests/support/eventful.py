@@ -18,6 +18,7 @@ from tests.support.objects import (
     said_of,
     settled_node,
 )
+from tests.support.permissions import shipped
 from tests.support.stage import Stage
 
 OUT_OF_SERVICE = FLAGS["--out-of-service"].variable
@@ -39,6 +40,11 @@ def made_eventful(stage: Stage) -> Stage:
         a_service(), a_service("shop", name="shop", deletion_policy="delete"), a_service("bad", type="lb99")
     )
     return stage
+
+
+def have_record(stage: Stage) -> None:
+    """The ConfigMap of the record is there: no role may make one."""
+    stage.cluster.request("POST", "/api/v1/namespaces/kube-system/configmaps", shipped("configmap.yaml")[0])
 
 
 def act_as(stage: Stage, cluster: ApiServer, token: str) -> None:

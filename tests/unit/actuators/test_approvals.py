@@ -158,6 +158,13 @@ def test_a_garbled_record_is_no_empty_record(sim: Simulation, text: str) -> None
     assert data_of(sim, CONFIG_MAP) == {RECORD.key: text}
 
 
+def test_no_record_begins_while_the_clocks_differ(sim: Simulation) -> None:
+    """It may begin in the future, and approvals would be older for days."""
+    uses = ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, creates=True)
+    assert isinstance(uses.known(Absent(), replace(HERE, clocks_differ=True)), Unknown)
+    assert data_of(sim, CONFIG_MAP) == {}
+
+
 def test_a_record_that_cannot_be_begun(sim: Simulation) -> None:
     """A run makes no ConfigMap, and approve says who has to."""
     for creates, remedy in ((False, "is not there"), (True, "have it made once")):

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from actuators.http.call_budget import CallBudget
+from desired.model.settings import Controller
 from desired.plan.change import Verdict
 from desired.plan.notes import NoteKind
 from reconciler.result import Report, Result
@@ -78,6 +80,22 @@ def test_an_approval_that_cannot_be_used_up_approves_nothing(elsewhere: Run) -> 
     assert report.result is Result.REFUSED
     assert "web-1" not in initialized(elsewhere)
     assert "its approval could not be marked as used" in str(report.lines[0].outcome)
+
+
+def test_a_process_strikes_no_name_of_parts_that_it_does_not_plan(elsewhere: Run) -> None:
+    """A second one with other controllers sees nothing held, and nothing of it done."""
+    settings = elsewhere.settings
+    elsewhere.approve(elsewhere.plan().holds[0].hash)
+    elsewhere.sim.spoil_kubernetes("status", method="PATCH", path="/api/v1/nodes/.*", code=500, body={}, count=None)
+    elsewhere.converge()
+    elsewhere.sim.kubernetes_proxy.clear_faults()
+
+    elsewhere.settings = replace(settings, controllers=frozenset({Controller.SERVICE}))
+    elsewhere.converge()
+    elsewhere.settings = settings
+    elsewhere.converge()
+
+    assert "web-1" in initialized(elsewhere)
 
 
 def test_an_expired_approval_approves_nothing(elsewhere: Run) -> None:

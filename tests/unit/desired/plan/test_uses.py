@@ -18,7 +18,7 @@ NAMES = ("sha256:00000000000000aa service/default/web",)
 
 
 def used(*grants: Grant, at: datetime = NOW) -> UseRecord:
-    return BEGUN.using(grants, at, "me", NAMES)
+    return BEGUN.using(grants, Here(at), "me", NAMES)
 
 
 @rows("record grant why", {
@@ -56,18 +56,19 @@ def test_a_name_stays_struck_whichever_process_knows_it() -> None:
 
 
 def test_names_that_ended_take_no_room() -> None:
-    late = used(FLAG).using((), NOW + LONGEST + HOUR + MINUTE, "me", ())
+    late = used(FLAG).using((), Here(NOW + LONGEST + HOUR + MINUTE), "me", ())
     assert ([use.of for use in late.uses], late.names) == ([HASH], frozenset())
 
 
 def test_uses_are_kept_as_long_as_they_may_matter() -> None:
     """The approval of a person is void by its age after a day; arguments have no age."""
     both = used(GIVEN, FLAG)
-    soon, late = (both.using((), NOW + LONGEST + wait, "me", ()) for wait in (DAY, 2 * DAY))
+    soon, late = (both.using((), Here(NOW + LONGEST + wait), "me", ()) for wait in (DAY, 2 * DAY))
     assert [use.approved_at for use in soon.uses] == [None, NOW]
     assert [use.approved_at for use in late.uses] == [None]
+    assert both.using((), Here(NOW + LONGEST + 2 * DAY, clocks_differ=True), "me", ()) == both
     many = UseRecord(NOW, tuple(Use(f"sha256:{n:016x}", None, NOW + n * MINUTE, "me", NOW) for n in range(150)))
-    kept = many.using((), NOW, "me", ()).uses
+    kept = many.using((), Here(NOW), "me", ()).uses
     assert (len(kept), kept[0].of) == (100, f"sha256:{50:016x}")
 
 
