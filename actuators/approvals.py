@@ -45,11 +45,11 @@ def approve(
     before: Grant | None = None,
     name: str = "",
 ) -> Step:
-    """Record ``approval``, and ``name`` beside it, which is the API server's for who approves; what that meant, given
+    """Record ``approval``, and beside it the API server's ``name`` for the approver; what that meant, given
     the approval that was there ``before``. A ConfigMap that is not there is created.
 
-    Raises an ApiError; Denied has the remedy for who may not create one, as it comes with the chart and approvers need
-    no such right.
+    Raises an ApiError; Denied has the remedy for a person who may not create one: the chart brings it, and approvers do
+    not need that right.
     """
     step = step_to(approval, before, now)
     if step is Step.LONGER and before is not None:  # the same approval: it may be used at this moment
@@ -74,7 +74,7 @@ def revoke(
     name: str,
 ) -> None:
     """Make every approval of the hold void that was given until ``now``: ``who`` revokes, and ``name`` is the API
-    server's for that person, "" where it has none. Raises an ApiError."""
+    server's for that person, "" if it has none. Raises an ApiError."""
 
     def choose(data: Mapping[str, str]) -> Values:
         return writes_of_revocation(hold_hash, now, who, name, data)
@@ -131,9 +131,10 @@ class ApprovalUses:
             used[:] = [use for use in record.uses if use.used_by == word]
             if used:  # the answer to our own write was lost
                 return {}
-            counting = [each for each in approvals if record.judged(each).counts(here)]
+            found = [record.judged(each) for each in approvals]
+            counting = [each for each in found if each.counts(here)]
             if not counting:
-                why = next(filter(None, (record.judged(each).why_void(here) for each in approvals)), "counts no more")
+                why = next((each.why_void(here) for each in found), "counts no more")
                 raise Conflict(f"it {why}")
             record = record.using(counting, here, word, names)
             used[:] = [use for use in record.uses if use.used_by == word]
@@ -173,8 +174,8 @@ class ApprovalUses:
         stored = [each for each in approvals if each.source is Source.CLUSTER]
         found = config_maps.read(self.reader, self.namespace, APPROVALS_CONFIG_MAP) if stored else None
         yield from (each for each in approvals if each.source is not Source.CLUSTER)
-        there = {(each.of, each.approved_at): each for each in parse_approvals(found.data if found else {})}
-        yield from (there[each.of, each.approved_at] for each in stored if (each.of, each.approved_at) in there)
+        there = {each.identity: each for each in parse_approvals(found.data if found else {})}
+        yield from (there[each.identity] for each in stored if each.identity in there)
 
     def _written(self, record: UseRecord, here: Here) -> Values:
         """Raises Broken while the cluster's UID is not known, and Invalid if the record would be too long."""

@@ -112,11 +112,8 @@ def build_runtime(
     readers = Readers(
         cluster_reader, cloud_reader, Confirmer(cloud_reader), unlisted, left=left, robot=robot, wall=wall
     )
-    signed, namespace = host or gethostname(), config.lease_namespace
-    is_outside = bool(cluster.context)  # a person's kubeconfig may make ConfigMaps, and no role of ours may
-    uses = None if put_by is None else ApprovalUses(cluster_reader, put_by, namespace, signed, creates=is_outside)
     records = Records(own, status, config.settings, lasts=config.mode is Mode.LOOP)
-    plan_context = replace(_plan_context(readers, config), uses=uses, records=records, cluster=cluster.context)
+    plan_context = replace(_plan_context(readers, config), records=records, cluster=cluster.context)
     if read_only:
         return Runtime(plan_context, concurrency=concurrency)
     leader.when_lost(records.forget)
@@ -125,7 +122,9 @@ def build_runtime(
     writers = Writers(cloud_reader, hetzner.HetznerWriter(cloud), actions, cluster_reader, unlisted)
     events = EventSink(writer, concurrency)
     actuators = actuators_with(writer, writers, account)
-    uses = uses or ApprovalUses(cluster_reader, writer, namespace, signed)
+    signed, namespace = host or gethostname(), config.lease_namespace
+    is_outside = bool(cluster.context)  # a person's kubeconfig may make ConfigMaps, and no role of ours may
+    uses = ApprovalUses(cluster_reader, writer, namespace, signed, creates=is_outside)
     conditions = ConditionSink(partial(write_conditions, writer), concurrency, tells_health=config.health_conditions)
     write_node = partial(write_sync_condition, writer)
     node_conditions = NodeConditionSink(write_node, concurrency, tells_sync=config.node_conditions)

@@ -10,6 +10,7 @@ from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
+from desired.model.to_builtins import digest
 from desired.nodes.disruption import Disruptions, NodeLosses, drained_servers, losses_of
 from desired.plan.change import Change, GuardName, HoldEnd, Plan, Verdict
 from desired.plan.foresight import readiness
@@ -17,6 +18,7 @@ from desired.plan.notes import Note
 from desired.plan.setbacks import OF_NODES, Setbacks
 from desired.planner import DesiredState
 from desired.rules.rule import Plain, Rule
+from desired.section import Present
 from desired.syntax.provider_id import Provider, ServerKey
 
 
@@ -74,6 +76,41 @@ class GuardResult:
     def advice(self) -> str:
         """The row's remedy; "" where there is none."""
         return self.row.advice(self.facts)
+
+    def names_of(self, change: Change, snapshot: Snapshot) -> frozenset[str]:
+        """The names by which an approval lets this held change pass, in this cluster and of this very object.
+
+        Those of ``by-default`` are of its differences, whichever changes bring them about. Others are of the change,
+        each with how many stay, are found, or report; without a count, with the value and limit of the guard. Empty for
+        ``flapping``: one approval, one try."""
+        if self.guard is GuardName.FLAPPING:
+            return frozenset()
+        cluster = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else None
+        owner = snapshot.service(change.owner) or snapshot.node(change.owner)
+        identity = (cluster, None if owner is None else owner.uid, change.cloud_id)
+        if self.guard is GuardName.BY_DEFAULT:
+            found = [(each.owner, each.field, each.port, each.before, each.after) for each in change.brings]
+            return frozenset(f"{digest(*identity, *each)} {change.owner}" for each in found)
+        held = (*identity, self.guard, change.kind, change.key, change.before, change.after)
+        counted_by = {digest(*held, of): left for of, left in self.floors}
+        if not counted_by:
+            return frozenset({f"{digest(*held, self.value, self.limit)} {change.owner}"})
+        return frozenset(f"{name} {change.owner}{_LEAVING}{left}" for name, left in counted_by.items())
+
+
+_LEAVING, _MOST_DIGITS = " leaving ", 9
+
+
+def read_name(name: str) -> tuple[str, int]:
+    """The part of a name that stays the same until its difference is done, and how many are left at least; 0 if nothing
+    is counted."""
+    of, _, left = name.partition(_LEAVING)
+    return (of, int(left)) if left.isdecimal() and len(left) <= _MOST_DIGITS else (name, 0)
+
+
+def owner_in(name: str) -> str:
+    """The key of the object of which this is a name."""
+    return read_name(name)[0].partition(" ")[2]
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import chain
 
 from desired.guards.anchor import AnchorState
-from desired.guards.by_default import by_default, names_in, read_name
+from desired.guards.by_default import by_default
 from desired.guards.evidence import clock_notes, controller_notes
 from desired.guards.filters import withheld_at_first
-from desired.guards.guard import GuardInput, GuardResult
+from desired.guards.guard import GuardInput, GuardResult, read_name
 from desired.guards.project import anchor_notes, robot_anchor_notes
 from desired.guards.relations import propagate
 from desired.guards.statuses import project_statuses
@@ -85,8 +85,8 @@ def _by_name(
     plan, snapshot = view.plan, view.snapshot
     hold = _hold(result, plan, snapshot, approved) if result.verdict is Verdict.HELD else None
     may_pass = result.keys if approved and hold is not None and not hold.approved else ()
-    named_by = {key: names_in(result, plan.by_key[key], snapshot) for key in may_pass}
-    passed = [key for key, names in named_by.items() if names and _are_named(names, approved)]
+    named_by = {key: result.names_of(plan.by_key[key], snapshot) for key in may_pass}
+    passed = [key for key, names in named_by.items() if _are_named(names, approved)]
     if not passed:
         yield result, hold
         return
@@ -97,8 +97,8 @@ def _by_name(
 
 
 def _are_named(names: Collection[str], approved: Mapping[str, int]) -> bool:
-    """Whether approvals name all of these, with no more left than would be."""
-    return all(of in approved and left >= approved[of] for of, left in map(read_name, names))
+    """Whether there are names, and approvals name all of them, with as many left as would be or fewer."""
+    return bool(names) and all(of in approved and left >= approved[of] for of, left in map(read_name, names))
 
 
 def _notes(view: GuardInput) -> tuple[Note, ...]:
@@ -122,7 +122,7 @@ def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str
 
 
 def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Mapping[str, int]) -> Hold:
-    names = tuple(sorted({name for key in result.keys for name in names_in(result, plan.by_key[key], snapshot)}))
+    names = tuple(sorted({name for key in result.keys for name in result.names_of(plan.by_key[key], snapshot)}))
     digest_of_hold = hold_hash(result.guard, [plan.by_key[key] for key in result.keys], snapshot)
     if result.guard is GuardName.BY_DEFAULT:  # Nodes that come and go make no other hold
         digest_of_hold = digest(result.guard, names)
@@ -133,7 +133,7 @@ def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Mapping
         result.limit,
         tuple(sorted(result.keys)),
         result.why,
-        approved=digest_of_hold in approved or (bool(names) and _are_named(names, approved)),
+        approved=digest_of_hold in approved or _are_named(names, approved),
         advice=result.advice,
         end=result.end,
         names=names,

@@ -35,7 +35,7 @@ class Headcount:
 
     members: frozenset[str]
     announced: frozenset[str] = frozenset()
-    """Members that were announced to go: their end is no loss."""
+    """Members that were announced to go: their end does not count as a loss."""
     is_whole: bool = True
     """Whether others would be in it."""
 
@@ -82,7 +82,7 @@ def routes_within(view: GuardInput) -> Mapping[str, RouteDecision]:
 
 
 def free_routes(view: GuardInput) -> frozenset[str]:
-    """The destinations that lead nowhere, or belong to Nodes which were announced to go: their end is no loss."""
+    """The destinations that lead nowhere, or belong to Nodes which were announced to go: their end does not count."""
     routes, disruptions = view.desired.routes, view.disruptions
     dead = (str(at) for at, each in routes.decided.items() if each.action is RouteAction.DEAD)
     announced = (str(each.destination) for each in routes.claims if disruptions.is_planned(each.endpoint.node))
@@ -93,12 +93,16 @@ def peaks_after(
     before: Mapping[Scope, Peak], found: Mapping[Scope, Headcount], now: datetime, *, ages: bool = True
 ) -> Mapping[Scope, Peak]:
     """Scope → peak, after this reading. A peak stays for an hour, without members that were announced to go, also if
-    its population is in no list; after that it is the present one, or the former while a list is not whole. None
-    ``ages`` while clocks differ."""
-    peaks = {s: peak for s, peak in before.items() if s not in found and not (ages and now - peak.at > LAST_FOR)}
+    its population is in no list; after that it is the present one, or the former while a list is not whole.
+    ``ages`` is False while clocks differ."""
+
+    def counts(peak: Peak) -> bool:
+        return not ages or now - peak.at <= LAST_FOR
+
+    peaks = {scope: peak for scope, peak in before.items() if scope not in found and counts(peak)}
     for scope, count in found.items():
         members, peak = count.members - count.announced, before.get(scope)
         most = frozenset() if peak is None else peak.members - count.announced
-        stays = peak is not None and not (ages and count.is_whole and now - peak.at > LAST_FOR)
+        stays = peak is not None and (counts(peak) or not count.is_whole)
         peaks[scope] = Peak(most, peak.at) if peak and stays and len(members) < len(most) else Peak(members, now)
     return peaks

@@ -215,8 +215,11 @@ def desired_load_balancer(
     keeps_way = present is not None and _keeps_way(requested, unclear, present, snapshot)
     if present is not None:
         usable = _usable(requested, wrong).beside(there, {port.port for port in service.claim.tcp_ports})
-        either = members_of(service, usable.options, present, zone)
-        effective = _reached_as_most(usable, present, either, snapshot) if keeps_way else usable
+        effective = (
+            _reached_as_most(usable, present, members_of(service, usable.options, present, zone), snapshot)
+            if keeps_way
+            else usable
+        )
         options = effective.options
     else:
         options = replace(options, use_private_ip=options.use_private_ip is True)

@@ -28,6 +28,7 @@ from desired.load_balancers.ownership import (
     whose,
 )
 from desired.load_balancers.prices import price_of
+from desired.load_balancers.published import own_addresses
 from desired.model.clocks import shown_moment
 from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private, owner_of
 from desired.model.service import Marks, Service
@@ -286,8 +287,7 @@ def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[O
     published = {parse_ip(entry.ip) for service in snapshot.services or () for entry in service.ingress}
 
     def serves(balancer: CloudBalancer) -> bool:
-        addresses = {balancer.ipv4, balancer.ipv6, *(place.ip for place in balancer.attachments)} - {None}
-        return any(map(balancer.answering, balancer.targets)) or not published.isdisjoint(addresses)
+        return any(map(balancer.answering, balancer.targets)) or not published.isdisjoint(own_addresses(balancer))
 
     unclaimed = _unclaimed(snapshot, matches)
     return tuple(replace(_orphan(each, snapshot), serves=serves(each)) for each in unclaimed)

@@ -77,7 +77,7 @@ def addresses_of_others(service: Service, balancer: CloudBalancer, hostname: str
     """What is published that is not the load balancer's and by whom, beside what it has; empty when all of it is its
     own, or when it has no address. ``hostname`` is the one that the Service asks for, "" without one; None is unknown,
     and no hostname is judged then."""
-    own = _own_addresses(balancer)
+    own = own_addresses(balancer)
     others = [entry.ip for entry in service.ingress if entry.ip and _parsed(entry.ip) not in own]
     others += [entry.hostname for entry in service.ingress if entry.hostname and hostname not in (None, entry.hostname)]
     if not own or not others:
@@ -129,7 +129,7 @@ def _publishes_unlisted(service: Service, snapshot: Snapshot) -> bool:
 
 def publishes_only(service: Service, balancer: CloudBalancer) -> bool:
     """Whether all that the Service publishes are addresses of this load balancer."""
-    own = _own_addresses(balancer)
+    own = own_addresses(balancer)
     return all(_parsed(entry.ip) in own for entry in service.ingress)
 
 
@@ -144,7 +144,7 @@ def by_address(snapshot: Snapshot) -> ByAddress:
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     for balancer in snapshot.load_balancers or ():
         elsewhere = {place.ip for place in balancer.attachments if network and place.network_id != network.id}
-        for address in _own_addresses(balancer):
+        for address in own_addresses(balancer):
             if address not in elsewhere:
                 found[address] = (*found.get(address, ()), balancer)
     return found
@@ -156,7 +156,7 @@ def publishers(service: Service, has: Callable[[], ByAddress], own: CloudBalance
     if not service.ingress or (own is not None and service.ingress[0].ip == str(own.ipv4)):
         return ()
     published = {ip for entry in service.ingress if isinstance(ip := _parsed(entry.ip), IPv4Address | IPv6Address)}
-    if own is not None and not published.isdisjoint(_own_addresses(own)):
+    if own is not None and not published.isdisjoint(own_addresses(own)):
         return ()
     known = has()
     found = {balancer.id: balancer for address in published & known.keys() for balancer in known[address]}
@@ -200,8 +200,8 @@ def leads_to(balancer: CloudBalancer, service: Service, snapshot: Snapshot) -> b
     )
 
 
-def _own_addresses(balancer: CloudBalancer) -> Mapping[IPv4Address | IPv6Address, None]:
-    """In order: public IPv4, public IPv6, private ones."""
+def own_addresses(balancer: CloudBalancer) -> Mapping[IPv4Address | IPv6Address, None]:
+    """The load balancer's addresses in order: public IPv4, public IPv6, private ones."""
     addresses = (balancer.ipv4, balancer.ipv6, *(place.ip for place in balancer.attachments))
     return dict.fromkeys(address for address in addresses if isinstance(address, IPv4Address | IPv6Address))
 

@@ -68,7 +68,7 @@ def _parse(of: str, value: str, data: Mapping[str, str]) -> Grant:
         members: dict[str, Any] = {name: _member(name, fields[name]) for name in _MEMBERS if name in fields}
         found = Grant(Source.CLUSTER, of, **members)
         if found.approved_at is None or found.approved_at.year == MAXYEAR or not (found.approver or by).strip():
-            raise ValueError("it says not who approved it, or when")
+            raise ValueError("approver or time is missing")
     except DAMAGE:
         return Grant(Source.CLUSTER, of, by or "an unknown approver", damage=_DAMAGED)
     revoked_at, revoked_by = (None, "") if revocation is None else _parse_revocation(revocation, found.approved_at)

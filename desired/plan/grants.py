@@ -71,16 +71,19 @@ class Grant:
     """``user@host`` from which it was written; "" when that is who gave it."""
     reason: str = ""
     used_at: datetime | None = None
-    used_by: str = ""
-    """A word of who used it up, by which it knows its own use again."""
     left: tuple[str, ...] = ()
-    """Names of the differences that it let pass when it was used, and that no pass has seen done."""
+    """Names of the differences that it let pass when it was used, and that passes have not seen done."""
     revoked_at: datetime | None = None
     revoked_by: str = ""
     damage: str = ""
     """Why it was never one that counts; "" when it was."""
     again: str = ""
     """How to get another one, where messages say so."""
+
+    @property
+    def identity(self) -> tuple[str, datetime | None]:
+        """By which its use is known again. One in the arguments of a run has no time."""
+        return self.of, self.approved_at
 
     @property
     def until(self) -> datetime | None:

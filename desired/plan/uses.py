@@ -2,7 +2,7 @@
 
 An approval is marked there with its names before anything is written, by comparing and setting. It counts if it was
 given after the record began and is not among the uses, so that a record that was lost or restored replays nothing.
-A record that cannot be read is no empty record: then no approval counts.
+A record that cannot be read is not taken for an empty one: approvals do not count then.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +16,7 @@ from desired.plan.grants import LIFETIME, LONGEST, Grant, Here, Source
 from desired.section import Absent, Present, Unknown
 
 _MOST_OF_FLAGS = 100
-"""Uses of approvals in the arguments of runs, which have no age: the latest are kept."""
+"""Uses of approvals in the arguments of runs: these do not age, and the latest are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class Use:
     used_by: str
     """A word of the process that used it, by which it knows its own use again."""
     until: datetime
-    """When the approval ended at that time: names of one in the arguments pass no longer."""
+    """When the approval ended at that time: its names pass until then if it was in the arguments."""
     left: tuple[str, ...] = ()
-    """Names of the differences that no pass has seen done."""
+    """Names of the differences that passes have not seen done."""
 
     @property
     def identity(self) -> tuple[str, datetime | None]:
@@ -57,19 +57,15 @@ class UseRecord:
             uses[use.identity] = replace(use, left=tuple(name for name in use.left if name in known.left))
         return replace(self, uses=tuple(uses.values()))
 
-    def of(self, grant: Grant) -> Use | None:
-        """The use of this approval; None if it was not used."""
-        return next((use for use in self.uses if use.identity == _identity(grant)), None)
-
     def judged(self, grant: Grant) -> Grant:
         """The approval with its use, or void if it was given before the record began."""
         if not grant.is_stored or grant.damage:
             return grant
         left = sorted({name for use in self.uses if use.of == grant.of for name in use.left})
         grant = replace(grant, left=tuple(left))
-        if (use := self.of(grant)) is not None:
+        if (use := next((each for each in self.uses if each.identity == grant.identity), None)) is not None:
             until = use.until if grant.source is Source.FLAG else grant.expires_at
-            return replace(grant, used_at=use.used_at, used_by=use.used_by, expires_at=until)
+            return replace(grant, used_at=use.used_at, expires_at=until)
         if grant.approved_at is not None and grant.approved_at < self.begun_at:
             why = f"was given before the record of uses began at {shown_moment(self.begun_at)}; approve again"
             return replace(grant, damage=why)
@@ -79,7 +75,7 @@ class UseRecord:
         """With the uses of these approvals, which let the differences of these names pass until they are struck. What
         cannot count again anyway is left out, unless the clocks differ."""
         left, now = tuple(sorted(names)), here.now
-        new = [Use(*_identity(each), now, by, each.until or now + LIFETIME, left) for each in grants]
+        new = [Use(*each.identity, now, by, each.until or now + LIFETIME, left) for each in grants]
         return replace(self, uses=(*(self.uses if here.clocks_differ else _kept(self.uses, now)), *new))
 
     def without(self, done: Collection[str]) -> "UseRecord":
@@ -91,10 +87,6 @@ class UseRecord:
     def names(self) -> frozenset[str]:
         """The names of all differences that approvals go on to let pass."""
         return frozenset(name for use in self.uses for name in use.left)
-
-
-def _identity(grant: Grant) -> tuple[str, datetime | None]:
-    return grant.of, None if grant.source is Source.FLAG else grant.approved_at
 
 
 def _kept(uses: Collection[Use], now: datetime) -> Iterable[Use]:

@@ -51,7 +51,7 @@ class PlanContext:
     as_unapproved: bool = False
     """Whether it is planned as if nothing had been approved, so that all holds are told."""
     uses: "Uses | None" = None
-    """Uses of approvals, in a run that may write."""
+    """Uses of approvals, in a pass that may write."""
     records: Records = field(default_factory=lambda: unkept(Settings()))
     """What is remembered from pass to pass; by default nothing is."""
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from actuators.http.errors import ApiError
 from actuators.outcome import STOPPED, Outcome, Skipped
-from desired.guards.by_default import owner_in, read_name
+from desired.guards.guard import owner_in, read_name
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.key import Key, ObjectKind
-from desired.model.settings import Controller
+from desired.model.settings import Controller, Policy
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan
 from desired.plan.grants import Grant, Here, Source
@@ -46,7 +46,6 @@ ROUNDS = 3
 
 def plan_once(context: PlanContext) -> Report:
     """The plan of the present state. Sends only reads; never raises an ApiError."""
-    context = replace(context, uses=None)
     try:
         observation = look(context.readers, context.settings, None if context.is_alone else context.namespace)
     except ApiError as error:
@@ -61,7 +60,6 @@ def explain_once(context: PlanContext, key: Key, *, is_kind_known: bool = True) 
     this name if no Node has it. Sends only reads; never raises an ApiError."""
     from desired.explain import explain_object  # noqa: PLC0415 - a pass need not pay for it
 
-    context = replace(context, uses=None)
     try:
         observation = look(context.readers, context.settings, context.namespace)
     except ApiError as error:
@@ -92,6 +90,8 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     Never raises an ApiError. If the state cannot be observed any more after a write, that is an error, and what was
     written is still in the report.
     """
+    if context.settings.policy is not Policy.OBSERVE:  # such a pass writes no record either
+        context = replace(context, uses=acting.approvals)
     attempts, ended = Attempts(), acting.under_way.begin_pass()
     for change, outcome in ended:
         attempts.add(change, outcome)
@@ -160,13 +160,15 @@ def _strike(begun: Collection[str], judged: JudgedPlan, context: PlanContext, ac
     snapshot, services = judged.facts.snapshot, judged.facts.desired.services
 
     def is_done(name: str) -> bool:
-        owner = owner_in(name)
-        lb = services.get(owner.removeprefix("service/"))
-        is_planned = isinstance(lb, DesiredLoadBalancer) and lb.wanted is not None and not lb.problems
-        is_there = is_planned or owner.removeprefix("node/") in snapshot.nodes.items
-        if context.settings.controllers.isdisjoint(_CONTROLLERS.get(owner.partition("/")[0], _OF_ROUTES)):
+        kind, _, owner = owner_in(name).partition("/")
+        if context.settings.controllers.isdisjoint(_CONTROLLERS.get(kind, _OF_ROUTES)):
             return False  # another process plans that
-        return read_name(name)[0] not in held and (is_there or not owner.startswith(("service/", "node/")))
+        is_there, lb = True, services.get(owner)
+        if kind == ObjectKind.SERVICE:
+            is_there = isinstance(lb, DesiredLoadBalancer) and lb.wanted is not None and not lb.problems
+        elif kind == ObjectKind.NODE:
+            is_there = owner in snapshot.nodes.items
+        return is_there and read_name(name)[0] not in held
 
     try:
         acting.approvals.strike(begun, is_done, Here.of(snapshot), looks=context.records.lasts)

@@ -165,7 +165,7 @@ class Run(Generic[W]):
         write_node = partial(write_sync_condition, writer)
         node_conditions = NodeConditionSink(write_node, tells_sync=self.tells_sync)
         apply_context = replace(apply_context, under_way=self.under_way, node_conditions=node_conditions)
-        return converge(replace(self.plan_context, uses=self._uses), apply_context)
+        return converge(self.plan_context, apply_context)
 
     @cached_property
     def _uses(self) -> ApprovalUses:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from actuators.http.call_budget import CallBudget
-from desired.model.settings import Controller
+from desired.model.settings import Controller, Policy
 from desired.plan.change import Verdict
 from desired.plan.notes import NoteKind
 from reconciler.result import Report, Result
@@ -96,6 +96,13 @@ def test_a_process_strikes_no_name_of_parts_that_it_does_not_plan(elsewhere: Run
     elsewhere.converge()
 
     assert "web-1" in initialized(elsewhere)
+
+
+def test_a_pass_that_only_observes_begins_no_record(elsewhere: Run) -> None:
+    """Although something is held, for which approvals are looked up."""
+    elsewhere.settings = replace(elsewhere.settings, policy=Policy.OBSERVE)
+    elsewhere.converge()
+    assert elsewhere.sim.objects("configmaps") == {}
 
 
 def test_an_expired_approval_approves_nothing(elsewhere: Run) -> None:

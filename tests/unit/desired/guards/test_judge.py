@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from desired.guards.by_default import owner_in
 from desired.guards.filters import explain_strange_keys, restrict, withhold
-from desired.guards.guard import GuardResult
+from desired.guards.guard import GuardResult, owner_in
 from desired.guards.judge import hold_hash
 from desired.guards.judge import judge as judge_facts
 from desired.guards.relations import _is_allowed, propagate
