@@ -301,11 +301,13 @@ def _evidence(change: Change) -> tuple[Evidence, ...]:
 
 @cache
 def _by_kind(kind: ChangeKind, verb: Verb) -> tuple[Evidence, ...]:
-    """Writes to the cloud need the cluster's UID; removals and creations in the cloud also lists that are complete."""
+    """Writes to the cloud need the cluster's UID; removals and creations in the cloud also lists that are complete.
+    A load balancer is created in its network: attached later, it would be published with another address."""
     row = KINDS[kind]
     identity = (Identified(),) if row.writes_cloud else ()
     needs_lists = verb is Verb.REMOVE or row.creates_in_cloud
-    return (*identity, *(map(WholeList, row.decided_from) if needs_lists else ()))
+    network = (NetworkRead(),) if kind is ChangeKind.LB_CREATE else ()
+    return (*identity, *(map(WholeList, row.decided_from) if needs_lists else ()), *network)
 
 
 _EVENTS_TO_MIN = 5

@@ -15,6 +15,17 @@ BALANCER, SERVICE = "load_balancer/default/web", "service/default/web"
 STRAY_PORT = {"protocol": "tcp", "listen_port": 9000, "destination_port": 9000}
 
 
+NO_ID = {
+    "kind": "status",
+    "code": 200,
+    "method": "GET",
+    "path": "/v1/networks",
+    "body": {"networks": [{"name": "k3s"}]},
+    "count": None,
+}
+"""Networks are in the answer, but without their ids."""
+
+
 def _settled(stage: Stage) -> None:
     """Another pass writes nothing, whatever is left undone."""
     stage.forget()
@@ -44,6 +55,23 @@ def test_one_that_somebody_deleted_is_created_again(recorded: Stage) -> None:
     different = ("private", "reverse")
     assert {**seen(created), **dict.fromkeys(different)} == {**seen(before), **dict.fromkeys(different)}
     _settled(recorded)
+
+
+def test_a_load_balancer_is_created_once_its_network_is_read(balanced: Stage) -> None:
+    """Created without it, its private address would come later: beside those that are published, where a person
+    has to approve it."""
+    balanced.hetzner_proxy.set_faults([NO_ID])
+    balanced.have_services(a_service())
+    report = one_pass(balanced)
+    assert (report["result"], balanced.balancers(), ingress(balanced.service())) == ("incomplete", [], [])
+
+    balanced.hetzner_proxy.clear_faults()
+    one_pass(balanced)
+
+    (balancer,) = balanced.balancers()
+    assert balancer["private_net"]
+    _published_as_it_is(balanced)
+    _settled(balanced)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ ALWAYS: dict[tuple[str, str], tuple[Evidence, ...]] = {
     ("service.claim", "remove"): lists(*OF_SERVICES),
     ("service.status", "modify"): (),
     ("service.release", "remove"): lists(*OF_SERVICES),
-    ("lb.create", "add"): (UID, *lists(*OF_SERVICES)),
+    ("lb.create", "add"): (UID, *lists(*OF_SERVICES), NetworkRead()),
     ("lb.adopt", "modify"): (UID,),
     ("lb.identity", "modify"): (UID,),
     ("lb.type", "modify"): (UID,),
