@@ -12,9 +12,9 @@ import msgspec
 from actuators import config_maps
 from actuators.config_maps import Values, compare_and_set
 from actuators.http.decoding import decoder
-from actuators.http.errors import ApiError, Broken, Conflict, Invalid
+from actuators.http.errors import ApiError, Broken, Conflict
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
-from desired.model.record import Stamp
+from actuators.record import RecordStore
 from desired.names import APPROVALS_CONFIG_MAP
 from desired.plan.approvals import (
     Step,
@@ -23,9 +23,9 @@ from desired.plan.approvals import (
     writes_of_approval,
     writes_of_revocation,
 )
+from desired.plan.controller_record import ControllerRecord, FoundRecord, Use
 from desired.plan.grants import Grant, Here, Source
-from desired.plan.uses import RECORD, FoundRecord, Use, UseRecord, record_in
-from desired.section import Absent, Present, Unknown
+from desired.section import Present, Unknown
 
 _REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _LONGEST_NAME = 256
@@ -86,13 +86,10 @@ def revoke(
 class ApprovalUses:
     """The uses that a process makes of approvals, in the record and in its own memory."""
 
+    store: RecordStore
     reader: KubernetesReader
-    writer: KubernetesWriter
     namespace: str
-    by: str = ""
-    """The name under which it writes."""
-    creates: bool = False
-    """Whether it makes a ConfigMap that is not there: pods have no right to, and the chart brings it."""
+    """Of the ConfigMap of approvals."""
     own: dict[tuple[str, datetime | None], Use] = field(default_factory=dict)
     """Uses of this process: they count although a restored record lacks them."""
     has_looked: bool = False
@@ -100,25 +97,18 @@ class ApprovalUses:
     _names: set[str] = field(default_factory=set)
 
     def known(self, found: FoundRecord, here: Here) -> FoundRecord:
-        """The record that was ``found`` with the uses of this process; begun now if there is none."""
-        if isinstance(found, Absent) and here.clocks_differ:
+        """The record that was ``found`` with the uses of this process; begun now if it has not."""
+        if isinstance(found, Unknown):
+            return found
+        record = found.value
+        if record.begun_at is None and here.clocks_differ:
             return Unknown("the record of uses does not begin while the clocks differ")
         try:
-            record = self._begun(here) if isinstance(found, Absent) else found
+            if record.begun_at is None:
+                record = self._change(lambda stored: _begun(stored, here), here, creates=self.store.creates)
         except ApiError as error:
             return Unknown(f"the record of uses could not be written: {error}")
-        return Present(record.value.beside(self.own.values())) if isinstance(record, Present) else record
-
-    def _begun(self, here: Here) -> Present[UseRecord]:
-        """Raises Broken if another process has begun one that cannot be read, and other ApiErrors."""
-        found: list[UseRecord] = []
-
-        def choose(data: Mapping[str, str]) -> Values:
-            found[:] = [_record_in(data, here) or UseRecord(here.now)]
-            return {} if RECORD.key in data else self._written(found[0], here)
-
-        compare_and_set(self.reader, self.writer, self.namespace, choose, creates=self.creates)
-        return Present(found[0])
+        return Present(record.beside(self.own.values()))
 
     def use_up(self, approvals: Collection[Grant], here: Here, names: Collection[str] = ()) -> None:
         """Mark these approvals of one hold as used before what they let through is applied: that counts once, whatever
@@ -126,11 +116,11 @@ class ApprovalUses:
         Raises Conflict when none counts any more, also if it was revoked until it was marked, and other ApiErrors."""
         word, used = secrets.token_hex(8), list[Use]()
 
-        def choose(data: Mapping[str, str]) -> Values:
-            record = (_record_in(data, here) or UseRecord(here.now)).beside(self.own.values())
-            used[:] = [use for use in record.uses if use.used_by == word]
+        def choose(stored: ControllerRecord) -> ControllerRecord:
+            used[:] = [use for use in stored.uses if use.used_by == word]
             if used:  # the answer to our own write was lost
-                return {}
+                return stored
+            record = _begun(stored, here).beside(self.own.values())
             found = [record.judged(each) for each in approvals]
             counting = [each for each in found if each.counts(here)]
             if not counting:
@@ -138,9 +128,9 @@ class ApprovalUses:
                 raise Conflict(f"it {why}")
             record = record.using(counting, here, word, names)
             used[:] = [use for use in record.uses if use.used_by == word]
-            return self._written(record, here)
+            return record
 
-        compare_and_set(self.reader, self.writer, self.namespace, choose)
+        self._change(choose, here)
         self.own |= {use.identity: use for use in used}
         if not any(each.counts(here) for each in self._now(approvals)):
             raise Conflict("it was revoked meanwhile")
@@ -153,46 +143,34 @@ class ApprovalUses:
         never pass again. ``looks`` asks once for those that a process before this one has left. Raises an ApiError; the
         next pass tries again."""
         if looks and not self.has_looked:
-            found = config_maps.read(self.reader, self.namespace)
-            record = None if found is None else _record_in(found.data, here)
-            self._names.update(() if record is None else record.names)
+            found = self.store.read(here.cluster)
+            if isinstance(found, Unknown):
+                raise Broken(found.why)
+            self._names.update(found.value.names)
             self.has_looked = True
         self._names.update(begun)
         if not (done := {name for name in self._names if is_done(name)}):
             return
-
-        def choose(data: Mapping[str, str]) -> Values:
-            record = _record_in(data, here)
-            return {} if record is None or record.names.isdisjoint(done) else self._written(record.without(done), here)
-
-        compare_and_set(self.reader, self.writer, self.namespace, choose)
-        left = UseRecord(here.now, tuple(self.own.values())).without(done)
+        self._change(lambda stored: stored if stored.names.isdisjoint(done) else stored.without(done), here)
+        left = ControllerRecord(uses=tuple(self.own.values())).without(done)
         self.own, self._names = {use.identity: use for use in left.uses}, self._names - done
+
+    def _change(
+        self, choose: Callable[[ControllerRecord], ControllerRecord], here: Here, *, creates: bool = False
+    ) -> ControllerRecord:
+        return self.store.change(choose, here.cluster, here.now, creates=creates)
 
     def _now(self, approvals: Collection[Grant]) -> Iterator[Grant]:
         """These approvals as they stand by now: one may have been revoked meanwhile."""
         stored = [each for each in approvals if each.source is Source.CLUSTER]
-        found = config_maps.read(self.reader, self.namespace, APPROVALS_CONFIG_MAP) if stored else None
         yield from (each for each in approvals if each.source is not Source.CLUSTER)
+        found = config_maps.read(self.reader, self.namespace, APPROVALS_CONFIG_MAP) if stored else None
         there = {each.identity: each for each in parse_approvals(found.data if found else {})}
         yield from (there[each.identity] for each in stored if each.identity in there)
 
-    def _written(self, record: UseRecord, here: Here) -> Values:
-        """Raises Broken while the cluster's UID is not known, and Invalid if the record would be too long."""
-        if not isinstance(here.cluster, Present):
-            raise Broken(f"the cluster's identity is not known: {here.cluster.why}")
-        text = RECORD.write(record, Stamp(here.cluster.value, self.by, here.now))
-        if len(text) > RECORD.longest:
-            raise Invalid(f"the record would have {len(text)} characters, more than {RECORD.longest}")
-        return {RECORD.key: text}
 
-
-def _record_in(data: Mapping[str, str], here: Here) -> UseRecord | None:
-    """The record in the data of the ConfigMap; None if there is none. Raises Broken if it cannot be read."""
-    found = record_in(data, here.cluster)
-    if isinstance(found, Unknown):
-        raise Broken(found.why)
-    return found.value if isinstance(found, Present) else None
+def _begun(record: ControllerRecord, here: Here) -> ControllerRecord:
+    return record if record.begun_at is not None else replace(record, begun_at=here.now)
 
 
 class _UserInfo(msgspec.Struct):

@@ -1,12 +1,12 @@
 """The product's ConfigMaps beside the Lease: read whole, written key by key, by several processes and people at once.
 
-What is decided by what is there is written with the resourceVersion of what was read, through ``compare_and_set``; a
-key with one owner is written through ``put``.
+Each write is decided by what is there, and sent with the resourceVersion of what was read (``compare_and_set``).
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -15,6 +15,7 @@ from actuators.http.errors import Broken, Conflict, Denied, NotFound
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter, segment
 from desired.names import CONFIG_MAP
 
+Data = Mapping[str, str]
 Values = Mapping[str, str | None]
 """Key → what is to stand there; None takes the key away. Other keys stay."""
 TRIES: Final = 5
@@ -39,6 +40,37 @@ class StoredConfigMap:
     """Its resourceVersion."""
 
 
+class CompareAndSet(Protocol):
+    """``compare_and_set`` of one ConfigMap."""
+
+    def __call__(self, choose: Callable[[Data], Values], *, creates: bool = False) -> None:
+        """Write what ``choose`` decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigMap:
+    """The controller's ConfigMap, as this process reads and writes it."""
+
+    read: Callable[[], Data | None] = lambda: None
+    """Returns its data, None if it is not there; may raise an ApiError."""
+    change: CompareAndSet | None = None
+    """None if nothing may be written."""
+    by: str = ""
+    """The name under which this process writes."""
+
+    @classmethod
+    def of(
+        cls, reader: KubernetesReader, namespace: str, writer: KubernetesWriter | None = None, by: str = ""
+    ) -> "ConfigMap":
+        """That of the namespace; without ``writer`` it is only read."""
+
+        def data() -> Data | None:
+            found = read(reader, namespace)
+            return None if found is None else found.data
+
+        return cls(data, None if writer is None else partial(compare_and_set, reader, writer, namespace), by)
+
+
 def read(reader: KubernetesReader, namespace: str, name: str = CONFIG_MAP) -> StoredConfigMap | None:
     """The ConfigMap; None when it is not there. Raises an ApiError."""
     try:
@@ -50,23 +82,17 @@ def read(reader: KubernetesReader, namespace: str, name: str = CONFIG_MAP) -> St
     return StoredConfigMap(found.data or {}, found.metadata.version)
 
 
-def put(writer: KubernetesWriter, namespace: str, values: Values, name: str = CONFIG_MAP) -> None:
-    """Write these keys, whatever stands there. Raises NotFound when there is no ConfigMap, as creating one takes a
-    right that nothing else needs, and other ApiErrors."""
-    writer.patch(_path(namespace, name), {"data": values})
-
-
 def compare_and_set(
     reader: KubernetesReader,
     writer: KubernetesWriter,
     namespace: str,
-    choose: Callable[[Mapping[str, str]], Values],
+    choose: Callable[[Data], Values],
     name: str = CONFIG_MAP,
     *,
     creates: bool = False,
-) -> Mapping[str, str]:
-    """Write what ``choose`` decides by the data of the ConfigMap, and return that data; nothing is written when that is
-    empty. When another process was faster it is read, and decided, again.
+) -> None:
+    """Write what ``choose`` decides by the data of the ConfigMap; nothing is written when that is empty. When another
+    process was faster it is read, and decided, again.
 
     ``creates``: make a ConfigMap that is not there; else that is a NotFound. Raises what ``choose`` raises, Conflict
     after ``TRIES`` tries, Denied with the remedy for who may not create one, and other ApiErrors.
@@ -85,7 +111,7 @@ def compare_and_set(
                 writer.patch(_path(namespace, name), body)
         except Conflict:
             continue
-        return data
+        return
     raise Conflict(f"ConfigMap {namespace}/{name} was changed by others {TRIES} times meanwhile: try again")
 
 

@@ -4,24 +4,26 @@ A list may be short. Load balancers found by a look before a write join the next
 has them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from actuators.http.errors import ApiError, Denied, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.wire.load_balancer import BALANCERS
 from desired.model.load_balancer import CloudBalancer
-from desired.model.remembered import ANCHOR, NOTHING
 from desired.model.snapshot import Snapshot
-from desired.section import Present, Section
+from desired.plan.controller_record import ControllerRecord, FoundRecord
+from desired.section import Present, Section, Unknown
 
 
 class UnlistedBalancers:
     """Ids that were found without a list, and ids that are gone. Hetzner gives no id twice, so each is asked for once
     when it is gone."""
 
-    def __init__(self, record: Callable[[], Mapping[str, str] | None] = lambda: None) -> None:
-        """``record`` returns the data of the product's ConfigMap, and may raise an ApiError."""
+    def __init__(
+        self, record: Callable[[Present[str] | Unknown], FoundRecord] = lambda _: Present(ControllerRecord())
+    ) -> None:
+        """``record`` reads the controller's record, of the cluster with this UID, and may raise an ApiError."""
         self._record = record
         self._found: set[int] = set()
         self._gone: set[int] = set()
@@ -39,14 +41,15 @@ class UnlistedBalancers:
 
         Raises an ApiError if one of them, or the record, cannot be read.
         """
-        listed, uid = snapshot.load_balancers, snapshot.cluster_uid
+        listed = snapshot.load_balancers
         known = self._gone if listed is None else self._gone | listed.items.keys() | listed.unreadable.keys()
         try:
-            text = (self._record() or {}).get(ANCHOR.key)
+            record = self._record(snapshot.cluster_uid)
         except Denied as error:  # of Kubernetes, and not to be taken for a refusal of Hetzner's
             raise ApiError(f"the record of load balancers cannot be read: {error}") from error
-        record = ANCHOR.read(text, uid.value if isinstance(uid, Present) else None) or NOTHING
-        for number in sorted({*record.load_balancers} - known):
+        if isinstance(record, Unknown):
+            raise ApiError(record.why)
+        for number in sorted({*record.value.project.load_balancers} - known):
             try:
                 yield BALANCERS.one(reader, number)
             except NotFound:

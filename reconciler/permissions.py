@@ -13,7 +13,7 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.kubernetes import KubernetesWriter
 from desired.model.settings import Controller, Settings
-from desired.names import APPROVALS_CONFIG_MAP, CONFIG_MAP, IDENTITY_NAMESPACE, STATUS_CONFIG_MAP
+from desired.names import APPROVALS_CONFIG_MAP, CONFIG_MAP, IDENTITY_NAMESPACE
 from desired.plan.kinds import KINDS, Api, ChangeKind
 from desired.syntax.bounds import listed
 
@@ -82,8 +82,7 @@ def _writes(settings: Settings) -> Iterator[tuple[RbacRule, str]]:
         yield RbacRule(verb, "events"), "events"
     yield RbacRule("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "using approvals up"
     yield RbacRule("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "remembering the project"
-    for verb in ("get", "patch"):
-        yield RbacRule(verb, "configmaps", name=STATUS_CONFIG_MAP, is_beside_lease=True), "publishing the status"
+    yield RbacRule("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "publishing the status"
     for kind in KINDS.values():
         if kind.controller in settings.controllers:
             for call in kind.calls:

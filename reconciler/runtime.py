@@ -4,8 +4,9 @@ In a dry run no object that is able to write is ever constructed, and both conne
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from socket import gethostname
 
@@ -13,7 +14,7 @@ from actuators.apply import Actuator
 from actuators.approvals import ApprovalUses
 from actuators.certificates import create as create_certificate
 from actuators.concurrency import THREADS, Concurrency
-from actuators.config_maps import put
+from actuators.config_maps import ConfigMap
 from actuators.http import hetzner, kubernetes
 from actuators.http.actions import Actions
 from actuators.http.errors import Broken
@@ -24,18 +25,21 @@ from actuators.http.robot import Refusals, RobotReader
 from actuators.lanes import UnderWay
 from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.nodes import node_actuators, write_sync_condition
+from actuators.record import RecordStore
 from actuators.routes import ROUTE_ACTUATORS
 from actuators.services import require_alive, service_actuators, write_conditions
 from actuators.unlisted import UnlistedBalancers
 from actuators.wire.lease import Leases
 from actuators.wire.server import SERVERS, selector_text
 from actuators.writers import Writers
+from desired.model.remembered import RefusedLogin
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
-from desired.names import APPLICATION, CONFIG_MAP, STATUS_CONFIG_MAP
+from desired.names import APPLICATION
 from desired.plan.change import Change
 from desired.plan.grants import Grant, Source
 from desired.plan.kinds import ChangeKind
+from desired.section import Present
 from reconciler import __version__
 from reconciler.capture.offline import readers_of
 from reconciler.capture.world_file import read_world
@@ -43,12 +47,10 @@ from reconciler.config.config import Config, Mode
 from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.leadership import Leadership, NoElection
 from reconciler.observe.caches import LeftBehind
-from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, Robot
 from reconciler.passes.context import ApplyContext, PlanContext, Progress
-from reconciler.passes.keeper import ConfigMap
 from reconciler.passes.records import Records, unkept
 from reconciler.permissions import missing_permissions, needed
 from reconciler.telemetry.conditions import ConditionSink, NodeConditionSink
@@ -104,15 +106,16 @@ def build_runtime(
     left = LeftBehind(looks_first=config.mode is not Mode.ONCE or config.asks or bool(config.approved))
     acts = not read_only and config.settings.policy is not Policy.OBSERVE
     put_by = kubernetes.KubernetesWriter(cluster) if acts else None
-    own, status = config_maps(config, cluster_reader, put_by, host)
-    account = open_robot(config, stop, own, concurrency)
+    own = config_map(config, cluster_reader, put_by, host)
+    store = RecordStore(own, creates=bool(cluster.context))  # a person's kubeconfig may, and no role of ours may
+    account = open_robot(config, stop, store, concurrency)
     robot = robot_readers(config, account)
     wall = concurrency.wall_clock
-    unlisted = UnlistedBalancers(own.read)
+    unlisted = UnlistedBalancers(store.read)
     readers = Readers(
         cluster_reader, cloud_reader, Confirmer(cloud_reader), unlisted, left=left, robot=robot, wall=wall
     )
-    records = Records(own, status, config.settings, lasts=config.mode is Mode.LOOP)
+    records = Records(own, config.settings, lasts=config.mode is Mode.LOOP)
     plan_context = replace(_plan_context(readers, config), records=records, cluster=cluster.context)
     if read_only:
         return Runtime(plan_context, concurrency=concurrency)
@@ -122,9 +125,7 @@ def build_runtime(
     writers = Writers(cloud_reader, hetzner.HetznerWriter(cloud), actions, cluster_reader, unlisted)
     events = EventSink(writer, concurrency)
     actuators = actuators_with(writer, writers, account)
-    signed, namespace = host or gethostname(), config.lease_namespace
-    is_outside = bool(cluster.context)  # a person's kubeconfig may make ConfigMaps, and no role of ours may
-    uses = ApprovalUses(cluster_reader, writer, namespace, signed, creates=is_outside)
+    uses = ApprovalUses(store, cluster_reader, config.lease_namespace)
     conditions = ConditionSink(partial(write_conditions, writer), concurrency, tells_health=config.health_conditions)
     write_node = partial(write_sync_condition, writer)
     node_conditions = NodeConditionSink(write_node, concurrency, tells_sync=config.node_conditions)
@@ -145,21 +146,15 @@ def build_runtime(
     return Runtime(plan_context, connections, concurrency)
 
 
-def config_maps(
+def config_map(
     config: Config,
     reader: kubernetes.KubernetesReader,
     writer: kubernetes.KubernetesWriter | None = None,
     host: str | None = None,
-) -> tuple[ConfigMap, ConfigMap]:
-    """The product's own ConfigMap, and that of the status, beside the Lease; without ``writer`` they are only read.
-    What is written is signed with ``host``, None: with the machine's name. Of a run with ``--only`` there is no status:
-    a part of what is held would look like all of it."""
-    read = partial(observe_config_map, reader, config.lease_namespace)
-    host = gethostname() if host is None else host
-    put_into = None if writer is None else partial(put, writer, config.lease_namespace)
-    put_status = None if put_into is None or config.settings.only else partial(put_into, name=STATUS_CONFIG_MAP)
-    status = ConfigMap(STATUS_CONFIG_MAP, partial(read, STATUS_CONFIG_MAP), put_status, host)
-    return ConfigMap(CONFIG_MAP, read, put_into, host), status
+) -> ConfigMap:
+    """The controller's ConfigMap, beside the Lease; without ``writer`` it is only read. Writes are signed with
+    ``host``, None: with the machine's name."""
+    return ConfigMap.of(reader, config.lease_namespace, writer, gethostname() if host is None else host)
 
 
 def leadership(config: Config, concurrency: Concurrency = THREADS) -> Leadership:
@@ -263,11 +258,11 @@ def open_cloud(
 def open_robot(
     config: Config,
     stop: threading.Event,
-    config_map: ConfigMap,
+    store: RecordStore,
     concurrency: Concurrency = THREADS,
 ) -> RobotReader | None:
-    """The reader of the Robot account; None where Robot is not enabled, or has no credentials. ``config_map`` has which
-    log-ins were refused."""
+    """The reader of the Robot account; None where Robot is not enabled, or has no credentials. ``store`` has the
+    log-ins that were refused."""
     if config.robot_login is None:
         return None
     return RobotReader(
@@ -277,8 +272,21 @@ def open_robot(
         retry=Retry(stop, Patience(attempts=2, deadline_s=config.request_timeout_s), concurrency=concurrency),
         timeout_s=config.request_timeout_s,
         pause_s=config.robot_pause_s,
-        refusals=Refusals(config_map.read, config_map.write, concurrency.now, config_map.by),
+        refusals=refusals_in(store, concurrency.now),
     )
+
+
+def refusals_in(store: RecordStore, now: Callable[[], datetime]) -> Refusals:
+    """The refused log-ins of the record. It is not known yet of which cluster it is."""
+
+    def read() -> Iterable[RefusedLogin]:
+        found = store.read()
+        return found.value.refused if isinstance(found, Present) else ()
+
+    def note(login: RefusedLogin) -> None:
+        store.change(lambda record: record.refusing(login), None, now())
+
+    return Refusals(read, note if store.is_writable else None, now)
 
 
 def robot_readers(config: Config, account: RobotReader | None) -> Robot | None:

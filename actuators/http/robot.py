@@ -16,7 +16,7 @@ for as long as the answer asks for.
 The limits are those of an endpoint and an hour, 200 for servers and 500 for resets (Robot webservice, documentation):
 this process takes less than a third of each.
 
-Log-ins that were refused are kept in the product's ConfigMap for the next process, as a CronJob with a wrong password
+Log-ins that were refused are kept in the controller's record for the next process, as a CronJob with a wrong password
 is a new process every few minutes. An entry names a log-in by sixteen bits of a slow hash, which tell two log-ins apart
 and reveal no password. It is read before it is known which cluster this is.
 """
@@ -26,7 +26,7 @@ import hashlib
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -40,8 +40,8 @@ from actuators.http.connection import HttpConnection
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Stopped, Throttled, Transient, one_line
 from actuators.http.retry import Retry
-from desired.model.clocks import TOLERANCE, parse_moment
-from desired.model.record import Format, Stamp
+from desired.model.clocks import TOLERANCE
+from desired.model.remembered import RefusedLogin
 
 if TYPE_CHECKING:
     import requests
@@ -109,74 +109,43 @@ class _ErrorBody(msgspec.Struct):
 
 _REFUSAL_COUNTS_FOR = timedelta(hours=1)
 """How long a log-in that was refused is not tried again by a new process: it may have been mended in Robot."""
-_MOST_REFUSALS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """One log-in that was refused."""
-
-    tag: str
-    """What tells it from others (``RobotLogin.tag``)."""
-    at: datetime
-
-
-def _fields(refusals: tuple[Refusal, ...]) -> Mapping[str, object]:
-    return {"refused": [{"login": refusal.tag, "at": refusal.at.isoformat()} for refusal in refusals[-_MOST_REFUSALS:]]}
-
-
-def _refusals(fields: Mapping[str, Any]) -> tuple[Refusal, ...]:
-    return tuple(Refusal(str(each["login"]), parse_moment(each["at"])) for each in fields["refused"][:_MOST_REFUSALS])
-
-
-REFUSED = Format("robot-refused", 1000, _fields, _refusals)
 
 
 class Refusals:
-    """The refusals in the ConfigMap. Nothing depends on it that could not be done without: no method raises."""
+    """The refused log-ins in the controller's record. Nothing depends on it that could not be done without: no method
+    raises."""
 
     def __init__(
         self,
-        read: Callable[[], Mapping[str, str] | None],
-        write: Callable[[Mapping[str, str | None]], None] | None,
+        read: Callable[[], Iterable[RefusedLogin]],
+        write: Callable[[RefusedLogin], None] | None,
         now: Callable[[], datetime],
-        by: str = "",
     ) -> None:
-        """``read`` yields the data of the ConfigMap, None where there is none; ``write`` sets keys of it, and is None
-        where nothing may be written. Both may raise an ApiError. ``by`` is the name under which this process writes."""
+        """``read`` returns those in the record; ``write`` adds one, and is None if nothing may be written. Both may
+        raise an ApiError."""
         self._read = read
         self._write = write
         self._now = now
-        self._by = by
 
     def recall(self) -> tuple[tuple[str, float], ...] | None:
-        """Tag and age in seconds of each refusal, oldest first; None where they cannot be read."""
+        """Tag and age in seconds of each refusal that counts now, oldest first; None where they cannot be read."""
         now = self._now()
-        stored = self._stored(now)
-        if stored is None:
+        try:
+            ages = sorted(((now - refused.at, refused.tag) for refused in self._read()), reverse=True)
+        except ApiError as error:
+            _log.info("cannot read the refused Robot log-ins: %s", error)
             return None
-        found = sorted(stored, key=lambda refusal: refusal.at)
-        return tuple((refusal.tag, max(0.0, (now - refusal.at).total_seconds())) for refusal in found)
+        counting = ((tag, age) for age, tag in ages if -TOLERANCE <= age < _REFUSAL_COUNTS_FOR)
+        return tuple((tag, max(0.0, age.total_seconds())) for tag, age in counting)
 
     def note(self, tag: str) -> None:
         """Write down that a log-in was refused just now."""
         if self._write is None:
             return
-        now = self._now()
         try:
-            refused = (*(self._stored(now) or ()), Refusal(tag, now))
-            self._write({REFUSED.key: REFUSED.write(refused, Stamp("", self._by, now))})
+            self._write(RefusedLogin(tag, self._now()))
         except ApiError as error:
             _log.info("cannot store the refused Robot log-in: %s", error)
-
-    def _stored(self, now: datetime) -> tuple[Refusal, ...] | None:
-        """Those that count now."""
-        try:
-            found = REFUSED.read((self._read() or {}).get(REFUSED.key)) or ()
-        except ApiError as error:
-            _log.info("cannot read the refused Robot log-ins: %s", error)
-            return None
-        return tuple(refusal for refusal in found if -TOLERANCE <= now - refusal.at < _REFUSAL_COUNTS_FOR)
 
 
 class RobotReader(HttpConnection):

@@ -1,4 +1,4 @@
-"""Settings that decide on plans, as texts beside the published status. They are shown, and decide nothing.
+"""Settings that decide on plans, as texts in the published status. They are shown, and decide nothing.
 
 No secret is among them. Any client that may write into the ConfigMap can have a change told that there was not.
 """
@@ -6,12 +6,10 @@ No secret is among them. Any client that may write into the ConfigMap can have a
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from desired.annotations.grammars import ValueKind
 from desired.annotations.options import VARIABLES, variables_of
-from desired.model.clocks import parse_moment, shown_moment
-from desired.model.record import Format
+from desired.model.clocks import shown_moment
 from desired.model.settings import DECIDING, Controller, Settings
 from desired.section import Unmanaged
 from desired.syntax.selector import Selector
@@ -27,7 +25,7 @@ _MOST = 100
 class PublishedSettings:
     """The settings of the last pass."""
 
-    values: Mapping[str, str]
+    values: Mapping[str, str] = field(default_factory=dict)
     """Name of the flag or variable → its value as people write it; "" if it is not set."""
     former: Mapping[str, str] = field(default_factory=dict)
     """The former values of the last change."""
@@ -45,6 +43,13 @@ class PublishedSettings:
         return PublishedSettings(values) if is_old else replace(self, values=values)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it has no more than any version writes, and each text is one line."""
+        texts = [text for each in (self.values, self.former) for pair in each.items() for text in pair]
+        is_text = all(len(text) <= _LONGEST_VALUE and text.isprintable() for text in texts)
+        return is_text and max(len(self.values), len(self.former)) <= _MOST
+
+    @property
     def says(self) -> str:
         """The last change, ``HCLOUD_NETWORK k3s -> (unset), since 2026-11-27 15:40 UTC``; "" without one."""
         if self.since is None or not self.former:
@@ -53,6 +58,10 @@ class PublishedSettings:
             f"{name} {_said(was)} -> {_said(self.values.get(name, ''))}" for name, was in sorted(self.former.items())
         )
         return f"{', '.join(pairs)}, since {shown_moment(self.since)}"
+
+
+NO_SETTINGS = PublishedSettings()
+"""Those of an older version."""
 
 
 def _said(text: str) -> str:
@@ -82,30 +91,3 @@ def _text(value: object) -> str:
         case frozenset():
             return ",".join(sorted(map(str, value)))
     return str(value)
-
-
-def _fields(published: PublishedSettings) -> Mapping[str, object]:
-    since = None if published.since is None else published.since.isoformat()
-    return {"settings": dict(published.values), "former": dict(published.former), "since": since}
-
-
-def _published(fields: Mapping[str, Any]) -> PublishedSettings:
-    since = fields.get("since")
-    moment = None if since is None else parse_moment(_checked(since))
-    return PublishedSettings(_texts(fields["settings"]), _texts(fields.get("former", {})), moment)
-
-
-def _texts(found: Mapping[str, Any]) -> Mapping[str, str]:
-    """The texts of a record. Raises ValueError for anything else."""
-    if len(found) > _MOST:
-        raise ValueError("there are more settings than any version has")
-    return {_checked(name): _checked(value) for name, value in found.items()}
-
-
-def _checked(value: object) -> str:
-    if not isinstance(value, str) or not (value.isprintable() or not value) or len(value) > _LONGEST_VALUE:
-        raise ValueError("it is no text in one line")
-    return value
-
-
-SETTINGS = Format("settings", 65_536, _fields, _published)

@@ -3,7 +3,7 @@
 | Member | Value |
 |---|---|
 | ``version`` | 1 |
-| ``cluster`` | UID of the cluster that it is of; missing where its writer does not know it |
+| ``cluster`` | UID of the cluster that it is of; missing if its writer does not know it: it is of any |
 | ``by`` | host name of the process that wrote it, which in a cluster is its pod's |
 | ``written_at`` | when, by the API server's clock |
 
@@ -50,6 +50,8 @@ class Record(Generic[V]):
     by: str
     """"" where that was not written."""
     written_at: datetime | None
+    cluster: str = ""
+    """UID; "" where that was not written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +83,12 @@ class Format(Generic[V]):
             return None
         try:
             fields = parse_json(text)
-            if fields["version"] != _VERSION or (cluster is not None and fields["cluster"] != cluster):
+            of = parse_text(fields.get("cluster", ""))
+            if fields["version"] != _VERSION or (cluster is not None and of not in ("", cluster)):
                 return None
             written_at = parse_moment(fields["written_at"]) if "written_at" in fields else None
-            return Record(self.value_of(fields), cut(parse_text(fields.get("by", "")), _LONGEST_NAME), written_at)
+            by = cut(parse_text(fields.get("by", "")), _LONGEST_NAME)
+            return Record(self.value_of(fields), by, written_at, of)
         except DAMAGE:
             return None
 

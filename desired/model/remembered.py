@@ -1,18 +1,14 @@
-"""Memory of a cluster's project while its anchor holds: ids that exist in no other project.
+"""Memory of a cluster's project while its anchor holds: ids that exist in no other project; and of refused log-ins.
 
 Any client that may write into the ConfigMap may name another project's ids, so that what is remembered is a witness and
 no more: it never overrules Ready Nodes that are not found.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from desired.model.record import Format
+from datetime import datetime
 
 MOST_REMEMBERED = 100
 """Ids of load balancers that are remembered: any one of them is enough."""
-_LARGEST_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +23,10 @@ class Remembered:
 NOTHING = Remembered()
 
 
-def _fields(remembered: Remembered) -> Mapping[str, object]:
-    return {"network": remembered.network, "load_balancers": list(remembered.load_balancers)}
+@dataclass(frozen=True, slots=True)
+class RefusedLogin:
+    """One log-in that Robot refused."""
 
-
-def _remembered(fields: Mapping[str, Any]) -> Remembered:
-    network = None if fields["network"] is None else _id(fields["network"])
-    found = tuple(sorted({_id(value) for value in fields["load_balancers"]}))
-    return Remembered(network, found[:MOST_REMEMBERED])
-
-
-def _id(value: object) -> int:
-    """An id of Hetzner's. Raises ValueError for anything else."""
-    if type(value) is not int or not 0 < value <= _LARGEST_ID:
-        raise ValueError(f"{value!r} is no id")
-    return value
-
-
-ANCHOR = Format("anchor", 4096, _fields, _remembered)
-"""``MOST_REMEMBERED`` ids of 19 digits take 2,300 characters."""
+    tag: str
+    """Four digits of a slow hash: they tell it from others, and do not tell the password."""
+    at: datetime

@@ -6,9 +6,9 @@
 | ``sha256.<16 hex>.revoked`` | in JSON since when earlier approvals of the hold are void, and by whom |
 | ``sha256.<16 hex>.by`` | who wrote these last, in the API server's words: a policy can compare plain text |
 
-The controller only reads them: its uses stand in its own record (``desired.plan.uses``). They have no envelope, as
-people write them, and the hash has the cluster in it. Any client that may write there may write anything: a damaged
-approval is void, a damaged revocation counts, and an approval that asks for more time than may be gets what may be.
+The controller only reads them: its uses stand in its own record. They have no envelope, as people write them, and the
+hash has the cluster in it. Any client that may write there may write anything: a damaged approval is void, a damaged
+revocation counts, and an approval that asks for more time than may be gets what may be.
 """
 
 import re

@@ -8,7 +8,7 @@
 | ``ANSWER`` | yes to the question of ``reconcile apply`` | the changes that were shown | in this run |
 
 The hash of a hold has the cluster in it. How approvals are stored says ``desired.plan.approvals``, how they are used
-``desired.plan.uses``.
+``desired.plan.controller_record``.
 """
 
 from collections.abc import Iterable, Mapping

@@ -20,6 +20,7 @@ from actuators.wire.server import SERVERS
 from desired.annotations.port_keys import is_ours
 from desired.model.snapshot import IMAGE
 from desired.names import ANNOTATION_PROVIDED_NODE_IP
+from reconciler.report.published import STATUS
 
 Mask = Callable[[Any], Any]
 """A JSON value → what of it is kept."""
@@ -147,8 +148,8 @@ VOLUME_ATTACHMENT = only(metadata=only("name"), spec=only("nodeName"))
 
 NAMESPACE = only(metadata=only("name", "uid"))
 
-CONFIG_MAP = only(metadata=only("name", "namespace"), data=texts())
-"""The product's own: approvals of holds, and what the cluster remembers of its project."""
+CONFIG_MAP = only(metadata=only("name", "namespace"), data=texts(lambda key: key != STATUS.key))
+"""Those of the product: approvals, and the record; not the status, by which nothing is planned."""
 
 WORKLOAD = only(
     metadata=only("name", "namespace"),

@@ -11,15 +11,17 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from actuators import approvals
+from actuators.config_maps import ConfigMap
 from actuators.http.errors import ApiError, Denied
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
+from actuators.record import RecordStore
 from actuators.wire.objects import server_time
 from desired.model.clocks import shown_moment
 from desired.names import APPROVALS_CONFIG_MAP
 from desired.plan.approvals import Step, is_hash
 from desired.plan.grants import LONGEST, Grant, Here, Source
-from desired.section import Absent, Present, Unknown
+from desired.section import Present, Unknown
 from reconciler.cli import INTERRUPTED
 from reconciler.cli.reading import digits_of, find_holds, read_approvals, read_holds, the_one
 from reconciler.cli.stopping import GRACE_S, Stop, stop_within
@@ -124,8 +126,9 @@ def _approve(job: _Job, found: HoldsReport, sleep: Sleep) -> int:
             return INTERRUPTED if job.stop.is_interrupted else fail("nothing was approved", code=1)
     now, name, via = job.now(), approvals.reviewed_name(job.writer), _caller()
     stored = observe_approvals(job.reader, job.namespace, survives=Denied)
-    if isinstance(stored.record, Absent):  # a controller has begun it; without one the approval would precede it
-        uses = approvals.ApprovalUses(job.reader, job.writer, job.namespace, via, creates=True)
+    if isinstance(stored.record, Present) and stored.record.value.begun_at is None:  # by a controller, or by this
+        store = RecordStore(ConfigMap.of(job.reader, job.namespace, job.writer, via), creates=True)
+        uses = approvals.ApprovalUses(store, job.reader, job.namespace)
         stored = replace(stored, record=uses.known(stored.record, Here(now, observe_cluster_uid(job.reader))))
     before = next((each for each in stored.grants if each.of == hold_hash), None)
     used = {use.identity for use in stored.record.value.uses} if isinstance(stored.record, Present) else set()

@@ -9,6 +9,7 @@ from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
+from actuators.record import RecordStore
 from desired.model.clocks import shown_moment
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Objects, World, write_world
@@ -17,7 +18,7 @@ from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, internal_error, say
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.options import Command
-from reconciler.runtime import config_maps, open_cloud, open_cluster, open_robot
+from reconciler.runtime import config_map, open_cloud, open_cluster, open_robot
 
 
 def capture(_words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -62,7 +63,7 @@ def _read(config: Config, stop: threading.Event) -> World:
     """All connections refuse everything but GET."""
     cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
     project = HetznerReader(open_cloud(config, stop, read_only=True))
-    robot = open_robot(config, stop, config_maps(config, cluster)[0])
+    robot = open_robot(config, stop, RecordStore(config_map(config, cluster)))
     return capture_world(cluster, project, config.settings.network, config.lease_namespace, robot)
 
 

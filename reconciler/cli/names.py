@@ -19,7 +19,7 @@ from actuators.http.kubeconfig import contexts_of
 from actuators.http.kubernetes import KubernetesReader, connect, load_client, segment
 from actuators.http.retry import NO_PATIENCE, Retry
 from desired.model.key import Key, ObjectKind
-from desired.names import STATUS_CONFIG_MAP
+from desired.names import CONFIG_MAP
 from reconciler import __version__
 from reconciler.cli.words import WordSource
 from reconciler.config.options import Command, read_flags
@@ -155,6 +155,6 @@ def _keys(reader: KubernetesReader, prefix: str) -> Iterator[str]:
 
 def _holds(reader: KubernetesReader, namespace: str) -> Iterator[str]:
     """Hashes of the holds that the controller published."""
-    path = f"/api/v1/namespaces/{segment(namespace)}/configmaps/{STATUS_CONFIG_MAP}"
+    path = f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}"
     published = decoder(_ConfigMap).decode(reader.get(path).body).data["status"]
     return (hold.hash for hold in decoder(_Status).decode(published.encode()).holds if _HASH.fullmatch(hold.hash))

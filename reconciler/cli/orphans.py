@@ -11,6 +11,7 @@ from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWrit
 from actuators.http.kubernetes import KubernetesReader
 from actuators.load_balancers import delete
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
+from actuators.record import RecordStore
 from actuators.wire.load_balancer import BALANCERS
 from actuators.writers import Writers
 from desired.guards.orphans import judge_deletions, why_no_orphans
@@ -31,7 +32,7 @@ from reconciler.observe.world import Readers
 from reconciler.passes.asking import look, with_memory
 from reconciler.report.orphans import OrphanReport, shown_orphan
 from reconciler.report.terminal import is_terminal
-from reconciler.runtime import config_maps, open_cloud, open_cluster, open_robot, robot_readers
+from reconciler.runtime import config_map, open_cloud, open_cluster, open_robot, robot_readers
 
 
 def orphans(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -58,7 +59,7 @@ def _read(ids: frozenset[int], config: Config, stop: threading.Event) -> OrphanR
     cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
     cloud = open_cloud(config, stop, read_only=config.mode is Mode.DRY_RUN)
     reader = HetznerReader(cloud)
-    account = open_robot(config, stop, config_maps(config, cluster)[0])
+    account = open_robot(config, stop, RecordStore(config_map(config, cluster)))
     readers = Readers(cluster, reader, Confirmer(reader), robot=robot_readers(config, account))
     return _listed_and_deleted(ids, config, readers, cloud, stop)
 

@@ -12,7 +12,7 @@ from actuators.http.kubernetes import KubernetesReader
 from actuators.wire.lease import read_lease
 from actuators.wire.objects import server_time
 from desired.model.key import Key, ObjectKind
-from desired.names import STATUS_CONFIG_MAP
+from desired.names import CONFIG_MAP
 from desired.plan.grants import Grant
 from desired.section import Unknown
 from desired.syntax.bounds import shown_text
@@ -210,7 +210,7 @@ def read_holds(reader: KubernetesReader, config: Config) -> HoldsReport:
     now = server_time(reader.get("/version"))
     namespace, status = config.lease_namespace, None
     try:
-        data = observe_config_map(reader, namespace, STATUS_CONFIG_MAP)
+        data = observe_config_map(reader, namespace)
         status = STATUS.read((data or {}).get(STATUS.key))
         unpublished = "" if status else _unpublished(data, namespace)
     except Denied as error:
@@ -225,11 +225,11 @@ def read_holds(reader: KubernetesReader, config: Config) -> HoldsReport:
 
 def _unpublished(data: Mapping[str, str] | None, namespace: str) -> str:
     """Why nothing is known of any hold."""
-    name = f"ConfigMap {namespace}/{STATUS_CONFIG_MAP}"
+    name = f"ConfigMap {namespace}/{CONFIG_MAP}"
     if data is None:
         return (
             f"{name} is not there, in which a controller publishes: upgrade its chart, or kubectl -n {namespace}"
-            f" create configmap {STATUS_CONFIG_MAP}"
+            f" create configmap {CONFIG_MAP}"
         )
     if STATUS.key in data:
         return f"the status in {name} cannot be read: another version may have written it"

@@ -7,12 +7,10 @@ from actuators.http.errors import ApiError
 from actuators.http.kubernetes import KubernetesReader
 from desired.names import APPROVALS_CONFIG_MAP
 from desired.plan.approvals import parse_approvals
+from desired.plan.controller_record import ControllerRecord, FoundRecord, record_in
 from desired.plan.grants import Grant
-from desired.plan.uses import FoundRecord, record_in
-from desired.section import Absent, Present, Unknown
+from desired.section import Present, Unknown
 from reconciler.observe.kubernetes import observe_config_map
-
-_NOT_BEGUN = "there is no record of uses yet; it begins with the first pass that holds something"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,7 @@ class StoredApprovals:
     """All approvals, whether or not they count."""
     unread: str = ""
     """Why they could not be read; "" when they were."""
-    record: FoundRecord = field(default_factory=Absent)
+    record: FoundRecord = field(default_factory=lambda: Present(ControllerRecord()))
 
     @property
     def grants(self) -> tuple[Grant, ...]:
@@ -31,15 +29,11 @@ class StoredApprovals:
         return self.judged(self.given)
 
     def judged(self, grants: Iterable[Grant]) -> tuple[Grant, ...]:
-        """These, with their uses. Without a record only what is as young as this run counts; else nothing does."""
+        """These, with their uses; none counts while the record cannot be read."""
         if isinstance(self.record, Present):
             return tuple(map(self.record.value.judged, grants))
-        unread = self.record.why if isinstance(self.record, Unknown) else ""
-        why = f"does not count: {unread or _NOT_BEGUN}"
-        return tuple(
-            replace(each, damage=each.damage or why) if each.is_stored and (unread or each.approved_at) else each
-            for each in grants
-        )
+        why = f"does not count: {self.record.why}"
+        return tuple(replace(each, damage=each.damage or why) if each.is_stored else each for each in grants)
 
 
 def observe_approvals(

@@ -13,9 +13,10 @@ from actuators.http.kubernetes import KubernetesReader
 from actuators.wire.objects import server_time
 from actuators.wire.volume_attachment import VOLUME_ATTACHMENTS
 from actuators.wire.workload import workloads
-from desired.model.remembered import ANCHOR, NOTHING, Remembered
+from desired.model.remembered import Remembered
 from desired.model.snapshot import VolumeAttachment, Workload
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
+from desired.plan.controller_record import record_in
 from desired.section import Present, Section, Unknown
 
 
@@ -59,10 +60,10 @@ def look_up_memory(
     if isinstance(cluster_uid, Unknown):
         return cluster_uid
     try:
-        data = observe_config_map(reader, namespace) or {}
+        found = record_in(observe_config_map(reader, namespace) or {}, cluster_uid)
     except ApiError as error:
         return Unknown(str(error))
-    return ANCHOR.read(data.get(ANCHOR.key), cluster_uid.value) or NOTHING
+    return found if isinstance(found, Unknown) else found.value.project
 
 
 def observe_config_map(reader: KubernetesReader, namespace: str, name: str = CONFIG_MAP) -> Mapping[str, str] | None:

@@ -13,9 +13,9 @@ from actuators.outcome import Outcome
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
+from desired.plan.controller_record import FoundRecord
 from desired.plan.grants import Grant, Here
 from desired.plan.setbacks import Setbacks
-from desired.plan.uses import FoundRecord
 from reconciler.config.options import Detail
 from reconciler.observe.world import Readers
 from reconciler.passes.agreement import Agreement

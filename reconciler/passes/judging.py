@@ -82,7 +82,7 @@ def judge_world(
             granted = by_hold((*passing, *stored), Here.of(snapshot))
             whole = judge(facts, granted.keys(), results)
         whole = replace(whole, notes=(*whole.notes, *notes))
-    if says := context.records.settings.change(snapshot, is_planning=bool(facts.plan.changes)):
+    if says := context.records.status.changed_settings(snapshot, is_planning=bool(facts.plan.changes)):
         whole = replace(whole, notes=(*whole.notes, SETTINGS_CHANGED.note(PLAN, settings=says)))
     # What a saved plan was restricted to may have gone since, which is no typing error.
     strange = explain_strange_keys(whole, context.settings.only, tuple(_known_keys(snapshot)))

@@ -1,32 +1,37 @@
-"""Records that a process keeps in the product's ConfigMaps, from pass to pass and for the process after it.
+"""Memory from pass to pass, and for the process after this one.
 
-| Key | Kept by | Read |
+| Memory | Where | Read |
 |---|---|---|
-| ``anchor`` | ``ProjectMemory`` | with the first that is to be remembered, by a run that ends only after changes |
-| ``settings`` | ``SettingsRecord`` | once; by a dry run when something is planned |
-| ``status`` | ``StatusPublication`` | once, by the same request as ``settings`` |
+| ``ProjectMemory`` | the controller's record | with the first id to remember; by a run that ends, after changes |
+| ``StatusPublication`` | key ``status`` of the same ConfigMap | once; by a dry run when something is planned |
+| ``PeakMemory`` | this process | |
+
+Nothing depends on a write: without a ConfigMap, or after a refusal, the next one comes after a pause, and it is said
+once.
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from actuators.http.errors import ApiError
+from actuators.config_maps import ConfigMap, Data, Values
+from actuators.http.errors import ApiError, Invalid, NotFound, Stopped
 from actuators.outcome import Applied
+from actuators.record import RecordStore
 from desired.guards.anchor import AnchorState, anchor_of, to_remember
 from desired.guards.guard import GuardInput
 from desired.guards.peaks import Peak, headcounts, peaks_after
-from desired.model.published_settings import SETTINGS, PublishedSettings, texts_of
-from desired.model.remembered import ANCHOR, NOTHING
+from desired.model.published_settings import PublishedSettings, texts_of
+from desired.model.record import Record, Stamp
+from desired.model.remembered import NOTHING, Remembered
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
 from desired.plan.change import Change, GuardName
+from desired.plan.controller_record import ControllerRecord
 from desired.plan.setbacks import OF_NODES, OF_ROUTES, Scope
 from desired.section import Present
 from desired.syntax.provider_id import Provider
-from reconciler.passes.keeper import ConfigMap, Data, Keeper, Upkeep
 from reconciler.report.published import (
     RENEWED,
     STATUS,
@@ -39,13 +44,33 @@ from reconciler.report.published import (
     urgent_of,
 )
 from reconciler.result import Line, Report
-from reconciler.telemetry.logs import masked
+from reconciler.telemetry.logs import masked, pairs
 
-_log = logging.getLogger("hcloud-reconciler.memory")
-_HOUR = timedelta(hours=1)
 
-_OF_PROJECT = Upkeep(ANCHOR, _log, "the ids of the project are not stored", _HOUR)
-_OF_SETTINGS = Upkeep(SETTINGS, logging.getLogger("hcloud-reconciler.settings"), "the settings are not stored", _HOUR)
+class _Pause:
+    """The time after a write that failed in which none is tried."""
+
+    def __init__(self, log: logging.Logger, failed: str, length: timedelta) -> None:
+        """``failed`` is logged when it begins, once for each reason."""
+        self._log, self._failed, self._length = log, failed, length
+        self._since: datetime | None = None
+        self._told = ""
+
+    def lasts(self, now: datetime) -> bool:
+        """Whether it goes on; a clock that was put back ends it too."""
+        return self._since is not None and abs(now - self._since) < self._length
+
+    def begin(self, now: datetime, error: ApiError) -> None:
+        """Say why, unless that was said before."""
+        self._since, why = now, str(error)
+        if why != self._told:
+            level = logging.INFO if isinstance(error, NotFound) else logging.WARNING
+            self._log.log(level, "%s %s", self._failed, pairs(why=why))
+        self._told = why
+
+    def end(self) -> None:
+        """A write, or a look, went through."""
+        self._since, self._told = None, ""
 
 
 class ProjectMemory:
@@ -56,22 +81,42 @@ class ProjectMemory:
     applies, so that nothing is missed but what was there before the first change.
     """
 
-    def __init__(self, config_map: ConfigMap, settings: Settings, *, after_changes_only: bool) -> None:
-        self._keeper = Keeper(_OF_PROJECT, config_map)
+    def __init__(self, store: RecordStore, settings: Settings, *, after_changes_only: bool) -> None:
+        self._store = store
         self._settings = settings
         self._after_changes_only = after_changes_only
-        self.forget = self._keeper.forget
+        self._known: Remembered | None = None
+        log = logging.getLogger("hcloud-reconciler.memory")
+        self._pause = _Pause(log, "the ids of the project are not stored", timedelta(hours=1))
+
+    def forget(self) -> None:
+        """Look again: another process may have written. May be called from any thread."""
+        self._known = None
 
     def keep(self, snapshot: Snapshot, *, has_changed: bool) -> None:
         """Store what is to be remembered after a pass that ended with this reading, given whether it ``has_changed``
-        anything. Only found, Ready Nodes of ours justify it; a witness does not."""
-        if (self._after_changes_only and not has_changed) or snapshot.clocks.differ:
+        anything. Only found, Ready Nodes of ours justify it; a witness does not. Never raises an ApiError."""
+        uid, now = snapshot.cluster_uid, snapshot.taken_at
+        if (self._after_changes_only and not has_changed) or snapshot.clocks.differ or not isinstance(uid, Present):
+            return
+        if not self._store.is_writable or self._pause.lasts(now):
             return
         if anchor_of(Provider.CLOUD, snapshot, self._settings).state is not AnchorState.HOLDS:
             return
-        known = (self._keeper.value if self._keeper.is_known else None) or NOTHING
-        if to_remember(snapshot, known) != known:
-            self._keeper.keep(snapshot, lambda stored: to_remember(snapshot, stored or NOTHING))
+        known = self._known or NOTHING
+        if to_remember(snapshot, known) == known:
+            return
+
+        def choose(record: ControllerRecord) -> ControllerRecord:
+            return replace(record, project=to_remember(snapshot, record.project))
+
+        try:
+            self._known = self._store.change(choose, uid, now).project
+            self._pause.end()
+        except Stopped:  # the lead is lost, or the run ends: the next one looks again
+            self.forget()
+        except ApiError as error:
+            self._pause.begin(now, error)
 
 
 class PeakMemory:
@@ -91,96 +136,109 @@ class PeakMemory:
         self._seen = {scope: peak for scope, peak in self._seen.items() if scope[0] not in of}
 
 
-class SettingsRecord:
-    """The settings of the last pass, to be shown: they decide nothing."""
-
-    def __init__(
-        self, config_map: ConfigMap, settings: Settings, shares: Callable[[Data, str], None] = lambda *_: None
-    ) -> None:
-        """Where it may be written it is read whatever is planned. ``shares`` is told what is in the ConfigMap, and of
-        which cluster it was read: that spares another keeper its look."""
-        self._keeper = Keeper(_OF_SETTINGS, config_map)
-        self._texts = texts_of(settings)
-        self._shares = shares
-        self._looks_first = config_map.write is not None
-        self.forget = self._keeper.forget
-
-    def change(self, snapshot: Snapshot, *, is_planning: bool) -> str:
-        """The last change of settings, within a day, in words; "" without one, if it cannot be read, and if there was
-        no look yet as nothing ``is_planning``."""
-        uid, keeper = snapshot.cluster_uid, self._keeper
-        if not isinstance(uid, Present):
-            return ""
-        if not keeper.is_known and (self._looks_first or is_planning):
-            try:
-                self._shares(keeper.look(uid.value), uid.value)
-            except ApiError:
-                return ""
-        stored = keeper.value
-        return "" if stored is None else stored.followed_by(self._texts, snapshot.taken_at).says
-
-    def keep(self, snapshot: Snapshot) -> None:
-        """Publish them after a pass that ended with this reading. Who publishes the status says where there is no
-        ConfigMap."""
-        if self._keeper.is_known and self._keeper.is_there and not snapshot.clocks.differ:
-            now = snapshot.taken_at
-            self._keeper.keep(snapshot, lambda stored: (stored or self._first).followed_by(self._texts, now))
-
-    @property
-    def _first(self) -> PublishedSettings:
-        return PublishedSettings(self._texts)
-
-
 _GAP = timedelta(seconds=10)
 """From one write of the status to the next, unless it says something that people wait for."""
 
 
-def _is_seen(stored: PublishedStatus, wanted: PublishedStatus, age: timedelta | None) -> bool:
-    """Whether a person would see a change."""
-    told = urgent_of if age is not None and age < _GAP else news_of
-    return told(stored) != told(wanted)
-
-
-_OF_STATUS: Upkeep[PublishedStatus] = Upkeep(
-    STATUS,
-    logging.getLogger("hcloud-reconciler.status"),
-    "the status is not published",
-    timedelta(minutes=5),  # who mends it wants to see the status
-    _is_seen,
-    renewed=RENEWED,
-)
-
-
 class StatusPublication:
-    """What the holder of the Lease writes down after a pass, when people would see a change."""
+    """Status of the last pass and its settings, which the holder of the Lease writes when people would see a change."""
 
-    def __init__(self, config_map: ConfigMap) -> None:
-        self._keeper = Keeper(_OF_STATUS, config_map)
-        self._by = config_map.by
+    def __init__(self, config_map: ConfigMap, settings: Settings, *, publishes: bool = True) -> None:
+        """``publishes``: False for a run that sees a part of the plan."""
+        self._config_map = config_map
+        self._change = config_map.change if publishes else None
+        self._texts = texts_of(settings)
+        self._is_known = False
+        """Whether it was looked at since it may have changed."""
+        self._stored: Record[PublishedStatus] | None = None
         self._since: Mapping[str, datetime] = {}
         """Hash → when that hold was seen first, by this process or the one that led before."""
         self._replaced: tuple[PublishedReplacement, ...] = ()
         """What either of them saw replaced within a day."""
-        self.forget, self.found = self._keeper.forget, self._keeper.found
+        log = logging.getLogger("hcloud-reconciler.status")
+        # Short, so that a fix shows up soon.
+        self._pause = _Pause(log, "the status is not published", timedelta(minutes=5))
+
+    def forget(self) -> None:
+        """Look again: another process may have written. May be called from any thread."""
+        self._is_known = False
+
+    def changed_settings(self, snapshot: Snapshot, *, is_planning: bool) -> str:
+        """The last change of settings, within a day, in words; "" without one, if it cannot be read, and if there was
+        no look yet as nothing ``is_planning``. A run that may publish looks whatever is planned."""
+        uid = snapshot.cluster_uid
+        if not isinstance(uid, Present):
+            return ""
+        if not self._is_known and (self._change is not None or is_planning):
+            try:
+                self._found(self._config_map.read() or {}, uid.value)
+            except ApiError:
+                return ""
+        return "" if self._stored is None else self._settings(self._stored.value, snapshot).says
 
     def keep(self, report: Report, seconds: float | None = None) -> None:
         """Publish the pass with this report, which took so long, if that is news. A pass that read nothing says
-        nothing; who wants to know sees how old the last one is."""
+        nothing. Never raises an ApiError."""
         snapshot = report.snapshot
-        if snapshot is not None and not report.not_leader:
-            now = snapshot.taken_at
-            self._replaced = recent((*replaced_in(report), *self._replaced), now)
-            self._keeper.keep(snapshot, lambda stored: self._status(report, now, stored, seconds))
+        if snapshot is None or report.not_leader or not isinstance(snapshot.cluster_uid, Present):
+            return
+        uid, now = snapshot.cluster_uid.value, snapshot.taken_at
+        self._replaced = recent((*replaced_in(report), *self._replaced), now)
+        if self._change is None or self._pause.lasts(now):
+            return
+        if self._is_known and not self._is_due(self._status(report, snapshot, seconds), now):
+            return
+        written: list[Record[PublishedStatus]] = []
 
-    def _status(
-        self, report: Report, now: datetime, stored: PublishedStatus | None, seconds: float | None
-    ) -> PublishedStatus | None:
-        known = {**self._since, **({hold.hash: hold.since for hold in stored.holds} if stored else {})}
+        def choose(data: Data) -> Values:
+            self._found(data, uid)
+            status = self._status(report, snapshot, seconds)
+            if status is None or not self._is_due(status, now):
+                return {}
+            text = STATUS.write(status, Stamp(uid, self._config_map.by, now))
+            if len(text) > STATUS.longest:
+                raise Invalid(f"it has {len(text)} characters, more than {STATUS.longest}")
+            written[:] = [Record(status, self._config_map.by, now, uid)]
+            return {STATUS.key: text}
+
+        try:
+            self._change(choose)
+            self._stored = written[0] if written else self._stored
+            self._pause.end()
+        except Stopped:  # the lead is lost, or the run ends: the next one looks again
+            self.forget()
+        except ApiError as error:
+            self._pause.begin(now, error)
+
+    def _found(self, data: Data, cluster: str) -> None:
+        self._stored, self._is_known = STATUS.record(data.get(STATUS.key), cluster), True
+
+    def _is_due(self, status: PublishedStatus | None, now: datetime) -> bool:
+        stored = self._stored
+        if stored is None or status is None:
+            return status is not None
+        age = None if stored.written_at is None else abs(now - stored.written_at)
+        if age is None or age >= RENEWED or stored.by != self._config_map.by:
+            return True
+        told = urgent_of if age < _GAP else news_of
+        return told(stored.value) != told(status)
+
+    def _status(self, report: Report, snapshot: Snapshot, seconds: float | None) -> PublishedStatus | None:
+        stored = None if self._stored is None else self._stored.value
+        now, known = snapshot.taken_at, {hold.hash: hold.since for hold in stored.holds} if stored else {}
+        known = {**self._since, **known}
         self._since = {hold.hash: min(now, known.get(hold.hash, now)) for hold in report.holds}
         self._replaced = recent((*self._replaced, *(stored.replaced if stored else ())), now)
         # An error repeats what an API or a proxy answered, and more people read this than the log.
         unsecret = replace(report, errors=tuple(map(masked, report.errors)))
-        return status_of(unsecret, self._by, self._since, self._replaced, seconds=seconds) or stored
+        by, settings = self._config_map.by, self._settings(stored, snapshot)
+        return status_of(unsecret, by, self._since, self._replaced, settings, seconds=seconds)
+
+    def _settings(self, stored: PublishedStatus | None, snapshot: Snapshot) -> PublishedSettings:
+        """Those of this process, with the former ones that are told."""
+        if stored is None or not stored.settings.values:
+            return PublishedSettings(self._texts)
+        return stored.settings.followed_by(self._texts, snapshot.taken_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,18 +263,18 @@ class Ended:
 class Records:
     """All of them."""
 
-    def __init__(self, main: ConfigMap, status: ConfigMap, settings: Settings, *, lasts: bool = False) -> None:
-        """``main`` has what passes go by, ``status`` what people look at; ``lasts`` is for a loop."""
+    def __init__(self, config_map: ConfigMap, settings: Settings, *, lasts: bool = False) -> None:
+        """``lasts`` is for a loop. A run with ``--only`` publishes nothing: a part of what is held would look like all
+        of it."""
         self.lasts = lasts
-        self.project = ProjectMemory(main, settings, after_changes_only=not lasts)
+        self.project = ProjectMemory(RecordStore(config_map), settings, after_changes_only=not lasts)
         self.peaks = PeakMemory()
-        self.status = StatusPublication(status)
-        self.settings = SettingsRecord(status, settings, self.status.found)
+        self.status = StatusPublication(config_map, settings, publishes=not settings.only)
 
     def forget(self) -> None:
         """Look again at all that is stored: another process may have written. May be called from any thread."""
-        for each in (self.project, self.settings, self.status):
-            each.forget()
+        self.project.forget()
+        self.status.forget()
 
     def keep(self, ended: Ended) -> None:
         """Store what is to be known after a pass. Never raises an ApiError."""
@@ -228,9 +286,8 @@ class Records:
         if ended.is_partial:
             return
         self.project.keep(snapshot, has_changed=bool(done))
-        self.settings.keep(snapshot)
 
 
 def unkept(settings: Settings) -> Records:
     """Records of a run that stores nothing, and knows nothing of earlier ones."""
-    return Records(ConfigMap(CONFIG_MAP), ConfigMap(STATUS_CONFIG_MAP), settings)
+    return Records(ConfigMap(), settings)

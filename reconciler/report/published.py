@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from actuators.outcome import Applied
 from desired.health.state import States
+from desired.model.published_settings import NO_SETTINGS, PublishedSettings
 from desired.model.record import Format, cut
 from desired.plan.change import Change, Hold
 from desired.plan.kinds import ChangeKind
@@ -162,6 +163,7 @@ class PublishedStatus(Struct, frozen=True):
     """How many there was no room for."""
     replaced: tuple[PublishedReplacement, ...] = ()
     """Those of the last day, the newest first; twenty at most."""
+    settings: PublishedSettings = NO_SETTINGS
 
 
 def is_whole(result: str) -> bool:
@@ -170,9 +172,10 @@ def is_whole(result: str) -> bool:
 
 
 def urgent_of(status: PublishedStatus) -> object:
-    """What of a status people wait for: its holds, what is not well, and what was replaced."""
+    """What of a status is written at once: its holds, what is not well, what was replaced, and settings."""
     ill = {(each.key, each.state) for each in status.last_pass.states.unwell}
-    return {hold.hash for hold in status.holds}, ill, {(each.key, each.at) for each in status.replaced}
+    replaced = {(each.key, each.at) for each in status.replaced}
+    return {hold.hash for hold in status.holds}, ill, replaced, status.settings
 
 
 def news_of(status: PublishedStatus) -> object:
@@ -217,6 +220,7 @@ def status_of(
     by: str,
     since: Mapping[str, datetime],
     replaced: tuple[PublishedReplacement, ...] = (),
+    settings: PublishedSettings = NO_SETTINGS,
     *,
     seconds: float | None = None,
 ) -> PublishedStatus | None:
@@ -247,6 +251,7 @@ def status_of(
         holds=published_holds(report, now, since),
         more_holds=max(0, len(report.holds) - _MOST_HOLDS),
         replaced=replaced,
+        settings=settings,
     )
 
 
@@ -330,10 +335,11 @@ def _is_plain(status: PublishedStatus) -> bool:
     since = [each.since for each in status.last_pass.states.unwell if each.since is not None]
     moments = [status.written_at, status.last_pass.at, *(hold.since for hold in status.holds), *ends, *since]
     moments += [each.at for each in status.replaced]
+    moments += [status.settings.since] if status.settings.since is not None else []
     fields = (field for hold in status.holds for change in hold.changes for field in change.fields)
-    return not any(moment.utcoffset() for moment in moments) and all(
-        _is_shallow(side) for field in fields for side in (field.before, field.after)
-    )
+    is_in_utc = all(moment.utcoffset() == timedelta(0) for moment in moments)
+    is_shallow = all(_is_shallow(side) for field in fields for side in (field.before, field.after))
+    return is_in_utc and is_shallow and status.settings.is_plain
 
 
 def _is_shallow(value: Any, levels: int = _DEEPEST) -> bool:
@@ -341,5 +347,5 @@ def _is_shallow(value: Any, levels: int = _DEEPEST) -> bool:
     return levels > 0 and all(_is_shallow(each, levels - 1) for each in inner)
 
 
-STATUS: Format[PublishedStatus] = Format("status", 524_288, msgspec.to_builtins, _status)
-"""Half of what a ConfigMap takes, and more than is ever written."""
+STATUS: Format[PublishedStatus] = Format("status", 458_752, msgspec.to_builtins, _status)
+"""More than is ever written, and with the record less than a ConfigMap takes."""

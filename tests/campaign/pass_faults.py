@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
+from desired.names import CONFIG_MAP
 from hcloud_sandbox.clock import SimulatedClock
 from tests.campaign.probe import as_it_was
 from tests.support.lines import Between, Handle
@@ -98,7 +98,7 @@ def _garbled(course: "Course", *, name: str) -> None:
     """Somebody writes something else into each key of a ConfigMap of the product, or makes one that says nothing."""
     found = course.cluster.objects("configmaps").get(name)
     if found is None:
-        course.cluster.to_cluster("POST", CONFIG_MAPS, {"metadata": {"name": name}, "data": {"settings": "{"}})
+        course.cluster.to_cluster("POST", CONFIG_MAPS, {"metadata": {"name": name}, "data": {"record": "{"}})
     else:
         course.cluster.patch_config_map(name, **dict.fromkeys(found.get("data") or {}, "{a fault of the campaign"))
     course.cluster.converge()
@@ -116,8 +116,7 @@ PASS_FAULTS: Mapping[str, PassFault] = {
         for word, seconds in {"an hour ahead": HOUR_S, "an hour behind": -HOUR_S}.items()
     },
     **{
-        f"{name} {word}": partial(fault, name=name)
-        for name in (CONFIG_MAP, STATUS_CONFIG_MAP)
+        f"{CONFIG_MAP} {word}": partial(fault, name=CONFIG_MAP)
         for word, fault in {"lost": _lost, "garbled": _garbled}.items()
     },
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
+from desired.names import CONFIG_MAP
 from reconciler.result import Result
 from tests.campaign.cluster import Cluster, Step
 from tests.campaign.faults import PAST, fault_of, is_lie
@@ -56,8 +56,7 @@ def _base(
     cluster = Cluster.under(dict(environment))
     cluster.settle(3)
     cluster.environment |= dict(environment)
-    for name in (CONFIG_MAP, STATUS_CONFIG_MAP):
-        cluster.to_cluster("POST", CONFIG_MAPS, {"metadata": {"name": name}, "data": {}})
+    cluster.to_cluster("POST", CONFIG_MAPS, {"metadata": {"name": CONFIG_MAP}, "data": {}})
     cluster.have_services(a_service(), a_service("db", 80, 443, use_private_ip="true"), {**a_service("idle"), **_PLAIN})
     cluster.start()
     _until_quiet(cluster)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
 
-from desired.names import CONFIG_MAP, LABEL_CLUSTER_UID, OWN_CLASS, STATUS_CONFIG_MAP
+from desired.names import CONFIG_MAP, LABEL_CLUSTER_UID, OWN_CLASS
 from hcloud_sandbox.hetzner import HetznerSimulator
 from hcloud_sandbox.robot import RobotSimulator
 from sandbox_support.certificates import CERTIFICATE, PRIVATE_KEY
@@ -187,9 +187,8 @@ def _other_pods(world: World) -> None:
 
 
 def install(cluster: Cluster) -> None:
-    """The product is installed with its ConfigMaps, in which it remembers its settings, and begins."""
-    for name in (CONFIG_MAP, STATUS_CONFIG_MAP):
-        cluster.to_cluster("POST", CONFIG_MAPS, {"metadata": {"name": name}, "data": {}})
+    """The product is installed with its ConfigMap, and begins."""
+    cluster.to_cluster("POST", CONFIG_MAPS, {"metadata": {"name": CONFIG_MAP}, "data": {}})
     cluster.start()
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
+from desired.names import CONFIG_MAP
 from desired.plan.change import Verdict
 from tests.campaign.shell import Cluster, Replica
 from tests.support.churn import Churn
@@ -85,8 +85,7 @@ class Year:
         world.may_be_refused = (404, 409, 422, 423)
         world.settle(NODES)
         world.have_services(a_service("web-0"), a_service("web-1", 80, 443))
-        for name in (CONFIG_MAP, STATUS_CONFIG_MAP):
-            world._cluster("POST", CONFIG_MAPS, {"metadata": {"name": name}})
+        world._cluster("POST", CONFIG_MAPS, {"metadata": {"name": CONFIG_MAP}})
         self._churn = Churn(world, seed)
         self.cluster.meets, self.cluster.bends = self._meets, self._bends
         self.cluster.harms = partial(harm, self.cluster)

@@ -26,7 +26,7 @@ POLICIES = "/apis/admissionregistration.k8s.io/v1"
 @pytest.fixture
 def held(stage: Stage) -> Iterator[Stage]:
     """A Node that joins in what seems to be another project; the product's ConfigMaps are empty."""
-    names = ("hcloud-reconciler", "hcloud-reconciler-status", APPROVALS)
+    names = ("hcloud-reconciler", APPROVALS)
     for name in names:
         stage.cluster.request("DELETE", f"{CONFIG_MAPS}/{name}")
     for made in shipped("configmap.yaml"):

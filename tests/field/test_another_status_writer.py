@@ -77,7 +77,7 @@ def test_another_hand_keeps_its_address(field: Callable[[str], Stage]) -> None:
     """06: three times the address is put right; then the status is left to the other for an hour, and everything that
     tells of it names him and the way out. Nothing else is held up, and the status that is published has the hold."""
     stage = field("06-another-status-writer")
-    stage.cluster.request("POST", CONFIG_MAPS, {"metadata": {"name": "hcloud-reconciler-status"}})
+    stage.cluster.request("POST", CONFIG_MAPS, {"metadata": {"name": "hcloud-reconciler"}})
     history = History()
     with runtime(stage, {}, ImpatientStop()) as built:
         assert built.connections is not None

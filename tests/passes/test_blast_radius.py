@@ -50,7 +50,7 @@ def test_two_of_three_are_held_until_approved_while_the_loop_runs(stage: Stage) 
     assert f"approve: {hold['approve']}   (once, within 1 h)" in told.stdout
     assert "2 of 3 Nodes lost their servers without a drain" in told.stdout
 
-    made = {"metadata": {"name": "hcloud-reconciler-status"}}
+    made = {"metadata": {"name": "hcloud-reconciler"}}
     stage.cluster.request("POST", "/api/v1/namespaces/kube-system/configmaps", made)
     with killed_at_the_end(stage.start("run", "--interval", "200ms", *AT_ANY_AGE)):
         stage.forget()

@@ -54,7 +54,7 @@ def _with_the_token_of_another_project(stage: Stage, **network: Any) -> None:
 
 def _remembered(stage: Stage) -> str | None:
     _, found = stage.cluster.request("GET", MEMORY)
-    text: str | None = found.get("data", {}).get("anchor")
+    text: str | None = found.get("data", {}).get("record")
     return text
 
 
@@ -145,6 +145,21 @@ def test_a_cluster_that_was_replaced_whole_and_remembers_nothing_is_for_a_person
 
     assert is_initialised(served.nodes()["new-1"])
     assert not {*NODES} & {*served.nodes()}
+
+
+@pytest.mark.parametrize("text", ["{", '{"version": 1, "cluster": "another"}'], ids=["garbled", "of-another-cluster"])
+def test_a_cluster_that_was_replaced_whole_waits_while_its_record_cannot_be_read(served: Stage, text: str) -> None:
+    """The remedy is said. Nothing is written over it, as it may have uses of approvals."""
+    served.cluster.request("PATCH", MEMORY, {"data": {"record": text}})
+    _replace_all(served)
+
+    report = one_pass(served, AT_ONCE)
+
+    assert not is_initialised(served.nodes()["new-1"])
+    assert {*NODES} <= {*served.nodes()}
+    said = [note["text"] for note in report["notes"] if "remove the key record" in note["text"]]
+    assert said
+    assert _remembered(served) == text
 
 
 def _replace_all(stage: Stage) -> None:

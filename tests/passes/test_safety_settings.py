@@ -17,7 +17,7 @@ NAMES = ("a", "b", "c", "d")
 @pytest.fixture
 def remembering(balanced: Stage) -> Stage:
     """The stage with the ConfigMap that the chart brings, and four Services."""
-    body = {"metadata": {"name": "hcloud-reconciler-status", "namespace": "kube-system"}}
+    body = {"metadata": {"name": "hcloud-reconciler", "namespace": "kube-system"}}
     balanced.cluster.request("POST", CONFIG_MAPS, body)
     balanced.have_services(*map(a_service, NAMES))
     return balanced

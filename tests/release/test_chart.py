@@ -500,10 +500,10 @@ def test_the_defaults_survive_the_loss_of_a_node() -> None:
             {"kind": "DaemonSet"}, {"PodDisruptionBudget": 0, "DaemonSet": 1, "Deployment": 0}, id="DaemonSet"
         ),
         pytest.param({"rbac": {"create": False}}, {"ClusterRole": 0, "Role": 0, "ServiceAccount": 1}, id="no roles"),
-        pytest.param({}, {"NetworkPolicy": 1, "ConfigMap": 3, "PodMonitor": 0}, id="by default"),
+        pytest.param({}, {"NetworkPolicy": 1, "ConfigMap": 2, "PodMonitor": 0}, id="by default"),
         pytest.param({"monitoring": {"enabled": ""}}, {"Deployment": 1, "PodMonitor": 0}, id="an empty text means no"),
         pytest.param({"networkPolicy": {"enabled": False}}, {"NetworkPolicy": 0}, id="no network policy"),
-        pytest.param({"hostNetwork": True}, {"NetworkPolicy": 0, "ConfigMap": 3}, id="where it has no effect"),
+        pytest.param({"hostNetwork": True}, {"NetworkPolicy": 0, "ConfigMap": 2}, id="where it has no effect"),
         pytest.param(
             {"hostNetwork": True, "networkPolicy": {"enabled": True}}, {"NetworkPolicy": 1}, id="asked for all the same"
         ),

@@ -117,17 +117,15 @@ def test_nobody_may_create_config_maps() -> None:
 
     assert {(verb, name) for verb, resource, name in granted(roles) if resource == "configmaps"} == {
         ("get", "hcloud-reconciler"),
-        ("get", "hcloud-reconciler-status"),
         ("get", "hcloud-reconciler-approvals"),
         ("patch", "hcloud-reconciler"),
-        ("patch", "hcloud-reconciler-status"),
         ("patch", "hcloud-reconciler-approvals"),
     }
     assert granted(_roles(rendered(), "observe", "reconcile")).isdisjoint(
         {("patch", "configmaps", "hcloud-reconciler-approvals")}
     )
     kept = [each["metadata"].pop("annotations", {}).get("helm.sh/resource-policy") for each in config_maps]
-    assert kept == ["keep", "keep", None]
+    assert kept == ["keep", "keep"]
     assert config_maps == shipped("configmap.yaml")
 
 

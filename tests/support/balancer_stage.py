@@ -16,10 +16,11 @@ from actuators.unlisted import UnlistedBalancers
 from actuators.writers import Writers
 from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, SelectorTarget, ServerTarget, Target
 from desired.model.record import Stamp
-from desired.model.remembered import ANCHOR, Remembered
+from desired.model.remembered import Remembered
 from desired.model.service import Service
 from desired.model.snapshot import Server, Snapshot
 from desired.plan.change import Change
+from desired.plan.controller_record import RECORD, ControllerRecord, record_in
 from hcloud_sandbox.hetzner import HetznerOptions
 from tests.balancers import a_service, a_world
 from tests.builders import CLUSTER_UID, a_server
@@ -122,7 +123,8 @@ def hands_in(sim: Simulation) -> Writers:
 def in_record(*ids: int, cluster: str = CLUSTER_UID) -> UnlistedBalancers:
     """The record of the cluster's load balancers has these ids."""
     stamp = Stamp(cluster, "a test", datetime(2026, 7, 1, tzinfo=UTC))
-    return UnlistedBalancers(lambda: {ANCHOR.key: ANCHOR.write(Remembered(None, ids), stamp)})
+    text = RECORD.write(ControllerRecord(project=Remembered(None, ids)), stamp)
+    return UnlistedBalancers(lambda uid: record_in({RECORD.key: text}, uid))
 
 
 def _raw_server(server: Server) -> dict[str, Any]:

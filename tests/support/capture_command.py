@@ -103,14 +103,17 @@ def a_world(
         gone = settled_node("db-9", 9, "Unknown")
         gone["spec"]["providerID"] = "hrobot://9"
         others += [*(joining_node(each["server_name"]) for each in robot), gone]
-    approvals = {"metadata": {"name": "hcloud-reconciler", "namespace": "kube-system"}, "data": {}}
+    own = {
+        "metadata": {"name": "hcloud-reconciler", "namespace": "kube-system"},
+        "data": {"status": "a status, secret"},
+    }
     identity = {"metadata": {"name": "kube-system", "uid": "11111111-2222-3333-4444-555555555555"}}
     sim.kubernetes.replace_world(
         {
             "nodes": [*nodes(), *others],
             "services": services(),
             "namespaces": [identity],
-            "configmaps": [approvals],
+            "configmaps": [own],
             "deployments": workloads("hccm", "mirror.example.com/secret/hcloud-cloud-controller-manager:v1.30.0"),
             "volumeattachments": [an_attachment("csi-1", "lost-8"), an_attachment("csi-2", "web-1")],
         }

@@ -35,6 +35,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from desired.names import CONFIG_MAP
 from hcloud_sandbox.exchange import Request, Response, Simulator
 
 Raw = dict[str, Any]
@@ -45,8 +46,6 @@ HOW = ("all", "half", "one", "stale", "lag")
 DEATHS = ("dies:before:0", "dies:before:1", "dies:before:3", "dies:after:0", "dies:after:1", "dies:after:2")
 OTHER_NAMESPACE = "other"
 """The namespace of a second release."""
-RECORDS = ("hcloud-reconciler", "hcloud-reconciler-status")
-"""ConfigMaps that the controller writes."""
 _MEMBERS = re.compile(r"/v1/networks/\d+/members")
 
 
@@ -121,7 +120,7 @@ class Lens(BeforeTruth):
         """Whether the API server refuses a request for a record."""
         folder, _, name = request.path.rpartition("/")
         refused = ("record:403",) if request.method == "GET" else ("record:403", "record:readonly")
-        is_of_record = name in RECORDS and folder.endswith("/configmaps")
+        is_of_record = name == CONFIG_MAP and folder.endswith("/configmaps")
         return is_of_record and not set(refused).isdisjoint(self._lies)
 
     def _unhealthy(self, answer: Response) -> Response:

@@ -24,6 +24,7 @@ from actuators.approvals import approve
 from actuators.http.robot import RobotLogin
 from actuators.outcome import Failed
 from desired.model.settings import Settings
+from desired.names import CONFIG_MAP
 from desired.plan.grants import Grant, Source
 from desired.plan.kinds import ChangeKind
 from hcloud_sandbox.clock import SimulatedClock
@@ -42,7 +43,6 @@ from tests.support.harm_excuses import Excuse, excuses, waits_for
 from tests.support.harm_judge import Deed, harm
 from tests.support.harm_lens import (
     OTHER_NAMESPACE,
-    RECORDS,
     Lens,
     config_maps_in,
     kind_in_cluster,
@@ -449,9 +449,6 @@ class Stage:
             self._log_in(known, metal_lens, lies)
         known.approved = (self._by_flag[cluster],) if cluster in self._by_flag and not loop else ()
         known.settings = replace(settings, network="8") if "network" in lies else settings
-        # That of its settings is of each run anew, as if it were another process.
-        if known.records is not None:
-            known.records.settings = records_in(known.sim, known.settings).settings
         line = known.sim.kubernetes_line
         line._clock = SimulatedClock(lambda: truth.clock.timestamp() + 3600.0) if "clock" in lies else truth.clock
         hetzner, kubernetes = self._lenses[cluster]
@@ -927,14 +924,14 @@ class Stage:
     def restore_record(self, cluster: str = "a") -> None:
         """Somebody puts the backup of the record back; without a backup the record is empty."""
         gone = dict.fromkeys(self._record(cluster))
-        self.of(cluster).patch_config_map(RECORDS[0], **{**gone, **self._saved})
+        self.of(cluster).patch_config_map(CONFIG_MAP, **{**gone, **self._saved})
 
     def _record(self, cluster: str) -> Mapping[str, str]:
         maps = {
             (each["metadata"]["namespace"], each["metadata"]["name"]): each.get("data", {})
             for each in self.truth.seen().clusters[cluster]["configmaps"]
         }
-        return dict(maps[NAMESPACE, RECORDS[0]])
+        return dict(maps[NAMESPACE, CONFIG_MAP])
 
     def as_hccm_left_it(self, cluster: str = "a") -> None:
         """HCCM has run the cluster until now: labels, conditions and records of ours go."""

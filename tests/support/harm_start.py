@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from desired.model.settings import Settings
-from desired.names import STATUS_CONFIG_MAP
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.robot import RobotSimulator
 from kubernetes_double import KubernetesSimulator
@@ -210,7 +209,6 @@ def a_cluster(name: str, count: int, services: Sequence[Raw], start: Start, trut
     nodes = [_a_node(number, start) for number in range(FIRST[name], FIRST[name] + count)]
     nodes += [_a_metal_node(number) for number in range(METAL, METAL + start.metal) if name == "a"]
     own = {"metadata": {"name": "hcloud-reconciler", "namespace": NAMESPACE}, "data": {}}
-    status = {"metadata": {"name": STATUS_CONFIG_MAP, "namespace": NAMESPACE}, "data": {}}
-    world = {"nodes": nodes, "services": list(services), "configmaps": [own, status]}
+    world = {"nodes": nodes, "services": list(services), "configmaps": [own]}
     kubernetes = KubernetesSimulator(truth.clock, world=world, seed=FIRST[name])
     return Cluster(name, HOME, kubernetes, truth.projects[HOME], truth.clock)

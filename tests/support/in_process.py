@@ -46,6 +46,8 @@ def one_pass(stage: Stage, flags: Mapping[str, str] = ONCE, /, **variables: str)
             if connections is None
             else converge(built.plan_context, connections.apply_context)
         )
+        if connections is not None:
+            built.plan_context.records.status.keep(report)
     return report_as_json(report)
 
 

@@ -12,29 +12,27 @@ from typing_extensions import TypeVar
 
 from actuators.approvals import ApprovalUses, approve
 from actuators.calls import have_room, within_budget
-from actuators.config_maps import put
+from actuators.config_maps import ConfigMap
 from actuators.http.actions import Actions
 from actuators.http.call_budget import CallBudget
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
 from actuators.lanes import UnderWay
 from actuators.nodes import write_sync_condition
 from actuators.outcome import Applied, Outcome
+from actuators.record import RecordStore
 from actuators.services import write_conditions
 from actuators.unlisted import UnlistedBalancers
 from actuators.writers import Writers
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
 from desired.plan.change import Change
 from desired.plan.grants import Grant, Source
 from desired.planner import compute_plan
-from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, observe_world
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.context import ApplyContext, PlanContext
 from reconciler.passes.history import History
-from reconciler.passes.keeper import ConfigMap
 from reconciler.passes.one_pass import converge, plan_once
 from reconciler.passes.records import Records, unkept
 from reconciler.result import Report
@@ -46,7 +44,7 @@ from tests.balancers import LOCATED
 from tests.routes import CLUSTER_CIDR, gateway_of, pods_of
 from tests.support.cooperative import Scheduler
 from tests.support.objects import NETWORK, UNINITIALIZED, joining_node, server, settled_node
-from tests.support.records import begin_record
+from tests.support.records import begin_record, uses_of
 from tests.support.simulators import TIMEOUT_S, Gate, PassingTime, Simulated, Simulation, is_open
 
 NAMESPACE = "kube-system"
@@ -125,7 +123,7 @@ class Run(Generic[W]):
         reader = HetznerReader(cloud)
         robot = self.sim.robot_readers()
         cluster = self.sim.kubernetes_reader()
-        unlisted = UnlistedBalancers(partial(observe_config_map, cluster, NAMESPACE))
+        unlisted = UnlistedBalancers(RecordStore(ConfigMap.of(cluster, NAMESPACE)).read)
         self.readers = Readers(cluster, reader, Confirmer(reader), unlisted, robot=robot)
         self.writer = HetznerWriter(cloud)
 
@@ -171,7 +169,7 @@ class Run(Generic[W]):
     def _uses(self) -> ApprovalUses:
         """The same in each pass of a process."""
         writer = self.sim.kubernetes_writer(gate=self.gate)
-        return ApprovalUses(self.readers.kubernetes, writer, NAMESPACE, creates=True)
+        return uses_of(self.readers.kubernetes, writer, creates=True)
 
     @cached_property
     def _conditions(self) -> ConditionSink:
@@ -204,11 +202,8 @@ class Run(Generic[W]):
 
 def records_in(sim: Simulated, settings: Settings, *, lasts: bool = False) -> Records:
     """The records of a new process of this cluster."""
-    read = partial(observe_config_map, sim.kubernetes_reader(), NAMESPACE)
-    write = partial(put, sim.kubernetes_writer(), NAMESPACE)
-    status = partial(read, STATUS_CONFIG_MAP), partial(write, name=STATUS_CONFIG_MAP)
-    main = ConfigMap(CONFIG_MAP, read, write, "ccm-0")
-    return Records(main, ConfigMap(STATUS_CONFIG_MAP, *status, "ccm-0"), settings, lasts=lasts)
+    config_map = ConfigMap.of(sim.kubernetes_reader(), NAMESPACE, sim.kubernetes_writer(), "ccm-0")
+    return Records(config_map, settings, lasts=lasts)
 
 
 def just_before_the_writes(run: Run[W], happens: Callable[[W], object]) -> None:

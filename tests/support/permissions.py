@@ -29,7 +29,6 @@ BESIDE_PASSES: frozenset[Grant] = frozenset(
         ("create", "leases", ""),
         ("get", "leases", "cloud-controller-manager"),
         ("update", "leases", "cloud-controller-manager"),
-        ("patch", "configmaps", "hcloud-reconciler-status"),
     }
 )
 """What the process makes use of before and between its passes: a test of passes alone does not see it."""

@@ -25,7 +25,7 @@ from hcloud_sandbox.serving import BackgroundLoop, SimulatorServer
 from kubernetes_double import KubernetesSimulator
 from sandbox_support.hetzner_spec import ValidatingSimulator, load_spec
 from tests.support.lines import Shortcut
-from tests.support.records import begins_record
+from tests.support.records import begins_record, publishes
 from tests.support.warm_start import Process, start_command
 from tests.support.world import World, to_simulator
 
@@ -38,7 +38,6 @@ _CHANGES_NOTHING = (
     "/events",
     "/selfsubjectaccessreviews",
     "/selfsubjectreviews",
-    "/configmaps/hcloud-reconciler-status",  # nothing is decided by what is published
 )
 
 
@@ -229,8 +228,7 @@ class Stage(World):
 
     def remove_config_map(self) -> None:
         """Forget what was approved, and what the cluster remembers of a project and of settings."""
-        for name in ("hcloud-reconciler", "hcloud-reconciler-status"):
-            self.cluster.request("DELETE", f"/api/v1/namespaces/kube-system/configmaps/{name}")
+        self.cluster.request("DELETE", "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler")
 
     def to_project(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         headers = {"Authorization": f"Bearer {HetznerSimulator.TOKEN}", "Content-Type": "application/json"}
@@ -245,8 +243,8 @@ class Stage(World):
 
 
 def writes_in(proxy: FaultProxy) -> list[Exchange]:
-    """What passed there that changes something other than Events, and does more than begin the record."""
-    sent = (e for e in proxy.journal.entries() if e.method != "GET" and not begins_record(e))
+    """What passed there that changes something other than Events, and does more than begin the record or publish."""
+    sent = (e for e in proxy.journal.entries() if e.method != "GET" and not (begins_record(e) or publishes(e)))
     return [e for e in sent if not any(part in e.path for part in _CHANGES_NOTHING)]
 
 

@@ -1,10 +1,10 @@
 """A ConfigMap of the product without an API server, for what reads and writes it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from actuators.http.errors import ApiError
-from reconciler.passes.keeper import ConfigMap
+from actuators.config_maps import ConfigMap
+from actuators.http.errors import ApiError, NotFound
 
 
 @dataclass
@@ -17,14 +17,18 @@ class Stored:
         self.ask("read")
         return self.data
 
-    def write(self, values: Mapping[str, str | None]) -> None:
-        self.ask("take away" if set(values.values()) == {None} else "write")
-        there = {**(self.data or {}), **values}
-        self.data = {key: text for key, text in there.items() if text is not None}
+    def change(self, choose: Callable[[Mapping[str, str]], Mapping[str, str | None]], *, creates: bool = False) -> None:
+        data = self.read()
+        if data is None and not creates:
+            raise NotFound("ConfigMap is not there")
+        if values := choose(data or {}):
+            self.ask("write")
+            there = {**(data or {}), **values}
+            self.data = {key: text for key, text in there.items() if text is not None}
 
     def config_map(self, by: str = "ccm-0", *, writes: bool = True) -> ConfigMap:
         """It, as a process with this name sees it."""
-        return ConfigMap("hcloud-reconciler", self.read, self.write if writes else None, by)
+        return ConfigMap(self.read, self.change if writes else None, by)
 
     def ask(self, what: str) -> None:
         """Note what was asked. Raises the trouble that there is."""

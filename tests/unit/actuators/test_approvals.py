@@ -7,16 +7,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from actuators.approvals import ApprovalUses, approve, reviewed_name, revoke
-from actuators.config_maps import put
 from actuators.http.errors import ApiError, Broken, Conflict, Denied
 from actuators.http.kubernetes import ApiAnswer, KubernetesReader, KubernetesWriter
 from desired.model.record import Stamp
 from desired.names import APPROVALS_CONFIG_MAP, CONFIG_MAP
 from desired.plan.approvals import format_approval, parse_approvals
+from desired.plan.controller_record import RECORD, ControllerRecord, record_in
 from desired.plan.grants import Grant, Here, Source
-from desired.plan.uses import RECORD, UseRecord, record_in
-from desired.section import Absent, Present, Unknown
+from desired.section import Present, Unknown
 from reconciler.observe.kubernetes import observe_config_map
+from tests.support.records import put, uses_of
 from tests.support.simulators import Simulate, Simulation
 
 NAMESPACE = "kube-system"
@@ -43,9 +43,10 @@ def given(sim: Simulation) -> tuple[Grant, ...]:
     return parse_approvals(data_of(sim, APPROVALS_CONFIG_MAP))
 
 
-def record(sim: Simulation) -> UseRecord:
+def record(sim: Simulation) -> ControllerRecord:
     found = record_in(data_of(sim, CONFIG_MAP), HERE.cluster)
-    return found.value if isinstance(found, Present) else UseRecord(NOW)
+    assert isinstance(found, Present)
+    return found.value if found.value.begun_at is not None else ControllerRecord(NOW)
 
 
 def approvals(sim: Simulation) -> tuple[Grant, ...]:
@@ -55,9 +56,9 @@ def approvals(sim: Simulation) -> tuple[Grant, ...]:
 
 def a_process(sim: Simulation, reader: KubernetesReader | None = None) -> ApprovalUses:
     """The uses of a process that has seen a hold: the record has begun."""
-    uses = ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, "ccm-0", creates=True)
+    uses = uses_of(sim.kubernetes_reader(), sim.kubernetes_writer(), "ccm-0", creates=True)
     assert isinstance(uses.known(record_in(data_of(sim, CONFIG_MAP), HERE.cluster), HERE), Present)
-    return replace(uses, reader=reader or uses.reader)
+    return uses if reader is None else uses_of(reader, sim.kubernetes_writer(), "ccm-0")
 
 
 def test_the_first_approval_creates_the_config_map(sim: Simulation) -> None:
@@ -124,7 +125,7 @@ def test_a_record_that_is_lost_between_plan_and_use(sim: Simulation) -> None:
     """It begins anew, and approvals from before count no more."""
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     uses = a_process(sim)
-    put(sim.kubernetes_writer(), NAMESPACE, {RECORD.key: None})
+    put(sim.kubernetes_reader(), sim.kubernetes_writer(), {RECORD.key: None})
     with pytest.raises(Conflict, match="it was given before the record of uses began at 2026-07-01 12:01 UTC"):
         uses.use_up([ONE], LATER)
 
@@ -134,7 +135,7 @@ def test_a_process_knows_its_uses_better_than_a_record(sim: Simulation) -> None:
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     uses, backup = a_process(sim), data_of(sim, CONFIG_MAP)
     uses.use_up([ONE], HERE)
-    put(sim.kubernetes_writer(), NAMESPACE, backup)
+    put(sim.kubernetes_reader(), sim.kubernetes_writer(), backup)
     assert record(sim).judged(ONE).counts(LATER)
     known = uses.known(record_in(backup, HERE.cluster), LATER)
     assert isinstance(known, Present)
@@ -143,15 +144,15 @@ def test_a_process_knows_its_uses_better_than_a_record(sim: Simulation) -> None:
         uses.use_up([ONE], LATER)
 
 
-OF_ANOTHER = RECORD.write(UseRecord(NOW), Stamp("another", "ccm-0", NOW))
+OF_ANOTHER = RECORD.write(ControllerRecord(NOW), Stamp("another", "ccm-0", NOW))
 
 
 @pytest.mark.parametrize("text", ["{", "{}", OF_ANOTHER])
 def test_a_garbled_record_is_no_empty_record(sim: Simulation, text: str) -> None:
     """It is not overwritten, and nothing is used."""
     a_process(sim)
-    put(sim.kubernetes_writer(), NAMESPACE, {RECORD.key: text})
-    uses = ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE)
+    put(sim.kubernetes_reader(), sim.kubernetes_writer(), {RECORD.key: text})
+    uses = uses_of(sim.kubernetes_reader(), sim.kubernetes_writer())
     assert isinstance(uses.known(record_in(data_of(sim, CONFIG_MAP), HERE.cluster), HERE), Unknown)
     with pytest.raises(Broken, match="remove the key record"):
         uses.use_up([ONE], HERE)
@@ -160,16 +161,16 @@ def test_a_garbled_record_is_no_empty_record(sim: Simulation, text: str) -> None
 
 def test_no_record_begins_while_the_clocks_differ(sim: Simulation) -> None:
     """It may begin in the future, and approvals would be older for days."""
-    uses = ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, creates=True)
-    assert isinstance(uses.known(Absent(), replace(HERE, clocks_differ=True)), Unknown)
+    uses = uses_of(sim.kubernetes_reader(), sim.kubernetes_writer(), creates=True)
+    assert isinstance(uses.known(Present(ControllerRecord()), replace(HERE, clocks_differ=True)), Unknown)
     assert data_of(sim, CONFIG_MAP) == {}
 
 
 def test_a_record_that_cannot_be_begun(sim: Simulation) -> None:
     """A run makes no ConfigMap, and approve says who has to."""
     for creates, remedy in ((False, "is not there"), (True, "have it made once")):
-        uses = ApprovalUses(sim.kubernetes_reader(), sim.kubernetes_writer("approver"), NAMESPACE, creates=creates)
-        found = uses.known(Absent(), HERE)
+        uses = uses_of(sim.kubernetes_reader(), sim.kubernetes_writer("approver"), creates=creates)
+        found = uses.known(Present(ControllerRecord()), HERE)
         assert isinstance(found, Unknown)
         assert f"{remedy}" in found.why
         assert "kubectl -n kube-system create configmap hcloud-reconciler" in found.why
@@ -291,7 +292,7 @@ def test_a_used_approval_passes_what_it_named_until_that_is_struck(sim: Simulati
     assert of_one(sim).passes(HERE) == (LEFT[1],)
     assert uses.known(Present(record(sim)), HERE) == Present(record(sim))
 
-    after = ApprovalUses(uses.reader, uses.writer, NAMESPACE)
+    after = uses_of(sim.kubernetes_reader(), sim.kubernetes_writer())
     after.strike((), lambda _name: True, HERE)
     assert of_one(sim).left == (LEFT[1],)
     after.strike((), lambda _name: True, HERE, looks=True)
@@ -308,12 +309,13 @@ def test_what_is_left_passes_no_longer_than_the_approval(sim: Simulation) -> Non
 
 
 def test_what_is_left_is_revoked(sim: Simulation) -> None:
-    uses = begun(sim)
-    revoke(uses.reader, uses.writer, NAMESPACE, ONE.of, NOW, who="ben", name="")
+    begun(sim)
+    revoke(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE.of, NOW, who="ben", name="")
     assert of_one(sim).passes(HERE) == ()
 
 
 def test_approving_again_keeps_what_is_left(sim: Simulation) -> None:
-    uses, later = begun(sim), NOW + timedelta(minutes=30)
-    approve(uses.reader, uses.writer, NAMESPACE, replace(ONE, approved_at=later), later)
+    later = NOW + timedelta(minutes=30)
+    begun(sim)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, replace(ONE, approved_at=later), later)
     assert of_one(sim).passes(Here(later)) == (ONE.of, *sorted(LEFT))

@@ -1,6 +1,5 @@
 """Creating a load balancer: what one request carries, what happens when it is refused or its answer is lost."""
 
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
@@ -37,6 +36,7 @@ from desired.names import (
     OWN_CLASS,
 )
 from desired.plan.change import Change
+from desired.plan.controller_record import FoundRecord
 from desired.section import UNMANAGED
 from tests.balancers import (
     DEFAULT_NAME,
@@ -448,11 +448,11 @@ def questions(stage: Stage) -> list[str]:
     ]
 
 
-def forbidden() -> Mapping[str, str]:
+def forbidden(_uid: object) -> FoundRecord:
     raise Denied("configmaps is forbidden", status=403)
 
 
-def down() -> Mapping[str, str]:
+def down(_uid: object) -> FoundRecord:
     raise Transient("the API server is down")
 
 
@@ -463,7 +463,7 @@ def down() -> Mapping[str, str]:
         "it is gone": (in_record(41), CLAIMED, ["label", "name", "id", "create"], None),
         "one of several exists": (in_record(40, 41, 42), CLAIMED, ["label", "name", "id", "id", "id"], Outdated),
         "it is listed": (in_record(7), CLAIMED, ["label", "name", "create"], None),
-        "a record of another cluster": (in_record(42, cluster="x"), CLAIMED, ["label", "name", "create"], None),
+        "a record of another cluster": (in_record(42, cluster="x"), CLAIMED, ["label", "name"], ApiError),
         "a new Service": (in_record(42), {}, ["create"], None),
         "the record may not be read": (UnlistedBalancers(forbidden), CLAIMED, ["label", "name"], ApiError),
         "the record cannot be read": (UnlistedBalancers(down), CLAIMED, ["label", "name"], Transient),

@@ -2,7 +2,7 @@
 
 import base64
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,8 @@ import pytest
 from actuators.http.call_budget import OverBudget
 from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.http.retry import Patience, Retry
-from actuators.http.robot import REFUSED, Refusals, RobotLogin, RobotReader
+from actuators.http.robot import Refusals, RobotLogin, RobotReader
+from desired.model.remembered import RefusedLogin
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.proxy import FaultProxy
 from hcloud_sandbox.robot import RobotSimulator
@@ -129,9 +130,9 @@ def test_the_third_wrong_login_is_not_sent(service: Webservice) -> None:
 
 @dataclass
 class Noted:
-    """A ConfigMap that the processes of a test share."""
+    """A record that the processes of a test share."""
 
-    data: dict[str, str] = field(default_factory=dict)
+    logins: list[RefusedLogin] = field(default_factory=list)
     is_gone: bool = False
     now: datetime = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
@@ -139,15 +140,15 @@ class Noted:
         """What a new process gets."""
         return Refusals(self.read, self.write if writes else None, lambda: self.now)
 
-    def read(self) -> dict[str, str] | None:
+    def read(self) -> list[RefusedLogin]:
         if self.is_gone:
             raise Transient("the API server is down")
-        return self.data
+        return self.logins
 
-    def write(self, values: Mapping[str, str | None]) -> None:
+    def write(self, login: RefusedLogin) -> None:
         if self.is_gone:
             raise Transient("the API server is down")
-        self.data |= {key: value for key, value in values.items() if value is not None}
+        self.logins.append(login)
 
 
 def test_no_process_repeats_what_another_was_refused(service: Webservice) -> None:
@@ -163,7 +164,7 @@ def test_no_process_repeats_what_another_was_refused(service: Webservice) -> Non
     assert service.received() == 2
     noted.now += timedelta(minutes=10)
     assert service.client(GOOD, refusals=noted.refusals()).get("/server")
-    assert "wrong" not in noted.data[REFUSED.key]
+    assert [login for login in noted.logins if "wrong" in login.tag] == []
     noted.now += timedelta(hours=1)  # somebody may have made it good in Robot
     refused(lambda: service.client(WRONG, refusals=noted.refusals()).get("/server"))
     assert service.received() == 4
@@ -173,19 +174,10 @@ def test_a_dry_run_heeds_refusals_and_notes_none(service: Webservice) -> None:
     """It writes nothing."""
     noted = Noted()
     refused(lambda: service.client(WRONG, refusals=noted.refusals(writes=False)).get("/server"))
-    assert not noted.data
+    assert not noted.logins
     refused(lambda: service.client(WORSE, refusals=noted.refusals()).get("/server"))
     refused(lambda: service.client(WORSE, refusals=noted.refusals(writes=False)).get("/server"))
     assert service.received() == 2
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["", "{", "[]", '{"version": 1}', '{"version": 2, "refused": []}', "x" * 2000, '{"version":1,"refused":[1]}'],
-)
-def test_what_is_noted_may_be_anything(service: Webservice, value: str) -> None:
-    """It is somebody's text, and no reason to ask nothing."""
-    assert service.client(refusals=Noted({REFUSED.key: value}).refusals()).get("/server")
 
 
 def test_nobody_needs_the_config_map(service: Webservice) -> None:

@@ -1,21 +1,15 @@
-"""Published settings: their texts, the change that is told for a day, and their form in the ConfigMap."""
+"""Published settings: their texts, and the change that is told for a day."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Network
-from typing import Any
-
-import pytest
 
 from desired.annotations.choices import Algorithm
 from desired.annotations.options import Options
-from desired.model.published_settings import SETTINGS, TOLD_FOR, PublishedSettings, texts_of
-from desired.model.record import Stamp
+from desired.model.published_settings import TOLD_FOR, PublishedSettings, texts_of
 from desired.model.settings import AddressFamily, Controller, Policy, Settings
 from desired.syntax.selector import parse_selector
-from tests.builders import CLUSTER_UID, NOW
+from tests.builders import NOW
 from tests.support.rows import rows
 
 RICH = Settings(
@@ -88,29 +82,12 @@ def test_a_change_is_told_for_a_day() -> None:
     assert (later, later.says) == (PublishedSettings(values), "")
 
 
-def _with(**fields: Any) -> str:
-    written = SETTINGS.write(PublishedSettings(texts_of(RICH), {"HCLOUD_NETWORK": "old"}, NOW), _ORIGIN)
-    return json.dumps({**json.loads(written), **fields})
-
-
-_ORIGIN = Stamp(CLUSTER_UID, "ccm-0", NOW)
-
-
-def test_settings_are_read_as_they_were_written() -> None:
-    for value in (PublishedSettings(texts_of(RICH)), PublishedSettings({}, {"HCLOUD_NETWORK": "old"}, NOW)):
-        assert SETTINGS.read(SETTINGS.write(value, _ORIGIN), CLUSTER_UID) == value
-
-
-@pytest.mark.parametrize("fields", [
-    {"cluster": "another"},
-    {"version": 2},
-    {"settings": []},
-    {"settings": {"HCLOUD_NETWORK": 7}},
-    {"settings": {"HCLOUD_NETWORK": "a\nb"}},
-    {"settings": {"HCLOUD_NETWORK": "a" * 4097}},
-    {"settings": {f"X{number}": "1" for number in range(101)}},
-    {"since": "now"},
-    {"since": 7},
-])  # fmt: skip
-def test_settings_that_nobody_would_write_are_none(fields: Mapping[str, Any]) -> None:
-    assert SETTINGS.read(_with(**fields), CLUSTER_UID) is None
+@rows("settings", {
+    "two lines": PublishedSettings({"HCLOUD_NETWORK": "a\nb"}),
+    "a former one in two lines": PublishedSettings({}, {"HCLOUD_NETWORK": "a\nb"}, NOW),
+    "a long text": PublishedSettings({"HCLOUD_NETWORK": "a" * 4097}),
+    "more than any version has": PublishedSettings({f"X{number}": "1" for number in range(101)}),
+})  # fmt: skip
+def test_settings_of_no_version_are_not_plain(settings: PublishedSettings) -> None:
+    assert not settings.is_plain
+    assert PublishedSettings(texts_of(RICH), {"HCLOUD_NETWORK": ""}, NOW).is_plain

@@ -92,7 +92,7 @@ def cluster(simulate: Callable[..., Simulation]) -> Simulation:
     published = json.dumps({"holds": [{"hash": "sha256:0123456789abcdef", "rule": "x"}, {"hash": "sha256:`x`"}]})
     internal = load_balancer_service("internal")
     internal["spec"]["type"] = "ClusterIP"
-    config_map = {"metadata": {"name": "hcloud-reconciler-status", "namespace": "kube-system"}}
+    config_map = {"metadata": {"name": "hcloud-reconciler", "namespace": "kube-system"}}
     sim.kubernetes.replace_world(
         {
             "nodes": [joining_node(name) for name in ("web-2", "web-1", "db-1")],

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
+from desired.names import CONFIG_MAP
 from hcloud_sandbox.hetzner import HetznerSimulator
 from reconciler.cli.app import parse_command_line
 from reconciler.config.options import Command, Output
@@ -48,10 +48,9 @@ class Cluster:
         """How a command ended."""
         return self.shell(*words, **variables)
 
-    def have_config_maps(self) -> None:
-        """Those that the chart makes."""
-        for name in (CONFIG_MAP, STATUS_CONFIG_MAP):
-            self.add("configmaps", {"metadata": {"name": name, "namespace": NAMESPACE}})
+    def have_config_map(self) -> None:
+        """That of the controller, which the chart makes."""
+        self.add("configmaps", {"metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE}})
 
     def add(self, kind: str, raw: Mapping[str, Any]) -> None:
         """Let the cluster have one object more."""
@@ -106,7 +105,7 @@ def cluster(
 def test_of_a_controller(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
     """Its reports, Events and log, read where there is a kubeconfig and no token."""
     caplog.set_level(logging.INFO)
-    cluster.have_config_maps()
+    cluster.have_config_map()
     run = Run(cluster.sim)
     report = run.converge()
     records_in(cluster.sim, run.settings).status.keep(report, 0.5)
@@ -132,7 +131,7 @@ def test_of_a_cronjob(cluster: Cluster, *, publishes: bool) -> None:
     }
     cron = ("apply", "--yes", *ROUTED)
     if publishes:
-        cluster.have_config_maps()
+        cluster.have_config_map()
     ran = cluster.type(*cron, **settings)
     assert (ran.code, "held by node-blast-radius" in ran.stdout) == (3, True)
 
@@ -175,7 +174,7 @@ def test_of_a_migration(cluster: Cluster) -> None:
 
     assert (said.code, values.startswith("migrate -o values ")) == (0, True)
     assert cluster.type(*shlex.split(values), KUBECONFIG="/nowhere").stdout.startswith("# Values of hcloud-reconciler")
-    cluster.have_config_maps()
+    cluster.have_config_map()
     run = Run(cluster.sim)
     records_in(cluster.sim, run.settings).status.keep(run.converge(), 0.5)
     assert cluster.type(*shlex.split(status), KUBECONFIG="/nowhere").code == 3

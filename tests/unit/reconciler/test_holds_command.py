@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from actuators.approvals import ApprovalUses, reviewed_name
-from actuators.config_maps import put
+from actuators.approvals import reviewed_name
 from actuators.http.kubernetes import KubernetesWriter
-from desired.names import APPROVALS_CONFIG_MAP, STATUS_CONFIG_MAP
+from desired.names import APPROVALS_CONFIG_MAP
 from desired.plan.grants import Grant, Here
 from hcloud_sandbox.hetzner import HetznerSimulator
 from reconciler.cli import approve as approving
@@ -24,6 +23,7 @@ from reconciler.observe.kubernetes import observe_cluster_uid, observe_config_ma
 from reconciler.report.status import StatusReport
 from tests.support.objects import server, settled_node
 from tests.support.passes import NAMESPACE, Run, records_in
+from tests.support.records import put, uses_of
 from tests.support.rows import rows
 from tests.support.said import CommandLine, Said
 from tests.support.simulators import Simulation, ago
@@ -50,8 +50,7 @@ class World:
     def __post_init__(self) -> None:
         self.run = Run(self.sim)
         writer = self.sim.kubernetes_writer()
-        for name in ("hcloud-reconciler", STATUS_CONFIG_MAP):
-            writer.create(CONFIG_MAPS, {"metadata": {"name": name}})
+        writer.create(CONFIG_MAPS, {"metadata": {"name": "hcloud-reconciler"}})
         self.publish()
 
     def publish(self) -> None:
@@ -93,7 +92,7 @@ class World:
     def use(self) -> None:
         """The controller lets the hold pass."""
         here = Here(self.sim.clock.now(), observe_cluster_uid(self.sim.kubernetes_reader()))
-        uses = ApprovalUses(self.sim.kubernetes_reader(), self.sim.kubernetes_writer(), NAMESPACE)
+        uses = uses_of(self.sim.kubernetes_reader(), self.sim.kubernetes_writer())
         uses.use_up([each for each in self.approvals if each.of == self.hash], here)
 
 
@@ -153,11 +152,11 @@ def test_one_of_them(world: World) -> None:
 
 
 def test_a_prefix_of_two(world: World) -> None:
-    text = (observe_config_map(world.sim.kubernetes_reader(), NAMESPACE, STATUS_CONFIG_MAP) or {})["status"]
+    text = (observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {})["status"]
     status = json.loads(text)
     twin = world.hash[:13] + ("0" if world.hash[13] != "0" else "1") + world.hash[14:]
     status["holds"].append({**status["holds"][0], "hash": twin})
-    put(world.sim.kubernetes_writer(), NAMESPACE, {"status": json.dumps(status)}, STATUS_CONFIG_MAP)
+    put(world.sim.kubernetes_reader(), world.sim.kubernetes_writer(), {"status": json.dumps(status)})
 
     said = world.type("approve", world.hash[:13])
 
@@ -197,7 +196,7 @@ def test_what_no_controller_has_published(world: World) -> None:
     """Nor can it be computed: one line says why, and what is missing for it."""
     world.be_a_laptop()
     world.variables = {}
-    no_map = "ConfigMap kube-system/hcloud-reconciler-status is not there, in which a controller publishes"
+    no_map = "ConfigMap kube-system/hcloud-reconciler is not there, in which a controller publishes"
     remedy = 'to compute here what is held: environment variable "HCLOUD_TOKEN" is required: set it'
 
     for words in (("holds",), ("holds", "show", world.hash), ("approve", world.hash), ("approve", "abcdef")):
@@ -429,7 +428,7 @@ def test_waiting(world: World, happens: str, code: int, told: str) -> None:
                 world.sim.kubernetes_proxy.journal.clear()
                 assert main(["revoke", world.hash, "--kubeconfig", str(world.sim.kubeconfig())]) == 0
             case "gone":
-                put(world.sim.kubernetes_writer(), NAMESPACE, {"status": None}, STATUS_CONFIG_MAP)
+                put(world.sim.kubernetes_reader(), world.sim.kubernetes_writer(), {"status": None})
                 world.sim.kubernetes.replace_world(
                     {**world.sim.kubernetes.world()["kubernetes"], "nodes": [settled_node("web-1", 1)]}
                 )
@@ -495,9 +494,9 @@ def test_revoking_what_is_dated_in_the_future(world: World) -> None:
 
 def test_approving_while_the_record_cannot_be_read(world: World) -> None:
     world.type("approve", OTHER, "--unseen")
-    put(world.sim.kubernetes_writer(), NAMESPACE, {"record": "{"})
+    put(world.sim.kubernetes_reader(), world.sim.kubernetes_writer(), {"record": "{"})
     said = world.type("approve", world.hash)
-    assert (said.code, "no approval counts for now: the record of uses cannot be read" in said.stderr) == (0, True)
+    assert (said.code, "no approval counts for now: the record cannot be read" in said.stderr) == (0, True)
 
 
 def test_revoking_does_not_need_the_record(world: World) -> None:
@@ -532,14 +531,14 @@ def test_waiting_for_what_was_approved_before(world: World) -> None:
 )
 def test_what_is_not_published_may_be_held_all_the_same(world: World, members: dict[str, object]) -> None:
     """Nobody is told that it is gone, or that nothing is held."""
-    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE, STATUS_CONFIG_MAP) or {}
+    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {}
 
     def sleep(_stop: threading.Event, seconds: float) -> None:
         world.sim.clock.advance(seconds)
         status = {**json.loads(data["status"]), **members}
         status["holds"][0]["hash"] = OTHER
         status["last_pass"] |= {"at": world.sim.clock.now().isoformat(), **members}
-        put(world.sim.kubernetes_writer(), NAMESPACE, {"status": json.dumps(status)}, STATUS_CONFIG_MAP)
+        put(world.sim.kubernetes_reader(), world.sim.kubernetes_writer(), {"status": json.dumps(status)})
 
     flags = {"--kubeconfig": str(world.sim.kubeconfig()), "--wait": "5s"}
     assert approving.approve([world.hash], flags, {}, sleep=sleep) == 1
@@ -548,10 +547,10 @@ def test_what_is_not_published_may_be_held_all_the_same(world: World, members: d
 
 def test_a_list_that_may_lack_something(world: World) -> None:
     """After a pass that could not read everything nobody is told that nothing is held."""
-    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE, STATUS_CONFIG_MAP) or {}
+    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {}
     status = json.loads(data["status"])
     status["holds"], status["last_pass"]["result"] = [], "incomplete"
-    put(world.sim.kubernetes_writer(), NAMESPACE, {"status": json.dumps(status)}, STATUS_CONFIG_MAP)
+    put(world.sim.kubernetes_reader(), world.sim.kubernetes_writer(), {"status": json.dumps(status)})
 
     said = world.type("holds").stdout
     assert ("Nothing is held" in said, "More may be held: the pass ended with incomplete" in said) == (False, True)
@@ -560,7 +559,7 @@ def test_a_list_that_may_lack_something(world: World) -> None:
 
 def test_approving_unseen_without_the_right_to_look(world: World) -> None:
     """Who has the role of an older version may approve what they have seen elsewhere, as they could."""
-    path = f".*configmaps/{STATUS_CONFIG_MAP}"
+    path = ".*configmaps/hcloud-reconciler$"
     world.sim.spoil_kubernetes("status", method="GET", path=path, code=403, body=FORBIDDEN, count=None)
 
     refused = world.type("approve", world.hash)
@@ -585,7 +584,7 @@ def test_a_part_is_not_published_as_the_whole(world: World, tmp_path: Path) -> N
     world.variables = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": world.sim.endpoint}
     file = str(tmp_path / "plan.json")
     assert world.type("plan", "--only", "node/web-1", "--save", file).code == 0
-    put(world.sim.kubernetes_writer(), NAMESPACE, {"status": None}, STATUS_CONFIG_MAP)
+    put(world.sim.kubernetes_reader(), world.sim.kubernetes_writer(), {"status": None})
 
     assert world.type("apply", file).code == 0
     assert world.type("status").code == 1

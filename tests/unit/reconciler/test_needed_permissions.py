@@ -18,8 +18,6 @@ ACTS = {
     "create events",
     "patch events",
     "patch configmaps hcloud-reconciler",
-    "get configmaps hcloud-reconciler-status",
-    "patch configmaps hcloud-reconciler-status",
 }
 LEADS = {f"{verb} leases.coordination.k8s.io{name}" for verb, name in (("get", " x"), ("create", ""), ("update", " x"))}
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from desired.model.record import Stamp
-from desired.model.remembered import ANCHOR, Remembered
+from desired.model.remembered import Remembered
+from desired.plan.controller_record import RECORD, ControllerRecord
 from desired.rules.guards import PROJECT_MISMATCH
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
 from hcloud_sandbox.robot import RobotSimulator
@@ -84,7 +85,7 @@ def world(simulate: Callable[..., Simulation]) -> Simulation:
 
 
 def set_cluster(
-    sim: Simulation, *services: dict[str, Any], nodes: list[Any] | None = None, remembered: str = ""
+    sim: Simulation, *services: dict[str, Any], nodes: list[Any] | None = None, record: str | None = None
 ) -> None:
     """Let the cluster have these Services besides ``web``, and these Nodes or else the one that is server 1."""
     meta = {"name": "hcloud-reconciler", "namespace": "kube-system"}
@@ -93,7 +94,7 @@ def set_cluster(
             "namespaces": [{"metadata": {"name": "kube-system", "uid": CLUSTER_UID}}],
             "nodes": [settled_node("web-1", 1)] if nodes is None else nodes,
             "services": [service("web", WEB), *services],
-            "configmaps": [{"metadata": meta, "data": {"anchor": remembered}}],
+            "configmaps": [{"metadata": meta, "data": {} if record is None else {"record": record}}],
         }
     )
 
@@ -349,7 +350,8 @@ def test_a_cluster_that_is_down(orphans: Orphans, world: Simulation) -> None:
     set_cluster(world, nodes=lost)
     assert refused(orphans, world).startswith("nothing is deleted: no Node is Ready")
 
-    set_cluster(world, nodes=lost, remembered=ANCHOR.write(Remembered(None, (42,)), Stamp(CLUSTER_UID, "", NOW)))
+    record = ControllerRecord(project=Remembered(None, (42,)))
+    set_cluster(world, nodes=lost, record=RECORD.write(record, Stamp(CLUSTER_UID, "", NOW)))
     assert orphans("--delete").code == 0
     assert balancers(world) == EVERYTHING - {42}
 

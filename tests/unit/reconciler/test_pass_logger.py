@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 
 from actuators.apply import apply
-from actuators.approvals import ApprovalUses
 from actuators.http.actions import Actions
 from actuators.http.connection import note_action, note_correlation
 from actuators.http.errors import Invalid
@@ -28,7 +27,8 @@ from reconciler.runtime import actuators_with
 from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
 from tests.builders import a_change, a_snapshot
 from tests.support.keys import key_of
-from tests.support.passes import BALANCER, NAMESPACE, a_balanced_run
+from tests.support.passes import BALANCER, a_balanced_run
+from tests.support.records import uses_of
 from tests.support.rows import rows
 from tests.support.simulators import PassingTime, Simulation
 
@@ -209,7 +209,7 @@ def test_a_load_balancer_is_told_of_with_its_action(
     actions = Actions(reader, PassingTime(clock), clock=clock.timestamp)
     writers = Writers(reader, run.writer, actions, run.readers.kubernetes)
     actuators = narrator.attends(actuators_with(run.sim.kubernetes_writer(), writers, None))
-    uses = ApprovalUses(run.readers.kubernetes, run.sim.kubernetes_writer(), NAMESPACE)
+    uses = uses_of(run.readers.kubernetes, run.sim.kubernetes_writer())
 
     converge(run.plan_context, ApplyContext(actuators, uses, run.ears, narrator, run.stop))
 

@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from actuators.http.errors import Transient
+from actuators.record import RecordStore
 from desired.model.clocks import Clocks
 from desired.model.record import Stamp
-from desired.model.remembered import ANCHOR, NOTHING, Remembered
+from desired.model.remembered import NOTHING, Remembered
 from desired.model.settings import Settings
 from desired.model.snapshot import Readiness, Snapshot
+from desired.plan.controller_record import RECORD, ControllerRecord, Use
 from desired.section import Present, Section, Unknown
 from reconciler.passes.records import ProjectMemory
 from tests.balancers import a_balancer, a_served_service, a_world
@@ -27,17 +30,21 @@ class Kept(Stored):
     @property
     def value(self) -> Remembered | None:
         """What a cluster remembers; None when it was never written."""
-        return ANCHOR.read((self.data or {}).get(ANCHOR.key), CLUSTER_UID)
+        found = RECORD.read((self.data or {}).get(RECORD.key), CLUSTER_UID)
+        return None if found is None else found.project
 
     @classmethod
-    def of(cls, value: Remembered) -> "Kept":
+    def of(cls, value: Remembered, **record: Any) -> "Kept":
         """What another process has written."""
-        return cls({ANCHOR.key: ANCHOR.write(value, Stamp(CLUSTER_UID, "ccm-9", NOW))})
+        text = RECORD.write(ControllerRecord(project=value, **record), Stamp(CLUSTER_UID, "ccm-9", NOW))
+        return cls({RECORD.key: text})
 
 
 def a_memory(stored: Kept, *, after_changes_only: bool = False) -> ProjectMemory:
     """The memory of a loop, unless told otherwise."""
-    return ProjectMemory(stored.config_map(), Settings(network="private"), after_changes_only=after_changes_only)
+    return ProjectMemory(
+        RecordStore(stored.config_map()), Settings(network="private"), after_changes_only=after_changes_only
+    )
 
 
 @rows(
@@ -69,7 +76,7 @@ def test_a_loop_asks_once_and_writes_what_differs() -> None:
     memory = a_memory(stored)
     for network_id in (4, 4, 9, 9):
         memory.keep(replace(WORLD, network=Present(a_network(network_id))), has_changed=False)
-    assert (stored.asked, stored.value) == (["read", "write", "write"], Remembered(9))
+    assert (stored.asked, stored.value) == (["read", "write"] * 2, Remembered(9))
 
 
 def test_what_was_not_read_is_not_forgotten() -> None:
@@ -77,6 +84,21 @@ def test_what_was_not_read_is_not_forgotten() -> None:
     stored = Kept.of(Remembered(3, (42,)))
     a_memory(stored).keep(WORLD, has_changed=False)
     assert stored.value == Remembered(4, (42,))
+
+
+def test_uses_stay_beside_the_project() -> None:
+    use = Use("sha256:0123456789abcdef", None, NOW, "ccm-9", NOW)
+    stored = Kept.of(NOTHING, begun_at=NOW, uses=(use,))
+    a_memory(stored).keep(WORLD, has_changed=False)
+    found = RECORD.read((stored.data or {})[RECORD.key], CLUSTER_UID)
+    assert found == ControllerRecord(NOW, (use,), KNOWN)
+
+
+def test_a_damaged_record_is_not_written_over() -> None:
+    """It may have uses of approvals in it."""
+    stored = Kept({RECORD.key: "{"})
+    a_memory(stored).keep(WORLD, has_changed=False)
+    assert (stored.asked, stored.data) == (["read"], {RECORD.key: "{"})
 
 
 def test_a_single_run_that_has_changed_nothing_asks_nothing() -> None:

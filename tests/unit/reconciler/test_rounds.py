@@ -13,9 +13,9 @@ from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Plan
+from desired.plan.controller_record import FoundRecord
 from desired.plan.grants import Grant, Here, Source
 from desired.plan.setbacks import NO_SETBACKS
-from desired.plan.uses import FoundRecord
 from desired.planner import DesiredState
 from reconciler.observe.world import Observation
 from reconciler.passes import one_pass as cycle

@@ -7,16 +7,19 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from actuators.concurrency import Concurrency
+from actuators.config_maps import ConfigMap
 from actuators.http.errors import Denied
 from actuators.http.hetzner import HetznerConnection, HetznerWriter
 from actuators.http.kubernetes import KubernetesWriter
-from actuators.http.robot import REFUSED, Refusal, RobotLogin
+from actuators.http.robot import RobotLogin
+from actuators.record import RecordStore
 from desired.model.record import Stamp
+from desired.model.remembered import RefusedLogin
+from desired.plan.controller_record import RECORD, ControllerRecord
 from desired.plan.kinds import KINDS
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
-from reconciler.passes.keeper import ConfigMap
 from reconciler.passes.one_pass import converge, plan_once
 from reconciler.runtime import Runtime, build_runtime, open_robot
 from tests.support.objects import joining_node, server
@@ -139,10 +142,10 @@ def test_a_refused_log_in_is_as_old_as_the_clock_of_the_run_has_it() -> None:
     at = datetime(2001, 11, 23, 12, tzinfo=UTC)
     environment = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, **ALONE}
     environment |= {"ROBOT_ENABLED": "true", "ROBOT_USER": "#ws+sandbox", "ROBOT_PASSWORD": "wrong"}
-    noted = REFUSED.write((Refusal(RobotLogin("#ws+sandbox", "wrong").tag, at),), Stamp("", "", at))
-    config_map = ConfigMap("hcloud-reconciler", lambda: {REFUSED.key: noted})
+    record = ControllerRecord().refusing(RefusedLogin(RobotLogin("#ws+sandbox", "wrong").tag, at))
+    store = RecordStore(ConfigMap(lambda: {RECORD.key: RECORD.write(record, Stamp("", "", at))}))
     clock = Concurrency(wall_clock=(at + timedelta(minutes=5)).timestamp)
-    robot = open_robot(load_config(Command.BARE, {}, environment), threading.Event(), config_map, clock)
+    robot = open_robot(load_config(Command.BARE, {}, environment), threading.Event(), store, clock)
     assert robot is not None
 
     with pytest.raises(Denied):

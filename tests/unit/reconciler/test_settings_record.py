@@ -10,17 +10,18 @@ import pytest
 from actuators.http.errors import ApiError, Denied, Transient
 from actuators.outcome import Applied, Outcome
 from desired.annotations.options import OPTIONS, Options
-from desired.model.clocks import Clocks, shown_moment
-from desired.model.published_settings import SETTINGS, PublishedSettings, texts_of
+from desired.model.clocks import shown_moment
+from desired.model.published_settings import PublishedSettings, texts_of
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.names import STATUS_CONFIG_MAP
+from desired.names import CONFIG_MAP
 from desired.plan.change import Change, GuardName
 from desired.plan.grants import Grant
 from desired.plan.notes import NoteKind
 from desired.section import Present, Unknown
 from reconciler.observe.approvals import observe_approvals
-from reconciler.passes.records import Records, SettingsRecord
+from reconciler.passes.records import Records, StatusPublication
+from reconciler.report.published import STATUS
 from reconciler.result import Report, Result
 from tests.balancers import IN_NETWORK
 from tests.builders import CLUSTER_UID, NOW, a_network, a_server, a_settled_node, a_snapshot
@@ -47,25 +48,26 @@ class Kept(Stored):
     @property
     def known(self) -> PublishedSettings | None:
         """What it says."""
-        return SETTINGS.read((self.data or {}).get(SETTINGS.key), CLUSTER_UID)
+        found = STATUS.read((self.data or {}).get(STATUS.key), CLUSTER_UID)
+        return None if found is None else found.settings
 
 
 def a_pass(
     stored: Kept, settings: Settings = NOW_SET, world: Snapshot = WORLD, *, writes: bool = True, plans: bool = False
 ) -> str:
     """What a pass of a new process tells of the settings, which it then publishes."""
-    return again(SettingsRecord(stored.config_map(writes=writes), settings), world, plans=plans)
+    return again(StatusPublication(stored.config_map(writes=writes), settings), world, plans=plans)
 
 
-def again(record: SettingsRecord, world: Snapshot = WORLD, *, plans: bool = False) -> str:
+def again(status: StatusPublication, world: Snapshot = WORLD, *, plans: bool = False) -> str:
     """The same of a process that has run before."""
-    said = record.change(world, is_planning=plans)
-    record.keep(world)
+    said = status.changed_settings(world, is_planning=plans)
+    status.keep(Report(snapshot=world))
     return said
 
 
-def _before(**data: str) -> Kept:
-    stored = Kept(data)
+def _before() -> Kept:
+    stored = Kept()
     a_pass(stored, BEFORE)
     stored.asked.clear()
     return stored
@@ -74,13 +76,13 @@ def _before(**data: str) -> Kept:
 def test_the_first_pass_publishes_and_later_ones_ask_nothing() -> None:
     """One look and one write; with the same settings another process looks once, and writes nothing."""
     stored = Kept()
-    record = SettingsRecord(stored.config_map(), NOW_SET)
-    assert again(record) == ""
+    status = StatusPublication(stored.config_map(), NOW_SET)
+    assert again(status) == ""
     assert stored.known == PublishedSettings(texts_of(NOW_SET))
-    assert again(record) == ""
-    assert stored.asked == ["read", "write"]
+    assert again(status) == ""
+    assert stored.asked == ["read", "read", "write"]
     assert a_pass(stored) == ""
-    assert stored.asked == ["read", "write", "read"]
+    assert stored.asked == ["read", "read", "write", "read"]
 
 
 def test_a_dry_run_looks_when_something_is_planned_and_writes_nothing() -> None:
@@ -91,54 +93,31 @@ def test_a_dry_run_looks_when_something_is_planned_and_writes_nothing() -> None:
     assert stored.asked == ["read"]
 
 
+def test_a_run_of_a_part_publishes_nothing() -> None:
+    stored = _before()
+    records = Records(stored.config_map(), replace(NOW_SET, only=("node/web-1",)))
+    assert records.status.changed_settings(WORLD, is_planning=True) == SAID
+    records.status.keep(Report(snapshot=WORLD))
+    assert stored.known == PublishedSettings(texts_of(BEFORE))
+
+
 def test_a_change_is_told_for_a_day_by_each_process() -> None:
-    stored = _before(status="x")
+    stored = _before()
     assert a_pass(stored) == SAID
     day = timedelta(days=1)
     assert a_pass(stored, world=replace(WORLD, taken_at=NOW + day)) == SAID
     assert a_pass(stored, world=replace(WORLD, taken_at=NOW + day + timedelta(hours=1))) == ""
-    assert (stored.known, (stored.data or {})["status"]) == (PublishedSettings(texts_of(NOW_SET)), "x")
-
-
-@pytest.mark.parametrize(
-    ("world", "asked"),
-    [
-        pytest.param(replace(WORLD, cluster_uid=Unknown("403")), [], id="no identity"),
-        pytest.param(replace(WORLD, clocks=Clocks(timedelta(hours=1))), ["read"], id="clocks differ"),
-    ],
-)
-def test_nothing_is_published_while_too_little_is_known(world: Snapshot, asked: list[str]) -> None:
-    stored = _before()
-    a_pass(stored, world=world)
-    assert (stored.asked, stored.known) == (asked, PublishedSettings(texts_of(BEFORE)))
+    assert stored.known == PublishedSettings(texts_of(NOW_SET))
 
 
 @pytest.mark.parametrize("error", [Transient("503"), Denied("403")])
-def test_a_record_that_cannot_be_read_tells_nothing(error: ApiError) -> None:
+def test_settings_that_cannot_be_read_tell_nothing(error: ApiError) -> None:
     broken = Kept(trouble=error)
-    assert (a_pass(broken, plans=True), broken.asked) == ("", ["read"])
-
-
-def test_a_refused_write_is_not_repeated_each_minute() -> None:
-    stored = Kept()
-    record = SettingsRecord(stored.config_map(), NOW_SET)
-    record.change(WORLD, is_planning=False)
-    stored.trouble = Denied("403")
-    again(record)
-    again(record)
-    assert stored.asked == ["read", "write"]
-    missing = Kept(None)
-    a_pass(missing)
-    assert missing.asked == ["read"]
-
-
-def test_the_status_shares_its_look() -> None:
-    """The publication of the status need not read again."""
-    stored = Kept({"a": "b"})
-    records = Records(stored.config_map(), stored.config_map(), NOW_SET)
-    records.settings.change(WORLD, is_planning=False)
-    records.status.keep(Report(snapshot=WORLD))
-    assert stored.asked == ["read", "write"]
+    status = StatusPublication(broken.config_map(), NOW_SET)
+    assert status.changed_settings(WORLD, is_planning=True) == ""
+    nobody = replace(WORLD, cluster_uid=Unknown("403"))
+    assert status.changed_settings(nobody, is_planning=True) == ""
+    assert broken.asked == ["read"]
 
 
 PRIVATE = replace(IN_NETWORK, balancer_defaults=Options(location="fsn1", use_private_ip=True))
@@ -148,7 +127,7 @@ CLOSED = replace(PRIVATE, balancer_defaults=replace(PRIVATE.balancer_defaults, d
 def a_cluster(simulate: Simulate, *names: str, settings: Settings = PRIVATE) -> Run:
     """Services that are served with the settings that people want, and these are remembered."""
     run = a_balanced_run(simulate, *map(load_balancer_service, names or ("web", "db")), settings=settings)
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": STATUS_CONFIG_MAP, "namespace": NAMESPACE}}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE}}
     run.sim.kubernetes_writer().create(f"/api/v1/namespaces/{NAMESPACE}/configmaps", body)
     run = under(run, settings)
     run.converge()
@@ -156,9 +135,19 @@ def a_cluster(simulate: Simulate, *names: str, settings: Settings = PRIVATE) -> 
     return run
 
 
+class Publishing(Run):
+    """Passes that are followed by the publication of the status, as the command has them."""
+
+    def converge(self) -> Report:
+        report = super().converge()
+        assert self.records is not None
+        self.records.status.keep(report)
+        return report
+
+
 def under(run: Run, settings: Settings, **overrides: Any) -> Run:
     """Another process with these settings."""
-    return Run(run.sim, settings, records=records_in(run.sim, settings), **overrides)
+    return Publishing(run.sim, settings, records=records_in(run.sim, settings), **overrides)
 
 
 def are_public(run: Run) -> list[bool]:

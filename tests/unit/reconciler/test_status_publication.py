@@ -1,20 +1,24 @@
 """What whoever holds the Lease publishes: when it is written, how much of it, and what a forged one can do."""
 
 import json
+import logging
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 from msgspec import structs
 
+from actuators.http.errors import NotLeader
 from actuators.outcome import Applied
 from desired.health.state import ObjectState, ServiceState, States
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
+from desired.model.published_settings import PublishedSettings
 from desired.model.record import Stamp
 from desired.model.service import Ingress
+from desired.model.settings import Settings
 from desired.plan.change import GuardDecision, GuardName, Hold, HoldEnd, Verdict
-from desired.section import Section
+from desired.section import Section, Unknown
 from reconciler.passes.records import StatusPublication
 from reconciler.report.published import (
     STATUS,
@@ -46,6 +50,11 @@ class Kept(Stored):
         return STATUS.read((self.data or {}).get(STATUS.key))
 
 
+def a_publication(stored: Kept, by: str = "ccm-0") -> StatusPublication:
+    """That of a new process."""
+    return StatusPublication(stored.config_map(by), Settings())
+
+
 def a_hold(number: int = 1) -> Hold:
     """One that ends in a minute."""
     end = HoldEnd("if it stays NotReady", 60.0)
@@ -64,7 +73,7 @@ def test_it_is_written_when_people_would_see_a_change() -> None:
     """At once when a hold comes or goes, else ten seconds apart, and again after half an hour; an idle pass sends
     nothing."""
     stored = Kept()
-    publication = StatusPublication(stored.config_map())
+    publication = a_publication(stored)
     applied = (Line(a_change("node/b"), Applied()),)
     told: list[tuple[float, list[str]]] = []
     for report in (
@@ -85,13 +94,13 @@ def test_it_is_written_when_people_would_see_a_change() -> None:
             assert report.snapshot is not None
             told.append(((report.snapshot.taken_at - NOW).total_seconds(), list(stored.asked)))
 
-    assert told == [(0, ["read", "write"]), *((at, ["write"]) for at in (7, 61, 75, 1875))]
+    assert told == [(at, ["read", "write"]) for at in (0, 7, 61, 75, 1875)]
 
 
 def test_what_is_not_well_is_written_at_once() -> None:
     """A run of --once has no later pass that would write it."""
     stored = Kept()
-    publication = StatusPublication(stored.config_map())
+    publication = a_publication(stored)
     down = ObjectState(MOVED, ServiceState.DOWN, "load balancer 901 has no target")
     publication.keep(a_pass())
     publication.keep(a_pass(seconds=4, states=States((down,), ())))
@@ -103,13 +112,13 @@ def test_what_is_not_well_is_written_at_once() -> None:
 def test_a_hold_that_measures_something_else_is_news() -> None:
     """Nobody waits for an end that has moved, or reads a number of half an hour ago."""
     stored = Kept()
-    publication = StatusPublication(stored.config_map())
+    publication = a_publication(stored)
     ends_later = replace(a_hold(), end=HoldEnd("if it stays NotReady", 1800.0))
     ends_then = replace(a_hold(), end=HoldEnd("if it stays NotReady", 1740.0))
     for seconds, hold in ((0, a_hold()), (20, ends_later), (80, ends_then), (100, replace(ends_then, value="3"))):
         publication.keep(a_pass(hold, seconds=seconds))
 
-    assert stored.asked == ["read", "write", "write", "write"]
+    assert stored.asked == ["read", "write"] * 3
     assert stored.status is not None
     assert stored.status.written_at == NOW + timedelta(seconds=100)
 
@@ -117,7 +126,7 @@ def test_a_hold_that_measures_something_else_is_news() -> None:
 def test_what_it_says() -> None:
     """The pass in numbers, and each hold with its changes, since when, and how it ends."""
     stored = Kept()
-    publication = StatusPublication(stored.config_map())
+    publication = a_publication(stored)
 
     publication.keep(a_pass(a_hold()), 1.234)
     publication.forget()
@@ -140,11 +149,11 @@ def test_what_it_says() -> None:
 def test_a_new_leader_keeps_since_when() -> None:
     """Of holds that the last one published, unless that was of another cluster or says something impossible."""
     stored = Kept()
-    StatusPublication(stored.config_map()).keep(a_pass(a_hold()))
+    a_publication(stored).keep(a_pass(a_hold()))
 
     def since_after(data: str) -> datetime:
         stored.data = {STATUS.key: data}
-        StatusPublication(stored.config_map("ccm-1")).keep(a_pass(a_hold(), seconds=60))
+        a_publication(stored, "ccm-1").keep(a_pass(a_hold(), seconds=60))
         assert stored.status is not None
         return stored.status.holds[0].since
 
@@ -173,11 +182,11 @@ def a_move(seconds: float, before: str, after: str) -> Report:
 def test_a_load_balancer_that_was_replaced() -> None:
     """Old and new address for a day, also by the next leader; not where an address stays."""
     stored = Kept()
-    publication = StatusPublication(stored.config_map())
+    publication = a_publication(stored)
     publication.keep(a_pass())
     publication.keep(a_move(4, "203.0.113.1", "203.0.113.9"))  # at once: a run of --once has no later pass
     publication.keep(a_move(20, "203.0.113.9", "203.0.113.9"))
-    StatusPublication(stored.config_map("ccm-1")).keep(a_pass(a_hold(), seconds=60))
+    a_publication(stored, "ccm-1").keep(a_pass(a_hold(), seconds=60))
 
     assert stored.status is not None
     assert stored.status.replaced == (
@@ -204,10 +213,37 @@ def test_a_replaced_status_that_somebody_has_filled_is_cut() -> None:
 def test_what_was_not_read_is_not_published() -> None:
     """A pass without a snapshot, or of another leader, says nothing."""
     stored = Kept()
-    publication = StatusPublication(stored.config_map())
+    publication = a_publication(stored)
     publication.keep(Report(errors=("the API server does not answer",)))
     publication.keep(a_pass(not_leader="ccm-1 leads"))
+    publication.keep(Report(snapshot=replace(a_snapshot(), cluster_uid=Unknown("403"))))
     assert stored.asked == []
+
+
+def test_a_lost_lead_is_no_trouble() -> None:
+    """The next pass may lead again, and looks; so it does after it was told to forget, as others may have written."""
+    stored = Kept(trouble=NotLeader("no"))
+    publication = a_publication(stored)
+    publication.keep(a_pass())
+    stored.trouble = None
+    publication.keep(a_pass())
+    of_another = Kept()
+    a_publication(of_another, "ccm-9").keep(a_pass())
+    stored.data = of_another.data
+    publication.forget()
+    publication.keep(a_pass())
+    assert stored.asked == ["read", "read", "write", "read", "write"]
+    assert stored.status is not None
+    assert stored.status.by == "ccm-0"
+
+
+def test_trouble_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    publication = a_publication(Kept(None))
+    with caplog.at_level(logging.INFO):
+        for hours in range(3):
+            publication.keep(a_pass(seconds=3600 * hours))
+    why = "ConfigMap is not there"
+    assert [record.getMessage() for record in caplog.records] == [f"the status is not published why='{why}'"]
 
 
 def test_it_fits_into_a_config_map() -> None:
@@ -237,12 +273,15 @@ def test_a_status_that_is_none(text: str | None) -> None:
         pytest.param('"before": 1', f'"before": {"[" * 500}{"]" * 500}', id="deep as a stack"),
         pytest.param('"rule": "node-blast-radius"', f'"rule": "{"r" * 9999}"', id="as wide as no terminal"),
         pytest.param('"since": "2026-07-01T12:00:00Z"', '"since": "2026-07-01T12:00:00+09:00"', id="another zone"),
+        pytest.param('"HCLOUD_NETWORK": ""', '"HCLOUD_NETWORK": "a\\nb"', id="a setting in two lines"),
+        pytest.param('"HCLOUD_NETWORK": ""', '"HCLOUD_NETWORK": 7', id="a setting that is no text"),
+        pytest.param('"since": null', '"since": "2026-07-01T12:00:00"', id="settings since a time of no zone"),
         pytest.param('"since": "2026-07-01T12:00:00Z"', '"since": "0001-01-01T00:00:00+14:00"', id="no year of UTC"),
     ],
 )
 def test_a_forged_status(written: str, forged: str) -> None:
     field = PublishedField("p", 1, None)
-    status = status_of(a_pass(a_hold()), "ccm-0", {})
+    status = status_of(a_pass(a_hold()), "ccm-0", {}, settings=PublishedSettings({"HCLOUD_NETWORK": ""}))
     assert status is not None
     (hold,) = status.holds
     changed = structs.replace(hold, changes=(structs.replace(hold.changes[0], fields=(field,)),))
@@ -258,7 +297,7 @@ def test_an_error_with_a_secret() -> None:
     logs.hide("a-token-of-hetzner")
     stored = Kept()
 
-    StatusPublication(stored.config_map()).keep(a_pass(errors=("401: a-token-of-hetzner", "\ud800 is wrong")))
+    a_publication(stored).keep(a_pass(errors=("401: a-token-of-hetzner", "\ud800 is wrong")))
 
     assert stored.status is not None
     assert stored.status.last_pass.errors == ("401: ***", "? is wrong")

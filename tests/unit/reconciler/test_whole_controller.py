@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from desired.names import CONFIG_MAP
 from reconciler.passes.loop import GAP_S
 from tests.campaign.shell import LEASES, Cluster, Replica
 from tests.support.objects import a_route_to, a_service, ingress, joining_node, said_of, server
 from tests.support.stage import is_initialised
+from tests.support.world import CONFIG_MAPS
 
 NODES, SERVICES = 5, 3
 RARELY = {"--interval": "1h"}
@@ -19,9 +21,10 @@ SOON_S = GAP_S + 15.0
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    """Nodes and Services in order, and an interval of an hour."""
+    """Nodes and Services in order, the ConfigMap of the chart, and an interval of an hour."""
     made = Cluster(1, RARELY)
     made.world.settle(NODES)
+    made.world.to_cluster("POST", CONFIG_MAPS, {"metadata": {"name": CONFIG_MAP}})
     made.world.have_services(*(a_service(f"web-{number}") for number in range(SERVICES)))
     yield made
     made.close()
@@ -82,7 +85,7 @@ def test_a_label_that_somebody_takes_is_put_back_at_once(cluster: Cluster, repli
     assert replica.reports.total() == 2
 
 
-def test_a_restart_of_a_converged_cluster_reads_and_writes_nothing_but_its_lease(
+def test_a_restart_of_a_converged_cluster_writes_its_lease_and_its_status_alone(
     cluster: Cluster, replica: Replica
 ) -> None:
     """Lists are read once, and the version of watched ones besides; memory, publication, and names that approvals have
@@ -100,13 +103,15 @@ def test_a_restart_of_a_converged_cluster_reads_and_writes_nothing_but_its_lease
     cluster.scheduler.sleep(600.0)
 
     assert replica.reports.total() == 2
-    assert {(method, path) for api, method, path in sent if method != "GET" and LEASES not in path} == set()
-    read = sorted((path.partition("?")[0], api) for api, _, path in sent if LEASES not in path)
+    written = [(method, path) for _, method, path in sent if method != "GET" and LEASES not in path]
+    assert written == [("PATCH", f"{CONFIG_MAPS}/{CONFIG_MAP}")]
+    read = sorted((path.partition("?")[0], api) for api, method, path in sent if method == "GET" and LEASES not in path)
     assert read == [
         ("/api/v1/namespaces/kube-system", "kubernetes"),
         ("/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler", "kubernetes"),
         ("/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler", "kubernetes"),
-        ("/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler-status", "kubernetes"),
+        ("/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler", "kubernetes"),
+        ("/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler", "kubernetes"),
         ("/api/v1/nodes", "kubernetes"),
         ("/api/v1/nodes", "kubernetes"),
         ("/api/v1/services", "kubernetes"),

@@ -21,7 +21,7 @@ for those who do not use the chart.
 {{- define "hcloud-reconciler.Role.observe" -}}
 - apiGroups: [""]
   resources: [configmaps]
-  resourceNames: [hcloud-reconciler, hcloud-reconciler-status, hcloud-reconciler-approvals]
+  resourceNames: [hcloud-reconciler, hcloud-reconciler-approvals]
   verbs: [get]
 - apiGroups: [apps]
   resources: [deployments, daemonsets]
@@ -45,7 +45,7 @@ for those who do not use the chart.
 {{- define "hcloud-reconciler.Role.reconcile" -}}
 - apiGroups: [""]
   resources: [configmaps]
-  resourceNames: [hcloud-reconciler, hcloud-reconciler-status]
+  resourceNames: [hcloud-reconciler]
   verbs: [patch]
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
@@ -60,7 +60,7 @@ for those who do not use the chart.
 {{- define "hcloud-reconciler.Role.approve" -}}
 - apiGroups: [""]
   resources: [configmaps]
-  resourceNames: [hcloud-reconciler, hcloud-reconciler-status, hcloud-reconciler-approvals]
+  resourceNames: [hcloud-reconciler, hcloud-reconciler-approvals]
   verbs: [get]
 - apiGroups: [""]
   resources: [configmaps]
