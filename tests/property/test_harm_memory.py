@@ -14,7 +14,7 @@ from tests.support.harm_script import (
     is_told,
 )
 from tests.support.harm_stage import Stage
-from tests.support.harm_start import EMPTY, HOME, Start
+from tests.support.harm_start import EMPTY, HOME, NETWORK, Start, pods
 from tests.support.harm_truth import Raw, addresses_of, published, service_uid, target_servers
 
 LB = "HCLOUD_LOAD_BALANCERS_"
@@ -229,6 +229,83 @@ LAST_HOUR = (
 
 @attacks(*LAST_HOUR)
 def test_small_steps_mean_what_one_means(attack: Attack) -> None:
+    attack.play()
+
+
+def _lose(*numbers: int) -> Script:
+    """These servers are gone, and nobody has announced that."""
+    return do.each("kill", numbers).advance(150).passes(count=2, loop=True)
+
+
+def _unroute(*numbers: int) -> Script:
+    """These Nodes are deleted, and their servers go on."""
+    return do.each("delete_node", numbers).passes(count=1, loop=True)
+
+
+TWO_NODES, TWO_ROUTES = do.run(loop=True).then(_lose(1, 2)), do.run(loop=True).then(_unroute(1, 2))
+WITHOUT_NODE = do.sees(lambda stage: "n3" not in stage.nodes())
+WITHOUT_ROUTE = do.sees(lambda stage: (NETWORK, pods(3)) not in stage.truth.seen().routes(HOME))
+COUNTS_ONE = do.sees(lambda stage: [hold.value for hold in stage.reports["a"].holds] == ["1"], "four count as lost")
+PROXY = "uses-proxyprotocol"
+BEGUN_ANEW = (
+    Attack(
+        "of-nodes-that-were-let-go",
+        Start(nodes=8, services=(), routes=False),
+        _lose(4).sees(lambda stage: "n4" not in stage.nodes(), "what was let go counts as lost"),
+        "a person has seen three of eight go",
+        before=TWO_NODES.then(_lose(3)).must_approve().passes(count=2, loop=True).then(WITHOUT_NODE),
+    ),
+    Attack(
+        "of-routes-that-were-let-go",
+        Start(nodes=8, services=()),
+        _unroute(4).then(COUNTS_ONE),
+        "a person has seen three of eight go, and a route to a server that is no Node is held by itself",
+        before=TWO_ROUTES.then(_unroute(3)).must_approve().passes(count=2, loop=True).then(WITHOUT_ROUTE),
+    ),
+    Attack(
+        "of-no-other-load-balancer",
+        Start(nodes=8, services=TWO_SERVICES),
+        TWO_MORE.sees(lambda stage: target_servers(stage.balancer("db")) == {5, 6, 7, 8}, "db was not approved"),
+        "a person has let targets of one load balancer go, while another one loses a target without a hold",
+        before=do.run(loop=True)
+        .then(_steps(1, 2), _steps(3))
+        .each("label", (5, 6, 7, 8), {"pool": "a"})
+        .annotate("web", {"node-selector": "pool=b"})
+        .run(loop=True)
+        .must_approve()
+        .then(_steps(4))
+        .sees(lambda stage: target_servers(stage.balancer("web")) == set()),
+    ),
+    Attack(
+        "by-the-guard-that-held-them-alone",
+        Start(nodes=8),
+        TWO_MORE.sees(lambda stage: _serves(stage, 5, 6, 7, 8), "a person has approved something else"),
+        "a person has approved another protocol of the same load balancer",
+        before=do.annotate("web", {PROXY: "false"})
+        .configure(HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL="true")
+        .then(FOUR_OF_EIGHT)
+        .annotate("web", {PROXY: None})
+        .run(loop=True)
+        .must_approve()
+        .run(loop=True)
+        .holds(),
+    ),
+    Attack(
+        "of-targets-and-of-no-nodes",
+        Start(nodes=8),
+        _lose(3).sees(lambda stage: "n3" in stage.nodes(), "a person has approved something else"),
+        "a person has let targets go whose Nodes stay",
+        before=TWO_NODES.each("label", (3, 4, 5), EXCLUDED)
+        .run(loop=True)
+        .must_approve()
+        .run(loop=True)
+        .sees(lambda stage: _serves(stage, 6, 7, 8)),
+    ),
+)
+
+
+@attacks(*BEGUN_ANEW)
+def test_an_approval_begins_the_hour_anew(attack: Attack) -> None:
     attack.play()
 
 

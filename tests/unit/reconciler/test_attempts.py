@@ -8,7 +8,7 @@ import pytest
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import Ingress
-from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, Hold, Plan, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from reconciler.passes.attempts import NO_ROUND_LEFT, NOT_LISTED, NOT_SEEN, Attempts
 from reconciler.result import Line
@@ -274,6 +274,22 @@ def test_a_service_is_not_released_while_its_new_load_balancer_may_be_missing_in
 def test_what_has_failed(rounds: Sequence[Mapping[str, Outcome]], failed: set[str]) -> None:
     """The last attempt counts: what a Node is told of its routes depends on it."""
     assert after(*rounds).failed == failed
+
+
+@rows("ended approved noted", {
+    "done": (Applied(), True, [A]),
+    "refused, and perhaps done in part": (REFUSED, True, [A]),
+    "overtaken": (OVERTAKEN, True, []),
+    "refused before it was held": (REFUSED, False, []),
+})  # fmt: skip
+def test_what_an_approval_let_pass(ended: Outcome, approved: bool, noted: list[str]) -> None:
+    """Changes count that were made or refused, of an approved hold: neither others nor what is still to come."""
+    attempts = after({A: ended, B: Applied()})
+    floor = Hold("sha256:1", GuardName.TARGET_FLOOR, "3", "1", (A, C), "too few", approved=approved)
+
+    attempts.note_approved(Plan((FIRST, THIRD), holds=(floor,)))
+
+    assert keys(attempts.let_pass.get(GuardName.TARGET_FLOOR, [])) == noted
 
 
 @pytest.mark.parametrize(
