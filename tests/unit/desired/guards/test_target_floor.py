@@ -190,13 +190,23 @@ def test_floor(world: Snapshot, expected: Held | None) -> None:
     assert floor_of(world) == expected
 
 
-@rows("gone expected", {"half of those of Hetzner Cloud stay": (1, None), "none of them stays": (2, held(0, 1, 1, 2))})
-def test_dedicated_servers_outvote_none(gone: int, expected: Held | None) -> None:
+TWIN = replace(fleet(1)[0], name="twin")
+
+
+@rows("nodes expected", {
+    "half of those of Hetzner Cloud stay": (fleet(2), None),
+    "none of them stays": ((), held(0, 1, 1, 2)),
+    "all are kept out": (out("label", 1, 2), None),
+    "one is kept out, and the other has no address": ((*fleet(1), *out("label", 2)), held(0, 1, 1, 2)),
+    "of two Nodes of one server one is kept out": ((TWIN, *out("label", 1, 2)), held(0, 1, 1, 2)),
+})  # fmt: skip
+def test_dedicated_servers_outvote_none(nodes: Sequence[Node], expected: Held | None) -> None:
     """The floor is that of each provider, however many targets the other one has."""
     metal = [a_settled_node(f"m-{number}", provider_id=f"hrobot://{number}") for number in (61, 62, 63)]
     account = [a_robot_server(number, f"m-{number}", ipv4=IPv4Address(f"192.0.2.{number}")) for number in (61, 62, 63)]
     balancer = to(2, *(IpTarget(str(each.ipv4)) for each in account))
-    world = replace(world_of([*fleet(1, 2)[gone:], *metal], balancer), robot=RobotAccount(servers_of(*account)))
+    servers = servers_of(a_server(1, "n-1", ipv4=None), a_server(2, "n-2"))
+    world = replace(world_of([*nodes, *metal], balancer), servers=servers, robot=RobotAccount(servers_of(*account)))
     assert floor_of(world, replace(LOCATED, robot=True)) == expected
 
 
@@ -298,6 +308,20 @@ def test_what_gets_another_address_stays(nodes: Sequence[Node], expected: Held |
     servers = inside(*range(1, 7))
     world = a_world([PRIVATE], [to(6, attachments=(HERE,))], nodes=nodes, servers=servers, network=Present(NETWORK))
     assert floor_of(world, IN_NETWORK) == expected
+
+
+@rows("third expected", {
+    "it is in the network": (inside(3), None),
+    "it is in another one": ([a_server(3, "n-3", private_ips=((9, IPv4Address("10.9.0.3")),))], held(0, 1, 1)),
+    "its private addresses were not said": ([a_server(3, "n-3", missing=frozenset({"private_net"}))], None),
+    "it is in no list, and its Node is Ready": ([], None),
+})  # fmt: skip
+def test_what_may_be_reached_in_the_network_counts_as_left(third: list[Any], expected: Held | None) -> None:
+    """One of two targets stays, and nothing is checked yet."""
+    nodes = [*out("label", 1), replace(fleet(3)[0], labels={"spare": ""})]
+    balancer = a_balancer(targets=private(1, 3), attachments=(HERE,))
+    world = a_world([PRIVATE], [balancer], nodes=nodes, servers=[*inside(1), *third], network=Present(NETWORK))
+    assert floor_of(world, replace(IN_NETWORK, ignore_nodes=IGNORING.ignore_nodes)) == expected
 
 
 def test_each_load_balancer_has_its_own_floor() -> None:
