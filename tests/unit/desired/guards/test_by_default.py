@@ -1,6 +1,6 @@
 """The guard ``by-default``: differences that a setting alone makes on what exists, and approvals that name them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any
@@ -207,14 +207,26 @@ def test_newcomers_are_reached_as_most_that_answer(healths: tuple[Health, ...], 
     assert served(plan) == {f"{BALANCER}/target/server:4": (private if way else public)(4)[0]}
 
 
-@rows("excluded way", {"one": (1, public), "all": (3, private)})
-def test_targets_that_go_say_nothing_of_the_way(excluded: int, way: Callable[..., list[ServerTarget]]) -> None:
+EXCLUDED = {LABEL_EXCLUDE_FROM_BALANCERS: ""}
+
+
+@rows("excluded twins inside way", {
+    "one": ({1}, (), (), public),
+    "all": ({1, 2, 3}, (), (), private),
+    "one of two Nodes of a server": ({1}, (1,), (), private),
+    "none, and one has no public address": ((), (), (1,), private),
+})  # fmt: skip
+def test_targets_that_go_say_nothing_of_the_way(
+    excluded: Collection[int], twins: Collection[int], inside: Collection[int], way: Callable[..., list[ServerTarget]]
+) -> None:
     """Their removal would turn the way for those who join after it. If all go, they say all that is known."""
     balancer = a_balancer(attachments=(HERE,), targets=(*private(1, 2), *public(3)))
-    nodes = fleet(1, 2, 3, 4)
-    for number in range(excluded):
-        nodes["nodes"][number] = replace(nodes["nodes"][number], labels={LABEL_EXCLUDE_FROM_BALANCERS: ""})
-    world = a_world([replace(asking(), ingress=ALL)], [balancer], network=Present(NETWORK), **nodes)
+    nodes, servers = fleet(1, 2, 3, 4).values()
+    nodes = [replace(node, labels=EXCLUDED) if number in excluded else node for number, node in enumerate(nodes, 1)]
+    nodes += [a_settled_node(f"twin-{number}", number) for number in twins]
+    servers = [replace(server, ipv4=None) if server.id in inside else server for server in servers]
+    service = replace(asking(), ingress=ALL)
+    world = a_world([service], [balancer], network=Present(NETWORK), nodes=nodes, servers=servers)
     assert served(judged(world, with_default()))[f"{BALANCER}/target/server:4"] == way(4)[0]
 
 
