@@ -325,8 +325,8 @@ class _Way:
         if private:
             return None if 4 in self.families else rows.IPV6_IN_NETWORK.because()
         known = {4: server.ipv4, 6: public_ipv6(server, node.provided_node_ip)}
-        unsaid = any(f"public_net.ipv{family}" in server.missing for family in self.families)
-        if unsaid or any(known[family] for family in self.families) or not any(known.values()):
+        (family,) = self.families
+        if f"public_net.ipv{family}" in server.missing or known[family] or not any(known.values()):
             return None
         had, wanted = ("IPv4", "IPv6") if known[4] else ("IPv6", "IPv4")
         row = rows.OF_ONE_FAMILY_IN_NETWORK if wanted == "IPv4" and server.private_ips else rows.OF_ONE_FAMILY
