@@ -247,12 +247,18 @@ def test_who_comes_back_among_rivals(name: str, is_kept: bool) -> None:
     assert type(found["shop"]) is (Foreign if is_kept else Contested)
 
 
-@rows("former", {"another's": "default.shop", "of the same name": "default.web"})
-def test_what_another_cluster_has_released(former: str) -> None:
-    """It can be adopted by its name, also where the Services of both clusters are called the same."""
-    found = match(named("shared"), labelled(released=AT, former=former))
+@rows("labels former is_anothers", {
+    "another cluster": ({LABEL_CLUSTER_UID: ELSEWHERE}, "default.shop", True),
+    "another cluster, of a Service of this name": ({LABEL_CLUSTER_UID: ELSEWHERE}, "default.web", True),
+    "another class": ({LABEL_CLASS: "internal"}, "default.shop", True),
+    "another class, of a Service of this name": ({LABEL_CLASS: "internal"}, "default.web", False),
+})  # fmt: skip
+def test_what_another_owner_has_released(labels: dict[str, str], former: str, is_anothers: bool) -> None:
+    """It can be adopted by its name, and goes with no Service: its former owner meant it to stay."""
+    labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: AT, LABEL_FORMER: former} | labels
+    found = match(named("shared"), a_balancer(spec={"name": "shared", "labels": labels}))
     assert isinstance(found, Adoptable)
-    assert (found.is_unowned, found.is_anothers, found.is_awaited, found.returns) == (True, True, False, False)
+    assert (found.is_unowned, found.is_anothers, found.is_awaited, found.returns) == (True, is_anothers, False, False)
     assert found.outlives_its_service
 
 
