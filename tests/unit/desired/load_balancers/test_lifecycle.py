@@ -23,6 +23,7 @@ from desired.names import (
     LABEL_MADE_FOR,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
+    OWN_CLASS,
 )
 from desired.plan.change import Change, Claimed, Plan, Verdict
 from desired.plan.notes import NoteKind
@@ -208,17 +209,20 @@ def test_what_nobody_knows_is_shown_in_part() -> None:
     assert wish.why_retained == UNREADABLE.because(value=repr("x" * 80 + "..."))
 
 
-@rows("cluster_uid is_known expected", {
-    "labelled": (CLUSTER_UID, True, CLUSTER_UID),
-    "not labelled yet": (None, True, CLUSTER_UID),
-    "labelled, identity unknown": (CLUSTER_UID, False, CLUSTER_UID),
-    "not labelled, identity unknown": (None, False, None),
+@rows("of_class cluster_uid is_known expected", {
+    "labelled": (None, CLUSTER_UID, True, Owner(CLUSTER_UID, None)),
+    "not labelled yet": (None, None, True, Owner(CLUSTER_UID, None)),
+    "labelled, identity unknown": (None, CLUSTER_UID, False, Owner(CLUSTER_UID, None)),
+    "not labelled, identity unknown": (None, None, False, Owner(None, None)),
+    "of our class, whose label is gone": (OWN_CLASS, CLUSTER_UID, True,
+        Owner(CLUSTER_UID, None, balancer_class="hcloud-reconciler..load-balancer")),
 })  # fmt: skip
-def test_labels_of_what_is_kept(cluster_uid: str | None, is_known: bool, expected: str | None) -> None:
-    """The Service's label goes, the cluster's stays or comes."""
+def test_labels_of_what_is_kept(of_class: str | None, cluster_uid: str | None, is_known: bool, expected: Owner) -> None:
+    """The Service's label goes, those of the cluster and of our class stay or come."""
     world = a_world() if is_known else replace(a_world(), cluster_uid=Unknown("403"))
-    wish = release(leaving(deletion_policy="retain"), Owned(a_balancer(cluster_uid=cluster_uid)), world, LOCATED)
-    assert wish.retained == Owner(expected, None, former="default.web")
+    service = leaving({"load_balancer_class": of_class}, deletion_policy="retain")
+    wish = release(service, Owned(a_balancer(cluster_uid=cluster_uid)), world, LOCATED)
+    assert wish.retained == replace(expected, former="default.web")
 
 
 NODE_PORT: dict[str, Any] = {"type": "NodePort"}
