@@ -285,6 +285,8 @@ LONG = f"sha256-{'0' * 40}"
     "served there, by a long name": (INSIDE | {LABEL_CLASS: LONG}, rules.BALANCER_OF_CLASS,
         f"of loadBalancerClass '{LONG}'"),
     "by HCCM": ({LABEL_SERVICE_UID: DEAD}, rules.BALANCER_OF_CLASS, "without a loadBalancerClass"),
+    "by HCCM, of no cluster": ({LABEL_SERVICE_UID: DEAD, LABEL_CLUSTER_UID: None}, rules.BALANCER_OF_CLASS,
+        "without a loadBalancerClass"),
     "in its undo window": (WAITS | {LABEL_CLASS: "internal"}, rules.BALANCER_WAITS_FOR_CLASS,
         "of loadBalancerClass 'internal'"),
     "in its undo window, of no class": (WAITS, rules.BALANCER_WAITS_FOR_CLASS, "without a loadBalancerClass"),
@@ -293,9 +295,10 @@ LONG = f"sha256-{'0' * 40}"
     "of no class, and no Service's": ({}, rules.BALANCER_FOR_CLASS, "without a loadBalancerClass"),
     "its class is lost": ({LABEL_OWN_CLASS_UID: DEAD}, rules.BALANCER_LACKS_ITS_CLASS, None),
 })  # fmt: skip
-def test_what_another_class_has(labels: dict[str, str], rule: Rule, which: str | None) -> None:
+def test_what_another_class_has(labels: dict[str, str | None], rule: Rule, which: str | None) -> None:
     """The class is told as people write it, and a way that there is: a Service that is gone releases nothing."""
-    there = a_balancer(spec={"name": "shared", "labels": {LABEL_CLUSTER_UID: CLUSTER_UID} | labels})
+    found_on = {LABEL_CLUSTER_UID: CLUSTER_UID} | labels
+    there = a_balancer(spec={"name": "shared", "labels": {key: text for key, text in found_on.items() if text}})
     service = named("shared", load_balancer_class=OWN_CLASS, marks=Marks.OWN_CLASS)
     found = match(service, there, classes=Classes(serves_classless=False))
     facts = {"own": OWN_CLASS} if which is None else {"which": which}
