@@ -12,6 +12,7 @@ from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
     Health,
+    HttpCheck,
     HttpOptions,
     IpTarget,
     Listener,
@@ -35,6 +36,7 @@ STATUS = "service/default/web/status"
 ALL = (Ingress("203.0.113.200"), Ingress("2001:db8::200"), Ingress("10.0.0.200"))
 BY_PROXY = tuple(replace(each, ip_mode="Proxy") for each in ALL)
 PUBLIC = a_balancer(attachments=(HERE,), targets=public(1, 2))
+WITHOUT_IPV6 = replace(PUBLIC, ipv6=None)
 CLOSED = a_balancer(attachments=(HERE,), targets=private(1, 2), spec={"public_interface": False})
 
 
@@ -56,6 +58,11 @@ def checked(**fields: Any) -> CloudBalancer:
     return listening(health_check=replace(a_listener().health_check, **fields))
 
 
+def typed(**limits: Any) -> CloudBalancer:
+    """A load balancer of a type with these limits, or those of lb11."""
+    return replace(PUBLIC, type=replace(PUBLIC.type, name="lb21", **limits), spec=replace(PUBLIC.spec, type="lb21"))
+
+
 def held(plan: Plan) -> set[str]:
     """Keys of what the guard holds."""
     return {key for hold in plan.holds if hold.rule is GuardName.BY_DEFAULT for key in hold.keys}
@@ -72,8 +79,11 @@ def served(plan: Plan) -> dict[str, Any]:
         {"disable_public_network": "true", "use_private_ip": "true"}),
     "opened": (CLOSED, ALL[2:], {"disable_public_network": False}, {f"{BALANCER}/public"},
         {"disable_public_network": "false"}),
-    "a smaller type": (replace(PUBLIC, type=replace(PUBLIC.type, name="lb21", max_targets=75),
-        spec=replace(PUBLIC.spec, type="lb21")), ALL, {"type": "lb11"}, {f"{BALANCER}/type"}, {"type": "lb11"}),
+    "a smaller type": (typed(max_targets=75), ALL, {"type": "lb11"}, {f"{BALANCER}/type"}, {"type": "lb11"}),
+    "a type for fewer ports": (typed(max_services=6), ALL, {"type": "lb11"}, {f"{BALANCER}/type"}, {"type": "lb11"}),
+    "a type for fewer certificates": (typed(max_certificates=11), ALL, {"type": "lb11"}, {f"{BALANCER}/type"},
+        {"type": "lb11"}),
+    "a type of the same size": (typed(), ALL, {"type": "lb11"}, set(), {}),
     "a larger type": (PUBLIC, ALL, {"type": "lb21"}, set(), {}),
     "another algorithm": (PUBLIC, ALL, {"algorithm_type": "least_connections"}, set(), {}),
     "the PROXY protocol": (PUBLIC, ALL, {"uses_proxyprotocol": True}, {f"{BALANCER}/listener/80/default"},
@@ -85,6 +95,8 @@ def served(plan: Plan) -> dict[str, Any]:
     "a longer timeout": (checked(timeout_s=10), ALL, {"health_check_timeout": 15}, set(), {}),
     "fewer retries": (checked(retries=3), ALL, {"health_check_retries": 1}, {f"{BALANCER}/listener/80/default"},
         {"health_check_retries": "1"}),
+    "the same timeout, and more retries": (checked(timeout_s=10, retries=3), ALL,
+        {"health_check_timeout": 10, "health_check_retries": 5}, set(), {}),
     "another interval": (checked(interval_s=15), ALL, {"health_check_interval": 5}, set(), {}),
     "reached privately": (PUBLIC, ALL, {"use_private_ip": True},
         {f"{BALANCER}/target/server:1", f"{BALANCER}/target/server:2"}, {"use_private_ip": "true"}),
@@ -93,8 +105,17 @@ def served(plan: Plan) -> dict[str, Any]:
         {"disable_private_ingress": "true"}),
     "private addresses beside public ones": (PUBLIC, ALL[:2], {}, {f"{STATUS}/default"},
         {"disable_private_ingress": "false"}),
+    "a private address that is chosen": (PUBLIC, ALL[:2], {}, {f"{STATUS}/default"}, {"private_ipv4": "10.0.0.200"}),
+    "private addresses beside IPv4 alone": (WITHOUT_IPV6, ALL[:1], {}, {f"{STATUS}/default"},
+        {"disable_private_ingress": "false"}),
+    "private addresses in place of public ones": (CLOSED, ALL[:2], {}, set(), {}),
     "IPv6 beside IPv4": (PUBLIC, (ALL[0], ALL[2]), {}, set(), {}),
+    "without IPv6, which is not published": (PUBLIC, (ALL[0], ALL[2]), {"ipv6_disabled": True}, set(), {}),
+    "without IPv6, which is gone": (WITHOUT_IPV6, ALL, {"ipv6_disabled": True}, set(), {}),
+    "a hostname in place of addresses": (PUBLIC, ALL, {"ipv6_disabled": True}, {f"{STATUS}/default"},
+        {"hostname": "example.com"}),
     "the first addresses": (PUBLIC, (), {}, set(), {}),
+    "addresses in place of a hostname": (PUBLIC, (Ingress(hostname="example.com"),), {}, set(), {}),
 })  # fmt: skip
 def test_a_default_alone_is_held_and_an_annotation_is_not(
     balancer: CloudBalancer, ingress: tuple[Ingress, ...], defaults: Any, keys: set[str], annotations: Any
@@ -103,7 +124,7 @@ def test_a_default_alone_is_held_and_an_annotation_is_not(
     settings = with_default(**defaults)
     plan = judged(a_place(balancer, ingress), settings)
     assert held(plan) == keys
-    assert len([hold for hold in plan.holds if hold.rule is GuardName.BY_DEFAULT]) == bool(keys)
+    assert [hold.value for hold in plan.holds if hold.rule is GuardName.BY_DEFAULT] == ["1"] * bool(keys)
     assert held(judged(a_place(balancer, ingress, **annotations), settings)) == set()
 
 
@@ -158,14 +179,26 @@ def test_a_node_port_does_not_wait_for_a_default() -> None:
     assert (rest.before, rest.after) == (first.after, replace(first.after, proxyprotocol=True))
 
 
-@rows("annotations expected", {
-    "a variable makes it speak as the port": ({}, {f"{BALANCER}/listener/80/default"}),
-    "an annotation does": ({"health_check_interval": "5s"}, set()),
+HTTP = HttpOptions()
+BY_HTTP = replace(a_listener().health_check, protocol=Protocol.HTTP, http=HttpCheck())
+
+
+@rows("balancer annotations expected", {
+    "a variable makes it speak as the port": (listening(protocol=Protocol.HTTP, http=HTTP), {},
+        {f"{BALANCER}/listener/80/default"}),
+    "an annotation does": (listening(protocol=Protocol.HTTP, http=HTTP), {"health_check_interval": "5s"}, set()),
+    "the port begins to": (PUBLIC, {}, set()),
+    "it does": (listening(protocol=Protocol.HTTP, http=HTTP, health_check=BY_HTTP), {}, set()),
 })  # fmt: skip
-def test_a_check_that_begins_to_speak_http(annotations: dict[str, str], expected: set[str]) -> None:
-    balancer = listening(protocol=Protocol.HTTP, http=HttpOptions())
+def test_a_check_that_begins_to_speak_http(
+    balancer: CloudBalancer, annotations: dict[str, str], expected: set[str]
+) -> None:
     plan = judged(a_place(balancer, ALL, **{"protocol": "http", **annotations}), with_default(health_check_interval=20))
     assert held(plan) == expected
+    rest = plan.by_key[f"{BALANCER}/listener/80"].after
+    assert isinstance(rest, Listener)
+    check = rest.health_check
+    assert (check.protocol, check.http is None) == ((Protocol.TCP, True) if expected else (Protocol.HTTP, False))
 
 
 def test_an_approval_passes_what_it_named_and_nothing_else() -> None:
