@@ -186,7 +186,7 @@ BY_HTTP = replace(a_listener().health_check, protocol=Protocol.HTTP, http=HttpCh
 @rows("balancer annotations expected", {
     "a variable makes it speak as the port": (listening(protocol=Protocol.HTTP, http=HTTP), {},
         {f"{BALANCER}/listener/80/default"}),
-    "an annotation does": (listening(protocol=Protocol.HTTP, http=HTTP), {"health_check_interval": "5s"}, set()),
+    "an annotation does": (listening(protocol=Protocol.HTTP, http=HTTP), {"health_check_retries": "5"}, set()),
     "the port begins to": (PUBLIC, {}, set()),
     "it does": (listening(protocol=Protocol.HTTP, http=HTTP, health_check=BY_HTTP), {}, set()),
 })  # fmt: skip
