@@ -15,7 +15,6 @@ from desired.load_balancers.published import PRIVATE, kind_of, kinds_of
 from desired.model.load_balancer import Attachment, BalancerType, CloudBalancer, Listener
 from desired.model.service import Ingress
 from desired.plan.change import Difference
-from desired.section import Unmanaged
 
 
 def _difference(
@@ -98,10 +97,10 @@ def status_differences(
     """What a Service asks for without the kinds of addresses that defaults alone take away, or put beside public ones;
     and these, also if a variable is lost. A Service that publishes no address gets them all."""
     was, has, kept = {*map(kind_of, published)} - {""}, kinds_of(balancer), lb.requested.options
-    if not was or not isinstance(kept.hostname, Unmanaged):
+    if not was:
         return lb.requested, ()
     found = []
-    if not lb.requested.is_annotated("ipv6_disabled") and kept.ipv6_disabled and "ipv6" in was & has:
+    if not lb.requested.is_annotated("ipv6_disabled") and kept.ipv6_disabled and "ipv6" in was:
         found.append(_difference(lb, "ipv6_disabled", False, True))
         kept = replace(kept, ipv6_disabled=False)
     hides, name = kept.disable_private_ingress, "disable_private_ingress"

@@ -108,7 +108,6 @@ def served(plan: Plan) -> dict[str, Any]:
     "a private address that is chosen": (PUBLIC, ALL[:2], {}, {f"{STATUS}/default"}, {"private_ipv4": "10.0.0.200"}),
     "private addresses beside IPv4 alone": (WITHOUT_IPV6, ALL[:1], {}, {f"{STATUS}/default"},
         {"disable_private_ingress": "false"}),
-    "private addresses in place of public ones": (CLOSED, ALL[:2], {}, set(), {}),
     "IPv6 beside IPv4": (PUBLIC, (ALL[0], ALL[2]), {}, set(), {}),
     "without IPv6, which is not published": (PUBLIC, (ALL[0], ALL[2]), {"ipv6_disabled": True}, set(), {}),
     "without IPv6, which is gone": (WITHOUT_IPV6, ALL, {"ipv6_disabled": True}, set(), {}),
