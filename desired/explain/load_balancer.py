@@ -195,7 +195,7 @@ def explain_conditions(of: ServiceView) -> Iterator[Fact]:
 
 def explain_listeners(of: ServiceView, notes: Collection[Note]) -> tuple[ListenerFact, ...]:
     """Each port that the Service or its load balancer has, by number. ``notes`` are on the Service."""
-    lb, then, changes, due = of.lb, of.then, of.changes, of.facts.plan.by_key
+    lb, then, changes, due = of.lb, of.then, of.changes, of.facts.planned
     there = of.balancer.spec.listeners if of.balancer else {}
     later = then.spec.listeners if then else {}
 

@@ -1,15 +1,19 @@
 """Filters: what leaves changes out of a run whatever the guards say of them. These are the guard ``policy``, what was
-withheld when the pass began, ``--only``, and a plan that was agreed to."""
+withheld when the pass began, ``--only``, and a plan that was agreed to.
+
+The last two, and ``upsert``, come before the guards: these judge as if a change that is left out were not made.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from types import MappingProxyType
 
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.relations import propagate
 from desired.model.key import PLAN, ObjectKind, is_below
 from desired.model.settings import Policy
-from desired.plan.change import GuardDecision, GuardName, Plan, Verdict
+from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Plan, Verdict
 from desired.plan.kinds import Verb
 from desired.rules.filters import EXCLUDED_BY_ONLY, ONLY_PART, UNKNOWN_KEY, UNKNOWN_KEY_NEAR
 from desired.rules.guards import EXCLUDED_BY_POLICY, WITHHELD_BEFORE
@@ -38,30 +42,42 @@ def withheld_at_first(view: GuardInput) -> Iterator[GuardResult]:
             yield GuardResult.of(WITHHELD_BEFORE, (key,), guard=rule, due_in_s=0.0)
 
 
-def withhold(plan: Plan, keys: Collection[str], decision: GuardDecision) -> Plan:
-    """The judged plan, in which the allowed changes with these keys wait as well, and what is related to them: a part
-    of a plan must not do what the guards have let pass only as a part of all of it."""
-    left = {change.key for change in plan.allowed} & {*keys}
-    changes = propagate(change.ruled(decision) if change.key in left else change for change in plan.changes)
-    return replace(plan, changes=changes)
+def filtered(
+    view: GuardInput, only: Collection[str] = (), unagreed: Mapping[str, GuardDecision] = MappingProxyType({})
+) -> GuardInput:
+    """The input without what this run leaves out, and what cannot be made without it: by ``--only``, as ``unagreed``,
+    and by policy ``upsert``, as an approval would not make a removal. ``observe`` leaves out nothing here, so that all
+    holds are shown."""
+    found = dict(unagreed)
+    if view.settings.policy is Policy.UPSERT:
+        for result in policy(view):
+            found |= dict.fromkeys(result.keys, GuardDecision(result.verdict, result.guard, result.why))
+    if only:
+        by_only = GuardDecision(Verdict.WAITING, GuardName.ONLY, EXCLUDED_BY_ONLY.text(keys=", ".join(only)))
+        found |= {change.key: by_only for change in view.plan.changes if not _is_chosen(change, only)}
+    if not found:
+        return view
+    ruled = propagate(change.ruled(found.get(change.key, ALLOWED)) for change in view.plan.changes)
+    made = tuple(change for change in ruled if change.decision is ALLOWED)
+    left_out = tuple(change for change in ruled if change.decision is not ALLOWED)
+    return replace(view, plan=replace(view.plan, changes=made), left_out=left_out)
+
+
+def _is_chosen(change: Change, only: Collection[str]) -> bool:
+    """Whether it concerns ``only``: one of these keys, something below, or the load balancer that serves a Service."""
+    return is_below(change.key, only) or change.owner in only
 
 
 def restrict(plan: Plan, only: Collection[str]) -> Plan:
-    """The part of a judged plan that concerns ``only``: each key, everything below it, and what serves it, as its load
-    balancer serves a Service. A note says how much was left out.
-
-    The plan is judged first, because a guard has to see all of it: no limit can be avoided by asking piece by piece.
-    """
+    """The part of a judged plan that concerns ``only``, with a note on how much was left out."""
     if not only:
         return plan
-    chosen = {change.key for change in plan.changes if is_below(change.key, only) or change.owner in only}
-    keys = ", ".join(only)
-    left_out = GuardDecision(Verdict.WAITING, GuardName.ONLY, EXCLUDED_BY_ONLY.text(keys=keys))
-    ruled = propagate(change if change.key in chosen else change.ruled(left_out) for change in plan.changes)
+    chosen = {change.key: change for change in plan.changes if _is_chosen(change, only)}
+    left_out = counted(len(plan.changes) - len(chosen), "other change")
     notes = tuple(note for note in plan.notes if note.row.is_of_the_whole or is_below(note.key, only))
-    scope = ONLY_PART.note(PLAN, keys=keys, changes=counted(len(plan.changes) - len(chosen), "other change"))
-    holds = tuple(hold for hold in plan.holds if chosen.intersection(hold.keys))
-    return Plan(tuple(change for change in ruled if change.key in chosen), (*notes, scope), holds)
+    scope = ONLY_PART.note(PLAN, keys=", ".join(only), changes=left_out)
+    holds = tuple(hold for hold in plan.holds if not chosen.keys().isdisjoint(hold.keys))
+    return Plan(tuple(chosen.values()), (*notes, scope), holds)
 
 
 def explain_strange_keys(plan: Plan, only: Collection[str], known: Collection[str]) -> tuple[str, ...]:

@@ -118,11 +118,19 @@ class GuardInput:
     """Everything a guard may look at."""
 
     plan: Plan
+    """The changes that this run may make."""
     snapshot: Snapshot
     settings: Settings
     desired: DesiredState
     """What the plan was made from."""
     setbacks: Setbacks
+    left_out: tuple[Change, ...] = ()
+    """Changes that filters leave out of this run, with their decisions: none is counted on, and none is held."""
+
+    @cached_property
+    def planned(self) -> Mapping[str, Change]:
+        """Key → change, also if it is left out."""
+        return {**self.plan.by_key, **{change.key: change for change in self.left_out}}
 
     def anchor_in(self, provider: Provider) -> Anchor:
         """The anchor of a provider."""

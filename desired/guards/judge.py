@@ -1,6 +1,6 @@
 """Judge: how the results of all guards become one decision for each change.
 
-A guard looks at the whole plan and names what it withholds; it changes nothing."""
+A guard looks at all that this run may make, and names what it withholds; it changes nothing."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -52,7 +52,7 @@ def _goes_along(change: Change, held: Collection[str]) -> bool:
 
 
 def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[GuardResult] | None = None) -> Plan:
-    """The plan of ``view`` with a decision on each change and its holds.
+    """The plan of ``view`` with a decision on each change, also if it is left out of the run, and its holds.
 
     ``approved`` are hashes of holds that a person approved, and names of differences: such a hold withholds nothing,
     and what is named is none of its guard's; other rules still hold.
@@ -73,7 +73,8 @@ def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[Gu
         for key in result.keys:
             if decision.verdict.weight > decisions.get(key, ALLOWED).verdict.weight:
                 decisions[key] = decision
-    ruled = propagate(change.ruled(decisions.get(change.key, ALLOWED)) for change in plan.changes)
+    judged = (change.ruled(decisions.get(change.key, ALLOWED)) for change in plan.changes)
+    ruled = propagate((*judged, *view.left_out))
     return Plan(project_statuses(ruled, view), _notes(view), tuple(holds))
 
 

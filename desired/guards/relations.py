@@ -5,28 +5,23 @@
 | ``together`` | while one of these waits |
 | ``depends_on`` | while one of these waits |
 | ``serves`` | while all of these wait: it is made for them alone |
-| ``outlives`` | while one of these is left out of the run: the guards have counted on it |
 
-They are followed from change to change, so that a judged plan, a part of it (``--only``), an agreed plan and a round of
-a pass do no half of anything.
+They are followed from change to change, so that no filter, guard or round of a pass does half of anything.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from desired.plan.change import Change, GuardDecision, GuardName, Verdict
-from desired.rules.filters import BLOCKED, MADE_TOGETHER, NOT_NEEDED, OUTLIVES
+from desired.rules.filters import BLOCKED, MADE_TOGETHER, NOT_NEEDED
 from desired.rules.rule import Rule
 
-LEFT_OUT = frozenset({GuardName.ONLY, GuardName.AGREED_PLAN})
-"""What leaves changes out of a run, after the guards have judged them all."""
 _Changes = Mapping[str, Change]
 
 
 def propagate(changes: Iterable[Change]) -> tuple[Change, ...]:
     """The judged changes, of which those wait as well that may not be made without one that is withheld."""
     by_key: dict[str, Change] = {change.key: change for change in changes}
-    left_out = {key for key, change in by_key.items() if change.decision.rule in LEFT_OUT}
     settled = False
     while not settled:
         settled = True
@@ -34,14 +29,14 @@ def propagate(changes: Iterable[Change]) -> tuple[Change, ...]:
             for key, change in by_key.items():  # those before are ruled by now: a chain in order takes one turn
                 blocker = blocker_of(change, by_key) if _is_allowed(change) else None
                 if blocker is not None:
-                    by_key[key], settled = change.ruled(_waiting_for(blocker, row, left_out)), False
+                    by_key[key], settled = change.ruled(_waiting_for(blocker, row)), False
     return tuple(by_key.values())
 
 
-def _waiting_for(blocker: Change, row: Rule, left_out: Collection[str]) -> GuardDecision:
-    """The decision on a change that waits for this one, under the name of the guard that withholds it. What only waits
-    for one of ``left_out`` is not left out itself."""
-    state = "left out" if blocker.key in left_out else str(blocker.decision.verdict)
+def _waiting_for(blocker: Change, row: Rule) -> GuardDecision:
+    """The decision on a change that waits for this one, under the name of the guard that withholds it."""
+    is_left_out = blocker.decision.rule in (GuardName.ONLY, GuardName.AGREED_PLAN)
+    state = "left out" if is_left_out else str(blocker.decision.verdict)
     why = row.text(change=blocker.key, state=state)
     return replace(blocker.decision, verdict=Verdict.WAITING, why=why)
 
@@ -71,13 +66,8 @@ def _served(change: Change, changes: _Changes) -> Change | None:
     return withheld[0] if served and len(withheld) == len(served) else None
 
 
-def _newcomer(change: Change, changes: _Changes) -> Change | None:
-    return next((each for each in _withheld(change.outlives, changes) if each.decision.rule in LEFT_OUT), None)
-
-
 _RELATIONS: tuple[tuple[Callable[[Change, _Changes], Change | None], Rule], ...] = (
     (_apart, MADE_TOGETHER),
-    (_newcomer, OUTLIVES),
     (_needed, BLOCKED),
     (_served, NOT_NEEDED),
 )

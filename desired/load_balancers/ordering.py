@@ -189,17 +189,8 @@ def _chained(ordered: Sequence[Change]) -> tuple[Change, ...]:
 
 
 def _related(changes: Sequence[Change], present: CloudBalancer) -> tuple[Change, ...]:
-    """The changes with what waits for additions: a network is left together with the targets that come back through the
-    next one, and targets that go outlive those that come."""
+    """The changes, of which a network is left together with the targets that come back through the next one."""
     networks = {change.key for change in changes if change.kind is ChangeKind.LB_NETWORK}
     newcomers = [change for change in changes if change.kind is ChangeKind.LB_TARGET and change.verb is Verb.ADD]
     back = tuple(c.key for c in newcomers if networks.intersection(c.depends_on) and c.after in present.targets)
-
-    def related(change: Change) -> Change:
-        if back and isinstance(change.before, Attachment):
-            return replace(change, together=back)
-        if newcomers and change.kind is ChangeKind.LB_TARGET and change.verb is Verb.REMOVE:
-            return replace(change, outlives=tuple(each.key for each in newcomers))
-        return change
-
-    return tuple(map(related, changes))
+    return tuple(replace(c, together=back) if back and isinstance(c.before, Attachment) else c for c in changes)

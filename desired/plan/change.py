@@ -215,8 +215,6 @@ class Change:
     """Keys of the changes for whose sake alone it is made; withheld with the last of them."""
     together: tuple[str, ...] = ()
     """Keys of changes of which it takes something away that they bring back: it waits as long as one of them does."""
-    outlives: tuple[str, ...] = ()
-    """Keys of newcomers that the guards count on: it waits where one of them is left out of the run."""
     conditions: tuple[ServiceCondition, ...] = field(default=(), compare=False)
     """Conditions that a write of this change takes along; they are never a difference of their own."""
     decision: GuardDecision = ALLOWED

@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from desired.guards.filters import withhold
 from desired.model.key import PLAN
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
@@ -94,18 +93,18 @@ class Agreement:
         agreed = self.permissions.get((str(change.kind), str(change.key)))
         return agreed is not None and agreed.covers(Permission.of(change))
 
-    def bind(self, plan: Plan) -> Plan:
-        """The judged plan, in which everything waits that was not agreed to, and a note that counts it."""
+    def left_out(self, plan: Plan) -> Mapping[str, GuardDecision]:
+        """Key of each change that guards allow, and that was not agreed to → the decision."""
         decision = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, NOT_AGREED.text(plan=self.name))
-        left = [change.key for change in plan.allowed if not self.permits(change)]
-        if not left:
-            return plan
-        bound = withhold(plan, left, decision)
-        keys = {change.key for change in plan.allowed} - {change.key for change in bound.allowed}
-        return replace(bound, notes=(*bound.notes, self._note(AGREED_PART, keys)))
+        return {change.key: decision for change in plan.allowed if not self.permits(change)}
+
+    def noted(self, plan: Plan) -> Plan:
+        """The judged plan, with a note that counts what waits because it was not agreed to."""
+        keys = [change.key for change in plan.changes if change.decision.rule is GuardName.AGREED_PLAN]
+        return replace(plan, notes=(*plan.notes, self._note(AGREED_PART, keys))) if keys else plan
 
     def unneeded(self, plan: Plan) -> tuple[Note, ...]:
-        """A note on what the judged ``plan`` does not have any more: it was done, or is wanted no more."""
+        """A note on what the ``plan`` does not have any more: it was done, or is wanted no more."""
         planned = {(str(change.kind), str(change.key)) for change in plan.changes}
         keys = [key for kind, key in self.permissions or () if (kind, key) not in planned]
         return (self._note(UNNEEDED, keys),) if keys else ()
@@ -127,7 +126,8 @@ class Agreement:
         differing = planned.keys() ^ self.permissions.keys()
         for identity in planned.keys() & self.permissions.keys():
             change, agreed = planned[identity], self.permissions[identity]
-            is_withheld = change.decision.verdict is not Verdict.ALLOWED and agreed.verdict is Verdict.ALLOWED
+            passes = change.decision.verdict is Verdict.ALLOWED or change.decision.rule is GuardName.AGREED_PLAN
+            is_withheld = agreed.verdict is Verdict.ALLOWED and not passes
             if is_withheld or not self.permits(change):
                 differing |= {identity}
         if not differing:

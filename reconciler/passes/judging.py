@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from desired.guards.filters import explain_strange_keys, restrict
+from desired.guards.filters import explain_strange_keys, filtered, restrict
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.judge import ask_guards, judge
 from desired.load_balancers.ownership import matters
@@ -12,7 +12,7 @@ from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.route import route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import GuardName, Hold, Plan, Verdict
+from desired.plan.change import GuardDecision, GuardName, Hold, Plan, Verdict
 from desired.plan.grants import Grant, Here, Source, by_hold
 from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import Setbacks
@@ -34,13 +34,11 @@ class JudgedPlan:
     observation: Observation
     """What it was made from, with what was asked for because of it."""
     plan: Plan
-    """The part of it that may be looked at: with ``--only`` what was asked for, and allowed only what was agreed to."""
+    """The part of ``whole`` that is looked at: with ``--only`` what was asked for."""
     facts: GuardInput
-    """What it was made and judged from, with all of it before any guard spoke."""
+    """What it was made and judged from: what this run may make, before any guard spoke, and what it leaves out."""
     whole: Plan
     """All of the plan, as its guards have judged it."""
-    asked: Plan
-    """The part of that which was asked for."""
     results: tuple[GuardResult, ...] = ()
     """What each guard said of it."""
     granted: Mapping[str, Collection[Grant]] = field(default_factory=dict)
@@ -69,29 +67,36 @@ def judge_world(
     most: int = MOST_AT_ONCE,
 ) -> JudgedPlan:
     """The judged plan, for which ``most`` servers are asked for by id. ConfigMaps are read for approvals only when
-    something is held: an idle pass asks nothing."""
+    something is held: an idle pass asks nothing. Guards judge anew without changes that they allow, and that nobody has
+    agreed to."""
     facts = decide(context, observation, setbacks, most)
-    snapshot = facts.snapshot
+    snapshot, here = facts.snapshot, Here.of(facts.snapshot)
     observation = replace(observation, snapshot=snapshot)
-    passing = [grant for grant in context.flagged if not grant.is_stored]
-    granted, results = by_hold(passing, Here.of(snapshot)), ask_guards(facts)
-    whole = judge(facts, granted.keys(), results)
-    if any(not hold.approved for hold in whole.holds):
-        stored, notes = _stored(context, facts, whole.holds)
-        if stored and not context.as_unapproved:
-            granted = by_hold((*passing, *stored), Here.of(snapshot))
-            whole = judge(facts, granted.keys(), results)
-        whole = replace(whole, notes=(*whole.notes, *notes))
-    if says := context.records.status.changed_settings(snapshot, is_planning=bool(facts.plan.changes)):
+    passing = tuple(grant for grant in context.flagged if not grant.is_stored)
+    notes: tuple[Note, ...] | None = None
+    unagreed: Mapping[str, GuardDecision] = {}
+    while True:
+        run = filtered(facts, context.only, unagreed)
+        granted, results = by_hold(passing, here), ask_guards(run)
+        whole = judge(run, granted.keys(), results)
+        if notes is None and any(not hold.approved for hold in whole.holds):
+            stored, notes = _stored(context, run, whole.holds)
+            if stored and not context.as_unapproved:
+                passing = (*passing, *stored)
+                continue
+        if not (more := context.agreement.left_out(whole)):
+            break
+        unagreed = {**unagreed, **more}
+    whole = replace(whole, notes=(*whole.notes, *(notes or ())))
+    if says := context.records.status.changed_settings(snapshot, is_planning=bool(whole.changes)):
         whole = replace(whole, notes=(*whole.notes, SETTINGS_CHANGED.note(PLAN, settings=says)))
     # What a saved plan was restricted to may have gone since, which is no typing error.
     strange = explain_strange_keys(whole, context.settings.only, tuple(_known_keys(snapshot)))
-    asked = restrict(whole, context.only)
-    part = context.agreement.bind(asked)
+    part = context.agreement.noted(restrict(whole, context.only))
     if not is_read(snapshot):  # it may be what could not be read
         part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in strange)))
         strange = ()
-    return JudgedPlan(observation, part, facts, whole, asked, results, granted, strange)
+    return JudgedPlan(observation, part, run, whole, results, granted, strange)
 
 
 def decide(context: PlanContext, observation: Observation, setbacks: Setbacks, most: int) -> GuardInput:

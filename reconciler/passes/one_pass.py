@@ -106,7 +106,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     read = judged.facts.snapshot
     first = replace(read, nodes=Section())
     agreement, here = context.agreement, Here.of(read)
-    if refused := agreement.why_void(here) or agreement.why_inexact(judged.asked):
+    if refused := agreement.why_void(here) or agreement.why_inexact(judged.plan):
         report = report_of(context, judged)
         return replace(report, errors=(*report.errors, refused))
     # What this pass removes, or does of what was agreed to, was something when it began.
@@ -156,8 +156,9 @@ def _begun(judged: JudgedPlan) -> frozenset[str]:
 def _strike(begun: Collection[str], judged: JudgedPlan, context: PlanContext, acting: ApplyContext) -> None:
     """Strike the differences that approvals let pass, and that this reading shows done: of a Node or Service that
     is there, and of which everything could be planned, or of the network."""
-    held = {read_name(name)[0] for hold in judged.whole.holds for name in hold.names}
     snapshot, services = judged.facts.snapshot, judged.facts.desired.services
+    held = {read_name(name)[0] for hold in judged.whole.holds for name in hold.names}
+    left_out = {str(change.owner) for change in judged.facts.left_out}
 
     def is_done(name: str) -> bool:
         kind, _, owner = owner_in(name).partition("/")
@@ -168,7 +169,7 @@ def _strike(begun: Collection[str], judged: JudgedPlan, context: PlanContext, ac
             is_there = isinstance(lb, DesiredLoadBalancer) and lb.wanted is not None and not lb.problems
         elif kind == ObjectKind.NODE:
             is_there = owner in snapshot.nodes.items
-        return is_there and read_name(name)[0] not in held
+        return is_there and owner_in(name) not in left_out and read_name(name)[0] not in held
 
     try:
         acting.approvals.strike(begun, is_done, Here.of(snapshot), looks=context.records.lasts)

@@ -9,6 +9,8 @@ from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
 from tests.support.objects import ago, server, settled_node
 from tests.support.stage import AT_ANY_AGE, Stage, killed_at_the_end, wait_for
 
+PART = {"--only": "node/web-2"}
+
 
 def _fleet(stage: Stage, size: int) -> None:
     """So many healthy Nodes, ``web-1`` on server 1 and so on."""
@@ -87,3 +89,20 @@ def test_an_approval_does_not_fit_a_hold_that_changed(stage: Stage, happens: Cal
     happens(stage)
 
     assert _the_hold(stage)["hash"] != approved["hash"]
+
+
+@pytest.mark.parametrize("shown", [{}, PART], ids=["all", "the part"])
+def test_an_approval_is_of_what_was_shown(stage: Stage, shown: dict[str, str]) -> None:
+    """An approval is of the hold that was shown: of all, or of a part."""
+    _fleet(stage, 6)
+    _vanish(stage, 2, 3, 4)
+    (hold,) = one_pass(stage, {**ONCE_AT_ANY_AGE, **shown})["holds"]
+    assert stage.reconcile("approve", hold["hash"], "--unseen").code == 0
+
+    one_pass(stage, ONCE_AT_ANY_AGE | PART)
+    part = {*stage.nodes()}
+    one_pass(stage, ONCE_AT_ANY_AGE)
+
+    everything = {f"web-{number}" for number in range(1, 7)}
+    assert part == (everything - {"web-2"} if shown else everything)
+    assert {*stage.nodes()} == (part if shown else {"web-1", "web-5", "web-6"})

@@ -222,3 +222,20 @@ def test_a_taint_of_the_autoscaler_on_all_that_answer(four: Stage) -> None:
     for number in (1, 2):
         change_node(four, number, {"spec": {"taints": []}})
     assert (one_pass(four)["result"], set(reached(four))) == ("no_changes", {1, 2, 3, 4})
+
+
+def test_a_target_stays_whose_replacement_only_leaves_out(balanced: Stage) -> None:
+    """The last target waits for others in a run of all, and is held in a run of its own, which does not add them."""
+    for number in (1, 2):
+        change_node(balanced, number, {"metadata": {"labels": {EXCLUDED: ""}}})
+    balanced.have_services(a_service())
+    one_pass(balanced)
+    for number in (1, 2, 3):
+        change_node(balanced, number, {"metadata": {"labels": {EXCLUDED: "" if number == 3 else None}}})
+    key = "load_balancer/default/web/target/server:3"
+
+    report = one_pass(balanced, {**ONCE, "--only": key})
+
+    assert [(hold["rule"], hold["keys"]) for hold in report["holds"]] == [("target-floor", [key])]
+    assert {*reached(balanced)} == {3}
+    assert (one_pass(balanced)["holds"], {*reached(balanced)} >= {1, 2}) == ([], True)

@@ -7,6 +7,7 @@ from functools import reduce
 from desired import explain as explaining
 from desired.explain.document import NodeExplanation, ServiceExplanation
 from desired.guards import judge as judging
+from desired.guards.filters import filtered
 from desired.guards.guard import GuardInput
 from desired.guards.judge import ask_guards
 from desired.health import states_of
@@ -28,7 +29,8 @@ from tests.support.keys import key_of
 
 
 def facts_of(plan: Plan, snapshot: Snapshot, settings: Settings, setbacks: Setbacks = NO_SETBACKS) -> GuardInput:
-    return GuardInput(plan, snapshot, settings, compute_desired(snapshot, settings, setbacks), setbacks)
+    desired = compute_desired(snapshot, settings, setbacks)
+    return filtered(GuardInput(plan, snapshot, settings, desired, setbacks), settings.only)
 
 
 def judge(

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from actuators.outcome import Applied
 from desired.model.settings import Settings
+from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
 from desired.plan.change import GuardName, Verdict
 from desired.plan.notes import NoteKind
 from reconciler.passes.agreement import Agreement
@@ -25,7 +26,7 @@ from tests.support.passes import (
 )
 from tests.support.records import begin_record
 from tests.support.simulators import Simulation
-from tests.support.world import SERVICES
+from tests.support.world import NODES, SERVICES
 
 Simulate = Callable[..., Simulation]
 
@@ -256,3 +257,20 @@ def test_a_saved_plan_may_be_applied_in_part(simulate: Simulate) -> None:
     report = run.converge()
 
     assert (outcomes(report), run.sim.balancers()) == ({"node/web-2": Applied}, [])
+
+
+def test_the_last_target_stays_if_its_replacement_is_not_in_the_saved_plan(simulate: Simulate) -> None:
+    """The Node that has joined since is none of the file's, so that nothing would answer."""
+    run = a_balanced_run(simulate)
+    run.converge()
+    targets = run.sim.balancers()[0]["targets"]
+    excluded = {"metadata": {"labels": {LABEL_EXCLUDE_FROM_BALANCERS: ""}}}
+    for name in run.sim.nodes():
+        run.sim.kubernetes_writer().patch(f"{NODES}/{name}", excluded)
+    save(run)
+    a_node_joins(run)
+
+    report = run.converge()
+
+    assert {hold.rule for hold in report.holds} == {GuardName.TARGET_FLOOR}
+    assert run.sim.balancers()[0]["targets"] == targets

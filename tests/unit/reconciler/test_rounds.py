@@ -51,7 +51,7 @@ class Stage:
         approvals = {HASH: (Grant(Source.CLUSTER, HASH, "somebody", NOW),)}
         plan = Plan(changes, holds=(hold,) if held else ())
         facts = GuardInput(plan, a_snapshot(), Settings(), DesiredState({}), NO_SETBACKS)
-        judged = JudgedPlan(Observation(facts.snapshot), plan, facts, plan, plan, granted=approvals)
+        judged = JudgedPlan(Observation(facts.snapshot), plan, facts, plan, granted=approvals)
         ears = Ears()
         actuators = {str(change.kind): self._carry_out for change in changes}
         stop = threading.Event()

@@ -124,7 +124,7 @@ def test_a_hold_and_its_approval() -> None:
     assert replace(there, verdict=Verdict.ALLOWED, hold=approved, approved=True, due_in_s=None) in said(
         LOST, TWO_LOST, approved=[hold.hash]
     )
-    for other in (replace(approved, keys=("node/web-1",)), replace(approved, rule=GuardName.POLICY)):
+    for other in (replace(approved, keys=("node/web-2",)), replace(approved, rule=GuardName.POLICY)):
         assert before in explain(LOST, TWO_LOST, Settings(), replace(plan, holds=(other,))).guards
 
 

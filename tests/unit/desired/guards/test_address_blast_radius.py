@@ -193,6 +193,20 @@ def test_a_few_are_closed_to_pods(snapshot: Snapshot, expected: Verdicts) -> Non
     assert verdicts(judged(snapshot, ROUTING), "node.network_condition") == expected
 
 
+def test_nodes_are_not_counted_as_open_that_only_leaves_out() -> None:
+    """Two were closed before and would be opened, but not by this run, which closes two others."""
+    found = closing(4, 2)
+    servers = {**found.servers.items, **{number: a_pod_server(number) for number in (1, 2)}}
+    world = replace(found, servers=Section(servers))
+    plan = compute_plan(world, ROUTING)
+    closes = tuple(f"node/web-{number}" for number in (3, 4))
+    assert verdicts(judge(plan, world, ROUTING), CONDITION) == each(range(1, 5), ALLOWED)
+    assert verdicts(judge(plan, world, replace(ROUTING, only=closes)), CONDITION) == {
+        **each(range(1, 3), (Verdict.WAITING, GuardName.ONLY)),
+        **each(range(3, 5), HELD),
+    }
+
+
 @pytest.mark.parametrize(("bare", "expected"), [(1, ALLOWED), (3, HELD)])
 def test_each_provider_has_a_limit_of_its_own(bare: int, expected: tuple[Verdict, str | None]) -> None:
     """Many Nodes of Hetzner Cloud do not let the few on Robot servers lose their addresses at once."""

@@ -214,6 +214,15 @@ def test_who_waits(bars: Mapping[str, Bar], changes: list[Change], waiting: set[
     assert all(finding.guard == GuardName.QUOTA and ERROR in finding.why for finding in found)
 
 
+def test_whose_turn_it_is_in_a_part() -> None:
+    """What ``--only`` leaves out is not tried, so that it takes nobody's turn."""
+    facts = facts_of(
+        Plan((A, B, C)), a_snapshot(), Settings(only=(B.key, C.key)), Setbacks(bars={CREATIONS: a_bar(a=1, b=2, c=3)})
+    )
+    (found,) = quota(facts)
+    assert {*found.keys} == {C.key}
+
+
 def test_what_is_known_to_be_refused() -> None:
     """What depends on it is not as it should be, although it was not tried itself."""
     setbacks = Setbacks(bars={CREATIONS: a_bar(7.0, a=1, b=1)})

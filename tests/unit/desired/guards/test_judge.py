@@ -6,18 +6,19 @@ from typing import Any
 
 import pytest
 
-from desired.guards.filters import explain_strange_keys, restrict, withhold
-from desired.guards.guard import GuardResult, owner_in
+from desired.guards.filters import explain_strange_keys, filtered, restrict
+from desired.guards.guard import GuardInput, GuardResult, owner_in
 from desired.guards.judge import hold_hash
 from desired.guards.judge import judge as judge_facts
 from desired.guards.relations import _is_allowed, propagate
 from desired.guards.statuses import conditions_of
+from desired.model.key import Key
 from desired.model.load_balancer import CloudBalancer, Health
 from desired.model.service import Service
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Server, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, LABEL_SERVICE_UID
-from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold, Plan, Verdict
+from desired.plan.change import ALLOWED, Change, Difference, GuardDecision, GuardName, Hold, Plan, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan, with_served
@@ -150,7 +151,8 @@ def test_an_approval_speaks_for_its_hold_and_its_rule() -> None:
     assert (judged.allowed, judged.holds) == (BOTH.changes, (replace(hold, approved=True),))
     assert judge(BOTH, ASTRAY, Settings(), {"sha256:0000000000000000"}) == judge(BOTH, ASTRAY, Settings())
     by_policy = {INITIALISE.key: (Verdict.ALLOWED, None), DELETE.key: (Verdict.WAITING, "policy")}
-    assert verdicts(judge(BOTH, ASTRAY, UPSERT, {hold.hash})) == by_policy
+    (part,) = judge(BOTH, ASTRAY, UPSERT).holds
+    assert verdicts(judge(BOTH, ASTRAY, UPSERT, {part.hash})) == by_policy
     assert verdicts(judge(BOTH, ANCHORED, UPSERT)) == by_policy
 
 
@@ -287,6 +289,21 @@ def unknown(key: str, nearest: str = "") -> str:
     return UNKNOWN_KEY_NEAR.text(key=key, keys=nearest) if nearest else UNKNOWN_KEY.text(key=key)
 
 
+CALM = a_world(certificates=[])
+"""Nothing in this world stands in the way of a change."""
+
+
+def part_of(plan: Plan, *only: str, snapshot: Snapshot = CALM, settings: Settings = LOCATED) -> Plan:
+    """The plan as a run with ``--only`` judges and shows it."""
+    return restrict(judge(plan, snapshot, replace(settings, only=only)), only)
+
+
+def unagreed(facts: GuardInput, *keys: str) -> GuardInput:
+    """The input of a run to whose changes of these keys nobody has agreed."""
+    left = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, "left")
+    return filtered(facts, unagreed=dict.fromkeys(keys, left))
+
+
 @rows("only expected", {
     "everything": ((), WHOLE),
     "a-key-and-below-but-no-longer-name": (("node/a",),
@@ -328,18 +345,18 @@ def test_a_part_keeps_what_is_said_of_approvals() -> None:
 def test_a_change_waits_when_what_it_depends_on_is_left_out() -> None:
     """Restricting a plan never lets a change be applied before what has to come first."""
     first, then = a_change("node/a"), a_change("node/b", depends_on=("node/a",))
-    (change,) = restrict(Plan((first, then)), ("node/b",)).changes
+    (change,) = part_of(Plan((first, then)), "node/b").changes
     assert change.decision == GuardDecision(Verdict.WAITING, GuardName.ONLY, "blocked by node/a (left out)")
 
 
 def test_what_only_serves_others_waits_when_they_are_left_out() -> None:
     """No finalizer is claimed for a load balancer that this run does not create."""
     plan = Plan((FINALIZER, CREATED))
-    (change,) = restrict(plan, (FINALIZER.key,)).changes
+    (change,) = part_of(plan, FINALIZER.key).changes
     assert change.decision == GuardDecision(
         Verdict.WAITING, GuardName.ONLY, "not needed until load_balancer/default/web is allowed (left out)"
     )
-    assert {each.decision for each in restrict(plan, ("service/default/web",)).changes} == {ALLOWED}
+    assert {each.decision for each in part_of(plan, "service/default/web").changes} == {ALLOWED}
 
 
 def of_web(part: str, kind: str, verb: Verb, **fields: Any) -> Change:
@@ -347,38 +364,23 @@ def of_web(part: str, kind: str, verb: Verb, **fields: Any) -> Change:
 
 
 COMES = of_web("/target/server:1", "lb.target", Verb.ADD)
-GOES = of_web("/target/server:2", "lb.target", Verb.REMOVE, outlives=(COMES.key,))
-ELSEWHERE = replace(GOES, key=key_of("load_balancer/default/api/target/server:2"), outlives=())
+GOES = of_web("/target/server:2", "lb.target", Verb.REMOVE)
 LEAVES = of_web("/network/7", "lb.network", Verb.REMOVE, together=(COMES.key,))
 RETURNS = replace(COMES, depends_on=(LEAVES.key,))
 FINALIZER = a_change("service/default/web/finalizer", "service.claim", serves=("load_balancer/default/web",))
 CREATED = of_web("", "lb.create", Verb.ADD, depends_on=(FINALIZER.key,))
 
 
-def test_what_waits_for_what_is_left_out_is_not_left_out_itself() -> None:
-    """The former target stays until the newcomer is there, which waits for its Node that was not chosen."""
-    joins = a_change("node/a")
-    plan = Plan((joins, replace(COMES, depends_on=(joins.key,)), GOES))
-    comes, goes = restrict(plan, ("service/default/web",)).changes
-    assert comes.decision.why == "blocked by node/a (left out)"
-    assert goes.decision == GuardDecision(
-        Verdict.WAITING, GuardName.ONLY, f"kept until {COMES.key} is applied (waiting)"
-    )
-
-
 @rows("changes left withheld", {
     "nothing else": ((A, B), "node/a", ["node/a"]),
     "what comes after it": ((A, replace(B, depends_on=(A.key,))), "node/a", ["node/a", "node/ab"]),
     "what only prepares it": ((FINALIZER, CREATED), CREATED.key, [CREATED.key, FINALIZER.key]),
-    "what goes for it": ((COMES, GOES, ELSEWHERE), COMES.key, [COMES.key, GOES.key]),
-    "what comes for it": ((COMES, GOES), GOES.key, [GOES.key]),
+    "not what goes beside it": ((COMES, GOES), COMES.key, [COMES.key]),
     "what takes it away": ((LEAVES, RETURNS), RETURNS.key, [LEAVES.key, RETURNS.key]),
 })  # fmt: skip
 def test_a_part_of_a_plan(changes: tuple[Change, ...], left: str, withheld: list[str]) -> None:
     """What is left out takes along what must not be done without it."""
-    decision = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, "left")
-    plan = withhold(Plan(changes), {left}, decision)
-    found = plan.with_verdict(Verdict.WAITING)
+    found = judge_facts(unagreed(facts_of(Plan(changes), CALM, Settings()), left)).with_verdict(Verdict.WAITING)
     assert sorted(change.key for change in found) == sorted(withheld)
     assert {change.decision.rule for change in found} == {GuardName.AGREED_PLAN}
 
@@ -392,23 +394,96 @@ def test_what_takes_away_waits_while_that_cannot_come_back(verdict: Verdict, rul
     assert (leaves.decision.verdict, leaves.decision.rule) == (Verdict.WAITING, rule)
 
 
-@rows("said rule", {
-    "one that answers, by what judges that": (Health.HEALTHY, GuardName.TARGET_HEALTH),
-    "one that fails its checks, by this alone": (Health.UNHEALTHY, GuardName.AGREED_PLAN),
-})  # fmt: skip
-def test_the_only_target_stays_while_another_is_left_out(said: Health, rule: GuardName) -> None:
-    """target-floor counted on the one that comes: without it no target would be left."""
-    balancer = a_balancer(targets=public(1), health=dict.fromkeys(public(1), said))
-    nodes = [a_settled_node("web-1", 1, labels={LABEL_EXCLUDE_FROM_BALANCERS: ""}), a_settled_node("web-2", 2)]
-    servers = [a_server(1, "web-1"), a_server(2, "web-2")]
-    whole = of_world(a_world([a_served_service()], [balancer], nodes=nodes, servers=servers))
-    left = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, "left")
+EXCLUDED = {LABEL_EXCLUDE_FROM_BALANCERS: ""}
 
-    decision = withhold(whole, [f"{LB}/target/server:2"], left).by_key[key_of(f"{LB}/target/server:1")].decision
-    alone = restrict(whole, [f"{LB}/target/server:1"]).by_key[key_of(f"{LB}/target/server:1")].decision
 
-    assert (decision.verdict, decision.rule) == (Verdict.WAITING, rule)
-    assert (alone.verdict, alone.rule) == (Verdict.WAITING, rule if said is Health.HEALTHY else GuardName.ONLY)
+def replacing(said: Health, goes: int = 1, stays: int = 0, comes: int = 1) -> Snapshot:
+    """A world in which targets of excluded Nodes go, of others stay, and of new ones come."""
+    there = public(*range(1, goes + stays + 1))
+    numbers = range(1, goes + stays + comes + 1)
+    nodes = [a_settled_node(f"web-{n}", n, labels=EXCLUDED if n <= goes else {}) for n in numbers]
+    servers = [a_server(number, f"web-{number}") for number in numbers]
+    balancer = a_balancer(targets=there, health=dict.fromkeys(there, said))
+    return a_world([a_served_service()], [balancer], nodes=nodes, servers=servers)
+
+
+def target(number: int) -> Key:
+    return key_of(f"{LB}/target/server:{number}")
+
+
+@pytest.mark.parametrize("said", [Health.HEALTHY, Health.UNHEALTHY])
+def test_no_floor_counts_on_what_is_left_out(said: Health) -> None:
+    """Without the newcomer no target would be left, whichever filter leaves it out."""
+    world = replacing(said)
+    facts = facts_of(compute_plan(world, LOCATED), world, LOCATED)
+    assert judge_facts(facts).holds == ()
+
+    for plan in (judge_facts(unagreed(facts, target(2))), part_of(facts.plan, target(1), snapshot=world)):
+        assert verdicts(plan)[target(1)] == (Verdict.HELD, "target-floor")
+        assert [hold.keys for hold in plan.holds] == [(target(1),)]
+
+
+FOUR_LOST = a_fleet(
+    *(a_lost_node(f"web-{number}", number) for number in range(1, 5)), a_settled_node("n-9", 9), gone=range(1, 5)
+)
+
+
+def test_a_hold_of_a_part_names_that_part() -> None:
+    """Losses are counted by servers that are gone, so that a part is held as well; both name the same differences."""
+    plan = compute_plan(FOUR_LOST, Settings())
+    (whole,), (part,) = judge(plan, FOUR_LOST, Settings()).holds, part_of(plan, "node/web-1", snapshot=FOUR_LOST).holds
+
+    assert (part.rule, part.value, part.keys) == (whole.rule, whole.value, ("node/web-1",))
+    assert {*part.names} < {*whole.names}
+    assert part.hash != whole.hash
+
+    settings = Settings(only=("node/web-1",))
+    for approved in ([part.hash], whole.names, part.names):
+        assert [c.key for c in judge(plan, FOUR_LOST, settings, approved).allowed] == ["node/web-1"]
+    assert [c.key for c in judge(plan, FOUR_LOST, Settings(), part.names).allowed] == ["node/web-1"]
+    assert judge(plan, FOUR_LOST, Settings(), [part.hash]).allowed == ()
+
+
+def test_an_approved_hash_of_a_part_is_not_split_by_names() -> None:
+    plan, settings = compute_plan(FOUR_LOST, Settings()), Settings(only=("node/web-1", "node/web-2"))
+    (part,) = judge(plan, FOUR_LOST, settings).holds
+    judged = judge(plan, FOUR_LOST, settings, [part.hash, part.names[0]])
+    assert [hold.approved for hold in judged.holds] == [True]
+    assert {change.key for change in judged.allowed} == {*part.keys}
+
+
+def test_a_part_of_what_defaults_ask_for_names_its_own_objects() -> None:
+    """Whatever defaults ask for beside it makes no other hold."""
+    differences = [
+        Difference(key_of(f"node/{name}"), "network", "7", "", "HCLOUD_NETWORK", None) for name in ("a", "b")
+    ]
+    changes = [
+        replace(a_change(f"{each.owner}/addresses", "node.addresses", owner=each.owner), brings=(each,))
+        for each in differences
+    ]
+    (alone,) = judge(Plan(tuple(changes[:1])), CALM, LOCATED).holds
+    (part,) = part_of(Plan(tuple(changes)), "node/a").holds
+    (whole,) = judge(Plan(tuple(changes)), CALM, LOCATED).holds
+    assert (part, whole.value) == (alone, "2")
+
+
+def test_limits_do_not_count_what_the_policy_leaves_out() -> None:
+    """With ``upsert`` no removal comes in another run."""
+    world = replacing(Health.HEALTHY, goes=8, stays=2, comes=0)
+    plan = judge(compute_plan(world, LOCATED), world, replace(LOCATED, policy=Policy.UPSERT))
+    assert {verdicts(plan)[target(number)] for number in range(1, 9)} == {(Verdict.WAITING, "policy")}
+    assert plan.holds == ()
+
+
+def test_no_hold_is_only_of_what_the_policy_leaves_out() -> None:
+    """An approval would let nothing pass."""
+    plan = compute_plan(FOUR_LOST, UPSERT)
+
+    assert judge(plan, FOUR_LOST, UPSERT).holds == ()
+    assert {rule for _, rule in verdicts(judge(plan, FOUR_LOST, UPSERT)).values()} == {"policy"}
+    assert {rule for _, rule in verdicts(judge(plan, FOUR_LOST, Settings(policy=Policy.OBSERVE))).values()} == {
+        "node-blast-radius"
+    }
 
 
 SECURE = annotated(protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com")

@@ -175,7 +175,6 @@ unknown-key-near: --only node/x: no such object; nearest: node/a, node/b
 blocked: blocked by node/a (held)
 not-needed: not needed until node/a is allowed (held)
 made-together: made together with node/a (held)
-outlives: kept until node/a is applied (held)
 """
 """A row's name with its whole sentence, the remedy last."""
 FACTS: dict[str, Plain] = {

@@ -1,5 +1,7 @@
 """The table of guards, and what ``--policy`` leaves out (``policy``)."""
 
+from dataclasses import replace
+
 import pytest
 
 from desired.guards.filters import policy
@@ -20,7 +22,7 @@ TYPE, INITIALISE, DELETE = PLAN.by_key
 )
 def test_policy(chosen: Policy, keys: tuple[str, ...]) -> None:
     """Upsert leaves removals undone, observe everything, sync nothing."""
-    found = policy(facts_of(PLAN, a_snapshot(), Settings(policy=chosen)))
+    found = policy(replace(facts_of(PLAN, a_snapshot(), Settings()), settings=Settings(policy=chosen)))
     assert list(found) == [GuardResult.of(EXCLUDED_BY_POLICY, keys, {"policy": chosen})]
 
 
