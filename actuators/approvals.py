@@ -96,6 +96,10 @@ class ApprovalUses:
     """Whether names that earlier processes left are among them."""
     _names: set[str] = field(default_factory=set)
 
+    def forget(self) -> None:
+        """Look again for names that other processes have left. May be called from any thread."""
+        self.has_looked = False
+
     def known(self, found: FoundRecord, here: Here) -> FoundRecord:
         """The record that was ``found`` with the uses of this process; begun now if it has not."""
         if isinstance(found, Unknown):

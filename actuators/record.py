@@ -7,7 +7,7 @@ from datetime import datetime
 from actuators.config_maps import ConfigMap, Data, Values
 from actuators.http.errors import Broken, Denied, Invalid
 from desired.model.record import Stamp
-from desired.plan.controller_record import RECORD, ControllerRecord, FoundRecord, record_in
+from desired.plan.controller_record import RECORD, ControllerRecord, FoundRecord, cluster_in, record_in
 from desired.section import Present, Unknown
 
 
@@ -55,8 +55,7 @@ class RecordStore:
             chosen[:] = [choose(found.value)]
             if chosen[0] == found.value:
                 return {}
-            stored = RECORD.record(data.get(RECORD.key))
-            uid = cluster.value if cluster is not None else stored.cluster if stored is not None else ""
+            uid = cluster.value if cluster is not None else cluster_in(data)
             text = RECORD.write(chosen[0], Stamp(uid, self.config_map.by, now))
             if len(text) > RECORD.longest:
                 raise Invalid(f"the record would have {len(text)} characters, more than {RECORD.longest}")

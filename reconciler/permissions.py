@@ -55,8 +55,7 @@ def needed(settings: Settings, *, acts: bool, watches: bool, lease: str | None) 
 def _reads(settings: Settings) -> Iterator[tuple[RbacRule, str]]:
     yield RbacRule("list", "nodes"), "everything"
     yield RbacRule("get", "namespaces", name=IDENTITY_NAMESPACE), "every write to the cloud"
-    yield RbacRule("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "uses of approvals"
-    yield RbacRule("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "knowing the project again"
+    yield RbacRule("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "the record"
     yield RbacRule("get", "configmaps", name=APPROVALS_CONFIG_MAP, is_beside_lease=True), "approvals"
     for resource in _RIVALS:
         yield RbacRule("list", resource, "apps", is_beside_lease=True), "noticing HCCM"
@@ -80,9 +79,7 @@ def _stands_by(settings: Settings, *, watches: bool, lease: str | None) -> Itera
 def _writes(settings: Settings) -> Iterator[tuple[RbacRule, str]]:
     for verb in ("create", "patch"):
         yield RbacRule(verb, "events"), "events"
-    yield RbacRule("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "using approvals up"
-    yield RbacRule("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "remembering the project"
-    yield RbacRule("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "publishing the status"
+    yield RbacRule("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "the record and the status"
     for kind in KINDS.values():
         if kind.controller in settings.controllers:
             for call in kind.calls:

@@ -39,7 +39,7 @@ from desired.names import APPLICATION
 from desired.plan.change import Change
 from desired.plan.grants import Grant, Source
 from desired.plan.kinds import ChangeKind
-from desired.section import Present
+from desired.section import Unknown
 from reconciler import __version__
 from reconciler.capture.offline import readers_of
 from reconciler.capture.world_file import read_world
@@ -126,6 +126,7 @@ def build_runtime(
     events = EventSink(writer, concurrency)
     actuators = actuators_with(writer, writers, account)
     uses = ApprovalUses(store, cluster_reader, config.lease_namespace)
+    leader.when_lost(uses.forget)
     conditions = ConditionSink(partial(write_conditions, writer), concurrency, tells_health=config.health_conditions)
     write_node = partial(write_sync_condition, writer)
     node_conditions = NodeConditionSink(write_node, concurrency, tells_sync=config.node_conditions)
@@ -281,7 +282,9 @@ def refusals_in(store: RecordStore, now: Callable[[], datetime]) -> Refusals:
 
     def read() -> Iterable[RefusedLogin]:
         found = store.read()
-        return found.value.refused if isinstance(found, Present) else ()
+        if isinstance(found, Unknown):
+            raise Broken(found.why)
+        return found.value.refused
 
     def note(login: RefusedLogin) -> None:
         store.change(lambda record: record.refusing(login), None, now())

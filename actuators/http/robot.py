@@ -112,8 +112,7 @@ _REFUSAL_COUNTS_FOR = timedelta(hours=1)
 
 
 class Refusals:
-    """The refused log-ins in the controller's record. Nothing depends on it that could not be done without: no method
-    raises."""
+    """The refused log-ins in the controller's record. Without an API server nothing waits for it."""
 
     def __init__(
         self,
@@ -128,10 +127,13 @@ class Refusals:
         self._now = now
 
     def recall(self) -> tuple[tuple[str, float], ...] | None:
-        """Tag and age in seconds of each refusal that counts now, oldest first; None where they cannot be read."""
+        """Tag and age in seconds of each refusal that counts now, oldest first; None if the API server does not tell.
+        Raises OverBudget for a record that is there and cannot be read: it may have the second of two refusals."""
         now = self._now()
         try:
             ages = sorted(((now - refused.at, refused.tag) for refused in self._read()), reverse=True)
+        except Broken as error:
+            raise OverBudget(f"nothing is asked of Robot: {error}", retry_after_s=_FIRST_REST_S) from error
         except ApiError as error:
             _log.info("cannot read the refused Robot log-ins: %s", error)
             return None

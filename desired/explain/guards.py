@@ -19,12 +19,18 @@ def explain_guards(
     of: View, provider: Provider = Provider.CLOUD, concerns: Concern = Concern.CHANGES
 ) -> Iterator[GuardFact]:
     """The decision of each guard on the changes, in the order of the guards, each once: what it said, else that it lets
-    pass where it looks at one of them, with what it measured in ``provider``."""
-    keys = {change.key for change in of.changes}
+    pass where it looks at one of them, with what it measured in ``provider``. Of a change that the policy leaves out it
+    alone speaks."""
+    left_out = {change.key: change.decision for change in of.facts.left_out}
+    changes, keys = [c for c in of.changes if c.key not in left_out], {change.key for change in of.changes}
+    by_filter = [left_out[change.key] for change in of.changes if change.key in left_out]
     found = [result for result in of.results if not keys.isdisjoint(result.keys)]
     for rule, guard in GUARDS.items():
         told = dict.fromkeys(_said(result, of.plan, concerns) for result in found if result.guard == rule)
-        if not told and guard.looks_at is not None and any(guard.looks_at(of.facts, change) for change in of.changes):
+        told |= {
+            GuardFact(rule, concerns, each.verdict, each.why or None): None for each in by_filter if each.rule is rule
+        }
+        if not told and guard.looks_at is not None and any(guard.looks_at(of.facts, change) for change in changes):
             measured = map(str, guard.measure(of.facts, provider)) if guard.measure else ()
             told = {GuardFact(rule, concerns, Verdict.ALLOWED, None, *measured): None}
         yield from told

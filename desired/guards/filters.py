@@ -45,9 +45,9 @@ def withheld_at_first(view: GuardInput) -> Iterator[GuardResult]:
 def filtered(
     view: GuardInput, only: Collection[str] = (), unagreed: Mapping[str, GuardDecision] = MappingProxyType({})
 ) -> GuardInput:
-    """The input without what this run leaves out, and what cannot be made without it: by ``--only``, as ``unagreed``,
-    and by policy ``upsert``, as an approval would not make a removal. ``observe`` leaves out nothing here, so that all
-    holds are shown."""
+    """The input without left-out changes and those that need them: left out by ``--only``, as ``unagreed``, and by
+    policy ``upsert``, as an approval would not make a removal. ``observe`` leaves out nothing here, so that all holds
+    are shown."""
     found = dict(unagreed)
     if view.settings.policy is Policy.UPSERT:
         for result in policy(view):

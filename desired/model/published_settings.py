@@ -61,7 +61,7 @@ class PublishedSettings:
 
 
 NO_SETTINGS = PublishedSettings()
-"""Those of an older version."""
+"""Those of a status without any."""
 
 
 def _said(text: str) -> str:
@@ -87,7 +87,11 @@ def _text(value: object) -> str:
         case bool():
             return str(value).lower()
         case Selector():
-            return value.text
+            return _in_one_line(value.text)
         case frozenset():
             return ",".join(sorted(map(str, value)))
-    return str(value)
+    return _in_one_line(str(value))
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST_VALUE]

@@ -214,7 +214,7 @@ class Change:
     serves: tuple[str, ...] = ()
     """Keys of the changes for whose sake alone it is made; withheld with the last of them."""
     together: tuple[str, ...] = ()
-    """Keys of changes of which it takes something away that they bring back: it waits as long as one of them does."""
+    """Keys of changes that restore what this one removes. Withheld while any of them is."""
     conditions: tuple[ServiceCondition, ...] = field(default=(), compare=False)
     """Conditions that a write of this change takes along; they are never a difference of their own."""
     decision: GuardDecision = ALLOWED

@@ -174,6 +174,12 @@ def record_in(data: Mapping[str, str], cluster: Present[str] | Unknown | None) -
     return Unknown(_GARBLED) if found is None else Present(found)
 
 
+def cluster_in(data: Mapping[str, str]) -> str:
+    """UID of the cluster that the record is of; "" if it does not say, or there is none."""
+    found = RECORD.record(data.get(RECORD.key))
+    return "" if found is None else found.cluster
+
+
 _NOT_BEGUN = "there is no record of uses yet; it begins with the first pass that holds something"
 _GARBLED = (
     "the record cannot be read, or is another cluster's; remove the key record of ConfigMap hcloud-reconciler, and"

@@ -172,10 +172,11 @@ def _asked(plan_context: PlanContext, connections: Connections, config: Config, 
     report = guarded(lambda: plan_once(plan_context))
     if not publish(writer, report) or stop.is_set():
         return INTERRUPTED if stop.is_interrupted else 1
-    changes = tuple(line.change for line in report.lines if line.change.decision.verdict is Verdict.ALLOWED)
-    if not changes or report.obstacles:
+    changes = tuple(line.change for line in report.lines)
+    allowed = sum(change.decision.verdict is Verdict.ALLOWED for change in changes)
+    if not allowed or report.obstacles:
         return _end(report, config, None, stop)
-    if not is_agreed(f"Apply {counted(len(changes), 'change')}?", stop):
+    if not is_agreed(f"Apply {counted(allowed, 'change')}?", stop):
         _write_artifacts(report, config)
         return INTERRUPTED if stop.is_interrupted else fail("nothing was applied", code=1)
     agreed = replace(plan_context, agreement=Agreement.to(changes))

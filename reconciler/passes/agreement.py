@@ -94,9 +94,9 @@ class Agreement:
         return agreed is not None and agreed.covers(Permission.of(change))
 
     def left_out(self, plan: Plan) -> Mapping[str, GuardDecision]:
-        """Key of each change that guards allow, and that was not agreed to → the decision."""
+        """Key of each change that was not agreed to → the decision."""
         decision = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, NOT_AGREED.text(plan=self.name))
-        return {change.key: decision for change in plan.allowed if not self.permits(change)}
+        return {change.key: decision for change in plan.changes if not self.permits(change)}
 
     def noted(self, plan: Plan) -> Plan:
         """The judged plan, with a note that counts what waits because it was not agreed to."""

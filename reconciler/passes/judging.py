@@ -12,7 +12,7 @@ from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.route import route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import GuardDecision, GuardName, Hold, Plan, Verdict
+from desired.plan.change import GuardName, Hold, Plan, Verdict
 from desired.plan.grants import Grant, Here, Source, by_hold
 from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import Setbacks
@@ -67,27 +67,20 @@ def judge_world(
     most: int = MOST_AT_ONCE,
 ) -> JudgedPlan:
     """The judged plan, for which ``most`` servers are asked for by id. ConfigMaps are read for approvals only when
-    something is held: an idle pass asks nothing. Guards judge anew without changes that they allow, and that nobody has
-    agreed to."""
+    something is held: an idle pass asks nothing."""
     facts = decide(context, observation, setbacks, most)
+    facts = filtered(facts, context.only, context.agreement.left_out(facts.plan))
     snapshot, here = facts.snapshot, Here.of(facts.snapshot)
     observation = replace(observation, snapshot=snapshot)
-    passing = tuple(grant for grant in context.flagged if not grant.is_stored)
-    notes: tuple[Note, ...] | None = None
-    unagreed: Mapping[str, GuardDecision] = {}
-    while True:
-        run = filtered(facts, context.only, unagreed)
-        granted, results = by_hold(passing, here), ask_guards(run)
-        whole = judge(run, granted.keys(), results)
-        if notes is None and any(not hold.approved for hold in whole.holds):
-            stored, notes = _stored(context, run, whole.holds)
-            if stored and not context.as_unapproved:
-                passing = (*passing, *stored)
-                continue
-        if not (more := context.agreement.left_out(whole)):
-            break
-        unagreed = {**unagreed, **more}
-    whole = replace(whole, notes=(*whole.notes, *(notes or ())))
+    passing = [grant for grant in context.flagged if not grant.is_stored]
+    granted, results = by_hold(passing, here), ask_guards(facts)
+    whole = judge(facts, granted.keys(), results)
+    if any(not hold.approved for hold in whole.holds):
+        stored, notes = _stored(context, facts, whole.holds)
+        if stored and not context.as_unapproved:
+            granted = by_hold((*passing, *stored), here)
+            whole = judge(facts, granted.keys(), results)
+        whole = replace(whole, notes=(*whole.notes, *notes))
     if says := context.records.status.changed_settings(snapshot, is_planning=bool(whole.changes)):
         whole = replace(whole, notes=(*whole.notes, SETTINGS_CHANGED.note(PLAN, settings=says)))
     # What a saved plan was restricted to may have gone since, which is no typing error.
@@ -96,7 +89,7 @@ def judge_world(
     if not is_read(snapshot):  # it may be what could not be read
         part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in strange)))
         strange = ()
-    return JudgedPlan(observation, part, run, whole, results, granted, strange)
+    return JudgedPlan(observation, part, facts, whole, results, granted, strange)
 
 
 def decide(context: PlanContext, observation: Observation, setbacks: Setbacks, most: int) -> GuardInput:

@@ -15,7 +15,7 @@ from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Policy
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Plan
+from desired.plan.change import Change, GuardName, Plan
 from desired.plan.grants import Grant, Here, Source
 from desired.plan.ordering import urgent
 from desired.section import Section
@@ -154,11 +154,12 @@ def _begun(judged: JudgedPlan) -> frozenset[str]:
 
 
 def _strike(begun: Collection[str], judged: JudgedPlan, context: PlanContext, acting: ApplyContext) -> None:
-    """Strike the differences that approvals let pass, and that this reading shows done: of a Node or Service that
-    is there, and of which everything could be planned, or of the network."""
+    """Strike approved differences that this reading shows done: of the network, or of a Node or Service that is there
+    and could be planned whole."""
     snapshot, services = judged.facts.snapshot, judged.facts.desired.services
     held = {read_name(name)[0] for hold in judged.whole.holds for name in hold.names}
-    left_out = {str(change.owner) for change in judged.facts.left_out}
+    # A removal that the policy leaves out is never held, and no name of it lets anything pass.
+    left_out = {str(c.owner) for c in judged.facts.left_out if c.decision.rule is not GuardName.POLICY}
 
     def is_done(name: str) -> bool:
         kind, _, owner = owner_in(name).partition("/")

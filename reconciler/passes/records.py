@@ -2,7 +2,7 @@
 
 | Memory | Where | Read |
 |---|---|---|
-| ``ProjectMemory`` | the controller's record | with the first id to remember; by a run that ends, after changes |
+| ``ProjectMemory`` | the controller's record | with the first id to remember, then each half hour; else after changes |
 | ``StatusPublication`` | key ``status`` of the same ConfigMap | once; by a dry run when something is planned |
 | ``PeakMemory`` | this process | |
 
@@ -76,9 +76,9 @@ class _Pause:
 class ProjectMemory:
     """Ids that tell the cluster's project, written while its own Nodes prove it.
 
-    A loop reads once what is stored. A single run knows nothing of the runs before it, and to ask in each would cost a
-    request for ever: only one that has changed something does. What is to be remembered changes with what a run
-    applies, so that nothing is missed but what was there before the first change.
+    A loop reads each half hour what is stored: a person may have removed it. A single run knows nothing of the runs
+    before it, and to ask in each would cost a request for ever: only one that has changed something does. What is to be
+    remembered changes with what a run applies, so that nothing is missed but what was there before the first change.
     """
 
     def __init__(self, store: RecordStore, settings: Settings, *, after_changes_only: bool) -> None:
@@ -86,6 +86,7 @@ class ProjectMemory:
         self._settings = settings
         self._after_changes_only = after_changes_only
         self._known: Remembered | None = None
+        self._known_at: datetime | None = None
         log = logging.getLogger("hcloud-reconciler.memory")
         self._pause = _Pause(log, "the ids of the project are not stored", timedelta(hours=1))
 
@@ -104,14 +105,15 @@ class ProjectMemory:
         if anchor_of(Provider.CLOUD, snapshot, self._settings).state is not AnchorState.HOLDS:
             return
         known = self._known or NOTHING
-        if to_remember(snapshot, known) == known:
+        is_old = self._known_at is None or abs(now - self._known_at) >= RENEWED
+        if to_remember(snapshot, known) == known and (known == NOTHING or not is_old):
             return
 
         def choose(record: ControllerRecord) -> ControllerRecord:
             return replace(record, project=to_remember(snapshot, record.project))
 
         try:
-            self._known = self._store.change(choose, uid, now).project
+            self._known, self._known_at = self._store.change(choose, uid, now).project, now
             self._pause.end()
         except Stopped:  # the lead is lost, or the run ends: the next one looks again
             self.forget()

@@ -326,7 +326,7 @@ def _status(fields: Mapping[str, Any]) -> PublishedStatus:
     found = msgspec.convert(fields, PublishedStatus)
     if not _is_plain(found):
         raise ValueError("it cannot be shown as it is")
-    return found
+    return found if found.settings.is_plain else msgspec.structs.replace(found, settings=NO_SETTINGS)
 
 
 def _is_plain(status: PublishedStatus) -> bool:
@@ -339,7 +339,7 @@ def _is_plain(status: PublishedStatus) -> bool:
     fields = (field for hold in status.holds for change in hold.changes for field in change.fields)
     is_in_utc = all(moment.utcoffset() == timedelta(0) for moment in moments)
     is_shallow = all(_is_shallow(side) for field in fields for side in (field.before, field.after))
-    return is_in_utc and is_shallow and status.settings.is_plain
+    return is_in_utc and is_shallow
 
 
 def _is_shallow(value: Any, levels: int = _DEEPEST) -> bool:

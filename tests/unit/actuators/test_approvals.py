@@ -46,7 +46,7 @@ def given(sim: Simulation) -> tuple[Grant, ...]:
 def record(sim: Simulation) -> ControllerRecord:
     found = record_in(data_of(sim, CONFIG_MAP), HERE.cluster)
     assert isinstance(found, Present)
-    return found.value if found.value.begun_at is not None else ControllerRecord(NOW)
+    return replace(found.value, begun_at=found.value.begun_at or NOW)
 
 
 def approvals(sim: Simulation) -> tuple[Grant, ...]:
@@ -300,6 +300,15 @@ def test_a_used_approval_passes_what_it_named_until_that_is_struck(sim: Simulati
     sim.forget()
     after.strike((), lambda _name: True, HERE, looks=True)
     assert list(sim.sent_to_kubernetes()) == []
+
+
+def test_a_process_that_leads_again_looks_for_names_that_another_has_left(sim: Simulation) -> None:
+    first = uses_of(sim.kubernetes_reader(), sim.kubernetes_writer())
+    first.strike((), lambda _name: True, HERE, looks=True)
+    begun(sim)
+    first.forget()
+    first.strike((), lambda _name: True, HERE, looks=True)
+    assert of_one(sim).passes(HERE) == ()
 
 
 def test_what_is_left_passes_no_longer_than_the_approval(sim: Simulation) -> None:

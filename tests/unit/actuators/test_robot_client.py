@@ -134,6 +134,7 @@ class Noted:
 
     logins: list[RefusedLogin] = field(default_factory=list)
     is_gone: bool = False
+    is_garbled: bool = False
     now: datetime = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
     def refusals(self, *, writes: bool = True) -> Refusals:
@@ -143,6 +144,8 @@ class Noted:
     def read(self) -> list[RefusedLogin]:
         if self.is_gone:
             raise Transient("the API server is down")
+        if self.is_garbled:
+            raise Broken("the record cannot be read")
         return self.logins
 
     def write(self, login: RefusedLogin) -> None:
@@ -178,6 +181,12 @@ def test_a_dry_run_heeds_refusals_and_notes_none(service: Webservice) -> None:
     refused(lambda: service.client(WORSE, refusals=noted.refusals()).get("/server"))
     refused(lambda: service.client(WORSE, refusals=noted.refusals(writes=False)).get("/server"))
     assert service.received() == 2
+
+
+def test_nothing_is_asked_while_a_record_is_there_that_cannot_be_read(service: Webservice) -> None:
+    """It may have two refusals, and a third log-in would lock this address out."""
+    error = refused(lambda: service.client(refusals=Noted(is_garbled=True).refusals()).get("/server"))
+    assert (type(error), service.received()) == (OverBudget, 0)
 
 
 def test_nobody_needs_the_config_map(service: Webservice) -> None:

@@ -34,8 +34,7 @@ Simulate = Callable[..., Simulation]
 def show(run: Run) -> None:
     """Let a person see the plan, and agree to it."""
     report = plan_once(run.plan_context)
-    changes = (line.change for line in report.lines if line.change.decision.verdict is Verdict.ALLOWED)
-    run.agreement = Agreement.to(changes)
+    run.agreement = Agreement.to(line.change for line in report.lines)
 
 
 def save(run: Run, settings: Settings | None = None, *, is_exact: bool = False) -> None:
@@ -122,8 +121,8 @@ def test_a_change_that_has_become_another_one_waits(simulate: Simulate) -> None:
     assert run.sim.balancers()[0]["load_balancer_type"]["name"] == "lb11"
 
 
-def test_a_switch_of_targets_goes_no_further_than_it_was_shown(simulate: Simulate) -> None:
-    """The target after the first one was shown as waiting, and waits."""
+def test_a_switch_of_targets_goes_on_as_far_as_it_was_shown(simulate: Simulate) -> None:
+    """The target after the first one was shown as waiting, and is no longer: a person has agreed to both."""
     run = a_balanced_run(simulate, settings=IN_NETWORK)
     run.converge()
     run.sim.kubernetes_writer().patch(
@@ -134,8 +133,8 @@ def test_a_switch_of_targets_goes_no_further_than_it_was_shown(simulate: Simulat
 
     report = run.converge()
 
-    assert left(report) == ["load_balancer/default/web/target/server:2"]
-    assert [target["use_private_ip"] for target in run.sim.balancers()[0]["targets"]].count(True) == 1
+    assert left(report) == []
+    assert [target["use_private_ip"] for target in run.sim.balancers()[0]["targets"]].count(True) == 2
 
 
 def test_a_saved_plan_is_done(simulate: Simulate) -> None:
@@ -234,6 +233,19 @@ def test_a_hold_of_a_saved_plan_stays_held_until_somebody_approves(elsewhere: Ru
     elsewhere.converge()
 
     assert "web-1" in initialized(elsewhere)
+
+
+def test_a_hold_of_a_saved_plan_is_of_its_own_changes(elsewhere: Run) -> None:
+    """Another Node joins meanwhile. The approval of the hold that is shown lets the Node of the file pass, and no
+    other."""
+    save(elsewhere)
+    a_node_joins(elsewhere)
+    (hold,) = elsewhere.converge().holds
+    elsewhere.approve(hold.hash)
+    report = elsewhere.converge()
+    assert (hold.keys, left(report)) == (("node/web-1",), ["node/web-9"])
+    assert "web-1" in initialized(elsewhere)
+    assert "web-9" not in initialized(elsewhere)
 
 
 def test_a_saved_plan_of_a_part_is_applied_to_that_part(simulate: Simulate) -> None:

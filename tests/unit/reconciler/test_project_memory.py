@@ -86,6 +86,17 @@ def test_what_was_not_read_is_not_forgotten() -> None:
     assert stored.value == Remembered(4, (42,))
 
 
+def test_ids_are_written_again_after_somebody_has_removed_them() -> None:
+    """A loop looks each half hour."""
+    stored = Kept()
+    memory = a_memory(stored)
+    memory.keep(WORLD, has_changed=False)
+    stored.data = {}
+    for minutes, value in ((29, None), (30, KNOWN)):
+        memory.keep(replace(WORLD, taken_at=NOW + timedelta(minutes=minutes)), has_changed=False)
+        assert stored.value == value
+
+
 def test_uses_stay_beside_the_project() -> None:
     use = Use("sha256:0123456789abcdef", None, NOW, "ccm-9", NOW)
     stored = Kept.of(NOTHING, begun_at=NOW, uses=(use,))

@@ -12,9 +12,9 @@ from actuators.outcome import Applied, Outcome
 from desired.annotations.options import OPTIONS, Options
 from desired.model.clocks import shown_moment
 from desired.model.published_settings import PublishedSettings, texts_of
-from desired.model.settings import Settings
+from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
-from desired.names import CONFIG_MAP
+from desired.names import CONFIG_MAP, LABEL_EXCLUDE_FROM_BALANCERS
 from desired.plan.change import Change, GuardName
 from desired.plan.grants import Grant
 from desired.plan.notes import NoteKind
@@ -299,6 +299,28 @@ def test_a_difference_that_was_done_is_held_when_it_comes_back(simulate: Simulat
         annotate(run, name, disable_public_network=None)
     report = under(run, CLOSED).converge()
     assert ([hold.rule for hold in report.holds], are_public(run)) == ([GuardName.BY_DEFAULT], [True, True])
+
+
+def test_what_the_policy_leaves_out_keeps_no_name_alive(simulate: Simulate) -> None:
+    """A target of an excluded Node stays for ever under upsert; a difference of the same Service is struck all the
+    same."""
+    upsert, headers = replace(PRIVATE, policy=Policy.UPSERT), replace(PROXIED, policy=Policy.UPSERT)
+    headers = replace(headers, balancer_defaults=replace(PRIVATE.balancer_defaults, uses_proxyprotocol=True))
+    run = a_cluster(simulate, settings=upsert)
+    excluded = {"metadata": {"labels": {LABEL_EXCLUDE_FROM_BALANCERS: ""}}}
+    run.sim.kubernetes_writer().patch("/api/v1/nodes/web-1", excluded)
+    changed = under(run, headers)
+    (hold,) = changed.converge().holds
+    changed.approve(hold.hash)
+    changed.converge()
+    assert have_headers(run) == [True, True]
+    for name in ("web", "db"):
+        annotate(run, name, uses_proxyprotocol="false")
+    changed.converge()
+    for name in ("web", "db"):
+        annotate(run, name, uses_proxyprotocol=None)
+    report = changed.converge()
+    assert ([each.rule for each in report.holds], have_headers(run)) == ([GuardName.BY_DEFAULT], [False, False])
 
 
 def test_an_approval_that_was_not_struck_is_struck_by_the_next_process(simulate: Simulate) -> None:

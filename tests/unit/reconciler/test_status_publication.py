@@ -19,6 +19,7 @@ from desired.model.service import Ingress
 from desired.model.settings import Settings
 from desired.plan.change import GuardDecision, GuardName, Hold, HoldEnd, Verdict
 from desired.section import Section, Unknown
+from desired.syntax.selector import parse_selector
 from reconciler.passes.records import StatusPublication
 from reconciler.report.published import (
     STATUS,
@@ -273,7 +274,6 @@ def test_a_status_that_is_none(text: str | None) -> None:
         pytest.param('"before": 1', f'"before": {"[" * 500}{"]" * 500}', id="deep as a stack"),
         pytest.param('"rule": "node-blast-radius"', f'"rule": "{"r" * 9999}"', id="as wide as no terminal"),
         pytest.param('"since": "2026-07-01T12:00:00Z"', '"since": "2026-07-01T12:00:00+09:00"', id="another zone"),
-        pytest.param('"HCLOUD_NETWORK": ""', '"HCLOUD_NETWORK": "a\\nb"', id="a setting in two lines"),
         pytest.param('"HCLOUD_NETWORK": ""', '"HCLOUD_NETWORK": 7', id="a setting that is no text"),
         pytest.param('"since": null', '"since": "2026-07-01T12:00:00"', id="settings since a time of no zone"),
         pytest.param('"since": "2026-07-01T12:00:00Z"', '"since": "0001-01-01T00:00:00+14:00"', id="no year of UTC"),
@@ -290,6 +290,23 @@ def test_a_forged_status(written: str, forged: str) -> None:
     assert written in text
     assert STATUS.read(text) is not None
     assert STATUS.read(text.replace(written, forged)) is None
+
+
+@pytest.mark.parametrize("text", ["pool=edge,\n!legacy\n", "pool=edge,\t!legacy", "pool=edge,\u00a0!legacy"])
+def test_a_selector_in_two_lines_is_published_in_one(text: str) -> None:
+    stored = Kept()
+    settings = Settings(ignore_nodes=parse_selector(text))
+    StatusPublication(stored.config_map(), settings).keep(a_pass())
+    assert stored.status is not None
+    assert stored.status.settings.values["--ignore-nodes"] == "pool=edge, !legacy"
+
+
+def test_settings_that_cannot_be_shown_take_nothing_else_along() -> None:
+    status = status_of(a_pass(a_hold()), "ccm-0", {}, settings=PublishedSettings({"HCLOUD_NETWORK": "a\nb"}))
+    assert status is not None
+    found = STATUS.read(STATUS.write(status, ORIGIN))
+    assert found is not None
+    assert (found.settings, len(found.holds)) == (PublishedSettings(), 1)
 
 
 def test_an_error_with_a_secret() -> None:

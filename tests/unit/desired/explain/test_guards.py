@@ -237,3 +237,11 @@ def test_guards_that_look_at_some_changes_only(rule: GuardName) -> None:
         view = facts_of(Plan((change,)), snapshot, Settings())
         results = [result for result in guard.judge(view) if result.keys]
         assert not results or (guard.looks_at is not None and guard.looks_at(view, change)), change
+
+
+def test_the_policy_alone_speaks_of_what_it_leaves_out() -> None:
+    """No guard has looked at the deletion."""
+    found = said(LOST, TWO_LOST, Settings(policy=Policy.UPSERT))
+    assert [(fact.rule, fact.verdict, fact.why) for fact in found] == [
+        (GuardName.POLICY, Verdict.WAITING, rules.EXCLUDED_BY_POLICY.text(policy="upsert"))
+    ]
