@@ -87,7 +87,7 @@ class GuardResult:
             return frozenset()
         cluster = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else None
         owner = snapshot.service(change.owner) or snapshot.node(change.owner)
-        identity = (cluster, None if owner is None else owner.uid, change.cloud_id)
+        identity = (HASHED, cluster, None if owner is None else owner.uid, change.cloud_id)
         if self.guard is GuardName.BY_DEFAULT:
             found = [(each.owner, each.field, each.port, each.before, each.after) for each in change.brings]
             return frozenset(f"{digest(*identity, *each)} {change.owner}" for each in found)
@@ -98,6 +98,8 @@ class GuardResult:
         return frozenset(f"{name} {change.owner}{_LEAVING}{left}" for name, left in counted_by.items())
 
 
+HASHED = 1
+"""Format of hashes and names of holds: a version with another one takes no approval for its own."""
 _LEAVING, _MOST_DIGITS = " leaving ", 9
 
 

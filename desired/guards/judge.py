@@ -10,7 +10,7 @@ from desired.guards.anchor import AnchorState
 from desired.guards.by_default import by_default
 from desired.guards.evidence import clock_notes, controller_notes
 from desired.guards.filters import withheld_at_first
-from desired.guards.guard import GuardInput, GuardResult, read_name
+from desired.guards.guard import HASHED, GuardInput, GuardResult, read_name
 from desired.guards.project import anchor_notes, robot_anchor_notes
 from desired.guards.relations import propagate
 from desired.guards.statuses import project_statuses
@@ -119,14 +119,14 @@ def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str
     held = sorted(
         ([change.kind, change.key, change.before, change.after] for change in changes), key=lambda row: row[:2]
     )
-    return digest(uid, rule, held)
+    return digest(HASHED, uid, rule, held)
 
 
 def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Mapping[str, int]) -> Hold:
     names = tuple(sorted({name for key in result.keys for name in result.names_of(plan.by_key[key], snapshot)}))
     digest_of_hold = hold_hash(result.guard, [plan.by_key[key] for key in result.keys], snapshot)
     if result.guard is GuardName.BY_DEFAULT:  # Nodes that come and go make no other hold
-        digest_of_hold = digest(result.guard, names)
+        digest_of_hold = digest(HASHED, result.guard, names)
     return Hold(
         digest_of_hold,
         result.guard,
