@@ -11,7 +11,9 @@ from typing import Any
 from actuators.concurrency import Concurrency
 from actuators.http.errors import NotLeader
 from actuators.wire.lease import Leases
-from desired.names import LEASE, LEASE_NAMESPACE
+from desired.names import CONFIG_MAP, LEASE, LEASE_NAMESPACE
+from desired.plan.controller_record import record_in
+from desired.section import Unknown
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Simulator
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
@@ -158,6 +160,10 @@ class Cluster(DirectSimulation):
     # What people do.
 
     def approve(self) -> None:
+        """All that is held. A record that cannot be read is removed before, as the plan says."""
+        data = self.objects("configmaps").get(CONFIG_MAP, {}).get("data") or {}
+        if isinstance(record_in(data, None), Unknown):
+            self.patch_config_map(CONFIG_MAP, record=None)
         for hold in self.reports[-1].holds:
             self._process.approve(hold.hash)
 
