@@ -9,8 +9,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from actuators import config_maps
-from actuators.config_maps import Values, compare_and_set
+from actuators.config_maps import Values, compare_and_set, read_data
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, Conflict
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
@@ -90,6 +89,8 @@ class ApprovalUses:
     reader: KubernetesReader
     namespace: str
     """Of the ConfigMap of approvals."""
+    creates: bool = False
+    """Whether the first hold makes a ConfigMap that is not there: pods have no right to, and the chart brings it."""
     own: dict[tuple[str, datetime | None], Use] = field(default_factory=dict)
     """Uses of this process: they count although a restored record lacks them."""
     has_looked: bool = False
@@ -109,7 +110,7 @@ class ApprovalUses:
             return Unknown("the record of uses does not begin while the clocks differ")
         try:
             if record.begun_at is None:
-                record = self._change(lambda stored: _begun(stored, here), here, creates=self.store.creates)
+                record = self._change(lambda stored: _begun(stored, here), here, creates=self.creates)
         except ApiError as error:
             return Unknown(f"the record of uses could not be written: {error}")
         return Present(record.beside(self.own.values()))
@@ -168,8 +169,8 @@ class ApprovalUses:
         """These approvals as they stand by now: one may have been revoked meanwhile."""
         stored = [each for each in approvals if each.source is Source.CLUSTER]
         yield from (each for each in approvals if each.source is not Source.CLUSTER)
-        found = config_maps.read(self.reader, self.namespace, APPROVALS_CONFIG_MAP) if stored else None
-        there = {each.identity: each for each in parse_approvals(found.data if found else {})}
+        found = read_data(self.reader, self.namespace, APPROVALS_CONFIG_MAP) if stored else None
+        there = {each.identity: each for each in parse_approvals(found or {})}
         yield from (there[each.identity] for each in stored if each.identity in there)
 
 

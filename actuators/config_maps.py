@@ -1,6 +1,6 @@
 """The product's ConfigMaps beside the Lease: read whole, written key by key, by several processes and people at once.
 
-Each write is decided by what is there, and sent with the resourceVersion of what was read (``compare_and_set``).
+Each write follows from the data that was read, and is sent with its resourceVersion (``compare_and_set``).
 """
 
 from collections.abc import Callable, Mapping
@@ -63,12 +63,8 @@ class ConfigMap:
         cls, reader: KubernetesReader, namespace: str, writer: KubernetesWriter | None = None, by: str = ""
     ) -> "ConfigMap":
         """That of the namespace; without ``writer`` it is only read."""
-
-        def data() -> Data | None:
-            found = read(reader, namespace)
-            return None if found is None else found.data
-
-        return cls(data, None if writer is None else partial(compare_and_set, reader, writer, namespace), by)
+        change = None if writer is None else partial(compare_and_set, reader, writer, namespace)
+        return cls(partial(read_data, reader, namespace), change, by)
 
 
 def read(reader: KubernetesReader, namespace: str, name: str = CONFIG_MAP) -> StoredConfigMap | None:
@@ -80,6 +76,12 @@ def read(reader: KubernetesReader, namespace: str, name: str = CONFIG_MAP) -> St
     except ValueError as error:
         raise Broken(f"ConfigMap {namespace}/{name} could not be read: {error}") from error
     return StoredConfigMap(found.data or {}, found.metadata.version)
+
+
+def read_data(reader: KubernetesReader, namespace: str, name: str = CONFIG_MAP) -> Data | None:
+    """The data of the ConfigMap; None when it is not there. Raises an ApiError."""
+    found = read(reader, namespace, name)
+    return None if found is None else found.data
 
 
 def compare_and_set(

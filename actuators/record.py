@@ -16,8 +16,6 @@ class RecordStore:
     """The record in the ConfigMap of the controller."""
 
     config_map: ConfigMap
-    creates: bool = False
-    """Whether the first hold makes a ConfigMap that is not there: pods have no right to, and the chart brings it."""
 
     @property
     def is_writable(self) -> bool:

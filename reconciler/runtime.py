@@ -107,7 +107,7 @@ def build_runtime(
     acts = not read_only and config.settings.policy is not Policy.OBSERVE
     put_by = kubernetes.KubernetesWriter(cluster) if acts else None
     own = config_map(config, cluster_reader, put_by, host)
-    store = RecordStore(own, creates=bool(cluster.context))  # a person's kubeconfig may, and no role of ours may
+    store = RecordStore(own)
     account = open_robot(config, stop, store, concurrency)
     robot = robot_readers(config, account)
     wall = concurrency.wall_clock
@@ -125,7 +125,8 @@ def build_runtime(
     writers = Writers(cloud_reader, hetzner.HetznerWriter(cloud), actions, cluster_reader, unlisted)
     events = EventSink(writer, concurrency)
     actuators = actuators_with(writer, writers, account)
-    uses = ApprovalUses(store, cluster_reader, config.lease_namespace)
+    is_outside = bool(cluster.context)  # a person's kubeconfig may make ConfigMaps, and no role of ours may
+    uses = ApprovalUses(store, cluster_reader, config.lease_namespace, creates=is_outside)
     leader.when_lost(uses.forget)
     conditions = ConditionSink(partial(write_conditions, writer), concurrency, tells_health=config.health_conditions)
     write_node = partial(write_sync_condition, writer)
@@ -278,7 +279,7 @@ def open_robot(
 
 
 def refusals_in(store: RecordStore, now: Callable[[], datetime]) -> Refusals:
-    """The refused log-ins of the record. It is not known yet of which cluster it is."""
+    """The refused log-ins of the record, of whichever cluster: its UID is not known yet."""
 
     def read() -> Iterable[RefusedLogin]:
         found = store.read()

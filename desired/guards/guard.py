@@ -111,7 +111,7 @@ def read_name(name: str) -> tuple[str, int]:
 
 
 def owner_in(name: str) -> str:
-    """The key of the object of which this is a name."""
+    """The key of the object in a name."""
     return read_name(name)[0].partition(" ")[2]
 
 

@@ -189,7 +189,7 @@ def _chained(ordered: Sequence[Change]) -> tuple[Change, ...]:
 
 
 def _related(changes: Sequence[Change], present: CloudBalancer) -> tuple[Change, ...]:
-    """The changes, of which a network is left together with the targets that come back through the next one."""
+    """The changes: a network is left together with the targets that return through the next one."""
     networks = {change.key for change in changes if change.kind is ChangeKind.LB_NETWORK}
     newcomers = [change for change in changes if change.kind is ChangeKind.LB_TARGET and change.verb is Verb.ADD]
     back = tuple(c.key for c in newcomers if networks.intersection(c.depends_on) and c.after in present.targets)

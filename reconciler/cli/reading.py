@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from actuators.config_maps import read_data
 from actuators.http.errors import ApiError, Denied
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
@@ -22,7 +23,6 @@ from reconciler.config.config import Config, ConfigurationError, Mode, load_conf
 from reconciler.config.options import Command, Output, asked
 from reconciler.config.program import typed
 from reconciler.observe.approvals import observe_approvals
-from reconciler.observe.kubernetes import observe_config_map
 from reconciler.passes.one_pass import explain_once, plan_once
 from reconciler.report.holds import HoldsReport
 from reconciler.report.migration import MigrationReport
@@ -210,7 +210,7 @@ def read_holds(reader: KubernetesReader, config: Config) -> HoldsReport:
     now = server_time(reader.get("/version"))
     namespace, status = config.lease_namespace, None
     try:
-        data = observe_config_map(reader, namespace)
+        data = read_data(reader, namespace)
         status = STATUS.read((data or {}).get(STATUS.key))
         unpublished = "" if status else _unpublished(data, namespace)
     except Denied as error:

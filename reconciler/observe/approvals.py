@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from actuators.config_maps import read_data
 from actuators.http.errors import ApiError
 from actuators.http.kubernetes import KubernetesReader
 from desired.names import APPROVALS_CONFIG_MAP
@@ -10,7 +11,6 @@ from desired.plan.approvals import parse_approvals
 from desired.plan.controller_record import ControllerRecord, FoundRecord, record_in
 from desired.plan.grants import Grant
 from desired.section import Present, Unknown
-from reconciler.observe.kubernetes import observe_config_map
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ def observe_approvals(
     Raises an ApiError that is none that it ``survives``."""
     record: FoundRecord
     try:
-        record = record_in(observe_config_map(reader, namespace) or {}, cluster)
+        record = record_in(read_data(reader, namespace) or {}, cluster)
     except survives as error:
         record = Unknown(f"the record of uses could not be read: {error}")
     try:
-        given = parse_approvals(observe_config_map(reader, namespace, APPROVALS_CONFIG_MAP) or {})
+        given = parse_approvals(read_data(reader, namespace, APPROVALS_CONFIG_MAP) or {})
     except survives as error:
         return StoredApprovals(unread=str(error), record=record)
     return StoredApprovals(given, record=record)

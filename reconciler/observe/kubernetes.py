@@ -1,12 +1,11 @@
 """Single objects of the API server, its clock, and the workloads that may be another cloud controller, read into values
 of the snapshot."""
 
-from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
 
-from actuators import config_maps
+from actuators.config_maps import read_data
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Throttled, Transient
 from actuators.http.kubernetes import KubernetesReader
@@ -15,7 +14,7 @@ from actuators.wire.volume_attachment import VOLUME_ATTACHMENTS
 from actuators.wire.workload import workloads
 from desired.model.remembered import Remembered
 from desired.model.snapshot import VolumeAttachment, Workload
-from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
+from desired.names import IDENTITY_NAMESPACE
 from desired.plan.controller_record import record_in
 from desired.section import Present, Section, Unknown
 
@@ -60,16 +59,10 @@ def look_up_memory(
     if isinstance(cluster_uid, Unknown):
         return cluster_uid
     try:
-        found = record_in(observe_config_map(reader, namespace) or {}, cluster_uid)
+        found = record_in(read_data(reader, namespace) or {}, cluster_uid)
     except ApiError as error:
         return Unknown(str(error))
     return found if isinstance(found, Unknown) else found.value.project
-
-
-def observe_config_map(reader: KubernetesReader, namespace: str, name: str = CONFIG_MAP) -> Mapping[str, str] | None:
-    """The data of one of the product's ConfigMaps; None when it is not there. Raises an ApiError."""
-    found = config_maps.read(reader, namespace, name)
-    return None if found is None else found.data
 
 
 def observe_controllers(reader: KubernetesReader, namespace: str) -> Section[str, Workload]:

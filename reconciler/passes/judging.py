@@ -34,7 +34,7 @@ class JudgedPlan:
     observation: Observation
     """What it was made from, with what was asked for because of it."""
     plan: Plan
-    """The part of ``whole`` that is looked at: with ``--only`` what was asked for."""
+    """The part of ``whole`` to look at: with ``--only`` the objects that were asked for."""
     facts: GuardInput
     """What it was made and judged from: what this run may make, before any guard spoke, and what it leaves out."""
     whole: Plan

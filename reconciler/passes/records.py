@@ -266,8 +266,7 @@ class Records:
     """All of them."""
 
     def __init__(self, config_map: ConfigMap, settings: Settings, *, lasts: bool = False) -> None:
-        """``lasts`` is for a loop. A run with ``--only`` publishes nothing: a part of what is held would look like all
-        of it."""
+        """``lasts`` is for a loop. A run with ``--only`` publishes nothing: its holds would look like all of them."""
         self.lasts = lasts
         self.project = ProjectMemory(RecordStore(config_map), settings, after_changes_only=not lasts)
         self.peaks = PeakMemory()

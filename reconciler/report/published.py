@@ -172,7 +172,7 @@ def is_whole(result: str) -> bool:
 
 
 def urgent_of(status: PublishedStatus) -> object:
-    """What of a status is written at once: its holds, what is not well, what was replaced, and settings."""
+    """Parts of a status that are written at once: holds, objects that are not well, replacements, settings."""
     ill = {(each.key, each.state) for each in status.last_pass.states.unwell}
     replaced = {(each.key, each.at) for each in status.replaced}
     return {hold.hash for hold in status.holds}, ill, replaced, status.settings

@@ -22,7 +22,7 @@ NAMESPACE = "kube-system"
 def uses_of(reader: KubernetesReader, writer: KubernetesWriter, by: str = "", *, creates: bool = False) -> ApprovalUses:
     """The uses of a new process."""
     config_map = ConfigMap.of(reader, NAMESPACE, writer, by)
-    return ApprovalUses(RecordStore(config_map, creates=creates), reader, NAMESPACE)
+    return ApprovalUses(RecordStore(config_map), reader, NAMESPACE, creates=creates)
 
 
 def begin_record(reader: KubernetesReader, writer: KubernetesWriter) -> None:

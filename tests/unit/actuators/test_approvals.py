@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from actuators.approvals import ApprovalUses, approve, reviewed_name, revoke
+from actuators.config_maps import read_data
 from actuators.http.errors import ApiError, Broken, Conflict, Denied
 from actuators.http.kubernetes import ApiAnswer, KubernetesReader, KubernetesWriter
 from desired.model.record import Stamp
@@ -15,7 +16,6 @@ from desired.plan.approvals import format_approval, parse_approvals
 from desired.plan.controller_record import RECORD, ControllerRecord, record_in
 from desired.plan.grants import Grant, Here, Source
 from desired.section import Present, Unknown
-from reconciler.observe.kubernetes import observe_config_map
 from tests.support.records import put, uses_of
 from tests.support.simulators import Simulate, Simulation
 
@@ -36,7 +36,7 @@ LATER = replace(HERE, now=NOW + timedelta(minutes=1))
 
 
 def data_of(sim: Simulation, name: str) -> Mapping[str, str]:
-    return observe_config_map(sim.kubernetes_reader(), NAMESPACE, name) or {}
+    return read_data(sim.kubernetes_reader(), NAMESPACE, name) or {}
 
 
 def given(sim: Simulation) -> tuple[Grant, ...]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from actuators.approvals import reviewed_name
+from actuators.config_maps import read_data
 from actuators.http.kubernetes import KubernetesWriter
 from desired.names import APPROVALS_CONFIG_MAP
 from desired.plan.grants import Grant, Here
@@ -19,7 +20,7 @@ from hcloud_sandbox.hetzner import HetznerSimulator
 from reconciler.cli import approve as approving
 from reconciler.cli import main
 from reconciler.observe.approvals import observe_approvals
-from reconciler.observe.kubernetes import observe_cluster_uid, observe_config_map
+from reconciler.observe.kubernetes import observe_cluster_uid
 from reconciler.report.status import StatusReport
 from tests.support.objects import server, settled_node
 from tests.support.passes import NAMESPACE, Run, records_in
@@ -152,7 +153,7 @@ def test_one_of_them(world: World) -> None:
 
 
 def test_a_prefix_of_two(world: World) -> None:
-    text = (observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {})["status"]
+    text = (read_data(world.sim.kubernetes_reader(), NAMESPACE) or {})["status"]
     status = json.loads(text)
     twin = world.hash[:13] + ("0" if world.hash[13] != "0" else "1") + world.hash[14:]
     status["holds"].append({**status["holds"][0], "hash": twin})
@@ -316,7 +317,7 @@ def test_it_shows_what_it_approves(world: World) -> None:
     assert (approval.approver, "@" in approval.via) == ("sandbox-0", True)
     assert approval.approved_at is not None
     assert approval.until == approval.approved_at + timedelta(hours=1)
-    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE, APPROVALS_CONFIG_MAP) or {}
+    data = read_data(world.sim.kubernetes_reader(), NAMESPACE, APPROVALS_CONFIG_MAP) or {}
     assert data[f"{world.hash.replace(':', '.')}.by"] == "sandbox-0"
 
 
@@ -338,7 +339,7 @@ def test_a_name_that_the_api_server_does_not_tell(world: World) -> None:
 
     assert (said.code, "a claim of this machine" in said.stderr) == (0, True)
     assert "@" in world.approvals[0].approver
-    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE, APPROVALS_CONFIG_MAP) or {}
+    data = read_data(world.sim.kubernetes_reader(), NAMESPACE, APPROVALS_CONFIG_MAP) or {}
     assert not [key for key in data if key.endswith(".by")]
 
 
@@ -531,7 +532,7 @@ def test_waiting_for_what_was_approved_before(world: World) -> None:
 )
 def test_what_is_not_published_may_be_held_all_the_same(world: World, members: dict[str, object]) -> None:
     """Nobody is told that it is gone, or that nothing is held."""
-    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {}
+    data = read_data(world.sim.kubernetes_reader(), NAMESPACE) or {}
 
     def sleep(_stop: threading.Event, seconds: float) -> None:
         world.sim.clock.advance(seconds)
@@ -547,7 +548,7 @@ def test_what_is_not_published_may_be_held_all_the_same(world: World, members: d
 
 def test_a_list_that_may_lack_something(world: World) -> None:
     """After a pass that could not read everything nobody is told that nothing is held."""
-    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {}
+    data = read_data(world.sim.kubernetes_reader(), NAMESPACE) or {}
     status = json.loads(data["status"])
     status["holds"], status["last_pass"]["result"] = [], "incomplete"
     put(world.sim.kubernetes_reader(), world.sim.kubernetes_writer(), {"status": json.dumps(status)})

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from actuators.config_maps import read_data
 from actuators.http.errors import Broken, Denied
 from desired.section import Present, Unknown
-from reconciler.observe.kubernetes import observe_cluster_uid, observe_config_map
+from reconciler.observe.kubernetes import observe_cluster_uid
 from tests.support.simulators import Simulation
 
 
@@ -56,13 +57,13 @@ def test_a_config_map_that_cannot_be_read(
     sim.spoil_kubernetes("status", **fault)
 
     with pytest.raises(expected):
-        observe_config_map(sim.kubernetes_reader(), "kube-system")
+        read_data(sim.kubernetes_reader(), "kube-system")
 
 
 @pytest.mark.parametrize("body", [{}, {"data": None}, {"data": {}}])
 def test_a_config_map_without_data(simulate: Callable[..., Simulation], body: Any) -> None:
     sim = simulate()
-    assert observe_config_map(sim.kubernetes_reader(), "kube-system") is None
+    assert read_data(sim.kubernetes_reader(), "kube-system") is None
 
     sim.spoil_kubernetes("status", code=200, body=body)
-    assert observe_config_map(sim.kubernetes_reader(), "kube-system") == {}
+    assert read_data(sim.kubernetes_reader(), "kube-system") == {}

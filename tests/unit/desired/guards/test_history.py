@@ -215,7 +215,7 @@ def test_who_waits(bars: Mapping[str, Bar], changes: list[Change], waiting: set[
 
 
 def test_whose_turn_it_is_in_a_part() -> None:
-    """What ``--only`` leaves out is not tried, so that it takes nobody's turn."""
+    """A change that ``--only`` leaves out is not tried, and does not take a turn."""
     facts = facts_of(
         Plan((A, B, C)), a_snapshot(), Settings(only=(B.key, C.key)), Setbacks(bars={CREATIONS: a_bar(a=1, b=2, c=3)})
     )

@@ -299,7 +299,7 @@ def part_of(plan: Plan, *only: str, snapshot: Snapshot = CALM, settings: Setting
 
 
 def unagreed(facts: GuardInput, *keys: str) -> GuardInput:
-    """The input of a run to whose changes of these keys nobody has agreed."""
+    """The input of a run in which changes with these keys were not agreed to."""
     left = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, "left")
     return filtered(facts, unagreed=dict.fromkeys(keys, left))
 

@@ -1,4 +1,4 @@
-"""The controller's record: which approvals count by it, what is kept, and what is taken for none."""
+"""The controller's record: approvals that count by it, uses that are kept, and damage."""
 
 import json
 from dataclasses import replace
