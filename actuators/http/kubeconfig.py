@@ -78,16 +78,6 @@ def load_kubeconfig(
     return (token.refused if token else lambda: None), named
 
 
-def contexts_of(kubeconfig: str | None) -> list[str]:
-    """Names of the contexts in ``kubeconfig``; None means ``KUBECONFIG``, then ``~/.kube/config``. Raises whatever the
-    package does when they cannot be read."""
-    from kubernetes.config import kube_config  # noqa: PLC0415 - see above
-
-    file = kubeconfig or os.environ.get("KUBECONFIG") or str(Path("~/.kube/config").expanduser())
-    merged = kube_config.KubeConfigMerger(file).config
-    return [] if merged is None else [each["name"] for each in merged["contexts"]]
-
-
 def _why_unusable(error: Exception) -> str:
     """What is wrong with a kubeconfig, or with a file that it names."""
     is_binary = isinstance(error, UnicodeError)

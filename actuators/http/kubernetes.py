@@ -282,12 +282,6 @@ def segment(text: str) -> str:
     return quote(text, safe="")
 
 
-def load_client() -> None:
-    """Import what ``connect`` imports when it is called, for who counts the time that a call takes."""
-    import kubernetes.client  # noqa: PLC0415 - see connect
-    import kubernetes.config.kube_config  # noqa: F401, PLC0415
-
-
 def connect(
     kubeconfig: str | None,
     context: str | None = None,

@@ -51,8 +51,6 @@ _HELP = "help"
 """What is typed before a command for its page of help, as ``--help`` behind it."""
 COMPLETES = "_RECONCILE_COMPLETE"
 """The variable in which a script of a shell says what it wants: ``zsh_complete``."""
-_NAMES = "__complete"
-"""What scripts of former versions ask for names, and no person."""
 _MODES = ("--dry-run", "--once")
 _MODULES = {
     Command.EXPLAIN: "reading",
@@ -71,19 +69,10 @@ def run_command_line(argv: Sequence[str]) -> int:
     """The exit code of the command that ``argv`` names. Raises SystemExit for ``--help`` and bad usage,
     KeyboardInterrupt, and OSError where stdout cannot be written, BrokenPipeError without a reader."""
     if instruction := os.environ.get(COMPLETES):
-        from reconciler.cli.completion import shell_complete  # noqa: PLC0415 - see the module's docstring
-
-        return shell_complete(APP, {}, program_name(), COMPLETES, instruction)
-    if list(argv[:1]) == [_NAMES]:
-        from reconciler.cli.names import print_names  # noqa: PLC0415 - see the module's docstring
-
-        return print_names(argv[1:], os.environ)
+        return _complete(instruction)
     command, flags, operands = parse_command_line(argv)
     if command is Command.COMPLETION:  # each new shell waits for it, and not for more imports
-        from reconciler.cli.completion import SHELLS  # noqa: PLC0415
-
-        click.echo(SHELLS[operands[0]](APP, {}, program_name(), COMPLETES).source(), nl=False)
-        return 0
+        return _complete(f"{operands[0]}_source")
     from reconciler.cli.streams import prepare_streams, say  # noqa: PLC0415 - see the module's docstring
 
     prepare_streams()
@@ -97,6 +86,13 @@ def run_command_line(argv: Sequence[str]) -> int:
         say(f"a command is missing: '{program_name()} run {typed}' starts the controller")
         return BAD_USAGE
     return _called(command, flags, operands)
+
+
+def _complete(instruction: str) -> int:
+    """Print candidates (``zsh_complete``) or the script of a shell (``zsh_source``), both as click has them."""
+    from click.shell_completion import shell_complete  # noqa: PLC0415 - see the module's docstring
+
+    return shell_complete(APP, {}, program_name(), COMPLETES, instruction)
 
 
 def _is_started_by_manifest(flags: Mapping[str, str]) -> bool:
@@ -146,7 +142,7 @@ def parse_command_line(argv: Sequence[str]) -> Typed:
         argv = [*argv[1:2], "--help"]
     try:
         refuse_unknown_flags(argv)
-        with APP.make_context(program_name(), list(words_for_click(argv))) as context:
+        with APP.make_context(program_name(), list(argv)) as context:
             typed: Typed = APP.invoke(context)
             return typed
     except click.exceptions.Exit as end:
@@ -250,6 +246,16 @@ class _App(click.Group):
             context_settings=_HELPS,
         )
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        try:
+            args = list(words_for_click(args))
+        except click.UsageError:  # a value is missing
+            if not extra.get("resilient_parsing"):
+                raise
+        return super().make_context(info_name, args, parent, **extra)
+
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -331,11 +337,11 @@ def _check_choice(row: Operand, _context: click.Context, _param: click.Parameter
 
 
 def _candidates(
-    metavar: str, values: Sequence[str], takes_list: bool, context: click.Context, _param: click.Parameter, typed: str
+    metavar: str, values: Sequence[str], takes_list: bool, _context: click.Context, _param: click.Parameter, typed: str
 ) -> "list[CompletionItem]":
     from reconciler.cli.completion import candidates  # noqa: PLC0415 - see the module's docstring
 
-    return candidates(metavar, values, typed, context, takes_list=takes_list)
+    return candidates(metavar, values, typed, takes_list=takes_list)
 
 
 APP = _App()

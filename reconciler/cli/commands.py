@@ -213,8 +213,8 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             },
         ),
         Command.COMPLETION: CommandRow(
-            "completion of commands, flags and names for your shell",
-            "A script for your shell, which completes commands, flags, their values, and names from the cluster.",
+            "completion of commands, flags and values for your shell",
+            "A script for your shell, which completes commands, flags, their values and files.",
             (Operand("shell", "bash, zsh or fish", ("bash", "zsh", "fish")),),
             {
                 "completion bash": "for source <(...) in ~/.bashrc",

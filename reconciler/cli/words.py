@@ -5,7 +5,6 @@ unknown, and what was given.
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from enum import StrEnum
 from itertools import takewhile
 
 import click
@@ -25,19 +24,6 @@ _VALUED = {spelling for row in FLAGS.values() if row.metavar for spelling in row
 )
 """Flags whose value may be the next word."""
 _NEGATIVE = re.compile(r"-(\d+|\d*\.\d+)", re.ASCII)
-
-
-class WordSource(StrEnum):
-    """Where the words come from that only the moment knows."""
-
-    FILE = "file"
-    CONTEXT = "context"
-    NODE = "node"
-    SERVICE = "service"
-    HOLD = "hold"
-    KEY = "key"
-    NAMED = "named"
-    """An object of the kind that stands before it."""
 
 
 def words_for_click(argv: Sequence[str]) -> Iterator[str]:

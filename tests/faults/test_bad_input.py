@@ -87,7 +87,6 @@ def test_a_closed_pipe_hides_no_error(stage: Stage) -> None:
         "--help",
         "help plan",
         "completion zsh",
-        "__complete node web-",
         "plan",
         "plan --output yaml",
         "explain node web-1",

@@ -23,7 +23,6 @@ _BLOCKS: Mapping[str, frozenset[str]] = MappingProxyType(
 EXCEPTIONS: Mapping[str, str] = MappingProxyType(
     {
         "actuators/concurrency.py": "makes it for all others",
-        "reconciler/cli/names.py": "completes a word for a shell, and ends with that",
         "reconciler/cli/run.py": "ends a single pass that takes too long, by the real clock",
         "reconciler/cli/stopping.py": "waits for signals, which the system sends to a real process",
         "reconciler/page/live.py": "makes pages in the threads of the server that answers browsers",
