@@ -220,7 +220,7 @@ def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
 
     If it is not known whether a request was carried out, it is sent once more only when no load balancer has the
     Service's label; nor is a lesser one sent where there is one. For a Service that may have had a load balancer
-    before, or for which one may wait in its undo window, its absence is proven first (``require_absent``).
+    before, or for which a released one may exist, its absence is proven first (``require_absent``).
     """
     match change.before, change.after:
         case None, LoadBalancer() as wanted:
@@ -335,13 +335,13 @@ def write_identity(writers: Writers, change: Change, snapshot: Snapshot) -> None
 
 
 def retain(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Release the load balancer with its addresses: it is the Service's no more, and its labels say since when, or
-    whose it was and after when it is deleted.
+    """Release the load balancer with its addresses: it is the Service's no more, and its labels say since when, and
+    whose it was.
 
     Raises Conflict when its owner is not that of ``before``.
     """
     match change.before, change.after:
-        case Owner() as before, Owner(uid=None) as after if after.released or after.delete_after:
+        case Owner() as before, Owner(uid=None) as after if after.released:
             balancer = balancer_of(change, snapshot)
         case _:
             raise unexpected_change(change)
@@ -399,9 +399,8 @@ def delete(writers: Writers, change: Change, snapshot: Snapshot) -> None:
 
 
 def _require_as_observed(now: CloudBalancer, balancer: CloudBalancer) -> None:
-    """Raises Conflict when the labels name another owner than when it was observed, or another time of deletion."""
-    before = balancer.owner
-    if (now.owner, now.owner.released, now.owner.delete_after) != (before, before.released, before.delete_after):
+    """Raises Conflict when the labels name another owner than when it was observed, or another time of release."""
+    if (now.owner, now.owner.released) != (balancer.owner, balancer.owner.released):
         raise Conflict(f"{name_of(balancer)} now has other owner labels")
 
 

@@ -102,7 +102,7 @@ def build_runtime(
         cloud_reader.read_ahead(page_of(SERVERS.path, selector=selector_text(config.settings.server_selector)))
     cluster = open_cluster(config, stop, concurrency, read_only=read_only, gate=leader.may_write)
     cluster_reader = kubernetes.KubernetesReader(cluster)
-    # A run of ``--once``, which may come every minute, lists load balancers for Services or an undo window alone.
+    # A run of ``--once``, which may come every minute, lists load balancers for Services alone.
     left = LeftBehind(looks_first=config.mode is not Mode.ONCE or config.asks or bool(config.approved))
     acts = not read_only and config.settings.policy is not Policy.OBSERVE
     put_by = kubernetes.KubernetesWriter(cluster) if acts else None

@@ -46,8 +46,6 @@ PREFIX = "load-balancer.hetzner.cloud/"
 """Prefix of every annotation that HCCM knows."""
 OWN_PREFIX = "hcloud-reconciler/"
 """Prefix of annotations that only this product knows."""
-LONGEST_UNDO_S = 7 * 24 * 3600
-"""A week. To keep a load balancer for longer, use the deletion policy."""
 DEFAULT_TYPE = "lb11"
 """The type that is created when neither annotation nor environment names one, as with HCCM."""
 
@@ -66,7 +64,6 @@ _BY_PUBLIC = "targets by public address"
 _SPOKEN = "`tcp` at creation; as `protocol` if that and another setting of health checks are set"
 _BY_API = "the API's default"
 _DELETED = "deleted with the Service, if it was made for it"
-_UNDO = "`--load-balancer-undo` decides"
 _PORTS, _CHECKS, _STATUS = "all ports change", "all health checks change", "the status changes"
 _PROXY = f"{_PORTS}, and the status"
 _LATER, _IDLE = "no effect after creation", "no effect once attached"
@@ -326,13 +323,10 @@ class Options:
         unset=_DELETED,
         change=_AT_DELETION,
         removal=_DELETED,
+        env=True,
         clears=True,
         prefix=OWN_PREFIX,
     )
-    undo_window: Asked[int] = option(
-        seconds(0, LONGEST_UNDO_S), unset=_UNDO, change=_AT_DELETION, removal=_UNDO, clears=True, prefix=OWN_PREFIX
-    )
-    """In seconds; 0 asks for none, whatever the operator's flag says."""
 
     @property
     def checks_health(self) -> bool:

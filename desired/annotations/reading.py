@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from desired.annotations.choices import DeletionPolicy, Protocol
+from desired.annotations.choices import Protocol
 from desired.annotations.options import OF_PORTS, OPTIONS, BadAnnotation, Options, is_set
 from desired.annotations.port_keys import port_key, read_port_keys
 from desired.syntax.bounds import shown_text
@@ -47,22 +47,6 @@ class ReadAnnotations:
     """Fields that annotations of the port itself set; none of the Service."""
     wrong_keys: tuple[BadAnnotation, ...] = ()
     """Why some keys are none of a port, though they look like it."""
-
-    @property
-    def deletion_policy(self) -> DeletionPolicy:
-        """The deletion policy of the Service. Other annotations may be malformed: deletion does not depend on them.
-
-        A policy that cannot be understood means ``retain``: what was kept by mistake can be deleted later, not the
-        other way round.
-        """
-        if "deletion_policy" in self.bad:
-            return DeletionPolicy.RETAIN
-        return DeletionPolicy(self.values.get("deletion_policy", DeletionPolicy.DELETE))
-
-    @property
-    def asks_for_deletion(self) -> bool:
-        """Whether the load balancer is said to go with the Service, which is more than saying nothing."""
-        return self.values.get("deletion_policy") is DeletionPolicy.DELETE
 
 
 def read_annotations(annotations: Mapping[str, str]) -> ReadAnnotations:

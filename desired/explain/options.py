@@ -3,6 +3,7 @@ balancer has now, in the words in which annotations are written."""
 
 from collections.abc import Iterator
 
+from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import ON_LISTENERS, OPTIONS, Option
 from desired.annotations.reading import Origin, Requested
 from desired.annotations.warnings import AnnotationWarning
@@ -26,12 +27,18 @@ def explain_options(lb: Decision | None, balancer: CloudBalancer | None) -> tupl
             )
             return (*(_option(row, lb, balancer) for row in OPTIONS.values()), *ports)
         case LoadBalancerRelease():
-            row, read = OPTIONS["deletion_policy"], lb.service.claim.read
-            problem = read.bad.get(row.name)
-            is_said = problem is not None or row.name in read.values
-            origin, value = (Origin.ANNOTATION, read.deletion_policy.value) if is_said else (Origin.UNSET, None)
-            problems = (problem.text,) if problem else ()
-            return (OptionFact(row.full_key, origin, None, value, _default(row), problems=problems),)
+            row, asked = OPTIONS["deletion_policy"], lb.requested
+            origin, problem = asked.origin(row.name), asked.bad.get(row.name)
+            policy = DeletionPolicy.RETAIN if problem else asked.options.deletion_policy
+            fact = OptionFact(
+                key=row.full_key,
+                origin=origin,
+                variable=row.variable if origin is Origin.ENVIRONMENT else None,
+                value=None if origin is Origin.UNSET else policy.value,
+                otherwise=_default(row),
+                problems=(problem.text,) if problem else (),
+            )
+            return (fact,)
     return ()
 
 

@@ -17,7 +17,6 @@ from desired.explain.options import explain_options, explain_remarks
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned, Undecided
-from desired.model.clocks import shown_moment
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.plan.change import Verdict
@@ -112,9 +111,6 @@ def _leaving(of: ServiceView, lb: LoadBalancerRelease) -> str:
     if lb.present is None:
         return rules.LEAVING_ALONE.text(going=going, change=of.next_of(ChangeKind.SERVICE_RELEASE))
     balancer, change = lb.present.id, of.next_of(*_NEXT)
-    if lb.delete_at is not None:
-        until = shown_moment(lb.delete_at)
-        return rules.LEAVING_FOR_A_WHILE.text(going=going, balancer=balancer, until=until, change=change)
     if lb.why_retained is not None:
         return rules.LEAVING_RETAINED.text(going=going, balancer=balancer, cause=lb.why_retained.says, change=change)
     return rules.LEAVING_TOGETHER.text(going=going, balancer=balancer, change=change)

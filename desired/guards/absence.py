@@ -47,7 +47,7 @@ def _urgency(doubt: GuardResult) -> tuple[bool, bool, bool]:
 def doubt_about(evidence: Evidence, snapshot: Snapshot, settings: Settings) -> GuardResult | None:
     """What is missing for an age or an absence, of no change yet; None when nothing is, and for other evidence."""
     match evidence:
-        case Age(AbsenceProof() as proof):
+        case Age(proof):
             return wait_for(proof, snapshot.taken_at, settings.waits)
         case AddressFree() if snapshot.servers.why_incomplete:
             return GuardResult.of(rows.SERVERS_INCOMPLETE, (), {"error": snapshot.servers.why_incomplete})
@@ -161,7 +161,7 @@ def _has_to_wait(change: Change, snapshot: Snapshot, settings: Settings) -> bool
     return any(
         wait_for(evidence.proof, snapshot.taken_at, settings.waits) is not None
         for evidence in change.rests_on
-        if isinstance(evidence, Age) and evidence.proof is not None
+        if isinstance(evidence, Age)
     )
 
 

@@ -34,7 +34,7 @@ def policy(view: GuardInput) -> Iterator[GuardResult]:
 
 def withheld_at_first(view: GuardInput) -> Iterator[GuardResult]:
     """What a person had to approve when the pass began, or what was refused, waits for the next one, whatever the guard
-    says by now, and so does what ``--only`` or an undo window kept back: what a pass changes itself, such as the
+    says by now, and so does what ``--only`` kept back: what a pass changes itself, such as the
     providerID of a Node or the owner of a load balancer, is no reason to do what its plan did not show as done. Speaks
     under the name of the guard that withheld it."""
     for key, rule in view.setbacks.withheld.items():

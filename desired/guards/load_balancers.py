@@ -4,7 +4,6 @@
 |---|---|
 | ``foreign-owner`` | everything on a load balancer of another owner |
 | ``adoption`` | an adoption that removes something, or of a load balancer that may be another owner's |
-| ``undo-window`` | the deletion of a released load balancer before its time |
 | ``ip-loss`` | the deletion of one that a Service wants, or whose Service has vanished; another published address |
 | ``exposure`` | a new load balancer that would be public by default, while others are internal |
 | ``address-in-use`` | the creation of a load balancer with a Primary IP that something else has |
@@ -17,13 +16,12 @@ from dataclasses import replace
 from desired.annotations.options import OPTIONS
 from desired.guards.guard import GuardInput, GuardResult
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.lifecycle import LoadBalancerRelease, due_of, shown_former
+from desired.load_balancers.lifecycle import LoadBalancerRelease, shown_former
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned
 from desired.load_balancers.membership import Membership
-from desired.load_balancers.ownership import Ownership, former_of, ownership, wants_balancer, whose
-from desired.load_balancers.primary_ips import holder_of, loses_addresses
+from desired.load_balancers.ownership import Ownership, ownership, wants_balancer, whose
+from desired.load_balancers.primary_ips import holder_of
 from desired.load_balancers.published import PRIVATE, kind_of
-from desired.model.clocks import shown_moment
 from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp
 from desired.model.service import Marks, Service
 from desired.model.settings import Controller
@@ -50,37 +48,31 @@ def foreign_owner(view: GuardInput) -> Iterator[GuardResult]:
 
 
 def adoption(view: GuardInput) -> Iterator[GuardResult]:
-    """An adoption is held when it would take something away, or when the load balancer was a deleted Service's, waits
-    for another Service's return, is in use without an owner, or was released by another Service: everything after the
-    adoption changes where traffic goes.
+    """An adoption is held when it would take something away, or when the load balancer was a deleted Service's, is in
+    use without an owner, or was released by another Service: everything after the adoption changes where traffic goes.
 
     It counts no population: what is held is whose the load balancer is. The hold covers the removals as well, so that
     an approval is void when there is one more. While some of them cannot be told the adoption waits: afterwards no
     person would be asked.
     """
     for lb, changes in view.balancers(ChangeKind.LB_ADOPT):
-        if not isinstance(lb.match, Adoptable) or lb.match.returns:
+        if not isinstance(lb.match, Adoptable):
             continue
         adopt = next(change for change in changes if change.kind == ChangeKind.LB_ADOPT)
         removals = [change for change in changes if adopt.key in change.depends_on and change.verb is Verb.REMOVE]
         keys = sorted([adopt.key, *(change.key for change in removals)])
         balancer = lb.match.balancer
         owner = balancer.owner
-        uid, use, due_at = str(owner.uid), _use_of(balancer), due_of(owner)
+        uid, use = str(owner.uid), _use_of(balancer)
         was_elsewhere = ownership(owner.cluster_uid, view.snapshot) is Ownership.OTHER_CLUSTER
         former = shown_former(owner) + (f" of cluster {owner.cluster_uid}" * was_elsewhere)
         found: dict[str, Plain] = {"balancer": _named(balancer), "uid": uid, "former": former, "use": use}
         if removals:
             found["parts"] = ", ".join(" ".join(change.key.parts) for change in removals)
-            row = rows.ADOPTION_OF_RESERVED_REMOVES if lb.match.is_awaited else rows.ADOPTION_REMOVES
-            row = rows.ADOPTION_OF_UNKNOWN_REMOVES if lb.match.is_stranger else row
+            row = rows.ADOPTION_OF_UNKNOWN_REMOVES if lb.match.is_stranger else rows.ADOPTION_REMOVES
             yield GuardResult.of(row, keys, found, value=len(removals), limit=0)
         elif lb.match.is_stranger:
             yield GuardResult.of(rows.BALANCER_OF_UNKNOWN, keys, found, value=uid, limit="a Service of this cluster")
-        elif lb.match.is_awaited:
-            row = rows.BALANCER_RESERVED if due_at is None else rows.BALANCER_RESERVED_UNTIL
-            found |= {"former": shown_former(owner)} | ({} if due_at is None else {"time": shown_moment(due_at)})
-            yield GuardResult.of(row, keys, found, value=str(owner.former), limit=former_of(lb.service))
         elif lb.match.is_in_use_unowned:
             row = rows.BALANCER_IN_USE_RELEASED if lb.match.is_anothers else rows.BALANCER_IN_USE
             yield GuardResult.of(row, keys, found, value=use, limit="no listener, no target")
@@ -89,28 +81,11 @@ def adoption(view: GuardInput) -> Iterator[GuardResult]:
             yield GuardResult.of(rows.ADOPTION_UNCLEAR, (adopt.key,), {"balancer": _named(balancer), "error": gap})
 
 
-def undo_window(view: GuardInput) -> Iterator[GuardResult]:
-    """A load balancer that was released with its Service stays until its time has come, and while a Service may be one
-    that wants it back."""
-    services = view.snapshot.services
-    unread = min(services.unreadable.values(), default=None) if services is not None else None
-    for pending in view.desired.pending_deletions:
-        keys = [change.key for change in view.by_owner.get(pending.balancer.key, ())]
-        left_s = (pending.due_at - view.snapshot.taken_at).total_seconds()
-        if left_s > 0:
-            yield GuardResult.of(rows.RETAINED, keys, {"time": shown_moment(pending.due_at)}, due_in_s=left_s)
-        elif unread is not None:
-            yield GuardResult.of(rows.CLAIMANT_UNREAD, keys, {"error": unread})
-
-
 def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
-    """No load balancer goes, and its addresses with it, while its Service still wants it, or while a Service of the
-    same namespace and name has come back and did not get it, because the list of load balancers lacked it then. For
-    the latter it is no loss if all its addresses are Primary IPs that are known to stay.
-
-    Nor does one whose Service has vanished without releasing it: it may be in use, and no person has said that it may
-    go. Nor is a published address replaced while another load balancer of the project has it and carries traffic, which
-    no other owner's label names: clients would lose it all the same.
+    """No load balancer goes, and its addresses with it, while its Service still wants it. Nor does one whose Service
+    has vanished without releasing it: it may be in use, and no person has said that it may go. Nor is a published
+    address replaced while another load balancer of the project has it and carries traffic, which no other owner's label
+    names: clients would lose it all the same.
     """
     for lb, changes in view.balancers(ChangeKind.LB_CREATE, ChangeKind.SERVICE_STATUS):
         other = lb.match.publisher if isinstance(lb.match, Owned | Adoptable | Missing) else None
@@ -121,16 +96,13 @@ def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
             found: dict[str, Plain] = {"service": lb.service.id, "balancer": _named(other), "use": _use_of(other)}
             yield GuardResult.of(rows.PUBLISHED_ADDRESS_LOST, keys, found | {"command": command}, value=1, limit=0)
     deletions = [change for change in view.plan.changes if change.kind == ChangeKind.LB_DELETE]
-    now = view.snapshot.taken_at
-    due = {each.balancer.key: each for each in view.desired.pending_deletions if deletions and each.due_at <= now}
+    vanished = {balancer.key: balancer for balancer in view.desired.vanished}
     for change in deletions:
-        service, pending = view.snapshot.service(change.owner), due.get(change.owner)
+        service, balancer = view.snapshot.service(change.owner), vanished.get(change.owner)
         if service is not None and wants_balancer(service):
             row, found = rows.WANTED_ADDRESSES_LOST, {"service": service.id}
-        elif pending and pending.returned is not None and loses_addresses(pending.balancer, view.snapshot):
-            row, found = rows.RETURNED_ADDRESSES_LOST, {"service": pending.returned}
-        elif pending and pending.vanished is not None:
-            row, found = rows.UNRELEASED_DELETED, {"balancer": _named(pending.balancer), "uid": pending.vanished}
+        elif balancer is not None:
+            row, found = rows.UNRELEASED_DELETED, {"balancer": _named(balancer), "uid": str(balancer.owner.uid)}
         else:
             continue
         yield GuardResult.of(row, (change.key,), found, value=1, limit=0)
@@ -205,17 +177,12 @@ def address_in_use(view: GuardInput) -> Iterator[GuardResult]:
 def _way_it_gets_free(balancer: CloudBalancer, view: GuardInput) -> tuple[Rule, dict[str, Plain]]:
     """What becomes of the load balancer that has a Primary IP: this cluster deletes it, has released it, or it stays as
     it is."""
-    for pending in view.desired.pending_deletions:
-        if pending.balancer.id == balancer.id:
-            if pending.vanished is not None:
-                return rows.ADDRESS_OF_UNRELEASED, {}
-            return rows.ADDRESS_OF_RETAINED, {"time": shown_moment(pending.due_at)}
+    if balancer in view.desired.vanished:
+        return rows.ADDRESS_OF_UNRELEASED, {}
     for release in view.desired.services.values():
         if isinstance(release, LoadBalancerRelease) and release.present == balancer:
             return rows.ADDRESS_OF_RELEASING, {"service": release.service.id}
-    owner = balancer.owner
-    is_ours = whose(owner, view.snapshot) is Ownership.OURS
-    if is_ours and owner.uid is None and (owner.released or owner.delete_after):
+    if balancer.owner.is_released and whose(balancer.owner, view.snapshot) is Ownership.OURS:
         return rows.ADDRESS_OF_KEPT, {"id": balancer.id}
     return rows.ADDRESS_ASSIGNED, {}
 

@@ -34,17 +34,11 @@ def judge_deletions(chosen: Collection[Orphan], snapshot: Snapshot, settings: Se
     """The deletions of these orphans of ``snapshot``, for which ``desired`` was computed, with the decisions of all
     guards.
 
-    A person who names a load balancer ends its undo window, and lets one go whose Service has vanished. Everything else
-    is as in a pass: the project has to be this cluster's (``project-anchor``), the lists complete
-    (``incomplete-snapshot``), kubelets have to report (``silent-cluster``), clocks to agree (``clock-skew``), no other
-    cloud controller may run (``other-controller``), and no Service have come back that would lose the addresses
-    (``ip-loss``).
+    A person who names a load balancer lets it go if its Service has vanished. Everything else is as in a pass: the
+    project has to be this cluster's (``project-anchor``), the lists complete (``incomplete-snapshot``), kubelets have
+    to report (``silent-cluster``), and no other cloud controller may run (``other-controller``).
     """
-    named, now = {orphan.balancer.id for orphan in chosen}, snapshot.taken_at
-    pending = tuple(
-        replace(each, due_at=min(each.due_at, now), vanished=None) if each.balancer.id in named else each
-        for each in desired.pending_deletions
-    )
-    desired = replace(desired, pending_deletions=pending)
+    named = {orphan.balancer.id for orphan in chosen}
+    desired = replace(desired, vanished=tuple(each for each in desired.vanished if each.id not in named))
     deletions = tuple(orphan_deletion(orphan, snapshot) for orphan in chosen)
     return judge(GuardInput(Plan(deletions, desired.notes), snapshot, settings, desired, NO_SETBACKS))

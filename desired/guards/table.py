@@ -25,7 +25,6 @@ from desired.guards.load_balancers import (
     exposure,
     foreign_owner,
     ip_loss,
-    undo_window,
 )
 from desired.guards.loss import takes_targets, target_floor
 from desired.guards.project import project_anchor
@@ -82,7 +81,6 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
         ),
         GuardName.FOREIGN_OWNER: Guard(foreign_owner, _at(ChangeKind.LB_ADOPT, ChangeKind.LB_CREATE)),
         GuardName.ADOPTION: Guard(adoption, _at(ChangeKind.LB_ADOPT)),
-        GuardName.UNDO_WINDOW: Guard(undo_window, looks_at=None),
         GuardName.IP_LOSS: Guard(ip_loss, _at(ChangeKind.LB_DELETE)),
         GuardName.ADDRESS_IN_USE: Guard(
             address_in_use,

@@ -12,13 +12,7 @@ from desired.annotations.choices import Protocol
 from desired.annotations.options import ON_STATUS
 from desired.load_balancers.by_default import status_differences
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.lifecycle import (
-    LoadBalancerRelease,
-    Orphan,
-    PendingDeletion,
-    for_good,
-    shown_former,
-)
+from desired.load_balancers.lifecycle import LoadBalancerRelease, Orphan
 from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned
 from desired.load_balancers.ordering import in_sequence
@@ -26,7 +20,6 @@ from desired.load_balancers.ownership import has_marks_of, has_our_conditions, l
 from desired.load_balancers.parts import changed_parts, reverse_names_to_come
 from desired.load_balancers.primary_ips import addresses_at_deletion
 from desired.load_balancers.published import desired_ingress, lost_addresses, publishes_only, same_ingress
-from desired.model.clocks import shown_moment
 from desired.model.key import Key
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
@@ -126,52 +119,27 @@ def _published_here(service: Service, present: CloudBalancer | None) -> tuple[In
 
 
 def _retention(lb: LoadBalancerRelease, present: CloudBalancer, retained: Owner, going: str) -> Change:
-    """The release of the load balancer, for good or for a while."""
+    """The release of the load balancer."""
     balancer, name = present.id, present.spec.name
     cause = lb.why_retained.says if lb.why_retained else ""
-    row = rows.RETAINED_FOR_GOOD if isinstance(lb.match, Owned) else rows.RETAINED_UNLABELLED
-    reason = row.text(going=going, cause=cause, balancer=balancer)
-    consequence = rows.STAYS_PAID.text(balancer=balancer, name=name)
-    if lb.delete_at is not None:
-        until = shown_moment(lb.delete_at)
-        reason = rows.RETAINED_FOR_A_WHILE.text(going=going, until=until)
-        consequence = rows.DELETED_LATER.text(balancer=balancer, name=name, until=until, service=lb.service.id)
+    row = rows.RETAINED if isinstance(lb.match, Owned) else rows.RETAINED_UNLABELLED
     return Change(
         key=lb.service.balancer_key.part("retain"),
         kind=ChangeKind.LB_RETAIN,
         verb=Verb.MODIFY,
         before=present.owner,
         after=retained,
-        reason=reason,
+        reason=row.text(going=going, cause=cause, balancer=balancer),
         owner=lb.service.key,
         cloud_id=present.id,
-        consequences=(consequence,),
+        consequences=(rows.STAYS_PAID.text(balancer=balancer, name=name),),
     )
 
 
-def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
-    """The deletion of a load balancer that no Service wants back, or its release for good where a person has protected
-    it meanwhile. When it is due is decided by a guard (``undo-window``), and whether one whose Service has vanished may
-    go by a person (``ip-loss``)."""
-    balancer = pending.balancer
-    if pending.vanished is not None:
-        why = SERVICE_GONE.text(uid=pending.vanished)
-        return _deletion(balancer, balancer.key, balancer.key, why, snapshot)
-    owner = balancer.owner
-    ended = {"service": shown_former(owner), "until": shown_moment(pending.due_at)}
-    if balancer.is_protected:
-        return Change(
-            key=balancer.key.part("retain"),
-            kind=ChangeKind.LB_RETAIN,
-            verb=Verb.MODIFY,
-            before=replace(owner, balancer_id=balancer.id),  # the times, which alone differ, are not compared
-            after=for_good(owner, snapshot.taken_at),
-            reason=rows.UNDO_WINDOW_ENDED_PROTECTED.text(**ended),
-            owner=balancer.key,
-            cloud_id=balancer.id,
-            consequences=(rows.STAYS_PAID.text(balancer=balancer.id, name=balancer.spec.name),),
-        )
-    return _deletion(balancer, balancer.key, balancer.key, rows.UNDO_WINDOW_ENDED.text(**ended), snapshot)
+def vanished_deletion(balancer: CloudBalancer, snapshot: Snapshot) -> Change:
+    """The deletion of a load balancer whose Service has vanished. A person decides on it (guard ``ip-loss``)."""
+    why = SERVICE_GONE.text(uid=str(balancer.owner.uid))
+    return _deletion(balancer, balancer.key, balancer.key, why, snapshot)
 
 
 def orphan_deletion(orphan: Orphan, snapshot: Snapshot) -> Change:
@@ -327,9 +295,7 @@ def _take_over(
     if labelled_by_another(lb.service, present.owner, snapshot):
         return ()
     before, marks = present.owner, lb.service.marks
-    after = owner_here(
-        lb.service, snapshot, replace(before, released=None, former=None, delete_after=None, made_for=None)
-    )
+    after = owner_here(lb.service, snapshot, replace(before, released=None, former=None))
     change = Change(
         key=lb.service.balancer_key,
         kind=ChangeKind.LB_ADOPT,

@@ -18,12 +18,11 @@ from desired.load_balancers.in_use import kept
 from desired.load_balancers.lifecycle import (
     LoadBalancerRelease,
     Orphan,
-    PendingDeletion,
     left_certificates,
+    may_be_released,
     orphans,
-    pending_deletions,
     release,
-    window_of,
+    vanished,
 )
 from desired.load_balancers.listeners import (
     desired_listeners,
@@ -263,7 +262,7 @@ def desired_load_balancer(
     why: tuple[Note, ...] = ()
     if present is None:
         wanted, why = plan.to_create(place)
-        if wanted is not None and window_of(service, settings):
+        if wanted is not None and may_be_released(requested):
             wanted = replace(wanted, former=former_of(service))
     elif isinstance(match, Owned) or not problems:
         wanted, why = plan.to_change(present)
@@ -513,10 +512,10 @@ class DesiredBalancers:
     """Id of each Service that wants a load balancer, or has to release one → the match."""
     services: DesiredServices = field(default_factory=dict)
     """Id of each of these → its desired load balancer or release."""
-    pending_deletions: tuple[PendingDeletion, ...] = ()
-    """Load balancers in their undo window, and past it, that no Service wants back."""
+    vanished: tuple[CloudBalancer, ...] = ()
+    """Load balancers whose Service has vanished without releasing them."""
     orphans: tuple[Orphan, ...] = ()
-    """Load balancers of this cluster that no Service wants, pending deletions among them."""
+    """Load balancers of this cluster that no Service wants, vanished ones among them."""
     notes: tuple[Note, ...] = ()
     """On what is left alone."""
 
@@ -588,8 +587,8 @@ def desired_load_balancers(
         else:
             desired[key] = release(service, match, snapshot, settings)
         notes += desired[key].notes
-    pending = pending_deletions(snapshot, matches)
-    planned = {each.balancer.id for each in pending}
+    without_service = vanished(snapshot, matches)
+    planned = {balancer.id for balancer in without_service}
     found = orphans(snapshot, matches)
     for orphan in found:
         balancer = orphan.balancer
@@ -600,7 +599,7 @@ def desired_load_balancers(
     for left in left_certificates(snapshot):
         key = Key(ObjectKind.CERTIFICATE, f"#{left.id}")
         notes.append(rows.CERTIFICATE_LEFT.note(key, certificate=left.id, name=left.name))
-    return DesiredBalancers(matches, desired, pending, found, tuple(notes))
+    return DesiredBalancers(matches, desired, without_service, found, tuple(notes))
 
 
 def _private_addresses(services: Iterable[Service], settings: Settings) -> Mapping[str, Several]:

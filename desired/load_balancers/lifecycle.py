@@ -1,20 +1,19 @@
-"""Life of a load balancer beyond its Service: how it is released, what waits for a Service's return, what is left over.
+"""Life of a load balancer beyond its Service: its release, and what is left over.
 
-A Service that goes deletes its load balancer, releases it for good, or releases it for the undo window: in that window
-a Service of the same namespace and name gets it back with its addresses, and after it a pass deletes it. All that has
-to be known is in labels of the load balancer: whose it was, and after when it may be deleted. Only one with exactly the
-labels that this product writes is ever deleted because of them. Other load balancers that no Service wants are noted,
-and a person may delete them.
+A Service that goes deletes the load balancer that was made for it, and releases any other one. Labels of a released one
+say when and with which Service that was; a Service of that namespace and name adopts it. Nothing deletes it by time.
+Other load balancers that no Service wants are noted, and a person may delete them.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import OPTIONS
+from desired.annotations.reading import Requested
 from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned, Undecided
 from desired.load_balancers.ownership import (
     Ownership,
@@ -22,8 +21,7 @@ from desired.load_balancers.ownership import (
     default_name,
     former_by_name,
     former_of,
-    left_behind,
-    may_come_back,
+    released_here,
     wants_balancer,
     whose,
 )
@@ -42,9 +40,6 @@ from desired.section import Present
 from desired.syntax.address import parse_ip
 from desired.syntax.bounds import shown_text
 
-_WHERE_UNCLEAR = timedelta(minutes=10)
-"""The window of a Service whose annotation cannot be understood, where no other is configured: who asks for a window
-does not want none."""
 _STAMP = "%Y%m%dT%H%M%SZ"
 _STAMPED = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII)
 _DEFAULT_NAME = re.compile(r"a[0-9a-f]{31}", re.ASCII)
@@ -56,13 +51,11 @@ class LoadBalancerRelease:
 
     service: Service
     match: BalancerMatch
+    requested: Requested
     retained: Owner | None = None
-    """Its labels afterwards when it is kept, for good or for a while; None when it is deleted, or does not exist."""
+    """Its labels after the release; None if it is deleted, or does not exist."""
     why_retained: Reason | None = None
-    """Why it is kept for good; None when it is not."""
-    delete_at: datetime | None = None
-    """After when it is deleted, unless a Service of this namespace and name comes back; None when it is not kept, or
-    kept for good."""
+    """Why it is released; None if it is not."""
     notes: tuple[Note, ...] = ()
 
     @property
@@ -78,52 +71,52 @@ class LoadBalancerRelease:
 
 def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings: Settings) -> LoadBalancerRelease:
     """Decide what happens to the Service's load balancer, which ``match`` has found by its label. One without it is
-    never deleted: it is released for good, or only named where nothing else proves that it was the Service's."""
+    never deleted: it is released, or only named where nothing else proves that it was the Service's."""
+    requested = service.claim.requested(settings.balancer_defaults)
     if isinstance(match, Undecided):
-        return LoadBalancerRelease(service, match, notes=(match.reason.note(service.key),))
+        return LoadBalancerRelease(service, match, requested, notes=(match.reason.note(service.key),))
     if isinstance(match, Missing) and match.publisher is not None:
         note = rows.PUBLISHED_STAYS.note(service.key, balancer=_paid(match.publisher), id=match.publisher.id)
-        return LoadBalancerRelease(service, match, notes=(note,))
+        return LoadBalancerRelease(service, match, requested, notes=(note,))
     if not isinstance(match, Owned | Adoptable):
-        return LoadBalancerRelease(service, match)
-    owner, now = replace(match.balancer.owner.of_no_service(), former=former_of(service)), snapshot.taken_at
+        return LoadBalancerRelease(service, match, requested)
+    why = _why_retained(service, match, requested)
+    if why is None:
+        return LoadBalancerRelease(service, match, requested)
+    owner = replace(
+        match.balancer.owner.of_no_service(),
+        former=former_of(service),
+        released=stamped(snapshot.taken_at),
+        adopted=None,
+    )
     if service.marks is Marks.OWN_CLASS:
         owner = replace(owner, balancer_class=snapshot.classes.label)
     if isinstance(snapshot.cluster_uid, Present):
         owner = replace(owner, cluster_uid=snapshot.cluster_uid.value)
-    why = _why_retained(service, match)
-    if why is not None:
-        return LoadBalancerRelease(service, match, for_good(owner, now, _made_for(service, match)), why)
-    window, problem = window_of(service, settings), service.claim.read.bad.get("undo_window")
-    facts = {"problem": problem.text if problem else "", "seconds": f"{window.total_seconds():g}"}
-    notes = (rows.RELEASE_UNCLEAR.note(service.key, **facts),) if problem else ()
-    if not window:
-        return LoadBalancerRelease(service, match, notes=notes)
-    for_a_while = replace(owner, delete_after=stamped(now + window), released=None, made_for=None)
-    return LoadBalancerRelease(service, match, for_a_while, delete_at=now + window, notes=notes)
+    return LoadBalancerRelease(service, match, requested, owner, why)
 
 
-def _made_for(service: Service, match: Owned | Adoptable) -> str | None:
-    """The UID of the Service, where the load balancer was made for it and it lives on: it only changes its type or
-    class, and may ask for its own by name again. None for any other."""
-    is_made_for_it = isinstance(match, Owned) and match.balancer.owner.adopted is None
-    return service.uid if is_made_for_it and service.deleted_at is None else None
-
-
-def _why_retained(service: Service, match: Owned | Adoptable) -> Reason | None:
-    """The reason why the load balancer outlives its Service for good; None when it does not."""
-    balancer, read = match.balancer, service.claim.read
+def _why_retained(service: Service, match: Owned | Adoptable, requested: Requested) -> Reason | None:
+    """The reason why the load balancer outlives its Service; None when it does not. A policy that cannot be understood
+    releases it: a load balancer that was kept by mistake can be deleted later, not the other way round."""
+    balancer = match.balancer
     if isinstance(match, Adoptable):
         return rows.LOST_ITS_LABEL.because(balancer=_paid(balancer))
     if balancer.is_protected:
         return rows.RETAINED_PROTECTED.because()
-    if "deletion_policy" in read.bad:
+    if "deletion_policy" in requested.bad:
         value = service.claim.annotations[OPTIONS["deletion_policy"].full_key]
         return rows.RETAINED_UNREADABLE.because(value=shown_text(value))
-    if read.deletion_policy is DeletionPolicy.RETAIN:
-        return rows.RETAINED_AS_ASKED.because()
-    is_adopted = balancer.owner.adopted is not None
-    return rows.RETAINED_ADOPTED.because() if is_adopted and not read.asks_for_deletion else None
+    if requested.options.deletion_policy is DeletionPolicy.RETAIN:
+        is_default = requested.is_by_default("deletion_policy")
+        return (rows.RETAINED_BY_DEFAULT if is_default else rows.RETAINED_AS_ASKED).because()
+    is_kept = balancer.owner.adopted is not None and not requested.is_annotated("deletion_policy")
+    return rows.RETAINED_ADOPTED.because() if is_kept else None
+
+
+def may_be_released(requested: Requested) -> bool:
+    """Whether the deletion policy may have left a load balancer of a former Service with these annotations."""
+    return "deletion_policy" in requested.bad or requested.options.deletion_policy is DeletionPolicy.RETAIN
 
 
 def _paid(balancer: CloudBalancer) -> str:
@@ -133,30 +126,9 @@ def _paid(balancer: CloudBalancer) -> str:
     return f"load balancer {balancer.id} {balancer.spec.name} ({balancer.type.name}{cost})"
 
 
-def for_good(owner: Owner, now: datetime, made_for: str | None = None) -> Owner:
-    """The labels of a load balancer that stays for good: they continue to say whose it was, and the UID of the living
-    Service that it was ``made_for``."""
-    owner = owner.of_no_service()
-    return replace(owner, adopted=None, delete_after=None, released=stamped(now), made_for=made_for)
-
-
-def window_of(service: Service, settings: Settings) -> timedelta:
-    """How long the load balancer outlives the Service: by its annotation, else by the operator's flag."""
-    read = service.claim.read
-    if "undo_window" in read.bad:
-        return settings.undo_window or _WHERE_UNCLEAR
-    asked_s = read.values.get("undo_window")
-    return settings.undo_window if asked_s is None else timedelta(seconds=asked_s)
-
-
 def stamped(moment: datetime) -> str:
     """A time as a label may have it."""
     return f"{moment.astimezone(UTC):{_STAMP}}"
-
-
-def due_of(owner: Owner) -> datetime | None:
-    """After when the load balancer may be deleted, by its label; None when it has none, or one that we never write."""
-    return _moment(owner.delete_after)
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -175,46 +147,11 @@ def shown_former(owner: Owner) -> str:
     return f"Service {namespace}/{name}" if dot else "its Service"
 
 
-@dataclass(frozen=True, slots=True)
-class PendingDeletion:
-    """A load balancer that was released for a while, or whose Service has vanished, and that no Service wants back."""
-
-    balancer: CloudBalancer
-    due_at: datetime
-    """When it may be deleted."""
-    returned: str | None = None
-    """Id of the existing Service of that namespace and name, which wants a load balancer, names no other one, and was
-    not given this one; None while there is none."""
-    vanished: str | None = None
-    """UID of its Service, where that has gone without releasing it: the finalizer was taken away by another client, or
-    the Service was deleted by force. What is to become of it is not said then. None where it was released."""
-
-
-def pending_deletions(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[PendingDeletion, ...]:
-    """Load balancers that were released for a while, or whose Service has vanished, and that no Service wants, by id.
-    ``matches`` are of all Services that want a load balancer or have to release one: what one of them gets, or may yet
-    turn out to get, is not among these; nor is one whose Service vanished and that is protected, or was not made for
-    it: that outlives it, as at a release."""
-    services = snapshot.services
-    if services is None:
-        return ()
-    taken = _taken_by(matches)
-    unclear = {former_of(services.items[key]) for key, match in matches.items() if isinstance(match, Undecided)}
-    returned = {former_of(service): service for service in services if wants_balancer(service)}
-    found = []
-    for balancer in snapshot.load_balancers or ():
-        owner, name = balancer.owner, balancer.spec.name
-        due_at = due_of(owner)
-        if due_at is None or balancer.id in taken or owner.former in unclear or not may_come_back(owner, snapshot):
-            continue
-        service = returned.get(owner.former or "")
-        is_back = service is not None and service.claim.read.values.get("name", name) == name
-        found.append(PendingDeletion(balancer, due_at, service.id if service and is_back else None))
-    for balancer in _unclaimed(snapshot, matches):
-        owner = balancer.owner
-        if owner.uid is not None and owner.adopted is None and not balancer.is_protected:
-            found.append(PendingDeletion(balancer, snapshot.taken_at, vanished=owner.uid))
-    return tuple(sorted(found, key=lambda pending: pending.balancer.id))
+def vanished(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[CloudBalancer, ...]:
+    """Load balancers, by id, that were made for a Service which has gone without releasing them: another client took
+    its finalizer away, or deleted it by force. Without those that these ``matches`` may get, and protected ones."""
+    found = (each for each in _unclaimed(snapshot, matches) if each.owner.uid is not None and not each.is_protected)
+    return tuple(sorted((each for each in found if each.owner.adopted is None), key=lambda each: each.id))
 
 
 def _taken_by(matches: Mapping[str, BalancerMatch]) -> frozenset[int]:
@@ -241,14 +178,11 @@ def _unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> list
 
 
 def awaiting(namespace: str, service: str, snapshot: Snapshot) -> Reason | None:
-    """The load balancer that a Service of this namespace and name gets when it is created again; None without one."""
-    balancer = left_behind(snapshot).get(former_by_name(namespace, service))
+    """The load balancer that a Service of this namespace and name adopts when it is created again; None without one."""
+    balancer = released_here(snapshot).get(former_by_name(namespace, service))
     if balancer is None:
         return None
-    due_at, name = due_of(balancer.owner), balancer.spec.name
-    if due_at is None:
-        return rows.AWAITS_ITS_SERVICE.because(balancer=balancer.id, name=name)
-    return rows.AWAITS_ITS_SERVICE_UNTIL.because(balancer=balancer.id, name=name, until=shown_moment(due_at))
+    return rows.AWAITS_ITS_SERVICE.because(balancer=balancer.id, name=balancer.spec.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +191,6 @@ class Orphan:
 
     balancer: CloudBalancer
     reason: Reason
-    delete_at: datetime | None = None
-    """After when a pass deletes it by itself; None when none does."""
     serves: bool = False
     """Whether a target of it is healthy, or a Service publishes an address of it."""
     is_labelled: bool = True
@@ -274,12 +206,12 @@ class Orphan:
     @property
     def was_released(self) -> bool:
         """Whether it was to stay, with its addresses."""
-        return self.balancer.owner.released is not None
+        return self.balancer.owner.is_released
 
     @property
     def needs_its_id(self) -> bool:
-        """Whether its id has to be given to delete it: it was kept on purpose, goes by itself, or serves."""
-        return self.was_released or self.delete_at is not None or self.serves
+        """Whether its id has to be given to delete it: it was kept on purpose, or serves."""
+        return self.was_released or self.serves
 
 
 def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
@@ -290,26 +222,19 @@ def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[O
         return any(map(balancer.answering, balancer.targets)) or not published.isdisjoint(own_addresses(balancer))
 
     unclaimed = _unclaimed(snapshot, matches)
-    return tuple(replace(_orphan(each, snapshot), serves=serves(each)) for each in unclaimed)
+    return tuple(replace(_orphan(each), serves=serves(each)) for each in unclaimed)
 
 
-def _orphan(balancer: CloudBalancer, snapshot: Snapshot) -> Orphan:
+def _orphan(balancer: CloudBalancer) -> Orphan:
     owner = balancer.owner
-    former, due_at = shown_former(owner), due_of(owner)
     if owner.uid is not None:
         return Orphan(balancer, rows.SERVICE_GONE.because(uid=owner.uid))
-    if not may_come_back(owner, snapshot):
-        if owner.released is None:
-            return Orphan(balancer, rows.RELEASED.because())
-        since = _moment(owner.released)
-        return Orphan(balancer, rows.RELEASED_SINCE.because(since=shown_moment(since) if since else owner.released))
-    if owner.delete_after is None:
-        return Orphan(balancer, rows.UNDATED.because(service=former))
-    if due_at is None:
-        return Orphan(balancer, rows.MISDATED.because(service=former, value=owner.delete_after))
-    if balancer.is_protected:
-        return Orphan(balancer, rows.MAY_RETURN.because(service=former))
-    return Orphan(balancer, rows.IN_UNDO_WINDOW.because(service=former, until=shown_moment(due_at)), delete_at=due_at)
+    former = shown_former(owner)
+    if not owner.released:
+        return Orphan(balancer, rows.RELEASED.because(service=former))
+    since = _moment(owner.released)
+    shown = shown_moment(since) if since else owner.released
+    return Orphan(balancer, rows.RELEASED_SINCE.because(service=former, since=shown))
 
 
 def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
@@ -329,7 +254,7 @@ def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tupl
     found = []
     for balancer in snapshot.load_balancers or ():
         owner, name = balancer.owner, balancer.spec.name
-        if balancer.id in taken or any((owner.cluster_uid, owner.uid, owner.former, owner.released)):
+        if balancer.id in taken or owner.is_released or any((owner.cluster_uid, owner.uid, owner.former)):
             continue
         if balancer.id in leaving:
             why = rows.PUBLISHED_AT_THE_END.because(service=leaving[balancer.id])

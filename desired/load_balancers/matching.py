@@ -5,7 +5,7 @@
 | Result | Meaning |
 |---|---|
 | Owned | it has the Service's label, and of several it is the published one |
-| Adoptable | the Service asks for its name or publishes its address, and it has no existing owner; or it comes back |
+| Adoptable | the Service asks for its name or publishes its address, or it was released with it; no owner exists |
 | Missing | a complete list has none for the Service |
 | Foreign | it is another owner's; cannot be approved |
 | Contested | it has none, and several Services ask for one name |
@@ -24,10 +24,9 @@ from desired.load_balancers.ownership import (
     is_of_another_class,
     is_of_another_cluster,
     is_of_ours,
-    left_behind,
-    may_come_back,
     needs_cleanup,
     ownership,
+    released_here,
     wants_balancer,
 )
 from desired.load_balancers.published import ByAddress, by_address, carries_traffic, leads_to, publishers
@@ -70,14 +69,12 @@ class Adoptable(_BesidePublished):
     is_stranger: bool = False
     """Whether a Service that is gone owned it, and nothing says that it was one of this cluster."""
     is_unowned: bool = False
-    """Whether no Service is known to have owned it: no label names one, and neither a label nor its name, the default
-    one, says that it was made for the Service that asks for it."""
+    """Whether no Service is known to have owned it: no label names one, and it lacks the default name of the Service
+    that asks for it."""
     is_anothers: bool = False
     """Whether it was released with a Service of another namespace, name or cluster, as its labels say."""
-    is_awaited: bool = False
-    """Whether that one gets it back if it returns."""
     returns: bool = False
-    """Whether it was released when a Service of this namespace and name went, and is given back."""
+    """Whether it was released with a Service of this namespace and name."""
     is_published: bool = False
     """Whether it was found by an address that the Service publishes: it has lost label and name."""
     leads_here: bool = False
@@ -86,7 +83,8 @@ class Adoptable(_BesidePublished):
     @property
     def outlives_its_service(self) -> bool:
         """Whether the Service that adopts it did not create it: then it is released with the Service, not deleted."""
-        return self.is_unowned or self.is_stranger or self.balancer.owner.adopted is not None
+        owner = self.balancer.owner
+        return self.is_unowned or self.is_stranger or owner.is_released or owner.adopted is not None
 
     @property
     def is_in_use_unowned(self) -> bool:
@@ -119,8 +117,7 @@ class Foreign:
 @dataclass(frozen=True, slots=True)
 class Contested:
     """The Service has no load balancer, and others ask for one of the same name: none of them gets one until that is
-    settled. Who has its own keeps it, who asks for no more than its default name gets that, and who comes back within
-    its undo window gets back what was released."""
+    settled. A Service keeps its own one, its default name, and one of this name that was released with it."""
 
     balancer: CloudBalancer | None
     """The one that has the name, and no existing owner; None when there is none."""
@@ -200,15 +197,27 @@ class _Claims:
         return found
 
     @cached_property
-    def left(self) -> Mapping[str, CloudBalancer]:
-        """The load balancers that were released for a while (``left_behind``)."""
-        return left_behind(self.snapshot)
+    def released(self) -> Mapping[str, CloudBalancer]:
+        """The load balancers that were released here (``released_here``)."""
+        return released_here(self.snapshot)
 
     @cached_property
     def claimants(self) -> Mapping[str, Service]:
-        """The label of each Service that would get such a one back → the Service."""
-        wanting = (self.services.items[key] for key in self.names) if self.left else ()
-        return {former_of(service): service for service in wanting if service.uid not in self.by_uid}
+        """The label of each Service that such a one was released with → the Service, if it names no other one."""
+        wanting = (self.services.items[key] for key in self.names) if self.released else ()
+        return {
+            former_of(each): each
+            for each in wanting
+            if each.uid not in self.by_uid and self._named_by(each) in (None, self.released.get(former_of(each)))
+        }
+
+    @cached_property
+    def by_balancer_name(self) -> Mapping[str, CloudBalancer]:
+        """Name → the load balancer that has it."""
+        found: dict[str, CloudBalancer] = {}
+        for balancer in self.snapshot.load_balancers or ():
+            found.setdefault(balancer.spec.name, balancer)
+        return found
 
     @cached_property
     def alive(self) -> frozenset[str]:
@@ -280,13 +289,16 @@ class _Claims:
         or what has the name that it asks for."""
         if service.uid in self.by_uid:
             return _of_that_cluster(self.by_uid[service.uid][0])
-        balancers = self.snapshot.load_balancers or ()
-        found = next((balancer for balancer in balancers if balancer.spec.name == name), None)
+        found = self._named_by(service)
         match = Missing() if found is None else self._named(service, name, found)
-        back = self.left.get(former_of(service)) if self.left else None
-        # A Service that names another one wants that: the one that was released is deleted in its time.
+        back = self.released.get(former_of(service)) if self.released else None
+        # A Service that names another one wants that.
         is_free = isinstance(match, Missing) or (isinstance(match, Adoptable) and match.balancer == back)
         return Adoptable(back, returns=True) if back is not None and is_free else match
+
+    def _named_by(self, service: Service) -> CloudBalancer | None:
+        """The load balancer that has the name which the Service asks for; None if there is none."""
+        return self.by_balancer_name.get(self.names[service.id] or "")
 
     def _named(self, service: Service, name: str, found: CloudBalancer) -> BalancerMatch:
         owner = found.owner
@@ -294,8 +306,8 @@ class _Claims:
             return _of_that_cluster(found)
         if is_of_another_class(owner, self.snapshot):
             return Foreign(found, why_of_another_class(found, self.snapshot))
-        is_awaited = may_come_back(owner, self.snapshot)
-        claimant = self.claimants.get(owner.former or "") if is_awaited else None
+        former = owner.former or ""
+        claimant = self.claimants.get(former) if self.released.get(former) == found else None
         if claimant is not None and claimant.id != service.id:
             return Foreign(found, _of(rows.BALANCER_GOES_BACK, found, service=claimant.id))
         for other in self.services:
@@ -306,14 +318,11 @@ class _Claims:
         was_elsewhere = ownership(owner.cluster_uid, self.snapshot) is Ownership.OTHER_CLUSTER
         is_anothers = owner.uid is None and (was_elsewhere or owner.former not in (None, former_of(service)))
         has_its_name = name == default_name(service.uid) and not was_elsewhere
-        # The label counts as its release wrote it: beside any other one about a release it is a leftover.
-        is_its_own = owner.made_for == service.uid and owner.is_released_for_good and not is_anothers
         return Adoptable(
             found,
             is_stranger=owner.uid is not None and owner.cluster_uid is None,
-            is_unowned=owner.uid is None and not (has_its_name or is_its_own),
+            is_unowned=owner.uid is None and not has_its_name,
             is_anothers=is_anothers,
-            is_awaited=is_anothers and is_awaited,
         )
 
     def _published(self, service: Service, own: CloudBalancer | None) -> list[CloudBalancer]:
@@ -388,7 +397,7 @@ def _by_name(names: Iterable[tuple[str, str | None]]) -> Mapping[str, Several]:
 def _is_known(balancer: CloudBalancer) -> bool:
     """Whether its labels say that it was released, or of which Service that is gone it was: it is told as an orphan."""
     owner = balancer.owner
-    return bool(owner.uid or owner.released or owner.former or owner.delete_after)
+    return owner.released is not None or bool(owner.uid or owner.former)
 
 
 def _contested(found: BalancerMatch, name: str, rivals: Several) -> BalancerMatch:
@@ -407,10 +416,7 @@ def _contested(found: BalancerMatch, name: str, rivals: Several) -> BalancerMatc
 
 
 def _of_that_cluster(balancer: CloudBalancer) -> Foreign:
-    owner = balancer.owner
-    is_waiting = owner.uid is None and owner.delete_after is not None
-    row = rows.BALANCER_WAITS_ELSEWHERE if is_waiting else rows.BALANCER_OF_CLUSTER
-    return Foreign(balancer, _of(row, balancer, cluster=owner.cluster_uid or ""))
+    return Foreign(balancer, _of(rows.BALANCER_OF_CLUSTER, balancer, cluster=balancer.owner.cluster_uid or ""))
 
 
 def why_of_another_class(balancer: CloudBalancer, snapshot: Snapshot) -> Reason:
@@ -420,11 +426,7 @@ def why_of_another_class(balancer: CloudBalancer, snapshot: Snapshot) -> Reason:
         return _of(rows.BALANCER_LACKS_ITS_CLASS, balancer, label=label, own=snapshot.classes.own)
     named = owner.balancer_class
     which = "without a loadBalancerClass" if named is None else f"of loadBalancerClass {Classes.of_label(named)!r}"
-    if owner.uid is not None:
-        row = rows.BALANCER_OF_CLASS
-    else:
-        is_waiting = owner.former is not None or owner.delete_after is not None
-        row = rows.BALANCER_WAITS_FOR_CLASS if is_waiting else rows.BALANCER_FOR_CLASS
+    row = rows.BALANCER_FOR_CLASS if owner.uid is None else rows.BALANCER_OF_CLASS
     return _of(row, balancer, which=which, label=label)
 
 

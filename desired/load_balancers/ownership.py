@@ -22,9 +22,7 @@ from desired.names import (
     LABEL_ADOPTED,
     LABEL_CLASS,
     LABEL_CLUSTER_UID,
-    LABEL_DELETE_AFTER,
     LABEL_FORMER,
-    LABEL_MADE_FOR,
     LABEL_RELEASED,
 )
 from desired.rules import explanations as rows
@@ -101,9 +99,7 @@ def said_by_labels(labels: Mapping[str, str], service: Service, snapshot: Snapsh
         LABEL_CLUSTER_UID: _CLUSTERS[cluster].because(),
         LABEL_RELEASED: rows.SAYS_RELEASED.because(),
         LABEL_ADOPTED: rows.SAYS_ADOPTED.because(),
-        LABEL_FORMER: (rows.SAYS_FORMER if LABEL_RELEASED in labels else rows.SAYS_HEIR).because(),
-        LABEL_DELETE_AFTER: rows.SAYS_DELETION.because(),
-        LABEL_MADE_FOR: rows.SAYS_MADE_FOR.because(),
+        LABEL_FORMER: rows.SAYS_FORMER.because(),
     }
 
 
@@ -119,13 +115,13 @@ def _service_of(uid: str | None, cluster: Ownership, service: Service, snapshot:
 
 
 def is_of_another_cluster(owner: Owner, snapshot: Snapshot) -> bool:
-    """Whether these labels name another cluster that still has a claim: one that has released it for good has none."""
-    return ownership(owner.cluster_uid, snapshot) is Ownership.OTHER_CLUSTER and not owner.is_released_for_good
+    """Whether these labels name another cluster that still has a claim: one that has released it has none."""
+    return ownership(owner.cluster_uid, snapshot) is Ownership.OTHER_CLUSTER and not owner.is_released
 
 
 def is_of_another_class(owner: Owner, snapshot: Snapshot) -> bool:
     """Whether these labels name another controller of this cluster that still has a claim, by the class it serves."""
-    return whose(owner, snapshot) is Ownership.OTHER_CLASS and not owner.is_released_for_good
+    return whose(owner, snapshot) is Ownership.OTHER_CLASS and not owner.is_released
 
 
 def lacks_its_class(owner: Owner, snapshot: Snapshot) -> bool:
@@ -182,28 +178,24 @@ def former_by_name(namespace: str, service: str) -> str:
     return f"sha256-{sha256(name.encode()).hexdigest()[:40]}" if LONGEST_LABEL_VALUE.is_exceeded(name) else name
 
 
-def may_come_back(owner: Owner, snapshot: Snapshot) -> bool:
-    """Whether the load balancer with these labels was released for a while: of this cluster for certain, unowned now,
-    and not released for good."""
-    is_ours = whose(owner, snapshot) is Ownership.OURS
-    return is_ours and owner.uid is None and owner.released is None and owner.former is not None
-
-
-def left_behind(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
-    """The label that names a Service which has gone → the load balancer that was released then, and that a Service of
-    this namespace and name gets back; of several the one that was released last."""
-    found = [(each.owner, each) for each in snapshot.load_balancers or () if may_come_back(each.owner, snapshot)]
-    found.sort(key=lambda each: (each[0].delete_after or "", each[1].id))
-    return {owner.former or "": balancer for owner, balancer in found}
+def released_here(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
+    """Label of a former Service → the load balancer that was released with it, and that a Service of this namespace and
+    name adopts; of several the one that was released last."""
+    owners = ((each.owner, each) for each in snapshot.load_balancers or ())
+    found = [
+        (owner.former, owner.released or "", balancer)
+        for owner, balancer in owners
+        if owner.former is not None and owner.is_released and whose(owner, snapshot) is Ownership.OURS
+    ]
+    found.sort(key=lambda each: (each[1], each[2].id))
+    return {former: balancer for former, _, balancer in found}
 
 
 def may_stay_behind(snapshot: Snapshot) -> bool:
-    """Whether a load balancer was listed that has to be looked at even when no Service has or wants one: it waits for
-    its Service or its deletion, is of a Service of this cluster that may vanish, or has, or lacks its class."""
+    """Whether a load balancer was listed that has to be looked at even when no Service has or wants one: it is of a
+    Service of this cluster that may vanish, or has, or lacks its class."""
     return any(
-        may_come_back(owner, snapshot)
-        or (owner.uid is not None and whose(owner, snapshot) is Ownership.OURS)
-        or lacks_its_class(owner, snapshot)
+        (owner.uid is not None and whose(owner, snapshot) is Ownership.OURS) or lacks_its_class(owner, snapshot)
         for owner in (balancer.owner for balancer in snapshot.load_balancers or ())
     )
 

@@ -7,7 +7,7 @@ them, and what becomes of them when it goes.
 | ``chosen_primary_ips`` | those that a new load balancer gets, or why it cannot have them |
 | ``holder_of``, ``is_outdated`` | which load balancer has one, and whether the list of load balancers says otherwise |
 | ``notes_on_primary_ips`` | notes on those that an existing load balancer has, or does not have |
-| ``addresses_at_deletion``, ``lost_with``, ``loses_addresses`` | what becomes of its addresses when it is deleted |
+| ``addresses_at_deletion``, ``lost_with`` | what becomes of its addresses when it is deleted |
 
 A load balancer gets its addresses at creation, for its whole life (Hetzner Cloud API, creation of load balancers): none
 is replaced for another address, and no address is taken from something else. Nor is a Primary IP ever created, changed
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from desired.annotations.options import OPTIONS, BadAnnotation, Options
-from desired.load_balancers.lifecycle import pending_deletions
+from desired.load_balancers.lifecycle import vanished
 from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned
 from desired.load_balancers.ownership import wants_balancer
 from desired.model.load_balancer import CloudBalancer, PrimaryIp
@@ -74,10 +74,8 @@ def asked_primary_ips(
                 )
             case Missing() if wanted:
                 asked += ((Purpose.CREATION, each) for each in wanted.values())
-    for pending in pending_deletions(snapshot, matches):
-        is_due = pending.due_at <= snapshot.taken_at
-        purpose = Purpose.DELETION if is_due else Purpose.UPKEEP
-        asked += ((purpose, held) for held in pending.balancer.spec.primary_ips)
+    for balancer in vanished(snapshot, matches):
+        asked += ((Purpose.DELETION, held) for held in balancer.spec.primary_ips)
     found: dict[int | str, Purpose] = {}
     for purpose, each in sorted(asked, key=lambda pair: (pair[0], str(pair[1]))):
         found.setdefault(each, purpose)
@@ -233,11 +231,6 @@ def _differs(asked: int | str, held: int, found: PrimaryIp | Absent | Unknown | 
 def _address_and_kind(address: object, held: int | None) -> str:
     kind = "an address that Hetzner manages" if held is None else f"Primary IP {held}"
     return kind if address is None else f"{address}, {kind}"
-
-
-def loses_addresses(balancer: CloudBalancer, snapshot: Snapshot) -> bool:
-    """Whether an address may be gone with the load balancer: one that is not known to outlive it counts."""
-    return any(survives is not True for _, _, survives in _addresses(balancer, snapshot))
 
 
 def lost_with(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[str, ...]:

@@ -22,7 +22,6 @@ from desired.names import (
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
-    LABEL_MADE_FOR,
     LABEL_OWN_CLASS_UID,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
@@ -195,21 +194,18 @@ class Owner:
     service_uid: str | None
     """By HCCM's label."""
     released: str | None = field(default=None, compare=False)
-    """When it was released with its addresses. Never compared: a hold would be another one in each pass."""
+    """When it was released with its addresses; "" if its labels do not say when, None if it was not released. Never
+    compared: a hold would be another one in each pass."""
     balancer_id: int | None = None
     """Which load balancer a person approves the adoption of; None where no labels are taken over."""
     adopted: str | None = None
     """The value of the label that says that it was unowned when a Service adopted it."""
     former: str | None = None
     """Whose it was when it was released; None where it was not."""
-    delete_after: str | None = field(default=None, compare=False)
-    """When it may be deleted. Never compared, as ``released``."""
     own_class_uid: str | None = field(default=None, metadata=ADDED)
     """The Service by the label of our own class, which HCCM does not know."""
     balancer_class: str | None = field(default=None, metadata=ADDED)
     """The class whose Services it is for, as in ``Classes.label``."""
-    made_for: str | None = field(default=None, metadata=ADDED)
-    """UID of the Service that it was made for and that lived on when it released it for good; None for any other."""
 
     @property
     def uid(self) -> str | None:
@@ -218,7 +214,7 @@ class Owner:
         return self.service_uid if self.own_class_uid is None else self.own_class_uid
 
     @property
-    def is_released_for_good(self) -> bool:
+    def is_released(self) -> bool:
         """Whether its owner has no claim to it any more."""
         return self.released is not None and self.uid is None
 
@@ -231,17 +227,17 @@ NO_OWNER = Owner(None, None)
 
 
 def owner_of(labels: Mapping[str, str]) -> Owner:
-    """The owner that these labels name."""
+    """The owner that these labels name. The former Service, or the end of a window that earlier versions wrote, says as
+    well that it was released."""
+    is_released = LABEL_FORMER in labels or LABEL_DELETE_AFTER in labels
     return Owner(
         labels.get(LABEL_CLUSTER_UID),
         labels.get(LABEL_SERVICE_UID),
-        labels.get(LABEL_RELEASED),
+        labels.get(LABEL_RELEASED, "" if is_released else None),
         adopted=labels.get(LABEL_ADOPTED),
         former=labels.get(LABEL_FORMER),
-        delete_after=labels.get(LABEL_DELETE_AFTER),
         own_class_uid=labels.get(LABEL_OWN_CLASS_UID),
         balancer_class=labels.get(LABEL_CLASS),
-        made_for=labels.get(LABEL_MADE_FOR),
     )
 
 
@@ -252,10 +248,9 @@ def labels_with(there: Mapping[str, str], owner: Owner) -> dict[str, str]:
         LABEL_RELEASED: owner.released,
         LABEL_ADOPTED: owner.adopted,
         LABEL_FORMER: owner.former,
-        LABEL_DELETE_AFTER: owner.delete_after,
+        LABEL_DELETE_AFTER: None,
         LABEL_OWN_CLASS_UID: owner.own_class_uid,
         LABEL_CLASS: owner.balancer_class,
-        LABEL_MADE_FOR: owner.made_for,
     }
     others = {key: text for key, text in there.items() if key not in ours}
     ours[LABEL_CLUSTER_UID] = owner.cluster_uid
@@ -296,8 +291,8 @@ class LoadBalancer:
     """Port → listener."""
     targets: frozenset[Target] | Unmanaged = frozenset()
     former: str | None = field(default=None, compare=False)
-    """The label by which one that waits for its Service's return is looked for before another one is created; None
-    where no undo window can have left any. No part of it, so it is never compared."""
+    """The label of a released one, which is looked for before another one is created; None unless the deletion policy
+    may have left one. No part of it, so it is never compared."""
 
     @property
     def primary_ips(self) -> tuple[int, ...]:

@@ -97,8 +97,6 @@ class Settings:
     """``HCLOUD_LOAD_BALANCERS_*``: the defaults for Services whose annotations say nothing."""
     classes: Classes = field(default_factory=Classes)
     """``--load-balancer-class`` and ``--default-load-balancer``: the Services that are served here."""
-    undo_window: Annotated[timedelta, Admits("--load-balancer-undo")] = timedelta(0)
-    """``--load-balancer-undo``: how long a load balancer outlives its Service before it is deleted; 0: not at all."""
     only: Annotated[tuple[str, ...], Admits("--only")] = ()
     """Keys of ``--only``; a key stands for itself and everything below it. Empty means everything."""
 

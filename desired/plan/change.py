@@ -133,7 +133,6 @@ class GuardName(StrEnum):
     BY_DEFAULT = "by-default"
     FOREIGN_OWNER = "foreign-owner"
     ADOPTION = "adoption"
-    UNDO_WINDOW = "undo-window"
     IP_LOSS = "ip-loss"
     ADDRESS_IN_USE = "address-in-use"
     TARGET_FLOOR = "target-floor"
@@ -293,8 +292,7 @@ def _evidence(change: Change) -> tuple[Evidence, ...]:
         return (*needed, *lists, Age(before.proof), ServerGone(before.proof.server))
     if isinstance(after, OutOfService):
         return (*needed, Age(after.proof), ServerGone(after.proof.server))
-    begins_one = isinstance(after, Owner) and after.delete_after is not None
-    return (*needed, Age()) if change.is_of_no_service or begins_one else needed
+    return needed
 
 
 @cache

@@ -3,7 +3,7 @@
 | Evidence | Judged by |
 |---|---|
 | ``Identified``, ``NetworkRead``, ``WholeList`` | ``incomplete-snapshot`` |
-| ``Age`` | ``absence-proof``, of a Node; ``clock-skew`` |
+| ``Age`` | ``absence-proof``, ``clock-skew`` |
 | ``ServerGone``, ``AddressFree`` | ``absence-proof`` |
 """
 
@@ -64,10 +64,10 @@ class WholeList:
 
 @dataclass(frozen=True, slots=True)
 class Age:
-    """Something is old enough by Kubernetes' clock, or is dated by it."""
+    """A Node is old enough by Kubernetes' clock."""
 
-    proof: AbsenceProof | None = None
-    """Of a Node, how old it is, and how long not Ready; None where another guard knows the time."""
+    proof: AbsenceProof
+    """Its age, and how long it is not Ready."""
 
 
 @dataclass(frozen=True, slots=True)

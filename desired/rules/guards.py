@@ -252,18 +252,8 @@ ADOPTION_OF_UNKNOWN_REMOVES = _held(
     "adoption of {balancer}, labeled with unknown Service UID {uid}, would remove {parts}",
     _ADOPT,
 )
-ADOPTION_OF_RESERVED_REMOVES = _held(
-    GuardName.ADOPTION,
-    "adoption-of-reserved-removes",
-    "adoption of {balancer}, reserved for {former}, would remove {parts}",
-    _ADOPT,
-)
 BALANCER_OF_UNKNOWN = _held(
     GuardName.ADOPTION, "balancer-of-unknown", "{balancer} is labeled with unknown Service UID {uid}", _ADOPT
-)
-BALANCER_RESERVED = _held(GuardName.ADOPTION, "balancer-reserved", "{balancer} is reserved for {former}", _ADOPT)
-BALANCER_RESERVED_UNTIL = _held(
-    GuardName.ADOPTION, "balancer-reserved-until", "{balancer} is reserved for {former} until {time}", _ADOPT
 )
 BALANCER_IN_USE = _held(
     GuardName.ADOPTION, "balancer-in-use", "{balancer} is in use ({use}) and has no owner label", _ADOPT
@@ -274,9 +264,6 @@ BALANCER_IN_USE_RELEASED = _held(
     "{balancer} is in use ({use}) and was released with {former}",
     _ADOPT,
 )
-
-RETAINED = _waiting(GuardName.UNDO_WINDOW, "retained", "kept until {time} for a Service of the same namespace and name")
-CLAIMANT_UNREAD = _waiting(GuardName.UNDO_WINDOW, "claimant-unread", "cannot read a Service that may claim it: {error}")
 
 PUBLISHED_ADDRESS_LOST = _held(
     GuardName.IP_LOSS,
@@ -289,12 +276,6 @@ WANTED_ADDRESSES_LOST = _held(
     "wanted-addresses-lost",
     "Service {service} still uses this load balancer and would lose its addresses",
     "approve if intended",
-)
-RETURNED_ADDRESSES_LOST = _held(
-    GuardName.IP_LOSS,
-    "returned-addresses-lost",
-    "Service {service} was created again and would lose the addresses of its former load balancer",
-    "delete its new load balancer to get the former one back, or approve",
 )
 UNRELEASED_DELETED = _held(
     GuardName.IP_LOSS,
@@ -319,11 +300,6 @@ ADDRESS_OF_UNRELEASED = _waiting(
     GuardName.ADDRESS_IN_USE,
     "address-of-unreleased",
     "{address} is assigned to {assignee} until its deletion is approved (ip-loss)",
-)
-ADDRESS_OF_RETAINED = _waiting(
-    GuardName.ADDRESS_IN_USE,
-    "address-of-retained",
-    "{address} is assigned to {assignee} (deleted after {time})",
 )
 ADDRESS_OF_RELEASING = _waiting(
     GuardName.ADDRESS_IN_USE,

@@ -45,7 +45,7 @@ ADDRESSES_LIKELY_CHANGE = _row(
 GIVEN_BACK = _row(
     ChangeKind.LB_ADOPT,
     "given-back",
-    "load balancer {balancer} was released by deleted Service {service} and is returned to the new one",
+    "load balancer {balancer} was released with Service {service} and is returned to it; kept after it",
 )
 _STAYS = "; not created for the Service, kept after it"
 ADOPTED_AS_PUBLISHED = _row(
@@ -74,9 +74,9 @@ REVERSE_NAME_CHANGED = _row(ChangeKind.LB_RDNS, "reverse-name-changed", "the Ser
 
 SERVICE_DELETED = _row(ChangeKind.LB_DELETE, "service-deleted", "the Service is being deleted")
 SERVICE_WANTS_NONE = _row(ChangeKind.LB_DELETE, "service-wants-none", "the Service no longer needs a load balancer")
-RETAINED_FOR_GOOD = _row(
+RETAINED = _row(
     ChangeKind.LB_RETAIN,
-    "retained-for-good",
+    "retained",
     "{going}; its load balancer is retained, with the time of release instead of its owner label: {cause}",
 )
 RETAINED_UNLABELLED = _row(
@@ -85,25 +85,7 @@ RETAINED_UNLABELLED = _row(
     "{going}; {cause}",
     "to delete it: reconcile orphans --delete {balancer}",
 )
-RETAINED_FOR_A_WHILE = _row(
-    ChangeKind.LB_RETAIN,
-    "retained-for-a-while",
-    "{going}; its load balancer is released now and deleted after {until}",
-)
 STAYS_PAID = _row(ChangeKind.LB_RETAIN, "stays-paid", "load balancer {balancer} {name} is kept and still billed")
-DELETED_LATER = _row(
-    ChangeKind.LB_RETAIN,
-    "deleted-later",
-    "load balancer {balancer} {name} is deleted after {until} unless Service {service} is created again",
-)
-UNDO_WINDOW_ENDED = _row(
-    ChangeKind.LB_DELETE, "undo-window-ended", "{service} no longer exists, and its undo window ends at {until}"
-)
-UNDO_WINDOW_ENDED_PROTECTED = _row(
-    ChangeKind.LB_RETAIN,
-    "undo-window-ended-protected",
-    "{service} no longer exists, and its undo window ends at {until}; kept: protected against deletion",
-)
 CLAIM_ENDED = _row(ChangeKind.SERVICE_RELEASE, "claim-ended", "{going}; no load balancer exists")
 CLAIM_ENDED_WITH_BALANCER = _row(ChangeKind.SERVICE_RELEASE, "claim-ended-with-balancer", "its load balancer is {done}")
 

@@ -5,7 +5,6 @@ from desired.annotations.options import OPTIONS, OWN_PREFIX, PREFIX
 from desired.names import (
     LABEL_CLASS,
     LABEL_CLUSTER_UID,
-    LABEL_DELETE_AFTER,
     LABEL_EXCLUDE_FROM_BALANCERS,
     LABEL_OWN_CLASS_UID,
     LABEL_REGION,
@@ -53,20 +52,11 @@ BALANCER_OF_CLASS = _refused(
     "choose another name, or release it there: annotate its Service with"
     f" {_key('deletion_policy')}={DeletionPolicy.RETAIN} and delete that Service",
 )
-_NAME_OR_CLASS = (
-    "choose another name, or to adopt it here, run"
-    f" hcloud load-balancer add-label --overwrite {{balancer}} {LABEL_CLASS}={{label}}"
-)
 BALANCER_FOR_CLASS = _refused(
     "balancer-for-class",
     "load balancer {balancer} {name!r} is for Services {which}, and such Services are not served here",
-    _NAME_OR_CLASS,
-)
-BALANCER_WAITS_FOR_CLASS = _refused(
-    "balancer-waits-for-class",
-    "load balancer {balancer} {name!r} is in the undo window of a deleted Service {which}, and such Services are not"
-    " served here",
-    _NAME_OR_CLASS,
+    "choose another name, or to adopt it here, run"
+    f" hcloud load-balancer add-label --overwrite {{balancer}} {LABEL_CLASS}={{label}}",
 )
 BALANCER_LACKS_ITS_CLASS = _refused(
     "balancer-lacks-its-class",
@@ -74,12 +64,6 @@ BALANCER_LACKS_ITS_CLASS = _refused(
     " controller releases or deletes it",
     f"run hcloud load-balancer add-label {{balancer}} {LABEL_CLASS}={{label}} if its Service was of class {{own}}, else"
     " with the class that it was of, in which two dots stand for a slash",
-)
-BALANCER_WAITS_ELSEWHERE = _refused(
-    "balancer-waits-elsewhere",
-    f"load balancer {{balancer}} {{name!r}} belongs to cluster {{cluster}} (label {LABEL_CLUSTER_UID}) and is deleted"
-    " there after the undo window of its deleted Service",
-    f"to adopt it here, hcloud load-balancer remove-label {{balancer}} {LABEL_CLUSTER_UID}",
 )
 NAME_CONTESTED = _refused(
     "name-contested",
@@ -396,11 +380,6 @@ TARGET_OF_OTHERS = Rule("target-of-others", "target {target} belongs to another 
 
 # The end of a load balancer.
 
-RELEASE_UNCLEAR = Rule(
-    "release-unclear",
-    "{problem}; its load balancer is deleted {seconds}s after the Service",
-    of=NoteKind.MALFORMED,
-)
 PUBLISHED_STAYS = Rule(
     "published-stays",
     "{balancer} is kept: the Service publishes its address, but neither its label nor its name is the Service's",
@@ -420,6 +399,9 @@ RETAINED_UNREADABLE = Rule(
     of=ChangeKind.LB_RETAIN,
 )
 RETAINED_AS_ASKED = Rule("retained-as-asked", "the Service's deletion policy is retain", of=ChangeKind.LB_RETAIN)
+RETAINED_BY_DEFAULT = Rule(
+    "retained-by-default", f"{OPTIONS['deletion_policy'].variable} is retain", of=ChangeKind.LB_RETAIN
+)
 ORPHANED = Rule(
     "orphaned",
     "load balancer {balancer} {name} is orphaned: {cause}",
@@ -427,23 +409,9 @@ ORPHANED = Rule(
     NoteKind.ORPHAN,
 )
 SERVICE_GONE = Rule("service-gone", "its Service (UID {uid}) no longer exists", of=ChangeKind.LB_DELETE)
-RELEASED = Rule("released", "released, and no Service requests its name", of=NoteKind.ORPHAN)
-RELEASED_SINCE = Rule("released-since", "released on {since}, and no Service requests its name", of=NoteKind.ORPHAN)
-UNDATED = Rule(
-    "undated",
-    f"{{service}} no longer exists, and label {LABEL_DELETE_AFTER} is missing (not deleted automatically)",
-    of=NoteKind.ORPHAN,
-)
-MISDATED = Rule(
-    "misdated",
-    f"{{service}} no longer exists, and label {LABEL_DELETE_AFTER} is no time: {{value!r}} (not deleted automatically)",
-    of=NoteKind.ORPHAN,
-)
-MAY_RETURN = Rule("may-return", "{service} no longer exists (kept in case it is created again)", of=NoteKind.ORPHAN)
-IN_UNDO_WINDOW = Rule(
-    "in-undo-window",
-    "{service} no longer exists (deleted after {until} unless it is created again)",
-    of=NoteKind.ORPHAN,
+RELEASED = Rule("released", "released with {service}, and no Service requests its name", of=NoteKind.ORPHAN)
+RELEASED_SINCE = Rule(
+    "released-since", "released with {service} on {since}, and no Service requests its name", of=NoteKind.ORPHAN
 )
 PUBLISHED_AT_THE_END = Rule(
     "published-at-the-end", "Service {service} publishes its address but no longer needs a load balancer"
@@ -735,9 +703,8 @@ NEVER_CLAIMED = Rule("never-claimed", "is being deleted and was never managed he
 AWAITS_ITS_SERVICE = Rule(
     "awaits-its-service", "load balancer {balancer} {name} is returned to it when it is created again"
 )
-AWAITS_ITS_SERVICE_UNTIL = Rule("awaits-its-service-until", AWAITS_ITS_SERVICE.says + ", and is deleted after {until}")
 SERVICE_SERVED = Rule("served", "served by load balancer {balancer}; {changes}")
-RETURNING = Rule("returning", "had load balancer {balancer} before it was created again; {change}")
+RETURNING = Rule("returning", "had load balancer {balancer} until it was released; {change}")
 ADOPTING = Rule("adopting", "requests the name of load balancer {balancer} (no existing Service's); {change}")
 ADOPTING_PUBLISHED = Rule(
     "adopting-published",
@@ -757,9 +724,6 @@ MALFORMED_ADOPTING = Rule("malformed-adopting", "{problem}{more}; nothing is ado
 LEAVING_UNDECIDED = Rule("leaving-undecided", "{going}; {cause}")
 LEAVING_ALONE = Rule("leaving-alone", "{going}; no load balancer exists; {change}")
 LEAVING_TOGETHER = Rule("leaving-together", "{going}; load balancer {balancer} is deleted with it; {change}")
-LEAVING_FOR_A_WHILE = Rule(
-    "leaving-for-a-while", "{going}; load balancer {balancer} is released first and deleted after {until}; {change}"
-)
 LEAVING_RETAINED = Rule("leaving-retained", "{going}; load balancer {balancer} is retained: {cause}; {change}")
 
 # Ports, for explanations.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from desired.annotations.choices import Algorithm
+from desired.annotations.choices import Algorithm, DeletionPolicy
 from desired.annotations.grammars import ValueKind
 from desired.annotations.options import VARIABLES as OPTION_VARIABLES
 from desired.annotations.options import Option
@@ -79,9 +79,11 @@ def _default(option: Option) -> Variable:
 _FAMILY = "HCLOUD_INSTANCES_ADDRESS_FAMILY"
 _CACHE = "HCLOUD_SERVER_CACHE_MODE"
 _ALGORITHM = "HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE"
+_DELETION_POLICY = "HCLOUD_LOAD_BALANCERS_DELETION_POLICY"
 _TEXTS: Mapping[str, Callable[[str], str]] = {
     "algorithm_type": lambda text: _choice(_ALGORITHM, *Algorithm)(text.strip().lower()),
     "private_subnet_ip_range": _cidr,
+    "deletion_policy": lambda text: _choice(_DELETION_POLICY, *DeletionPolicy)(text.lower()),
 }
 """Option → what parses its variable, where not every text will do."""
 

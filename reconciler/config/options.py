@@ -154,16 +154,6 @@ def parse_positive_wait(text: str) -> timedelta:
     return timedelta(seconds=parse_positive_duration(text))
 
 
-def parse_undo(text: str) -> timedelta:
-    """The undo window of a load balancer: the same values as the annotation's."""
-    from desired.annotations.options import LONGEST_UNDO_S  # noqa: PLC0415 - see the module's docstring
-
-    wait = parse_wait(text)
-    if wait > timedelta(seconds=LONGEST_UNDO_S):
-        raise ValueError(f"expect a duration of {LONGEST_UNDO_S // 3600}h at most")
-    return wait
-
-
 def parse_lifetime(text: str) -> timedelta:
     """How long an approval counts."""
     from desired.plan.grants import LONGEST  # noqa: PLC0415 - see the module's docstring
@@ -563,8 +553,8 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         _typed_switch(
             "--delete",
             _ORPHANS,
-            "delete the orphans, but for protected ones and, unless their ids are given, those that serve, were"
-            " released on purpose or are in their undo window",
+            "delete the orphans, but for protected ones and, unless their ids are given, those that serve or were"
+            " released on purpose",
         ),
     ),
     "Output": (
@@ -679,13 +669,6 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "30m",
             _PLANS,
             "count Nodes as planned removals once they are NotReady for so long; default {}",
-        ),
-        _flag(
-            "--load-balancer-undo D",
-            parse_undo,
-            "0s",
-            _PLANS,
-            "keep the load balancer of a deleted Service for so long; default {}",
         ),
     ),
     "Lease": (
@@ -849,6 +832,7 @@ def asked(command: Command, name: str, given: Mapping[str, str], environ: Mappin
 
 
 FORMER: Mapping[str, str] = {
+    "--load-balancer-undo": "it is gone: HCLOUD_LOAD_BALANCERS_DELETION_POLICY=retain keeps load balancers of Services",
     "--load-balancers-reset-unset": "it is gone: notes of kind kept name what nothing asks for; set these annotations",
 }
 """Flag that there once was → what there is instead."""

@@ -91,9 +91,8 @@ def _currency(reader: HetznerReader) -> str | None:
 
 
 class LeftBehind:
-    """Whether load balancers have to be listed though no Service has or wants one: some may wait for their Service, or
-    for their deletion, and the Service of one may have vanished since it was listed. A list once at the start of a
-    process, and after each time that another one led, finds them."""
+    """Whether load balancers have to be listed though no Service has or wants one: the Service of one may have vanished
+    since it was listed. A list once at the start of a process, and after each time that another one led, finds it."""
 
     def __init__(self, *, looks_first: bool = False) -> None:
         """``looks_first``: whether nothing is known at first, so that one list is worth its call."""

@@ -279,7 +279,7 @@ def _balancers(
 def _needs_balancers(readers: Readers, services: Iterable[Service] | None, settings: Settings) -> bool:
     """Whether something depends on load balancers: a Service, or that some may be left behind."""
     found = tuple(services or ())
-    may_be_left = services is not None and (bool(settings.undo_window) or readers.left.may_be)
+    may_be_left = services is not None and readers.left.may_be
     return may_be_left or any(matters(service, settings.classes) for service in found)
 
 

@@ -49,13 +49,12 @@ class JudgedPlan:
     @property
     def withheld(self) -> Mapping[str, GuardName]:
         """Key of each change that a person would have to approve or that is refused, or that comes after one, or after
-        what ``--only`` leaves out, or that waits for an undo window → the guard that withholds it. What waits for
-        anything else may become possible in a later round. A window that ends during the pass does not: a Service that
-        came back meanwhile is left to the next pass."""
+        what ``--only`` leaves out → the guard that withholds it. What waits for anything else may become possible in a
+        later round."""
         decisions = {change.key: change.decision for change in self.plan.changes}
         stands = (Verdict.HELD, Verdict.REFUSED)
         rules = {each.rule for each in decisions.values() if each.verdict in stands}
-        rules |= {GuardName.ONLY, GuardName.UNDO_WINDOW}
+        rules |= {GuardName.ONLY}
         return {key: each.rule for key, each in decisions.items() if each.rule is not None and each.rule in rules}
 
 

@@ -150,8 +150,6 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
             yield TextLine(f"      not deleted: {why}", tone)
         case _ if orphan.kept is not None:
             yield TextLine(f"      kept: {orphan.kept}", Tone.WARNING)
-        case _ if orphan.delete_at is not None:
-            yield TextLine(f"      deleted automatically; to delete it now: {_deletion(report, orphan.balancer.id)}")
         case _ if orphan.was_released:
             command = _deletion(report, orphan.balancer.id)
             yield TextLine(f"      released on purpose; to delete it and its addresses: {command}")
@@ -235,9 +233,7 @@ class OrphanDocument(Struct, frozen=True):
     service_uid: str | None
     """UID of the Service that its label names."""
     released: str | None
-    """When it was released with its addresses, as its label says."""
-    delete_after: datetime | None
-    """The time after which a pass deletes it by itself, unless its Service comes back; None when no pass does."""
+    """When it was released with its addresses; "" if its labels do not say when, None if it was not released."""
     monthly_gross: Money | None
     """Price of its type at its location; None when the API did not say."""
     serves: bool
@@ -266,7 +262,6 @@ class OrphanDocument(Struct, frozen=True):
             why=orphan.reason.text,
             service_uid=owner.uid,
             released=owner.released,
-            delete_after=orphan.delete_at,
             monthly_gross=_gross([orphan]),
             serves=orphan.serves,
             protected=balancer.is_protected,

@@ -118,7 +118,6 @@ def _flags(settings: Settings) -> Iterator[tuple[str, str]]:
         ("--delete-not-ready-for", waits.not_ready_for, plain.waits.not_ready_for),
         ("--delete-min-age", waits.age, plain.waits.age),
         ("--given-up-after", waits.given_up_after, plain.waits.given_up_after),
-        ("--load-balancer-undo", settings.undo_window, plain.undo_window),
     ):
         if value != default:
             yield flag, f"{value // timedelta(seconds=1)}s"

@@ -44,7 +44,6 @@ class Cluster:
             "HCLOUD_LOAD_BALANCERS_LOCATION": location,
             "HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP": values["env"]["HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP"]["value"],
             "RECONCILER_CLUSTER_CIDR": values["networking"]["clusterCIDR"],
-            "RECONCILER_LOAD_BALANCER_UNDO": values["args"]["load-balancer-undo"],
         }
         self._api = connect(
             str(kubeconfig),

@@ -16,7 +16,6 @@ from desired.names import (
     CONFIG_MAP,
     FINALIZER_BALANCER,
     LABEL_CLUSTER_UID,
-    LABEL_DELETE_AFTER,
     LABEL_SERVICE_UID,
     OWN_CLASS,
 )
@@ -156,16 +155,6 @@ def relabelled(name: str, labels: Mapping[str, str]) -> Step:
     return lambda world: world.change_labels(its_own(world, name), labels)
 
 
-def _released_one(world: World) -> int:
-    """The id of the load balancer that waits for its deletion."""
-    return next(int(each["id"]) for each in world.balancers() if LABEL_DELETE_AFTER in each["labels"])
-
-
-def _without(world: World, label: str) -> Mapping[str, str]:
-    found = next(each["labels"] for each in world.balancers() if label in each["labels"])
-    return {key: value for key, value in found.items() if key != label}
-
-
 def _ask_for_idle(world: World) -> None:
     """By a Service that has its finalizer: it stays where nothing is adopted, and goes with the Service."""
     asking = a_service("api", name="idle")
@@ -247,7 +236,7 @@ def _to_our_class(world: World) -> None:
     world.turn("web", "LoadBalancer", OWN_CLASS)
 
 
-UNDO = {"RECONCILER_LOAD_BALANCER_UNDO": "10m"}
+RETAIN = {"HCLOUD_LOAD_BALANCERS_DELETION_POLICY": "retain"}
 ELSEWHERE = {"loadBalancerClass": "io.cilium/l2-announcer"}
 
 ROWS = (
@@ -289,14 +278,7 @@ ROWS = (
         "another Service has got the load balancer that is to be released",
         lambda world: world.delete_service("db"),
         relabelled("db", OF_ANOTHER_CLUSTER),
-        environment=UNDO,
-    ),
-    Between(
-        "the load balancer of which the undo window has ended is kept",
-        lambda world: world.advance(601),
-        lambda world: world.change_labels(_released_one(world), _without(world, LABEL_DELETE_AFTER)),
-        first=lambda world: world.delete_service("db"),
-        environment=UNDO,
+        environment=RETAIN,
     ),
     Between(
         "another cluster has got the load balancer that is to be renamed",
@@ -364,11 +346,11 @@ ROWS = (
         _listed,
     ),
     Between(
-        "a list lacked the load balancer that waits for a Service, which asks for another name",
+        "a list lacked the load balancer that was released with a Service, which asks for another name",
         _unlisted(lambda world: world.have_services(a_service("db", 80, 443, use_private_ip="true", name="shop"))),
         _listed,
         first=lambda world: world.delete_service("db"),
-        environment=UNDO,
+        environment=RETAIN,
     ),
     Between(
         "a list lacked the load balancer that a Service leaves behind",

@@ -21,9 +21,9 @@ from desired.names import (
     FINALIZER_OWN_CLASS,
     LABEL_CLASS,
     LABEL_CLUSTER_UID,
-    LABEL_DELETE_AFTER,
     LABEL_FORMER,
     LABEL_OWN_CLASS_UID,
+    LABEL_RELEASED,
     LABEL_SERVICE_UID,
     OWN_CLASS,
 )
@@ -40,9 +40,9 @@ OTHER_CLASS = "example.com/internal"
 OWN, OTHER = "hcloud-reconciler..load-balancer", "example.com..internal"
 _HERE, _HCCM = {LABEL_CLUSTER_UID: CLUSTER_UID}, {LABEL_SERVICE_UID: SERVICE_UID}
 _BY_US = {LABEL_OWN_CLASS_UID: SERVICE_UID, **_HERE}
-_OVERDUE = {
+_RELEASED = {
     LABEL_FORMER: former_by_name("default", "web"),
-    LABEL_DELETE_AFTER: stamped(NOW - timedelta(minutes=5)),
+    LABEL_RELEASED: stamped(NOW - timedelta(minutes=5)),
     **_HERE,
 }
 LABELS: Mapping[str, Mapping[str, str] | None] = {
@@ -55,10 +55,10 @@ LABELS: Mapping[str, Mapping[str, str] | None] = {
     "of another class": _BY_US | {LABEL_CLASS: OTHER},
     "of another class, and HCCM's": _BY_US | _HCCM | {LABEL_CLASS: OTHER},
     "of another class, for another Service": _BY_US | {LABEL_OWN_CLASS_UID: "uid-other", LABEL_CLASS: OTHER},
-    "of no class, overdue": _OVERDUE,
+    "of no class, released": _RELEASED,
     "of a class that is lost": _BY_US,
-    "of our class, overdue": _OVERDUE | {LABEL_CLASS: OWN},
-    "of another class, overdue": _OVERDUE | {LABEL_CLASS: OTHER},
+    "of our class, released": _RELEASED | {LABEL_CLASS: OWN},
+    "of another class, released": _RELEASED | {LABEL_CLASS: OTHER},
 }
 """What the labels of the load balancer say."""
 FINALIZERS = ((), (FINALIZER_BALANCER,), (FINALIZER_OWN_CLASS,), (FINALIZER_BALANCER, FINALIZER_OWN_CLASS))
@@ -232,13 +232,10 @@ ROWS: Sequence[Row] = (
     ),
     Row(
         "nothing is deleted by a list of Services that is cut off",
-        lambda world: (
-            world.state == "is gone"
-            and world.circumstance == "the list of Services is cut off"
-            and "overdue" not in world.labels
-        ),
+        lambda world: world.state == "is gone" and world.circumstance == "the list of Services is cut off",
         _deletes,
     ),
+    Row("a released load balancer is not deleted", lambda world: "released" in world.labels, _deletes),
     Row(
         "no load balancer whose Service is gone is deleted while the cluster is unread",
         lambda world: world.state == "is gone" and world.circumstance == "the cluster is unread",

@@ -298,8 +298,8 @@ ROWS: Sequence[Row] = (
         beside={"balancer": "ours"},
     ),
     Row(
-        "a load balancer in its undo window is not deleted",
-        _balancer("waits for its Service"),
+        "a released load balancer is not deleted",
+        _balancer("released", "released by an earlier version"),
         _BALANCER_LOSS,
         is_final=True,
     ),

@@ -59,7 +59,6 @@ ANNOTATIONS: Mapping[str, tuple[str, ...]] = {
     "health_check_http_validate_certificate": ("true",),
     "http_status_codes": ("204",),
     "deletion_policy": ("retain",),
-    "undo_window": ("1h",),
 }
 """Values of options that a Service may ask for, and one that no Node has."""
 OF_PORTS: Mapping[str, tuple[str, ...]] = {"port_80_protocol": ("http", "tcp"), "port_80_uses_proxyprotocol": ("true",)}
@@ -78,6 +77,7 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     f"{_LB}HEALTH_CHECK_INTERVAL": ("9s",),
     f"{_LB}HEALTH_CHECK_TIMEOUT": ("3s",),
     f"{_LB}HEALTH_CHECK_RETRIES": ("4",),
+    f"{_LB}DELETION_POLICY": ("retain",),
     "HCLOUD_NETWORK_ROUTES_ENABLED": ("false",),
     "HCLOUD_INSTANCES_ADDRESS_FAMILY": ("dualstack",),
     "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED": ("false",),
@@ -131,7 +131,6 @@ BAD: Mapping[str, str] = {
     "health_check_http_validate_certificate": "perhaps",
     "http_status_codes": "fine",
     "deletion_policy": "maybe",
-    "undo_window": "soon",
 }
 """Values that no option has."""
 _OF_HTTP = ("http_cookie_name", "http_cookie_lifetime", "http_timeout_idle", "http_sticky_sessions")
@@ -205,7 +204,7 @@ STARTS: Mapping[str, Start] = {
     "secure": Start(SECURE),
     "adopted": Start({"name": "idle"}, ADOPT_IDLE),
     "of our class": Start(before=(of_class("web", OWN_CLASS),)),
-    "retained": Start({"deletion_policy": "retain"}, environment={"RECONCILER_LOAD_BALANCER_UNDO": "10m"}),
+    "retained": Start({"deletion_policy": "retain"}),
 }
 
 

@@ -41,6 +41,7 @@ from desired.names import (
     LABEL_CONTROL_PLANE,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
+    LABEL_RELEASED,
     OUT_OF_SERVICE_DELETED,
     TAINT_CLUSTER_AUTOSCALER,
     TAINT_OUT_OF_SERVICE,
@@ -169,12 +170,9 @@ _ELSEWHERE = "99999999-2222-3333-4444-555555555555"
 _UNLABELLED = {"service_uid": None, "cluster_uid": None}
 
 
-def _released(after: timedelta) -> Mapping[str, Any]:
-    labels = {
-        LABEL_CLUSTER_UID: CLUSTER_UID,
-        LABEL_FORMER: former_of(_PUBLISHED),
-        LABEL_DELETE_AFTER: stamped(NOW + after),
-    }
+def _released(label: str) -> Mapping[str, Any]:
+    since = stamped(NOW - timedelta(minutes=5))
+    labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: former_of(_PUBLISHED), label: since}
     return {"spec": {"labels": labels}}
 
 
@@ -195,8 +193,8 @@ BALANCERS: Mapping[str, Balancer] = {
     "of another cluster, its Service vanished": Balancer(None, {"service_uid": "uid-there", "cluster_uid": _ELSEWHERE}),
     "of another Service": Balancer(_NEW, {"service_uid": _OTHER.uid}, _OTHER),
     "published, without label": Balancer(_PUBLISHED, {**_UNLABELLED, "spec": {"name": "renamed", "labels": {}}}),
-    "waits for its Service": Balancer(None, _released(timedelta(minutes=5))),
-    "waited for its Service": Balancer(None, _released(-timedelta(minutes=5))),
+    "released": Balancer(None, _released(LABEL_RELEASED)),
+    "released by an earlier version": Balancer(None, _released(LABEL_DELETE_AFTER)),
 }
 """States of ownership."""
 

@@ -336,12 +336,7 @@ WORKLOADS: Mapping[str, Workload] = {
         Workload(
             "a deletion is undone",
             (_delete("db"), _expose("db", use_private_ip="true")),
-            environment={"RECONCILER_LOAD_BALANCER_UNDO": "10m"},
-        ),
-        Workload(
-            "a deletion is not undone in time",
-            (_delete("db"), _later(700)),
-            environment={"RECONCILER_LOAD_BALANCER_UNDO": "10m"},
+            environment={"HCLOUD_LOAD_BALANCERS_DELETION_POLICY": "retain"},
         ),
         Workload("a Service turns into another type", (lambda world: world.turn("db", "ClusterIP"),)),
         Workload("a Service of our class comes", (_expose_own("api", 80, 443),)),

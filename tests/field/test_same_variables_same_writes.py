@@ -232,6 +232,7 @@ ROWS = (
         f"{LB}_HEALTH_CHECK_ empty",
         {f"{LB}_HEALTH_CHECK_INTERVAL": "", f"{LB}_HEALTH_CHECK_TIMEOUT": "", f"{LB}_HEALTH_CHECK_RETRIES": ""},
     ),
+    Row(f"{LB}_DELETION_POLICY set", {f"{LB}_DELETION_POLICY": "retain"}),
 )
 
 

@@ -22,8 +22,6 @@ from tests.support.objects import a_service, finalizers, ingress, notes, notes_o
 from tests.support.stage import Stage
 
 ONCE = {"--once": "true"}
-UNDO = {"--load-balancer-undo": "10m"}
-"""With it load balancers are listed though no Service needs one."""
 CLASS_ALONE = ONCE | {"--default-load-balancer": "false"}
 """HCCM, or another process, serves Services without a class."""
 OTHER = "example.com/internal"
@@ -251,7 +249,7 @@ def test_hccm_runs_beside_us(balanced: Stage) -> None:
     settle(balanced, CLASS_ALONE)
     theirs = [each for each in balanced.balancers() if LABEL_SERVICE_UID in each["labels"]]
     balanced.delete_service("theirs")
-    report = one_pass(balanced, CLASS_ALONE | {"--load-balancer-undo": "10m"})
+    report = one_pass(balanced, as_loop(CLASS_ALONE))
     assert report["changes"] == []
     assert [each for each in balanced.balancers() if LABEL_SERVICE_UID in each["labels"]] == theirs
     hccm_cleans_up(balanced)
@@ -259,10 +257,10 @@ def test_hccm_runs_beside_us(balanced: Stage) -> None:
     settle(balanced, CLASS_ALONE)
 
 
-@pytest.mark.parametrize("goes", ["is retained", "in its undo window", "vanishes"])
+@pytest.mark.parametrize("goes", ["is retained", "vanishes"])
 @pytest.mark.parametrize("ours", [ONCE, CLASS_ALONE], ids=["default on", "default off"])
 def test_two_processes_leave_each_other_alone(balanced: Stage, ours: Mapping[str, str], goes: str) -> None:
-    """Each with its class in one cluster: what the other has released, keeps for a while or lost is no orphan here,
+    """Each with its class in one cluster: what the other has released or lost is no orphan here,
     and is neither deleted nor counted."""
     balanced.have_services(of_class("web"), of_class("inside", OTHER))
     settle(balanced, ours)
@@ -274,21 +272,17 @@ def test_two_processes_leave_each_other_alone(balanced: Stage, ours: Mapping[str
         balanced.patch_service({"metadata": {"finalizers": None}}, "inside")
         balanced.delete_service("inside")
     else:
-        if goes == "is retained":
-            balanced.annotate("inside", deletion_policy="retain")
+        balanced.annotate("inside", deletion_policy="retain")
         balanced.delete_service("inside")
         report = one_pass(balanced, ours)
         assert report["changes"] == []
-        one_pass(balanced, OTHER_INSTANCE | {"--load-balancer-undo": "10m"})
+        one_pass(balanced, OTHER_INSTANCE)
         assert "inside" not in balanced.services()
     (left,) = (each for each in balanced.balancers() if each["id"] == inside["id"])
     assert left["labels"][LABEL_CLASS] == OTHER_LABEL
-    assert (LABEL_RELEASED in left["labels"], LABEL_FORMER in left["labels"]) == (
-        goes == "is retained",
-        goes != "vanishes",
-    )
+    assert {LABEL_RELEASED in left["labels"], LABEL_FORMER in left["labels"]} == {goes == "is retained"}
     balanced.forget()
-    report = one_pass(balanced, {**ours, "--load-balancer-undo": "0s"})
+    report = one_pass(balanced, as_loop(ours))
     assert (report["changes"], report["notes"], balanced.asked_of_hetzner()) == ([], [], [])
 
 
@@ -334,36 +328,6 @@ def test_a_service_of_another_process_is_not_released_by_its_finalizer(balanced:
     assert balanced.service() == before
 
 
-@pytest.mark.parametrize(("was", "to_class"), [(None, OWN_CLASS), (OWN_CLASS, None)], ids=["to our class", "back"])
-@pytest.mark.parametrize("made_by", ["us", "a person"])
-def test_a_named_load_balancer_that_was_made_here_does_not_outlive_a_change_of_class(
-    balanced: Stage, was: str | None, to_class: str | None, made_by: str
-) -> None:
-    """With a pass in between, which releases it for good: it was adopted by its name, as if it had been there before,
-    and stayed when its Service went. One that was there before stays."""
-    if made_by == "a person":
-        balanced.to_project(
-            "POST", "/load_balancers", {"name": "shared", "load_balancer_type": "lb11", "location": "fsn1"}
-        )
-    service = of_class("web", was)
-    service["metadata"]["annotations"] = a_service(name="shared")["metadata"]["annotations"]
-    balanced.have_services(service)
-    settle(balanced)
-    (before,) = balanced.balancers()
-    balanced.annotate(deletion_policy="retain")
-    balanced.turn("web", "NodePort")
-    settle(balanced)
-    balanced.turn("web", "LoadBalancer", to_class)
-    balanced.annotate(deletion_policy=None)
-    settle(balanced)
-    assert marks(balanced) == (OWN_MARKS if to_class else HCCM_MARKS)
-    assert [each["id"] for each in balanced.balancers()] == [before["id"]]
-    balanced.delete_service()
-    one_pass(balanced, ONCE)
-    assert balanced.services() == {}
-    assert [each["id"] for each in balanced.balancers()] == ([before["id"]] if made_by == "a person" else [])
-
-
 def relabel(stage: Stage, **labels: str | None) -> None:
     """As a person does by hand; None takes one off. Names are those of ``desired.names``, without ``LABEL_``."""
     (balancer,) = stage.balancers()
@@ -378,12 +342,17 @@ def test_a_class_that_is_taken_off_by_hand_is_written_again(balanced: Stage) -> 
     balanced.have_services(of_class("web"))
     settle(balanced)
     relabel(balanced, CLASS=None)
-    others = one_pass(balanced, OTHER_INSTANCE | UNDO)
+    others = one_pass(balanced, as_loop(OTHER_INSTANCE))
     assert (others["changes"], [note["kind"] for note in others["notes"]]) == ([], ["foreign"])
     settle(balanced)
     assert marks(balanced) == OWN_MARKS
-    others = one_pass(balanced, OTHER_INSTANCE | UNDO)
+    others = one_pass(balanced, as_loop(OTHER_INSTANCE))
     assert (others["changes"], others["notes"]) == ([], [])
+
+
+def as_loop(flags: Mapping[str, str]) -> Mapping[str, str]:
+    """The flags of a controller, which lists load balancers at its start though no Service needs one."""
+    return {name: text for name, text in flags.items() if name != "--once"}
 
 
 PROCESSES = {"default on": ONCE, "default off": CLASS_ALONE, "another": OTHER_INSTANCE}
@@ -412,7 +381,7 @@ def test_a_load_balancer_that_has_lost_its_class_and_its_service_is_noted(
         balanced.turn("web", "NodePort")
     else:
         flip(balanced, "tailscale" if goes == "a foreign class" else None)
-    reports = [one_pass(balanced, {**flags, **UNDO}) for _ in range(2)]  # a state of the world, and no news
+    reports = [one_pass(balanced, as_loop(flags)) for _ in range(2)]  # a state of the world, and no news
     for report in reports:
         assert (report["changes"], notes(report)) == ([], {(f"load_balancer/#{before['id']}", "foreign")})
     assert balanced.balancers() == [before]
@@ -421,31 +390,7 @@ def test_a_load_balancer_that_has_lost_its_class_and_its_service_is_noted(
     assert f"hcloud load-balancer add-label {before['id']} {LABEL_CLASS}={mine} if" in text
 
     relabel(balanced, CLASS=mine)
-    report = one_pass(balanced, {**flags, **UNDO})
+    report = one_pass(balanced, as_loop(flags))
     # What has no class is left to others, until it has one again.
-    expected = {"vanishes": ["lb.delete"], "no class": []}.get(goes, ["lb.retain"])
+    expected = {"vanishes": ["lb.delete"], "no class": []}.get(goes, ["lb.delete"])
     assert [change["kind"] for change in report["changes"]][:1] == expected
-
-
-def test_the_undo_window_of_a_service_without_a_class_ends_with_its_flag(served: Stage) -> None:
-    """Switched off, nothing is deleted of what names no class, until a person gives it to our class."""
-    served.delete_service()
-    one_pass(served, ONCE | UNDO)
-    relabel(served, DELETE_AFTER="20200101T000000Z")
-    (left,) = served.balancers()
-    report = one_pass(served, CLASS_ALONE | UNDO)
-    assert (report["changes"], served.balancers()) == ([], [left])
-
-    named = a_service("api")
-    named["metadata"]["annotations"] = a_service(name=left["name"])["metadata"]["annotations"]
-    named["spec"]["loadBalancerClass"] = OWN_CLASS
-    served.have_services(named)
-    (why,) = notes_of_kind(one_pass(served, CLASS_ALONE), "foreign")
-    assert "is in the undo window of a deleted Service without a loadBalancerClass" in why
-    assert f"run hcloud load-balancer add-label --overwrite {left['id']} {LABEL_CLASS}={OWN_LABEL}" in why
-    served.delete_service("api")
-    one_pass(served, CLASS_ALONE)
-
-    relabel(served, CLASS=OWN_LABEL)
-    one_pass(served, CLASS_ALONE | UNDO)
-    assert served.balancers() == []

@@ -15,11 +15,9 @@ from desired.names import (
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
-from reconciler.passes.one_pass import converge
-from tests.support.in_process import ONCE, one_pass, runtime
+from tests.support.in_process import ONCE, one_pass
 from tests.support.objects import a_service, ingress, notes, said_of, seen
 from tests.support.rows import rows
-from tests.support.simulators import ImpatientStop
 from tests.support.stage import Stage
 
 THEIR_PORT = {"protocol": "tcp", "listen_port": 80, "destination_port": 31999}
@@ -102,7 +100,7 @@ def test_an_empty_load_balancer_made_by_terraform_is_adopted_without_a_word(bala
     assert (balanced.services(), balanced.balancers()) == ({}, [])
 
 
-UNDO = {**ONCE, "--load-balancer-undo": "10m"}
+RETAIN = {"HCLOUD_LOAD_BALANCERS_DELETION_POLICY": "retain"}
 LONG_AGO = "20200101T000000Z"
 
 
@@ -128,147 +126,119 @@ def listed(stage: Stage) -> list[str]:
 
 def relabel(stage: Stage, **changes: str | None) -> None:
     """A foreign hand changes labels of the only load balancer; None takes one off."""
-    keys = {"delete_after": LABEL_DELETE_AFTER, "service": LABEL_SERVICE_UID, "cluster": LABEL_CLUSTER_UID}
+    keys = {
+        "released": LABEL_RELEASED,
+        "delete_after": LABEL_DELETE_AFTER,
+        "service": LABEL_SERVICE_UID,
+        "cluster": LABEL_CLUSTER_UID,
+    }
     wanted = labels(stage) | {keys[name]: value for name, value in changes.items()}
     stage.change_balancer(labels={key: value for key, value in wanted.items() if value is not None})
 
 
 def test_a_service_deleted_by_mistake_comes_back_with_its_addresses(served: Stage) -> None:
-    """It goes at once, its load balancer waits for it, in the plan with its time; under another UID it gets that back,
-    and whatever changed meanwhile, ports included, is put right without a word."""
+    """It goes at once, its load balancer stays; under another UID the Service gets that back, with its targets. It goes
+    with the new Service only if that says so."""
     (before,) = served.balancers()
     published = ingress(served.service())
     served.delete_service()
 
-    report = one_pass(served, UNDO)
+    report = one_pass(served, **RETAIN)
 
-    assert (served.services(), served.asked_of_hetzner(), report["result"]) == ({}, ["PUT 1"], "changes")
-    assert labels(served).keys() == {LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_FORMER}
+    assert (served.services(), served.asked_of_hetzner(), report["result"]) == ({}, ["PUT 1"], "no_changes")
+    assert labels(served).keys() == {LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_FORMER}
     assert labels(served)[LABEL_FORMER] == "default.web"
-    (waits,) = [change for change in report["changes"] if change["outcome"] is None]
-    said = {name: waits[name] for name in ("key", "kind", "verdict", "rule")}
-    assert list(said.values()) == ["load_balancer/#1", "lb.delete", "waiting", "undo-window"]
-    assert 0 < waits["due_in_s"] <= 600
 
-    served.have_services(a_service("web", 443))
-    assert one_pass(served, UNDO)["result"] == "no_changes"
+    served.have_services(a_service())
+    assert one_pass(served)["result"] == "no_changes"
     (after,) = served.balancers()
     uid = served.service()["metadata"]["uid"]
     assert (after["id"], after["public_net"], after["private_net"]) == (1, before["public_net"], before["private_net"])
-    assert labels(served) == {LABEL_CLUSTER_UID: labels(served)[LABEL_CLUSTER_UID], LABEL_SERVICE_UID: uid}
-    assert (ingress(served.service()), list(seen(after)["ports"])) == (published, [443])
+    assert labels(served) == {
+        LABEL_CLUSTER_UID: labels(served)[LABEL_CLUSTER_UID],
+        LABEL_SERVICE_UID: uid,
+        LABEL_ADOPTED: "true",
+    }
+    assert (ingress(served.service()), seen(after)["targets"]) == (published, seen(before)["targets"])
     served.forget()
-    assert (one_pass(served, UNDO)["changes"], served.asked_of_hetzner()) == ([], [])
+    assert (one_pass(served)["changes"], served.asked_of_hetzner()) == ([], [])
+
+    served.delete_service()
+    one_pass(served)
+    assert (served.services(), LABEL_RELEASED in labels(served)) == ({}, True)
 
 
 def test_another_namespace_that_names_what_was_let_go_has_to_ask(served: Stage) -> None:
-    """A tenant learns its name and asks for it within the window: a person is asked, and the Service that comes back
-    has it again."""
+    """A tenant learns its name and asks for it: a person is asked, and the Service that comes back has it again."""
     (before,) = served.balancers()
     served.delete_service()
-    one_pass(served, UNDO)
+    one_pass(served, **RETAIN)
     served.forget()
     tenant = a_service("tenant", name=before["name"])
     served.have_services(tenant)
 
-    report = one_pass(served, UNDO)
+    report = one_pass(served)
 
     assert (report["result"], served.asked_of_hetzner()) == ("refused", [])
     (hold,) = report["holds"]
     assert (hold["rule"], "Service default/web" in hold["why"]) == ("adoption", True)
     served.have_services(a_service())
-    one_pass(served, UNDO)
+    one_pass(served)
     assert labels(served)[LABEL_SERVICE_UID] == served.service()["metadata"]["uid"]
 
 
-def test_when_the_window_is_over_it_is_deleted(served: Stage) -> None:
-    """By the first pass that finds its time past, also where no Service is left that would have the load balancers
-    listed; and not before, however many passes there are."""
-    served.annotate(undo_window="1h")
+def test_what_an_earlier_version_released_stays(served: Stage) -> None:
+    """Its undo window has ended. A Service of the namespace and name that its labels have gets it all the same."""
     served.delete_service()
-    one_pass(served)
+    one_pass(served, **RETAIN)
+    relabel(served, released=None, delete_after=LONG_AGO)
     served.forget()
-    for _ in range(2):
-        assert one_pass(served, UNDO)["result"] == "changes"
-    assert served.asked_of_hetzner() == []
 
-    relabel(served, delete_after=LONG_AGO)
-    assert one_pass(served)["changes"] == []  # without the flag and a Service nobody asks for load balancers
-    assert [found["id"] for found in served.balancers()] == [1]
-    assert (one_pass(served, UNDO)["result"], served.balancers()) == ("no_changes", [])
+    report = one_pass(served, {})
 
-
-def test_a_running_controller_finds_at_its_start_what_another_let_go(served: Stage) -> None:
-    """The window was one Service's alone, which was the last: a controller without the flag lists load balancers once,
-    and goes on as long as one waits; then no more than today."""
-    served.annotate(undo_window="1h")
-    served.delete_service()
+    assert (report["changes"], served.asked_of_hetzner(), len(served.balancers())) == ([], [], 1)
+    served.have_services(a_service())
     one_pass(served)
-    with runtime(served, {}, ImpatientStop()) as built:
-        assert built.connections is not None
-        for _ in range(2):
-            served.forget()
-            (line,) = converge(built.plan_context, built.connections.apply_context).lines
-            assert line.change.decision.rule == "undo-window"
-            assert len(listed(served)) == 1
-        relabel(served, delete_after=LONG_AGO)
-        converge(built.plan_context, built.connections.apply_context)
-        assert served.balancers() == []
-        served.forget()
-        assert converge(built.plan_context, built.connections.apply_context).lines == ()
-        assert listed(served) == []
+    assert labels(served).keys() == {LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_ADOPTED}
 
 
 @pytest.mark.parametrize(
     "forged",
     [
-        pytest.param({"delete_after": "yesterday"}, id="no time"),
-        pytest.param({"delete_after": "20209999T000000Z"}, id="no date"),
-        pytest.param({"delete_after": None}, id="taken off"),
+        pytest.param({"released": "yesterday"}, id="no time"),
+        pytest.param({"released": LONG_AGO}, id="long ago"),
+        pytest.param({"released": None}, id="taken off"),
         pytest.param({"delete_after": LONG_AGO, "cluster": "another"}, id="of another cluster"),
         pytest.param({"delete_after": LONG_AGO, "cluster": None}, id="of no cluster"),
         pytest.param({"delete_after": LONG_AGO, "service": "somebody"}, id="of a Service that is not known"),
     ],
 )
 def test_labels_that_were_forged_delete_nothing(served: Stage, forged: dict[str, str | None]) -> None:
-    """Only what has exactly our labels is deleted for them."""
+    """Whatever time they have."""
     served.delete_service()
-    one_pass(served, UNDO)
+    one_pass(served, **RETAIN)
     relabel(served, **forged)
     served.forget()
 
-    report = one_pass(served, UNDO)
+    report = one_pass(served, {})
 
     assert {change["verdict"] for change in report["changes"]} <= {"held"}
     assert (served.asked_of_hetzner(), len(served.balancers())) == ([], 1)
-
-
-def test_who_wants_it_kept_keeps_it_whatever_the_window_says(served: Stage) -> None:
-    """Deletion protection that comes within the window makes it stay for good, once its time has come."""
-    served.delete_service()
-    one_pass(served, UNDO)
-    served.change_balancer(protection={"delete": True})
-    assert one_pass(served, UNDO)["result"] == "changes"
-    relabel(served, delete_after=LONG_AGO)
-
-    one_pass(served, UNDO)
-
-    assert labels(served).keys() == {LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_FORMER}
 
 
 def test_ten_services_deleted_and_created_again_need_nobody(balanced: Stage) -> None:
     """A namespace that a GitOps controller prunes and applies anew: each Service has its own addresses back."""
     wanted = [a_service(f"shop-{number}") for number in range(10)]
     balanced.have_services(*wanted)
-    one_pass(balanced, UNDO)
+    one_pass(balanced, **RETAIN)
     before = {name: ingress(service) for name, service in balanced.services().items()}
     for name in before:
         balanced.delete_service(name)
-    one_pass(balanced, UNDO)
+    one_pass(balanced, **RETAIN)
     assert (balanced.services(), len(balanced.balancers())) == ({}, 10)
 
     balanced.have_services(*wanted)
-    report = one_pass(balanced, UNDO)
+    report = one_pass(balanced, **RETAIN)
 
     assert (report["result"], held(report), len(balanced.balancers())) == ("no_changes", {}, 10)
     assert {name: ingress(service) for name, service in balanced.services().items()} == before

@@ -6,12 +6,12 @@ their servers, routes are missing or lead astray, and what was released waits fo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from ipaddress import IPv4Network
 from typing import Any
 
 from hypothesis import strategies as st
 
+from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import Options
 from desired.model.settings import AddressFamily, Controller, Policy, Settings
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_FORMER, LABEL_RELEASED
@@ -132,13 +132,12 @@ def _routes(draw: st.DrawFn, numbers: Sequence[int]) -> list[Raw]:
 
 @st.composite
 def _released(draw: st.DrawFn) -> list[Raw]:
-    """Load balancers whose Services are gone: due, not yet due, kept for good; perhaps waited for by a new Service."""
-    state = draw(some(*[None] * 3, "due", "early", "kept", "back"))
+    """Load balancers whose Services are gone: released, by an earlier version, or with a Service that has come back."""
+    state = draw(some(*[None] * 3, "window", "kept", "kept", "back"))
     if state is None:
         return []
     labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web" if state == "back" else "default.gone"}
-    when = {"due": "20270101T000000Z", "back": "20270116T000000Z", "early": "20270116T000000Z"}.get(state)
-    labels |= {LABEL_DELETE_AFTER: when} if when else {LABEL_RELEASED: "20270101T000000Z"}
+    labels |= {LABEL_DELETE_AFTER if state == "window" else LABEL_RELEASED: "20270101T000000Z"}
     return [{"id": 60, "name": "former", "load_balancer_type": "lb11", "location": "fsn1", "labels": labels}]
 
 
@@ -185,8 +184,9 @@ def _settings(draw: st.DrawFn, *, has_network: bool, has_robot: bool) -> Setting
         controllers=draw(some(*[parts] * 8, parts - {Controller.ROUTE}, *(parts - {each} for each in Controller))),
         ignore_nodes=draw(some(None, None, None, None, parse_selector("zone=b"))),
         mirror_labels=draw(some(None, None, "mirror")),
-        balancer_defaults=Options(location="fsn1"),
-        undo_window=draw(some(*[timedelta(0)] * 3, timedelta(minutes=10))),
+        balancer_defaults=Options(
+            location="fsn1", deletion_policy=draw(some(*[DeletionPolicy.DELETE] * 3, DeletionPolicy.RETAIN))
+        ),
         only=draw(some(*[()] * 12, ("service/default/web",), ("load_balancer/default/web",), ("node/n0", "node/n20"))),
     )
 

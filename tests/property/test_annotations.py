@@ -36,7 +36,6 @@ def test_any_annotations_are_read(annotations: dict[str, str], defaults: Options
     premise("a wrong value", is_met=bool(problems))
     assert isinstance(found, Options) or found
     assert all(bad.text.startswith(bad.key) and bad.text.isprintable() for bad in problems)
-    assert len(read_annotations(annotations).deletion_policy) == 6
 
 
 @law({"a wrong value": 0.6})

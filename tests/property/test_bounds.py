@@ -64,7 +64,6 @@ _WELL_WRITTEN: dict[str, str] = {
     "health_check_http_domain": "example.com",
     "health_check_http_path": "/",
     "http_status_codes": "200",
-    "undo_window": "1h",
     "deletion_policy": "retain",
 }
 """Field → a value that is fine; of what is not here, ``true`` is."""

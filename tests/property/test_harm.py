@@ -9,7 +9,6 @@ A world is a start and some steps: who does what, or who runs through which lies
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from random import Random
 from typing import Any
 from zlib import crc32
@@ -67,19 +66,19 @@ STARTS: Mapping[str, tuple[Start, ...]] = {
     "routed": (
         Start(nodes=4, twins=True),
         Start(nodes=5, network="private", services=(("web", {}), ("db", PRIVATE))),
-        Start(nodes=4, undo=timedelta(minutes=10), services=(("web", {}), ("db", {}))),
+        Start(nodes=4, retained=True, services=(("web", {}), ("db", {}))),
     ),
     "large": (Start(nodes=8, services=(("web", PRIVATE), ("db", {}))), Start(nodes=9, routes=False, twins=True)),
     "shared": (Start(nodes=3, others=3), Start(nodes=5, others=2, services=(("web", {}), ("db", {})))),
     "copied": (
         Start(nodes=3, copied=True),
-        Start(nodes=6, copied=True, services=(("web", PRIVATE), ("db", {})), undo=timedelta(minutes=10)),
+        Start(nodes=6, copied=True, services=(("web", PRIVATE), ("db", {})), retained=True),
     ),
     "dedicated": (
         Start(nodes=2, metal=1, services=(("web", {}), ("db", PRIVATE))),
         Start(nodes=1, metal=3, network=None),
         Start(nodes=3, metal=6, services=(("web", PRIVATE), ("db", {}))),
-        Start(nodes=2, metal=4, services=(("web", {}), ("db", PRIVATE)), undo=timedelta(minutes=10)),
+        Start(nodes=2, metal=4, services=(("web", {}), ("db", PRIVATE)), retained=True),
         Start(nodes=2, metal=2, keyless=True, services=(("web", PRIVATE),)),
         Start(nodes=3, metal=3, copied=True, services=(("web", {}), ("db", PRIVATE))),
     ),
@@ -533,8 +532,9 @@ SETTINGS = (
     "--mirror-labels=example.com",
     "--server-selector=pool=a",
     "--server-selector=!pool",
-    "--load-balancer-undo=",
-    "--load-balancer-undo=1h",
+    f"{LB}DELETION_POLICY=",
+    f"{LB}DELETION_POLICY=delete",
+    f"{LB}DELETION_POLICY=retain",
     "values:lost",
 )
 """Settings that are lost, mistyped, or another valid value."""

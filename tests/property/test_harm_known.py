@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -180,9 +179,9 @@ def test_a_list_of_an_earlier_time_publishes_no_address_of_the_past() -> None:
     stage.settle()
 
 
-def test_a_list_that_lacks_what_waits_for_its_service_does_not_end_its_address() -> None:
-    """A Service comes back in its undo window, the list is of an earlier time, and it gets another load balancer."""
-    stage = a_stage(undo=timedelta(minutes=10))
+def test_a_list_that_lacks_what_was_released_does_not_end_its_address() -> None:
+    """A Service comes back, the list is of an earlier time, and it gets another load balancer."""
+    stage = a_stage(retained=True)
     old = stage.balancer()["id"]
     stage.delete_service()
     stage.run()
@@ -195,9 +194,9 @@ def test_a_list_that_lacks_what_waits_for_its_service_does_not_end_its_address()
 
 @pytest.mark.parametrize("loop", [True, False])
 def test_a_stale_list_of_services_takes_no_load_balancer_back_for_the_dead(loop: bool) -> None:
-    """A Service came back in its undo window and got its load balancer back; then one list of Services is of the time
+    """A Service came back and got its load balancer back; then one list of Services is of the time
     before, and the Service that is gone asks for it by its default name."""
-    stage = a_stage(undo=timedelta(minutes=10))
+    stage = a_stage(retained=True)
     there = stage.balancer()["id"]
     stage.delete_service()
     stage.run(loop=loop)
@@ -359,8 +358,8 @@ def test_a_copy_sets_no_node_port_back(silence: Callable[[Stage], None]) -> None
 
 @pytest.mark.parametrize("silence", SILENCES)
 def test_a_copy_takes_no_load_balancer_over(silence: Callable[[Stage], None]) -> None:
-    """The Service was deleted and made again since, in its undo window: the copy knows the former Service alone."""
-    stage = a_stage(copied=True, undo=timedelta(minutes=10))
+    """The Service was deleted and made again since: the copy knows the former Service alone."""
+    stage = a_stage(copied=True, retained=True)
     old = stage.balancer()["id"]
     stage.delete_service()
     stage.run()
@@ -473,8 +472,8 @@ def test_tls_of_the_console_outlives_what_else_changes() -> None:
 
 
 def test_tls_of_the_console_outlives_its_service() -> None:
-    """A Service deleted and made again in the undo window gets its load balancer back as it is."""
-    stage = a_stage(undo=timedelta(minutes=10))
+    """A Service deleted and made again gets its load balancer back as it is."""
+    stage = a_stage(retained=True)
     stage.encrypt(stage.balancer()["id"])
     stage.delete_service("web", "a")
     stage.run()
@@ -804,35 +803,17 @@ _one_by_one = do.run(loop=True).then(*(do.delete_node(each).passes(count=1, loop
 
 
 ROWS = (
-    *(
-        Row(
-            name,
-            Start(nodes=3, undo=timedelta(minutes=minutes)),
-            script.run().settle(),
-            "a load balancer that a Service wants by then is not deleted, whatever was observed before",
-        )
-        for name, minutes, script in (
-            (
-                "wanted-again-before-its-deletion",
-                0,
-                do.turn("web", "ClusterIP").once_planned(do.turn("web", "LoadBalancer")),
-            ),
-            (
-                "back-after-its-undo-window",
-                10,
-                do.delete_service("web").run().advance(601).once_planned(do.make_service("web")),
-            ),
-            # It ends after the first plan, in which the Service of that name is not; another one is made in that round.
-            (
-                "back-while-its-undo-window-ends",
-                10,
-                do.delete_service("web")
-                .run()
-                .advance(595)
-                .make_service("mail")
-                .meanwhile(do.make_service("web").advance(10)),
-            ),
-        )
+    Row(
+        "wanted-again-before-its-deletion",
+        Start(nodes=3),
+        do.turn("web", "ClusterIP").once_planned(do.turn("web", "LoadBalancer")).run().settle(),
+        "a load balancer that a Service wants by then is not deleted, whatever was observed before",
+    ),
+    Row(
+        "back-long-after-its-release",
+        Start(nodes=3, retained=True),
+        do.delete_service("web").run().advance(30 * 24 * 3600).once_planned(do.make_service("web")).run().settle(),
+        "time alone deletes nothing",
     ),
     Row(
         "settings-lost-together",

@@ -1,11 +1,9 @@
 """Attacks through records, approvals, the last hour, classes, short lists and labels: each is as short as it gets."""
 
 from collections.abc import Mapping
-from datetime import timedelta
 
 from tests.support.harm_metal import METAL
 from tests.support.harm_script import (
-    CAPABILITY,
     TOLD,
     Attack,
     Script,
@@ -459,11 +457,9 @@ CLASSES = (
     ),
     Attack(
         "a-service-back-in-another-class-loses-nothing-later",
-        Start(nodes=2, undo=timedelta(minutes=10), services=()),
+        Start(nodes=2, retained=True, services=()),
         do.advance(700).run("a", *_of(ONE)).run().sees(_publishing, "it is served by none"),
         "time alone deletes nothing, and the next class need not wait for the former one",
-        today="and Service load_balancer/default/web wants it",
-        until=CAPABILITY,
         before=do.make_service("web", load_balancer_class=ONE)
         .run("a", *_of(ONE))
         .sees(_labelled)

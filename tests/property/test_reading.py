@@ -128,7 +128,7 @@ _KEYS = st.sampled_from(
         "load-balancer.hetzner.cloud/location",
         "load-balancer.hetzner.cloud/protocol",
         "load-balancer.hetzner.cloud/",
-        "hcloud-reconciler/undo-window",
+        "hcloud-reconciler/deletion-policy",
         "a.load-balancer\\.hetzner\\.cloud/type",
         "/metadata/annotations/load-balancer.hetzner.cloud~1type",
     ]

@@ -13,6 +13,7 @@ from tests.support.harm_metal import addresses_of_metal, metal_of
 from tests.support.harm_truth import (
     CLUSTER_LABEL,
     DELETED_SERVER,
+    FORMER_LABEL,
     Cluster,
     Raw,
     Seen,
@@ -317,6 +318,8 @@ def _lost_balancers(deed: Deed) -> Iterator[str]:
         uid = service_uid(deed.before.balancers[deed.project][balancer_id]["labels"])
         if uid is not None and uid not in alive and f"load_balancer/#{balancer_id}" not in deed.approved:
             yield f"load balancer {balancer_id} is deleted, and its Service vanished without releasing it"
+        if uid is None and FORMER_LABEL in deed.before.balancers[deed.project][balancer_id]["labels"]:
+            yield f"load balancer {balancer_id} is deleted, and was released"
 
 
 def _lost_wishes(deed: Deed) -> Iterator[str]:

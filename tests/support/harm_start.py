@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from desired.model.settings import Settings
 from hcloud_sandbox.clock import SimulatedClock
@@ -45,8 +44,8 @@ class Start:
     """Whether the other project has servers of the same names."""
     copied: bool = False
     """Whether a copy of cluster ``a`` was restored five minutes ago."""
-    undo: timedelta = timedelta(0)
-    """How long a load balancer outlives its Service."""
+    retained: bool = False
+    """Whether a load balancer outlives its Service."""
     metal: int = 0
     """How many Nodes of cluster ``a`` are dedicated servers; 0: Robot is not enabled."""
     keyless: bool = False
@@ -66,7 +65,7 @@ class Start:
             "HCLOUD_LOAD_BALANCERS_LOCATION": "fsn1",
             "ROBOT_ENABLED": "true" if self.metal else "",
             "--cluster-cidr": str(CLUSTER_CIDR),
-            "--load-balancer-undo": f"{self.undo.total_seconds():.0f}s" if self.undo else "",
+            "HCLOUD_LOAD_BALANCERS_DELETION_POLICY": "retain" if self.retained else "",
             **dict(self.variables),
         }
         return {name: value for name, value in found.items() if value}

@@ -24,7 +24,6 @@ OWN_SERVICE_LABEL = "hcloud-reconciler/service-uid"
 """Of a Service of our class."""
 CLUSTER_LABEL = "hcloud-reconciler/cluster-uid"
 FORMER_LABEL = "hcloud-reconciler/service"
-RELEASED_LABEL = "hcloud-reconciler/released"
 ANNOTATION = "load-balancer.hetzner.cloud/"
 CLUSTER_CIDR = ip_network("10.244.0.0/16")
 """Of all clusters but those of strangers, as it is of clusters that are made from one template."""
@@ -338,13 +337,12 @@ def balancer_of(seen: Seen, project: str, service: Mapping[str, Any], cluster_ui
 
 
 def awaiting(seen: Seen, project: str, service: Mapping[str, Any], cluster_uid: str) -> Iterator[Raw]:
-    """The load balancers that wait for the Service's return in their undo window, while it has none."""
+    """The load balancers that were released with the Service, while it has none."""
     if balancer_of(seen, project, service, cluster_uid):
         return
     former = id_of(service).replace("/", ".")
     for found in seen.balancers[project].values():
         labels = found["labels"]
-        is_waiting = service_uid(labels) is None and RELEASED_LABEL not in labels
         is_its_own = (labels.get(FORMER_LABEL), labels.get(CLUSTER_LABEL)) == (former, cluster_uid)
-        if is_waiting and is_its_own and option(service, "name") in (None, found["name"]):
+        if service_uid(labels) is None and is_its_own and option(service, "name") in (None, found["name"]):
             yield found

@@ -29,9 +29,9 @@ from desired.names import (
     FINALIZER_OWN_CLASS,
     LABEL_CLASS,
     LABEL_CLUSTER_UID,
-    LABEL_DELETE_AFTER,
     LABEL_FORMER,
     LABEL_OWN_CLASS_UID,
+    LABEL_RELEASED,
     LABEL_SERVICE_UID,
     OWN_CLASS,
 )
@@ -373,7 +373,7 @@ def test_a_creation_that_fails_later(simulate: Simulate, code: str) -> None:
 
 def waiting(**labels: str) -> CloudBalancer:
     """One that was released when a Service ``default/web`` went; these labels say otherwise."""
-    own = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20260701T121000Z"}
+    own = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_RELEASED: "20260701T121000Z"}
     return a_balancer(spec={"name": "was-42", "labels": own | labels})
 
 
@@ -412,9 +412,15 @@ RENAMED = a_balancer(spec={"name": "shop", "labels": {}})
         "claimed, and one has its name": (CLAIMED, UNLABELLED, None, ["label", "name"], True),
         "claimed, and another name": (CLAIMED, RENAMED, None, ["label", "name", "create"], False),
         "a new Service": ({}, RENAMED, None, ["create"], False),
-        "it waits in its undo window": ({}, waiting(), "default.web", ["label"], True),
-        "no undo window: nobody asks": ({}, waiting(), None, ["create"], False),
-        "another cluster's waits": ({}, waiting(**{LABEL_CLUSTER_UID: "another"}), "default.web", ["label"], True),
+        "one was released with it": ({}, waiting(), "default.web", ["label"], True),
+        "one was released with it, and nobody asks": ({}, waiting(), None, ["create"], False),
+        "another cluster did": (
+            {},
+            waiting(**{LABEL_CLUSTER_UID: "another"}),
+            "default.web",
+            ["label"],
+            True,
+        ),
         "another Service's": ({}, waiting(**{LABEL_FORMER: "default.api"}), "default.web", ["label", "create"], False),
     },
 )

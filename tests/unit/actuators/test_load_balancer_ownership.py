@@ -11,7 +11,6 @@ from desired.names import (
     LABEL_ADOPTED,
     LABEL_CLASS,
     LABEL_CLUSTER_UID,
-    LABEL_DELETE_AFTER,
     LABEL_OWN_CLASS_UID,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
@@ -150,14 +149,14 @@ def test_adoption_of_what_is_used_meanwhile(simulate: Simulate, meanwhile: dict[
 
 
 def test_adoption_of_what_another_cluster_wants_back_meanwhile(simulate: Simulate) -> None:
-    """Released for good it was anybody's; now it waits in that cluster's undo window, and stays as it is."""
+    """Released it was anybody's; now it is that cluster's again, and stays as it is."""
     released = {LABEL_CLUSTER_UID: "another", LABEL_RELEASED: RELEASED}
     stage = a_stage(simulate, labelled(released))
-    waiting = {LABEL_CLUSTER_UID: "another", LABEL_DELETE_AFTER: RELEASED}
-    stage.change_balancer(labels=waiting)
+    taken = {LABEL_CLUSTER_UID: "another"}
+    stage.change_balancer(labels=taken)
     with pytest.raises(Conflict, match=r"now has the label of another cluster$"):
         stage.carry_out(adoption(Owner("another", None, RELEASED)))
-    assert labels(stage) == waiting
+    assert labels(stage) == taken
 
 
 @rows(

@@ -238,7 +238,6 @@ ROWS: Mapping[str, Row] = {
         "abc",
         HTTP_CHECK,
     ),
-    "undo_window": Row("10m", "1h", "name", (DEFAULT_NAME,) * 3, "soon"),
     "deletion_policy": Row("retain", "delete", "name", (DEFAULT_NAME,) * 3, "keep"),
 }
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from actuators.outcome import Applied
+from desired.annotations.choices import DeletionPolicy
 from reconciler.result import Result
 from tests.balancers import IN_NETWORK, LOCATED, annotated
 from tests.support.objects import NETWORK, server
@@ -27,7 +27,7 @@ from tests.support.world import SERVICES
 Simulate = Callable[..., Simulation]
 CHOSEN = annotated(use_private_ip="true", private_ipv4="10.0.0.50")
 """Annotations that take three rounds: create, attach with that address, publish it."""
-WINDOW = replace(LOCATED, undo_window=timedelta(minutes=10))
+RETAIN = replace(LOCATED, balancer_defaults=replace(LOCATED.balancer_defaults, deletion_policy=DeletionPolicy.RETAIN))
 
 
 def test_a_load_balancer_is_made(simulate: Simulate) -> None:
@@ -202,25 +202,6 @@ def test_a_copy_of_a_service_takes_no_address_from_the_original(simulate: Simula
     assert run.plan().holds == ()
 
 
-def test_an_address_in_its_undo_window_is_waited_for(simulate: Simulate) -> None:
-    """Another Service gets it in the pass in which the load balancer goes that has it."""
-    run = a_balanced_run(simulate, load_balancer_service(**NAMED), settings=WINDOW, primary_ips=PRIMARY_IPS)
-    run.converge()
-    had = published(run)
-    remove_service(run)
-    run.converge()
-    run.sim.kubernetes_writer().create(SERVICES, load_balancer_service("next", **NAMED))
-
-    waiting = run.converge()
-    assert (waiting.result, published(run, "next"), len(run.sim.balancers())) == (Result.CHANGES, [], 1)
-
-    run.sim.clock.advance(601)
-    run.converge()
-    run.converge()
-
-    assert (published(run, "next"), len(run.sim.balancers())) == (had, 1)
-
-
 def ids(run: Run) -> list[int]:
     """Ids of the load balancers that there are."""
     return sorted(balancer["id"] for balancer in run.sim.balancers())
@@ -245,41 +226,20 @@ def test_a_service_that_wants_its_load_balancer_again_keeps_it(simulate: Simulat
     assert (published(run), ids(run)) == had
 
 
-def test_a_service_that_comes_back_at_the_end_of_the_window(simulate: Simulate) -> None:
-    """Its undo window is over when the pass begins, and it is created again before the deletion."""
-    run = a_balanced_run(simulate, settings=WINDOW)
+def test_a_service_that_comes_back_gets_its_load_balancer(simulate: Simulate) -> None:
+    """However late. It is deleted with that Service only if the Service says so."""
+    run = a_balanced_run(simulate, settings=RETAIN)
     run.converge()
     had = published(run), ids(run)
     remove_service(run)
     run.converge()
-    run.sim.clock.advance(601)
-    just_before_the_writes(run, lambda sim: sim.kubernetes_writer().create(SERVICES, load_balancer_service()))
+    run.sim.clock.advance(30 * 24 * 3600)
+    run.converge()
+    run.sim.kubernetes_writer().create(SERVICES, load_balancer_service())
 
     run.converge()
     assert run.converge().result is Result.NO_CHANGES
 
-    assert (published(run), ids(run)) == had
-
-
-def test_an_undo_window_that_ends_during_a_pass(simulate: Simulate) -> None:
-    """The Service came back before it ended, and is left to the next pass: so is the deletion."""
-    run = a_balanced_run(simulate, load_balancer_service(), load_balancer_service("other"), settings=WINDOW)
-    run.converge()
-    had = published(run), ids(run)
-    remove_service(run)
-    run.converge()
-    run.sim.clock.advance(595)
-    run.sim.kubernetes_writer().patch(f"{SERVICES}/other/status", {"status": {"loadBalancer": {"ingress": None}}})
-
-    def returns(sim: Simulation) -> None:
-        sim.kubernetes_writer().create(SERVICES, load_balancer_service())
-        sim.clock.advance(10)
-
-    just_before_the_writes(run, returns)
-    (deletion,) = (line for line in run.converge().lines if line.change.kind == "lb.delete")
-
-    assert (deletion.change.decision.rule, deletion.outcome) == ("undo-window", None)
-    assert run.converge().result is Result.NO_CHANGES
     assert (published(run), ids(run)) == had
 
 

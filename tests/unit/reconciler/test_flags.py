@@ -143,7 +143,6 @@ PLAN_FLAGS: list[tuple[str, str, str, Any]] = [
     ("--delete-not-ready-for", "RECONCILER_DELETE_NOT_READY_FOR", "5s", timedelta(seconds=5)),
     ("--delete-min-age", "RECONCILER_DELETE_MIN_AGE", "5s", timedelta(seconds=5)),
     ("--given-up-after", "RECONCILER_GIVEN_UP_AFTER", "5s", timedelta(seconds=5)),
-    ("--load-balancer-undo", "RECONCILER_LOAD_BALANCER_UNDO", "10m", timedelta(minutes=10)),
 ]
 """Flag of the rules, its variable, a text, and what that means."""
 

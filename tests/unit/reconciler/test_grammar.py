@@ -31,7 +31,6 @@ READ: dict[Callable[[str], Any], dict[str, Any]] = {
         "-0": timedelta(0),
     },
     options.parse_positive_wait: {"20s": timedelta(seconds=20), "500ms": timedelta(milliseconds=500)},
-    options.parse_undo: {"0s": timedelta(0), "24h": timedelta(hours=24)},
     options.parse_lifetime: {"1h": timedelta(hours=1), "24h": timedelta(hours=24)},
     options.parse_patience: {"true": timedelta.max, "false": None, "5s": timedelta(seconds=5)},
     options.parse_label_prefix: {
@@ -111,7 +110,6 @@ REFUSED: dict[Callable[[str], Any], dict[str, str]] = {
     options.parse_positive_duration: dict.fromkeys(("0", "0s", "-5s"), "more than 0"),
     options.parse_positive_wait: dict.fromkeys(("0", "0s", "-0"), "more than 0"),
     options.parse_wait: _WAIT,
-    options.parse_undo: {"99999h": "h at most"},
     options.parse_lifetime: {"25h": "24h at most", "0s": "more than 0"},
     options.parse_label_prefix: {
         **dict.fromkeys((*_PREFIXES, "a." + "b" * 252), _PREFIX),

@@ -140,8 +140,8 @@ def test_what_is_listed(orphans: Orphans) -> None:
 
     assert {key: orphan["why"] for key, orphan in found.items()} == {
         42: f"its Service (UID {GONE}) no longer exists",
-        43: "released on 2027-01-10 08:00 UTC, and no Service requests its name",
-        44: "released on 2027-01-10 08:00 UTC, and no Service requests its name",
+        43: "released with its Service on 2027-01-10 08:00 UTC, and no Service requests its name",
+        44: "released with its Service on 2027-01-10 08:00 UTC, and no Service requests its name",
     }
     assert [orphan["protected"] for orphan in found.values()] == [False, False, True]
 

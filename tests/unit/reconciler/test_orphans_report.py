@@ -136,7 +136,6 @@ def test_json() -> None:
         "why": GONE.reason.text,
         "service_uid": DEAD,
         "released": None,
-        "delete_after": None,
         "monthly_gross": "5.39",
         "serves": False,
         "protected": False,

@@ -80,6 +80,7 @@ def test_defaults() -> None:
         f"{LB}_HEALTH_CHECK_INTERVAL": 0.0,
         f"{LB}_HEALTH_CHECK_TIMEOUT": 0.0,
         f"{LB}_HEALTH_CHECK_RETRIES": 0,
+        f"{LB}_DELETION_POLICY": None,
         "ROBOT_ENABLED": False,
         "ROBOT_USER": None,
         "ROBOT_PASSWORD": None,
@@ -137,6 +138,8 @@ def test_durations(name: str) -> None:
         (f"{LB}_PRIVATE_SUBNET_IP_RANGE", "", None),
         (f"{LB}_HEALTH_CHECK_RETRIES", "3", 3),
         (f"{LB}_HEALTH_CHECK_RETRIES", "", 0),
+        (f"{LB}_DELETION_POLICY", "Retain", "retain"),
+        (f"{LB}_DELETION_POLICY", "", None),
     ],
 )
 def test_values(name: str, text: str, value: Any) -> None:
@@ -175,6 +178,11 @@ def test_values(name: str, text: str, value: Any) -> None:
             f"{LB}_PRIVATE_SUBNET_IP_RANGE is '10.0.1.0': '10.0.1.0' is no address with the length of a prefix",
         ),
         (f"{LB}_HEALTH_CHECK_RETRIES", "-1", f"{LB}_HEALTH_CHECK_RETRIES is '-1': {BAD_NUMBER}"),
+        (
+            f"{LB}_DELETION_POLICY",
+            "keep",
+            f'invalid value for "{LB}_DELETION_POLICY", expect one of: delete,retain',
+        ),
     ],
 )
 def test_refusals(name: str, text: str, line: str) -> None:

@@ -39,7 +39,7 @@ def test_every_option_of_ports_may_be_one_of_a_port() -> None:
 
 @rows("key ours", {
     "the-service": (f"{P}protocol", True),
-    "own": ("hcloud-reconciler/undo-window", True),
+    "own": ("hcloud-reconciler/deletion-policy", True),
     "of-a-port": (f"{AT}protocol", True),
     "capitals": ("Port-443.Hcloud-Reconciler/protocol", True),
     "something-else-below": (f"node{OWN}protocol", True),

@@ -77,7 +77,6 @@ ROWS: Mapping[str, Row] = {
     "health_check_http_validate_certificate": Row("true", True, "no", ERROR),
     "http_status_codes": Row("2??", ("2??",), "fine", ERROR),
     "deletion_policy": Row("Retain", DeletionPolicy.RETAIN, "keep", UNSET),
-    "undo_window": Row("10m", 600, "soon", UNSET),
 }
 """Field → what its annotation does."""
 
@@ -95,6 +94,7 @@ DEFAULTS: Mapping[str, Any] = {
     "health_check_interval": 20,
     "health_check_timeout": 5,
     "health_check_retries": 2,
+    "deletion_policy": DeletionPolicy.RETAIN,
 }
 """Field → a default of the environment, which differs from the annotation of ROWS."""
 
@@ -255,14 +255,15 @@ def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origi
     "delete": ("delete", DeletionPolicy.DELETE),
     "retain": ("retain", DeletionPolicy.RETAIN),
     "retain-in-capitals": ("RETAIN", DeletionPolicy.RETAIN),
-    "what-cannot-be-understood-retains": ("keep", DeletionPolicy.RETAIN),
+    "what-cannot-be-understood": ("keep", None),
 })  # fmt: skip
-def test_deletion_needs_no_valid_annotation(text: str | None, policy: DeletionPolicy) -> None:
-    """The policy is known whatever else is wrong, and in doubt nothing is lost."""
+def test_deletion_needs_no_valid_annotation(text: str | None, policy: DeletionPolicy | None) -> None:
+    """The policy is known whatever else is wrong."""
     wrong = {key_of(field): row.invalid for field, row in ROWS.items() if row.invalid is not None}
     wrong.pop(key_of("deletion_policy"))
     annotations = wrong if text is None else {**wrong, key_of("deletion_policy"): text}
-    assert read_annotations(annotations).deletion_policy is policy
+    found = with_defaults(read_annotations(annotations), Options())
+    assert (None if "deletion_policy" in found.bad else found.options.deletion_policy) == policy
 
 
 @rows("variable value defaults", {

@@ -91,7 +91,7 @@ def test_a_service_is_told_as_it_is_planned(name: str) -> None:
         assert {change.decision.verdict for change in found.changes} <= {Verdict.REFUSED}
 
 
-UNTOLD = {GuardName.CLOCK_SKEW, GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA, GuardName.UNDO_WINDOW}
+UNTOLD = {GuardName.CLOCK_SKEW, GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA}
 """Said of clocks, of what only a loop remembers, or of no Service that is there."""
 
 

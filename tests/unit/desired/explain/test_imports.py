@@ -11,6 +11,7 @@ import desired.explain
 BENEATH = ("explain", "plan", "model", "rules", "syntax", "section", "names")
 """Packages and modules of ``desired`` that any explanation may use."""
 CARRIERS = {
+    "annotations.choices": {"DeletionPolicy"},
     "annotations.options": {"ON_LISTENERS", "OPTIONS", "Option"},
     "annotations.reading": {"Origin", "Requested"},
     "annotations.warnings": {"AnnotationWarning"},

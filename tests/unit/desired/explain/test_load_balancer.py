@@ -36,7 +36,6 @@ from desired.names import (
     CONDITION_READY,
     LABEL_ADOPTED,
     LABEL_CLUSTER_UID,
-    LABEL_DELETE_AFTER,
     LABEL_EXCLUDE_FROM_BALANCERS,
     LABEL_FORMER,
     LABEL_RELEASED,
@@ -102,7 +101,7 @@ NONE_NAMED = f"{NONE_LABELLED}, and none is named {DEFAULT_NAME!r}"
 CONTESTED = rules.NAME_CONTESTED.text(name="shop", services="Service default/api")
 THEIRS = rules.BALANCER_OF_CLUSTER.says.format(balancer=42, name="shop", cluster=OTHER)
 BAD_NAME = a_service(claim=a_claim(annotations=annotated(name=" shop")))
-GIVEN_BACK = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20260701T121000Z"}
+GIVEN_BACK = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_RELEASED: "20260701T121000Z"}
 LEFT_BEHIND = a_balancer(service_uid=None, spec={"name": "was-42", "labels": GIVEN_BACK})
 
 
@@ -200,8 +199,9 @@ UNREAD = (CLUSTER_UID, CLUSTER_UID, said.OF_A_CLUSTER.text())
     ),
     "given-back": (a_world([a_service()], [LEFT_BEHIND]),
         {LABEL_SERVICE_UID: (None, SERVICE_UID, f"set to {ITS}"), LABEL_CLUSTER_UID: OF_OURS,
-        LABEL_FORMER: ("default.web", None, f"{said.SAYS_HEIR.text()}; removed"),
-        LABEL_DELETE_AFTER: ("20260701T121000Z", None, f"{said.SAYS_DELETION.text()}; removed")}),
+        LABEL_ADOPTED: (None, "true", f"set to {said.SAYS_ADOPTED.text()}"),
+        LABEL_FORMER: ("default.web", None, f"{said.SAYS_FORMER.text()}; removed"),
+        LABEL_RELEASED: ("20260701T121000Z", None, f"{said.SAYS_RELEASED.text()}; removed")}),
 })  # fmt: skip
 def test_owner(snapshot: Snapshot, labels: dict[str, tuple[str | None, str | None, str]]) -> None:
     """Each label that names the owner, with whom it names, and what withholds that it names another."""

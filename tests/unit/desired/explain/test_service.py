@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from desired.model.load_balancer import Issuance
 from desired.model.service import Service
 from desired.model.settings import Controller, Policy, Settings
 from desired.model.snapshot import Snapshot
-from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_FORMER, LABEL_SERVICE_UID
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.rules import explanations as said
@@ -41,13 +40,12 @@ from tests.support.rows import rows
 from tests.support.service_explanations import RIVAL_UID, of_the_service
 
 OBSERVE, UPSERT = (replace(LOCATED, policy=policy) for policy in (Policy.OBSERVE, Policy.UPSERT))
-UNDO = replace(LOCATED, undo_window=timedelta(minutes=10))
 SHOP, BAD = a_claim(annotations=annotated(name="shop")), a_claim(annotations=annotated(protocol="udp"))
 TWICE_BAD = a_claim(annotations=annotated(protocol="udp", use_private_ip="yes"))
 UNSOLD = a_claim(annotations=annotated(type="lb99"))
 GAP: Any = incomplete(Section({}), "429")
 GOES: Mapping[str, Any] = {"deleted_at": NOW}
-FORMER = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20260701T121000Z"}
+FORMER = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_RELEASED: "20260701T121000Z"}
 LEFT_BEHIND = a_balancer(service_uid=None, spec={"name": "was-42", "labels": FORMER})
 DYING, CLUSTER_IP, OTHER_CLASS = "is being deleted", "is of type ClusterIP now", "is of class 'x/y' now"
 DELETES, RELEASES = "the next pass deletes it", "the next pass releases it"
@@ -77,7 +75,6 @@ WHY_NOT_READ = rules.TYPE_NOT_READ.text(wanted="lb99", cause="429", instead="non
 PROTECTED = rules.LEAVING_RETAINED.text(
     going=CLUSTER_IP, balancer=42, cause="protected against deletion", change=RELEASES
 )
-LATER = rules.LEAVING_FOR_A_WHILE.text(going=DYING, balancer=42, until="2026-07-01 12:10 UTC", change=RELEASES)
 WHY_OTHERS = rules.BALANCER_OF_CLUSTER.says.format(balancer=42, name="shop", cluster="other")
 NOT_OURS = rules.OF_ANOTHER_CONTROLLER.text(cls="x/y")
 NODE_PORT = rules.WANTS_NONE.text(type="NodePort")
@@ -96,7 +93,7 @@ CLASSED: Mapping[str, Any] = {"load_balancer_class": "x/y"}
     (a_service(), [], OBSERVE, "joining", rules.SERVICE_JOINING.text(change="its creation is waiting (policy)")),
     (a_service(claim=SHOP), [BARE], LOCATED, "adopting", adopting("the next pass adopts it")),
     (a_service(claim=SHOP), [unowned(service_uid="dead")], LOCATED, "adopting", adopting("that is held (adoption)")),
-    (a_service(), [LEFT_BEHIND], UNDO, "adopting", BACK),
+    (a_service(), [LEFT_BEHIND], LOCATED, "adopting", BACK),
     (a_served_service(), [unowned()], LOCATED, "adopting", PUBLISHED),
     (a_service(claim=BAD), [], LOCATED, "malformed", rules.MALFORMED_NEW.text(problem=WHY_BAD, more="")),
     (a_served_service(claim=TWICE_BAD), [a_balancer()], LOCATED, "malformed",
@@ -109,7 +106,6 @@ CLASSED: Mapping[str, Any] = {"load_balancer_class": "x/y"}
     (a_served_service(**GOES), [a_balancer()], LOCATED, "leaving", going(DELETES)),
     (a_served_service(**GOES), [a_balancer()], UPSERT, "leaving", going("its deletion is waiting (policy)")),
     (a_served_service(**TYPED), [a_balancer(is_protected=True)], LOCATED, "leaving", PROTECTED),
-    (a_served_service(**GOES), [a_balancer()], UNDO, "leaving", LATER),
     (a_served_service(**GOES), [], LOCATED, "leaving", alone(RELEASES)),
     (a_served_service(**GOES), [], OBSERVE, "leaving", alone("its release is waiting (policy)")),
     (a_served_service(**GOES), [a_balancer(), a_balancer(43)], LOCATED, "leaving",
@@ -221,8 +217,7 @@ GIVEN_BACK = "; load balancer 42 was-42 is returned to it when it is created aga
     (Section.missing("403"), [], "default/web", LACKING("default/web", 0, "403")),
     (BROKEN, [], "default/web", UNEXPLAINED("it has no ports")),
     (None, [], "default/web", UNEXPLAINED("the Services were not read")),
-    (Section(), [LEFT_BEHIND], "default/web",
-        LACKS("default/web", f"{GIVEN_BACK}, and is deleted after 2026-07-01 12:10 UTC")),
+    (Section(), [LEFT_BEHIND], "default/web", LACKS("default/web", GIVEN_BACK)),
 ])  # fmt: skip
 def test_no_service(services: Section[str, Service] | None, balancers: list[Any], name: str, why: str) -> None:
     """A name that no Service has is answered with what comes near, or why it cannot be told."""

@@ -1,7 +1,6 @@
 """Guard ``address-in-use``: no Primary IP is taken from what has it, and of several Services one gets it."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -68,7 +67,7 @@ RELEASED = {**OURS, LABEL_FORMER: "default.gone", LABEL_RELEASED: "20200101T0000
 ABROAD = {**IN_WINDOW, "hcloud-reconciler/cluster-uid": "other"}
 OF_OTHER = {**OURS, LABEL_SERVICE_UID: OTHER_UID}
 THEIRS, MINE = {"assignee": "load balancer 43 theirs"}, {"assignee": f"load balancer 42 {DEFAULT_NAME}"}
-ASSIGNED, TIME = rows.ADDRESS_ASSIGNED, "2099-12-31 23:59 UTC"
+ASSIGNED = rows.ADDRESS_ASSIGNED
 RELEASING, BY_42 = rows.ADDRESS_OF_RELEASING, {**HAD, "assignee_id": 42}
 
 
@@ -82,8 +81,8 @@ RELEASING, BY_42 = rows.ADDRESS_OF_RELEASING, {**HAD, "assignee_id": 42}
     "one without an owner has it": (HAD, (holding({}),), ASSIGNED, THEIRS),
     "one has it that is not listed": (HAD, (), ASSIGNED, {"assignee": "load balancer 43"}),
     "another cluster has released it": (HAD, (holding(ABROAD),), ASSIGNED, THEIRS),
-    "undo window": (HAD, (holding(IN_WINDOW),), rows.ADDRESS_OF_RETAINED, {**THEIRS, "time": TIME}),
-    "released for good": (HAD, (holding(RELEASED),), rows.ADDRESS_OF_KEPT, {**THEIRS, "id": 43}),
+    "undo window": (HAD, (holding(IN_WINDOW),), rows.ADDRESS_OF_KEPT, {**THEIRS, "id": 43}),
+    "released": (HAD, (holding(RELEASED),), rows.ADDRESS_OF_KEPT, {**THEIRS, "id": 43}),
     "being deleted": (BY_42, (HOLDING_42,), RELEASING, {**MINE, "service": "default/web"}),
 })  # fmt: skip
 def test_no_address_is_taken_from_anything(
@@ -114,23 +113,3 @@ def test_of_several_services_the_oldest_gets_it() -> None:
         "default/other": refused,
         "default/new": refused,
     }
-
-
-def test_a_service_that_has_come_back_loses_no_address_that_stays() -> None:
-    """What was released for a Service that has another load balancer by now is deleted without a question."""
-    labels = {**OURS, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20200101T000000Z"}
-    balancer = holding(labels)
-    both = replace(balancer, spec=replace(balancer.spec, primary_ipv6=8))
-    known: dict[int | str, PrimaryIp] = {7: a_primary_ip(**HAD), 8: a_primary_ipv6(**HAD)}
-    going: dict[int | str, PrimaryIp] = {**known, 8: a_primary_ipv6(**HAD, auto_delete=True)}
-
-    worlds: tuple[tuple[CloudBalancer, Mapping[int | str, PrimaryIp], Verdict], ...] = (
-        (both, known, Verdict.ALLOWED),
-        (both, going, Verdict.HELD),
-        (both, {7: a_primary_ip(**HAD)}, Verdict.HELD),
-        (balancer, known, Verdict.HELD),
-    )
-    for there, found, expected in worlds:
-        plan = judged([a_served_service()], a_balancer(), there, found=found)
-        (deletion,) = (change for change in plan.changes if change.kind is ChangeKind.LB_DELETE)
-        assert deletion.decision.verdict is expected

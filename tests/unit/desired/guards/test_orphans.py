@@ -9,8 +9,7 @@ from desired.load_balancers.lifecycle import Orphan
 from desired.model.clocks import Clocks
 from desired.model.remembered import Remembered
 from desired.model.snapshot import Readiness, ServerStatus, Snapshot
-from desired.names import LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_FORMER
-from desired.plan.change import Plan, Verdict
+from desired.plan.change import Plan
 from desired.planner import compute_desired
 from desired.rules.guards import (
     CLUSTER_UNREAD,
@@ -24,8 +23,8 @@ from desired.rules.guards import (
     REMOVALS_UNVERIFIED,
 )
 from desired.section import Section, Unknown
-from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
-from tests.builders import CLUSTER_UID, NOW, a_server, a_settled_node, a_workload, incomplete
+from tests.balancers import LOCATED, a_balancer, a_world
+from tests.builders import NOW, a_server, a_settled_node, a_workload, incomplete
 from tests.support.rows import rows
 from tests.support.rules import saying
 
@@ -107,26 +106,8 @@ def test_more_servers_than_nodes_do_not_matter() -> None:
 
 @rows("world rule", {
     "HCCM": (replace(WORLD, controllers=Section({"deployment/x": a_workload()})), "other-controller"),
-    "clocks that differ": (replace(WORLD, clocks=Clocks(hetzner=-timedelta(hours=1))), "clock-skew"),
 })  # fmt: skip
 def test_guards_of_a_pass_that_orphans_once_escaped(world: Snapshot, rule: str) -> None:
     """What withholds every removal of a pass withholds this one: there were rules of its own once."""
     (change,) = judged(Orphan(ORPHAN, saying("nobody wants it")), world).changes
     assert change.decision.rule == rule
-
-
-def test_a_load_balancer_whose_service_came_back_is_not_deleted_by_mistake() -> None:
-    """The Service did not get it back, because a list lacked it: its addresses would be lost, as in a pass."""
-    labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20991231T235959Z"}
-    waiting = a_balancer(service_uid=None, spec={"labels": labels})
-    world = a_world([a_served_service()], [waiting, a_balancer(43)])
-    (change,) = judged(Orphan(waiting, saying("it waits")), world).changes
-    assert change.decision.rule == "ip-loss"
-
-
-def test_who_names_it_does_not_wait_for_its_undo_window() -> None:
-    """The order of a person ends it; a pass waits."""
-    labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20991231T235959Z"}
-    waiting = a_balancer(service_uid=None, spec={"labels": labels})
-    (change,) = judged(Orphan(waiting, saying("it waits")), a_world([], [waiting])).changes
-    assert change.decision.verdict is Verdict.ALLOWED

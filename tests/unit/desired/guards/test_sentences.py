@@ -80,32 +80,21 @@ closed-to-pods: 2 of 4 Nodes would be closed to pods by NetworkUnavailable (limi
 adoption-removes: adoption of load balancer 7 web would remove listener 8080, target server:9; approve to adopt it
 adoption-of-unknown-removes: adoption of load balancer 7 web, labeled with unknown Service UID uid-1, would remove
     listener 8080, target server:9; approve to adopt it
-adoption-of-reserved-removes: adoption of load balancer 7 web, reserved for Service prod/shop, would remove listener
-    8080, target server:9; approve to adopt it
 balancer-of-unknown: load balancer 7 web is labeled with unknown Service UID uid-1; approve to adopt it
-balancer-reserved: load balancer 7 web is reserved for Service prod/shop; approve to adopt it
-balancer-reserved-until: load balancer 7 web is reserved for Service prod/shop until 2026-07-01 12:10 UTC; approve to
-    adopt it
 balancer-in-use: load balancer 7 web is in use (1 listener and 2 targets) and has no owner label; approve to adopt it
 balancer-in-use-released: load balancer 7 web is in use (1 listener and 2 targets) and was released with Service
     prod/shop; approve to adopt it
-retained: kept until 2026-07-01 12:10 UTC for a Service of the same namespace and name
-claimant-unread: cannot read a Service that may claim it: 503
 published-address-lost: Service default/web would stop publishing the address of load balancer 7 web, still in use (1
     listener and 2 targets); to keep it, label it for the Service: hcloud load-balancer add-label --overwrite 7
     hcloud-ccm/service-uid=uid-1
 wanted-addresses-lost: Service default/web still uses this load balancer and would lose its addresses; approve if
     intended
-returned-addresses-lost: Service default/web was created again and would lose the addresses of its former load balancer;
-    delete its new load balancer to get the former one back, or approve
 unreleased-deleted: load balancer 7 web was not released by its deleted Service (UID uid-1) and may be in use; approve
     its deletion, or protect it against deletion
 address-assigned: Primary IP 7 web (198.51.100.7) is assigned to server 9; unassign it there, or name another one
 address-of-older-service: Primary IP 7 web (198.51.100.7) goes to the older Service default/web; name another one
 address-of-unreleased: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web until its deletion is approved
     (ip-loss)
-address-of-retained: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web (deleted after 2026-07-01 12:10
-    UTC)
 address-of-releasing: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web (being released with Service
     default/web)
 address-of-kept: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web (released and kept); delete it to

@@ -28,7 +28,7 @@ def test_policy(chosen: Policy, keys: tuple[str, ...]) -> None:
 
 ORDER = """
 incomplete-snapshot other-controller project-anchor silent-cluster absence-proof clock-skew node-blast-radius
-by-default address-blast-radius foreign-owner adoption undo-window ip-loss address-in-use
+by-default address-blast-radius foreign-owner adoption ip-loss address-in-use
 target-floor target-health exposure certificate-issuance route-blast-radius cluster-cidr flapping back-off quota policy
 volume-detach
 """

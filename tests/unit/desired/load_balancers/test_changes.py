@@ -34,7 +34,7 @@ from desired.names import (
     FINALIZER_BALANCER,
     LABEL_ADOPTED,
     LABEL_CLUSTER_UID,
-    LABEL_MADE_FOR,
+    LABEL_FORMER,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
     OWN_CLASS,
@@ -387,10 +387,10 @@ FREE: dict[str, Any] = {"service_uid": None, "cluster_uid": None}
 KEPT = {"labels": {LABEL_SERVICE_UID: DEAD_UID, LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_ADOPTED: "yes"}}
 
 
-def made_for(uid: str, cluster: str = CLUSTER_UID) -> tuple[Owner, dict[str, Any]]:
-    """Its owner and fields, once it was released for good."""
-    labels = {LABEL_CLUSTER_UID: cluster, LABEL_MADE_FOR: uid, LABEL_RELEASED: "20260101T000000Z"}
-    return Owner(cluster, None, made_for=uid), {"spec": SHOP | {"labels": labels}}
+def released(former: str, cluster: str = CLUSTER_UID) -> tuple[Owner, dict[str, Any]]:
+    """Owner and fields of a released load balancer, which is empty."""
+    labels = {LABEL_CLUSTER_UID: cluster, LABEL_FORMER: former, LABEL_RELEASED: "20260101T000000Z"}
+    return Owner(cluster, None, former=former), {"spec": SHOP | {"labels": labels}, "targets": (), "listeners": ()}
 
 
 OF_DEAD = {"service_uid": DEAD_UID, "spec": SHOP}
@@ -409,9 +409,9 @@ OF_CLASS = Owner(CLUSTER_UID, None, own_class_uid=SERVICE_UID, balancer_class="h
     "of-a-dead-service": (SHOP, Owner(CLUSTER_UID, DEAD_UID), OF_DEAD, None),
     "of-a-dead-one-that-had-adopted-it": (SHOP, Owner(CLUSTER_UID, DEAD_UID, adopted="yes"), {"spec": SHOP | KEPT},
         "yes"),
-    "that-was-made-for-it": (SHOP, *made_for(SERVICE_UID), None),
-    "that-was-made-for-another": (SHOP, *made_for("x"), "true"),
-    "that-was-made-for-it-elsewhere": (SHOP, *made_for(SERVICE_UID, "else"), "true"),
+    "released": (SHOP, *released("default.web"), "true"),
+    "released-with-another": (SHOP, *released("default.api"), "true"),
+    "released-elsewhere": (SHOP, *released("default.web", "else"), "true"),
 })  # fmt: skip
 def test_adoption_of_what_takes_nothing_away(
     options: dict[str, str], before: Owner, balancer: dict[str, Any], mark: str | None
@@ -430,7 +430,7 @@ def test_adoption_of_what_takes_nothing_away(
     "to-our-class": (Marks.OWN_CLASS, OF_HCCM, OF_CLASS),
     "back": (Marks.HCCM, OF_CLASS, OF_HCCM),
     "a-class-that-was-taken-off": (Marks.OWN_CLASS, replace(OF_CLASS, balancer_class=None), OF_CLASS),
-    "what-a-release-left-on-it": (Marks.OWN_CLASS, replace(OF_HCCM, former="default.api", made_for="x"), OF_CLASS),
+    "what-a-release-left-on-it": (Marks.OWN_CLASS, replace(OF_HCCM, former="default.api"), OF_CLASS),
 })  # fmt: skip
 @pytest.mark.parametrize("adopted", [None, "true"])
 def test_a_take_over(marks: Marks, before: Owner, after: Owner, adopted: str | None) -> None:
@@ -522,7 +522,7 @@ def test_retaining(claim: Any, balancer: CloudBalancer, row: Rule) -> None:
     """A load balancer that stays loses the Service's label, and says when."""
     kept = Owner(CLUSTER_UID, None, "20260701T120000Z", former="default.web")
     why, paid = (
-        rules.RETAINED_FOR_GOOD.text(going=DELETED, cause=row.says),
+        rules.RETAINED.text(going=DELETED, cause=row.says),
         rules.STAYS_PAID.text(balancer=42, name=DEFAULT_NAME),
     )
     retain = a_part("retain", OURS, kept, why, paid)

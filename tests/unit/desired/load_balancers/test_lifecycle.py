@@ -1,16 +1,15 @@
-"""What becomes of a load balancer when its Service goes: deleted, kept for good, or kept for the undo window (D26)."""
+"""What becomes of a load balancer when its Service goes: deleted, or released (D26)."""
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import ANNOTATIONS, OPTIONS
 from desired.explain import why_no_service
-from desired.load_balancers.lifecycle import due_of, release, window_of
+from desired.load_balancers.lifecycle import release
 from desired.load_balancers.matching import Adoptable, Foreign, Missing, Owned, Undecided, match_balancers
-from desired.model.clocks import Clocks
 from desired.model.load_balancer import CloudBalancer, LoadBalancer, Owner
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.settings import Policy, Settings
@@ -20,13 +19,11 @@ from desired.names import (
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
-    LABEL_MADE_FOR,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
     OWN_CLASS,
 )
 from desired.plan.change import Change, Claimed, Plan, Verdict
-from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.rules import guards
 from desired.rules import load_balancers as rules
@@ -50,13 +47,14 @@ from tests.support.keys import key_of
 from tests.support.rows import rows
 from tests.support.rules import saying
 
-POLICY, UNDO = (OPTIONS[field].full_key for field in ("deletion_policy", "undo_window"))
+POLICY = OPTIONS["deletion_policy"].full_key
 ELSEWHERE = "99999999-8888-7777-6666-555555555555"
 WEB, SERVICE, KEY = "load_balancer/default/web", "service/default/web", "load_balancer/#42"
 RETAIN, RELEASE = f"{WEB}/retain", f"{SERVICE}/release"
-MINUTES = replace(LOCATED, undo_window=timedelta(minutes=10))
-LATER, NOW_TOO, EARLIER = "20260701T121000Z", "20260701T120000Z", "20260701T115959Z"
-"""Ten minutes after the snapshot is taken, the same time, and a second before."""
+RETAIN_ALL = replace(LOCATED.balancer_defaults, deletion_policy=DeletionPolicy.RETAIN)
+BY_DEFAULT = replace(LOCATED, balancer_defaults=RETAIN_ALL)
+SINCE, EARLIER = "20260701T120000Z", "20260701T115959Z"
+"""When the snapshot is taken, and a second before."""
 ALLOWED, WAITING, HELD = Verdict.ALLOWED, Verdict.WAITING, Verdict.HELD
 ADOPTED = a_balancer(
     spec={"labels": {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_ADOPTED: "true"}}
@@ -68,9 +66,9 @@ def leaving(overrides: Any = None, **options: str) -> Service:
     return a_served_service(**going | (overrides or {}))
 
 
-def left(at: str | None = LATER, number: int = 42, /, labels: Any = None, **parts: Any) -> CloudBalancer:
+def left(at: str | None = SINCE, number: int = 42, /, labels: Any = None, **parts: Any) -> CloudBalancer:
     """A load balancer that was released when Service ``web`` went. ``labels`` are further ones; None takes one off."""
-    found = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: at} | (labels or {})
+    found = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_RELEASED: at} | (labels or {})
     spec = {"name": f"was-{number}", "labels": {key: text for key, text in found.items() if text is not None}}
     return a_balancer(number, spec=spec, **parts)
 
@@ -182,25 +180,54 @@ POLICIES: dict[str, tuple[str | None, CloudBalancer, Rule | None]] = {
     "nobody's before, retain": ("retain", ADOPTED, RETAINED),
     "nobody's before, protected": ("delete", replace(ADOPTED, is_protected=True), PROTECTED),
 }
-NONSENSE = {key: "\x00 no such thing {}" for key in ANNOTATIONS if key not in (POLICY, UNDO)}
+NONSENSE = {key: "\x00 no such thing {}" for key in ANNOTATIONS if key != POLICY}
 
 
 @rows("others", {"": {}, "every other annotation is wrong": NONSENSE})
 @rows("policy balancer row", POLICIES)
 def test_what_is_kept(policy: str | None, balancer: CloudBalancer, row: Rule | None, others: dict[str, str]) -> None:
-    """What is protected, to be kept, or was nobody's loses its label only; in doubt it is kept, and a window, which
-    says when it is deleted, does not shorten that. No other annotation keeps a Service from going."""
+    """What is protected, to be kept, or was nobody's loses its label only; in doubt it is kept. No other annotation
+    keeps a Service from going."""
     claim = a_claim(annotations=others | ({} if policy is None else {POLICY: policy}))
     service = leaving({"claim": claim})
 
-    wish = release(service, Owned(balancer), a_world([service], [balancer]), MINUTES if row else LOCATED)
+    wish = release(service, Owned(balancer), a_world([service], [balancer]), LOCATED)
     plan = planned(service, there=(balancer,))
 
-    assert (wish.why_retained and wish.why_retained.rule, wish.delete_at) == (row, None)
+    assert (wish.why_retained and wish.why_retained.rule) == row
     assert wish.retained == (Owner(CLUSTER_UID, None, former="default.web") if row else None)
-    assert wish.retained is None or (wish.retained.released, wish.retained.delete_after) == (NOW_TOO, None)
+    assert wish.retained is None or wish.retained.released == SINCE
     assert kinds(plan) == {"lb.retain" if row else "lb.delete", "service.release"}
     assert (plan.allowed, plan.notes) == (plan.changes, ())
+
+
+@rows("policy balancer row", {
+    "nothing said": (None, a_balancer(), rules.RETAINED_BY_DEFAULT),
+    "empty, which beats the variable": ("", a_balancer(), None),
+    "delete": ("delete", a_balancer(), None),
+    "retain": ("retain", a_balancer(), RETAINED),
+    "what nobody knows": ("keep", a_balancer(), UNREADABLE),
+    "nobody's before": (None, ADOPTED, rules.RETAINED_BY_DEFAULT),
+    "nobody's before, delete": ("delete", ADOPTED, None),
+})  # fmt: skip
+def test_the_variable_decides_for_services_that_say_nothing(
+    policy: str | None, balancer: CloudBalancer, row: Rule | None
+) -> None:
+    service = leaving({"claim": a_claim(annotations={} if policy is None else {POLICY: policy})})
+    wish = release(service, Owned(balancer), a_world([service], [balancer]), BY_DEFAULT)
+    assert (wish.why_retained and wish.why_retained.rule) == row
+    assert kinds(planned(service, there=(balancer,), settings=BY_DEFAULT)) == {
+        "lb.retain" if row else "lb.delete",
+        "service.release",
+    }
+
+
+@pytest.mark.parametrize("balancer", [a_balancer(), ADOPTED])
+def test_a_variable_of_delete_is_as_none(balancer: CloudBalancer) -> None:
+    """An adopted load balancer goes by its Service's own annotation alone."""
+    options = replace(LOCATED.balancer_defaults, deletion_policy=DeletionPolicy.DELETE)
+    with_variable = replace(LOCATED, balancer_defaults=options)
+    assert planned(leaving(), there=(balancer,), settings=with_variable) == planned(leaving(), there=(balancer,))
 
 
 def test_what_nobody_knows_is_shown_in_part() -> None:
@@ -223,26 +250,6 @@ def test_labels_of_what_is_kept(of_class: str | None, cluster_uid: str | None, i
     service = leaving({"load_balancer_class": of_class}, deletion_policy="retain")
     wish = release(service, Owned(a_balancer(cluster_uid=cluster_uid)), world, LOCATED)
     assert wish.retained == replace(expected, former="default.web")
-
-
-NODE_PORT: dict[str, Any] = {"type": "NodePort"}
-UNLABELLED = a_balancer(service_uid=None, cluster_uid=None, spec={"name": DEFAULT_NAME})
-
-
-@rows("overrides balancer expected", {
-    "it lives on": (STAYS | NODE_PORT, a_balancer(), SERVICE_UID),
-    "it lives on, with another class": (STAYS | OTHER, a_balancer(), SERVICE_UID),
-    "it lives on, and had adopted it": (STAYS | NODE_PORT, ADOPTED, None),
-    "it goes": ({}, a_balancer(), None),
-    "it lives on, and its label is gone": (STAYS | NODE_PORT, UNLABELLED, None),
-})  # fmt: skip
-def test_whom_it_was_made_for(overrides: dict[str, Any], balancer: CloudBalancer, expected: str | None) -> None:
-    """Said where the Service may ask for it again, so that it is deleted with that one."""
-    service = leaving(overrides, deletion_policy="retain")
-    world = a_world([service], [balancer])
-    retained = release(service, match_balancers(world)[service.id], world, LOCATED).retained
-    assert retained is not None
-    assert retained.made_for == expected
 
 
 def test_how_it_is_kept() -> None:
@@ -308,116 +315,72 @@ def test_what_is_settled(match: Any, present: CloudBalancer | None, is_settled: 
     assert (wish.present, wish.is_settled) == (present, is_settled)
 
 
-@rows("flag_s options expected_s", {
-    "nothing said": (0, {}, 0),
-    "the flag": (600, {}, 600),
-    "the annotation beats the flag": (600, {"undo_window": "1h"}, 3600),
-    "the annotation alone": (0, {"undo_window": "1h"}, 3600),
-    "none for this one": (600, {"undo_window": "0s"}, 0),
-    "empty": (600, {"undo_window": ""}, 600),
-    "no duration": (300, {"undo_window": "ten minutes"}, 300),
-    "below zero": (300, {"undo_window": "-1s"}, 300),
-    "longer than a week": (300, {"undo_window": "169h"}, 300),
-    "no duration, and no flag: never none": (0, {"undo_window": "ten minutes"}, 600),
-    "beside what cannot be read": (300, {"undo_window": "1h", "protocol": "gopher"}, 3600),
+@rows("settings options expected", {
+    "nothing said": (LOCATED, {}, None),
+    "delete": (BY_DEFAULT, {"deletion_policy": "delete"}, None),
+    "retain": (LOCATED, {"deletion_policy": "retain"}, "default.web"),
+    "retain for all": (BY_DEFAULT, {}, "default.web"),
 })  # fmt: skip
-def test_how_long(flag_s: int, options: dict[str, str], expected_s: int) -> None:
-    """The annotation decides, else the flag; a text that is no duration never makes it shorter than that. A Service
-    with a window looks for what that may have left before it has another one created."""
-    settings = replace(LOCATED, undo_window=timedelta(seconds=flag_s))
+def test_a_policy_that_may_have_released_one_has_it_looked_for(
+    settings: Settings, options: dict[str, str], expected: str | None
+) -> None:
     service = a_service(claim=a_claim(annotations=annotated(**options)))
-    wish = compute_plan(a_world([service]), settings).by_key.get(WEB)
-    assert window_of(service, settings) == timedelta(seconds=expected_s)
-    looked_for = "default.web" if expected_s else None
-    assert wish is None or (isinstance(wish.after, LoadBalancer) and wish.after.former == looked_for)
+    wish = compute_plan(a_world([service]), settings).by_key[WEB]
+    assert isinstance(wish.after, LoadBalancer)
+    assert wish.after.former == expected
 
 
-def test_a_release_for_a_while_takes_off_for_whom_it_was_made() -> None:
-    """That label is one of a release for good: left over, it would count at the next one."""
-    labels = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_MADE_FOR: SERVICE_UID}
-    made = a_balancer(spec={"labels": labels})
-    plan = planned(leaving(), there=(made,), settings=MINUTES)
-    assert owner_after(plan.by_key[RETAIN]).made_for is None
-
-
-def test_it_is_let_go_first() -> None:
-    """The Service is free at once; the labels say whose it was and how long it waits. A wrong annotation is told."""
-    plan = planned(leaving(undo_window="soon"), there=(a_balancer(),), settings=MINUTES)
-
-    assert verdicts(plan) == {RETAIN: ("lb.retain", ALLOWED, None), RELEASE: ("service.release", ALLOWED, None)}
-    after = owner_after(plan.by_key[RETAIN])
-    assert after == Owner(CLUSTER_UID, None, former="default.web")
-    assert (after.delete_after, after.released) == (LATER, None)
-    assert due_of(after) == NOW + timedelta(minutes=10)
-    (note,) = plan.notes
-    assert (note.key, note.kind) == (SERVICE, NoteKind.MALFORMED)
-    assert note.text.startswith(f"{UNDO} is 'soon': expect a duration")
-    assert note.text.endswith("600s after the Service")
-
-
-@pytest.mark.parametrize(("is_protected", "kind"), [(False, "lb.delete"), (True, "lb.retain")])
-@rows("at verdict", {
-    "in the window": (LATER, (WAITING, "undo-window")),
-    "just over": (NOW_TOO, (ALLOWED, None)),
-    "over": (EARLIER, (ALLOWED, None)),
-})  # fmt: skip
-def test_its_end(at: str, verdict: tuple[Verdict, str | None], is_protected: bool, kind: str) -> None:
-    """It is deleted once its time has come, or released for good where somebody has protected it. No note says what
-    the plan says."""
-    plan = planned(there=(left(at, is_protected=is_protected),))
-    (change,) = plan.changes
-    assert (change.kind, change.owner, plan.notes) == (kind, KEY, ())
-    assert (change.decision.verdict, change.decision.rule) == verdict
-    assert not is_protected or owner_after(change).former == "default.web"
-    assert change.decision.due_in_s == (600 if verdict[0] is WAITING else None)
+WINDOW = {LABEL_RELEASED: None, LABEL_DELETE_AFTER: EARLIER}
+"""Labels of an undo window of earlier versions, which has ended."""
 
 
 @rows("balancer", {
+    "released": left(),
+    "released long ago": left("20200101T000000Z"),
+    "its window has ended": left(labels=WINDOW),
+    "without a time": left(None),
     "no time": left("soon"),
-    "another way to write a time": left("2020-01-01T00:00:00Z"),
-    "a month that is none": left("20201301T000000Z"),
-    "something behind it": left("20200101T000000Z\n"),
-    "without its zeros": left("2020101T00000Z"),
-    "no time at all": left(None),
-    "nobody's before": left(EARLIER, labels={LABEL_FORMER: None}),
-    "another cluster's": left(EARLIER, labels={LABEL_CLUSTER_UID: "x"}),
-    "no cluster's": left(EARLIER, labels={LABEL_CLUSTER_UID: None}),
-    "released for good": left(EARLIER, labels={LABEL_RELEASED: EARLIER}),
-    "of a Service that lives": left(EARLIER, labels={LABEL_SERVICE_UID: SERVICE_UID, LABEL_FORMER: None}),
+    "nobody's before": left(labels={LABEL_FORMER: None}),
+    "another cluster's": left(labels={LABEL_CLUSTER_UID: "x"}),
+    "no cluster's": left(labels={LABEL_CLUSTER_UID: None}),
+    "of a Service that lives": left(labels={LABEL_SERVICE_UID: SERVICE_UID, LABEL_FORMER: None}),
 })  # fmt: skip
-def test_what_is_never_deleted(balancer: CloudBalancer) -> None:
-    """Only what has exactly the labels that were written, whatever time a foreign hand puts on it."""
+@pytest.mark.parametrize("is_protected", [False, True])
+def test_a_released_one_stays(balancer: CloudBalancer, is_protected: bool) -> None:
+    """Whatever times its labels have."""
     services = (a_served_service(),) if balancer.owner.service_uid else ()
-    assert not {"lb.delete", "lb.retain"} & kinds(planned(*services, there=(balancer,)))
+    plan = planned(*services, there=(replace(balancer, is_protected=is_protected),))
+    assert not {"lb.delete", "lb.retain"} & kinds(plan)
 
 
-@rows("world", {
-    "Services with a gap": {"services": incomplete(Section({}))},
-    "load balancers with a gap": {"load_balancers": incomplete(Section({42: left(EARLIER)}))},
-    "an unreadable Service": {"services": Section({}, unreadable={"default/web": "no uid"})},
-    "an identity that is not known": {"cluster_uid": Unknown("403")},
-    "a clock that nobody believes": {"clocks": Clocks(hetzner=timedelta(hours=1))},
+@rows("labels", {
+    "released": {},
+    "in an undo window": WINDOW,
+    "its time is taken off": {LABEL_RELEASED: None},
+    "adopted before": {LABEL_ADOPTED: "true"},
 })  # fmt: skip
-def test_what_is_unknown_deletes_nothing(world: dict[str, Any]) -> None:
-    """A Service that was not read may be the one that wants it back; an API server that is an hour ahead ends none."""
-    found = planned(there=(left(EARLIER),), **world)
-    assert [change.decision.verdict for change in found.changes] == [WAITING] * ("cluster_uid" not in world)
-    if "clocks" in world:
-        begun = planned(leaving(), there=(a_balancer(),), settings=MINUTES, **world)
-        assert {change.decision.rule for change in (*found.changes, *begun.changes)} == {"clock-skew"}
-
-
-@rows("at", {"in its window": LATER, "over": EARLIER, "no time at all": None, "no time": "soon"})
-def test_it_goes_back(at: str | None) -> None:
-    """To a Service of the same namespace and name, whatever became of the time, as long as it is there. What the new
-    one does not ask for goes without a word: it was this Service's own. What was nobody's before stays so."""
-    there = left(at, labels={LABEL_ADOPTED: "true"}, listeners=(a_listener(), a_listener(8080, 31000)))
-    plan = planned(a_service(), there=(there,))
+def test_it_goes_back(labels: dict[str, str | None]) -> None:
+    """A Service of the same namespace and name adopts it, and so leaves it behind when it goes."""
+    plan = planned(a_service(), there=(left(labels=labels),))
     adopt = plan.by_key[WEB]
     assert (adopt.kind, adopt.after) == ("lb.adopt", Owner(CLUSTER_UID, SERVICE_UID, balancer_id=42, adopted="true"))
+    assert adopt.reason.endswith("kept after it")
     assert plan.allowed == plan.changes
-    assert f"{WEB}/listener/8080" in plan.by_key
-    assert KEY not in plan.by_key
+
+
+def test_it_goes_back_by_the_default_name_as_well() -> None:
+    """The same Service, which had another type for a while."""
+    there = left()
+    there = replace(there, spec=replace(there.spec, name=DEFAULT_NAME))
+    after = planned(a_service(), there=(there,)).by_key[WEB].after
+    assert after == Owner(CLUSTER_UID, SERVICE_UID, balancer_id=42, adopted="true")
+
+
+def test_what_its_service_takes_away_is_asked_for() -> None:
+    """It may have got another use meanwhile."""
+    there = left(listeners=(a_listener(), a_listener(8080, 31000)))
+    plan = planned(a_service(), there=(there,))
+    assert [(hold.rule, hold.keys) for hold in plan.holds] == [("adoption", (WEB, f"{WEB}/listener/8080"))]
 
 
 def naming(name: str, service: str = "web", **overrides: Any) -> Service:
@@ -427,10 +390,9 @@ def naming(name: str, service: str = "web", **overrides: Any) -> Service:
 @rows("service there expected", {
     "another namespace": (a_service(namespace="other"), (left(),), None),
     "another name": (a_service("api"), (left(),), None),
-    "released for good": (a_service(), (left(labels={LABEL_RELEASED: EARLIER}),), None),
     "of another cluster": (a_service(), (left(labels={LABEL_CLUSTER_UID: "x"}),), None),
-    "of two the one that went last": (a_service(), (left(LATER), left(EARLIER, 7)), 42),
-    "of two the one that went last, likewise": (a_service(), (left(EARLIER), left(LATER, 7)), 7),
+    "of two the one that went last": (a_service(), (left(SINCE), left(EARLIER, 7)), 42),
+    "of two the one that went last, likewise": (a_service(), (left(EARLIER), left(SINCE, 7)), 7),
     "named as it is": (naming("was-42"), (left(),), 42),
     "with a new name": (naming("new"), (left(),), 42),
 })  # fmt: skip
@@ -441,46 +403,19 @@ def test_who_gets_it_back(service: Service, there: tuple[CloudBalancer, ...], ex
     assert expected is not None or found == Missing()
 
 
-@rows("at options verdict", {
-    "over": (EARLIER, {}, (HELD, "ip-loss")),
-    "over, and named as it is": (EARLIER, {"name": "was-42"}, (HELD, "ip-loss")),
-    "over, and named as nobody can be": (EARLIER, {"name": "x" * 200}, (HELD, "ip-loss")),
-    "over, and another one is named": (EARLIER, {"name": "new"}, (ALLOWED, None)),
-    "in the window": (LATER, {}, (WAITING, "undo-window")),
-})  # fmt: skip
-def test_the_address_of_a_service_that_has_come_back_is_not_deleted(
-    at: str, options: dict[str, str], verdict: tuple[Verdict, str | None]
-) -> None:
-    """A list lacked what was released, so that the Service that came back got another one: a person decides. By what is
-    protected, and stays, nothing is lost."""
-    service = a_served_service(claim=a_claim(annotations=annotated(**options)))
-    plan = planned(service, there=(left(at), a_balancer(43)))
-    kept = planned(service, there=(left(at, is_protected=True), a_balancer(43)))
-    assert verdicts(plan)[KEY] == ("lb.delete", *verdict)
-    lost = guards.RETURNED_ADDRESSES_LOST.text(service="default/web")
-    assert [hold.said for hold in plan.holds] == [lost] * (verdict[0] is HELD)
-    assert verdicts(kept)[f"{KEY}/retain"][:2] == ("lb.retain", WAITING if at is LATER else ALLOWED)
-
-
-@rows("options", {"any name": {}, "another one is named": {"name": "new"}})
-def test_while_its_service_is_undecided_it_is_not_deleted(options: dict[str, str]) -> None:
-    """Two load balancers have the Service's label: which one it gets is not known, and so is whether it needs this."""
-    service = a_served_service(claim=a_claim(annotations=annotated(**options)))
-    plan = planned(service, there=(left(EARLIER), a_balancer(43), a_balancer(44)))
-    assert KEY not in plan.by_key
-
-
 def test_who_asks_for_another_one_gets_that() -> None:
-    """A Service that comes back and names another load balancer wants that: the old one goes at its time."""
+    """A Service that comes back and names another load balancer wants that: the old one stays, for who names it."""
     other = a_balancer(9, service_uid=None, cluster_uid=None, targets=(), listeners=(), spec={"name": "other"})
-    plan = planned(naming("other"), there=(left(EARLIER), other))
-    assert verdicts(plan)[KEY] == ("lb.delete", ALLOWED, None)
+    plan = planned(naming("other"), there=(left(), other))
+    assert KEY not in plan.by_key
     assert plan.by_key[WEB].after == Owner(CLUSTER_UID, SERVICE_UID, balancer_id=9, adopted="true")
+    also = match_balancers(a_world([naming("other"), naming("was-42", "api", uid="uid-api")], [left(), other]))
+    assert also["default/api"] == Adoptable(left(), is_unowned=True, is_anothers=True)
 
 
 def test_of_two_that_were_its_own_it_may_name_either() -> None:
-    """Both were released by a Service of this name: what waits for its return waits for nobody else."""
-    plan = planned(naming("was-42"), there=(left(EARLIER), left(LATER, 7)))
+    """Both were released by a Service of this name."""
+    plan = planned(naming("was-42"), there=(left(EARLIER), left(SINCE, 7)))
     assert verdicts(plan)[WEB] == ("lb.adopt", ALLOWED, None)
     assert plan.by_key[WEB].after == Owner(CLUSTER_UID, SERVICE_UID, balancer_id=42, adopted="true")
 
@@ -497,28 +432,18 @@ def test_nobody_takes_it_from_who_gets_it_back() -> None:
         assert isinstance(match_balancers(a_world([thief, *others], there))["default/api"], Adoptable)
 
 
-RESERVED = {"balancer": "load balancer 42 was-42", "former": "Service default/web"}
-AWAITED = guards.BALANCER_RESERVED_UNTIL.text(**RESERVED, time="2026-07-01 12:10 UTC")
-
-
-@rows("there why", {
-    "in use": (left(), AWAITED),
-    "empty": (left(listeners=(), targets=()), AWAITED),
-    "for a time that is lost": (left(None), guards.BALANCER_RESERVED.text(**RESERVED)),
-})  # fmt: skip
-def test_another_namespace_does_not_take_it_without_a_word(there: CloudBalancer, why: str) -> None:
-    """Who names what waits for its Service's return may have it once a person says so: it could be deleted then."""
-    plan = planned(naming("was-42", namespace="tenant"), there=(there,), settings=MINUTES)
-    assert [(hold.rule, hold.keys, hold.said) for hold in plan.holds] == [
-        ("adoption", ("load_balancer/tenant/web",), why)
-    ]
-    assert plan.allowed == ()
+@rows("there is_held", {"in use": (left(), True), "empty": (left(listeners=(), targets=()), False)})
+def test_another_namespace_does_not_take_what_is_in_use_without_a_word(there: CloudBalancer, is_held: bool) -> None:
+    """Who names what was released with another Service may have it once a person says so."""
+    plan = planned(naming("was-42", namespace="tenant"), there=(there,))
+    whose, use = "Service default/web", "1 listener and 1 target"
+    why = guards.BALANCER_IN_USE_RELEASED.text(balancer="load balancer 42 was-42", use=use, former=whose)
+    expected = [("adoption", ("load_balancer/tenant/web",), why)] if is_held else []
+    assert [(hold.rule, hold.keys, hold.said) for hold in plan.holds] == expected
 
 
 def test_who_explains_a_service_that_is_gone_says_what_waits_for_it() -> None:
-    """With its time, as far as there is one."""
-    there, lost = a_world([], [left()]), a_world([], [left("soon")])
-    beginning = why_no_service("default/web", lost, LOCATED)
-    assert beginning.endswith("load balancer 42 was-42 is returned to it when it is created again")
-    assert why_no_service("default/web", there, LOCATED) == f"{beginning}, and is deleted after 2026-07-01 12:10 UTC"
+    there = a_world([], [left()])
+    found = why_no_service("default/web", there, LOCATED)
+    assert found.endswith("load balancer 42 was-42 is returned to it when it is created again")
     assert why_no_service("default/api", there, LOCATED) == "the cluster has no Service 'default/api'"

@@ -122,7 +122,7 @@ SHOP = a_service("shop", uid="shop", claim=a_claim(annotations=annotated(name="s
     "of a Service that is gone": ([bare(labels=GONE)], []),
     "of one of no known cluster": ([bare(labels={LABEL_SERVICE_UID: DEAD})], []),
     "released with another": ([bare(labels=RELEASED | {LABEL_FORMER: "default.shop"})], []),
-    "in another's undo window": ([bare(labels=WAITING)], []),
+    "released with another by an earlier version": ([bare(labels=WAITING)], []),
     "another Service asks for its name": ([bare(name="shop")], [SHOP]),
     "two have published addresses": ([bare(), replace(bare(44), ipv4=None)], []),
 })  # fmt: skip

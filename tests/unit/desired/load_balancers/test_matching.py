@@ -25,7 +25,6 @@ from desired.names import (
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
-    LABEL_MADE_FOR,
     LABEL_OWN_CLASS_UID,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
@@ -241,7 +240,7 @@ def test_the_owner_among_rivals(name: str, why: Reason | None) -> None:
 @rows("name is_kept", {"that name": ("shared", True), "another name, not changed for a contested one": ("old", False)})
 def test_who_comes_back_among_rivals(name: str, is_kept: bool) -> None:
     """Nobody keeps a Service from what was released with it by asking for its name meanwhile."""
-    labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20990601T120000Z"}
+    labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_RELEASED: AT}
     found = matches([A, B], [a_balancer(spec={"name": name, "labels": labels})])
     assert isinstance(found["web"], Adoptable) is is_kept
     assert type(found["shop"]) is (Foreign if is_kept else Contested)
@@ -258,13 +257,12 @@ def test_what_another_owner_has_released(labels: dict[str, str], former: str, is
     labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: AT, LABEL_FORMER: former} | labels
     found = match(named("shared"), a_balancer(spec={"name": "shared", "labels": labels}))
     assert isinstance(found, Adoptable)
-    assert (found.is_unowned, found.is_anothers, found.is_awaited, found.returns) == (True, is_anothers, False, False)
+    assert (found.is_unowned, found.is_anothers, found.returns) == (True, is_anothers, False)
     assert found.outlives_its_service
 
 
 @rows("balancer rule", {
     "not released": (labelled(), rules.BALANCER_OF_CLUSTER),
-    "in its undo window": (labelled(former="default.web", after=AT), rules.BALANCER_WAITS_ELSEWHERE),
     "owned there": (labelled(uid=DEAD), rules.BALANCER_OF_CLUSTER),
     "released, and that taken back in part": (labelled(uid=DEAD, released=AT), rules.BALANCER_OF_CLUSTER),
 })  # fmt: skip
@@ -276,7 +274,6 @@ def test_what_another_cluster_has_not_released(balancer: CloudBalancer, rule: Ru
 
 
 INSIDE = {LABEL_OWN_CLASS_UID: DEAD, LABEL_CLASS: "example.com..internal"}
-WAITS = {LABEL_FORMER: "default.api", LABEL_DELETE_AFTER: AT}
 LONG = f"sha256-{'0' * 40}"
 
 
@@ -287,9 +284,6 @@ LONG = f"sha256-{'0' * 40}"
     "by HCCM": ({LABEL_SERVICE_UID: DEAD}, rules.BALANCER_OF_CLASS, "without a loadBalancerClass"),
     "by HCCM, of no cluster": ({LABEL_SERVICE_UID: DEAD, LABEL_CLUSTER_UID: None}, rules.BALANCER_OF_CLASS,
         "without a loadBalancerClass"),
-    "in its undo window": (WAITS | {LABEL_CLASS: "internal"}, rules.BALANCER_WAITS_FOR_CLASS,
-        "of loadBalancerClass 'internal'"),
-    "in its undo window, of no class": (WAITS, rules.BALANCER_WAITS_FOR_CLASS, "without a loadBalancerClass"),
     "of a class, and no Service's": ({LABEL_CLASS: "example.com..internal"}, rules.BALANCER_FOR_CLASS,
         "of loadBalancerClass 'example.com/internal'"),
     "of no class, and no Service's": ({}, rules.BALANCER_FOR_CLASS, "without a loadBalancerClass"),
@@ -306,31 +300,26 @@ def test_what_another_class_has(labels: dict[str, str | None], rule: Rule, which
     assert found == Foreign(there, rule.because(balancer=42, name="shared", label=label, **facts))
 
 
-MADE_FOR = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_MADE_FOR: SERVICE_UID}
-WAITS_FOR_IT = WAITS | {LABEL_FORMER: "default.web"}
-RELEASED = {LABEL_RELEASED: AT, LABEL_FORMER: "default.web"}
+RELEASED = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: AT, LABEL_FORMER: "default.web"}
 NO_CLUSTER = {LABEL_CLUSTER_UID: None}
+UNDO: dict[str, str | None] = {LABEL_RELEASED: None, LABEL_DELETE_AFTER: AT}
 
 
-@rows("labels outlives is_held", {
-    "released for good": (RELEASED, False, False),
-    "released for good, its cluster taken off": (RELEASED | NO_CLUSTER, False, False),
-    "never released": ({}, True, False),
-    "never released, of no cluster": (NO_CLUSTER, True, True),
-    "released for good, and another's since": (RELEASED | {LABEL_FORMER: "default.api"}, True, True),
-    "in the undo window of another": (WAITS, True, True),
-    "in the undo window of another, of no cluster": (WAITS | NO_CLUSTER, True, True),
-    "in an undo window, of no cluster": (WAITS_FOR_IT | NO_CLUSTER, True, True),
+@rows("labels is_held", {
+    "released": ({}, False),
+    "released, its cluster taken off": (NO_CLUSTER, True),
+    "released with another": ({LABEL_FORMER: "default.api"}, True),
+    "released with another, of no cluster": ({LABEL_FORMER: "default.api"} | NO_CLUSTER, True),
+    "in an undo window": (UNDO, False),
+    "in the undo window of another": (UNDO | {LABEL_FORMER: "default.api"}, True),
 })  # fmt: skip
-def test_what_says_that_it_was_made_for_the_service(
-    labels: dict[str, str | None], outlives: bool, is_held: bool
-) -> None:
-    """The label of a release for good alone does: left over beside labels of another one, it made the load balancer go
-    with the Service, and be adopted without a question."""
-    there = a_balancer(spec={"name": "shared", "labels": {k: v for k, v in (MADE_FOR | labels).items() if v}})
+def test_a_released_one_outlives_the_service_that_names_it(labels: dict[str, str | None], is_held: bool) -> None:
+    """Whomever it was made for."""
+    there = a_balancer(spec={"name": "shared", "labels": {k: v for k, v in (RELEASED | labels).items() if v}})
     found = match(A, there)
     assert isinstance(found, Adoptable)
-    assert (found.outlives_its_service, found.is_in_use_unowned) == (outlives, is_held)
+    assert found.outlives_its_service
+    assert found.is_in_use_unowned is is_held
 
 
 def test_of_many_rivals_a_few_are_named() -> None:

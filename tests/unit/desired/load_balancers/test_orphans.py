@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from desired.load_balancers.lifecycle import Orphan, left_certificates, orphans
 from desired.load_balancers.matching import match_balancers
@@ -43,7 +44,9 @@ LEFT_OVER = a_balancer(43, service_uid=DEAD, spec={"name": "left-over"})
 SINCE = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}
 LET_GO = a_balancer(44, spec={"name": "shop", "labels": SINCE})
 SHOP = a_service("shop", uid="uid-shop", claim=a_claim(annotations=annotated(name="shop")))
-GONE, RELEASED = rules.SERVICE_GONE.because(uid=DEAD), rules.RELEASED_SINCE.because(since="2026-06-01 12:00 UTC")
+LONG_AGO = rules.RELEASED.because(service="its Service")
+GONE = rules.SERVICE_GONE.because(uid=DEAD)
+RELEASED = rules.RELEASED_SINCE.because(service="its Service", since="2026-06-01 12:00 UTC")
 TWINS = (a_balancer(45), a_balancer(46, spec={"name": "twin"}))
 CLAIMED = (FINALIZER_BALANCER,)
 GOING = a_service(deleted_at=NOW, finalizers=CLAIMED)
@@ -56,7 +59,7 @@ def found(world: Snapshot) -> dict[int, Reason]:
 @rows("services balancers expected", {
     "its Service is gone": ([], [LEFT_OVER], {43: GONE}),
     "released": ([], [LET_GO], {44: RELEASED}),
-    "released at an unknown time": ([], [a_balancer(service_uid=None)], {42: rules.RELEASED.because()}),
+    "released at an unknown time": ([], [a_balancer(service_uid=None)], {42: LONG_AGO}),
     "a Service's": ([a_service()], [a_balancer()], {}),
     "one of two": ([a_service()], [a_balancer(), LEFT_OVER], {43: GONE}),
     "two with the label of one Service": ([a_service()], TWINS, {}),
@@ -126,26 +129,24 @@ def test_a_name_that_cannot_be_read() -> None:
     assert set(found(a_world([wrong], [LET_GO, half_made]))) == {44}
 
 
-UNDO = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web"}
-DATED = UNDO | {LABEL_DELETE_AFTER: "20260701T121000Z"}
-WHOSE = {"service": "Service default/web"}
-WINDOW = rules.IN_UNDO_WINDOW.because(**WHOSE, until="2026-07-01 12:10 UTC")
+FORMER = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web"}
+WITH_WEB = rules.RELEASED.because(service="Service default/web")
+ON_A_DAY = rules.RELEASED_SINCE.because(service="Service default/web", since="2026-07-01 12:10 UTC")
 
 
-@rows("labels is_protected reason is_dated", {
-    "in its undo window": (DATED, False, WINDOW, True),
-    "protected": (DATED, True, rules.MAY_RETURN.because(**WHOSE), False),
-    "without a time": (UNDO, False, rules.UNDATED.because(**WHOSE), False),
-    "with no time": (UNDO | {LABEL_DELETE_AFTER: "soon"}, False, rules.MISDATED.because(**WHOSE, value="soon"), False),
+@rows("labels reason", {
+    "with a time": ({LABEL_RELEASED: "20260701T121000Z"}, ON_A_DAY),
+    "without a time": ({}, WITH_WEB),
+    "with no time": ({LABEL_RELEASED: "soon"},
+        rules.RELEASED_SINCE.because(service="Service default/web", since="soon")),
+    "in an undo window of earlier versions": ({LABEL_DELETE_AFTER: "20260701T121000Z"}, WITH_WEB),
 })  # fmt: skip
-def test_what_was_released_for_a_while(
-    labels: dict[str, str], is_protected: bool, reason: Reason, is_dated: bool
-) -> None:
-    """It is told when it goes by itself; what has lost its time waits for a person, or for its Service."""
-    world = a_world([], [a_balancer(spec={"labels": labels}, is_protected=is_protected)])
+@pytest.mark.parametrize("is_protected", [False, True])
+def test_what_was_released(labels: dict[str, str], reason: Reason, is_protected: bool) -> None:
+    """It stays until a person names it."""
+    world = a_world([], [a_balancer(spec={"labels": FORMER | labels}, is_protected=is_protected)])
     (orphan,) = orphans(world, match_balancers(world))
-    assert (orphan.reason, orphan.delete_at) == (reason, NOW + timedelta(minutes=10) if is_dated else None)
-    assert orphan.needs_its_id is is_dated
+    assert (orphan.reason, orphan.needs_its_id) == (reason, True)
 
 
 @rows("orphan kept", {

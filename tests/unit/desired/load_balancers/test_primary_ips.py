@@ -11,7 +11,7 @@ from desired.load_balancers.primary_ips import Purpose, asked_primary_ips
 from desired.model.load_balancer import CloudBalancer, LoadBalancer, PrimaryIp
 from desired.model.service import Ingress, Service
 from desired.model.settings import Settings
-from desired.names import FINALIZER_BALANCER, LABEL_DELETE_AFTER, LABEL_FORMER
+from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED
 from desired.plan.change import Plan
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
@@ -173,9 +173,9 @@ def test_what_a_deletion_costs(held: tuple[int | None, int | None], found: Found
     assert list(consequences(plan, ChangeKind.LB_DELETE)) == texts
 
 
-def released(due: str, *held: int | None) -> CloudBalancer:
-    """One that was released with Service default/web, and is deleted after ``due``."""
-    labels = {**a_balancer(service_uid=None).spec.labels, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: due}
+def vanished(*held: int | None, **labels: str) -> CloudBalancer:
+    """One of a Service that is gone."""
+    labels = {**a_balancer(service_uid="gone").spec.labels, **labels}
     balancer = having(*held)
     return replace(balancer, spec=replace(balancer.spec, labels=labels))
 
@@ -200,8 +200,8 @@ WANTS_8 = another(public_net_ipv4="8")
     "there, and it has another one": ([OTHER_SIX], [having(7, 8)], {7: UPKEEP}),
     "there, by names": ([BY_NAMES], [having(7, None)], {"web": UPKEEP}),
     "to be deleted": ([replace(asking(), deleted_at=NOW)], [having(7, 8)], {7: DELETION, 8: DELETION}),
-    "due, and wanted": ([WANTS_8], [released("20200101T000000Z", 7, 8)], {7: DELETION, 8: DELETION}),
-    "not due": ([WANTS_8], [released("20990101T000000Z", 7, 8)], {8: CREATION, 7: UPKEEP}),
+    "its Service has vanished, and wanted": ([WANTS_8], [vanished(7, 8)], {7: DELETION, 8: DELETION}),
+    "adopted, its Service has vanished": ([WANTS_8], [vanished(7, 8, **{LABEL_ADOPTED: "true"})], {8: CREATION}),
 })  # fmt: skip
 def test_who_is_looked_up(
     services: list[Service], balancers: list[CloudBalancer], expected: dict[int | str, Purpose]

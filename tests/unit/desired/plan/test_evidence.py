@@ -90,10 +90,8 @@ def test_what_a_change_rests_on_by_itself(kind: str, verb: str) -> None:
     "its targets are addresses": (a_change("node/a", "node.delete", before=METAL),
         (*(WholeList(name, if_read=True, each=True) for name in OF_SERVICES), NetworkRead(), Age(METAL.proof),
         ServerGone(in_robot(1)))),
-    "a window that ends": (a_change("load_balancer/id/7", "lb.delete"), (Age(),)),
-    "a window that begins": (a_change("service/ns/a", "lb.retain", before=Owner("x", None),
-        after=Owner(None, None, delete_after="t")), (Age(),)),
-    "for good": (a_change("service/ns/a", "lb.retain", before=Owner("x", None), after=Owner(None, None)), ()),
+    "of no Service": (a_change("load_balancer/id/7", "lb.delete"), ()),
+    "a release": (a_change("service/ns/a", "lb.retain", before=Owner("x", None), after=Owner(None, None)), ()),
 })  # fmt: skip
 def test_what_its_values_add(change: Change, more: tuple[Evidence, ...]) -> None:
     """An age by Kubernetes' clock, and the lists that are needed where they are read."""
