@@ -1,4 +1,5 @@
-"""Settings that decide on plans, as texts in the published status. They are shown, and decide nothing.
+"""Settings that decide on plans, as texts in the published status. They are shown, and ``apply FILE`` takes those of a
+saved plan if the same are published. They decide nothing else.
 
 No secret is among them. Any client that may write into the ConfigMap can have a change told that there was not.
 """
@@ -71,16 +72,17 @@ def _said(text: str) -> str:
 def texts_of(settings: Settings) -> Mapping[str, str]:
     """Name → value of each setting that decides on a plan, "" for one that is not set. The defaults of load balancers
     are not among them while these are left alone."""
-    values = {name: _text(getattr(settings, field)) for field, name in DECIDING.items()}
+    values = {name: text_of(getattr(settings, field)) for field, name in DECIDING.items()}
     if Controller.SERVICE not in settings.controllers:
         return values
     defaults = variables_of(settings.balancer_defaults)
     times = {name for name in defaults if VARIABLES[name].grammar.kind is ValueKind.DURATION}
-    texts = {name: _text(value) for name, value in defaults.items()}
+    texts = {name: text_of(value) for name, value in defaults.items()}
     return values | {name: f"{text}s" if text and name in times else text for name, text in texts.items()}
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """The value as people write it, in one line; "" if it is not set."""
     match value:
         case None | Unmanaged():
             return ""

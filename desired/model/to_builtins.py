@@ -59,7 +59,8 @@ def to_builtins(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} has no plain form")
 
 
-def digest(*values: object) -> str:
-    """``sha256:`` and the first 16 hex digits over the canonical JSON of ``values``."""
+def digest(*values: object, digits: int = 16) -> str:
+    """``sha256:`` and the first hex ``digits`` over the canonical JSON of ``values``. Short ones are for people to
+    type: two values with the same 16 digits can be found."""
     canonical = json.dumps([to_builtins(value) for value in values], sort_keys=True, separators=(",", ":"))
-    return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()[:16]}"
+    return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()[:digits]}"

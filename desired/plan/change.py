@@ -25,7 +25,7 @@ from desired.model.route import NetworkCondition, Route
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import NodeAddress
 from desired.model.taint import Taint
-from desired.model.to_builtins import ADDED
+from desired.model.to_builtins import ADDED, digest
 from desired.names import CLEANUP_FINALIZERS
 from desired.plan.evidence import AbsenceProof, Age, Evidence, Identified, NetworkRead, ServerGone, WholeList
 from desired.plan.kinds import KINDS, ChangeKind, Kind, Verb
@@ -265,6 +265,26 @@ class Change:
         http = self.after.http if isinstance(self.after, Listener) else None
         sides = (self.before, self.after, None if http is None else http.certificates)
         return KNOWN_AFTER_APPLY not in sides
+
+    @property
+    def digest(self) -> str:
+        """The digest of its difference: kind, key and both sides."""
+        return self._digest_of(self.before, self.after)
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """That digest, and the one of an earlier plan if a value was known only after the apply then."""
+        before, after = self.before, self.after
+        if self.kind is ChangeKind.SERVICE_STATUS:
+            after = KNOWN_AFTER_APPLY
+        elif self.kind is ChangeKind.LB_RDNS:
+            before = KNOWN_AFTER_APPLY
+        elif isinstance(after, Listener) and after.http is not None and isinstance(after.http.certificates, tuple):
+            after = replace(after, http=replace(after.http, certificates=KNOWN_AFTER_APPLY))
+        return self.digest, self._digest_of(before, after)
+
+    def _digest_of(self, before: State | None, after: State | None) -> str:
+        return digest(self.kind, self.key, before, after, digits=64)
 
     @property
     def order(self) -> tuple[str, int, str]:

@@ -14,9 +14,10 @@ from typing import Any
 
 from actuators.http.robot import RobotLogin
 from actuators.http.shown import is_loopback, shown_address, with_shown_addresses
+from desired.annotations.options import VARIABLES as OPTION_VARIABLES
 from desired.annotations.options import defaults_of
 from desired.model.service import Classes
-from desired.model.settings import SET_BY, Controller, Policy, Settings, Waits
+from desired.model.settings import DECIDING, SET_BY, Controller, Policy, Settings, Waits
 from desired.names import LEASE, LEASE_NAMESPACE
 from desired.plan.grants import LIFETIME
 from desired.syntax.bounds import shown_text
@@ -319,6 +320,14 @@ def load_config(
         overwrites=flags["--force"],
         warnings=(*without_effect(given), *_warnings(variables, environ, flags)),
     )
+
+
+def variables_for(texts: Mapping[str, str]) -> Mapping[str, str]:
+    """The variables that give a run the settings with these texts. Other names, as of an endpoint, are left out: any
+    client may have written the texts."""
+    named = {name: FLAGS[name].variable for name in DECIDING.values() if name in FLAGS}
+    names = (*DECIDING.values(), *OPTION_VARIABLES)
+    return {named.get(name, name): texts[name] for name in names if texts.get(name)}
 
 
 def _settings(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Settings:

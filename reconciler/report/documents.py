@@ -13,7 +13,6 @@ from functools import cache, partial
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import asdict
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.health.state import States
@@ -358,24 +357,6 @@ class ReportDocument(Struct, frozen=True):
     summary: SummaryDocument
     cost: MonthlyCostDocument | None
     """None where nothing that would be done, or was done, has a cost."""
-    plan_hash: Annotated[str, Meta(pattern="^sha256:[0-9a-f]{64}$")] | UnsetType = UNSET
-    """Only there in a saved plan, as all that follows: a digest of its cluster, settings and changes, by which damage
-    is found."""
-    expires_at: datetime | UnsetType = UNSET
-    """Until when it may be applied, by the API server's clock."""
-    settings: Mapping[str, str] | UnsetType = UNSET
-    """Flag or variable → digest of the value with which the plan was made."""
-    only: tuple[str, ...] | UnsetType = UNSET
-    """The keys to which ``--only`` had restricted it; empty: it was not."""
-
-
-class SavedPart(Struct, frozen=True):
-    """What a saved plan has besides its report, as in ``ReportDocument``."""
-
-    plan_hash: str
-    expires_at: datetime
-    settings: Mapping[str, str]
-    only: tuple[str, ...]
 
 
 SHOWN: Mapping[type, type] = {Line: ChangeDocument, Change: ChangeDocument, Hold: HoldDocument}
@@ -391,8 +372,8 @@ def shown(report: Report) -> Shown:
     }
 
 
-def report_as_json(report: Report, saved: SavedPart | None = None) -> Mapping[str, Any]:
-    """The report in JSON values; with what makes it a saved plan, if any."""
+def report_as_json(report: Report) -> Mapping[str, Any]:
+    """The report in JSON values."""
     sections = report.snapshot.sections() if report.snapshot else {}
     document = ReportDocument(
         format_version=FORMAT_VERSION,
@@ -409,7 +390,6 @@ def report_as_json(report: Report, saved: SavedPart | None = None) -> Mapping[st
         requests=RequestsDocument.of(report),
         summary=SummaryDocument(**summary(report)),
         cost=MonthlyCostDocument.of(report.cost),
-        **({} if saved is None else asdict(saved)),
     )
     written: Mapping[str, Any] = to_json(document, shown(report))
     return written

@@ -176,7 +176,7 @@ class Cluster(DirectSimulation):
     def save_plan(self, *, is_exact: bool = False) -> None:
         """``reconcile plan --save``; from now on ``apply`` of that file is what runs, if need be again."""
         content = save_plan(self._process.plan(), self.settings)
-        self._agreement = read_plan(content, "plan.json", self.settings, is_exact=is_exact)
+        self._agreement = read_plan(content, "plan.json", is_exact=is_exact).agreement
         self.start()
 
     def leave_plan(self) -> None:

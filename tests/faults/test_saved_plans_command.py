@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.objects import joining_node, server
+from tests.support.permissions import shipped
 from tests.support.rows import rows
 from tests.support.stage import SimulatedCluster, Stage
 
@@ -59,7 +60,7 @@ def test_a_plan_is_saved_reviewed_and_applied(joining: Stage) -> None:
         ("node/web-1", None),
         ("node/web-2", "agreed-plan"),
     ]
-    assert "plan_hash" not in applied.report
+    assert "permissions" not in applied.report
     assert joining.reconcile("plan", "--save", FILE).code == 0  # in the place of the one before
 
 
@@ -71,6 +72,65 @@ def test_an_exact_plan_that_is_another_one(joining: Stage) -> None:
     assert (ran.code, provider_ids(joining)) == (1, [None, None])
     (line,) = ran.stderr.splitlines()
     assert "and nothing was applied: 1 change differs (node/web-2); plan again with" in line
+
+
+UNZONED = {"HCLOUD_INSTANCES_ZONE_LABEL_ENABLED": "false"}
+ZONED = {"HCLOUD_INSTANCES_ZONE_LABEL_ENABLED": "true"}
+OTHERWISE = "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED is {} otherwise than when it was made; plan again with"
+
+
+def _publishes(stage: Stage, **variables: str) -> None:
+    """A controller with these variables has done a pass."""
+    stage.to_cluster("POST", "/api/v1/namespaces/kube-system/configmaps", shipped("configmap.yaml")[0])
+    assert stage.reconcile("--once", **variables).code == 0
+
+
+def _labels(stage: Stage, name: str) -> dict[str, str]:
+    labels: dict[str, str] = stage.nodes()[name]["metadata"]["labels"]
+    return labels
+
+
+def test_a_saved_plan_needs_no_settings_if_a_controller_publishes_them(joining: Stage) -> None:
+    _publishes(joining, **UNZONED)
+    joins_as_well(joining)
+    joining.reconcile("plan", "--save", FILE, **UNZONED)
+
+    applied = joining.reconcile("apply", FILE, "--exact")
+
+    assert applied.code == 0, applied.stderr
+    assert provider_ids(joining) == ["hcloud://1", "hcloud://2"]
+    assert "topology.kubernetes.io/region" in _labels(joining, "web-2")
+    assert "topology.kubernetes.io/zone" not in _labels(joining, "web-2")
+
+
+@rows(
+    "published given why",
+    {
+        "nothing is published": (None, {}, OTHERWISE.format("set")),
+        "others are published": ({}, {}, OTHERWISE.format("published")),
+        "the run has its own": (UNZONED, ZONED, OTHERWISE.format("set")),
+        "guards have others": (
+            UNZONED,
+            {"RECONCILER_DELETE_MIN_AGE": "0s"},
+            "--delete-min-age is set otherwise than when it was made; plan again with",
+        ),
+    },
+)
+def test_settings_that_differ(
+    joining: Stage, published: dict[str, str] | None, given: dict[str, str], why: str
+) -> None:
+    """Each is named, and nothing is written."""
+    if published is not None:
+        _publishes(joining, **published)
+    joins_as_well(joining)
+    joining.reconcile("plan", "--save", FILE, **UNZONED)
+    joining.forget()
+
+    ran = joining.reconcile("apply", FILE, **given)
+
+    (line,) = ran.stderr.splitlines()
+    assert (ran.code, why in line) == (1, True), line
+    assert_untouched(joining)
 
 
 def _edited(file: Path, **members: object) -> None:
@@ -98,9 +158,9 @@ def _of_100_mb(file: Path) -> None:
         "no file": (Path.unlink, "No such file or directory"),
         "a folder": (_of_a_folder, "it is no regular file"),
         "a pipe": (_of_a_pipe, "it is no regular file"),
-        "100 MB": (_of_100_mb, "it has more than 33554432 bytes"),
-        "control characters": (lambda file: _edited(file, plan_hash="sha256:\x1b[2J"), "it is damaged"),
-        "something else": (lambda file: file.write_text("{}"), "it is no saved plan"),
+        "100 MB": (_of_100_mb, "it has more than 8388608 bytes"),
+        "control characters": (lambda file: _edited(file, permissions={"\x1b[2J": ""}), "it is damaged"),
+        "something else": (lambda file: file.write_text("[]"), "it is no JSON document of a saved plan"),
     },
 )
 def test_a_file_that_is_none(joining: Stage, becomes: Callable[[Path], object], why: str) -> None:

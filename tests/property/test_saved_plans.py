@@ -1,7 +1,7 @@
 """The law of saved plans: however the world moves between a plan and its apply, never more is applied than the file
 permits; and a file that somebody has forged permits nothing that is not planned anyway.
 
-What was carried out is compared with the text of the file, and not with what the product makes of it.
+What was carried out is compared with the sides of the plan as its report shows them, and not by digests.
 """
 
 import json
@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from desired.model.settings import Settings
 from desired.plan.change import Change, Verdict
-from reconciler.passes.agreement import Permission
-from reconciler.passes.saved_plan import SavedPlanProblem, _hash_of, read_plan, save_plan
-from reconciler.report.documents import to_json
+from reconciler.passes.saved_plan import SavedPlanProblem, read_plan, save_plan
+from reconciler.report.documents import report_as_json, to_json
 from reconciler.result import Report
+from tests.builders import a_change
 from tests.property.strategies import WORLDS, law_of_passes, some
 from tests.support.direct import DirectSimulation
 from tests.support.harm_stage import Stage, a_stage
@@ -29,7 +29,6 @@ from tests.support.harm_truth import balancer_of, is_wanted, machine_of
 from tests.support.passes import Run
 from tests.support.premises import premise
 
-Raw = dict[str, Any]
 Step = tuple[str, int]
 """What happens, and to which of several."""
 
@@ -128,8 +127,8 @@ def _carried_out(run: Run[DirectSimulation]) -> tuple[Report, list[list[Change]]
     return run.converge(), rounds
 
 
-def _is_in(document: Raw, change: Change) -> bool:
-    """Whether the file has this very change, or says that its value is known after the apply."""
+def _is_in(document: Mapping[str, Any], change: Change) -> bool:
+    """Whether the report has this very change, or says that its value is known after the apply."""
     before, after = _timeless(to_json(change.before)), _timeless(to_json(change.after))
     for found in document["changes"]:
         if (found["kind"], found["key"]) == (change.kind, change.key):
@@ -151,14 +150,14 @@ def test_no_more_is_applied_than_is_permitted(
 ) -> None:
     """Whatever has happened since; and with ``--exact`` all of the first round, or nothing."""
     stage, run = _a_world(start, before)
-    content = save_plan(run.plan(), run.settings)
+    saved = run.plan()
     _happen(stage, since)
     now = {(line.change.kind, line.change.key) for line in run.plan().lines}
-    run.agreement = read_plan(content, "plan.json", run.settings, is_exact=exact)
+    run.agreement = read_plan(save_plan(saved, run.settings), "plan.json", is_exact=exact).agreement
 
     report, rounds = _carried_out(run)
 
-    document = json.loads(content)
+    document = report_as_json(saved)
     planned = {(found["kind"], found["key"]) for found in document["changes"]}
     premise("something is applied", is_met=any(rounds))
     premise("something is planned that is not permitted", is_met=not now <= planned)
@@ -171,62 +170,50 @@ def test_no_more_is_applied_than_is_permitted(
 @law_of_passes({"something is applied": 0.4}, examples=FEW)
 @given(some(*STARTS), steps, some(Settings(), replace(STARTS[0].settings, cluster_cidr=OTHER_CIDR)))
 def test_other_settings(start: Start, before: Sequence[Step], other: Settings) -> None:
-    """A plan that was made with them is refused; and one whose digests were forged permits no more than it has."""
+    """A plan that was made with them is refused; and one whose texts were forged permits no more than it has."""
     _, run = _a_world(start, before)
-    content = save_plan(run.plan(), run.settings)
+    report = run.plan()
+    saved = read_plan(save_plan(report, run.settings), "plan.json")
     with pytest.raises(SavedPlanProblem):
-        read_plan(content, "plan.json", other)
-    run.agreement = read_plan(content, "plan.json", run.settings)
-    run.settings = other
+        saved.check(other)
+    run.agreement, run.settings = saved.agreement, other
     _, rounds = _carried_out(run)
     premise("something is applied", is_met=any(rounds))
-    assert [change for sent in rounds for change in sent if not _is_in(json.loads(content), change)] == []
+    assert [change for sent in rounds for change in sent if not _is_in(report_as_json(report), change)] == []
 
 
-def _nothing(_document: Raw, _stage: Stage) -> list[Raw]:
+def _nothing(_report: Report, _stage: Stage) -> list[Change]:
     """A file without a change."""
     return []
 
 
-def _everything(document: Raw, stage: Stage) -> list[Raw]:
-    """A file by which all is allowed, and all that there is goes."""
-    going = {"node.delete": [f"node/{name}" for name in stage.nodes()], "lb.delete": ["load_balancer/default/web"]}
-    known = {found["key"] for found in document["changes"]}
-    return [
-        *({**found, "verdict": "allowed"} for found in document["changes"]),
-        *(
-            {"key": key, "kind": kind, "before": None, "after": "(known after apply)", "verdict": "allowed"}
-            for kind, keys in going.items()
-            for key in keys
-            if key not in known
-        ),
-    ]
+def _everything(report: Report, stage: Stage) -> list[Change]:
+    """A file by which all is permitted, and each object goes."""
+    nodes = [a_change(f"node/{name}", "node.delete") for name in stage.nodes()]
+    return [*(line.change for line in report.lines), *nodes, a_change("load_balancer/default/web", "lb.delete")]
 
 
-def _forged(content: bytes, changes: Sequence[Raw]) -> bytes:
-    """The file with these changes, and with the hash that belongs to them."""
-    document = json.loads(content)
-    permissions = [
-        Permission(each["key"], each["kind"], each["before"], each["after"], each["verdict"]) for each in changes
-    ]
-    digest = _hash_of(document["cluster"]["uid"], document["settings"], permissions)
-    return json.dumps({**document, "changes": list(changes), "plan_hash": digest}).encode()
+def _forged(content: bytes, changes: Sequence[Change]) -> bytes:
+    """The file with permissions for these changes."""
+    permissions = {change.digest: change.key for change in changes}
+    return json.dumps({**json.loads(content), "permissions": permissions}).encode()
 
 
 @law_of_passes({"something is forged": 0.3}, examples=FEW)
 @pytest.mark.timeout(3600)
 @given(some(*STARTS), steps, steps, some(_nothing, _everything))
 def test_a_forged_plan_permits_what_is_planned_anyway(
-    start: Start, before: Sequence[Step], since: Sequence[Step], forge: Callable[[Raw, Stage], list[Raw]]
+    start: Start, before: Sequence[Step], since: Sequence[Step], forge: Callable[[Report, Stage], list[Change]]
 ) -> None:
     """And approves nothing; one without a change permits nothing at all."""
     stage, run = _a_world(start, before)
     content = save_plan(run.plan(), run.settings)
-    changes = forge(json.loads(content), stage)
     _happen(stage, since)
-    allowed = [line.change for line in run.plan().lines if line.change.decision.verdict is Verdict.ALLOWED]
+    report = run.plan()
+    changes = forge(report, stage)
+    allowed = [line.change for line in report.lines if line.change.decision.verdict is Verdict.ALLOWED]
     planned = {change.key: replace(change, follows=()) for change in allowed}
-    run.agreement = read_plan(_forged(content, changes), "plan.json", run.settings)
+    run.agreement = read_plan(_forged(content, changes), "plan.json").agreement
 
     _, rounds = _carried_out(run)
 

@@ -11,9 +11,10 @@ import pytest
 
 from actuators.http.robot import RobotLogin
 from desired.annotations.options import Options
+from desired.model.published_settings import texts_of
 from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
 from desired.syntax.selector import parse_selector
-from reconciler.config.config import Config, ConfigurationError, Mode, load_config
+from reconciler.config.config import Config, ConfigurationError, Mode, load_config, variables_for
 from reconciler.config.options import Command, Output
 from tests.support.rows import rows
 
@@ -481,3 +482,53 @@ def test_a_selector_of_servers_excludes_robot() -> None:
         load({"--server-selector": "cluster=a"}, ROBOT_ENABLED="true")
 
     assert caught.value.lines == ("--server-selector and ROBOT_ENABLED exclude each other: unset one of them",)
+
+
+LB = "HCLOUD_LOAD_BALANCERS"
+ALL_DEFAULTS = {
+    f"{LB}_TYPE": "lb31",
+    f"{LB}_NETWORK_ZONE": "us-east",
+    f"{LB}_ALGORITHM_TYPE": "round_robin",
+    f"{LB}_DISABLE_PUBLIC_NETWORK": "false",
+    f"{LB}_DISABLE_PRIVATE_INGRESS": "true",
+    f"{LB}_DISABLE_IPV6": "true",
+    f"{LB}_USE_PRIVATE_IP": "true",
+    f"{LB}_PRIVATE_SUBNET_IP_RANGE": "10.0.0.0/16",
+    f"{LB}_USES_PROXYPROTOCOL": "true",
+    f"{LB}_HEALTH_CHECK_INTERVAL": "1m",
+    f"{LB}_HEALTH_CHECK_TIMEOUT": "5s",
+    f"{LB}_HEALTH_CHECK_RETRIES": "2",
+}
+
+
+@rows(
+    "flags environ",
+    {
+        "none": ({}, {}),
+        "of load balancers": ({}, ALL_DEFAULTS),
+        "of a location": ({}, {f"{LB}_LOCATION": "nbg1"}),
+        "of Nodes": (
+            {
+                "--controllers": "*,-route",
+                "--ignore-nodes": "pool in (a, b),!c",
+                "--mirror-labels": "servers.example.com/",
+                "--keep-internal-ips": "true",
+                "--lifecycle-conditions": "true",
+            },
+            {"HCLOUD_INSTANCES_ADDRESS_FAMILY": "ipv6", "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED": "false"},
+        ),
+        "of routes": ({"--cluster-cidr": "10.244.0.0/16,fd00::/48"}, NETWORK),
+        "of no routes": ({"--configure-cloud-routes": "false"}, NETWORK),
+        "of Robot": ({}, {"ROBOT_ENABLED": "true", "ROBOT_FORWARD_INTERNAL_IPS": "false"}),
+        "without load balancers": ({}, {f"{LB}_ENABLED": "false"}),
+    },
+)
+def test_texts_of_settings_give_the_same_settings(flags: Mapping[str, str], environ: Mapping[str, str]) -> None:
+    settings = load(flags, **environ).settings
+    assert load(**variables_for(texts_of(settings))).settings == settings
+
+
+def test_a_text_sets_nothing_but_settings() -> None:
+    """Any client may have written it: the token would go to its endpoint."""
+    forged = {"HCLOUD_ENDPOINT": "https://example.com/v1", "HCLOUD_TOKEN": "x", "--policy": "sync", "PATH": "/tmp"}
+    assert variables_for({**forged, "HCLOUD_NETWORK": "net"}) == NETWORK

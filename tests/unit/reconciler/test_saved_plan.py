@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Network
 from typing import Any
@@ -11,16 +11,15 @@ import pytest
 
 from desired.annotations.options import VARIABLES as OPTION_VARIABLES
 from desired.annotations.options import Options
-from desired.model.service import Classes
-from desired.model.settings import Policy, Settings, Waits
+from desired.model.published_settings import texts_of
+from desired.model.set_by import Reads
+from desired.model.settings import SET_BY, Policy, Settings, Waits
 from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.section import Unknown
 from reconciler import __version__
 from reconciler.config.environment import VARIABLES
 from reconciler.config.options import FLAGS
-from reconciler.passes import saved_plan
-from reconciler.passes.agreement import Permission
-from reconciler.passes.saved_plan import SavedPlanProblem, read_plan, save_plan, setting_digests
+from reconciler.passes.saved_plan import SavedPlanProblem, read_plan, save_plan
 from reconciler.result import Line, Report
 from tests.builders import a_change, a_snapshot
 from tests.support.rows import rows
@@ -29,6 +28,7 @@ Raw = dict[str, Any]
 SETTINGS = Settings(network="private", only=("node/web-1", "node/web-2"))
 HELD = GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, "too many")
 REPORT = Report(a_snapshot(), (Line(a_change()), Line(a_change("node/web-2").ruled(HELD))))
+READS = "version reads '2.0'"
 AGAIN = "; plan again with 'reconcile plan --save plan.json'"
 
 
@@ -39,12 +39,17 @@ def a_document() -> Raw:
 
 
 def why_refused(content: bytes | str | Raw, settings: Settings = SETTINGS) -> str:
-    """What is said of such a file, without its name and the remedy, which stand in each sentence."""
+    """The reason without the name of the file and the remedy, which stand in each sentence."""
     if isinstance(content, dict):
         content = json.dumps(content)
     with pytest.raises(SavedPlanProblem) as caught:
-        read_plan(content if isinstance(content, bytes) else content.encode(), "plan.json", settings)
-    text = str(caught.value)
+        read_plan(content if isinstance(content, bytes) else content.encode(), "plan.json").check(settings)
+    return the_reason(caught.value)
+
+
+def the_reason(error: SavedPlanProblem) -> str:
+    """The reason in an error."""
+    text = str(error)
     assert text.startswith("saved plan 'plan.json' cannot be applied: "), text
     assert text.endswith(AGAIN), text
     return text.removeprefix("saved plan 'plan.json' cannot be applied: ").removesuffix(AGAIN)
@@ -52,20 +57,24 @@ def why_refused(content: bytes | str | Raw, settings: Settings = SETTINGS) -> st
 
 def test_what_is_saved_is_permitted() -> None:
     """All changes, also what is held; the guards judge them again."""
-    agreement = read_plan(save_plan(REPORT, SETTINGS), "plan.json", SETTINGS)
+    saved = read_plan(save_plan(REPORT, SETTINGS), "plan.json")
+    changes = [line.change for line in REPORT.lines]
 
-    assert list((agreement.permissions or {}).values()) == [Permission.of(line.change) for line in REPORT.lines]
-    assert agreement.only == SETTINGS.only
+    saved.check(SETTINGS)
+    assert saved.agreement.permissions == {change.digest: change.key for change in changes}
+    assert all(map(saved.agreement.permits, changes))
+    assert saved.agreement.only == SETTINGS.only
 
 
-def test_the_file_is_the_report() -> None:
-    """With a member for each thing that has to be the same when it is applied, and none that tells a setting."""
+def test_a_file_has_digests_and_the_texts_of_settings() -> None:
+    """Sides of changes are not in it: a digest cannot say another thing than they do."""
     document = a_document()
 
-    assert document["changes"][0]["key"] == "node/web-1"
-    assert document["expires_at"] == (a_snapshot().taken_at + timedelta(hours=1)).isoformat()
-    assert "private" not in json.dumps(document["settings"])
-    assert document["plan_hash"] == a_document()["plan_hash"]
+    assert list(document["permissions"].values()) == ["node/web-1", "node/web-2"]
+    assert document["settings"]["HCLOUD_NETWORK"] == "private"
+    assert document.keys() == {
+        "format_version", "tool_version", "cluster", "taken_at", "settings", "only", "permissions"
+    }  # fmt: skip
 
 
 def without(name: str) -> Callable[[Raw], object]:
@@ -78,72 +87,55 @@ def having(name: str, value: object) -> Callable[[Raw], object]:
     return lambda document: document.update({name: value})
 
 
-def with_change(number: int = 0, **members: object) -> Callable[[Raw], object]:
-    """A document with other members of one change."""
-    return lambda document: document["changes"][number].update(members)
-
-
 @rows(
     "edit why",
     {
-        "a plain report": (without("plan_hash"), "it is no saved plan, as it has no plan_hash"),
-        "2": (having("format_version", "2.0"), "its format_version is '2.0', and this version reads 1.x"),
-        "number": (having("format_version", 1), "its format_version is '1', and this version reads 1.x"),
+        "a plain report": (having("format_version", "1.0"), f"its format_version is '1.0', and this {READS}"),
+        "of no version": (without("format_version"), f"its format_version is 'None', and this {READS}"),
+        "number": (having("format_version", 2), f"its format_version is '2', and this {READS}"),
         "older": (having("tool_version", "0.0.1"), f"it is of version '0.0.1', and this is {__version__!r}"),
-        "no changes": (having("changes", "all"), "it is damaged: Expected a list, got text - at $.changes"),
+        "no permissions": (having("permissions", "all"), "it is damaged: Expected an object, got text - at $.permi"),
         "without settings": (without("settings"), "it is damaged: Object missing required field settings"),
-        "nobody's": (having("cluster", {"uid": None}), "it is damaged: Expected text, got nothing - at $.cluster.uid"),
-        "moved": (having("cluster", {"uid": "another"}), "it is damaged: its plan_hash is that of other changes"),
-        "edited": (with_change(before=None, after={"x": 1}), "it is damaged: its plan_hash is that of other changes"),
-        "allowed": (with_change(verdict="allowed", number=1), "it is damaged: its plan_hash is that of other changes"),
-        "?": (with_change(verdict="blessed"), "it is damaged: Invalid enum value 'blessed' - at $.changes[0].verdict"),
-        "an unknown kind": (
-            with_change(kind="node.\x1b[2Jexplode"),
-            "it is damaged: there is no kind of change 'node.\\x1b[2Jexplode'",
-        ),
-        "a change twice": (
-            lambda document: document["changes"].append(document["changes"][0]),
-            "it is damaged: it has a change twice",
+        "nobody's": (having("cluster", None), "it is damaged: Expected text, got nothing - at $.cluster"),
+        "no digest": (
+            having("permissions", {"node/\x1b[2J": "node/a"}),
+            "it is damaged: Expected text matching regex '^sha256:[0-9a-f]{64}$' - at key in $.permissions",
         ),
         "a long key": (
-            with_change(key="node/" + "x" * 2000),
-            "it is damaged: Expected text of length <= 1024 - at $.changes[0].key",
+            having("permissions", {f"sha256:{0:064}": "node/" + "x" * 2000}),
+            "it is damaged: Expected text of length <= 1024 - at $.permissions[...]",
         ),
-        "for ever": (
-            having("expires_at", "2099-01-01T00:00:00+00:00"),
-            "it is damaged: it does not expire one hour after it was taken",
-        ),
-        "a time of no zone": (having("taken_at", "2026-01-01T00:00:00"), None),
+        "a time of no zone": (having("taken_at", "2026-01-01T00:00:00"), "it is damaged: "),
+        "at the end of time": (having("taken_at", "9999-12-31T23:59:59+00:00"), "it is damaged: date value out of"),
     },
 )
-def test_a_document_that_nobody_has_saved(edit: Callable[[Raw], object], why: str | None) -> None:
+def test_a_document_that_nobody_has_saved(edit: Callable[[Raw], object], why: str) -> None:
     """Each is refused in one sentence, which says what is wrong with it."""
     document = a_document()
     edit(document)
 
-    assert why_refused(document).startswith(why or "it is damaged: ")
+    assert why_refused(document).startswith(why)
 
 
 @rows(
-    "content why",
+    "content",
     {
-        "empty": (b"", "it is no whole JSON document: "),
-        "truncated": (save_plan(REPORT, SETTINGS)[:-40], "it is no whole JSON document: "),
-        "no text": (b"\xff\xfe\xff", "it is no whole JSON document: "),
-        "control characters": (b"\x1b[31m", "it is no whole JSON document: "),
-        "a list": (b"[1]", "it is no saved plan, as it has no plan_hash"),
-        "a member twice": (b'{"a": 1, "a": 2}', "it is damaged: an object in it has a member twice"),
-        "deep and open": (b"[" * 100_000, "it is damaged: it is nested too deeply"),
-        "deep": (b'{"plan_hash": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "it is damaged: it is nested too deeply"),
-        "a long number": (b"9" * 10_000, "it is no "),
+        "empty": b"",
+        "truncated": save_plan(REPORT, SETTINGS)[:-40],
+        "no text": b"\xff\xfe\xff",
+        "control characters": b"\x1b[31m",
+        "a list": b"[1]",
+        "deep and open": b"[" * 100_000,
+        "a long number": b"9" * 10_000,
     },
 )
-def test_what_is_no_document(content: bytes, why: str) -> None:
-    """Whatever it is, it is told in one line, of which nothing controls a terminal."""
-    text = why_refused(content)
+def test_what_is_no_document(content: bytes) -> None:
+    assert why_refused(content) == "it is no JSON document of a saved plan"
 
-    assert text.startswith(why)
-    assert "\n" not in text
+
+def test_a_deep_document_is_a_damaged_one() -> None:
+    deep = b'{"format_version": "2.0", "tool_version": "%b", "permissions": ' % __version__.encode()
+    assert why_refused(deep + b"[" * 100_000 + b"]" * 100_000 + b"}").startswith("it is damaged: ")
 
 
 @rows(
@@ -169,23 +161,29 @@ def test_other_settings_are_named(settings: Settings, named: str) -> None:
     assert why_refused(a_document(), settings) == f"{named} set otherwise than when it was made"
 
 
+def test_other_published_settings_are_named() -> None:
+    """Flags that guards read are not published. Foreign names are quoted."""
+    published = texts_of(replace(SETTINGS, network="other"))
+    saved = read_plan(save_plan(REPORT, SETTINGS), "plan.json")
+
+    saved.check_published(texts_of(SETTINGS))
+    with pytest.raises(SavedPlanProblem) as caught:
+        saved.check_published({**published, "x\x1b[2J": ""})
+    names = "HCLOUD_NETWORK, 'x\\x1b[2J'"
+    assert the_reason(caught.value) == f"{names} are published otherwise than when it was made"
+
+
 def test_what_a_plan_is_restricted_to_is_no_setting() -> None:
-    assert setting_digests(SETTINGS) == setting_digests(replace(SETTINGS, only=()))
+    assert read_plan(save_plan(REPORT, SETTINGS), "plan.json").fits(replace(SETTINGS, only=()))
 
 
-PARTS = {"waits": Waits, "classes": Classes}
+def test_every_setting_has_a_text() -> None:
+    """Under a name that people can set."""
+    texts = a_document()["settings"]
+    only_read = {name for name in SET_BY.values() if isinstance(name, Reads)}
 
-
-def test_every_setting_has_a_digest() -> None:
-    """Under a name that a person can set; another value is another digest."""
-    remembered = {"former_defaults", "given_defaults"}
-    only_read = {"server_selector"}
-    names = {field.name for field in fields(Settings)} - {"only", "balancer_defaults", *PARTS} - remembered - only_read
-    names |= {f"{name}.{field.name}" for name, part in PARTS.items() for field in fields(part)}
-
-    assert set(saved_plan._COMPARED) == names
-    assert set(setting_digests(SETTINGS)) <= {*FLAGS, *VARIABLES}
-    assert len(setting_digests(SETTINGS)) == len(names) + len(OPTION_VARIABLES)
+    assert texts.keys() == {*SET_BY.values(), *OPTION_VARIABLES} - {"--only"} - only_read
+    assert texts.keys() <= {*FLAGS, *VARIABLES}
 
 
 @rows(
