@@ -40,13 +40,6 @@ LABEL_PROVIDED_BY = "instance.hetzner.cloud/provided-by"
 LABEL_CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 """Either of them, with any value, marks a Node of the control plane; the second is the name before Kubernetes 1.20."""
 
-CONDITIONS_OF_DRAIN = ("Drained", "DrainInProgress")
-CONDITIONS_OF_MAINTENANCE = ("MaintenanceInProgress", "MaintenancePlanned")
-"""Types of Node conditions by which people and controllers tell of a Node's lifecycle (KEP-5683, alpha in Kubernetes
-1.37, feature gate ``NodeLifecycleConditions``); the names may change until they are stable. The fifth of them,
-``GracefulNodeShutdownInProgress``, announces nothing: it is the machine's word, and machines that are switched off all
-at once say it as well."""
-
 LABEL_EXCLUDE_FROM_BALANCERS = "node.kubernetes.io/exclude-from-external-load-balancers"
 """On a Node that is never a target, unless its value is a boolean false."""
 

@@ -24,8 +24,6 @@ from desired.model.snapshot import Node, Readiness
 from desired.model.taint import Taint, has_shutdown_taint, out_of_service_taint
 from desired.names import (
     CONDITION_NODE_IN_SYNC,
-    CONDITIONS_OF_DRAIN,
-    CONDITIONS_OF_MAINTENANCE,
     TAINT_UNINITIALIZED,
     TAINTS_OF_AUTOSCALERS,
 )
@@ -189,8 +187,6 @@ def _conditions(of: NodeView) -> Iterator[Fact]:
             heard = f", last heard of {shown_moment(node.heartbeat)}" if node.heartbeat else ""
             why = _ready(f"{shown_moment(node.ready_since)}{heard}", of)
             yield Fact.of("Ready", found.status, found.status, why)
-        elif of.facts.settings.lifecycle_conditions and found.type in _LIFECYCLE:
-            yield Fact.of(found.type, found.status, found.status, _LIFECYCLE[found.type].because())
         elif found.type == CONDITION_NODE_IN_SYNC:
             shown = _shown(NetworkCondition(found.status, found.reason))
             yield Fact.of(found.type, shown, shown, rules.CONDITION_TELLS.because())
@@ -198,12 +194,6 @@ def _conditions(of: NodeView) -> Iterator[Fact]:
             yield Fact.foreign(found.type, found.status)
     if network is not None and node.condition(CONDITION_NETWORK) is None:
         yield network
-
-
-_LIFECYCLE = {
-    **dict.fromkeys(CONDITIONS_OF_DRAIN, rules.CONDITION_ENDS_TRAFFIC),
-    **dict.fromkeys(CONDITIONS_OF_MAINTENANCE, rules.CONDITION_ANNOUNCES),
-}
 
 
 def _ready(since: str, of: NodeView) -> Reason:

@@ -26,7 +26,6 @@ from desired.model.snapshot import (
 )
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.nodes.addresses import BY_SETTING, DesiredAddresses, first_host, public_ipv6
-from desired.nodes.disruption import condition_of_drain
 from desired.nodes.matching import is_ignored
 from desired.nodes.node import DesiredNode, InitializedNode, UninitializedNode, UnmanagedNode, is_uninitialized
 from desired.plan.notes import NoteKind
@@ -40,7 +39,7 @@ from desired.syntax.provider_id import MalformedID, Provider, RobotID, ServerKey
 from desired.syntax.selector import Operator, Selector
 
 
-def exclusion(node: Node, settings: Settings) -> Reason | None:
+def exclusion(node: Node) -> Reason | None:
     """The rule that excludes the Node whatever a Service selects; None when none does."""
     if node.deleted_at is not None:
         return rows.LEAVING.because()
@@ -48,8 +47,7 @@ def exclusion(node: Node, settings: Settings) -> Reason | None:
         return rows.EXCLUDED_BY_LABEL.because()
     if any(taint.key == TAINT_CLUSTER_AUTOSCALER for taint in node.taints):
         return rows.LEAVING_BY_AUTOSCALER.because()
-    drain = condition_of_drain(node, settings)
-    return rows.LEAVING_BY_DRAIN.because(condition=drain) if drain else None
+    return None
 
 
 def _is_labelled_out(node: Node) -> bool:
@@ -222,8 +220,7 @@ _MEMBERSHIP: Mapping[str, Membership] = {
     row.name: membership
     for membership, those in (
         (Membership.TARGET, (rows.TAKES_INTERNAL, rows.TAKES_PRIVATE, rows.TAKES_PUBLIC, rows.TAKES_PUBLIC_INSTEAD)),
-        (Membership.EXCLUDED, (rows.EXCLUDED_BY_LABEL, rows.LEAVING)),
-        (Membership.EXCLUDED, (rows.LEAVING_BY_AUTOSCALER, rows.LEAVING_BY_DRAIN)),
+        (Membership.EXCLUDED, (rows.EXCLUDED_BY_LABEL, rows.LEAVING, rows.LEAVING_BY_AUTOSCALER)),
         (Membership.IGNORED, (rows.TARGET_IGNORED,)),
         (Membership.SERVERLESS, (rows.NOT_INITIALIZED, rows.OF_ANOTHER_CLOUD, rows.ON_UNREAD_ROBOT_SERVER)),
         (Membership.SERVERLESS, (rows.WITH_A_MALFORMED_ID, rows.WITHOUT_ID, rows.WITHOUT_SERVER)),
@@ -259,7 +256,7 @@ class _Way:
         target: ServerTarget | IpTarget | None = None
         if is_ignored(node, self.settings):
             reason = rows.TARGET_IGNORED.because()
-        elif excluded := exclusion(node, self.settings):
+        elif excluded := exclusion(node):
             reason = excluded
         elif key is None:
             reason = _without_server(node, self.snapshot)

@@ -83,9 +83,6 @@ class Settings:
     keep_internal_ips: Annotated[bool, Decides("--keep-internal-ips")] = False
     """``--keep-internal-ips``: an InternalIP that the kubelet reported and the cloud does not know stays instead of
     being removed, as HCCM does."""
-    lifecycle_conditions: Annotated[bool, Decides("--lifecycle-conditions")] = False
-    """``--lifecycle-conditions``: Kubernetes' conditions of maintenance announce that a Node goes, and those of a drain
-    take it out of load balancers."""
     robot: Annotated[bool, Decides("ROBOT_ENABLED")] = False
     """``ROBOT_ENABLED``: whether Nodes on Robot servers are ours, and get traffic by their addresses."""
     forward_internal_ips: Annotated[bool, Decides("ROBOT_FORWARD_INTERNAL_IPS")] = True

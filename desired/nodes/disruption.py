@@ -1,35 +1,16 @@
 """Planned disruption: whether it was announced that a Node goes away, so that its loss is not unplanned."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from desired.model.clocks import shown_moment
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Snapshot
-from desired.names import CONDITIONS_OF_DRAIN, CONDITIONS_OF_MAINTENANCE, TAINTS_OF_AUTOSCALERS
+from desired.names import TAINTS_OF_AUTOSCALERS
 from desired.nodes.matching import nodes_of
 from desired.rules import nodes as rules
 from desired.rules.rule import Decided
 from desired.section import Absent
 from desired.syntax.provider_id import Provider, ServerKey, server_key
-
-
-def condition_of_drain(node: Node, settings: Settings) -> str | None:
-    """The type of the condition by which the Node is drained, or is being drained; None where it is not, and without
-    ``--lifecycle-conditions``.
-
-    It counts while the Node is cordoned, as every drain begins with that, and a condition that no one takes back when
-    the Node is in service again has no effect (KEP-5683 takes such a one for stale). So it takes more than the right to
-    write the status of Nodes to take one out of load balancers.
-    """
-    return _true_of(node, CONDITIONS_OF_DRAIN) if settings.lifecycle_conditions and node.unschedulable else None
-
-
-def _true_of(node: Node, types: Iterable[str]) -> str | None:
-    """The first of these types of conditions that is True; one that is there twice has to be so each time."""
-    said = {kind: {each.status for each in node.conditions if each.type == kind} for kind in types}
-    return next((kind for kind, statuses in said.items() if statuses == {"True"}), None)
 
 
 class Disruptions:
@@ -39,7 +20,7 @@ class Disruptions:
         self._snapshot, self._settings = snapshot, settings
 
     def is_planned(self, node: Node) -> bool:
-        """Whether the Node is cordoned, being deleted, tainted by an autoscaler, maintained, or given up."""
+        """Whether the Node is cordoned, being deleted, tainted by an autoscaler, or given up."""
         return self.of(node) is not None
 
     def of(self, node: Node) -> Decided[bool] | None:
@@ -56,27 +37,10 @@ class Disruptions:
         tainted = sorted(taint.key for taint in node.taints if taint.key in TAINTS_OF_AUTOSCALERS)
         if tainted:
             return Decided(True, rules.TAINTED, {"taint": tainted[0]})
-        if node.name in self._maintained:
-            return Decided(True, rules.MAINTAINED, {"condition": self._maintained[node.name]})
         is_silent = node.unheard_for(self._snapshot.taken_at) >= self._settings.waits.given_up_after
         if node.ready is not Readiness.TRUE and is_silent and not self._snapshot.clocks.differ:
             return Decided(True, rules.GIVEN_UP, {"since": shown_moment(node.ready_since)})
         return None
-
-    @cached_property
-    def _maintained(self) -> Mapping[str, str]:
-        """Name of each Node of which maintenance is announced → the type of the condition that does; empty without
-        ``--lifecycle-conditions``.
-
-        Empty as well while more than half of all Nodes have one, those that could not be read among them: a window that
-        is planned for the whole cluster, or a client that writes it everywhere, says of no Node that it is the one that
-        goes. Then a cordon is needed, as without conditions.
-        """
-        if not self._settings.lifecycle_conditions:
-            return {}
-        nodes, unread = self._snapshot.nodes, len(self._snapshot.nodes.unreadable)
-        found = {node.name: kind for node in nodes if (kind := _true_of(node, CONDITIONS_OF_MAINTENANCE))}
-        return found if 2 * (len(found) + unread) <= len(nodes.items) + unread else {}
 
 
 def drained_servers(snapshot: Snapshot, settings: Settings) -> frozenset[ServerKey]:

@@ -459,12 +459,6 @@ LEAVING_BY_AUTOSCALER = Rule(
     f"unless the cluster autoscaler is about to remove them, kubectl taint node {{nodes}} {TAINT_CLUSTER_AUTOSCALER}-",
     counted="with the cluster autoscaler's taint",
 )
-LEAVING_BY_DRAIN = Rule(
-    "leaving-by-drain",
-    "cordoned, with condition {condition}",
-    "kubectl uncordon {nodes} once they are back in service",
-    counted="drained",
-)
 UNSELECTED = Rule(
     "unselected",
     f"{_key('node_selector')} does not match its labels",

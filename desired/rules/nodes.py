@@ -216,21 +216,10 @@ ATTACHMENTS_UNREAD = Rule(
 )
 TAINT_GOES = Rule("taint-goes", "removed when the Node is initialized", basis=Basis.UNINITIALISED)
 ANNOUNCES = Rule("taint-announces", "announces the removal of the Node", basis=Basis.ANNOUNCING)
-CONDITION_ANNOUNCES = Rule(
-    "condition-announces",
-    "while it is True on half of the Nodes at most, the loss of the Node counts as a planned removal",
-    basis=Basis.ANNOUNCING,
-)
-CONDITION_ENDS_TRAFFIC = Rule(
-    "condition-ends-traffic",
-    "while it is True, the Node is taken out of load balancers as long as it is cordoned",
-    basis=Basis.ANNOUNCING,
-)
 
 BEING_DELETED = Rule("node-being-deleted", "being deleted")
 CORDONED = Rule("node-cordoned", "cordoned")
 TAINTED = Rule("node-tainted", "taint {taint}")
-MAINTAINED = Rule("node-maintained", "condition {condition}")
 GIVEN_UP = Rule("node-given-up", "not Ready since {since}")
 
 CONDITION_TELLS = Rule(

@@ -39,7 +39,7 @@ class Basis(StrEnum):
     OUT_OF_SERVICE = "out-of-service"
     """The taint of a Node whose server is gone, while its volumes are detached."""
     ANNOUNCING = "announcing"
-    """A taint or condition that announces that the Node is about to be removed, or drained."""
+    """A taint that announces that the Node is about to be removed."""
     READY = "ready"
     """The condition that the Node's deletion depends on."""
     ROUTES = "routes"

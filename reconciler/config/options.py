@@ -634,7 +634,6 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "taint Nodes of lost servers so that volumes follow their pods: deleted; default none",
             values=("deleted",),
         ),
-        _switch("--lifecycle-conditions", _PLANS, "heed Nodes' conditions of drain and maintenance (KEP-5683)"),
         _flag(
             "--load-balancer-class NAME",
             parse_class,
@@ -832,6 +831,7 @@ def asked(command: Command, name: str, given: Mapping[str, str], environ: Mappin
 
 
 FORMER: Mapping[str, str] = {
+    "--lifecycle-conditions": "it is gone: cordon a Node before its server goes, as such conditions are not read",
     "--load-balancer-undo": "it is gone: HCLOUD_LOAD_BALANCERS_DELETION_POLICY=retain keeps load balancers of Services",
     "--load-balancers-reset-unset": "it is gone: notes of kind kept name what nothing asks for; set these annotations",
 }

@@ -109,7 +109,6 @@ def _flags(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "--mirror-labels", settings.mirror_labels
     switches = {
         "--keep-internal-ips": settings.keep_internal_ips,
-        "--lifecycle-conditions": settings.lifecycle_conditions,
     }
     yield from ((flag, "true") for flag, is_on in switches.items() if is_on)
     if settings.only:

@@ -96,7 +96,6 @@ LEFT_OUT: Mapping[str, str] = {
     "HCLOUD_NETWORK": "without it `db` has no targets at all: the workload `settings lack the network`",
     "--cluster-cidr": "with another one the pods of all Nodes are outside of it: a cluster never gets another one",
     "--controllers": "what is switched off is not done, so that the end does depend on the way",
-    "--lifecycle-conditions": "no path writes the conditions that it heeds: the harm of drains is in tests/property",
     "ROBOT_ENABLED": "with an account: the workloads of dedicated servers",
     "ROBOT_FORWARD_INTERNAL_IPS": "it says something of Nodes on dedicated servers alone",
 }

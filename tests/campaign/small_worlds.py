@@ -35,8 +35,6 @@ from desired.model.snapshot import (
 )
 from desired.model.taint import Taint
 from desired.names import (
-    CONDITIONS_OF_DRAIN,
-    CONDITIONS_OF_MAINTENANCE,
     LABEL_CLUSTER_UID,
     LABEL_CONTROL_PLANE,
     LABEL_DELETE_AFTER,
@@ -260,17 +258,6 @@ def _more(section: Section[Any, Any] | None, items: Mapping[Any, Any]) -> Sectio
     return replace(section, items={**section.items, **items})
 
 
-def _saying_everything(snapshot: Snapshot) -> Snapshot:
-    """Each Node has every condition of a drain and of maintenance, as whoever may write its status can say."""
-    said = tuple(Condition(kind, "True") for kind in (*CONDITIONS_OF_DRAIN, *CONDITIONS_OF_MAINTENANCE))
-    nodes = {name: replace(node, conditions=(*node.conditions, *said)) for name, node in snapshot.nodes.items.items()}
-    return replace(snapshot, nodes=replace(snapshot.nodes, items=nodes))
-
-
-def _heeding(settings: Settings) -> Settings:
-    return replace(settings, lifecycle_conditions=True)
-
-
 def _with_volumes(*, attached: bool = True, taint: str | None = None) -> Circumstance:
     """A volume is attached to each Node, or all were read and none is; each has the out-of-service taint with this
     value since a minute."""
@@ -311,7 +298,6 @@ CIRCUMSTANCES: Mapping[str, Circumstance] = {
     "the network is gone": Circumstance(_out_of(Absent())),
     "the network is unread": Circumstance(_out_of(Unknown("429"))),
     "settings vanished": Circumstance(_NO_NETWORK, _without_network, is_private=True),
-    "conditions are heeded, and all Nodes have all": Circumstance(_saying_everything, _heeding),
     "volumes are attached": _with_volumes(),
     "volumes are attached, Nodes are tainted": _with_volumes(taint=OUT_OF_SERVICE_DELETED),
     "volumes are detached, Nodes are tainted": _with_volumes(attached=False, taint=OUT_OF_SERVICE_DELETED),

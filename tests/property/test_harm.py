@@ -55,7 +55,6 @@ EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
 LB = "HCLOUD_LOAD_BALANCERS_"
 INTERNAL = ((f"{LB}USE_PRIVATE_IP", "true"), (f"{LB}DISABLE_PUBLIC_NETWORK", "true"))
 VOLUMES_FOLLOW = (("--out-of-service", "deleted"),)
-DRAINS_COUNT = (("--lifecycle-conditions", "true"),)
 CLOSED: Mapping[str, str] = {**PRIVATE, "disable-public-network": "true"}
 STARTS: Mapping[str, tuple[Start, ...]] = {
     "small": (
@@ -108,10 +107,10 @@ STARTS: Mapping[str, tuple[Start, ...]] = {
         Start(nodes=5, services=(("web", {}), ("db", PRIVATE)), variables=(("--server-selector", "pool=a"),)),
     ),
     "lost": (
-        Start(nodes=4, variables=(*VOLUMES_FOLLOW, *DRAINS_COUNT)),
-        Start(nodes=5, services=(("web", PRIVATE), ("db", {})), variables=(*VOLUMES_FOLLOW, *DRAINS_COUNT)),
+        Start(nodes=4, variables=VOLUMES_FOLLOW),
+        Start(nodes=5, services=(("web", PRIVATE), ("db", {})), variables=VOLUMES_FOLLOW),
         Start(nodes=5, variables=(*VOLUMES_FOLLOW, ("--server-selector", "pool=a"))),
-        Start(nodes=3, metal=2, services=(("web", PRIVATE),), variables=(*VOLUMES_FOLLOW, *DRAINS_COUNT)),
+        Start(nodes=3, metal=2, services=(("web", PRIVATE),), variables=VOLUMES_FOLLOW),
     ),
 }
 """Name → worlds to begin with: each is converged once, and copied from then on."""
@@ -447,7 +446,6 @@ MISTAKES: dict[str, Callable[[Stage, int, int], object]] = {
     "detach": lambda stage, *_: stage.detach_lost(),
     "lose": _lose,
     "bring back": _bring_back,
-    "drain": lambda stage, first, _: stage.drain(_server(stage, first)),
     "uncordon": lambda stage, first, _: stage.uncordon(_server(stage, first)),
     "leave network": _leave_network,
     "hang": _hang,
@@ -538,7 +536,7 @@ SETTINGS = (
     "values:lost",
 )
 """Settings that are lost, mistyped, or another valid value."""
-NEW_FLAGS_LOST = ("--out-of-service=", "--lifecycle-conditions=", "--server-selector=", "--server-selector=!pool")
+NEW_FLAGS_LOST = ("--out-of-service=", "--server-selector=", "--server-selector=!pool")
 HEALTH = ("health:healthy", "health:unhealthy", "health:unknown", "health:unhealthy:1", "health:unknown:1")
 
 
@@ -578,7 +576,7 @@ _EXPECTED: Mapping[str, tuple[str, ...]] = {
     "stuck": ("hang", "hang", "arrive", "arrive", "make service", "annotate", "join", "edit", "advance"),
     "lost": (
         *["lose", "bring back"] * 5,
-        *["drain", "advance"] * 2,
+        *["cordon", "advance"] * 2,
         "silence",
         "attach",
         "kill",

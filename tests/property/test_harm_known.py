@@ -38,7 +38,6 @@ EXCLUDED = {"node.kubernetes.io/exclude-from-external-load-balancers": ""}
 AUTOSCALER = "ToBeDeletedByClusterAutoscaler"
 IN_THE_RACK = {"type": "ip", "ip": {"ip": RACK_IP}}
 NAMED = (("web", {"hostname": "web.example.com"}),)
-HEEDING, EACH = Start(nodes=4, variables=(("--lifecycle-conditions", "true"),)), (1, 2, 3, 4)
 
 
 def _passes(stage: Stage, *lies: str, count: int = 3, loop: bool = False) -> None:
@@ -903,30 +902,6 @@ ROWS = (
         Start(nodes=4),
         do.deafen(3, 4).each("mark", (1, 2), AUTOSCALER).passes().each("unmark", (1, 2)).settle(),
         "an autoscaler takes all that answers only where no other Node is meant to serve",
-    ),
-    Row(
-        "all-say-that-they-are-drained",
-        HEEDING,
-        do.each("say", EACH, "Drained").each("say", EACH, "MaintenanceInProgress").passes().settle(),
-        "who may write the status of Nodes, and no more, takes none out",
-    ),
-    Row(
-        "drained-and-in-service-again",
-        HEEDING,
-        do.drain(2).passes().uncordon(2).passes().settle(),
-        "a drained Node serves again once it is uncordoned, whatever its conditions say",
-    ),
-    Row(
-        "all-are-drained",
-        HEEDING,
-        do.each("drain", EACH).passes().settle(),
-        "the last target stays, however it was announced",
-    ),
-    Row(
-        "most-excluded-in-a-window-for-all",
-        HEEDING,
-        do.each("say", EACH, "MaintenancePlanned").each("label", (1, 2, 3), EXCLUDED).passes().settle(),
-        "a window for all Nodes announces the departure of none",
     ),
     Row(
         "all-public-interfaces-closed",

@@ -271,7 +271,6 @@ choices = st.builds(
     ignore_nodes=some(None, None, None, *map(parse_selector, ("example.com/spare", "team in (mine,ours)"))),
     mirror_labels=some(None, None, "mirror"),
     keep_internal_ips=st.booleans(),
-    lifecycle_conditions=st.booleans(),
     waits=some(Waits(), Waits(), Waits(_NONE, _NONE, _NONE), Waits(timedelta(minutes=5), _NONE, timedelta(1))),
 )
 deciding = st.one_of(

@@ -101,7 +101,6 @@ class Settled:
                         yield Undone(cluster, f"route/{NETWORK}/{pods_of(node)}", What.ROUTE, f"leads to {gateway}")
 
     def _of_services(self) -> Iterator[Undone]:
-        heeds_drains = settings_of(self.environment).lifecycle_conditions
         for cluster, service, found in wishes(self.seen, self.clusters, HOME):
             name = f"default/{service['metadata']['name']}"
             key = f"load_balancer/{name}"
@@ -111,8 +110,7 @@ class Settled:
             wanted = {
                 number
                 for node in self.seen.nodes[cluster].values()
-                if may_serve(node, service, heeds_drains=heeds_drains)
-                and (number := server_of(node)) in self.seen.servers[HOME]
+                if may_serve(node, service) and (number := server_of(node)) in self.seen.servers[HOME]
             }
             if asked(service, self.environment, "use-private-ip") == "true":
                 wanted = {number for number in wanted if private_ip(self.seen.servers[HOME][number or 0], NETWORK)}
@@ -145,7 +143,6 @@ class Settled:
         is_private = asked(service, self.environment, "use-private-ip") == "true"
         if self.start.keyless and not is_private:
             return
-        heeds_drains = settings_of(self.environment).lifecycle_conditions
         for node in self.seen.nodes[cluster].values():
             machine = self.seen.metal.get(metal_of(node) or 0)
             if machine is None:
@@ -153,4 +150,4 @@ class Settled:
             number = machine["server_number"]
             wanted = inside(number) if is_private else machine["server_ip"] or f"{machine['server_ipv6_net']}1"
             there = target_addresses(found).intersection(addresses_of_metal(machine))
-            yield from sorted(there ^ ({wanted} if may_serve(node, service, heeds_drains=heeds_drains) else set()))
+            yield from sorted(there ^ ({wanted} if may_serve(node, service) else set()))

@@ -761,20 +761,10 @@ class Stage:
         self._announced.add(number)
         self.of(cluster).cordon(*self._on(number, cluster))
 
-    def drain(self, number: int, cluster: str = "a") -> None:
-        """As kubectl does it, once it writes conditions (KEP-5683)."""
-        self.cordon(number, cluster)
-        self.say(number, "DrainInProgress", cluster)
-
     def uncordon(self, number: int, cluster: str = "a") -> None:
         """It is in service again, whatever its conditions say."""
         self._announced.discard(number)
         self.of(cluster).uncordon(*self._on(number, cluster))
-
-    def say(self, number: int, kind: str, cluster: str = "a") -> None:
-        """Whoever may write its status gives the Node a condition."""
-        for name in self._on(number, cluster):
-            self.of(cluster).set_condition(name, condition(kind, "True"))
 
     def delete_node(self, number: int, cluster: str = "a") -> None:
         for name in self._on(number, cluster):

@@ -165,17 +165,8 @@ def is_joining(node: Mapping[str, Any]) -> bool:
     return any(each["key"].endswith("/uninitialized") for each in node["spec"].get("taints", []))
 
 
-def is_drained(node: Mapping[str, Any]) -> bool:
-    """Whether the Node is cordoned, and says that it is drained or being drained."""
-    said = {each["type"] for each in node["status"].get("conditions", []) if each["status"] == "True"}
-    return bool(node["spec"].get("unschedulable")) and not said.isdisjoint({"Drained", "DrainInProgress"})
-
-
-def may_serve(node: Mapping[str, Any], service: Mapping[str, Any], *, heeds_drains: bool = True) -> bool:
-    """Whether the Node is meant to get traffic of the Service, beyond any doubt: not while it is drained, unless that
-    is known to be heeded by nobody."""
-    if heeds_drains and is_drained(node):
-        return False
+def may_serve(node: Mapping[str, Any], service: Mapping[str, Any]) -> bool:
+    """Whether the Node is meant to get traffic of the Service, beyond any doubt."""
     metadata, taints = node["metadata"], {each["key"] for each in node["spec"].get("taints", [])}
     if "deletionTimestamp" in metadata or "ToBeDeletedByClusterAutoscaler" in taints:
         return False

@@ -91,7 +91,6 @@ def test_everything_set() -> None:
         "--ignore-nodes": "team=x",
         "--mirror-labels": "servers.example.com",
         "--keep-internal-ips": "true",
-        "--lifecycle-conditions": "true",
         "--delete-not-ready-for": "1s",
         "--delete-min-age": "2s",
         "--given-up-after": "3s",
@@ -123,7 +122,6 @@ def test_everything_set() -> None:
             ignore_nodes=parse_selector("team=x"),
             mirror_labels="servers.example.com",
             keep_internal_ips=True,
-            lifecycle_conditions=True,
             waits=Waits(timedelta(seconds=1), timedelta(seconds=2), timedelta(seconds=3)),
             balancer_defaults=Options(location="hel1", uses_proxyprotocol=False, health_check_interval=5),
             only=("node/web-1",),
@@ -143,7 +141,7 @@ def test_everything_set() -> None:
         debug=True,
         deciding="--only node/web-1 --controllers cloud-node --policy upsert --ignore-nodes team=x"
         " --cluster-cidr 10.244.0.0/16 --mirror-labels servers.example.com --keep-internal-ips"
-        " --lifecycle-conditions --delete-not-ready-for 1s --delete-min-age 2s --given-up-after 3s",
+        " --delete-not-ready-for 1s --delete-min-age 2s --given-up-after 3s",
     )
 
 

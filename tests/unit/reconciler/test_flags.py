@@ -139,7 +139,6 @@ PLAN_FLAGS: list[tuple[str, str, str, Any]] = [
     ("--ignore-nodes", "RECONCILER_IGNORE_NODES", "team=x", parse_selector("team=x")),
     ("--mirror-labels", "RECONCILER_MIRROR_LABELS", "servers.example.com", "servers.example.com"),
     ("--keep-internal-ips", "RECONCILER_KEEP_INTERNAL_IPS", "true", True),
-    ("--lifecycle-conditions", "RECONCILER_LIFECYCLE_CONDITIONS", "true", True),
     ("--delete-not-ready-for", "RECONCILER_DELETE_NOT_READY_FOR", "5s", timedelta(seconds=5)),
     ("--delete-min-age", "RECONCILER_DELETE_MIN_AGE", "5s", timedelta(seconds=5)),
     ("--given-up-after", "RECONCILER_GIVEN_UP_AFTER", "5s", timedelta(seconds=5)),

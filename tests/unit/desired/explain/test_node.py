@@ -262,20 +262,6 @@ def test_other_conditions() -> None:
     ]
 
 
-@rows("kind basis source", {
-    "DrainInProgress": ("DrainInProgress", Basis.ANNOUNCING, rules.CONDITION_ENDS_TRAFFIC.text()),
-    "MaintenancePlanned": ("MaintenancePlanned", Basis.ANNOUNCING, rules.CONDITION_ANNOUNCES.text()),
-    "shutting-down": ("GracefulNodeShutdownInProgress", Basis.FOREIGN, NOT_OURS),
-})  # fmt: skip
-def test_conditions_of_a_lifecycle(kind: str, basis: Basis, source: str) -> None:
-    """What follows from them is told where they are heeded; else they are as any other."""
-    node = a_settled_node(conditions=(Condition("Ready", "True"), Condition(kind, "True")))
-    *_, fact = alone(node, a_server(), settings=Settings(lifecycle_conditions=True)).conditions
-    assert fact == Fact(kind, "True", "True", basis, source)
-    *_, fact = alone(node, a_server()).conditions
-    assert fact == Fact(kind, "True", "True", Basis.FOREIGN, NOT_OURS)
-
-
 def test_changes_are_those_of_the_judged_plan() -> None:
     node, other = a_settled_node(labels={}, addresses=()), a_settled_node("web-2", 2, labels={})
     found = explained(node, a_snapshot([node, other], [a_server(), a_server(2, "web-2")]))

@@ -12,7 +12,6 @@ from desired.load_balancers.targets import desired_targets, target_candidates
 from desired.model.load_balancer import IpTarget, SelectorTarget, ServerTarget, Target
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import (
-    Condition,
     Network,
     Node,
     NodeAddress,
@@ -86,7 +85,7 @@ MEMBERSHIPS: Mapping[Rule, Membership] = {
         (rules.TAKES_PUBLIC, rules.TAKES_PUBLIC_INSTEAD, rules.TAKES_PRIVATE, rules.TAKES_INTERNAL), TARGET
     ),
     **dict.fromkeys((rules.LEAVING, rules.EXCLUDED_BY_LABEL, rules.LEAVING_BY_AUTOSCALER), EXCLUDED),
-    **dict.fromkeys((rules.LEAVING_BY_DRAIN, rules.UNSELECTED), EXCLUDED),
+    rules.UNSELECTED: EXCLUDED,
     **dict.fromkeys((*SERVERLESS_ROWS, rules.ON_UNREAD_ROBOT_SERVER, rules.NOT_INITIALIZED), SERVERLESS),
     **dict.fromkeys((*NO_ADDRESS_ROWS, rules.NOT_ATTACHED, rules.WITHOUT_NETWORK, rules.NETWORK_NOT_FOUND), UNUSABLE),
     **dict.fromkeys((*UNKNOWN_ROWS, rules.INTERNAL_IP_LACKING, rules.ROBOT_CREDENTIALS_LACKING), UNCERTAIN),
@@ -303,36 +302,6 @@ def test_who_is_left_out(node: dict[str, Any], row: Rule | None) -> None:
     the reason."""
     assert why_excluded(a_settled_node(**node)) is row
     assert row is None or why_excluded(a_settled_node(**node), parse_selector("pool")) is row
-
-
-def drained(kind: str = "DrainInProgress", status: str = "True", **node: Any) -> Node:
-    said: dict[str, Any] = {"conditions": tuple(Condition(kind, each) for each in status.split())}
-    return a_settled_node(**said | {"unschedulable": True} | node)
-
-
-HEEDING = Settings(lifecycle_conditions=True)
-
-
-@rows("node settings row", {
-    "being drained": (drained(), HEEDING, rules.LEAVING_BY_DRAIN),
-    "drained": (drained("Drained"), HEEDING, rules.LEAVING_BY_DRAIN),
-    "of the control plane": (drained(labels={CONTROL_PLANE: ""}), HEEDING, rules.LEAVING_BY_DRAIN),
-    "without the flag": (drained(), Settings(), None),
-    "in service again": (drained("Drained", unschedulable=False), HEEDING, None),
-    "no drain": (drained(status="False"), HEEDING, None),
-    "not known": (drained(status="Unknown"), HEEDING, None),
-    "no status": (drained(status="true"), HEEDING, None),
-    "twice, and not the same": (drained(status="True False"), HEEDING, None),
-    "twice the same": (drained(status="True True"), HEEDING, rules.LEAVING_BY_DRAIN),
-    "maintenance alone": (drained("MaintenanceInProgress"), HEEDING, None),
-    "shutting down": (drained("GracefulNodeShutdownInProgress"), HEEDING, None),
-    "the label before the drain": (drained(labels=OUT), HEEDING, rules.EXCLUDED_BY_LABEL),
-    "the label that keeps it in": (drained(labels={EXCLUDE: "false"}), HEEDING, rules.LEAVING_BY_DRAIN),
-})  # fmt: skip
-def test_who_is_drained(node: Node, settings: Settings, row: Rule | None) -> None:
-    """A Node is left out while it is cordoned and says that it is drained, where that is asked for."""
-    found = member(a_snapshot([node], [a_server()]), settings=settings)
-    assert (found.reason.rule if found.membership is EXCLUDED else None) is row
 
 
 @rows("values is_out", {

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 from desired.model.clocks import Clocks
 from desired.model.settings import Settings, Waits
-from desired.model.snapshot import Condition, Node, Readiness
+from desired.model.snapshot import Node, Readiness
 from desired.model.taint import Taint
 from desired.nodes.disruption import Disruptions
 from tests.builders import NOW, a_settled_node, a_snapshot
@@ -73,60 +72,6 @@ def test_the_wait_is_a_setting(node: Node, given_up_after: timedelta, expected: 
     """How long a silent Node has to be silent is up to the operator."""
     settings = Settings(waits=Waits(given_up_after=given_up_after))
     assert Disruptions(a_snapshot([node]), settings).is_planned(node) is expected
-
-
-HEEDING = Settings(lifecycle_conditions=True)
-PLANNED, AT_WORK = "MaintenancePlanned", "MaintenanceInProgress"
-
-
-def saying(kind: str, *statuses: str, number: int = 1, **node: Any) -> Node:
-    conditions = (Condition("Ready", "True"), *(Condition(kind, status) for status in statuses))
-    return a_settled_node(f"web-{number}", number, **{"conditions": conditions, **node})
-
-
-OTHERS = tuple(a_settled_node(f"web-{number}", number) for number in range(2, 9))
-
-
-@rows("node settings expected", {
-    "planned": (saying(PLANNED, "True"), HEEDING, "condition MaintenancePlanned"),
-    "in-progress": (saying(AT_WORK, "True"), HEEDING, "condition MaintenanceInProgress"),
-    "without-the-flag": (saying(AT_WORK, "True"), Settings(), None),
-    "over": (saying(AT_WORK, "False"), HEEDING, None),
-    "not-known": (saying(AT_WORK, "Unknown"), HEEDING, None),
-    "no-status": (saying(AT_WORK, ""), HEEDING, None),
-    "twice-and-not-the-same": (saying(AT_WORK, "True", "False"), HEEDING, None),
-    "a-drain-that-nobody-took-back": (saying("Drained", "True"), HEEDING, None),
-    "a-drain-of-a-cordoned-node": (saying("Drained", "True", unschedulable=True), HEEDING, "cordoned"),
-    "shutting-down": (saying("GracefulNodeShutdownInProgress", "True"), HEEDING, None),
-    "of-somebody-else": (saying("example.com/MaintenanceInProgress", "True"), HEEDING, None),
-})  # fmt: skip
-def test_announced_by_a_condition(node: Node, settings: Settings, expected: str | None) -> None:
-    """Maintenance is announced by Kubernetes' conditions, where these are heeded."""
-    found = Disruptions(a_snapshot([node, *OTHERS]), settings).of(node)
-    assert (found.text if found else None) == expected
-
-
-@rows("maintained nodes unread expected", {
-    "half-of-them": (4, 8, 0, True),
-    "more-than-half": (5, 8, 0, False),
-    "all": (8, 8, 0, False),
-    "one-of-two": (1, 2, 0, True),
-    "the-only-one": (1, 1, 0, False),
-    "one-of-three": (1, 3, 0, True),
-    "two-of-three": (2, 3, 0, False),
-    "others-may-be-as-well": (4, 8, 1, False),
-    "and-are-too-few": (3, 8, 1, True),
-    "half-with-what-was-not-read": (3, 7, 1, True),
-})  # fmt: skip
-def test_what_says_the_same_of_most_announces_nothing(maintained: int, nodes: int, unread: int, expected: bool) -> None:
-    """A window for the whole cluster, or a client that writes the condition everywhere, is no word on a single Node."""
-    said = [saying(PLANNED, "True", number=number + 1) for number in range(maintained)]
-    rest = [a_settled_node(f"web-{number + 1}", number + 1) for number in range(maintained, nodes)]
-    world = a_snapshot([*said, *rest])
-    world = replace(world, nodes=replace(world.nodes, unreadable={f"x-{n}": "broken" for n in range(unread)}))
-    assert {Disruptions(world, HEEDING).is_planned(node) for node in said} == {expected}
-    cordoned = replace(said[0], unschedulable=True)
-    assert Disruptions(world, HEEDING).is_planned(cordoned)
 
 
 @rows("clocks expected", {
