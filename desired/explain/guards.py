@@ -11,7 +11,7 @@ from desired.guards.table import GUARDS
 from desired.model.snapshot import Node
 from desired.nodes.node import DesiredNode
 from desired.plan.change import Plan, Verdict, with_advice
-from desired.plan.kinds import ChangeKind
+from desired.plan.kinds import ChangeKind, Verb
 from desired.syntax.provider_id import Provider
 
 
@@ -48,8 +48,9 @@ def _said(result: GuardResult, plan: Plan, concerns: Concern) -> GuardFact:
 
 def explain_deletion(of: View, node: Node, wanted: DesiredNode) -> Iterator[GuardFact]:
     """What each guard would say of the Node's deletion, where it may come to that and is not planned."""
-    server = wanted.deletable
-    if server is not None and of.first(ChangeKind.NODE_DELETE) is None:
+    server, steps = wanted.deletable, (ChangeKind.NODE_OUT_OF_SERVICE_TAINT, ChangeKind.NODE_DELETE)
+    is_planned = any(change.kind in steps and change.verb is Verb.REMOVE for change in of.changes)
+    if server is not None and not is_planned:
         for facts, results in suppose_deletion(node, server, of.facts):
             yield from explain_guards(View(of.key, facts.plan, facts, results), server.provider, Concern.DELETION)
 

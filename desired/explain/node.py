@@ -98,7 +98,9 @@ def _why(of: NodeView) -> str:
             return f"{wanted.stage.text}; {of.planned}"
         case Stage.JOINING | Stage.DEPARTING:
             left = wanted.left.text if isinstance(wanted, UnmanagedNode) and wanted.left else None
-            comes = left or of.next_of(ChangeKind.NODE_INITIALISE, ChangeKind.NODE_DELETE)
+            comes = left or of.next_of(
+                ChangeKind.NODE_INITIALISE, ChangeKind.NODE_OUT_OF_SERVICE_TAINT, ChangeKind.NODE_DELETE
+            )
             return f"{wanted.stage.text}; {comes}"
     return wanted.stage.text
 

@@ -11,11 +11,10 @@ from datetime import datetime, timedelta
 
 from desired.guards.evidence import doubts_of
 from desired.guards.guard import GuardInput, GuardResult
-from desired.model.key import is_below
+from desired.model.key import ObjectKind, is_below
 from desired.model.load_balancer import ServerTarget
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Snapshot
-from desired.nodes.changes import out_of_service_key
 from desired.nodes.disruption import Disruptions
 from desired.nodes.node import OrphanedNode
 from desired.nodes.out_of_service import DETACH_WAIT
@@ -97,22 +96,15 @@ _NEXT_ATTACHMENTS_S = 15.0
 
 
 def volume_detach(view: GuardInput) -> Iterator[GuardResult]:
-    """The deletion of a Node waits for its volumes to be detached, for two minutes since the out-of-service taint; and
-    for the taint, unless that failed: then it is deleted as any other."""
-    now = view.snapshot.taken_at
+    """The deletion of a Node with our out-of-service taint waits for its volumes to be detached, at most for two
+    minutes since the taint."""
+    now, wait = view.snapshot.taken_at, f"{DETACH_WAIT.total_seconds():g} s"
     for change in view.plan.changes:
         wanted = view.desired.nodes.get(change.owner.name)
-        if change.kind is not ChangeKind.NODE_DELETE or not isinstance(wanted, OrphanedNode):
+        found = wanted.detachment if isinstance(wanted, OrphanedNode) else None
+        if change.kind is not ChangeKind.NODE_DELETE or found is None or found.left(now) <= timedelta(0):
             continue
-        found, taint = wanted.detachment, out_of_service_key(change.key)
-        if found is None:
-            continue
-        left_s = found.left(now).total_seconds()
-        if taint in view.plan.by_key and taint not in view.setbacks.refused | view.setbacks.suspensions.keys():
-            left_s = DETACH_WAIT.total_seconds()
-        if left_s <= 0:
-            continue
-        wait, due_in_s = f"{DETACH_WAIT.total_seconds():g} s", min(left_s, _NEXT_ATTACHMENTS_S)
+        due_in_s = min(found.left(now).total_seconds(), _NEXT_ATTACHMENTS_S)
         if isinstance(found.attached, Unknown):
             row, facts = rows.VOLUMES_UNREAD, {"wait": wait, "error": found.attached.why}
         else:
@@ -150,7 +142,7 @@ def _turn(
 ) -> tuple[bool, int, datetime]:
     """What decides when it is asked for the sake of this change, the least first."""
     is_unnamed = not (change.owner in settings.only or is_below(change.key, settings.only))
-    node = snapshot.node(change.key)
+    node = snapshot.node(change.owner) if change.row.object is ObjectKind.NODE else None
     if node is None:
         return is_unnamed, _OF_CHANGES, snapshot.taken_at
     return is_unnamed, _ANNOUNCED if disruptions.is_planned(node) else _OTHERS, node.ready_since

@@ -19,7 +19,8 @@ from desired.names import LABEL_CONTROL_PLANE
 from desired.nodes.addresses import parse_node_ips
 from desired.nodes.disruption import NodeLosses
 from desired.nodes.matching import cloud_nodes, nodes_of
-from desired.plan.change import Change, HoldEnd, LostNode, NodeIdentity
+from desired.plan.change import Change, HoldEnd, LostNode, NodeIdentity, OutOfService
+from desired.plan.evidence import AbsenceProof
 from desired.plan.foresight import after_all
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
@@ -77,17 +78,27 @@ def last_of_control_plane(snapshot: Snapshot, settings: Settings) -> frozenset[s
     return frozenset() if stays else frozenset(members)
 
 
+def lost_by(change: Change) -> AbsenceProof | None:
+    """The proof behind a first step towards the end of a Node: its out-of-service taint, or its deletion without ours;
+    None for other changes. The taint allows the deletion after it."""
+    if isinstance(change.before, LostNode):
+        return None if change.before.is_out_of_service else change.before.proof
+    return change.after.proof if isinstance(change.after, OutOfService) else None
+
+
 def node_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
-    """Deletions of Nodes are held when more servers are gone at once than by planned disruptions, and for the last Node
-    of the control plane always."""
-    deletions = {c.key: c.before.proof.provider for c in view.plan.changes if isinstance(c.before, LostNode)}
-    members = last_of_control_plane(view.snapshot, view.settings) if deletions else frozenset()
-    for provider in sorted(set(deletions.values())):
-        going = {key for key, of in deletions.items() if of is provider}
-        found, last = view.losses(provider), going & members
-        left, held = found.nodes - found.value, (going & found.lost) | last
+    """First steps towards the end of Nodes are held when more servers are gone at once than by planned disruptions, and
+    for the last Node of the control plane always. A Node with our out-of-service taint is held no more, and counts."""
+    steps = {change.owner: (change.key, proof) for change in view.plan.changes if (proof := lost_by(change))}
+    members = last_of_control_plane(view.snapshot, view.settings) if steps else frozenset()
+    for provider in sorted({proof.provider for _, proof in steps.values()}):
+        going = {node: key for node, (key, proof) in steps.items() if proof.provider is provider}
+        found, last = view.losses(provider), going.keys() & members
+        left = found.nodes - found.value
+        held, last_held = ({going[node] for node in nodes} for nodes in ((going.keys() & found.lost) | last, last))
         if last:
-            final = GuardResult.of(rows.CONTROL_PLANE_LOST, sorted(last), value=len(members), limit=len(members) - 1)
+            limit = len(members) - 1
+            final = GuardResult.of(rows.CONTROL_PLANE_LOST, sorted(last_held), value=len(members), limit=limit)
             too_many = NODES.losses(held, left, found.nodes, row=rows.NODES_AND_CONTROL_PLANE_LOST)
             yield from (each.leaving(0, of="control plane") for each in too_many or [final])
             continue

@@ -23,7 +23,6 @@ from desired.plan.change import (
     GuardDecision,
     GuardName,
     Hold,
-    OutOfService,
     Plan,
     Verdict,
     with_advice,
@@ -35,20 +34,7 @@ from desired.section import Present
 def ask_guards(view: GuardInput) -> tuple[GuardResult, ...]:
     """What each guard says of the plan, in the order of the guards; empty for one that withholds nothing."""
     found = chain.from_iterable(guard(view) for guard in (*(row.judge for row in GUARDS.values()), withheld_at_first))
-    return tuple(result for result in (_to_approve(result, view.plan) for result in found) if result.keys)
-
-
-def _to_approve(result: GuardResult, plan: Plan) -> GuardResult:
-    """The result; a hold leaves out the out-of-service taint of a Node whose deletion it holds too. The deletion
-    withholds that taint, which would use up an approval of both."""
-    if result.verdict is not Verdict.HELD:
-        return result
-    return replace(result, keys=tuple(key for key in result.keys if not _goes_along(plan.by_key[key], result.keys)))
-
-
-def _goes_along(change: Change, held: Collection[str]) -> bool:
-    """Whether this is an out-of-service taint that is made for a deletion among those held."""
-    return isinstance(change.after, OutOfService) and any(served in held for served in change.serves)
+    return tuple(result for result in found if result.keys)
 
 
 def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[GuardResult] | None = None) -> Plan:

@@ -59,10 +59,8 @@ def _needed(change: Change, changes: _Changes) -> Change | None:
 
 
 def _served(change: Change, changes: _Changes) -> Change | None:
-    """The first of what it is made for, where all of that is withheld. A deletion that waits for volumes alone waits
-    for what is made for it, the taint."""
     served = [key for key in change.serves if key in changes]
-    withheld = [each for each in _withheld(served, changes) if each.decision.rule is not GuardName.VOLUME_DETACH]
+    withheld = _withheld(served, changes)
     return withheld[0] if served and len(withheld) == len(served) else None
 
 

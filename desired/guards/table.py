@@ -8,6 +8,7 @@ from desired.guards.blast_radius import (
     address_blast_radius,
     closes_to_pods,
     cluster_cidr,
+    lost_by,
     may_be_lost,
     node_blast_radius,
     route_blast_radius,
@@ -74,7 +75,9 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
             _where(lambda change: any(isinstance(each, ServerGone) for each in change.rests_on)),
         ),
         GuardName.CLOCK_SKEW: Guard(clock_skew, looks_at=None),
-        GuardName.NODE_BLAST_RADIUS: Guard(node_blast_radius, _at(ChangeKind.NODE_DELETE), _lost_of),
+        GuardName.NODE_BLAST_RADIUS: Guard(
+            node_blast_radius, _where(lambda change: lost_by(change) is not None), _lost_of
+        ),
         GuardName.BY_DEFAULT: Guard(by_default, _where(lambda change: bool(change.brings))),
         GuardName.ADDRESS_BLAST_RADIUS: Guard(
             address_blast_radius, _where(lambda change: takes_addresses(change) or closes_to_pods(change))
@@ -99,7 +102,6 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
         GuardName.BACK_OFF: Guard(back_off, looks_at=None),
         GuardName.QUOTA: Guard(quota, looks_at=None),
         GuardName.POLICY: Guard(policy),
-        # The last: it is named only where nothing else withholds the deletion, and then the taint may come.
         GuardName.VOLUME_DETACH: Guard(volume_detach, looks_at=None),
     }
 )

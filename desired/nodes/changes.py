@@ -13,7 +13,7 @@ from desired.nodes.node import DesiredNode, InitializedNode, OrphanedNode, Unini
 from desired.plan.change import Change, Difference, OutOfService, State
 from desired.plan.kinds import ChangeKind, Verb
 from desired.rules import nodes as rules
-from desired.section import Unmanaged
+from desired.section import Unknown, Unmanaged
 from desired.syntax.bounds import counted
 
 
@@ -34,17 +34,7 @@ def node_changes(node: Node, wanted: DesiredNode, settings: Settings) -> Iterato
         case InitializedNode():
             yield from _in_sync(node, wanted, settings)
         case OrphanedNode():
-            yield from _taint_first(node, wanted)
-            yield Change(
-                key=node.key,
-                kind=ChangeKind.NODE_DELETE,
-                verb=Verb.REMOVE,
-                before=wanted.lost,
-                after=None,
-                reason=wanted.stage.text,
-                owner=node.key,
-                follows=tuple(change.key for change in _taint_first(node, wanted)),
-            )
+            yield _departure(node, wanted)
 
 
 def out_of_service_key(node: Key) -> Key:
@@ -52,22 +42,17 @@ def out_of_service_key(node: Key) -> Key:
     return node.part("out-of-service")
 
 
-def _taint_first(node: Node, wanted: OrphanedNode) -> Iterator[Change]:
-    """The taint that comes before the deletion, for whose sake it is made: a removal, as it ends the Node's pods."""
-    found = wanted.detachment
-    if found is not None and found.needs_taint and isinstance(found.attached, int):
-        yield Change(
-            key=out_of_service_key(node.key),
-            kind=ChangeKind.NODE_OUT_OF_SERVICE_TAINT,
-            verb=Verb.REMOVE,
-            before=None,
-            after=OutOfService(wanted.lost.proof),
-            reason=rules.OUT_OF_SERVICE.text(
-                server=wanted.lost.proof.server.name, volumes=counted(found.attached, "volume")
-            ),
-            owner=node.key,
-            serves=(node.key,),
-        )
+def _departure(node: Node, wanted: OrphanedNode) -> Change:
+    """The next step of a Node whose server is gone: its out-of-service taint while it needs that, else its deletion.
+
+    The taint is a removal, as it ends the Node's pods, and allows the deletion.
+    """
+    kind, found = ChangeKind.NODE_DELETE, wanted.detachment
+    if found is None or not found.needs_taint or isinstance(found.attached, Unknown):
+        return Change(node.key, kind, Verb.REMOVE, wanted.lost, None, wanted.stage.text, node.key)
+    key, kind, proof = out_of_service_key(node.key), ChangeKind.NODE_OUT_OF_SERVICE_TAINT, wanted.lost.proof
+    why = rules.OUT_OF_SERVICE.text(server=proof.server.name, volumes=counted(found.attached, "volume"))
+    return Change(key, kind, Verb.REMOVE, None, OutOfService(proof), why, node.key)
 
 
 def _in_sync(node: Node, wanted: InitializedNode, settings: Settings) -> Iterator[Change]:

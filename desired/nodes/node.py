@@ -9,7 +9,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from dataclasses import fields as fields_of
 
 from desired.model.clocks import shown_moment
@@ -25,7 +25,7 @@ from desired.model.snapshot import (
     ServerStatus,
     Snapshot,
 )
-from desired.model.taint import Taint, has_shutdown_taint, with_shutdown_taint, without_out_of_service_taint
+from desired.model.taint import Taint, has_shutdown_taint, with_shutdown_taint
 from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.addresses import (
     DesiredAddresses,
@@ -103,11 +103,11 @@ class InitializedNode(NodeOnServer):
 
 @dataclass(frozen=True, slots=True)
 class OrphanedNode(DesiredNode):
-    """A Node to be deleted."""
+    """A Node to be deleted, or to be tainted before."""
 
     lost: LostNode
     detachment: Detachment | None
-    """What becomes of its volumes before; None where nothing depends on that."""
+    """How it gets rid of its volumes before; None if nothing depends on that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +194,7 @@ class NodeRules:
             return None
         left = self._left(node, Decided(Stage.DEPARTING, rules.SERVER_GONE, gone.why.facts), gone)
         fields = {each.name: getattr(left, each.name) for each in fields_of(left)}
-        # Without our taint, which comes between an approval and the deletion: it is no news to who approved that.
-        untainted = replace(node, taints=without_out_of_service_taint(node.taints))
-        lost = LostNode(current_identity(untainted, self._settings), AbsenceProof.of(node, gone.server))
+        lost = LostNode(current_identity(node, self._settings), AbsenceProof.of(node, gone.server))
         detachment = detachment_of(node, gone.server, self._snapshot, self._settings)
         return OrphanedNode(**fields, lost=lost, detachment=detachment)
 

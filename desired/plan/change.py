@@ -24,7 +24,7 @@ from desired.model.price import Cost
 from desired.model.route import NetworkCondition, Route
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import NodeAddress
-from desired.model.taint import Taint
+from desired.model.taint import Taint, out_of_service_taint
 from desired.model.to_builtins import ADDED, digest
 from desired.names import CLEANUP_FINALIZERS
 from desired.plan.evidence import AbsenceProof, Age, Evidence, Identified, NetworkRead, ServerGone, WholeList
@@ -51,6 +51,11 @@ class LostNode:
 
     identity: NodeIdentity
     proof: AbsenceProof
+
+    @property
+    def is_out_of_service(self) -> bool:
+        """Whether the Node has our out-of-service taint: its loss was allowed then. None of ours is on Robot's."""
+        return self.proof.provider is Provider.CLOUD and out_of_service_taint(self.identity.taints) is not None
 
 
 @dataclass(frozen=True, slots=True)

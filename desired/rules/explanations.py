@@ -14,6 +14,10 @@ EXCLUDED = Rule("not-among-only", "not changed: excluded by --only", basis=Basis
 NEXT: Mapping[ChangeKind, tuple[str, str]] = MappingProxyType(
     {
         ChangeKind.NODE_INITIALISE: ("the next pass does it", "that"),
+        ChangeKind.NODE_OUT_OF_SERVICE_TAINT: (
+            "the next pass taints the Node, and a later one deletes it",
+            "its out-of-service taint",
+        ),
         ChangeKind.NODE_DELETE: ("the next pass deletes the Node", "the Node's deletion"),
         ChangeKind.LB_CREATE: ("the next pass creates it", "its creation"),
         ChangeKind.LB_ADOPT: ("the next pass adopts it", "that"),

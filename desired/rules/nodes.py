@@ -177,7 +177,7 @@ POWER_READY = Rule(
 POWER_CHANGING = Rule("power-changing", "not changed: {server} is {status}", basis=Basis.SHUTDOWN)
 OUT_OF_SERVICE = Rule(
     "out-of-service",
-    "out of service so that {volumes} can follow their pods: {server} is gone",
+    "out of service so that {volumes} can follow their pods, then deleted: {server} is gone",
     of=ChangeKind.NODE_OUT_OF_SERVICE_TAINT,
     basis=Basis.OUT_OF_SERVICE,
 )

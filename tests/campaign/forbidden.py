@@ -117,15 +117,22 @@ def _is_short_of_servers(case: Case) -> bool:
     return is_cut_off or (other.server == "hidden" and other.is_dedicated == it.is_dedicated)
 
 
+def _is_allowed_to_go(case: Case) -> bool:
+    """Whether its loss was allowed with our out-of-service taint."""
+    return case.it is not None and not case.it.is_dedicated and case.world.circumstance.endswith(", Nodes are tainted")
+
+
 def _is_last_of_control_plane(case: Case) -> bool:
     it, other = case.it, case.other
-    return bool(it and other and it.is_control_plane and not (other.is_control_plane and other.is_read))
+    return not _is_allowed_to_go(case) and bool(
+        it and other and it.is_control_plane and not (other.is_control_plane and other.is_read)
+    )
 
 
 def _is_lost_with_others(case: Case) -> bool:
     """Whether neither it nor another Node of its provider is known to have a server, and neither loss was announced."""
     it, other = case.it, case.other
-    if it is None or other is None or it.node != "silent":
+    if it is None or other is None or it.node != "silent" or _is_allowed_to_go(case):
         return False
     may_be_lost = other.server in (*_NOT_LISTED, "unreadable") and other.node == "silent"
     return other.is_dedicated != it.is_dedicated or may_be_lost

@@ -88,12 +88,13 @@ def test_volumes_that_are_never_detached(run: Run) -> None:
 
 
 def test_an_approval_of_several(run: Run) -> None:
-    """It is good for all of them, whenever their volumes go, and for none that is lost meanwhile."""
+    """It is used by taints and deletions; what was tainted asks nobody again, and another loss does."""
     for number in (2, 3):
         run.sim.set_ready(f"web-{number}", ready="Unknown", since=ago(300))
         run.sim.remove_servers(number)
     run.sim.to_cluster("POST", ATTACHMENTS, attachment("web-2", "csi-2"))
     (hold,) = run.converge().holds
+    assert hold.keys == (f"node/{LOST}/out-of-service", "node/web-2/out-of-service", "node/web-3")
     run.approve(hold.hash)
 
     assert run.converge().holds == ()

@@ -16,8 +16,8 @@ from desired.model.taint import (
 )
 from desired.names import OUT_OF_SERVICE_DELETED, TAINT_OUT_OF_SERVICE
 from desired.nodes.out_of_service import DETACH_WAIT, needs_attachments
-from desired.plan.change import GuardName, OutOfService, Plan, Verdict
-from desired.plan.setbacks import NO_SETBACKS, Setbacks, Suspension
+from desired.plan.change import OutOfService, Plan, Verdict
+from desired.plan.setbacks import NO_SETBACKS, OF_NODES, Setbacks
 from desired.planner import compute_plan
 from desired.rules import guards as of_guards
 from desired.rules import nodes as rules
@@ -79,7 +79,7 @@ def noted(plan: Plan) -> list[str]:
     return [note.text for note in plan.notes if note.kind == "out-of-service"]
 
 
-TAINTED_FIRST = {TAINT: (ALLOWED, None), KEY: (WAITING, "volume-detach")}
+TAINTED_FIRST = {TAINT: (ALLOWED, None)}
 DELETED, DETACHING = {KEY: (ALLOWED, None)}, {KEY: (WAITING, "volume-detach")}
 LIFECYCLE_OFF = replace(ON, controllers=frozenset(Controller) - {Controller.LIFECYCLE})
 
@@ -107,14 +107,20 @@ LIFECYCLE_OFF = replace(ON, controllers=frozenset(Controller) - {Controller.LIFE
     "a clock that was ahead": (lost(attached("n-1"), ours(-5)), ON, DETACHING),
     "a time in the far future": (lost(attached("n-1"), ours(-86400)), ON, DELETED),
     "held back by the policy": (lost(attached("n-1")), replace(ON, policy=Policy.UPSERT),
-        dict.fromkeys((TAINT, KEY), (WAITING, "policy"))),
+        {TAINT: (WAITING, "policy")}),
     "not gone for long enough": (lost(attached("n-1"), ready_since=NOW), ON,
-        dict.fromkeys((TAINT, KEY), (WAITING, "absence-proof"))),
+        {TAINT: (WAITING, "absence-proof")}),
     "not proven": (replace(lost(attached("n-1")), confirmations={}), ON,
-        dict.fromkeys((TAINT, KEY), (WAITING, "absence-proof"))),
+        {TAINT: (WAITING, "absence-proof")}),
     "the last of the control plane": (lost(attached("n-1"),
         labels=SERVER_LABELS | {"node-role.kubernetes.io/control-plane": ""}), ON,
-        {TAINT: (WAITING, "node-blast-radius"), KEY: (HELD, "node-blast-radius")}),
+        {TAINT: (HELD, "node-blast-radius")}),
+    "the last of the control plane, tainted": (lost(attached(), ours(5),
+        labels=SERVER_LABELS | {"node-role.kubernetes.io/control-plane": ""}), ON, DELETED),
+    "tainted, and not proven": (replace(lost(attached(), ours(5)), confirmations={}), ON,
+        {KEY: (WAITING, "absence-proof")}),
+    "tainted, in another project": (replace(lost(attached(), ours(5)), servers=Section()), ON,
+        {KEY: (HELD, "project-anchor")}),
     "its kubelet reports": (lost(attached("n-1"), ready=Readiness.TRUE), ON, {}),
     "its deletion was asked for": (lost(attached("n-1"), deleted_at=NOW), ON, {}),
     "its kind is switched off": (lost(attached("n-1")), LIFECYCLE_OFF, {}),
@@ -123,71 +129,85 @@ LIFECYCLE_OFF = replace(ON, controllers=frozenset(Controller) - {Controller.LIFE
 def test_a_node_whose_server_is_gone(
     snapshot: Snapshot, settings: Settings, expected: Mapping[str, tuple[Verdict, str | None]]
 ) -> None:
-    """The taint comes where the deletion waits for nothing but the volumes, and that waits for two minutes."""
+    """The taint comes first, under every guard of the deletion, which waits for two minutes."""
     assert verdicts(judged(snapshot, settings)) == expected
 
 
-def test_six_of_eight() -> None:
-    """A taint is a loss as a deletion is: none comes, and an approval is one of the deletions."""
-    nodes = [a_lost_node(f"n-{i}", i) for i in range(1, 7)] + [a_settled_node(f"n-{i}", i) for i in (7, 8)]
-    volumes = attached(*(f"n-{i}" for i in range(1, 9)))
-    before = replace(a_fleet(*nodes, gone=range(1, 7)), volume_attachments=volumes)
-    plan = judged(before)
+def fleet(*tainted: int, lost: int = 6, volumes: Section[str, VolumeAttachment] | None = None) -> Snapshot:
+    """Eight Nodes: the first servers are gone, and these are tainted."""
+    nodes = [a_lost_node(f"n-{i}", i, taints=(ours(5),) if i in tainted else ()) for i in range(1, lost + 1)]
+    nodes += [a_settled_node(f"n-{i}", i) for i in range(lost + 1, 9)]
+    found = attached(*(f"n-{i}" for i in range(1, 9))) if volumes is None else volumes
+    return replace(a_fleet(*nodes, gone=range(1, lost + 1)), volume_attachments=found)
 
+
+def keys(*numbers: int) -> set[str]:
+    return {f"node/n-{i}" for i in numbers}
+
+
+def test_six_of_eight() -> None:
+    """Taints are held as deletions are; the deletions after them ask nobody again."""
+    before, tainted = fleet(), {f"node/n-{i}/out-of-service" for i in range(1, 7)}
+    plan = judged(before)
     (hold,) = plan.holds
-    assert hold.keys == tuple(f"node/n-{i}" for i in range(1, 7))
-    assert plan.allowed == ()
+    assert (hold.rule, {*hold.keys}, plan.allowed) == ("node-blast-radius", tainted, ())
 
     approved = judge(compute_plan(before, ON), before, ON, approved=[hold.hash])
-    assert {c.key for c in approved.allowed} == {f"node/n-{i}/out-of-service" for i in range(1, 7)}
+    assert {change.key for change in approved.allowed} == tainted
 
-    tainted = [replace(node, taints=(*node.taints, ours(5))) if node.ready != "True" else node for node in nodes]
-    after = replace(before, nodes=a_fleet(*tainted, gone=range(1, 7)).nodes)
-    (same,) = judged(after).holds
-    assert same.hash == hold.hash
-    detached = replace(after, volume_attachments=attached("n-7", "n-8"))
-    assert len(judge(compute_plan(detached, ON), detached, ON, approved=[hold.hash]).allowed) == 6
+    after = judged(fleet(1, 2, 3, 4, 5, 6))
+    assert (verdicts(after), after.holds) == (dict.fromkeys(keys(1, 2, 3, 4, 5, 6), (WAITING, "volume-detach")), ())
+    detached = judged(fleet(1, 2, 3, 4, 5, 6, volumes=attached("n-7", "n-8")))
+    assert ({change.key for change in detached.allowed}, detached.holds) == (keys(1, 2, 3, 4, 5, 6), ())
 
 
-def test_an_approval_outlives_the_first_deletion() -> None:
-    """Each that it named passes when its own volumes are gone, while no fewer Nodes stay than it said; one that is lost
-    meanwhile asks anew for all."""
-    nodes = [a_lost_node(f"n-{i}", i, taints=(ours(5),) if i < 4 else ()) for i in range(1, 7)]
-    fleet = a_fleet(*nodes, *(a_settled_node(f"n-{i}", i) for i in (7, 8)), gone=range(1, 7))
-    fleet = replace(fleet, volume_attachments=attached("n-1", "n-2", "n-3"))
-    (hold,) = judged(fleet).holds
+def test_a_tainted_node_counts_as_lost() -> None:
+    """Two of eight may be lost: with both tainted, a third is held, and they go."""
+    plan = judged(fleet(1, 2, lost=3, volumes=attached()))
+    assert {change.key for change in plan.allowed} == keys(1, 2)
+    assert [(hold.rule, hold.keys, hold.value) for hold in plan.holds] == [("node-blast-radius", ("node/n-3",), "3")]
+
+
+def test_a_tainted_node_counts_for_an_hour_after_its_deletion() -> None:
+    """Two of eight have gone: a third is held."""
+    gone = fleet(lost=3, volumes=attached())
+    nodes = {name: node for name, node in gone.nodes.items.items() if name not in ("n-1", "n-2")}
+    most = frozenset(f"node/n-{i}" for i in range(1, 9))
+    setbacks = Setbacks(peaks={(OF_NODES, Provider.CLOUD): most})
+    plan = judged(replace(gone, nodes=replace(gone.nodes, items=nodes)), setbacks=setbacks)
+    assert [(hold.rule, hold.keys, hold.value) for hold in plan.holds] == [("node-blast-radius", ("node/n-3",), "3")]
+
+
+def test_an_approval_of_several() -> None:
+    """An approved loss passes in both steps; another one asks anew."""
+    before = fleet(volumes=attached("n-1", "n-2", "n-3"))
+    (hold,) = judged(before).holds
     for names in ([hold.hash], hold.names):
-        plan = judge(compute_plan(fleet, ON), fleet, ON, approved=names)
-        assert {change.key for change in plan.allowed} == {"node/n-4", "node/n-5", "node/n-6"}
+        plan = judge(compute_plan(before, ON), before, ON, approved=names)
+        tainted = {f"node/n-{i}/out-of-service" for i in (1, 2, 3)}
+        assert {change.key for change in plan.allowed} == tainted | keys(4, 5, 6)
 
-    half = a_fleet(*nodes[:3], *(a_settled_node(f"n-{i}", i) for i in (7, 8)), gone=(1, 2, 3))
-    half = replace(half, volume_attachments=attached("n-2", "n-3"))
-    plan = judge(compute_plan(half, ON), half, ON, approved=hold.names)
-    assert ({change.key for change in plan.allowed}, [each.approved for each in plan.holds]) == ({"node/n-1"}, [True])
-
-    more = [a_lost_node(f"n-{i}", i) for i in (1, 2, 7)]
-    fewer = a_fleet(*more, a_settled_node("n-8", 8), gone=(1, 2, 7))
-    plan = judge(compute_plan(fewer, ON), fewer, ON, approved=hold.names)
-    assert (plan.allowed, [each.approved for each in plan.holds]) == ((), [False])
-
-    joined = a_fleet(*more, *(a_settled_node(f"n-{i}", i) for i in (8, 9)), gone=(1, 2, 7))
-    plan = judge(compute_plan(joined, ON), joined, ON, approved=hold.names)
-    assert {each.approved: each.keys for each in plan.holds} == {True: ("node/n-1", "node/n-2"), False: ("node/n-7",)}
-
-    for garbled in ("", "x", "-1", "0" * 10):
-        names = [f"{name.rpartition(' ')[0]} {garbled}" for name in hold.names]
-        assert judge(compute_plan(joined, ON), joined, ON, approved=names).allowed == ()
+    after = fleet(1, 2, 3, lost=7, volumes=attached("n-2", "n-3"))
+    nodes = {name: node for name, node in after.nodes.items.items() if name not in ("n-4", "n-5", "n-6")}
+    after = replace(after, nodes=replace(after.nodes, items=nodes))
+    plan = judge(compute_plan(after, ON), after, ON, approved=hold.names)
+    assert {change.key for change in plan.allowed} == keys(1)
+    assert [(each.keys, each.approved) for each in plan.holds] == [(("node/n-7",), False)]
 
 
-def test_an_approval_names_the_deletion_alone() -> None:
-    """Whatever holds both: the taint comes before it, and is no change of the hold."""
+def test_the_other_guards_judge_both_steps() -> None:
+    """An approval of the taint in another project is none of the deletion."""
     nodes = [a_lost_node("n-1", 1), *(a_settled_node(f"n-{i}", i) for i in (2, 3, 4))]
     snapshot = replace(a_fleet(*nodes, gone=(1, 2, 3, 4)), volume_attachments=attached("n-1"))
-    plan = judged(snapshot)
-    assert {(hold.rule, hold.keys) for hold in plan.holds} >= {("project-anchor", (KEY,))}
-    assert verdicts(plan) == {TAINT: (WAITING, "project-anchor"), KEY: (HELD, "project-anchor")}
-    both = [hold.hash for hold in plan.holds]
-    assert verdicts(judge(compute_plan(snapshot, ON), snapshot, ON, approved=both)) == TAINTED_FIRST
+    holds = judged(snapshot).holds
+    assert {(hold.rule, hold.keys) for hold in holds} >= {("project-anchor", (TAINT,))}
+    approved = [hold.hash for hold in holds]
+    assert verdicts(judge(compute_plan(snapshot, ON), snapshot, ON, approved=approved)) == TAINTED_FIRST
+
+    tainted = a_fleet(a_lost_node("n-1", 1, taints=(ours(5),)), *nodes[1:], gone=(1, 2, 3, 4))
+    tainted = replace(tainted, volume_attachments=attached())
+    plan = judge(compute_plan(tainted, ON), tainted, ON, approved=[*approved, *(n for h in holds for n in h.names)])
+    assert verdicts(plan) == {KEY: (HELD, "project-anchor")}
 
 
 def test_no_server_is_asked_for_too_early() -> None:
@@ -204,25 +224,14 @@ def test_two_nodes_wait_each_for_its_own_volumes() -> None:
     assert verdicts(judged(snapshot)) == TAINTED_FIRST | {"node/n-2": (ALLOWED, None)}
 
 
-@rows("setbacks", {
-    "refused in this pass": Setbacks(refused=frozenset({TAINT})),
-    "in earlier ones": Setbacks(suspensions={TAINT: Suspension(GuardName.BACK_OFF, "", 60)}),
-    "taken away each time": Setbacks(suspensions={TAINT: Suspension(GuardName.FLAPPING, "", 3600)}),
-})  # fmt: skip
-def test_a_taint_that_cannot_be_written_delays_no_deletion(setbacks: Setbacks) -> None:
-    """An admission webhook may refuse it for ever."""
-    plan = judged(lost(attached("n-1")), setbacks=setbacks)
-    assert verdicts(plan)[KEY] == (ALLOWED, None)
-
-
-def test_a_taint_without_its_deletion_is_held() -> None:
-    """The taint ends pods by itself, in the project of another token too. A law found it allowed."""
-    elsewhere = replace(lost(attached("n-1")), servers=Section())
-    plan = compute_plan(elsewhere, ON)
-    alone = Plan((plan.by_key[TAINT],))
-    assert verdicts(judge(alone, elsewhere, ON)) == {TAINT: (HELD, "project-anchor")}
-    assert judge(alone, elsewhere, ON).holds[0].keys == (TAINT,)
-    assert judge(plan, elsewhere, ON).holds[0].keys == (KEY,)
+def test_our_taint_on_a_robot_node_allows_nothing() -> None:
+    """None of ours is there, so another client wrote it."""
+    metal = [a_lost_node(f"m-{i}", provider_id=f"hrobot://{i}", taints=(ours(5),)) for i in (1, 2, 3)]
+    account = RobotAccount(Section(), confirmations={i: Absent() for i in (1, 2, 3)})
+    snapshot = replace(lost(attached(), size=6), robot=account)
+    snapshot = replace(snapshot, nodes=Section({**snapshot.nodes.items, **{node.name: node for node in metal}}))
+    plan = judged(snapshot, replace(ON, robot=True))
+    assert ("node-blast-radius", tuple(node.key for node in metal)) in [(hold.rule, hold.keys) for hold in plan.holds]
 
 
 def test_a_robot_server_that_is_gone() -> None:
@@ -232,14 +241,13 @@ def test_a_robot_server_that_is_gone() -> None:
     snapshot = lost(attached("n-1", "metal"), size=6)
     snapshot = replace(snapshot, nodes=Section({**snapshot.nodes.items, "metal": metal}), robot=account)
     kinds = {change.key: change.kind for change in compute_plan(snapshot, replace(ON, robot=True)).changes}
-    assert kinds.keys() == {KEY, TAINT, "node/metal"}
+    assert kinds.keys() == {TAINT, "node/metal"}
 
 
 def test_what_is_said_of_it() -> None:
     """The proof goes along; the deletion says what it waits for, and when that is worth a look."""
-    snapshot = lost(attached("n-1", "n-1"))
-    plan = judged(snapshot)
-    taint, deletion = plan.by_key[TAINT], plan.by_key[KEY]
+    plan, deletion = judged(lost(attached("n-1", "n-1"))), judged(lost(attached("n-1", "n-1"), ours(5))).by_key[KEY]
+    taint = plan.by_key[TAINT]
     assert taint.reason == rules.OUT_OF_SERVICE.text(server="server 1", volumes="2 volumes")
     assert taint.after == OutOfService(deletion.before.proof)  # type: ignore[union-attr]
     assert deletion.decision.why == of_guards.VOLUMES_ATTACHED.text(volumes="2 volumes", wait="120 s")
