@@ -6,11 +6,12 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Literal, TypeVar
 
+from desired.model.clocks import shown_moment
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, RobotAccount, Server, Snapshot
-from desired.nodes.likely import EXTERNAL, LikelyServers, ServerFinder, heard, origin_of
 from desired.rules import nodes as rules
 from desired.rules.nodes import Stage
 from desired.rules.rule import Decided, Plain, Rule
@@ -60,6 +61,11 @@ _OTHER_NAME = (rules.OTHER_NAME, rules.OTHER_NAME_OWNED)
 _OTHER_ID = (rules.OTHER_ID, rules.OTHER_ID_OWNED)
 _BY_CLUE = (rules.BY_CLUE, rules.BY_CLUE_OWNED)
 
+_EXTERNAL = "start the kubelet with --cloud-provider=external"
+_BARE = "the kubelet's --provider-id or an old kubelet, without the prefix hcloud://"
+_DISTRIBUTIONS = ("k3s", "rke2")
+"""Distributions whose built-in cloud controller sets a providerID on machines of any cloud."""
+
 NearServer = Decided[Server]
 """A server that is a near match; the rule says why it is not the Node's."""
 
@@ -79,8 +85,6 @@ class Missed:
     why: Decided[Stage]
     near: tuple[NearServer, ...] = ()
     """Best first."""
-    likely: LikelyServers | None = None
-    """The servers that the Node is likely on; None when none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,27 @@ class Gone:
 Match = Matched | Missed | Gone
 
 
+@dataclass(frozen=True, slots=True)
+class _Likely:
+    """The one server with the name or an address of a Node that has none. Nothing is joined by that, as a kubelet
+    chooses both."""
+
+    server: Server
+    clue: str
+    """``name``, ``address 10.0.0.3``."""
+    owner: Node | None
+    """The silent Node whose providerID names the server."""
+
+    @property
+    def facts(self) -> Mapping[str, Plain]:
+        """``server 2 prod-w-1 (by address 10.0.0.3)``, with the silent Node; and what makes the server the Node's."""
+        server, owner = self.server, self.owner
+        said = f"{server.key.name} {server.name}".rstrip() + f" (by {self.clue})"
+        if owner is not None:
+            said += f", the server of Node {owner.name} (silent since {shown_moment(owner.ready_since)})"
+        return {"server": said, "host": server.name, "provider_id": provider_id_of(server.key)}
+
+
 class Matcher:
     """Matches the Nodes of one snapshot to its servers; holds the indexes that make each look-up constant."""
 
@@ -116,7 +141,7 @@ class Matcher:
         self._robot = None if robot is None else _Servers(robot.servers, "Robot server", "the Robot account")
         self._all = [self._cloud, *([] if self._robot is None else [self._robot])]
         self._last_names = frozenset[str]() if robot is None else robot.last_names
-        self._finder = ServerFinder(nodes, [each.section for each in self._all], network_id)
+        self._nodes, self._network_id = nodes, network_id
         claims = ((server_key(node.provider_id), node) for node in nodes)
         # Ignored Nodes claim their servers too: no other Node may become one of these.
         claimed = _grouped((key, node.name) for key, node in claims if key is not None)
@@ -146,10 +171,10 @@ class Matcher:
 
     def unclaimed(self, node: Node) -> Missed:
         """What is said of a Node that belongs to no cloud."""
-        likely = self._finder.likely(node)
+        likely = self._likely(node)
         if likely is None:
             return Missed(Decided(Stage.UNCLAIMED, rules.UNCLAIMED))
-        return self._likely(Decided(Stage.UNCLAIMED, rules.UNCLAIMED_LIKELY, {"servers": str(likely)}), likely)
+        return Missed(Decided(Stage.UNCLAIMED, rules.UNCLAIMED_LIKELY, likely.facts), self._near(likely))
 
     def _by_key(self, node: Node, servers: "_Servers", key: ServerKey) -> Match:
         rivals = self._claimants.get(key, NO_NAMES).besides(node.name)
@@ -217,32 +242,68 @@ class Matcher:
         nearest = [name for servers in self._all for name in servers.nearest(node.name)][:_CANDIDATES]
         named = [each for name in nearest for servers in self._all for each in servers.by_name.get(name, ())]
         near = tuple(self._candidate(server, _OTHER_NAME) for server in {each.key: each for each in named}.values())
-        likely = self._finder.likely(node)
+        likely = self._likely(node)
         if likely is None:
             row = rules.NO_SERVER_NEAR if nearest else rules.NO_SERVER_OF_NAME
             return Missed(Decided(Stage.UNMATCHED, row, {**facts, "nearest": ", ".join(nearest)}), near)
-        return self._likely(_likely_of_name(likely, facts), likely, near)
+        others = tuple(each for each in near if each.value.key != likely.server.key)
+        row = rules.LIKELY_SERVER if likely.owner is None else rules.LIKELY_RENAMED
+        return Missed(Decided(Stage.UNMATCHED, row, {**facts, **likely.facts}), (*self._near(likely), *others))
 
     def _foreign(self, node: Node, provider_id: str) -> Missed:
-        """What is said of a providerID that is not Hetzner's, with the way out; none for another cloud's Node, of which
-        no server has anything."""
-        likely, origin = self._finder.likely(node), origin_of(provider_id)
-        facts: dict[str, Plain] = {"provider_id": shown_text(provider_id), "way": EXTERNAL, "kubelet": "its kubelet"}
-        if origin is not None:
-            facts |= {"setter": origin.setter, "way": origin.way}
+        """The miss of a providerID that is not Hetzner's, with the way out, if the Node may be on a server."""
+        likely, (setter, way) = self._likely(node), _origin_of(provider_id)
+        facts: dict[str, Plain] = {"provider_id": shown_text(provider_id), "setter": setter, "way": way}
+        facts["kubelet"] = "its kubelet"
         if likely is None:
-            return Missed(Decided(Stage.FOREIGN, rules.FOREIGN_SETTER if origin else rules.FOREIGN, facts))
-        server = likely.only
-        if server is not None and server.name != node.name:
-            facts["kubelet"] = f"its kubelet with --provider-id={provider_id_of(server.key)}"
-        row = rules.FOREIGN_SETTER_LIKELY if origin else rules.FOREIGN_LIKELY
-        return self._likely(Decided(Stage.FOREIGN, row, {**facts, "servers": str(likely)}), likely)
+            return Missed(Decided(Stage.FOREIGN, rules.FOREIGN_SETTER if setter else rules.FOREIGN, facts))
+        if likely.server.name != node.name:
+            facts["kubelet"] = f"its kubelet with --provider-id={provider_id_of(likely.server.key)}"
+        row = rules.FOREIGN_SETTER_LIKELY if setter else rules.FOREIGN_LIKELY
+        return Missed(Decided(Stage.FOREIGN, row, {**likely.facts, **facts}), self._near(likely))
 
-    def _likely(self, why: Decided[Stage], likely: LikelyServers, others: tuple[NearServer, ...] = ()) -> Missed:
-        """A miss whose likely servers come first among its candidates."""
-        near = (self._candidate(server, _BY_CLUE, clue) for server, clue in likely.clues.values())
-        left = (each for each in others if each.value.key not in likely.clues)
-        return Missed(why, (*near, *left), likely)
+    def _likely(self, node: Node) -> _Likely | None:
+        """The one server with the name, else with an address, of ``node``; None while a list has a gap, as another
+        server could have it too, and if the server is that of a Node whose kubelet reports.
+
+        Private addresses of another cloud's Node say nothing, as many networks are alike. Neither do those in a list
+        that a selector has narrowed: a server that is left out may have the same in another network.
+        """
+        sections = [servers.section for servers in self._all]
+        if any(each.why_incomplete or each.unreadable for each in sections):
+            return None
+        named = (server for servers in self._all for server in servers.by_name.get(node.name, ()))
+        found = {server.key: (server, "name") for server in named}
+        if not found:
+            is_elsewhere = node.provider_id is not None and not _origin_of(node.provider_id)[0]
+            is_public = is_elsewhere or any(each.read_by_key is not None for each in sections)
+            addresses = [*(node.provided_node_ip or "").split(","), *(each.address for each in node.addresses)]
+            having = ((ip, server) for ip in addresses for server in self._by_address.get(ip, ()))
+            having = ((ip, server) for ip, server in having if ip == str(server.ipv4) or not is_public)
+            found = {server.key: (server, f"address {ip}") for ip, server in having}
+        if len(found) != 1:
+            return None
+        ((key, (server, clue)),) = found.items()
+        owners = [self._nodes.items[name] for name in self._claimants.get(key, NO_NAMES).first]
+        if any(owner.ready is not Readiness.UNKNOWN for owner in owners):
+            return None
+        return _Likely(server, clue, owners[0] if owners else None)
+
+    @cached_property
+    def _by_address(self) -> Mapping[str, tuple[Server, ...]]:
+        """IPv4 address → the servers that have it: publicly, or in the Nodes' network if that is known."""
+        servers = [server for each in self._all for server in each.section]
+        public = ((str(server.ipv4), server) for server in servers if server.ipv4 is not None)
+        private = (
+            (str(ip), server)
+            for server in servers
+            for network, ip in (*server.private_ips, *server.alias_ips)
+            if self._network_id in (None, network)
+        )
+        return _grouped((*public, *private))
+
+    def _near(self, likely: _Likely) -> tuple[NearServer, ...]:
+        return (self._candidate(likely.server, _BY_CLUE, likely.clue),)
 
     def _candidate(self, server: Server, rows: tuple[Rule, Rule], clue: str = "") -> NearServer:
         """``rows`` are those for a server that is no Node's, and for one that is."""
@@ -256,17 +317,15 @@ def matcher_of(snapshot: Snapshot) -> Matcher:
     return Matcher(snapshot.nodes, snapshot.servers, snapshot.robot, network.id if network else None)
 
 
-def _likely_of_name(likely: LikelyServers, facts: Mapping[str, Plain]) -> Decided[Stage]:
-    """Why no server has a Node's name, where it is likely on some, with what joins it."""
-    server, owner = likely.only, likely.owner
-    facts = {**facts, "servers": str(likely)}
-    if server is None:
-        return Decided(Stage.UNMATCHED, rules.LIKELY_SERVERS, facts)
-    facts |= {"host": server.name, "provider_id": provider_id_of(server.key)}
-    if owner is None:
-        return Decided(Stage.UNMATCHED, rules.LIKELY_SERVER, facts)
-    row = rules.LIKELY_RENAMED if owner.ready is Readiness.UNKNOWN else rules.LIKELY_OF_OTHER
-    return Decided(Stage.UNMATCHED, row, {**facts, "node": owner.name, "heard": heard(owner)})
+def _origin_of(provider_id: str) -> tuple[str, str]:
+    """What sets such a providerID on machines of any cloud, "" for one of another cloud; and what has to be done before
+    the Node registers anew."""
+    distribution = provider_id.partition("://")[0]
+    if distribution in _DISTRIBUTIONS:
+        setter = f"the built-in cloud controller of {distribution}"
+        way = f"start the {distribution} servers with --disable-cloud-controller and every {distribution} with"
+        return setter, f"{way} --kubelet-arg=cloud-provider=external"
+    return _BARE if provider_id.isdecimal() else "", _EXTERNAL
 
 
 class _Servers:

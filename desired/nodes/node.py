@@ -37,7 +37,6 @@ from desired.nodes.addresses import (
 )
 from desired.nodes.disruption import Disruptions, is_going_away
 from desired.nodes.labels import Labels, desired_labels, label_values, owned_labels, untouched_labels
-from desired.nodes.likely import LikelyServers
 from desired.nodes.matching import Gone, Match, Matched, Missed, is_ignored, matcher_of
 from desired.nodes.out_of_service import Detachment, InService, detachment_of, in_service, still_out_of_service
 from desired.plan.change import LostNode, NodeIdentity
@@ -352,15 +351,4 @@ def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, 
         if isinstance(desired[node.name], UnmanagedNode) and Controller.LIFECYCLE in settings.controllers:
             stays = None if is_ignored(node, settings) or node.deleted_at else still_out_of_service(node)
             notes += notes_of(node, () if stays is None else (stays,))
-    likely = (each.match.likely for each in desired.values() if isinstance(each.match, Missed) and each.match.likely)
-    return desired, (*notes, *_notes_on_owners(likely, settings))
-
-
-def _notes_on_owners(likely: Iterable[LikelyServers], settings: Settings) -> Iterator[Note]:
-    """A note on each silent Node whose server another Node is likely on: the first of them, where these are several."""
-    told = set()
-    for found in likely:
-        decided = found.for_owner
-        if decided is not None and decided.value.key not in told and not is_ignored(decided.value, settings):
-            told.add(decided.value.key)
-            yield from notes_of(decided.value, (decided,))
+    return desired, tuple(notes)

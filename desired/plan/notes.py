@@ -215,7 +215,7 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
             "An InternalIP of a Robot server's Node is not kept.", node_event=NodeEvent("MisconfiguredInternalIP")
         ),
         NoteKind.LIKELY_SERVER: NoteRow(
-            "The Node is likely on a server that is not its own, or another Node is likely on its server.",
+            "The Node is not managed, and is likely on a server of the project.",
             node_event=NodeEvent("UnknownProviderIDPrefix"),
         ),
         NoteKind.DEPRECATED: NoteRow(

@@ -70,34 +70,19 @@ _JOINS = "give the Node its server's name, or start its kubelet with --provider-
 NO_SERVERS = _miss("no-servers", NoteKind.UNMATCHED, "{place} has no servers", _JOINS)
 NO_SERVER_OF_NAME = _miss("no-server-of-name", NoteKind.UNMATCHED, _NO_SERVER, _JOINS)
 NO_SERVER_NEAR = _miss("no-server-near", NoteKind.UNMATCHED, _NO_SERVER + " (nearest: {nearest})", _JOINS)
-LIKELY_SERVERS = _miss(
-    "likely-servers",
-    NoteKind.UNMATCHED,
-    _NO_SERVER + ", and the Node is likely one of {servers}",
-    "delete the Node and start the kubelet with the --provider-id of the right one",
-)
+_AND_LIKELY = ", and the Node is likely {server}"
 LIKELY_SERVER = _miss(
     "likely-server",
     NoteKind.UNMATCHED,
-    _NO_SERVER + ", and the Node is likely {servers}",
+    _NO_SERVER + _AND_LIKELY,
     "give the machine the host name {host}, or delete the Node and start the kubelet with --provider-id={provider_id}",
 )
-_LIKELY_OWNED = _NO_SERVER + ", and the Node is likely {servers}, the server of Node {node} ({heard})"
-_RENAMED = (
-    "give the machine its former host name, or delete both Nodes and start the kubelet with --provider-id={provider_id}"
-)
-LIKELY_RENAMED = _miss("likely-renamed", NoteKind.UNMATCHED, _LIKELY_OWNED, _RENAMED)
-LIKELY_OF_OTHER = _miss(
-    "likely-of-other",
+LIKELY_RENAMED = _miss(
+    "likely-renamed",
     NoteKind.UNMATCHED,
-    _LIKELY_OWNED,
-    "correct the kubelet's --node-ip, or delete the Node of the two that is stale",
-)
-SERVER_LIKELY_OF_OTHER = _miss(
-    "server-likely-of-other",
-    NoteKind.LIKELY_SERVER,
-    "{server} is likely the machine of Node {node} (by {clue}), and this Node is {heard}",
-    _RENAMED,
+    _NO_SERVER + _AND_LIKELY,
+    "give the machine its former host name, or delete both Nodes and start the kubelet with"
+    " --provider-id={provider_id}",
 )
 SERVER_OF_TWO_NODES = _miss(
     "server-of-two-nodes",
@@ -149,7 +134,6 @@ NAME_WAS_AT_ROBOT = _miss(
 )
 _FOREIGN = "providerID {provider_id} belongs to another cloud"
 _SET_BY = "providerID {provider_id} was set by {setter}"
-_AND_LIKELY = ", and the Node is likely {servers}"
 _MANAGE = "to have the Node managed, {way}, delete the Node and restart {kubelet}"
 FOREIGN = _miss("node-foreign", NoteKind.FOREIGN, _FOREIGN)
 FOREIGN_LIKELY = _miss("node-foreign-likely", NoteKind.LIKELY_SERVER, _FOREIGN + _AND_LIKELY, _MANAGE)
@@ -159,7 +143,7 @@ _UNCLAIMED = "the Node has neither a providerID nor the uninitialized taint"
 _CLAIM = "to have it managed, start its kubelet with --cloud-provider=external and let the Node register again"
 UNCLAIMED = _miss("node-unclaimed", NoteKind.FOREIGN, _UNCLAIMED, _CLAIM)
 UNCLAIMED_LIKELY = _miss(
-    "node-unclaimed-likely", NoteKind.LIKELY_SERVER, _UNCLAIMED + ", and is likely {servers}", _CLAIM
+    "node-unclaimed-likely", NoteKind.LIKELY_SERVER, _UNCLAIMED + ", and is likely {server}", _CLAIM
 )
 
 _OWNED = ", and the server belongs to {nodes}"

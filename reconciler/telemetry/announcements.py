@@ -26,7 +26,6 @@ from desired.plan.notes import Note, NoteKind
 from desired.planner import DesiredState
 from desired.section import Absent, Present
 from desired.syntax.bounds import counted, listed
-from desired.syntax.provider_id import provider_of
 from reconciler.result import Line, approve_command
 from reconciler.telemetry.events import MESSAGE, Event, EventType, Subject, subject_of
 
@@ -325,9 +324,7 @@ def _warnings_on_nodes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
     for note in plan.notes:
         node, event = snapshot.node(note.key), note.row.node_event
         if node is not None and event and (event.joining if is_uninitialized(node) else event.initialized):
-            is_owner = note.kind is NoteKind.LIKELY_SERVER and provider_of(node.provider_id) is not None
-            reason = "MachineRenamed" if is_owner else event.reason
-            yield Event(subject_of(node), EventType.WARNING, reason, note.text)
+            yield Event(subject_of(node), EventType.WARNING, event.reason, note.text)
 
 
 def _warnings_on_settings(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:

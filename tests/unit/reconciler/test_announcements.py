@@ -91,7 +91,7 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.LIMIT, None, "FailedToCreateRoute"),
     (NoteKind.UNROUTABLE, None, "FailedToCreateRoute"),
     (NoteKind.CLUSTER_CIDR, None, "ClusterCIDRMisconfigured"),
-    (NoteKind.LIKELY_SERVER, "UnknownProviderIDPrefix", "MachineRenamed"),
+    (NoteKind.LIKELY_SERVER, "UnknownProviderIDPrefix", "UnknownProviderIDPrefix"),
     *((NoteKind[name], None, None) for name in SILENT.split()),
     (NoteKind.OUT_OF_SERVICE, None, None),
     (NoteKind.PACE, None, None),

@@ -125,7 +125,7 @@ OTHER_ID = rules.OTHER_ID.text()
         rules.SERVER_GONE.text(place="the Robot account", server="Robot server 9"),
         (Candidate(321, "db-1", OTHER_ID, Provider.ROBOT),))),
     "likely": (a_node(), ServerMatch("name", None, None,
-        rules.UNCLAIMED_LIKELY.says.format(servers="server 1 web-1 (by name)"),
+        rules.UNCLAIMED_LIKELY.says.format(server="server 1 web-1 (by name)"),
         (Candidate(1, "web-1", rules.BY_CLUE.text(clue="name")),))),
     "ignored": (a_node(labels={"lab": "yes"}), ServerMatch("name", None, None, rules.IGNORED.text(selector="lab=yes"))),
 })  # fmt: skip

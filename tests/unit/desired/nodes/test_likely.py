@@ -1,21 +1,18 @@
-"""Servers that a Node without one is likely on, and what is told on both Nodes; nothing is joined by that."""
+"""The server that a Node without one is likely on, by name or address, with its silent Node; nothing is joined."""
 
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv6Network
+from ipaddress import IPv4Address
 from typing import Any
 
 import pytest
 
 from desired.model.settings import Settings
-from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server
-from desired.nodes.likely import ServerFinder, origin_of
+from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, RobotAccount, Server
 from desired.nodes.matching import Matcher, Missed
 from desired.nodes.node import desired_nodes
 from desired.plan.notes import NoteKind
 from desired.section import Section
-from desired.syntax.selector import parse_selector
 from tests.builders import (
-    NOW,
     a_joining_node,
     a_lost_node,
     a_node,
@@ -33,9 +30,9 @@ from tests.support.rows import rows
 INSIDE = a_server(2, "prod-w-1", private_ips=((7, IPv4Address("10.0.0.3")),))
 TWIN = a_server(3, "other", private_ips=((8, IPv4Address("10.0.0.3")),))
 ALIAS = a_server(4, "alias", alias_ips=((7, IPv4Address("10.0.0.9")),))
-SIX = a_server(5, "six", ipv4=None, ipv6=IPv6Network("2001:db8:5::/64"))
 SILENT = a_lost_node("prod-w-1", 2)
-BY_ADDRESS = "server 2 prod-w-1 (by --node-ip 10.0.0.3)"
+BY_ADDRESS = "server 2 prod-w-1 (by address 10.0.0.3)"
+X = a_joining_node("x", provided_node_ip="10.0.0.3")
 
 
 def internal(*ips: str) -> dict[str, Any]:
@@ -43,87 +40,73 @@ def internal(*ips: str) -> dict[str, Any]:
     return {"addresses": tuple(NodeAddress(AddressType.INTERNAL_IP, ip) for ip in ips)}
 
 
-def finder(*servers: Server, nodes: tuple[Node, ...] = ()) -> ServerFinder:
-    return ServerFinder(nodes_of(*nodes), [servers_of(*servers)])
+def missed(
+    node: Node,
+    servers: Section[int, Server],
+    *others: Node,
+    robot: RobotAccount | None = None,
+    network: int | None = None,
+) -> Missed:
+    matcher = Matcher(nodes_of(node, *others), servers, robot, network)
+    found = matcher.match(node) if node.taints or node.provider_id is not None else matcher.unclaimed(node)
+    assert isinstance(found, Missed)
+    return found
+
+
+def likely(found: Missed) -> object:
+    """The server that is told, as it is told; "" for none."""
+    return found.why.facts.get("server", "")
 
 
 @rows("node said", {
     "nothing-fits": (a_joining_node("x"), ""),
     "name": (a_node("prod-w-1"), "server 2 prod-w-1 (by name)"),
     "a-name-in-another-case-joins-nothing": (a_node("Prod-w-1"), ""),
-    "node-ip": (a_joining_node("x", provided_node_ip="10.0.0.3"), BY_ADDRESS),
-    "reported": (a_joining_node("x", **internal("10.0.0.3")), "server 2 prod-w-1 (by InternalIP 10.0.0.3)"),
-    "both-are-one-clue": (a_joining_node("x", provided_node_ip="10.0.0.3", **internal("10.0.0.3")), BY_ADDRESS),
-    "public-ipv4": (a_joining_node("x", **internal("203.0.113.2")), "server 2 prod-w-1 (by InternalIP 203.0.113.2)"),
-    "a-host-of-the-ipv6-network": (a_joining_node("x", provided_node_ip="2001:db8:5::77"),
-        "server 5 six (by --node-ip 2001:db8:5::77)"),
-    "of-no-server": (a_joining_node("x", **internal("no address", "::1", "127.0.0.1")), ""),
-    "a-hostname-is-no-address": (a_node("x", addresses=(NodeAddress(AddressType.HOSTNAME, "10.0.0.3"),)), ""),
-    "bare-number": (a_node("x", provider_id="2"), "server 2 prod-w-1 (by the id in its providerID)"),
-    "two-clues-to-two-servers": (a_node("prod-w-1", provider_id="k3s://x", provided_node_ip="10.0.0.9"),
-        "server 2 prod-w-1 (by name), server 4 alias (by --node-ip 10.0.0.9)"),
+    "node-ip": (X, BY_ADDRESS),
+    "one-of-two-node-ips": (a_joining_node("x", provided_node_ip="2001:db8::1,10.0.0.3"), BY_ADDRESS),
+    "reported": (a_joining_node("x", **internal("no address", "127.0.0.1", "10.0.0.3")), BY_ADDRESS),
+    "public": (a_joining_node("x", **internal("203.0.113.2")), "server 2 prod-w-1 (by address 203.0.113.2)"),
+    "alias": (a_joining_node("x", provided_node_ip="10.0.0.9"), "server 4 alias (by address 10.0.0.9)"),
+    "two-addresses-of-two-servers": (a_joining_node("x", **internal("10.0.0.3", "10.0.0.9")), ""),
+    "a-name-comes-before-addresses": (a_node("prod-w-1", provider_id="k3s://x", provided_node_ip="10.0.0.9"),
+        "server 2 prod-w-1 (by name)"),
     "another-clouds-private-network-has-the-same-range": (a_node("x", provider_id="aws:///i-1",
         provided_node_ip="10.0.0.3"), ""),
+    "a-public-address-of-another-clouds-node": (a_node("x", provider_id="aws:///i-1", **internal("203.0.113.2")),
+        "server 2 prod-w-1 (by address 203.0.113.2)"),
     "its-name": (a_node("prod-w-1", provider_id="aws:///i-1"), "server 2 prod-w-1 (by name)"),
-    "thousands-of-addresses-are-not-looked-up": (a_node("x",
-        **internal(*(f"10.9.0.{n}" for n in range(200)), "10.0.0.3")), ""),
 })  # fmt: skip
 def test_clues(node: Node, said: str) -> None:
-    """What fits, and as what."""
-    assert str(finder(INSIDE, ALIAS, SIX).likely(node) or "") == said
-
-
-def missed(node: Node, *servers: Server, nodes: tuple[Node, ...] = ()) -> Missed:
-    found = Matcher(nodes_of(node, *nodes), servers_of(*servers)).match(node)
-    assert isinstance(found, Missed)
-    return found
-
-
-X = a_joining_node("x", provided_node_ip="10.0.0.3")
-NOT_READY = a_settled_node("prod-w-1", 2, ready=Readiness.FALSE)
+    """A name, else an address, finds one server."""
+    assert likely(missed(node, servers_of(INSIDE, ALIAS))) == said
 
 
 @rows("owner row said", {
-    "no-nodes-server": (None, "likely-server", None),
-    "of-a-silent-node": (SILENT, "likely-renamed", "silent since 2026-07-01 11:55 UTC"),
-    "of-a-node-that-reports": (a_settled_node("prod-w-1", 2), "likely-of-other", "Ready"),
-    "of-one-that-says-it-is-not-ready": (NOT_READY, "likely-of-other", "not Ready since 2026-07-01 12:00 UTC"),
+    "no-nodes-server": (None, "likely-server", BY_ADDRESS),
+    "of-a-silent-node": (SILENT, "likely-renamed",
+        f"{BY_ADDRESS}, the server of Node prod-w-1 (silent since 2026-07-01 11:55 UTC)"),
+    "of-a-node-that-reports": (a_settled_node("prod-w-1", 2), "no-server-of-name", ""),
+    "of-one-that-says-it-is-not-ready": (a_settled_node("prod-w-1", 2, ready=Readiness.FALSE), "no-server-of-name", ""),
 })  # fmt: skip
-def test_whose_server_it_is(owner: Node | None, row: str, said: str | None) -> None:
-    """The Node that has the server is named with what is heard of it; a silent one is told as well."""
-    found = missed(X, INSIDE, nodes=() if owner is None else (owner,))
-    assert found.likely is not None
-    assert (found.why.rule.name, found.why.facts["servers"], found.why.facts.get("heard")) == (row, BY_ADDRESS, said)
-    for_owner = found.likely.for_owner
-    assert (for_owner is not None) is (owner is SILENT)
-    assert for_owner is None or "is likely the machine of Node x (by --node-ip 10.0.0.3)" in for_owner.text
+def test_whose_server_it_is(owner: Node | None, row: str, said: str) -> None:
+    """A silent Node is told with its server; a server whose kubelet reports is no other Node's."""
+    found = missed(X, servers_of(INSIDE), *([] if owner is None else [owner]))
+    assert (found.why.rule.name, likely(found)) == (row, said)
 
 
 def test_an_address_in_two_networks() -> None:
-    """Both servers are named, and no remedy chooses between them."""
-    found = missed(X, INSIDE, TWIN, nodes=(SILENT,))
-    both = f"{BY_ADDRESS}, server 3 other (by --node-ip 10.0.0.3)"
-    assert (found.why.rule.name, found.why.facts["servers"]) == ("likely-servers", both)
-    assert found.likely is not None
-    assert (found.likely.owner, found.likely.for_owner) == (None, None)
-    many = missed(X, INSIDE, TWIN, *(replace(TWIN, id=number) for number in (4, 5, 6)))
-    assert str(many.likely).endswith(" and 2 more")
+    """An address of two servers finds neither; the Nodes' network chooses if it is known."""
+    for network, said in ((None, ""), (7, BY_ADDRESS), (8, "server 3 other (by address 10.0.0.3)"), (9, "")):
+        assert likely(missed(X, servers_of(INSIDE, TWIN), network=network)) == said
 
 
 def test_candidates() -> None:
-    """Likely servers come first, then those whose names come near; each says why it is not the Node's."""
-    near = missed(a_joining_node("prod-w1", provided_node_ip="10.0.0.9"), INSIDE, ALIAS, nodes=(SILENT,)).near
-    assert [(each.value.id, each.text) for each in near] == [
-        (4, "likely by --node-ip 10.0.0.9"),
+    """The likely server comes first, then those whose names come near; each says why it is not the Node's."""
+    node = a_joining_node("prod-w1", provided_node_ip="10.0.0.9")
+    assert [(each.value.id, each.text) for each in missed(node, servers_of(INSIDE, ALIAS), SILENT).near] == [
+        (4, "likely by address 10.0.0.9"),
         (2, "its name is not the Node's, and the server belongs to Node prod-w-1"),
     ]
-
-
-def test_the_same_address_in_a_network_of_others() -> None:
-    """Where the Nodes' network is known, a private address in another one is nobody's of theirs."""
-    for network, server in ((7, INSIDE), (8, TWIN), (9, None)):
-        found = ServerFinder(nodes_of(), [servers_of(INSIDE, TWIN)], network).likely(X)
-        assert (found.only if found else None) == server
 
 
 @rows("section", {
@@ -131,112 +114,70 @@ def test_the_same_address_in_a_network_of_others() -> None:
     "an-unreadable-server": Section({2: INSIDE}, unreadable={9: "server 9 could not be read"}),
 })  # fmt: skip
 def test_unknown_is_not_alone(section: Section[int, Server]) -> None:
-    """Another server may have the address as well."""
-    assert not ServerFinder(nodes_of(), [section]).likely(a_joining_node("x", provided_node_ip="10.0.0.3"))
+    """Another server may have the name or address as well."""
+    assert not likely(missed(a_node("prod-w-1", provided_node_ip="10.0.0.3"), section))
 
 
 @rows("node said", {
-    "an-address-of-a-network": (a_node("x", provider_id="k3s://x", provided_node_ip="10.0.0.3"), ""),
-    "a-public-address": (a_node("x", provider_id="k3s://x", **internal("203.0.113.2")), ""),
+    "an-address": (a_node("x", provider_id="k3s://x", provided_node_ip="10.0.0.3"), ""),
     "an-address-of-a-joining-node": (X, ""),
+    "a-public-address": (a_node("x", provider_id="k3s://x", **internal("203.0.113.2")),
+        "server 2 prod-w-1 (by address 203.0.113.2)"),
     "name": (a_node("prod-w-1", provider_id="k3s://x", provided_node_ip="10.0.0.9"), "server 2 prod-w-1 (by name)"),
-    "id": (a_node("x", provider_id="2"), "server 2 prod-w-1 (by the id in its providerID)"),
 })  # fmt: skip
 def test_a_list_that_a_selector_narrows(node: Node, said: str) -> None:
-    """A server that is left out may fit as well: no address is a clue, no remedy names a server, and no Node of one is
-    told to be deleted."""
-    narrowed = replace(servers_of(INSIDE), read_by_key=frozenset())
-    owner = a_lost_node("old", 2)
-    likely = ServerFinder(nodes_of(owner), [narrowed]).likely(node)
-    assert str(likely or "") == said
-    assert likely is None or (likely.only, likely.owner, likely.for_owner) == (None, None, None)
-    _, notes = desired_nodes(replace(a_snapshot([owner, node], [INSIDE]), servers=narrowed), Settings())
-    assert {note.key.name for note in notes if note.kind is NoteKind.LIKELY_SERVER} == ({node.name} if said else set())
-    assert not any("--provider-id=hcloud" in note.text for note in notes)
-
-
-def test_a_twin_without_the_label_misleads_no_remedy() -> None:
-    """Two clusters with equal ranges in one project, a Node of k3s, and a selector that only one of both servers has:
-    the whole list names both, so that the narrowed one must not choose."""
-    node = a_node("x", provider_id="k3s://x", provided_node_ip="10.0.0.3")
-    whole = a_snapshot([SILENT, node], [INSIDE, TWIN])
-    narrowed = replace(whole, servers=replace(servers_of(INSIDE), read_by_key=frozenset()))
-    for snapshot, row in ((whole, "likely-server"), (narrowed, "foreign")):
-        _, notes = desired_nodes(snapshot, Settings())
-        assert [(note.key.name, note.kind.value) for note in notes] == [("x", row)]
-        assert "hcloud://" not in notes[0].text
+    """A server that is left out may have a private address as well; names and public addresses are unique."""
+    assert likely(missed(node, replace(servers_of(INSIDE), read_by_key=frozenset()))) == said
 
 
 def test_a_robot_server() -> None:
-    """Of either provider, by the providerID that it has there."""
-    account = servers_of(a_robot_server(321, "metal"))
-    found = ServerFinder(nodes_of(), [servers_of(), account]).likely(a_joining_node("x", **internal("192.0.2.65")))
-    assert str(found) == "Robot server 321 metal (by InternalIP 192.0.2.65)"
+    """The server is of either provider."""
+    account = RobotAccount(servers_of(a_robot_server(321, "metal")))
+    found = missed(a_joining_node("x", **internal("192.0.2.65")), servers_of(), robot=account)
+    assert likely(found) == "Robot server 321 metal (by address 192.0.2.65)"
 
 
 @pytest.mark.parametrize(("provider_id", "who"), [
-    ("k3s://cp-1", "the built-in cloud controller of k3s"),
-    ("K3S://cp-1", "the built-in cloud controller of k3s"),
-    ("rke2://w-1", "the built-in cloud controller of rke2"),
-    ("k0s-cloud-provider://w-1", "the built-in cloud provider of k0s"),
-    ("talos://metal/10.0.0.3", "the cloud controller of Talos"),
-    ("kind://docker/kind/kind-control-plane", "kind"),
-    ("3", "the kubelet's --provider-id or an old kubelet, without the prefix hcloud://"),
-    ("03", None),
-    ("9" * 40, None),
-    ("aws:///eu-central-1a/i-1", None),
-    ("openstack:///6f3a", None),
-    ("k3s", None),
-    ("k3sx://a", None),
-    ("", None),
+    ("k3s://cp-1", "was set by the built-in cloud controller of k3s"),
+    ("rke2://w-1", "was set by the built-in cloud controller of rke2"),
+    ("3", "was set by the kubelet's --provider-id or an old kubelet, without the prefix hcloud://"),
+    ("aws:///eu-central-1a/i-1", "belongs to another cloud"),
+    ("k3sx://a", "belongs to another cloud"),
+    ("", "belongs to another cloud"),
 ])  # fmt: skip
-def test_origin(provider_id: str, who: str | None) -> None:
+def test_origin(provider_id: str, who: str) -> None:
     """Distributions and bare numbers are told from other clouds."""
-    found = origin_of(provider_id)
-    assert (found.setter if found else None) == who
+    assert missed(a_node("x", provider_id=provider_id), servers_of()).why.text.startswith(
+        f"providerID {provider_id!r} {who}"
+    )
 
 
-@rows("provider_id servers row said", {
-    "another-cloud": ("aws:///i-1", (), "node-foreign", "belongs to another cloud"),
-    "a-server-of-its-name": ("openstack:///6f3a", (a_server(1, "x"),), "node-foreign-likely", "server 1 x (by name)"),
-    "a-distribution": ("talos://x", (), "node-set-by", "set by the cloud controller of Talos"),
-    "a-number": ("2", (INSIDE,), "node-set-by-likely", "restart its kubelet with --provider-id=hcloud://2"),
-    "several-of-its-name": ("k3s://x", (a_server(1, "x"), a_server(2, "x")), "node-set-by-likely",
+@rows("provider_id node_ip servers row said", {
+    "another-cloud": ("aws:///i-1", None, (), "node-foreign", "belongs to another cloud"),
+    "a-server-of-its-name": ("openstack:///6f3a", None, (a_server(1, "x"),), "node-foreign-likely",
         "delete the Node and restart its kubelet"),
-    "of-its-name": ("k3s://x", (a_server(1, "x"),), "node-set-by-likely", "delete the Node and restart its kubelet"),
+    "a-distribution": ("k3s://x", None, (), "node-set-by", "start the k3s servers with --disable-cloud-controller"),
+    "by-address": ("2", "10.0.0.3", (INSIDE,), "node-set-by-likely", "its kubelet with --provider-id=hcloud://2"),
+    "several-of-its-name": ("k3s://x", None, (a_server(1, "x"), a_server(2, "x")), "node-set-by",
+        "delete the Node and restart its kubelet"),
+    "of-its-name": ("k3s://x", None, (a_server(1, "x"),), "node-set-by-likely",
+        "delete the Node and restart its kubelet"),
 })  # fmt: skip
-def test_foreign(provider_id: str, servers: tuple[Server, ...], row: str, said: str) -> None:
-    """What set the providerID, what fits, and what to do."""
-    why = missed(a_node("x", provider_id=provider_id), *servers).why
-    assert why.rule.name == row
-    assert said in why.text
-    assert ("=hcloud://" in why.text) is (provider_id == "2")
+def test_foreign(provider_id: str, node_ip: str | None, servers: tuple[Server, ...], row: str, said: str) -> None:
+    """The note has the setter, the likely server and the way out."""
+    why = missed(a_node("x", provider_id=provider_id, provided_node_ip=node_ip), servers_of(*servers)).why
+    assert (why.rule.name, said in why.text) == (row, True)
 
 
-def test_both_nodes_are_told() -> None:
-    """The joining Node and the silent one, once, however many Nodes have the address; neither changes."""
+def test_nothing_changes_by_a_clue() -> None:
+    """Each joining Node is told, and neither Node changes."""
     joining = [a_joining_node(name, provided_node_ip="10.0.0.3") for name in ("x", "y")]
-    snapshot = a_snapshot([SILENT, *joining], [INSIDE])
-    desired, notes = desired_nodes(snapshot, Settings())
-    kinds = [(note.key.name, note.kind) for note in notes]
-    assert kinds == [("x", NoteKind.UNMATCHED), ("y", NoteKind.UNMATCHED), ("prod-w-1", NoteKind.LIKELY_SERVER)]
+    desired, notes = desired_nodes(a_snapshot([SILENT, *joining], [INSIDE]), Settings())
+    assert [(note.key.name, note.kind) for note in notes] == [(name, NoteKind.UNMATCHED) for name in ("x", "y")]
     assert managed(desired).keys() == {"prod-w-1"}
 
 
-def test_an_ignored_node_is_not_told() -> None:
-    settings = Settings(ignore_nodes=parse_selector("lab"))
-    joining = a_joining_node("x", provided_node_ip="10.0.0.3")
-    for nodes in (
-        [a_lost_node("prod-w-1", 2, labels={"lab": ""}), joining],
-        [SILENT, a_joining_node("x", provided_node_ip="10.0.0.3", labels={"lab": ""})],
-    ):
-        _, notes = desired_nodes(a_snapshot(nodes, [INSIDE]), settings)
-        assert NoteKind.LIKELY_SERVER not in {note.kind for note in notes}
-
-
 def test_a_settled_cluster_is_told_nothing() -> None:
-    """Nor a silent Node without another on its server."""
+    """A silent Node has no note without another Node on its server."""
     _, notes = desired_nodes(a_snapshot([SILENT, a_settled_node("web-1", 1)], [INSIDE, a_server()]), Settings())
-    assert NoteKind.LIKELY_SERVER not in {note.kind for note in notes}
-    assert SILENT.ready is Readiness.UNKNOWN
-    assert SILENT.created_at < NOW
+    assert not notes

@@ -144,7 +144,7 @@ READY, NOT_READY = Readiness.TRUE, Readiness.FALSE
     "servers-unread": (a_joining_node(), UNREAD, "unknown", "cannot read server 1:"),
     "its-server-unread": (a_settled_node(), UNREAD, "unknown", "server unknown: x"),
     "foreign": (a_lost_node(provider_id="aws:///i-1"), ON_2, "foreign", "another cloud"),
-    "elsewhere": (a_node(provider_id="talos://metal/1"), ON_2, "foreign", "the cloud controller of Talos; to"),
+    "elsewhere": (a_node(provider_id="rke2://x"), ON_2, "foreign", "the built-in cloud controller of rke2; to"),
     "of-a-distribution": (a_lost_node(provider_id="k3s://web-1"), ON_1, "likely-server", "likely server 1 web-1"),
     "robot": (a_joining_node(provider_id="hrobot://1"), ON_1, "unsupported", "ROBOT_ENABLED"),
     "malformed": (a_lost_node(provider_id="hcloud://-5"), ON_1, "malformed", "no server id"),
