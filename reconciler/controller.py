@@ -230,7 +230,7 @@ def run_controller(
     clock = concurrency.clock
     connections.leader.when_lost(runtime.plan_context.readers.left.forget)
     connections.leader.when_lost(lambda: wake.call("the lead was lost"))
-    pacing = Pacing(config, clock, partial(runtime.plan_context.readers.hetzner.share_left, config.request_timeout_s))
+    pacing = Pacing(config)
     interval_s = pacing.at_first.interval_s
     health = LoopHealth(interval_s=interval_s, request_timeout_s=config.request_timeout_s, clock=clock)
     metrics = _metrics(connections, config)

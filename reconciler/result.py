@@ -95,8 +95,6 @@ class Report:
     misconfigured: tuple[str, ...] = ()
     """Those of ``errors`` that stop only what they are about, such as a cluster CIDR that cannot be, or a name that
     nothing has: all else was read and done."""
-    is_throttled: bool = False
-    """Whether an API would not be read for now, as too much was asked of it."""
     requests: Requests = field(default_factory=Requests)
     cost: MonthlyCost = MonthlyCost()
     context: str = ""

@@ -289,18 +289,6 @@ class HetznerReader:
         """Ask for what any token may read, in one small answer. Raises an ApiError that tells why it may not."""
         self.get(_CHEAPEST)
 
-    def share_left(self, timeout_s: float) -> float | None:
-        """The share of the project's rate limit that is left, from 0 to 1, by one request that any token may send; None
-        where that cannot be told. A request that the call budget keeps back, or that is refused, leaves what was known.
-        """
-        try:
-            self.get_once(_CHEAPEST, timeout_s)
-        except Throttled:
-            pass
-        except ApiError:
-            return None
-        return None if self.rate_limit is None else self.rate_limit.remaining / self.rate_limit.limit
-
 
 class HetznerWriter:
     """A client that changes things. Never constructed in a dry run.

@@ -440,17 +440,9 @@ EXCLUDED_BY_POLICY = _waiting(GuardName.POLICY, "excluded-by-policy", "excluded 
 WITHHELD_BEFORE = Rule(
     "withheld-before", "withheld at the start of this pass; the next pass decides again", verdict=Verdict.WAITING
 )
-_USED = "all clients together send about {total} requests an hour, this controller {own}"
-_USE_LESS = "slow down the client that sends the most, or give each cluster a project of its own"
-PACE_SLOW = Rule(
-    "pace-slow",
-    "passes are {factor} times further apart than usual to share the project's {limit} requests an hour; " + _USED,
-    _USE_LESS,
-    NoteKind.PACE,
-)
-PACE_EVENTS_ONLY = Rule(
-    "pace-events-only",
-    "only events are followed by a pass until 5 % of the project's {limit} requests an hour are left; " + _USED,
-    _USE_LESS,
+PACE = Rule(
+    "pace",
+    "passes are further apart than usual, as less than a fifth of the project's {limit} requests an hour is left",
+    "slow down the client that sends the most, or give each cluster a project of its own",
     NoteKind.PACE,
 )

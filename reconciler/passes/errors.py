@@ -54,11 +54,6 @@ def robot_errors(observation: Observation) -> tuple[str, ...]:
     return (str(error),) if isinstance(error, Denied) else ()
 
 
-def is_throttled(observation: Observation) -> bool:
-    """Whether Hetzner or the API server would not be read for now. Robot's allowance is another one."""
-    return any(isinstance(error, Throttled) for part, error in observation.failures.items() if part != _OF_ROBOT)
-
-
 def is_reachable(observation: Observation) -> bool:
     """Whether nothing that is read from Hetzner has just failed."""
     return observation.failures.keys() <= {_OF_CLUSTER, _OF_ROBOT}

@@ -66,21 +66,6 @@ class Wake:
                 self._reasons.append(why)
             self._rung.set()
 
-    @property
-    def now(self) -> float:
-        """The clock of the loop."""
-        return self._clock()
-
-    @property
-    def was_called(self) -> bool:
-        """Whether something has come up since the last pass began, whatever is left of the gap."""
-        return bool(self._reasons)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the run is to end."""
-        return self._stop.is_set()
-
     def interrupt(self) -> None:
         """End a pause, if there is one: the run has come to its end."""
         self._rung.set()
@@ -118,7 +103,7 @@ _FIRST_RETRY_S = 1.0
 _SHORTEST_S = 0.5
 LONGEST_RETRY_S = 60.0
 LONGEST_S = 3600.0
-"""After this a pass begins whether or not there is room for it."""
+"""The longest interval, if ``--interval`` does not ask for a longer one."""
 _MOST_DOUBLINGS = 10
 """More than enough to reach the longest retry; a night of trouble must not overflow a number."""
 
@@ -138,20 +123,14 @@ class Pace:
     """After trouble that lasts, which takes no larger share of the rate limit than other passes."""
     jitter: float = JITTER
     """Share by which the interval is shortened at random."""
-    has_room: Callable[[], bool] | None = None
-    """Asked before a pass that only the interval calls for; None where such a pass begins without a question."""
     draw: Callable[[], float] = random.random
     """Evenly from 0 to 1."""
 
     def pause_s(self, due_in_s: float | None) -> float:
         """Seconds until the next pass, of which ``due_in_s`` is what ``due_in_s`` has said: the shorter of that and the
         interval, shortened at random, and at least half a second, unless the interval is shorter."""
-        interval_s = self.drawn_interval_s()
+        interval_s = self.interval_s * (1 - self.jitter * self.draw())
         return max(min(interval_s, _SHORTEST_S), min(interval_s, inf if due_in_s is None else due_in_s))
-
-    def drawn_interval_s(self) -> float:
-        """The interval, shortened at random."""
-        return self.interval_s * (1 - self.jitter * self.draw())
 
     def due_in_s(self, report: Report, unlucky: int, gap_left_s: float = 0.0) -> float | None:
         """Seconds until the next pass that something else than the interval makes due; None when nothing does.
@@ -216,50 +195,25 @@ def run_loop(
     pass, "" when it was its time, and returns its result; ``publish`` gets each that says something new.
 
     A pass that fails is followed by another: only a signal ends the loop. One that takes longer than the interval finds
-    ``wake`` called. While there is no room for passes that nothing calls for, one that went wrong is repeated only
-    where it owes something.
+    ``wake`` called.
     """
-    unlucky, owes = 0, False
+    unlucky = 0
     last: Said | None = None
     interval_s: float | None = None
-    due_at: float | None = None
     while leader.wait(stop):
-        was_due = due_at is not None and wake.now >= due_at
         why = wake.begin(interval_s)
         ended, pace = run_pass(why)
         interval_s = pace.interval_s
         unlucky = unlucky + 1 if went_wrong(ended.report) else 0
-        owes = unlucky > 0 and _owes(ended.report, was_asked_for=was_due or bool(why), was_owed=owes)
         if is_news(ended.report, last):
             publish(ended)
         last = said(ended.report)
         wake.keep_gap(pace.gap_s)
-        tries = unlucky if owes or pace.has_room is None else 0
-        due_in_s = pace.due_in_s(ended.report, tries, wake.gap_left_s)
-        without_trouble_s = pace.due_in_s(ended.report, 0, wake.gap_left_s)
-        due_at = None if without_trouble_s is None else wake.now + without_trouble_s
-        pause_s = pace.pause_s(due_in_s)
+        pause_s = pace.pause_s(pace.due_in_s(ended.report, unlucky, wake.gap_left_s))
         if pace.gap_s:
             pause_s = max(pause_s, wake.gap_left_s)
         del ended  # with the world in it, which the next pass needs the memory of
         wake.pause(pause_s)
-        if pace.has_room is not None:
-            _await_room(wake, pace, pace.has_room, min(LONGEST_S, inf if due_in_s is None else due_in_s) - pause_s)
-
-
-def _owes(report: Report, *, was_asked_for: bool, was_owed: bool) -> bool:
-    """Whether a pass that went wrong is to be repeated without a question for room, as nothing would call for it again:
-    a change is pending, or an event or a due time asked for the pass. Such a repetition is followed by others only
-    while an API would not be read for now: other trouble may last, such as a list that stays incomplete."""
-    return has_pending(report) or was_asked_for or (was_owed and report.is_throttled)
-
-
-def _await_room(wake: Wake, pace: Pace, has_room: Callable[[], bool], left_s: float) -> None:
-    """Go on pausing until there is room for a pass, one is called for, the run ends, or ``left_s`` seconds are over."""
-    while left_s > 0 and not (wake.is_over or wake.was_called or has_room()):
-        step_s = min(left_s, max(_SHORTEST_S, pace.drawn_interval_s()))
-        wake.pause(step_s)
-        left_s -= step_s
 
 
 def went_wrong(report: Report) -> bool:

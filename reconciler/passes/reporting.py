@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from actuators.http.errors import ApiError, Throttled
+from actuators.http.errors import ApiError
 from actuators.outcome import Applied, Failed
 from desired.health import states_of
 from desired.load_balancers.prices import cost_of_cluster
@@ -13,7 +13,7 @@ from desired.plan.change import Change, Verdict
 from reconciler.observe.world import Readers
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import PlanContext
-from reconciler.passes.errors import all_errors, is_throttled, robot_errors
+from reconciler.passes.errors import all_errors, robot_errors
 from reconciler.passes.judging import JudgedPlan
 from reconciler.passes.telling import as_tried
 from reconciler.result import Line, MonthlyCost, Report, Requests
@@ -34,7 +34,6 @@ def report_of(context: PlanContext, judged: JudgedPlan) -> Report:
         holds=tuple(hold for hold in plan.holds if not hold.approved),
         errors=(*all_errors(observation, plan), *misconfigured),
         misconfigured=misconfigured,
-        is_throttled=is_throttled(observation),
         requests=requests_of(context.readers),
         context=context.cluster,
         approve_flags=context.approve_flags,
@@ -63,7 +62,6 @@ def report_of_error(context: PlanContext, error: ApiError, attempts: Attempts, f
     report = Report(
         lines=attempts.tried(),
         errors=(str(error),),
-        is_throttled=isinstance(error, Throttled),
         context=context.cluster,
         detail=context.detail,
     )

@@ -100,8 +100,8 @@ _ROWS = (
     Metric(
         f"{OURS}pace_factor",
         Sort.GAUGE,
-        "how many times longer than usual that pause is, as little of the project's rate limit is left: 1 to 10; always"
-        " 1 without --share-rate-limit",
+        "how many times longer than usual that pause is, as little of the project's rate limit is left; always 1"
+        " without --share-rate-limit",
     ),
     Metric(
         f"{OURS}snapshot_complete",

@@ -4,7 +4,6 @@ A pass is the calls that reading takes, at one moment; nothing of what is read m
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -74,7 +73,7 @@ class Client:
         config = load_config(Command.RUN, flags, {"HCLOUD_TOKEN": "t" * 64})
         self._known: RateLimit | None = None
         self._budget = CallBudget(lambda: scheduler.now)
-        self.pacing = Pacing(config, lambda: scheduler.now, self._ask)
+        self.pacing = Pacing(config)
         concurrency = scheduler.concurrency()
         self._stop = concurrency.event()
         self.wake = Wake(self._stop, clock=lambda: scheduler.now, event=concurrency.event)
@@ -102,11 +101,6 @@ class Client:
             self.news.append(self.project.scheduler.now)
         self.pace = replace(self.pacing.after(self.report), draw=self.random.random)
         return Measured(self.report, 0.0, why), self.pace
-
-    def _ask(self) -> float:
-        with suppress(Throttled):
-            self._call()
-        return self.project.left
 
     def _call(self) -> None:
         self._budget.spend()

@@ -248,20 +248,6 @@ def test_the_rate_limit_is_observed(simulate: Simulate) -> None:
     assert reader.rate_limit == RateLimit(7200, 7199)
 
 
-def test_what_is_left_is_asked_by_one_request(simulate: Simulate) -> None:
-    """A refusal says it as well: nothing is left. Trouble says nothing."""
-    sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=400)
-    reader = sim.hetzner_reader()
-    assert reader.share_left(1.0) == 399 / 400
-
-    headers = {"RateLimit-Limit": "400", "RateLimit-Remaining": "0"}
-    sim.spoil_hetzner("status", code=429, body=refusal("rate_limit_exceeded"), headers=headers, count=1)
-    assert reader.share_left(1.0) == 0.0
-    sim.spoil_hetzner("status", code=401, body=refusal("unauthorized"), count=1)
-    assert reader.share_left(1.0) is None
-    assert reader.requests.total == 3
-
-
 def test_answers_that_overtake_one_another(simulate: Simulate) -> None:
     """The earlier answer of two that were asked for at once may arrive last: what is left is what the later one says.
     An answer to what was asked for afterwards counts as it is, be more left or less."""

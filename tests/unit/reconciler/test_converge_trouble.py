@@ -12,7 +12,7 @@ from desired.model.settings import Settings
 from desired.plan.change import Plan
 from desired.section import Unknown
 from reconciler.observe.world import Observation
-from reconciler.passes.errors import all_errors, fatal_errors, is_throttled
+from reconciler.passes.errors import all_errors, fatal_errors
 from reconciler.result import Result
 from tests.builders import a_server, a_snapshot
 from tests.support.objects import joining_node, server, settled_node
@@ -87,7 +87,6 @@ def test_no_node_goes_for_lack_of_a_list(
 
     report = run.converge()
     assert report.result is result
-    assert report.is_throttled == (fault.get("code") == 429)
     assert sorted(run.sim.nodes()) == ["web-1", "web-2"]
     assert {entry.method for entry in run.sim.sent_to_hetzner()} == {"GET"}
 
@@ -149,14 +148,6 @@ def test_trouble_that_passes_is_no_error(part: str) -> None:
     for trouble in (Transient("down"), Throttled("slow down", retry_after_s=1.0), Broken("<html>")):
         observation = Observation(a_snapshot(servers=[a_server()]), {part: trouble})
         assert all_errors(observation, Plan()) == fatal_errors(observation, Plan()) == ()
-        assert is_throttled(observation) == isinstance(trouble, Throttled)
-
-
-def test_the_allowance_of_robot_is_another_one() -> None:
-    """A lockout of Robot lasts, and is no refusal of what an event called for."""
-    throttled = Throttled("slow down", retry_after_s=600.0)
-
-    assert not is_throttled(Observation(a_snapshot(), {"robot": throttled}))
 
 
 @pytest.mark.parametrize(

@@ -148,12 +148,8 @@ volumes-unread: cannot determine whether volumes are attached to the Node: 503; 
     out-of-service taint
 excluded-by-policy: excluded by --policy observe
 withheld-before: withheld at the start of this pass; the next pass decides again
-pace-slow: passes are 6 times further apart than usual to share the project's 3600 requests an hour; all clients
-    together send about 4000 requests an hour, this controller 40; slow down the client that sends the most, or give
-    each cluster a project of its own
-pace-events-only: only events are followed by a pass until 5 % of the project's 3600 requests an hour are left; all
-    clients together send about 4000 requests an hour, this controller 40; slow down the client that sends the most, or
-    give each cluster a project of its own
+pace: passes are further apart than usual, as less than a fifth of the project's 3600 requests an hour is left; slow
+    down the client that sends the most, or give each cluster a project of its own
 excluded-by-only: excluded by --only node/a, node/b
 not-agreed: not in saved plan 'plan.json'; skipped
 agreed-part: 2 changes skipped, not in saved plan 'plan.json': node/a, node/b
@@ -252,8 +248,7 @@ OTHERS: dict[str, dict[str, Plain]] = {
     "by-default": {"settings": "HCLOUD_NETWORK", "objects": "node/web-1"},
     "new-balancer-public": {"counted": 3},
     "address-assigned": {"assignee": "server 9"},
-    "pace-slow": {"limit": 3600},
-    "pace-events-only": {"limit": 3600},
+    "pace": {"limit": 3600},
     "too-few-of-provider": {"scope": "cloud"},
 }
 """A row's name with those of its facts that are others."""
