@@ -71,15 +71,13 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class MonthlyCost:
-    """The price a month of the cluster's load balancers, by a list of prices that holds at the moment."""
+    """The difference that changes make to the price a month of load balancers, by the prices of the moment."""
 
     currency: str | None = None
     """Its code; None when it is not known, or nothing has a price."""
     changes: Cost | None = None
-    """What the changes of the report make of it: in a dry run all but those that are refused, else those that were
-    applied. None where none of these has a cost."""
-    cluster: Cost = field(default_factory=Cost)
-    """What all load balancers of the cluster cost before these changes, and after them."""
+    """In a dry run of all changes but those that are refused, else of those that were applied. None if none has a
+    cost."""
 
 
 @dataclass(frozen=True, slots=True)

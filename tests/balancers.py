@@ -25,7 +25,6 @@ from desired.model.load_balancer import (
     ServerTarget,
     Target,
 )
-from desired.model.price import Price
 from desired.model.service import Classes, Ingress, Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Network, Node, Server, Snapshot
@@ -99,9 +98,9 @@ def an_http_check(port: int = 30080, **overrides: Any) -> HealthCheck:
     return HealthCheck(Protocol.HTTP, port, 15, 10, 3, replace(http, **overrides))
 
 
-def a_price(gross: str) -> Price:
-    """A price of which no more is known than what it is a month."""
-    return Price(Decimal(gross))
+def a_price(gross: str) -> Decimal:
+    """A gross price a month."""
+    return Decimal(gross)
 
 
 def a_balancer(

@@ -14,7 +14,6 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.wire.pages import Codec
 from desired.model.load_balancer import NO_LIMIT, BalancerType
-from desired.model.price import Price
 
 _AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,20})?")
 _SHARED = 16
@@ -25,13 +24,11 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class _Amount(msgspec.Struct, gc=False):
-    net: str | None = None
     gross: str | None = None
 
 
 class _Price(msgspec.Struct, gc=False):
     location: str | None = None
-    price_hourly: _Amount | None = None
     price_monthly: _Amount | None = None
 
 
@@ -72,7 +69,7 @@ def type_of(found: TypeShape) -> BalancerType:
 
 
 @lru_cache(maxsize=_SHARED)
-def _prices(said: bytes) -> Mapping[str, Price]:
+def _prices(said: bytes) -> Mapping[str, Decimal]:
     """Location → price; nothing of prices of which one cannot be read. Hundreds of load balancers say the same."""
     try:
         prices = decoder(list[_Price]).decode(said)
@@ -98,14 +95,9 @@ def _limit(said: float) -> int:
     return int(said) if 1 <= said < NO_LIMIT and said.is_integer() else NO_LIMIT
 
 
-def _price(said: _Price) -> Price | None:
-    """A price; None where that of a month is not said, or is an impossible one, as less than nothing."""
-    monthly, hourly = said.price_monthly or _Amount(), said.price_hourly or _Amount()
-    gross = _amount(monthly.gross)
-    return None if gross is None else Price(gross, _amount(monthly.net), _amount(hourly.gross), _amount(hourly.net))
-
-
-def _amount(text: str | None) -> Decimal | None:
+def _price(said: _Price) -> Decimal | None:
+    """A price a month; None if it is not said, or is an impossible one, as less than nothing."""
+    text = said.price_monthly.gross if said.price_monthly else None
     return Decimal(text) if text is not None and _AMOUNT.fullmatch(text) else None
 
 

@@ -122,7 +122,7 @@ def may_be_released(requested: Requested) -> bool:
 def _paid(balancer: CloudBalancer) -> str:
     """``load balancer 7 web (lb11, 5.39 a month)``, in the project's currency."""
     price = price_of(balancer)
-    cost = "" if price is None else f", {price.gross:.2f} a month"
+    cost = "" if price is None else f", {price:.2f} a month"
     return f"load balancer {balancer.id} {balancer.spec.name} ({balancer.type.name}{cost})"
 
 

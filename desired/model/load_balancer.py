@@ -7,6 +7,7 @@ Hetzner Cloud API (load balancers).
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 from enum import Enum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from types import MappingProxyType
@@ -14,7 +15,6 @@ from typing import Final
 
 from desired.annotations.choices import Algorithm, Protocol
 from desired.model.key import Key, ObjectKind
-from desired.model.price import Price
 from desired.model.to_builtins import ADDED
 from desired.names import (
     LABEL_ADOPTED,
@@ -324,8 +324,8 @@ class BalancerType:
     max_certificates: int
     unavailable_after: datetime | None = None
     """None unless it is deprecated."""
-    prices: Mapping[str, Price] = field(default_factory=lambda: MappingProxyType({}))
-    """Location → its price there. A price that the API does not say, or that cannot be, is not among them."""
+    prices: Mapping[str, Decimal] = field(default_factory=lambda: MappingProxyType({}))
+    """Location → its gross price a month. A price that the API does not say, or that cannot be, is not among them."""
     locations: frozenset[str] = frozenset()
     """Where it is sold: all of which the API names a price, be it unreadable; empty when it did not say."""
 

@@ -232,8 +232,8 @@ class Change:
     presumed: tuple[Evidence, ...] = field(default=(), compare=False)
     """What it rests on besides its own values: what only a snapshot tells, from the planner (``with_evidence``)."""
     cost: Cost | None = field(default=None, compare=False)
-    """What it makes of the price of a load balancer; None where it changes none. For people: nothing is decided by it,
-    and a price that Hetzner changes makes no other plan."""
+    """The difference that it makes to the price; None if it makes none. For people: nothing is decided by it, and a new
+    price makes the same plan."""
 
     def __post_init__(self) -> None:
         if self.verb not in KINDS[self.kind].verbs:

@@ -172,10 +172,9 @@ NETWORK = only(
 
 MEMBER = read_by(MemberShape)
 
-_AMOUNT = only("net", "gross")
 BALANCER_TYPE = read_by(
     TYPES.shape,
-    prices=each(only("location", price_hourly=_AMOUNT, price_monthly=_AMOUNT)),
+    prices=each(only("location", price_monthly=only("gross"))),
     deprecation=only("announced", "unavailable_after"),
 )
 

@@ -39,7 +39,7 @@ from reconciler.report.escaping import visible
 from reconciler.report.explanation import render_explanation
 from reconciler.report.fields import FieldChange
 from reconciler.report.folding import ALIKE, LEAST, Block, ShownChange, alike, names, shown_due, shown_sides
-from reconciler.report.money import LIST_PRICE, a_month, money, shown_total
+from reconciler.report.money import shown_total
 from reconciler.report.text import TONES, TextLine, Tone
 from reconciler.report.view import MEANS, View, like_notes, state_counts, unwell, view_of
 from reconciler.result import Explained, Report, Result, approve_command, look_command, needing_a_person
@@ -83,7 +83,7 @@ class Page:
     notes: tuple[tuple[Note, ...], ...] = ()
     """All notes, alike ones together, what a person has to correct first."""
     total: str = ""
-    """What the load balancers cost a month, and what changes make of it; "" where nothing has a cost."""
+    """The difference that changes make to the price a month; "" if none has a cost."""
     passes: tuple[PassRecord, ...] = ()
     """The latest first."""
     leader: str = ""
@@ -140,12 +140,6 @@ class Page:
         return "Nothing is planned by what could be read" if self.view.head.gaps else "Nothing is planned"
 
     @property
-    def prices(self) -> tuple[tuple[Key, str], ...]:
-        """Key of a change, and what it makes of the price."""
-        told = ((line.change.key, self.view.price(line.change.cost)) for line in self.view.report.lines)
-        return tuple((key, price) for key, price in told if price)
-
-    @property
     def sections(self) -> tuple[Section, ...]:
         """The sections, in the order in which people read them."""
         passes = (Section("passes", "Passes"),) if self.passes else ()
@@ -160,7 +154,7 @@ class Page:
             (Section("map", "Map"), is_drawn),
             (Section("routes", "Routes", len(world.routes)), world.routes),
             *((each, True) for each in passes),
-            (Section("cost", "Cost"), self.total or self.prices),
+            (Section("cost", "Cost"), self.total),
             (Section("notes", "Notes", sum(map(len, self.notes))), self.notes),
         )
         return tuple(section for section, is_there in found if is_there)
@@ -200,7 +194,7 @@ def page_of(
         report.result,
         map_of(report),
         tuple(notes),
-        _total(report),
+        shown_total(report.cost),
         tuple(passes),
         leader,
         is_live=is_live,
@@ -210,14 +204,6 @@ def page_of(
 def needs_a_person(notes: Sequence[Note]) -> bool:
     """Whether any of these has to be corrected by a person."""
     return any(note.needs_a_person for note in notes)
-
-
-def _total(report: Report) -> str:
-    whole = report.cost.cluster
-    total = shown_total(report.cost)
-    if not total and whole.is_known and whole.before.gross:
-        total = f"{a_month(money(whole.before.gross), report.cost.currency)}, {LIST_PRICE}"
-    return total
 
 
 @dataclass(frozen=True, slots=True)

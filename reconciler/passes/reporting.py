@@ -6,7 +6,6 @@ from dataclasses import replace
 from actuators.http.errors import ApiError
 from actuators.outcome import Applied, Failed
 from desired.health import states_of
-from desired.load_balancers.prices import cost_of_cluster
 from desired.model.price import Cost
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Verdict
@@ -69,14 +68,14 @@ def report_of_error(context: PlanContext, error: ApiError, attempts: Attempts, f
 
 
 def with_cost_of_done(context: PlanContext, report: Report, before: Snapshot | None, *, may_ask: bool) -> Report:
-    """With what the changes that were applied make of the price of what there was ``before``."""
+    """The report with the cost of the changes that were applied."""
     done = [line.change for line in report.outcomes(Applied)]
     cost = MonthlyCost() if before is None else _cost(context.readers, report, done, before, may_ask=may_ask)
     return replace(report, cost=cost, requests=requests_of(context.readers))
 
 
 def with_cost_of_plan(context: PlanContext, report: Report, before: Snapshot, *, may_ask: bool) -> Report:
-    """With what all its changes would make of the price of what there is, but for those that are refused."""
+    """The report with the cost of all its changes, but for those that are refused."""
     planned = [line.change for line in report.lines if line.change.decision.verdict is not Verdict.REFUSED]
     cost = _cost(context.readers, report, planned, before, may_ask=may_ask)
     return replace(report, cost=cost, requests=requests_of(context.readers))
@@ -85,15 +84,12 @@ def with_cost_of_plan(context: PlanContext, report: Report, before: Snapshot, *,
 def _cost(
     readers: Readers, report: Report, changes: Collection[Change], before: Snapshot, *, may_ask: bool
 ) -> MonthlyCost:
-    """What these changes of the report make of the price of what there was ``before``. The currency is asked for only
-    where the report shows a price."""
+    """The cost of these changes of the report. The currency is asked for only if the report shows a price."""
     if not any(line.change.cost for line in report.lines):
         return MonthlyCost()
     currency = readers.currency.look_up(readers.hetzner, before.taken_at, may_ask=may_ask)
     costs = [change.cost for change in changes if change.cost is not None]
-    if not costs:
-        return MonthlyCost(currency)
-    return MonthlyCost(currency, sum(costs, Cost()), cost_of_cluster(changes, before))
+    return MonthlyCost(currency, sum(costs, Cost()) if costs else None)
 
 
 def requests_of(readers: Readers) -> Requests:

@@ -16,7 +16,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.health.state import States
-from desired.model.price import Cost, Price
 from desired.model.route import Route
 from desired.model.snapshot import Snapshot
 from desired.model.to_builtins import added_fields, to_builtins
@@ -180,65 +179,18 @@ Amount = Annotated[str, Meta(pattern=r"^-?[0-9]+\.[0-9]{2,}$")]
 """An exact amount; text, so that nothing rounds it."""
 
 
-class PriceDocument(Struct, frozen=True):
-    """A list price in the currency of the project, without traffic."""
-
-    net: Amount | None
-    """A month. None where the API did not say."""
-    gross: Amount
-    hourly_net: Amount | None
-    hourly_gross: Amount | None
-
-    @classmethod
-    def of(cls, price: Price) -> "PriceDocument":
-        """A price, or a difference of two."""
-        return cls(*map(_exact, (price.net, price.gross, price.hourly_net, price.hourly_gross)))
-
-
-class CostDocument(Struct, frozen=True):
-    """The price before and after a change. Where there is no load balancer it is nothing, 0.00."""
-
-    before: PriceDocument | None
-    after: PriceDocument | None
-    """None where the price is not known. Where Hetzner chooses the location: that of the cheapest one."""
-    after_most: PriceDocument | UnsetType = UNSET
-    """That of the dearest location; only there where it differs."""
-
-    @classmethod
-    def of(cls, cost: Cost) -> "CostDocument":
-        """The cost of one change."""
-        before = PriceDocument.of(cost.before) if cost.is_before_known else None
-        after = PriceDocument.of(cost.after) if cost.is_after_known else None
-        return cls(before, after, _most(cost))
-
-
 class MonthlyCostDocument(Struct, frozen=True):
-    """The price of all load balancers of the cluster before and after the changes that would be, or were, made."""
+    """The difference that the changes that would be, or were, made make to the price a month of load balancers."""
 
     currency: str | None
     """Its code; None when it is not known."""
-    before: PriceDocument
-    after: PriceDocument
-    delta: PriceDocument | None
-    """None where the price of a changed load balancer is not known."""
-    complete: bool
-    """Whether all prices are known. Otherwise it is at least that much."""
-    after_most: PriceDocument | UnsetType = UNSET
-    """What it comes to where Hetzner chooses the dearest location; only there where that differs."""
+    gross: Amount | None
+    """With VAT, without traffic; None if a price is not known."""
 
     @classmethod
     def of(cls, cost: MonthlyCost) -> "MonthlyCostDocument | None":
-        """That of a report; None where no change has a cost."""
-        changes, whole = cost.changes, cost.cluster
-        if changes is None:
-            return None
-        delta = PriceDocument.of(changes.delta) if changes.is_known else None
-        sides = PriceDocument.of(whole.before), PriceDocument.of(whole.after)
-        return cls(cost.currency, *sides, delta, whole.is_known, _most(whole))
-
-
-def _most(cost: Cost) -> PriceDocument | UnsetType:
-    return UNSET if cost.most == cost.after else PriceDocument.of(cost.most)
+        """That of a report; None if no change has a cost."""
+        return None if cost.changes is None else cls(cost.currency, _exact(cost.changes.gross))
 
 
 def _exact(amount: Decimal | None) -> Any:
@@ -275,8 +227,8 @@ class ChangeDocument(Struct, frozen=True):
     """Seconds until another look is worth it; None when no time is known."""
     outcome: OutcomeDocument | None
     """None when it was not to be applied."""
-    cost: CostDocument | None
-    """What it makes of the price of a load balancer; None where it changes none."""
+    cost: Amount | None
+    """The difference that it makes to the gross price a month; None if it makes none, or a price is not known."""
 
     @classmethod
     def of(cls, change: Change, outcome: Outcome | None = None) -> "ChangeDocument":
@@ -298,7 +250,7 @@ class ChangeDocument(Struct, frozen=True):
             why=decision.why or None,
             due_in_s=decision.due_in_s,
             outcome=None if outcome is None else OutcomeDocument.of(outcome),
-            cost=None if change.cost is None else CostDocument.of(change.cost),
+            cost=None if change.cost is None else _exact(change.cost.gross),
         )
 
 
@@ -356,7 +308,7 @@ class ReportDocument(Struct, frozen=True):
     requests: RequestsDocument
     summary: SummaryDocument
     cost: MonthlyCostDocument | None
-    """None where nothing that would be done, or was done, has a cost."""
+    """None if nothing that would be done, or was done, has a cost."""
 
 
 SHOWN: Mapping[type, type] = {Line: ChangeDocument, Change: ChangeDocument, Hold: HoldDocument}

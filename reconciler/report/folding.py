@@ -274,7 +274,7 @@ class Block(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def cost(self) -> Cost | None:
-        """What all of it makes of the price a month; None where it has no cost."""
+        """The sum of its costs; None if it has none."""
         costs = [each.change.cost for each in self.changes if each.change.cost is not None]
         return sum(costs, Cost()) if costs else None
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from desired.health.state import Level
 from desired.load_balancers.primary_ips import lost_with
 from desired.model.clocks import shown_moment
+from desired.model.price import Cost
 from desired.plan.change import Hold, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note
@@ -19,7 +20,7 @@ from desired.syntax.bounds import counted
 from reconciler.config.options import Detail
 from reconciler.report.escaping import visible
 from reconciler.report.folding import Block, Field, names
-from reconciler.report.money import shown_delta, shown_total
+from reconciler.report.money import shown_cost, shown_total
 from reconciler.report.view import AFTER_APPROVAL, MEANS, MOST_REMOVALS, are_folded, is_applied, view_of
 from reconciler.result import Line, Report, Result, approve_command, needing_a_person
 
@@ -170,8 +171,8 @@ class _Page:
             pieces.append(f"**{counted(wrong, 'object')} need{'s' * (wrong == 1)} a person**")
         if report.errors:
             pieces.append(f"**{counted(len(report.errors), 'error')}**")
-        if delta := shown_delta(report.cost):
-            pieces.append(delta)
+        if (cost := report.cost.changes) is not None and cost != Cost():
+            pieces.append(shown_cost(cost, report.cost.currency))
         if report.result is Result.NO_CHANGES and not report.lines:
             return ", ".join(("No changes", *pieces))
         word = "Apply" if is_applied(report.lines) else "Plan"

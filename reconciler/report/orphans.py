@@ -1,8 +1,9 @@
 """Text and JSON of the result of ``reconcile orphans``. ``docs/orphans.md`` shows both."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, Literal
@@ -11,9 +12,8 @@ from msgspec import Meta, Struct
 
 from actuators.outcome import Applied, Failed, Outcome, Skipped
 from desired.load_balancers.lifecycle import Orphan, StrayAddress
-from desired.load_balancers.prices import price_of, standing
+from desired.load_balancers.prices import price_of
 from desired.model.clocks import shown_moment
-from desired.model.price import Cost
 from desired.syntax.bounds import counted
 from reconciler.config.program import typed
 from reconciler.report.documents import ClusterDocument, Versioned
@@ -142,7 +142,7 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
     yield TextLine(f"  {symbol} {shown_orphan(orphan)}", tone)
     yield TextLine(f"      why: {orphan.reason.text}", Tone.DETAIL)
     age = _age(report.taken_at, orphan.balancer.created_at)
-    yield TextLine(f"      {age}, {_shown(_cost([orphan]), report.currency)}", Tone.DETAIL)
+    yield TextLine(f"      {age}, {_shown([orphan], report.currency)}", Tone.DETAIL)
     match outcome:
         case Applied():
             yield TextLine("      deleted", tone)
@@ -163,23 +163,20 @@ def _summary(report: OrphanReport) -> TextLine:
         return TextLine("No load balancer of this cluster is left over.", Tone.GOOD)
     number = counted(len(report.orphans), "load balancer")
     if not report.outcomes:
-        return TextLine(f"{number} left over, {_shown(_cost(report.orphans), report.currency)}.")
+        return TextLine(f"{number} left over, {_shown(report.orphans, report.currency)}.")
     deleted, left = report.deleted, len(report.left)
-    saved = f" Saved: {_shown(_cost(deleted), report.currency)}." if deleted else ""
+    saved = f" Saved: {_shown(deleted, report.currency)}." if deleted else ""
     text = f"{number} left over: {len(deleted)} deleted, {report.undone} not deleted, {left} still there.{saved}"
     return TextLine(text, Tone.BAD if report.undone else Tone.GOOD)
 
 
-def _cost(orphans: Iterable[Orphan]) -> Cost:
-    """What these cost together."""
-    return standing(price_of(orphan.balancer) for orphan in orphans)
-
-
-def _shown(cost: Cost, currency: str | None) -> str:
-    """``16.40 EUR a month``, at least that where not all prices are known."""
-    if not cost.is_known and not cost.after.gross:
+def _shown(orphans: Collection[Orphan], currency: str | None) -> str:
+    """``16.40 EUR a month``, at least that if not all prices are known."""
+    gross = _gross(orphans)
+    if gross is None:
         return UNKNOWN
-    return f"{'' if cost.is_known else 'at least '}{a_month(money(cost.after.gross), currency)}"
+    is_known = all(price_of(orphan.balancer) is not None for orphan in orphans)
+    return f"{'' if is_known else 'at least '}{a_month(gross, currency)}"
 
 
 def _age(now: datetime | None, since: datetime) -> str:
@@ -321,6 +318,6 @@ class OrphansDocument(Versioned, frozen=True, kw_only=True):
 
 
 def _gross(orphans: Collection[Orphan]) -> str | None:
-    """What is known of the price of these; None where nothing is."""
-    cost = _cost(orphans)
-    return money(cost.after.gross) if cost.after.gross or (orphans and cost.is_known) else None
+    """The sum of the prices that are known; None if none is."""
+    prices = [price for orphan in orphans if (price := price_of(orphan.balancer)) is not None]
+    return money(sum(prices, Decimal(0))) if prices else None

@@ -234,7 +234,7 @@ class View(Struct, frozen=True):
         return self.report.detail is not Detail.FULL and len(keys) > MOST_REMOVALS
 
     def price(self, cost: Cost | None) -> str:
-        """What changes with this cost make of the price a month; "" where they have none."""
+        """The cost as it is shown; "" for None."""
         return "" if cost is None else shown_cost(cost, self.report.cost.currency)
 
 

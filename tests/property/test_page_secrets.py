@@ -45,7 +45,7 @@ SHOWN = re.compile(
 NEEDED = re.compile(
     r"kind|apiVersion|uid|resourceVersion|creationTimestamp|deletionTimestamp|timeAdded|lastTransitionTime"
     r"|lastHeartbeatTime|status|listen_port|created|continue|externalTrafficPolicy|sessionAffinity"
-    r"|price_hourly|price_monthly|net|gross|vat_rate"
+    r"|price_monthly|gross|vat_rate"
 )
 """Fields without whose own text there is no plan."""
 WITHIN = re.compile(r"podCIDRs|alias_ips|finalizers|loadBalancerSourceRanges|prices|algorithm|domain_names|http")

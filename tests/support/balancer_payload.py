@@ -22,7 +22,6 @@ from desired.model.load_balancer import (
     SelectorTarget,
     ServerTarget,
 )
-from desired.model.price import Price
 from tests.support.payloads import GONE, replaced
 
 Path = tuple[Any, ...]
@@ -118,7 +117,7 @@ REAL: dict[str, Any] = {
     "ingoing_traffic": None,
     "included_traffic": 21990232555520,
 }
-PRICE = Price(*map(Decimal, ("7.14", "6", "0.0114", "0.0096")))
+PRICE = Decimal("7.14")
 LB11 = BalancerType("lb11", 5, 25, 10, datetime(2026, 12, 31, tzinfo=UTC), {"fsn1": PRICE}, frozenset({"fsn1"}))
 SERVER, ADDRESS, SELECTOR = ServerTarget(2, True), IpTarget("192.0.2.1"), SelectorTarget("role=web", False)
 ATTACHMENTS = (Attachment(7, IPv4Address("10.0.0.5")), Attachment(8, IPv4Address("10.1.0.5")))

@@ -10,7 +10,6 @@ import pytest
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from desired.model.load_balancer import NO_LIMIT, BalancerType
-from desired.model.price import Price
 from desired.section import Unknown
 from reconciler.observe.caches import Catalogue, Currency
 from tests.support.rows import rows
@@ -47,7 +46,7 @@ def test_all_types_in_one_request(sim: Simulation, reader: HetznerReader) -> Non
     assert not isinstance(found, Unknown)
     assert sorted(found) == ["lb11", "lb21", "lb31"]
     assert (found["lb21"].max_services, found["lb21"].max_targets, found["lb21"].max_certificates) == (15, 75, 25)
-    assert found["lb11"].prices["fsn1"] == Price(*map(Decimal, ("5.39", "4.5294", "0.0086", "0.0072")))
+    assert found["lb11"].prices["fsn1"] == Decimal("5.39")
     assert found["lb11"].unavailable_after is None
     assert [entry.path for entry in sim.sent_to_hetzner()] == ["/v1/load_balancer_types"]
 
@@ -190,7 +189,7 @@ NOT_AMOUNTS = [
 ]
 
 
-def priced(sim: Simulation, reader: HetznerReader, **amounts: Any) -> Mapping[str, Price]:
+def priced(sim: Simulation, reader: HetznerReader, **amounts: Any) -> Mapping[str, Decimal]:
     """Location → price of a type of which the API says these amounts of fsn1."""
     body = {
         "load_balancer_types": [listed(1, prices=[{"location": "fsn1", **amounts}])],
@@ -204,23 +203,21 @@ def priced(sim: Simulation, reader: HetznerReader, **amounts: Any) -> Mapping[st
 
 @pytest.mark.parametrize("amount", NOT_AMOUNTS)
 def test_prices_that_cannot_be(sim: Simulation, reader: HetznerReader, amount: str) -> None:
-    """Prices are for people, and what nobody may ask for is not known: all of it, or what is beside the amount."""
+    """Prices are for people, and an amount that nobody may ask for is not known."""
     fine = {"gross": "7.1400", "net": "6"}
 
     assert priced(sim, reader, price_monthly={**fine, "gross": amount}) == {}
-    assert priced(sim, reader, price_monthly={**fine, "net": amount}) == {"fsn1": Price(Decimal("7.14"))}
-    hourly = {"net": "0.01", "gross": amount}
-    found = priced(sim, reader, price_monthly=fine, price_hourly=hourly)["fsn1"]
-    assert found == Price(Decimal("7.14"), Decimal(6), None, Decimal("0.01"))
+    assert priced(sim, reader, price_monthly={**fine, "net": amount}) == {"fsn1": Decimal("7.14")}
+    assert priced(sim, reader, price_monthly=fine, price_hourly=amount) == {"fsn1": Decimal("7.14")}
 
 
-@pytest.mark.parametrize("amounts", [{"net": 6, "gross": "7.14"}, "7.14", ["7.14"]], ids=["number", "text", "list"])
+@pytest.mark.parametrize("amounts", [{"net": "6", "gross": 7.14}, "7.14", ["7.14"]], ids=["number", "text", "list"])
 def test_prices_that_nobody_can_read(sim: Simulation, reader: HetznerReader, amounts: Any) -> None:
     assert priced(sim, reader, price_monthly=amounts) == {}
 
 
 def test_a_price_of_nothing(sim: Simulation, reader: HetznerReader) -> None:
-    assert priced(sim, reader, price_monthly={"gross": "0"}) == {"fsn1": Price(Decimal(0))}
+    assert priced(sim, reader, price_monthly={"gross": "0"}) == {"fsn1": Decimal(0)}
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ routes, 0/100 used
   load balancers   20
   services         20      20
   routes          100
-Cost: 0.00 -> 107.80 EUR a month (+107.80), gross list price, without traffic
+Cost: +107.80 EUR a month, gross list price, without traffic
 Plan: 240 to add, 120 to modify, 0 to remove. Each change: --full
 Result: changes. Next: reconcile apply
 """

@@ -19,13 +19,11 @@ from desired.model.load_balancer import (
     ServerTarget,
     ipv6_of,
 )
-from desired.model.price import Price
 from desired.section import Absent
 from tests.support.balancer_payload import (
     ADDRESS,
     HTTP_CHECK,
     LB11,
-    PRICE,
     REAL,
     SELECTOR,
     SERVER,
@@ -67,10 +65,6 @@ DROPPED: dict[Path, CloudBalancer] = {
     (*TYPE, "prices", 0, "location"): typed(prices={}, locations=frozenset()),
     (*TYPE, "prices", 0, "price_monthly"): typed(prices={}),
     (*TYPE, "prices", 0, "price_monthly", "gross"): typed(prices={}),
-    (*TYPE, "prices", 0, "price_monthly", "net"): typed(prices={"fsn1": replace(PRICE, net=None)}),
-    (*TYPE, "prices", 0, "price_hourly"): typed(prices={"fsn1": Price(PRICE.gross, PRICE.net)}),
-    (*TYPE, "prices", 0, "price_hourly", "net"): typed(prices={"fsn1": replace(PRICE, hourly_net=None)}),
-    (*TYPE, "prices", 0, "price_hourly", "gross"): typed(prices={"fsn1": replace(PRICE, hourly_gross=None)}),
     (*CHECK, "response"): checked(response=""),
     (*CHECK, "status_codes"): checked(status_codes=("2??", "3??")),
     (*CHECK, "tls"): checked(tls=False),
@@ -98,6 +92,10 @@ IGNORED: set[Path] = {
     (*TYPE, "deprecated"),
     (*TYPE, "deprecation", "announced"),
     (*TYPE, "prices", 0, "included_traffic"),
+    (*TYPE, "prices", 0, "price_hourly"),
+    (*TYPE, "prices", 0, "price_hourly", "net"),
+    (*TYPE, "prices", 0, "price_hourly", "gross"),
+    (*TYPE, "prices", 0, "price_monthly", "net"),
     ("targets", 0, "server", "ip"),
     *(("targets", 2, "targets", 0, field) for field in ("type", "server")),
     *(("targets", 2, "targets", 0, "server", field) for field in ("id", "ip")),
