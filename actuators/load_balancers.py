@@ -37,7 +37,6 @@ from desired.load_balancers.ownership import (
     is_of_another_class,
     is_of_another_cluster,
     ownership,
-    wants_balancer,
 )
 from desired.load_balancers.published import rests_on_absence
 from desired.model.load_balancer import (
@@ -55,7 +54,7 @@ from desired.model.load_balancer import (
     labels_with,
     spoken,
 )
-from desired.model.service import Marks, Service
+from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.model.snapshot import ServerStatus, Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_FORMER
 from desired.plan.change import Change
@@ -116,7 +115,7 @@ def require_absent(writers: Writers, change: Change, snapshot: Snapshot, former:
     cannot be told.
     """
     service, is_needed = service_of(change, snapshot), rests_on_absence(change, snapshot)
-    queries = [_with_label(label, service.uid) for label in _labels_of(service)] if is_needed else []
+    queries = [_with_label(snapshot.serving.label, service.uid)] if is_needed else []
     queries += [{"name": asked_name(service)}] if is_needed else []
     queries += [_with_label(LABEL_FORMER, former)] if former is not None else []
     for query in queries:
@@ -134,11 +133,6 @@ def _require_as_listed(found: CloudBalancer, change: Change, writers: Writers, s
     is_its_own = found.id == change.cloud_id
     if not is_its_own and (before.owner, before.spec.name) != (found.owner, found.spec.name):
         raise Conflict(f"{name_of(found)} now has another name or other owner labels")
-
-
-def _labels_of(service: Service) -> Iterable[str]:
-    """The labels that the Service's load balancer may have: by how it is served, and by the finalizers that it has."""
-    return [marks.label for marks in Marks if marks is service.marks or marks.finalizer in service.finalizers]
 
 
 def services_now(cluster: KubernetesReader) -> Iterator[Service]:
@@ -232,7 +226,7 @@ def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     what = f"creation of load balancer {wanted.name}"
 
     def happened() -> bool:
-        return any(BALANCERS.found(writers.reader, _with_label(label, service.uid)) for label in _labels_of(service))
+        return bool(BALANCERS.found(writers.reader, _with_label(snapshot.serving.label, service.uid)))
 
     while (part := _refused_part(writers, body, what, happened)) is not None and not happened():
         body = {name: value for name, value in body.items() if name != part}
@@ -409,14 +403,18 @@ def _require_unclaimed(cluster: KubernetesReader, change: Change, balancer: Clou
     and name that would get it back. Between the observation and the deletion lie queues, retries and other changes.
 
     A Service that was observed to want one is no obstacle: the guards have judged the deletion beside it. Raises
-    Conflict when another one wants it, and an ApiError when it cannot be told.
+    Conflict when another one wants it, of whatever class if it is no Service's, and an ApiError when it cannot be told.
     """
     known = snapshot.services.items if snapshot.services is not None else {}
-    candidates = map(snapshot.classes.marked, _candidates(cluster, change, balancer))
-    for service in filter(wants_balancer, candidates):
+    wants = _wants_any if change.is_of_no_service else snapshot.serving.wants
+    for service in filter(wants, _candidates(cluster, change, balancer)):
         before = known.get(service.id)
-        if before is None or before.uid != service.uid or not wants_balancer(before):
+        if before is None or before.uid != service.uid or not wants(before):
             raise Conflict(f"Service {service.id} now wants {name_of(balancer)}")
+
+
+def _wants_any(service: Service) -> bool:
+    return service.type == TYPE_LOAD_BALANCER and service.deleted_at is None
 
 
 def _candidates(cluster: KubernetesReader, change: Change, balancer: CloudBalancer) -> Iterator[Service]:

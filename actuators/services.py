@@ -24,7 +24,7 @@ from actuators.wire.service import condition_body, ingress_body
 from actuators.writers import Writers
 from desired.load_balancers.published import gives_up
 from desired.model.load_balancer import Owner
-from desired.model.service import Marks, Service, ServiceCondition
+from desired.model.service import Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITIONS
 from desired.plan.change import Change, Claimed
@@ -32,41 +32,26 @@ from desired.plan.kinds import ChangeKind
 
 
 def claim(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
-    """Add the finalizer of its class to the Service, or take off the one of its former class; those of others stay.
-    Raises Conflict when the Service is being deleted, or another one has its name by now."""
+    """Add the finalizer of its class to the Service; those of others stay. Raises Conflict when the Service is being
+    deleted, or another one has its name by now."""
     match change.before, change.after:
         case False, True:
-            _claim(writer, service_of(change, snapshot))
-        case True, False:
-            _remove_former(writer, service_of(change, snapshot))
+            _claim(writer, service_of(change, snapshot), snapshot.serving.finalizer)
         case _:
             raise unexpected_change(change)
 
 
-def _claim(writer: KubernetesWriter, service: Service) -> None:
+def _claim(writer: KubernetesWriter, service: Service, finalizer: str) -> None:
     """The patch is a strategic one: finalizers are then a set, and no version has to be named."""
     if service.deleted_at is not None:
         raise Conflict(f"Service {service.id} is being deleted")
-    body = {"metadata": {"uid": service.uid, "finalizers": [_marks(service).finalizer]}}
+    body = {"metadata": {"uid": service.uid, "finalizers": [finalizer]}}
     try:
         writer.patch(_path(service), body, content_type=STRATEGIC_MERGE_PATCH)
     except Invalid as error:
         if "object is being deleted" not in str(error):
             raise
         raise Conflict(f"Service {service.id} is now being deleted", status=error.status) from error
-
-
-def _remove_former(writer: KubernetesWriter, service: Service) -> None:
-    """The version makes it a Conflict when the Service has changed: it may have another class by now."""
-    metadata = {**_as_observed(service), "$deleteFromPrimitiveList/finalizers": [_marks(service).other.finalizer]}
-    writer.patch(_path(service), {"metadata": metadata}, content_type=STRATEGIC_MERGE_PATCH)
-
-
-def _marks(service: Service) -> Marks:
-    """Raises Conflict for a Service that is not served here: no plan claims one."""
-    if service.marks is None:
-        raise Conflict(f"Service {service.id} is served by another controller")
-    return service.marks
 
 
 def require_alive(writer: KubernetesWriter, cluster: KubernetesReader, change: Change, snapshot: Snapshot) -> None:
@@ -79,12 +64,11 @@ def require_alive(writer: KubernetesWriter, cluster: KubernetesReader, change: C
     """
     service = service_of(change, snapshot)
     try:
-        _claim(writer, service)
+        _claim(writer, service, snapshot.serving.finalizer)
     except NotFound as error:
         raise Conflict(f"Service {service.id} is gone", status=error.status) from error
     owner = change.before.uid if isinstance(change.before, Owner) else None
-    is_its_own = isinstance(change.after, Owner) and change.after.uid == owner
-    if owner is not None and not is_its_own and any(each.uid == owner for each in services_now(cluster)):
+    if owner is not None and any(each.uid == owner for each in services_now(cluster)):
         raise Conflict(
             f"the list of Services lacked the owner of the load balancer, but its Service (UID {owner}) exists"
         )
@@ -130,7 +114,7 @@ def write_conditions(writer: KubernetesWriter, service: Service, conditions: Col
 
 
 def release(writer: KubernetesWriter, writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Take our finalizers, the addresses of ``before`` and our conditions off the Service; with the last finalizer it
+    """Take our finalizer, the addresses of ``before`` and our conditions off the Service; with the last finalizer it
     may vanish. Done when it is gone.
 
     Unless its load balancer is deleted or released before it, its absence is proven: it would not be released any more.
@@ -150,8 +134,8 @@ def release(writer: KubernetesWriter, writers: Writers, change: Change, snapshot
     if ours:
         status["conditions"] = [{"$patch": "delete", "type": kind} for kind in ours]
     metadata = _as_observed(service)
-    if claimed.finalizers:
-        metadata["$deleteFromPrimitiveList/finalizers"] = [*claimed.finalizers]
+    if claimed.finalizer is not None:
+        metadata["$deleteFromPrimitiveList/finalizers"] = [claimed.finalizer]
     try:
         writer.patch(_path(service), {"metadata": metadata, "status": status}, content_type=STRATEGIC_MERGE_PATCH)
     except NotFound:

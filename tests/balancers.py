@@ -25,7 +25,7 @@ from desired.model.load_balancer import (
     ServerTarget,
     Target,
 )
-from desired.model.service import Classes, Ingress, Service
+from desired.model.service import Ingress, Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Network, Node, Server, Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
@@ -67,7 +67,7 @@ def a_service(name: str = "web", *, claim: Claim | None = None, **overrides: Any
         "type": "LoadBalancer",
         "claim": claim or a_claim(),
     }
-    return Classes().marked(Service(**defaults | overrides))
+    return Service(**defaults | overrides)
 
 
 def a_served_service(name: str = "web", **overrides: Any) -> Service:

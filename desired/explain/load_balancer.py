@@ -35,7 +35,7 @@ from desired.model.load_balancer import (
     ServerTarget,
     Target,
 )
-from desired.model.service import Marks, Service
+from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITIONS, LABEL_CLUSTER_UID
 from desired.plan.change import Verdict
@@ -67,7 +67,7 @@ class ServiceView(View):
     @property
     def label(self) -> str:
         """The label that names the Service on its load balancer."""
-        return (self.service.marks or Marks.HCCM).label
+        return self.facts.snapshot.serving.label
 
     @property
     def balancer(self) -> CloudBalancer | None:
@@ -126,10 +126,11 @@ def _balancer(balancer: CloudBalancer | None) -> BalancerFact | None:
 
 
 def _labels(of: ServiceView, balancer: CloudBalancer) -> Iterator[Fact]:
-    """The labels that name the owner, whom they name, and whom they will name; of a Service of our own class that and
-    its finalizer first."""
-    if of.service.marks is Marks.OWN_CLASS:
-        finalizer, given = of.service.marks.finalizer, of.service.load_balancer_class
+    """The labels that name the owner, whom they name, and whom they will name; of a Service of a class that and its
+    finalizer first."""
+    serving = of.facts.snapshot.serving
+    if serving.balancer_class is not None:
+        finalizer, given = serving.finalizer, of.service.load_balancer_class
         there_now = finalizer if finalizer in of.service.finalizers else None
         yield Fact.of("spec.loadBalancerClass", given, given, rules.CLASS_SERVED.because())
         yield Fact.of("metadata.finalizers", there_now, finalizer, rules.FINALIZER_OF_CLASS.because())

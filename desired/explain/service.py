@@ -19,6 +19,7 @@ from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned, Undecided
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import TYPE_LOAD_BALANCER, Service
+from desired.model.serving import Serving
 from desired.plan.change import Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
@@ -58,7 +59,7 @@ def _stage(of: ServiceView) -> tuple[ServiceStage, str]:
     whether it goes, then which load balancer is its."""
     lb = of.lb
     if lb is None:
-        return _left_alone(of.service)
+        return _left_alone(of.service, of.facts.snapshot.serving)
     if isinstance(lb, LoadBalancerRelease):
         return ServiceStage.LEAVING, _leaving(of, lb)
     match lb.match:
@@ -81,13 +82,13 @@ def _stage(of: ServiceView) -> tuple[ServiceStage, str]:
     return ServiceStage.JOINING, rules.SERVICE_JOINING.text(change=of.next_of(*_NEXT))
 
 
-def _left_alone(service: Service) -> tuple[ServiceStage, str]:
+def _left_alone(service: Service, serving: Serving) -> tuple[ServiceStage, str]:
     """A Service on which nothing is decided."""
-    if service.load_balancer_class is not None and service.marks is None:
+    if service.load_balancer_class not in (None, serving.balancer_class):
         return ServiceStage.FOREIGN, rules.OF_ANOTHER_CONTROLLER.text(cls=service.load_balancer_class)
     if service.type != TYPE_LOAD_BALANCER:
         return ServiceStage.UNCLAIMED, rules.WANTS_NONE.text(type=service.type)
-    if service.marks is None:
+    if service.load_balancer_class != serving.balancer_class:
         return ServiceStage.FOREIGN, rules.OF_NO_CLASS.text()
     return ServiceStage.LEAVING, rules.NEVER_CLAIMED.text()
 
@@ -132,8 +133,8 @@ def _waits(of: ServiceView, guards: Collection[GuardFact]) -> Iterator[Wait]:
                     yield Wait("certificate", reason.text, certificates.due_in_s)
             yield from (Wait(f"port {port}", explanations.NODE_PORT.text()) for port in lb.without_node_port)
         case LoadBalancerRelease(service) if service.deleted_at is not None:
-            ending = of.facts.snapshot.classes.finalizers_to_remove(service)
-            others = ", ".join(name for name in service.finalizers if name not in ending)
+            ending = of.facts.snapshot.serving.finalizer
+            others = ", ".join(name for name in service.finalizers if name != ending)
             if others:
                 yield Wait("finalizers", explanations.FINALIZERS.text(finalizers=others))
     if any(change.after is KNOWN_AFTER_APPLY for change in of.changes):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
-from desired.load_balancers.ownership import Ownership, ownership, wants_balancer
+from desired.load_balancers.ownership import Ownership, ownership
 from desired.model.load_balancer import CloudBalancer
 from desired.model.remembered import MOST_REMEMBERED, NOTHING, Remembered
 from desired.model.route import Route, route_key
@@ -223,7 +223,7 @@ def is_served_elsewhere(snapshot: Snapshot) -> bool:
     publishing = [
         service
         for service in snapshot.services or ()
-        if wants_balancer(service)
+        if snapshot.serving.wants(service)
         and service.is_claimed
         and any(entry.hostname or (entry.ip and parse_ip(entry.ip) not in of_nodes) for entry in service.ingress)
     ]

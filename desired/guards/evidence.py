@@ -62,10 +62,10 @@ def _gap(section: Section[Any, Any] | None, wanted: WholeList) -> str | None:
 
 def other_controller(view: GuardInput) -> Iterator[GuardResult]:
     """Writes are held while another cloud controller runs, and wait while that will be known in a moment; where
-    permission to look is missing, only a note says so. What is of our own class alone no other one writes: where
-    Services without one are left to it, load balancers may be served beside it."""
+    permission to look is missing, only a note says so. What is of a class no other one writes: load balancers
+    of a class may be served beside it."""
     found, others = view.snapshot.controllers, other_controllers(view.snapshot)
-    is_shared = not view.snapshot.classes.serves_classless
+    is_shared = view.snapshot.serving.balancer_class is not None
     keys = [
         change.key for change in view.plan.changes if not (is_shared and change.row.controller is Controller.SERVICE)
     ]

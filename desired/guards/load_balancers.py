@@ -19,11 +19,10 @@ from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease, shown_former
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned
 from desired.load_balancers.membership import Membership
-from desired.load_balancers.ownership import Ownership, ownership, wants_balancer, whose
+from desired.load_balancers.ownership import Ownership, ownership, whose
 from desired.load_balancers.primary_ips import holder_of
 from desired.load_balancers.published import PRIVATE, kind_of
 from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp
-from desired.model.service import Marks, Service
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
 from desired.plan.kinds import KINDS, ChangeKind, Verb
@@ -83,34 +82,47 @@ def adoption(view: GuardInput) -> Iterator[GuardResult]:
 
 def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
     """No load balancer goes, and its addresses with it, while its Service still wants it. Nor does one whose Service
-    has vanished without releasing it: it may be in use, and no person has said that it may go. Nor is a published
-    address replaced while another load balancer of the project has it and carries traffic, which no other owner's label
-    names: clients would lose it all the same.
+    has vanished without releasing it, or has no finalizer: it may be in use, and no person has said that it may go. Nor
+    is a published address replaced while another load balancer of the project has it and carries traffic, which no
+    other owner's label names: clients would lose it all the same.
     """
+    serving = view.snapshot.serving
     for lb, changes in view.balancers(ChangeKind.LB_CREATE, ChangeKind.SERVICE_STATUS):
         other = lb.match.publisher if isinstance(lb.match, Owned | Adoptable | Missing) else None
         if other is not None:
             creations = [change.key for change in changes if change.kind == ChangeKind.LB_CREATE]
             keys = creations or [change.key for change in changes if change.kind == ChangeKind.SERVICE_STATUS]
-            command = f"hcloud load-balancer add-label --overwrite {other.id} {_label_of(lb.service)}={lb.service.uid}"
+            command = f"hcloud load-balancer add-label --overwrite {other.id} {serving.label}={lb.service.uid}"
             found: dict[str, Plain] = {"service": lb.service.id, "balancer": _named(other), "use": _use_of(other)}
             yield GuardResult.of(rows.PUBLISHED_ADDRESS_LOST, keys, found | {"command": command}, value=1, limit=0)
     deletions = [change for change in view.plan.changes if change.kind == ChangeKind.LB_DELETE]
     vanished = {balancer.key: balancer for balancer in view.desired.vanished}
     for change in deletions:
         service, balancer = view.snapshot.service(change.owner), vanished.get(change.owner)
-        if service is not None and wants_balancer(service):
+        if service is not None and serving.wants(service):
             row, found = rows.WANTED_ADDRESSES_LOST, {"service": service.id}
         elif balancer is not None:
             row, found = rows.UNRELEASED_DELETED, {"balancer": _named(balancer), "uid": str(balancer.owner.uid)}
         else:
             continue
         yield GuardResult.of(row, (change.key,), found, value=1, limit=0)
+    yield from _without_finalizer(view)
 
 
-def _label_of(service: Service) -> str:
-    """The label that names the Service as the owner."""
-    return (service.marks or Marks.HCCM).label
+def _without_finalizer(view: GuardInput) -> Iterator[GuardResult]:
+    """A label alone ends nothing: a Service that was served here has the finalizer of this process."""
+    serving = view.snapshot.serving
+    for lb in view.desired.services.values():
+        if not (isinstance(lb, LoadBalancerRelease) and isinstance(lb.match, Owned)):
+            continue
+        ends = [c.key for c in view.by_owner.get(lb.service.key, ()) if c.kind in (_DELETE, _RETAIN)]
+        if ends and serving.finalizer not in lb.service.finalizers:
+            found: dict[str, Plain] = {"balancer": _named(lb.match.balancer), "service": lb.service.id}
+            found |= {"finalizer": serving.finalizer, "label": serving.label}
+            yield GuardResult.of(rows.ENDED_WITHOUT_FINALIZER, ends, found, value=1, limit=0)
+
+
+_DELETE, _RETAIN = ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN
 
 
 def exposure(view: GuardInput) -> Iterator[GuardResult]:

@@ -84,7 +84,7 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
         ),
         GuardName.FOREIGN_OWNER: Guard(foreign_owner, _at(ChangeKind.LB_ADOPT, ChangeKind.LB_CREATE)),
         GuardName.ADOPTION: Guard(adoption, _at(ChangeKind.LB_ADOPT)),
-        GuardName.IP_LOSS: Guard(ip_loss, _at(ChangeKind.LB_DELETE)),
+        GuardName.IP_LOSS: Guard(ip_loss, _at(ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN)),
         GuardName.ADDRESS_IN_USE: Guard(
             address_in_use,
             _where(lambda change: isinstance(change.after, LoadBalancer) and bool(change.after.primary_ips)),

@@ -16,7 +16,7 @@ from desired.load_balancers.lifecycle import LoadBalancerRelease, Orphan
 from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned
 from desired.load_balancers.ordering import in_sequence
-from desired.load_balancers.ownership import has_marks_of, has_our_conditions, labelled_by_another, owner_here
+from desired.load_balancers.ownership import has_our_conditions, owner_here
 from desired.load_balancers.parts import changed_parts, reverse_names_to_come
 from desired.load_balancers.primary_ips import addresses_at_deletion
 from desired.load_balancers.published import desired_ingress, lost_addresses, publishes_only, same_ingress
@@ -29,9 +29,8 @@ from desired.model.load_balancer import (
     LoadBalancer,
     Owner,
 )
-from desired.model.service import Ingress, Service
+from desired.model.service import TYPE_LOAD_BALANCER, Ingress, Service
 from desired.model.snapshot import Snapshot
-from desired.names import FINALIZER_BALANCER, FINALIZER_OWN_CLASS
 from desired.plan.change import Change, Claimed
 from desired.plan.foresight import balancer_after, balancer_after_all
 from desired.plan.kinds import ChangeKind, Verb
@@ -47,7 +46,7 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
     wanted = lb.wanted
     if wanted is None:
         return ()
-    claims = _claim(lb, snapshot)
+    claims = _claim(lb, snapshot.serving.finalizer)
     prepared = tuple(change.key for change in claims)
     issue = _certificate(lb, wanted, prepared)
     if lb.present is None:
@@ -68,9 +67,7 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
     lost = (rows.LOST_BY_ADOPTION.text(part=" ".join(c.key.parts)) for c in parts if c.verb is Verb.REMOVE)
     adopt = tuple(replace(change, consequences=tuple(lost)) for change in adopt)
     status = _status(lb, present, adopted, parts, in_next_round=bool(claims))
-    taken_over = _take_over(lb, present, snapshot, prepared)
-    freed = _former_finalizer(lb, (*prepared, *adopted, *(change.key for change in taken_over)))
-    return (*claims, *issue, *in_sequence([*adopt, *taken_over, *parts], present, lb.size), *status, *freed)
+    return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size), *status)
 
 
 def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change, ...]:
@@ -85,13 +82,9 @@ def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change
         first = (_retention(lb, present, lb.retained, going),)
     elif present is not None:
         first = (_deletion(present, service.balancer_key, service.key, going, snapshot),)
-    ending = snapshot.classes.finalizers_to_remove(service)
-    claimed = Claimed(
-        FINALIZER_BALANCER in ending,
-        _published_here(service, present),
-        own_class_finalizer=FINALIZER_OWN_CLASS in ending,
-    )
-    if not (ending or claimed.ingress or has_our_conditions(service)):
+    finalizer = snapshot.serving.finalizer if snapshot.serving.finalizer in service.finalizers else None
+    claimed = Claimed(finalizer, _published_here(service, present, snapshot))
+    if not (finalizer or claimed.ingress or has_our_conditions(service)):
         return first
     why = rows.CLAIM_ENDED.text(going=going)
     if first:
@@ -110,10 +103,10 @@ def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change
     return (*first, release)
 
 
-def _published_here(service: Service, present: CloudBalancer | None) -> tuple[Ingress, ...]:
+def _published_here(service: Service, present: CloudBalancer | None, snapshot: Snapshot) -> tuple[Ingress, ...]:
     """The published entries that end with the claim: all of them, but of a Service of another class, whose controller
     publishes on it, only where each is an address of the load balancer that goes."""
-    is_anothers = service.load_balancer_class is not None and service.marks is None
+    is_anothers = service.type == TYPE_LOAD_BALANCER and not snapshot.serving.serves(service)
     is_ours = not is_anothers or (present is not None and publishes_only(service, present))
     return service.ingress if is_ours else ()
 
@@ -161,11 +154,10 @@ def _deletion(present: CloudBalancer, key: Key, owner: Key, why: str, snapshot: 
     )
 
 
-def _claim(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[Change, ...]:
+def _claim(lb: DesiredLoadBalancer, finalizer: str) -> tuple[Change, ...]:
     service = lb.service
-    if service.marks is None or service.marks.finalizer in service.finalizers:
+    if finalizer in service.finalizers:
         return ()
-    had_it = isinstance(lb.match, Owned) and has_marks_of(service, lb.match.balancer.owner, snapshot)
     change = Change(
         key=service.key.part("finalizer"),
         kind=ChangeKind.SERVICE_CLAIM,
@@ -174,26 +166,7 @@ def _claim(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[Change, ...]:
         after=True,
         reason=rows.CLAIMED.text(),
         owner=service.key,
-        consequences=(rows.FINALIZER_LOST.text(),) if had_it else (),
-    )
-    return (change,)
-
-
-def _former_finalizer(lb: DesiredLoadBalancer, needed: tuple[str, ...]) -> tuple[Change, ...]:
-    """The removal of the finalizer that the Service had with another class, or with none: last, once it has the other
-    one, and its load balancer the label that goes with that."""
-    service = lb.service
-    if service.marks is None or service.marks.other.finalizer not in service.finalizers:
-        return ()
-    change = Change(
-        key=service.key.part("former-finalizer"),
-        kind=ChangeKind.SERVICE_CLAIM,
-        verb=Verb.REMOVE,
-        before=True,
-        after=False,
-        reason=rows.FORMER_FINALIZER.text(former=service.marks.other.finalizer, finalizer=service.marks.finalizer),
-        owner=service.key,
-        depends_on=needed,
+        consequences=(rows.FINALIZER_LOST.text(),) if isinstance(lb.match, Owned) else (),
     )
     return (change,)
 
@@ -279,30 +252,6 @@ def _adopt(
         before=before,
         after=after,
         reason=_why_adopted(lb, present, stays=stays),
-        owner=lb.service.key,
-        cloud_id=present.id,
-        depends_on=prepared,
-    )
-    return (change,)
-
-
-def _take_over(
-    lb: DesiredLoadBalancer, present: CloudBalancer, snapshot: Snapshot, prepared: tuple[str, ...]
-) -> tuple[Change, ...]:
-    """The exchange of the labels of its own load balancer for those of the Service's class, in one write."""
-    if not isinstance(lb.match, Owned) or has_marks_of(lb.service, present.owner, snapshot):
-        return ()
-    if labelled_by_another(lb.service, present.owner, snapshot):
-        return ()
-    before, marks = present.owner, lb.service.marks
-    after = owner_here(lb.service, snapshot, replace(before, released=None, former=None))
-    change = Change(
-        key=lb.service.balancer_key,
-        kind=ChangeKind.LB_ADOPT,
-        verb=Verb.MODIFY,
-        before=before,
-        after=after,
-        reason=rows.MARKS_CHANGED.text(label=marks.label if marks else ""),
         owner=lb.service.key,
         cloud_id=present.id,
         depends_on=prepared,

@@ -70,7 +70,6 @@ from desired.load_balancers.ownership import (
     asked_name,
     former_of,
     owner_here,
-    wants_balancer,
 )
 from desired.load_balancers.primary_ips import (
     AT_CREATION,
@@ -579,7 +578,7 @@ def desired_load_balancers(
     zones, candidates = zones_of_locations(snapshot), _Candidates(snapshot, nodes, settings)
     for key, match in matches.items():
         service = snapshot.services.items[key]
-        if wants_balancer(service):
+        if snapshot.serving.wants(service):
             rivals = asked.get(key, NO_NAMES).besides(key)
             desired[key] = desired_load_balancer(
                 service, match, snapshot, settings, candidates.of, zones, rivals, failed
@@ -592,7 +591,7 @@ def desired_load_balancers(
     found = orphans(snapshot, matches)
     for orphan in found:
         balancer = orphan.balancer
-        if balancer.id in planned:
+        if balancer.id in planned or orphan.is_of_another_class:
             continue
         cause = orphan.reason.text
         notes.append(rows.ORPHANED.note(balancer.key, balancer=balancer.id, name=balancer.spec.name, cause=cause))
@@ -606,7 +605,7 @@ def _private_addresses(services: Iterable[Service], settings: Settings) -> Mappi
     """Id of each Service that asks for a private address → all who ask for that one."""
     asked: dict[object, list[str]] = {}
     for service in services:
-        if wants_balancer(service):
+        if settings.serving.wants(service):
             address = service.claim.requested(settings.balancer_defaults).options.private_ipv4
             if not isinstance(address, Unmanaged):
                 asked.setdefault(address, []).append(service.id)

@@ -21,18 +21,18 @@ from desired.load_balancers.ownership import (
     default_name,
     former_by_name,
     former_of,
+    ownership,
     released_here,
-    wants_balancer,
     whose,
 )
 from desired.load_balancers.prices import price_of
 from desired.load_balancers.published import own_addresses
 from desired.model.clocks import shown_moment
-from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private, owner_of
-from desired.model.service import Marks, Service
+from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private
+from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Server, Snapshot
-from desired.names import LABEL_SERVICE_UID
+from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.notes import Note
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
@@ -88,9 +88,8 @@ def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings
         former=former_of(service),
         released=stamped(snapshot.taken_at),
         adopted=None,
+        balancer_class=snapshot.serving.class_label,
     )
-    if service.marks is Marks.OWN_CLASS:
-        owner = replace(owner, balancer_class=snapshot.classes.label)
     if isinstance(snapshot.cluster_uid, Present):
         owner = replace(owner, cluster_uid=snapshot.cluster_uid.value)
     return LoadBalancerRelease(service, match, requested, owner, why)
@@ -149,9 +148,11 @@ def shown_former(owner: Owner) -> str:
 
 def vanished(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[CloudBalancer, ...]:
     """Load balancers, by id, that were made for a Service which has gone without releasing them: another client took
-    its finalizer away, or deleted it by force. Without those that these ``matches`` may get, and protected ones."""
-    found = (each for each in _unclaimed(snapshot, matches) if each.owner.uid is not None and not each.is_protected)
-    return tuple(sorted((each for each in found if each.owner.adopted is None), key=lambda each: each.id))
+    its finalizer away, or deleted it by force. Without those that these ``matches`` may get, protected ones, and those
+    of another class."""
+    found = (each for each in _unclaimed(snapshot, matches) if whose(each.owner, snapshot) is Ownership.OURS)
+    made = (each for each in found if each.owner.uid is not None and each.owner.adopted is None)
+    return tuple(sorted((each for each in made if not each.is_protected), key=lambda each: each.id))
 
 
 def _taken_by(matches: Mapping[str, BalancerMatch]) -> frozenset[int]:
@@ -161,7 +162,7 @@ def _taken_by(matches: Mapping[str, BalancerMatch]) -> frozenset[int]:
 
 
 def _unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> list[CloudBalancer]:
-    """Load balancers of this cluster, and of the classes that are served here, that are no Service's, by id. What a
+    """Load balancers of this cluster, of whatever class, that are no Service's, by id. What a
     Service may claim by its label or name is not among these, even if it is not known which of several it gets. Empty
     while a Service may be unread."""
     services, taken = snapshot.services, _taken_by(matches)
@@ -170,9 +171,9 @@ def _unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> list
     left = [
         balancer
         for balancer in snapshot.load_balancers or ()
-        if balancer.id not in taken and whose(balancer.owner, snapshot) is Ownership.OURS
+        if balancer.id not in taken and ownership(balancer.owner.cluster_uid, snapshot) is Ownership.OURS
     ]
-    names = {asked_name(service) for service in services if wants_balancer(service)} if left else set()
+    names = {asked_name(service) for service in services if snapshot.serving.wants(service)} if left else set()
     uids = {service.uid for service in services} if left else set()
     return [each for each in left if each.spec.name not in names and each.owner.uid not in uids]
 
@@ -195,6 +196,8 @@ class Orphan:
     """Whether a target of it is healthy, or a Service publishes an address of it."""
     is_labelled: bool = True
     """Whether its label says that it is this cluster's; without it nothing is ever deleted here."""
+    is_of_another_class: bool = False
+    """Whether it is for Services that this process does not serve."""
 
     @property
     def kept(self) -> str | None:
@@ -210,8 +213,8 @@ class Orphan:
 
     @property
     def needs_its_id(self) -> bool:
-        """Whether its id has to be given to delete it: it was kept on purpose, or serves."""
-        return self.was_released or self.serves
+        """Whether its id has to be given to delete it: it was kept on purpose, serves, or is of another class."""
+        return self.was_released or self.serves or self.is_of_another_class
 
 
 def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
@@ -222,7 +225,14 @@ def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[O
         return any(map(balancer.answering, balancer.targets)) or not published.isdisjoint(own_addresses(balancer))
 
     unclaimed = _unclaimed(snapshot, matches)
-    return tuple(replace(_orphan(each), serves=serves(each)) for each in unclaimed)
+    return tuple(
+        replace(
+            _orphan(each),
+            serves=serves(each),
+            is_of_another_class=whose(each.owner, snapshot) is Ownership.OTHER_CLASS,
+        )
+        for each in unclaimed
+    )
 
 
 def _orphan(balancer: CloudBalancer) -> Orphan:
@@ -244,12 +254,13 @@ def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tupl
     services = snapshot.services
     if services is None or not services.is_whole:
         return ()
-    names = {default_name(service.uid): service.id for service in services if service.marks is not None}
+    ours = snapshot.serving.balancer_class
+    names = {default_name(each.uid): each.id for each in services if each.load_balancer_class == ours}
     taken = _taken_by(matches)
     leaving = {
         match.publisher.id: key
         for key, match in matches.items()
-        if isinstance(match, Missing) and match.publisher and not wants_balancer(services.items[key])
+        if isinstance(match, Missing) and match.publisher and not snapshot.serving.wants(services.items[key])
     }
     found = []
     for balancer in snapshot.load_balancers or ():
@@ -260,7 +271,7 @@ def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tupl
             why = rows.PUBLISHED_AT_THE_END.because(service=leaving[balancer.id])
         elif name in names:
             why = rows.NAMED_WITHOUT_LABEL.because(service=names[name])
-        elif _DEFAULT_NAME.fullmatch(name) and snapshot.classes.serves_classless:
+        elif _DEFAULT_NAME.fullmatch(name) and ours is None:
             why = rows.NAMED_FOR_NONE.because()
         else:
             continue
@@ -287,7 +298,7 @@ def left_certificates(snapshot: Snapshot) -> tuple[Certificate, ...]:
         if (uid := found.labels.get(LABEL_SERVICE_UID)) is not None
         and uid not in alive
         and not {found.id, found.name} & used
-        and whose(owner_of(found.labels), snapshot) is Ownership.OURS
+        and ownership(found.labels.get(LABEL_CLUSTER_UID), snapshot) is Ownership.OURS
     )
 
 

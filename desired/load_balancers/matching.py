@@ -23,16 +23,16 @@ from desired.load_balancers.ownership import (
     former_of,
     is_of_another_class,
     is_of_another_cluster,
-    is_of_ours,
-    needs_cleanup,
+    leaves,
     ownership,
     released_here,
-    wants_balancer,
 )
 from desired.load_balancers.published import ByAddress, by_address, carries_traffic, leads_to, publishers
-from desired.model.load_balancer import CloudBalancer, SelectorTarget
-from desired.model.service import Classes, Service
+from desired.model.load_balancer import CloudBalancer, Owner, SelectorTarget
+from desired.model.service import Service
+from desired.model.serving import class_of
 from desired.model.snapshot import Snapshot
+from desired.names import LABEL_CLASS
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason, Rule
 from desired.section import Section, Unknown
@@ -53,7 +53,7 @@ class Owned(_BesidePublished):
     """It has the Service's label. Of several with it, it is the published one."""
 
     balancer: CloudBalancer
-    """It may have the marks that the Service had with another class, or with none."""
+    """It may lack the label of its class."""
     others: tuple[CloudBalancer, ...] = ()
     """Those with the Service's label too, which are told, and never touched."""
     why_not_renamed: Reason | None = None
@@ -173,7 +173,7 @@ class _Claims:
     @cached_property
     def names(self) -> Mapping[str, str | None]:
         """Id of each Service that wants a load balancer → the name that it asks for; None when that cannot be read."""
-        wanting = filter(wants_balancer, self.services)
+        wanting = filter(self.snapshot.serving.wants, self.services)
         return {each.id: None if "name" in each.claim.read.bad else asked_name(each) for each in wanting}
 
     @cached_property
@@ -234,30 +234,25 @@ class _Claims:
 
     def own(self, service: Service) -> list[CloudBalancer]:
         """The load balancers with the Service's label and no other cluster's. While our own identity is unknown nothing
-        is written anyway. A Service that is served here takes those along that it had with another class; one that
-        leaves has only what is of the classes that are served here."""
+        is written anyway. The class may be lost from one that a Service wants here."""
+        serving = self.snapshot.serving
         return [
             balancer
             for balancer in self.by_uid.get(service.uid, ())
-            if not is_of_another_cluster(balancer.owner, self.snapshot)
-            and (is_of_ours(service) or not is_of_another_class(balancer.owner, self.snapshot))
+            if (serving.has(balancer.owner) or (serving.wants(service) and serving.may_restore(balancer.owner)))
+            and not is_of_another_cluster(balancer.owner, self.snapshot)
         ]
 
     def needs_match(self, service: Service) -> bool:
         """Whether the Service wants a load balancer, or has to release one."""
-        if wants_balancer(service):
-            return True
-        own = self.own(service)
-        is_of_others = not own and any(
-            is_of_another_class(balancer.owner, self.snapshot) for balancer in self.by_uid.get(service.uid, ())
-        )
-        return needs_cleanup(service, self.snapshot.classes, is_labelled=bool(own), is_of_others=is_of_others)
+        serving = self.snapshot.serving
+        return serving.wants(service) or leaves(service, serving, is_labelled=bool(self.own(service)))
 
     def match(self, service: Service) -> BalancerMatch:
         """The match of a Service that wants a load balancer, or has to release one: by its label, and only without one
         by anything else."""
         found: BalancerMatch = self._by_label(service)
-        if not wants_balancer(service):
+        if not self.snapshot.serving.wants(service):
             return self._left_by(service) if isinstance(found, Missing) else found
         name = self.names[service.id]
         if name is None:
@@ -288,7 +283,7 @@ class _Claims:
         """The match of a Service that no load balancer of a complete list has the label of: what was released with it,
         or what has the name that it asks for."""
         if service.uid in self.by_uid:
-            return _of_that_cluster(self.by_uid[service.uid][0])
+            return self._of_others(self.by_uid[service.uid][0])
         found = self._named_by(service)
         match = Missing() if found is None else self._named(service, name, found)
         back = self.released.get(former_of(service)) if self.released else None
@@ -299,6 +294,12 @@ class _Claims:
     def _named_by(self, service: Service) -> CloudBalancer | None:
         """The load balancer that has the name which the Service asks for; None if there is none."""
         return self.by_balancer_name.get(self.names[service.id] or "")
+
+    def _of_others(self, labelled: CloudBalancer) -> Foreign:
+        """The Service's by its UID, in another cluster or another class: until it is released there, it stays so."""
+        if is_of_another_cluster(labelled.owner, self.snapshot):
+            return _of_that_cluster(labelled)
+        return Foreign(labelled, _of(rows.BALANCER_OF_FORMER_CLASS, labelled, which=_which(labelled.owner)))
 
     def _named(self, service: Service, name: str, found: CloudBalancer) -> BalancerMatch:
         owner = found.owner
@@ -421,13 +422,19 @@ def _of_that_cluster(balancer: CloudBalancer) -> Foreign:
 
 def why_of_another_class(balancer: CloudBalancer, snapshot: Snapshot) -> Reason:
     """Why a load balancer of another class is not served here. Its Service can release it, unless that is gone."""
-    owner, label = balancer.owner, snapshot.classes.label
-    if owner.own_class_uid is not None and owner.balancer_class is None:
-        return _of(rows.BALANCER_LACKS_ITS_CLASS, balancer, label=label, own=snapshot.classes.own)
-    named = owner.balancer_class
-    which = "without a loadBalancerClass" if named is None else f"of loadBalancerClass {Classes.of_label(named)!r}"
+    owner, label = balancer.owner, snapshot.serving.class_label
+    command = f"remove-label {balancer.id} {LABEL_CLASS}"
+    if label is not None:
+        command = f"add-label --overwrite {balancer.id} {LABEL_CLASS}={label}"
     row = rows.BALANCER_FOR_CLASS if owner.uid is None else rows.BALANCER_OF_CLASS
-    return _of(row, balancer, which=which, label=label)
+    return _of(row, balancer, which=_which(owner), command=command)
+
+
+def _which(owner: Owner) -> str:
+    """The Services that a load balancer with these labels is for."""
+    if owner.balancer_class is not None:
+        return f"of loadBalancerClass {class_of(owner.balancer_class)!r}"
+    return "without a loadBalancerClass" if owner.own_class_uid is None else "of a loadBalancerClass without its label"
 
 
 def _of(row: Rule, balancer: CloudBalancer, **facts: str) -> Reason:

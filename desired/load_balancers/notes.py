@@ -14,21 +14,19 @@ from desired.load_balancers.matching import (
     Missing,
     Owned,
     Undecided,
-    why_of_another_class,
 )
 from desired.load_balancers.membership import Membership, NodeTarget
 from desired.load_balancers.ownership import (
-    is_of_ours,
+    finalizers_of_others,
     labelled_by_another,
-    lacks_its_class,
-    needs_cleanup,
-    waits_for_others,
+    leaves,
 )
 from desired.load_balancers.targets import DesiredTargets, note_on_no_targets
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
-from desired.model.service import Classes, Service
+from desired.model.service import Service
+from desired.model.serving import Serving
 from desired.model.snapshot import Snapshot, is_another_controller
-from desired.names import CLEANUP_FINALIZERS, FINALIZER_OWN_CLASS, LABEL_SERVICE_UID
+from desired.names import LABEL_SERVICE_UID
 from desired.plan.notes import Note, NoteKind
 from desired.rules import load_balancers as rows
 from desired.section import Unmanaged
@@ -186,29 +184,14 @@ def _shown(members: Sequence[NodeTarget]) -> str:
 
 
 def notes_on_marks(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> Iterator[Note]:
-    """Notes on what other controllers have to do, or do, with finalizers and labels of Services, and on labels that no
-    controller goes by."""
+    """Notes on what other controllers have to do, or do, with finalizers and labels of Services."""
     for service in snapshot.services or ():
-        if waits_for_others(service, snapshot.classes) and service.id not in matches:
-            row = rows.DELETION_OF_CLASS if FINALIZER_OWN_CLASS in service.finalizers else rows.DELETION_LEFT
-            yield row.note(service.key, finalizers=claimed_by(service))
+        if others := finalizers_of_others(service, snapshot.serving):
+            yield rows.DELETION_OF_CLASS.note(service.key, finalizers=", ".join(others))
         match = matches.get(service.id)
         if isinstance(match, Owned) and (rival := labelled_by_another(service, match.balancer.owner, snapshot)):
             row = rows.LABELLED_BY_ANOTHER
             yield row.note(service.key, balancer=match.balancer.id, service=rival.id, label=LABEL_SERVICE_UID)
-    yield from _notes_on_lost_classes(snapshot)
-
-
-def _notes_on_lost_classes(snapshot: Snapshot) -> Iterator[Note]:
-    """Where the Service is served here, the label is written again. Of any other one nothing says that a process serves
-    it: where one does, the note is gone with its next pass."""
-    lacking = [each for each in snapshot.load_balancers or () if lacks_its_class(each.owner, snapshot)]
-    if not lacking or snapshot.services is None or not snapshot.services.is_whole:
-        return
-    healed = {service.uid for service in snapshot.services if is_of_ours(service)}
-    for balancer in lacking:
-        if balancer.owner.uid not in healed:
-            yield why_of_another_class(balancer, snapshot).note(balancer.key)
 
 
 def notes_on_stuck_services(snapshot: Snapshot) -> Iterator[Note]:
@@ -219,15 +202,10 @@ def notes_on_stuck_services(snapshot: Snapshot) -> Iterator[Note]:
     if snapshot.unserved is None or any(map(is_another_controller, snapshot.controllers or ())):
         return
     for service in snapshot.unserved:
-        if is_stuck(service, snapshot.classes):
-            yield rows.DELETION_STUCK.note(service.key, finalizers=claimed_by(service))
+        if is_stuck(service, snapshot.serving):
+            yield rows.DELETION_STUCK.note(service.key, finalizer=snapshot.serving.finalizer)
 
 
-def is_stuck(service: Service, classes: Classes) -> bool:
+def is_stuck(service: Service, serving: Serving) -> bool:
     """Whether the Service is gone once the finalizer is removed that waits for its load balancer."""
-    return service.deleted_at is not None and needs_cleanup(service, classes)
-
-
-def claimed_by(service: Service) -> str:
-    """The finalizers of a Service that wait for a load balancer, for people."""
-    return ", ".join(name for name in CLEANUP_FINALIZERS if name in service.finalizers)
+    return service.deleted_at is not None and leaves(service, serving)

@@ -1,7 +1,7 @@
 """Ownership: the labels and names that say whose a load balancer or certificate is, and what each Service needs here.
 
 A ``loadBalancerClass`` that is not ours makes a Service another controller's; a load balancer that it had here is
-released all the same. Several processes may serve one cluster, each its class (``Classes``): the labels of a load
+released all the same. Several processes may serve one cluster, each its class (``Serving``): the labels of a load
 balancer tell which of them, and the others leave it alone.
 """
 
@@ -12,18 +12,19 @@ from hashlib import sha256
 
 from desired.annotations.choices import Protocol
 from desired.annotations.options import DEFAULT_TYPE, Options
-from desired.model.load_balancer import NO_OWNER, CloudBalancer, Owner, labels_with
-from desired.model.service import TYPE_LOAD_BALANCER, Classes, Marks, Service
+from desired.model.load_balancer import NO_OWNER, CloudBalancer, Owner
+from desired.model.service import Service, is_of_a_class
+from desired.model.serving import Serving
 from desired.model.snapshot import Snapshot
 from desired.names import (
     CONDITION_IN_SYNC,
-    FINALIZER_BALANCER,
-    FINALIZER_OWN_CLASS,
     LABEL_ADOPTED,
     LABEL_CLASS,
     LABEL_CLUSTER_UID,
     LABEL_FORMER,
+    LABEL_OWN_CLASS_UID,
     LABEL_RELEASED,
+    LABEL_SERVICE_UID,
 )
 from desired.rules import explanations as rows
 from desired.rules.rule import Reason
@@ -69,16 +70,9 @@ def ownership(cluster_uid: str | None, snapshot: Snapshot) -> Ownership:
 def whose(owner: Owner, snapshot: Snapshot) -> Ownership:
     """Whose a load balancer with these labels is: of those of this cluster it is told which this process serves."""
     found = ownership(owner.cluster_uid, snapshot)
-    is_another = found in (Ownership.OURS, Ownership.UNCLAIMED) and not _is_of_our_classes(owner, snapshot.classes)
-    return Ownership.OTHER_CLASS if is_another else found
-
-
-def _is_of_our_classes(owner: Owner, classes: Classes) -> bool:
-    """Whether it is for Services that are served here. What names no class is of Services without one; one without any
-    owner's label is for whoever asks for it."""
-    if owner.balancer_class is not None or owner.own_class_uid is not None:
-        return owner.balancer_class == classes.label
-    return classes.serves_classless or (owner.cluster_uid is None and owner.service_uid is None)
+    is_free = not (owner.cluster_uid or owner.uid or owner.balancer_class)
+    is_another = not (is_free or snapshot.serving.has(owner))
+    return Ownership.OTHER_CLASS if is_another and found in (Ownership.OURS, Ownership.UNCLAIMED) else found
 
 
 _CLUSTERS = {
@@ -92,7 +86,8 @@ _CLUSTERS = {
 def said_by_labels(labels: Mapping[str, str], service: Service, snapshot: Snapshot) -> Mapping[str, Reason]:
     """Each label about the owner → what it says on the load balancer of ``service``; of UIDs also what none says."""
     cluster = ownership(labels.get(LABEL_CLUSTER_UID), snapshot)
-    by_uid = {marks.label: _service_of(labels.get(marks.label), cluster, service, snapshot) for marks in Marks}
+    names = (LABEL_SERVICE_UID, LABEL_OWN_CLASS_UID)
+    by_uid = {name: _service_of(labels.get(name), cluster, service, snapshot) for name in names}
     return {
         **by_uid,
         LABEL_CLASS: rows.SAYS_CLASS.because(),
@@ -120,40 +115,25 @@ def is_of_another_cluster(owner: Owner, snapshot: Snapshot) -> bool:
 
 
 def is_of_another_class(owner: Owner, snapshot: Snapshot) -> bool:
-    """Whether these labels name another controller of this cluster that still has a claim, by the class it serves."""
+    """Whether these labels name another controller of this cluster that still has a claim, by label or class."""
     return whose(owner, snapshot) is Ownership.OTHER_CLASS and not owner.is_released
-
-
-def lacks_its_class(owner: Owner, snapshot: Snapshot) -> bool:
-    """Whether these labels name a Service of a class and of this cluster, but the label of the class is gone. Only what
-    serves that Service may write it again: by the other labels any process that serves a class could take it for its
-    own, and delete what another one serves."""
-    is_nameless = owner.own_class_uid is not None and owner.balancer_class is None
-    return is_nameless and ownership(owner.cluster_uid, snapshot) is Ownership.OURS
 
 
 def owner_here(service: Service, snapshot: Snapshot, before: Owner = NO_OWNER) -> Owner:
     """The owner's labels of the load balancer of a Service that is served here, which may have had others ``before``:
     what these say beside the Service, its cluster and its class stays."""
-    is_classed = service.marks is Marks.OWN_CLASS
+    serving = snapshot.serving
     return replace(
         before,
         cluster_uid=snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else before.cluster_uid,
-        service_uid=None if is_classed else service.uid,
-        own_class_uid=service.uid if is_classed else None,
-        balancer_class=snapshot.classes.label if is_classed else None,
+        service_uid=service.uid if serving.balancer_class is None else None,
+        own_class_uid=None if serving.balancer_class is None else service.uid,
+        balancer_class=serving.class_label,
     )
 
 
-def has_marks_of(service: Service, owner: Owner, snapshot: Snapshot) -> bool:
-    """Whether these labels name the Service as its class has it, and not as another class has."""
-    wanted = owner_here(service, snapshot, owner)
-    there = (owner.service_uid, owner.own_class_uid, owner.balancer_class)
-    return there == (wanted.service_uid, wanted.own_class_uid, wanted.balancer_class)
-
-
 def labelled_by_another(service: Service, owner: Owner, snapshot: Snapshot) -> Service | None:
-    """The other Service that HCCM's label names on the load balancer of a Service of our class; None where there is
+    """The other Service that HCCM's label names on the load balancer of a Service of a class; None where there is
     none. HCCM sets it on what has the name that a Service of its own asks for, and sets it again."""
     if owner.own_class_uid is None or owner.service_uid in (None, service.uid):
         return None
@@ -161,10 +141,12 @@ def labelled_by_another(service: Service, owner: Owner, snapshot: Snapshot) -> S
 
 
 def certificate_labels(service: Service, snapshot: Snapshot) -> Mapping[str, str]:
-    """The labels that name the owner of a managed certificate. HCCM's label stays beside our class: HCCM deletes none,
-    and a certificate that is found again when a Service changes its class is not issued again."""
-    owner = owner_here(service, snapshot)
-    return labels_with({}, replace(owner, service_uid=service.uid, own_class_uid=None))
+    """The labels that name the owner of a managed certificate: HCCM's, whatever the class is. HCCM deletes none, and a
+    certificate that the next class finds is not issued again."""
+    cluster = snapshot.cluster_uid
+    return {LABEL_SERVICE_UID: service.uid} | (
+        {LABEL_CLUSTER_UID: cluster.value} if isinstance(cluster, Present) else {}
+    )
 
 
 def former_of(service: Service) -> str:
@@ -193,48 +175,30 @@ def released_here(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
 
 def may_stay_behind(snapshot: Snapshot) -> bool:
     """Whether a load balancer was listed that has to be looked at even when no Service has or wants one: it is of a
-    Service of this cluster that may vanish, or has, or lacks its class."""
+    Service of this cluster that may vanish."""
     return any(
-        (owner.uid is not None and whose(owner, snapshot) is Ownership.OURS) or lacks_its_class(owner, snapshot)
+        owner.uid is not None and whose(owner, snapshot) is Ownership.OURS
         for owner in (balancer.owner for balancer in snapshot.load_balancers or ())
     )
 
 
-def wants_balancer(service: Service) -> bool:
-    """Whether the Service should have a load balancer of ours: one that is being deleted never does."""
-    return is_of_ours(service) and service.deleted_at is None
+def leaves(service: Service, serving: Serving, *, is_labelled: bool = False) -> bool:
+    """Whether the Service has to release what it had here: it is being deleted, or of another type or class by now.
+    ``is_labelled`` is whether a load balancer of this process has its label.
 
-
-def is_of_ours(service: Service) -> bool:
-    """Whether it is a Service that is served here as it is, until it goes."""
-    return service.type == TYPE_LOAD_BALANCER and service.marks is not None
-
-
-def needs_cleanup(service: Service, classes: Classes, *, is_labelled: bool = False, is_of_others: bool = False) -> bool:
-    """Whether the Service has to release what it had here: it is being deleted, or of another type or class by now,
-    whatever it was in between. ``is_labelled`` is whether a load balancer of ours has its label, ``is_of_others``
-    whether one of another class has.
-
-    Without one the finalizer tells, and of a Service of another class only Kubernetes' own beside our condition: other
-    controllers share its name (Kubernetes' cloud-provider), and it may be theirs. That of our own class is then of
-    another process of ours, which serves that class.
+    Without one the finalizer tells. Kubernetes' own is that of other controllers too, so that a Service of a class
+    needs our condition beside it.
     """
-    if wants_balancer(service) or classes.leaves(service):
+    if serving.wants(service):
         return False
-    if is_labelled or is_of_others:
-        return is_labelled
-    removable = classes.finalizers_to_remove(service)
-    if service.load_balancer_class is None or service.marks is not None:
-        return bool(removable)
-    return FINALIZER_BALANCER in removable and has_our_conditions(service)
+    is_certain = serving.balancer_class is not None or service.load_balancer_class is None
+    return is_labelled or (serving.finalizer in service.finalizers and (is_certain or has_our_conditions(service)))
 
 
-def waits_for_others(service: Service, classes: Classes) -> bool:
-    """Whether a Service that goes has a mark of ours, or of HCCM where its Services are left alone, and is not served
-    here: nothing is released of it unless a load balancer of ours has its label."""
-    if service.deleted_at is None or service.marks is not None:
-        return False
-    return FINALIZER_OWN_CLASS in service.finalizers or (classes.leaves(service) and service.is_claimed)
+def finalizers_of_others(service: Service, serving: Serving) -> tuple[str, ...]:
+    """The finalizers by which a Service that is being deleted waits for processes of other classes."""
+    others = (name for name in service.finalizers if is_of_a_class(name) and name != serving.finalizer)
+    return tuple(others) if service.deleted_at else ()
 
 
 def has_our_conditions(service: Service) -> bool:
@@ -242,16 +206,16 @@ def has_our_conditions(service: Service) -> bool:
     return any(found.type == CONDITION_IN_SYNC for found in service.conditions)
 
 
-def matters(service: Service, classes: Classes) -> bool:
+def matters(service: Service, serving: Serving) -> bool:
     """Whether anything may have to be decided on a load balancer of the Service: without such a Service none are read.
-    For one of another class that has a finalizer only its label tells."""
-    return wants_balancer(service) or bool(classes.finalizers_to_remove(service))
+    For one of another class that has the finalizer only its label tells."""
+    return serving.wants(service) or serving.finalizer in service.finalizers
 
 
-def uses_certificates(service: Service, defaults: Options) -> bool:
+def uses_certificates(service: Service, serving: Serving, defaults: Options) -> bool:
     """Whether the Service's load balancer needs certificates: one of its ports speaks HTTPS, or may keep that protocol
     and asks for certificates."""
-    ways = service.claim.requested(defaults).ways if wants_balancer(service) else ()
+    ways = service.claim.requested(defaults).ways if serving.wants(service) else ()
     asking = ("http_certificates", "certificate_type")
     return any(
         way.options.protocol is Protocol.HTTPS or (not way.decides("protocol") and any(map(way.decides, asking)))
@@ -259,12 +223,14 @@ def uses_certificates(service: Service, defaults: Options) -> bool:
     )
 
 
-def wanted_types(services: Iterable[Service], balancers: Iterable[CloudBalancer], defaults: Options) -> frozenset[str]:
+def wanted_types(
+    services: Iterable[Service], balancers: Iterable[CloudBalancer], serving: Serving, defaults: Options
+) -> frozenset[str]:
     """Names of the types that something has to be known of: those that are asked for by annotation or environment, and
     the default one when a load balancer may have to be created without any of that."""
     served = {balancer.owner.uid for balancer in balancers}
     names: set[str] = set()
-    for service in filter(wants_balancer, services):
+    for service in filter(serving.wants, services):
         asked = service.claim.requested(defaults).options
         if not isinstance(asked.type, Unmanaged):
             names.add(asked.type)

@@ -14,6 +14,7 @@ from desired.load_balancers.by_default import (
 )
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listeners import waits_for_certificate
+from desired.load_balancers.matching import Owned
 from desired.load_balancers.ordering import exceeded
 from desired.load_balancers.targets import removal_reason
 from desired.model.key import Key, ObjectKind
@@ -34,6 +35,7 @@ from desired.model.load_balancer import (
     spoken,
 )
 from desired.model.snapshot import Snapshot
+from desired.names import LABEL_CLASS
 from desired.plan.change import Change, Difference, State
 from desired.plan.foresight import balancer_after
 from desired.plan.kinds import KINDS, ChangeKind, Verb
@@ -103,9 +105,11 @@ def _change(
 
 def _whole(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
     spec = present.spec
-    if wanted.name != spec.name:
+    is_lost = LABEL_CLASS in wanted.labels and LABEL_CLASS not in spec.labels and isinstance(lb.match, Owned)
+    if wanted.name != spec.name or is_lost:
         named, renamed = Identity(spec.name, spec.labels), Identity(wanted.name, wanted.labels)
-        yield _change(lb, ("identity",), ChangeKind.LB_IDENTITY, named, renamed, rows.RENAMED.text())
+        row = rows.CLASS_RESTORED if is_lost else rows.RENAMED
+        yield _change(lb, ("identity",), ChangeKind.LB_IDENTITY, named, renamed, row.text())
     algorithm, there = wanted.algorithm, spec.algorithm
     if not isinstance(algorithm, Unmanaged) and not isinstance(there, Unmanaged) and algorithm is not there:
         yield _change(lb, ("algorithm",), ChangeKind.LB_ALGORITHM, there, algorithm, rows.ALGORITHM_CHANGED.text())

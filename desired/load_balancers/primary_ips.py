@@ -21,7 +21,6 @@ from enum import IntEnum
 from desired.annotations.options import OPTIONS, BadAnnotation, Options
 from desired.load_balancers.lifecycle import vanished
 from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned
-from desired.load_balancers.ownership import wants_balancer
 from desired.model.load_balancer import CloudBalancer, PrimaryIp
 from desired.model.service import Service
 from desired.model.settings import Settings
@@ -56,7 +55,7 @@ def asked_primary_ips(
     balancers = snapshot.load_balancers
     if snapshot.services is None or balancers is None:
         return {}
-    asking = {service.id: _asked(service, settings) for service in snapshot.services if wants_balancer(service)}
+    asking = {service.id: _asked(service, settings) for service in snapshot.services if settings.serving.wants(service)}
     if not any(asking.values()) and not any(balancer.spec.primary_ips for balancer in balancers):
         return {}
     asked: list[tuple[Purpose, int | str]] = []

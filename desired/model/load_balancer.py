@@ -15,7 +15,6 @@ from typing import Final
 
 from desired.annotations.choices import Algorithm, Protocol
 from desired.model.key import Key, ObjectKind
-from desired.model.to_builtins import ADDED
 from desired.names import (
     LABEL_ADOPTED,
     LABEL_CLASS,
@@ -202,10 +201,10 @@ class Owner:
     """The value of the label that says that it was unowned when a Service adopted it."""
     former: str | None = None
     """Whose it was when it was released; None where it was not."""
-    own_class_uid: str | None = field(default=None, metadata=ADDED)
-    """The Service by the label of our own class, which HCCM does not know."""
-    balancer_class: str | None = field(default=None, metadata=ADDED)
-    """The class whose Services it is for, as in ``Classes.label``."""
+    own_class_uid: str | None = None
+    """The Service by the label that those of a class have, which HCCM does not know."""
+    balancer_class: str | None = None
+    """The class whose Services it is for, as in ``Serving.class_label``."""
 
     @property
     def uid(self) -> str | None:

@@ -1,51 +1,15 @@
 """Kubernetes Services, as far as the rules look at them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from enum import Enum
-from hashlib import sha256
 from types import MappingProxyType
-from typing import Annotated
 
 from desired.annotations.claims import Claim
 from desired.model.key import Key, ObjectKind
-from desired.model.set_by import Admits
-from desired.names import (
-    CLEANUP_FINALIZERS,
-    FINALIZER_BALANCER,
-    FINALIZER_OWN_CLASS,
-    LABEL_OWN_CLASS_UID,
-    LABEL_SERVICE_UID,
-    OWN_CLASS,
-)
-from desired.syntax.bounds import LONGEST_LABEL_VALUE
+from desired.names import FINALIZER_BALANCER, FINALIZER_OWN_CLASS
 
 TYPE_LOAD_BALANCER = "LoadBalancer"
-
-
-class Marks(Enum):
-    """The marks of ownership by which a Service is served: its finalizer, and the label of its load balancer."""
-
-    HCCM = (FINALIZER_BALANCER, LABEL_SERVICE_UID)
-    """HCCM's, of Services without a class: either takes over from the other without a change."""
-    OWN_CLASS = (FINALIZER_OWN_CLASS, LABEL_OWN_CLASS_UID)
-    """Of Services of our class. HCCM cleans up by its own marks whatever the class is, and does not know these."""
-
-    @property
-    def finalizer(self) -> str:
-        """The finalizer of the Service."""
-        return self.value[0]
-
-    @property
-    def label(self) -> str:
-        """Key of the label whose value is the Service's UID."""
-        return self.value[1]
-
-    @property
-    def other(self) -> "Marks":
-        """The marks that give way to these."""
-        return Marks.HCCM if self is Marks.OWN_CLASS else Marks.OWN_CLASS
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +50,6 @@ class Service:
     type: str = "ClusterIP"
     load_balancer_class: str | None = None
     """``spec.loadBalancerClass`` (Kubernetes core/v1 ServiceSpec); "" is a class as well, None is unset."""
-    marks: Marks | None = Marks.HCCM
-    """By which marks this process serves a Service of this class once it is of type LoadBalancer, decided when it is
-    read (``Classes.marked``); None: another controller does."""
     claim: Claim = field(default_factory=Claim)
     """Annotations, ports and what else the spec says of a load balancer."""
     finalizers: tuple[str, ...] = ()
@@ -104,7 +65,7 @@ class Service:
     @property
     def is_claimed(self) -> bool:
         """Whether it has a finalizer that waits for a load balancer, whoever has set it."""
-        return any(name in self.finalizers for name in CLEANUP_FINALIZERS)
+        return any(name == FINALIZER_BALANCER or is_of_a_class(name) for name in self.finalizers)
 
     @property
     def id(self) -> str:
@@ -132,51 +93,6 @@ class Service:
         return (self.key, self.balancer_key, self.certificate_key)
 
 
-@dataclass(frozen=True, slots=True)
-class Classes:
-    """The Services that this process serves, of all Services of the cluster."""
-
-    own: Annotated[str, Admits("--load-balancer-class")] = OWN_CLASS
-    """``--load-balancer-class``: Services of this class are served."""
-    serves_classless: Annotated[bool, Admits("--default-load-balancer")] = True
-    """``--default-load-balancer``: so are Services without one."""
-
-    @property
-    def label(self) -> str:
-        """Our class as the value of a label: ``example.com/a`` is ``example.com..a``, as a label takes no slash; a
-        digest where that is too long, or means another class."""
-        value = self.own.replace("/", "..")
-        if ".." in self.own or LONGEST_LABEL_VALUE.is_exceeded(value):
-            return f"sha256-{sha256(self.own.encode()).hexdigest()[:40]}"
-        return value
-
-    @staticmethod
-    def of_label(label: str) -> str:
-        """The class that a ``label`` means, as people write it; the label itself where that is a digest."""
-        return label.replace("..", "/")
-
-    def marks_of(self, service: Service) -> Marks | None:
-        """By which marks the Service is served here; None: not here."""
-        if service.load_balancer_class is None:
-            return Marks.HCCM if self.serves_classless else None
-        return Marks.OWN_CLASS if service.load_balancer_class == self.own else None
-
-    def marked(self, service: Service) -> Service:
-        """The Service with its marks."""
-        marks = self.marks_of(service)
-        return service if service.marks is marks else replace(service, marks=marks)
-
-    def leaves(self, service: Service) -> bool:
-        """Whether the Service is left to whatever controller serves those without a class: also when it goes, and
-        whatever marks of ours it has."""
-        is_classless = service.type == TYPE_LOAD_BALANCER and service.load_balancer_class is None
-        return is_classless and not self.serves_classless
-
-    def finalizers_to_remove(self, service: Service) -> tuple[str, ...]:
-        """The finalizers that it has and that a release takes off. Kubernetes' own stays where other controllers may
-        serve by it: on what is not of our class, while Services without a class are not served here."""
-        if self.leaves(service):
-            return ()
-        serves_by_both = self.serves_classless or service.marks is Marks.OWN_CLASS
-        removable = CLEANUP_FINALIZERS if serves_by_both else (FINALIZER_OWN_CLASS,)
-        return tuple(name for name in removable if name in service.finalizers)
+def is_of_a_class(finalizer: str) -> bool:
+    """Whether a process of ours that serves a class sets this finalizer."""
+    return finalizer.partition(".")[0] == FINALIZER_OWN_CLASS

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Annotated, get_type_hints
 
 from desired.annotations.options import Options
-from desired.model.service import Classes
+from desired.model.serving import Serving
 from desired.model.set_by import Admits, Decides, Reads
 from desired.syntax.selector import Selector
 
@@ -92,8 +92,8 @@ class Settings:
     """``--out-of-service``: of which servers the Nodes get the out-of-service taint."""
     balancer_defaults: Options = field(default_factory=Options)
     """``HCLOUD_LOAD_BALANCERS_*``: the defaults for Services whose annotations say nothing."""
-    classes: Classes = field(default_factory=Classes)
-    """``--load-balancer-class`` and ``--default-load-balancer``: the Services that are served here."""
+    serving: Serving = field(default_factory=Serving)
+    """The Services that are served here."""
     only: Annotated[tuple[str, ...], Admits("--only")] = ()
     """Keys of ``--only``; a key stands for itself and everything below it. Empty means everything."""
 
@@ -111,7 +111,7 @@ def _set_by(values: type, of: str = "") -> Iterator[tuple[str, Decides | Admits 
             yield from _set_by(kind, f"{name}.")
 
 
-_PARTS = (Waits, Classes)
+_PARTS = (Waits, Serving)
 SET_BY: Mapping[str, Decides | Admits | Reads] = MappingProxyType(dict(_set_by(Settings)))
 """Field of ``Settings``, or of one of its parts as in ``waits.age`` → its flag or variable, where it has one of its
 own."""

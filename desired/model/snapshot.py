@@ -17,7 +17,8 @@ from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import BalancerType, Certificate, CloudBalancer, PrimaryIp
 from desired.model.remembered import Remembered
 from desired.model.route import CONDITION_NETWORK, Member, NetworkCondition, Route
-from desired.model.service import Classes, Service
+from desired.model.service import Service
+from desired.model.serving import Serving
 from desired.model.taint import Taint
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.provider_id import Provider, ServerKey
@@ -317,7 +318,7 @@ class Snapshot:
     could not be read."""
     load_balancers: Section[int, CloudBalancer] | None = None
     """None when no Service has one, or wants one: then none is read."""
-    classes: Classes = field(default_factory=Classes)
+    serving: Serving = field(default_factory=Serving)
     """The Services that are served here; what other processes serve in this cluster is among ``services`` as well."""
     certificates: Section[int, Certificate] | None = None
     """None when no Service uses one."""

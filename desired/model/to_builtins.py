@@ -4,33 +4,19 @@ differences."""
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from types import MappingProxyType
 from typing import Any
 
 from desired.model.route import Route
-
-ADDED = MappingProxyType({"added": True})
-"""``metadata`` of a field that was added to a value after hashes of it had been stored: it is left out while it has its
-default, so that what was approved stays approved."""
-
-
-@cache
-def added_fields(shape: Any) -> Mapping[str, object]:
-    """Field of ``ADDED`` → its default; nothing for what is no dataclass."""
-    found = fields(shape) if is_dataclass(shape) else ()
-    return {field.name: field.default for field in found if "added" in field.metadata}
 
 
 def to_builtins(value: object) -> Any:
     """``value`` in dicts, lists, strings, numbers, booleans and None.
 
-    Mappings come in the order of their keys, sets sorted; fields that are never compared are left out, and so are
-    those of ``ADDED`` that have their default. Raises TypeError
+    Mappings come in the order of their keys, sets sorted; fields that are never compared are left out. Raises TypeError
     for a type that has no canonical form: for a new type it has to be decided here.
     """
     match value:
@@ -51,11 +37,7 @@ def to_builtins(value: object) -> Any:
         case frozenset() | set():
             return sorted((to_builtins(item) for item in value), key=json.dumps)
     if is_dataclass(value) and not isinstance(value, type):
-        compared = (field.name for field in fields(value) if field.compare)
-        added = added_fields(type(value))
-        return {
-            name: to_builtins(found) for name in compared if (found := getattr(value, name)) != added.get(name, MISSING)
-        }
+        return {field.name: to_builtins(getattr(value, field.name)) for field in fields(value) if field.compare}
     raise TypeError(f"{type(value).__name__} has no plain form")
 
 

@@ -25,8 +25,7 @@ from desired.model.route import NetworkCondition, Route
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import NodeAddress
 from desired.model.taint import Taint, out_of_service_taint
-from desired.model.to_builtins import ADDED, digest
-from desired.names import CLEANUP_FINALIZERS
+from desired.model.to_builtins import digest
 from desired.plan.evidence import AbsenceProof, Age, Evidence, Identified, NetworkRead, ServerGone, WholeList
 from desired.plan.kinds import KINDS, ChangeKind, Kind, Verb
 from desired.plan.notes import Note
@@ -67,19 +66,11 @@ class OutOfService:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What ``service.release`` removes from a Service: the finalizers, and the published addresses."""
+    """What ``service.release`` removes from a Service: the finalizer, and the published addresses."""
 
-    finalizer: bool
-    """Kubernetes' own."""
+    finalizer: str | None
+    """None if the Service does not have it."""
     ingress: tuple[Ingress, ...]
-    own_class_finalizer: bool = field(default=False, metadata=ADDED)
-    """That of our own class."""
-
-    @property
-    def finalizers(self) -> tuple[str, ...]:
-        """Their names."""
-        there = (self.finalizer, self.own_class_finalizer)
-        return tuple(name for name, has in zip(CLEANUP_FINALIZERS, there, strict=True) if has)
 
 
 State = (

@@ -75,7 +75,7 @@ def after_all(world: Snapshot, changes: Sequence[Change]) -> Snapshot:
             case ObjectKind.NODE if name in nodes:
                 _put(nodes, name, None if change.kind is ChangeKind.NODE_DELETE else node_after(nodes[name], change))
             case ObjectKind.SERVICE if name in services:
-                now = service_after(services[name], change)
+                now = _service_after(services[name], change, world)
                 # One that waited for our finalizer alone is gone once it is released.
                 _put(services, name, now if now.deleted_at is None or now.finalizers else None)
             case ObjectKind.LOAD_BALANCER:
@@ -101,6 +101,12 @@ def after_all(world: Snapshot, changes: Sequence[Change]) -> Snapshot:
         certificates=_section(world.certificates, certificates),
         routes=_section(world.routes, routes),
     )
+
+
+def _service_after(service: Service, change: Change, world: Snapshot) -> Service:
+    if change.kind is ChangeKind.SERVICE_CLAIM:
+        return replace(service, finalizers=(*service.finalizers, world.serving.finalizer))
+    return service_after(service, change)
 
 
 def subject(world: Snapshot, change: Change) -> CloudBalancer | None:
@@ -207,25 +213,21 @@ def node_after(node: Node, change: Change) -> Node:
 
 
 def service_after(service: Service, change: Change) -> Service:
-    """The Service once a change of it is applied. A change of anything else changes nothing."""
+    """The Service, but for its finalizer, once a change of it is applied. A change of anything else changes nothing."""
     match change.kind, change.after:
-        case ChangeKind.SERVICE_CLAIM, bool() as is_added if service.marks is not None:
-            marks = service.marks if is_added else service.marks.other
-            others = _without(service.finalizers, marks.finalizer)
-            return replace(service, finalizers=(*others, marks.finalizer) if is_added else others)
         case ChangeKind.SERVICE_STATUS, KnownAfterApply():
             return replace(service, ingress=())
         case ChangeKind.SERVICE_STATUS, tuple() as ingress:
             return replace(service, ingress=tuple(entry for entry in ingress if isinstance(entry, Ingress)))
         case ChangeKind.SERVICE_RELEASE, _:
-            ended = change.before if isinstance(change.before, Claimed) else Claimed(finalizer=False, ingress=())
+            ended = change.before if isinstance(change.before, Claimed) else Claimed(None, ())
             left = tuple(entry for entry in service.ingress if entry not in ended.ingress)
-            return replace(service, finalizers=_without(service.finalizers, *ended.finalizers), ingress=left)
+            return replace(service, finalizers=_without(service.finalizers, ended.finalizer), ingress=left)
     return service
 
 
-def _without(finalizers: tuple[str, ...], *removed: str) -> tuple[str, ...]:
-    return tuple(name for name in finalizers if name not in removed)
+def _without(finalizers: tuple[str, ...], removed: str | None) -> tuple[str, ...]:
+    return tuple(name for name in finalizers if name != removed)
 
 
 def serving(

@@ -178,7 +178,7 @@ _ROWS = (
     _node(ChangeKind.NODE_OUT_OF_SERVICE_TAINT, _M | _R, _k8s("nodes"), Controller.LIFECYCLE, "out-of-service"),
     _node(ChangeKind.NODE_NETWORK_CONDITION, _M, _k8s("nodes/status"), Controller.ROUTE, CONDITION_NETWORK),
     _node(ChangeKind.NODE_DELETE, _R, _k8s("nodes", verb="delete"), Controller.LIFECYCLE),
-    _service(ChangeKind.SERVICE_CLAIM, _A | _R, ChangeKind.LB_CREATE, ChangeKind.LB_ADOPT, field="finalizer"),
+    _service(ChangeKind.SERVICE_CLAIM, _A, ChangeKind.LB_CREATE, ChangeKind.LB_ADOPT, field="finalizer"),
     _service(ChangeKind.SERVICE_STATUS, _M, field="ingress"),
     _service(ChangeKind.SERVICE_RELEASE, _R),
     _lb(ChangeKind.LB_CREATE, _A, _hcloud("POST", "/load_balancers"), locks_network=True),

@@ -21,7 +21,7 @@ from dataclasses import replace
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import Attachment, LoadBalancer
 from desired.plan.change import Change, Plan
-from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.kinds import ChangeKind
 
 
 def locks_of(change: Change) -> frozenset[str]:
@@ -158,9 +158,7 @@ def not_ready(plan: Plan, given_up: Collection[str] = ()) -> Mapping[str, str]:
     """
     allowed: dict[str, Change] = {change.key: change for change in plan.allowed}
     created: set[str] = {change.key for change in plan.changes if change.kind == ChangeKind.LB_CREATE}
-    claims: dict[str, str] = {
-        c.owner: c.key for c in plan.changes if c.kind == ChangeKind.SERVICE_CLAIM and c.verb is Verb.ADD
-    }
+    claims: dict[str, str] = {c.owner: c.key for c in plan.changes if c.kind == ChangeKind.SERVICE_CLAIM}
     why: dict[str, str] = {
         key: reason for key, change in allowed.items() if (reason := _why(change, created, claims)) is not None
     }
@@ -184,8 +182,7 @@ def _why(change: Change, created: Collection[str], claims: Mapping[str, str]) ->
     balancer = next((key for key in _needed(change) if key in created), None)
     if balancer is not None:
         return f"takes what is known of {balancer} only once that is there"
-    removes_finalizer = change.kind == ChangeKind.SERVICE_CLAIM and change.verb is Verb.REMOVE
-    if (change.kind == ChangeKind.SERVICE_STATUS or removes_finalizer) and change.owner in claims:
+    if change.kind == ChangeKind.SERVICE_STATUS and change.owner in claims:
         return f"takes the version that {change.owner} has only after {claims[change.owner]}"
     return None
 

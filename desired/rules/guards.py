@@ -283,6 +283,12 @@ UNRELEASED_DELETED = _held(
     "{balancer} was not released by its deleted Service (UID {uid}) and may be in use",
     "approve its deletion, or protect it against deletion",
 )
+ENDED_WITHOUT_FINALIZER = _held(
+    GuardName.IP_LOSS,
+    "ended-without-finalizer",
+    "{balancer} is not needed by Service {service} by its label {label}, but the Service lacks finalizer {finalizer}",
+    "approve its end, or take the label off to keep it",
+)
 
 ADDRESS_ASSIGNED = _refused(
     GuardName.ADDRESS_IN_USE,

@@ -1,5 +1,6 @@
 """Rows of the changes of load balancers: why each is planned, and what is lost by it."""
 
+from desired.names import LABEL_CLASS
 from desired.plan.kinds import ChangeKind
 from desired.rules.rule import Rule
 
@@ -17,16 +18,6 @@ FINALIZER_LOST = Rule(
     " load balancer behind",
     "k3s: --disable servicelb, others: spec.loadBalancerClass",
     ChangeKind.SERVICE_CLAIM,
-)
-FORMER_FINALIZER = _row(
-    ChangeKind.SERVICE_CLAIM,
-    "former-finalizer",
-    "{former} belongs to the Service's former loadBalancerClass; {finalizer} keeps it now",
-)
-MARKS_CHANGED = _row(
-    ChangeKind.LB_ADOPT,
-    "marks-changed",
-    "the Service changed its loadBalancerClass: label {label} names it from now on",
 )
 CREATED = _row(ChangeKind.LB_CREATE, "created", "Service {service} has no load balancer yet")
 CERTIFICATE_CREATED = _row(
@@ -64,6 +55,9 @@ ADOPTED_BY_NAME = _row(
 ADOPTED_BY_NAME_TO_STAY = _row(ChangeKind.LB_ADOPT, "adopted-by-name-to-stay", ADOPTED_BY_NAME.says + _STAYS)
 LOST_BY_ADOPTION = _row(
     ChangeKind.LB_ADOPT, "lost-by-adoption", "{part} is removed from it: not requested by the Service"
+)
+CLASS_RESTORED = _row(
+    ChangeKind.LB_IDENTITY, "class-restored", f"label {LABEL_CLASS} was removed; the Service is of this class"
 )
 RENAMED = _row(ChangeKind.LB_IDENTITY, "renamed", "the Service requests another name")
 TYPE_CHANGED = _row(ChangeKind.LB_TYPE, "type-changed", "the Service requests another type")

@@ -55,15 +55,13 @@ BALANCER_OF_CLASS = _refused(
 BALANCER_FOR_CLASS = _refused(
     "balancer-for-class",
     "load balancer {balancer} {name!r} is for Services {which}, and such Services are not served here",
-    "choose another name, or to adopt it here, run"
-    f" hcloud load-balancer add-label --overwrite {{balancer}} {LABEL_CLASS}={{label}}",
+    "choose another name, or to adopt it here, run hcloud load-balancer {command}",
 )
-BALANCER_LACKS_ITS_CLASS = _refused(
-    "balancer-lacks-its-class",
-    f"load balancer {{balancer}} {{name!r}} has the label {LABEL_OWN_CLASS_UID} without {LABEL_CLASS}, so that no"
-    " controller releases or deletes it",
-    f"run hcloud load-balancer add-label {{balancer}} {LABEL_CLASS}={{label}} if its Service was of class {{own}}, else"
-    " with the class that it was of, in which two dots stand for a slash",
+BALANCER_OF_FORMER_CLASS = _refused(
+    "balancer-of-former-class",
+    "load balancer {balancer} {name!r} has the label of this Service as one {which}, and is not released yet",
+    "let the controller that serves such Services release it, or take its labels"
+    f" {LABEL_SERVICE_UID}, {LABEL_OWN_CLASS_UID} and {LABEL_CLASS} off to adopt it by its name",
 )
 NAME_CONTESTED = _refused(
     "name-contested",
@@ -167,7 +165,7 @@ PORT_STAYS_OPEN = Rule(
 )
 DELETION_STUCK = Rule(
     "deletion-stuck",
-    "deletion waits for finalizer {finalizers}, but load balancers are disabled here",
+    "deletion waits for finalizer {finalizer}, but load balancers are disabled here",
     "enable them until its load balancer is deleted (HCLOUD_LOAD_BALANCERS_ENABLED, --controllers), or let"
     " hcloud-cloud-controller-manager delete it (k3s servicelb removes its own finalizer)",
     NoteKind.STUCK,
@@ -175,8 +173,7 @@ DELETION_STUCK = Rule(
 
 DELETION_OF_CLASS = Rule(
     "deletion-of-class",
-    "deletion waits for finalizer {finalizers}, but Services of its loadBalancerClass, or without one, are not served"
-    " here",
+    "deletion waits for finalizer {finalizers} of a loadBalancerClass that is not served here",
     "let the process with its --load-balancer-class go on, or take the finalizer off once its load balancer is deleted",
     NoteKind.STUCK,
 )
@@ -187,14 +184,6 @@ LABELLED_BY_ANOTHER = Rule(
     f"give Service {{service}} another {_key('name')}, then run"
     " hcloud load-balancer remove-label {balancer} {label}",
     NoteKind.FOREIGN,
-)
-DELETION_LEFT = Rule(
-    "deletion-left",
-    "deletion waits for finalizer {finalizers}, but the Service has no loadBalancerClass, and such Services are not"
-    " served here (--default-load-balancer=false)",
-    "let the controller that serves them delete it, or set --default-load-balancer=true until its load balancer is"
-    " deleted",
-    NoteKind.STUCK,
 )
 
 # The type.
@@ -689,8 +678,7 @@ OF_ANOTHER_CONTROLLER = Rule(
     "of-another-controller", "has spec.loadBalancerClass {cls!r} of another controller; not managed here"
 )
 OF_NO_CLASS = Rule(
-    "of-no-class",
-    "has no loadBalancerClass; such Services are not managed here (--default-load-balancer=false)",
+    "of-no-class", "has no loadBalancerClass; such Services are not managed here (--load-balancer-class)"
 )
 WANTS_NONE = Rule("wants-no-load-balancer", "is of type {type} and needs no load balancer; not managed here")
 NEVER_CLAIMED = Rule("never-claimed", "is being deleted and was never managed here; nothing to release")

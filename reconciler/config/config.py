@@ -16,7 +16,7 @@ from actuators.http.robot import RobotLogin
 from actuators.http.shown import is_loopback, shown_address, with_shown_addresses
 from desired.annotations.options import VARIABLES as OPTION_VARIABLES
 from desired.annotations.options import defaults_of
-from desired.model.service import Classes
+from desired.model.serving import Serving
 from desired.model.settings import DECIDING, SET_BY, Controller, Policy, Settings, Waits
 from desired.names import LEASE, LEASE_NAMESPACE
 from desired.plan.grants import LIFETIME
@@ -344,7 +344,7 @@ def _settings(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Setting
         "controllers": flags["--controllers"] - switched_off,
         "waits": Waits(**values["waits"]),
         "balancer_defaults": defaults_of(variables),
-        "classes": Classes(**values["classes"]),
+        "serving": Serving(**values["serving"]),
     }
     return Settings(**{**values[""], **decided})
 

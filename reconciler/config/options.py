@@ -16,7 +16,7 @@ from functools import partial
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from desired.names import CONDITION_NODE_IN_SYNC, LEASE, LEASE_NAMESPACE, OWN_CLASS
+from desired.names import CONDITION_NODE_IN_SYNC, LEASE, LEASE_NAMESPACE
 from desired.syntax import bounds
 from desired.syntax.bounds import LONGEST_VARIABLE, shown_text
 from desired.syntax.go import parse_bool, parse_cidr, parse_duration
@@ -408,8 +408,6 @@ _SAVES, _APPLIES, _APPROVES, _ORPHANS, _CAPTURES, _SANDBOX = (
         Command.SANDBOX,
     )
 )
-TO_CLASS, TO_NO_CLASS = "class", "no-class"
-"""What ``validate --for`` prints steps for."""
 _POLICIES = ("observe", "upsert", "sync")
 _CONTROLLERS = tuple(dict.fromkeys(CONTROLLERS.values()))
 OF_ALL = (Output.AUTO, Output.TEXT, Output.JSON, Output.YAML)
@@ -438,8 +436,6 @@ class Flag:
     """The words that it takes, or of which its list consists, for completion; () where there are too many to list."""
     values_of: Mapping[Command, tuple[str, ...]] = field(default_factory=dict)
     """Those of commands that take only some of them."""
-    parse_of: Mapping[Command, Callable[[str], Any]] = field(default_factory=dict)
-    """How commands read it for which it means something else."""
     repeats: bool = False
     """Whether it may be given several times, each time with one more value; a variable has one a line."""
     short: str = ""
@@ -468,7 +464,7 @@ class Flag:
         """The value that ``text`` means. Raises ValueError with what is expected instead."""
         if command in self.values_of and text not in self.values_of[command]:
             raise ValueError(f"expect one of {', '.join(self.values_of[command])}")
-        return self.parse_of.get(command, self.parse)(text)
+        return self.parse(text)
 
     @property
     def separator(self) -> str:
@@ -535,11 +531,8 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "--for D",
             parse_lifetime,
             "1h",
-            _APPROVES | {Command.VALIDATE},
-            "how long the approval counts; default {}, 24h at most. With validate, class or no-class: how Services get"
-            " our class, or give it up",
-            values_of={Command.VALIDATE: (TO_CLASS, TO_NO_CLASS)},
-            parse_of={Command.VALIDATE: str},
+            _APPROVES,
+            "how long the approval counts; default {}, 24h at most",
         ),
         _typed("--reason TEXT", parse_reason, "", _APPROVES, "why, for the record"),
         _typed(
@@ -637,16 +630,9 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         _flag(
             "--load-balancer-class NAME",
             parse_class,
-            OWN_CLASS,
+            None,
             _JUDGES,
-            "serve Services of this loadBalancerClass",
-        ),
-        _flag(
-            "--default-load-balancer",
-            parse_bool,
-            True,
-            _JUDGES,
-            "serve Services without a loadBalancerClass; default true",
+            "serve Services of this loadBalancerClass alone; default those without one",
         ),
         _switch("--health-conditions", _WRITES, "give Services the condition LoadBalancerHealthy"),
         _switch("--node-conditions", _WRITES, f"give Nodes the condition {CONDITION_NODE_IN_SYNC}"),
@@ -833,6 +819,8 @@ def asked(command: Command, name: str, given: Mapping[str, str], environ: Mappin
 FORMER: Mapping[str, str] = {
     "--lifecycle-conditions": "it is gone: cordon a Node before its server goes, as such conditions are not read",
     "--load-balancer-undo": "it is gone: HCLOUD_LOAD_BALANCERS_DELETION_POLICY=retain keeps load balancers of Services",
+    "--default-load-balancer": "give each class a process of its own with --load-balancer-class; without it Services"
+    " without a class are served",
     "--load-balancers-reset-unset": "it is gone: notes of kind kept name what nothing asks for; set these annotations",
 }
 """Flag that there once was → what there is instead."""

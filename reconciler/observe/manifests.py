@@ -12,7 +12,7 @@ from actuators.wire.service import ClaimSpec, claim_of
 from desired.annotations.claims import Claim
 from desired.annotations.options import BadAnnotation
 from desired.annotations.warnings import AnnotationWarning
-from desired.model.service import Classes
+from desired.model.serving import Serving
 from desired.syntax.bounds import shown_text
 from reconciler.observe.carried_annotations import Carried, Walk, sorted_out
 from reconciler.observe.yaml_documents import documents
@@ -52,8 +52,6 @@ class FoundService:
     """What the API server would not take."""
     not_judged: tuple[AnnotationWarning, ...] = ()
     """Annotations that are filled in later, and are not in ``claim``."""
-    load_balancer_class: str | None = None
-    """None when it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +81,8 @@ class _Service(msgspec.Struct):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
 
 
-def read_manifests(data: bytes, classes: Classes) -> Iterator[FoundService | FoundAnnotations]:
-    """The Services in a text of one or several documents that are of these ``classes``, and the annotations of ours
+def read_manifests(data: bytes, serving: Serving) -> Iterator[FoundService | FoundAnnotations]:
+    """The Services in a text of one or several documents of this class, or without one, and the annotations of ours
     that its other documents have, in their order; everything else is passed over.
 
     Raises NotManifests where the text ends to be readable; what came before has been yielded then.
@@ -92,7 +90,7 @@ def read_manifests(data: bytes, classes: Classes) -> Iterator[FoundService | Fou
     for number, document in documents(data):
         walk = Walk()
         for item, manifest in _unlisted(document, {}):
-            service = _service(manifest, number, item, classes)
+            service = _service(manifest, number, item, serving)
             if service is not None:
                 yield service
                 continue
@@ -149,20 +147,19 @@ def _unlisted(document: Any, entered: dict[int, Any], depth: int = 0) -> Iterato
                 yield number, manifest
 
 
-def _service(manifest: Any, document: int, item: int | None, classes: Classes) -> FoundService | None:
+def _service(manifest: Any, document: int, item: int | None, serving: Serving) -> FoundService | None:
     """The Service; None when it is none, or needs no load balancer of ours."""
     if not isinstance(manifest, Mapping) or manifest.get("kind") != "Service":
         return None
     spec = manifest.get("spec")
     if not isinstance(spec, Mapping) or manifest.get("apiVersion", "v1") != "v1":
         return None
-    given_class = spec.get("loadBalancerClass")
-    if spec.get("type") != "LoadBalancer" or given_class not in (None, classes.own):
+    if spec.get("type") != "LoadBalancer" or spec.get("loadBalancerClass") != serving.balancer_class:
         return None
     metadata = manifest.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     name = name if isinstance(name, str) and name else "(no name)"
-    found = FoundService(document, item, None, name, None, load_balancer_class=given_class)
+    found = FoundService(document, item, None, name, None)
     try:
         service = msgspec.convert(manifest, _Service)
     except msgspec.ValidationError as error:

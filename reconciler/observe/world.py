@@ -134,9 +134,9 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
         robot = pool.submit(readers.robot.cache.read) if readers.robot else None
         others = pool.submit(observe_controllers, readers.kubernetes, lease_namespace) if lease_namespace else None
         is_off = Controller.SERVICE not in settings.controllers
-        unserved = pool.submit(_unserved, readers, settings) if is_off else None
+        unserved = pool.submit(_unserved, readers) if is_off else None
         if not is_off:
-            services, error, _ = _services(readers, settings)
+            services, error, _ = _services(readers)
         reads = _begin(pool, readers, services, settings)
     node_section, taken_at = nodes.result()
     server_section, servers_error = servers.result()
@@ -151,7 +151,7 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
         found.network,
         routes=_of_interest(found.routes, settings),
         services=services,
-        classes=settings.classes,
+        serving=settings.serving,
         unserved=unserved.result() if unserved else None,
         robot=robot.result().account if robot else None,
         controllers=others.result() if others else None,
@@ -184,7 +184,7 @@ def observe_again(readers: Readers, before: Observation, settings: Settings, kin
         # What is read again in any case does not wait for what the Services want by now.
         reads = dict(_begin(pool, readers, None, settings, before=old, touched=touched))
         if ObjectKind.SERVICE in touched and services is not None:
-            found, error, read_at = _services(readers, settings)
+            found, error, read_at = _services(readers)
             services = _without_latecomers(services, found)
             moments += [read_at] if read_at else []
         reads |= _begin(pool, readers, services, settings, before=old)
@@ -226,21 +226,19 @@ def _named(before: Snapshot, settings: Settings) -> str | None:
     )
 
 
-def _services(readers: Readers, settings: Settings) -> tuple[Section[str, Service], ApiError | None, datetime | None]:
-    """The Services with their marks, the error that kept them from being read, and the API server's time when they
-    were."""
+def _services(readers: Readers) -> tuple[Section[str, Service], ApiError | None, datetime | None]:
+    """The Services, the error that kept them from being read, and the API server's time when they were."""
     try:
         section, read_at = SERVICES.observe(readers.kubernetes)
     except ApiError as error:
         return Section.missing(str(error)), error, None
-    marked = {key: settings.classes.marked(service) for key, service in section.items.items()}
-    return replace(section, items=marked), None, read_at
+    return section, None, read_at
 
 
-def _unserved(readers: Readers, settings: Settings) -> Section[str, Service] | None:
+def _unserved(readers: Readers) -> Section[str, Service] | None:
     """The Services where the service controller is switched off: only to report those that wait in vain. None where
     they cannot be read, for example without the permission, which is not needed then."""
-    section, error, _ = _services(readers, settings)
+    section, error, _ = _services(readers)
     return None if error else section
 
 
@@ -261,7 +259,7 @@ def _begin(
     is_touched = ObjectKind.LOAD_BALANCER in touched
     if _is_due(old_balancers, is_needed=needs_balancers, is_touched=is_touched):
         reads["load_balancers"] = pool.submit(_balancers, readers, old_balancers)
-    used = any(uses_certificates(service, defaults) for service in found)
+    used = any(uses_certificates(service, settings.serving, defaults) for service in found)
     if _is_due(old_certificates, is_needed=used, is_touched=ObjectKind.CERTIFICATE in touched):
         reads["certificates"] = pool.submit(CERTIFICATES.observe, readers.hetzner)
     return reads
@@ -280,7 +278,7 @@ def _needs_balancers(readers: Readers, services: Iterable[Service] | None, setti
     """Whether something depends on load balancers: a Service, or that some may be left behind."""
     found = tuple(services or ())
     may_be_left = services is not None and readers.left.may_be
-    return may_be_left or any(matters(service, settings.classes) for service in found)
+    return may_be_left or any(matters(service, settings.serving) for service in found)
 
 
 def _of_interest(routes: Section[str, Route] | None, settings: Settings) -> Section[str, Route] | None:
@@ -356,7 +354,7 @@ def _types(
     if services is None or balancers is None:
         return {}, None
     present = {balancer.type.name: balancer.type for balancer in balancers}
-    wanted = wanted_types(services, balancers, settings.balancer_defaults) - present.keys()
+    wanted = wanted_types(services, balancers, settings.serving, settings.balancer_defaults) - present.keys()
     if not wanted:
         return present, None
     if gap is not None:  # an API that has just failed is not asked for more

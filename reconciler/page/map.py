@@ -11,7 +11,6 @@ from actuators.outcome import Applied
 from desired.annotations.choices import Protocol
 from desired.health.state import Level, ObjectState
 from desired.load_balancers.matching import Missing, Owned
-from desired.load_balancers.ownership import wants_balancer
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
     CloudBalancer,
@@ -304,7 +303,7 @@ class _Cartographer:
             elif found is not None and found.uid in coming:
                 yield ServiceRow(service, self._balancer(key, coming[found.uid]), mark=mark, health=health)
             else:
-                is_wanted = found is not None and wants_balancer(found)
+                is_wanted = found is not None and self._snapshot.serving.wants(found)
                 why = getattr(match, "why", "") or (
                     "none yet" if is_wanted and isinstance(match, Missing) else "none of its own"
                 )

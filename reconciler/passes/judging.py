@@ -148,6 +148,6 @@ def _known_keys(snapshot: Snapshot) -> Iterator[Key]:
     if snapshot.services is None:
         return
     yield from (service.key for service in snapshot.services)
-    balanced = (service.id for service in snapshot.services if matters(service, snapshot.classes))
+    balanced = (service.id for service in snapshot.services if matters(service, snapshot.serving))
     for name in (*balanced, *snapshot.services.unreadable):
         yield from (Key(kind, name) for kind in _OF_A_SERVICE)

@@ -6,7 +6,7 @@ declaration. Values of the planner are documents as they are. UNSET and UNMANAGE
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cache, partial
@@ -18,7 +18,7 @@ from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.health.state import States
 from desired.model.route import Route
 from desired.model.snapshot import Snapshot
-from desired.model.to_builtins import added_fields, to_builtins
+from desired.model.to_builtins import to_builtins
 from desired.plan.change import Change, Hold, State, Verdict
 from desired.plan.kinds import KINDS, Verb
 from desired.plan.notes import Note
@@ -98,12 +98,7 @@ def to_json(value: object, shown: Shown | None = None) -> Any:
     names = members_of(document)
     if not names:
         return to_builtins(value)
-    added = added_fields(document)
-    members = (
-        (name, member)
-        for field, name in names.items()
-        if (member := getattr(value, field)) != added.get(field, MISSING)
-    )
+    members = ((name, getattr(value, field)) for field, name in names.items())
     return {name: to_json(member, shown) for name, member in members if member is not UNSET and member is not UNMANAGED}
 
 

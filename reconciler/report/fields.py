@@ -214,7 +214,7 @@ def _known_by(state: State | None, field: str) -> Nested:
                 "not_ready_since": to_builtins(proof.not_ready_since),
             }
         case Claimed(finalizer, ingress):
-            return {"finalizer": finalizer or None, "ingress": [_ingress(entry) for entry in ingress]}
+            return {"finalizer": finalizer, "ingress": [_ingress(entry) for entry in ingress]}
         case LoadBalancer():
             return {
                 "name": state.name,

@@ -153,6 +153,9 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
         case _ if orphan.was_released:
             command = _deletion(report, orphan.balancer.id)
             yield TextLine(f"      released on purpose; to delete it and its addresses: {command}")
+        case _ if orphan.is_of_another_class:
+            command = _deletion(report, orphan.balancer.id)
+            yield TextLine(f"      of a loadBalancerClass that is not served here; to delete it: {command}")
         case _ if orphan.serves:
             command = _deletion(report, orphan.balancer.id)
             yield TextLine(f"      still serves; to delete it and its addresses: {command}", Tone.WARNING)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from desired.annotations.options import BadAnnotation
 from desired.annotations.warnings import AnnotationWarning
@@ -37,9 +37,6 @@ class CheckedService(Struct, frozen=True):
     notes: tuple[AnnotationWarning, ...]
     not_judged: tuple[AnnotationWarning, ...] = ()
     """Annotations that are filled in later, such as those of a template."""
-    steps: tuple[str, ...] | UnsetType = UNSET
-    """With ``--for class`` the commands that give it our class, with ``--for no-class`` those that take it away; a
-    warning among them begins with ``#``."""
 
     @property
     def key(self) -> str:
@@ -135,7 +132,6 @@ def _lines(validation: Validation) -> Iterator[TextLine]:
     for service in validation.services:
         title = f"{_place(service.file, service.document, service.item)}: {service.key}"
         yield from _judged(title, service)
-        yield from (TextLine(f"  {step}") for step in service.steps or ())
     for found in validation.annotations:
         title = f"{_place(found.file, found.document, found.item)}: {found.key}"
         yield from _judged(title, found, "keys and values ok")

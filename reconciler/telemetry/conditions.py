@@ -20,7 +20,6 @@ from desired.health.node_condition import sync_condition
 from desired.health.service import health_condition
 from desired.health.state import ObjectState, States
 from desired.load_balancers.conditions import is_worth_a_write
-from desired.load_balancers.ownership import wants_balancer
 from desired.model.service import Service, ServiceCondition
 from desired.model.settings import Controller, Policy
 from desired.model.snapshot import Node, SyncCondition
@@ -65,9 +64,10 @@ class ConditionSink:
         """The conditions to write after a pass, by Service: those of ``conditions_due``, and those of health once they
         have said the same in two passes, for a minute at least, so that a health that flaps is not written."""
         now, services = facts.snapshot.taken_at, facts.snapshot.services or ()
+        wanting = filter(facts.snapshot.serving.wants, services)
         by_key = {each.key: each for each in states.services} if self._tells_health else {}
         self._seen = {service.uid: self._seen[service.uid] for service in services if service.uid in self._seen}
-        healthy = {each.id: self._health(each, by_key.get(each.key), now) for each in filter(wants_balancer, services)}
+        healthy = {each.id: self._health(each, by_key.get(each.key), now) for each in wanting}
         for service, wanted in conditions_due(facts, tried):
             yield service, (*wanted, *filter(None, [healthy.pop(service.id, None)]))
         if _may_tell(facts):
@@ -167,7 +167,7 @@ def conditions_due(facts: GuardInput, tried: Iterable[Line]) -> Iterator[Due]:
     if not _may_tell(facts):
         return
     failed = dict(_refusals(tried))
-    for service in filter(wants_balancer, snapshot.services or ()):
+    for service in filter(snapshot.serving.wants, snapshot.services or ()):
         changes = facts.by_owner.get(service.key, ())
         left = [change for change in changes if change.decision.verdict is Verdict.ALLOWED]
         errors = [failed[change.key] for change in left if change.key in failed]

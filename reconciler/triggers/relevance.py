@@ -19,7 +19,8 @@ from actuators.wire.objects import ListOf
 from actuators.wire.service import SERVICES
 from desired.annotations.claims import Claim
 from desired.load_balancers.ownership import matters
-from desired.model.service import Classes, Service
+from desired.model.service import Service
+from desired.model.serving import Serving
 from desired.model.snapshot import Node, Snapshot
 from desired.section import Section, Unknown
 
@@ -65,18 +66,16 @@ class Projection:
 NOTHING = Projection(None)
 
 
-def projection_of(found: Node | Service | Unknown, classes: Classes) -> Projection:
-    """The projection of an object, where Services of these ``classes`` are served. Of one that cannot be read it is the
+def projection_of(found: Node | Service | Unknown, serving: Serving) -> Projection:
+    """The projection of an object for a process with these Services. Of one that cannot be read it is the
     reason why.
 
     Two objects have one number by accident once in 2**60, and then the next pass of the interval sees the difference.
     """
     if isinstance(found, Unknown):
         return Projection(hash(found.why))
-    if isinstance(found, Service):
-        found = classes.marked(found)
-        if not matters(found, classes):
-            return Projection(None, version_number(found.resource_version))
+    if isinstance(found, Service) and not matters(found, serving):
+        return Projection(None, version_number(found.resource_version))
     return Projection(_number(found), version_number(found.resource_version))
 
 
@@ -152,7 +151,7 @@ class EventFilter:
         self._lock = threading.Lock()
         self._arrived = event()
         self._interrupted = False
-        self._classes = Classes()
+        self._serving = Serving()
         self._baseline: dict[WatchedKind, _Baseline] = {}
         self._written: dict[WatchedKind, _Baseline] = {kind: {} for kind in WatchedKind}
         """Projections of objects after our own writes since the last pass ended."""
@@ -169,10 +168,10 @@ class EventFilter:
         nothing are forgotten.
         """
         sections = {kind: kind.section(snapshot) for kind in WatchedKind}
-        classes = snapshot.classes
-        seen = {kind: _sights(section, classes) for kind, section in sections.items() if section is not None}
+        serving = snapshot.serving
+        seen = {kind: _sights(section, serving) for kind, section in sections.items() if section is not None}
         with self._lock:
-            self._classes = classes
+            self._serving = serving
             for kind, sights in seen.items():
                 section = sections[kind]
                 if section is not None and not section.complete:
@@ -196,7 +195,7 @@ class EventFilter:
             self._saw_nameless(kind, found)
             return
         version = version_number(event.version)
-        sight = replace(NOTHING, version=version) if gone else projection_of(found, self._classes)
+        sight = replace(NOTHING, version=version) if gone else projection_of(found, self._serving)
         with self._lock:
             baseline = self._baseline.get(kind)
             is_plain = not self._waiting and (kind, key) not in self._relevant and baseline is not None
@@ -273,7 +272,7 @@ class EventFilter:
         with self._lock:
             if len(self._nameless) >= _MOST_NAMELESS:
                 self._nameless.clear()
-            way = (kind, projection_of(found, self._classes).projection or 0)
+            way = (kind, projection_of(found, self._serving).projection or 0)
             is_news = way not in self._nameless
             self._nameless.add(way)
             self.ignored += not is_news
@@ -281,10 +280,10 @@ class EventFilter:
             self._wake(f"a {kind} that cannot be read has changed")
 
 
-def _sights(section: Section[str, Node] | Section[str, Service], classes: Classes) -> _Baseline:
+def _sights(section: Section[str, Node] | Section[str, Service], serving: Serving) -> _Baseline:
     """Key → projection, of all objects that some rule looks at."""
-    items = {key: projection_of(found, classes) for key, found in section.items.items()}
-    unreadable = {key: projection_of(Unknown(why), classes) for key, why in section.unreadable.items()}
+    items = {key: projection_of(found, serving) for key, found in section.items.items()}
+    unreadable = {key: projection_of(Unknown(why), serving) for key, why in section.unreadable.items()}
     return {key: sight for key, sight in (items | unreadable).items() if sight.projection is not None}
 
 

@@ -230,8 +230,8 @@ def _again(name: str, **other: Any) -> Step:
     return step
 
 
-def _to_our_class(world: World) -> None:
-    """A Service gets our class, by way of another type, which no pass sees."""
+def _to_a_class(world: World) -> None:
+    """A Service gets a class, by way of another type, which no pass sees."""
     world.turn("web", "NodePort")
     world.turn("web", "LoadBalancer", OWN_CLASS)
 
@@ -308,9 +308,9 @@ ROWS = (
         _again("web", **ELSEWHERE),
     ),
     Between(
-        "a Service of which the status is to be written is of our class",
+        "a Service of which the status is to be written is of a class",
         lambda world: world.patch_service({"status": None}, "web/status"),
-        _to_our_class,
+        _to_a_class,
     ),
     Between(
         "a Service that is to be let go wants its load balancer again",

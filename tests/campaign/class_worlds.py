@@ -1,8 +1,8 @@
 """All small worlds of classes, held against what must never be allowed: one Service of every class, in every state,
 with every finalizer, and one load balancer with every label.
 
-Two Nodes are in order. Beside this process HCCM may serve the Services without a class, and another process of ours
-those of another class.
+Two Nodes are in order. Beside a process of a class HCCM may serve the Services without one, and other processes of
+ours those of other classes.
 """
 
 from collections import Counter
@@ -15,7 +15,8 @@ from typing import Any
 from desired.guards.judge import ask_guards, judge
 from desired.load_balancers.lifecycle import stamped
 from desired.load_balancers.ownership import former_by_name
-from desired.model.service import Classes, Service
+from desired.model.service import Service
+from desired.model.serving import Serving
 from desired.names import (
     FINALIZER_BALANCER,
     FINALIZER_OWN_CLASS,
@@ -28,7 +29,7 @@ from desired.names import (
     OWN_CLASS,
 )
 from desired.plan.change import Change, Claimed
-from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.kinds import ChangeKind
 from desired.section import Section
 from tests.balancers import SERVICE_UID, a_balancer, a_served_service
 from tests.builders import CLUSTER_UID, NOW
@@ -61,7 +62,13 @@ LABELS: Mapping[str, Mapping[str, str] | None] = {
     "of another class, released": _RELEASED | {LABEL_CLASS: OTHER},
 }
 """What the labels of the load balancer say."""
-FINALIZERS = ((), (FINALIZER_BALANCER,), (FINALIZER_OWN_CLASS,), (FINALIZER_BALANCER, FINALIZER_OWN_CLASS))
+FINALIZER_OTHER = Serving(OTHER_CLASS).finalizer
+FINALIZERS = (
+    (),
+    (FINALIZER_BALANCER,),
+    (FINALIZER_OWN_CLASS,),
+    (FINALIZER_BALANCER, FINALIZER_OWN_CLASS, FINALIZER_OTHER),
+)
 SERVICES = (
     *product(("lives", "is deleted"), ("LoadBalancer",), (None, OWN_CLASS, OTHER_CLASS), FINALIZERS),
     *product(("lives", "is deleted"), ("NodePort",), (None,), FINALIZERS),  # the API server drops the class
@@ -88,21 +95,25 @@ class World:
     finalizers: tuple[str, ...]
     labels: str
     """Of ``LABELS``."""
-    serves_classless: bool
+    serves: str | None
+    """The class of this process; None: Services without one."""
     is_published: bool
     circumstance: str
 
     @property
     def is_served(self) -> bool:
         """Whether this process serves such Services."""
-        is_ours = self.of_class == OWN_CLASS or (self.of_class is None and self.serves_classless)
-        return self.type == "LoadBalancer" and self.state != "is gone" and is_ours
+        return self.type == "LoadBalancer" and self.state != "is gone" and self.of_class == self.serves
 
     @property
     def is_left(self) -> bool:
         """Whether the Service is left to HCCM, or to the process that serves its class."""
-        is_another = self.of_class == OTHER_CLASS or (self.of_class is None and not self.serves_classless)
-        return self.type == "LoadBalancer" and self.state != "is gone" and is_another
+        return self.type == "LoadBalancer" and self.state != "is gone" and self.of_class != self.serves
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the Service has the finalizer of this process."""
+        return Serving(self.serves).finalizer in self.finalizers
 
     @property
     def names_the_service(self) -> bool:
@@ -111,20 +122,19 @@ class World:
 
     @property
     def is_of_others(self) -> bool:
-        """Whether the labels are those of HCCM, while it serves Services without a class, or of another process, or may
-        be, as that of the class is lost."""
+        """Whether label or class are those of another process, or of HCCM, or may be, as that of the class is lost."""
         labels = LABELS[self.labels] or {}
-        if LABEL_CLASS in labels or LABEL_OWN_CLASS_UID in labels:
-            return labels.get(LABEL_CLASS) != OWN
-        return bool(labels) and not self.serves_classless
+        if self.serves is None:
+            return LABEL_CLASS in labels or LABEL_OWN_CLASS_UID in labels
+        return bool(labels) and labels.get(LABEL_CLASS) != OWN
 
 
 def worlds() -> Iterator[World]:
     """All of them."""
-    for service, labels, serves_classless, is_published, around in product(
-        SERVICES, LABELS, (True, False), (True, False), AROUND
+    for service, labels, serves, is_published, around in product(
+        SERVICES, LABELS, (None, OWN_CLASS), (True, False), AROUND
     ):
-        yield World(*service, labels, serves_classless, is_published, around)
+        yield World(*service, labels, serves, is_published, around)
 
 
 _IN_ORDER = SmallWorld((Machine("there", "ready"), Machine("there", "ready")), "none")
@@ -132,13 +142,13 @@ _IN_ORDER = SmallWorld((Machine("there", "ready"), Machine("there", "ready")), "
 
 def values_of(world: World) -> Given:
     """A world as values."""
-    usual, classes, labels = given(_IN_ORDER), Classes(serves_classless=world.serves_classless), LABELS[world.labels]
+    usual, labels = given(_IN_ORDER), LABELS[world.labels]
     changes: dict[str, Any] = {"spec": {"labels": labels}}
     balancers = [] if labels is None else [a_balancer(**changes)]
-    services = [] if world.state == "is gone" else [classes.marked(_service(world))]
+    services = [] if world.state == "is gone" else [_service(world)]
     snapshot = replace(
         usual.snapshot,
-        classes=classes,
+        serving=Serving(world.serves),
         services=Section({service.id: service for service in services}),
         load_balancers=Section({balancer.id: balancer for balancer in balancers}),
     )
@@ -165,6 +175,8 @@ class Row:
     name: str
     when: Callable[[World], bool]
     what: Callable[[Change], bool]
+    unless_approved: bool = False
+    """Whether it may pass once a person approves."""
 
 
 def _touches(change: Change) -> bool:
@@ -176,59 +188,52 @@ def _deletes(change: Change) -> bool:
     return change.kind is ChangeKind.LB_DELETE
 
 
+def _ends(change: Change) -> bool:
+    return change.kind in (ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN)
+
+
 def _is_of_service(change: Change) -> bool:
     return str(change.kind).startswith("service.")
 
 
-def _removes(*finalizers: str) -> Callable[[Change], bool]:
-    def removes(change: Change) -> bool:
-        gone = change.before.finalizers if isinstance(change.before, Claimed) else ()
-        return change.kind is ChangeKind.SERVICE_RELEASE and any(name in gone for name in finalizers)
-
-    return removes
-
-
-def _takes_a_finalizer_over(change: Change) -> bool:
-    return change.kind is ChangeKind.SERVICE_CLAIM and change.verb is Verb.REMOVE
+def _removes(finalizer: str) -> Callable[[Change], bool]:
+    return lambda change: isinstance(change.before, Claimed) and change.before.finalizer == finalizer
 
 
 ROWS: Sequence[Row] = (
     Row(
-        "a load balancer of others stays as it is, but where a Service that is served here is named by it",
-        lambda world: world.is_of_others and not (world.is_served and world.names_the_service),
+        "a load balancer of others stays as it is, unless a living Service of the class tells the one that it has lost",
+        lambda world: (
+            world.is_of_others
+            and not (world.serves and world.is_served and world.state == "lives" and "is lost" in world.labels)
+        ),
         _touches,
     ),
     Row(
-        "a load balancer is not deleted while its Service lives and asks for it here, or of HCCM",
-        lambda world: (
-            world.state == "lives"
-            and world.type == "LoadBalancer"
-            and world.of_class != OTHER_CLASS
-            and world.names_the_service
-        ),
+        "a load balancer is not deleted while its Service lives and asks for it here",
+        lambda world: world.state == "lives" and world.is_served and world.names_the_service,
         _deletes,
     ),
     Row(
-        "a Service without a class that is left to HCCM stays as it is",
-        lambda world: world.is_left and world.of_class is None,
+        "no load balancer ends with a Service that lacks the finalizer before a person says so",
+        lambda world: world.names_the_service and not world.is_claimed,
+        _ends,
+        unless_approved=True,
+    ),
+    Row(
+        "a Service of others without our finalizer stays as it is, but where a load balancer of ours names it",
+        lambda world: world.is_left and not world.is_claimed and (world.is_of_others or not world.names_the_service),
         _is_of_service,
     ),
     Row(
-        "a Service of another class stays as it is, but where a load balancer of ours names it",
-        lambda world: (
-            world.is_left and world.of_class == OTHER_CLASS and (world.is_of_others or not world.names_the_service)
-        ),
-        _is_of_service,
-    ),
-    Row(
-        "HCCM's finalizer stays on what it may serve",
-        lambda world: not world.serves_classless and world.of_class != OWN_CLASS,
+        "HCCM's finalizer stays while a class is served",
+        lambda world: world.serves is not None,
         _removes(FINALIZER_BALANCER),
     ),
     Row(
-        "a finalizer is taken over by nothing but the class of a Service that lives and is served here",
-        lambda world: not world.is_served or world.state != "lives",
-        _takes_a_finalizer_over,
+        "the finalizer of a class stays while another is served",
+        lambda world: world.serves != OWN_CLASS,
+        _removes(FINALIZER_OWN_CLASS),
     ),
     Row(
         "nothing is deleted by a list of Services that is cut off",
@@ -265,13 +270,14 @@ def tally_of(drawn: Iterable[World]) -> Tally:
     for world in drawn:
         view = viewed(values_of(world))
         results = ask_guards(view)
-        plan = judge(view, (), results)
+        unasked = plan = judge(view, (), results)
         if plan.holds:
             plan = judge(view, {hold.hash for hold in plan.holds}, results)
         tally.worlds += 1
         tally.plans += bool(plan.changes)
         for row in ROWS:
-            is_about, passes = row.when(world), any(map(row.what, plan.allowed))
+            allowed = unasked.allowed if row.unless_approved else plan.allowed
+            is_about, passes = row.when(world), any(map(row.what, allowed))
             tally.here[row.name] += is_about
             tally.elsewhere[row.name] += passes and not is_about
             if is_about and passes:

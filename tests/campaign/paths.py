@@ -15,7 +15,7 @@ from desired.names import OWN_CLASS
 from tests.campaign.cluster import Cluster, Step
 from tests.campaign.oracles import of_state
 from tests.campaign.running import Outcome, play
-from tests.campaign.workloads import ADOPT_IDLE, EXCLUDED, SECURE, Workload, install, of_class, upload
+from tests.campaign.workloads import ADOPT_IDLE, EXCLUDED, OWN_ALONE, SECURE, Workload, install, of_class, upload
 from tests.support.objects import LOCATED
 
 Wish = Mapping[str, str]
@@ -202,7 +202,7 @@ STARTS: Mapping[str, Start] = {
     "closed": Start({"use_private_ip": "true", "disable_public_network": "true", "ipv6_disabled": "true"}),
     "secure": Start(SECURE),
     "adopted": Start({"name": "idle"}, ADOPT_IDLE),
-    "of our class": Start(before=(of_class("web", OWN_CLASS),)),
+    "of a class": Start(before=(of_class("web", OWN_CLASS),), environment=OWN_ALONE),
     "retained": Start({"deletion_policy": "retain"}),
 }
 

@@ -108,7 +108,7 @@ def of_class(service: str, load_balancer_class: str | None) -> Step:
 
 
 def _expose_own(service: str, /, *ports: int, **options: str) -> Step:
-    """A Service of our class comes."""
+    """A Service of the class comes."""
     made = a_service(service, *ports, **options)
     made["spec"]["loadBalancerClass"] = OWN_CLASS
     return lambda world: world.have_services(made)
@@ -280,7 +280,7 @@ NAMED = {"protocol": "https", "http_certificates": "one"}
 ELECTED = {"RECONCILER_LEADER_ELECT": "true"}
 SELECTED = {"RECONCILER_SERVER_SELECTOR": "cluster=ours"}
 VOLUMES_FOLLOW = {"RECONCILER_OUT_OF_SERVICE": "deleted"}
-OWN_ALONE = {"RECONCILER_DEFAULT_LOAD_BALANCER": "false"}
+OWN_ALONE = {"RECONCILER_LOAD_BALANCER_CLASS": OWN_CLASS}
 DEDICATED = {
     "ROBOT_ENABLED": "true",
     "ROBOT_USER": RobotSimulator.USER,
@@ -339,20 +339,11 @@ WORKLOADS: Mapping[str, Workload] = {
             environment={"HCLOUD_LOAD_BALANCERS_DELETION_POLICY": "retain"},
         ),
         Workload("a Service turns into another type", (lambda world: world.turn("db", "ClusterIP"),)),
-        Workload("a Service of our class comes", (_expose_own("api", 80, 443),)),
-        Workload("a Service of our class goes", (_delete("api"),), (_expose_own("api"),)),
-        Workload("a Service gets our class", (of_class("db", OWN_CLASS),)),
-        Workload("a Service gives our class up", (of_class("db", None),), (of_class("db", OWN_CLASS),)),
-        Workload(
-            "a Service gets our class where the others are left to HCCM",
-            (_in_turn(_expose("mail", 25), of_class("db", OWN_CLASS)),),
-            (_configure(**OWN_ALONE),),
-        ),
-        Workload(
-            "a Service gives our class up where the others are left to HCCM",
-            (of_class("db", None),),
-            (of_class("db", OWN_CLASS), _configure(**OWN_ALONE)),
-        ),
+        Workload("a Service of the class comes", (_expose_own("api", 80, 443),), (_configure(**OWN_ALONE),)),
+        Workload("a Service of the class goes", (_delete("api"),), (_configure(**OWN_ALONE), _expose_own("api"))),
+        Workload("a Service leaves the class", (of_class("api", None),), (_configure(**OWN_ALONE), _expose_own("api"))),
+        Workload("a Service leaves for a class", (of_class("db", OWN_CLASS),)),
+        Workload("a Service gets the class that is served next", (of_class("db", OWN_CLASS), _configure(**OWN_ALONE))),
         Workload("a load balancer loses its label", (_relabel,)),
         Workload("a load balancer is deleted at the console", (_delete_balancer,)),
         Workload("routes are led elsewhere", (_strange_route,)),

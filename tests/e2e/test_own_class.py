@@ -1,9 +1,4 @@
-"""Services of our own class on a real API server: which class it lets be set, and what is left by a change of class."""
-
-import json
-import shlex
-from collections.abc import Mapping
-from typing import Any
+"""Services of a class on a real API server: how it lets the class be set, and what a change of class leaves."""
 
 from desired.names import (
     FINALIZER_BALANCER,
@@ -18,33 +13,22 @@ from tests.support.objects import a_service, finalizers, ingress, said_of
 from tests.support.stage import Stage
 from tests.support.world import SERVICES
 
-OTHER = "example.com/internal"
-CLASS_ALONE = {**ONCE, "--default-load-balancer": "false"}
+OF_CLASS = {**ONCE, "--load-balancer-class": OWN_CLASS}
 
 
-def printed_patches(stage: Stage, service: Mapping[str, Any], to: str) -> list[dict[str, Any]]:
-    """Those of the steps that the command prints for a Service."""
-    manifest = stage.folder / "web.json"
-    manifest.write_text(json.dumps(service))
-    said = stage.reconcile("validate", str(manifest), "--for", to).stdout
-    commands = [shlex.split(line) for line in said.splitlines() if line.lstrip().startswith("kubectl")]
-    found = [json.loads(words[words.index("-p") + 1]) for words in commands if "patch" in words]
-    assert len(found) == 2
-    return found
-
-
-def test_the_printed_steps_give_a_service_our_class(balanced: Stage) -> None:
-    """Each patch is accepted, and UID, node ports, addresses and the load balancer stay, there and back."""
-    balanced.have_services(a_service())
+def test_a_retained_load_balancer_goes_to_a_class_and_back(balanced: Stage) -> None:
+    """By its name: UID, node ports and addresses stay."""
+    balanced.have_services(a_service(name="shared", deletion_policy="retain"))
     one_pass(balanced)
     before, balancer = balanced.service(), balanced.balancers()[0]
     refused, _ = balanced.to_cluster("PATCH", f"{SERVICES}/web", {"spec": {"loadBalancerClass": OWN_CLASS}})
     assert refused == 422
 
-    for patch in printed_patches(balanced, a_service(), "class"):
-        balanced.patch_service(patch)
+    balanced.turn("web", "NodePort")
+    balanced.turn("web", "LoadBalancer", OWN_CLASS)
     assert ingress(balanced.service()) == []
-    assert one_pass(balanced, CLASS_ALONE)["result"] == "no_changes"
+    one_pass(balanced)
+    one_pass(balanced, OF_CLASS)
 
     after, (kept,) = balanced.service(), balanced.balancers()
     assert (after["metadata"]["uid"], after["spec"]["ports"]) == (before["metadata"]["uid"], before["spec"]["ports"])
@@ -57,11 +41,21 @@ def test_the_printed_steps_give_a_service_our_class(balanced: Stage) -> None:
     assert LABEL_SERVICE_UID not in kept["labels"]
     assert (ingress(after), said_of(after)["LoadBalancerInSync"][0]) == (ingress(before), "True")
 
-    classed = a_service()
-    classed["spec"]["loadBalancerClass"] = OWN_CLASS
-    for patch in printed_patches(balanced, classed, "no-class"):
-        balanced.patch_service(patch)
+    balanced.turn("web", "NodePort")
+    balanced.turn("web", "LoadBalancer")
     assert "loadBalancerClass" not in balanced.service()["spec"]
-    assert one_pass(balanced)["result"] == "no_changes"
+    one_pass(balanced, OF_CLASS)
+    one_pass(balanced)
     assert (finalizers(balanced.service()), balanced.balancers()[0]["id"]) == ({FINALIZER_BALANCER}, balancer["id"])
-    assert balanced.balancers()[0]["labels"] == balancer["labels"]
+
+
+def test_the_api_server_takes_the_finalizer_of_a_long_class(balanced: Stage) -> None:
+    """As a digest, which is as long as can be."""
+    long = f"example.com/{'x' * 63}"
+    classed = a_service()
+    classed["spec"]["loadBalancerClass"] = long
+    balanced.have_services(classed)
+    one_pass(balanced, {**ONCE, "--load-balancer-class": long})
+    (finalizer,) = finalizers(balanced.service())
+    assert finalizer.startswith(f"{FINALIZER_OWN_CLASS}.sha256-")
+    assert ingress(balanced.service())

@@ -4,7 +4,7 @@ import pytest
 
 from desired.annotations.claims import check_claim
 from desired.annotations.options import Options
-from desired.model.service import Classes
+from desired.model.serving import Serving
 from reconciler.cli import main
 from reconciler.observe.manifests import FoundService, read_manifests
 from tests.field.conftest import FOLDER
@@ -37,7 +37,7 @@ P = "load-balancer.hetzner.cloud/"
 )
 def test_what_a_manifest_asks_for_in_vain(file: str, said: str) -> None:
     """It is the one note on the Service, and no error."""
-    (found,) = read_manifests((FOLDER / f"{file}.yaml").read_bytes(), Classes())
+    (found,) = read_manifests((FOLDER / f"{file}.yaml").read_bytes(), Serving())
     assert isinstance(found, FoundService)
     assert found.claim is not None
 

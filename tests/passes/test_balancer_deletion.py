@@ -119,16 +119,16 @@ def test_a_service_that_is_anothers_by_now_lets_go_of_its_load_balancer(
     _nothing_is_left_to_do(served)
 
 
-def test_a_load_balancer_of_another_type_by_now_goes_without_the_finalizer(served: Stage) -> None:
-    """k3s' servicelb takes the finalizer off; a plan, which lists load balancers in any case, finds it by its label."""
+def test_a_load_balancer_of_another_type_by_now_stays_without_the_finalizer(served: Stage) -> None:
+    """k3s' servicelb takes the finalizer off; the label alone ends nothing before a person says so."""
     served.patch_service({"metadata": {"finalizers": None}, "spec": {"type": "ClusterIP"}})
+    served.have_services(a_service("api"))
+    before = served.balancers()
 
-    report = one_pass(served, {}, HCLOUD_LOAD_BALANCERS_DELETION_POLICY="retain")
+    report = one_pass(served)
 
-    assert (report["result"], said_of(served.service())) == ("no_changes", {})
-    (left,) = served.balancers()
-    assert {LABEL_CLUSTER_UID, LABEL_FORMER} <= left["labels"].keys()
-    assert LABEL_SERVICE_UID not in left["labels"]
+    assert [hold["rule"] for hold in report["holds"]] == ["ip-loss"]
+    assert before[0] in served.balancers()
 
 
 def test_a_service_of_another_class_that_was_never_ours_is_left_alone(balanced: Stage) -> None:

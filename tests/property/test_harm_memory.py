@@ -29,7 +29,7 @@ FEWER = "that answered at port 80 within the last hour"
 
 def _of(load_balancer_class: str) -> tuple[str, ...]:
     """Flags of a process that serves one class and no others."""
-    return f"--load-balancer-class={load_balancer_class}", "--default-load-balancer=false"
+    return (f"--load-balancer-class={load_balancer_class}",)
 
 
 def _labelled(stage: Stage, name: str = "web") -> list[Raw]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from desired.annotations.claims import check_annotations, check_claim
 from desired.annotations.options import Options
-from desired.model.service import Classes
+from desired.model.serving import Serving
 from desired.nodes.addresses import parse_node_ips
 from desired.plan.approvals import format_approval, parse_approvals
 from desired.plan.grants import Grant
@@ -179,7 +179,7 @@ def test_any_manifest_is_judged(text: str) -> None:
     """No text makes the reader or the checks raise, but for saying that it is neither YAML nor JSON."""
     manifests: list[FoundService | FoundAnnotations] = []
     with suppress(NotManifests):
-        manifests.extend(read_manifests(text.encode("utf-8", "surrogatepass"), Classes()))
+        manifests.extend(read_manifests(text.encode("utf-8", "surrogatepass"), Serving()))
     premise("a Service or what carries annotations", is_met=bool(manifests))
     for found in manifests:
         if not isinstance(found, FoundService):

@@ -21,7 +21,7 @@ from tests.support.world import World, to_simulator
 Raw = dict[str, Any]
 SERVICE_LABEL = "hcloud-ccm/service-uid"
 OWN_SERVICE_LABEL = "hcloud-reconciler/service-uid"
-"""Of a Service of our class."""
+"""Of a Service of a class."""
 CLUSTER_LABEL = "hcloud-reconciler/cluster-uid"
 FORMER_LABEL = "hcloud-reconciler/service"
 ANNOTATION = "load-balancer.hetzner.cloud/"

@@ -176,7 +176,7 @@ def _deleted() -> Report:
     release = a_difference(
         f"{SERVICE}/release",
         "service.release",
-        Claimed(finalizer=True, ingress=service.ingress),
+        Claimed("service.kubernetes.io/load-balancer-cleanup", service.ingress),
         None,
         rules.CLAIM_ENDED_WITH_BALANCER.text(done="released"),
         depends_on=(delete.key,),

@@ -37,7 +37,6 @@ from desired.model.load_balancer import (
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.service import Ingress
 from desired.model.snapshot import NodeAddress
-from desired.model.to_builtins import added_fields
 from desired.plan.change import Claimed, LostNode, NodeIdentity, OutOfService
 from desired.plan.notes import NOTES, NoteKind
 from desired.rules.rule import Basis
@@ -201,7 +200,7 @@ class Definitions:
             described = {"description": told[part]} if part in told else {}
             lacks = may_lack and get_origin(hint) is not tuple
             properties[name] = self.of(hint | None if lacks else hint) | described
-            if not {UnsetType, Unmanaged} & set(get_args(hint)) and part not in added_fields(document):
+            if not {UnsetType, Unmanaged} & set(get_args(hint)):
                 required.append(name)
         if document is ChangeDocument:
             properties |= {side: {"description": told[side]} for side in ("before", "after")}

@@ -57,7 +57,7 @@ TAINTED = a_change(
 )
 CLAIMED = a_difference(f"{SERVICE}/finalizer", "service.claim", False, True, WHY, verb=Verb.ADD)
 PUBLISHED = a_difference(f"{SERVICE}/status", "service.status", (), NEW, WHY)
-RELEASED = a_difference(f"{SERVICE}/release", "service.release", Claimed(True, ()), None, WHY)
+RELEASED = a_difference(f"{SERVICE}/release", "service.release", Claimed(FINALIZER_BALANCER, ()), None, WHY)
 KINDS: Mapping[str, tuple[dict[str, Any], list[dict[str, Any]], Change | None]] = {
     "node.initialise": (joining_node("web-1"), [server(1, "web-1")], None),
     "node.addresses": (drifted(), [OFF], None),

@@ -22,18 +22,13 @@ from desired.model.load_balancer import (
 )
 from desired.model.service import (
     Ingress,
-    Marks,
 )
 from desired.names import (
     FINALIZER_BALANCER,
-    FINALIZER_OWN_CLASS,
-    LABEL_CLASS,
     LABEL_CLUSTER_UID,
     LABEL_FORMER,
-    LABEL_OWN_CLASS_UID,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
-    OWN_CLASS,
 )
 from desired.plan.change import Change
 from desired.plan.controller_record import FoundRecord
@@ -380,19 +375,6 @@ def waiting(**labels: str) -> CloudBalancer:
 CLAIMED: dict[str, Any] = {"finalizers": (FINALIZER_BALANCER,)}
 PUBLISHED = {"ingress": (Ingress("203.0.113.200"),)}
 ITS_OWN = a_balancer(spec={"name": "shop"})
-BEFORE = {"finalizers": (FINALIZER_OWN_CLASS,)}
-"""Of a Service that had our class, and has none."""
-OF_CLASS = {"load_balancer_class": OWN_CLASS, "marks": Marks.OWN_CLASS}
-ITS_OWN_OF_CLASS = a_balancer(
-    spec={
-        "name": "shop",
-        "labels": {
-            LABEL_OWN_CLASS_UID: SERVICE_UID,
-            LABEL_CLASS: "hcloud-reconciler..load-balancer",
-            LABEL_CLUSTER_UID: CLUSTER_UID,
-        },
-    }
-)
 FOREIGN = a_balancer(cluster_uid="another", spec={"name": "shop"})
 
 
@@ -405,8 +387,6 @@ RENAMED = a_balancer(spec={"name": "shop", "labels": {}})
     {
         "claimed, and there is one": (CLAIMED, ITS_OWN, None, ["label"], True),
         "published, and there is one": (PUBLISHED, ITS_OWN, None, ["label"], True),
-        "claimed before it got our class": (CLAIMED | OF_CLASS, ITS_OWN, None, ["label"], True),
-        "claimed while it had our class": (BEFORE, ITS_OWN_OF_CLASS, None, ["label", "label"], True),
         "claimed, and there is none": (CLAIMED, None, None, ["label", "name", "create"], False),
         "claimed, and another cluster's": (CLAIMED, FOREIGN, None, ["label"], True),
         "claimed, and one has its name": (CLAIMED, UNLABELLED, None, ["label", "name"], True),

@@ -15,16 +15,13 @@ from actuators.wire.service import SERVICES
 from desired.model.load_balancer import Attachment, Owner
 from desired.model.service import (
     Ingress,
-    Marks,
     ServiceCondition,
 )
 from desired.model.snapshot import Snapshot
 from desired.names import (
     FINALIZER_BALANCER,
-    FINALIZER_OWN_CLASS,
     LABEL_CLUSTER_UID,
     LABEL_SERVICE_UID,
-    OWN_CLASS,
 )
 from desired.plan.change import Change, Claimed
 from tests.balancers import a_balancer, a_service, a_world
@@ -50,7 +47,7 @@ WHY = "a test wants it"
 
 CLAIM = a_difference(f"{SERVICE}/finalizer", "service.claim", False, True, WHY, verb="add")
 STATUS = a_difference(f"{SERVICE}/status", "service.status", (), NEW, WHY)
-RELEASE = a_difference(f"{SERVICE}/release", "service.release", Claimed(True, ()), None, WHY)
+RELEASE = a_difference(f"{SERVICE}/release", "service.release", Claimed(FINALIZER_BALANCER, ()), None, WHY)
 ALL = [pytest.param(change, id=change.kind) for change in (CLAIM, STATUS, RELEASE)]
 
 
@@ -195,19 +192,6 @@ def test_a_claim_that_comes_too_late(started: Simulate) -> None:
     with pytest.raises(Conflict, match=r"^Service default/web is now being deleted$"):
         carry_out(sim, CLAIM, snapshot)
     assert service(sim)["metadata"]["finalizers"] == [OTHERS]
-
-
-def test_the_former_finalizer_goes(started: Simulate) -> None:
-    """The other one stays, and one of others; not of a Service that was written to, which may have its class back."""
-    sim = started(raw(OTHERS, FINALIZER_BALANCER, FINALIZER_OWN_CLASS))
-    former = a_difference(f"{SERVICE}/former-finalizer", "service.claim", True, False, WHY, verb="remove")
-    snapshot = observed(sim, load_balancer_class=OWN_CLASS, marks=Marks.OWN_CLASS)
-    touch(sim)
-    with pytest.raises(Conflict):
-        carry_out(sim, former, snapshot)
-    assert FINALIZER_BALANCER in service(sim)["metadata"]["finalizers"]
-    carry_out(sim, former, observed(sim, load_balancer_class=OWN_CLASS, marks=Marks.OWN_CLASS))
-    assert set(service(sim)["metadata"]["finalizers"]) == {OTHERS, FINALIZER_OWN_CLASS}
 
 
 def test_the_status(started: Simulate) -> None:

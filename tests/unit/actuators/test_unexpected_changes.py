@@ -135,7 +135,7 @@ def test_sides_of_another_kind(simulate: Simulate, kind: str, before: Any, after
         "a Service without a load balancer": ("lb.create", None, SPEC),
         "a load balancer": ("lb.delete", SPEC, None),
         "a certificate": ("certificate.create", None, CERTIFICATE),
-        "a Service": ("service.release", Claimed(True, ()), None),
+        "a Service": ("service.release", Claimed("service.kubernetes.io/load-balancer-cleanup", ()), None),
     },
 )
 def test_what_was_not_observed(simulate: Simulate, kind: str, before: Any, after: Any) -> None:

@@ -228,13 +228,16 @@ BALANCER_CASES: dict[str, tuple[Any, ...]] = {
     ),
     "a Service is released": (
         "service.release",
-        Claimed(finalizer=True, ingress=(V4,)),
+        Claimed("service.kubernetes.io/load-balancer-cleanup", (V4,)),
         None,
-        [("finalizer", True, None), ("ingress", ["203.0.113.1 (VIP)"], None)],
+        [
+            ("finalizer", "service.kubernetes.io/load-balancer-cleanup", None),
+            ("ingress", ["203.0.113.1 (VIP)"], None),
+        ],
     ),
     "a Service without the finalizer is released": (
         "service.release",
-        Claimed(finalizer=False, ingress=(V4,)),
+        Claimed(None, (V4,)),
         None,
         [("ingress", ["203.0.113.1 (VIP)"], None)],
     ),

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from desired.model.service import Classes
+from desired.model.serving import Serving
 from reconciler.observe.manifests import FoundAnnotations, FoundService, read_manifests
 from reconciler.observe.yaml_documents import NotManifests
 from tests.support.rows import rows
@@ -16,7 +16,7 @@ LOCATION = f"{P}location"
 
 def read(text: str) -> list[FoundAnnotations]:
     """What is found in a text that has no Service to judge."""
-    found = list(read_manifests(text.encode(), Classes()))
+    found = list(read_manifests(text.encode(), Serving()))
     assert not any(isinstance(each, FoundService) for each in found)
     return [each for each in found if isinstance(each, FoundAnnotations)]
 
@@ -208,7 +208,7 @@ def test_every_place_is_found() -> None:
         "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
     }
     text = f"a: {{{P}type: lb11}}\nb: {{{P}type: lb21}}\n---\nkind: List\nitems: [{service}, {{c: {{{P}type: lb31}}}}]"
-    found = list(read_manifests(text.encode(), Classes()))
+    found = list(read_manifests(text.encode(), Serving()))
 
     assert [(each.document, each.item) for each in found] == [(1, None), (1, None), (2, 1), (2, 2)]
     assert [type(each) for each in found] == [FoundAnnotations, FoundAnnotations, FoundService, FoundAnnotations]
@@ -377,7 +377,7 @@ def test_merge_keys_end() -> None:
 def test_names_and_values_that_grow() -> None:
     """Nothing that grows by aliases is written out, wherever a text belongs."""
     text = f"{LAUGHS}\nkind: Service\nmetadata: {{name: *a39, annotations: {{x: *a39}}}}\nspec: {{type: LoadBalancer}}"
-    (found,) = read_manifests(text.encode(), Classes())
+    (found,) = read_manifests(text.encode(), Serving())
 
     assert isinstance(found, FoundService)
     assert [bad.key for bad in found.malformed] == ["manifest"]
@@ -418,5 +418,5 @@ def test_long_texts_end() -> None:
 def test_no_text_keeps_it_busy(line: str) -> None:
     """Time grows with the length of a text, and no faster."""
     begin = time.perf_counter()
-    list(read_manifests(json.dumps({"a": f"hcloud-reconciler/x [{line * 20_000}"}).encode(), Classes()))
+    list(read_manifests(json.dumps({"a": f"hcloud-reconciler/x [{line * 20_000}"}).encode(), Serving()))
     assert time.perf_counter() - begin < 20

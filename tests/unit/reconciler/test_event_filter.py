@@ -12,7 +12,7 @@ from actuators.http.own_writes import OwnWrites
 from actuators.http.watch import WatchEvent
 from actuators.wire.node import NODES
 from actuators.wire.service import SERVICES
-from desired.model.service import Classes
+from desired.model.serving import Serving
 from desired.model.snapshot import Snapshot
 from desired.section import Section
 from reconciler.triggers import EventFilter, WatchedKind
@@ -361,4 +361,4 @@ def test_every_field_that_the_core_compares_counts() -> None:
 def sight(found: Any) -> int | None:
     from reconciler.triggers.relevance import projection_of  # noqa: PLC0415 - the only test of a part
 
-    return projection_of(found, Classes()).projection
+    return projection_of(found, Serving()).projection

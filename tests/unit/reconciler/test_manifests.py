@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.claims import Claim, ClaimedPort
-from desired.model.service import Classes
+from desired.model.serving import Serving
 from reconciler.observe.manifests import FoundService, read_manifests
 from reconciler.observe.yaml_documents import NotManifests
 from tests.support.rows import rows
@@ -25,7 +25,7 @@ def read(*documents: Any) -> list[FoundService]:
 
 def services(text: bytes) -> list[FoundService]:
     """The Services of a text."""
-    return [found for found in read_manifests(text, Classes()) if isinstance(found, FoundService)]
+    return [found for found in read_manifests(text, Serving()) if isinstance(found, FoundService)]
 
 
 WHOLE = """\
@@ -131,7 +131,7 @@ def test_lists(listed: Any, places: list[tuple[int, str]]) -> None:
 
 def test_lists_of_lists_end() -> None:
     """A list that contains itself, or grows by aliases, ends all the same."""
-    assert list(read_manifests(b"&a\nkind: List\nitems: [*a]", Classes())) == []
+    assert list(read_manifests(b"&a\nkind: List\nitems: [*a]", Serving())) == []
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_without_metadata() -> None:
 def test_no_manifests(text: bytes, document: int, said: str) -> None:
     """What is neither YAML nor JSON is said with the place where that shows."""
     with pytest.raises(NotManifests) as raised:
-        list(read_manifests(text, Classes()))
+        list(read_manifests(text, Serving()))
 
     assert str(raised.value).startswith(said)
     assert raised.value.document == document
@@ -218,12 +218,12 @@ def test_no_manifests(text: bytes, document: int, said: str) -> None:
 def test_no_depth_is_too_much(text: bytes) -> None:
     """A text that is nothing but depth is an error, and never the end of the process."""
     with pytest.raises(NotManifests, match="nested too deeply"):
-        list(read_manifests(text, Classes()))
+        list(read_manifests(text, Serving()))
 
 
 def test_what_comes_before_an_error_is_read() -> None:
     """A file of which only the end is broken is judged as far as it goes."""
-    found = read_manifests(f"{WHOLE}---\n[".encode(), Classes())
+    found = read_manifests(f"{WHOLE}---\n[".encode(), Serving())
 
     assert isinstance(next(found), FoundService)
     with pytest.raises(NotManifests):

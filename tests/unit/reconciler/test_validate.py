@@ -188,88 +188,16 @@ spec: {type: LoadBalancer, loadBalancerClass: example.com/lb, ports: [{port: 443
 """
 
 
-def test_the_steps_to_our_class(validate: Validate) -> None:
-    """Commands for a shell, and no name of a manifest adds one; what the Service said of its deletion returns."""
-    words = ("-", "--for", "class", "--load-balancer-class", "example.com/lb")
-    said = validate(*words, stdin=CLASSED.encode(), HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
-
-    assert said.code == 0
-    lines = [line.strip() for line in said.stdout.splitlines()]
-    commands = lines[lines.index("(set -e") : lines.index(")") + 1]
-    assert commands == [
-        "(set -e",
-        "SERVICE=$(kubectl -n shop get service 'a b;c' -o jsonpath='{.metadata.uid}')",
-        'ID=$(hcloud load-balancer list -o noheader -o columns=id -l "hcloud-ccm/service-uid=$SERVICE")',
-        'test "$ID" -gt 0',
-        'hcloud load-balancer enable-protection "$ID" delete',
-        "kubectl -n shop annotate service 'a b;c' --overwrite hcloud-reconciler/deletion-policy=retain",
-        """kubectl -n shop patch service 'a b;c' --type=merge -p '{"spec": {"type": "NodePort"}}'""",
-        (
-            "kubectl -n shop patch service 'a b;c' --type=merge -p"
-            """ '{"spec": {"type": "LoadBalancer", "loadBalancerClass": "example.com/lb"}}'"""
-        ),
-        "kubectl -n shop wait service 'a b;c' --for=jsonpath='{.status.loadBalancer.ingress}' --timeout=10m",
-        "kubectl -n shop wait service 'a b;c' --for=condition=LoadBalancerInSync --timeout=10m",
-        "kubectl -n shop annotate service 'a b;c' --overwrite hcloud-reconciler/deletion-policy=delete",
-        'hcloud load-balancer disable-protection "$ID" delete',
-        ")",
-    ]
-    assert any("healthCheckNodePort" in line for line in lines)
-    assert lines[-3] == "# its class is example.com/lb already"
-
-
-def test_the_steps_back(validate: Validate) -> None:
-    """The same by the label of our class, and no class in the last patch: the API server drops it with the type."""
-    words = ("-", "--for", "no-class", "--load-balancer-class", "example.com/lb")
-    said = validate(*words, stdin=CLASSED.encode(), HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
-
-    lines = [line.strip() for line in said.stdout.splitlines()]
-    assert "# it has no class already" in lines
-    commands = lines[lines.index("(set -e") : lines.index(")") + 1]
-    assert commands[2].endswith('-l "hcloud-reconciler/service-uid=$SERVICE")')
-    assert [line.partition(" -p ")[2] for line in commands if " patch " in line] == [
-        """'{"spec": {"type": "NodePort"}}'""",
-        """'{"spec": {"type": "LoadBalancer"}}'""",
-    ]
-    assert "kubectl annotate service ours hcloud-reconciler/deletion-policy-" in commands
-    assert lines[-3] == "# then remove spec.loadBalancerClass in its manifest"
-
-
-@rows(
-    "hcloud", {"fails": "exit 1", "finds none": "true", "finds two": "echo 1; echo 2", "finds no number": "echo oops"}
-)
-def test_no_step_follows_one_that_failed(validate: Validate, tmp_path: Path, hcloud: str) -> None:
-    """Without protection HCCM deletes the load balancer at the first patch, which was sent all the same."""
-    words = ("-", "--for", "class", "--load-balancer-class", "example.com/lb")
-    said = validate(*words, stdin=CLASSED.encode(), HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
-    steps = said.stdout[said.stdout.index("(set -e") :].partition("\n  )")[0] + "\n)"
-    for name, does in {"hcloud": hcloud, "kubectl": 'echo "$@" >> sent'}.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
-        (tmp_path / name).chmod(0o755)
-    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    ended = subprocess.run(["sh", "-c", steps], cwd=tmp_path, env=path, check=False, timeout=60)
-    assert ended.returncode != 0
-    assert "patch" not in (tmp_path / "sent").read_text()
-
-
-def test_no_steps_beside_an_error(validate: Validate) -> None:
-    """A Service with an error does not get back what was released of it on the way."""
-    said = validate("-", "--for", "class", stdin=CLASSED.encode())
-    assert said.code == 1
-    assert "kubectl" not in said.stdout
-    assert "# correct the errors first" in said.stdout
-
-
-def test_the_class_that_is_validated(validate: Validate) -> None:
-    """A Service of our class is judged as any other; one of another class is another controller's."""
-    own = validate("-", "--load-balancer-class=example.com/lb", "-o", "json", stdin=CLASSED.encode()).document
-    assert [each["name"] for each in own["services"]] == ["a b;c", "ours"]
-    assert not any("steps" in each for each in own["services"])
-    assert [each["name"] for each in validate("-", "-o", "json", stdin=CLASSED.encode()).document["services"]] == [
-        "a b;c"
-    ]
-    for words in (("--for", "15m"), ("--for", "classes"), ("--load-balancer-class", "a/b/c")):
-        assert validate(*words).code == 64
+@rows("words names", {
+    "without a class": ((), ["a b;c"]),
+    "of a class": (("--load-balancer-class=example.com/lb",), ["ours"]),
+})  # fmt: skip
+def test_the_class_that_is_validated(validate: Validate, words: tuple[str, ...], names: list[str]) -> None:
+    """Services of the process with these flags are judged; any other is another controller's."""
+    document = validate("-", *words, "-o", "json", stdin=CLASSED.encode()).document
+    assert [each["name"] for each in document["services"]] == names
+    for wrong in (("--for", "class"), ("--load-balancer-class", "a/b/c")):
+        assert validate(*wrong).code == 64
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ CLASSED: Mapping[str, Any] = {"load_balancer_class": "x/y"}
         rules.LEAVING_UNDECIDED.text(going=DYING, cause=LABELLED)),
     (a_service(**GOES), [], LOCATED, "leaving", rules.NEVER_CLAIMED.text()),
     (a_served_service(**CLASSED), [a_balancer()], LOCATED, "leaving", going(DELETES, OTHER_CLASS)),
-    (a_service(**TYPED), [a_balancer()], LOCATED, "leaving", going(DELETES, CLUSTER_IP)),
+    (a_served_service(**TYPED), [a_balancer()], LOCATED, "leaving", going(DELETES, CLUSTER_IP)),
     (a_service(**CLASSED), [], LOCATED, "foreign", NOT_OURS),
     (a_served_service(load_balancer_class="x/y", **GOES), [], LOCATED, "foreign", NOT_OURS),
     (a_service(type="NodePort", **GOES), [], LOCATED, "unclaimed", NODE_PORT),

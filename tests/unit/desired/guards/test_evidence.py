@@ -13,10 +13,11 @@ from desired.guards.filters import restrict
 from desired.guards.guard import GuardResult
 from desired.model.clocks import LOOK_AGAIN_S, Clocks
 from desired.model.key import PLAN
-from desired.model.service import Classes, Marks
+from desired.model.load_balancer import CloudBalancer
+from desired.model.serving import Serving
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import IMAGE, Server, Snapshot, Workload, is_another_controller
-from desired.names import OWN_CLASS
+from desired.names import LABEL_CLASS, LABEL_CLUSTER_UID, LABEL_OWN_CLASS_UID
 from desired.nodes.disruption import losses_of
 from desired.plan.change import Change, Plan, Verdict
 from desired.plan.kinds import Verb
@@ -25,8 +26,9 @@ from desired.planner import compute_plan
 from desired.rules import guards as rows
 from desired.section import Section, Unknown
 from desired.syntax.provider_id import Provider
-from tests.balancers import a_balancer, a_service
+from tests.balancers import SERVICE_UID, a_balancer, a_service
 from tests.builders import (
+    CLUSTER_UID,
     NOW,
     a_change,
     a_fleet,
@@ -144,19 +146,26 @@ def test_what_another_controller_holds(
     assert [note.key for note in plan.notes if note.kind is NoteKind.OTHER_CONTROLLER] == notes
 
 
-@pytest.mark.parametrize("serves_classless", [True, False])
-def test_what_is_held_beside_hccm_that_serves_services_without_a_class(*, serves_classless: bool) -> None:
-    """Load balancers of our class are nobody else's then; Nodes and routes still have two masters."""
-    service = a_service(load_balancer_class=OWN_CLASS, marks=Marks.OWN_CLASS)
+OF_CLASS = {LABEL_OWN_CLASS_UID: SERVICE_UID, LABEL_CLASS: "internal", LABEL_CLUSTER_UID: CLUSTER_UID}
+
+
+@pytest.mark.parametrize(
+    ("balancer_class", "balancer"), [(None, a_balancer()), ("internal", a_balancer(spec={"labels": OF_CLASS}))]
+)
+def test_what_is_held_beside_hccm_that_serves_services_without_a_class(
+    balancer_class: str | None, balancer: CloudBalancer
+) -> None:
+    """Load balancers of a class are nobody else's; Nodes and routes still have two masters."""
+    service = a_service(load_balancer_class=balancer_class)
     snapshot = replace(
         beside(workloads_of(HCCM)),
-        classes=Classes(serves_classless=serves_classless),
+        serving=Serving(balancer_class),
         services=Section({service.id: service}),
-        load_balancers=Section({42: a_balancer()}),
+        load_balancers=Section({42: balancer}),
     )
     plan = judge(compute_plan(snapshot, Settings()), snapshot, Settings())
     parts = {(change.row.controller, change.decision.rule) for change in plan.changes}
-    held = None if not serves_classless else "other-controller"
+    held = "other-controller" if balancer_class is None else None
     assert parts == {(Controller.NODE, "other-controller"), (Controller.SERVICE, held)}
 
 

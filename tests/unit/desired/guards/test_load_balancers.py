@@ -1,5 +1,6 @@
 """The rules between a plan and the load balancers, through whole plans."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,8 +12,15 @@ from desired.guards.load_balancers import certificate_issuance, foreign_owner, i
 from desired.guards.project import project_anchor
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, HttpOptions, Issuance
 from desired.model.service import Ingress, Service
+from desired.model.serving import Serving
 from desired.model.snapshot import Snapshot
-from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
+from desired.names import (
+    FINALIZER_BALANCER,
+    LABEL_CLASS,
+    LABEL_CLUSTER_UID,
+    LABEL_OWN_CLASS_UID,
+    LABEL_SERVICE_UID,
+)
 from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
 from desired.plan.kinds import KINDS, Verb
 from desired.plan.notes import NoteKind
@@ -53,7 +61,7 @@ def owned_by(service_uid: str | None, cluster_uid: str | None = None, **override
 THEIRS = rules.BALANCER_OF_CLUSTER.because(balancer=42, name="shared", cluster=ELSEWHERE).says
 TO_SHOP = rules.BALANCER_OF_SERVICE.because(balancer=42, name="shared", service="default/shop").says
 ASKED_TWICE = rules.NAME_CONTESTED.text(name="shared", services="Service default/shop")
-SHOP_INSIDE = a_service("shop", uid="uid-shop", type="ClusterIP")
+SHOP_INSIDE = a_service("shop", uid="uid-shop", type="ClusterIP", finalizers=(FINALIZER_BALANCER,))
 
 
 @rows("services balancers why", {
@@ -133,7 +141,7 @@ DELETE = by_hand(LB, "lb.delete", before=a_balancer().spec)
     "wants it and is served": (a_served_service(), True),
     "is being deleted": (LEAVING, False),
     "is of another type": (a_service(type="ClusterIP", finalizers=(FINALIZER_BALANCER,)), False),
-    "is of another class": (a_service(load_balancer_class="other"), False),
+    "is of another class": (a_service(load_balancer_class="other", finalizers=(FINALIZER_BALANCER,)), False),
     "is another one": (a_service("shop"), False),
 })  # fmt: skip
 def test_ip_loss(service: Service, is_held: bool) -> None:
@@ -143,6 +151,30 @@ def test_ip_loss(service: Service, is_held: bool) -> None:
     for change in (DELETE, *others):
         found = list(ip_loss(facts([change], a_world([service], [a_balancer()]))))
         assert found == ([finding] if is_held and change is DELETE else [])
+
+
+@rows("service serving labels", {
+    "of another type": ({"type": "ClusterIP"}, Serving(), {LABEL_SERVICE_UID: SERVICE_UID}),
+    "deleted": ({"deleted_at": NOW}, Serving(), {LABEL_SERVICE_UID: SERVICE_UID}),
+    "of another class": ({"load_balancer_class": "other"}, Serving(), {LABEL_SERVICE_UID: SERVICE_UID}),
+    "that left a class": ({}, Serving("x"), {LABEL_OWN_CLASS_UID: SERVICE_UID, LABEL_CLASS: "x"}),
+    "that left a class, with the finalizer of another": (
+        {"finalizers": (FINALIZER_BALANCER, Serving("y").finalizer)}, Serving("x"),
+        {LABEL_OWN_CLASS_UID: SERVICE_UID, LABEL_CLASS: "x"}),
+})  # fmt: skip
+@pytest.mark.parametrize("policy", ["delete", "retain"])
+def test_an_end_without_the_finalizer_is_held(
+    service: dict[str, Any], serving: Serving, labels: dict[str, str], policy: str
+) -> None:
+    """The label alone ends nothing; with the finalizer the deletion policy decides."""
+    labels = labels | {LABEL_CLUSTER_UID: CLUSTER_UID}
+    there, claim = a_balancer(spec={"labels": labels}), a_claim(annotations=annotated(deletion_policy=policy))
+    found = a_service(claim=claim, **service)
+    plan = judged(a_world([found], [there], serving=serving))
+    assert [(hold.rule, hold.keys) for hold in plan.holds] == [("ip-loss", (plan.changes[0].key,))]
+    assert plan.changes[0].kind == ("lb.delete" if policy == "delete" else "lb.retain")
+    claimed = replace(found, finalizers=(serving.finalizer,))
+    assert judged(a_world([claimed], [there], serving=serving)).holds == ()
 
 
 def test_ip_loss_can_be_approved() -> None:

@@ -91,6 +91,9 @@ wanted-addresses-lost: Service default/web still uses this load balancer and wou
     intended
 unreleased-deleted: load balancer 7 web was not released by its deleted Service (UID uid-1) and may be in use; approve
     its deletion, or protect it against deletion
+ended-without-finalizer: load balancer 7 web is not needed by Service default/web by its label hcloud-ccm/service-uid,
+    but the Service lacks finalizer service.kubernetes.io/load-balancer-cleanup; approve its end, or take the label off
+    to keep it
 address-assigned: Primary IP 7 web (198.51.100.7) is assigned to server 9; unassign it there, or name another one
 address-of-older-service: Primary IP 7 web (198.51.100.7) goes to the older Service default/web; name another one
 address-of-unreleased: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web until its deletion is approved
@@ -184,6 +187,7 @@ FACTS: dict[str, Plain] = {
     "error": "503",
     "former": "Service prod/shop",
     "factor": 6,
+    "finalizer": "service.kubernetes.io/load-balancer-cleanup",
     "found": 1,
     "guard": "back-off",
     "id": 7,
@@ -191,6 +195,7 @@ FACTS: dict[str, Plain] = {
     "kept": "2 former targets",
     "key": "node/x",
     "keys": "node/a, node/b",
+    "label": "hcloud-ccm/service-uid",
     "least": 2,
     "left": 1,
     "limit": 1,

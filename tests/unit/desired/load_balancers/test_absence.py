@@ -14,7 +14,7 @@ from tests.support.rows import rows
 
 LISTED, UNLISTED, OTHER = Ingress("203.0.113.200"), Ingress("203.0.113.9"), Ingress("203.0.113.7")
 CREATION = a_difference(BALANCER, "lb.create", None, a_balancer().spec, "a test wants it")
-RELEASE = a_difference(f"{SERVICE}/release", "service.release", Claimed(True, ()), None, "it goes")
+RELEASE = a_difference(f"{SERVICE}/release", "service.release", Claimed(FINALIZER_BALANCER, ()), None, "it goes")
 ADOPTION = a_difference(BALANCER, "lb.adopt", NO_OWNER, replace(NO_OWNER, service_uid="x"), "it has the name")
 ALGORITHM = a_difference(f"{BALANCER}/algorithm", "lb.algorithm", "a", "b", "a test wants it")
 
@@ -51,5 +51,7 @@ def test_rests_on_absence(change: Change, service: dict[str, Any], expected: boo
     "something else": (("certificate/default/web",), True)})  # fmt: skip
 def test_a_release_after_its_load_balancer(needs: tuple[str, ...], expected: bool) -> None:
     """Nothing is asked: reads may lag behind."""
-    change = a_difference(f"{SERVICE}/release", "service.release", Claimed(True, ()), None, "it goes", depends_on=needs)
+    change = a_difference(
+        f"{SERVICE}/release", "service.release", Claimed(FINALIZER_BALANCER, ()), None, "it goes", depends_on=needs
+    )
     assert rests_on_absence(change, a_world([a_service()])) is expected

@@ -16,6 +16,7 @@ from desired.model.load_balancer import (
     CloudBalancer,
     HealthCheck,
     HttpOptions,
+    Identity,
     Issuance,
     LoadBalancer,
     ManagedCertificate,
@@ -24,10 +25,10 @@ from desired.model.load_balancer import (
 )
 from desired.model.service import (
     Ingress,
-    Marks,
     Service,
     ServiceCondition,
 )
+from desired.model.serving import Serving
 from desired.model.settings import Policy
 from desired.model.snapshot import Network
 from desired.names import (
@@ -426,21 +427,30 @@ def test_adoption_of_what_takes_nothing_away(
     assert in_turn(plan)[0] == "lb.adopt"
 
 
-@rows("marks before after", {
-    "to-our-class": (Marks.OWN_CLASS, OF_HCCM, OF_CLASS),
-    "back": (Marks.HCCM, OF_CLASS, OF_HCCM),
-    "a-class-that-was-taken-off": (Marks.OWN_CLASS, replace(OF_CLASS, balancer_class=None), OF_CLASS),
-    "what-a-release-left-on-it": (Marks.OWN_CLASS, replace(OF_HCCM, former="default.api"), OF_CLASS),
+def test_a_class_that_was_taken_off_is_written_again() -> None:
+    """By the process whose living Service tells which it was, and nothing else."""
+    serving = Serving(OWN_CLASS)
+    service = a_served_service(load_balancer_class=OWN_CLASS, finalizers=(serving.finalizer,))
+    there, whole = labels_with({}, replace(OF_CLASS, balancer_class=None)), labels_with({}, OF_CLASS)
+    plan = plan_of(service, a_balancer(spec={"labels": there}), serving=serving)
+    name = DEFAULT_NAME
+    expected = [("lb.identity", Identity(name, there), Identity(name, whole))]
+    assert [(change.kind, change.before, change.after) for change in plan.changes] == expected
+
+
+@rows("labels serving", {
+    "of HCCM, to a class": (OF_HCCM, Serving(OWN_CLASS)),
+    "of a class, to none": (OF_CLASS, Serving()),
+    "of a class, to another": (OF_CLASS, Serving("example.com/internal")),
+    "of a lost class, to none": (replace(OF_CLASS, balancer_class=None), Serving()),
+    "of HCCM, with a class": (replace(OF_HCCM, balancer_class="hcloud-reconciler..load-balancer"), Serving(OWN_CLASS)),
 })  # fmt: skip
-@pytest.mark.parametrize("adopted", [None, "true"])
-def test_a_take_over(marks: Marks, before: Owner, after: Owner, adopted: str | None) -> None:
-    """The labels of one class for those of the other, and nothing else: what was adopted still outlives the Service."""
-    before, after = replace(before, adopted=adopted), replace(after, adopted=adopted)
-    service = a_served_service(
-        load_balancer_class=OWN_CLASS if marks is Marks.OWN_CLASS else None, marks=marks, finalizers=(marks.finalizer,)
-    )
-    plan = plan_of(service, a_balancer(spec={"labels": labels_with({}, before)}))
-    assert [(change.kind, change.before, change.after) for change in plan.changes] == [("lb.adopt", before, after)]
+def test_what_a_former_class_has_not_released(labels: Owner, serving: Serving) -> None:
+    """Nothing but the adoption, for a guard to refuse, as of any other owner."""
+    service = a_served_service(load_balancer_class=serving.balancer_class, finalizers=())
+    plan = plan_of(service, a_balancer(spec={"labels": labels_with({}, labels)}), serving=serving)
+    assert [change.kind for change in plan.changes] == ["lb.adopt", "service.claim"]
+    assert "has the label of this Service as one" in " ".join(said(plan, NoteKind.FOREIGN))
 
 
 def test_no_adoption_for_a_service_that_has_one() -> None:
@@ -484,7 +494,7 @@ ENDED = rules.CLAIM_ENDED.text(going=DELETED)
 
 def release(why: str, *depends_on: str, ingress: tuple[Ingress, ...] = (V4, V6)) -> Change:
     """The finalizer and what is published go."""
-    before = Claimed(finalizer=True, ingress=ingress)
+    before = Claimed(FINALIZER_BALANCER, ingress)
     return a_difference(f"{SERVICE}/release", "service.release", before, None, why, depends_on=depends_on)
 
 

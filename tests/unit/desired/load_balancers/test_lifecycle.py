@@ -12,9 +12,11 @@ from desired.load_balancers.lifecycle import release
 from desired.load_balancers.matching import Adoptable, Foreign, Missing, Owned, Undecided, match_balancers
 from desired.model.load_balancer import CloudBalancer, LoadBalancer, Owner
 from desired.model.service import Ingress, Service, ServiceCondition
+from desired.model.serving import Serving
 from desired.model.settings import Policy, Settings
 from desired.names import (
     CONDITION_IN_SYNC,
+    FINALIZER_BALANCER,
     LABEL_ADOPTED,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
@@ -28,7 +30,7 @@ from desired.planner import compute_plan
 from desired.rules import guards
 from desired.rules import load_balancers as rules
 from desired.rules.rule import Rule
-from desired.section import Section, Unknown
+from desired.section import Present, Section, Unknown
 from tests.balancers import (
     DEFAULT_NAME,
     LOCATED,
@@ -102,7 +104,7 @@ def test_it_is_deleted_and_then_the_service_is_let_go() -> None:
     deletion, going = found.by_key[WEB], found.by_key[RELEASE]
     assert (deletion.before, deletion.after) == (balancer.spec, None)
     assert deletion.consequences == ("loses its public addresses 203.0.113.200 and 2001:db8::200 for good",)
-    assert (going.depends_on, going.before) == ((WEB,), Claimed(finalizer=True, ingress=service.ingress))
+    assert (going.depends_on, going.before) == ((WEB,), Claimed(FINALIZER_BALANCER, service.ingress))
 
 
 OTHER: dict[str, Any] = {"load_balancer_class": "other"}
@@ -127,12 +129,16 @@ THEIRS: dict[str, Any] = {"ingress": (Ingress("198.51.100.9"),)}
 def test_it_is_released_whatever_the_service_has_become(
     overrides: dict[str, Any], claimed: tuple[bool, int] | None
 ) -> None:
-    """By its label, whichever steps between no pass has seen. What the other class's controller publishes stays."""
-    found = planned(leaving(overrides), there=(a_balancer(),))
+    """By its label, whichever steps between no pass has seen; without its finalizer a person is asked. What the other
+    class's controller publishes stays."""
+    service = leaving(overrides)
+    found = planned(service, there=(a_balancer(),))
     assert found.by_key[WEB].kind == "lb.delete"
-    assert found.allowed == found.changes
+    assert found.allowed == (found.changes if service.finalizers else ())
+    assert [hold.rule for hold in found.holds] == [] if service.finalizers else ["ip-loss"]
     before = found.by_key[RELEASE].before if RELEASE in found.by_key else None
-    assert claimed == ((before.finalizer, len(before.ingress)) if isinstance(before, Claimed) else None)
+    released = (before.finalizer is not None, len(before.ingress)) if isinstance(before, Claimed) else None
+    assert released == claimed
 
 
 RELEASED_BEFORE = a_balancer(
@@ -241,12 +247,13 @@ def test_what_nobody_knows_is_shown_in_part() -> None:
     "not labelled yet": (None, None, True, Owner(CLUSTER_UID, None)),
     "labelled, identity unknown": (None, CLUSTER_UID, False, Owner(CLUSTER_UID, None)),
     "not labelled, identity unknown": (None, None, False, Owner(None, None)),
-    "of our class, whose label is gone": (OWN_CLASS, CLUSTER_UID, True,
+    "of a class": (OWN_CLASS, CLUSTER_UID, True,
         Owner(CLUSTER_UID, None, balancer_class="hcloud-reconciler..load-balancer")),
 })  # fmt: skip
 def test_labels_of_what_is_kept(of_class: str | None, cluster_uid: str | None, is_known: bool, expected: Owner) -> None:
-    """The Service's label goes, those of the cluster and of our class stay or come."""
-    world = a_world() if is_known else replace(a_world(), cluster_uid=Unknown("403"))
+    """The Service's label goes, those of the cluster and of the class stay or come."""
+    uid = Present(CLUSTER_UID) if is_known else Unknown("403")
+    world = a_world(serving=Serving(of_class), cluster_uid=uid)
     service = leaving({"load_balancer_class": of_class}, deletion_policy="retain")
     wish = release(service, Owned(a_balancer(cluster_uid=cluster_uid)), world, LOCATED)
     assert wish.retained == replace(expected, former="default.web")

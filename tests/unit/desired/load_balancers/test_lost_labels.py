@@ -16,17 +16,15 @@ from desired.load_balancers.matching import (
     match_balancers,
 )
 from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, Owner, SelectorTarget, ServerTarget
-from desired.model.service import Classes, Ingress, Service
+from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import (
     LABEL_CLASS,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
-    LABEL_OWN_CLASS_UID,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
-    OWN_CLASS,
 )
 from desired.plan.change import Plan, Verdict
 from desired.plan.notes import NoteKind
@@ -280,34 +278,3 @@ def test_what_orphans_lists_without_a_label(
     assert all("no label names its owner" in (each.kept or "") for each in listed)
     gap = replace(snapshot, services=incomplete(snapshot.services or Section({})))
     assert unlabelled(gap, match_balancers(gap)) == ()
-
-
-LOST = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_OWN_CLASS_UID: DEAD}
-BESIDE = Classes(serves_classless=False)
-
-
-def its_service(load_balancer_class: str | None, classes: Classes = BESIDE, **parts: Any) -> dict[str, Any]:
-    service = classes.marked(a_service(uid=DEAD, load_balancer_class=load_balancer_class, **parts))
-    return {"services": Section({service.id: service}), "classes": classes}
-
-
-@rows("labels world is_noted", {
-    "its Service is gone": ({}, {}, True),
-    "its Service is of another type": ({}, its_service(None, type="NodePort"), True),
-    "its Service has our class": ({}, its_service(OWN_CLASS), False),
-    "its Service has no class": ({}, its_service(None), True),
-    "its Service has no class, and such are served": ({}, its_service(None, Classes()), False),
-    "its Service has a foreign class": ({}, its_service("tailscale"), True),
-    "a neighbour's": ({LABEL_CLUSTER_UID: ELSEWHERE}, {}, False),
-    "of no cluster": ({LABEL_CLUSTER_UID: ""}, {}, False),
-    "of a cluster that may be this one": ({}, {"cluster_uid": Unknown("403")}, False),
-    "it has its class": ({LABEL_CLASS: "example.com..internal"}, {}, False),
-    "of HCCM": ({LABEL_OWN_CLASS_UID: "", LABEL_SERVICE_UID: DEAD}, {}, False),
-    "Services with a gap": ({}, {"services": incomplete(Section({}))}, False),
-    "Services of which one is unreadable": ({}, {"services": Section({}, unreadable={"default/b": "odd"})}, False),
-})  # fmt: skip
-def test_who_is_told_of_a_lost_class(labels: dict[str, str], world: dict[str, Any], is_noted: bool) -> None:
-    """A load balancer of this cluster for certain, and of a Service that is not served here for certain."""
-    there = bare(labels={key: text for key, text in (LOST | labels).items() if text})
-    notes = judged(replace(a_world([], [there]), **world)).notes
-    assert [note.key for note in notes if note.kind is NoteKind.FOREIGN] == ["load_balancer/#42"] * is_noted

@@ -18,7 +18,8 @@ from desired.load_balancers.matching import (
 )
 from desired.load_balancers.notes import notes_on_match
 from desired.model.load_balancer import CloudBalancer
-from desired.model.service import Classes, Ingress, Marks, Service
+from desired.model.service import Ingress, Service
+from desired.model.serving import Serving
 from desired.names import (
     FINALIZER_BALANCER,
     LABEL_CLASS,
@@ -287,17 +288,17 @@ LONG = f"sha256-{'0' * 40}"
     "of a class, and no Service's": ({LABEL_CLASS: "example.com..internal"}, rules.BALANCER_FOR_CLASS,
         "of loadBalancerClass 'example.com/internal'"),
     "of no class, and no Service's": ({}, rules.BALANCER_FOR_CLASS, "without a loadBalancerClass"),
-    "its class is lost": ({LABEL_OWN_CLASS_UID: DEAD}, rules.BALANCER_LACKS_ITS_CLASS, None),
+    "its class is lost": ({LABEL_OWN_CLASS_UID: DEAD}, rules.BALANCER_OF_CLASS,
+        "of a loadBalancerClass without its label"),
 })  # fmt: skip
-def test_what_another_class_has(labels: dict[str, str | None], rule: Rule, which: str | None) -> None:
+def test_what_another_class_has(labels: dict[str, str | None], rule: Rule, which: str) -> None:
     """The class is told as people write it, and a way that there is: a Service that is gone releases nothing."""
     found_on = {LABEL_CLUSTER_UID: CLUSTER_UID} | labels
     there = a_balancer(spec={"name": "shared", "labels": {key: text for key, text in found_on.items() if text}})
-    service = named("shared", load_balancer_class=OWN_CLASS, marks=Marks.OWN_CLASS)
-    found = match(service, there, classes=Classes(serves_classless=False))
-    facts = {"own": OWN_CLASS} if which is None else {"which": which}
-    label = "hcloud-reconciler..load-balancer"
-    assert found == Foreign(there, rule.because(balancer=42, name="shared", label=label, **facts))
+    service = named("shared", load_balancer_class=OWN_CLASS)
+    found = match(service, there, serving=Serving(OWN_CLASS))
+    command = f"add-label --overwrite 42 {LABEL_CLASS}=hcloud-reconciler..load-balancer"
+    assert found == Foreign(there, rule.because(balancer=42, name="shared", which=which, command=command))
 
 
 RELEASED = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: AT, LABEL_FORMER: "default.web"}
@@ -346,7 +347,7 @@ def test_of_many_rivals_a_few_are_named() -> None:
 })  # fmt: skip
 def test_no_rival(other: dict[str, Any]) -> None:
     """Only who can get a load balancer of that name is a rival."""
-    assert matches([A, Classes().marked(replace(B, **other))], [SHARED])["web"] == Adoptable(SHARED, is_unowned=True)
+    assert matches([A, replace(B, **other)], [SHARED])["web"] == Adoptable(SHARED, is_unowned=True)
 
 
 @rows("balancers expected", {

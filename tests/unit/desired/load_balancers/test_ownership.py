@@ -13,25 +13,19 @@ from desired.load_balancers.ownership import (
     certificate_labels,
     default_name,
     former_of,
+    leaves,
     matters,
-    needs_cleanup,
     owner_here,
     ownership,
     uses_certificates,
     wanted_types,
-    wants_balancer,
 )
 from desired.model.load_balancer import CloudBalancer, Owner, labels_with, owner_of
-from desired.model.service import (
-    Classes,
-    Marks,
-    Service,
-    ServiceCondition,
-)
+from desired.model.service import Service, ServiceCondition
+from desired.model.serving import Serving, class_of
 from desired.names import (
     CONDITION_IN_SYNC,
     FINALIZER_BALANCER,
-    LABEL_CLASS,
     LABEL_CLUSTER_UID,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
@@ -90,12 +84,11 @@ def test_labels_of_the_owner() -> None:
     assert labels_with({}, owner_here(a_service(), nameless)) == {LABEL_SERVICE_UID: SERVICE_UID}
 
 
-def test_a_certificate_keeps_hccms_label() -> None:
+def test_a_certificate_has_hccms_label_in_each_class() -> None:
     """It is found again when its Service changes its class, and issued once."""
-    classed = a_service(load_balancer_class=OWN_CLASS, marks=Marks.OWN_CLASS)
     known = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
     assert certificate_labels(a_service(), a_world()) == known
-    assert certificate_labels(classed, a_world()) == known | {LABEL_CLASS: Classes().label}
+    assert certificate_labels(a_service(), a_world(serving=Serving(OWN_CLASS))) == known
 
 
 @rows("own label", {
@@ -106,9 +99,47 @@ def test_a_certificate_keeps_hccms_label() -> None:
 })  # fmt: skip
 def test_the_label_of_a_class(own: str, label: str | None) -> None:
     """People read the class in it; where it would mean another class, or does not fit, it is a digest."""
-    found = Classes(own).label
-    assert (found == label) if label else re.fullmatch(r"sha256-[0-9a-f]{40}", found)
-    assert Classes.of_label(found) == (own if label else found)
+    found = Serving(own).class_label or ""
+    assert (found == label) if label else re.fullmatch(r"sha256-[0-9a-f]{32}", found)
+    assert class_of(found) == (own if label else found)
+
+
+_CLEANUP = "hcloud-reconciler/load-balancer-cleanup"
+
+
+@rows("own finalizer", {
+    "no class": (None, "service.kubernetes.io/load-balancer-cleanup"),
+    "the first one": (OWN_CLASS, _CLEANUP),
+    "with a domain": ("example.com/internal", f"{_CLEANUP}.example.com..internal"),
+    "as long as can be": ("x" * 41, f"{_CLEANUP}.{'x' * 41}"),
+    "too long for a finalizer": ("x" * 42, None),
+    "that reads as another one's": ("example.com..internal", None),
+})  # fmt: skip
+def test_the_finalizer_of_a_class(own: str | None, finalizer: str | None) -> None:
+    """Each class has its own, which the API server takes: a name of 63 characters behind the domain."""
+    found = Serving(own).finalizer
+    assert (found == finalizer) if finalizer else re.fullmatch(rf"{_CLEANUP}\.sha256-[0-9a-f]{{32}}", found)
+    assert len(found.partition("/")[2]) <= 63
+
+
+@rows("owner serving is_its", {
+    "of HCCM": (Owner("c", "s"), Serving(), True),
+    "of HCCM, for a class": (Owner("c", "s"), Serving(OWN_CLASS), False),
+    "of the class": (Owner("c", None, own_class_uid="s", balancer_class="internal"), Serving("internal"), True),
+    "of the class, and HCCM's": (
+        Owner("c", "x", own_class_uid="s", balancer_class="internal"), Serving("internal"), True),
+    "of another class": (Owner("c", None, own_class_uid="s", balancer_class="internal"), Serving("other"), False),
+    "of a class, without one": (Owner("c", None, own_class_uid="s", balancer_class="internal"), Serving(), False),
+    "its class is lost": (Owner("c", None, own_class_uid="s"), Serving("internal"), False),
+    "its class is lost, without one": (Owner("c", None, own_class_uid="s"), Serving(), False),
+    "the label of HCCM and a class": (Owner("c", "s", balancer_class="internal"), Serving("internal"), False),
+    "the label of HCCM and a class, without one": (Owner("c", "s", balancer_class="internal"), Serving(), False),
+    "released by the class": (Owner("c", None, balancer_class="internal"), Serving("internal"), True),
+    "released without a class": (Owner("c", None), Serving("internal"), False),
+})  # fmt: skip
+def test_label_and_class_decide(owner: Owner, serving: Serving, is_its: bool) -> None:
+    """A process acts on nothing that only one of them names."""
+    assert serving.has(owner) is is_its
 
 
 @rows("namespace name expected", {
@@ -195,8 +226,8 @@ WANTS, CLEANUP, NEITHER = (True, False), (False, True), (False, False)
 def test_who_wants_and_who_lets_go(service: dict[str, Any], is_labelled: bool, verdict: tuple[bool, bool]) -> None:
     """Never both; and the finalizer of a Service of another class, of which nothing is ours, is its controller's."""
     found = a_service(**service)
-    assert (wants_balancer(found), needs_cleanup(found, Classes(), is_labelled=is_labelled)) == verdict
-    assert matters(found, Classes()) is (wants_balancer(found) or found.is_claimed)
+    assert (Serving().wants(found), leaves(found, Serving(), is_labelled=is_labelled)) == verdict
+    assert matters(found, Serving()) is (Serving().wants(found) or found.is_claimed)
 
 
 @rows("options uses", {
@@ -211,8 +242,8 @@ def test_who_wants_and_who_lets_go(service: dict[str, Any], is_labelled: bool, v
 def test_who_uses_certificates(options: dict[str, str], uses: bool) -> None:
     """A Service that speaks https, or may keep it and asks for certificates; one that is released needs none."""
     service = asking(**options)
-    assert uses_certificates(service, Options()) is uses
-    assert not uses_certificates(a_service(claim=service.claim, **CLAIMED, **GOING), Options())
+    assert uses_certificates(service, Serving(), Options()) is uses
+    assert not uses_certificates(a_service(claim=service.claim, **CLAIMED, **GOING), Serving(), Options())
 
 
 LARGE = Options(type="lb31")
@@ -232,4 +263,4 @@ LARGE = Options(type="lb31")
 })  # fmt: skip
 def test_types(services: list[Service], balancers: list[CloudBalancer], defaults: Options, types: set[str]) -> None:
     """A type is asked for by name, or is the default one of a load balancer that is still to be created."""
-    assert wanted_types(services, balancers, defaults) == types
+    assert wanted_types(services, balancers, Serving(), defaults) == types

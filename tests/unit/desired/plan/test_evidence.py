@@ -43,7 +43,6 @@ ALWAYS: dict[tuple[str, str], tuple[Evidence, ...]] = {
     ("node.network_condition", "modify"): (),
     ("node.delete", "remove"): (*lists(*OF_NODES), Age(LOSS.proof), ServerGone(in_cloud(1))),
     ("service.claim", "add"): (),
-    ("service.claim", "remove"): lists(*OF_SERVICES),
     ("service.status", "modify"): (),
     ("service.release", "remove"): lists(*OF_SERVICES),
     ("lb.create", "add"): (UID, *lists(*OF_SERVICES), NetworkRead()),

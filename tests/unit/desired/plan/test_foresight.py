@@ -36,7 +36,7 @@ SIDES: dict[str, tuple[str, Any, Any]] = {
     "node.delete": ("node/web-1", a_loss(), None),
     "service.claim": ("service/default/new", False, True),
     "service.status": ("service/default/web", ENTRIES, ()),
-    "service.release": ("service/default/web", Claimed(finalizer=True, ingress=ENTRIES), None),
+    "service.release": ("service/default/web", Claimed(FINALIZER_BALANCER, ENTRIES), None),
     "lb.create": ("service/default/new", None, BALANCER),
     "lb.adopt": ("service/default/web", NOBODYS, Owner(CLUSTER_UID, "another")),
     "lb.identity": ("service/default/web", Identity("web", {}), Identity("shop", {})),

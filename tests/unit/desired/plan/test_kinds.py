@@ -14,7 +14,7 @@ node.shutdown_taint   M    patch nodes
 node.out_of_service_taint  MR  patch nodes
 node.network_condition  M  patch nodes/status
 node.delete           R    delete nodes
-service.claim         AR   patch services/status
+service.claim         A    patch services/status
 service.status        M    patch services/status
 service.release       R    patch services/status
 lb.create             A    POST /load_balancers  network

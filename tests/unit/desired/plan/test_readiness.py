@@ -9,7 +9,6 @@ import pytest
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, HttpOptions, LoadBalancer, Owner
 from desired.model.service import Ingress
 from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
-from desired.plan.kinds import Verb
 from desired.plan.ordering import not_ready, ready_now
 from tests.balancers import an_http_listener
 from tests.builders import a_change
@@ -28,7 +27,6 @@ def of_service(key: str, kind: str, **fields: Any) -> Change:
 
 
 CLAIM = of_service(f"{SERVICE}/finalizer", "service.claim")
-FORMER = of_service(f"{SERVICE}/former-finalizer", "service.claim", verb=Verb.REMOVE, before=True, after=False)
 CREATE = of_service(
     BALANCER, "lb.create", after=LoadBalancer("web", labels={}, type="lb11"), depends_on=(f"{SERVICE}/finalizer",)
 )
@@ -54,7 +52,6 @@ REMOVAL = replace(TARGET, key=key_of(f"{BALANCER}/target/server:2"), depends_on=
         {STATUS.key: UNMADE}),
     "a status that needs no load balancer": ([CREATE, STATUS], {}),
     "a status of a Service that is being claimed": ([CLAIM, STATUS], {STATUS.key: UNCLAIMED}),
-    "the former finalizer of a Service that is being claimed": ([CLAIM, FORMER], {FORMER.key: UNCLAIMED}),
     "a status of another Service": ([CLAIM, replace(STATUS, owner=OTHER)], {}),
     "a certificate that nobody knows yet": ([LISTENER], {LISTENER.key: UNKNOWN}),
     "a part of what is being adopted": ([ADOPT, replace(TARGET, depends_on=(BALANCER,))], {}),
