@@ -511,7 +511,6 @@ ALL_DEFAULTS = {
                 "--ignore-nodes": "pool in (a, b),!c",
                 "--mirror-labels": "servers.example.com/",
                 "--keep-internal-ips": "true",
-                "--lifecycle-conditions": "true",
             },
             {"HCLOUD_INSTANCES_ADDRESS_FAMILY": "ipv6", "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED": "false"},
         ),
