@@ -128,6 +128,11 @@ class World:
             return LABEL_CLASS in labels or LABEL_OWN_CLASS_UID in labels
         return bool(labels) and labels.get(LABEL_CLASS) != OWN
 
+    @property
+    def is_free(self) -> bool:
+        """Whether its labels leave it to a living Service of this process."""
+        return "released" in self.labels or ("is lost" in self.labels and self.serves is not None)
+
 
 def worlds() -> Iterator[World]:
     """All of them."""
@@ -202,11 +207,8 @@ def _removes(finalizer: str) -> Callable[[Change], bool]:
 
 ROWS: Sequence[Row] = (
     Row(
-        "a load balancer of others stays as it is, unless a living Service of the class tells the one that it has lost",
-        lambda world: (
-            world.is_of_others
-            and not (world.serves and world.is_served and world.state == "lives" and "is lost" in world.labels)
-        ),
+        "a load balancer of others stays as it is, unless it was released, or a living Service tells its lost class",
+        lambda world: world.is_of_others and not (world.is_served and world.state == "lives" and world.is_free),
         _touches,
     ),
     Row(
