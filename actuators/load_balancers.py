@@ -150,7 +150,7 @@ def _whole(answer: ApiAnswer) -> Collection[Service]:
 
 
 def _is_not_ours(owner: Owner, snapshot: Snapshot) -> bool:
-    """Whether the labels name a cluster that is not known to be this one, and has not released it for good."""
+    """Whether the labels name a cluster that is not known to be this one, and has not released it."""
     is_unknown = ownership(owner.cluster_uid, snapshot) is Ownership.UNKNOWN
     return is_unknown or is_of_another_cluster(owner, snapshot)
 

@@ -1,5 +1,5 @@
 """What readings remember of Hetzner: the catalog of types and the currency of prices, each read at most once an hour,
-and whether load balancers may wait in their undo window."""
+and whether load balancers of vanished Services may be left behind."""
 
 import re
 from collections.abc import Collection, Mapping

@@ -61,14 +61,13 @@ def test_no_route_goes_while_its_server_cannot_be_asked_for() -> None:
     assert pods_of(3) in world.routes()
 
 
-def test_no_clock_gives_nodes_up() -> None:
-    """``clock-skew``: five of eight servers are gone at once, and one API server says that it is an hour later."""
-    stage = a_stage(nodes=8)
-    for number in range(4, 9):
-        stage.kill(number)
-    stage.advance(150)
+def test_no_clock_makes_a_node_old_enough() -> None:
+    """``clock-skew``: a server is gone since five seconds, and one API server says that it is an hour later."""
+    stage = a_stage()
+    stage.kill(1)
+    stage.advance(5)
     stage.run("a", "clock")
-    assert len(stage.nodes()) == 8
+    assert "n1" in stage.nodes()
 
 
 def test_no_more_nodes_go_than_a_quarter() -> None:
