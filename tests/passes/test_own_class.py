@@ -351,3 +351,26 @@ def test_an_end_waits_for_a_person_without_the_finalizer(balanced: Stage) -> Non
     report = one_pass(balanced, as_loop(CLASS_ALONE))
     assert [hold["rule"] for hold in report["holds"]] == ["ip-loss"]
     assert balanced.balancers() == before
+
+
+@pytest.mark.parametrize("name", [None, "shop"], ids=["by the default name", "by its name"])
+def test_a_service_moves_from_hccm_to_a_class(balanced: Stage, name: str | None) -> None:
+    """By the steps of the migration page; an adoption is approved unless the name itself tells whose it is."""
+    balanced.have_services(a_service() if name is None else a_service(name=name))
+    settle(balanced)
+    (before,) = balanced.balancers()
+    balanced.to_project("POST", f"/load_balancers/{before['id']}/actions/change_protection", {"delete": True})
+    balanced.turn("web", "NodePort")
+    balanced.patch_service({"status": {"loadBalancer": None}}, "web/status")
+    balanced.to_project("PUT", f"/load_balancers/{before['id']}", {"labels": {}})
+    hccm_cleans_up(balanced)
+    balanced.turn("web", "LoadBalancer", OWN_CLASS)
+    report = one_pass(balanced, CLASS_ALONE)
+    assert [hold["rule"] for hold in report["holds"]] == ([] if name is None else ["adoption"])
+    for hold in report["holds"]:
+        one_pass(balanced, CLASS_ALONE | {"--approve": hold["hash"]})
+    settle(balanced, CLASS_ALONE)
+    assert marks(balanced) == OWN_MARKS
+    (after,) = balanced.balancers()
+    assert (after["id"], after["public_net"]) == (before["id"], before["public_net"])
+    assert ingress(balanced.service())[0]["ip"] == before["public_net"]["ipv4"]["ip"]

@@ -10,12 +10,15 @@ from desired.load_balancers.lifecycle import Orphan, left_certificates, orphans
 from desired.load_balancers.matching import match_balancers
 from desired.model.load_balancer import CloudBalancer, Health, HttpOptions
 from desired.model.service import Ingress, Service
+from desired.model.serving import Serving
 from desired.model.snapshot import Snapshot
 from desired.names import (
     FINALIZER_BALANCER,
+    LABEL_CLASS,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
+    LABEL_OWN_CLASS_UID,
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
@@ -98,6 +101,29 @@ def test_an_orphan_that_serves_needs_its_id(services: list[Service], balancer: C
     world = a_world(services, [balancer])
     (orphan,) = orphans(world, match_balancers(world))
     assert (orphan.serves, orphan.needs_its_id) == (serves, serves)
+
+
+@rows("labels services serving is_listed needs_its_id", {
+    "of the class": ({LABEL_OWN_CLASS_UID: DEAD, LABEL_CLASS: "x"}, [], Serving("x"), True, False),
+    "of another class": ({LABEL_OWN_CLASS_UID: DEAD, LABEL_CLASS: "x"}, [], Serving("y"), True, True),
+    "of a class, without one": ({LABEL_OWN_CLASS_UID: DEAD, LABEL_CLASS: "x"}, [], Serving(), True, True),
+    "without a class, of one": ({LABEL_SERVICE_UID: DEAD}, [], Serving("x"), True, True),
+    "its class is lost": ({LABEL_OWN_CLASS_UID: DEAD}, [], Serving("x"), True, True),
+    "its Service lives": ({LABEL_OWN_CLASS_UID: DEAD, LABEL_CLASS: "x"},
+        [a_service(uid=DEAD, load_balancer_class="x")], Serving("y"), False, False),
+})  # fmt: skip
+def test_orphans_of_every_class(
+    labels: dict[str, str], services: list[Service], serving: Serving, is_listed: bool, needs_its_id: bool
+) -> None:
+    """Those of another class need their id, are not planned to be deleted, and no pass tells of them."""
+    there = a_balancer(43, spec={"labels": labels | {LABEL_CLUSTER_UID: CLUSTER_UID}})
+    world = a_world(services, [there], serving=serving)
+    listed = orphans(world, match_balancers(world))
+    assert [each.needs_its_id for each in listed] == [needs_its_id] * is_listed
+    plan = compute_plan(world, LOCATED)
+    is_own = is_listed and not needs_its_id
+    assert [change.kind for change in plan.changes if change.kind == "lb.delete"] == ["lb.delete"] * is_own
+    assert [note for note in plan.notes if note.kind is NoteKind.ORPHAN] == []
 
 
 SOME: Section[int, CloudBalancer] = Section({43: LEFT_OVER, 44: LET_GO})
