@@ -51,4 +51,5 @@ def _price_at_most(balancer: CloudBalancer | None) -> Decimal | None:
         return None
     if balancer.spec.location is not None:
         return price_of(balancer)
-    return max(balancer.type.prices.values(), default=None)
+    prices = balancer.type.prices
+    return None if balancer.type.locations - prices.keys() else max(prices.values(), default=None)

@@ -1,4 +1,4 @@
-"""The difference that changes make to the price. Amounts are exact; what shows them rounds."""
+"""The difference that changes make to the price. Amounts are exact; texts round them."""
 
 from dataclasses import dataclass
 from decimal import Decimal

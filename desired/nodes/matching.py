@@ -318,8 +318,8 @@ def matcher_of(snapshot: Snapshot) -> Matcher:
 
 
 def _origin_of(provider_id: str) -> tuple[str, str]:
-    """What sets such a providerID on machines of any cloud, "" for one of another cloud; and what has to be done before
-    the Node registers anew."""
+    """The setter of such a providerID on machines of any cloud, "" for one of another cloud; and the remedy before the
+    Node registers anew."""
     distribution = provider_id.partition("://")[0]
     if distribution in _DISTRIBUTIONS:
         setter = f"the built-in cloud controller of {distribution}"

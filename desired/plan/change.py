@@ -53,8 +53,10 @@ class LostNode:
 
     @property
     def is_out_of_service(self) -> bool:
-        """Whether the Node has our out-of-service taint: its loss was allowed then. None of ours is on Robot's."""
-        return self.proof.provider is Provider.CLOUD and out_of_service_taint(self.identity.taints) is not None
+        """Whether our out-of-service taint allowed this loss: it is no older than the silence. None is on Robot's."""
+        taint = out_of_service_taint(self.identity.taints)
+        added = None if taint is None else taint.added_at
+        return self.proof.provider is Provider.CLOUD and added is not None and added >= self.proof.not_ready_since
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +273,7 @@ class Change:
     def digests(self) -> tuple[str, ...]:
         """That digest, and the one of an earlier plan if a value was known only after the apply then."""
         before, after = self.before, self.after
-        if self.kind is ChangeKind.SERVICE_STATUS:
+        if self.kind is ChangeKind.SERVICE_STATUS and after:
             after = KNOWN_AFTER_APPLY
         elif self.kind is ChangeKind.LB_RDNS:
             before = KNOWN_AFTER_APPLY

@@ -105,7 +105,7 @@ LONGEST_RETRY_S = 60.0
 LONGEST_S = 3600.0
 """The longest interval, if ``--interval`` does not ask for a longer one."""
 _MOST_DOUBLINGS = 10
-"""More than enough to reach the longest retry; a night of trouble must not overflow a number."""
+"""Retries are at most 17 minutes apart, however little is left of a shared limit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ LONGEST_FACTOR = 60.0
 """An hour, if a pass a minute is usual."""
 _JITTER = 0.2
 """Share by which a longer pause is shortened at random: clients that were refused together come back apart."""
-_NOTED_FROM = 3.0
+_NOTED_FROM, _NOTED_UNTIL = 3.0, 2.0
 
 
 def pace_factor(left: float) -> float:
@@ -38,22 +38,24 @@ class Pacing:
     reads: int = 0
     """Calls to Hetzner that a reading takes."""
     _sent: int = field(default=0, init=False)
+    _is_noted: bool = field(default=False, init=False)
 
     def after(self, report: Report) -> Pace:
         """The pace after the pass with this report."""
         before, self._sent = self._sent, report.requests.hetzner
         if all(line.outcome is None for line in report.lines):
             self.reads = self._sent - before
-        usual_s = self.config.interval_for(report.requests.limit or None, self.reads)
+        usual_s, interval_s = self._intervals_s(report)
         factor = self._factor(report)
         if factor == 1.0:
             return Pace(usual_s)
-        interval_s = min(usual_s * factor, max(usual_s, LONGEST_S))
         return Pace(interval_s, factor=interval_s / usual_s, longest_retry_s=LONGEST_RETRY_S * factor, jitter=_JITTER)
 
     def noted(self, report: Report) -> Report:
-        """``report``, with a note if pauses are much longer than usual."""
-        if self._factor(report) < _NOTED_FROM:
+        """``report``, with a note if pauses are much longer than usual, until they are nearly as usual again."""
+        usual_s, interval_s = self._intervals_s(report)
+        self._is_noted = interval_s > usual_s * (_NOTED_UNTIL if self._is_noted else _NOTED_FROM)
+        if not self._is_noted:
             return report
         note = rows.PACE.note(Key(ObjectKind.PROJECT, "cloud"), limit=report.requests.limit or 0)
         return replace(report, notes=(*report.notes, note))
@@ -62,6 +64,11 @@ class Pacing:
     def at_first(self) -> Pace:
         """The pace before anything is known."""
         return Pace(self.config.interval_for(None, 0))
+
+    def _intervals_s(self, report: Report) -> tuple[float, float]:
+        """Seconds between passes: as usual, and with what is left of the rate limit."""
+        usual_s = self.config.interval_for(report.requests.limit or None, self.reads)
+        return usual_s, min(usual_s * self._factor(report), max(usual_s, LONGEST_S))
 
     def _factor(self, report: Report) -> float:
         remaining, limit = report.requests.remaining, report.requests.limit

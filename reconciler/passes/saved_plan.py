@@ -46,6 +46,9 @@ class SavedPlanProblem(Exception):
 class _Head(msgspec.Struct):
     format_version: Any = None
     tool_version: Any = None
+    permissions: Any = None
+    plan_hash: Any = None
+    """Of format 1."""
 
 
 class _Document(msgspec.Struct, kw_only=True):
@@ -146,10 +149,10 @@ def read_plan(content: bytes, file: str, *, is_exact: bool = False) -> SavedPlan
 def is_saved_plan(content: bytes) -> bool:
     """Whether a plan was saved there, whether or not it can still be applied."""
     try:
-        decoder(_Document).decode(content)
+        head = decoder(_Head).decode(content)
     except ValueError:
         return False
-    return True
+    return isinstance(head.format_version, str) and (head.permissions or head.plan_hash) is not None
 
 
 def _texts(settings: Settings) -> Mapping[str, str]:

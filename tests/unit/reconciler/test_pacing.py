@@ -92,6 +92,18 @@ def test_trouble_that_lasts_has_no_more_passes_than_others(remaining: int | None
     assert passed(remaining)[0].longest_retry_s == pytest.approx(longest_s)
 
 
+def test_the_note_stays_until_pauses_are_nearly_as_usual() -> None:
+    """Passes that settle at a fifth would else begin and end it in turn."""
+    pacing = Pacing(load_config(Command.RUN, {"--share-rate-limit": "true"}, {"HCLOUD_TOKEN": "t" * 64}))
+    left = (800, 700, 800, 989, 1000, 800)
+    reports = [pacing.noted(Report(requests=Requests(hetzner=4, remaining=each, limit=LIMIT))) for each in left]
+    assert [bool(report.notes) for report in reports] == [False, True, True, True, False, False]
+
+
+def test_an_interval_that_is_long_by_itself_is_not_noted() -> None:
+    assert passed(100, interval="2h")[1].notes == ()
+
+
 @pytest.mark.parametrize(("remaining", "is_noted"), [(None, False), (721, False), (719, True), (0, True)])
 def test_long_pauses_are_noted(remaining: int | None, *, is_noted: bool) -> None:
     """The note has the limit alone: what differs from pass to pass would be logged and published each time."""

@@ -1,4 +1,4 @@
-"""What changes make of the price a month, and what the cluster's load balancers cost."""
+"""The difference that changes make of the price a month."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -17,7 +17,8 @@ from tests.support.rows import rows
 
 CHEAP = replace(LB11, prices={"fsn1": a_price("5.39"), "hel1": a_price("5.99"), "ash": a_price("6.41")})
 DEAR = replace(LB21, prices={"fsn1": a_price("16.40"), "hel1": a_price("15.00")})
-TYPES = {"lb11": CHEAP, "lb21": DEAR}
+UNSAID = replace(CHEAP, name="lb31", locations=frozenset({*CHEAP.prices, "sin"}))
+TYPES = {"lb11": CHEAP, "lb21": DEAR, "lb31": UNSAID}
 PRESENT = a_balancer(type=CHEAP)
 
 
@@ -57,6 +58,7 @@ def cost(difference: str | None) -> Cost:
     "without a price there": (creation(location="sin"), cost(None)),
     "of a type that is not known": (creation(location="fsn1", type="lb99"), cost(None)),
     "in a zone, at the dearest location": (creation(zone="eu-central"), cost("6.41")),
+    "in a zone, with a location of which no price is told": (creation(zone="us-east", type="lb31"), cost(None)),
     "in a zone, without any price": (creation(type="lb99", zone="us-east"), cost(None)),
     "another type": (retyping(), cost("11.01")),
     "to a type that is not known": (retyping("lb99"), cost(None)),

@@ -234,6 +234,22 @@ def test_our_taint_on_a_robot_node_allows_nothing() -> None:
     assert ("node-blast-radius", tuple(node.key for node in metal)) in [(hold.rule, hold.keys) for hold in plan.holds]
 
 
+@rows(
+    "taint",
+    {
+        "of an earlier loss": ours(5 * 3600),
+        "without a time": replace(ours(5), time_added=None),
+    },
+)
+def test_a_taint_allows_only_the_loss_after_which_it_came(taint: Taint) -> None:
+    """Six of eight are lost again, or were tainted by another client: their deletion is held as a whole."""
+    nodes = [a_lost_node(f"n-{i}", i, taints=(taint,), ready_since=NOW - timedelta(minutes=1)) for i in range(1, 7)]
+    nodes += [a_settled_node(f"n-{i}", i) for i in (7, 8)]
+    plan = judged(replace(a_fleet(*nodes, gone=range(1, 7)), volume_attachments=attached()))
+    assert [(hold.rule, {*hold.keys}) for hold in plan.holds] == [("node-blast-radius", keys(1, 2, 3, 4, 5, 6))]
+    assert plan.allowed == ()
+
+
 def test_a_robot_server_that_is_gone() -> None:
     """It may run on, and its pods would run twice: no taint, although attachments are read for another Node."""
     metal = a_lost_node("metal", provider_id="hrobot://321")
