@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from desired.annotations.choices import Protocol
+from desired.annotations.choices import DeletionPolicy, Protocol
 from desired.annotations.claims import check_claim
 from desired.annotations.options import ON_TARGETS, OPTIONS, BadAnnotation, Options
 from desired.annotations.port_keys import is_of_port
@@ -586,9 +586,10 @@ def desired_load_balancers(
         else:
             desired[key] = release(service, match, snapshot, settings)
         notes += desired[key].notes
-    without_service = vanished(snapshot, matches)
+    is_retained = settings.balancer_defaults.deletion_policy is DeletionPolicy.RETAIN
+    without_service = () if is_retained else vanished(snapshot, matches)
     planned = {balancer.id for balancer in without_service}
-    found = orphans(snapshot, matches)
+    found = orphans(snapshot, matches, is_retained=is_retained)
     for orphan in found:
         balancer = orphan.balancer
         if balancer.id in planned or orphan.is_of_another_class:

@@ -6,7 +6,7 @@ Other load balancers that no Service wants are noted, and a person may delete th
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -29,7 +29,7 @@ from desired.load_balancers.prices import price_of
 from desired.load_balancers.published import own_addresses
 from desired.model.clocks import shown_moment
 from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private
-from desired.model.service import Service
+from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Server, Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
@@ -151,7 +151,7 @@ def vanished(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[
     its finalizer away, or deleted it by force. Without those that these ``matches`` may get, protected ones, and those
     of another class."""
     found = (each for each in _unclaimed(snapshot, matches) if whose(each.owner, snapshot) is Ownership.OURS)
-    made = (each for each in found if each.owner.uid is not None and each.owner.adopted is None)
+    made = (each for each in found if each.owner.uid and each.owner.adopted is None and each.owner.released is None)
     return tuple(sorted((each for each in made if not each.is_protected), key=lambda each: each.id))
 
 
@@ -162,9 +162,9 @@ def _taken_by(matches: Mapping[str, BalancerMatch]) -> frozenset[int]:
 
 
 def _unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> list[CloudBalancer]:
-    """Load balancers of this cluster, of whatever class, that are no Service's, by id. What a
-    Service may claim by its label or name is not among these, even if it is not known which of several it gets. Empty
-    while a Service may be unread."""
+    """Load balancers of this cluster, of whatever class, that are no Service's, by id. Empty while a Service may be
+    unread. A load balancer that a Service of any class may claim by its label or name is not among these; nor is one
+    that was released with a living Service of another class."""
     services, taken = snapshot.services, _taken_by(matches)
     if services is None or not services.is_whole:
         return []
@@ -173,9 +173,15 @@ def _unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> list
         for balancer in snapshot.load_balancers or ()
         if balancer.id not in taken and ownership(balancer.owner.cluster_uid, snapshot) is Ownership.OURS
     ]
-    names = {asked_name(service) for service in services if snapshot.serving.wants(service)} if left else set()
+    living = [each for each in services if each.type == TYPE_LOAD_BALANCER and each.deleted_at is None] if left else []
+    names = {*map(asked_name, living)}
+    formers = {former_of(service) for service in living if not snapshot.serving.serves(service)}
     uids = {service.uid for service in services} if left else set()
-    return [each for each in left if each.spec.name not in names and each.owner.uid not in uids]
+    return [
+        each
+        for each in left
+        if each.spec.name not in names and each.owner.uid not in uids and each.owner.former not in formers
+    ]
 
 
 def awaiting(namespace: str, service: str, snapshot: Snapshot) -> Reason | None:
@@ -198,6 +204,8 @@ class Orphan:
     """Whether its label says that it is this cluster's; without it nothing is ever deleted here."""
     is_of_another_class: bool = False
     """Whether it is for Services that this process does not serve."""
+    is_retained: bool = False
+    """Whether load balancers outlive Services by default (``HCLOUD_LOAD_BALANCERS_DELETION_POLICY``)."""
 
     @property
     def kept(self) -> str | None:
@@ -209,36 +217,45 @@ class Orphan:
     @property
     def was_released(self) -> bool:
         """Whether it was to stay, with its addresses."""
-        return self.balancer.owner.is_released
+        return self.balancer.owner.released is not None
 
     @property
     def needs_its_id(self) -> bool:
-        """Whether its id has to be given to delete it: it was kept on purpose, serves, or is of another class."""
-        return self.was_released or self.serves or self.is_of_another_class
+        """Whether its id has to be given to delete it: it outlives its Service, serves, or is of another class."""
+        outlives = self.balancer.owner.adopted is not None or self.is_retained
+        return self.was_released or outlives or self.serves or self.is_of_another_class
 
 
-def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
-    """Load balancers of this cluster that none of these Services claims, by id, with the reason."""
-    published = {parse_ip(entry.ip) for service in snapshot.services or () for entry in service.ingress}
-
-    def serves(balancer: CloudBalancer) -> bool:
-        return any(map(balancer.answering, balancer.targets)) or not published.isdisjoint(own_addresses(balancer))
-
+def orphans(
+    snapshot: Snapshot, matches: Mapping[str, BalancerMatch], *, is_retained: bool = False
+) -> tuple[Orphan, ...]:
+    """Load balancers of this cluster that none of these Services claims, by id, with the reason. ``is_retained`` says
+    whether load balancers outlive Services by default."""
+    serves = _serving(snapshot)
     unclaimed = _unclaimed(snapshot, matches)
     return tuple(
         replace(
             _orphan(each),
             serves=serves(each),
             is_of_another_class=whose(each.owner, snapshot) is Ownership.OTHER_CLASS,
+            is_retained=is_retained,
         )
         for each in unclaimed
     )
+
+
+def _serving(snapshot: Snapshot) -> Callable[[CloudBalancer], bool]:
+    """Whether a target of a load balancer is healthy, or a Service publishes an address of it."""
+    published = {parse_ip(entry.ip) for service in snapshot.services or () for entry in service.ingress}
+    return lambda each: any(map(each.answering, each.targets)) or not published.isdisjoint(own_addresses(each))
 
 
 def _orphan(balancer: CloudBalancer) -> Orphan:
     owner = balancer.owner
     if owner.uid is not None:
         return Orphan(balancer, rows.SERVICE_GONE.because(uid=owner.uid))
+    if owner.released is None:
+        return Orphan(balancer, rows.NAMES_NO_SERVICE.because())
     former = shown_former(owner)
     if not owner.released:
         return Orphan(balancer, rows.RELEASED.because(service=former))
@@ -254,8 +271,8 @@ def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tupl
     services = snapshot.services
     if services is None or not services.is_whole:
         return ()
-    ours = snapshot.serving.balancer_class
-    names = {default_name(each.uid): each.id for each in services if each.load_balancer_class == ours}
+    names = {default_name(each.uid): each.id for each in services}
+    serves = _serving(snapshot)
     taken = _taken_by(matches)
     leaving = {
         match.publisher.id: key
@@ -271,11 +288,11 @@ def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tupl
             why = rows.PUBLISHED_AT_THE_END.because(service=leaving[balancer.id])
         elif name in names:
             why = rows.NAMED_WITHOUT_LABEL.because(service=names[name])
-        elif _DEFAULT_NAME.fullmatch(name) and ours is None:
+        elif _DEFAULT_NAME.fullmatch(name) and snapshot.serving.balancer_class is None:
             why = rows.NAMED_FOR_NONE.because()
         else:
             continue
-        found.append(Orphan(balancer, why, is_labelled=False))
+        found.append(Orphan(balancer, why, serves=serves(balancer), is_labelled=False))
     return tuple(found)
 
 

@@ -29,7 +29,7 @@ from desired.load_balancers.ownership import (
 )
 from desired.load_balancers.published import ByAddress, by_address, carries_traffic, leads_to, publishers
 from desired.model.load_balancer import CloudBalancer, Owner, SelectorTarget
-from desired.model.service import Service
+from desired.model.service import TYPE_LOAD_BALANCER, Service, is_of_a_class
 from desired.model.serving import class_of
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLASS
@@ -239,9 +239,15 @@ class _Claims:
         return [
             balancer
             for balancer in self.by_uid.get(service.uid, ())
-            if (serving.has(balancer.owner) or (serving.wants(service) and serving.may_restore(balancer.owner)))
+            if (serving.has(balancer.owner) or (serving.may_restore(balancer.owner) and self._is_of_no_other(service)))
             and not is_of_another_cluster(balancer.owner, self.snapshot)
         ]
+
+    def _is_of_no_other(self, service: Service) -> bool:
+        """Whether a Service is wanted here, and no finalizer says that another class served it."""
+        finalizer = self.snapshot.serving.finalizer
+        has_others = any(is_of_a_class(name) and name != finalizer for name in service.finalizers)
+        return self.snapshot.serving.wants(service) and not has_others
 
     def needs_match(self, service: Service) -> bool:
         """Whether the Service wants a load balancer, or has to release one."""
@@ -276,8 +282,19 @@ class _Claims:
             if chosen is None:
                 return Undecided(rows.SEVERAL_BALANCERS.because(balancers=", ".join(str(each.id) for each in own)))
             return Owned(chosen, others=tuple(each for each in own if each is not chosen))
-        gap = _gap(balancers)
+        gap, lost = _gap(balancers), self._without_class(service)
+        if lost is not None:
+            label = self.snapshot.serving.class_label
+            return Undecided(_of(rows.CLASS_LOST, lost, class_label=label or ""))
         return Missing() if gap is None else Undecided(rows.BALANCER_UNKNOWN.because(cause=gap))
+
+    def _without_class(self, service: Service) -> CloudBalancer | None:
+        """The load balancer with the label of a Service that leaves, and without that of a class; None without one."""
+        serving = self.snapshot.serving
+        if serving.wants(service) or serving.finalizer not in service.finalizers:
+            return None
+        labelled = (each for each in self.by_uid.get(service.uid, ()) if serving.may_restore(each.owner))
+        return next((each for each in labelled if not is_of_another_cluster(each.owner, self.snapshot)), None)
 
     def _by_name(self, service: Service, name: str) -> BalancerMatch:
         """The match of a Service that no load balancer of a complete list has the label of: what was released with it,
@@ -349,7 +366,10 @@ class _Claims:
 
     def _left_by(self, service: Service) -> Adoptable | Missing:
         """The load balancer that nothing but its missing label keeps from going with a Service that releases it: by its
-        default name, or because it leads to this Service alone; else one that is published, to be told."""
+        default name, or because it leads to this Service alone; else one that is published, to be told. None of a
+        Service that lives in another class."""
+        if service.type == TYPE_LOAD_BALANCER and service.deleted_at is None:
+            return Missing()
         mine = default_name(service.uid)
         balancers = self.snapshot.load_balancers or ()
         named = [each for each in balancers if each.spec.name == mine and not self._has_owner(each)]

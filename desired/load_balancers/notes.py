@@ -1,6 +1,7 @@
 """Notes on a Service's load balancer: what a person should know though nothing is done about it."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from ipaddress import ip_address
 
 from desired.annotations.options import OPTIONS, BadAnnotation, Options
@@ -174,6 +175,8 @@ def _by_lost_ipv4(targets: DesiredTargets, present: CloudBalancer | None) -> lis
 
 
 _SHOWN = 5
+_OTHERS_TAKE = timedelta(minutes=5)
+"""How long a deletion may take another process before it is told."""
 
 
 def _shown(members: Sequence[NodeTarget]) -> str:
@@ -186,7 +189,8 @@ def _shown(members: Sequence[NodeTarget]) -> str:
 def notes_on_marks(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> Iterator[Note]:
     """Notes on what other controllers have to do, or do, with finalizers and labels of Services."""
     for service in snapshot.services or ():
-        if others := finalizers_of_others(service, snapshot.serving):
+        is_late = service.deleted_at is not None and snapshot.taken_at - service.deleted_at >= _OTHERS_TAKE
+        if is_late and (others := finalizers_of_others(service, snapshot.serving)):
             yield rows.DELETION_OF_CLASS.note(service.key, finalizers=", ".join(others))
         match = matches.get(service.id)
         if isinstance(match, Owned) and (rival := labelled_by_another(service, match.balancer.owner, snapshot)):

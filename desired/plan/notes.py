@@ -181,8 +181,8 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
             node_event=NodeEvent("ClusterCIDRMisconfigured", joining=False),
         ),
         NoteKind.STUCK: NoteRow(
-            "A Service that is being deleted waits for a controller that is switched off.",
-            "Switch it on with --controllers, or remove the finalizer by hand.",
+            "A Service that is being deleted waits for a controller that does not run.",
+            "Start that controller or the process of its class, or remove the finalizer by hand.",
             needs_a_person=_SERVICE,
             is_finding=True,
             service_event="DeletionStuck",

@@ -61,7 +61,7 @@ BALANCER_OF_FORMER_CLASS = _refused(
     "balancer-of-former-class",
     "load balancer {balancer} {name!r} has the label of this Service as one {which}, and is not released yet",
     "let the controller that serves such Services release it, or take its labels"
-    f" {LABEL_SERVICE_UID}, {LABEL_OWN_CLASS_UID} and {LABEL_CLASS} off to adopt it by its name",
+    f" {LABEL_SERVICE_UID}, {LABEL_OWN_CLASS_UID}, {LABEL_CLASS} and {LABEL_CLUSTER_UID} off to adopt it by its name",
 )
 NAME_CONTESTED = _refused(
     "name-contested",
@@ -171,6 +171,12 @@ DELETION_STUCK = Rule(
     NoteKind.STUCK,
 )
 
+CLASS_LOST = Rule(
+    "class-lost",
+    "load balancer {balancer} {name!r} has the label of this Service, and the label of its class is gone",
+    f"put it back: hcloud load-balancer add-label {{balancer}} {LABEL_CLASS}={{class_label}}",
+    of=NoteKind.UNKNOWN,
+)
 DELETION_OF_CLASS = Rule(
     "deletion-of-class",
     "deletion waits for finalizer {finalizers} of a loadBalancerClass that is not served here",
@@ -398,6 +404,9 @@ ORPHANED = Rule(
     NoteKind.ORPHAN,
 )
 SERVICE_GONE = Rule("service-gone", "its Service (UID {uid}) no longer exists", of=ChangeKind.LB_DELETE)
+NAMES_NO_SERVICE = Rule(
+    "names-no-service", "its labels name this cluster, and neither a Service nor a release", of=NoteKind.ORPHAN
+)
 RELEASED = Rule("released", "released with {service}, and no Service requests its name", of=NoteKind.ORPHAN)
 RELEASED_SINCE = Rule(
     "released-since", "released with {service} on {since}, and no Service requests its name", of=NoteKind.ORPHAN

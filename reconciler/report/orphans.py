@@ -155,7 +155,7 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
             yield TextLine(f"      released on purpose; to delete it and its addresses: {command}")
         case _ if orphan.is_of_another_class:
             command = _deletion(report, orphan.balancer.id)
-            yield TextLine(f"      of a loadBalancerClass that is not served here; to delete it: {command}")
+            yield TextLine(f"      of Services that are not served here; to delete it: {command}")
         case _ if orphan.serves:
             command = _deletion(report, orphan.balancer.id)
             yield TextLine(f"      still serves; to delete it and its addresses: {command}", Tone.WARNING)

@@ -189,12 +189,14 @@ def test_a_process_of_a_class_leaves_services_without_one_alone(served: Stage, g
 
 @pytest.mark.parametrize("flags", [ONCE, CLASS_ALONE], ids=["the flag is lost", "of another class"])
 def test_a_service_of_a_class_that_is_not_served_is_left_alone(balanced: Stage, flags: Mapping[str, str]) -> None:
-    """A note tells of its deletion that waits."""
+    """A note tells of its deletion once it has waited for five minutes."""
     balanced.have_services(of_class("web", OTHER))
     settle(balanced, OTHER_INSTANCE)
     before = balanced.balancers()
     assert one_pass(balanced, flags)["changes"] == []
     balanced.delete_service()
+    assert notes_of_kind(one_pass(balanced, flags), "stuck") == []
+    balanced.clock.advance(360)
     report = one_pass(balanced, flags)
     (note,) = notes_of_kind(report, "stuck")
     assert f"deletion waits for finalizer {FINALIZER_OWN_CLASS}.{OTHER_LABEL} of a loadBalancerClass" in note
@@ -339,6 +341,23 @@ def test_a_load_balancer_that_has_lost_its_class_and_its_service_stays(
     for _ in range(2):
         one_pass(balanced, as_loop(process_of(process)))
     assert balanced.balancers() == before
+
+
+def test_a_deletion_waits_if_the_class_is_lost(balanced: Stage) -> None:
+    """The Service keeps its finalizer, and the note has the command that puts the label back."""
+    balanced.have_services(of_class("web"))
+    settle(balanced, CLASS_ALONE)
+    without_class(balanced)
+    balanced.delete_service()
+    report = one_pass(balanced, CLASS_ALONE)
+    (note,) = notes_of_kind(report, "unknown")
+    (there,) = balanced.balancers()
+    assert f"hcloud load-balancer add-label {there['id']} {LABEL_CLASS}=" in note
+    assert FINALIZER_OWN_CLASS in balanced.service()["metadata"]["finalizers"]
+    labels = there["labels"] | {LABEL_CLASS: "hcloud-reconciler..load-balancer"}
+    balanced.to_project("PUT", f"/load_balancers/{there['id']}", {"labels": labels})
+    settle(balanced, CLASS_ALONE)
+    assert balanced.balancers() == []
 
 
 def test_an_end_waits_for_a_person_without_the_finalizer(balanced: Stage) -> None:

@@ -49,7 +49,7 @@ GONE = Orphan(a_left_over(42, "a0b9c5b1e7a434c0e9d553f1f5f0c2a1"), saying(f"its 
 LABELS = {"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}}
 LET_GO = Orphan(
     a_left_over(43, "shop", type=DEAR, created_at=NOW - timedelta(days=400), spec=LABELS),
-    saying("released on 2026-06-01 12:00 UTC, and no Service requests its name"),
+    saying("released with Service default/shop on 2026-06-01 12:00 UTC, and no Service requests its name"),
 )
 PROTECTED = replace(LET_GO, balancer=a_left_over(44, "kept", is_protected=True, spec=LABELS))
 LIST = OrphanReport(NOW, CLUSTER_UID, (GONE, LET_GO, PROTECTED), currency="EUR")

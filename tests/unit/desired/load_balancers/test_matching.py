@@ -18,10 +18,12 @@ from desired.load_balancers.matching import (
 )
 from desired.load_balancers.notes import notes_on_match
 from desired.model.load_balancer import CloudBalancer
-from desired.model.service import Ingress, Service
+from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.serving import Serving
 from desired.names import (
+    CONDITION_IN_SYNC,
     FINALIZER_BALANCER,
+    FINALIZER_OWN_CLASS,
     LABEL_CLASS,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
@@ -299,6 +301,32 @@ def test_what_another_class_has(labels: dict[str, str | None], rule: Rule, which
     found = match(service, there, serving=Serving(OWN_CLASS))
     command = f"add-label --overwrite 42 {LABEL_CLASS}=hcloud-reconciler..load-balancer"
     assert found == Foreign(there, rule.because(balancer=42, name="shared", which=which, command=command))
+
+
+CLASSLESS = a_balancer(spec={"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_OWN_CLASS_UID: A.uid}})
+
+
+@rows("overrides rule", {
+    "lives": ({"load_balancer_class": OWN_CLASS, "finalizers": (FINALIZER_OWN_CLASS,)}, None),
+    "lives, of another class before": ({"load_balancer_class": OWN_CLASS, "finalizers": (f"{FINALIZER_OWN_CLASS}.x",)},
+        rules.BALANCER_OF_FORMER_CLASS),
+    "is deleted": ({"load_balancer_class": OWN_CLASS, "finalizers": (FINALIZER_OWN_CLASS,), "deleted_at": NOW},
+        rules.CLASS_LOST),
+    "has another type": ({"load_balancer_class": None, "type": "NodePort", "finalizers": (FINALIZER_OWN_CLASS,)},
+        rules.CLASS_LOST),
+})  # fmt: skip
+def test_a_load_balancer_that_has_lost_its_class(overrides: dict[str, Any], rule: Rule | None) -> None:
+    """A living Service of the class has it still; at its end nothing is done, and the way out is told."""
+    found = match(replace(A, **overrides), CLASSLESS, serving=Serving(OWN_CLASS))
+    assert found == Owned(CLASSLESS) if rule is None else isinstance(found, Undecided | Foreign)
+    assert rule is None or (isinstance(found, Undecided | Foreign) and found.reason.rule is rule)
+
+
+def test_a_living_service_of_a_class_leaves_nothing_to_the_process_without_one() -> None:
+    """HCCM's finalizer and our condition stayed on it, and its load balancer has lost its labels."""
+    conditions = (ServiceCondition(CONDITION_IN_SYNC, "True"),)
+    living = replace(A, load_balancer_class="x", finalizers=(FINALIZER_BALANCER,), conditions=conditions)
+    assert match(living, a_balancer(cluster_uid=None, service_uid=None)) == Missing()
 
 
 RELEASED = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: AT, LABEL_FORMER: "default.web"}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from desired.annotations.choices import DeletionPolicy
 from desired.load_balancers.lifecycle import Orphan, left_certificates, orphans
 from desired.load_balancers.matching import match_balancers
 from desired.model.load_balancer import CloudBalancer, Health, HttpOptions
@@ -14,6 +15,7 @@ from desired.model.serving import Serving
 from desired.model.snapshot import Snapshot
 from desired.names import (
     FINALIZER_BALANCER,
+    LABEL_ADOPTED,
     LABEL_CLASS,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
@@ -23,7 +25,7 @@ from desired.names import (
     LABEL_SERVICE_UID,
 )
 from desired.plan.notes import NoteKind
-from desired.planner import compute_plan
+from desired.planner import compute_desired, compute_plan
 from desired.rules import load_balancers as rules
 from desired.rules.rule import Reason
 from desired.section import Section, Unknown
@@ -45,8 +47,12 @@ from tests.support.rows import rows
 DEAD = "00000000-dead-dead-dead-000000000000"
 LEFT_OVER = a_balancer(43, service_uid=DEAD, spec={"name": "left-over"})
 SINCE = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}
+OLD = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_DELETE_AFTER: "20260601T120000Z"}
 LET_GO = a_balancer(44, spec={"name": "shop", "labels": SINCE})
 SHOP = a_service("shop", uid="uid-shop", claim=a_claim(annotations=annotated(name="shop")))
+MOVED = replace(
+    a_service("moved", claim=a_claim(annotations=annotated(name=a_balancer().spec.name))), load_balancer_class="x"
+)
 LONG_AGO = rules.RELEASED.because(service="its Service")
 GONE = rules.SERVICE_GONE.because(uid=DEAD)
 RELEASED = rules.RELEASED_SINCE.because(service="its Service", since="2026-06-01 12:00 UTC")
@@ -62,7 +68,8 @@ def found(world: Snapshot) -> dict[int, Reason]:
 @rows("services balancers expected", {
     "its Service is gone": ([], [LEFT_OVER], {43: GONE}),
     "released": ([], [LET_GO], {44: RELEASED}),
-    "released at an unknown time": ([], [a_balancer(service_uid=None)], {42: LONG_AGO}),
+    "released at an unknown time": ([], [a_balancer(42, spec={"labels": OLD})], {42: LONG_AGO}),
+    "of no Service and not released": ([], [a_balancer(service_uid=None)], {42: rules.NAMES_NO_SERVICE.because()}),
     "a Service's": ([a_service()], [a_balancer()], {}),
     "one of two": ([a_service()], [a_balancer(), LEFT_OVER], {43: GONE}),
     "two with the label of one Service": ([a_service()], TWINS, {}),
@@ -111,6 +118,9 @@ def test_an_orphan_that_serves_needs_its_id(services: list[Service], balancer: C
     "its class is lost": ({LABEL_OWN_CLASS_UID: DEAD}, [], Serving("x"), True, True),
     "its Service lives": ({LABEL_OWN_CLASS_UID: DEAD, LABEL_CLASS: "x"},
         [a_service(uid=DEAD, load_balancer_class="x")], Serving("y"), False, False),
+    "its name is asked for in another class": ({LABEL_RELEASED: "x"}, [MOVED], Serving(), False, False),
+    "released with a Service that lives in another class": ({LABEL_FORMER: "default.web"},
+        [a_service(load_balancer_class="x")], Serving(), False, False),
 })  # fmt: skip
 def test_orphans_of_every_class(
     labels: dict[str, str], services: list[Service], serving: Serving, is_listed: bool, needs_its_id: bool
@@ -124,6 +134,26 @@ def test_orphans_of_every_class(
     is_own = is_listed and not needs_its_id
     assert [change.kind for change in plan.changes if change.kind == "lb.delete"] == ["lb.delete"] * is_own
     assert [note for note in plan.notes if note.kind is NoteKind.ORPHAN] == []
+
+
+@rows("label", {"adopted": LABEL_ADOPTED, "marked as released by hand": LABEL_RELEASED})
+def test_a_load_balancer_that_outlives_its_service_needs_its_id(label: str) -> None:
+    labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_SERVICE_UID: DEAD, label: "true"}
+    desired = compute_desired(a_world([], [a_balancer(43, spec={"labels": labels})]), LOCATED)
+    assert (desired.vanished, [each.needs_its_id for each in desired.orphans]) == ((), [True])
+
+
+@rows("policy planned needs_its_id", {
+    "deleted": (DeletionPolicy.DELETE, 1, False),
+    "retained": (DeletionPolicy.RETAIN, 0, True),
+})  # fmt: skip
+def test_the_default_policy_is_that_of_a_vanished_service(
+    policy: DeletionPolicy, planned: int, needs_its_id: bool
+) -> None:
+    settings = replace(LOCATED, balancer_defaults=replace(LOCATED.balancer_defaults, deletion_policy=policy))
+    desired = compute_desired(a_world([], [LEFT_OVER]), settings)
+    assert len(desired.vanished) == planned
+    assert [each.needs_its_id for each in desired.orphans] == [needs_its_id]
 
 
 SOME: Section[int, CloudBalancer] = Section({43: LEFT_OVER, 44: LET_GO})
