@@ -49,7 +49,7 @@ Service bears it."""
 FINALIZER_OWN_CLASS = "hcloud-reconciler/load-balancer-cleanup"
 """The same on Services of the class ``OWN_CLASS``; of any other the class stands behind it (``Serving.finalizer``)."""
 OWN_CLASS = "hcloud-reconciler/load-balancer"
-"""The class whose finalizer names none."""
+"""The class with a finalizer that names none."""
 CONDITION_NODE_IN_SYNC = "hcloud-reconciler/NodeInSync"
 """On a Node, with ``--node-conditions``: labels, addresses and routes are as they should be. It has a domain as it is
 none of Kubernetes' own; node readiness rules name it."""

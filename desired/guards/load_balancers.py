@@ -81,9 +81,9 @@ def adoption(view: GuardInput) -> Iterator[GuardResult]:
 
 
 def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
-    """No load balancer goes, and its addresses with it, while its Service still wants it. Nor does one whose Service
-    has vanished without releasing it, or has no finalizer: it may be in use, and no person has said that it may go. Nor
-    is a published address replaced while another load balancer of the project has it and carries traffic, which no
+    """A load balancer stays, with its addresses, while its Service wants it. It stays as well if its Service has
+    vanished without releasing it, or lacks the finalizer: it may be in use, and a person has to let it go. Nor is a
+    published address replaced while another load balancer of the project has it and carries traffic, which no
     other owner's label names: clients would lose it all the same.
     """
     serving = view.snapshot.serving
