@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 from urllib.parse import urlencode
 
@@ -54,7 +55,7 @@ from desired.model.load_balancer import (
     labels_with,
     spoken,
 )
-from desired.model.service import TYPE_LOAD_BALANCER, Service
+from desired.model.service import Service
 from desired.model.snapshot import ServerStatus, Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_FORMER
 from desired.plan.change import Change
@@ -406,15 +407,13 @@ def _require_unclaimed(cluster: KubernetesReader, change: Change, balancer: Clou
     Conflict when another one wants it, of whatever class if it is no Service's, and an ApiError when it cannot be told.
     """
     known = snapshot.services.items if snapshot.services is not None else {}
-    wants = _wants_any if change.is_of_no_service else snapshot.serving.wants
+    wants: Callable[[Service], bool] = (
+        attrgetter("asks_for_balancer") if change.is_of_no_service else snapshot.serving.wants
+    )
     for service in filter(wants, _candidates(cluster, change, balancer)):
         before = known.get(service.id)
         if before is None or before.uid != service.uid or not wants(before):
             raise Conflict(f"Service {service.id} now wants {name_of(balancer)}")
-
-
-def _wants_any(service: Service) -> bool:
-    return service.type == TYPE_LOAD_BALANCER and service.deleted_at is None
 
 
 def _candidates(cluster: KubernetesReader, change: Change, balancer: CloudBalancer) -> Iterator[Service]:

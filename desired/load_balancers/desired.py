@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from desired.annotations.choices import DeletionPolicy, Protocol
+from desired.annotations.choices import Protocol
 from desired.annotations.claims import check_claim
 from desired.annotations.options import ON_TARGETS, OPTIONS, BadAnnotation, Options
 from desired.annotations.port_keys import is_of_port
@@ -22,7 +22,7 @@ from desired.load_balancers.lifecycle import (
     may_be_released,
     orphans,
     release,
-    vanished,
+    retains_by_default,
 )
 from desired.load_balancers.listeners import (
     desired_listeners,
@@ -586,13 +586,11 @@ def desired_load_balancers(
         else:
             desired[key] = release(service, match, snapshot, settings)
         notes += desired[key].notes
-    is_retained = settings.balancer_defaults.deletion_policy is DeletionPolicy.RETAIN
-    without_service = () if is_retained else vanished(snapshot, matches)
-    planned = {balancer.id for balancer in without_service}
-    found = orphans(snapshot, matches, is_retained=is_retained)
+    found = orphans(snapshot, matches, is_retained=retains_by_default(settings))
+    without_service = tuple(each.balancer for each in found if each.is_vanished)
     for orphan in found:
         balancer = orphan.balancer
-        if balancer.id in planned or orphan.is_of_another_class:
+        if orphan.is_vanished or orphan.is_of_another_class:
             continue
         cause = orphan.reason.text
         notes.append(rows.ORPHANED.note(balancer.key, balancer=balancer.id, name=balancer.spec.name, cause=cause))

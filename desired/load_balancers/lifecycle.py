@@ -29,7 +29,7 @@ from desired.load_balancers.prices import price_of
 from desired.load_balancers.published import own_addresses
 from desired.model.clocks import shown_moment
 from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private
-from desired.model.service import TYPE_LOAD_BALANCER, Service
+from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Server, Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
@@ -146,15 +146,6 @@ def shown_former(owner: Owner) -> str:
     return f"Service {namespace}/{name}" if dot else "its Service"
 
 
-def vanished(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[CloudBalancer, ...]:
-    """Load balancers, by id, that were made for a Service which has gone without releasing them: another client took
-    its finalizer away, or deleted it by force. Without those that these ``matches`` may get, protected ones, and those
-    of another class."""
-    found = (each for each in _unclaimed(snapshot, matches) if whose(each.owner, snapshot) is Ownership.OURS)
-    made = (each for each in found if each.owner.uid and each.owner.adopted is None and each.owner.released is None)
-    return tuple(sorted((each for each in made if not each.is_protected), key=lambda each: each.id))
-
-
 def _taken_by(matches: Mapping[str, BalancerMatch]) -> frozenset[int]:
     """Ids of the load balancers that these Services are matched with, whatever their owner."""
     claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
@@ -173,15 +164,12 @@ def _unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> list
         for balancer in snapshot.load_balancers or ()
         if balancer.id not in taken and ownership(balancer.owner.cluster_uid, snapshot) is Ownership.OURS
     ]
-    living = [each for each in services if each.type == TYPE_LOAD_BALANCER and each.deleted_at is None] if left else []
+    living = [each for each in services if each.asks_for_balancer] if left else []
     names = {*map(asked_name, living)}
     formers = {former_of(service) for service in living if not snapshot.serving.serves(service)}
     uids = {service.uid for service in services} if left else set()
-    return [
-        each
-        for each in left
-        if each.spec.name not in names and each.owner.uid not in uids and each.owner.former not in formers
-    ]
+    found = (each for each in left if each.spec.name not in names and each.owner.uid not in uids)
+    return sorted((each for each in found if each.owner.former not in formers), key=lambda each: each.id)
 
 
 def awaiting(namespace: str, service: str, snapshot: Snapshot) -> Reason | None:
@@ -222,8 +210,23 @@ class Orphan:
     @property
     def needs_its_id(self) -> bool:
         """Whether its id has to be given to delete it: it outlives its Service, serves, or is of another class."""
-        outlives = self.balancer.owner.adopted is not None or self.is_retained
-        return self.was_released or outlives or self.serves or self.is_of_another_class
+        return self._outlives or self.serves or self.is_of_another_class
+
+    @property
+    def is_vanished(self) -> bool:
+        """Whether it was made for a Service which has gone without a release: another client took its finalizer away,
+        or deleted it by force. False for a protected load balancer, and for one of another class."""
+        has_owner = self.balancer.owner.uid is not None and not self.is_of_another_class
+        return has_owner and not self._outlives and not self.balancer.is_protected
+
+    @property
+    def _outlives(self) -> bool:
+        return self.was_released or self.balancer.owner.adopted is not None or self.is_retained
+
+
+def retains_by_default(settings: Settings) -> bool:
+    """Whether a load balancer outlives its Service if no annotation decides."""
+    return settings.balancer_defaults.deletion_policy is DeletionPolicy.RETAIN
 
 
 def orphans(
@@ -231,8 +234,10 @@ def orphans(
 ) -> tuple[Orphan, ...]:
     """Load balancers of this cluster that none of these Services claims, by id, with the reason. ``is_retained`` says
     whether load balancers outlive Services by default."""
-    serves = _serving(snapshot)
     unclaimed = _unclaimed(snapshot, matches)
+    if not unclaimed:
+        return ()
+    serves = _serving(snapshot)
     return tuple(
         replace(
             _orphan(each),

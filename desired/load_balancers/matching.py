@@ -20,6 +20,7 @@ from desired.load_balancers.ownership import (
     Ownership,
     asked_name,
     default_name,
+    finalizers_of_others,
     former_of,
     is_of_another_class,
     is_of_another_cluster,
@@ -29,7 +30,7 @@ from desired.load_balancers.ownership import (
 )
 from desired.load_balancers.published import ByAddress, by_address, carries_traffic, leads_to, publishers
 from desired.model.load_balancer import CloudBalancer, Owner, SelectorTarget
-from desired.model.service import TYPE_LOAD_BALANCER, Service, is_of_a_class
+from desired.model.service import Service
 from desired.model.serving import class_of
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLASS
@@ -244,10 +245,9 @@ class _Claims:
         ]
 
     def _is_of_no_other(self, service: Service) -> bool:
-        """Whether a Service is wanted here, and no finalizer says that another class served it."""
-        finalizer = self.snapshot.serving.finalizer
-        has_others = any(is_of_a_class(name) and name != finalizer for name in service.finalizers)
-        return self.snapshot.serving.wants(service) and not has_others
+        """Whether a Service gets its load balancer here, and no finalizer says that another class served it."""
+        serving = self.snapshot.serving
+        return serving.wants(service) and not finalizers_of_others(service, serving)
 
     def needs_match(self, service: Service) -> bool:
         """Whether the Service wants a load balancer, or has to release one."""
@@ -368,7 +368,7 @@ class _Claims:
         """The load balancer that nothing but its missing label keeps from going with a Service that releases it: by its
         default name, or because it leads to this Service alone; else one that is published, to be told. None of a
         Service that lives in another class."""
-        if service.type == TYPE_LOAD_BALANCER and service.deleted_at is None:
+        if service.asks_for_balancer:
             return Missing()
         mine = default_name(service.uid)
         balancers = self.snapshot.load_balancers or ()

@@ -196,9 +196,8 @@ def leaves(service: Service, serving: Serving, *, is_labelled: bool = False) -> 
 
 
 def finalizers_of_others(service: Service, serving: Serving) -> tuple[str, ...]:
-    """The finalizers by which a Service that is being deleted waits for processes of other classes."""
-    others = (name for name in service.finalizers if is_of_a_class(name) and name != serving.finalizer)
-    return tuple(others) if service.deleted_at else ()
+    """The finalizers of a Service that processes of other classes take off."""
+    return tuple(name for name in service.finalizers if is_of_a_class(name) and name != serving.finalizer)
 
 
 def has_our_conditions(service: Service) -> bool:

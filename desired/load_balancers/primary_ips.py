@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from desired.annotations.options import OPTIONS, BadAnnotation, Options
-from desired.load_balancers.lifecycle import vanished
+from desired.load_balancers.lifecycle import orphans, retains_by_default
 from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned
 from desired.model.load_balancer import CloudBalancer, PrimaryIp
 from desired.model.service import Service
@@ -73,8 +73,8 @@ def asked_primary_ips(
                 )
             case Missing() if wanted:
                 asked += ((Purpose.CREATION, each) for each in wanted.values())
-    for balancer in vanished(snapshot, matches):
-        asked += ((Purpose.DELETION, held) for held in balancer.spec.primary_ips)
+    for orphan in orphans(snapshot, matches, is_retained=retains_by_default(settings)):
+        asked += ((Purpose.DELETION, held) for held in orphan.balancer.spec.primary_ips if orphan.is_vanished)
     found: dict[int | str, Purpose] = {}
     for purpose, each in sorted(asked, key=lambda pair: (pair[0], str(pair[1]))):
         found.setdefault(each, purpose)

@@ -63,6 +63,11 @@ class Service:
     client may choose. No news by themselves; empty where it is not told."""
 
     @property
+    def asks_for_balancer(self) -> bool:
+        """Whether it asks for a load balancer, in whatever class. A Service that is being deleted does not."""
+        return self.type == TYPE_LOAD_BALANCER and self.deleted_at is None
+
+    @property
     def is_claimed(self) -> bool:
         """Whether it has a finalizer that waits for a load balancer, whoever has set it."""
         return any(name == FINALIZER_BALANCER or is_of_a_class(name) for name in self.finalizers)
