@@ -49,6 +49,8 @@ def test_it_serves_the_environment_that_it_prints_until_a_signal(number: signal.
     """A shell that has read the lines reaches the API; a terminal's Ctrl-C is no failure of anything."""
     with _started() as process:
         exports = "".join(_lines(process, "export NO_PROXY="))
+        assert process.stderr is not None
+        assert process.stderr.readline() == "The sandbox runs until Ctrl-C.\n"
         values = dict(word.split("=", 1) for word in shlex.split(exports) if word != "export")
         asked = urllib.request.Request(
             f"{values['HCLOUD_ENDPOINT']}/servers", headers={"Authorization": f"Bearer {values['HCLOUD_TOKEN']}"}
@@ -62,7 +64,7 @@ def test_it_serves_the_environment_that_it_prints_until_a_signal(number: signal.
         _, stderr = process.communicate(timeout=_DEADLINE_S)
 
     assert {"HETZNER_ENDPOINT", "ROBOT_ENDPOINT", "KUBECONFIG", "HCLOUD_NETWORK"} <= values.keys()
-    told = "The sandbox runs until Ctrl-C.\nhcloud-sandbox: not simulated: POST /v1/zones (create_zone)\n"
+    told = "hcloud-sandbox: not simulated: POST /v1/zones (create_zone)\n"
     assert (process.returncode, stderr) == (code, f"{told}{said}")
 
 
