@@ -56,7 +56,8 @@ def asked_primary_ips(
     if snapshot.services is None or balancers is None:
         return {}
     asking = {service.id: _asked(service, settings) for service in snapshot.services if settings.serving.wants(service)}
-    if not any(asking.values()) and not any(balancer.spec.primary_ips for balancer in balancers):
+    are_held = any(balancer.spec.primary_ips for balancer in balancers)
+    if not any(asking.values()) and not are_held:
         return {}
     asked: list[tuple[Purpose, int | str]] = []
     for key, match in matches.items():
@@ -73,7 +74,7 @@ def asked_primary_ips(
                 )
             case Missing() if wanted:
                 asked += ((Purpose.CREATION, each) for each in wanted.values())
-    for orphan in orphans(snapshot, matches, is_retained=retains_by_default(settings)):
+    for orphan in orphans(snapshot, matches, is_retained=retains_by_default(settings)) if are_held else ():
         asked += ((Purpose.DELETION, held) for held in orphan.balancer.spec.primary_ips if orphan.is_vanished)
     found: dict[int | str, Purpose] = {}
     for purpose, each in sorted(asked, key=lambda pair: (pair[0], str(pair[1]))):
