@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from ipaddress import ip_address
-from typing import Literal
 
 from desired.explain.document import (
     BalancerFact,
@@ -20,7 +19,7 @@ from desired.explain.view import View, if_withheld
 from desired.guards.statuses import conditions_of
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease
-from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned, Undecided
+from desired.load_balancers.matching import Adoptable, Contested, Foreign, FoundBy, Owned, Undecided
 from desired.load_balancers.membership import Membership
 from desired.load_balancers.ownership import said_by_labels
 from desired.load_balancers.published import source_of
@@ -90,11 +89,9 @@ def explain_balancer(of: ServiceView, lb: Decision) -> FoundBalancer:
         row = rules.NONE_LABELLED if asked is None else rules.NONE_NAMED
         none = row.text(label=of.label, name=asked or "")
         return FoundBalancer(asked, why=why or none)
-    by: Literal["label", "name", "address"] = "name"
-    if seen.owner.uid == of.service.uid or (isinstance(match, Adoptable) and match.returns):
-        by = "label"
-    elif isinstance(match, Adoptable) and match.is_published:
-        by = "address"
+    by: FoundBy = "label" if seen.owner.uid == of.service.uid else "name"
+    if isinstance(match, Adoptable):
+        by = match.by
     owner = tuple(_labels(of, seen))
     return FoundBalancer(asked, by, _balancer(balancer), _balancer(other), why, owner)
 

@@ -73,9 +73,9 @@ def _stage(of: ServiceView) -> tuple[ServiceStage, str]:
             return ServiceStage.MALFORMED, _malformed(lb)
         case Owned(balancer):
             return ServiceStage.SERVED, rules.SERVICE_SERVED.text(balancer=balancer.id, changes=of.planned)
-        case Adoptable(balancer, returns=returns, is_published=is_published):
-            row = rules.RETURNING if returns else rules.ADOPTING_PUBLISHED if is_published else rules.ADOPTING
-            return ServiceStage.ADOPTING, row.text(balancer=balancer.id, change=of.next_of(*_NEXT))
+        case Adoptable(balancer, by):
+            why = rules.ADOPTING.text(balancer=balancer.id, by=by, change=of.next_of(*_NEXT))
+            return ServiceStage.ADOPTING, why
     if lb.wanted is None:
         reason = lb.size.problem or rules.NOTHING_PLANNED.because()
         return ServiceStage.WAITING if reason.rule.of is NoteKind.UNKNOWN else ServiceStage.MALFORMED, reason.text

@@ -16,20 +16,19 @@ from dataclasses import replace
 from desired.annotations.options import OPTIONS
 from desired.guards.guard import GuardInput, GuardResult
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.lifecycle import LoadBalancerRelease, shown_former
-from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned
+from desired.load_balancers.lifecycle import LoadBalancerRelease
+from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned, use_of
 from desired.load_balancers.membership import Membership
-from desired.load_balancers.ownership import Ownership, ownership, whose
+from desired.load_balancers.ownership import Ownership, whose
 from desired.load_balancers.primary_ips import holder_of
 from desired.load_balancers.published import PRIVATE, kind_of
-from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp
+from desired.model.load_balancer import CloudBalancer, PrimaryIp, SelectorTarget
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
 from desired.section import Unknown, Unmanaged
-from desired.syntax.bounds import counted
 
 _KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
 """Of every change that serves a Service."""
@@ -47,12 +46,11 @@ def foreign_owner(view: GuardInput) -> Iterator[GuardResult]:
 
 
 def adoption(view: GuardInput) -> Iterator[GuardResult]:
-    """An adoption is held when it would take something away, or when the load balancer was a deleted Service's, is in
-    use without an owner, or was released by another Service: everything after the adoption changes where traffic goes.
+    """An adoption is held if it would take something away, or if the load balancer may be another owner's: everything
+    after the adoption changes where traffic goes.
 
-    It counts no population: what is held is whose the load balancer is. The hold covers the removals as well, so that
-    an approval is void when there is one more. While some of them cannot be told the adoption waits: afterwards no
-    person would be asked.
+    It counts no population: the owner is held. The hold covers the removals as well, so that an approval is void if
+    there is one more. While some removals are unknown the adoption waits: afterwards no person would be asked.
     """
     for lb, changes in view.balancers(ChangeKind.LB_ADOPT):
         if not isinstance(lb.match, Adoptable):
@@ -60,24 +58,17 @@ def adoption(view: GuardInput) -> Iterator[GuardResult]:
         adopt = next(change for change in changes if change.kind == ChangeKind.LB_ADOPT)
         removals = [change for change in changes if adopt.key in change.depends_on and change.verb is Verb.REMOVE]
         keys = sorted([adopt.key, *(change.key for change in removals)])
-        balancer = lb.match.balancer
-        owner = balancer.owner
-        uid, use = str(owner.uid), _use_of(balancer)
-        was_elsewhere = ownership(owner.cluster_uid, view.snapshot) is Ownership.OTHER_CLUSTER
-        former = shown_former(owner) + (f" of cluster {owner.cluster_uid}" * was_elsewhere)
-        found: dict[str, Plain] = {"balancer": _named(balancer), "uid": uid, "former": former, "use": use}
+        balancer, doubt = _named(lb.match.balancer), lb.match.doubt
         if removals:
-            found["parts"] = ", ".join(" ".join(change.key.parts) for change in removals)
-            row = rows.ADOPTION_OF_UNKNOWN_REMOVES if lb.match.is_stranger else rows.ADOPTION_REMOVES
-            yield GuardResult.of(row, keys, found, value=len(removals), limit=0)
-        elif lb.match.is_stranger:
-            yield GuardResult.of(rows.BALANCER_OF_UNKNOWN, keys, found, value=uid, limit="a Service of this cluster")
-        elif lb.match.is_in_use_unowned:
-            row = rows.BALANCER_IN_USE_RELEASED if lb.match.is_anothers else rows.BALANCER_IN_USE
-            yield GuardResult.of(row, keys, found, value=use, limit="no listener, no target")
-        gap = _hides_removals(lb, balancer, view.snapshot)
+            parts = ", ".join(" ".join(change.key.parts) for change in removals)
+            found = {"balancer": f"{balancer}, {doubt}," if doubt else balancer, "parts": parts}
+            yield GuardResult.of(rows.ADOPTION_REMOVES, keys, found, value=len(removals), limit=0)
+        elif doubt:
+            found = {"balancer": balancer, "doubt": doubt}
+            yield GuardResult.of(rows.ADOPTION_IN_DOUBT, keys, found, value=doubt, limit="no trace of an owner")
+        gap = _hidden_removals(lb, lb.match.balancer, view.snapshot)
         if gap is not None:
-            yield GuardResult.of(rows.ADOPTION_UNCLEAR, (adopt.key,), {"balancer": _named(balancer), "error": gap})
+            yield GuardResult.of(rows.ADOPTION_UNCLEAR, (adopt.key,), {"balancer": balancer, "error": gap})
 
 
 def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
@@ -93,7 +84,7 @@ def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
             creations = [change.key for change in changes if change.kind == ChangeKind.LB_CREATE]
             keys = creations or [change.key for change in changes if change.kind == ChangeKind.SERVICE_STATUS]
             command = f"hcloud load-balancer add-label --overwrite {other.id} {serving.label}={lb.service.uid}"
-            found: dict[str, Plain] = {"service": lb.service.id, "balancer": _named(other), "use": _use_of(other)}
+            found: dict[str, Plain] = {"service": lb.service.id, "balancer": _named(other), "use": use_of(other)}
             yield GuardResult.of(rows.PUBLISHED_ADDRESS_LOST, keys, found | {"command": command}, value=1, limit=0)
     deletions = [change for change in view.plan.changes if change.kind == ChangeKind.LB_DELETE]
     vanished = {balancer.key: balancer for balancer in view.desired.vanished}
@@ -214,30 +205,12 @@ def _named(balancer: CloudBalancer) -> str:
     return f"load balancer {balancer.id} {balancer.spec.name}"
 
 
-def _use_of(balancer: CloudBalancer) -> str:
-    """``1 listener and 2 targets``."""
-    counts = ((len(balancer.spec.listeners), "listener"), (len(balancer.targets), "target"))
-    return " and ".join(counted(number, word) for number, word in counts if number)
-
-
-def _hides_removals(lb: DesiredLoadBalancer, balancer: CloudBalancer, snapshot: Snapshot) -> str | None:
-    """The reason why later readings may take more away from the load balancer than this one; None when they do not."""
-    if lb.wanted is None:
+def _hidden_removals(lb: DesiredLoadBalancer, balancer: CloudBalancer, snapshot: Snapshot) -> str | None:
+    """The reason why later readings may take targets away; None if they do not."""
+    if lb.wanted is None or all(isinstance(target, SelectorTarget) for target in balancer.targets):
         return None
-    targets, network = lb.wanted.targets, snapshot.network
-    led_to = lb.targets.node_targets.led_to
-    servers = {server: target for target in balancer.targets if (server := led_to(target))}
-    if servers and isinstance(targets, Unmanaged):
+    if isinstance(lb.wanted.targets, Unmanaged):
+        network = snapshot.network
         return network.why if isinstance(network, Unknown) else "there is no network as HCLOUD_NETWORK names it"
-    settled = {
-        member.server
-        for membership in (Membership.TARGET, Membership.IGNORED, Membership.UNUSABLE)
-        for member in lb.targets.being(membership)
-        if membership is not Membership.UNUSABLE or member.keeps_its_target
-    }
     gap = snapshot.robot.servers.why_incomplete if snapshot.robot else None
-    if gap and any(isinstance(target, IpTarget) and led_to(target) is None for target in balancer.targets):
-        return f"the list of Robot servers is incomplete: {gap}"
-    if not any(servers[key] in lb.targets.targets for key in servers.keys() - settled):
-        return None
-    return next((member.why for member in lb.targets.being(Membership.UNCERTAIN)), None)
+    return gap or next((member.why for member in lb.targets.being(Membership.UNCERTAIN)), None)

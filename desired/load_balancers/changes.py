@@ -238,12 +238,12 @@ def _adopt(
 ) -> tuple[Change, ...]:
     if isinstance(lb.match, Owned):
         return ()
+    match = lb.match if isinstance(lb.match, Adoptable) else Adoptable(present)  # refused by its owner otherwise
     before = replace(present.owner, balancer_id=present.id)
-    stays = isinstance(lb.match, Adoptable) and lb.match.outlives_its_service
     after = replace(
         owner_here(lb.service, snapshot),
         balancer_id=present.id,
-        adopted=(before.adopted or "true") if stays else None,
+        adopted=None if match.is_made_for_it else before.adopted or "true",
     )
     change = Change(
         key=lb.service.balancer_key,
@@ -251,7 +251,7 @@ def _adopt(
         verb=Verb.MODIFY,
         before=before,
         after=after,
-        reason=_why_adopted(lb, present, stays=stays),
+        reason=_why_adopted(lb, match),
         owner=lb.service.key,
         cloud_id=present.id,
         depends_on=prepared,
@@ -259,14 +259,14 @@ def _adopt(
     return (change,)
 
 
-def _why_adopted(lb: DesiredLoadBalancer, present: CloudBalancer, *, stays: bool) -> str:
-    if isinstance(lb.match, Adoptable) and lb.match.returns:
-        return rows.GIVEN_BACK.text(balancer=present.id, service=lb.service.id)
-    if isinstance(lb.match, Adoptable) and lb.match.is_published:
-        row = rows.ADOPTED_AS_PUBLISHED_TO_STAY if stays else rows.ADOPTED_AS_PUBLISHED
-    else:
-        row = rows.ADOPTED_BY_NAME_TO_STAY if stays else rows.ADOPTED_BY_NAME
-    return row.text(balancer=present.id, name=present.spec.name)
+def _why_adopted(lb: DesiredLoadBalancer, match: Adoptable) -> str:
+    balancer = match.balancer
+    if match.by == "label":
+        return rows.GIVEN_BACK.text(balancer=balancer.id, service=lb.service.id)
+    kept = "" if match.is_made_for_it else "; not created for the Service, kept after it"
+    if match.by == "address":
+        return rows.ADOPTED_AS_PUBLISHED.text(balancer=balancer.id, kept=kept)
+    return rows.ADOPTED_BY_NAME.text(balancer=balancer.id, name=balancer.spec.name, kept=kept)
 
 
 def _status_to_come(lb: DesiredLoadBalancer, create: Change) -> Iterator[Change]:

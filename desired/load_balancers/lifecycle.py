@@ -23,6 +23,7 @@ from desired.load_balancers.ownership import (
     former_of,
     ownership,
     released_here,
+    shown_former,
     whose,
 )
 from desired.load_balancers.prices import price_of
@@ -138,12 +139,6 @@ def _moment(text: str | None) -> datetime | None:
         return datetime.strptime(text, _STAMP).replace(tzinfo=UTC)
     except ValueError:
         return None
-
-
-def shown_former(owner: Owner) -> str:
-    """The Service whose load balancer it was, as far as its label tells."""
-    namespace, dot, name = (owner.former or "").partition(".")
-    return f"Service {namespace}/{name}" if dot else "its Service"
 
 
 def _taken_by(matches: Mapping[str, BalancerMatch]) -> frozenset[int]:

@@ -15,6 +15,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 from desired.load_balancers.ownership import (
     Ownership,
@@ -27,6 +28,7 @@ from desired.load_balancers.ownership import (
     leaves,
     ownership,
     released_here,
+    shown_former,
 )
 from desired.load_balancers.published import ByAddress, by_address, carries_traffic, leads_to, publishers
 from desired.model.load_balancer import CloudBalancer, Owner, SelectorTarget
@@ -37,7 +39,7 @@ from desired.names import LABEL_CLASS
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason, Rule
 from desired.section import Section, Unknown
-from desired.syntax.bounds import Several, several
+from desired.syntax.bounds import Several, counted, several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,40 +63,22 @@ class Owned(_BesidePublished):
     """Why it does not get the name that the Service asks for; None when it has that, or no other asks for it."""
 
 
+FoundBy = Literal["label", "name", "address"]
+"""The trace that leads from a Service to a load balancer without its label: the label of the Service that it was
+released with, the name that the Service asks for, or an address that it publishes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Adoptable(_BesidePublished):
-    """It has the name that the Service asks for, or an address that it publishes, and no existing owner."""
+    """It has no existing owner, and something leads the Service to it."""
 
     balancer: CloudBalancer
     """Without the labels about targets that another owner wrote: the adoption removes them."""
-    is_stranger: bool = False
-    """Whether a Service that is gone owned it, and nothing says that it was one of this cluster."""
-    is_unowned: bool = False
-    """Whether no Service is known to have owned it: no label names one, and it lacks the default name of the Service
-    that asks for it."""
-    is_anothers: bool = False
-    """Whether it was released with a Service of another namespace, name or cluster, as its labels say."""
-    returns: bool = False
-    """Whether it was released with a Service of this namespace and name."""
-    is_published: bool = False
-    """Whether it was found by an address that the Service publishes: it has lost label and name."""
-    leads_here: bool = False
-    """Whether it was, and all that it does is to serve this Service (``published.leads_to``)."""
-
-    @property
-    def outlives_its_service(self) -> bool:
-        """Whether the Service that adopts it did not create it: then it is released with the Service, not deleted."""
-        owner = self.balancer.owner
-        return self.is_unowned or self.is_stranger or owner.is_released or owner.adopted is not None
-
-    @property
-    def is_in_use_unowned(self) -> bool:
-        """Whether it was set up for traffic, and nothing says that it was for this cluster, or its label says
-        that it was for another Service."""
-        if self.is_published:  # a client that may write the status of the Service may write any address there
-            return not self.leads_here
-        is_foreign = self.is_anothers or self.balancer.owner.cluster_uid is None
-        return self.is_unowned and is_foreign and is_in_use(self.balancer)
+    by: FoundBy = "name"
+    is_made_for_it: bool = True
+    """Whether it was made for the Service, so that it is deleted with it, not released."""
+    doubt: str | None = None
+    """The trace of another owner, for which a person decides; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +138,17 @@ def is_in_use(balancer: CloudBalancer) -> bool:
     """Whether traffic may go through it, or was meant to: it has a port or a target. A label selector alone, with which
     Terraform prepares a load balancer, carries nothing, and stays with whatever Service takes it up."""
     return bool(balancer.spec.listeners) or any(not isinstance(each, SelectorTarget) for each in balancer.targets)
+
+
+def use_of(balancer: CloudBalancer) -> str:
+    """``1 listener and 2 targets``."""
+    counts = ((len(balancer.spec.listeners), "listener"), (len(balancer.targets), "target"))
+    return " and ".join(counted(number, word) for number, word in counts if number)
+
+
+def _in_use(balancer: CloudBalancer, owner: str) -> str | None:
+    """The doubt about a load balancer in use; None if it carries nothing."""
+    return f"in use ({use_of(balancer)}), {owner}" if is_in_use(balancer) else None
 
 
 def match_balancers(snapshot: Snapshot) -> Mapping[str, BalancerMatch]:
@@ -306,7 +301,7 @@ class _Claims:
         back = self.released.get(former_of(service)) if self.released else None
         # A Service that names another one wants that.
         is_free = isinstance(match, Missing) or (isinstance(match, Adoptable) and match.balancer == back)
-        return Adoptable(back, returns=True) if back is not None and is_free else match
+        return Adoptable(back, "label", is_made_for_it=False) if back is not None and is_free else match
 
     def _named_by(self, service: Service) -> CloudBalancer | None:
         """The load balancer that has the name which the Service asks for; None if there is none."""
@@ -334,14 +329,18 @@ class _Claims:
         if self.gap is not None:
             return Undecided(_of(rows.BALANCER_MAYBE_ANOTHERS, found, cause=self.gap))
         was_elsewhere = ownership(owner.cluster_uid, self.snapshot) is Ownership.OTHER_CLUSTER
-        is_anothers = owner.uid is None and (was_elsewhere or owner.former not in (None, former_of(service)))
-        has_its_name = name == default_name(service.uid) and not was_elsewhere
-        return Adoptable(
-            found,
-            is_stranger=owner.uid is not None and owner.cluster_uid is None,
-            is_unowned=owner.uid is None and not has_its_name,
-            is_anothers=is_anothers,
-        )
+        is_strangers = owner.uid is not None and owner.cluster_uid is None
+        is_unowned = owner.uid is None and (was_elsewhere or name != default_name(service.uid))
+        doubt = None
+        if is_strangers:
+            doubt = f"labeled with unknown Service UID {owner.uid}"
+        elif is_unowned and (was_elsewhere or owner.former not in (None, former_of(service))):
+            former = shown_former(owner) + f" of cluster {owner.cluster_uid}" * was_elsewhere
+            doubt = _in_use(found, f"released with {former}")
+        elif is_unowned and owner.cluster_uid is None:
+            doubt = _in_use(found, "without an owner label")
+        is_kept = is_strangers or is_unowned or owner.is_released or owner.adopted is not None
+        return Adoptable(found, is_made_for_it=not is_kept, doubt=doubt)
 
     def _published(self, service: Service, own: CloudBalancer | None) -> list[CloudBalancer]:
         """The other load balancers that have an address which the Service publishes. A label of an owner that exists
@@ -359,8 +358,10 @@ class _Claims:
         if isinstance(match, Missing) and len(found) == 1 and is_in_use(found[0]) and self._is_free(found[0], service):
             if self.gap is not None:
                 return Undecided(_of(rows.BALANCER_MAYBE_ANOTHERS, found[0], cause=self.gap))
-            leads_here = leads_to(found[0], service, self.snapshot)
-            return Adoptable(found[0], is_unowned=True, is_published=True, leads_here=leads_here)
+            # A client that may write the status of the Service may write any address there.
+            is_certain = leads_to(found[0], service, self.snapshot)
+            doubt = None if is_certain else _in_use(found[0], "without an owner label")
+            return Adoptable(found[0], "address", is_made_for_it=False, doubt=doubt)
         publisher = next(filter(carries_traffic, found), None)
         return match if publisher is None else replace(match, publisher=publisher)
 
@@ -380,7 +381,7 @@ class _Claims:
         ]
         for balancer in found if self.gap is None else ():
             if balancer.spec.name == mine or leads_to(balancer, service, self.snapshot):
-                return Adoptable(balancer, is_unowned=True, is_published=balancer.spec.name != mine)
+                return Adoptable(balancer, is_made_for_it=False)
         return Missing(publisher=next(iter(found), None))
 
     def _has_owner(self, balancer: CloudBalancer) -> bool:
@@ -431,7 +432,7 @@ def _contested(found: BalancerMatch, name: str, rivals: Several) -> BalancerMatc
             return replace(found, why_not_renamed=stays)
         case Missing():
             return Contested(None, why)
-        case Adoptable(balancer, returns=returns) if not (returns and balancer.spec.name == name):
+        case Adoptable(balancer, by) if not (by == "label" and balancer.spec.name == name):
             return Contested(balancer, why)
     return found
 

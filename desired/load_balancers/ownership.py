@@ -160,6 +160,12 @@ def former_by_name(namespace: str, service: str) -> str:
     return f"sha256-{sha256(name.encode()).hexdigest()[:40]}" if LONGEST_LABEL_VALUE.is_exceeded(name) else name
 
 
+def shown_former(owner: Owner) -> str:
+    """The Service whose load balancer it was, as far as its label tells."""
+    namespace, dot, name = (owner.former or "").partition(".")
+    return f"Service {namespace}/{name}" if dot else "its Service"
+
+
 def released_here(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
     """Label of a former Service → the load balancer that was released with it, and that a Service of this namespace and
     name adopts; of several the one that was released last."""

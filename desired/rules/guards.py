@@ -246,24 +246,7 @@ CLOSED_TO_PODS = _held(
 
 _ADOPT = "approve to adopt it"
 ADOPTION_REMOVES = _held(GuardName.ADOPTION, "adoption-removes", "adoption of {balancer} would remove {parts}", _ADOPT)
-ADOPTION_OF_UNKNOWN_REMOVES = _held(
-    GuardName.ADOPTION,
-    "adoption-of-unknown-removes",
-    "adoption of {balancer}, labeled with unknown Service UID {uid}, would remove {parts}",
-    _ADOPT,
-)
-BALANCER_OF_UNKNOWN = _held(
-    GuardName.ADOPTION, "balancer-of-unknown", "{balancer} is labeled with unknown Service UID {uid}", _ADOPT
-)
-BALANCER_IN_USE = _held(
-    GuardName.ADOPTION, "balancer-in-use", "{balancer} is in use ({use}) and has no owner label", _ADOPT
-)
-BALANCER_IN_USE_RELEASED = _held(
-    GuardName.ADOPTION,
-    "balancer-in-use-released",
-    "{balancer} is in use ({use}) and was released with {former}",
-    _ADOPT,
-)
+ADOPTION_IN_DOUBT = _held(GuardName.ADOPTION, "adoption-in-doubt", "{balancer} may be another owner's: {doubt}", _ADOPT)
 
 PUBLISHED_ADDRESS_LOST = _held(
     GuardName.IP_LOSS,

@@ -38,21 +38,16 @@ GIVEN_BACK = _row(
     "given-back",
     "load balancer {balancer} was released with Service {service} and is returned to it; kept after it",
 )
-_STAYS = "; not created for the Service, kept after it"
 ADOPTED_AS_PUBLISHED = _row(
     ChangeKind.LB_ADOPT,
     "adopted-as-published",
-    "load balancer {balancer} has an address that the Service publishes, but lost its label and name",
-)
-ADOPTED_AS_PUBLISHED_TO_STAY = _row(
-    ChangeKind.LB_ADOPT, "adopted-as-published-to-stay", ADOPTED_AS_PUBLISHED.says + _STAYS
+    "load balancer {balancer} has an address that the Service publishes, but lost its label and name{kept}",
 )
 ADOPTED_BY_NAME = _row(
     ChangeKind.LB_ADOPT,
     "adopted-by-name",
-    "load balancer {balancer} has the name {name} that the Service requests",
+    "load balancer {balancer} has the name {name} that the Service requests{kept}",
 )
-ADOPTED_BY_NAME_TO_STAY = _row(ChangeKind.LB_ADOPT, "adopted-by-name-to-stay", ADOPTED_BY_NAME.says + _STAYS)
 LOST_BY_ADOPTION = _row(
     ChangeKind.LB_ADOPT, "lost-by-adoption", "{part} is removed from it: not requested by the Service"
 )

@@ -695,12 +695,7 @@ AWAITS_ITS_SERVICE = Rule(
     "awaits-its-service", "load balancer {balancer} {name} is returned to it when it is created again"
 )
 SERVICE_SERVED = Rule("served", "served by load balancer {balancer}; {changes}")
-RETURNING = Rule("returning", "had load balancer {balancer} until it was released; {change}")
-ADOPTING = Rule("adopting", "requests the name of load balancer {balancer} (no existing Service's); {change}")
-ADOPTING_PUBLISHED = Rule(
-    "adopting-published",
-    "publishes an address of load balancer {balancer} (no existing Service's); {change}",
-)
+ADOPTING = Rule("adopting", "finds load balancer {balancer} by its {by}; {change}")
 SERVICE_JOINING = Rule("joining", "has no load balancer yet; {change}")
 NOTHING_PLANNED = Rule("nothing-planned", "no change is planned")
 MALFORMED_NEW = Rule("malformed-new", "{problem}{more}; nothing is created until it is corrected")

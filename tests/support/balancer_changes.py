@@ -76,10 +76,9 @@ def a_publication(*ingress: Ingress, **more: Any) -> Change:
 
 def an_adoption(before: Owner, *consequences: str, outlives: bool = False) -> Change:
     """The adoption of a load balancer that somebody else, or nobody, owns."""
-    row = rules.ADOPTED_BY_NAME_TO_STAY if outlives else rules.ADOPTED_BY_NAME
-    mark = "true" if outlives else None
+    mark, kept = ("true", "; not created for the Service, kept after it") if outlives else (None, "")
     there, after = replace(before, balancer_id=42), replace(OURS, balancer_id=42, adopted=mark)
-    why = row.text(balancer=42, name="shop")
+    why = rules.ADOPTED_BY_NAME.text(balancer=42, name="shop", kept=kept)
     return a_difference(BALANCER, "lb.adopt", there, after, why, *consequences, depends_on=(CLAIM.key,))
 
 

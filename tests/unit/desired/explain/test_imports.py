@@ -20,7 +20,7 @@ CARRIERS = {
     "guards.table": {"GUARDS"},
     "load_balancers.desired": {"DesiredLoadBalancer"},
     "load_balancers.lifecycle": {"LoadBalancerRelease"},
-    "load_balancers.matching": {"Adoptable", "Contested", "Foreign", "Missing", "Owned", "Undecided"},
+    "load_balancers.matching": {"Adoptable", "Contested", "Foreign", "FoundBy", "Missing", "Owned", "Undecided"},
     "load_balancers.membership": {"Membership"},
     "nodes.addresses": {"DesiredAddresses"},
     "nodes.matching": {"Matched"},

@@ -56,7 +56,7 @@ def unowned(name: str = "shop", **overrides: Any) -> Any:
 
 
 def adopting(change: str) -> str:
-    return rules.ADOPTING.text(balancer=42, change=change)
+    return rules.ADOPTING.text(balancer=42, by="name", change=change)
 
 
 def going(change: str, reason: str = DYING) -> str:
@@ -80,8 +80,8 @@ NOT_OURS = rules.OF_ANOTHER_CONTROLLER.text(cls="x/y")
 NODE_PORT = rules.WANTS_NONE.text(type="NodePort")
 IN_PLACE = rules.SERVICE_SERVED.text(balancer=42, changes="no change is planned")
 CHANGING = rules.SERVICE_SERVED.text(balancer=42, changes="1 change is planned: waiting (policy)")
-BACK = rules.RETURNING.text(balancer=42, change="the next pass adopts it")
-PUBLISHED = rules.ADOPTING_PUBLISHED.text(balancer=42, change="the next pass adopts it")
+BACK = rules.ADOPTING.text(balancer=42, by="label", change="the next pass adopts it")
+PUBLISHED = rules.ADOPTING.text(balancer=42, by="address", change="the next pass adopts it")
 TYPED: Mapping[str, Any] = {"type": "ClusterIP"}
 CLASSED: Mapping[str, Any] = {"load_balancer_class": "x/y"}
 
@@ -147,7 +147,7 @@ NAME = f"ccm-managed-certificate-{SERVICE_UID}"
 PENDING = a_certificate(7, NAME, is_managed=True, labels={LABEL_SERVICE_UID: SERVICE_UID}, issuance=Issuance.PENDING)
 ADDRESSES = Wait("status", said.WAITS_FOR_ADDRESSES.text())
 ISSUING = rules.CERTIFICATE_BEING_ISSUED.text(certificate=7, name=NAME, since="2026-07-01 12:00 UTC")
-STRANGE = guards.BALANCER_OF_UNKNOWN.text(balancer="load balancer 42 shop", uid="dead")
+STRANGE = guards.ADOPTION_IN_DOUBT.text(balancer="load balancer 42 shop", doubt="labeled with unknown Service UID dead")
 OBSERVED = Wait("policy", guards.EXCLUDED_BY_POLICY.text(policy="observe"))
 UNREAD = Wait("incomplete-snapshot", guards.CLUSTER_UNREAD.text(error="403"))
 TO_CREATE = Wait("certificate", rules.CERTIFICATE_TO_CREATE.text(name=NAME))

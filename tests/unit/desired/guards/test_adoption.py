@@ -17,7 +17,6 @@ from desired.plan.kinds import Verb
 from desired.planner import compute_plan
 from desired.rules import guards as rows
 from desired.rules import load_balancers as rules
-from desired.rules.rule import Rule
 from desired.section import Absent, Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.balancers import (
@@ -125,33 +124,27 @@ def released(former: str | None, cluster: str = CLUSTER_UID, **parts: Any) -> Cl
 
 
 UNUSED: dict[str, Any] = {"listeners": (), "targets": ()}
-BOTH, FREE = "1 listener and 1 target", "no listener, no target"
-OF_SHOP, OF_OTHER = "Service prod/shop", f"Service default/web of cluster {ELSEWHERE}"
-IN_USE, WAS_USED = rows.BALANCER_IN_USE, rows.BALANCER_IN_USE_RELEASED
+IN_USE = "in use (1 listener and 1 target)"
 
 
-@cases("balancer row found value limit", {
-    "as the Service asks for it": (nobodys(), IN_USE, {"use": BOTH}, BOTH, FREE),
-    "a listener alone": (nobodys(targets=()), IN_USE, {"use": "1 listener"}, "1 listener", FREE),
-    "a target alone": (nobodys(listeners=()), IN_USE, {"use": "1 target"}, "1 target", FREE),
-    "leads elsewhere": (nobodys(listeners=(a_listener(node_port=31000),)), IN_USE, {"use": BOTH}, BOTH, FREE),
-    "targets that would stay": (nobodys(targets=(SELECTOR, ADDRESS)), IN_USE, {"use": "1 listener and 2 targets"},
-        "1 listener and 2 targets", FREE),
-    "a selector behind a port": (nobodys(targets=(SELECTOR,)), IN_USE, {"use": BOTH}, BOTH, FREE),
-    "another Service's": (released("prod.shop"), WAS_USED, {"use": BOTH, "former": OF_SHOP}, BOTH, FREE),
-    "another cluster's, of the same name": (released("default.web", ELSEWHERE), WAS_USED,
-        {"use": BOTH, "former": OF_OTHER}, BOTH, FREE),
+@cases("balancer doubt", {
+    "as the Service asks for it": (nobodys(), f"{IN_USE}, without an owner label"),
+    "a listener alone": (nobodys(targets=()), "in use (1 listener), without an owner label"),
+    "a target alone": (nobodys(listeners=()), "in use (1 target), without an owner label"),
+    "targets that would stay": (nobodys(targets=(SELECTOR, ADDRESS)),
+        "in use (1 listener and 2 targets), without an owner label"),
+    "another Service's": (released("prod.shop"), f"{IN_USE}, released with Service prod/shop"),
+    "another cluster's, of the same name": (released("default.web", ELSEWHERE),
+        f"{IN_USE}, released with Service default/web of cluster {ELSEWHERE}"),
     "a dead Service's": (a_balancer(service_uid=DEAD, cluster_uid=None, spec={"name": "shared"}),
-        rows.BALANCER_OF_UNKNOWN, {"uid": DEAD}, DEAD, "a Service of this cluster"),
+        f"labeled with unknown Service UID {DEAD}"),
 })  # fmt: skip
-def test_adoption_of_what_may_be_anothers(
-    balancer: CloudBalancer, row: Rule, found: dict[str, str], value: str, limit: str
-) -> None:
+def test_adoption_in_doubt(balancer: CloudBalancer, doubt: str) -> None:
     """It serves, or was a Service's: whatever is changed needs a person, additions included."""
     world = a_world([NAMED], [balancer])
     (hold,) = judged(world).holds
-    assert (hold.rule, hold.value, hold.limit, hold.keys) == (GuardName.ADOPTION, value, limit, (LB,))
-    assert hold.said == row.text(balancer=SHARED, **found)
+    assert (hold.rule, hold.value, hold.keys) == (GuardName.ADOPTION, doubt, (LB,))
+    assert hold.said == rows.ADOPTION_IN_DOUBT.text(balancer=SHARED, doubt=doubt)
     assert judged(world).allowed == ()
     approved = judged(world, approved={hold.hash})
     assert approved.allowed == approved.changes
@@ -178,7 +171,9 @@ def test_adoption_of_a_dead_services_that_takes_something_away() -> None:
     parts = {"targets": (OURS, STRAY)}
     (hold,), (other,) = (judged(before_adoption(parts, uid)).holds for uid in (DEAD, "another"))
     assert hold.keys == other.keys == (LB, f"{LB}/target/server:7")
-    assert hold.said == rows.ADOPTION_OF_UNKNOWN_REMOVES.text(balancer=MINE, uid=DEAD, parts="target server:7")
+    assert hold.said == rows.ADOPTION_REMOVES.text(
+        balancer=f"{MINE}, labeled with unknown Service UID {DEAD},", parts="target server:7"
+    )
     assert hold.hash != other.hash
 
 
@@ -211,7 +206,7 @@ JOINING = {
 @cases("service parts world why", {
     "private targets, and no network was read": (PRIVATE, {}, UNREAD, "429"),
     "private targets, and the network is not there": (PRIVATE, {}, NOWHERE, NO_NETWORK),
-    "a Node was not read": (WEB, TWO, NODE_UNREAD, rules.NODE_UNREADABLE.text(cause="no uid")),
+    "a Node was not read": (WEB, {}, NODE_UNREAD, rules.NODE_UNREADABLE.text(cause="no uid")),
     "a target's own server": (WEB, TWO, SERVER_UNREAD, "server unknown: no type"),
     "a Node may be the target": (WEB, TWO, JOINING, rules.NOT_INITIALIZED_YET.text(cause="429")),
 })  # fmt: skip
@@ -237,7 +232,6 @@ OTHERS_UNREAD = {"servers": Section({1: a_server()}, unreadable={9: "no type"})}
 @cases("service parts world settings", {
     "it is in no network": (WEB, {}, UNREAD, IN_NETWORK),
     "it has no targets": (PRIVATE, {"targets": ()}, UNREAD, IN_NETWORK),
-    "every target is a Node's": (WEB, {}, NODE_UNREAD, LOCATED),
     "what is ignored stays for good": (WEB, TWO, SPARE, IGNORING),
     "what is not ours stays for good": (WEB, {"targets": (SELECTOR,)}, OTHERS_UNREAD, LOCATED),
     "a target of another family stays": (IPV6, {"targets": (OURS,)}, NO_IPV6, LOCATED),

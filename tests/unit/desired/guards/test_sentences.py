@@ -78,12 +78,8 @@ addresses-lost: 2 of 4 Nodes would lack an address (limit 1); check HCLOUD_NETWO
 closed-to-pods: 2 of 4 Nodes would be closed to pods by NetworkUnavailable (limit 1); check HCLOUD_NETWORK and the
     servers' attachments to it, or approve if intended
 adoption-removes: adoption of load balancer 7 web would remove listener 8080, target server:9; approve to adopt it
-adoption-of-unknown-removes: adoption of load balancer 7 web, labeled with unknown Service UID uid-1, would remove
-    listener 8080, target server:9; approve to adopt it
-balancer-of-unknown: load balancer 7 web is labeled with unknown Service UID uid-1; approve to adopt it
-balancer-in-use: load balancer 7 web is in use (1 listener and 2 targets) and has no owner label; approve to adopt it
-balancer-in-use-released: load balancer 7 web is in use (1 listener and 2 targets) and was released with Service
-    prod/shop; approve to adopt it
+adoption-in-doubt: load balancer 7 web may be another owner's: labeled with unknown Service UID uid-1; approve to
+    adopt it
 published-address-lost: Service default/web would stop publishing the address of load balancer 7 web, still in use (1
     listener and 2 targets); to keep it, label it for the Service: hcloud load-balancer add-label --overwrite 7
     hcloud-ccm/service-uid=uid-1
@@ -183,9 +179,9 @@ FACTS: dict[str, Plain] = {
     "command": "hcloud load-balancer add-label --overwrite 7 hcloud-ccm/service-uid=uid-1",
     "counted": 4,
     "destination": "10.244.3.0/24",
+    "doubt": "labeled with unknown Service UID uid-1",
     "enough": 3,
     "error": "503",
-    "former": "Service prod/shop",
     "factor": 6,
     "finalizer": "service.kubernetes.io/load-balancer-cleanup",
     "found": 1,

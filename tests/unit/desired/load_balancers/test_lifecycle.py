@@ -406,7 +406,7 @@ def naming(name: str, service: str = "web", **overrides: Any) -> Service:
 def test_who_gets_it_back(service: Service, there: tuple[CloudBalancer, ...], expected: int | None) -> None:
     """By what its label remembers, and by nothing else."""
     (found,) = match_balancers(a_world([service], there)).values()
-    assert (found.balancer.id if isinstance(found, Adoptable) and found.returns else None) == expected
+    assert (found.balancer.id if isinstance(found, Adoptable) and found.by == "label" else None) == expected
     assert expected is not None or found == Missing()
 
 
@@ -417,7 +417,9 @@ def test_who_asks_for_another_one_gets_that() -> None:
     assert KEY not in plan.by_key
     assert plan.by_key[WEB].after == Owner(CLUSTER_UID, SERVICE_UID, balancer_id=9, adopted="true")
     also = match_balancers(a_world([naming("other"), naming("was-42", "api", uid="uid-api")], [left(), other]))
-    assert also["default/api"] == Adoptable(left(), is_unowned=True, is_anothers=True)
+    assert also["default/api"] == Adoptable(
+        left(), is_made_for_it=False, doubt="in use (1 listener and 1 target), released with Service default/web"
+    )
 
 
 def test_of_two_that_were_its_own_it_may_name_either() -> None:
@@ -433,7 +435,10 @@ def test_nobody_takes_it_from_who_gets_it_back() -> None:
     thief = naming("was-42", "api", uid="uid-api")
     both = match_balancers(a_world([thief, a_service()], [left()]))
     why = rules.BALANCER_GOES_BACK.because(balancer=42, name="was-42", service="default/web")
-    assert both == {"default/api": Foreign(left(), why), "default/web": Adoptable(left(), returns=True)}
+    assert both == {
+        "default/api": Foreign(left(), why),
+        "default/web": Adoptable(left(), "label", is_made_for_it=False),
+    }
     for others in ([], [a_service()]):
         there = [left(), *(a_balancer(43) for _ in others)]
         assert isinstance(match_balancers(a_world([thief, *others], there))["default/api"], Adoptable)
@@ -443,8 +448,8 @@ def test_nobody_takes_it_from_who_gets_it_back() -> None:
 def test_another_namespace_does_not_take_what_is_in_use_without_a_word(there: CloudBalancer, is_held: bool) -> None:
     """Who names what was released with another Service may have it once a person says so."""
     plan = planned(naming("was-42", namespace="tenant"), there=(there,))
-    whose, use = "Service default/web", "1 listener and 1 target"
-    why = guards.BALANCER_IN_USE_RELEASED.text(balancer="load balancer 42 was-42", use=use, former=whose)
+    doubt = "in use (1 listener and 1 target), released with Service default/web"
+    why = guards.ADOPTION_IN_DOUBT.text(balancer="load balancer 42 was-42", doubt=doubt)
     expected = [("adoption", ("load_balancer/tenant/web",), why)] if is_held else []
     assert [(hold.rule, hold.keys, hold.said) for hold in plan.holds] == expected
 

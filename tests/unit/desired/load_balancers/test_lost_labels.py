@@ -77,7 +77,7 @@ def test_it_is_taken_up_again_by_its_published_address() -> None:
     """Nobody is asked, no second one is made, and nothing else is published; it outlives its Service from then on, as
     nothing tells any more that it was made for it."""
     plan = judged(a_world([SERVED], [bare()]))
-    assert found(a_world([SERVED], [bare()])) == Adoptable(bare(), is_unowned=True, is_published=True, leads_here=True)
+    assert found(a_world([SERVED], [bare()])) == Adoptable(bare(), "address", is_made_for_it=False)
     (adopt,) = plan.changes
     assert (adopt.kind, adopt.cloud_id, adopt.decision.verdict) == ("lb.adopt", 42, Verdict.ALLOWED)
     assert isinstance(adopt.after, Owner)

@@ -84,8 +84,8 @@ def match(service: Service, *balancers: CloudBalancer, **world: Any) -> Balancer
 
 
 def kind_of(found: BalancerMatch) -> str:
-    is_stranger = isinstance(found, Adoptable) and found.is_stranger
-    return "stranger" if is_stranger else type(found).__name__.lower()
+    is_strangers = isinstance(found, Adoptable) and (found.doubt or "").startswith("labeled with unknown Service UID")
+    return "stranger" if is_strangers else type(found).__name__.lower()
 
 
 def rule_of(found: BalancerMatch) -> Rule | None:
@@ -95,6 +95,7 @@ def rule_of(found: BalancerMatch) -> Rule | None:
 OWN, HCCMS, THEIRS = a_balancer(), a_balancer(cluster_uid=None), a_balancer(cluster_uid=ELSEWHERE)
 LABELLED_THEIRS = called("x", service=SERVICE_UID, cluster=ELSEWHERE)
 SHARED = called("shared")
+IN_USE = "in use (1 listener and 1 target), without an owner label"
 OF_A = called("shared", service=SERVICE_UID, cluster=CLUSTER_UID)
 
 
@@ -249,19 +250,18 @@ def test_who_comes_back_among_rivals(name: str, is_kept: bool) -> None:
     assert type(found["shop"]) is (Foreign if is_kept else Contested)
 
 
-@rows("labels former is_anothers", {
+@rows("labels former is_held", {
     "another cluster": ({LABEL_CLUSTER_UID: ELSEWHERE}, "default.shop", True),
     "another cluster, of a Service of this name": ({LABEL_CLUSTER_UID: ELSEWHERE}, "default.web", True),
     "another class": ({LABEL_CLASS: "internal"}, "default.shop", True),
     "another class, of a Service of this name": ({LABEL_CLASS: "internal"}, "default.web", False),
 })  # fmt: skip
-def test_what_another_owner_has_released(labels: dict[str, str], former: str, is_anothers: bool) -> None:
+def test_what_another_owner_has_released(labels: dict[str, str], former: str, is_held: bool) -> None:
     """It can be adopted by its name, and goes with no Service: its former owner meant it to stay."""
     labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: AT, LABEL_FORMER: former} | labels
     found = match(named("shared"), a_balancer(spec={"name": "shared", "labels": labels}))
     assert isinstance(found, Adoptable)
-    assert (found.is_unowned, found.is_anothers, found.returns) == (True, is_anothers, False)
-    assert found.outlives_its_service
+    assert (found.by, found.is_made_for_it, found.doubt is not None) == ("name", False, is_held)
 
 
 @rows("balancer rule", {
@@ -347,8 +347,7 @@ def test_a_released_one_outlives_the_service_that_names_it(labels: dict[str, str
     there = a_balancer(spec={"name": "shared", "labels": {k: v for k, v in (RELEASED | labels).items() if v}})
     found = match(A, there)
     assert isinstance(found, Adoptable)
-    assert found.outlives_its_service
-    assert found.is_in_use_unowned is is_held
+    assert (found.is_made_for_it, found.doubt is not None) == (False, is_held)
 
 
 def test_of_many_rivals_a_few_are_named() -> None:
@@ -375,7 +374,7 @@ def test_of_many_rivals_a_few_are_named() -> None:
 })  # fmt: skip
 def test_no_rival(other: dict[str, Any]) -> None:
     """Only who can get a load balancer of that name is a rival."""
-    assert matches([A, replace(B, **other)], [SHARED])["web"] == Adoptable(SHARED, is_unowned=True)
+    assert matches([A, replace(B, **other)], [SHARED])["web"] == Adoptable(SHARED, is_made_for_it=False, doubt=IN_USE)
 
 
 @rows("balancers expected", {
