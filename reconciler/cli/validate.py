@@ -106,12 +106,11 @@ def _checked_service(file: str, found: FoundService, defaults: Options, variable
 
 
 def _checked_annotations(file: str, found: FoundAnnotations, *, has_network: bool) -> CheckedAnnotations:
-    place = (file, found.document, found.item, found.kind, found.namespace, found.name, found.carried.path)
+    place = (file, found.document, found.item, found.kind, found.namespace, found.name, found.path)
     if found.unread is not None:
         return CheckedAnnotations(*place, errors=(), notes=(found.unread,))
-    check = check_annotations(found.carried.annotations, has_network=has_network)
-    errors = (*found.carried.malformed, *check.problems)
-    return CheckedAnnotations(*place, errors, check.remarks, found.carried.not_judged)
+    check = check_annotations(found.annotations, has_network=has_network)
+    return CheckedAnnotations(*place, (*found.malformed, *check.problems), check.remarks, found.not_judged)
 
 
 def _content(file: str) -> bytes:

@@ -1,8 +1,13 @@
-"""Manifests of Kubernetes as people write them, in YAML or JSON: the Services of type LoadBalancer, and the annotations
-that other documents have for one."""
+"""Manifests of Kubernetes as people write them, in YAML or JSON: Services of type LoadBalancer, and annotations of ours
+elsewhere.
 
+Outside of Services every mapping with our keys is found, also in a text that is YAML. Other forms, as paths of patches,
+are told and not judged.
+"""
+
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -10,12 +15,12 @@ import msgspec
 from actuators.http.decoding import in_words
 from actuators.wire.service import ClaimSpec, claim_of
 from desired.annotations.claims import Claim
-from desired.annotations.options import BadAnnotation
+from desired.annotations.options import PREFIX, BadAnnotation
+from desired.annotations.port_keys import is_ours
 from desired.annotations.warnings import AnnotationWarning
 from desired.model.serving import Serving
 from desired.syntax.bounds import shown_text
-from reconciler.observe.carried_annotations import Carried, Walk, sorted_out
-from reconciler.observe.yaml_documents import documents
+from reconciler.observe.yaml_documents import NotManifests, documents, text_of
 
 _DEEPEST = 2
 """How deeply lists may be nested; with aliases YAML can say so much that reading it would not end."""
@@ -34,6 +39,17 @@ _UNREAD = (
     "StatefulSet",
 )
 """Kinds of Kubernetes of which no Service is made, so that nothing reads their own annotations."""
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""The copy of an object that kubectl keeps in its manifest."""
+_MOST_TEXT = 1024 * 1024
+"""Characters of texts that are read in an object: the room of a ConfigMap."""
+_NAMED = re.compile(r"load-balancer\\*\.hetzner\\*\.cloud(?:/|~1)|hcloud-reconciler/[^/\s:]+:(?:\s|$)", re.MULTILINE)
+"""A text with one of our keys, also as ``helm --set`` and JSON pointers (RFC 6901) write it, or a line of YAML."""
+_FILLED_IN = re.compile(r"\{\{|\$\{|\$\(|\AENC\[")
+"""Begin of a text that Helm, Flux, envsubst, Kustomize or SOPS replaces."""
+_OUTSIDE = "names an annotation in another form than a mapping of keys to values"
+_LONGEST_STEP = 80
+"""Characters of a key that are repeated in a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +82,14 @@ class FoundAnnotations:
     """None when the document is no object of Kubernetes', such as Helm's values."""
     namespace: str | None
     name: str | None
-    carried: Carried
+    path: str
+    """From the top of the document; a colon is before the inside of a text, as in ``spec.valuesContent: service``."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """As they would be in quotes."""
+    malformed: tuple[BadAnnotation, ...] = ()
+    """Values that the API server would not take."""
+    not_judged: tuple[AnnotationWarning, ...] = ()
+    """Annotations of which nothing can be said offline, with the reason."""
     unread: AnnotationWarning | None = None
     """The reason why nothing reads them; None when a Service may get them."""
 
@@ -88,15 +111,20 @@ def read_manifests(data: bytes, serving: Serving) -> Iterator[FoundService | Fou
     Raises NotManifests where the text ends to be readable; what came before has been yielded then.
     """
     for number, document in documents(data):
-        walk = Walk()
+        entered: dict[int, Any] = {}
         for item, manifest in _unlisted(document, {}):
             service = _service(manifest, number, item, serving)
             if service is not None:
                 yield service
                 continue
             kind, namespace, name = _identity(manifest)
-            for carried in walk.carried(manifest):
-                yield FoundAnnotations(number, item, kind, namespace, name, carried, _unread(manifest, carried.path))
+            for path, found in _places(manifest, entered):
+                where = (number, item, kind, namespace, name, path)
+                if isinstance(found, str):
+                    why = AnnotationWarning(path, f"not checked: {path or 'the text'} {found}")
+                    yield FoundAnnotations(*where, not_judged=(why,))
+                else:
+                    yield FoundAnnotations(*where, *_sorted_out(found), _unread(manifest, path))
 
 
 def _identity(manifest: Any) -> tuple[str | None, str | None, str | None]:
@@ -113,6 +141,8 @@ def _unread(manifest: Any, key: str) -> AnnotationWarning | None:
     """The reason why nothing reads the annotations at the path ``key``; None when something may: a patch of a Service
     has no type, and what operators do with those of their objects is not known."""
     kind = manifest.get("kind") if isinstance(manifest, Mapping) else None
+    if _are_labels(key):
+        return AnnotationWarning(key, f"{key} has no effect: annotations alone are read, not labels")
     if kind in _UNREAD and key.endswith("metadata.annotations") and ": " not in key:
         text = f"{key} has no effect: the object is of kind {kind}, and those of Services alone are read"
         return AnnotationWarning(key, text)
@@ -126,6 +156,79 @@ def _unread(manifest: Any, key: str) -> AnnotationWarning | None:
         text = f"{key} has no effect: spec.type is {shown_text(given)}, and only LoadBalancer has a load balancer"
         return AnnotationWarning(key, text)
     return None
+
+
+def _places(manifest: Any, entered: dict[int, Any]) -> Iterator[tuple[str, Mapping[str, object] | str]]:
+    """Path of each mapping with annotations of ours → these, and of each text that is not read → the reason.
+
+    Each part is entered once, however its parts contain each other: ``entered`` keeps those that were, by their id.
+    """
+    ahead: list[tuple[str, Any]] = [("", manifest)]
+    text_left = _MOST_TEXT
+    while ahead:
+        path, value = ahead.pop()
+        if id(value) in entered:
+            continue
+        entered[id(value)] = value
+        below: list[tuple[str, Any]] = []
+        if isinstance(value, Mapping):
+            ours = {key: each for key, each in value.items() if isinstance(key, str) and is_ours(key)}
+            if ours and (not _are_labels(path) or any(key.startswith(PREFIX) for key in ours)):
+                yield path, ours
+            others = (_step(path, key) for key in value if isinstance(key, str) and key not in ours)
+            yield from ((step, _OUTSIDE) for step in others if _NAMED.search(step))
+            below = [(_step(path, key), each) for key, each in value.items() if key not in ours and key != _APPLIED]
+        elif isinstance(value, list | tuple):
+            below = [(f"{path}[{index}]", each) for index, each in enumerate(value)]
+        elif isinstance(value, str) and _NAMED.search(value):
+            text_left -= len(value)
+            found = _inside(value) if text_left >= 0 else "is too long"
+            if isinstance(found, str):
+                yield path, found
+            else:
+                below = [(f"{path}: ".removeprefix(": "), each) for each in found]
+        ahead += reversed(below)
+
+
+def _inside(text: str) -> list[Any] | str:
+    """The documents in a text; the reason if it is none, or nothing but text."""
+    try:
+        found = [each for _, each in documents(text)]
+    except NotManifests as error:
+        return "is a template that is not rendered" if _FILLED_IN.search(text) else str(error)
+    return _OUTSIDE if str in map(type, found) else found
+
+
+def _are_labels(path: str) -> bool:
+    return path.lower().endswith("labels")
+
+
+def _step(path: str, key: object) -> str:
+    """The path to the value of a key."""
+    shown = key[:_LONGEST_STEP] if isinstance(key, str) else type(key).__name__
+    if "." in shown or not isinstance(key, str):
+        return f'{path}["{shown}"]'
+    return f"{path}.{shown}" if path and not path.endswith(": ") else f"{path}{shown}"
+
+
+def _sorted_out(
+    values: Mapping[str, object],
+) -> tuple[Mapping[str, str], tuple[BadAnnotation, ...], tuple[AnnotationWarning, ...]]:
+    """Annotations with the values that they have in YAML: as texts, malformed ones, and those that are filled in later.
+    One without a value is not set."""
+    texts: dict[str, str] = {}
+    malformed: list[BadAnnotation] = []
+    later: list[AnnotationWarning] = []
+    for key, value in values.items():
+        given = next((each for each in (key, value) if isinstance(each, str) and _FILLED_IN.search(each)), None)
+        if is_ours(key) and (given is not None or value is None):
+            why = "has no value" if given is None else f"is filled in later: {shown_text(given)}"
+            later.append(AnnotationWarning(key, f"not checked: {key} {why}"))
+            continue
+        text, problem = text_of(key, value)
+        malformed += [] if problem is None else [problem]
+        texts |= {} if text is None else {key: text}
+    return texts, tuple(malformed), tuple(later)
 
 
 def _unlisted(document: Any, entered: dict[int, Any], depth: int = 0) -> Iterator[tuple[int | None, Any]]:
@@ -167,14 +270,8 @@ def _service(manifest: Any, document: int, item: int | None, serving: Serving) -
     given = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     if not isinstance(given, Mapping):
         what = "metadata.annotations"
-        malformed = () if given is None else (BadAnnotation(what, f"{what} is no mapping of keys to texts"),)
-        claim = claim_of(service.spec, {})
-        return replace(found, namespace=service.metadata.namespace, claim=claim, malformed=malformed)
-    sorted_ = sorted_out({key: value for key, value in given.items() if isinstance(key, str)})
-    return replace(
-        found,
-        namespace=service.metadata.namespace,
-        claim=claim_of(service.spec, sorted_.annotations),
-        malformed=sorted_.malformed,
-        not_judged=sorted_.not_judged,
-    )
+        none = () if given is None else (BadAnnotation(what, f"{what} is no mapping of keys to texts"),)
+        return replace(found, namespace=service.metadata.namespace, claim=claim_of(service.spec, {}), malformed=none)
+    texts, malformed, later = _sorted_out({key: value for key, value in given.items() if isinstance(key, str)})
+    claim = claim_of(service.spec, texts)
+    return replace(found, namespace=service.metadata.namespace, claim=claim, malformed=malformed, not_judged=later)

@@ -166,7 +166,7 @@ def test_annotations_outside_of_services(validate: Validate) -> None:
     assert said.stdout.splitlines()[1:] == [
         "stdin, document 1: controller.service.annotations  keys and values ok",
         "stdin, document 2: a",
-        "  note: not checked: load-balancer.hetzner.cloud/type is '{{ .Values.type }}', which is filled in later",
+        "  note: not checked: load-balancer.hetzner.cloud/type is filled in later: '{{ .Values.type }}'",
         "",
         (
             "0 Services of type LoadBalancer and 2 other places with annotations (keys and values only) in 1 file, and"
