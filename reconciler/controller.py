@@ -207,7 +207,7 @@ class Passes:
                 self.metrics.passed(measured, pace.interval_s, suspended, pace_factor=pace.factor)
         with harmless("page"):
             if self.page is not None:
-                self.page.ended(measured.report_alone, measured.seconds, why)
+                self.page.ended(measured.report_alone)
         self.health.passed(report, pace.interval_s)
         return measured, pace
 

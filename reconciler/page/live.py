@@ -6,10 +6,9 @@ no client looks, the report is let go of when the next pass begins, which needs 
 """
 
 import gzip
-import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING
@@ -17,7 +16,6 @@ from urllib.parse import unquote
 
 from desired.model.key import Key, ObjectKind
 from reconciler.page.policy import policy
-from reconciler.page.ring import PassRecord, Ring
 from reconciler.report.escaping import visible
 from reconciler.result import Report
 from reconciler.telemetry.serving import NOT_FOUND, Limits, Request, ServedPage
@@ -53,7 +51,7 @@ _RUNNING = "a pass is running, and shows here when it ends"
 
 
 _Wanted = tuple[str, bool, bool]
-"""Path, whether it is what the script asks for, and whether it is compressed."""
+"""Path, whether it stands still, and whether it is compressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +62,6 @@ class _Scene:
     report: Report | None = None
     why_empty: str = _AT_FIRST
     leader: str = ""
-    passes: Sequence[PassRecord] = ()
-    """The latest first; the first of them made the report, where there is one."""
 
 
 @dataclass(slots=True)
@@ -95,13 +91,12 @@ class LivePage:
         self._hosts = frozenset(host.lower().rstrip(".") for host in hosts)
         self._clock = clock
         self._rest = rest or threading.Event().wait
-        self._ring = Ring()
         self._scene = _Scene()
         self._telling = threading.Lock()
         self._making = threading.Lock()
         self._places = threading.BoundedSemaphore(_MOST_WAITING)
         self._made = _Made()
-        self._instance = secrets.token_hex(6)
+        self._has_ended = False
         self._asked_at = -_LOOKED_AT_S
         self._free_at = 0.0
 
@@ -109,11 +104,11 @@ class LivePage:
         """A pass begins. What is not looked at is let go of."""
         if self._clock() - self._asked_at >= _LOOKED_AT_S:
             self._made = _Made()  # a thread that is making something goes on with what was there
-            self._tell(None, _RUNNING if self._ring.last else _AT_FIRST, leader=self._scene.leader)
+            self._tell(None, _RUNNING if self._has_ended else _AT_FIRST, leader=self._scene.leader)
 
-    def ended(self, report: Report, seconds: float, trigger: str = "") -> None:
+    def ended(self, report: Report) -> None:
         """A pass has ended; ``report`` has the requests of this pass alone."""
-        self._ring.add(report, seconds, trigger)
+        self._has_ended = True
         self._tell(report, "", leader=self._scene.leader)
 
     def leads(self, who: str) -> None:
@@ -128,41 +123,34 @@ class LivePage:
             self._tell(None, why, leader="")
 
     def answer(self, request: Request) -> ServedPage:
-        """The answer to a request: the page, what has changed of it, or the explanation of one object."""
+        """The answer to a request: the page, or the explanation of one object."""
         if not self._is_ours(request.host):
             return _MISDIRECTED
         if request.path == "/favicon.ico":
             return ServedPage(204, b"")
-        path = request.path.removeprefix("/main") or "/"
-        is_fragment = request.path == "/main" or request.path.startswith("/main/")
-        key = _key_in(path)
+        path, key = request.path, _key_in(request.path)
         if path != "/" and key is None:
             return NOT_FOUND
         self._asked_at = self._clock()
-        etag = self._etag(self._scene.version)
-        told = {"ETag": etag, "Vary": "Accept-Encoding"}
-        if etag in [text.strip() for text in request.if_none_match.split(",")]:
-            return ServedPage(304, b"", headers=told)
         is_small = _takes_gzip(request.accept_encoding)
-        found = self._body((path, is_fragment, is_small), key)
+        found = self._body((path, request.query == "still", is_small), key)
         if found is None:
             return _BUSY
         if isinstance(found, str):
             return ServedPage(404, f"404 {visible(found)}\n".encode())
-        version, body = found
-        told["ETag"] = self._etag(version)
-        return ServedPage(200, body, _HTML, told | ({"Content-Encoding": "gzip"} if is_small else {}))
+        told = {"Vary": "Accept-Encoding"}
+        return ServedPage(200, found, _HTML, told | ({"Content-Encoding": "gzip"} if is_small else {}))
 
     def _tell(self, report: Report | None, why_empty: str, *, leader: str) -> None:
         with self._telling:
-            self._scene = _Scene(self._scene.version + 1, report, why_empty, leader, self._ring.last)
+            self._scene = _Scene(self._scene.version + 1, report, why_empty, leader)
 
-    def _body(self, wanted: _Wanted, key: Key | None) -> tuple[int, bytes] | str | None:
-        """What is sent, and of which version it is; a text says why there is no such object. None: too many wait."""
+    def _body(self, wanted: _Wanted, key: Key | None) -> bytes | str | None:
+        """The body; a text says why there is no such object. None: too many wait."""
         made = self._made
         body = made.bodies.get(wanted)
         if body is not None and made.version == self._scene.version:
-            return made.version, body
+            return body
         if not self._places.acquire(blocking=False):
             return None
         try:
@@ -171,11 +159,11 @@ class LivePage:
         finally:
             self._places.release()
 
-    def _made_now(self, wanted: _Wanted, key: Key | None) -> tuple[int, bytes] | str:
+    def _made_now(self, wanted: _Wanted, key: Key | None) -> bytes | str:
         """As ``_body``, for one thread at a time."""
         made = self._made
         if made.version == self._scene.version and (body := made.bodies.get(wanted)) is not None:
-            return made.version, body
+            return body
         if (wait_s := self._free_at - self._clock()) > 0:
             self._rest(wait_s)
         scene = self._scene  # what came meanwhile is newer
@@ -184,7 +172,7 @@ class LivePage:
         made = self._made
         began = self._clock()
         try:
-            path, is_fragment, is_small = wanted
+            path, is_still, is_small = wanted
             document = made.documents.get(path) or self._document(scene, made, key)
             if isinstance(document, str):
                 return document
@@ -192,10 +180,9 @@ class LivePage:
                 made.documents.clear()
                 made.bodies.clear()
             made.documents[path] = document
-            text = document.fragment() if is_fragment else document.served(path[1:], self._etag(scene.version))
-            body = text.encode("utf-8", "backslashreplace")
+            body = document.served(is_still=is_still).encode("utf-8", "backslashreplace")
             made.bodies[wanted] = body = gzip.compress(body, 6, mtime=0) if is_small else body
-            return scene.version, body
+            return body
         finally:  # what comes to nothing has taken as long
             self._free_at = self._clock() + _REST * (self._clock() - began)
 
@@ -203,12 +190,8 @@ class LivePage:
         from reconciler.page.page import Maker  # noqa: PLC0415 - a controller without requests need not pay
 
         if made.maker is None:
-            made.maker = Maker(scene.report, scene.passes, scene.leader, scene.why_empty)
+            made.maker = Maker(scene.report, scene.leader, scene.why_empty)
         return made.maker.page() if key is None else made.maker.explanation(key)
-
-    def _etag(self, version: int) -> str:
-        """Weak, as the compressed and the plain text are one page."""
-        return f'W/"{self._instance}-{version}"'
 
     def _is_ours(self, host: str) -> bool:
         """Whether the page is served under this name. A foreign name that leads here would let the pages of

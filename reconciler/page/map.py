@@ -1,5 +1,5 @@
 """World map: which Service leads through which load balancer to which Node, whether that answers, and which routes lead
-to the pods there. As rows, from which the table and the picture are made."""
+to the pods there, as rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -48,7 +48,6 @@ class State(StrEnum):
     """It does not exist yet."""
 
 
-_WORST = (State.BAD, State.WARNING, State.UNKNOWN, State.OK, State.ASIDE, State.PLANNED)
 _WORDS = {
     State.OK: "healthy",
     State.BAD: "unhealthy",
@@ -56,13 +55,8 @@ _WORDS = {
     State.ASIDE: "without a pod",
     State.PLANNED: "planned",
 }
-_SHADES = {Level.BAD: State.BAD, Level.WARNING: State.WARNING, Level.GOOD: State.OK}
-
-
-def worst(states: Iterable[State]) -> State:
-    """The one of several states that a person has to see first; PLANNED for none at all."""
-    found = set(states)
-    return next((state for state in _WORST if state in found), State.PLANNED)
+_TONES = {Level.BAD: "bad", Level.WARNING: "warning", Level.BUSY: "busy", Level.GOOD: "good"}
+_LAST = 99
 
 
 def shown_health(states: Iterable[State], words: Mapping[State, str] = _WORDS) -> str:
@@ -118,11 +112,6 @@ class BalancerRow:
         return f"{self.type} in {self.place}" if self.place else self.type
 
     @property
-    def state(self) -> State:
-        """How its targets are, all in all."""
-        return worst(target.state for target in self.targets)
-
-    @property
     def health(self) -> str:
         """``3 healthy, 1 unhealthy``."""
         return shown_health(target.state for target in self.targets) or "no target"
@@ -137,15 +126,24 @@ class StatedRow:
     """Its state; None for what is not looked after here."""
 
     @property
-    def shade(self) -> State | None:
-        """The color of its state; None for what passes by itself."""
-        return _SHADES.get(self.health.level) if self.health else None
+    def word(self) -> str:
+        """The state as people write it."""
+        return "left alone" if self.health is None else self.health.word
 
     @property
-    def trouble(self) -> str:
-        """``down: port 443: 0 of 2 healthy``; "" where nobody has to look at it."""
-        is_ill = self.health is not None and self.health.level >= Level.WARNING
-        return f"{self.health.word}: {self.health.why}" if self.health and is_ill else ""
+    def tone(self) -> str:
+        """The class of the state."""
+        return "dim" if self.health is None else _TONES[self.health.level]
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nobody has to look at it."""
+        return self.health is None or self.health.level is Level.GOOD
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The order of states, worst first."""
+        return (1, _LAST) if self.health is None else self.health.rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +155,21 @@ class ServiceRow(StatedRow):
     balancer: BalancerRow | None
     why: str = ""
     """Why it has no load balancer; "" where it has one, or gets one."""
+
+    @property
+    def anchor_key(self) -> Key | None:
+        """The key of its anchor."""
+        return self.key or (self.balancer.key if self.balancer else None)
+
+    @property
+    def word(self) -> str:
+        """The state as people write it, also of a load balancer without a Service."""
+        return "without a Service" if self.key is None else super(ServiceRow, self).word
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nobody has to look at it."""
+        return self.key is not None and super(ServiceRow, self).is_well
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +188,11 @@ class NodeRow(StatedRow):
     """But for a host name that is the Node's own."""
     routes: tuple[str, ...]
     """Destinations of the routes that lead to it."""
+
+    @property
+    def anchor_key(self) -> Key:
+        """The key of its anchor."""
+        return self.key
 
     @property
     def kind(self) -> str:

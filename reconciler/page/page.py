@@ -1,7 +1,7 @@
 """The whole page: what is on it, and its HTML, of which ``page.html`` is the template.
 
-In a file the policy stands in the document, and nothing is fetched. A server sends it as a header, and the page asks
-again for what is new.
+It needs no script. In a file the policy stands in the document. A server sends it as a header, and the page is loaded
+again and again.
 """
 
 import re
@@ -30,11 +30,8 @@ from desired.section import Absent, Present
 from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.config.program import PROGRAM
-from reconciler.page.bands import bands_of, counts_of_states, key_of_row, tone_of_row, word_of_row
-from reconciler.page.map import BalancerRow, ServiceRow, State, WorldMap, map_of
-from reconciler.page.picture import BAR_HEIGHT, BAR_STEP, bars_of, picture_of, tone_of
+from reconciler.page.map import BalancerRow, NodeRow, ServiceRow, State, WorldMap, map_of
 from reconciler.page.policy import asset, policy
-from reconciler.page.ring import PassRecord
 from reconciler.report.escaping import visible
 from reconciler.report.explanation import render_explanation
 from reconciler.report.fields import FieldChange
@@ -53,8 +50,8 @@ PORTS = 4
 """Up to so many ports of a load balancer are shown at once."""
 LONG = 60
 """A reason of more characters is not repeated in the next row."""
-TALLEST = 640
-"""Up to so many pixels of the picture are."""
+REFRESH_S = 30
+"""How often a live page loads itself again."""
 _PORTS = {PortState.ALL: "", PortState.SOME: "", PortState.NONE: "bad", PortState.UNKNOWN: "dim"}
 _WORDS = {"+": "add", "~": "modify", "-": "remove", "!": "withheld", "?": "waits", "": "nothing planned"}
 _ILL = 8
@@ -84,15 +81,12 @@ class Page:
     """All notes, alike ones together, what a person has to correct first."""
     total: str = ""
     """The difference that changes make to the price a month; "" if none has a cost."""
-    passes: tuple[PassRecord, ...] = ()
-    """The latest first."""
     leader: str = ""
     """Who leads, in a sentence; "" where none has to."""
     why_empty: str = ""
     """Why there is nothing else on the page; "" where there is."""
     is_live: bool = False
-    """Whether passes go on, so that some are to be shown even where none has ended, and an explanation is a link away;
-    else the command is named that tells it."""
+    """Whether it is served, so that an explanation is a link away; else the command is named that tells it."""
 
     @property
     def changes(self) -> int:
@@ -142,18 +136,15 @@ class Page:
     @property
     def sections(self) -> tuple[Section, ...]:
         """The sections, in the order in which people read them."""
-        passes = (Section("passes", "Passes"),) if self.passes else ()
         if self.result is None:
-            return passes
+            return ()
         world, ill = self.map, len(self.view.report.states.unwell)
         is_drawn = bool(world.services or world.nodes)
         found = (
             (Section("states", "State", ill), is_drawn),
             (Section("holds", "Holds", len(self.view.holds)), self.view.holds),
             (Section("plan", "Plan", self.changes), self.changes),
-            (Section("map", "Map"), is_drawn),
             (Section("routes", "Routes", len(world.routes)), world.routes),
-            *((each, True) for each in passes),
             (Section("cost", "Cost"), self.total),
             (Section("notes", "Notes", sum(map(len, self.notes))), self.notes),
         )
@@ -176,16 +167,14 @@ class Page:
 
 def page_of(
     report: Report | None,
-    passes: Sequence[PassRecord] = (),
     *,
     leader: str = "",
     why_empty: str = "",
     is_live: bool = False,
 ) -> Page:
-    """The page of a report. Where there is none, ``why_empty`` says why. ``leader`` is a sentence, ``passes`` come
-    latest first."""
+    """The page of a report. If there is none, ``why_empty`` says why. ``leader`` is a sentence."""
     if report is None:
-        return Page(view_of(Report()), None, passes=tuple(passes), leader=leader, why_empty=why_empty, is_live=is_live)
+        return Page(view_of(Report()), None, leader=leader, why_empty=why_empty, is_live=is_live)
     notes = sorted(
         like_notes(report.notes), key=lambda like: (like[0].kind is not NoteKind.ANCHOR, not needs_a_person(like))
     )
@@ -195,7 +184,6 @@ def page_of(
         map_of(report),
         tuple(notes),
         shown_total(report.cost),
-        tuple(passes),
         leader,
         is_live=is_live,
     )
@@ -208,33 +196,25 @@ def needs_a_person(notes: Sequence[Note]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document whose parts are made: one that a server sends whole once, and then only what has changed of it."""
+    """A document whose parts are made."""
 
     title: str
     body: Markup
-    """All that a script replaces, and what stands between."""
-    root: str = "./"
-    """Where the page is, as seen from this document."""
 
     def file(self) -> str:
         """The whole document, which loads nothing."""
         return _written("whole", self.title, self.body, policy(is_live=False))
 
-    def served(self, path: str, etag: str) -> str:
-        """The whole document as a server sends it at ``path``, which begins with no slash. The script asks below
-        ``main`` for another one than ``etag``; without scripts it is loaded again and again."""
-        return _written("whole", self.title, self.body, poll=f"{self.root}main/{path}", tag=etag)
-
-    def fragment(self) -> str:
-        """What the script takes its parts from."""
-        return _written("fragment", self.title, self.body)
+    def served(self, *, is_still: bool) -> str:
+        """The whole document as a server sends it. It loads itself again, unless it ``is_still``."""
+        return _written("whole", self.title, self.body, is_still=is_still)
 
     def with_texts(self, change: Callable[[str], str]) -> "Document":
         """The same elements, each text in them changed."""
         body, whole = self.body, unescape(self.body)
         if change(whole) != whole:  # it mostly is equal, and each text alone takes ten times as long
             body = Markup(_TEXT.sub(lambda found: escape(change(unescape(found[0]))), body))  # noqa: S704 - escaped
-        return Document(change(self.title), body, self.root)
+        return Document(change(self.title), body)
 
 
 _TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
@@ -250,7 +230,7 @@ def explanation_of(page: Page, key: Key, lines: Sequence[TextLine]) -> Document:
     """The explanation of one object on a live page, whose ``lines`` are those of the command; there are none where
     nothing is known of it."""
     root = "../" * key.count("/")
-    return Document(f"{key}: {page.title}", _made("explanation", page, key, root, lines), root)
+    return Document(f"{key}: {page.title}", _made("explanation", page, key, root, lines))
 
 
 @dataclass(slots=True)
@@ -263,7 +243,6 @@ class Maker:
 
     report: Report | None
     """None while there is none: ``why_empty`` says why."""
-    passes: Sequence[PassRecord]
     leader: str
     why_empty: str
     _page: Page | None = field(default=None, init=False)
@@ -290,7 +269,7 @@ class Maker:
     def _model(self) -> Page:
         if self._page is None:
             told = {"leader": self.leader, "why_empty": self.why_empty}
-            self._page = page_of(self.report, self.passes, **told, is_live=True)
+            self._page = page_of(self.report, **told, is_live=True)
         return self._page
 
 
@@ -356,6 +335,29 @@ def ports_of(row: ServiceRow) -> list[tuple[str, str, str]]:
     return sorted(told, key=lambda each: not each[2])
 
 
+def by_state(rows: Iterable[ServiceRow | NodeRow]) -> tuple[list[ServiceRow | NodeRow], list[ServiceRow | NodeRow]]:
+    """Rows that a person may want to look at, worst first, and the others."""
+    ordered = sorted(rows, key=lambda row: row.rank)
+    return [row for row in ordered if not row.is_well], [row for row in ordered if row.is_well]
+
+
+def counts_of_states(rows: Iterable[ServiceRow | NodeRow]) -> list[tuple[str, str, int]]:
+    """Each state, its class, and the number of these ``rows`` in it, in their order."""
+    return [(group[0].word, group[0].tone, len(group)) for group in alike(rows, lambda row: row.word)]
+
+
+def tone_of(result: Result | None) -> str:
+    """The class of this result."""
+    match result:
+        case Result.NO_CHANGES:
+            return "good"
+        case Result.CHANGES | None:
+            return "plain"
+        case Result.ERROR | Result.REFUSED:
+            return "bad"
+    return "warning"
+
+
 def same(values: Iterable[str]) -> str:
     """The value that several have in common; "" where they differ, or there is one."""
     found = tuple(values)
@@ -400,15 +402,13 @@ def _first_names(state: State, targets: tuple[str, ...]) -> str:
 
 
 _HELPERS: tuple[Callable[..., object], ...] = (
-    anchor, approve_command, asset, bands_of, bars_of, counted, counts_of, counts_of_states, is_explained, key_of_row,
-    look_command, members_of, names, needs_a_person, network_of, picture_of, ports_of, same, shown_due,
-    shown_moment, shown_seconds, state_counts, targets_of, tone_of, tone_of_row, unwell, utc, whole_sides, word_of_row,
+    anchor, approve_command, asset, by_state, counted, counts_of, counts_of_states, is_explained, look_command,
+    members_of, names, needs_a_person, network_of, ports_of, same, shown_due, shown_moment, shown_seconds, state_counts,
+    targets_of, unwell, utc, whole_sides,
 )  # fmt: skip
 """The functions that the template calls."""
 _GLOBALS: Mapping[str, Any] = {
     **{helper.__name__: helper for helper in _HELPERS},
-    "BAR_HEIGHT": BAR_HEIGHT,
-    "BAR_STEP": BAR_STEP,
     "HEADING": Tone.HEADING,
     "LEAST": LEAST,
     "LONG": LONG,
@@ -416,8 +416,8 @@ _GLOBALS: Mapping[str, Any] = {
     "OPEN": OPEN,
     "PROGRAM": PROGRAM,
     "PORTS": PORTS,
+    "REFRESH_S": REFRESH_S,
     "TALL": TALL,
-    "TALLEST": TALLEST,
     "VERSION": __version__,
     "tone_classes": {Tone.PLAIN: "", Tone.DETAIL: "dim"},
     "tones": {"": "", **{symbol: tone.value for symbol, tone in TONES.items()}},

@@ -46,8 +46,6 @@ class Request:
     """As it was sent, without the query."""
     host: str = ""
     """The header of that name; "" where there is none. Several stand in it with commas."""
-    if_none_match: str = ""
-    """The header of that name."""
     accept_encoding: str = ""
     """The header of that name."""
 
@@ -206,7 +204,7 @@ def _application(
             elif metrics is not None and path == "/metrics":
                 page = _scraped(metrics, environ)
             else:
-                asked = (str(environ.get(f"HTTP_{name}", "")) for name in ("HOST", "IF_NONE_MATCH", "ACCEPT_ENCODING"))
+                asked = (str(environ.get(f"HTTP_{name}", "")) for name in ("HOST", "ACCEPT_ENCODING"))
                 page = answer(Request(query, path, *asked))
         except Exception as error:  # noqa: BLE001 - the client has to hear that there is no answer
             _log.warning("a page could not be made %s", pairs(error=f"{type(error).__name__}: {error}"))

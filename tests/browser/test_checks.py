@@ -30,7 +30,6 @@ def test_nothing(show: Callable[[str], Browser]) -> None:
 
     assert browser.accessibility() == []
     assert browser.beyond_the_right() == []
-    assert browser.ill_fitting_texts() == []
     assert browser.console() == []
     assert len(browser.requests()) == 1
 
@@ -62,26 +61,6 @@ def test_sideways_scroll(show: Callable[[str], Browser], width: int, too_wide: l
     browser.at_width(width)
 
     assert browser.beyond_the_right() == too_wide
-
-
-@pytest.mark.parametrize(
-    ("drawn", "found"),
-    [
-        pytest.param('<g><rect width="90" height="20"/><text x="5" y="15">box</text></g>', [], id="in its box"),
-        pytest.param(
-            '<g><rect width="20" height="20"/><text x="5" y="15">far too long</text></g>',
-            ["far too long: leaves its box"],
-            id="out of its box",
-        ),
-        pytest.param(
-            '<text x="280" y="15">edge of it</text>', ["edge of it: cut off by the edge of the drawing"], id="edge"
-        ),
-        pytest.param('<text y="15">one</text><text x="9" y="18">two</text>', ["two: touches one"], id="over another"),
-    ],
-)
-def test_texts_of_drawings(show: Callable[[str], Browser], drawn: str, found: list[str]) -> None:
-    """Where a text stands."""
-    assert show(f'<svg width="300" height="40">{drawn}</svg>').ill_fitting_texts() == found
 
 
 def test_console_and_requests(show: Callable[[str], Browser]) -> None:

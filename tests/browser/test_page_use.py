@@ -1,4 +1,4 @@
-"""What a person does with the page: filter, follow links, fold, use the keyboard alone, or no script."""
+"""Uses of the page: follow links, fold, use the keyboard alone, or no script."""
 
 from collections import Counter
 
@@ -8,14 +8,6 @@ from selenium.webdriver.common.keys import Keys
 from tests.support.browser import Browser
 from tests.support.shown_page import ShownPage
 
-_SHOWN_ROWS = """
-return [...document.querySelectorAll('main :not(g)[data-row]')].filter(each => !each.hidden)
-  .map(each => each.textContent);
-"""
-_SHOWN_KEYS = """
-return [...document.querySelectorAll('main tr[data-key]')].filter(each => each.checkVisibility())
-  .map(each => each.dataset.key);
-"""
 _IN_SIGHT = """
 const element = document.getElementById(decodeURIComponent(location.hash.slice(1)));
 if (!element || !element.checkVisibility()) return false;
@@ -27,7 +19,7 @@ const heading = document.querySelector(`${location.hash} h2`).getBoundingClientR
 return heading.top >= document.querySelector('nav').getBoundingClientRect().bottom - 1 && heading.bottom <= innerHeight;
 """
 _FOCUSABLE = """
-return [...document.querySelectorAll('a[href], button, summary, input, [tabindex="0"]')]
+return [...document.querySelectorAll('a[href], summary, [tabindex="0"]')]
   .filter(each => each.checkVisibility() && !each.disabled && each.getAttribute('tabindex') !== '-1').length;
 """
 _MARK_FOCUS = """
@@ -38,53 +30,6 @@ window.last = has;
 const follows = !before || !!(before.compareDocumentPosition(has) & Node.DOCUMENT_POSITION_FOLLOWING);
 return [seen, follows, has.outerHTML.slice(0, 120)];
 """
-
-
-def test_filter(browser: Browser, eventful: ShownPage) -> None:
-    """Only what has the text is left, in any case of letters; an empty filter shows everything again."""
-    everything = browser.run(_SHOWN_ROWS)
-    browser.driver.find_element("id", "filter").click()
-    browser.press("Worker-1")
-
-    left = browser.run(_SHOWN_ROWS)
-    assert 0 < len(left) < len(everything)
-    assert all("worker-1" in row.lower() for row in left)
-
-    browser.press(*[Keys.BACKSPACE] * len("Worker-1"))
-    assert browser.run(_SHOWN_ROWS) == everything
-
-
-def test_filter_by_state(browser: Browser, pages: dict[str, ShownPage]) -> None:
-    """A click on a state leaves what is in it, unfolds it, and names no section in which nothing is; a second click
-    brings everything back as it was."""
-    browser.open(pages["down"].address)
-    everything = browser.run(_SHOWN_ROWS)
-    state = browser.driver.find_element("css selector", '[data-filter="serving"]')
-
-    state.click()
-    assert sorted(browser.run(_SHOWN_KEYS)) == [f"service/default/app-{number:02}" for number in range(1, 20)]
-    assert not browser.driver.find_element("id", "routes").is_displayed()
-    assert browser.driver.find_element("id", "filter").get_attribute("value") == "serving"
-
-    state.click()
-    assert browser.run(_SHOWN_ROWS) == everything
-    assert not browser.run("return document.getElementById('states/Service/serving').open")
-
-
-def test_filter_leaves_no_shells(browser: Browser, eventful: ShownPage) -> None:
-    """A heading or a fold of which nothing is left goes as well; the kind of a fold finds all of its changes."""
-    shells = (
-        "return [...document.querySelectorAll('#plan section, #plan details:not([data-row])')]"
-        ".filter(each => each.checkVisibility() && !each.querySelector('[data-row]:not([hidden])')).length"
-    )
-    folds = "return document.querySelectorAll('#plan section > details:not([data-row]):not([hidden])').length"
-    browser.driver.find_element("id", "filter").click()
-
-    for wanted, left in (("worker-1", 0), ("node.initialise", 1)):
-        browser.press(wanted)
-        assert browser.run(shells) == 0, wanted
-        assert browser.run(folds) == left, wanted
-        browser.press(*[Keys.BACKSPACE] * len(wanted))
 
 
 def test_links_lead_somewhere(browser: Browser, eventful: ShownPage) -> None:
@@ -162,27 +107,15 @@ def test_folds_open_by_keyboard(browser: Browser, eventful: ShownPage) -> None:
     assert not browser.run(is_open)
 
 
-def test_commands_are_copied(browser: Browser, eventful: ShownPage) -> None:
-    """The button puts the whole command where it can be pasted, or selects it where the browser forbids that."""
-    button = browser.driver.find_element("css selector", ".hold button")
-    button.click()
-
-    browser.wait_for(lambda: button.text in {"copied", "selected"}, "word that it was copied")
-    if button.text == "selected":
-        assert browser.run("return getSelection().toString()") == eventful.report["holds"][0]["approve"]
-
-
 def test_without_scripts(browser: Browser, eventful: ShownPage) -> None:
-    """The same content; what only a script can do is not shown, and folds open as ever."""
-    sections = ("#facts", "#status", "#plan", "#map", "#routes", "#holds", "#notes")
+    """The page has none: folds open as ever, and every section says the same."""
+    sections = ("#facts", "#status", "#states", "#plan", "#routes", "#holds", "#notes")
     with_scripts = [browser.texts(section) for section in sections]
-    assert browser.driver.find_element("id", "filter").is_displayed()
+    assert browser.run("return document.querySelectorAll('script, button, input').length") == 0
 
     browser.with_scripts(False)
     browser.open(eventful.address)
     assert [browser.texts(section) for section in sections] == with_scripts
-    shown = "return [...document.querySelectorAll('button, input')].filter(each => each.checkVisibility()).length"
-    assert browser.run(shown) == 0
 
     fold = browser.driver.find_element("css selector", "#plan details:not([open])")
     fold.find_element("css selector", "summary").click()

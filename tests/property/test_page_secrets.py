@@ -109,10 +109,10 @@ class Pages:
 
     def __post_init__(self) -> None:
         page = LivePage(rest=lambda _: None)
-        page.ended(self.report, 0.1, "the start")
+        page.ended(self.report)
         snapshot = self.report.snapshot
         objects = [*snapshot.nodes, *(snapshot.services or ())] if snapshot else []
-        for path in ("/", "/main", *(f"/{each.key}" for each in objects), "/node/none"):
+        for path in ("/", *(f"/{each.key}" for each in objects), "/node/none"):
             answer = page.answer(Asked(path=path, host="localhost"))
             self.texts[path] = answer.body.decode()
             assert answer.status == (404 if path == "/node/none" and snapshot else 200), (path, answer)

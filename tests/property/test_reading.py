@@ -183,6 +183,6 @@ def test_any_manifest_is_judged(text: str) -> None:
     premise("a Service or what carries annotations", is_met=bool(manifests))
     for found in manifests:
         if not isinstance(found, FoundService):
-            check_annotations(found.carried.annotations, has_network=False)
+            check_annotations(found.annotations, has_network=False)
         elif found.claim is not None:
             check_claim(found.claim, Options(), has_network=False)

@@ -138,10 +138,6 @@ class Browser:
         """What makes the page wider than its window, outermost first; none: nobody has to scroll sideways."""
         return list(self.run(_BEYOND))
 
-    def ill_fitting_texts(self) -> list[str]:
-        """The texts of drawings that are cut off, leave the box that they stand in, or touch another text."""
-        return list(self.run(_ILL_FITTING))
-
     def picture(self, file: Path, selector: str | None = None) -> None:
         """Write the whole page, or the first element with the selector, as PNG."""
         if selector is not None:
@@ -192,26 +188,4 @@ for (const element of document.body.querySelectorAll('*')) {
   if (!holder) out.push(element.tagName.toLowerCase() + (element.id && '#' + element.id));
 }
 return out.length ? [...new Set(out)] : ['something'];
-"""
-
-_ILL_FITTING = """
-const out = [], slack = 0.75;
-const inside = (inner, outer) => inner.left >= outer.left - slack && inner.right <= outer.right + slack
-  && inner.top >= outer.top - slack && inner.bottom <= outer.bottom + slack;
-for (const drawing of document.querySelectorAll('svg')) {
-  const paper = drawing.getBoundingClientRect(), seen = [];
-  for (const text of drawing.querySelectorAll('text')) {
-    const box = text.getBoundingClientRect(), said = text.textContent.trim();
-    if (!box.width) continue;
-    if (!inside(box, paper)) out.push(`${said}: cut off by the edge of the drawing`);
-    const frame = text.parentElement.querySelector(':scope > rect');
-    if (frame && !inside(box, frame.getBoundingClientRect())) out.push(`${said}: leaves its box`);
-    for (const [other, place] of seen) {
-      if (box.left < place.right - slack && place.left < box.right - slack
-          && box.top < place.bottom - slack && place.top < box.bottom - slack) out.push(`${said}: touches ${other}`);
-    }
-    seen.push([said, box]);
-  }
-}
-return out;
 """

@@ -89,5 +89,5 @@ def read_page(text: str) -> Element:
     ids = [element.attributes["id"] for element in root.with_attribute("id")]
     assert len(set(ids)) == len(ids), sorted({name or "" for name in ids if ids.count(name) > 1})
     links = [element.attributes["href"] or "" for element in root.with_attribute("href")]
-    assert all(link.startswith(("#", "./", "../")) for link in links)
+    assert all(link.startswith(("#", "?", "./", "../")) for link in links)
     return root

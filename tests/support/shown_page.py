@@ -83,11 +83,11 @@ class WatchedPage:
         self._server = serve_page(self.page.answer, ("127.0.0.1", 0), HEADERS)
         self.address = f"http://127.0.0.1:{self._server.ports()[0]}/"
 
-    def look(self, trigger: str = "") -> None:
+    def look(self) -> None:
         self.page.began()
         measured = self._meter.measure(lambda: plan_once(self._runtime.plan_context))
         self.report = report_as_json(measured.report_alone)
-        self.page.ended(measured.report_alone, measured.seconds, trigger)
+        self.page.ended(measured.report_alone)
 
     def lose_the_token(self) -> None:
         """From now on Hetzner refuses the token of the passes."""

@@ -121,7 +121,7 @@ def test_an_explanation_of_a_deletion_decides_nothing(lost: Run) -> None:
 @rows("key more", {"Service in order": (SERVICE, CONDITIONS), "Node": (NODE, LOSSES + SUPPOSED)})
 def test_a_page_decides_nothing(run: Run, key: Key, more: Counter[str]) -> None:
     """Neither the map nor the explanation of one object; the report has what was decided."""
-    maker = Maker(run.converge(), (), "", "")
+    maker = Maker(run.converge(), "", "")
     with calls_of(*DECISIONS) as calls:
         maker.page()
         maker.explanation(key)

@@ -1,4 +1,4 @@
-"""The states of Services and Nodes on the page: in which order, what is folded, and what stands beside."""
+"""The states of Services and Nodes on the page: their order, the fold, and the columns beside."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,12 +14,17 @@ from desired.model.load_balancer import Health, ServerTarget
 from desired.model.settings import Settings
 from desired.model.snapshot import Network, Snapshot
 from desired.section import Absent, Present, Unknown
-from reconciler.page.bands import Band, bands_of, counts_of_states
-from reconciler.page.map import NodeRow, ServiceRow, map_of
-from reconciler.page.map import State as Shade
-from reconciler.page.page import document_of, network_of, page_of, ports_of, same, targets_of
-from reconciler.page.picture import drawing_of
-from reconciler.report.folding import LEAST
+from reconciler.page.map import ServiceRow, map_of
+from reconciler.page.page import (
+    by_state,
+    counts_of_states,
+    document_of,
+    network_of,
+    page_of,
+    ports_of,
+    same,
+    targets_of,
+)
 from reconciler.result import Report
 from tests.balancers import NETWORK, a_balancer, a_listener, a_served_service, a_world
 from tests.builders import NOW, a_server, a_settled_node
@@ -27,58 +32,31 @@ from tests.support.judging import decided
 from tests.support.pages import Element, read_page
 
 
-def a_row(name: str, state: AnyState | None, why: str = "why") -> ServiceRow:
-    """A Service in this state; None: one of which nothing was decided."""
+def a_row(name: str, state: AnyState | None) -> ServiceRow:
+    """A Service in this state; None: one without a decision."""
     key = Key(ObjectKind.SERVICE, f"default/{name}")
-    return ServiceRow(key, None, health=ObjectState(key, state, why) if state else None)
+    return ServiceRow(key, None, health=ObjectState(key, state, "why") if state else None)
 
 
-def shown(bands: Iterable[Band]) -> list[tuple[str, list[str]]]:
-    """Anchor of each fold, and the names in it."""
-    return [(band.name, [row.key.name.removeprefix("default/") for row in band.rows if row.key]) for band in bands]
-
-
-def test_worst_first_and_what_is_well_is_folded() -> None:
-    """Nobody scrolls past what serves to what is down; even one that is well is a line."""
+def test_worst_first() -> None:
+    """Rows without trouble are folded; a load balancer without a Service is not among them."""
+    alone = ServiceRow(None, map_of(_report(S.DOWN)).services[0].balancer)
     rows = [a_row("a", S.SERVING), a_row("b", S.WAITING), a_row("c", None), a_row("d", S.DOWN), a_row("e", S.BLOCKED)]
+    ill, well = by_state([*rows, alone])
 
-    assert shown(bands_of(rows, "x")) == [("", ["d", "e", "b"]), ("x/serving", ["a"]), ("x/left alone", ["c"])]
-    assert [(count, word, tone) for word, tone, count, _ in counts_of_states(rows)] == [
-        (1, "down", "bad"),
-        (1, "blocked", "warning"),
-        (1, "waiting", "busy"),
-        (1, "serving", "good"),
-        (1, "left alone", "dim"),
+    assert counts_of_states(ill + well) == [
+        ("down", "bad", 1),
+        ("blocked", "warning", 1),
+        ("waiting", "busy", 1),
+        ("without a Service", "dim", 1),
+        ("serving", "good", 1),
+        ("left alone", "dim", 1),
     ]
-
-
-@pytest.mark.parametrize("count", [LEAST - 1, LEAST])
-def test_five_for_one_reason_are_a_line(count: int) -> None:
-    """That has the reason; who is down for another one stands alone before it."""
-    many = [a_row(f"a{number}", S.DOWN, "no target") for number in range(count)]
-    bands = list(bands_of([*many, a_row("b", S.DOWN, "no way")], "x"))
-
-    alike = [row.key.name.removeprefix("default/") for row in many if row.key]
-    if count < LEAST:
-        assert shown(bands) == [("", [*alike, "b"])]
-    else:
-        assert shown(bands) == [("", ["b"]), ("x/down/service/default/a0", alike)]
-        assert [band.why for band in bands] == ["", "no target"]
-
-
-def test_what_passes_by_itself_is_folded_whatever_its_reason() -> None:
-    """A hundred Nodes that change, each on a server of its own, are a line, after those that do something else."""
-    keys = [Key(ObjectKind.NODE, f"w-{number}") for number in range(LEAST)]
-    health = [ObjectState(key, N.CHANGING, f"{key.name}; 1 change planned") for key in keys]
-    health.append(ObjectState(Key(ObjectKind.NODE, "x"), N.JOINING, "waits"))
-    some = map_of(decided(Report(snapshot=_world()))).nodes[0]
-    rows: list[NodeRow] = [replace(some, key=each.key, health=each) for each in health]
-
-    assert shown(bands_of(rows, "n")) == [("", ["x"]), ("n/changing", [key.name for key in keys])]
+    assert [row.word for row in well] == ["serving", "left alone"]
 
 
 def test_a_row_says_state_since_when_and_why() -> None:
-    """How long by the time of the reading; the day only where it was another."""
+    """The age is that at the time of the reading."""
     for since, said in (
         (NOW - timedelta(minutes=7), "down for 7 min, since 2026-07-01 11:53 UTC"),
         (NOW - timedelta(days=3), "down for 72 h, since 2026-06-28 12:00 UTC"),
@@ -92,11 +70,9 @@ def test_a_row_says_state_since_when_and_why() -> None:
         assert row.text == "default/web"
 
 
-def test_sections_in_the_order_of_an_operator() -> None:
-    """What is comes before what is done about it, and nothing has a section of its own."""
-    sections = [section.name for section in page_of(_report(S.DOWN)).sections]
-
-    assert sections == ["states", "map"]
+def test_sections() -> None:
+    """A section without content is left out."""
+    assert [section.name for section in page_of(_report(S.DOWN)).sections] == ["states"]
     assert page_of(Report()).sections == ()
 
 
@@ -112,7 +88,6 @@ def test_many_ports_are_folded() -> None:
 
 
 def test_targets_are_told_by_their_health() -> None:
-    """``healthy`` and ``planned`` stand once, whatever leads there."""
     (row,) = map_of(_report(S.DEGRADED, targets=3, dead=(2,))).services
 
     assert row.balancer is not None
@@ -122,41 +97,20 @@ def test_targets_are_told_by_their_health() -> None:
 @pytest.mark.parametrize(
     ("values", "said"), [(["lb11"], ""), (["lb11", "lb11"], "lb11"), (["lb11", "lb21"], ""), ([], "")]
 )
-def test_what_all_have_is_said_once(values: list[str], said: str) -> None:
-    """Above them; of one it stands where it always does."""
+def test_a_common_value_is_said_once(values: list[str], said: str) -> None:
     assert same(values) == said
 
 
-@pytest.mark.parametrize(
-    ("state", "shade"),
-    [(S.DOWN, Shade.BAD), (S.BLOCKED, Shade.WARNING), (S.WAITING, None), (S.SERVING, Shade.OK)],
-)
-def test_the_picture_has_the_colors_of_the_states(state: S, shade: Shade | None) -> None:
-    """A Service that is down is red with its load balancer, which was neutral grey."""
-    service, balancer, node, _ = drawing_of(map_of(_report(state))).columns
-
-    assert service[0].state is shade
-    assert balancer[0].state is (shade or Shade.OK)
-    assert node[0].state is Shade.OK
-    assert [text for text in service[0].texts if text.startswith(("down", "blocked"))] == (
-        [f"{state}: port 80: 0 of 1 healthy"] if shade in (Shade.BAD, Shade.WARNING) else []
-    )
-
-
 def test_nodes_without_a_pod_are_no_trouble() -> None:
-    """With ``externalTrafficPolicy: Local`` all but those with a pod fail by design: nothing of it is red."""
+    """With ``externalTrafficPolicy: Local`` all but those with a pod fail by design."""
     ports = (PortHealth(80, 1, 1, 2, is_local=True),)
-    world = map_of(_report(S.SERVING, targets=2, dead=(2,), ports=ports))
-    drawing = drawing_of(world)
+    (row,) = map_of(_report(S.SERVING, targets=2, dead=(2,), ports=ports)).services
 
-    assert world.services[0].balancer is not None
-    assert world.services[0].balancer.health == "1 healthy, 1 without a pod"
-    shades = {box.state for column in drawing.columns for box in column} | {edge.state for edge in drawing.edges}
-    assert Shade.BAD not in shades
+    assert row.balancer is not None
+    assert row.balancer.health == "1 healthy, 1 without a pod"
 
 
 def test_the_head_names_context_and_network() -> None:
-    """Nobody knows a cluster by its UUID."""
     settings = Settings(network="private")
     cases: list[tuple[Present[Network | None] | Absent | Unknown, str]] = [
         (Present(NETWORK), "private (7)"),

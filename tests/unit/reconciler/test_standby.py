@@ -239,7 +239,7 @@ def test_the_page_of_who_waits_names_who_leads() -> None:
 
     waiter = Waiter(None)
     assert waiter.waits(5)
-    waiter.page.ended(Report(), 0.1)
+    waiter.page.ended(Report())
     assert waiter.replica.elector.identity in _page(waiter)
 
 
