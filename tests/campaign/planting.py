@@ -38,7 +38,6 @@ RUNS: Sequence[Sequence[str]] = (
 The corpus is no law: it has every plan as it is."""
 
 UNSEEN: Mapping[str, str] = {
-    "guards/certificate-issuance": "what is not known yet is applied in no round; the guard says until when it waits",
     "preconditions/adopted-balancer-is-no-other-clusters": "the comparison of all owner labels tells another"
     " owner, unless the cluster's own UID is not known, and then nothing is written",
     "preconditions/certificate-has-no-twin": "Hetzner takes no second certificate of a name",
