@@ -46,6 +46,7 @@ from tests.support.cooperative import Scheduler
 from tests.support.objects import NETWORK, UNINITIALIZED, joining_node, server, settled_node
 from tests.support.records import begin_record, uses_of
 from tests.support.simulators import TIMEOUT_S, Gate, PassingTime, Simulated, Simulation, is_open
+from tests.support.world import SERVICES
 
 NAMESPACE = "kube-system"
 BALANCER, SERVICE = "load_balancer/default/web", "service/default/web"
@@ -246,6 +247,12 @@ def load_balancer_service(name: str = "web", **annotations: str) -> dict[str, An
         "metadata": {"name": name, "namespace": "default", "annotations": annotations},
         "spec": {"type": "LoadBalancer", "ports": [port], "clusterIP": "10.96.0.1"},
     }
+
+
+def delete_service(sim: Simulation, name: str = "web") -> None:
+    """As ``kubectl delete service`` does."""
+    found = sim.objects("services")[name]["metadata"]
+    sim.kubernetes_writer().delete(f"{SERVICES}/{name}", uid=found["uid"], version=found["resourceVersion"])
 
 
 def a_balanced_run(

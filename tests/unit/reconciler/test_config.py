@@ -226,12 +226,9 @@ def test_ipv6_alone_without_routes(controllers: str, environ: dict[str, str]) ->
     "environ lines",
     {
         "no token": ({}, [REQUIRED]),
-        "empty token": ({"HCLOUD_TOKEN": ""}, [REQUIRED]),
         "empty name of the token's file": ({"HCLOUD_TOKEN_FILE": ""}, [REQUIRED]),
         "the plain variable wins": ({"HCLOUD_TOKEN": "", "HCLOUD_TOKEN_FILE": __file__}, [HIDDEN]),
-        "token with a blank": ({"HCLOUD_TOKEN": "to ken"}, [MALFORMED]),
         "token with a line break": ({"HCLOUD_TOKEN": f"{TOKEN}\n"}, [MALFORMED]),
-        "token that is not ASCII": ({"HCLOUD_TOKEN": "tökén"}, [MALFORMED]),
         "endpoint without scheme": (
             {"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": "api.hetzner.cloud"},
             ["HCLOUD_ENDPOINT is 'api.hetzner.cloud': expect an address such as https://host/v1"],
@@ -349,13 +346,6 @@ def test_all_problems_at_once() -> None:
     assert not error.usage
 
 
-def test_the_token_from_a_file(tmp_path: Path) -> None:
-    """The token may stand in a file, as Kubernetes mounts Secrets."""
-    (tmp_path / "token").write_text(f"{TOKEN}\n")
-
-    assert load_config(Command.BARE, {}, {"HCLOUD_TOKEN_FILE": str(tmp_path / "token")}).token == TOKEN
-
-
 def test_a_missing_token_file_is_one_problem() -> None:
     """A token's file that is not there is not reported a second time as a missing token."""
     error = refused(HCLOUD_TOKEN_FILE="/no/such/file")
@@ -369,7 +359,6 @@ MAX_AGE = "HCLOUD_SERVER_CACHE_MAX_AGE"
 @rows(
     "environ warnings",
     {
-        "nothing to warn of": ({}, ()),
         "short token": ({"HCLOUD_TOKEN": "short"}, ("HCLOUD_TOKEN has 5 characters where Hetzner's tokens have 64",)),
         "Robot without credentials": ({"ROBOT_ENABLED": "true"}, (NO_LOGIN,)),
         "routes without a network": (
@@ -382,13 +371,11 @@ MAX_AGE = "HCLOUD_SERVER_CACHE_MAX_AGE"
         ),
         "no routes and no network": ({"HCLOUD_NETWORK_ROUTES_ENABLED": "false"}, ()),
         "this machine without encryption": ({"HCLOUD_ENDPOINT": "http://127.0.0.1:8080/v1"}, ()),
-        "this machine by its name": ({"HCLOUD_ENDPOINT": "http://localhost/v1"}, ()),
         "another machine without encryption": (
             {"HCLOUD_ENDPOINT": "http://me:secret@proxy.example.com/v1"},
             (PLAIN_HTTP,),
         ),
         "not even parsed without a network": ({"HCLOUD_NETWORK_ROUTES_ENABLED": "yes"}, ()),
-        "routes with a network": ({**NETWORK, "HCLOUD_NETWORK_ROUTES_ENABLED": "true"}, ()),
     },
 )
 def test_warnings(environ: dict[str, str], warnings: tuple[str, ...]) -> None:
@@ -399,10 +386,8 @@ def test_warnings(environ: dict[str, str], warnings: tuple[str, ...]) -> None:
     "environ problems",
     {
         "malformed token": ({"HCLOUD_TOKEN": f"{SECRET} {SECRET}"}, True),
-        "short token": ({"HCLOUD_TOKEN": SECRET}, False),
         "lonely password": ({"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_PASSWORD": SECRET}, True),
         "misspelt password": ({"HCLOUD_TOKEN": TOKEN, "ROBOT_PASWORD": SECRET}, True),
-        "misspelt token": ({"HCLOUD_TOKN": SECRET}, True),
         "address": ({"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": f"https://me:{SECRET}@host"}, False),
         "without TLS": ({"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": f"http://me:{SECRET}@host"}, False),
         "in a bad address": ({"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": f"me:{SECRET}@host"}, True),

@@ -8,21 +8,19 @@ from actuators.http.kubernetes import KubernetesWriter
 from actuators.http.retry import PATIENT
 from actuators.nodes import initialise
 from actuators.outcome import STOPPED, Applied, Failed, Pending, Skipped
-from desired.model.settings import Policy, Settings
+from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from reconciler.passes.attempts import NOT_SEEN
-from reconciler.result import Result
+from reconciler.result import Requests, Result
 from tests.support.passes import Run, initialized
 from tests.support.rows import rows
 
 NOTHING_LEFT_OUT = "limited to node/web-2 by --only; 0 other changes left out"
 
-REFUSED_NODE = {"kind": "Status", "reason": "Forbidden", "message": "may not patch nodes"}
-
 
 def test_a_dry_run_writes_nothing(joining: Run) -> None:
-    """A plan has a change for each joining Node, and only reads were sent."""
+    """A plan has a change for each joining Node, and costs one read of each list."""
     report = joining.plan()
 
     assert report.result is Result.CHANGES
@@ -30,17 +28,7 @@ def test_a_dry_run_writes_nothing(joining: Run) -> None:
     assert initialized(joining) == []
     assert {entry.method for entry in joining.sim.sent_to_kubernetes()} == {"GET"}
     assert {entry.method for entry in joining.sim.sent_to_hetzner()} == {"GET"}
-
-
-def test_a_plan_costs_as_many_requests_as_there_are_lists(joining: Run) -> None:
-    """Nodes, Services, namespace, servers and both kinds of what runs beside us are one request each."""
-    report = joining.plan()
-
-    assert (report.requests.kubernetes, report.requests.hetzner) == (5, 1)
-    joining.converge()
-    before = joining.plan().requests.kubernetes
-    assert joining.plan().requests.kubernetes - before == 5
-    assert (report.requests.remaining, report.requests.limit) == (3599, 3600)
+    assert report.requests == Requests(5, 1, 3599, 3600)
 
 
 def test_joining_nodes_are_initialised(joining: Run) -> None:
@@ -60,28 +48,6 @@ def test_joining_nodes_are_initialised(joining: Run) -> None:
     assert (joining.ears.begun, joining.ears.ended) == (1, 1)
     assert joining.ears.outcomes == {"node/web-1": Applied(), "node/web-2": Applied()}
     assert set(joining.ears.times) == {joining.sim.clock.now()}
-
-
-def test_a_second_pass_has_nothing_to_do(joining: Run) -> None:
-    """After a pass that converged the next one plans and writes nothing."""
-    before = joining.converge().requests
-    written = len(joining.sim.written())
-
-    report = joining.converge()
-
-    assert (report.result, report.lines) == (Result.NO_CHANGES, ())
-    assert len(joining.sim.written()) == written
-    assert report.requests.hetzner == before.hetzner + 1
-
-
-def test_only_what_was_asked_for(joining: Run) -> None:
-    """``--only`` applies its keys alone, and a note says that there is more."""
-    joining.settings = Settings(only=("node/web-2",))
-
-    report = joining.converge()
-
-    assert initialized(joining) == ["web-2"]
-    assert [note.kind for note in report.notes] == ["partial"]
 
 
 def test_only_a_node_that_could_not_be_read(joining: Run) -> None:
@@ -118,17 +84,6 @@ def test_only_a_key_that_nobody_knows(joining: Run) -> None:
     assert [line.change.key for line in report.outcomes(Applied)] == ["node/web-1"]
 
 
-@pytest.mark.parametrize(("policy", "written"), [(Policy.OBSERVE, 0), (Policy.UPSERT, 2), (Policy.SYNC, 2)])
-def test_policies(joining: Run, policy: Policy, written: int) -> None:
-    """``observe`` writes nothing and says what waits; the others let Nodes join."""
-    joining.settings = Settings(policy=policy)
-
-    report = joining.converge()
-
-    assert len(initialized(joining)) == written
-    assert report.result is (Result.NO_CHANGES if written else Result.CHANGES)
-
-
 def test_rounds_come_to_an_end(joining: Run) -> None:
     """A Node that always moves on is tried three times, and is pending at the end."""
     conflict = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
@@ -155,19 +110,6 @@ def test_what_somebody_else_did_meanwhile_is_done(joining: Run) -> None:
 
     assert report.result is Result.NO_CHANGES
     assert report.lines == ()
-
-
-def test_a_failure_stays_with_its_node(joining: Run) -> None:
-    """A Node that may not be written fails alone, with its own reason, and an event for it."""
-    joining.sim.spoil_kubernetes(
-        "status", method="PATCH", path="/api/v1/nodes/web-1", code=403, body=REFUSED_NODE, count=None
-    )
-
-    report = joining.converge()
-
-    assert report.result is Result.PARTIAL
-    assert initialized(joining) == ["web-2"]
-    assert ("web-1", "InitialisationFailed") in {(event.subject.name, event.reason) for event in joining.ears.events}
 
 
 def test_a_change_that_does_not_show(joining: Run) -> None:

@@ -18,6 +18,7 @@ from tests.support.passes import (
     BALANCER,
     Run,
     a_balanced_run,
+    delete_service,
     initialized,
     just_before_the_writes,
     load_balancer_service,
@@ -60,36 +61,6 @@ def a_node_joins(run: Run, name: str = "web-9") -> None:
     project = run.sim.hetzner.world()["hetzner"]
     run.sim.hetzner.replace_world({**project, "servers": [*project["servers"], server(9, name)]})
     run.sim.kubernetes_writer().create("/api/v1/nodes", joining_node(name))
-
-
-def delete_service(sim: Simulation, name: str) -> None:
-    """As ``kubectl delete service`` does."""
-    found = sim.objects("services")[name]["metadata"]
-    sim.kubernetes_writer().delete(f"{SERVICES}/{name}", uid=found["uid"], version=found["resourceVersion"])
-
-
-def test_what_was_shown_is_done(simulate: Simulate) -> None:
-    """In all its rounds: the address of the new load balancer was not known when the plan was shown."""
-    run = a_balanced_run(simulate)
-    show(run)
-    run.sim.clock.advance(70)
-
-    report = run.converge()
-
-    assert report.result is Result.NO_CHANGES
-    assert set(outcomes(report).values()) == {Applied}
-
-
-def test_what_has_come_since_waits(simulate: Simulate) -> None:
-    run = a_balanced_run(simulate)
-    show(run)
-    a_node_joins(run)
-
-    report = run.converge()
-
-    assert "providerID" not in run.sim.nodes()["web-9"]["spec"]
-    assert "node/web-9" in left(report)
-    assert run.sim.nodes()["web-2"]["spec"]["providerID"] == "hcloud://2"
 
 
 def test_what_comes_in_the_middle_of_the_pass_is_not_done_in_its_next_round(simulate: Simulate) -> None:

@@ -12,7 +12,15 @@ from desired.plan.notes import NoteKind
 from reconciler.result import Report, Result
 from tests.balancers import annotated
 from tests.support.objects import joining_node, server, settled_node
-from tests.support.passes import BALANCER, NAMESPACE, Run, a_balanced_run, initialized, load_balancer_service
+from tests.support.passes import (
+    BALANCER,
+    NAMESPACE,
+    Run,
+    a_balanced_run,
+    delete_service,
+    initialized,
+    load_balancer_service,
+)
 from tests.support.records import begin_record
 from tests.support.simulators import Simulation
 from tests.support.world import SERVICES
@@ -199,12 +207,11 @@ def test_what_is_refused_at_first_is_done_in_no_round(simulate: Callable[..., Si
     retained = annotated(name="shared") | {"hcloud-reconciler/deletion-policy": "retain"}
     run = a_balanced_run(simulate, load_balancer_service(**retained))
     run.converge()
-    writer, found = run.sim.kubernetes_writer(), run.sim.objects("services")["web"]["metadata"]
     project = run.sim.hetzner.world()["hetzner"]
     empty = {**project["load_balancers"][0], "services": [], "targets": []}
     run.sim.hetzner.replace_world({**project, "load_balancers": [empty]})
-    writer.delete(f"{SERVICES}/web", uid=found["uid"], version=found["resourceVersion"])
-    writer.create(SERVICES, load_balancer_service("api", **annotated(name="shared")))
+    delete_service(run.sim)
+    run.sim.kubernetes_writer().create(SERVICES, load_balancer_service("api", **annotated(name="shared")))
 
     def owner() -> str:
         return str(run.sim.balancers()[0]["labels"].get("hcloud-ccm/service-uid", ""))

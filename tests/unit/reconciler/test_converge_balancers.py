@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from actuators.outcome import Applied
 from desired.annotations.choices import DeletionPolicy
@@ -14,6 +13,7 @@ from tests.support.passes import (
     SERVICE,
     Run,
     a_balanced_run,
+    delete_service,
     just_before_the_writes,
     load_balancer_service,
     outcomes,
@@ -93,23 +93,6 @@ def where(run: Run) -> tuple[list[int], list[tuple[int, bool]]]:
     return [place["network"] for place in found["private_net"]], targets
 
 
-def test_the_order_of_a_creation(simulate: Simulate) -> None:
-    """The Service is claimed before anything is made for it, and told of it last."""
-    run = a_balanced_run(simulate)
-    order: list[str] = []
-    done = run.ears.done
-
-    def note(change: Any, outcome: Any) -> None:
-        order.append(change.kind)
-        done(change, outcome)
-
-    run.ears.done = note  # type: ignore[method-assign]
-
-    run.converge()
-
-    assert [kind for kind in order if kind != "node.initialise"] == ["service.claim", "lb.create", "service.status"]
-
-
 def test_a_private_address_takes_all_rounds(simulate: Simulate) -> None:
     """Created, attached with its address, given targets there, and published with it: one pass of three rounds."""
     run = a_balanced_run(simulate, load_balancer_service(**CHOSEN), settings=IN_NETWORK)
@@ -149,12 +132,6 @@ def asked_about_addresses(run: Run) -> int:
     return sum(entry.path.startswith("/v1/primary_ips") for entry in run.sim.sent_to_hetzner())
 
 
-def remove_service(run: Run, name: str = "web") -> None:
-    """A person deletes it; a pass lets it go."""
-    found = run.sim.objects("services")[name]["metadata"]
-    run.sim.kubernetes_writer().delete(f"{SERVICES}/{name}", uid=found["uid"], version=found["resourceVersion"])
-
-
 @rows(
     "annotations requests is_kept", {"nobody names any": ({}, [0] * 5, False), "named": (NAMED, [2, 0, 2, 2, 0], True)}
 )
@@ -175,7 +152,7 @@ def test_addresses_of_a_service_that_is_made_anew(
     converge()
     had.append(published(run))
     converge()
-    remove_service(run)
+    delete_service(run.sim)
     converge()
     assert run.sim.balancers() == []
     run.sim.kubernetes_writer().create(SERVICES, service)
@@ -231,7 +208,7 @@ def test_a_service_that_comes_back_gets_its_load_balancer(simulate: Simulate) ->
     run = a_balanced_run(simulate, settings=RETAIN)
     run.converge()
     had = published(run), ids(run)
-    remove_service(run)
+    delete_service(run.sim)
     run.converge()
     run.sim.clock.advance(30 * 24 * 3600)
     run.converge()

@@ -76,17 +76,6 @@ def test_tainted_detached_deleted(run: Run) -> None:
     assert LOST not in run.sim.nodes()
 
 
-def test_volumes_that_are_never_detached(run: Run) -> None:
-    """Two minutes after the taint the Node goes all the same, whatever was restarted in between."""
-    run.converge()
-    run.sim.clock.advance(119)
-    Run(run.sim, ON).converge()
-    assert LOST in run.sim.nodes()
-    run.sim.clock.advance(1)
-    Run(run.sim, ON).converge()
-    assert LOST not in run.sim.nodes()
-
-
 def test_an_approval_of_several(run: Run) -> None:
     """It is used by taints and deletions; what was tainted asks nobody again, and another loss does."""
     for number in (2, 3):
@@ -119,10 +108,9 @@ def test_switched_off_in_between(run: Run) -> None:
     assert LOST not in run.sim.nodes()
 
 
-@pytest.mark.parametrize("verb", ["list"])
-def test_without_permission(run: Run, verb: str) -> None:
+def test_without_permission(run: Run) -> None:
     """No taint, a note with the remedy, and the deletion as ever."""
-    body = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": f"may not {verb}"}
+    body = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "may not list"}
     run.sim.spoil_kubernetes("status", method="GET", path=ATTACHMENTS, code=403, body=body, count=None)
 
     planned = run.plan()
@@ -210,7 +198,7 @@ def test_what_it_costs(run: Run) -> None:
 
 
 def test_a_crash_between_the_two(run: Run) -> None:
-    """The next process goes on by the taint's own time."""
+    """Two minutes after the taint the Node goes all the same: the next process counts by the taint's own time."""
     run.ears.end = run.stop.set  # type: ignore[method-assign]
     run.converge()
     assert len(ours(run)) == 1

@@ -8,7 +8,7 @@ import pytest
 from actuators.outcome import Applied, Failed
 from reconciler.result import Result
 from tests.balancers import annotated
-from tests.support.passes import Run, a_balanced_run, just_before_the_writes
+from tests.support.passes import Run, a_balanced_run, delete_service, just_before_the_writes
 from tests.support.simulators import Simulation
 from tests.support.world import SERVICES
 
@@ -201,8 +201,7 @@ def test_a_status_that_could_not_be_published(simulate: Simulate) -> None:
 
 def test_a_load_balancer_that_is_let_go(served: Run) -> None:
     """A Service that is gone has heard of it: its last events are sent though it is not there any more."""
-    found = served.sim.objects("services")["web"]["metadata"]
-    served.sim.kubernetes_writer().delete(PATH, uid=found["uid"], version=found["resourceVersion"])
+    delete_service(served.sim)
 
     served.converge()
 

@@ -13,7 +13,7 @@ from reconciler.report.markdown import render_markdown
 from reconciler.result import MonthlyCost, Report
 from tests.routes import gateway_of, pods_of
 from tests.support.objects import NETWORK, joining_node, server
-from tests.support.passes import BALANCER, ROUTED, Run, a_balanced_run, load_balancer_service
+from tests.support.passes import BALANCER, ROUTED, Run, a_balanced_run, delete_service, load_balancer_service
 from tests.support.rendering import invalid, written
 from tests.support.schemas import published
 from tests.support.simulators import Simulation
@@ -74,12 +74,6 @@ def small(simulate: Simulate) -> Run:
 def _node(number: int) -> dict[str, Any]:
     node, pods = joining_node(f"worker-{number}"), pods_of(number)
     return {**node, "spec": {**node["spec"], "podCIDR": pods, "podCIDRs": [pods]}}
-
-
-def delete_service(sim: Simulation, name: str) -> None:
-    """As ``kubectl delete service`` does."""
-    found = sim.objects("services")[name]["metadata"]
-    sim.kubernetes_writer().delete(f"{SERVICES}/{name}", uid=found["uid"], version=found["resourceVersion"])
 
 
 def test_a_small_plan(small: Run, shown: Callable[..., str]) -> None:  # noqa: F811

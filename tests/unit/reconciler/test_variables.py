@@ -298,11 +298,6 @@ def test_names_of_others(name: str) -> None:
     assert unread_variables({name: "x"}) == []
 
 
-def test_every_row_is_explained() -> None:
-    """Each variable has a meaning that ``--help`` can print."""
-    assert all(row.meaning for row in VARIABLES.values())
-
-
 @pytest.mark.parametrize(
     ("name", "text", "hidden"),
     [
