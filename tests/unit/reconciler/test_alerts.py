@@ -40,13 +40,11 @@ def served() -> dict[str, set[str]]:
 
 
 def asked(when: str) -> tuple[set[str], set[str]]:
-    """Metrics and labels that an expression asks for."""
     grouped = (label.strip() for found in _GROUPED.findall(when) for label in found.split(","))
     return set(_METRIC.findall(when)), {*_CHOSEN.findall(when), *grouped} - {""}
 
 
 def expressions() -> list[Any]:
-    """All of the chart's, each with the text for people that shows labels."""
     rules = [(name, rule["expr"], " ".join(rule["annotations"].values())) for name, rule in ALERTS.items()]
     queries = [(f"{panel['title']} {each['refId']}", each) for panel in PANELS for each in panel["targets"]]
     shown = [(name, query["expr"], query["legendFormat"]) for name, query in queries]
@@ -54,7 +52,6 @@ def expressions() -> list[Any]:
 
 
 def test_the_charts_alerts_are_those_of_the_table() -> None:
-    """Name, expression and how long it has to hold, of each; neither has one that the other has not."""
     of_table = {row.alarm.name: (row.alarm.when, row.alarm.lasting) for row in METRICS.values() if row.alarm}
     of_chart = {name: (" ".join(rule["expr"].split()), rule["for"]) for name, rule in ALERTS.items()}
 
@@ -130,7 +127,6 @@ def test_the_dashboard_can_be_loaded_by_any_grafana() -> None:
 
 
 def test_panels_are_whole() -> None:
-    """Each with a number and a title of its own, and queries that it can tell apart."""
     for key in ("id", "title"):
         assert len({panel[key] for panel in PANELS}) == len(PANELS) > 0
     queries = [[target["refId"] for target in panel["targets"]] for panel in PANELS]

@@ -51,7 +51,6 @@ class Seen:
 
     @property
     def port(self) -> Any:
-        """The one listener."""
         assert self.balancer is not None
         return self.balancer["services"][0]
 
@@ -85,7 +84,6 @@ class Stage:
         self.run = Run(DirectSimulation(hetzner, kubernetes, clock), settings)
 
     def with_annotations(self, annotations: Mapping[str, str]) -> Seen:
-        """What there is after a pass with these annotations, and no others."""
         world = self.run.sim.kubernetes.world()["kubernetes"]
         service = next(found for found in world["services"] if found["metadata"]["name"] == "web")
         service["metadata"]["annotations"] = dict(annotations)
@@ -99,7 +97,6 @@ class Stage:
 
 
 def a_service(annotations: Mapping[str, str], spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The Service, new."""
     return {
         "metadata": {"name": "web", "namespace": "default", "uid": SERVICE_UID, "annotations": dict(annotations)},
         "spec": {"type": "LoadBalancer", "ports": [{"port": 443, "nodePort": 30443, "protocol": "TCP"}], **spec},
@@ -125,8 +122,6 @@ class Row:
 
 
 def _at(path: str) -> Callable[[Seen], Any]:
-    """The value at a path of the load balancer, or of its one listener."""
-
     def look(seen: Seen) -> Any:
         value: Any = {"listener": seen.port} if path.startswith("listener.") else seen.balancer
         for part in path.split("."):
@@ -250,7 +245,6 @@ def test_every_row_of_the_table_has_its_life_here() -> None:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_an_annotation_is_set_changed_and_removed(name: str) -> None:
-    """What the load balancer, the certificate or the status shows follows the annotation as its row says."""
     row = ROWS[name]
     stage = Stage(row.spec)
     key = OPTIONS[name].full_key

@@ -21,13 +21,11 @@ FORMATS = ("text", "json", "yaml", "markdown", "name")
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """Something of everything."""
     return a_world(simulate)
 
 
 @pytest.fixture
 def shell(sim: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    """Runs commands on it."""
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     return Shell(sim, monkeypatch, capsys)
 
@@ -91,7 +89,6 @@ def test_the_summary_of_a_step(shell: Shell, tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_told_before(
     sim: Simulation, shell: Shell, tmp_path: Path, place: str, why: str
 ) -> None:
-    """Nothing is read, and the other artifact and the report say so."""
     (tmp_path / "file").write_text("")
     file = f"{tmp_path}/{place}" if not place.startswith("/") else place
 
@@ -104,7 +101,6 @@ def test_what_cannot_be_written_is_told_before(
 
 
 def test_what_cannot_be_written_at_the_end(shell: Shell, tmp_path: Path) -> None:
-    """The report is there all the same, and so is the other artifact."""
     said = shell("plan", "-o", "json", "--also", "markdown=/dev/full", "--also", f"json={tmp_path / 'other'}")
 
     line = "--also 'markdown=/dev/full' cannot be written: No space left on device"
@@ -114,7 +110,6 @@ def test_what_cannot_be_written_at_the_end(shell: Shell, tmp_path: Path) -> None
 
 
 def refused(*also: str, command: Command = Command.PLAN, plan: str | None = None, **flags: str) -> tuple[str, ...]:
-    """What the configuration says against these artifacts."""
     given = {"--also": "\n".join(also), **{f"--{name}": text for name, text in flags.items()}}
     with pytest.raises(ConfigurationError) as found:
         load_config(command, given, {"HCLOUD_TOKEN": "x" * 64}, plan)
@@ -142,7 +137,6 @@ def test_a_file_that_would_be_written_twice(tmp_path: Path) -> None:
     ("flags", "name"), [({"save": "a"}, "--save"), ({"from": "a"}, "--from"), ({"kubeconfig": "a"}, "--kubeconfig")]
 )
 def test_a_file_that_is_needed(flags: dict[str, Any], name: str) -> None:
-    """An artifact takes the place of nothing else that the command line names."""
     assert refused("json=./a", **flags) == (f"--also 'json=./a' would replace the file of {name}: give another name",)
 
 
@@ -150,7 +144,6 @@ def test_a_file_that_is_needed(flags: dict[str, Any], name: str) -> None:
     ("name", "files"), [("KUBECONFIG", "other:a"), ("HCLOUD_TOKEN_FILE", "a"), ("ROBOT_PASSWORD_FILE", "a")]
 )
 def test_a_file_with_credentials(name: str, files: str) -> None:
-    """A kubeconfig or a token that a variable names is not replaced by a report either."""
     with pytest.raises(ConfigurationError) as found:
         load_config(Command.PLAN, {"--also": "json=./a"}, {"HCLOUD_TOKEN": "x" * 64, name: files})
 

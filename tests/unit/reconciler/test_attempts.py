@@ -40,7 +40,6 @@ def after(*rounds: Mapping[str, Outcome], plan: Plan | None = None) -> Attempts:
 
 
 def keys(changes: Sequence[Change]) -> list[str]:
-    """Their keys."""
     return [change.key for change in changes]
 
 
@@ -177,7 +176,6 @@ def test_what_is_said_of_what_is_not_planned_any_more(outcome: Outcome, line: Ma
     },
 )
 def test_a_change_whose_answer_got_lost(plan: Plan, is_whole: bool, outcome: Outcome) -> None:
-    """It is done when a look at the whole world finds it done, and failed otherwise."""
     assert after({A: LOST}).as_seen(plan, is_whole=is_whole) == (Line(FIRST, outcome),)
 
 

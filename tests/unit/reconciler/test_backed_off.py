@@ -43,7 +43,6 @@ def test_what_backs_off_is_told_as_tried() -> None:
 
 
 def test_what_was_tried_is_told_as_it_was() -> None:
-    """A new outcome goes before the one that is remembered."""
     plan, setbacks = world(GuardName.BACK_OFF, CHANGE)
     line = Line(CHANGE, Failed("something else"))
 

@@ -248,7 +248,6 @@ BALANCER_CASES: dict[str, tuple[Any, ...]] = {
 def test_differences_around_load_balancers(
     kind: str, before: Any, after: Any, expected: list[tuple[str, Any, Any]]
 ) -> None:
-    """Each part is told in its own words, and nothing is said of what nobody asked for."""
     change = a_change(BALANCER, kind, before=before, after=after)
 
     assert [(found.path, found.before, found.after) for found in field_changes(change)] == expected
@@ -286,7 +285,6 @@ _LISTENERS = st.builds(
 
 @given(_LISTENERS, _LISTENERS)
 def test_differing_listeners_differ_in_some_field(before: Listener, after: Listener) -> None:
-    """No difference stays untold, and backwards the same fields are told the other way round."""
     if before == after:
         return
     found = field_changes(a_part("listener/80", before, after, "differs"))
@@ -298,7 +296,6 @@ def test_differing_listeners_differ_in_some_field(before: Listener, after: Liste
 
 @given(_LISTENERS, _LISTENERS, st.sets(st.sampled_from(HttpOptions.__slots__)))
 def test_what_nobody_asked_for_is_never_told(before: Listener, after: Listener, unasked: set[str]) -> None:
-    """A field that the wish leaves open appears on neither side, whatever it is now."""
     if after.http is None:
         return
     http = replace(after.http, **dict.fromkeys(unasked, UNMANAGED))
@@ -311,7 +308,6 @@ def test_what_nobody_asked_for_is_never_told(before: Listener, after: Listener, 
 
 
 def test_json_values_lack_what_nobody_asked_for() -> None:
-    """JSON values are plain ones, without the members of a wish that are open."""
     creation = a_creation().after
     observed = a_balancer(listeners=[HTTPS]).spec
 

@@ -24,13 +24,11 @@ SERVICES = 10
 
 
 def services(number: int) -> list[dict[str, Any]]:
-    """So many Services, each of which wants a load balancer."""
     found = [load_balancer_service(f"web-{i:02}") for i in range(number)]
     return [{**service, "metadata": {**service["metadata"], "uid": f"uid-{i}"}} for i, service in enumerate(found)]
 
 
 def a_loop(number: int = SERVICES, nodes: int = 2, **options: Any) -> SimulatedLoop:
-    """Nodes in order, and Services without load balancers."""
     loop_options = {key: options.pop(key) for key in ("calls_every_s", "is_budgeted") if key in options}
     known = {"action_s": 0.0, "rate_limit": ALLOWANCE, "load_balancer_limit": 1000} | options
     loop = SimulatedLoop(
@@ -52,12 +50,10 @@ def answers(status: int, code: str, *methods: str) -> Trouble:
 
 
 def hangs(_method: str, _path: str) -> Exception:
-    """No answer comes."""
     return requests.exceptions.ReadTimeout("timed out")
 
 
 def every_other(trouble: Trouble) -> Trouble:
-    """It comes and goes."""
     asked = iter(range(10**9))
     return lambda method, path: trouble(method, path) if next(asked) % 2 else None
 

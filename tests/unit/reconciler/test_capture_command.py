@@ -36,13 +36,11 @@ SUMMARY = (
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """Something of everything."""
     return a_world(simulate)
 
 
 @pytest.fixture
 def shell(sim: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    """Runs commands on it."""
     return Shell(sim, monkeypatch, capsys)
 
 
@@ -130,7 +128,6 @@ def test_the_same_explanation_from_both(shell: Shell, tmp_path: Path, words: tup
 
 
 def test_stdout_and_stdin(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without ``--to`` the file is on stdout, and nothing else is; ``--from -`` reads it from a pipe."""
     captured = shell("capture")
     assert (captured.code, captured.stderr) == (0, SUMMARY)
 
@@ -213,7 +210,6 @@ def test_the_file_is_a_world_for_the_sandbox(shell: Shell, tmp_path: Path) -> No
 def test_gaps_are_said(
     simulate: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What may not be read is missing in the file, which is written all the same, and says so."""
     sim = a_world(simulate, {"admin": None, VIEWER: ["list"]})
     shell = Shell(sim, monkeypatch, capsys)
 
@@ -252,7 +248,6 @@ def test_trouble(shell: Shell, words: tuple[str, ...], variables: dict[str, str]
 
 
 def test_a_file_that_is_there_stays(shell: Shell, tmp_path: Path) -> None:
-    """It is replaced with --force alone, and nothing is asked of anybody before that is known; an empty one may go."""
     file = tmp_path / "world.json"
     file.write_text("precious")
 
@@ -269,7 +264,6 @@ def test_a_file_that_is_there_stays(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_no_half_file(shell: Shell, tmp_path: Path) -> None:
-    """Neither a new one nor in the place of the one that was there."""
     file = tmp_path / "captured" / "world.json"
     file.parent.mkdir()
     file.write_text("precious")
@@ -298,7 +292,6 @@ def test_nothing_to_plan_from(
     token: str | None,
     words: str,
 ) -> None:
-    """Without Nodes, or without servers, no file is written."""
     sim = a_world(simulate, {"admin": None, VIEWER: ["get", "list"] if token else ["get"]})
     file = tmp_path / "world.json"
     shell = Shell(sim, monkeypatch, capsys)
@@ -362,7 +355,6 @@ def test_usage(shell: Shell, words: tuple[str, ...], lines: list[str]) -> None:
 
 
 def test_a_bad_file_is_one_error(shell: Shell, tmp_path: Path) -> None:
-    """In the report, on stderr, and in the exit code; for an explanation as well."""
     file = str(tmp_path / "missing")
     why = "No such file or directory; give a file that 'reconcile capture' has written"
     line = f"world file {file!r} cannot be used: {why}"

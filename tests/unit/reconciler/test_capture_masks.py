@@ -68,7 +68,6 @@ def example(kind: Any) -> Any:
     ],
 )
 def test_all_that_is_read_is_kept(mask: Mask, shape: Any) -> None:
-    """Whatever a decoder has a field for is in the file, and nothing that it has none for."""
     whole = example(msgspec.inspect.type_info(shape))
     assert len(whole) >= 2
 

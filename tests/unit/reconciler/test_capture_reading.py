@@ -38,8 +38,6 @@ Body = Callable[[Any], Any]
 
 
 def refusal(error: ApiError) -> Body:
-    """A body that is none."""
-
     def refuse(_body: Any) -> Any:
         raise error
 
@@ -76,12 +74,10 @@ class _Cluster(KubernetesReader):
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """Something of everything."""
     return a_world(simulate)
 
 
 def both(sim: Simulation, changes: Mapping[str, Body], file: Path) -> tuple[Snapshot, Snapshot]:
-    """What is observed of the APIs, and of the file."""
     cluster = _Cluster(sim.kubernetes_reader(), changes)
     project = _Project(sim.hetzner_reader(), changes)
     world = capture_world(cluster, project, SETTINGS.network, NAMESPACE, sim.robot_reader())
@@ -95,7 +91,6 @@ def both(sim: Simulation, changes: Mapping[str, Body], file: Path) -> tuple[Snap
 
 
 def observed(readers: Readers) -> Observation:
-    """What a pass sees, with what it asks for."""
     seen = look(readers, SETTINGS, NAMESPACE)
     return judge_world(PlanContext(readers, SETTINGS, NAMESPACE), seen, Setbacks()).observation
 
@@ -116,12 +111,10 @@ def planned_from(snapshot: Snapshot) -> Snapshot:
 
 
 def items(change: Callable[[list[Any]], list[Any]], name: str = "items") -> Body:
-    """A list with other objects, and the count that it had."""
     return lambda body: {**body, name: change(body[name])}
 
 
 def total(number: int | None) -> Body:
-    """A page that says that there are so many objects."""
     return lambda body: {**body, "meta": {"pagination": {"last_page": 1, "total_entries": number}}}
 
 
@@ -156,7 +149,6 @@ TROUBLE: Mapping[str, Mapping[str, Body]] = {
 
 @pytest.mark.parametrize("changes", TROUBLE.values(), ids=TROUBLE)
 def test_the_same_snapshot(sim: Simulation, tmp_path: Path, changes: Mapping[str, Body]) -> None:
-    """What arrived is as it was, what did not is missing for the same reason, and the time is the API server's."""
     online, offline = both(sim, changes, tmp_path / "world.json")
 
     assert offline == online
@@ -229,7 +221,6 @@ OF_ROBOT: Mapping[str, Callable[[Simulation, RobotSimulator], object]] = {
 def test_the_same_robot_account(
     simulate: Callable[..., Simulation], tmp_path: Path, spoil: Callable[[Simulation, RobotSimulator], object]
 ) -> None:
-    """Servers, whether they are on, what was said of single ones, and why something is missing; no credentials."""
     sim = robot_world(simulate)
     assert sim.robot is not None
     spoil(sim, sim.robot)
@@ -293,7 +284,6 @@ def test_nothing_to_plan_from(sim: Simulation, changes: Mapping[str, Body], kind
     },
 )
 def test_what_a_file_lacks(sim: Simulation, ask: Callable[[World], object], what: str) -> None:
-    """It is not there, and the error says where it is not."""
     taken_at = sim.clock.now()
 
     with pytest.raises(NotFound, match=what):
@@ -301,7 +291,6 @@ def test_what_a_file_lacks(sim: Simulation, ask: Callable[[World], object], what
 
 
 def test_nobody_is_asked(sim: Simulation) -> None:
-    """A file has no address, no allowance, and nothing to count."""
     world = World(captured=Captured(sim.clock.now()), kubernetes=Cluster(), hetzner=Project())
     readers = readers_of(world)
     readers.hetzner.get("/servers?page=1")

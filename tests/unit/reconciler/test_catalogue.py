@@ -19,18 +19,15 @@ from tests.support.trouble import HETZNER_TROUBLE
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """A project with nothing in it."""
     return simulate()
 
 
 @pytest.fixture
 def reader(sim: Simulation) -> HetznerReader:
-    """A reader of it."""
     return sim.hetzner_reader()
 
 
 def names(catalogue: Catalogue, reader: HetznerReader, *wanted: str, later: timedelta = timedelta()) -> list[str]:
-    """Names of all types that are known to there be."""
     found, error = catalogue.look_up(reader, wanted, START + later)
     assert error is None
     assert not isinstance(found, Unknown)
@@ -39,7 +36,6 @@ def names(catalogue: Catalogue, reader: HetznerReader, *wanted: str, later: time
 
 
 def test_all_types_in_one_request(sim: Simulation, reader: HetznerReader) -> None:
-    """The first question reads them all, with what they hold and cost."""
     found, error = Catalogue().look_up(reader, {"lb21"}, START)
 
     assert error is None
@@ -62,7 +58,6 @@ def test_all_types_in_one_request(sim: Simulation, reader: HetznerReader) -> Non
     ],
 )
 def test_an_hour(sim: Simulation, reader: HetznerReader, later: timedelta, requests: int) -> None:
-    """For an hour of the snapshots' time nothing is asked again."""
     catalogue = Catalogue()
     names(catalogue, reader, "lb21")
 
@@ -81,7 +76,6 @@ def test_a_name_that_there_is_not(sim: Simulation, reader: HetznerReader) -> Non
 
 @pytest.mark.parametrize(("fault", "expected"), HETZNER_TROUBLE)
 def test_trouble(sim: Simulation, reader: HetznerReader, fault: dict[str, Any], expected: type[ApiError]) -> None:
-    """What cannot be read is Unknown, with the error, and is asked for again."""
     catalogue = Catalogue()
     sim.spoil_hetzner("status", **fault, count=None)
 
@@ -106,7 +100,6 @@ def test_trouble_after_an_hour(sim: Simulation, reader: HetznerReader) -> None:
 
 
 def listed(type_id: int, **changes: Any) -> dict[str, Any]:
-    """A type in the catalogue."""
     limits = {"max_services": 5, "max_targets": 25, "max_assigned_certificates": 10}
     found = {"id": type_id, "name": f"lb{type_id}", **limits, **changes}
     return {name: value for name, value in found.items() if value is not None}
@@ -126,7 +119,6 @@ def listed(type_id: int, **changes: Any) -> dict[str, Any]:
 def test_unreadable_types(
     sim: Simulation, reader: HetznerReader, second: dict[str, Any], wanted: str, is_known: bool
 ) -> None:
-    """A type that could not be read is Unknown, the others are not; it is not read again for that."""
     body = {"load_balancer_types": [listed(1), second], "meta": {"pagination": {"last_page": 1, "total_entries": 2}}}
     sim.spoil_hetzner("status", code=200, body=body, count=None)
     catalogue = Catalogue()
@@ -232,7 +224,6 @@ def test_a_price_of_nothing(sim: Simulation, reader: HetznerReader) -> None:
 def test_the_currency(
     sim: Simulation, reader: HetznerReader, later: timedelta, requests: int, fault: dict[str, int] | None
 ) -> None:
-    """It is asked for once an hour, in one try, whatever came of it."""
     if fault:
         sim.spoil_hetzner("status", **fault, path="/v1/pricing", count=None)
     currency, expected = Currency(), None if fault else "EUR"

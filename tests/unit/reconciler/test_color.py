@@ -51,7 +51,6 @@ def test_who_decides(color: Color, environ: dict[str, str], on_terminal: bool, c
 
 @pytest.fixture
 def environ(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """An environment that says nothing of colors, for a narrow terminal."""
     for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
@@ -72,7 +71,6 @@ RESULTS: Mapping[str, Said] = {
 
 
 def written(stream: io.StringIO, output: Output = Output.AUTO, color: Color = AUTO, said: Said = REPORT) -> str:
-    """What reaches the stream."""
     Writer(output, stream, color=color).write(said)
     return stream.getvalue()
 

@@ -9,7 +9,6 @@ from reconciler.config.options import FLAGS
 
 
 def candidates(line: str) -> list[CompletionItem]:
-    """What may stand at the end of a line."""
     *before, current = line.split(" ")
     return ShellComplete(APP, {}, "reconcile", COMPLETES).get_completions(before, current)
 
@@ -52,7 +51,6 @@ def test_files(line: str) -> None:
 
 
 def test_flags_are_those_of_the_command() -> None:
-    """Each flag that a command takes, and none that is only accepted because HCCM has it."""
     for command in COMMANDS:
         taken = ["--help", *(name for name, row in FLAGS.items() if command in row.commands)]
         assert [item.value for item in candidates(f"{command} --")] == taken

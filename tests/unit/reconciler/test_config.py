@@ -46,7 +46,6 @@ NO_ROUTES = (
 
 
 def load(flags: Mapping[str, str] | None = None, /, **environ: str) -> Config:
-    """The configuration of a run."""
     return load_config(Command.BARE, flags or {}, {"HCLOUD_TOKEN": TOKEN, **environ})
 
 
@@ -75,7 +74,6 @@ def test_defaults() -> None:
 
 
 def test_everything_set() -> None:
-    """Flags and variables end up where the rest of the program reads them."""
     flags = {
         "--once": "true",
         "--output": "json",
@@ -176,7 +174,6 @@ def test_load_balancers_switched_off(controllers: str, enabled: str, left: froze
 )
 @pytest.mark.parametrize("command", [Command.BARE, Command.EXPLAIN, Command.VALIDATE, Command.ORPHANS])
 def test_routes(environ: dict[str, str], on: bool, command: Command) -> None:
-    """Every command that looks at the project has routes on as soon as there is a network."""
     assert load_config(command, {}, {"HCLOUD_TOKEN": TOKEN, **environ}).settings.routes is on
 
 
@@ -200,7 +197,6 @@ def test_the_cluster_cidr(text: str, cluster_cidr: IPv4Network, command: Command
 
 @pytest.mark.parametrize("command", [Command.BARE, Command.EXPLAIN, Command.VALIDATE])
 def test_routes_that_nobody_could_make(command: Command) -> None:
-    """A cluster CIDR of IPv6 alone is an error while routes are on, and no silence."""
     with pytest.raises(ConfigurationError) as raised:
         load_config(command, {"--cluster-cidr": "fd00::/48"}, {"HCLOUD_TOKEN": TOKEN, **NETWORK})
 
@@ -216,7 +212,6 @@ def test_routes_that_nobody_could_make(command: Command) -> None:
     {"switched off": ("*", OFF), "no network": ("*", {}), "not among the controllers": ("*,-route", NETWORK)},
 )
 def test_ipv6_alone_without_routes(controllers: str, environ: dict[str, str]) -> None:
-    """Where there are no routes the range harms nobody, and none is kept."""
     config = load({"--cluster-cidr": "fd00::/48", "--controllers": controllers}, **environ)
 
     assert config.settings.cluster_cidr is None
@@ -272,7 +267,6 @@ def test_ipv6_alone_without_routes(controllers: str, environ: dict[str, str]) ->
     },
 )
 def test_wrong_environments(environ: dict[str, str], lines: list[str]) -> None:
-    """What is wrong with the environment, in HCCM's words where it has any; the command line is not to blame."""
     error = refused(**environ)
 
     assert error.lines == tuple(lines)
@@ -322,7 +316,6 @@ def test_bad_usage(flags: dict[str, str], lines: list[str]) -> None:
 
 
 def test_all_problems_at_once() -> None:
-    """Everything that is wrong is said together, the command line first, and then it is not usage alone."""
     error = refused(
         {"--output": "xml", "--interval": "5"},
         RECONCILER_POLICY="all",
@@ -347,7 +340,6 @@ def test_all_problems_at_once() -> None:
 
 
 def test_a_missing_token_file_is_one_problem() -> None:
-    """A token's file that is not there is not reported a second time as a missing token."""
     error = refused(HCLOUD_TOKEN_FILE="/no/such/file")
 
     assert error.lines == ("HCLOUD_TOKEN_FILE: '/no/such/file' cannot be read: No such file or directory",)
@@ -404,7 +396,6 @@ def test_warnings(environ: dict[str, str], warnings: tuple[str, ...]) -> None:
     },
 )
 def test_secrets_are_never_shown(environ: dict[str, Any], problems: bool) -> None:
-    """No message, warning or repr has a token or a password in it."""
     if problems:
         error = refused(**environ)
         said = f"{error} {error!r} {error.lines}"
@@ -434,7 +425,6 @@ def test_robot_credentials_from_files(tmp_path: Path, names: tuple[str, ...]) ->
 
 
 def test_a_file_with_a_wrong_secret_is_not_quoted(tmp_path: Path) -> None:
-    """The content of a secret's file is never part of a message."""
     (tmp_path / "token").write_text(f"{SECRET}\n{SECRET}")
 
     error = refused(HCLOUD_TOKEN_FILE=str(tmp_path / "token"))
@@ -455,7 +445,6 @@ def test_a_file_with_a_wrong_secret_is_not_quoted(tmp_path: Path) -> None:
     ],
 )
 def test_interval(given: dict[str, str], rate_limit: int | None, reads: int, expected: float) -> None:
-    """The pause is as given, else a minute or what keeps reads under a quarter of the rate limit."""
     assert load(given).interval_for(rate_limit, reads) == pytest.approx(expected)
 
 

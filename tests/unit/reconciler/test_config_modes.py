@@ -14,7 +14,6 @@ TOKEN = "T0k3n".ljust(64, "x")
 
 
 def load(flags: Mapping[str, str] | None = None, /, **environ: str) -> Config:
-    """The configuration of a run."""
     return load_config(Command.BARE, flags or {}, {"HCLOUD_TOKEN": TOKEN, **environ})
 
 
@@ -68,7 +67,6 @@ def test_what_a_stream_of_passes_cannot_be(output: Output) -> None:
     ],
 )
 def test_two_modes_of_one_place_exclude_each_other(flags: dict[str, str], environ: dict[str, str]) -> None:
-    """Where neither overrules the other, nothing is guessed."""
     with pytest.raises(ConfigurationError) as raised:
         load(flags, **environ)
 
@@ -142,7 +140,6 @@ def test_explaining_looks_only() -> None:
 
 
 def test_explaining_needs_a_token() -> None:
-    """Without the project's token nothing can be explained."""
     with pytest.raises(ConfigurationError) as raised:
         load_config(Command.EXPLAIN, {}, {})
 
@@ -154,7 +151,6 @@ def test_explaining_needs_a_token() -> None:
 )
 @pytest.mark.parametrize("variable", ["RECONCILER_DRY_RUN", "RECONCILER_ONCE"])
 def test_a_command_wins_over_the_environment(command: Command, mode: Mode, variable: str) -> None:
-    """Whoever types what is to be done is not overruled by what was left in an environment."""
     config = load_config(command, {}, {"HCLOUD_TOKEN": TOKEN, variable: "true"})
 
     assert config.mode is mode
@@ -180,7 +176,6 @@ def test_apply_asks_unless_it_is_told_not_to() -> None:
     ],
 )
 def test_how_much_a_text_tells(flags: dict[str, str], environ: dict[str, str], detail: Detail) -> None:
-    """Like changes are folded unless somebody wants all of them, or less."""
     assert load(flags, **environ).detail is detail
 
 

@@ -32,7 +32,6 @@ def test_a_dry_run_writes_nothing(joining: Run) -> None:
 
 
 def test_joining_nodes_are_initialised(joining: Run) -> None:
-    """A pass initializes every joining Node, observes that nothing is left, and says what it did."""
     report = joining.converge()
 
     assert report.result is Result.NO_CHANGES
@@ -85,7 +84,6 @@ def test_only_a_key_that_nobody_knows(joining: Run) -> None:
 
 
 def test_rounds_come_to_an_end(joining: Run) -> None:
-    """A Node that always moves on is tried three times, and is pending at the end."""
     conflict = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
     joining.sim.spoil_kubernetes(
         "status", method="PATCH", path="/api/v1/nodes/web-1", code=409, body=conflict, count=None
@@ -100,7 +98,6 @@ def test_rounds_come_to_an_end(joining: Run) -> None:
 
 
 def test_what_somebody_else_did_meanwhile_is_done(joining: Run) -> None:
-    """A change that was overtaken, and is not needed any more, is neither pending nor a failure."""
     other = Run(joining.sim)
     conflict = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
     joining.sim.spoil_kubernetes("status", method="PATCH", code=409, body=conflict, count=2)
@@ -143,7 +140,6 @@ def test_stopped_before_it_began(joining: Run) -> None:
 
 
 def test_stopped_between_rounds(joining: Run) -> None:
-    """After a stop no further round is tried: what was overtaken stays pending."""
     conflict = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
     joining.sim.spoil_kubernetes("status", method="PATCH", path="/api/v1/nodes/web-1", code=409, body=conflict)
     joining.ears.end = joining.stop.set  # type: ignore[method-assign]
@@ -160,7 +156,6 @@ def test_stopped_between_rounds(joining: Run) -> None:
     {"down: as often as patience has it": (503, PATIENT.attempts), "denied: once": (403, 1), "refused: once": (422, 1)},
 )
 def test_what_failed_is_not_tried_again_in_the_pass(joining: Run, code: int, sent: int) -> None:
-    """A failed change has had all its tries: another round, for the sake of another change, does not repeat it."""
     refused = {"kind": "Status", "reason": "Refused", "message": "no"}
     conflict = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
     joining.sim.kubernetes_proxy.set_faults(
@@ -193,8 +188,6 @@ def test_what_failed_is_not_tried_again_in_the_pass(joining: Run, code: int, sen
 
 
 def test_a_bug_in_one_change_leaves_the_others_done(joining: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is no error of an API fails one change alone, and the report of the pass says so."""
-
     def stumble(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
         if change.key == "node/web-1":
             raise ZeroDivisionError("division by zero")

@@ -32,32 +32,27 @@ Simulate = Callable[..., Simulation]
 
 
 def show(run: Run) -> None:
-    """Let a person see the plan, and agree to it."""
     report = plan_once(run.plan_context)
     run.agreement = Agreement.to(line.change for line in report.lines)
 
 
 def save(run: Run, settings: Settings | None = None, *, is_exact: bool = False) -> None:
-    """Save the plan, and apply the file from now on."""
     settings = settings or run.settings
     content = save_plan(plan_once(replace(run.plan_context, settings=settings)), settings)
     run.agreement = read_plan(content, "plan.json", is_exact=is_exact).agreement
 
 
 def said(report: Report) -> list[str]:
-    """The notes on what differs from what was agreed to."""
     return [note.text for note in report.notes if note.kind is NoteKind.AGREED_PLAN]
 
 
 def left(report: Report) -> list[str]:
-    """Keys of what waits for a person to see it."""
     waiting = (Verdict.WAITING, GuardName.AGREED_PLAN)
     decisions = ((line.change.key, line.change.decision) for line in report.lines if line.outcome is None)
     return [key for key, decision in decisions if (decision.verdict, decision.rule) == waiting]
 
 
 def a_node_joins(run: Run, name: str = "web-9") -> None:
-    """With its server."""
     project = run.sim.hetzner.world()["hetzner"]
     run.sim.hetzner.replace_world({**project, "servers": [*project["servers"], server(9, name)]})
     run.sim.kubernetes_writer().create("/api/v1/nodes", joining_node(name))
@@ -108,7 +103,6 @@ def test_a_switch_of_targets_goes_on_as_far_as_it_was_shown(simulate: Simulate) 
 
 
 def test_a_saved_plan_is_done(simulate: Simulate) -> None:
-    """As if it had been shown, with what was known after the apply; and once."""
     run = a_balanced_run(simulate)
     save(run)
     run.sim.clock.advance(3500)
@@ -125,7 +119,6 @@ def test_a_saved_plan_is_done(simulate: Simulate) -> None:
 
 
 def test_what_a_saved_plan_does_not_have_is_left_and_counted(simulate: Simulate) -> None:
-    """The rest is done all the same, and the result is partial."""
     run = a_balanced_run(simulate)
     save(run)
     a_node_joins(run)
@@ -145,7 +138,6 @@ def test_what_a_saved_plan_does_not_have_is_left_and_counted(simulate: Simulate)
 
 
 def test_an_exact_plan_is_done_whole_or_not_at_all(simulate: Simulate) -> None:
-    """Not even the rest is done, and nothing is said to be."""
     run = a_balanced_run(simulate)
     save(run, is_exact=True)
     a_node_joins(run)

@@ -31,12 +31,10 @@ REFUSED_NODE = {"kind": "Status", "reason": "Forbidden", "message": "may not pat
 
 
 def said_of_approvals(report: Report) -> list[str]:
-    """The notes on approvals."""
     return [note.text for note in report.notes if note.kind is NoteKind.APPROVAL]
 
 
 def test_a_violated_anchor_writes_nothing(elsewhere: Run) -> None:
-    """A token of another project holds everything derived from it, with a note, a hold and an event."""
     report = elsewhere.converge()
 
     assert report.result is Result.REFUSED
@@ -78,7 +76,6 @@ def test_an_approval_counts_once(elsewhere: Run) -> None:
 
 
 def test_an_approval_that_cannot_be_used_up_approves_nothing(elsewhere: Run) -> None:
-    """When the approval cannot be marked as used, nothing that it covers is written."""
     (hold,) = elsewhere.plan().holds
     elsewhere.approve(hold.hash)
     elsewhere.sim.spoil_kubernetes("status", method="PATCH", path=".*configmaps", code=403, body=REFUSED_NODE)
@@ -128,7 +125,6 @@ def test_an_expired_approval_approves_nothing(elsewhere: Run) -> None:
 
 
 def test_approvals_that_cannot_be_read(elsewhere: Run) -> None:
-    """Without the right to read the ConfigMap nothing is approved, and a note says why."""
     elsewhere.sim.spoil_kubernetes("status", path=".*configmaps", code=403, body=REFUSED_NODE)
 
     report = elsewhere.plan()
@@ -140,7 +136,6 @@ def test_approvals_that_cannot_be_read(elsewhere: Run) -> None:
 
 
 def test_an_approval_on_the_command_line(elsewhere: Run) -> None:
-    """``--approve`` lets a hold pass in one run; its use is in the record."""
     begin_record(elsewhere.sim.kubernetes_reader(), elsewhere.sim.kubernetes_writer())
     elsewhere.approved = (elsewhere.plan().holds[0].hash,)
 
@@ -151,7 +146,6 @@ def test_an_approval_on_the_command_line(elsewhere: Run) -> None:
 
 
 def test_an_approval_waits_for_room_in_the_call_budget(simulate: Callable[..., Simulation]) -> None:
-    """It counts once: what it lets through is not begun before there is room for it, and then it is done."""
     run = a_balanced_run(simulate, load_balancer_service(**annotated(name="shared")))
     project = run.sim.hetzner.world()["hetzner"]
     in_use = {"id": 70, "name": "shared", "services": [{"protocol": "tcp", "listen_port": 22, "destination_port": 22}]}

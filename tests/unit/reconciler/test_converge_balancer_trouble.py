@@ -27,7 +27,6 @@ FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "message": "may not list s
 
 
 def refuse(run: Run, code: int, word: str) -> None:
-    """Let Hetzner refuse to create load balancers."""
     body = {"error": {"code": word, "message": "no"}}
     run.sim.spoil_hetzner("status", method="POST", path="/v1/load_balancers$", code=code, body=body, count=None)
 
@@ -42,7 +41,6 @@ def refuse(run: Run, code: int, word: str) -> None:
     ],
 )
 def test_a_failed_creation_stays_alone(simulate: Simulate, code: int, word: str, outcome: type) -> None:
-    """Nodes join, another Service is served, and the report says what the Service waits for."""
     run = a_balanced_run(simulate)
     refuse(run, code, word)
 
@@ -63,7 +61,6 @@ def test_a_failed_creation_stays_alone(simulate: Simulate, code: int, word: str,
 
 
 def test_the_api_server_takes_no_claim(simulate: Simulate) -> None:
-    """Nothing is made for a Service that could not be claimed."""
     run = a_balanced_run(simulate)
     run.sim.spoil_kubernetes(
         "status", method="PATCH", path=f"{SERVICES}/web/status", code=403, body=FORBIDDEN, count=None

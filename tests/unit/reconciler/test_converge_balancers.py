@@ -31,7 +31,6 @@ RETAIN = replace(LOCATED, balancer_defaults=replace(LOCATED.balancer_defaults, d
 
 
 def test_a_load_balancer_is_made(simulate: Simulate) -> None:
-    """One pass claims, creates and publishes, in two rounds; the next one finds all as it should be."""
     run = a_balanced_run(simulate)
 
     report = run.converge()
@@ -94,7 +93,6 @@ def where(run: Run) -> tuple[list[int], list[tuple[int, bool]]]:
 
 
 def test_a_private_address_takes_all_rounds(simulate: Simulate) -> None:
-    """Created, attached with its address, given targets there, and published with it: one pass of three rounds."""
     run = a_balanced_run(simulate, load_balancer_service(**CHOSEN), settings=IN_NETWORK)
 
     report = run.converge()
@@ -128,7 +126,6 @@ NAMED = annotated(public_net_ipv4="7", public_net_ipv6="six")
 
 
 def asked_about_addresses(run: Run) -> int:
-    """How often Hetzner was asked for a Primary IP."""
     return sum(entry.path.startswith("/v1/primary_ips") for entry in run.sim.sent_to_hetzner())
 
 
@@ -180,12 +177,10 @@ def test_a_copy_of_a_service_takes_no_address_from_the_original(simulate: Simula
 
 
 def ids(run: Run) -> list[int]:
-    """Ids of the load balancers that there are."""
     return sorted(balancer["id"] for balancer in run.sim.balancers())
 
 
 def turn(sim: Simulation, kind: str) -> None:
-    """A person changes the type of the Service."""
     sim.kubernetes_writer().patch(f"{SERVICES}/web", {"spec": {"type": kind}})
 
 
@@ -221,7 +216,6 @@ def test_a_service_that_comes_back_gets_its_load_balancer(simulate: Simulate) ->
 
 
 def test_a_load_balancer_is_adopted(simulate: Simulate) -> None:
-    """Who finds the load balancer that it names gets it, and all that it lacks, in one round; then it is published."""
     named = {"id": 42, "name": "shop", "load_balancer_type": "lb11", "location": "fsn1"}
     run = a_balanced_run(simulate, load_balancer_service(**annotated(name="shop")), load_balancers=[named])
 
@@ -262,7 +256,6 @@ def test_servers_without_public_ipv4(simulate: Simulate) -> None:
 
 
 def target_addresses(run: Run) -> set[str]:
-    """The addresses by which servers get traffic."""
     return {target["server"]["ip"] for balancer in run.sim.balancers() for target in balancer["targets"]}
 
 
@@ -322,7 +315,6 @@ def test_a_certificate_and_a_port_whose_check_was_made_in_the_console(simulate: 
 
 
 def test_a_service_that_comes_late(simulate: Simulate) -> None:
-    """One that appears while the pass is on is left to the next."""
     run = a_balanced_run(simulate)
     just_before_the_writes(run, lambda sim: sim.kubernetes_writer().create(SERVICES, load_balancer_service("late")))
 

@@ -31,7 +31,6 @@ def run(simulate: Callable[..., Simulation]) -> Run:
 
 
 def on_clocks(report: Report) -> list[str]:
-    """What is said of clocks, up to the first comma or semicolon."""
     found = [note.text for note in report.notes if note.kind is NoteKind.CLOCK_SKEW]
     return [text.replace(";", ",").split(",")[0] for text in found]
 
@@ -79,7 +78,6 @@ def test_one_clock_of_three(run: Run, spoilt: str, seconds: float, narrowed: dic
 
 
 def test_this_machine_alone(run: Run) -> None:
-    """A note, and nothing waits: this machine's clock decides on nothing."""
     run.readers = replace(run.readers, wall=lambda: START.timestamp() - HOUR_S)
 
     report = run.converge()

@@ -35,7 +35,6 @@ def lose(simulate: Callable[..., Simulation]) -> Lose:
 
 
 def silent(number: int = 1, seconds: float = 300.0, **spec: Any) -> dict[str, Any]:
-    """A Node that has not reported for so long, an hour old."""
     node = settled_node(f"web-{number}", number, "Unknown", since=ago(seconds))
     node["spec"] |= spec
     return node
@@ -47,19 +46,16 @@ def left(run: Run) -> list[str]:
 
 
 def asked(run: Run) -> list[str]:
-    """What was asked of Hetzner since the last call."""
     paths = sorted(entry.path.removeprefix("/v1/") for entry in run.sim.sent_to_hetzner())
     run.sim.hetzner_proxy.journal.clear()
     return paths
 
 
 def announced(run: Run) -> list[tuple[str, str]]:
-    """Reason and text of the events of the run."""
     return [(event.reason, event.message) for event in run.ears.events]
 
 
 def verdicts(report: Report) -> list[tuple[str, Verdict, str | None]]:
-    """Key, verdict and rule of what was not to be applied."""
     return [
         (line.change.key, line.change.decision.verdict, line.change.decision.rule)
         for line in report.lines
@@ -68,7 +64,6 @@ def verdicts(report: Report) -> list[tuple[str, Verdict, str | None]]:
 
 
 def test_a_lost_node(lose: Lose) -> None:
-    """It goes in one pass, which costs the list and two questions by id, and an event says so in HCCM's words."""
     run = lose([silent()])
 
     report = run.converge()
@@ -112,7 +107,6 @@ def test_a_deletion_that_waits(lose: Lose, node: dict[str, Any], waits: Waits, d
 
 
 def test_a_hold_that_resolves_itself(lose: Lose) -> None:
-    """Who was silent for half an hour is given up, and the loop wakes up for that."""
     run = lose([silent(1), silent(2, seconds=600)])
 
     held = run.converge()
@@ -143,7 +137,6 @@ def test_thirty_two_announced_nodes(lose: Lose) -> None:
 
 
 def test_a_server_that_comes_to_light(lose: Lose) -> None:
-    """A server that is there after all keeps its Node: a failure in this pass, asked for once, in order in the next."""
     run = lose([silent()])
     project = run.sim.hetzner.world()["hetzner"]
     back = {**project, "servers": [*project["servers"], server(1, "web-1")]}

@@ -12,7 +12,6 @@ from tests.support.simulators import Simulation, ago
 
 
 def named() -> dict[str, Any]:
-    """A Node that joins with the kubelet's --provider-id."""
     node = joining_node("late")
     node["spec"]["providerID"] = "hcloud://3"
     return node
@@ -28,8 +27,6 @@ def named() -> dict[str, Any]:
     ],
 )
 def test_a_node_and_its_server_come_late(joining: Run, late: Mapping[str, Any]) -> None:
-    """In later rounds of the pass it is neither planned for nor warned of; the next pass makes it what it should be."""
-
     def come(sim: Simulation) -> None:
         project = sim.hetzner.world()["hetzner"]
         sim.hetzner.replace_world({**project, "servers": [*project["servers"], server(3, "late")]})
@@ -53,8 +50,6 @@ def test_a_node_and_its_server_come_late(joining: Run, late: Mapping[str, Any]) 
 
 
 def test_a_pass_still_sees_what_becomes_of_those_it_knows(joining: Run) -> None:
-    """A Node that is deleted while the pass is on is no longer planned for, nor said to be there."""
-
     def leave(sim: Simulation) -> None:
         found = sim.nodes()["web-2"]["metadata"]
         sim.kubernetes_writer().delete("/api/v1/nodes/web-2", uid=found["uid"], version=found["resourceVersion"])

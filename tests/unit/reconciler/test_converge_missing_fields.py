@@ -26,7 +26,6 @@ NETWORK = {"id": 7, "name": "net", "ip_range": "10.0.0.0/16"}
 
 @pytest.fixture
 def run(simulate: Callable[..., Simulation]) -> Run:
-    """A Node with addresses of each sort and a mirrored label, in order."""
     project = {"servers": [SERVER], "networks": [NETWORK]}
     started = Run(simulate(nodes=[settled_node("web-1", 1)], project=project), settings=SETTINGS)
     started.converge()
@@ -36,12 +35,10 @@ def run(simulate: Callable[..., Simulation]) -> Run:
 
 
 def addresses(run: Run) -> list[str]:
-    """The Node's addresses."""
     return [address["address"] for address in run.sim.nodes()["web-1"]["status"]["addresses"]]
 
 
 def labels(run: Run) -> dict[str, str]:
-    """The Node's labels."""
     found: dict[str, str] = run.sim.nodes()["web-1"]["metadata"]["labels"]
     return found
 

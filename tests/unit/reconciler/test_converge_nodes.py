@@ -16,27 +16,22 @@ SHUTDOWN = {"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSch
 
 @pytest.fixture
 def settled(simulate: Callable[..., Simulation]) -> Run:
-    """Three Nodes in order, and their servers."""
     names = {number: f"web-{number}" for number in (1, 2, 3)}
     nodes = [settled_node(name, number) for number, name in names.items()]
     return Run(simulate(nodes=nodes, project={"servers": [server(number, name) for number, name in names.items()]}))
 
 
 def asked(run: Run) -> list[str]:
-    """What was asked of Hetzner since the last call."""
     paths = [entry.path for entry in run.sim.sent_to_hetzner()]
     run.sim.hetzner_proxy.journal.clear()
     return paths
 
 
 def types(run: Run) -> list[str]:
-    """The instance type of each Node."""
     return [node["metadata"]["labels"]["node.kubernetes.io/instance-type"] for node in run.sim.nodes().values()]
 
 
 def test_nothing_to_do(settled: Run) -> None:
-    """Nodes in order cost the lists of Nodes, Services, servers and what runs beside us, and the identity of the
-    cluster, and no write."""
     report = settled.converge()
 
     assert (report.result, report.lines, report.notes) == (Result.NO_CHANGES, (), ())
@@ -46,7 +41,6 @@ def test_nothing_to_do(settled: Run) -> None:
 
 
 def test_everything_at_once(settled: Run) -> None:
-    """Labels, addresses and taint of one Node are mended in one pass, and the next one has nothing to do."""
     address = {"public_net": {"ipv4": {"ip": "192.0.2.4"}}}
     settled.sim.change_servers(1, **RESIZED, **address, status="off")
 
@@ -66,7 +60,6 @@ def test_everything_at_once(settled: Run) -> None:
 
 
 def test_a_gap_in_the_list(simulate: Callable[..., Simulation]) -> None:
-    """Nodes whose servers arrived are kept true; those of the missing page are left exactly as they are."""
     names = {number: f"web-{number}" for number in (1, 60)}
     servers = [server(number, f"web-{number}", **RESIZED, status="off") for number in range(1, 61)]
     run = Run(simulate(nodes=[settled_node(name, n) for n, name in names.items()], project={"servers": servers}))

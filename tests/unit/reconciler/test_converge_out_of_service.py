@@ -21,7 +21,6 @@ LOST = "web-1"
 
 
 def attachment(node: str, name: str = "csi-1") -> dict[str, Any]:
-    """As the attach-detach controller writes it."""
     spec = {"attacher": "csi.hetzner.cloud", "nodeName": node, "source": {"persistentVolumeName": "pv-1"}}
     return {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": name}, "spec": spec}
 
@@ -53,7 +52,6 @@ def detach(run: Run) -> None:
 
 
 def lists(run: Run) -> int:
-    """How often VolumeAttachments were listed since the last call."""
     found = sum(exchange.path.startswith(ATTACHMENTS) for exchange in run.sim.sent_to_kubernetes("GET"))
     run.sim.forget()
     return found
@@ -109,7 +107,6 @@ def test_switched_off_in_between(run: Run) -> None:
 
 
 def test_without_permission(run: Run) -> None:
-    """No taint, a note with the remedy, and the deletion as ever."""
     body = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "may not list"}
     run.sim.spoil_kubernetes("status", method="GET", path=ATTACHMENTS, code=403, body=body, count=None)
 
@@ -122,7 +119,6 @@ def test_without_permission(run: Run) -> None:
 
 
 def test_a_server_that_is_there_after_all(run: Run) -> None:
-    """The list lacks it, and so did a GET, until just before the write: no taint comes, and the Node stays."""
     just_before_the_writes(run, lambda sim: sim.add_servers(server(1, LOST)))
     report = run.converge()
     assert ours(run) == []

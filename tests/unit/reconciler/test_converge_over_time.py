@@ -38,7 +38,6 @@ TARGET = f"{BALANCER}/target/server:2"
 
 
 def beside_hccm(run: Run, **status: Any) -> None:
-    """Let HCCM's Deployment be there with this status."""
     world = run.sim.kubernetes.world()["kubernetes"]
     run.sim.kubernetes.replace_world({**world, "deployments": [{**HCCM, "status": status}]})
 
@@ -83,7 +82,6 @@ def test_an_empty_plan_beside_hccm(joining: Run) -> None:
 
 @pytest.mark.parametrize("code", [403, 404])
 def test_no_permission_to_look(joining: Run, code: int) -> None:
-    """Then nothing is held, and a note has the API server's words."""
     joining.sim.spoil_kubernetes("status", path="/apis/apps/.*", code=code, body=REFUSED, count=None)
 
     report = joining.converge()
@@ -105,7 +103,6 @@ class Clock:
 
 
 def remembering(run: Run) -> Clock:
-    """Let passes of this run be those of a loop, on the clock that is returned."""
     clock = Clock()
     run.history = History(clock, lambda: 0.0)
     return clock
@@ -146,7 +143,6 @@ ITS_OWN_OR_ALL = pytest.mark.parametrize(
 def test_a_service_that_fails_is_told_the_same_while_it_waits(
     simulate: Simulate, status: int, refusal: Any, rule: str, wait_s: float
 ) -> None:
-    """Neither its warning nor its conditions come and go with each try."""
     run = a_balanced_run(simulate)
     clock = remembering(run)
     run.sim.spoil_hetzner("status", method="POST", path=".*/load_balancers", code=status, count=None, body=refusal)
@@ -236,7 +232,6 @@ def test_the_only_target_stays_while_its_replacement_cannot_be_added(simulate: S
 
 
 def test_both_targets_stay_while_hetzner_refuses_more(simulate: Simulate) -> None:
-    """Of two that are to replace them one is refused, and the other not sent: in this pass, and in those after it."""
     run = Run(simulate(nodes=[], project={"servers": [server(n, f"web-{n}") for n in range(1, 5)]}), LOCATED)
     for number in range(1, 5):
         node = settled_node(f"web-{number}", number)
@@ -280,7 +275,6 @@ class Remover:
         self._due_at: float | None = self.begins_at
 
     def __call__(self, method: str, path: str) -> None:
-        """Each call takes a while, in which it may act."""
         self.loop.scheduler.sleep(0.12)
         now = self.loop.clock.timestamp()
         if method == "POST" and path.endswith("/add_target"):
@@ -290,7 +284,6 @@ class Remover:
             take_away_target_2(self.loop.run)
 
     def puts(self) -> list[float]:
-        """When the target was put back, in seconds."""
         return [moment - self.begins_at for moment in self.loop.sent("POST", "/add_target") if moment > self.begins_at]
 
 
@@ -307,13 +300,11 @@ def test_a_target_that_is_taken_off_at_once(after_s: float) -> None:
 
 
 def targets(run: Run) -> set[int]:
-    """Ids of the servers that get traffic."""
     (balancer,) = run.sim.balancers()
     return {target["server"]["id"] for target in balancer["targets"]}
 
 
 def take_away_target_2(run: Run[Any]) -> None:
-    """Let somebody else remove the second server from the load balancer."""
     project = run.sim.hetzner.world()["hetzner"]
     (balancer,) = project["load_balancers"]
     kept = [target for target in balancer["targets"] if target["server"]["id"] != 2]

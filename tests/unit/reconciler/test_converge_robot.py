@@ -28,7 +28,6 @@ from tests.support.world import SERVICES
 
 
 def keys(report: Report) -> list[str]:
-    """Keys of what was done."""
     return [str(line.change.key) for line in report.lines]
 
 
@@ -126,7 +125,6 @@ def test_what_is_no_absence(simulate: Simulate, world: list[dict[str, Any]]) -> 
 
 @pytest.mark.parametrize(("said", "tainted"), [("shut off", True), ("running", False), ("not supported", False)])
 def test_a_server_that_is_off(simulate: Simulate, said: str, tainted: bool) -> None:
-    """Is asked for once its kubelet is silent, and tainted; the taint goes when it is Ready again."""
     run = a_run(simulate, robot_node(1, "Unknown"), robot_node(2), robot_node(3))
     run.sim.robot.replace_world(  # type: ignore[union-attr]
         {"servers": [dedicated(1, operating_status=said), dedicated(2), dedicated(3)]}
@@ -222,14 +220,12 @@ def served(run: Run, *, private: bool = False) -> list[str]:
 
 
 def a_served_run(simulate: Simulate, *nodes: dict[str, Any], settings: Settings = SERVED, **how: Any) -> Run:
-    """The same with a Service of type LoadBalancer."""
     run = a_run(simulate, *nodes, settings=settings, **how)
     run.sim.kubernetes_writer().create(SERVICES, load_balancer_service())
     return run
 
 
 def test_targets_of_both_clouds(simulate: Simulate) -> None:
-    """Servers, and the main public addresses of dedicated ones; another pass needs nothing."""
     run = a_served_run(simulate, robot_node(1), robot_node(2))
 
     assert served(run) == ["192.0.2.1", "192.0.2.2", *SERVERS]
@@ -264,7 +260,6 @@ def test_no_target_goes_by_the_word_of_another_account(simulate: Simulate, ready
 
 @pytest.mark.parametrize("code", ["ip_not_owned", "robot_unavailable", "cloud_resource_ip_not_allowed", "missing_ipv4"])
 def test_an_address_that_is_refused(simulate: Simulate, code: str) -> None:
-    """It alone is no target: others come and go, and it is one as soon as it is taken."""
     run = a_served_run(simulate, robot_node(1), robot_node(2))
     for name in ("db-1", "web-1"):
         run.sim.kubernetes_writer().patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": {EXCLUDED: ""}}})

@@ -41,7 +41,6 @@ def a_node(
 
 
 def instance_type(name: str) -> dict[str, str]:
-    """Both labels of it."""
     return dict.fromkeys(["node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"], name)
 
 
@@ -54,7 +53,6 @@ def with_node_ip(node: dict[str, Any], node_ip: str) -> dict[str, Any]:
 
 
 def a_run_on(simulate: Simulate, node: dict[str, Any], settings: Settings, **fields: Any) -> Run:
-    """A run in a cluster of the Node db-1 alone, whose server has these fields."""
     return Run(simulate(nodes=[node], robot=[dedicated(1, **fields)]), settings)
 
 
@@ -154,7 +152,6 @@ PRIVATE = ("10.1.0.1", "10.1.0.2")
     ],
 )
 def test_targets_are_right(simulate: Simulate, targets: Sequence[int | str], world: Mapping[str, Any]) -> None:
-    """A load balancer for both kinds of servers needs nothing, though it has no label of ours."""
     report = served(simulate, targets, robot_node(1), robot_node(2), **world).converge()
 
     assert (report.result, report.lines) == (Result.NO_CHANGES, ())

@@ -19,7 +19,6 @@ SILENT = {"kind": "no_answer", "ranges": ["10.1.0.0/16"]}
 
 
 def a_served_run(simulate: Simulate, *nodes: dict[str, Any], private: bool = True, **how: Any) -> Run:
-    """A run with a Service, of which one pass has made the load balancer."""
     run = a_run(simulate, *nodes, **{"settings": INSIDE, **how})
     annotations = annotated(use_private_ip="true" if private else "false")
     run.sim.kubernetes_writer().create(SERVICES, load_balancer_service(**annotations))
@@ -28,7 +27,6 @@ def a_served_run(simulate: Simulate, *nodes: dict[str, Any], private: bool = Tru
 
 
 def passes(run: Run, number: int = 3) -> Report:
-    """The report of the last of so many passes, a minute apart."""
     for _ in range(number - 1):
         run.converge()
         run.sim.clock.advance(60)
@@ -36,18 +34,15 @@ def passes(run: Run, number: int = 3) -> Report:
 
 
 def ask_for(run: Run, **options: str) -> None:
-    """Change annotations of the Service."""
     run.sim.kubernetes_writer().patch(f"{SERVICES}/web", {"metadata": {"annotations": annotated(**options)}})
 
 
 def exclude(run: Run, *nodes: str) -> None:
-    """Exclude Nodes from load balancers."""
     for node in nodes:
         run.sim.kubernetes_writer().patch(f"/api/v1/nodes/{node}", EXCLUDED)
 
 
 def addresses(run: Run) -> list[str]:
-    """The targets by address of the only load balancer."""
     (balancer,) = run.sim.balancers()
     return sorted(target["ip"]["ip"] for target in balancer["targets"] if target["type"] == "ip")
 

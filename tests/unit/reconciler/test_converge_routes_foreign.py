@@ -91,7 +91,6 @@ def _ours(run: Run) -> dict[str, str]:
 
 
 def _named(run: Run) -> set[str]:
-    """The destinations of all that was ever asked to be changed."""
     return {entry.body["destination"] for entry in run.sim.sent_to_hetzner() if entry.method == "POST"}
 
 

@@ -24,7 +24,6 @@ REFUSED_NODE = {"kind": "Status", "reason": "Forbidden", "message": "may not rea
 
 
 def test_a_missing_network(joining: Run) -> None:
-    """A network that the project does not have is an error of the configuration, and nothing is written."""
     joining.settings = Settings(network="nett")
 
     report = joining.converge()
@@ -36,7 +35,6 @@ def test_a_missing_network(joining: Run) -> None:
 
 
 def test_a_missing_network_of_another_project(elsewhere: Run) -> None:
-    """With a token of another project the network is missing too, which is no second error."""
     elsewhere.settings = Settings(network="net")
 
     report = elsewhere.converge()
@@ -175,7 +173,6 @@ def test_one_unreadable_server(joining: Run, broken: dict[str, Any], waiting: li
 
 
 def test_part_of_the_servers(simulate: Callable[..., Simulation]) -> None:
-    """With one page missing only Nodes whose server is known by id may join; no name is matched."""
     servers = [server(number, f"web-{number}") for number in range(1, 61)]
     known = joining_node("named")
     known["spec"]["providerID"] = "hcloud://1"
@@ -227,7 +224,6 @@ def test_trouble_with_the_api_server(joining: Run, fault: dict[str, Any]) -> Non
 
 
 def test_the_api_server_goes_away_after_the_writes(joining: Run) -> None:
-    """When the world cannot be seen any more after a write, that is an error, and what was written is said."""
     joining.sim.spoil_kubernetes("reset", method="GET", path="/api/v1/nodes", skip=1, count=None)
 
     report = joining.converge()
@@ -238,7 +234,6 @@ def test_the_api_server_goes_away_after_the_writes(joining: Run) -> None:
 
 
 def test_the_clusters_identity_is_not_needed_to_join(joining: Run) -> None:
-    """A namespace that may not be read keeps no Node from joining."""
     joining.sim.spoil_kubernetes("status", path="/api/v1/namespaces/kube-system$", code=403, body=REFUSED_NODE)
 
     assert joining.converge().result is Result.NO_CHANGES

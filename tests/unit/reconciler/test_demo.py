@@ -11,7 +11,6 @@ from reconciler.cli.demo import shown_command
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A command that is installed in an environment of its own."""
     command = tmp_path / "project" / ".venv" / "bin" / "reconcile"
     command.parent.mkdir(parents=True)
     command.touch(mode=0o755)

@@ -96,7 +96,6 @@ def _annotation(row: Option) -> str:
 
 
 def annotations() -> str:
-    """The text of docs/reference/annotations.md."""
     columns = ("key", "value", "when not set", "variable", "when changed", "when removed")
     head = f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
     table = "".join(f"{_annotation(row)}\n" for row in ANNOTATIONS.values())
@@ -133,7 +132,6 @@ def _variable(row: Variable) -> str:
 
 
 def configuration() -> str:
-    """The text of docs/configuration.md."""
     run = [row for row in FLAGS.values() if Command.BARE in row.commands]
     capture = [row for row in FLAGS.values() if row.commands == {Command.CAPTURE}]
     plan = [row for row in FLAGS.values() if row.commands == {Command.PLAN}]
@@ -209,7 +207,6 @@ def _note_row(kind: NoteKind, row: NoteRow) -> str:
 
 
 def notes() -> str:
-    """The text of docs/reference/notes.md."""
     return NOTES_INTRODUCTION + "".join(_note_row(kind, row) for kind, row in NOTES.items())
 
 
@@ -247,7 +244,6 @@ def _rule_row(row: Rule) -> str:
 
 
 def rules() -> str:
-    """The text of docs/reference/rules.md."""
     tables = {table: [row for row in rows if not row.verdict] for table, rows in rules_by_table().items()}
     assert tables.keys() == _TITLES.keys()
     return RULES_INTRODUCTION + "".join(
@@ -291,7 +287,6 @@ def test_pages_say_what_the_tables_say(name: str, text: Callable[[], str]) -> No
 
 
 def test_no_cell_breaks_the_table() -> None:
-    """Cells have no bar of their own, and each annotation is on one line."""
     lines = [line for line in annotations().splitlines() if line.startswith("| `")]
 
     assert [line.count("|") for line in lines] == [7] * len(ANNOTATIONS)

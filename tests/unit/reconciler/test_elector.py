@@ -24,13 +24,11 @@ START = 1000.0
 
 
 def stage(claim: LeaseClaim | None = None, timings: Timings | None = None) -> tuple[LeaseInMemory, Timeline, Replica]:
-    """A Lease, a clock, and one process."""
     leases, timeline = LeaseInMemory(claim), Timeline()
     return leases, timeline, Replica(leases, timeline, timings=timings)
 
 
 def leading(timings: Timings | None = None) -> tuple[LeaseInMemory, Timeline, Replica]:
-    """The same, when the process has the Lease."""
     leases, timeline, replica = stage(timings=timings)
     assert replica.leads()
     leases.calls.clear()
@@ -187,7 +185,6 @@ def test_a_stop_ends_the_wait() -> None:
 
 
 def test_whoever_leads_need_not_wait() -> None:
-    """Nothing is asked, and nothing is begun a second time."""
     leases, _, replica = leading()
 
     assert replica.leads()
@@ -199,7 +196,6 @@ def test_whoever_leads_need_not_wait() -> None:
 
 
 def test_it_is_renewed_each_retry_period() -> None:
-    """One request each, in which nothing changes but the time."""
     leases, timeline, replica = leading()
     first = leases.claim
     timeline.after(61.0, replica.closing.set)
@@ -285,7 +281,6 @@ def test_it_is_lost_with_the_next_renewal(happens: Callable[[LeaseInMemory], obj
 
 
 def test_a_renewal_of_which_the_answer_is_lost() -> None:
-    """It is found to be ours, and does not count as one that succeeded."""
     leases, timeline, replica = leading()
     leases.after = failing(Transient("executed, then reset"), "update")
     timeline.after(3.0, lambda: setattr(leases, "after", nothing))

@@ -23,7 +23,6 @@ VIA = a_route()
 
 
 def fields(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
-    """Path, before and after of each difference."""
     kind = "node.initialise"
     change = a_change(kind=kind, before=before, after=after)
     return [(found.path, found.before, found.after) for found in field_changes(change)]
@@ -112,7 +111,6 @@ def fields(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
     },
 )
 def test_differences(before: Any, after: Any, expected: list[tuple[str, Any, Any]]) -> None:
-    """Each field that differs appears once, under its own path, sorted."""
     assert fields(before, after) == expected
 
 
@@ -200,14 +198,12 @@ def test_differences(before: Any, after: Any, expected: list[tuple[str, Any, Any
     },
 )
 def test_differences_of_each_kind(kind: str, before: Any, after: Any, expected: list[tuple[str, Any, Any]]) -> None:
-    """Each kind of change is told in the words of its object."""
     change = a_change("node/web-1/part", kind, before=before, after=after)
 
     assert [(found.path, found.before, found.after) for found in field_changes(change)] == expected
 
 
 def test_a_side_that_is_not_there() -> None:
-    """What comes into being has a before of nothing in every field."""
     found = field_changes(a_change(before=None))
 
     assert found
@@ -227,7 +223,6 @@ def test_all_parts_at_once() -> None:
 
 
 def test_routes_and_conditions_whole() -> None:
-    """What machines get besides the fields: a gateway as text, and of a condition what is compared."""
     assert to_json(VIA) == "10.0.0.2"
     assert to_json(UNROUTED) == {"status": "True", "reason": "NoRouteCreated"}
     assert to_json(None) is None
@@ -269,7 +264,6 @@ def orders(identity: NodeIdentity) -> dict[str, str]:
 
 @given(_IDENTITIES, _IDENTITIES, st.data())
 def test_every_difference_is_told(before: NodeIdentity, after: NodeIdentity, data: st.DataObject) -> None:
-    """Everything that goes, comes or changes, whole and verbatim; and of lists with the same entries their order."""
     if data.draw(st.booleans()):
         after = replace(after, addresses=tuple(data.draw(st.permutations(before.addresses))))
     if before == after:

@@ -22,7 +22,6 @@ SWITCHES = [name for name, row in FLAGS.items() if not row.metavar and Command.B
 
 
 def read(*words: str, **environ: str) -> tuple[dict[str, Any], list[str], list[str]]:
-    """Values, and problems of command line and environment."""
     command, given, _ = parse_command_line(words)
     usage: list[str] = []
     errors: list[str] = []
@@ -66,7 +65,6 @@ RESET_IS_GONE = "it is gone: notes of kind kept name what nothing asks for; set 
     ],
 )
 def test_command_line(words: list[str], flag: str, value: Any) -> None:
-    """A flag is read from the command line; one that takes a list may be given again, of any other the last counts."""
     values, usage, errors = read(*words)
 
     assert (values[flag], usage, errors) == (value, [], [])
@@ -96,7 +94,6 @@ def test_command_line(words: list[str], flag: str, value: Any) -> None:
     ],
 )
 def test_values_that_cannot_be_read(words: list[str], line: str) -> None:
-    """A wrong value is one line that names the flag, the value and what was expected."""
     _, usage, errors = read(*words)
 
     assert (usage, errors) == ([line], [])
@@ -127,7 +124,6 @@ def test_what_decides_is_of_every_plan(flag: str, variable: str, text: str, valu
 
 
 def test_variables() -> None:
-    """Every flag may be given as a variable, and the command line wins."""
     values, usage, errors = read(
         "--output", "text", RECONCILER_OUTPUT="json", RECONCILER_DRY_RUN="true", RECONCILER_INTERVAL="2m"
     )
@@ -145,7 +141,6 @@ def test_empty_variables() -> None:
 
 
 def test_wrong_variables_are_no_bad_usage() -> None:
-    """What is wrong in the environment is told apart from what is wrong on the command line."""
     _, usage, errors = read("--policy", "x", RECONCILER_OUTPUT="y")
 
     assert usage == ["--policy is 'x': expect one of observe, upsert, sync"]
@@ -190,7 +185,6 @@ def test_switches(name: str) -> None:
     ],
 )
 def test_commands(words: list[str], command: Command, flags: dict[str, str], arguments: tuple[str, ...]) -> None:
-    """The command, its flags wherever they stand, and its arguments."""
     assert parse_command_line(words) == (command, flags, arguments)
 
 
@@ -317,14 +311,12 @@ def test_what_comes_after_two_dashes_is_no_flag() -> None:
 
 
 def test_a_flag_of_another_command() -> None:
-    """A flag before a command that knows nothing of it is bad usage, not silently dropped."""
     _, usage, _ = read("--dry-run", "demo")
 
     assert usage == ["--dry-run has no meaning for 'reconcile demo'"]
 
 
 def page_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """The page of help that these words show."""
     with pytest.raises(SystemExit) as left:
         parse_command_line(words)
     assert left.value.code == 0
@@ -336,8 +328,6 @@ def page_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_help_of_a_command(
     command: Command, width: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It says what the command does, has three examples, and each operand and flag that the command takes and no other,
-    by what they are about; it fits the terminal but for words that cannot be broken."""
     monkeypatch.setenv("COLUMNS", width)
 
     text = page_of(capsys, command, "--help")
@@ -360,7 +350,6 @@ def test_help_of_a_command(
 
 @pytest.mark.parametrize("command", COMMANDS, ids=str)
 def test_examples_can_be_typed(command: Command) -> None:
-    """Three of each command, whose flags it takes and whose values it reads."""
     examples = [shlex.split(typed.partition("|")[0]) for typed in COMMANDS[command].examples]
 
     assert len(examples) == 3
@@ -386,7 +375,6 @@ def test_pages_of_help(words: list[str], page: str, capsys: pytest.CaptureFixtur
 
 
 def test_every_command_is_a_function() -> None:
-    """Those of a run are one, and completion is answered where the command line is read."""
     others = {Command.PLAN, Command.APPLY, Command.RUN, Command.COMPLETION}
     assert all(callable(function_of(command)) for command in COMMANDS.keys() - others)
 
@@ -399,7 +387,6 @@ def test_values_for_completion_can_be_read() -> None:
 
 
 def test_what_a_run_takes_can_be_validated() -> None:
-    """And nothing else."""
     assert all((Command.BARE in row.commands) is (Command.VALIDATE in row.commands) for row in FLAGS.values())
 
 
@@ -437,12 +424,10 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_unknown_variables(name: str, line: str) -> None:
-    """A variable with our prefix that is none of ours is an error, with the nearest name when there is one."""
     assert unknown_variables({name: "x"}) == [line]
 
 
 def test_known_variables() -> None:
-    """Every flag's variable is known, and other prefixes are none of our business."""
     known = {row.variable: "" for row in FLAGS.values() if not row.is_typed}
     assert unknown_variables(known | {"PATH": "x", "RECONCILERS": "x"}) == []
     assert FLAGS["--leader-elect-lease-duration"].variable == "RECONCILER_LEADER_ELECT_LEASE_DURATION"

@@ -41,7 +41,6 @@ class Case:
 
     @property
     def left(self) -> float:
-        """Where they settle then."""
         return KEPT + (ENOUGH - KEPT) / self.factor
 
 

@@ -29,8 +29,6 @@ NEXT = "reconcile apply --cluster-cidr 10.244.0.0/16"
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """What a terminal of so many columns shows, without its colors, time and ids."""
-
     def show(report: Report, columns: int | str = 80) -> str:
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setenv("TERM", "xterm-256color")
@@ -41,13 +39,11 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
 
 
 def anonymous(text: str) -> str:
-    """A text without the id of its cluster and its time."""
     known = re.compile(r"^Cluster [-0-9a-f]+, read at [-0-9]+ [:0-9]+ UTC$", re.MULTILINE)
     return known.sub("Cluster ID, read at TIME", text)
 
 
 def dedented(text: str) -> str:
-    """A text without the indent that it has in a test."""
     return dedent(text).lstrip("\n")
 
 
@@ -183,7 +179,6 @@ def test_a_large_plan(simulate: Callable[..., Simulation], shown: Callable[..., 
 
 
 def test_the_documentation_shows_it() -> None:
-    """The page on plans has the whole text, and the README lines of it."""
     excerpt = (ROOT / "README.md").read_text("utf-8").split("\n    nodes\n")[1].split("\n\n")[0]
 
     assert f"```text{LARGE}```" in anonymous((ROOT / "docs" / "plan.md").read_text("utf-8"))
@@ -305,7 +300,6 @@ def test_every_width_shows_every_word(columns: int, shown: Callable[..., str]) -
 
 
 def removals(number: int, kind: str = "route.delete") -> tuple[Change, ...]:
-    """So many removals, of Nodes or of routes."""
     pattern = "node/w-{}" if kind == "node.delete" else "route/4/10.244.{}.0/24"
     return tuple(a_change(pattern.format(2 * n), kind) for n in range(number))
 
@@ -342,7 +336,6 @@ def test_a_summary_has_what_a_person_has_to_know() -> None:
     ],
 )
 def test_names_from_elsewhere(name: str, shown_name: str) -> None:
-    """In a fold, and behind what goes, a name cannot pose as anything else."""
     lines = tuple(Line(a_change(f"route/4/{name.format(n)}", "route.delete")) for n in range(5))
     text = written(Report(lines=lines))
     first = ", ".join(f"route/4/{shown_name.format(n)}" for n in range(3))
@@ -363,7 +356,6 @@ def test_counts_on_a_terminal_that_is_too_narrow_for_a_table(shown: Callable[...
 
 @pytest.mark.parametrize("columns", [20, 80])
 def test_names_as_long_as_kubernetes_takes_them(columns: int, shown: Callable[..., str]) -> None:
-    """However narrow the terminal, a key stands whole on its line and can be copied, and no other line is too wide."""
     long = "a" * 253
     report = Report(lines=tuple(Line(a_change(f"node/{long[:-1]}{n}", "node.delete")) for n in range(3)))
 

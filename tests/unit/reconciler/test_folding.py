@@ -20,7 +20,6 @@ from tests.support.rows import rows
 
 
 def numbered(*numbers: int, pattern: str = "node/w-{}") -> list[str]:
-    """Names by their numbers."""
     return [pattern.format(number) for number in numbers]
 
 
@@ -37,7 +36,6 @@ def numbered(*numbers: int, pattern: str = "node/w-{}") -> list[str]:
     ],
 )
 def test_names(keys: list[str], shown: str) -> None:
-    """The first three by number, and how many more there are."""
     assert names(keys) == shown
 
 
@@ -48,7 +46,6 @@ def test_as_many_names_as_are_requested() -> None:
 
 
 def test_natural_order() -> None:
-    """Numbers by their value, whatever stands before them; any two texts can be compared."""
     texts = ["b", "a-10", "10", "a", "", "a-2", "9", "1"]
     assert sorted(texts, key=natural_order) == ["", "1", "9", "10", "a", "a-2", "a-10", "b"]
 
@@ -99,13 +96,11 @@ def test_both_sides_of_values(sides: list[tuple[str | None, str]], told: str) ->
 
 
 def like(number: int = 5, key: str = "node/w-{}", **overrides: Any) -> list[Line]:
-    """So many like changes."""
     outcome = overrides.pop("outcome", None)
     return [Line(a_change(key.format(place), **overrides), outcome) for place in range(number)]
 
 
 def sizes(found: tuple[Block, ...]) -> list[int]:
-    """How many changes each block has, 1 for one by itself."""
     return [len(block.lines) for block in found]
 
 
@@ -148,7 +143,6 @@ WAITING = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, "too soon")
     },
 )
 def test_what_is_folded(lines: list[Line], expected: list[int]) -> None:
-    """Five or more like changes are; never what a person has to look at by itself."""
     assert sizes(blocks(lines)) == expected
 
 
@@ -159,7 +153,6 @@ def test_a_fold_has_the_order_of_people() -> None:
 
 
 def joined(**labels: str) -> Mapping[str, Any]:
-    """A Node that gets these labels, and nothing else."""
     return {"before": an_identity(labels={}), "after": an_identity(labels=labels)}
 
 
@@ -177,7 +170,6 @@ def joined(**labels: str) -> Mapping[str, Any]:
     },
 )
 def test_fields(labels: list[str], shown: list[str]) -> None:
-    """A few are shown, the most telling first, and no line says that there is one more."""
     (fold,) = blocks(like(**joined(**dict.fromkeys(labels, "x"))))
 
     assert [field.path for field in fold.shown_fields] == [f"labels[{label}]" for label in shown]
@@ -185,7 +177,6 @@ def test_fields(labels: list[str], shown: list[str]) -> None:
 
 
 def changes_in(found: tuple[Block, ...]) -> list[Change]:
-    """All changes of blocks."""
     return [line.change for block in found for line in block.lines]
 
 
@@ -199,7 +190,6 @@ def test_each_field_has_every_member() -> None:
 
 
 def a_new_balancer(ports: int) -> Line:
-    """One that is created with so many ports."""
     listeners = {8000 + number: a_listener(8000 + number, 30000 + number) for number in range(ports)}
     wanted = replace(a_balancer().spec, listeners=listeners)
     return Line(a_change("load_balancer/default/web", "lb.create", verb=Verb.ADD, before=None, after=wanted))
@@ -234,7 +224,6 @@ def test_the_ports_of_one_load_balancer_are_told_together() -> None:
     ],
 )
 def test_fates(outcome: Outcome | None, decision: GuardDecision, fate: str) -> None:
-    """How the attempt at a change ended, or what withholds it."""
     (block,) = blocks([Line(a_change(decision=decision), outcome)])
 
     assert block.first.fate == fate
@@ -256,7 +245,6 @@ def test_fates(outcome: Outcome | None, decision: GuardDecision, fate: str) -> N
     ],
 )
 def test_when_a_wait_ends(due_in_s: float | None, told: str) -> None:
-    """A wait is told with whole seconds, never too few; what is due already, or nobody knows when, has none."""
     (block,) = blocks([Line(a_change(decision=replace(WAITING, due_in_s=due_in_s)))])
 
     assert block.withheld == f"waiting (absence-proof): too soon{told}"

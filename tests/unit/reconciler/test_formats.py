@@ -53,7 +53,6 @@ def test_an_explanation_as_yaml(name: str) -> None:
 
 
 def test_a_stream_of_yaml() -> None:
-    """One document after each pass; a single one has no mark."""
     stream = io.StringIO()
     writer = Writer(Output.YAML, stream)
 
@@ -66,7 +65,6 @@ def test_a_stream_of_yaml() -> None:
 
 
 def test_names() -> None:
-    """The key of each change, as --only takes it, one a line; nothing where nothing is to be done."""
     lines = tuple(Line(a_change(key)) for key in ("node/web-1/labels", "route/4/10.0.0.0/24"))
 
     assert written(Report(lines=lines), Output.NAME) == "node/web-1/labels\nroute/4/10.0.0.0/24\n"

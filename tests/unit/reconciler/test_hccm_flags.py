@@ -12,7 +12,6 @@ TOKEN = {"HCLOUD_TOKEN": "a" * 64}
 
 
 def named(names: str) -> frozenset[str]:
-    """The flags in a text."""
     return frozenset(names.split())
 
 
@@ -67,14 +66,12 @@ OF_THE_CHART = [
 
 
 def loaded(*words: str, **variables: str) -> Config:
-    """What a run with these words is configured to do."""
     command, given, _ = parse_command_line(words)
     return load_config(command, given, TOKEN | variables)
 
 
 @pytest.mark.parametrize("flag", sorted(NEED_NO_VALUE | NEED_A_VALUE))
 def test_each_is_accepted_and_told_of(flag: str) -> None:
-    """With a value, and without one where HCCM needs none."""
     forms = [[f"{flag}=x"], [flag] if flag in NEED_NO_VALUE else [flag, "x"]]
     for words in forms:
         (line,) = [warning for warning in loaded(*words).warnings if flag in warning]
@@ -95,8 +92,6 @@ def test_what_is_told_of_has_its_own_name() -> None:
 
 
 def test_what_a_run_takes_can_be_validated() -> None:
-    """Every flag of the main command, those without effect included: the arguments of a Deployment are checked as they
-    are."""
     command, given, files = parse_command_line(["validate", *OF_THE_CHART, "-v", "3", "web.yaml"])
 
     warnings = load_config(command, given, {"HCLOUD_NETWORK": "private"}).warnings
@@ -110,7 +105,6 @@ def test_no_range_of_pods() -> None:
 
 
 def test_what_the_chart_of_hccm_gives() -> None:
-    """It starts, and says in one line for each kind of flags what there is instead."""
     config = loaded(*OF_THE_CHART, HCLOUD_NETWORK="private")
 
     assert str(config.settings.cluster_cidr) == "10.244.0.0/16"
@@ -144,7 +138,6 @@ def test_a_value_may_have_blanks() -> None:
 
 
 def test_what_has_a_meaning_is_in_the_table_of_the_product() -> None:
-    """No flag is in both, and each flag of HCCM is in one."""
     assert not FLAGS.keys() & INSTEAD.keys()
     assert FLAGS.keys() >= HONOURED
     assert INSTEAD.keys() == NEED_NO_VALUE | NEED_A_VALUE

@@ -31,7 +31,6 @@ class Clock:
     now: float = 1000.0
 
     def __call__(self) -> float:
-        """The time."""
         return self.now
 
 
@@ -43,7 +42,6 @@ class Watched:
     health: LoopHealth
 
     def after(self, seconds: float) -> "Watched":
-        """So many seconds later."""
         self.clock.now += seconds
         return self
 
@@ -59,13 +57,11 @@ class Watched:
 
 
 def is_fine(checks: tuple[Check, ...]) -> bool:
-    """Whether nothing is wrong."""
     return all(check.problem is None for check in checks)
 
 
 @pytest.fixture
 def watched() -> Watched:
-    """A process that has just begun."""
     clock = Clock()
     return Watched(clock, LoopHealth(interval_s=INTERVAL_S, request_timeout_s=TIMEOUT_S, clock=clock))
 
@@ -84,7 +80,6 @@ def test_a_loop_that_goes_round_is_alive(watched: Watched, report: Report) -> No
 
 
 def test_a_loop_that_hangs(watched: Watched) -> None:
-    """Three intervals, and what a pass may take; then it says since when."""
     watched.health.passed(WHOLE)
     watched.after(10).health.began()
 
@@ -169,8 +164,6 @@ def test_a_change_that_hangs_beside_the_passes(watched: Watched) -> None:
 
 
 def take(watched: Watched, seconds: float) -> Actuator:
-    """What takes so long."""
-
     def carry_out(_change: Change, _snapshot: Snapshot) -> None:
         watched.after(seconds)
 
@@ -265,7 +258,6 @@ def test_answers(watched: Watched, path: str, query: str, status: int, text: str
 
 
 def test_an_answer_is_text_whatever_an_api_said(watched: Watched) -> None:
-    """An error's text steers no terminal and adds no line."""
     watched.health.passed(Report(errors=("a\n[+]b ok\x1b[2J",)))
 
     lines = health_pages(watched.health)["/readyz"](Request()).body.decode().splitlines()

@@ -45,15 +45,12 @@ class Cluster:
     shell: CommandLine
 
     def type(self, *words: str, **variables: str) -> Said:
-        """How a command ended."""
         return self.shell(*words, **variables)
 
     def have_config_map(self) -> None:
-        """That of the controller, which the chart makes."""
         self.add("configmaps", {"metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE}})
 
     def add(self, kind: str, raw: Mapping[str, Any]) -> None:
-        """Let the cluster have one object more."""
         known = self.sim.kubernetes.world()["kubernetes"]
         self.sim.kubernetes.replace_world({**known, kind: [*known.get(kind, ()), raw]})
 
@@ -181,7 +178,6 @@ def test_of_a_migration(cluster: Cluster) -> None:
 
 
 def test_of_the_pages() -> None:
-    """Each command that a page of the documentation shows in a line of its own is one that the product takes."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     shown = [re.findall(r"^(?:    )?reconcile ([^\n]*)$", page.read_text("utf-8"), re.MULTILINE) for page in pages]
     lines = [re.split("[|>&#]", line)[0] for lines in shown for line in lines]

@@ -55,18 +55,15 @@ class World:
         self.publish()
 
     def publish(self) -> None:
-        """What the leader does after a pass."""
         records_in(self.sim, self.run.settings).status.keep(report := self.run.converge(), 0.5)
         self.hash = next((hold.hash for hold in report.holds), "")
 
     def type(self, *words: str) -> Said:
-        """How a command ended."""
         run = CommandLine(self.monkeypatch, self.capsys, self.variables)
         return run(*words, "--kubeconfig", str(self.sim.kubeconfig(self.token)))
 
     @property
     def approvals(self) -> tuple[Grant, ...]:
-        """Those in the ConfigMap."""
         return observe_approvals(self.sim.kubernetes_reader(), NAMESPACE).grants
 
     def be_a_laptop(self) -> None:
@@ -91,7 +88,6 @@ class World:
         return asked
 
     def use(self) -> None:
-        """The controller lets the hold pass."""
         here = Here(self.sim.clock.now(), observe_cluster_uid(self.sim.kubernetes_reader()))
         uses = uses_of(self.sim.kubernetes_reader(), self.sim.kubernetes_writer())
         uses.use_up([each for each in self.approvals if each.of == self.hash], here)
@@ -101,7 +97,6 @@ class World:
 def world(
     simulate: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> World:
-    """What is held there is the deletion of two Nodes."""
     lost = [settled_node(f"worker-{i}", 10 + i, "Unknown", since=ago(360)) for i in (1, 2)]
     sim = simulate(
         nodes=[settled_node("web-1", 1), *lost],
@@ -120,7 +115,6 @@ def world(
 
 
 def test_the_list(world: World) -> None:
-    """What is held, since when, how it ends and who has approved it, without any token of Hetzner's."""
     said = world.type("holds")
     digits = world.hash.removeprefix("sha256:")
 
@@ -169,7 +163,6 @@ def test_a_prefix_of_two(world: World) -> None:
 
 
 def test_machines_get_it_too(world: World) -> None:
-    """The holds with their approvals, and the status, as JSON."""
     world.type("approve", world.hash)
 
     found = world.type("holds", "--output", "json").document
@@ -194,7 +187,6 @@ def test_a_plan_of_ones_own(world: World) -> None:
 
 
 def test_what_no_controller_has_published(world: World) -> None:
-    """Nor can it be computed: one line says why, and what is missing for it."""
     world.be_a_laptop()
     world.variables = {}
     no_map = "ConfigMap kube-system/hcloud-reconciler is not there, in which a controller publishes"
@@ -258,7 +250,6 @@ def test_a_config_map_that_may_not_be_made(world: World) -> None:
 
 
 def test_the_status(world: World) -> None:
-    """A few lines; the exit code tells whether something stands in the way, and whether anything is known."""
     said = world.type("status")
     assert said.code == 3
     assert "Last pass: refused, just now, took 0.5 s\n" in said.stdout
@@ -297,7 +288,6 @@ def test_who_leads(renewed: datetime | str, told: str) -> None:
 
 
 def test_what_nobody_published_is_not_approved(world: World) -> None:
-    """A typing error is no approval; who knows better says so."""
     for words in (("approve", OTHER), ("approve", "abcdef")):
         said = world.type(*words)
         assert (said.code, said.stderr.count("\n"), world.approvals) == (1, 1, ())

@@ -18,7 +18,6 @@ TOO_FEW = (
 
 
 def load(flags: dict[str, str], command: Command = Command.BARE, **environ: str) -> Config:
-    """The configuration of a run."""
     return load_config(command, flags, {"HCLOUD_TOKEN": TOKEN, **environ})
 
 

@@ -76,7 +76,6 @@ class Stage:
 
 @pytest.fixture
 def stage(simulate: Callable[..., Simulation]) -> Stage:
-    """An empty cluster."""
     return Stage(simulate())
 
 

@@ -47,11 +47,9 @@ class Stage:
         self.page = LivePage(("page.example.com",), clock=lambda: self.now, rest=self.rested.append)
 
     def ask(self, path: str = "/", host: str = "127.0.0.1:8234", **more: str) -> ServedPage:
-        """One answer."""
         return self.page.answer(Request(path=path, host=host, **more))
 
     def shown(self, path: str = "/") -> Element:
-        """What a browser reads there."""
         answer = self.ask(path)
         assert answer.status == 200, answer
         return read_page(answer.body.decode())
@@ -352,7 +350,6 @@ def _links(page: Element) -> list[str | None]:
 
 
 def asked(port: int, *lines: str) -> tuple[str, dict[str, str], bytes]:
-    """Status line, headers and body of one answer."""
     head, _, body = send(
         port, "\r\n".join((*lines, "Connection: close", "", "")).encode(), until_closed=True
     ).partition(b"\r\n\r\n")

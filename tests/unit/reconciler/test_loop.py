@@ -34,12 +34,10 @@ MISCONFIGURED = replace(QUIET, errors=("--cluster-cidr",), misconfigured=("--clu
 def waiting(
     due_in_s: float | None, why: str = "why", verdict: Verdict = Verdict.WAITING, rule: GuardName = GuardName.ADOPTION
 ) -> Report:
-    """A change that waits for a time."""
     return replace(QUIET, lines=(Line(a_change(decision=GuardDecision(verdict, rule, why, due_in_s))),))
 
 
 def paused(pace: Pace, report: Report, unlucky: int = 0, gap_left_s: float = 0.0) -> float:
-    """The pause after a pass with this report."""
     return pace.pause_s(pace.due_in_s(report, unlucky, gap_left_s))
 
 
@@ -168,7 +166,6 @@ def test_what_is_worth_an_early_pass(report: Report, wrong: bool) -> None:
     },
 )
 def test_news_only(before: Report, now: Report, news: bool) -> None:
-    """A report is published when it says what the one before did not; something done is always news."""
     assert Told([before, now]).run() == ([before, now] if news else [before])
 
 
@@ -186,7 +183,6 @@ class Pause(threading.Event):
         self.wake = Wake(self.stop, clock=lambda: sum(seconds), event=lambda: self)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Let the time pass."""
         self._seconds.append(timeout or 0.0)
         if len(self._seconds) == self._most:
             self.stop.set()
@@ -202,7 +198,6 @@ class Told:
     pauses: list[float] = field(default_factory=list)
 
     def run(self) -> list[Report]:
-        """What was published."""
         pause = Pause(len(self.reports), self.pauses)
         left = iter(self.reports)
         loop(
@@ -217,7 +212,6 @@ class Told:
 
 
 def test_trouble_is_counted_in_a_row() -> None:
-    """Each unlucky pass doubles the pause up to the interval, and a lucky one forgets them."""
     told = Told([ERROR, ERROR, GAP, QUIET, FAILED, APPLIED])
 
     told.run()
@@ -251,7 +245,6 @@ def test_a_pause_ends_with_the_stop_event() -> None:
 
 
 def test_stopped_reports_are_told() -> None:
-    """The last pass before the end is told like any other."""
     stopped = replace(QUIET, lines=(Line(a_change(), Skipped("stopped")),))
 
     assert Told([QUIET, stopped]).run() == [QUIET, stopped]
@@ -292,7 +285,6 @@ def test_a_pass_is_told_what_called_for_it() -> None:
 
 
 def test_who_does_not_lead_does_nothing() -> None:
-    """A pass begins only while this process is the leader; that is asked before each."""
     stop, passes = threading.Event(), list[str]()
 
     class Deposed(NoElection):

@@ -66,7 +66,6 @@ def due_at(moments: Collection[float], rule: str = "absence-proof") -> Callable[
 
 
 def quiet(_now: float) -> Report:
-    """Nothing to do."""
     return Report(snapshot=a_snapshot())
 
 
@@ -106,7 +105,6 @@ def test_all_that_falls_due_is_done_in_the_end() -> None:
     ],
 )
 def test_due_times(due: list[float], began: list[float]) -> None:
-    """What falls due begins a pass at its time, or when the gap after the last one is over."""
     assert Storm().passes(due_at(due)) == began
 
 
@@ -129,7 +127,6 @@ def test_what_keeps_no_gap(look: Callable[[float], Report], interval_s: float, b
 
 
 def test_trouble_amid_a_storm() -> None:
-    """An error is followed by another look after 1 s, 2 s and so on, however much falls due meanwhile."""
     waits = due_at(STORM)
 
     def look(now: float) -> Report:

@@ -30,7 +30,6 @@ EXITS = {
 
 
 def _text(words: str) -> str:
-    """A line of text, whatever it begins with."""
     escaped = words.replace("\\", r"\e").replace("-", r"\-")
     return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped
 
@@ -81,7 +80,6 @@ def _lines() -> Iterator[str]:
 
 
 def test_the_page_says_what_the_tables_say() -> None:
-    """Every command, operand, flag and variable, each with its meaning."""
     page = "\n".join(_lines()) + "\n"
     if os.environ.get("UPDATE_DOCS"):
         PAGE.write_text(page, "utf-8")
@@ -90,7 +88,6 @@ def test_the_page_says_what_the_tables_say() -> None:
 
 
 def mandoc(*arguments: str) -> str:
-    """What mandoc says of the page."""
     if shutil.which("mandoc") is None:
         lacking("mandoc", "scripts/shells installs it")
     return subprocess.run(["mandoc", *arguments, PAGE], capture_output=True, text=True, check=False).stdout

@@ -19,12 +19,10 @@ def a_service(name: str = "web", **spec: Any) -> dict[str, Any]:
 
 
 def read(*documents: Any) -> list[FoundService]:
-    """The Services of documents in one text."""
     return services("\n---\n".join(map(json.dumps, documents)).encode())
 
 
 def services(text: bytes) -> list[FoundService]:
-    """The Services of a text."""
     return [found for found in read_manifests(text, Serving()) if isinstance(found, FoundService)]
 
 
@@ -77,7 +75,6 @@ def test_a_whole_service() -> None:
 
 
 def test_yaml_and_json_mean_the_same() -> None:
-    """JSON is read as such, tabs included, which YAML would not take."""
     manifest = a_service(sessionAffinity="None")
     (as_json,) = services(json.dumps(manifest, indent="\t").encode())
 
@@ -102,7 +99,6 @@ def test_yaml_and_json_mean_the_same() -> None:
     ],
 )
 def test_passed_over(manifest: Any) -> None:
-    """What needs no load balancer of ours is not judged, and counts as a document."""
     assert [found.document for found in read(manifest, a_service())] == [2]
 
 
@@ -144,7 +140,6 @@ def test_lists_of_lists_end() -> None:
     ],
 )
 def test_values_that_are_no_texts(value: str, text: str | None, said: str) -> None:
-    """What the API server would not take is said, and read as if it were quoted."""
     (found,) = services(WHOLE.replace("load-balancer.hetzner.cloud/location: fsn1", f"x: {value}").encode())
 
     assert found.claim is not None
@@ -170,7 +165,6 @@ def test_values_that_are_no_texts(value: str, text: str | None, said: str) -> No
     },
 )
 def test_malformed_services(manifest: Any, said: str) -> None:
-    """A Service that cannot be decoded is one problem, and the next one is read."""
     found, _ = read(manifest, a_service())
 
     assert [bad.text for bad in found.malformed] == [said]
@@ -206,7 +200,6 @@ def test_without_metadata() -> None:
     },
 )
 def test_no_manifests(text: bytes, document: int, said: str) -> None:
-    """What is neither YAML nor JSON is said with the place where that shows."""
     with pytest.raises(NotManifests) as raised:
         list(read_manifests(text, Serving()))
 
@@ -222,7 +215,6 @@ def test_no_depth_is_too_much(text: bytes) -> None:
 
 
 def test_what_comes_before_an_error_is_read() -> None:
-    """A file of which only the end is broken is judged as far as it goes."""
     found = read_manifests(f"{WHOLE}---\n[".encode(), Serving())
 
     assert isinstance(next(found), FoundService)

@@ -84,7 +84,6 @@ _TAGS = re.compile(r"<details><summary>[a-z, 0-9/]+: [a-z, 0-9]+</summary>\n?|</
 
 
 def a_report(foreign: str) -> Report:
-    """A report that tells this text wherever a text comes from elsewhere."""
     held = GuardDecision(Verdict.HELD, GuardName.ADOPTION, foreign)
     waiting = GuardDecision(Verdict.WAITING, GuardName.POLICY, foreign)
     sides: dict[str, Any] = {"before": {"one": foreign, f"key{foreign}": "x"}, "after": {"one": "some other value"}}
@@ -109,12 +108,10 @@ def a_report(foreign: str) -> Report:
 
 
 def blocks(tokens: list[Token]) -> list[str]:
-    """The structure of a page, without what stands in it."""
     return [token.type + token.tag for token in tokens]
 
 
 def inlines(tokens: list[Token]) -> Iterator[Token]:
-    """What stands within the blocks."""
     for token in tokens:
         yield from token.children or ()
 
@@ -153,7 +150,6 @@ def test_foreign_text_is_told_whole(foreign: str) -> None:
 
 
 def anonymous(text: str) -> str:
-    """A text without the ids and times of its world."""
     for found, told in (
         (rf"{MARK}:[0-9a-f]{{8}} ", f"{MARK}:5f0c2a11 "),
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[-0-9a-f]{22}", "5f0c2a11-6d0e-4a53-9b8a-3a1c5d2e7f90"),
@@ -190,7 +186,6 @@ def test_a_plan_for_a_pull_request(simulate: Callable[..., Simulation]) -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_page(name: str) -> None:
-    """It begins with its mark and a heading, and is one page of Markdown whose tables are whole."""
     page = written(SCENARIOS[name], Output.MARKDOWN)
     tokens = _READER.parse(page)
 
@@ -218,7 +213,6 @@ def test_every_page(name: str) -> None:
     },
 )
 def test_headings(report: Report, heading: str) -> None:
-    """What there is to do, or was done, in one line, and in bold what a person has to see."""
     assert render_markdown(report).splitlines()[1] == f"### {heading}"
 
 
@@ -229,7 +223,6 @@ def crowd(count: int, **change: Any) -> Report:
 
 
 def test_folds() -> None:
-    """Like changes are one row, unless each is asked for; a summary has neither fields nor reasons."""
     folded, full, short = (
         render_markdown(replace(crowd(30), detail=detail)) for detail in (Detail.FOLDED, Detail.FULL, Detail.SUMMARY)
     )
@@ -252,7 +245,6 @@ def test_folds() -> None:
     ],
 )
 def test_what_goes_first_where_there_is_no_room(room: int, has: tuple[bool, bool, bool]) -> None:
-    """The fields of folds, then those of single changes, then the details; and what is left out is told."""
     page = render_markdown(crowd(30), Budget(room, len))
 
     assert ("203.0.113.1" in page, "z/labels`<br>a test wants it | `labels[" in page, "<details>" in page) == has
@@ -262,7 +254,6 @@ def test_what_goes_first_where_there_is_no_room(room: int, has: tuple[bool, bool
 
 
 def test_a_page_has_room() -> None:
-    """Hundreds of removals, a thousand held changes, long errors: the rest is counted, and nothing is cut."""
     removals = [Line(a_change(f"route/4/10.{n % 199}.{n}.0/24", "route.delete", before="x")) for n in range(0, 400, 2)]
     held = tuple(f"node/{'x' * 200}-{number}" for number in range(0, 2_000, 2))
     notes = [Note(key_of(f"node/n{n}"), NoteKind.LIMIT, f"{n} " + "y" * 500) for n in range(1_000)]

@@ -45,12 +45,10 @@ class Clock:
     now = 1_800_000_000.0
 
     def __call__(self) -> float:
-        """Seconds since 1970."""
         return self.now
 
 
 def make_metrics(clock: Clock | None = None) -> Metrics:
-    """Those of a controller that has not done anything yet."""
     return Metrics(version="1.2.3", policy="sync", mode="loop", lease="ccm", clock=clock or Clock())
 
 
@@ -68,17 +66,14 @@ def value(metrics: Metrics, name: str, /, **labels: str) -> float | None:
 
 
 def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Report:
-    """A report of these lines."""
     return Report(snapshot=snapshot, lines=lines, **parts)
 
 
 def passed(metrics: Metrics, told: Report, **measured: Any) -> None:
-    """A pass of one second with this report."""
     metrics.passed(Measured(told, **{"seconds": 1.0, **measured}), INTERVAL_S)
 
 
 def test_every_row_is_served_and_nothing_else() -> None:
-    """The table has what a scrape has, with these types and labels; no counter brings a second series along."""
     metrics = make_metrics()
     families = {family.name: family for family in metrics.registry.collect()}
     ours = {name: family for name, family in families.items() if not name.startswith(FROM_SOURCES)}
@@ -144,7 +139,6 @@ def test_what_a_pass_adds(told: Report, sample: dict[str, Any], expected: float 
     [(Applied(), "applied"), (Failed("no"), "failed"), (Pending("later"), "pending"), (Skipped("stopped"), "skipped")],
 )
 def test_outcomes_are_counted(outcome: Outcome, result: str) -> None:
-    """Each change by what became of it, in all passes; those that did not happen are there with zero."""
     metrics = make_metrics()
     for _ in range(2):
         passed(metrics, report(Line(a_change(), outcome)))
@@ -157,7 +151,6 @@ def test_outcomes_are_counted(outcome: Outcome, result: str) -> None:
 
 
 def test_what_does_not_hold_any_more_is_zero() -> None:
-    """An alarm ends when the rule lets go, also where the change is gone."""
     metrics = make_metrics()
     passed(metrics, report(Line(HELD)))
     passed(metrics, report())
@@ -167,7 +160,6 @@ def test_what_does_not_hold_any_more_is_zero() -> None:
 
 
 def test_a_hold_is_counted_once_while_it_lasts() -> None:
-    """Not by each pass that finds it again, and anew when it comes back."""
     metrics = make_metrics()
     hold = Hold("sha256:1", GuardName.ADOPTION, "2", "1", ("node/web-2",), "too many")
     for holds in ((hold,), (hold,), (), (hold,)):
@@ -177,7 +169,6 @@ def test_a_hold_is_counted_once_while_it_lasts() -> None:
 
 
 def test_success_stands_still_while_something_fails() -> None:
-    """The last attempt goes on, the last success of what cannot be read, or is refused, does not."""
     clock = Clock()
     metrics = make_metrics(clock)
     began = clock.now
@@ -200,7 +191,6 @@ def test_success_stands_still_while_something_fails() -> None:
 
 @pytest.mark.parametrize(("limit", "share"), [("routes", 0.02), ("targets", 0.0), ("listeners", 0.2)])
 def test_limits(limit: str, share: float) -> None:
-    """How much of the routes is used, and of the fullest load balancer's targets and listeners."""
     small = replace(LB11, max_services=5)
     balancers = a_balancer(targets=()), a_balancer(9, targets=(), type=small)
     world = replace(a_world((), balancers), routes=routes_of(a_route(1), a_route(2)))
@@ -241,7 +231,6 @@ def test_routes_are_counted_as_kubernetes_counts_them(
 
 
 def test_a_pass_without_routes_is_no_sync_of_them() -> None:
-    """The series are there, and 0."""
     metrics = make_metrics()
 
     passed(metrics, report())
@@ -254,7 +243,6 @@ def test_a_pass_without_routes_is_no_sync_of_them() -> None:
     [("", "interval"), ("node/web-1 changed", "node"), ("Service shop/web", "service"), ("a new token", "other")],
 )
 def test_triggers_are_few(why: str, trigger: str) -> None:
-    """What called for a pass is said in words; the label has one of four values."""
     metrics = make_metrics()
 
     passed(metrics, report(), trigger=why)
@@ -286,7 +274,6 @@ def test_the_call_budget() -> None:
 
 
 def test_calls_to_robot(simulate: Callable[..., Simulation]) -> None:
-    """By answer and endpoint, a server's number left out; what is left of this process' share, as it is at a scrape."""
     sim = simulate(robot=[{"server_number": 321}])
     reader, metrics = sim.robot_reader(), make_metrics()
     assert reader is not None
@@ -309,7 +296,6 @@ def test_calls_to_robot(simulate: Callable[..., Simulation]) -> None:
 
 
 def test_labels_do_not_grow_with_the_cluster() -> None:
-    """A thousand Nodes, held and failed each for itself, have as many series as one."""
     sizes = []
     for count in (1, 1000):
         metrics = make_metrics()
@@ -351,7 +337,6 @@ def test_a_whole_pass(joining: Run) -> None:
     ("fault", "code"), [({"kind": "status", "code": 502, "body": "bad gateway"}, "502"), ({"kind": "reset"}, "error")]
 )
 def test_requests_that_fail_are_counted(simulate: Callable[..., Simulation], fault: dict[str, Any], code: str) -> None:
-    """Each try, also those to which no answer came: HCCM misses them."""
     sim = simulate()
     sim.hetzner_proxy.set_faults([{"count": 1, **fault}])
     connection = sim.hetzner_connection()
@@ -403,7 +388,6 @@ def test_endpoints_of_kubernetes(path: str, endpoint: str) -> None:
 
 
 def test_actions_are_those_of_the_table_of_kinds() -> None:
-    """Every section that a change may be about has its classes, and no others."""
     assert ("nodes", "add") in set(actions())
     assert ("certificates", "remove") not in set(actions())
     assert {section for section, _ in actions()} == {"nodes", "services", "load_balancers", "certificates", "routes"}

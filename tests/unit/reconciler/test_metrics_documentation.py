@@ -55,7 +55,6 @@ def _alarm(row: Metric, alarm: Alarm) -> str:
 
 
 def page() -> str:
-    """The text of docs/metrics.md."""
     head = "\n| name | type | labels | meaning |\n|---|---|---|---|\n"
     ours = [row for row in METRICS.values() if row.name.startswith(OURS)]
     others = [row for row in METRICS.values() if not row.name.startswith(OURS)]
@@ -95,7 +94,6 @@ def test_no_cell_breaks_the_table() -> None:
     },
 )
 def test_only_the_loop_pays(code: str) -> None:
-    """Neither metrics nor their server are loaded by who serves none."""
     look = (
         "import sys\n"
         "heavy = ('prometheus_client', 'waitress', 'reconciler.telemetry.serving', 'reconciler.telemetry.metrics')\n"

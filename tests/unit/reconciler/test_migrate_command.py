@@ -52,20 +52,17 @@ def cluster(sim: Simulation, *workloads: dict[str, Any], **answers: Any) -> None
 
 
 def answer(sim: Simulation, answers: Mapping[str, tuple[int, Any]]) -> None:
-    """What is at these paths."""
     sim.kubernetes_proxy.set_faults(
         [{"kind": "status", "path": path, "code": code, "body": body} for path, (code, body) in answers.items()]
     )
 
 
 def secret(**texts: str) -> tuple[int, Any]:
-    """The answer with a Secret."""
     return 200, {"data": {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}}
 
 
 @pytest.fixture
 def world(simulate: Callable[..., Simulation]) -> Simulation:
-    """A project with one server, that of the Node."""
     return simulate(
         project={"servers": [server(1, "web-1")], "networks": [PRIVATE]},
         kubernetes_tokens={"admin": None, VIEWER: ["get", "list"]},
@@ -74,8 +71,6 @@ def world(simulate: Callable[..., Simulation]) -> Simulation:
 
 @pytest.fixture
 def migrate(world: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Migrate:
-    """Runs the command with tokens that may only read."""
-
     @contextmanager
     def without_waiting(_grace_s: float) -> Iterator[threading.Event]:
         yield world.stop
@@ -121,7 +116,6 @@ def test_a_token_of_this_shell_goes_to_no_address_that_a_workload_has_chosen() -
 
 
 def test_the_text(world: Simulation, migrate: Migrate) -> None:
-    """What was found, what becomes of its settings, values, plan and commands, in this order."""
     env = [TOKEN, *literal(HCLOUD_LOAD_BALANCERS_LOCATION="fsn1", GODEBUG="x")]
     cluster(world, raw_hccm(*ARGUMENTS, env=env, metadata=of_helm()))
 
@@ -174,8 +168,6 @@ def test_settings_of_hccm_make_the_plan(world: Simulation, migrate: Migrate) -> 
 
 
 def test_the_values_alone(world: Simulation, migrate: Migrate) -> None:
-    """``-o values`` is a values file, with what is left out in comments. It asks Hetzner for nothing, and reads no
-    Secret."""
     cluster(world, raw_hccm(*ARGUMENTS, *ROUTES, env=[TOKEN, NETWORK], pod={"hostNetwork": True}))
 
     said = migrate("-o", "values", HCLOUD_TOKEN="")
@@ -220,7 +212,6 @@ def test_files_of_the_pod(world: Simulation, migrate: Migrate, variables: dict[s
 
 
 def test_in_any_namespace(world: Simulation, migrate: Migrate) -> None:
-    """It is found wherever it runs, as a DaemonSet too, and what guards do not see there is said."""
     cluster(world, raw_hccm(kind="DaemonSet", namespace="infra"))
 
     document = migrate("-o", "json").document
@@ -251,7 +242,6 @@ def test_of_k3s(world: Simulation, migrate: Migrate) -> None:
     ],
 )
 def test_nothing_to_migrate(world: Simulation, migrate: Migrate, workloads: list[dict[str, Any]], error: str) -> None:
-    """Without HCCM, or with two of them, there is an error, and no values."""
     cluster(world, *workloads)
 
     said = migrate("-o", "values")
@@ -270,7 +260,6 @@ def test_one_that_was_stopped_is_found(world: Simulation, migrate: Migrate) -> N
 
 
 def test_variables_of_whole_objects(world: Simulation, migrate: Migrate) -> None:
-    """``envFrom`` is read as the kubelet reads it, and single variables win over it."""
     workload = raw_hccm(
         env=[TOKEN, *literal(HCLOUD_LOAD_BALANCERS_TYPE="lb21")], envFrom=[{"configMapRef": {"name": "hccm"}}]
     )
@@ -298,7 +287,6 @@ def test_settings_that_cannot_work(world: Simulation, migrate: Migrate) -> None:
 
 
 def test_no_secret_is_shown(world: Simulation, migrate: Migrate) -> None:
-    """A token that stands in the workload, and one that is read from its Secret, are nowhere in what is written."""
     env = [*literal(HCLOUD_TOKEN="t0ken-in-the-open"), from_secret("ROBOT_PASSWORD", "robot-password")]
     cluster(world, raw_hccm(env=env), **{f"{SECRETS}/hcloud": secret(**{"robot-password": "pa55word"})})
 

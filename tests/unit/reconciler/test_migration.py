@@ -23,7 +23,6 @@ NETWORK = FoundVariable(CHART_NETWORK)
 def found(
     *arguments: str, kind: str = "Deployment", pod: Mapping[str, Any] = USUAL, **variables: str | FoundVariable
 ) -> FoundController:
-    """HCCM with these arguments and variables besides its token."""
     given = {
         name: FoundVariable({"value": each}, each) if isinstance(each, str) else each
         for name, each in variables.items()
@@ -43,7 +42,6 @@ def found(
 
 
 def test_the_chart_has_these_defaults() -> None:
-    """What is left out of the values means the same to the chart."""
     assert CHART["env"] == CHART_VARIABLES
     assert CHART["networking"]["network"] == CHART_NETWORK
     assert (CHART["health"]["port"], CHART["monitoring"]["port"]) == (10258, 8233)
@@ -125,7 +123,6 @@ def test_the_chart_has_these_defaults() -> None:
     ],
 )
 def test_values(controller: FoundController, values: Mapping[str, Any]) -> None:
-    """Values with the same meaning, without those that the chart has by itself."""
     assert carry_over(controller).values == values
 
 
@@ -177,7 +174,6 @@ def test_values(controller: FoundController, values: Mapping[str, Any]) -> None:
     ],
 )
 def test_what_becomes_of_a_setting(controller: FoundController, name: str, fate: Fate) -> None:
-    """Each setting is told of once, and none with a secret."""
     rows = carry_over(controller).settings
 
     assert [each.fate for each in rows if each.name == name] == [fate]
@@ -198,7 +194,6 @@ def made(
     manager: str = "kubectl",
     kind: str = "Deployment",
 ) -> FoundController:
-    """HCCM with the traces of what made it."""
     return FoundController(
         kind,
         "kube-system",
@@ -359,7 +354,6 @@ def test_commands_have_nothing_that_a_shell_would_run() -> None:
 
 
 def test_commands_reach_the_same_cluster() -> None:
-    """Each names the kubeconfig and the context of the run, in the words of its program."""
     controller = made(annotations=HELM)
     target, flags = Target("k 1", "staging"), "--kubeconfig 'k 1' --context staging"
 

@@ -39,7 +39,6 @@ def test_cents(amount: str, plain: str, signed: str) -> None:
     ],
 )
 def test_a_cost(amounts: list[str | None], shown: str) -> None:
-    """Changes and their sum have one figure."""
     found = sum((Cost(None if each is None else Decimal(each)) for each in amounts), Cost())
     note = "" if shown == "price not known" else ", gross list price, without traffic"
 
@@ -50,7 +49,6 @@ def test_a_cost(amounts: list[str | None], shown: str) -> None:
 
 
 def test_documents() -> None:
-    """Machines get all of an amount as text, and null for what is not known."""
     assert MonthlyCostDocument.of(MonthlyCost("EUR")) is None
     for gross, shown in ((Decimal("5.3907"), "5.3907"), (Decimal("-5.3900"), "-5.39"), (None, None)):
         document = to_json(MonthlyCostDocument.of(MonthlyCost("EUR", Cost(gross))))

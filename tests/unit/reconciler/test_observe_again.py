@@ -28,7 +28,6 @@ DOWN: dict[str, Any] = {"kind": "status", "code": 503, "body": "<html>", "count"
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """A Node with its server, and a Service that speaks https."""
     project = {"servers": [server(1, "web-1")], "load_balancers": [WEB], "certificates": [{"id": 4, "name": "shop"}]}
     started = simulate(nodes=[settled_node("web-1", 1)], project=project)
     set_services(started, raw_service(protocol="https"))
@@ -37,7 +36,6 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 @pytest.fixture
 def readers(sim: Simulation) -> Readers:
-    """What the pass reads with."""
     return sim.readers()
 
 
@@ -51,12 +49,10 @@ def first(sim: Simulation, readers: Readers) -> Observation:
 
 
 def again(readers: Readers, before: Observation, *kinds: str) -> Observation:
-    """The reading after a round in which changes of these kinds were applied."""
     return observe_again(readers, before, SETTINGS, frozenset(kinds))
 
 
 def read(sim: Simulation) -> Counter[str]:
-    """Which lists were asked for, and how often."""
     entries = (*sim.sent_to_kubernetes(), *sim.sent_to_hetzner())
     return Counter(entry.path.rpartition("/")[2] for entry in entries)
 
@@ -88,7 +84,6 @@ def test_clocks_that_differed_once_differ_for_the_whole_pass(sim: Simulation, re
 def test_what_was_changed_is_read_anew(
     sim: Simulation, readers: Readers, kinds: tuple[str, ...], anew: set[str], later: bool
 ) -> None:
-    """Each list that a change touched costs a request, any other stays as it was; the time is the cluster's newest."""
     before = first(sim, readers)
 
     after = again(readers, before, *kinds)
@@ -115,7 +110,6 @@ def test_a_list_of_robot_servers_is_older_by_then(simulate: Callable[..., Simula
 
 
 def test_a_load_balancer_that_was_created(sim: Simulation, readers: Readers) -> None:
-    """It is seen, and so is its type, for which the catalogue was needed before."""
     set_services(sim, raw_service(type="lb21"))
     before = first(sim, readers)
     body = {"name": "new", "load_balancer_type": "lb31", "location": "fsn1", "labels": {}}
@@ -142,7 +136,6 @@ def test_a_load_balancer_that_was_created(sim: Simulation, readers: Readers) -> 
 def test_a_service_that_changes_meanwhile(
     sim: Simulation, readers: Readers, before: dict[str, Any], now: dict[str, Any], reads: set[str]
 ) -> None:
-    """What a Service needs now and was not read yet is read; what was read is not forgotten."""
     set_services(sim, before)
     earlier = first(sim, readers)
     set_services(sim, now)
@@ -154,7 +147,6 @@ def test_a_service_that_changes_meanwhile(
 
 
 def test_services_switched_off(sim: Simulation, readers: Readers) -> None:
-    """What was not read because nobody looks after it is not read later either."""
     off = Settings(controllers=frozenset(Controller) - {Controller.SERVICE})
     before = observe_world(readers, off)
     sim.kubernetes_proxy.journal.clear()
@@ -190,7 +182,6 @@ def test_a_node_that_registers_again_meanwhile_is_unknown(sim: Simulation, reade
 
 
 def spoiled(*services: dict[str, Any]) -> dict[str, Any]:
-    """A fault after which the list of Services is this one."""
     body = {"kind": "ServiceList", "metadata": {"resourceVersion": "5"}, "items": list(services)}
     return {"kind": "status", "code": 200, "body": body, "path": "/api/v1/services$"}
 
@@ -221,7 +212,6 @@ def test_what_could_not_be_read_at_first_is_no_latecomer(
 
 
 def test_a_gap_stays_a_gap(sim: Simulation, readers: Readers) -> None:
-    """Who was nameless at first cannot be told from who came late: nothing is said to be absent."""
     sim.spoil_kubernetes(**spoiled(whole("web"), replaced(whole("api"), ("metadata", "name"), 5)))
     before = first(sim, readers)
     sim.spoil_kubernetes(**spoiled(whole("web"), whole("api")))
@@ -258,7 +248,6 @@ def test_nodes_that_cannot_be_read_again(sim: Simulation, readers: Readers) -> N
 
 
 def test_trouble_that_is_over(sim: Simulation, readers: Readers) -> None:
-    """What failed is told until it was read: not longer, and not shorter."""
     sim.spoil_hetzner(path="/v1/(load_balancers|certificates)$", **DOWN)
     before = first(sim, readers)
     assert set(before.failures) == {"load_balancers", "certificates"}

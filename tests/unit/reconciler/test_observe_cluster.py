@@ -13,7 +13,6 @@ from tests.support.simulators import Simulation
 
 
 def test_the_clusters_identity(simulate: Callable[..., Simulation]) -> None:
-    """The cluster is known by the UID of namespace ``kube-system``."""
     sim = simulate()
 
     uid = observe_cluster_uid(sim.kubernetes_reader())
@@ -33,7 +32,6 @@ def test_the_clusters_identity(simulate: Callable[..., Simulation]) -> None:
     ids=lambda fault: f"{fault['kind']} {fault.get('code', '')}",
 )
 def test_an_identity_that_cannot_be_read(simulate: Callable[..., Simulation], fault: dict[str, Any]) -> None:
-    """Whatever goes wrong, the identity is Unknown with the reason, never somebody else's."""
     sim = simulate()
     sim.spoil_kubernetes(**fault, count=None)
 

@@ -21,7 +21,6 @@ DEPLOYMENTS, DAEMON_SETS = "/apis/apps/v1/namespaces/kube-system/deployments", "
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """HCCM in one of each kind, and others beside them."""
     sim = simulate()
     sim.kubernetes.replace_world(
         {
@@ -40,7 +39,6 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 
 def look(sim: Simulation) -> Section[str, Workload]:
-    """What is found in the Lease's namespace."""
     return observe_controllers(sim.kubernetes_reader(), "kube-system")
 
 
@@ -88,7 +86,6 @@ def test_page_by_page(simulate: Callable[..., Simulation]) -> None:
     ],
 )
 def test_what_cannot_be_read(sim: Simulation, path: str, fault: dict[str, Any], seen: int, words: str) -> None:
-    """It is unreadable with a reason, no error, and looking again would not help; what was seen is seen."""
     sim.spoil_kubernetes("status", path=path, count=None, **fault)
 
     found = look(sim)

@@ -36,12 +36,10 @@ def number(text: str) -> int:
 
 
 def page(*members: Any) -> bytes:
-    """A page of members."""
     return json.dumps({"members": list(members), "meta": {}}).encode()
 
 
 def test_real_members() -> None:
-    """Everything that some rule looks at arrives, under the main address."""
     decoded = decode_members(page(REAL, OTHER))
 
     assert decoded.items == {
@@ -106,7 +104,6 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 
 def test_all_members(sim: Simulation) -> None:
-    """All of them arrive, page by page; only then nobody has an address that none of them has."""
     section, error = observe_members(sim.hetzner_reader(), 5)
 
     assert (section.complete, error, section.expected, len(section)) == (True, None, 61, 61)
@@ -135,7 +132,6 @@ def test_one_address_twice(sim: Simulation, twice: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("fault", "expected"), HETZNER_TROUBLE)
 def test_members_that_cannot_be_read(sim: Simulation, fault: dict[str, Any], expected: type[ApiError]) -> None:
-    """Trouble of any kind makes the section incomplete, with the error behind it."""
     sim.spoil_hetzner("status", **fault, count=None)
 
     section, error = observe_members(sim.hetzner_reader(), 5)

@@ -26,7 +26,6 @@ LATER = replace(FOUND, subnets=SUBNETS[1:])
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """Networks, one of which is named like another one's id."""
     ranges = {"ip_range": "10.0.0.0/16"}
     zone = {"network_zone": "eu-central"}
     subnets = [
@@ -76,7 +75,6 @@ NAMES = "net (7), 7 (8), 123 (9), a b/c&d (10)"
     ],
 )
 def test_a_network_that_is_not_there(sim: Simulation, wanted: str, requests: int) -> None:
-    """Only a reading says so, and the error names what there is."""
     read = observe_network(sim.hetzner_reader(), wanted)
 
     assert (read.network, read.routes) == (Absent(), None)
@@ -116,7 +114,6 @@ def test_networks_that_cannot_be_listed(sim: Simulation) -> None:
 def test_a_network_that_cannot_be_read(
     sim: Simulation, wanted: str, fault: dict[str, Any], expected: type[ApiError]
 ) -> None:
-    """Trouble of any kind makes the network Unknown, never Absent."""
     sim.spoil_hetzner("status", **fault, count=None)
 
     found = observe_network(sim.hetzner_reader(), wanted)
@@ -189,7 +186,6 @@ def read_routes(sim: Simulation, routes: Any) -> Section[str, Route]:
 
 @pytest.mark.parametrize("wanted", ["7", "net"])
 def test_routes(sim: Simulation, wanted: str) -> None:
-    """They come with the network, by id and by name, and cost no request."""
     listed = [route("10.244.1.0/24"), route("0.0.0.0/0", "10.0.1.3"), route("10.244.0.0/24", "10.0.1.3")]
     sim.hetzner.replace_world({"networks": [{**PAYLOAD, "subnets": [], "routes": listed}]})
 
@@ -218,7 +214,6 @@ def test_routes(sim: Simulation, wanted: str) -> None:
     ],
 )
 def test_a_route_that_cannot_be_read(sim: Simulation, bad: Any, unreadable: str) -> None:
-    """It is Unknown under its destination, and the others are read."""
     found = read_routes(sim, [bad, route("10.244.1.0/24")])
 
     assert (found.complete, found.expected, list(found.items)) == (True, 2, ["10.244.1.0/24"])

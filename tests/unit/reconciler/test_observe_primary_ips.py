@@ -25,17 +25,14 @@ SIX = {"id": 8, "name": "six", "type": "ipv6", "ip": "2001:db8:8::/64", "auto_de
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """A project with two Primary IPs, and a server with others."""
     return simulate(project={"primary_ips": [FREE, SIX], "servers": [{"id": 1, "name": "web-1"}]})
 
 
 def reader(sim: Simulation) -> HetznerReader:
-    """A reader that asks each question with one request."""
     return HetznerReader(sim.hetzner_connection(read_only=True, attempts=1))
 
 
 def new(number: int = 0, **options: str) -> Service:
-    """A Service whose load balancer is to be created."""
     return a_service(
         f"web-{number}",
         uid=f"{number:08d}-0000-0000-0000-000000000000",
@@ -44,17 +41,14 @@ def new(number: int = 0, **options: str) -> Service:
 
 
 def served(**options: str) -> Service:
-    """One that has its load balancer."""
     return a_served_service(claim=a_claim(annotations=annotated(**options)))
 
 
 def world(*services: Service, balancers: tuple[CloudBalancer, ...] = (), after_s: float = 0) -> Snapshot:
-    """A snapshot, read that much later than the first one."""
     return a_world(services, balancers, taken_at=NOW + timedelta(seconds=after_s))
 
 
 def asked(sim: Simulation) -> list[str]:
-    """What was asked for since the last call."""
     paths = sorted(entry.path.removeprefix("/v1") for entry in sim.sent_to_hetzner())
     sim.hetzner_proxy.journal.clear()
     return paths
@@ -69,7 +63,6 @@ def looked_up(
 
 
 def test_one_request_each(sim: Simulation) -> None:
-    """By id or by name, and only for those that a Service asks for."""
     snapshot = world(
         new(1, public_net_ipv4="7"), new(2, public_net_ipv4="web", public_net_ipv6="8"), new(3, public_net_ipv6="99")
     )
@@ -93,13 +86,11 @@ def test_a_server_has_it(sim: Simulation) -> None:
 
 
 def test_nothing_to_ask(sim: Simulation) -> None:
-    """A world in which nobody asks for one costs no request."""
     assert looked_up(sim, world(new(), served(), balancers=(a_balancer(),))) == {}
     assert asked(sim) == []
 
 
 def times(sim: Simulation, passes: int, *services: Service, balancers: tuple[CloudBalancer, ...] = ()) -> list[int]:
-    """In which of passes 15 s apart something is asked for."""
     primary_ips, found = PrimaryIps(), []
     for number in range(passes):
         looked_up(sim, world(*services, balancers=balancers, after_s=15 * number), primary_ips)
@@ -158,7 +149,6 @@ def test_ten_a_pass(sim: Simulation) -> None:
     ],
 )
 def test_an_answer_that_is_none(sim: Simulation, fault: dict[str, Any]) -> None:
-    """Unknown is not absent, raises nothing, and is asked for again at once."""
     primary_ips, snapshot = PrimaryIps(), world(new(public_net_ipv4="7"))
     sim.spoil_hetzner(**fault, path="/v1/primary_ips/7$")
 

@@ -56,17 +56,14 @@ class Account:
         )
 
     def cache(self) -> RobotCache:
-        """A list that is kept for five minutes."""
         return RobotCache(self.reader, timedelta(minutes=5), self.clock.timestamp)
 
     def asked(self) -> int:
-        """How many requests have arrived."""
         return len(self.server.journal.entries())
 
 
 @pytest.fixture
 def account(background_loop: BackgroundLoop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
-    """An account of its own."""
     monkeypatch.setenv("NO_PROXY", "*")
     running = Account(background_loop)
     yield running
@@ -134,7 +131,6 @@ def test_fields(changed: dict[str, Any], expected: dict[str, Any]) -> None:
     ],
 )
 def test_a_server_that_cannot_be_read(changed: dict[str, Any]) -> None:
-    """It alone is unknown, by number and name; of the others the list says all."""
     section = decode_robot_servers(listed({**LISTED, **changed}, {**LISTED, "server_number": 7}))
 
     assert isinstance(section.find(321), Unknown)
@@ -181,7 +177,6 @@ def test_an_account_without_servers(account: Account, answer: str | None) -> Non
 
 
 def test_a_single_server(account: Account) -> None:
-    """By number; only the webservice's own word says that it is not there."""
     assert observe_robot_server(account.reader, 321) == WHOLE
     with pytest.raises(NotFound):
         observe_robot_server(account.reader, 8)

@@ -37,7 +37,6 @@ def network(*routes: tuple[str, str]) -> dict[str, Any]:
 
 
 def give_routes(sim: Simulation, *routes: tuple[str, str]) -> None:
-    """Let the network have these routes, and no others."""
     project = sim.hetzner.world()["hetzner"]
     sim.hetzner.replace_world({**project, "networks": [network(*routes)]})
 
@@ -50,19 +49,16 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 @pytest.fixture
 def readers(sim: Simulation) -> Readers:
-    """What the pass reads with."""
     return sim.readers()
 
 
 def asked(sim: Simulation) -> Counter[str]:
-    """What Hetzner was asked for, and how often, since the last call."""
     found = Counter(entry.path.removeprefix("/v1/") for entry in sim.sent_to_hetzner())
     sim.hetzner_proxy.journal.clear()
     return found
 
 
 def missing(error: ApiError) -> Section[int, Member]:
-    """Members of which nothing could be read."""
     return Section.missing(str(error))
 
 
@@ -115,7 +111,6 @@ def test_sections(sim: Simulation, readers: Readers) -> None:
 
 
 def test_members(sim: Simulation, readers: Readers) -> None:
-    """They are there with all their addresses, by the first one."""
     give_routes(sim, DEAD)
 
     members = observe_world(readers, SETTINGS).snapshot.members
@@ -166,7 +161,6 @@ def test_nobody_is_asked_where_servers_could_not_be_listed(sim: Simulation, read
 
 @pytest.mark.parametrize("code", [401, 503])
 def test_a_network_that_cannot_be_read(sim: Simulation, readers: Readers, code: int) -> None:
-    """Nothing is known of its routes then, and nobody asks who is in it."""
     sim.spoil_hetzner("status", code=code, body="<html>", path="/v1/networks/7$", count=None)
 
     observation = observe_world(readers, SETTINGS)
@@ -179,7 +173,6 @@ def test_a_network_that_cannot_be_read(sim: Simulation, readers: Readers, code: 
 
 
 def later(readers: Readers, before: Observation, *kinds: str) -> Observation:
-    """The reading after a round in which changes of these kinds were applied."""
     return observe_again(readers, before, SETTINGS, frozenset(kinds))
 
 

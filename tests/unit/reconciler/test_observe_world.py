@@ -37,14 +37,12 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 
 def asked(sim: Simulation) -> Counter[str]:
-    """What Hetzner was asked for, and how often, since the last call."""
     found = Counter(entry.path.removeprefix("/v1/") for entry in sim.sent_to_hetzner())
     sim.hetzner_proxy.journal.clear()
     return found
 
 
 def look(sim: Simulation, *services: dict[str, Any], settings: Settings = LOCATED) -> Snapshot:
-    """A reading of the world with these Services, in which nothing goes wrong."""
     set_services(sim, *services)
     observation = observe_world(sim.readers(), settings)
     assert observation.failures == {}
@@ -70,7 +68,6 @@ def look(sim: Simulation, *services: dict[str, Any], settings: Settings = LOCATE
     },
 )
 def test_what_is_read_of_hetzner(sim: Simulation, service: dict[str, Any], reads: set[str]) -> None:
-    """Load balancers are read when a Service has something to do with one, certificates when it uses one."""
     snapshot = look(sim, service)
 
     assert asked(sim) == Counter({"servers", *reads})
@@ -83,7 +80,6 @@ def test_what_is_read_of_hetzner(sim: Simulation, service: dict[str, Any], reads
 
 
 def test_no_service_at_all(sim: Simulation) -> None:
-    """A cluster without load balancers costs nothing on Hetzner's side for them."""
     snapshot = look(sim)
 
     assert asked(sim) == Counter({"servers"})
@@ -106,7 +102,6 @@ def test_services_switched_off(sim: Simulation) -> None:
 
 
 def many(number: int) -> list[dict[str, Any]]:
-    """So many servers."""
     return [server(1000 + index, f"worker-{index}") for index in range(number)]
 
 
@@ -162,7 +157,6 @@ def test_requests_of_an_idle_pass(
 def test_types(
     sim: Simulation, services: list[dict[str, Any]], defaults: Options, types: set[str], requests: int
 ) -> None:
-    """The catalogue is read only for a type that no load balancer has, and then not again within the hour."""
     set_services(sim, *services)
     readers, settings = sim.readers(), Settings(balancer_defaults=defaults)
 
@@ -197,7 +191,6 @@ SERVICE_TROUBLE = [
 
 @pytest.mark.parametrize(("fault", "expected"), SERVICE_TROUBLE)
 def test_services_that_cannot_be_listed(sim: Simulation, fault: dict[str, Any], expected: type[ApiError]) -> None:
-    """Nodes are read all the same; of Services nothing is known, and nothing is asked on their behalf."""
     set_services(sim, raw_service(protocol="https"))
     sim.spoil_kubernetes(path="/api/v1/services$", count=None, **fault)
 
@@ -218,7 +211,6 @@ def test_services_that_cannot_be_listed(sim: Simulation, fault: dict[str, Any], 
     ("part", "path"), [("load_balancers", "/v1/load_balancers$"), ("certificates", "/v1/certificates$")]
 )
 def test_a_part_that_cannot_be_read(sim: Simulation, part: str, path: str) -> None:
-    """The section is incomplete and says why, and the rest is read."""
     set_services(sim, raw_service(protocol="https", type="lb31"))
     sim.spoil_hetzner("status", code=503, body="<html>", path=path, count=None)
 
@@ -238,7 +230,6 @@ def test_a_part_that_cannot_be_read(sim: Simulation, part: str, path: str) -> No
 
 
 def test_no_catalogue_where_there_is_no_list(sim: Simulation) -> None:
-    """While the load balancers cannot be read the catalogue is not asked for either: types are not known."""
     set_services(sim, raw_service(type="lb31"))
     sim.spoil_hetzner("status", code=503, body="<html>", path="/v1/load_balancers$", count=None)
 
@@ -249,7 +240,6 @@ def test_no_catalogue_where_there_is_no_list(sim: Simulation) -> None:
 
 
 def test_a_catalogue_that_cannot_be_read(sim: Simulation) -> None:
-    """Types that are needed and could not be read are Unknown, with the error behind it."""
     set_services(sim, raw_service(type="lb31"))
     sim.spoil_hetzner("status", code=503, body="<html>", path="/v1/load_balancer_types", count=None)
 

@@ -33,7 +33,6 @@ CHEAP = replace(LB11, prices={"fsn1": a_price("5.39")})
 
 
 def a_left_over(number: int, name: str, **overrides: Any) -> CloudBalancer:
-    """A load balancer of its own address, twelve days old."""
     spec = {"name": name, **overrides.pop("spec", {})}
     defaults: dict[str, Any] = {
         "service_uid": DEAD,
@@ -75,7 +74,6 @@ def test_the_page_shows_what_is_printed() -> None:
 
 
 def test_foreign_text_is_harmless() -> None:
-    """A name with an escape sequence does not reach the terminal as one."""
     nasty = replace(GONE, balancer=a_left_over(42, "\x1b[2Jx"))
 
     assert "\\x1b[2Jx" in written(replace(LIST, orphans=(nasty,)))
@@ -101,7 +99,6 @@ KEPT = replace(LIST, orphans=(PROTECTED,))
     ],
 )
 def test_results(report: OrphanReport, result: str) -> None:
-    """One word says how it ended, and every document is valid against the schema."""
     document = json.loads(written(report, Output.JSON))
 
     assert document["result"] == result

@@ -16,7 +16,6 @@ LIMIT = 3600
 def passed(
     remaining: int | None, *, shares: bool = True, interval: str = "", limit: int | None = LIMIT
 ) -> tuple[Pace, Report]:
-    """The pace after a pass of four calls, and its report."""
     flags = {"--share-rate-limit": "true"} if shares else {}
     flags |= {"--interval": interval} if interval else {}
     pacing = Pacing(load_config(Command.RUN, flags, {"HCLOUD_TOKEN": "t" * 64}))

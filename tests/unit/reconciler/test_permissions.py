@@ -25,14 +25,12 @@ class Reviewer:
         self.asked: list[tuple[str, Mapping[str, str]]] = []
 
     def create(self, path: str, body: Mapping[str, Any]) -> ApiAnswer:
-        """The answer to one review."""
         attributes = body["spec"]["resourceAttributes"]
         self.asked.append((path, attributes))
         return ApiAnswer(json.dumps({"status": {"allowed": self._allows(attributes)}}).encode(), {})
 
 
 def missing(reviewer: Reviewer, needed: Mapping[RbacRule, tuple[str, ...]]) -> tuple[str, ...]:
-    """What is said."""
     return tuple(missing_permissions(reviewer, needed, "ops", threading.Event()))  # type: ignore[arg-type]
 
 
@@ -41,7 +39,6 @@ def test_nothing_is_missing() -> None:
 
 
 def test_what_is_asked() -> None:
-    """Each right in the words of the API, the Lease's in its namespace."""
     reviewer = Reviewer(lambda _: True)
     missing(reviewer, {STATUS: ("a",), LEASE: ("b",), IDENTITY: ("c",)})
 
@@ -71,7 +68,6 @@ def test_what_is_asked() -> None:
     },
 )
 def test_what_is_missing(permission: RbacRule, uses: tuple[str, ...], line: str) -> None:
-    """One line names the verb, what needs it and the remedy."""
     assert missing(Reviewer(lambda _: False), {permission: uses}) == (f"not allowed to {line}: see deploy/rbac",)
 
 
@@ -87,8 +83,6 @@ def test_only_what_is_missing_is_named() -> None:
 
 
 def test_rights_that_cannot_be_asked_for() -> None:
-    """What is known by then is told; nothing else is claimed to be missing."""
-
     def refuse(attributes: Mapping[str, str]) -> bool:
         if attributes["verb"] == "list":
             return False

@@ -25,7 +25,6 @@ SIZE, ZONE, ADDRESS = (f"load-balancer.hetzner.cloud/{name}" for name in ("type"
 
 
 def asked(run: Run) -> int:
-    """How often the prices of the project were asked for."""
     return sum(entry.path == "/v1/pricing" for entry in run.sim.sent_to_hetzner())
 
 
@@ -77,7 +76,6 @@ def _node(number: int) -> dict[str, Any]:
 
 
 def test_a_small_plan(small: Run, shown: Callable[..., str]) -> None:  # noqa: F811
-    """The cost of a change stands behind its kind, in a wide terminal behind its reason; the sum before the counts."""
     report = small.plan()
     wanted, price = "Service default/shop has no load balancer yet", "+5.39 EUR a month"
 
@@ -90,7 +88,6 @@ def test_a_small_plan(small: Run, shown: Callable[..., str]) -> None:  # noqa: F
 
 
 def test_what_was_applied(simulate: Simulate) -> None:
-    """A pass says what it has changed; the next one, which changes nothing, says nothing and asks nothing."""
     run = a_balanced_run(simulate)
 
     done = run.converge()
@@ -104,7 +101,6 @@ def test_what_was_applied(simulate: Simulate) -> None:
 
 
 def test_a_larger_type_and_the_end(simulate: Simulate) -> None:
-    """What another type makes of it, and what is saved in the end, though all load balancers of the type are gone."""
     run = a_balanced_run(simulate)
     run.converge()
     run.sim.kubernetes_writer().patch(f"{SERVICES}/web", {"metadata": {"annotations": {SIZE: "lb21"}}})
@@ -167,7 +163,6 @@ def test_an_end_in_the_dark(simulate: Simulate) -> None:
 
 
 def test_markdown(simulate: Simulate) -> None:
-    """The heading and a line have the sum, and each row the difference of its change."""
     text = render_markdown(a_balanced_run(simulate).plan())
 
     assert text.splitlines()[1].endswith(" to modify, +5.39 EUR a month")
@@ -176,7 +171,6 @@ def test_markdown(simulate: Simulate) -> None:
 
 
 def test_json(simulate: Simulate) -> None:
-    """Each change has its own cost, the report the sum; both fit the schema."""
     document = report_as_json(a_balanced_run(simulate).plan())
 
     assert {change["key"]: change["cost"] for change in document["changes"] if change["cost"]} == {BALANCER: "5.39"}

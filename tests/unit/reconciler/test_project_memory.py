@@ -35,13 +35,11 @@ class Kept(Stored):
 
     @classmethod
     def of(cls, value: Remembered, **record: Any) -> "Kept":
-        """What another process has written."""
         text = RECORD.write(ControllerRecord(project=value, **record), Stamp(CLUSTER_UID, "ccm-9", NOW))
         return cls({RECORD.key: text})
 
 
 def a_memory(stored: Kept, *, after_changes_only: bool = False) -> ProjectMemory:
-    """The memory of a loop, unless told otherwise."""
     return ProjectMemory(
         RecordStore(stored.config_map()), Settings(network="private"), after_changes_only=after_changes_only
     )

@@ -36,7 +36,6 @@ esac
 
 
 def scripts(job: dict[str, Any]) -> list[str]:
-    """What the steps of a job run."""
     return [step["run"] for step in job["steps"] if "run" in step]
 
 
@@ -52,7 +51,6 @@ def test_scripts_are_shell(script: str) -> None:
 
 
 def test_commands_exist() -> None:
-    """Each is understood, with all of its flags and operands."""
     lines = [line.strip() for script in SCRIPTS for line in script.replace("\\\n", " ").splitlines()]
     found = [shlex.split(line.partition(" || ")[0])[1:] for line in lines if line.startswith("reconcile ")]
     environ = {**GITHUB["env"], "HCLOUD_TOKEN": "x" * 64}
@@ -104,7 +102,6 @@ def test_one_comment(tmp_path: Path, found: str, call: str) -> None:
 
 
 def a_note(number: int, author: int, body: str) -> dict[str, Any]:
-    """One of the notes of a merge request."""
     return {"id": number, "author": {"id": author}, "body": body}
 
 
@@ -143,7 +140,6 @@ def test_one_note(tmp_path: Path, found: list[dict[str, Any]], call: str) -> Non
 
 
 def test_the_mark_is_what_is_looked_for() -> None:
-    """Both workflows know a comment by how its first line begins."""
     begin = f"<!-- {MARK}:"
 
     assert render_markdown(Report()).startswith(begin)

@@ -72,7 +72,6 @@ class Watched:
         return scheduler.now - began
 
     def converges(self) -> None:
-        """Wait until each Node has its route."""
         self.waits_for(lambda: len(self.cluster.world.routes()) == SIZE)
 
     def leads_within(self, replica: Replica) -> float:
@@ -82,7 +81,6 @@ class Watched:
 
 @pytest.fixture
 def a_cluster() -> Iterator[Callable[..., Cluster]]:
-    """Makes one with the options that are given."""
     with ExitStack() as made:
 
         def make(**options: Any) -> Cluster:
@@ -101,7 +99,6 @@ def watched(a_cluster: Callable[..., Cluster]) -> Watched:
 
 
 def lead_and_stand_by(watched: Watched) -> tuple[Replica, Replica]:
-    """Leader at work, and standby."""
     leading, standby = (Replica(watched.cluster, name) for name in ("one", "two"))
     leading.start()
     watched.leads_within(leading)
@@ -124,7 +121,6 @@ def test_the_standby_reads_the_lease_and_asks_hetzner_for_its_network_once(watch
 
 
 def cut_off(watched: Watched, leading: Replica) -> None:
-    """The leader loses the API server, and reaches Hetzner all the while."""
     watched.unreachable = {(leading.name, "lease"), (leading.name, "kubernetes")}
 
 
@@ -250,7 +246,6 @@ def test_a_single_run_that_is_asked_to_end_leaves_whole_nodes(a_cluster: Callabl
     before, tried = cluster.world.nodes(), list[str]()
 
     def meets(_replica: Replica, _api: str, method: str, path: str) -> str:
-        """Silence for all Nodes but the first eight that are written."""
         name = path.split("/")[4] if method == "PATCH" and path.startswith("/api/v1/nodes/") else ""
         if name and name not in tried:
             tried.append(name)

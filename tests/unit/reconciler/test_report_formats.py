@@ -48,7 +48,6 @@ def sentences(document: Mapping[str, Any], report: Report) -> Iterator[str]:
 
 @every_scenario
 def test_text_tells_all(report: Report) -> None:
-    """Each change with its sides and sentences, each hold with its command; and no blank ends a line."""
     text, document = written(report), report_as_json(report)
 
     assert [told for told in sentences(document, report) if visible(told) not in text] == []
@@ -72,7 +71,6 @@ def test_markdown_tells_all(report: Report) -> None:
 
 @every_scenario
 def test_the_page_tells_all(report: Report) -> None:
-    """Section by section: each change with its sides, each hold with its command, each note, each error."""
     document, page = report_as_json(report), read_page(written(decided(report), Output.HTML))
 
     changes = {
@@ -107,7 +105,6 @@ def test_the_page_tells_all(report: Report) -> None:
 
 @every_scenario
 def test_documents(report: Report) -> None:
-    """YAML is member by member the JSON document, which fits its schema; the names are those of its changes."""
     document = json.loads(written(report, Output.JSON))
 
     assert document == report_as_json(report)
@@ -133,5 +130,4 @@ def test_the_approve_command_reaches_the_same_cluster(flags: str, command: str) 
 
 
 def commands(page: Element) -> list[str]:
-    """Those that a page shows to be copied."""
     return [element.text for element in page.by_id("holds").named("code")]

@@ -30,18 +30,15 @@ ALLOWED_, WAITING, HELD, REFUSED = Verdict
 
 
 def planned(verdict: Verdict, rule: GuardName | None = GuardName.ADOPTION, name: str = "planned") -> Line:
-    """A change that was not to be applied in this run."""
     decision = ALLOWED if verdict is Verdict.ALLOWED else GuardDecision(verdict, rule, "why")
     return Line(a_change(f"node/{verdict}-{name}", decision=decision))
 
 
 def ended(outcome: Outcome) -> Line:
-    """A change that was applied, with what became of it."""
     return Line(a_change(f"node/{type(outcome).__name__}"), outcome)
 
 
 def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Report:
-    """A report of these lines."""
     return Report(snapshot=snapshot, lines=lines, **parts)
 
 
@@ -112,7 +109,6 @@ def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Rep
     },
 )
 def test_results(told: Report, result: Result, plain: int, detailed: int) -> None:
-    """The first row that applies is the result, with its two exit codes."""
     assert told.result is result
     assert exit_code(told, detailed=False) == plain
     assert exit_code(told, detailed=True) == detailed
@@ -156,7 +152,6 @@ def test_which_notes_are_gaps(key: str, kind: NoteKind) -> None:
 
 @pytest.mark.parametrize("name", ["services", "load_balancers", "certificates"])
 def test_a_section_of_services_with_a_gap(name: str) -> None:
-    """What is read for Services counts like Nodes and servers, once somebody had to read it."""
     gap: dict[str, Any] = {name: Section.missing("429")}
     whole: dict[str, Any] = {name: Section()}
 
@@ -180,7 +175,6 @@ def test_an_unreadable_object_that_no_node_needs_is_no_gap() -> None:
 
 
 def test_summary() -> None:
-    """Changes are counted by class, verdicts of what is left, and outcomes."""
     lines = (
         ended(Applied()),
         ended(FAILED),
@@ -208,7 +202,6 @@ def test_summary() -> None:
 
 
 def test_who_needs_a_person() -> None:
-    """Nodes and Services with something wrong about them, each once; no change of the result."""
     notes = (
         Note(key_of("service/ns/b"), NoteKind.AMBIGUOUS, "two Services ask for its name"),
         Note(key_of("node/a"), NoteKind.MALFORMED, "no providerID of ours"),

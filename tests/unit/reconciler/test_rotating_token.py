@@ -24,7 +24,6 @@ class Rotated:
 
 @pytest.fixture
 def rotated(tmp_path: Path) -> Rotated:
-    """In use already."""
     return Rotated(tmp_path)
 
 
@@ -114,7 +113,6 @@ class RotatedLogin:
         self.login = RotatingLogin(self.files, LOGIN, self.used.append)
 
     def write(self, **texts: str) -> None:
-        """Write those that come from a file."""
         for name, text in texts.items():
             if name in self.files:
                 self.files[name].write_text(text)
@@ -181,7 +179,6 @@ class Replacing(type(Path())):  # type: ignore[misc]
     is_old = True
 
     def read_text(self, *how: str) -> str:
-        """What was in it."""
         text = str(super().read_text(*how))
         if self.is_old:
             type(self).is_old = False

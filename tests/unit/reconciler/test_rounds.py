@@ -64,11 +64,9 @@ class Stage:
         self.done.append(change.key)
 
     def known(self, found: FoundRecord, here: Here) -> FoundRecord:  # noqa: ARG002
-        """As it was found."""
         return found
 
     def use_up(self, approvals: Collection[Grant], here: Here, names: Collection[str] = ()) -> None:  # noqa: ARG002
-        """The approval is used."""
         if self.error is not None:
             raise self.error
         self.used += [approval.of for approval in approvals]
@@ -80,7 +78,6 @@ class Stage:
 
 
 def test_what_was_tried() -> None:
-    """The kinds of what was tried, done or not, are to be observed again; what was not tried has changed nothing."""
     stage = Stage(refused=("node/b",))
 
     kinds = stage.run(
@@ -118,7 +115,6 @@ def test_a_chain_keeps_its_order_around_what_has_to_wait() -> None:
     ],
 )
 def test_approvals_that_are_used(held: list[str], used: list[str]) -> None:
-    """An approval is used up by the round that tries something for which it is needed."""
     stage = Stage()
 
     stage.run(a_change("node/a"), UNKNOWN, held=held)
@@ -127,7 +123,6 @@ def test_approvals_that_are_used(held: list[str], used: list[str]) -> None:
 
 
 def test_an_approval_that_cannot_be_used() -> None:
-    """Neither what it lets pass is tried, nor what depends on that; all else is."""
     stage = Stage(error=Denied("403"))
 
     kinds = stage.run(

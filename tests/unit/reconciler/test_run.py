@@ -33,12 +33,10 @@ BUG = "internal error, KeyError: 'web-1'; set HCLOUD_DEBUG=true for details, and
 
 
 def stumble() -> Report:
-    """A pass with a bug."""
     return {"web-2": Report()}["web-1"]
 
 
 def test_a_bug_in_a_pass_is_one_error() -> None:
-    """A pass that ends in a bug is a report with result error that says what it was and what to do."""
     report = guarded(stumble)
 
     assert (report.result, report.errors) == (Result.ERROR, (BUG,))
@@ -73,7 +71,6 @@ def test_what_ends_the_process_is_not_caught(ending: type[BaseException]) -> Non
     },
 )
 def test_who_needs_a_person(keys: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What only a person mends is said beside a result that is none of that; the exit code stays."""
     config = load_config(Command.BARE, {"--dry-run": "true"}, {"HCLOUD_TOKEN": "x" * 64})
     report = Report(notes=tuple(Note(key_of(key), NoteKind.MALFORMED, "why") for key in (*keys, "plan")))
 
@@ -92,13 +89,11 @@ def test_a_single_run_beside_a_leader_is_an_error(capsys: pytest.CaptureFixture[
 
 @pytest.fixture
 def taken() -> Iterator[str]:
-    """Address at which somebody else listens."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         yield f"127.0.0.1:{other.getsockname()[1]}"
 
 
 def kubeconfig(folder: Path) -> str:
-    """Cluster that nobody has to reach."""
     found = KubernetesSimulator(SimulatedClock()).kubeconfig("https://127.0.0.1:9")
     (folder / "kubeconfig").write_text(json.dumps(found))
     return str(folder / "kubeconfig")
@@ -125,7 +120,6 @@ def test_a_controller_that_cannot_start_says_so_in_json_too(
 
 
 def test_the_details_of_a_bug_are_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
-    """The traceback is logged with ``HCLOUD_DEBUG`` and only then."""
     caplog.set_level(logging.INFO, "hcloud-reconciler")
     guarded(stumble)
     assert caplog.records == []
@@ -185,7 +179,6 @@ def test_a_bug_ends_no_loop() -> None:
     ],
 )
 def test_what_is_logged(debug: bool, quiet: bool, logged: list[str]) -> None:
-    """A quiet run hears of warnings alone, and debugging of everything."""
     stream = io.StringIO()
     logs.set_up(debug=debug, quiet=quiet, stream=stream)
 
@@ -217,7 +210,6 @@ def test_single_requests(debug: bool, brief: bool, logged: list[str], name: str)
 
 @pytest.mark.parametrize("quiet", [False, True])
 def test_libraries_are_only_heard_when_they_warn(quiet: bool) -> None:
-    """Chatter of the client libraries is nobody's concern."""
     stream = io.StringIO()
     logs.set_up(debug=True, quiet=quiet, stream=stream)
 

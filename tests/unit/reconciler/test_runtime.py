@@ -33,20 +33,17 @@ ALONE = {"RECONCILER_LEADER_ELECT": "false"}
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """A Node that joins, and its server, at an API whose actions end at once."""
     options = HetznerOptions(action_s=0)
     return simulate(nodes=[joining_node("web-1")], project={"servers": [server(1, "web-1")]}, options=options)
 
 
 def runtime(sim: Simulation, command: Command, *modes: str, **variables: str) -> Runtime:
-    """What the command is made of, for this simulation."""
     flags = {"--kubeconfig": str(sim.kubeconfig()), **dict.fromkeys(modes, "true")}
     environment = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": sim.endpoint, **ALONE, **variables}
     return build_runtime(load_config(command, flags, environment), threading.Event(), Ears())
 
 
 def connection_of(runtime: Runtime) -> HetznerConnection:
-    """The one connection to Hetzner."""
     return runtime.plan_context.readers.hetzner._connection
 
 

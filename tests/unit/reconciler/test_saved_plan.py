@@ -33,7 +33,6 @@ AGAIN = "; plan again with 'reconcile plan --save plan.json'"
 
 
 def a_document() -> Raw:
-    """A saved plan."""
     loaded: Raw = json.loads(save_plan(REPORT, SETTINGS))
     return loaded
 
@@ -48,7 +47,6 @@ def why_refused(content: bytes | str | Raw, settings: Settings = SETTINGS) -> st
 
 
 def the_reason(error: SavedPlanProblem) -> str:
-    """The reason in an error."""
     text = str(error)
     assert text.startswith("saved plan 'plan.json' cannot be applied: "), text
     assert text.endswith(AGAIN), text
@@ -56,7 +54,6 @@ def the_reason(error: SavedPlanProblem) -> str:
 
 
 def test_what_is_saved_is_permitted() -> None:
-    """All changes, also what is held; the guards judge them again."""
     saved = read_plan(save_plan(REPORT, SETTINGS), "plan.json")
     changes = [line.change for line in REPORT.lines]
 
@@ -78,12 +75,10 @@ def test_a_file_has_digests_and_the_texts_of_settings() -> None:
 
 
 def without(name: str) -> Callable[[Raw], object]:
-    """A document that lacks a member."""
     return lambda document: document.pop(name)
 
 
 def having(name: str, value: object) -> Callable[[Raw], object]:
-    """A document that has another value there."""
     return lambda document: document.update({name: value})
 
 
@@ -110,7 +105,6 @@ def having(name: str, value: object) -> Callable[[Raw], object]:
     },
 )
 def test_a_document_that_nobody_has_saved(edit: Callable[[Raw], object], why: str) -> None:
-    """Each is refused in one sentence, which says what is wrong with it."""
     document = a_document()
     edit(document)
 

@@ -38,7 +38,6 @@ DOWN: dict[str, Any] = {"kind": "status", "code": 503, "body": "<html>"}
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """A project in which every server but one is gone."""
     return simulate(project={"servers": [server(200, "anchor")]})
 
 
@@ -48,7 +47,6 @@ def confirmed(made: Confirmer, snapshot: Snapshot, settings: Settings, most: int
 
 
 def confirmer(sim: Simulation) -> Confirmer:
-    """A new one, which asks each question with one request."""
     return Confirmer(HetznerReader(sim.hetzner_connection(read_only=True, attempts=1)))
 
 
@@ -59,7 +57,6 @@ def lacking(*server_ids: int, after_s: float = 0.0) -> Snapshot:
 
 
 def asked(sim: Simulation) -> set[int]:
-    """Ids that were asked for since the last call, each of them once."""
     paths = [entry.path for entry in sim.sent_to_hetzner()]
     sim.hetzner_proxy.journal.clear()
     assert len(set(paths)) == len(paths)

@@ -23,7 +23,6 @@ METRICS = Metrics(version="1.2.3", policy="sync", mode="loop", lease="ccm", cloc
 def served(
     health: BindAddress = HERE, metrics: BindAddress | None = None, limits: Limits = LIMITS
 ) -> Iterator[RunningServer]:
-    """What is served until the block ends."""
     running = serve(HEALTH, health, METRICS.application(), metrics, limits)
     try:
         yield running
@@ -48,7 +47,6 @@ def send(port: int, *pieces: bytes, host: str = "127.0.0.1", until_closed: bool 
 
 
 def get(port: int, path: str, method: str = "GET", host: str = "127.0.0.1", **headers: str) -> tuple[int, str]:
-    """Status and body of one answer."""
     more = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     request = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{more}\r\n".encode()
     head, _, body = send(port, request, host=host, until_closed=True).partition(b"\r\n\r\n")
@@ -233,7 +231,6 @@ def test_addresses(address: BindAddress, host: str) -> None:
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port on which something listens."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         yield other.getsockname()[1]
 

@@ -47,7 +47,6 @@ class Kept(Stored):
 
     @property
     def known(self) -> PublishedSettings | None:
-        """What it says."""
         found = STATUS.read((self.data or {}).get(STATUS.key), CLUSTER_UID)
         return None if found is None else found.settings
 
@@ -60,7 +59,6 @@ def a_pass(
 
 
 def again(status: StatusPublication, world: Snapshot = WORLD, *, plans: bool = False) -> str:
-    """The same of a process that has run before."""
     said = status.changed_settings(world, is_planning=plans)
     status.keep(Report(snapshot=world))
     return said
@@ -74,7 +72,6 @@ def _before() -> Kept:
 
 
 def test_the_first_pass_publishes_and_later_ones_ask_nothing() -> None:
-    """One look and one write; with the same settings another process looks once, and writes nothing."""
     stored = Kept()
     status = StatusPublication(stored.config_map(), NOW_SET)
     assert again(status) == ""
@@ -146,17 +143,14 @@ class Publishing(Run):
 
 
 def under(run: Run, settings: Settings, **overrides: Any) -> Run:
-    """Another process with these settings."""
     return Publishing(run.sim, settings, records=records_in(run.sim, settings), **overrides)
 
 
 def are_public(run: Run) -> list[bool]:
-    """Whether each load balancer has a public interface."""
     return [found["public_net"]["enabled"] for found in run.sim.balancers()]
 
 
 def notes(report: Report) -> list[str]:
-    """Those on settings."""
     return [note.text for note in report.notes if note.kind is NoteKind.SETTINGS]
 
 
@@ -164,7 +158,6 @@ DIFFERENCE = "changed settings: HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK (un
 
 
 def test_a_setting_for_all_is_approved_once_for_all(simulate: Simulate) -> None:
-    """Nothing is closed before that; then all is."""
     run = a_cluster(simulate)
     changed = under(run, CLOSED)
     report = changed.converge()
@@ -200,7 +193,6 @@ def test_what_a_setting_did_stays_when_it_is_unset(simulate: Simulate) -> None:
 
 
 def approve_all(run: Run) -> None:
-    """A person approves all that is held, and a pass does it."""
     for hold in run.converge().holds:
         run.approve(hold.hash)
     report = run.converge()
@@ -229,7 +221,6 @@ REFUSED = {
 
 
 def have_headers(run: Run) -> list[bool]:
-    """Whether each load balancer sends PROXY protocol headers."""
     return [found["services"][0]["proxyprotocol"] for found in run.sim.balancers()]
 
 
@@ -267,7 +258,6 @@ def test_an_approval_outlives_a_pass_that_is_stopped(simulate: Simulate) -> None
 
 
 def stored(run: Run) -> tuple[Grant, ...]:
-    """All approvals, with what is left of them."""
     return observe_approvals(run.readers.kubernetes, NAMESPACE).grants
 
 
@@ -378,7 +368,6 @@ def test_defaults_are_held_beside_a_service_that_is_left_alone(simulate: Simulat
 
 
 def test_the_rest_goes_on_while_a_setting_waits(simulate: Simulate) -> None:
-    """A new Service gets its load balancer, which is made as the settings have it."""
     run = a_cluster(simulate)
     run.sim.kubernetes_writer().create("/api/v1/namespaces/default/services", load_balancer_service("new"))
     changed = under(run, CLOSED)
@@ -404,7 +393,6 @@ def test_twenty_load_balancers_are_switched_by_one_approval(simulate: Simulate) 
 
 
 def ways(run: Run) -> set[bool]:
-    """Whether targets are reached by private addresses."""
     return {target["use_private_ip"] for found in run.sim.balancers() for target in found["targets"]}
 
 

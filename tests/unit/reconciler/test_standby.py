@@ -46,8 +46,6 @@ class Waiter:
         return self.standby.wait(self.replica.stop)
 
     def has_trouble(self, error: ApiError, *calls: str) -> None:
-        """These calls for the Lease fail from now on."""
-
         def answer(call: str) -> None:
             if call in calls:
                 raise error
@@ -126,7 +124,6 @@ class Checked:
         self.ready: list[str] = []
 
     def stands_by(self, *happens: Callable[[], object], renew: Callable[[], object] = lambda: None) -> list[str]:
-        """What the probe says after each question, with what happens between them."""
         asks: list[Callable[[], object]] = []
         leader = Replica(LeaseInMemory(THEIRS), Timeline()).elector
         stop = Minutes(*(partial(self._probed, each) for each in happens))

@@ -47,24 +47,20 @@ class Kept(Stored):
 
     @property
     def status(self) -> PublishedStatus | None:
-        """What a person would read."""
         return STATUS.read((self.data or {}).get(STATUS.key))
 
 
 def a_publication(stored: Kept, by: str = "ccm-0") -> StatusPublication:
-    """That of a new process."""
     return StatusPublication(stored.config_map(by), Settings())
 
 
 def a_hold(number: int = 1) -> Hold:
-    """One that ends in a minute."""
     end = HoldEnd("if it stays NotReady", 60.0)
     rule = GuardName.NODE_BLAST_RADIUS
     return Hold(f"sha256:{number:016x}", rule, "2", "1", ("node/a",), "two are gone", advice="cordon", end=end)
 
 
 def a_pass(*holds: Hold, seconds: float = 0, **members: object) -> Report:
-    """One that held these, so long after the beginning."""
     snapshot = replace(a_snapshot(), taken_at=NOW + timedelta(seconds=seconds))
     lines = (Line(CHANGE),) if holds else ()
     return replace(Report(snapshot=snapshot, lines=lines, holds=holds, requests=Requests(3, 4, 3000, 3600)), **members)  # type: ignore[arg-type]
@@ -125,7 +121,6 @@ def test_a_hold_that_measures_something_else_is_news() -> None:
 
 
 def test_what_it_says() -> None:
-    """The pass in numbers, and each hold with its changes, since when, and how it ends."""
     stored = Kept()
     publication = a_publication(stored)
 
@@ -171,7 +166,6 @@ MOVED = Key(ObjectKind.SERVICE, "default/web")
 
 
 def a_move(seconds: float, before: str, after: str) -> Report:
-    """A pass in which the Service got this address in place of that one."""
     was, now = ((Ingress(address, ip_mode="VIP"),) for address in (before, after))
     change = a_change(f"{MOVED}/status", "service.status", before=was, after=KNOWN_AFTER_APPLY)
     service = a_service(ingress=now)
@@ -212,7 +206,6 @@ def test_a_replaced_status_that_somebody_has_filled_is_cut() -> None:
 
 
 def test_what_was_not_read_is_not_published() -> None:
-    """A pass without a snapshot, or of another leader, says nothing."""
     stored = Kept()
     publication = a_publication(stored)
     publication.keep(Report(errors=("the API server does not answer",)))
@@ -248,7 +241,6 @@ def test_trouble_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_it_fits_into_a_config_map() -> None:
-    """However much is held, and however long its texts are."""
     keys = [f"node/{'n' * 240}-{number}" for number in range(3000)]
     changes = [a_change(key, "node.delete").ruled(HELD) for key in keys]
     held, why = tuple(map(key_of, keys)), "\x1f" * 99_999

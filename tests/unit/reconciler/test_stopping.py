@@ -31,7 +31,6 @@ def interrupted_by(number: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_asks_for_a_stop(number: signal.Signals) -> None:
-    """The first signal sets the event, and the process goes on; after Ctrl-C to the end of the block."""
     with interrupted_by(number), stop_on_signals() as stop:
         assert not stop.is_set()
         os.kill(os.getpid(), number)
@@ -40,7 +39,6 @@ def test_a_signal_asks_for_a_stop(number: signal.Signals) -> None:
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_second_signal_is_not_caught(number: signal.Signals) -> None:
-    """After the first signal both do what they do by default: the next one ends the process at once."""
     with interrupted_by(number), stop_on_signals() as stop:
         os.kill(os.getpid(), number)
         assert stop.wait(60)
@@ -49,7 +47,6 @@ def test_a_second_signal_is_not_caught(number: signal.Signals) -> None:
 
 @pytest.mark.parametrize("signalled", [False, True])
 def test_handlers_are_put_back(signalled: bool) -> None:
-    """At the end signals are handled as they were before, even when the block raised."""
     before = [signal.getsignal(number) for number in SIGNALS]
 
     def interrupted() -> None:
@@ -81,7 +78,6 @@ def test_ctrl_c_stays_ignored_where_it_was() -> None:
 
 
 def test_who_sleeps_elsewhere_is_woken() -> None:
-    """A stop calls whoever asked for it, and at once who asks too late."""
     stop, woken = Stop(), list[str]()
     stop.wakes(lambda: woken.append("in time"))
     assert woken == []
@@ -131,7 +127,6 @@ def test_what_hangs_does_not_keep_a_process(
 
 
 def _catches(pid: int) -> bool:
-    """Whether the process still handles SIGTERM itself."""
     with Path(f"/proc/{pid}/status").open(encoding="ascii") as status:
         caught = next(line for line in status if line.startswith("SigCgt:"))
     return bool(int(caught.split()[1], 16) & 1 << signal.SIGTERM - 1)

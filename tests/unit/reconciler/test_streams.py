@@ -24,7 +24,6 @@ TEXT = "  node/web-1  foreign: Grüße \\udc80\n"
 
 
 def a_closed_pipe() -> TextIO:
-    """A stream whose reader has gone away."""
     reading, writing = os.pipe()
     os.close(reading)
     return open(writing, "w", encoding="utf-8")  # noqa: PTH123 - a descriptor
@@ -41,7 +40,6 @@ def streams(stdout: TextIO | None) -> Iterator[io.StringIO]:
 
 
 def test_a_report_that_arrives() -> None:
-    """A report that could be written is written, and nothing is said of it."""
     stdout = io.StringIO()
 
     with streams(stdout) as stderr:
@@ -76,7 +74,6 @@ def test_a_reader_that_has_gone_away(output: Output) -> None:
 
 @pytest.mark.parametrize("output", [Output.TEXT, Output.JSON])
 def test_a_full_disk(output: Output) -> None:
-    """A report that cannot be written is said to be, once, and the caller knows."""
     with Path("/dev/full").open("w", encoding="utf-8") as stdout, streams(stdout) as stderr:
         writer = Writer(output)
 
@@ -100,7 +97,6 @@ def test_an_error_of_no_name(tmp_path: Path) -> None:
 
 
 def test_swallowing_stdout(tmp_path: Path) -> None:
-    """What is written afterwards vanishes; what was written before is there."""
     file = tmp_path / "out"
     with file.open("w", encoding="utf-8") as stdout, streams(stdout):
         stdout.write("before\n")

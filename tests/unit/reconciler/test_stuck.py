@@ -27,19 +27,16 @@ class Sticky(HetznerOptions):
     """Command → how many more of its actions never end."""
 
     def seconds_of(self, command: str) -> float:
-        """How long an action runs."""
         self.never[command] = self.never.get(command, 0) - 1
         return NEVER_S if self.never[command] >= 0 else self.action_s
 
 
 def a_service(name: str) -> dict[str, Any]:
-    """A Service that wants a load balancer."""
     service = load_balancer_service(name)
     return {**service, "metadata": {**service["metadata"], "uid": f"uid-{name}"}}
 
 
 def a_loop(services: Collection[str], settings: Settings, never: dict[str, int]) -> SimulatedLoop:
-    """Two Nodes in order, servers of two that are to join, and these Services."""
     numbers = (1, 2, 3, 4)
     private = {number: [{"network": 7, "ip": f"10.0.0.{number + 1}"}] for number in numbers}
     return SimulatedLoop(
@@ -52,7 +49,6 @@ def a_loop(services: Collection[str], settings: Settings, never: dict[str, int])
 
 
 def arrive(loop: SimulatedLoop, node: str, *services: str) -> None:
-    """Let a Node register, and Services be created."""
     loop.sim.kubernetes_writer().create("/api/v1/nodes", joining_node(node))
     for name in services:
         loop.sim.kubernetes_writer().create(SERVICES_PATH, a_service(name))
@@ -76,7 +72,6 @@ def watch(loop: SimulatedLoop) -> dict[str, float]:
 
 
 def refused(*ends: str) -> Trouble:
-    """Posts to paths with one of these ends meet a lock."""
     body = {"error": {"code": "locked", "message": "it is locked", "details": None}}
     return lambda method, path: (423, body) if method == "POST" and path.endswith(ends) else None
 

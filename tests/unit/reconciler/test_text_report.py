@@ -22,7 +22,6 @@ from tests.support.rows import rows
 
 
 def test_brackets_are_kept() -> None:
-    """Label paths, and whatever else looks like markup, appear as they are."""
     change = a_change(
         before=an_identity(None, labels={}),
         after=an_identity(labels={"topology.kubernetes.io/region": "[red]fsn1[/red]"}),
@@ -48,7 +47,6 @@ def test_brackets_are_kept() -> None:
     ],
 )
 def test_control_characters_are_made_visible(foreign: str, shown: str) -> None:
-    """Text from elsewhere cannot move the cursor, change colours or begin a line of its own."""
     note = Note(key_of("node/web-1"), NoteKind.UNKNOWN, foreign)
     report = Report(snapshot=a_snapshot(), notes=(note,))
 
@@ -124,7 +122,6 @@ def test_the_last_line(members: Mapping[str, Any], line: str) -> None:
 
 
 def test_how_many_changes() -> None:
-    """The line before the last counts them by class, then what withheld some of them and what became of others."""
     verdicts = (Verdict.HELD, Verdict.WAITING, Verdict.WAITING, Verdict.REFUSED)
     withheld = [Line(a_change(f"node/{n}", decision=GuardDecision(v))) for n, v in enumerate(verdicts)]
     outcomes: tuple[Outcome, ...] = (Applied(), Failed("no"))
@@ -170,7 +167,6 @@ def test_a_hold_names_what_nothing_else_does() -> None:
     ],
 )
 def test_what_was_observed(services: int, balancers: int, certificates: int | None, seen: str) -> None:
-    """A report without changes counts what it looked at, in words that people use."""
     world = a_world(
         [a_service(f"web-{n}") for n in range(services)],
         [a_balancer(n) for n in range(balancers)],

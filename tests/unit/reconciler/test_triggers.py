@@ -34,11 +34,9 @@ class Stage:
     woken: "queue.Queue[str]"
 
     def next(self) -> str:
-        """What wakes the loop next."""
         return self.woken.get(timeout=SOON_S)
 
     def snapshot(self) -> Snapshot:
-        """What a pass would see now."""
         nodes, _ = NODES.observe(self.reader)
         services, _ = SERVICES.observe(self.reader)
         return a_snapshot(nodes_section=nodes, services=services)
@@ -54,13 +52,11 @@ class Stage:
 
 @pytest.fixture
 def silence_s() -> float:
-    """After which a connection is taken for dead."""
     return 60.0
 
 
 @pytest.fixture
 def stage(simulate: Callable[..., Simulation], silence_s: float) -> Iterator[Stage]:
-    """Two settled Nodes, watched, after a first pass."""
     sim = simulate(nodes=[settled_node("web-1", 1), settled_node("web-2", 2)])
     sim.stop = threading.Event()  # type: ignore[assignment]
     connection = sim.kubernetes_connection()

@@ -77,7 +77,6 @@ def test_the_page_shows_what_is_said(validate: Validate) -> None:
 
 
 def test_configuration_alone(validate: Validate) -> None:
-    """Without a file only the configuration is checked, and no token is needed."""
     assert validate() == Said(0, "Configuration  ok\n\nConfiguration checked: 0 errors, 0 notes.\n", "")
 
 
@@ -90,7 +89,6 @@ def test_notes_on_the_configuration(validate: Validate) -> None:
 
 
 def test_defaults_of_the_environment_count(validate: Validate) -> None:
-    """A Service without a location is fine where the environment has one, and an error elsewhere."""
     said = validate("fine.yaml", "--output", "json")
     assert said.code == 1
     assert [bad["key"] for bad in said.document["services"][0]["errors"]] == [f"{P}location"]
@@ -100,7 +98,6 @@ def test_defaults_of_the_environment_count(validate: Validate) -> None:
 
 
 def test_a_wrong_configuration_does_not_hide_services(validate: Validate) -> None:
-    """Both are told at once; a variable that cannot be read counts as not set."""
     said = validate("web.yaml", "--output", "json", HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP="yes")
 
     assert len(said.document["configuration"]["errors"]) == 1
@@ -108,7 +105,6 @@ def test_a_wrong_configuration_does_not_hide_services(validate: Validate) -> Non
 
 
 def test_several_files_and_stdin(validate: Validate) -> None:
-    """Files in the order in which they are given; those that cannot be read hide none of the others."""
     said = validate(
         "nowhere.yaml", "-", ".", "fine.yaml", stdin=f"{FINE}---\n[".encode(), HCLOUD_LOAD_BALANCERS_LOCATION="fsn1"
     )
@@ -159,7 +155,6 @@ a: {load-balancer.hetzner.cloud/type: "{{ .Values.type }}"}
 
 
 def test_annotations_outside_of_services(validate: Validate) -> None:
-    """Their keys and values are judged, and what is filled in later is not."""
     said = validate("-", stdin=VALUES.encode())
 
     assert said.code == 0
@@ -211,7 +206,6 @@ def test_the_class_that_is_validated(validate: Validate, words: tuple[str, ...],
     ],
 )
 def test_bad_usage(validate: Validate, words: tuple[str, ...]) -> None:
-    """A command line that cannot be understood ends with 64 and says so on stderr alone."""
     said = validate(*words)
 
     assert (said.code, said.stdout) == (64, "")
@@ -219,7 +213,6 @@ def test_bad_usage(validate: Validate, words: tuple[str, ...]) -> None:
 
 
 def test_the_variable_for_the_format(validate: Validate) -> None:
-    """The format may come from the environment; a wrong one there is an error, told as text."""
     assert validate(RECONCILER_OUTPUT="json").document["result"] == "valid"
 
     said = validate(RECONCILER_OUTPUT="xml")
@@ -235,7 +228,6 @@ def test_nothing_that_a_terminal_obeys(validate: Validate) -> None:
 
 
 def test_nothing_heavy_is_loaded(tmp_path: Path) -> None:
-    """Neither client library is imported to check a file."""
     (tmp_path / "web.yaml").write_text(MANIFESTS)
     code = (
         "import sys\n"

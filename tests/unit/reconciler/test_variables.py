@@ -43,7 +43,6 @@ def read(name: str, text: str, **others: str) -> Any:
 
 
 def problems(**environ: str) -> list[str]:
-    """What is wrong with an environment."""
     errors: list[str] = []
     read_variables(environ, errors)
     return errors
@@ -94,7 +93,6 @@ def test_defaults() -> None:
 
 @pytest.mark.parametrize("name", BOOLEANS)
 def test_booleans(name: str) -> None:
-    """A boolean has Go's grammar, and is an error when it is set to nothing."""
     assert read(name, "true") is True
     assert read(name, "F") is False
     assert problems(**{name: "yes"}) == [f"{name} is 'yes': {BAD_BOOL}"]
@@ -103,14 +101,12 @@ def test_booleans(name: str) -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts(name: str) -> None:
-    """A text is taken as it is, and is not set when it is empty."""
     assert read(name, " as it is ") == " as it is "
     assert read(name, "") == VARIABLES[name].default
 
 
 @pytest.mark.parametrize("name", DURATIONS)
 def test_durations(name: str) -> None:
-    """A duration has Go's grammar, and is not set when it is empty."""
     assert read(name, "1m30s") == 90.0
     assert read(name, "0") == 0.0
     assert read(name, "") == VARIABLES[name].default
@@ -191,7 +187,6 @@ def test_refusals(name: str, text: str, line: str) -> None:
 
 
 def test_routes_are_parsed_with_a_network() -> None:
-    """With a network the variable is a boolean like any other."""
     assert problems(HCLOUD_NETWORK="net", HCLOUD_NETWORK_ROUTES_ENABLED="") == [
         f"HCLOUD_NETWORK_ROUTES_ENABLED is '': {BAD_BOOL}"
     ]
@@ -213,7 +208,6 @@ def test_values_from_files(tmp_path: Path, name: str) -> None:
 
 
 def test_unusable_files(tmp_path: Path) -> None:
-    """A file that cannot be used is named, with the reason and without its content."""
     (tmp_path / "empty").write_text(" \n")
     (tmp_path / "binary").write_bytes(b"secret\xff\xfe")
     problem = "HCLOUD_TOKEN_FILE: '{}' {}"
@@ -272,7 +266,6 @@ def test_other_variables_have_no_file(tmp_path: Path) -> None:
     ],
 )
 def test_unread_variables(name: str, meant: str) -> None:
-    """A name that looks like a misspelt one of ours is an error that offers the right one."""
     assert unread_variables({name: "x"}) == [f"unknown variable {name}: did you mean {meant}?"]
 
 
@@ -315,5 +308,4 @@ def test_names_of_others(name: str) -> None:
     ],
 )
 def test_passwords(name: str, text: str, hidden: set[str]) -> None:
-    """What nobody should see, in every way in which it may be repeated."""
     assert set(passwords_in({name: text})) == hidden

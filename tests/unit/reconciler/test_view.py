@@ -25,12 +25,10 @@ NEXT = "reconcile apply"
 
 
 def of(*changes: Change, outcome: Applied | None = None, detail: Detail = Detail.FOLDED) -> View:
-    """The view of a report on these changes."""
     return view_of(Report(lines=tuple(Line(change, outcome) for change in changes), detail=detail))
 
 
 def test_sections_stand_in_the_order_of_reading() -> None:
-    """Nodes come first, then load balancers with what belongs to them, whatever the order of the plan."""
     keys = ("service/default/web/finalizer", "route/4/10.0.0.0", "load_balancer/default/web", "node/web-1")
     parts = of(*map(a_change, (*keys, "certificate/default/web", "load_balancer/default/shop"))).parts
 
@@ -50,7 +48,6 @@ def test_what_is_used_of_a_limit() -> None:
 
 
 def routes(number: int, decision: GuardDecision | None = None) -> tuple[Change, ...]:
-    """So many routes that go."""
     every = [a_change(f"route/4/10.244.{2 * n}.0/24", "route.delete") for n in range(number)]
     return tuple(change.ruled(decision) if decision else change for change in every)
 
@@ -106,7 +103,6 @@ def test_which_switch_opens_it(report: Report, switch: str) -> None:
     ],
 )
 def test_the_next_command(report: Report, command: str) -> None:
-    """It is told where it would do something, and nothing stands in the way."""
     assert view_of(report).next_step == command
 
 
@@ -143,7 +139,6 @@ UNREAD = replace(a_routed_world(), servers=Section.missing(WRONG_TOKEN), routes=
     },
 )
 def test_gaps(report: Report, gaps: list[str]) -> None:
-    """What was not read whole, in words that people use; a cause that is an error is told once."""
     assert list(view_of(report).head.told_gaps) == gaps
 
 
@@ -160,7 +155,6 @@ def test_gaps(report: Report, gaps: list[str]) -> None:
     ids=["known", "unknown"],
 )
 def test_the_head(uid: Present[str] | Unknown, requests: Requests, told: tuple[str, ...]) -> None:
-    """Which cluster was read, and what that took; nothing of what is not known."""
     head = view_of(Report(snapshot=replace(a_snapshot(), cluster_uid=uid), requests=requests)).head
 
     assert (head.cluster, head.why_unknown, head.requests, head.left) == told

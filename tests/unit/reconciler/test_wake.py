@@ -9,7 +9,6 @@ from tests.support.simulated_time import Clock
 
 
 def a_wake(clock: Clock, stop: threading.Event | None = None) -> Wake:
-    """One with a gap of 5 s, to which a stop is told."""
     return Wake(stop or clock.event(), gap_s=5.0, clock=clock, event=clock.event)
 
 
@@ -31,7 +30,6 @@ def test_nobody_called() -> None:
 
 
 def test_a_pass_that_begins_sees_what_it_was_called_for() -> None:
-    """A call counts once, and the first of them gives the pass its reason."""
     wake = a_wake(Clock())
     wake.call("a Node")
     wake.call("a Service")
@@ -42,7 +40,6 @@ def test_a_pass_that_begins_sees_what_it_was_called_for() -> None:
 
 
 def test_a_pass_that_takes_longer_than_the_interval() -> None:
-    """The next pass is due one interval after this one began, and not before."""
     clock = Clock()
     wake = a_wake(clock)
     wake.begin(60.0)
@@ -70,7 +67,6 @@ def test_a_pass_that_takes_longer_than_the_interval() -> None:
     ],
 )
 def test_pauses(pass_takes: float, calls: list[float], pause: float, began: float) -> None:
-    """The first call begins a pass at once; a storm begins one every five seconds, from start to start."""
     clock = Clock()
     wake = a_wake(clock)
     wake.begin(None)

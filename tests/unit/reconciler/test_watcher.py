@@ -78,7 +78,6 @@ class Server:
 
     @property
     def versions(self) -> list[str]:
-        """What was asked, without the times."""
         return [what for _, what in self.asked]
 
 
@@ -109,7 +108,6 @@ class Stage:
 
 
 def watch(*lives: Life, requests: int, drawn: float = 0.0, saw: Callable[[WatchEvent], None] | None = None) -> Stage:
-    """Watch this server until it was asked so often."""
     clock = Clock(0.0)
     server = Server(clock, list(lives), until=requests)
     seen: list[WatchEvent] = []
@@ -250,7 +248,6 @@ def test_the_wait_doubles_up_to_half_a_minute(drawn: float, waits: list[float]) 
 
 
 def test_a_good_connection_makes_the_next_wait_short() -> None:
-    """Ten seconds are proof; one that ends well is followed at once."""
     lives = [Life(), Life(), Life(lasts_s=11.0, ends=RESET), Life(lasts_s=11.0), Life(), GOOD]
     assert watch(*lives, requests=7).clock.waits == [0.5, 1.0, 0.5, 0.5]
 

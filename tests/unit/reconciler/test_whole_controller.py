@@ -71,7 +71,6 @@ def test_a_service_that_comes_or_goes_is_served_at_once(cluster: Cluster, replic
 
 
 def test_a_service_that_cannot_be_served_wakes_nobody(cluster: Cluster, replica: Replica) -> None:
-    """Finalizer, status and conditions are written for it, and come back."""
     cluster.world.have_services(a_service("broken", algorithm_type="nonsense"))
     cluster.scheduler.sleep(600.0)
     assert said_of(cluster.world.service("broken"))["LoadBalancerInSync"] == ("False", "InvalidAnnotation")
@@ -154,7 +153,6 @@ def shown(cluster: Cluster) -> dict[str, Any]:
 
 
 def test_drift_at_hetzner_is_repaired_within_an_interval(cluster: Cluster, replica: Replica) -> None:
-    """Nobody calls for a pass."""
     in_order = shown(cluster)
     for drifts in (loses_a_target, gets_a_listener, loses_a_route):
         drifts(cluster)

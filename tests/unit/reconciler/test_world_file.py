@@ -45,7 +45,6 @@ def text(**members: Any) -> bytes:
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    """Objects of every section, lists, single objects and gaps."""
     raw = [msgspec.Raw(b'{"a":1}'), msgspec.Raw('{"b":"ü"}'.encode())]
     world = World(
         captured=Captured(
@@ -126,7 +125,6 @@ def test_good_files(tmp_path: Path, content: bytes) -> None:
     },
 )
 def test_bad_files(tmp_path: Path, content: bytes, why: str) -> None:
-    """One line names the file, what is wrong, and what to do."""
     file = tmp_path / "world.json"
     file.write_bytes(content)
 
@@ -158,7 +156,6 @@ def test_no_files(tmp_path: Path, name: str, why: str) -> None:
     ids=lambda error: type(error).__name__,
 )
 def test_errors_return(error: ApiError) -> None:
-    """An error is raised from the file as the API raised it."""
     gap = msgspec.json.decode(msgspec.json.encode(MissingPart.of(error, 7)), type=MissingPart)
 
     again = gap.as_error()

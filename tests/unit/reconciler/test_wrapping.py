@@ -28,7 +28,6 @@ LONG = "n" * 253
     ],
 )
 def test_wrapping(text: str, width: int, shown: list[str]) -> None:
-    """Between words, with a hanging indent; a word that is wider than a terminal is left whole."""
     assert list(wrapped(TextLine(text), width)) == shown
 
 
@@ -77,7 +76,6 @@ def test_a_command_in_a_sentence_stays_whole(text: str, shown: list[str]) -> Non
 
 @pytest.mark.parametrize("said", [SCENARIOS["balancer_adopted"], *EXPLANATIONS.values()], ids=type)
 def test_on_a_terminal_everything_is_wrapped(said: Report | Explained) -> None:
-    """Plans and explanations: no word is lost or broken, and lines are longer only by a word that none can hold."""
     lines = list(on_terminal(said, 80, is_colored=False))
 
     assert " ".join(lines).split() == " ".join(line.text for line in lines_of(said, 80)).split()
