@@ -230,10 +230,7 @@ BALANCER_CASES: dict[str, tuple[Any, ...]] = {
         "service.release",
         Claimed("service.kubernetes.io/load-balancer-cleanup", (V4,)),
         None,
-        [
-            ("finalizer", "service.kubernetes.io/load-balancer-cleanup", None),
-            ("ingress", ["203.0.113.1 (VIP)"], None),
-        ],
+        [("finalizer", "service.kubernetes.io/load-balancer-cleanup", None), ("ingress", ["203.0.113.1 (VIP)"], None)],
     ),
     "a Service without the finalizer is released": (
         "service.release",

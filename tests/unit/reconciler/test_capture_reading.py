@@ -276,10 +276,7 @@ def test_nothing_to_plan_from(sim: Simulation, changes: Mapping[str, Body], kind
         "a network": (lambda world: FiledProject(world).get("/networks/7"), "/networks/7"),
         "prices": (lambda world: FiledProject(world).get("/pricing"), "/pricing"),
         "members": (lambda world: FiledProject(world).get("/networks/7/members?page=1"), "/networks/7/members"),
-        "VolumeAttachments": (
-            lambda world: FiledCluster(world).get(f"{VOLUMES}?limit=500"),
-            "VolumeAttachments",
-        ),
+        "VolumeAttachments": (lambda world: FiledCluster(world).get(f"{VOLUMES}?limit=500"), "VolumeAttachments"),
         "a Node": (lambda world: FiledCluster(world).get("/api/v1/nodes/a"), "/api/v1/nodes/a"),
     },
 )

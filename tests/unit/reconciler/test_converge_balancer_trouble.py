@@ -9,16 +9,7 @@ from actuators.outcome import Applied, Failed, Pending, Skipped
 from desired.section import Present
 from reconciler.result import Result
 from tests.support.balancer_stage import in_record
-from tests.support.passes import (
-    BALANCER,
-    SERVICE,
-    Run,
-    a_balanced_run,
-    initialized,
-    outcomes,
-    published,
-    written,
-)
+from tests.support.passes import BALANCER, SERVICE, Run, a_balanced_run, initialized, outcomes, published, written
 from tests.support.simulators import Simulation
 from tests.support.world import SERVICES
 

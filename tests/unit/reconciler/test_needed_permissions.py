@@ -14,11 +14,7 @@ OBSERVES = {
     "list deployments.apps",
     "list daemonsets.apps",
 }
-ACTS = {
-    "create events",
-    "patch events",
-    "patch configmaps hcloud-reconciler",
-}
+ACTS = {"create events", "patch events", "patch configmaps hcloud-reconciler"}
 LEADS = {f"{verb} leases.coordination.k8s.io{name}" for verb, name in (("get", " x"), ("create", ""), ("update", " x"))}
 
 

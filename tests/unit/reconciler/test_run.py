@@ -101,11 +101,7 @@ def kubeconfig(folder: Path) -> str:
 
 @pytest.mark.parametrize("is_reachable", [True, False], ids=["port taken", "no kubeconfig"])
 def test_a_controller_that_cannot_start_says_so_in_json_too(
-    is_reachable: bool,
-    taken: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    is_reachable: bool, taken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Collectors of its log read nothing else."""
     cluster = kubeconfig(tmp_path) if is_reachable else "/nowhere"

@@ -25,14 +25,7 @@ from reconciler.report.published import STATUS
 from reconciler.result import Report, Result
 from tests.balancers import IN_NETWORK
 from tests.builders import CLUSTER_UID, NOW, a_network, a_server, a_settled_node, a_snapshot
-from tests.support.passes import (
-    NAMESPACE,
-    Run,
-    a_balanced_run,
-    load_balancer_service,
-    published,
-    records_in,
-)
+from tests.support.passes import NAMESPACE, Run, a_balanced_run, load_balancer_service, published, records_in
 from tests.support.simulators import Simulation
 from tests.support.stored import Stored
 

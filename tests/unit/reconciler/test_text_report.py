@@ -93,10 +93,7 @@ def test_no_changes_says_of_what(notes: tuple[Note, ...], lines: tuple[Line, ...
 @rows(
     "members line",
     {
-        "led": (
-            {"not_leader": "held"},
-            "Result: not_leader: another process leads, which makes the same changes",
-        ),
+        "led": ({"not_leader": "held"}, "Result: not_leader: another process leads, which makes the same changes"),
         "a gap": (
             {"snapshot": a_snapshot(servers_section=incomplete(Section({})))},
             "Result: incomplete: some data could not be read, and changes that depend on it wait",

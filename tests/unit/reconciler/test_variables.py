@@ -174,11 +174,7 @@ def test_values(name: str, text: str, value: Any) -> None:
             f"{LB}_PRIVATE_SUBNET_IP_RANGE is '10.0.1.0': '10.0.1.0' is no address with the length of a prefix",
         ),
         (f"{LB}_HEALTH_CHECK_RETRIES", "-1", f"{LB}_HEALTH_CHECK_RETRIES is '-1': {BAD_NUMBER}"),
-        (
-            f"{LB}_DELETION_POLICY",
-            "keep",
-            f'invalid value for "{LB}_DELETION_POLICY", expect one of: delete,retain',
-        ),
+        (f"{LB}_DELETION_POLICY", "keep", f'invalid value for "{LB}_DELETION_POLICY", expect one of: delete,retain'),
     ],
 )
 def test_refusals(name: str, text: str, line: str) -> None:
