@@ -43,33 +43,3 @@ def test_one_document_a_line_in_a_stream() -> None:
     lines = stream.getvalue().splitlines()
     assert [json.loads(line)["result"] for line in lines] == ["changes", "no_changes"]
     assert all(json.loads(line)["format_version"] == FORMAT_VERSION for line in lines)
-
-
-def test_sections_of_load_balancers() -> None:
-    """What was read for Services is counted like everything else, and only where it was read."""
-    settled, gap = (report_as_json(SCENARIOS[name])["sections"] for name in ("balancers_settled", "balancers_unread"))
-
-    assert list(settled) == ["nodes", "servers", "services", "load_balancers", "certificates"]
-    assert list(gap) == ["nodes", "servers", "services", "load_balancers"]
-    assert gap["load_balancers"]["complete"] is False
-    assert (gap["load_balancers"]["count"], gap["load_balancers"]["expected"]) == (1, 51)
-
-
-def test_a_value_that_is_known_after_apply() -> None:
-    """It is a text of its own, on the whole side and in its field."""
-    changes = {change["key"]: change for change in report_as_json(SCENARIOS["balancer_created"])["changes"]}
-    status = changes["service/default/web/status"]
-
-    assert (status["before"], status["after"]) == ([], "(known after apply)")
-    assert status["fields"] == [{"path": "ingress", "before": None, "after": "(known after apply)"}]
-
-
-def test_routes_and_conditions_by_their_values() -> None:
-    """A route is known by its gateway, a condition by status and reason; what is not there is null."""
-    changes = {change["key"]: change for change in report_as_json(SCENARIOS["routes_drifted"])["changes"]}
-    sides = {key: (change["before"], change["after"]) for key, change in changes.items()}
-
-    assert sides["route/4/10.244.2.0/24"] == (None, "10.0.0.3")
-    assert sides["route/4/10.244.3.0/24"] == ("10.0.0.5", "10.0.0.4")
-    assert sides["route/4/10.244.9.0/24"] == ("10.0.0.99", None)
-    assert sides["node/web-2/network"] == (None, {"status": "False", "reason": "RouteCreated"})

@@ -27,7 +27,6 @@ from tests.support.objects import server, settled_node
 from tests.support.passes import Run, load_balancer_service
 from tests.support.premises import ALWAYS
 from tests.support.rendering import golden, written
-from tests.support.rows import rows
 from tests.support.scenarios import SCENARIOS
 from tests.support.simulators import Simulation, ago
 from tests.support.world import SERVICES
@@ -194,26 +193,6 @@ def test_every_page(name: str) -> None:
     assert page.count("\n|---|") == len([token for token in tokens if token.type == "table_open"])
     rows = [line for line in page.splitlines() if line.startswith("|") and not line.startswith("|---")]
     assert len(rows) == len([token for token in tokens if token.type == "tr_open"])
-
-
-@rows(
-    "report heading",
-    {
-        "a plan": (SCENARIOS["joining"], "Plan: 2 to add"),
-        "held": (SCENARIOS["held_by_blast_radius"], "Plan: 2 to remove, **2 held**"),
-        "applied in part": (SCENARIOS["failed"], "Apply: 1 applied, **1 failed**, 2 left"),
-        "applied": (SCENARIOS["applied"], "Apply: 1 applied"),
-        "nothing to do": (SCENARIOS["empty"], "No changes"),
-        "an error": (SCENARIOS["error"], "Plan: **1 error**"),
-        "not leader": (Report(not_leader="x"), "Plan: not_leader"),
-        "a person is needed": (
-            Report(notes=(Note(key_of("service/a/b"), NoteKind.MALFORMED, "x"),)),
-            "No changes, **1 object needs a person**",
-        ),
-    },
-)
-def test_headings(report: Report, heading: str) -> None:
-    assert render_markdown(report).splitlines()[1] == f"### {heading}"
 
 
 def crowd(count: int, **change: Any) -> Report:

@@ -18,7 +18,7 @@ from tests.support.rendering import invalid, written
 from tests.support.schemas import published
 from tests.support.simulators import Simulation
 from tests.support.world import SERVICES
-from tests.unit.reconciler.test_folded_plans import dedented, shown  # noqa: F401 - a fixture
+from tests.unit.reconciler.test_folded_plans import shown  # noqa: F401 - a fixture
 
 Simulate = Callable[..., Simulation]
 SIZE, ZONE, ADDRESS = (f"load-balancer.hetzner.cloud/{name}" for name in ("type", "network-zone", "public-net-ipv4"))

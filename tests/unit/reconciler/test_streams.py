@@ -48,16 +48,6 @@ def test_a_report_that_arrives() -> None:
     assert (TEXT in stdout.getvalue(), stderr.getvalue()) == (True, "")
 
 
-@pytest.mark.parametrize("stream_of_passes", [False, True])
-def test_the_loop_writes_a_document_a_line(stream_of_passes: bool) -> None:
-    """Whether reports follow each other decides on their form."""
-    stream = io.StringIO()
-
-    publish(Writer(Output.JSON, stream), Report(), stream_of_passes=stream_of_passes)
-
-    assert (stream.getvalue().count("\n") == 1) is stream_of_passes
-
-
 @pytest.mark.parametrize("output", [Output.TEXT, Output.JSON])
 def test_a_reader_that_has_gone_away(output: Output) -> None:
     """``head`` closing its end is no trouble; later reports vanish without a word."""

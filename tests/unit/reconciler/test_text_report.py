@@ -1,4 +1,5 @@
-"""Text of reports: a whole one, its parts, and nothing lost, cut or obeyed by the terminal."""
+"""Text and Markdown of reports, whole: of each scenario, and of whatever else a report may say. UPDATE_GOLDEN writes
+the files anew; read them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,167 +8,150 @@ from typing import Any
 import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending
-from desired.plan.change import GuardDecision, GuardName, Hold, Verdict
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, GuardDecision, GuardName, Hold, Verdict
 from desired.plan.notes import Note, NoteKind
-from desired.section import Section
-from reconciler.report.folding import blocks
-from reconciler.report.text import Tone, block_lines, render_lines
-from reconciler.result import Line, Report
+from desired.section import Section, Unknown
+from reconciler.config.options import Detail, Output
+from reconciler.report.text import Tone, render_lines
+from reconciler.result import Line, Report, Requests
 from tests.balancers import a_balancer, a_certificate, a_service, a_world
-from tests.builders import a_change, a_server, a_snapshot, an_identity, incomplete
+from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
+from tests.routes import a_route, a_routed_world, routes_of
 from tests.support.balancer_changes import a_creation
 from tests.support.keys import key_of
-from tests.support.rendering import written
-from tests.support.rows import rows
+from tests.support.rendering import golden, written
+from tests.support.scenarios import SCENARIOS
 
-
-def test_brackets_are_kept() -> None:
-    change = a_change(
-        before=an_identity(None, labels={}),
-        after=an_identity(labels={"topology.kubernetes.io/region": "[red]fsn1[/red]"}),
-        reason="because [/bold] of :smile: [link=x]",
-    )
-    text = written(Report(snapshot=a_snapshot(), lines=(Line(change),)))
-
-    assert "labels[topology.kubernetes.io/region]: (none) -> [red]fsn1[/red]" in text
-    assert "because [/bold] of :smile: [link=x]" in text
-
-
-@pytest.mark.parametrize(
-    ("foreign", "shown"),
-    [
-        ("a\x1b[31mred", r"a\x1b[31mred"),
-        ("two\nlines", r"two\nlines"),
-        ("\rover", r"\rover"),
-        ("\x9b31m", r"\x9b31m"),
-        ("bell\x07", r"bell\x07"),
-        ("right\u202eleft", r"right\u202eleft"),
-        ("lone \udc80", r"lone \udc80"),
-        ("Grüße 日本", "Grüße 日本"),
-    ],
-)
-def test_control_characters_are_made_visible(foreign: str, shown: str) -> None:
-    note = Note(key_of("node/web-1"), NoteKind.UNKNOWN, foreign)
-    report = Report(snapshot=a_snapshot(), notes=(note,))
-
-    text = written(report)
-
-    assert f"  node/web-1  unknown: {shown}\n" in text
-
-
-WRONG = Note(key_of("service/default/web"), NoteKind.MALFORMED, "soon is no duration")
+SEEN = a_snapshot(servers=[a_server()])
+HELD = GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, "too many")
+WAITING = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, "too soon")
+REFUSED = GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, "another's")
+OF_ANCHOR = GuardDecision(Verdict.HELD, GuardName.PROJECT_ANCHOR, "wrong token")
+NEXT = "reconcile apply"
+WRONG_TOKEN = "Hetzner API: GET /servers answers 401; check HCLOUD_TOKEN"
+UNREAD = replace(a_routed_world(), servers=Section.missing(WRONG_TOKEN), routes=Section.missing(WRONG_TOKEN))
+KEYS = tuple(key_of(f"node/n{n}") for n in range(3))
+MANY = Hold("sha256:1", GuardName.NODE_BLAST_RADIUS, "3", "1", KEYS, "too many")
+WEB = key_of("service/default/web")
+WRONG = Note(WEB, NoteKind.MALFORMED, "soon is no duration")
 UNCLEAR = Note(key_of("node/web-1"), NoteKind.AMBIGUOUS, "two servers")
 ONLY = Note(key_of("plan"), NoteKind.PARTIAL, "limited to node/web-1 by --only; 0 other changes left out")
-UNREAD = Note(WRONG.key, NoteKind.UNKNOWN, "lookup of type lb11 failed")
-OF_PART = " in the part that --only names"
-PART, SEEN = f"No changes{OF_PART}", "Observed 0 nodes, 1 server."
+UNKNOWN = Note(WEB, NoteKind.UNKNOWN, "lookup of type lb11 failed")
+ANCHOR = Note(key_of("project/cloud"), NoteKind.ANCHOR, "wrong token")
+FOREIGN = Note(key_of("node/web-1"), NoteKind.FOREIGN, "another cloud's")
+NOTES = tuple(Note(key_of(f"route/4/{n}"), NoteKind.FOREIGN, "left alone") for n in range(9))
+STUCK = tuple(Note(key_of(f"service/ns/s-{n}"), NoteKind.STUCK, "nobody deletes it") for n in range(7))
+KEPT = (Note(WEB, NoteKind.NO_TARGETS, "no Node"), Note(WEB, NoteKind.KEPT, "unchanged"))
 
 
-@rows(
-    "notes lines footer tone",
-    {
-        "of everything": ((), (), f"No changes. {SEEN}", Tone.GOOD),
-        "one wrong": ((WRONG,), (), f"No changes; 1 object needs a person, see Notes. {SEEN}", Tone.WARNING),
-        "two wrong in a part": (
-            (WRONG, UNCLEAR, ONLY),
-            (),
-            f"{PART}; 2 objects need a person, see Notes. {SEEN}",
-            Tone.WARNING,
-        ),
-        "of a part": ((ONLY,), (), f"{PART}. {SEEN}", Tone.PLAIN),
-        "after a write": (
-            (ONLY,),
-            (Line(a_change(), Applied()),),
-            f"Applied 1 change; none is left{OF_PART}. {SEEN}",
-            Tone.PLAIN,
-        ),
-    },
+def report(*changes: Change, outcome: Outcome | None = None, snapshot: Snapshot | None = None, **parts: Any) -> Report:
+    lines = tuple(Line(change, outcome) for change in changes)
+    return Report(snapshot=snapshot, **{"lines": lines, **parts})
+
+
+def routes(number: int, decision: GuardDecision | None = None) -> list[Change]:
+    every = [a_change(f"route/4/10.244.{2 * n}.0/24", "route.delete") for n in range(number)]
+    return [change.ruled(decision) if decision else change for change in every]
+
+
+def nodes(number: int) -> list[Change]:
+    return [a_change(f"node/w-{n}", "node.delete") for n in range(number)]
+
+
+def observed(services: int, balancers: int, certificates: int | None) -> Report:
+    listed = None if certificates is None else [a_certificate(n) for n in range(certificates)]
+    found = [a_service(f"web-{n}") for n in range(services)], [a_balancer(n) for n in range(balancers)]
+    return Report(snapshot=a_world(*found, certificates=listed))
+
+
+def a_gap(**sections: Any) -> Snapshot:
+    return replace(a_snapshot(), **sections)
+
+
+SECTIONS = "service/default/web/finalizer route/4/10.0.0.0 load_balancer/default/web node/web-1 certificate/default/web"
+VERDICTS = (Verdict.HELD, Verdict.WAITING, Verdict.WAITING, Verdict.REFUSED)
+COUNTED = (
+    *(Line(a_change(f"node/{n}", decision=GuardDecision(v))) for n, v in enumerate(VERDICTS)),
+    Line(a_change("node/4"), Applied()),
+    Line(a_change("node/5"), Failed("no")),
 )
-def test_no_changes_says_of_what(notes: tuple[Note, ...], lines: tuple[Line, ...], footer: str, tone: Tone) -> None:
-    """A part without changes is never said to be a world without changes, and green is for what is as it should be."""
-    *_, last = render_lines(Report(snapshot=a_snapshot(servers=[a_server()]), lines=lines, notes=notes))
-
-    assert (last.text, last.tone) == (footer, tone)
-
-
-@rows(
-    "members line",
-    {
-        "led": ({"not_leader": "held"}, "Result: not_leader: another process leads, which makes the same changes"),
-        "a gap": (
-            {"snapshot": a_snapshot(servers_section=incomplete(Section({})))},
-            "Result: incomplete: some data could not be read, and changes that depend on it wait",
-        ),
-        "refused": (
-            {"lines": (Line(a_change(decision=GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, "why"))),)},
-            "Result: refused: a person has to decide or correct something first",
-        ),
-        "not done yet": (
-            {"lines": (Line(a_change(), Pending("busy")),)},
-            "Result: partial: some changes are not made yet",
-        ),
-        "changes": ({"lines": (Line(a_change()),)}, "Result: changes"),
-        "an error": ({"errors": ("no",)}, "Result: error"),
-        "an error, and what follows from it": (
-            {"errors": ("no",), "notes": (UNREAD, replace(UNREAD, key=UNREAD.key.part("status")))},
-            "Result: error, and 1 object cannot be decided on until it is corrected",
-        ),
-    },
+FULL_NETWORK = replace(
+    a_routed_world(),
+    routes=routes_of(a_route(), a_route(2, 2), unreadable={"fd00::/64": "its destination is of IPv6"}),
 )
-def test_the_last_line(members: Mapping[str, Any], line: str) -> None:
-    assert written(Report(**{"snapshot": a_snapshot(), **members})).splitlines()[-1] == line
+OF_HOLDS = [a_change(key, "node.labels", decision=OF_ANCHOR) for key in KEYS]
+TWO_HOLDS = (MANY, Hold("sha256:2", GuardName.PROJECT_ANCHOR, "0", "5", KEYS, "wrong token"))
+TOLD: Mapping[str, Report] = {
+    **SCENARIOS,
+    "one is wrong": report(snapshot=SEEN, notes=(WRONG,)),
+    "two are wrong in a part": report(snapshot=SEEN, notes=(WRONG, UNCLEAR, ONLY)),
+    "a part": report(snapshot=SEEN, notes=(ONLY,)),
+    "a part was written": report(a_change(), outcome=Applied(), snapshot=SEEN, notes=(ONLY,)),
+    "another process leads": report(snapshot=a_snapshot(), not_leader="held"),
+    "refused": report(a_change(decision=REFUSED), snapshot=a_snapshot()),
+    "not made yet": report(a_change(), outcome=Pending("busy"), snapshot=a_snapshot()),
+    "follows from an error": report(errors=("no",), notes=(UNKNOWN, replace(UNKNOWN, key=WEB.part("status")))),
+    "of each verdict and outcome": Report(snapshot=a_snapshot(), lines=COUNTED),
+    **{
+        f"{verdict}, in detail": report(replace(a_creation(), decision=replace(REFUSED, verdict=verdict)))
+        for verdict in Verdict
+    },
+    "two holds": report(*OF_HOLDS, snapshot=a_snapshot(), holds=TWO_HOLDS),
+    "one of each was read": observed(1, 1, 1),
+    "other numbers were read": observed(3, 2, 0),
+    "no certificates were read": observed(0, 0, None),
+    "sections in the order of reading": report(*map(a_change, SECTIONS.split())),
+    "used of a limit": report(
+        a_change("route/4/10.244.3.0/24", "route.create", after=a_route(3)), snapshot=FULL_NETWORK
+    ),
+    "a few go": report(*routes(2)),
+    "many go, by number": report(*reversed(routes(6))),
+    "goes when approved": report(*routes(1, HELD)),
+    "goes after waiting": report(*routes(1, WAITING)),
+    "does not go": report(*routes(1, REFUSED)),
+    "went": report(*routes(1), outcome=Applied()),
+    "more Nodes go than are named": report(*nodes(21), detail=Detail.SUMMARY),
+    "as many Nodes go as are named": report(*nodes(20), detail=Detail.SUMMARY),
+    "changes in full": report(*routes(5), detail=Detail.FULL),
+    "notes": report(notes=(*NOTES[:5], FOREIGN)),
+    "too few notes for a fold": report(notes=NOTES[:4]),
+    "notes in full": report(notes=NOTES[:3], detail=Detail.FULL),
+    "notes beside those in need": report(notes=(*STUCK, *NOTES)),
+    "a next command": report(a_change(), next_step=NEXT),
+    "all waits": report(a_change(decision=WAITING), next_step=NEXT),
+    "a next command after an error": report(a_change(), next_step=NEXT, errors=("no",)),
+    "no changes, and a next command": report(next_step=NEXT),
+    "a page is missing": report(snapshot=a_world(load_balancers=incomplete(Section({42: a_balancer()}, expected=3)))),
+    "all of a list is missing": report(snapshot=replace(a_routed_world(), routes=Section.missing("503"))),
+    "the error has said why": report(snapshot=UNREAD, errors=(WRONG_TOKEN,)),
+    "something was read in spite of the error": report(
+        snapshot=a_gap(servers=incomplete(servers_of(a_server()))), errors=("page 2 timed out",)
+    ),
+    "an error about something else": report(
+        snapshot=replace(UNREAD, routes=None), notes=(UNKNOWN,), errors=("x",), misconfigured=("x",)
+    ),
+    "requests": report(snapshot=a_snapshot(), requests=Requests(5, 4, 3599, 3600)),
+    "an unknown cluster": report(snapshot=a_gap(cluster_uid=Unknown("403")), requests=Requests(5, 4, robot=1)),
+    "the anchor first": report(notes=(FOREIGN, ANCHOR)),
+    "an error beside what follows from it": report(notes=(UNKNOWN, WRONG), errors=(WRONG_TOKEN,)),
+    "a hold has said it": report(notes=(*KEPT, ANCHOR), holds=TWO_HOLDS[1:]),
+}
+"""Name → report."""
 
 
-def test_how_many_changes() -> None:
-    verdicts = (Verdict.HELD, Verdict.WAITING, Verdict.WAITING, Verdict.REFUSED)
-    withheld = [Line(a_change(f"node/{n}", decision=GuardDecision(v))) for n, v in enumerate(verdicts)]
-    outcomes: tuple[Outcome, ...] = (Applied(), Failed("no"))
-    tried = [Line(a_change(f"node/{n}"), outcome) for n, outcome in enumerate(outcomes, 4)]
-    report = Report(snapshot=a_snapshot(), lines=(*withheld, *tried))
+@pytest.mark.parametrize(("output", "name"), [(Output.TEXT, "reports.txt"), (Output.MARKDOWN, "reports.md")])
+def test_whole_reports(output: Output, name: str) -> None:
+    text = "".join(f"=== {name}\n{written(told, output)}\n" for name, told in TOLD.items())
 
-    assert written(report).splitlines()[-2] == ("Applied 1 of 6 changes, 1 failed, 1 held, 2 waiting, 1 refused.")
-
-
-@pytest.mark.parametrize("verdict", Verdict)
-def test_what_is_refused_is_not_shown_in_detail(verdict: Verdict) -> None:
-    """Nobody can let it pass, so that its fields are of no use; JSON has them."""
-    line = Line(replace(a_creation(), decision=GuardDecision(verdict, GuardName.FOREIGN_OWNER, "why")))
-
-    shown = [each.text for block in blocks([line]) for each in block_lines(block)]
-
-    assert any("listeners" in text for text in shown) is (verdict is not Verdict.REFUSED)
-
-
-def test_a_hold_names_what_nothing_else_does() -> None:
-    keys = tuple(key_of(f"node/n{n}") for n in range(3))
-    decision = GuardDecision(Verdict.HELD, GuardName.PROJECT_ANCHOR, "wrong token")
-    holds = (
-        Hold("sha256:1", GuardName.NODE_BLAST_RADIUS, "3", "1", keys, "too many"),
-        Hold("sha256:2", GuardName.PROJECT_ANCHOR, "0", "5", keys, "wrong token"),
-    )
-    lines = tuple(Line(a_change(key, "node.labels", decision=decision)) for key in keys)
-
-    text = written(Report(snapshot=a_snapshot(), lines=lines, holds=holds))
-
-    anchor, _, other = text.partition("  ! node-blast-radius: ")
-    assert "  ! project-anchor: " in anchor
-    assert "also holds" not in anchor
-    assert f"      also holds: {', '.join(keys)}\n" in other
+    assert text == golden(name, text)
 
 
 @pytest.mark.parametrize(
-    ("services", "balancers", "certificates", "seen"),
-    [
-        pytest.param(1, 1, 1, "1 service, 1 load balancer, 1 certificate", id="one of each"),
-        pytest.param(3, 2, 0, "3 services, 2 load balancers, 0 certificates", id="other numbers"),
-        pytest.param(0, 0, None, "0 services, 0 load balancers", id="what nobody had to read is not counted"),
-    ],
+    ("name", "tone"), [("empty", Tone.GOOD), ("one is wrong", Tone.WARNING), ("a part", Tone.PLAIN)]
 )
-def test_what_was_observed(services: int, balancers: int, certificates: int | None, seen: str) -> None:
-    world = a_world(
-        [a_service(f"web-{n}") for n in range(services)],
-        [a_balancer(n) for n in range(balancers)],
-        certificates=None if certificates is None else [a_certificate(n) for n in range(certificates)],
-    )
+def test_green_is_for_a_world_as_it_should_be(name: str, tone: Tone) -> None:
+    """A part without changes is never said to be a world without changes."""
+    *_, last = render_lines(TOLD[name])
 
-    assert written(Report(snapshot=world)).splitlines()[-1] == f"No changes. Observed 1 node, 1 server, {seen}."
+    assert last.tone == tone
