@@ -36,8 +36,6 @@ HTTPS = {"protocol": "https", "http_certificates": "shop"}
 MANAGED = {"protocol": "https", "certificate_type": "managed", "http_managed_certificate_domains": "a.example.com"}
 HTTP_CHECK = {"health_check_protocol": "http"}
 LOCAL = {"externalTrafficPolicy": "Local", "healthCheckNodePort": 32000}
-_CREATED = "created"
-"""Stands for what the load balancer had before: nothing happens to one that is there."""
 
 
 @dataclass

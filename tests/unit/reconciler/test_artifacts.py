@@ -82,8 +82,6 @@ def test_the_summary_of_a_step(shell: Shell, tmp_path: Path) -> None:
     [
         pytest.param("none/plan.md", "No such file or directory", id="no folder"),
         pytest.param("", "Is a directory", id="a folder"),
-        pytest.param("file/plan.md", "Not a directory", id="below a file"),
-        pytest.param("/proc/plan.md", "No such file or directory", id="a folder that takes none"),
     ],
 )
 def test_what_cannot_be_written_is_told_before(

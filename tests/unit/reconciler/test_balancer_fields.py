@@ -26,14 +26,13 @@ from desired.model.load_balancer import (
 from desired.model.route import ROUTED, Route
 from desired.model.service import Ingress
 from desired.model.snapshot import NodeAddress
-from desired.model.to_builtins import to_builtins
 from desired.plan.change import Claimed, OutOfService, State
 from desired.section import UNMANAGED
 from reconciler.report.documents import to_json
 from reconciler.report.fields import FieldChange, field_changes
 from tests.balancers import a_balancer, a_listener, an_http_check, an_http_listener
 from tests.builders import CLUSTER_UID, a_change, a_loss, an_identity
-from tests.support.balancer_changes import BALANCER, a_creation, a_part, a_wish
+from tests.support.balancer_changes import BALANCER, a_part, a_wish
 from tests.support.rows import rows
 
 PUBLIC, PRIVATE = (ServerTarget(42, use_private_ip=private) for private in (False, True))
@@ -302,23 +301,6 @@ def test_what_nobody_asked_for_is_never_told(before: Listener, after: Listener, 
     paths = {field.path for field in field_changes(a_part("listener/80", before, wish, "differs"))}
 
     assert not paths & {f"http.{name}" for name in unasked}
-
-
-def test_json_values_lack_what_nobody_asked_for() -> None:
-    creation = a_creation().after
-    observed = a_balancer(listeners=[HTTPS]).spec
-
-    assert to_json(observed) == to_builtins(observed)
-    assert to_json(KNOWN_AFTER_APPLY) == "(known after apply)"
-    assert to_json(a_wish(443, 30443, Protocol.HTTPS, ASKED)) == {
-        "port": 443,
-        "destination_port": 30443,
-        "protocol": "https",
-        "health_check": {"protocol": "tcp", "port": 30443, "http": None},
-        "http": {"certificates": "(known after apply)", "sticky_sessions": True},
-    }
-    unasked = {"public_interface", "primary_ipv4", "primary_ipv6", "ipv4_rdns", "ipv6_rdns"}
-    assert to_json(creation).keys() == to_builtins(creation).keys() - unasked
 
 
 def test_a_text_that_says_unmanaged_is_a_text() -> None:

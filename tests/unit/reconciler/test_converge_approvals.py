@@ -25,8 +25,6 @@ from tests.support.records import begin_record
 from tests.support.simulators import Simulation
 from tests.support.world import SERVICES
 
-NOBODY = "sha256:0000000000000000"
-
 REFUSED_NODE = {"kind": "Status", "reason": "Forbidden", "message": "may not patch nodes"}
 
 

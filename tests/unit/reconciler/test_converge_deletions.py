@@ -15,7 +15,6 @@ from tests.support.objects import server, settled_node
 from tests.support.passes import Run, just_before_the_writes
 from tests.support.simulators import Simulation, ago
 
-REFUSED = {"kind": "Status", "reason": "Forbidden", "message": "may not delete nodes"}
 DELETING = ("DeletingNode", "Deleting node web-1 because it does not exist in the cloud provider")
 
 Lose = Callable[..., Run]

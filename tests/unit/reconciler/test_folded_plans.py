@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from actuators.outcome import Applied, Failed
-from desired.plan.change import Change, GuardDecision, GuardName, Hold, Verdict
+from desired.plan.change import GuardDecision, GuardName, Hold, Verdict
 from reconciler.config.options import Detail, Output
 from reconciler.report.documents import report_as_json
 from reconciler.report.markdown import MARK
@@ -172,11 +172,6 @@ def test_every_width_shows_every_word(columns: int, shown: Callable[..., str]) -
 
     words = shown(report, columns).split()
     assert words[words.index("Requests:") :] == plain.split()[plain.split().index("Requests:") :]
-
-
-def removals(number: int, kind: str = "route.delete") -> tuple[Change, ...]:
-    pattern = "node/w-{}" if kind == "node.delete" else "route/4/10.244.{}.0/24"
-    return tuple(a_change(pattern.format(2 * n), kind) for n in range(number))
 
 
 WAITING = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, "too soon")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Verdict
+from actuators.outcome import Applied, Failed, Pending, Skipped
+from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.plan.kinds import Verb
 from reconciler.config.options import Detail
 from reconciler.report.fields import FieldChange
@@ -70,13 +70,6 @@ EIGHT = ", ".join(SERVERS[:8])
 def test_both_sides(before: Any, after: Any, told: str) -> None:
     """Of one change; a long list that changes is told whole, as its last entry may be the one that matters."""
     assert Field("a", (FieldChange("a", before, after),)).text == told
-
-
-def test_a_time_as_people_write_it() -> None:
-    (block,) = blocks([Line(a_change(kind="node.delete"))])
-    (field,) = (field for field in block.fields if field.path == "not_ready_since")
-
-    assert field.text == "2026-07-01 11:55 UTC -> (none)"
 
 
 @pytest.mark.parametrize(
@@ -176,19 +169,6 @@ def test_fields(labels: list[str], shown: list[str]) -> None:
     assert len(fold.fields) == len(labels)
 
 
-def changes_in(found: tuple[Block, ...]) -> list[Change]:
-    return [line.change for block in found for line in block.lines]
-
-
-def test_each_field_has_every_member() -> None:
-    lines = [Line(a_change(f"node/w-{n}", **joined(a=str(n)))) for n in range(6)]
-    found = blocks(lines)
-
-    assert changes_in(found) == [line.change for line in lines]
-    (fold,) = found
-    assert [field.after for field in fold.fields[0].members] == ["0", "1", "2", "3", "4", "5"]
-
-
 def a_new_balancer(ports: int) -> Line:
     listeners = {8000 + number: a_listener(8000 + number, 30000 + number) for number in range(ports)}
     wanted = replace(a_balancer().spec, listeners=listeners)
@@ -208,25 +188,6 @@ def test_the_ports_of_one_load_balancer_are_told_together() -> None:
     assert whole.shown_fields == whole.fields
     assert view_of(Report(lines=(a_new_balancer(30),))).opening == "Each field: --full"
     assert view_of(Report(lines=(a_new_balancer(30),), detail=Detail.FULL)).opening == ""
-
-
-@pytest.mark.parametrize(
-    ("outcome", "decision", "fate"),
-    [
-        pytest.param(None, ALLOWED, "", id="to be done"),
-        pytest.param(Applied(), ALLOWED, "applied", id="applied"),
-        pytest.param(Pending("busy"), ALLOWED, "pending: busy", id="pending"),
-        pytest.param(Skipped("stopped"), ALLOWED, "skipped: stopped", id="skipped"),
-        pytest.param(Failed("no"), ALLOWED, "FAILED: no", id="failed"),
-        pytest.param(None, HELD, "add, held by node-blast-radius", id="held"),
-        pytest.param(None, WAITING, "add, waiting", id="waits"),
-        pytest.param(None, BY_POLICY, "add, refused", id="refused"),
-    ],
-)
-def test_fates(outcome: Outcome | None, decision: GuardDecision, fate: str) -> None:
-    (block,) = blocks([Line(a_change(decision=decision), outcome)])
-
-    assert block.first.fate == fate
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Address
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
+from actuators.outcome import STOPPED, Applied, Failed, Skipped
 from desired.load_balancers.lifecycle import Orphan, StrayAddress
 from desired.model.load_balancer import CloudBalancer
 from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED
@@ -20,8 +21,7 @@ from reconciler.report.documents import to_json
 from reconciler.report.orphans import OrphanReport
 from tests.balancers import LB11, LB21, a_balancer, a_price
 from tests.builders import CLUSTER_UID, NOW
-from tests.support.rendering import invalid, written
-from tests.support.rows import rows
+from tests.support.rendering import golden, invalid, written
 from tests.support.rules import saying
 from tests.support.schemas import published
 
@@ -71,12 +71,6 @@ def test_the_page_shows_what_is_printed() -> None:
 
     assert len(EXAMPLE.findall(page)) == page.count("<!-- example") == len(EXAMPLES)
     assert PAGE.read_text("utf-8") == now
-
-
-def test_foreign_text_is_harmless() -> None:
-    nasty = replace(GONE, balancer=a_left_over(42, "\x1b[2Jx"))
-
-    assert "\\x1b[2Jx" in written(replace(LIST, orphans=(nasty,)))
 
 
 EMPTY = OrphanReport(NOW, CLUSTER_UID)
@@ -141,116 +135,57 @@ def test_json() -> None:
     }
     assert (second["service_uid"], second["released"], second["monthly_gross"]) == (None, "20260601T120000Z", "16.40")
     assert second["outcome"] == {"state": "failed", "why": ERROR}
+    assert to_json(TOLD["no price is known"].document())["monthly_gross"] is None
     (third,) = to_json(KEPT.document())["orphans"]
     assert (third["protected"], third["outcome"], third["kept"]) == (True, None, PROTECTED.kept)
 
 
-@rows(
-    "report line",
-    {
-        "none": (EMPTY, "No load balancer of this cluster is left over."),
-        "several": (LIST, "3 load balancers left over, 27.18 EUR a month."),
-        "one": (replace(LIST, orphans=(GONE,)), "1 load balancer left over, 5.39 EUR a month."),
-        "no currency": (replace(LIST, currency=None), "3 load balancers left over, 27.18 a month."),
-        "a price that is not known": (
-            replace(LIST, orphans=(GONE, replace(GONE, balancer=replace(GONE.balancer, type=LB11)))),
-            "2 load balancers left over, at least 5.39 EUR a month.",
-        ),
-        "what a deletion saves": (
-            DELETED,
-            "2 load balancers left over: 1 deleted, 1 not deleted, 1 still there. Saved: 5.39 EUR a month.",
-        ),
-        "what to type": (LIST, "To delete what may go: reconcile orphans --delete"),
-        "released on purpose": (
-            LIST,
-            "      released on purpose; to delete it and its addresses: reconcile orphans --delete 43",
-        ),
-        "released on purpose, in another cluster": (
-            replace(LIST, flags="-o text"),
-            "      released on purpose; to delete it and its addresses: reconcile orphans --delete 43 -o text",
-        ),
-        "one that serves": (
-            replace(LIST, orphans=(replace(GONE, serves=True),)),
-            "      still serves; to delete it and its addresses: reconcile orphans --delete 42",
-        ),
-        "what to type for another cluster": (
-            replace(LIST, flags="--kubeconfig f"),
-            "To delete what may go: reconcile orphans --delete --kubeconfig f",
-        ),
-        "obstacle": (replace(LIST, obstacle="why not"), "Nothing could be deleted now: why not"),
-        "none, obstacle": (replace(EMPTY, obstacle="why not"), "Nothing could be deleted now: why not"),
-        "unknown": (replace(EMPTY, cluster_uid=None), "Cluster unknown, read at 2026-07-01 12:00:00 UTC"),
-    },
-)
-def test_lines(report: OrphanReport, line: str) -> None:
-    assert line in written(report).splitlines()
+def aged(age: timedelta) -> OrphanReport:
+    return replace(LIST, orphans=(replace(GONE, balancer=replace(GONE.balancer, created_at=NOW - age)),))
 
 
-@pytest.mark.parametrize(
-    ("report", "word"),
-    [
-        pytest.param(KEPT, "To delete", id="nothing may go"),
-        pytest.param(KEPT, "on purpose", id="protected, released or not"),
-        pytest.param(replace(LIST, orphans=(replace(GONE, serves=True),)), "what may go", id="one that serves"),
-        pytest.param(replace(LIST, orphans=(LET_GO,)), "what may go", id="nothing else may go"),
-        pytest.param(replace(LIST, orphans=(GONE,)), "on purpose", id="nothing was released"),
-        pytest.param(replace(LIST, obstacle="why not"), "To delete", id="an obstacle"),
-        pytest.param(DELETED, "To delete", id="after a deletion"),
-        pytest.param(replace(LIST, errors=("no",)), "To delete", id="an error"),
-        pytest.param(replace(EMPTY, errors=("no",)), "left over", id="none was found, which may be wrong"),
-        pytest.param(OrphanReport(errors=("no",)), "Cluster", id="nothing was read"),
-    ],
-)
-def test_what_is_not_said(report: OrphanReport, word: str) -> None:
-    """Nothing is offered that would not work, and nothing is said that is not known."""
-    assert word not in written(report)
+def different(**overrides: Any) -> Orphan:
+    return replace(GONE, balancer=replace(GONE.balancer, **overrides))
 
 
-@pytest.mark.parametrize(
-    ("age", "shown"),
-    [
-        (timedelta(days=400), "400 days old"),
-        (timedelta(days=2), "2 days old"),
-        (timedelta(hours=47), "47 hours old"),
-        (timedelta(hours=2), "2 hours old"),
-        (timedelta(minutes=119), "119 minutes old"),
-        (timedelta(0), "0 minutes old"),
-        (timedelta(seconds=-5), "0 minutes old"),
-    ],
-)
-def test_ages(age: timedelta, shown: str) -> None:
-    """In the largest unit of which there are two; clocks that differ make nothing younger than new."""
-    orphan = replace(GONE, balancer=replace(GONE.balancer, created_at=NOW - age))
-
-    assert f"      {shown}, " in written(replace(LIST, orphans=(orphan,)))
-
-
-def test_an_age_that_is_not_known() -> None:
-    assert "      of unknown age, " in written(replace(LIST, taken_at=None))
-
-
-def test_a_price_that_is_not_known() -> None:
-    orphan = replace(GONE, balancer=replace(GONE.balancer, type=LB11))
-    report = replace(LIST, orphans=(orphan,))
-
-    assert "old, price not known\n" in written(report)
-    assert to_json(report.document())["monthly_gross"] is None
-
-
-@pytest.mark.parametrize(
-    ("outcome", "line"),
-    [
-        pytest.param(Applied(), "      deleted", id="deleted"),
-        pytest.param(Failed("no"), "      not deleted: no", id="failed"),
-        pytest.param(Skipped("stopped"), "      not deleted: stopped", id="not tried"),
-    ],
-)
-def test_outcomes(outcome: Outcome, line: str) -> None:
-    assert line in written(replace(LIST, outcomes={42: outcome})).splitlines()
+AGES = {
+    "days": 400,
+    "two days": 2,
+    "hours": 47 / 24,
+    "two hours": 2 / 24,
+    "minutes": 119 / 1440,
+    "none": 0,
+    "ahead": -1,
+}
+TOLD: Mapping[str, OrphanReport] = {
+    "none": EMPTY,
+    "several": LIST,
+    "one": replace(LIST, orphans=(GONE,)),
+    "no currency": replace(LIST, currency=None),
+    "one price of two is known": replace(LIST, orphans=(GONE, different(type=LB11))),
+    "no price is known": replace(LIST, orphans=(different(type=LB11),)),
+    "released on purpose": replace(LIST, orphans=(LET_GO,)),
+    "flags of another cluster": replace(LIST, flags="--kubeconfig f"),
+    "serves": replace(LIST, orphans=(replace(GONE, serves=True),)),
+    "nothing may go": KEPT,
+    "an obstacle": replace(LIST, obstacle="why not"),
+    "none, and an obstacle": replace(EMPTY, obstacle="why not"),
+    "unknown cluster": replace(EMPTY, cluster_uid=None),
+    "after a deletion": DELETED,
+    "not tried": replace(LIST, outcomes={42: Skipped(STOPPED)}),
+    "an error": replace(LIST, errors=("no",)),
+    "none was found, which may be wrong": replace(EMPTY, errors=("no",)),
+    "nothing was read": OrphanReport(errors=("no",)),
+    "no address": replace(LIST, orphans=(different(ipv4=None),)),
+    "foreign text": replace(LIST, orphans=(replace(GONE, balancer=a_left_over(42, "\x1b[2Jx")),)),
+    **{f"age: {name}": aged(timedelta(days=days)) for name, days in AGES.items()},
+    "age: unknown": replace(LIST, orphans=(GONE,), taken_at=None),
+}
+"""Nothing is offered that would not work, and nothing is said that is not known."""
 
 
-def test_one_without_an_address() -> None:
-    """A load balancer whose public interface never had an address is recognized by its name."""
-    orphan = replace(GONE, balancer=replace(GONE.balancer, ipv4=None))
+def test_whole_texts() -> None:
+    """Set UPDATE_GOLDEN to write the file anew, and read it."""
+    text = "".join(f"=== {name}\n{written(report)}\n" for name, report in TOLD.items())
 
-    assert "lb11 in fsn1, no public address" in written(replace(LIST, orphans=(orphan,)))
+    assert text == golden("orphans.txt", text)
