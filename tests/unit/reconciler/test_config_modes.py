@@ -17,13 +17,6 @@ def load(flags: Mapping[str, str] | None = None, /, **environ: str) -> Config:
     return load_config(Command.BARE, flags or {}, {"HCLOUD_TOKEN": TOKEN, **environ})
 
 
-@pytest.mark.parametrize(
-    ("flags", "mode"), [({}, Mode.LOOP), ({"--once": "true"}, Mode.ONCE), ({"--dry-run": "true"}, Mode.DRY_RUN)]
-)
-def test_modes(flags: dict[str, str], mode: Mode) -> None:
-    assert load(flags).mode is mode
-
-
 @rows(
     "flags environ mode",
     {

@@ -78,14 +78,6 @@ def test_each_is_accepted_and_told_of(flag: str) -> None:
         assert line == f"{flag} has no effect: {INSTEAD[flag]}"
 
 
-@pytest.mark.parametrize("flag", ["--cluster-cidr", "--allow-untagged-cloud", "--authentication-kubeconfig"])
-def test_names_may_have_underscores(flag: str) -> None:
-    """As with every program of Kubernetes, which makes dashes of them; what is in a value stays."""
-    spelt = f"--{flag.removeprefix('--').replace('-', '_')}"
-
-    assert parse_command_line([f"{spelt}=a_b"])[1] == {flag: "a_b"}
-
-
 def test_what_is_told_of_has_its_own_name() -> None:
     (line,) = loaded("--use_service_account_credentials").warnings
     assert line.startswith("--use-service-account-credentials has no effect: ")
