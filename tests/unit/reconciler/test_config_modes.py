@@ -8,6 +8,7 @@ import pytest
 from desired.model.settings import Settings, Waits
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.options import Command, Detail, Output
+from tests.support.rendering import golden
 from tests.support.rows import rows
 
 TOKEN = "T0k3n".ljust(64, "x")
@@ -66,45 +67,37 @@ def test_two_modes_of_one_place_exclude_each_other(flags: dict[str, str], enviro
     assert raised.value.lines == ("--dry-run and --once exclude each other",)
 
 
-@rows(
-    "flags environ expected",
-    {
-        "none": ({}, {}, ""),
-        "another cluster": ({"--kubeconfig": "/some/file"}, {}, "--kubeconfig /some/file"),
-        "from the environment": ({}, {"RECONCILER_KUBECONFIG": "/some/file"}, "--kubeconfig /some/file"),
-        "its context": ({"--kubeconfig": "f", "--context": "a b"}, {}, "--kubeconfig f --context 'a b'"),
-        "quoted for the shell": ({"--kubeconfig": "/my file"}, {}, "--kubeconfig '/my file'"),
-        "another namespace": (
-            {"--leader-elect-resource-namespace": "ops"},
-            {},
-            "--leader-elect-resource-namespace ops",
-        ),
-        "the default, spelt out": ({"--leader-elect-resource-namespace": "kube-system"}, {}, ""),
-        "both": (
-            {"--leader-elect-resource-namespace": "ops", "--kubeconfig": "f"},
-            {},
-            "--kubeconfig f --leader-elect-resource-namespace ops",
-        ),
-        "a controller that publishes": ({"--cluster-cidr": "10.0.0.0/8"}, {}, ""),
-        "one that does not": ({"--policy": "observe"}, {}, "--policy observe"),
-        "one for a part": ({"--only": "node/a"}, {}, "--only node/a"),
-        "a run that ends": (
-            {"--once": "true", "--detailed-exitcode": "true", "--color": "never", "--cluster-cidr": "10.0.0.0/8"},
-            {},
-            "--cluster-cidr 10.0.0.0/8",
-        ),
-        "a plan": (
-            {"--dry-run": "true", "--kubeconfig": "f", "--controllers": "*,-route", "--request-timeout": "5s"},
-            {},
-            "--kubeconfig f --controllers '*,-route'",
-        ),
-        "a plan from a file": ({"--dry-run": "true", "--from": "world.json"}, {}, "--from world.json"),
-    },
-)
-def test_flags_of_the_approve_command(flags: dict[str, str], environ: dict[str, str], expected: str) -> None:
-    """What ``reconcile approve`` needs to reach the same ConfigMap, and where nothing is published to compute the same
-    plan, is what this run was given, quoted."""
-    assert load(flags, **environ).approve_flags == expected
+CLUSTER = {"--kubeconfig": "f", "--context": "a b"}
+OPS = {"--leader-elect-resource-namespace": "ops"}
+RANGE = {"--cluster-cidr": "10.0.0.0/8"}
+PLAN = {"--dry-run": "true"}
+TYPED: Mapping[str, Mapping[str, str]] = {
+    "none": {},
+    "another cluster and its context": CLUSTER,
+    "quoted for the shell": {"--kubeconfig": "/my file"},
+    "another namespace": OPS,
+    "the default, spelt out": {"--leader-elect-resource-namespace": "kube-system"},
+    "both": {**OPS, "--kubeconfig": "f"},
+    "a controller that publishes": RANGE,
+    "a controller that does not": {"--policy": "observe"},
+    "a controller for a part": {"--only": "node/a"},
+    "a run that ends": {"--once": "true", "--detailed-exitcode": "true", "--color": "never", **RANGE},
+    "a plan": {**PLAN, "--kubeconfig": "f", "--controllers": "*,-route", "--request-timeout": "5s"},
+    "a plan from a file": {**PLAN, "--from": "world.json"},
+    "a plan of a part": {**PLAN, "--kubeconfig": "/my file", "--only": "node/a"},
+    "switches": {**PLAN, "--configure-cloud-routes": "f", "--keep-internal-ips": "true"},
+    "flags that only show": {**PLAN, "--output": "text", "--full": "true", "--detailed-exitcode": "true"},
+}
+
+
+def test_commands_that_follow() -> None:
+    """Flags with which ``reconcile approve`` reaches the same ConfigMap, or computes the same plan if nothing is
+    published; and the command that carries out a plan. Set UPDATE_GOLDEN to write the file anew, and read it."""
+    loaded = {name: load(flags) for name, flags in TYPED.items()}
+    loaded["from the environment"] = load(RECONCILER_KUBECONFIG="/some/file")
+    text = "".join(f"=== {name}\n{each.approve_flags}\n{each.next_step}\n" for name, each in loaded.items())
+
+    assert text == golden("commands.txt", text)
 
 
 def test_approving_needs_no_token() -> None:
@@ -177,31 +170,6 @@ def test_all_and_less_exclude_each_other() -> None:
         load({"--full": "true", "--summary": "true"})
 
     assert raised.value.lines == ("--full and --summary exclude each other",)
-
-
-@rows(
-    "flags command",
-    {
-        "a dry run": ({"--dry-run": "true"}, "reconcile apply"),
-        "with what was typed for it": (
-            {"--kubeconfig": "/my file", "--only": "node/a", "--dry-run": "true"},
-            "reconcile apply --only node/a --kubeconfig '/my file'",
-        ),
-        "switches": (
-            {"--dry-run": "true", "--configure-cloud-routes": "f", "--keep-internal-ips": "true"},
-            "reconcile apply --configure-cloud-routes=false --keep-internal-ips",
-        ),
-        "without what only shows": (
-            {"--dry-run": "true", "--output": "text", "--full": "true", "--detailed-exitcode": "true"},
-            "reconcile apply",
-        ),
-        "nothing is applied to a file": ({"--dry-run": "true", "--from": "case.json"}, ""),
-        "a run that acts": ({"--once": "true"}, ""),
-    },
-)
-def test_the_next_step(flags: dict[str, str], command: str) -> None:
-    """A plan is carried out by the same words: a part of it by a command for that part."""
-    assert load(flags).next_step == command
 
 
 @pytest.mark.parametrize("command", [Command.APPLY, Command.RUN], ids=str)
