@@ -30,6 +30,7 @@ from tests.builders import (
     servers_of,
 )
 from tests.support.objects import server
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
 ANCHOR = a_settled_node("anchor", 200)
@@ -147,23 +148,23 @@ def pauses_of(sim: Simulation, until_s: float) -> list[float]:
 UP_TO_TEN_MINUTES = [30, 60, 120, 240, 480, 600, 600]
 
 
-def test_absence_is_asked_again_up_to_every_hour(sim: Simulation) -> None:
-    """What is gone is asked for again after half a minute, then after twice as long, at most an hour."""
-    assert pauses_of(sim, 11_100) == [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]
-
-
-def test_failures_are_asked_again_up_to_every_ten_minutes(sim: Simulation) -> None:
+@rows(
+    "fault servers pauses",
+    {
+        "absence": (None, [], [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]),
+        "a failure": (DOWN, [], UP_TO_TEN_MINUTES),
+        "a contradiction": (None, [server(1, "web-1")], UP_TO_TEN_MINUTES),
+    },
+)
+def test_pauses_get_longer(
+    sim: Simulation, fault: dict[str, Any] | None, servers: list[dict[str, Any]], pauses: list[int]
+) -> None:
     """A Node waits for an answer that proves something, so that it is never far."""
-    sim.spoil_hetzner(**DOWN, count=None)
+    if fault:
+        sim.spoil_hetzner(**fault, count=None)
+    sim.hetzner.replace_world({"servers": servers})
 
-    assert pauses_of(sim, 2_200) == UP_TO_TEN_MINUTES
-
-
-def test_contradictions_are_asked_again_up_to_every_ten_minutes(sim: Simulation) -> None:
-    """What the list lacks and the id finds is asked again as often as a failure."""
-    sim.hetzner.replace_world({"servers": [server(1, "web-1")]})
-
-    assert pauses_of(sim, 2_200) == UP_TO_TEN_MINUTES
+    assert pauses_of(sim, sum(pauses) + 100) == pauses
 
 
 def test_doubt_after_an_hour_is_short(sim: Simulation) -> None:
