@@ -111,7 +111,7 @@ def a_held_run(simulate: Callable[..., Simulation]) -> Run:
 
 
 def a_run_beside_hccm(simulate: Callable[..., Simulation]) -> Run:
-    """Of each change it says what it does, from what and to what, as in any plan, though all of them are held."""
+    """Seven Nodes that need something, of which HCCM holds each change."""
     servers = {f"w-{number}": number for number in range(1, 7)}
     sim = simulate(
         nodes=[joining_node("joins"), *(settled_node(*each) for each in servers.items())],

@@ -87,6 +87,18 @@ class World:
         self.monkeypatch.setattr("reconciler.cli.approve.is_agreed", answered)
         return asked
 
+    def wait(self, happens: Callable[[], object] = lambda: None) -> tuple[int, float]:
+        """Approve and wait for 5 s, in each of which this happens; the exit code, and how long it took."""
+        waits: list[float] = []
+
+        def sleep(_stop: threading.Event, seconds: float) -> None:
+            waits.append(seconds)
+            self.sim.clock.advance(seconds)
+            happens()
+
+        flags = {"--kubeconfig": str(self.sim.kubeconfig()), "--wait": "5s"}
+        return approving.approve([self.hash], flags, {}, sleep=sleep), sum(waits)
+
     def use(self) -> None:
         here = Here(self.sim.clock.now(), observe_cluster_uid(self.sim.kubernetes_reader()))
         uses = uses_of(self.sim.kubernetes_reader(), self.sim.kubernetes_writer())
@@ -407,11 +419,8 @@ def test_revoking_what_git_approves(world: World) -> None:
 )
 def test_waiting(world: World, happens: str, code: int, told: str) -> None:
     """It ends when the approval is used or the hold is gone, and no later than it was told to."""
-    waits: list[float] = []
 
-    def sleep(_stop: threading.Event, seconds: float) -> None:
-        waits.append(seconds)
-        world.sim.clock.advance(seconds)
+    def happen() -> None:
         match happens:
             case "used":
                 world.use()
@@ -425,12 +434,11 @@ def test_waiting(world: World, happens: str, code: int, told: str) -> None:
                 )
                 world.publish()
 
-    flags = {"--kubeconfig": str(world.sim.kubeconfig()), "--wait": "5s"}
-    ended = approving.approve([world.hash], flags, {}, sleep=sleep)
+    ended, waited_s = world.wait(happen)
 
     said = world.capsys.readouterr()
     assert (ended, told in said.out + said.err) == (code, True)
-    assert sum(waits) <= 6
+    assert waited_s <= 6
 
 
 def test_without_the_right_to_approve(world: World) -> None:
@@ -503,14 +511,7 @@ def test_waiting_for_what_was_approved_before(world: World) -> None:
     """The wait begins now, and not with the approval that stands."""
     assert world.type("approve", world.hash).code == 0
     world.sim.clock.advance(50 * 60)
-    waits: list[float] = []
-
-    def sleep(_stop: threading.Event, seconds: float) -> None:
-        waits.append(seconds)
-        world.sim.clock.advance(seconds)
-
-    flags = {"--kubeconfig": str(world.sim.kubeconfig()), "--wait": "5s"}
-    assert (approving.approve([world.hash], flags, {}, sleep=sleep), sum(waits)) == (1, 6)
+    assert world.wait() == (1, 6)
 
 
 @pytest.mark.parametrize(
@@ -524,15 +525,13 @@ def test_what_is_not_published_may_be_held_all_the_same(world: World, members: d
     """Nobody is told that it is gone, or that nothing is held."""
     data = read_data(world.sim.kubernetes_reader(), NAMESPACE) or {}
 
-    def sleep(_stop: threading.Event, seconds: float) -> None:
-        world.sim.clock.advance(seconds)
+    def publish() -> None:
         status = {**json.loads(data["status"]), **members}
         status["holds"][0]["hash"] = OTHER
         status["last_pass"] |= {"at": world.sim.clock.now().isoformat(), **members}
         put(world.sim.kubernetes_reader(), world.sim.kubernetes_writer(), {"status": json.dumps(status)})
 
-    flags = {"--kubeconfig": str(world.sim.kubeconfig()), "--wait": "5s"}
-    assert approving.approve([world.hash], flags, {}, sleep=sleep) == 1
+    assert world.wait(publish)[0] == 1
     assert "was not used within that time" in world.capsys.readouterr().err
 
 
