@@ -22,6 +22,7 @@ from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import Run
 from tests.support.rendering import ESCAPES, Terminal, golden, written
 from tests.support.simulators import Simulation, ago
+from tests.unit.reconciler.test_text_report import WITH_COSTS
 
 ROOT = Path(__file__).resolve().parents[3]
 NEXT = "reconcile apply --cluster-cidr 10.244.0.0/16"
@@ -146,6 +147,8 @@ def test_whole_plans(simulate: Callable[..., Simulation], shown: Callable[..., s
         "beside HCCM, as Markdown": written(beside, Output.MARKDOWN),
         "applied": written(Report(lines=tuple(Line(a_change(f"node/w-{n}"), Applied()) for n in range(5)))),
         "a summary": written(Report(lines=(Line(waits),), detail=Detail.SUMMARY)),
+        "with costs, 120 columns": shown(WITH_COSTS, 120),
+        "with costs, a summary": shown(replace(WITH_COSTS, detail=Detail.SUMMARY)),
         **{f"counted, {columns} columns": shown(a_counted_report(), columns) for columns in (80, 20)},
     }
     text = anonymous("".join(f"=== {name}\n{plan}\n" for name, plan in plans.items()))

@@ -2,26 +2,18 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from reconciler.config.options import Detail
-from reconciler.report.documents import report_as_json
-from reconciler.report.markdown import render_markdown
 from reconciler.result import MonthlyCost, Report
-from tests.routes import gateway_of, pods_of
-from tests.support.objects import NETWORK, joining_node, server
-from tests.support.passes import BALANCER, ROUTED, Run, a_balanced_run, delete_service, load_balancer_service
-from tests.support.rendering import invalid, written
-from tests.support.schemas import published
+from tests.support.passes import BALANCER, Run, a_balanced_run, delete_service
+from tests.support.rendering import written
 from tests.support.simulators import Simulation
 from tests.support.world import SERVICES
-from tests.unit.reconciler.test_folded_plans import shown  # noqa: F401 - a fixture
 
 Simulate = Callable[..., Simulation]
-SIZE, ZONE, ADDRESS = (f"load-balancer.hetzner.cloud/{name}" for name in ("type", "network-zone", "public-net-ipv4"))
+SIZE = "load-balancer.hetzner.cloud/type"
 
 
 def asked(run: Run) -> int:
@@ -39,52 +31,6 @@ def heads(report: Report) -> list[str]:
     return re.findall(
         r"^  [-+~!?] (load_balancer/\S+  lb\.(?:create|type|delete|retain).*)$", written(report), re.MULTILINE
     )
-
-
-@pytest.fixture
-def small(simulate: Simulate) -> Run:
-    """A cluster in order with one load balancer, in which then a server is resized, a Service asks for another load
-    balancer, and somebody adds a route that leads nowhere."""
-    numbers = range(1, 5)
-    servers = [
-        server(
-            100 + number,
-            f"worker-{number}",
-            server_type="cpx32",
-            location="nbg1",
-            private_net=[{"network": 4711, "ip": gateway_of(number)}],
-        )
-        for number in numbers
-    ]
-    network = {**NETWORK, "id": 4711}
-    sim = simulate(nodes=[_node(number) for number in numbers], project={"servers": servers, "networks": [network]})
-    sim.kubernetes_writer().create(SERVICES, load_balancer_service("web"))
-    run = Run(sim, replace(ROUTED, network="4711"))
-    for _ in range(2):
-        run.converge()
-    project = sim.hetzner.world()["hetzner"]
-    project["networks"][0]["routes"].append({"destination": "10.244.9.0/24", "gateway": "10.0.0.50"})
-    project["servers"][1]["server_type"] = "cpx42"
-    sim.hetzner.replace_world(project)
-    sim.kubernetes_writer().create(SERVICES, load_balancer_service("shop"))
-    return Run(sim, run.settings)
-
-
-def _node(number: int) -> dict[str, Any]:
-    node, pods = joining_node(f"worker-{number}"), pods_of(number)
-    return {**node, "spec": {**node["spec"], "podCIDR": pods, "podCIDRs": [pods]}}
-
-
-def test_a_small_plan(small: Run, shown: Callable[..., str]) -> None:  # noqa: F811
-    report = small.plan()
-    wanted, price = "Service default/shop has no load balancer yet", "+5.39 EUR a month"
-
-    text = shown(report)
-    assert f"\n  + load_balancer/default/shop  lb.create  {price}\n      why: {wanted}\n" in text
-    assert text.count("EUR") == 2
-    assert "\nCost: +5.39 EUR a month, gross list price, without traffic\nPlan: " in text
-    assert f"\n  + load_balancer/default/shop  lb.create: {wanted}  {price}\n" in shown(report, 120)
-    assert f"lb.create  {price}\n" in shown(replace(report, detail=Detail.SUMMARY))
 
 
 def test_what_was_applied(simulate: Simulate) -> None:
@@ -160,19 +106,3 @@ def test_an_end_in_the_dark(simulate: Simulate) -> None:
 
     assert (str(report.result), asked(run)) == ("error", 0)
     assert total(report) == "Cost: +5.39 a month, gross list price, without traffic"
-
-
-def test_markdown(simulate: Simulate) -> None:
-    text = render_markdown(a_balanced_run(simulate).plan())
-
-    assert text.splitlines()[1].endswith(" to modify, +5.39 EUR a month")
-    assert "\n**Cost:** +5.39 EUR a month, gross list price, without traffic\n" in text
-    assert f"| + | `{BALANCER}`<br>+5.39 EUR a month<br>Service " in text
-
-
-def test_json(simulate: Simulate) -> None:
-    document = report_as_json(a_balanced_run(simulate).plan())
-
-    assert {change["key"]: change["cost"] for change in document["changes"] if change["cost"]} == {BALANCER: "5.39"}
-    assert document["cost"] == {"currency": "EUR", "gross": "5.39"}
-    assert invalid(document, published("schema.json")) == []

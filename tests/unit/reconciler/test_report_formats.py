@@ -21,6 +21,7 @@ from tests.support.pages import Element, read_page
 from tests.support.rendering import golden, invalid, written
 from tests.support.scenarios import SCENARIOS
 from tests.support.schemas import published
+from tests.unit.reconciler.test_text_report import WITH_COSTS
 
 every_scenario = pytest.mark.parametrize(
     "report", [replace(report, detail=Detail.FULL) for report in SCENARIOS.values()], ids=SCENARIOS
@@ -30,10 +31,11 @@ every_scenario = pytest.mark.parametrize(
 def test_whole_documents() -> None:
     """Set UPDATE_GOLDEN to write the file anew, and read it."""
     names = ("balancer_adopted", "balancer_created", "balancers_unread", "routes_drifted", "failed")
-    texts = {name: written(SCENARIOS[name], Output.JSON) for name in names}
-    text = "".join(texts.values()).replace(f'"{__version__}"', '"0.0.0"')
+    reports = [*(SCENARIOS[name] for name in names), WITH_COSTS]
+    text = "".join(written(report, Output.JSON) for report in reports).replace(f'"{__version__}"', '"0.0.0"')
 
     assert text == golden("reports.json", text)
+    assert invalid(report_as_json(WITH_COSTS), published("schema.json")) == []
 
 
 def sentences(document: Mapping[str, Any], report: Report) -> Iterator[str]:

@@ -3,18 +3,20 @@ the files anew; read them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending
+from desired.model.price import Cost
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardDecision, GuardName, Hold, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.section import Section, Unknown
 from reconciler.config.options import Detail, Output
 from reconciler.report.text import Tone, render_lines
-from reconciler.result import Line, Report, Requests
+from reconciler.result import Line, MonthlyCost, Report, Requests
 from tests.balancers import a_balancer, a_certificate, a_service, a_world
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
 from tests.routes import a_route, a_routed_world, routes_of
@@ -82,6 +84,8 @@ FULL_NETWORK = replace(
 )
 OF_HOLDS = [a_change(key, "node.labels", decision=OF_ANCHOR) for key in KEYS]
 TWO_HOLDS = (MANY, Hold("sha256:2", GuardName.PROJECT_ANCHOR, "0", "5", KEYS, "wrong token"))
+PRICED = replace(a_creation(), cost=Cost(Decimal("5.39")))
+WITH_COSTS = report(PRICED, a_change(), snapshot=SEEN, cost=MonthlyCost("EUR", Cost(Decimal("5.39"))))
 TOLD: Mapping[str, Report] = {
     **SCENARIOS,
     "one is wrong": report(snapshot=SEEN, notes=(WRONG,)),
@@ -98,6 +102,7 @@ TOLD: Mapping[str, Report] = {
         for verdict in Verdict
     },
     "two holds": report(*OF_HOLDS, snapshot=a_snapshot(), holds=TWO_HOLDS),
+    "with costs": WITH_COSTS,
     "one of each was read": observed(1, 1, 1),
     "other numbers were read": observed(3, 2, 0),
     "no certificates were read": observed(0, 0, None),
