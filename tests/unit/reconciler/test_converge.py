@@ -8,7 +8,7 @@ from actuators.http.kubernetes import KubernetesWriter
 from actuators.http.retry import PATIENT
 from actuators.nodes import initialise
 from actuators.outcome import STOPPED, Applied, Failed, Pending, Skipped
-from desired.model.settings import Settings
+from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from reconciler.passes.attempts import NOT_SEEN
@@ -81,6 +81,13 @@ def test_only_a_key_that_nobody_knows(joining: Run) -> None:
 
     assert (report.errors, report.obstacles, report.result) == ((error,), (), Result.ERROR)
     assert [line.change.key for line in report.outcomes(Applied)] == ["node/web-1"]
+
+
+def test_a_pass_that_only_observes_writes_nothing(joining: Run) -> None:
+    joining.settings = Settings(policy=Policy.OBSERVE)
+
+    assert joining.converge().result is Result.CHANGES
+    assert joining.sim.written() == []
 
 
 def test_rounds_come_to_an_end(joining: Run) -> None:
