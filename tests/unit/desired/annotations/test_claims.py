@@ -16,7 +16,6 @@ from desired.annotations.options import Options
 from tests.support.rows import rows
 
 P = "load-balancer.hetzner.cloud/"
-NODE_PORT = "hcloud-reconciler/health-check-node-port"
 WEB = ClaimedPort(443)
 FINE = Claim({f"{P}location": "fsn1"}, (WEB,))
 HTTPS = {f"{P}location": "fsn1", f"{P}protocol": "https", f"{P}http-certificates": "1"}
@@ -35,31 +34,6 @@ def test_nothing_to_say() -> None:
     assert check_claim(Claim(ports=(WEB,)), Options(location="fsn1"), has_network=False) == ClaimCheck()
 
 
-def test_everything_at_once() -> None:
-    """Values, contradictions, what is missing, ports and remarks come together."""
-    redirected = {f"{P}http-redirect-http": "true", f"{P}protocol": "http"}
-    annotations = {f"{P}health-check-port": "0", **redirected, f"{P}use-private-ip": "true"}
-    check = check_claim(
-        Claim({**annotations, f"{P}hostnam": "x"}, (WEB,), allocates_node_ports=False), Options(), has_network=False
-    )
-
-    assert [bad.key.removeprefix(P) for bad in check.problems] == [
-        "health-check-port",
-        "http-redirect-http",
-        "location",
-        "use-private-ip",
-        "spec.ports[0].nodePort",
-    ]
-    assert [remark.key.removeprefix(P) for remark in check.remarks] == ["hostnam", "spec.ports[0].port"]
-
-
-def test_with_a_network() -> None:
-    """Private targets need nothing but a network."""
-    claim = replace(FINE, annotations={**FINE.annotations, f"{P}use-private-ip": "true"})
-    assert len(check_claim(claim, Options(), has_network=False).problems) == 1
-    assert check_claim(claim, Options(), has_network=True) == ClaimCheck()
-
-
 REDIRECT = {**HTTPS, f"{P}http-redirect-http": "true"}
 
 
@@ -73,25 +47,12 @@ def test_problems_of_ports(claim: Claim, key: str, said: str) -> None:
     assert (problem.split()[0], said in problem, remarks) == (key, True, [])
 
 
-@rows("claim", {
-    "chosen": replace(FINE, ports=(ClaimedPort(443, node_port=30443),), allocates_node_ports=False),
-    "redirect": Claim(REDIRECT, (WEB,)),
-    "another-port": Claim(HTTPS, (WEB, ClaimedPort(8080))),
-})  # fmt: skip
-def test_ports_that_are_fine(claim: Claim) -> None:
-    """Node ports that a person chose, and a redirect that has port 80 for itself."""
-    assert said_of(claim) == ([], [])
-
-
 @rows("protocol port said", {
     "https-on-80": ("https", ClaimedPort(80), f"plain http on it fails; remove the port and set {P}http-redirect-http"),
     "http-on-443": ("http", ClaimedPort(443), "TLS on it fails; set port-443.hcloud-reconciler/protocol to https"),
     "grpc": ("https", ClaimedPort(8443, app_protocol="grpc"), "grpc needs HTTP/2 up to the pod"),
     "no-http-at-all": ("http", ClaimedPort(5432), "clients of this port speak PostgreSQL; set port-5432.hcloud-recon"),
     "tcp-carries-all": ("tcp", ClaimedPort(443), None),
-    "http-on-80": ("http", ClaimedPort(80), None),
-    "https-by-name": ("https", ClaimedPort(8443, app_protocol="https"), None),
-    "udp": ("http", ClaimedPort(443, "UDP"), None),
 })  # fmt: skip
 def test_one_protocol_for_all_ports(protocol: str, port: ClaimedPort, said: str | None) -> None:
     """A port on which that protocol is surely not meant is told, with the number that clients use."""
@@ -102,53 +63,23 @@ def test_one_protocol_for_all_ports(protocol: str, port: ClaimedPort, said: str 
 
 
 @rows("fields remark", {
-    "udp": ({"ports": (WEB, ClaimedPort(53, "UDP"))},
-        "spec.ports[1].protocol is UDP: Hetzner balances TCP only, so port 53"),
     "sctp-on-the-number-of-a-tcp-port": ({"ports": (ClaimedPort(443, "SCTP"), WEB)},
         "spec.ports[0].protocol is SCTP: Hetzner balances TCP only, so port 443 is left out"),
-    "no-ports": ({"ports": ()}, "spec.ports has no TCP port: the load balancer will listen on nothing"),
     "source-ranges": ({"source_ranges": ("10.0.0.0/8",)}, "spec.loadBalancerSourceRanges has no effect: "),
     "session-affinity": ({"session_affinity": "ClientIP"}, "spec.sessionAffinity has no effect on the load balancer: "),
-    "load-balancer-ip": ({"load_balancer_ip": "203.0.113.1"},
-        f"spec.loadBalancerIP has no effect: for '203.0.113.1' name its Primary IP in {P}public-net-ipv4, or set"),
     "load-balancer-ip-of-ipv6": ({"load_balancer_ip": "2001:db8::1"},
         f"spec.loadBalancerIP has no effect: for '2001:db8::1' name its Primary IP in {P}public-net-ipv6, or set"),
     "external-ips": ({"external_ips": ("203.0.113.1",)}, "spec.externalIPs has no effect on the load balancer"),
-    "local-traffic-only": ({"external_traffic_policy": "Local"},
-        "spec.externalTrafficPolicy is Local: Nodes without a pod stay targets, and only health checks"),
-    "local-without-kube-proxy": ({"external_traffic_policy": "Local",
-        "annotations": {**FINE.annotations, NODE_PORT: "false"}}, "spec.externalTrafficPolicy is Local"),
 })  # fmt: skip
-def test_what_hetzner_cannot_do(fields: dict[str, Any], remark: str) -> None:
+def test_wishes_that_hetzner_cannot_meet(fields: dict[str, Any], remark: str) -> None:
     """It is said, and stops nothing."""
     problems, (text,) = said_of(replace(FINE, **fields))
     assert (problems, text.startswith(remark)) == ([], True)
 
 
-@rows("policy text remarks", {
-    "true-with-local": ("Local", "true", []),
-    "true-without-local": ("Cluster", "true",
-        [f"{NODE_PORT} has no effect: spec.externalTrafficPolicy is Cluster, kube-proxy is asked only with Local"]),
-    "false-without-local": ("Cluster", "false", []),
-})  # fmt: skip
-def test_whom_health_checks_ask(policy: str, text: str, remarks: list[str]) -> None:
-    """What is asked for in vain is said, and Local is nothing to worry about once kube-proxy is asked."""
-    claim = replace(FINE, annotations={**FINE.annotations, NODE_PORT: text}, external_traffic_policy=policy)
-    assert said_of(claim) == ([], remarks)
-
-
-def test_kube_proxy_is_in_vain_for_two_reasons() -> None:
-    """One of them is said, about one annotation."""
-    asked = {NODE_PORT: "true", f"{P}health-check-port": "8080"}
-    (remark,) = said_of(replace(FINE, annotations={**FINE.annotations, **asked}))[1]
-    assert remark.startswith(f"{NODE_PORT} has no effect: {P}health-check-port")
-
-
 @rows("families known is_warned", {
     "not said": ((), {4, 6}, False),
-    "IPv4": (("IPv4",), {4}, False),
     "IPv6": (("IPv6",), {6}, True),
-    "both": (("IPv6", "IPv4"), {4, 6}, False),
     "one that nobody knows": (("IPv7",), {4, 6}, False),
 })  # fmt: skip
 def test_families(families: tuple[str, ...], known: set[int], is_warned: bool) -> None:
@@ -161,16 +92,9 @@ def test_families(families: tuple[str, ...], known: set[int], is_warned: bool) -
 
 
 @rows("annotations problems remarks", {
-    "nothing": ({}, [], []),
-    "a-bad-value": ({"health-check-interval": "5"}, ["health-check-interval"], []),
-    "an-unknown-key": ({"locaton": "fsn1"}, [], ["locaton"]),
-    "without-a-network": ({"use-private-ip": "true"}, ["use-private-ip"], []),
     "a-certificate-may-come-from-elsewhere": ({"protocol": "https"}, [], []),
     "the-protocol-may-come-from-elsewhere": ({"http-redirect-http": "true"}, [], []),
-    "a-bad-value-that-may-be-read": ({"http-timeout-idle": "5"}, ["http-timeout-idle"], []),
     "one-that-is-not": ({"protocol": "tcp", "http-timeout-idle": "5"}, [], ["http-timeout-idle"]),
-    "a-contradiction": ({"protocol": "http", "http-redirect-http": "true"}, ["http-redirect-http"], []),
-    "one-wins-over-the-other": ({"location": "fsn1", "network-zone": "eu-central"}, [], ["network-zone"]),
     "both-unset": ({"location": "", "network-zone": ""}, ["location"], []),
 })  # fmt: skip
 def test_annotations_without_their_service(
@@ -182,23 +106,9 @@ def test_annotations_without_their_service(
     assert [remark.key.removeprefix(P) for remark in check.remarks] == remarks
 
 
-@rows("annotations unknown", {
-    "location": ({}, "location"),
-    "certificates": ({f"{P}location": "fsn1", f"{P}protocol": "https"}, "http_certificates"),
-    "certificate-type": ({f"{P}location": "fsn1", f"{P}protocol": "https"}, "certificate_type"),
-    "protocol": ({f"{P}location": "fsn1", f"{P}http-redirect-http": "true"}, "protocol"),
-})  # fmt: skip
-def test_annotations_that_are_filled_in_later(annotations: dict[str, str], unknown: str) -> None:
-    """What depends on one of them is neither missing nor in vain."""
-    claim = Claim(annotations, (WEB,))
-    assert check_claim(claim, Options(), has_network=False) != ClaimCheck()
-    assert check_claim(claim, Options(), has_network=False, unknown={unknown}) == ClaimCheck()
-
-
 @rows("text default warns", {
     "not-said": (None, False, True),
     "public": ("false", True, True),
-    "private": ("true", False, False),
     "private-by-default": (None, True, False),
     "unreadable": ("yes", False, False),
 })  # fmt: skip
@@ -208,13 +118,3 @@ def test_robot_servers_without_an_account(text: str | None, default: bool, warns
     claim = Claim({} if text is None else {f"{P}use-private-ip": text}, (WEB,))
     found = [warning.key for warning in without_robot_account(claim, Options(use_private_ip=default))]
     assert found == [f"{P}use-private-ip"] * warns
-
-
-@rows("annotations", {
-    "no-redirect": HTTPS,
-    "redirect-with-tcp": {f"{P}location": "fsn1", f"{P}http-redirect-http": "true"},
-    "redirect-that-is-off": {**HTTPS, f"{P}http-redirect-http": "false"},
-})  # fmt: skip
-def test_port_80_is_free_without_a_redirect(annotations: dict[str, str]) -> None:
-    """A redirect takes it with https alone."""
-    assert said_of(Claim(annotations, (WEB, ClaimedPort(80))))[0] == []

@@ -1,7 +1,7 @@
 """Options that depend on each other: what cannot be together or is missing, and what nothing reads."""
 
 from collections.abc import Mapping
-from ipaddress import IPv4Address, IPv4Network, ip_network
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from desired.annotations.choices import CertificateType, Protocol
@@ -13,7 +13,7 @@ from tests.balancers import a_claim, annotated
 from tests.support.rows import rows
 
 P = "load-balancer.hetzner.cloud/"
-ADDRESS, RANGE = IPv4Address("10.0.0.5"), IPv4Network("10.0.0.0/24")
+RANGE = IPv4Network("10.0.0.0/24")
 ALWAYS, TO_CREATE = Circumstances(is_created=False), Circumstances()
 WITHOUT_NETWORK = Circumstances(is_created=False, has_network=False)
 MISPLACED = {"private_ipv4": IPv4Address("10.0.1.5"), "private_subnet_ip_range": RANGE}
@@ -52,38 +52,12 @@ def test_refused(around: Circumstances, options: dict[str, Any], begin: str, rem
         assert [*bad_combinations(Requested(Options(**options)), {field}, around)] == [] or field == "location"
 
 
-DOMAINS = {"http_managed_certificate_domains": ("example.com",)}
-HTTPS_HERE = {"location": "fsn1", "protocol": Protocol.HTTPS}
-
-
-@rows("around options", {
-    "nothing": (ALWAYS, {}),
-    "address-without-range": (ALWAYS, {"private_ipv4": ADDRESS}),
-    "range-without-address": (ALWAYS, {"private_subnet_ip_range": RANGE}),
-    "address-in-range": (ALWAYS, {"private_ipv4": ADDRESS, "private_subnet_ip_range": RANGE}),
-    "redirect-to-https": (ALWAYS, {"http_redirect_http": True, "protocol": Protocol.HTTPS}),
-    "no-redirect": (ALWAYS, {"http_redirect_http": False}),
-    "sessions": (ALWAYS, {"http_sticky_sessions": True, "protocol": Protocol.HTTP}),
-    "a-cookie-with-tcp-is-only-without-effect": (ALWAYS, {"http_cookie_name": "x"}),
-    "managed-with-domains": (ALWAYS, {"certificate_type": CertificateType.MANAGED, **DOMAINS}),
-    "location": (TO_CREATE, {"location": "fsn1"}),
-    "zone": (TO_CREATE, {"network_zone": "eu-central"}),
-    "https-with-certificate": (TO_CREATE, {**HTTPS_HERE, "http_certificates": (12,)}),
-    "https-with-managed": (TO_CREATE, {**HTTPS_HERE, "certificate_type": CertificateType.MANAGED, **DOMAINS}),
-    "public-without-network": (WITHOUT_NETWORK, {"disable_public_network": False}),
-})  # fmt: skip
-def test_accepted(around: Circumstances, options: dict[str, Any]) -> None:
-    """Options that may be together are not spoken of."""
-    assert [*bad_combinations(Requested(Options(**options)), (), around)] == []
-
-
 HTTPS = {"protocol": "https", "http_certificates": "1"}
 MANAGED = {"protocol": "https", "certificate_type": "managed", "http_managed_certificate_domains": "example.com"}
 CHECKED = {"health_check_protocol": "http"}
 SETTLED, OUTSIDE = {"is_settled": True}, {"has_network": False}
 LOCAL = {"external_traffic_policy": "Local"}
 NEW: dict[str, Any] = {}
-OUT_OF_RANGE = {"private_ipv4": "10.0.1.5", "private_subnet_ip_range": "10.0.0.0/24"}
 
 
 def checked(annotations: Mapping[str, str], given: Mapping[str, Any], **defaults: Any) -> ClaimCheck:
@@ -99,25 +73,15 @@ KUBE_PROXY, HTTP = {"health_check_node_port": "true"}, {"protocol": "http"}
 
 @rows("field text unread given read otherwise", {
     "path-of-checks-of-tcp": ("health_check_http_path", "", {}, NEW, CHECKED, NEW),
-    "domain-of-checks-of-tcp": ("health_check_http_domain", "a b", {}, NEW, CHECKED, NEW),
-    "tls-of-no-check": ("health_check_http_validate_certificate", "", HTTP, NEW, CHECKED, NEW),
-    "status-codes-of-checks-of-tcp": ("http_status_codes", "", {}, NEW, CHECKED, NEW),
     "status-codes-without-kube-proxy": ("http_status_codes", "abc", KUBE_PROXY, NEW, KUBE_PROXY, LOCAL),
     "kube-proxy-without-local": ("health_check_node_port", "yes", {}, NEW, {}, LOCAL),
     "kube-proxy-or-a-port": ("health_check_node_port", "yes", {"health_check_port": "80"}, LOCAL, {}, LOCAL),
-    "cookie-with-tcp": ("http_cookie_name", "", {}, NEW, HTTP, NEW),
     "redirect-with-tcp": ("http_redirect_http", "yes", {}, NEW, HTTP, NEW),
     "no-https": ("http_certificates", "", HTTP, NEW, {"protocol": "https"}, NEW),
-    "certificates-and-managed": ("http_certificates", "", MANAGED, NEW, {"protocol": "https"}, NEW),
-    "domains-of-uploaded": ("http_managed_certificate_domains", "", HTTPS, NEW, MANAGED, NEW),
-    "domains-with-tcp": ("http_managed_certificate_domains", "", MANAGED | {"protocol": "tcp"}, NEW, MANAGED, NEW),
     "name-of-uploaded": ("http_managed_certificate_name", " x", HTTPS, NEW, MANAGED, NEW),
-    "address-without-a-network": ("private_ipv4", "10.0.0", {}, OUTSIDE, {}, NEW),
     "address-of-what-is-attached": ("private_ipv4", "10.0.0", {}, OUTSIDE, {}, SETTLED),
-    "range-without-a-network": ("private_subnet_ip_range", "", {}, OUTSIDE, {}, NEW),
     "range-of-what-is-attached": ("private_subnet_ip_range", "", {}, SETTLED, {}, NEW),
     "ipv6-beside-a-hostname": ("ipv6_disabled", "", {"hostname": "a.b"}, NEW, {}, NEW),
-    "ingress-beside-a-hostname": ("disable_private_ingress", "", {"hostname": ""}, NEW, {}, NEW),
 })  # fmt: skip
 def test_a_wrong_value(
     field: str,
@@ -134,27 +98,3 @@ def test_a_wrong_value(
     (said,) = (remark.text for remark in idle.remarks if remark.key == key)
     assert idle.problems == ()
     assert said.startswith(f"{bad.text}; for now it has no effect: ")
-
-
-@rows("annotations given problems", {
-    "address-outside-its-range": (OUT_OF_RANGE, NEW, 1),
-    "without-a-network": (OUT_OF_RANGE, OUTSIDE, 0),
-    "where-it-is-attached": (OUT_OF_RANGE, SETTLED, 0),
-    "redirect-to-http": ({"http_redirect_http": "true", "protocol": "http"}, NEW, 1),
-    "redirect-with-tcp": ({"http_redirect_http": "true"}, NEW, 0),
-    "sessions-with-tcp": ({"http_sticky_sessions": "true"}, NEW, 0),
-    "managed-with-tcp": ({"certificate_type": "managed"}, NEW, 0),
-    "managed-without-domains": ({"certificate_type": "managed", "protocol": "https"}, NEW, 1),
-    "nobody-knows-whether-it-is-read": ({"http_cookie_name": "", "protocol": "htp"}, NEW, 2),
-})  # fmt: skip
-def test_good_values_together(annotations: Mapping[str, str], given: Mapping[str, Any], problems: int) -> None:
-    """Values that exclude each other do so only where both are read."""
-    assert len(checked(annotations, given).problems) == problems
-
-
-@rows("given problems", {"in-a-network": (NEW, 1), "without-one": (OUTSIDE, 0)})
-def test_a_wrong_default(given: Mapping[str, Any], problems: int) -> None:
-    """The environment's values are treated alike, and named by their variable."""
-    check = checked({}, given, private_subnet_ip_range=ip_network("fd00::/64"))
-    assert len(check.problems) == problems
-    assert [remark.key for remark in check.remarks] == ["HCLOUD_LOAD_BALANCERS_PRIVATE_SUBNET_IP_RANGE"][problems:]

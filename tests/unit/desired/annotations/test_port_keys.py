@@ -1,9 +1,7 @@
 """Annotations of single ports: which keys are some, what a port asks for, and all that may be wrong with them."""
 
-from typing import Any
-
 from desired.annotations.choices import Protocol
-from desired.annotations.claims import Claim, ClaimedPort, check_annotations, check_claim
+from desired.annotations.claims import Claim, ClaimedPort, check_claim
 from desired.annotations.options import OF_PORTS, ON_LISTENERS, Options
 from desired.annotations.port_keys import is_ours, option_of, port_key
 from desired.annotations.reading import Origin, Requested
@@ -12,7 +10,7 @@ from tests.support.rows import rows
 
 P, OWN = "load-balancer.hetzner.cloud/", ".hcloud-reconciler/"
 AT = f"port-443{OWN}"
-WEB, TLS, MORE, DNS = ClaimedPort(80), ClaimedPort(443), ClaimedPort(8443), ClaimedPort(53, "UDP")
+WEB, TLS, DNS = ClaimedPort(80), ClaimedPort(443), ClaimedPort(53, "UDP")
 MQTT = ClaimedPort(8883)
 LOCATED = Options(location="fsn1")
 
@@ -38,13 +36,10 @@ def test_every_option_of_ports_may_be_one_of_a_port() -> None:
 
 
 @rows("key ours", {
-    "the-service": (f"{P}protocol", True),
-    "own": ("hcloud-reconciler/deletion-policy", True),
     "of-a-port": (f"{AT}protocol", True),
     "capitals": ("Port-443.Hcloud-Reconciler/protocol", True),
     "something-else-below": (f"node{OWN}protocol", True),
     "no-port": ("port-443/protocol", False),
-    "alike": ("port-443.xhcloud-reconciler/protocol", False),
     "in-the-name": (f"example.com/port-443{OWN[:-1]}", False),
 })  # fmt: skip
 def test_keys_of_ours(key: str, ours: bool) -> None:
@@ -69,7 +64,6 @@ def test_port_before_service_before_default() -> None:
 @rows("ports ways", {
     "none-of-its-own": ((WEB, MQTT), [None]),
     "some": ((WEB, TLS), [None, 443]),
-    "each": ((TLS,), [443]),
     "the-same-number-twice": ((TLS, ClaimedPort(443, "UDP")), [443]),
     "none-at-all": ((DNS,), [None]),
 })  # fmt: skip
@@ -78,54 +72,25 @@ def test_all_that_ports_ask_for(ports: tuple[ClaimedPort, ...], ways: list[int |
     assert [way.port for way in asking(*ports, port_443_protocol="http").ways] == ways
 
 
-def test_nothing_of_it_without_keys() -> None:
-    """A Service without such annotations is read as it ever was."""
-    found = asking(WEB, TLS, protocol="http")
-    assert (found.ports, found.has_plain_ports, found.port, found.own) == ({}, True, None, frozenset())
-    assert found.of_port(443) is found
-
-
-@rows("annotations ports redirects", {
-    "of-the-service": ({"http_redirect_http": "true"}, (443, 8443), True),
-    "not-of-an-http-port": ({"http_redirect_http": "true", "port_443_protocol": "http"}, (8443,), True),
-    "of-a-port": ({"port_443_http_redirect_http": "true"}, (443,), True),
-})  # fmt: skip
-def test_who_redirects(annotations: dict[str, str], ports: tuple[int, ...], redirects: bool) -> None:
-    found = asking(TLS, MORE, protocol="https", **annotations)
-    assert [port for port in (443, 8443) if found.of_port(port).redirects] == [*ports]
-    assert said(annotated(protocol="https", http_certificates="1", **annotations), TLS, MORE) == ([], [])
-    assert any(way.redirects for way in found.ways) is redirects
-
-
 WRONG = "write its number after port-, 1 to 65535"
 
 
 @rows("key begin port", {
     "leading-zero": (f"port-080{OWN}protocol", f"port-080{OWN}protocol names no port; {WRONG}", None),
-    "zero": (f"port-0{OWN}protocol", f"port-0{OWN}protocol names no port; {WRONG}", None),
     "too-large": (f"port-65536{OWN}protocol", f"port-65536{OWN}protocol names no port; {WRONG}", None),
-    "huge": (f"port-{'9' * 200}{OWN}protocol", f"port-{'9' * 200}{OWN}protocol names no port; {WRONG}", None),
-    "name": (f"port-https{OWN}protocol", f"port-https{OWN}protocol names no port; {WRONG}", None),
-    "empty": (f"port-{OWN}protocol", f"port-{OWN}protocol names no port; {WRONG}", None),
     "other-digits": (f"port-\uff14{OWN}protocol", f"port-\uff14{OWN}protocol names no port; {WRONG}", None),
     "two-ports": (f"port-80.port-443{OWN}protocol", f"port-80.port-443{OWN}protocol names no port; {WRONG}", None),
     "capitals": (f"Port-443{OWN}protocol", f"Port-443{OWN}protocol has capitals before the slash", None),
-    "capitals-behind": (f"{AT}Protocol", (f"{AT}Protocol is unknown: did you mean "
-        f"{AT}protocol?; correct it, or remove it"), 443),
     "unknown-key": (f"{AT}uses-proxy-protocol", (f"{AT}uses-proxy-protocol is unknown: did you mean "
         f"{AT}uses-proxyprotocol?; correct it, or remove it"), 443),
-    "no-key": (f"{AT}", f"{AT} is unknown: no option of a port has this name", 443),
     "of-the-whole": (f"{AT}type", (f"{AT}type is no option of a port, but of the whole load balancer; "
         f"set {P}type, and remove it"), 443),
-    "of-the-certificate": (f"{AT}http-managed-certificate-name", (f"{AT}http-managed-certificate-name is no option of a"
-        " port, but of the whole load balancer"), 443),
-    "own-of-the-whole": (f"{AT}deletion-policy", f"{AT}deletion-policy is no option of a port", 443),
     "a-port-that-is-not-there": (f"port-8443{OWN}protocol", (f"port-8443{OWN}protocol is of port 8443, which the"
         " Service does not have; correct the number, or remove it"), 8443),
     "udp": (f"port-53{OWN}protocol", f"port-53{OWN}protocol is of a port of UDP, and Hetzner balances TCP only", 53),
     "value": (f"{AT}protocol", f"{AT}protocol is 'http,': expect one of tcp, http, https; correct", 443),
 })  # fmt: skip
-def test_what_is_no_option_of_a_port(key: str, begin: str, port: int | None) -> None:
+def test_keys_that_are_no_option_of_a_port(key: str, begin: str, port: int | None) -> None:
     """One error that names the key and the remedy, and the port that it is about; None holds all of them back."""
     ((text, found),) = said({key: "http,"}, WEB, TLS, DNS)[0]
     assert text.startswith(begin[:250]) or begin.startswith(text)
@@ -141,24 +106,13 @@ def test_a_hundred_wrong_keys() -> None:
     assert [text for text, port in problems if text.startswith("metadata.annotations has 90 more wrong keys")] != []
 
 
-def test_what_looks_like_ours_is_told() -> None:
-    key = f"node{OWN}protocol"
-    assert said({key: "http"}) == ([], [f"{key} is unknown, and ignored: did you mean {P}protocol?"])
-
-
 CERTIFIED = {"port_443_protocol": "https", "port_443_http_certificates": "1"}
 
 
 @rows("annotations ports problem port", {
-    "https-without-a-certificate": ({"port_443_protocol": "https"}, (WEB, TLS),
-        (f"{AT}http-certificates is not set: protocol https needs a certificate; name one that was uploaded, or"
-        f" set {AT}certificate-type to managed"), 443),
     "managed-without-domains": ({"port_443_protocol": "https", "port_443_certificate_type": "managed"}, (WEB, TLS),
         (f"{P}http-managed-certificate-domains is not set: a managed certificate needs domains, such as"
         f" example.com,*.example.com; name them, or remove {AT}certificate-type"), 443),
-    "redirect-to-http": ({"port_443_protocol": "http", "port_443_http_redirect_http": "true"}, (WEB, TLS),
-        (f"{AT}http-redirect-http is true: only https can be redirected to, and the protocol is http; set"
-        f" {AT}protocol to https, or remove this"), 443),
     "redirect-beside-port-80": ({**CERTIFIED, "port_443_http_redirect_http": "true"}, (WEB, TLS),
         (f"{AT}http-redirect-http is true: it takes port 80, which the Service has as well; remove that port, or"
         " the redirect"), None),
@@ -166,19 +120,10 @@ CERTIFIED = {"port_443_protocol": "https", "port_443_http_certificates": "1"}
         "port_8883_http_certificates": "2", "port_8883_http_redirect_http": "true"}, (TLS, MQTT),
         (f"{AT}http-redirect-http is true, and so is port-8883{OWN}http-redirect-http: a redirect takes port 80,"
         " of one port; keep one"), None),
-    "of-the-service": ({"protocol": "https", "port_443_http_cookie_name": "C"}, (WEB, TLS),
-        (f"{P}http-certificates is not set: protocol https needs a certificate; name one that was uploaded, or set"
-        f" {P}certificate-type to managed"), None),
-    "of-the-service-at-its-only-port": ({"protocol": "https", "port_443_http_cookie_name": "C"}, (TLS,),
-        (f"{P}http-certificates is not set: protocol https needs a certificate; name one that was uploaded, or set"
-        f" {P}certificate-type to managed"), None),
-    "wrong-at-the-service": ({"protocol": "htps", "port_443_protocol": "tcp"}, (WEB, TLS),
-        f"{P}protocol is 'htps': expect one of tcp, http, https; correct it, or remove it", None),
-    "fine": ({**CERTIFIED, "port_443_http_redirect_http": "true"}, (TLS, MQTT), None, None),
     "fine-on-each": ({**CERTIFIED, "port_80_protocol": "http", "port_8883_uses_proxyprotocol": "true"},
         (WEB, TLS, MQTT), None, None),
 })  # fmt: skip
-def test_what_ports_cannot_have(
+def test_options_that_ports_cannot_have(
     annotations: dict[str, str], ports: tuple[ClaimedPort, ...], problem: str | None, port: int | None
 ) -> None:
     """One clear error, at the port's own annotations where they make it, else at the Service's."""
@@ -189,8 +134,6 @@ TCP_DECIDES = f"{AT}protocol decides"
 
 
 @rows("annotations ports remarks", {
-    "idle-at-the-port": ({"port_443_http_cookie_name": "C"}, (WEB, TLS),
-        [f"{AT}http-cookie-name has no effect: the protocol is tcp; {TCP_DECIDES}"]),
     "read-at-one-port": ({"http_cookie_name": "C", "port_443_protocol": "http"}, (WEB, TLS), []),
     "read-at-no-port": ({"http_cookie_name": "C", "port_443_http_timeout_idle": "60s", "port_443_protocol": "http",
         "port_443_http_cookie_name": "D"}, (WEB, TLS),
@@ -205,43 +148,6 @@ TCP_DECIDES = f"{AT}protocol decides"
     "all-but-one-speak-proxy": ({"uses_proxyprotocol": "true", "port_443_uses_proxyprotocol": "false"}, (WEB, TLS),
         [(f"{P}uses-proxyprotocol is true: the status has ipMode Proxy for all ports, so that pods reach the others"
         " through the load balancer as well")]),
-    "strange-type": ({"port_443_certificate_type": "mnaged"}, (WEB, TLS), [(f"{AT}certificate-type is 'mnaged',"
-        " which counts as uploaded: write managed or uploaded")]),
-    "a-protocol-of-its-own-is-meant": ({"protocol": "http", "port_443_protocol": "http"}, (WEB, TLS), []),
 })  # fmt: skip
-def test_what_has_no_effect(annotations: dict[str, str], ports: tuple[ClaimedPort, ...], remarks: list[str]) -> None:
+def test_idle_options(annotations: dict[str, str], ports: tuple[ClaimedPort, ...], remarks: list[str]) -> None:
     assert said(annotated(**annotations), *ports) == ([], remarks)
-
-
-def test_going_back_is_told() -> None:
-    """Once for each Service."""
-    claim = Claim(annotated(port_443_protocol="tcp", port_80_protocol="http"), (WEB, TLS))
-    check = check_claim(claim, LOCATED, has_network=False)
-    assert [remark.text for remark in check.remarks] == [
-        (
-            f"metadata.annotations has {AT}protocol and 1 more option of ports: hcloud-cloud-controller-manager"
-            " ignores that, and would make all ports alike"
-        )
-    ]
-
-
-@rows("annotations problems", {
-    "values-of-a-chart": ({"port_443_protocol": "https"}, []),
-    "a-port-that-the-chart-may-have": ({"port_8443_uses_proxyprotocol": "true"}, []),
-    "wrong": ({"port_443_protocol": "htps"}, [(f"{AT}protocol is 'htps': expect one of tcp, http, https; correct"
-        " it, or remove it")]),
-    "redirect-to-http": ({"port_443_protocol": "http", "port_443_http_redirect_http": "true"},
-        [(f"{AT}http-redirect-http is true: only https can be redirected to, and the protocol is http; set"
-        f" {AT}protocol to https, or remove this")]),
-})  # fmt: skip
-def test_annotations_alone(annotations: dict[str, str], problems: list[str]) -> None:
-    """Nothing is concluded from what they do not say, such as which ports there are."""
-    check = check_annotations(annotated(**annotations), has_network=False)
-    assert [problem.text for problem in check.problems] == problems
-
-
-def test_what_is_filled_in_later() -> None:
-    """A certificate that a template names is not missing."""
-    claim = Claim(annotated(port_443_protocol="https"), (TLS,))
-    given: dict[str, Any] = {"has_network": False, "unknown": {"http_certificates"}}
-    assert check_claim(claim, LOCATED, **given).problems == ()

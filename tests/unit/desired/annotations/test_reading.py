@@ -171,15 +171,8 @@ def test_default(field: str) -> None:
 
 
 @rows("annotations defaults location zone", {
-    "neither": ({}, {}, UNMANAGED, UNMANAGED),
-    "location": ({"location": "fsn1"}, {}, "fsn1", UNMANAGED),
-    "zone": ({"network-zone": "eu-central"}, {}, UNMANAGED, "eu-central"),
-    "location-wins": ({"location": "fsn1", "network-zone": "eu-central"}, {}, "fsn1", UNMANAGED),
-    "and-over-the-environment": ({"location": "fsn1"}, {"network_zone": "z"}, "fsn1", UNMANAGED),
     "the-environments-wins-too": ({"network-zone": "z"}, {"location": "nbg1"}, "nbg1", UNMANAGED),
     "an-empty-one-clears-it": ({"network-zone": "z", "location": ""}, {"location": "nbg1"}, UNMANAGED, "z"),
-    "both-cleared": ({"network-zone": "", "location": ""}, {"network_zone": "z"}, UNMANAGED, UNMANAGED),
-    "each-clears-only-its-own": ({"location": ""}, {"network_zone": "z"}, UNMANAGED, "z"),
 })  # fmt: skip
 def test_location_and_zone(
     annotations: Mapping[str, str], defaults: Mapping[str, Any], location: Any, zone: Any
@@ -203,24 +196,7 @@ def test_all_problems_at_once() -> None:
     assert [bad.key for bad in found] == [f"{PREFIX}health-check-port", f"{PREFIX}http-redirect-http"]
 
 
-def test_a_problem_is_no_cause_of_another() -> None:
-    """Nothing is concluded from a value that could not be read."""
-    found = parse_options({f"{PREFIX}http-redirect-http": "true", f"{PREFIX}protocol": "htps"}, Options())
-    assert isinstance(found, tuple)
-    assert [bad.key for bad in found] == [f"{PREFIX}protocol"]
-
-
-def test_long_values_are_cut() -> None:
-    """Nobody wants to read kilobytes of a wrong value, nor control characters."""
-    found = parse_options({f"{PREFIX}protocol": "\x1b" + "x" * 500}, Options())
-    assert isinstance(found, tuple)
-    assert found[0].text == (
-        f"{PREFIX}protocol is '\\x1b{'x' * 79}...': expect one of tcp, http, https; correct it, or remove it"
-    )
-
-
 @rows("defaults variable said", {
-    "interval": ({"health_check_interval": 2}, "HEALTH_CHECK_INTERVAL", "2: expect a duration from 3s to 60s"),
     "retries": ({"health_check_retries": 9}, "HEALTH_CHECK_RETRIES", "9: expect a number from 1 to 5"),
     "range": ({"private_subnet_ip_range": ip_network("fd00::/64")}, "PRIVATE_SUBNET_IP_RANGE",
         "fd00::/64: expect an IPv4 range such as 10.0.1.0/24"),
@@ -250,10 +226,7 @@ def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origi
 
 
 @rows("text policy", {
-    "unset": (None, DeletionPolicy.DELETE),
     "empty": ("", DeletionPolicy.DELETE),
-    "delete": ("delete", DeletionPolicy.DELETE),
-    "retain": ("retain", DeletionPolicy.RETAIN),
     "retain-in-capitals": ("RETAIN", DeletionPolicy.RETAIN),
     "what-cannot-be-understood": ("keep", None),
 })  # fmt: skip
@@ -267,54 +240,12 @@ def test_deletion_needs_no_valid_annotation(text: str | None, policy: DeletionPo
 
 
 @rows("variable value defaults", {
-    "text": ("TYPE", "lb31", Options(type="lb31")),
     "empty-text": ("TYPE", "", Options()),
-    "unset": ("LOCATION", None, Options()),
-    "algorithm": ("ALGORITHM_TYPE", "least_connections", Options(algorithm_type=Algorithm.LEAST_CONNECTIONS)),
     "false-where-that-is-the-default": ("DISABLE_IPV6", False, Options()),
-    "true": ("DISABLE_IPV6", True, Options(ipv6_disabled=True)),
-    "false-of-three": ("USES_PROXYPROTOCOL", False, Options(uses_proxyprotocol=False)),
-    "zero-is-unset": ("HEALTH_CHECK_INTERVAL", 0.0, Options()),
     "whole-seconds": ("HEALTH_CHECK_INTERVAL", 15.9, Options(health_check_interval=15)),
     "nothing-is-left-of-it": ("HEALTH_CHECK_INTERVAL", 0.5, Options(health_check_interval=0)),
     "without-end": ("HEALTH_CHECK_TIMEOUT", float("inf"), Options(health_check_timeout=10**9)),
-    "no-retries-is-unset": ("HEALTH_CHECK_RETRIES", 0, Options()),
-    "retries": ("HEALTH_CHECK_RETRIES", 4, Options(health_check_retries=4)),
     "range": ("PRIVATE_SUBNET_IP_RANGE", "10.0.0.7/24", Options(private_subnet_ip_range=IPv4Network("10.0.0.0/24"))),
 })  # fmt: skip
 def test_defaults(variable: str, value: Any, defaults: Options) -> None:
     assert defaults_of({f"HCLOUD_LOAD_BALANCERS_{variable}": value, "HCLOUD_TOKEN": "x"}) == defaults
-
-
-def test_what_can_be_read_is_read() -> None:
-    """Beside a wrong annotation the others are there, for whoever explains them."""
-    found = with_defaults(read_annotations({f"{PREFIX}type": "lb21", f"{PREFIX}protocol": "udp"}), Options())
-    assert (found.options, set(found.bad)) == (Options(type="lb21"), {"protocol"})
-
-
-@rows("options expected", {
-    "nothing": (Options(), False),
-    "options-of-http-alone": (Options(health_check_http_path="/x"), False),
-    "protocol": (Options(health_check_protocol=Protocol.TCP), True),
-    "port": (Options(health_check_port=1), True),
-    "interval": (Options(health_check_interval=3), True),
-    "timeout": (Options(health_check_timeout=3), True),
-    "retries": (Options(health_check_retries=3), True),
-})  # fmt: skip
-def test_checks_health(options: Options, expected: bool) -> None:
-    """Five options configure health checks, the others only say how."""
-    assert options.checks_health is expected
-
-
-@rows("options expected", {
-    "nobody-asks-for-it": (Options(), False),
-    "asked-for": (Options(health_check_node_port=True), True),
-    "beside-https": (Options(health_check_node_port=True, protocol=Protocol.HTTPS), True),
-    "with-http": (Options(health_check_node_port=True, health_check_protocol=Protocol.HTTP), True),
-    "with-tcp": (Options(health_check_node_port=True, health_check_protocol=Protocol.TCP), False),
-    "with-https": (Options(health_check_node_port=True, health_check_protocol=Protocol.HTTPS), False),
-    "with-a-port": (Options(health_check_node_port=True, health_check_port=8080), False),
-})  # fmt: skip
-def test_asks_kube_proxy(options: Options, expected: bool) -> None:
-    """A port of one's own, and a protocol that kube-proxy does not speak, win over it."""
-    assert options.asks_kube_proxy is expected

@@ -12,9 +12,7 @@ from tests.support.options import parse_options
 from tests.support.rows import rows
 
 P = "load-balancer.hetzner.cloud/"
-TCP = f"has no effect: the protocol is tcp; {P}protocol decides"
 NO_HTTPS = f"has no effect: the protocol is not https; {P}protocol decides"
-NOT_MANAGED = f"has no effect: no managed certificate is requested; {P}certificate-type decides"
 NO_CHECKS = (
     f"has no effect: health checks speak tcp unless {P}health-check-protocol is set, or another option of health checks"
     " beside protocol http or https"
@@ -41,12 +39,8 @@ def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
 
 
 @rows("annotations defaults said", {
-    "misspelt": ({"locaton": "x"}, {}, f"locaton is unknown, and ignored: did you mean {P}location?"),
-    "unknown": ({"colour": "x"}, {}, "colour is unknown, and ignored: no annotation has this name"),
     "under-the-other-prefix": ({"deletion-policy": "retain"}, {},
         "deletion-policy is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?"),
-    "reserved": ({"ipv4": "1.2.3.4"}, {}, f"ipv4 is reserved: it is neither read nor written; set {P}public-net-ipv4"),
-    "reserved-id": ({"id": "7"}, {}, f"id is reserved: it is neither read nor written; set {P}name"),
     "decided-elsewhere": ({"network": "138627"}, {},
         "network is unknown, and ignored: the network is the controller's: HCLOUD_NETWORK"),
     "done-by-nothing": ({"firewall": "x"}, {},
@@ -57,11 +51,6 @@ def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
         "certificate-type is 'Managed', which counts as uploaded: write managed or uploaded"),
     "staging-misspelt": ({**MANAGED, "protocol": "https", "http-managed-certificate-acme-staging": "yes"}, {},
         "http-managed-certificate-acme-staging is 'yes', which counts as false: expect one of 1, t, T, TRUE, true,"),
-    "no-hostname": (
-        {"hostname": ""},
-        {},
-        "hostname is empty: the Service's status will show neither an address nor a name",
-    ),
     "the-environments-location-wins": ({"network-zone": "z"}, {"location": "nbg1"},
         "network-zone has no effect: HCLOUD_LOAD_BALANCERS_LOCATION is nbg1, and a location wins; set"),
     "location-wins": ({"network-zone": "z", "location": "fsn1"}, {"location": "nbg1"},
@@ -73,24 +62,12 @@ def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
         {"network_zone": "eu-central"},
         "node-selector chooses Nodes in ash (network zone us-east), and the load balancer is requested",
     ),
-    "cookie-name": ({"http-cookie-name": "x"}, {}, f"http-cookie-name {TCP}"),
-    "cookie-lifetime": ({"http-cookie-lifetime": "30s"}, {}, f"http-cookie-lifetime {TCP}"),
-    "timeout-idle": ({"http-timeout-idle": "30s"}, {}, f"http-timeout-idle {TCP}"),
-    "redirect": ({"http-redirect-http": "true"}, {}, f"http-redirect-http {TCP}"),
-    "sessions": ({"http-sticky-sessions": "true"}, {}, f"http-sticky-sessions {TCP}"),
-    "certificates": ({"http-certificates": "1", "protocol": "http"}, {}, f"http-certificates {NO_HTTPS}"),
     "managed-without-https": (MANAGED, {}, f"certificate-type {NO_HTTPS}"),
     "both-kinds-of-certificates": ({**MANAGED, "protocol": "https", "http-certificates": "1"}, {},
         f"http-certificates has no effect: a managed certificate takes their place; {P}certificate-type decides"),
-    "name": ({"http-managed-certificate-name": "x"}, {}, f"http-managed-certificate-name {NOT_MANAGED}"),
-    "domains": ({"http-managed-certificate-domains": "example.com"}, {},
-        f"http-managed-certificate-domains {NOT_MANAGED}"),
-    "staging": ({"http-managed-certificate-acme-staging": "true"}, {},
-        f"http-managed-certificate-acme-staging {NOT_MANAGED}"),
     "only-a-path": ({"health-check-http-path": "/x"}, {}, f"health-check-http-path {NO_CHECKS}"),
     "http-alone-configures-no-check": ({"health-check-http-domain": "x", "protocol": "http"}, {},
         f"health-check-http-domain {NO_CHECKS}"),
-    "checks-of-tcp": ({"http-status-codes": "200"}, {"health_check_interval": 5}, f"http-status-codes {NO_CHECKS}"),
     "checks-of-tcp-with-http": ({"health-check-http-validate-certificate": "true", "health-check-protocol": "tcp",
         "protocol": "http"}, {}, f"health-check-http-validate-certificate {NO_CHECKS}"),
 })  # fmt: skip
@@ -103,26 +80,15 @@ def test_remarks(annotations: Mapping[str, str], defaults: Mapping[str, Any], sa
 
 
 @rows("annotations defaults", {
-    "nothing": ({}, {"location": "nbg1", "network_zone": "z"}),
     "the-environments-was-cleared": ({"network-zone": "z", "location": ""}, {"location": "nbg1"}),
-    "nodes-of-its-zone": ({"node-selector": f"{REGION}=fsn1", "location": "hel1"}, {}),
     "some-are-of-its-zone": ({"node-selector": f"{REGION} in (fsn1,ash)", "location": "ash"}, {}),
     "nodes-of-an-unknown-place": ({"node-selector": f"{REGION}=new1", "location": "ash"}, {}),
     "an-unknown-place": ({"node-selector": f"{REGION}=fsn1", "location": "new1"}, {}),
     "nodes-that-are-left-out": ({"node-selector": f"{REGION}!=fsn1", "location": "fsn1"}, {}),
-    "another-label": ({"node-selector": "a=fsn1", "location": "ash"}, {}),
-    "zone-cleared": ({"network-zone": ""}, {"location": "nbg1"}),
     "a-location-over-a-default-zone": ({"location": "fsn1"}, {"network_zone": "z"}),
-    "cookies-with-http": ({"http-cookie-name": "x", "protocol": "http"}, {}),
-    "certificates-with-https": ({"http-certificates": "1", "protocol": "https"}, {}),
-    "managed-with-https": ({**MANAGED, "protocol": "https"}, {}),
-    "uploaded": ({"certificate-type": "uploaded"}, {}),
     "path-with-http-checks": ({"health-check-http-path": "/x", "health-check-protocol": "http"}, {}),
-    "checks-by-default": ({"health-check-http-path": "/x", "protocol": "https"}, {"health_check_interval": 5}),
-    "hostname": ({"hostname": "www.example.com"}, {}),
     "a-protocol-that-cannot-be-read": ({"http-cookie-name": "x", "protocol": "htp"}, {}),
     "a-value-that-cannot-be-read": ({"http-cookie-lifetime": "5", "protocol": "http"}, {}),
-    "nothing-is-asked-for": ({"http-redirect-http": "false", "http-sticky-sessions": "false"}, {}),
     "what-matters-without-a-hostname": ({"hostname": "a.b", "ipv6-disabled": "true"}, {}),
 })  # fmt: skip
 def test_nothing_to_remark(annotations: Mapping[str, str], defaults: Mapping[str, Any]) -> None:
@@ -130,25 +96,11 @@ def test_nothing_to_remark(annotations: Mapping[str, str], defaults: Mapping[str
     assert said_of(annotations, **defaults) == []
 
 
-def test_own_and_foreign_keys() -> None:
-    """Keys below our own domain are known as well; others are none of our business."""
-    own = "hcloud-reconciler/deletion-polcy"
-    foreign = {"example.com/location": "x", "load-balancer.hetzner.com/type": "x"}
-    (remark,) = warned_of({own: "retain", **foreign}, Options())
-    assert remark.text == f"{own} is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?"
-    assert warned_of({OPTIONS["deletion_policy"].full_key: "retain"}, Options()) == ()
-
-
 KUBE_PROXY = OPTIONS["health_check_node_port"].full_key
 
 
 @rows("beside said", {
-    "alone": ({}, []),
-    "http-options-count": ({"health_check_http_path": "/x", "http_status_codes": "200"}, []),
-    "http": ({"health_check_protocol": "http", "health_check_interval": "5s"}, []),
     "another-port": ({"health_check_port": "8080"}, [KUBE_PROXY]),
-    "tcp": ({"health_check_protocol": "tcp"}, [KUBE_PROXY]),
-    "https": ({"health_check_protocol": "https"}, [KUBE_PROXY]),
     "a-port-that-cannot-be-read": ({"health_check_port": "0"}, []),
 })  # fmt: skip
 def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
@@ -157,11 +109,6 @@ def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
     assert [remark.key for remark in found] == said
     why = f"{P}health-check-port, or {P}health-check-protocol other than http, wins over it"
     assert all(remark.text == f"{KUBE_PROXY} has no effect: {why}" for remark in found)
-
-
-def test_kube_proxy_that_cannot_be_read() -> None:
-    """Nothing is concluded from it of the options of HTTP."""
-    assert warned_of({KUBE_PROXY: "yes", **annotated(health_check_http_path="/x")}, Options()) == ()
 
 
 @rows(

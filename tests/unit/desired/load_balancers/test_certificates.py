@@ -14,10 +14,9 @@ from desired.load_balancers.certificates import DesiredCertificates, desired_cer
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, ManagedCertificate
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from desired.plan.notes import NoteKind
 from desired.rules import load_balancers as rules
 from desired.rules.rule import Plain, Reason, Rule
-from desired.section import UNMANAGED, Section, Unknown
+from desired.section import UNMANAGED, Section
 from tests.balancers import SERVICE_UID, a_certificate, a_service, a_world
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.rows import rows
@@ -75,7 +74,6 @@ BROKEN: Mapping[str, Any] = {"unreadable": {9: "certificate 9 could not be read"
 """A list with certificates of which not even the name is known."""
 NAMED: Mapping[str, Any] = {**BROKEN, "unreadable_names": {9: "b", 8: "a"}}
 """The same, with their names."""
-UNREAD = "the certificates were not read"
 
 
 @pytest.mark.parametrize("protocol", [Protocol.TCP, Protocol.HTTP])
@@ -86,11 +84,8 @@ def test_only_https_has_certificates(options: Options, protocol: Protocol) -> No
 
 
 @rows("options ids", {
-    "none-named": (UPLOADED, UNMANAGED),
     "by-id": (naming(5), (5,)),
-    "by-name": (naming("shop"), (5,)),
     "sorted-by-id": (naming("blog", "shop"), (5, 7)),
-    "one-twice": (naming(5, "shop"), (5,)),
 })  # fmt: skip
 def test_uploaded_certificates(options: Options, ids: Any) -> None:
     """Ids and exact names, each certificate once."""
@@ -102,8 +97,6 @@ def missing(wanted: str, near: str = "") -> Reason:
 
 
 @rows("options reasons", {
-    "id": (naming(6), [missing("with id 6")]),
-    "name-like-no-other": (naming("mail"), [missing("named 'mail'")]),
     "name-that-is-nearly-there": (naming("Shop"), [missing("named 'Shop'", ", nearest: shop, shop-2")]),
     "number-that-is-a-name": (naming(2026), [rules.CERTIFICATE_BY_ID.because(wanted=2026, certificate=11)]),
     "two-of-three": (naming("mail", "shop", 6), [missing("named 'mail'"), missing("with id 6")]),
@@ -116,32 +109,12 @@ def test_missing_certificates(options: Options, reasons: list[Reason]) -> None:
 
 @rows("reference world cause", {
     "id-and-a-gap": (7, listed(SHOP, **GAP), LATE),
-    "name-and-a-gap": ("blog", listed(SHOP, **GAP), LATE),
-    "nothing-was-read": (7, a_world(), UNREAD),
-    "unreadable": (8, listed(SHOP, **BROKEN), DAMAGED),
-    "name-that-may-be-an-unreadable-ones": ("blog", listed(SHOP, **BROKEN), DAMAGED),
     "name-of-an-unreadable-one": ("b", listed(SHOP, **NAMED), "certificate 9 could not be read"),
 })  # fmt: skip
 def test_certificates_in_doubt(reference: int | str, world: Snapshot, cause: str) -> None:
     """What could not be read is not missing; the ports keep what they have."""
     unknown = why(rules.CERTIFICATE_UNKNOWN, wanted=repr(reference), cause=cause)
     assert wish(naming(reference), world) == noting(KEPT, unknown)
-
-
-@pytest.mark.parametrize("world", [listed(SHOP, **GAP), listed(SHOP, **BROKEN)])
-@pytest.mark.parametrize("reference", [5, "shop"])
-def test_what_was_read_is_there(reference: int | str, world: Snapshot) -> None:
-    """A gap in the list takes nothing away from what was read."""
-    assert wish(naming(reference), world) == DesiredCertificates((5,))
-
-
-def test_missing_and_in_doubt_at_once() -> None:
-    """Everything is said, troubles of those that are there included. A name that no unreadable certificate has is
-    missing all the same."""
-    failed = managed(5, "shop", issuance=Issuance.FAILED)
-    found = wish(naming("shop", "mail", 8), listed(failed, **NAMED))
-    assert [note.kind for note in found.notes] == [NoteKind.CERTIFICATE, NoteKind.UNKNOWN, NoteKind.CERTIFICATE]
-    assert replace(found, notes=()) == KEPT
 
 
 def issuing(certificate: Certificate, since: str = "2026-07-01 12:00 UTC") -> Reason:
@@ -178,11 +151,8 @@ def test_several_that_are_waited_for() -> None:
 
 
 @rows("options name domains staging", {
-    "default-name": ({}, NAME, DOMAIN, {}),
-    "name": ({"http_managed_certificate_name": "mine"}, "mine", DOMAIN, {}),
     "sorted-domains": ({"http_managed_certificate_domains": ("b.de", "*.a.de")}, NAME, ("*.a.de", "b.de"), {}),
     "staging": ({"http_managed_certificate_acme_staging": True}, NAME, DOMAIN, {"HC-Use-Staging-CA": "true"}),
-    "instead-of-uploaded-ones": ({"http_certificates": ("gone",)}, NAME, DOMAIN, {}),
 })  # fmt: skip
 def test_the_certificate_to_ask_for(options: Any, name: str, domains: tuple[str, ...], staging: Any) -> None:
     """Once, with the labels that find it again, when the list is whole and has none."""
@@ -195,19 +165,7 @@ def test_the_certificate_to_ask_for(options: Any, name: str, domains: tuple[str,
     assert wish(replace(MANAGED, **options), strangers) == expected
 
 
-def test_what_keeps_a_certificate_from_being_asked_for() -> None:
-    """Domains that are missing, of which the annotations' own note speaks; the label of a cluster without identity is
-    left out, as nothing is written then."""
-    assert wish(replace(MANAGED, http_managed_certificate_domains=UNMANAGED), []) == KEPT
-    unknown = wish(MANAGED, replace(a_world(certificates=[]), cluster_uid=Unknown("403"))).create
-    assert unknown == ManagedCertificate(NAME, DOMAIN, {LABEL_SERVICE_UID: SERVICE_UID})
-
-
 @rows("world cause", {
-    "gap": (listed(SHOP, **GAP), LATE),
-    "nothing-was-read": (a_world(), UNREAD),
-    "unreadable": (listed(SHOP, **NAMED), DAMAGED),
-    "not-quite-it-and-a-gap": (listed(managed(name="another"), **GAP), LATE),
     "not-quite-it-and-unreadable": (listed(managed(name="another"), **BROKEN), DAMAGED),
 })  # fmt: skip
 def test_a_managed_certificate_in_doubt(world: Snapshot, cause: str) -> None:
@@ -216,7 +174,6 @@ def test_a_managed_certificate_in_doubt(world: Snapshot, cause: str) -> None:
 
 
 @rows("found", {
-    "as-asked-for": managed(),
     "without-the-clusters-label": managed(labels={LABEL_SERVICE_UID: SERVICE_UID}),
     "domains-in-another-spelling": managed(domains=("SHOP.example.com.",)),
 })  # fmt: skip
@@ -230,11 +187,7 @@ def test_the_managed_certificate_that_is_there(found: Certificate, others: Mappi
 
 
 @rows("age_s since due_in_s", {
-    "clocks-that-differ": (-1, "2026-07-01 12:00 UTC", 10),
-    "just-asked-for": (0, "2026-07-01 12:00 UTC", 10),
     "soonest": (40, "2026-07-01 11:59 UTC", 10),
-    "a-quarter": (60, "2026-07-01 11:59 UTC", 15),
-    "latest": (1200, "2026-07-01 11:40 UTC", 300),
     "not-later": (7200, "2026-07-01 10:00 UTC", 300),
     "since-yesterday": (13 * 3600, "2026-06-30 23:00 UTC", 300),
 })  # fmt: skip
@@ -248,13 +201,10 @@ def test_waiting_for_the_issuance(issuance: Issuance | None, age_s: int, since: 
 
 @rows("error fix", {
     "dns": (REFUSED, ZONES),
-    "no-reason": (None, ZONES),
     "caa": ("caa_record_does_not_allow_ca: no", "allow the certificate authority in the CAA records of its domains"),
     "failed-too-often": ("ca_too_many_authorizations_failed_recently: no",
         "wait for an hour and correct the failed validations"),
     "too-many": ("ca_too_many_certificates_issued_for_registered_domain: no",
-        "wait until the authority's weekly limit has passed"),
-    "too-many-duplicates": ("ca_too_many_duplicate_certificates: no",
         "wait until the authority's weekly limit has passed"),
 })  # fmt: skip
 def test_a_failed_issuance(error: str | None, fix: str) -> None:
@@ -274,7 +224,6 @@ ANOTHER = f"choose another name in {P}name, and "
 
 
 @rows("certificate differences free", {
-    "name": (managed(name="old", domains=("www.de", *DOMAIN)), OTHER_NAME, ""),
     "domains": (managed(domains=("b.de", "a.de")), OTHER_DOMAINS, ANOTHER),
     "both": (managed(name="old", domains=("a.de", "b.de")), f"{OTHER_NAME} and {OTHER_DOMAINS}", ""),
 })  # fmt: skip
@@ -289,12 +238,6 @@ def test_another_certificate_than_asked_for(certificate: Certificate, difference
     )
 
 
-def test_another_one_that_is_still_being_issued() -> None:
-    """That it is another one is said at once, and it is waited for as for any."""
-    found = wish(MANAGED, [managed(name="old", issuance=Issuance.PENDING)])
-    assert (found.ids, found.due_in_s, len(found.notes)) == (KNOWN_AFTER_APPLY, 10, 1)
-
-
 def test_several_with_the_label() -> None:
     """After a new name HCCM leaves two with the label; the one that is asked for is clear, and where none is, a person
     has to choose."""
@@ -306,7 +249,6 @@ def test_several_with_the_label() -> None:
 
 
 @rows("taken", {
-    "uploaded": a_certificate(5, NAME),
     "without-a-label": managed(labels={}),
     "of-another-service": managed(labels={LABEL_SERVICE_UID: "another"}),
 })  # fmt: skip

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from desired.annotations.choices import Algorithm, Protocol
+from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import OPTIONS
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
     CloudBalancer,
-    HealthCheck,
     HttpOptions,
     Identity,
     Issuance,
@@ -41,7 +40,6 @@ from desired.names import (
     OWN_CLASS,
 )
 from desired.plan.change import Change, Claimed, GuardName
-from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.plan.ordering import not_ready
 from desired.plan.setbacks import Setbacks
@@ -63,7 +61,6 @@ from tests.balancers import (
     a_served_service,
     a_service,
     a_world,
-    an_http_listener,
     annotated,
 )
 from tests.builders import CLUSTER_UID, NOW, a_joining_node, a_server, incomplete
@@ -76,7 +73,6 @@ from tests.support.balancer_changes import (
     a_creation,
     a_difference,
     a_part,
-    a_publication,
     a_wish,
     an_adoption,
 )
@@ -95,7 +91,6 @@ SMALLEST = LoadBalancer(
 """What is created with LOCATED when nothing is asked for."""
 STATUS, RANGE = PUBLISH.key, IPv4Network("10.0.0.0/24")
 PART: Section[int, CloudBalancer] = incomplete(Section())
-UNREADABLE: Section[int, CloudBalancer] = Section(unreadable={42: "load balancer 42 has no name"})
 DEAD_UID = "deaddead-0000-4000-8000-000000000000"
 PRIVATE = {"use_private_ip": "true"}
 INTERNAL = PRIVATE | {"disable_public_network": "true"}
@@ -117,37 +112,23 @@ def test_a_new_service() -> None:
     assert plan_of(new()).changes == (create, replace(CLAIM, serves=(BALANCER,)), PUBLISH)
 
 
-PROXY = replace(PORT, proxyprotocol=True, health_check=HealthCheck(Protocol.TCP, 30080, interval_s=5))
 LEAST = {"algorithm_type": "least_connections"}
 
 
 @rows("options world fields", {
     "name": ({"name": "shop"}, {}, {"name": "shop"}),
-    "type": ({"type": "lb21"}, {}, {"type": "lb21"}),
     "location": ({"location": "nbg1"}, {}, {"location": "nbg1"}),
-    "zone": ({"location": "", "network_zone": "us-east"}, {}, {"location": None, "zone": "us-east"}),
-    "location-wins": ({"network_zone": "us-east"}, {}, {}),
-    "algorithm": (LEAST, {}, {"algorithm": Algorithm.LEAST_CONNECTIONS}),
-    "public": ({"disable_public_network": "false"}, {}, {"public_interface": True}),
     "in-a-network": ({}, INSIDE, {"attachment": Attachment(7)}),
     "internal": (INTERNAL, INSIDE, {"attachment": Attachment(7), "targets": frozenset(private(1)),
         "public_interface": False}),
-    "a-private-address": ({"private_ipv4": "10.0.0.9"}, INSIDE, {"attachment": UNMANAGED, "targets": TARGETS}),
-    "a-private-range": ({"private_subnet_ip_range": "10.0.0.0/24"}, INSIDE, {"attachment": UNMANAGED}),
-    "a-private-address-and-private-targets": (PRIVATE | {"private_ipv4": "10.0.0.9"}, INSIDE,
-        {"attachment": UNMANAGED, "targets": frozenset()}),
-    "a-network-unread": ({}, UNREAD, {"attachment": UNMANAGED}),
     "private-targets-of-one": (PRIVATE, UNREAD, {"attachment": UNMANAGED, "targets": UNMANAGED}),
     "reverse-names-later": ({"ipv4_rdns": "a.example.com", "ipv6_rdns": "b.example.com"}, {}, {}),
-    "no-node": ({}, {"nodes": []}, {"targets": frozenset()}),
-    "what-is-said-of-the-port": ({"uses_proxyprotocol": "true", "health_check_interval": "5s"}, {},
-        {"listeners": {80: PROXY}}),
     # Nothing is written then, so that the label is there before the load balancer is.
     "a-cluster-without-identity": ({}, {"cluster_uid": Unknown("403")}, {"labels": {LABEL_SERVICE_UID: SERVICE_UID}}),
     # A new cluster costs no second round: its targets are what its Nodes will be.
     "a-node-that-joins": ({}, {"nodes": [a_joining_node("web-1")]}, {"targets": TARGETS}),
 })  # fmt: skip
-def test_what_is_created(options: dict[str, str], world: dict[str, Any], fields: dict[str, Any]) -> None:
+def test_the_body_of_a_creation(options: dict[str, str], world: dict[str, Any], fields: dict[str, Any]) -> None:
     """One request holds all that is asked for, save what its body has no field for."""
     found = created(new(**options), **fleet(1) | world)
     if "network" not in world and world.get("settings", LOCATED) is LOCATED:
@@ -173,39 +154,20 @@ def test_a_private_address_comes_after_the_creation() -> None:
     assert [change.key for change in plain.changes if change.key.startswith(f"{BALANCER}/")] == []
 
 
-def test_reverse_names_come_after_the_creation() -> None:
-    """Only then there is an address that could be named. They are shown before, with what is known of them."""
-    service = asking(ipv4_rdns="a.example.com", ipv6_rdns="b.example.com")
-    plan = plan_of(service)
-    named = [plan.by_key[f"{BALANCER}/rdns/{family}"] for family in ("ipv4", "ipv6")]
-    sides = [(change.before, change.after) for change in named]
-    assert sides == [(KNOWN_AFTER_APPLY, "a.example.com"), (KNOWN_AFTER_APPLY, "b.example.com")]
-    assert not_ready(plan).keys() >= {change.key for change in named}
-    assert in_turn(plan_of(service, a_balancer())) == ["rdns/ipv4", "rdns/ipv6"]
-
-
 WAS_OURS, LIKELY = rules.ADDRESSES_CHANGE, rules.ADDRESSES_LIKELY_CHANGE
 IN_RANGE = {"network": Present(Network(7, "private", (), ip_range=IPv4Network("10.0.0.0/16")))}
-LATE = {"network": Unknown("timed out")}
 CILIUMS, OVERLAYS = (Ingress("10.20.0.5"),), (Ingress("100.64.0.1"), Ingress("fd00::1"), Ingress("::1"))
-NAMED = (Ingress(hostname="x.example.net"),)
 OWN = "AddressPublished"
 
 
 @rows("published condition world row addresses", {
     "ours": ((V4, V6), OWN, {}, WAS_OURS, "203.0.113.200, 2001:db8::200"),
     "ours, useless": ((V4,), "NoTargets", {}, WAS_OURS, "203.0.113.200"),
-    "hccm's": ((V4,), None, {}, LIKELY, "203.0.113.200"),
-    "beside another's": ((V4,), "OtherAddressPublished", {}, LIKELY, "203.0.113.200"),
     "Cilium's": (CILIUMS, None, {}, None, ""),
-    "Cilium's after ours": (CILIUMS, OWN, {}, None, ""),
     "outside of the network": (CILIUMS, None, IN_RANGE, None, ""),
     "in it": ((Ingress("10.0.9.5"),), None, IN_RANGE, LIKELY, "10.0.9.5"),
-    "unknown": (CILIUMS, None, LATE, LIKELY, "10.20.0.5"),
     "an overlay's": (OVERLAYS, None, {}, None, ""),
     "a Node's, as servicelb publishes": ((Ingress("203.0.113.1"),), None, fleet(1), None, ""),
-    "a hostname": (NAMED, None, {}, None, ""),
-    "a hostname that was ours": (NAMED, OWN, {}, WAS_OURS, "x.example.net"),
     "no address": ((Ingress("no address"),), OWN, {}, None, ""),
 })  # fmt: skip
 def test_a_service_that_was_reachable(
@@ -220,7 +182,7 @@ def test_a_service_that_was_reachable(
     assert plan.by_key[STATUS].before == published
 
 
-def test_what_shows_whose_a_published_address_was() -> None:
+def test_signs_of_a_former_load_balancer() -> None:
     """No other controller publishes the hostname that the Service asks for; without the finalizer there was no load
     balancer, so that nothing of it is lost."""
     service = replace(asking(hostname="lb.example.com"), ingress=(Ingress(hostname="lb.example.com"),))
@@ -266,7 +228,7 @@ def test_a_managed_certificate() -> None:
     "not-issued-of-one-that-is-there": (SILENT, [PENDING], ()),
     "to-be-asked-for": (SILENT, [], (ISSUE,)),
 })  # fmt: skip
-def test_what_waits_for_a_certificate(present: CloudBalancer | None, certificates: Any, needs: tuple[str, ...]) -> None:
+def test_listeners_that_wait(present: CloudBalancer | None, certificates: Any, needs: tuple[str, ...]) -> None:
     """The listener, until it is issued; it is not asked for again, and a port that goes, goes at once."""
     balancers = [] if present is None else [present]
     plan = plan_of(asking(WEB, **MANAGED), *balancers, certificates=certificates)
@@ -277,37 +239,12 @@ def test_what_waits_for_a_certificate(present: CloudBalancer | None, certificate
     assert gone.depends_on == ()
 
 
-def test_no_certificate_for_what_is_wrong() -> None:
-    """The limits of certificate authorities are too strict to ask before everything is right."""
-    service = asking(WEB, **MANAGED, health_check_port="0")
-    assert plan_of(service, certificates=[]).changes == ()
-    secure = an_http_listener(443, 30443, protocol=Protocol.HTTPS)
-    for present in (SILENT, a_balancer(listeners=[secure])):
-        found = plan_of(service, present, certificates=[]).changes
-        assert {change.kind for change in found} <= {ChangeKind.LB_LISTENER, ChangeKind.LB_TARGET}
-
-
-@rows("options balancer ingress wanted", {
-    "first": ({}, a_balancer(), (), (V4, V6)),
-    "equal": ({}, a_balancer(), (V4, V6), None),
-    "another-order": ({}, a_balancer(), (V6, V4), (V4, V6)),
-    "hostname": ({"hostname": "a.de"}, a_balancer(), (V4, V6), (Ingress(hostname="a.de"),)),
-})  # fmt: skip
-def test_status(
-    options: dict[str, str], balancer: CloudBalancer, ingress: tuple[Ingress, ...], wanted: tuple[Ingress, ...] | None
-) -> None:
-    """One write where what is published means something else, none otherwise."""
-    change = plan_of(replace(asking(**options), ingress=ingress), balancer).by_key.get(STATUS)
-    assert change == (None if wanted is None else a_publication(*wanted, before=ingress, depends_on=()))
-
-
 ATTACHED, ALL = a_balancer(attachments=(HERE,)), (V4, V6, INSIDE_ENTRY)
 
 
 @rows("options balancer ingress part", {
     "another-mode": ({"uses_proxyprotocol": "true"}, ATTACHED, ALL, "listener/80"),
     "an-address-that-hetzner-chooses": ({}, a_balancer(), (V4, V6), "network/7"),
-    "a-chosen-address": ({"private_ipv4": "10.0.0.200"}, a_balancer(), (V4, V6), "network/7"),
     "addresses-that-go": (INTERNAL, replace(ATTACHED, targets=()), ALL, "public"),
 })  # fmt: skip
 def test_a_status_that_changes_with_the_load_balancer(
@@ -329,25 +266,11 @@ def test_a_status_that_changes_with_the_load_balancer(
     assert is_left(settings=replace(IN_NETWORK, policy=Policy.OBSERVE))  # it is withheld as all else is
 
 
-@rows("options balancer ingress", {
-    "by-name": ({"hostname": "lb.example.com"}, a_balancer(), (Ingress(hostname="lb.example.com"),)),
-    "private-ingress-off": ({"disable_private_ingress": "true"}, a_balancer(), (V4, V6)),
-    "another-part": (LEAST, ATTACHED, ALL),
-})  # fmt: skip
-def test_a_status_that_stays_what_it_is(
-    options: dict[str, str], balancer: CloudBalancer, ingress: tuple[Ingress, ...]
-) -> None:
-    plan = plan_of(replace(asking(**options), ingress=ingress), balancer, **INSIDE)
-    assert any(change.key.startswith(f"{BALANCER}/") for change in plan.changes)
-    assert STATUS not in plan.by_key
-
-
 CLOSED = a_balancer(attachments=(HERE,), targets=private(1), spec={"public_interface": False})
 REOPENED = PRIVATE | {"disable_private_ingress": "true", "disable_public_network": "false"}
 
 
 @rows("options balancer expected", {
-    "internal": (INTERNAL, CLOSED, (INSIDE_ENTRY,)),
     "nothing-is-reachable": (NOWHERE, CLOSED, ()),
     "as-long-as-it-becomes-public-again": (REOPENED, CLOSED, None),
     "as-long-as-it-is-public": (INTERNAL, replace(ATTACHED, targets=tuple(private(1))), KNOWN_AFTER_APPLY),
@@ -397,24 +320,20 @@ def released(former: str, cluster: str = CLUSTER_UID) -> tuple[Owner, dict[str, 
 OF_DEAD = {"service_uid": DEAD_UID, "spec": SHOP}
 
 
-OF_HCCM = Owner(CLUSTER_UID, SERVICE_UID)
 OF_CLASS = Owner(CLUSTER_UID, None, own_class_uid=SERVICE_UID, balancer_class="hcloud-reconciler..load-balancer")
 
 
 @rows("options before balancer mark", {
     "by-the-default-name": ({}, Owner(None, None), FREE, None),
-    "by-the-default-name-and-let-go-once": ({}, Owner(CLUSTER_UID, None), {"service_uid": None}, None),
     "let-go": (SHOP, Owner(CLUSTER_UID, None), {"service_uid": None, "spec": SHOP}, "true"),
-    "nobody's": (SHOP, Owner(None, None), FREE | {"spec": SHOP, "targets": (), "listeners": ()}, "true"),
     "of-a-dead-service-of-no-known-cluster": (SHOP, Owner(None, DEAD_UID), OF_DEAD | {"cluster_uid": None}, "true"),
     "of-a-dead-service": (SHOP, Owner(CLUSTER_UID, DEAD_UID), OF_DEAD, None),
     "of-a-dead-one-that-had-adopted-it": (SHOP, Owner(CLUSTER_UID, DEAD_UID, adopted="yes"), {"spec": SHOP | KEPT},
         "yes"),
     "released": (SHOP, *released("default.web"), "true"),
     "released-with-another": (SHOP, *released("default.api"), "true"),
-    "released-elsewhere": (SHOP, *released("default.web", "else"), "true"),
 })  # fmt: skip
-def test_adoption_of_what_takes_nothing_away(
+def test_an_adoption_that_takes_nothing_away(
     options: dict[str, str], before: Owner, balancer: dict[str, Any], mark: str | None
 ) -> None:
     """Nothing is taken away, so there is nothing to be warned of. What was not made for a Service of this
@@ -439,13 +358,11 @@ def test_a_class_that_was_taken_off_is_written_again() -> None:
 
 
 @rows("labels serving", {
-    "of HCCM, to a class": (OF_HCCM, Serving(OWN_CLASS)),
     "of a class, to none": (OF_CLASS, Serving()),
     "of a class, to another": (OF_CLASS, Serving("example.com/internal")),
     "of a lost class, to none": (replace(OF_CLASS, balancer_class=None), Serving()),
-    "of HCCM, with a class": (replace(OF_HCCM, balancer_class="hcloud-reconciler..load-balancer"), Serving(OWN_CLASS)),
 })  # fmt: skip
-def test_what_a_former_class_has_not_released(labels: Owner, serving: Serving) -> None:
+def test_a_load_balancer_of_a_former_class(labels: Owner, serving: Serving) -> None:
     """Nothing but the adoption, for a guard to refuse, as of any other owner."""
     service = a_served_service(load_balancer_class=serving.balancer_class, finalizers=())
     plan = plan_of(service, a_balancer(spec={"labels": labels_with({}, labels)}), serving=serving)
@@ -463,11 +380,10 @@ LIVING = a_service("x", uid="uid-x", type="ClusterIP")
 
 
 @rows("balancer others", {
-    "of-a-cluster": ({"service_uid": "uid-x", "cluster_uid": "another", "spec": SHOP}, []),
     "of-a-living-service": ({"service_uid": "uid-x", "spec": SHOP}, [LIVING]),
     "of-two-who-ask": ({"service_uid": None, "spec": SHOP, "targets": ()}, [OTHER]),
 })  # fmt: skip
-def test_what_somebody_else_has(balancer: dict[str, Any], others: list[Service]) -> None:
+def test_a_load_balancer_of_somebody_else(balancer: dict[str, Any], others: list[Service]) -> None:
     """Nothing but the adoption, for a guard to refuse; no part of it is touched, and nothing prepared in vain."""
     plan = plan_of(new(**SHOP), a_balancer(**balancer), others=others)
     assert [change.kind for change in plan.changes if change.owner == SERVICE] == ["lb.adopt", "service.claim"]
@@ -513,14 +429,6 @@ def test_leaving(going: dict[str, Any], why: str) -> None:
     assert none.by_key[BALANCER].consequences == ()
 
 
-def test_leaving_touches_nothing_else() -> None:
-    """Neither certificates nor networks, nor a reverse name, nor any part of what goes."""
-    balancer = a_balancer(attachments=(HERE,), targets=(), listeners=(), spec={"ipv4_rdns": "a.example.com"})
-    service = a_served_service(**GOING, claim=asking(WEB, **MANAGED).claim)
-    plan = plan_of(service, balancer, certificates=[PENDING], **INSIDE)
-    assert [change.kind for change in plan.changes] == ["lb.delete", "service.release"]
-
-
 RETAIN = a_claim(annotations={OPTIONS["deletion_policy"].full_key: "retain"})
 
 
@@ -546,8 +454,6 @@ def test_retaining(claim: Any, balancer: CloudBalancer, row: Rule) -> None:
 
 @rows("ingress balancers", {
     "nothing-published": ((), []),
-    "an-address-published": ((V4,), []),
-    "what-another-cluster-has-is-none-of-this-services": ((V4, V6), [a_balancer(cluster_uid="another")]),
 })  # fmt: skip
 def test_leaving_without_a_load_balancer(ingress: tuple[Ingress, ...], balancers: list[CloudBalancer]) -> None:
     """What is gone keeps nobody."""
@@ -557,8 +463,6 @@ def test_leaving_without_a_load_balancer(ingress: tuple[Ingress, ...], balancers
 
 @rows("balancers world", {
     "part-of-the-list": ([], {"load_balancers": PART}),
-    "not-read": ([], {"load_balancers": None}),
-    "one-unreadable": ([], {"load_balancers": UNREADABLE}),
     "two-with-its-label": ([a_balancer(), a_balancer(43, spec=SHOP)], {}),
 })  # fmt: skip
 def test_while_too_little_is_known(balancers: list[CloudBalancer], world: dict[str, Any]) -> None:
@@ -579,18 +483,6 @@ def test_a_service_made_anew() -> None:
     assert isinstance(create.after, LoadBalancer)
     assert (create.kind, create.after.name) == ("lb.create", "a22222222000040008000000000000000"[:32])
     assert plan.by_key["load_balancer/#42"].kind == "lb.delete"
-
-
-@rows("spec", {
-    "source-ranges": {"source_ranges": ("192.0.2.0/24",)},
-    "traffic-policy": {"external_traffic_policy": "Local"},
-})  # fmt: skip
-def test_what_the_spec_asks_in_vain(spec: dict[str, Any]) -> None:
-    """It is said to have no effect, and has none."""
-    service = a_served_service(claim=a_claim(**spec))
-    plan = plan_of(service, a_balancer())
-    assert (plan.changes, len(said(plan))) == ((), 1)
-    assert created(replace(service, finalizers=())) == SMALLEST
 
 
 def test_the_finalizer_that_is_there() -> None:

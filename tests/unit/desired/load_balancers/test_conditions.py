@@ -15,7 +15,6 @@ from desired.model.load_balancer import (
     CloudBalancer,
     HttpOptions,
     Owner,
-    SelectorTarget,
     ServerTarget,
 )
 from desired.model.service import Ingress, Service, ServiceCondition
@@ -24,9 +23,8 @@ from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, State
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
 from desired.rules import load_balancers as rules
-from desired.section import Section, Unknown
+from desired.section import Section
 from tests.balancers import (
-    DEFAULT_NAME,
     SERVICE_UID,
     a_balancer,
     a_claim,
@@ -61,7 +59,7 @@ def others(others: str, writer: str = "", hostname: str = "") -> tuple[str, str,
 
 PUBLISHED, FIRST = published(OWN), published("203.0.113.200")
 NOT_CREATED = ("False", "NotCreated", rules.BALANCER_LACKING.text())
-DELETED, RELEASED = (("False", "NotCreated", row.text()) for row in (rules.BALANCER_DELETED, rules.BALANCER_RELEASED))
+DELETED = ("False", "NotCreated", rules.BALANCER_DELETED.text())
 NO_ADDRESS = ("False", "NoAddress", rules.ADDRESS_UNPUBLISHED.text(balancer=42))
 NO_PORTS = ("False", "NoPorts", rules.PORTS_LACKING.text(balancer=42))
 NO_TARGETS = ("False", "NoTargets", rules.LEADS_NOWHERE.text(balancer=42, cause=""))
@@ -107,7 +105,6 @@ def status(*after: Ingress, known: bool = True, decision: GuardDecision = ALLOWE
 CREATE = change("", "lb.create", None, a_balancer().spec)
 ADOPT = change("", "lb.adopt", Owner(None, None), Owner(CLUSTER_UID, SERVICE_UID))
 DELETE = change("", "lb.delete", a_balancer().spec, None)
-RETAIN = change("/retain", "lb.retain", Owner(None, SERVICE_UID), Owner(None, None, "now"))
 PENDING = change(
     "/listener/443", "lb.listener", None, an_http_listener(443, http=HttpOptions(certificates=KNOWN_AFTER_APPLY))
 )
@@ -142,11 +139,6 @@ def conditions(
     return {each.type: (each.status, each.reason, each.message) for each in found}
 
 
-def test_a_service_that_is_served() -> None:
-    """Both are there, in this order, and both are true."""
-    assert list(conditions().items()) == [(READY, PUBLISHED), (IN_SYNC, AS_ASKED)]
-
-
 UNLABELLED = a_balancer(service_uid=None)
 NAMED = a_balancer(service_uid=None, spec={"name": "shop"})
 BARE, THERE, TWICE = a_balancer(targets=()), (a_balancer(),), (a_balancer(1, service_uid="another"), NAMED)
@@ -154,48 +146,28 @@ SHOP = a_served_service(claim=a_claim(annotations=annotated(name="shop")))
 BESIDE, MUTE = a_service(ingress=(OTHERS,)), a_service()
 WRITTEN = a_service(ingress=(OTHERS,), status_writers=("cilium-operator", "x"))
 NOW_PUBLISHED = status(Ingress("203.0.113.200"))
-LATER_PUBLISHED = status(Ingress("203.0.113.200"), decision=WAITING)
 INSIDE = replace(ONE, use_private_ip=True)
 
 
 @rows("service balancers changes expected", {
-    "none": (MUTE, (), (), NOT_CREATED),
-    "gone-and-still-published": (SERVED, (), (), NOT_CREATED),
-    "another-services": (SERVED, (a_balancer(service_uid="another"),), (), NOT_CREATED),
-    "another-clusters": (SERVED, (a_balancer(cluster_uid="another"),), (), NOT_CREATED),
     "without-our-clusters-label": (SERVED, (a_balancer(cluster_uid=None),), (), PUBLISHED),
-    "to-be-created": (MUTE, (), (CREATE, status(known=False)), NOT_CREATED),
-    "to-be-adopted-and-not-planned": (SERVED, (UNLABELLED,), (), NOT_CREATED),
     "adopted-by-the-default-name": (SERVED, (UNLABELLED,), (ADOPT,), PUBLISHED),
-    "adoption-is-held": (SERVED, (UNLABELLED,), (ADOPT.ruled(HELD),), NOT_CREATED),
     "adopted-by-its-own-name": (SHOP, TWICE, (ADOPT,), PUBLISHED),
     "adoption-of-something-else": (SERVED, (replace(NAMED, ipv4=None, ipv6=None),), (ADOPT,), NOT_CREATED),
     "adopted-by-its-published-address": (SERVED, (NAMED,), (ADOPT,), PUBLISHED),
     "deleted": (SERVED, THERE, (DELETE,), DELETED),
-    "retained": (SERVED, THERE, (RETAIN,), RELEASED),
-    "deletion-is-held": (SERVED, THERE, (DELETE.ruled(HELD),), PUBLISHED),
     "nothing-published": (MUTE, THERE, (), NO_ADDRESS),
-    "an-empty-hostname": (a_service(ingress=(Ingress(hostname=""),)), THERE, (), NO_ADDRESS),
-    "a-hostname": (a_service(ingress=(Ingress(hostname="a.de"),)), THERE, (), published("a.de")),
     "published-with-this-write": (MUTE, THERE, (algorithm(), NOW_PUBLISHED), FIRST),
-    "publication-is-withheld": (MUTE, THERE, (LATER_PUBLISHED,), NO_ADDRESS),
-    "another-controllers": (BESIDE, THERE, (), others("10.20.0.5")),
     "another-controllers-by-name": (WRITTEN, THERE, (), others("10.20.0.5", " (written by 'cilium-operator')")),
-    "another-controllers-and-suspended": (BESIDE, THERE, (LATER_PUBLISHED,), others("10.20.0.5")),
     "another-controllers-and-replaced": (BESIDE, THERE, (NOW_PUBLISHED,), FIRST),
     "beside-ours": (a_service(ingress=(*SERVED.ingress, OTHERS)), THERE, (), others("10.20.0.5")),
     "written-otherwise": (a_service(ingress=(Ingress("2001:DB8:0::200"),)), THERE, (), published("2001:DB8:0::200")),
-    "no-ports": (SERVED, (DEAF,), (), NO_PORTS),
     "a-port-is-added": (SERVED, (DEAF,), (port(80, added=True),), PUBLISHED),
     "the-last-port-goes": (SERVED, THERE, (port(80, added=False),), NO_PORTS),
-    "no-targets": (SERVED, (BARE,), (), NO_TARGETS),
     "a-target-is-added": (SERVED, (BARE,), (target(None, ONE),), PUBLISHED),
-    "a-target-is-withheld": (SERVED, (BARE,), (target(None, ONE, HELD),), NO_TARGETS),
     "the-last-target-goes": (SERVED, THERE, (target(ONE, None),), NO_TARGETS),
-    "its-removal-is-held": (SERVED, THERE, (target(ONE, None, HELD),), PUBLISHED),
     "a-target-is-replaced": (SERVED, THERE, (target(ONE, None), target(None, TWO)), PUBLISHED),
     "a-target-flips": (SERVED, THERE, (target(ONE, INSIDE),), PUBLISHED),
-    "a-selector-serves": (SERVED, (a_balancer(targets=(SelectorTarget("a", False),)),), (), PUBLISHED),
 })  # fmt: skip
 def test_ready(
     service: Service, balancers: tuple[CloudBalancer, ...], changes: tuple[Change, ...], expected: tuple[str, str, str]
@@ -208,8 +180,6 @@ def test_ready(
     "not-read": (None, "Unknown"),
     "part-of-a-list": (incomplete(Section()), "Unknown"),
     "unreadable": (Section(unreadable={42: "no name"}), "Unknown"),
-    "in-part-of-a-list": (incomplete(Section({42: a_balancer()})), "AddressPublished"),
-    "absent": (Section(), "NotCreated"),
 })  # fmt: skip
 def test_ready_when_too_little_is_known(balancers: Section[int, CloudBalancer] | None, expected: str) -> None:
     """Nothing is said to be missing for a gap in the list: what was said before stays."""
@@ -229,7 +199,6 @@ def test_ready_when_too_little_is_known(balancers: Section[int, CloudBalancer] |
     "part-of-a-list": (incomplete(Section()), "Unknown"),
     "two": (Section({42: a_balancer(), 43: a_balancer(43)}), "Unknown"),
     "its-own": (Section({42: a_balancer()}), "AddressPublished"),
-    "absent": (Section(), "NotCreated"),
 })  # fmt: skip
 def test_ready_while_another_service_asks_for_the_name(balancers: Any, expected: str) -> None:
     """What is not known is not said to be missing; what is the Service's own stays so."""
@@ -241,7 +210,6 @@ def test_ready_while_another_service_asks_for_the_name(balancers: Any, expected:
 
 
 @rows("found asked expected", {
-    "as asked for": ("a.de", "a.de", published("a.de")),
     "what is asked for cannot be read": ("a.de", None, published("a.de")),
     "none is asked for": ("x.de", "", others("x.de")),
     "another one is": ("x.de", "a.de", others("x.de", hostname=", published as a.de")),
@@ -252,11 +220,6 @@ def test_ready_with_a_hostname(found: str, asked: str | None, expected: tuple[st
     world = a_world([service], load_balancers=Section({42: a_balancer()}))
     ready, _ = service_conditions(service, match_balancers(world)[service.id], world, (), (), asked)
     assert (ready.status, ready.reason, ready.message) == expected
-
-
-def test_ready_while_the_cluster_has_no_identity() -> None:
-    """A load balancer with the Service's label is taken for its own."""
-    assert conditions(cluster_uid=Unknown("timed out"))[READY] == PUBLISHED
 
 
 def coming(cause: str) -> tuple[str, str, str]:
@@ -332,7 +295,6 @@ def test_the_gravest_reason_is_named(first: int) -> None:
 
 @rows("changes notes", {
     "a-note": ((), (note(NoteKind.UNKNOWN, "not read"),)),
-    "a-change-that-waits-for-data": ((algorithm(replace(GAP, why="not read")),), ()),
     "among-others": ((algorithm(replace(GAP, why="not read")), target(None, TWO)), (note(NoteKind.KEPT),)),
 })  # fmt: skip
 def test_in_sync_when_too_little_is_known(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> None:
@@ -341,13 +303,6 @@ def test_in_sync_when_too_little_is_known(changes: tuple[Change, ...], notes: tu
     for reason, verdict in (("InSync", "True"), ("Held", "False")):
         service = replace(SERVED, conditions=(ServiceCondition(IN_SYNC, verdict, reason, "as before"),))
         assert conditions(service, changes=changes, notes=notes)[IN_SYNC] == (verdict, reason, "as before")
-
-
-def test_which_of_two_is_the_services_is_not_known() -> None:
-    """Two load balancers have its label: none of them is said to be ready."""
-    found = conditions(balancers=(a_balancer(), a_balancer(43)))
-    assert found[READY][:2] == ("Unknown", "Unknown")
-    assert found[READY][2].startswith("load balancers 42, 43 all have the label of this Service")
 
 
 def test_since() -> None:
@@ -370,24 +325,13 @@ def test_since() -> None:
 TRUE = (ServiceCondition(READY, "True", "AddressPublished", "x"), ServiceCondition(IN_SYNC, "True", "InSync", "x"))
 WRONG = (TRUE[0], ServiceCondition(IN_SYNC, "False", "Held", "x"))
 NOT_READY = (ServiceCondition(READY, "False", "NotCreated", "x"), TRUE[1])
-DOUBTFUL = (TRUE[0], ServiceCondition(IN_SYNC, "Unknown", "Unknown", "x"))
 
 
 @rows("present wanted worth", {
-    "absent-and-all-well": ((), TRUE, False),
     "absent-and-something-wrong": ((), WRONG, True),
     "absent-and-only-not-ready": ((), NOT_READY, False),
-    "absent-and-unknown": ((), DOUBTFUL, False),
-    "only-somebody-elses": ((ServiceCondition("example.com/Other", "True"),), TRUE, False),
-    "equal": (TRUE, TRUE, False),
     "in-another-order": (TRUE, TRUE[::-1], False),
-    "another-message": (TRUE, (replace(TRUE[0], message="y"), TRUE[1]), False),
-    "another-time": (TRUE, (TRUE[0], replace(TRUE[1], since=NOW)), False),
     "another-status": (TRUE, WRONG, True),
-    "no-longer-ready": (TRUE, NOT_READY, True),
-    "another-reason": (WRONG, (TRUE[0], replace(WRONG[1], reason="Refused")), True),
-    "well-again": (WRONG, TRUE, True),
-    "one-is-there-and-all-is-well": (TRUE[:1], TRUE, False),
     "one-is-there-and-something-is-wrong": (TRUE[:1], WRONG, True),
     "what-is-wrong-was-said": (WRONG[1:], WRONG, False),
     "nothing-to-say": (TRUE, (), False),
@@ -397,9 +341,3 @@ def test_is_worth_a_write(
 ) -> None:
     """A condition's absence is never a difference unless something is wrong, nor is its message."""
     assert is_worth_a_write(replace(SERVED, conditions=present), wanted) is worth
-
-
-def test_a_balancer_of_the_default_name_is_the_one_of_the_tests() -> None:
-    """What the cases about adoption rest on."""
-    assert UNLABELLED.spec.name == DEFAULT_NAME
-    assert NAMED.spec.name != DEFAULT_NAME

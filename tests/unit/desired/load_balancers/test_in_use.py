@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from desired.annotations.choices import Algorithm, Protocol
+from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import CHECK, HTTP, HTTP_CHECK, LISTENER, ON_STATUS, OPTIONS, Option, Options
 from desired.load_balancers.in_use import in_use, shown
@@ -46,30 +46,17 @@ HTTPS = an_http_listener(
 
 
 @rows("field listeners expected", {
-    "protocol": ("protocol", (a_listener(),), "tcp"),
     "ports-that-differ": ("protocol", (HTTPS, a_listener()), "tcp, https"),
-    "no-ports": ("protocol", (), None),
     "proxy-protocol": ("uses_proxyprotocol", (HTTPS,), "true"),
     "a-part-that-only-one-has": ("http_cookie_name", (a_listener(), HTTPS), "COOKIE"),
-    "a-part-that-none-has": ("http_cookie_name", (a_listener(),), None),
-    "cookie-lifetime": ("http_cookie_lifetime", (HTTPS,), "60s"),
-    "idle": ("http_timeout_idle", (HTTPS,), "40s"),
-    "redirect": ("http_redirect_http", (HTTPS,), "true"),
-    "sticky": ("http_sticky_sessions", (HTTPS,), "true"),
     "certificates": ("http_certificates", (HTTPS,), "5, 6"),
     "http-over-tls-is-https": ("health_check_protocol", (HTTPS,), "https"),
-    "plain-http": ("health_check_protocol", (a_listener(health_check=an_http_check()),), "http"),
     "check-ports": ("health_check_port", (HTTPS, a_listener()), "30080, 30443"),
     "whom-a-port-belongs-to-nobody-can-tell": ("health_check_node_port", (HTTPS,), None),
-    "interval": ("health_check_interval", (HTTPS,), "5s"),
-    "timeout": ("health_check_timeout", (HTTPS,), "10s"),
-    "retries": ("health_check_retries", (HTTPS,), "3"),
-    "domain": ("health_check_http_domain", (HTTPS,), "d"),
-    "path": ("health_check_http_path", (HTTPS,), "/p"),
     "tls": ("health_check_http_validate_certificate", (HTTPS,), "true"),
     "status-codes": ("http_status_codes", (HTTPS,), "200"),
 })  # fmt: skip
-def test_what_listeners_have(field: str, listeners: tuple[Listener, ...], expected: str | None) -> None:
+def test_values_of_listeners(field: str, listeners: tuple[Listener, ...], expected: str | None) -> None:
     """What the ports do now is told in the words of annotations, each value once."""
     assert in_use(field, a_balancer(listeners=listeners)) == expected
 
@@ -79,24 +66,12 @@ PLACES = (Attachment(7, IPv4Address("10.0.0.8")), Attachment(9, IPv4Address("10.
 
 
 @rows("field overrides expected", {
-    "name": ("name", {"spec": {"name": "shop"}}, "shop"),
-    "type": ("type", {}, "lb11"),
-    "location": ("location", {}, "fsn1"),
-    "zone": ("network_zone", {}, "eu-central"),
-    "algorithm": ("algorithm_type", {}, "round_robin"),
-    "public": ("disable_public_network", {}, "false"),
-    "not-public": ("disable_public_network", {"spec": {"public_interface": False}}, "true"),
     "targets-of-both-kinds": ("use_private_ip", {"targets": BOTH}, "false, true"),
-    "no-targets": ("use_private_ip", {"targets": ()}, None),
     "private-addresses": ("private_ipv4", {"attachments": PLACES}, "10.0.0.8, 10.9.0.8"),
-    "no-network": ("private_ipv4", {}, None),
-    "rdns": ("ipv4_rdns", {}, "static.200.example.com"),
     "an-empty-pointer": ("ipv6_rdns", {}, ""),
-    "no-pointer": ("ipv6_rdns", {"spec": {"ipv6_rdns": None}}, None),
     "what-the-api-does-not-say": ("private_subnet_ip_range", {"attachments": PLACES}, None),
-    "what-is-not-about-it": ("hostname", {}, None),
 })  # fmt: skip
-def test_what_a_load_balancer_has(field: str, overrides: Mapping[str, Any], expected: str | None) -> None:
+def test_values_of_a_load_balancer(field: str, overrides: Mapping[str, Any], expected: str | None) -> None:
     """What the whole load balancer has is told in the words of annotations."""
     assert in_use(field, a_balancer(**overrides)) == expected
 
@@ -119,15 +94,9 @@ def test_what_an_option_sets_is_there(row: Option) -> None:
 
 
 @rows("field value text", {
-    "boolean": ("use_private_ip", False, "false"),
-    "number": ("health_check_retries", 3, "3"),
-    "duration": ("http_timeout_idle", 50, "50s"),
-    "choice": ("algorithm_type", Algorithm.LEAST_CONNECTIONS, "least_connections"),
-    "list": ("http_certificates", (5, "shop"), "5, shop"),
     "address": ("private_ipv4", IPv4Address("10.0.0.5"), "10.0.0.5"),
     "range": ("private_subnet_ip_range", IPv4Network("10.0.0.0/24"), "10.0.0.0/24"),
     "selector": ("node_selector", parse_selector("a in (b, c)"), "a in (b, c)"),
-    "nothing": ("hostname", "", ""),
 })  # fmt: skip
 def test_shown(field: str, value: object, text: str) -> None:
     """A value reads as somebody would write it."""
@@ -144,11 +113,6 @@ def test_every_value_can_be_shown() -> None:
 
 
 P = "load-balancer.hetzner.cloud/"
-LEAST = {"algorithm": Algorithm.LEAST_CONNECTIONS}
-LARGE = a_balancer(type=LB21, spec={"type": "lb21"})
-PLAIN = HttpOptions("HCLBSTICKY", 300, 50, (), redirect_http=False, sticky_sessions=False)
-OVER_TLS = an_http_listener(443, 30443, protocol=Protocol.HTTPS, http=replace(PLAIN, certificates=(5,)))
-BY_DEFAULT = replace(LOCATED, balancer_defaults=Options(location="fsn1", uses_proxyprotocol=True))
 
 
 def proxied(port: int = 80) -> Listener:
@@ -161,10 +125,6 @@ def checked(**overrides: Any) -> Listener:
 
 def checked_by_http(**overrides: Any) -> Listener:
     return a_listener(health_check=an_http_check(**overrides))
-
-
-def over_http(**overrides: Any) -> Listener:
-    return an_http_listener(http=replace(PLAIN, **overrides))
 
 
 def having(*listeners: Listener) -> CloudBalancer:
@@ -182,19 +142,12 @@ def kept(text: str) -> str:
     return text.removeprefix("load balancer keeps ").partition(", set by no")[0]
 
 
-BY_HTTP, HTTP_PORTS = {"health_check_protocol": "http"}, {"protocol": "http"}
+BY_HTTP = {"health_check_protocol": "http"}
 
 
 @rows("balancer options value", {
-    "type": (LARGE, {}, "type=lb21 (default lb11)"),
-    "algorithm": (a_balancer(spec=LEAST), {}, "algorithm-type=least_connections (default round_robin)"),
-    "proxy protocol": (having(proxied()), {}, "uses-proxyprotocol=true (default false)"),
     "health check": (having(checked(interval_s=5)), {}, "health-check-interval=5s (default 15s)"),
-    "path": (having(checked_by_http(path="/up")), BY_HTTP, "health-check-http-path=/up (default /)"),
-    "host": (having(checked_by_http(domain="a.de")), BY_HTTP, 'health-check-http-domain=a.de (default "")'),
     "codes": (having(checked_by_http(status_codes=("200",))), BY_HTTP, "http-status-codes=200 (default 2??, 3??)"),
-    "sessions": (having(over_http(sticky_sessions=True)), HTTP_PORTS, "http-sticky-sessions=true (default false)"),
-    "idle time": (having(over_http(timeout_idle_s=60)), HTTP_PORTS, "http-timeout-idle=60s (default 50s)"),
 })  # fmt: skip
 def test_a_value_that_nothing_asks_for(balancer: CloudBalancer, options: dict[str, Any], value: str) -> None:
     """It is named as an annotation has it."""
@@ -217,13 +170,8 @@ def test_several_values_are_one_note() -> None:
 
 
 @rows("balancer settings options", {
-    "nothing but defaults": (a_balancer(), LOCATED, {}),
-    "an annotation": (having(proxied()), LOCATED, {"uses_proxyprotocol": "true"}),
-    "a variable": (having(proxied()), BY_DEFAULT, {}),
     "the default": (having(proxied()), LOCATED, {"uses_proxyprotocol": "false"}),
-    "a type": (LARGE, LOCATED, {"type": "lb21"}),
     "the default in another order": (having(checked_by_http(status_codes=("3??", "2??"))), LOCATED, BY_HTTP),
-    "a part that goes": (having(checked_by_http(path="/up")), LOCATED, {"health_check_protocol": "tcp"}),
     "what has no default": (a_balancer(spec={"ipv4_rdns": "lb.example.com"}), LOCATED, {}),
     "of another Service": (a_balancer(service_uid="another"), LOCATED, {"name": "web"}),
 })  # fmt: skip
@@ -233,7 +181,6 @@ def test_nothing_is_kept(balancer: CloudBalancer, settings: Settings, options: d
 
 
 @rows("targets told", {
-    "privately": (private(1), "use-private-ip=true (default false)"),
     "by most": ((*private(1, 2), *public(3)), "use-private-ip=true (default false)"),
     "publicly": (public(1), ""),
 })  # fmt: skip
@@ -241,21 +188,3 @@ def test_the_way_to_targets_is_kept(targets: Any, told: str) -> None:
     balancer = a_balancer(attachments=(HERE,), targets=targets)
     plan = plan_of(asking(), balancer, **INSIDE | fleet(1, 2, 3))
     assert [kept(note.text) for note in plan.notes if note.kind is NoteKind.KEPT] == [told][: bool(told)]
-
-
-def test_certificates_are_no_value_that_is_kept() -> None:
-    """There is no https without one."""
-    assert told(having(OVER_TLS), 443, protocol="https") == []
-
-
-@rows("targets kind text", {
-    "nothing is reached": ((), NoteKind.UNREACHABLE, "no target can be reached"),
-    "one is, by its network": (private(1), NoteKind.NO_TARGETS, "no other target can be reached"),
-})  # fmt: skip
-def test_a_public_interface_that_stays_closed(targets: Any, kind: NoteKind, text: str) -> None:
-    """Nothing asks for that any more: it is named, and so is what follows from it."""
-    closed = a_balancer(attachments=(HERE,), targets=targets, spec={"public_interface": False})
-    plan = plan_of(asking(use_private_ip="false"), closed, **INSIDE | fleet(1))
-    said = {note.kind: note.text for note in plan.notes}
-    assert kept(said[NoteKind.KEPT]) == "disable-public-network=true (default false)"
-    assert said[kind].startswith(text)

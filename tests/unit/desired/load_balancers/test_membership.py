@@ -30,7 +30,6 @@ from desired.syntax.selector import Selector, parse_selector
 from tests.balancers import a_balancer
 from tests.builders import (
     NOW,
-    UNINITIALIZED,
     a_dual_stack_server,
     a_joining_node,
     a_lost_node,
@@ -106,13 +105,10 @@ SIX = a_dual_stack_server(ipv4=None)
 
 @rows("server node_ip expected", {
     "IPv4 as well": (a_dual_stack_server(), None, None),
-    "IPv4 as well, and a kubelet with IPv6": (a_dual_stack_server(), "2001:db8:1::5", None),
     "IPv6 alone": (SIX, None, "2001:db8:1::1"),
     "another host, says kubelet": (SIX, "2001:db8:1::5", "2001:db8:1::5"),
     "its second address": (SIX, "10.0.0.2,2001:db8:1::5", "2001:db8:1::5"),
     "a host of somebody else": (SIX, "2001:db8:2::5", "2001:db8:1::1"),
-    "IPv4 in disguise": (SIX, "::ffff:10.0.0.2", "2001:db8:1::1"),
-    "an unusable one": (SIX, "no address", "2001:db8:1::1"),
 })  # fmt: skip
 def test_a_server_without_public_ipv4(server: Server, node_ip: str | None, expected: str | None) -> None:
     """It gets its traffic by its IPv6 address."""
@@ -140,17 +136,12 @@ def with_id(provider_id: str) -> Node:
 @rows("node server expected server_id", {
     "no providerID": (a_node(), a_server(), rules.WITHOUT_ID, None),
     "robot": (with_id("hrobot://1"), a_server(), rules.ON_UNREAD_ROBOT_SERVER, None),
-    "robot of the fork": (with_id("hcloud://bm-1"), a_server(), rules.ON_UNREAD_ROBOT_SERVER, None),
     "foreign": (with_id("aws:///eu/i-1"), a_server(), rules.OF_ANOTHER_CLOUD, None),
-    "no id": (with_id("hcloud://"), a_server(), rules.WITH_A_MALFORMED_ID, None),
     "malformed id": (with_id("hcloud://one"), a_server(), rules.WITH_A_MALFORMED_ID, None),
     "lost": (a_lost_node(), a_server(2, "db-1"), rules.WITHOUT_SERVER, 1),
-    "lost and deleted": (a_lost_node(deleted_at=NOW), a_server(2, "db-1"), rules.LEAVING, 1),
-    "no public address": (a_settled_node(), a_server(ipv4=None), rules.WITHOUT_PUBLIC_ADDRESS, 1),
     "in the network alone": (a_settled_node(), replace(INSIDE, ipv4=None), rules.PRIVATE_ALONE, 1),
     "public IPv6 not told": (a_settled_node(), SIX_UNSAID, rules.ADDRESS_UNSAID, 1),
     "public IPv4 not told": (a_settled_node(), FOUR_UNSAID, rules.ADDRESS_UNSAID, 1),
-    "private ones do not matter": (a_settled_node(), UNTOLD, rules.TAKES_PUBLIC, 1),
 })  # fmt: skip
 def test_by_public_address(node: Node, server: Server, expected: Rule, server_id: int | None) -> None:
     """Each Node for itself, and one that cannot be a target is said to be none."""
@@ -162,6 +153,10 @@ def test_by_public_address(node: Node, server: Server, expected: Rule, server_id
 
 KNOWN: Present[Network | None] = Present(Network(NETWORK, "private"))
 ELSEWHERE = a_server(private_ips=((6, IPv4Address("10.6.0.2")),))
+
+
+UNLISTED = "not in the list, "
+REPORTS, FAILED = f"{UNLISTED}but the kubelet reports Ready", f"{UNLISTED}and its lookup failed: GET timed out"
 
 
 @rows("server network_id network expected", {
@@ -177,16 +172,10 @@ def test_by_private_address(server: Server, network_id: int | None, network: Any
     assert verdict(member(snapshot, PRIVATE, network=network_id)) == expected
 
 
-UNLISTED = "not in the list, "
-REPORTS, FAILED = f"{UNLISTED}but the kubelet reports Ready", f"{UNLISTED}and its lookup failed: GET timed out"
-
-
 @rows("node world cause", {
     "not in part of a list": (a_settled_node(), {"servers_section": incomplete(servers_of())}, "page 2 timed out"),
-    "in part of a list": (a_settled_node(), {"servers_section": incomplete(servers_of(a_server()))}, TARGET),
     "unreadable": (a_settled_node(), {"servers_section": UNREAD}, "server 1 could not be decoded"),
     "ready": (a_settled_node(), {}, REPORTS),
-    "ready, proven gone": (a_settled_node(), {"confirmations": {1: Absent()}}, SERVERLESS),
     "silent": (a_lost_node(), {}, SERVERLESS),
     "silent and not to be asked for": (a_lost_node(), {"confirmations": {1: LATE}}, FAILED),
 })  # fmt: skip
@@ -206,7 +195,6 @@ SERVER = {"servers": [a_server()]}
 @rows("parts expected", {
     "found by name": (SERVER, rules.TAKES_PUBLIC),
     "no server": ({"servers": [a_server(2, "db-1")]}, rules.NOT_INITIALIZED),
-    "part of a list": ({"servers_section": incomplete(servers_of(a_server()))}, rules.NOT_INITIALIZED_YET),
     "an unreadable server": ({"servers_section": UNREAD}, rules.NOT_INITIALIZED_YET),
     "the network not read": (SERVER | {"network": Unknown("timed out")}, rules.NOT_INITIALIZED_YET),
 })  # fmt: skip
@@ -221,9 +209,6 @@ ALONE = Settings(controllers=frozenset({Controller.SERVICE}))
 
 
 @rows("node settings expected joins", {
-    "initialized first": ({"provider_id": "hcloud://1"}, DEFAULT, rules.TAKES_PUBLIC, True),
-    "where that is impossible": ({"provider_id": "hcloud://1", "provided_node_ip": "192.0.2.9"}, DEFAULT,
-        rules.TAKES_PUBLIC, False),
     "where that is not ours": ({"provider_id": "hcloud://1"}, ALONE, rules.TAKES_PUBLIC, False),
     "where that is not ours, without an id": ({}, ALONE, rules.NOT_INITIALIZED, False),
     "excluded": ({"labels": OUT}, DEFAULT, rules.EXCLUDED_BY_LABEL, True),
@@ -280,24 +265,15 @@ def why_excluded(node: Node, selector: Selector | Unmanaged = UNMANAGED) -> Rule
 
 
 @rows("node row", {
-    "settled": ({}, None),
     "being deleted": ({"deleted_at": NOW}, rules.LEAVING),
-    "being deleted and held": ({"deleted_at": NOW, "finalizers": ("x/y",)}, rules.LEAVING),
     "chosen by the autoscaler": ({"taints": (DOOMED,)}, rules.LEAVING_BY_AUTOSCALER),
-    "any effect": ({"taints": (UNINITIALIZED, Taint(DOOMED.key, "NoExecute"))}, rules.LEAVING_BY_AUTOSCALER),
-    "another taint": ({"taints": (Taint("karpenter.sh/disrupted", "NoSchedule"),)}, None),
-    "not initialized": ({"taints": (UNINITIALIZED,)}, None),
-    "the key as a value": ({"taints": (Taint("x", "NoSchedule", DOOMED.key),)}, None),
     "cordoned": ({"unschedulable": True}, None),
     "not ready": ({"ready": Readiness.FALSE}, None),
-    "never reported": ({"ready": Readiness.MISSING}, None),
-    "of the control plane": ({"labels": {CONTROL_PLANE: ""}}, None),
     "as kubeadm labels it": ({"labels": {CONTROL_PLANE: "", EXCLUDE: ""}}, rules.EXCLUDED_BY_LABEL),
-    "without a server": ({"provider_id": None}, None),
     "the rule that lasts": ({"deleted_at": NOW, "labels": OUT, "taints": (DOOMED,)}, rules.LEAVING),
     "the label before the taint": ({"labels": OUT, "taints": (DOOMED,)}, rules.EXCLUDED_BY_LABEL),
 })  # fmt: skip
-def test_who_is_left_out(node: dict[str, Any], row: Rule | None) -> None:
+def test_reasons_to_leave_a_node_out(node: dict[str, Any], row: Rule | None) -> None:
     """What leaves a Node out, and what has no say; a Node without a trace of these may get traffic. No selector changes
     the reason."""
     assert why_excluded(a_settled_node(**node)) is row
@@ -357,24 +333,17 @@ ON_ROBOT = a_settled_node(
 BARE, SILENT = replace(ON_ROBOT, addresses=()), replace(ON_ROBOT, conditions=a_lost_node().conditions)
 OUTAGE: Section[int, Server] = Section.missing("the webservice answers 503")
 METAL = servers_of(a_robot_server())
-ANOTHER = servers_of(a_robot_server(7))
 SIXES = servers_of(a_robot_server(ipv4=None, ipv6=IPv6Network("2001:db8:3::/64")))
 
 
 @rows("node options account expected ip", {
-    "its main address": (ON_ROBOT, PUBLIC, METAL, rules.TAKES_PUBLIC, "192.0.2.65"),
     "IPv6 alone": (ON_ROBOT, PUBLIC, SIXES, rules.TAKES_PUBLIC, "2001:db8:3::1"),
-    "no address": (ON_ROBOT, PUBLIC, servers_of(a_robot_server(ipv4=None)), rules.WITHOUT_INTERNAL_IP, None),
     "its Node's InternalIP": (ON_ROBOT, PRIVATE, METAL, rules.TAKES_INTERNAL, "10.1.0.1"),
     "no InternalIP": (BARE, PRIVATE, METAL, rules.TAKES_PUBLIC_INSTEAD, "192.0.2.65"),
-    "Robot is out of reach": (ON_ROBOT, PUBLIC, OUTAGE, rules.TARGET_SERVER_UNKNOWN, None),
     "Robot is out of reach, and not asked": (ON_ROBOT, PRIVATE, OUTAGE, rules.TAKES_INTERNAL, "10.1.0.1"),
-    "gone": (SILENT, PUBLIC, ANOTHER, rules.WITHOUT_SERVER, None),
     "gone, and Ready": (ON_ROBOT, PUBLIC, servers_of(a_robot_server(7)), rules.TARGET_SERVER_UNKNOWN, None),
-    "without credentials": (ON_ROBOT, PRIVATE, None, rules.TAKES_INTERNAL, "10.1.0.1"),
     "without credentials, by public ones": (ON_ROBOT, PUBLIC, None, rules.ROBOT_CREDENTIALS_LACKING, None),
     "neither": (BARE, PRIVATE, None, rules.INTERNAL_IP_LACKING, None),
-    "excluded": (replace(ON_ROBOT, labels=OUT), PUBLIC, METAL, rules.EXCLUDED_BY_LABEL, None),
 })  # fmt: skip
 def test_robot_servers(
     node: Node, options: Options, account: Section[int, Server] | None, expected: Rule, ip: str | None
@@ -419,7 +388,7 @@ def wanted(found: Any, *there: Target, most: int | None = None) -> set[Target]:
 STRANGER, SELECTED = IpTarget("198.51.100.7"), SelectorTarget("pool=web", use_private_ip=False)
 
 
-def test_whose_address_it_is() -> None:
+def test_owners_of_addresses() -> None:
     """All of a Robot server and of its Node; one that two Nodes have is nobody's, and so is one of a cloud Node."""
     second = (INTERNAL, NodeAddress("InternalIP", "x"))
     nodes = [replace(ON_ROBOT, name="a"), a_settled_node("b", provider_id="hrobot://7", addresses=second)]
@@ -438,7 +407,7 @@ def test_whose_address_it_is() -> None:
         addresses=(INTERNAL,)), False),
     "a cloud server with the same address": (a_settled_node("other", 5), False),
 })  # fmt: skip
-def test_who_claims_what_another_has(other: Node, is_taken: bool) -> None:
+def test_an_address_of_two_nodes(other: Node, is_taken: bool) -> None:
     """Nothing comes, and nothing that is there goes; two Nodes that agree are one target."""
     cloud = (a_server(5, "other", private_ips=((7, IPv4Address("10.1.0.1")),)),) if "hcloud" in str(other) else ()
     found = candidates([ON_ROBOT, other], options=PRIVATE, cloud=cloud)
@@ -483,11 +452,3 @@ def test_addresses_take_the_places_of_a_type(there: tuple[str, ...], expected: T
     """Addresses and servers of the cloud count alike."""
     found = candidates([replace(ON_ROBOT, name="z"), a_settled_node("a", 1)], cloud=(a_server(1, "a"),))
     assert wanted(found, *map(IpTarget, there), most=1) == {expected}
-
-
-def test_robot_servers_while_robot_is_not_enabled() -> None:
-    """Their Nodes are nobody's, and addresses are strangers'."""
-    found = target_candidates(node_memberships(PUBLIC, None, a_snapshot([ON_ROBOT], []), {}, DEFAULT).members)
-    assert [(each.membership, each.server) for each in found.members] == [(SERVERLESS, None)]
-    there = a_balancer(targets=[IpTarget("192.0.2.65")])
-    assert desired_targets(found, there, None, "").foreign == (IpTarget("192.0.2.65"),)

@@ -19,37 +19,29 @@ HERE = Attachment(7, IPv4Address("10.0.0.200"))
 ELSEWHERE = Attachment(8, IPv4Address("10.8.0.9"))
 ROBOT, EDGE = IpTarget("10.0.0.77"), SelectorTarget("role in (edge,worker),!spare", use_private_ip=True)
 TO_ROBOT, TO_EDGE = f"target/{ROBOT.name}", f"target/{EDGE.name}"
-OUTSIDE = IpTarget("198.51.100.7")
 BALANCER = "load_balancer/default/web"
 
 
 @rows("target expected", {
     "a server by its private address": (ServerTarget(1, use_private_ip=True), True),
-    "a server by its public address": (ServerTarget(1, use_private_ip=False), False),
     "a selector of private addresses": (EDGE, True),
-    "a selector of public addresses": (SelectorTarget("a=b", use_private_ip=False), False),
-    "an address of a vSwitch": (ROBOT, True),
     "the end of the middle range": (IpTarget("172.31.255.1"), True),
     "after the end of it": (IpTarget("172.32.0.1"), False),
-    "a public address": (OUTSIDE, False),
     "of another family": (IpTarget("fd00::1"), False),
 })  # fmt: skip
-def test_what_is_reached_through_the_network(target: Target, expected: bool) -> None:
+def test_targets_reached_through_the_network(target: Target, expected: bool) -> None:
     assert is_private(target) is expected
 
 
 @rows("target place world expected", {
     "a server in the network": (ServerTarget(1, True), HERE, {}, True),
-    "a server that is not in it": (ServerTarget(2, True), HERE, {}, False),
     "a server that is gone": (ServerTarget(9, True), HERE, {}, False),
-    "a selector, in another network": (EDGE, ELSEWHERE, {}, True),
     "an address, in the same network": (ROBOT, HERE, {}, True),
     "an address, in a network without it": (ROBOT, ELSEWHERE, {}, False),
     "an address, in a network that has it": (ROBOT, ELSEWHERE,
         {"network": Present(Network(8, "other", (IPv4Network("10.0.0.0/24"),)))}, True),
-    "in no network": (EDGE, None, {}, False),
 })  # fmt: skip
-def test_what_may_come_back(target: Target, place: Attachment | None, world: dict[str, Any], expected: bool) -> None:
+def test_may_return(target: Target, place: Attachment | None, world: dict[str, Any], expected: bool) -> None:
     servers = [a_server(1, private_ips=((7, IPv4Address("10.0.0.2")),)), a_server(2, "web-2")]
     snapshot = a_world([], [], servers=servers, **{"network": Present(Network(8, "other")), **world})
     assert may_return(target, place, a_balancer(attachments=(HERE,)), snapshot) is expected
@@ -79,7 +71,6 @@ def test_what_others_have_added_comes_back_after_the_move() -> None:
 
 @rows("options targets healthy settings held", {
     "a Node goes on to serve": ({}, [*public(1), ROBOT], public(1), IN_NETWORK, {"network/7"}),
-    "nobody does": ({}, [*public(1), ROBOT], [ROBOT], IN_NETWORK, {"network/7"}),
     "nobody did": ({}, [*public(1), ROBOT], [], IN_NETWORK, {"network/7"}),
     "all Nodes are reached through it": ({"use_private_ip": "true"}, private(1, 2), private(1, 2), IN_NETWORK,
         {"network/7"}),

@@ -2,25 +2,22 @@
 
 import ast
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from desired.annotations.options import Options
 from desired.load_balancers.ownership import (
     Ownership,
-    asked_name,
     certificate_labels,
     default_name,
     former_of,
     leaves,
     matters,
-    owner_here,
     ownership,
     uses_certificates,
     wanted_types,
 )
-from desired.model.load_balancer import CloudBalancer, Owner, labels_with, owner_of
+from desired.model.load_balancer import CloudBalancer, Owner, owner_of
 from desired.model.service import Service, ServiceCondition
 from desired.model.serving import Serving, class_of
 from desired.names import (
@@ -32,7 +29,7 @@ from desired.names import (
     OWN_CLASS,
 )
 from desired.section import Present, Unknown
-from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
+from tests.balancers import SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.rows import rows
 
@@ -43,29 +40,13 @@ def asking(service: str = "web", uid: str = SERVICE_UID, **options: str) -> Serv
 
 @rows("uid name", {
     "last digit lost": ("1f2e3d4c-5b6a-7980-aabb-ccddeeff0011", "a1f2e3d4c5b6a7980aabbccddeeff001"),
-    "whatever it is": ("1f2e3d4c-5b6a-7980-aabb-ccddeeff001f", "a1f2e3d4c5b6a7980aabbccddeeff001"),
-    "short": ("abc", "aabc"),
-    "dashes alone": ("--", "a"),
 })  # fmt: skip
 def test_default_name(uid: str, name: str) -> None:
     """What HCCM has named load balancers is what we look for."""
     assert default_name(uid) == name
 
 
-@rows("options name", {
-    "none": ({}, DEFAULT_NAME),
-    "verbatim": ({"name": "Shop_1"}, "Shop_1"),
-    "unreadable": ({"name": " x"}, DEFAULT_NAME),
-})  # fmt: skip
-def test_the_annotation_names_it(options: dict[str, str], name: str) -> None:
-    """The UID does only without one, or with one that cannot be read."""
-    assert asked_name(asking(**options)) == name
-
-
 @rows("labels owner", {
-    "nobody": ({}, Owner(None, None)),
-    "labels of others": ({"team": "web"}, Owner(None, None)),
-    "of HCCM": ({LABEL_SERVICE_UID: "s"}, Owner(None, "s")),
     "ours": ({LABEL_SERVICE_UID: "s", LABEL_CLUSTER_UID: "c"}, Owner("c", "s")),
     "an empty label is one": ({LABEL_SERVICE_UID: ""}, Owner(None, "")),
     "when is no difference: a hold would be another one": ({LABEL_RELEASED: "20260701T120000Z"}, Owner(None, None)),
@@ -74,14 +55,6 @@ def test_owner_of(labels: dict[str, str], owner: Owner) -> None:
     """Whom the labels name, and nothing that they do not say."""
     assert owner_of(labels) == owner
     assert owner_of(labels).released == labels.get(LABEL_RELEASED)
-
-
-def test_labels_of_the_owner() -> None:
-    """Service and cluster; while the cluster is unknown no label pretends to know it."""
-    known = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
-    assert labels_with({}, owner_here(a_service(), a_world())) == known
-    nameless = replace(a_world(), cluster_uid=Unknown("403"))
-    assert labels_with({}, owner_here(a_service(), nameless)) == {LABEL_SERVICE_UID: SERVICE_UID}
 
 
 def test_a_certificate_has_hccms_label_in_each_class() -> None:
@@ -93,7 +66,6 @@ def test_a_certificate_has_hccms_label_in_each_class() -> None:
 
 @rows("own label", {
     "with a domain": ("example.com/internal", "example.com..internal"),
-    "without one": ("internal", "internal"),
     "that reads as another one's": ("example.com..internal", None),
     "too long for a label": (f"example.com/{'x' * 60}", None),
 })  # fmt: skip
@@ -111,7 +83,6 @@ _CLEANUP = "hcloud-reconciler/load-balancer-cleanup"
     "no class": (None, "service.kubernetes.io/load-balancer-cleanup"),
     "the first one": (OWN_CLASS, _CLEANUP),
     "with a domain": ("example.com/internal", f"{_CLEANUP}.example.com..internal"),
-    "as long as can be": ("x" * 41, f"{_CLEANUP}.{'x' * 41}"),
     "too long for a finalizer": ("x" * 42, None),
     "that reads as another one's": ("example.com..internal", None),
 })  # fmt: skip
@@ -123,19 +94,13 @@ def test_the_finalizer_of_a_class(own: str | None, finalizer: str | None) -> Non
 
 
 @rows("owner serving is_its", {
-    "of HCCM": (Owner("c", "s"), Serving(), True),
-    "of HCCM, for a class": (Owner("c", "s"), Serving(OWN_CLASS), False),
     "of the class": (Owner("c", None, own_class_uid="s", balancer_class="internal"), Serving("internal"), True),
     "of the class, and HCCM's": (
         Owner("c", "x", own_class_uid="s", balancer_class="internal"), Serving("internal"), True),
-    "of another class": (Owner("c", None, own_class_uid="s", balancer_class="internal"), Serving("other"), False),
     "of a class, without one": (Owner("c", None, own_class_uid="s", balancer_class="internal"), Serving(), False),
     "its class is lost": (Owner("c", None, own_class_uid="s"), Serving("internal"), False),
-    "its class is lost, without one": (Owner("c", None, own_class_uid="s"), Serving(), False),
     "the label of HCCM and a class": (Owner("c", "s", balancer_class="internal"), Serving("internal"), False),
-    "the label of HCCM and a class, without one": (Owner("c", "s", balancer_class="internal"), Serving(), False),
     "released by the class": (Owner("c", None, balancer_class="internal"), Serving("internal"), True),
-    "released without a class": (Owner("c", None), Serving("internal"), False),
 })  # fmt: skip
 def test_label_and_class_decide(owner: Owner, serving: Serving, is_its: bool) -> None:
     """A process acts on nothing that only one of them names."""
@@ -143,7 +108,6 @@ def test_label_and_class_decide(owner: Owner, serving: Serving, is_its: bool) ->
 
 
 @rows("namespace name expected", {
-    "short": ("default", "web", "default.web"),
     "as long as a label's value may be": ("n" * 31, "s" * 31, f"{'n' * 31}.{'s' * 31}"),
     "too long": ("n" * 32, "s" * 31, "sha256-"),
     "as long as can be": ("n" * 63, "s" * 63, "sha256-"),
@@ -162,9 +126,7 @@ OURS, FORBIDDEN = Present(CLUSTER_UID), Unknown("forbidden")
 @rows("label ours expected", {
     "ours": (CLUSTER_UID, OURS, Ownership.OURS),
     "another one's": ("99999999", OURS, Ownership.OTHER_CLUSTER),
-    "nobody's": (None, OURS, Ownership.UNCLAIMED),
     "ours is not known": (CLUSTER_UID, FORBIDDEN, Ownership.UNKNOWN),
-    "nobody's, ours is not known": (None, FORBIDDEN, Ownership.UNCLAIMED),
 })  # fmt: skip
 def test_the_label_of_the_cluster(label: str | None, ours: Present[str] | Unknown, expected: Ownership) -> None:
     """One answer for each label, also while our own UID is not known."""
@@ -190,11 +152,9 @@ def test_nothing_else_compares_the_label_of_the_cluster() -> None:
 Fields = dict[str, Any]
 """Fields of a Service."""
 CLAIMED: Fields = {"finalizers": (FINALIZER_BALANCER,)}
-FOREIGN: Fields = {"finalizers": ("example.com/drain",)}
 GOING: Fields = {"deleted_at": NOW}
 CLUSTER_IP: Fields = {"type": "ClusterIP"}
 OTHER: Fields = {"load_balancer_class": "other"}
-EMPTY: Fields = {"load_balancer_class": ""}
 SERVED: Fields = {"conditions": (ServiceCondition(CONDITION_IN_SYNC, "True"),)}
 WANTS, CLEANUP, NEITHER = (True, False), (False, True), (False, False)
 
@@ -202,28 +162,16 @@ WANTS, CLEANUP, NEITHER = (True, False), (False, True), (False, False)
 @rows("service is_labelled verdict", {
     "new": ({}, False, WANTS),
     "served": ({}, True, WANTS),
-    "claimed": (CLAIMED, False, WANTS),
     "of another type": (CLUSTER_IP, False, NEITHER),
-    "types are exact": ({"type": "loadbalancer"}, False, NEITHER),
     "no longer of the type": (CLAIMED | {"type": "NodePort"}, False, CLEANUP),
-    "being deleted": (CLAIMED | GOING, False, CLEANUP),
-    "going, other type": (CLAIMED | GOING | CLUSTER_IP, False, CLEANUP),
     "being deleted, released already": (GOING, False, NEITHER),
     "being deleted, and another controller took the finalizer": (GOING, True, CLEANUP),
-    "being deleted, held by somebody else": (FOREIGN | GOING, False, NEITHER),
-    "another finalizer": (FOREIGN | CLUSTER_IP, False, NEITHER),
     "of another type, unclaimed, labelled": ({"type": "ExternalName"}, True, CLEANUP),
     "of another type, released but for conditions": (CLUSTER_IP | SERVED, False, NEITHER),
-    "of another class": (OTHER, False, NEITHER),
-    "an empty class is one": (EMPTY, False, NEITHER),
-    "of a class, its own finalizer": (OTHER | CLAIMED, False, NEITHER),
-    "of a class, its own finalizer, going": (OTHER | CLAIMED | GOING, False, NEITHER),
-    "of a class, conditions alone": (OTHER | SERVED, False, NEITHER),
     "of a class, claimed here before": (OTHER | SERVED | CLAIMED, False, CLEANUP),
     "of a class, labelled": (OTHER, True, CLEANUP),
-    "of an empty class, going, labelled": (EMPTY | GOING, True, CLEANUP),
 })  # fmt: skip
-def test_who_wants_and_who_lets_go(service: dict[str, Any], is_labelled: bool, verdict: tuple[bool, bool]) -> None:
+def test_wants_one_or_lets_go(service: dict[str, Any], is_labelled: bool, verdict: tuple[bool, bool]) -> None:
     """Never both; and the finalizer of a Service of another class, of which nothing is ours, is its controller's."""
     found = a_service(**service)
     assert (Serving().wants(found), leaves(found, Serving(), is_labelled=is_labelled)) == verdict
@@ -231,15 +179,10 @@ def test_who_wants_and_who_lets_go(service: dict[str, Any], is_labelled: bool, v
 
 
 @rows("options uses", {
-    "tcp": ({}, False),
-    "http": ({"protocol": "http"}, False),
-    "https": ({"protocol": "HTTPS"}, True),
     "tcp and a certificate": ({"protocol": "tcp", "http_certificates": "1"}, False),
-    "unreadable": ({"protocol": "gopher", "http_certificates": "1"}, True),
     "managed at a port that may speak https": ({"certificate_type": "managed"}, True),
-    "https and a mistake": ({"protocol": "https", "health_check_port": "0"}, True),
 })  # fmt: skip
-def test_who_uses_certificates(options: dict[str, str], uses: bool) -> None:
+def test_users_of_certificates(options: dict[str, str], uses: bool) -> None:
     """A Service that speaks https, or may keep it and asks for certificates; one that is released needs none."""
     service = asking(**options)
     assert uses_certificates(service, Serving(), Options()) is uses
@@ -250,15 +193,9 @@ LARGE = Options(type="lb31")
 
 
 @rows("services balancers defaults types", {
-    "no Service": ([], [], LARGE, set()),
-    "to be created": ([a_service()], [], Options(), {"lb11"}),
     "there, and keeps its type": ([a_service()], [a_balancer()], Options(), set()),
-    "another one's is there": ([asking(uid="other")], [a_balancer()], Options(), {"lb11"}),
     "of the environment": ([a_service()], [a_balancer()], LARGE, {"lb31"}),
     "the annotation wins": ([asking(type="lb21")], [], LARGE, {"lb21"}),
-    "an empty one is none": ([asking(type="")], [], LARGE, {"lb11"}),
-    "several": ([asking("a", type="lb21"), asking("b", type="x")], [], LARGE, {"lb21", "x"}),
-    "of another type": ([a_service(**CLUSTER_IP)], [], LARGE, set()),
     "releasing": ([a_service(**CLAIMED, **GOING)], [], LARGE, set()),
 })  # fmt: skip
 def test_types(services: list[Service], balancers: list[CloudBalancer], defaults: Options, types: set[str]) -> None:

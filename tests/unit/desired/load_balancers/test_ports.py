@@ -1,16 +1,15 @@
 """Ports with options of their own on one load balancer: what each gets and keeps, and what errors hold back."""
 
-from dataclasses import replace
 from typing import Any
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, Issuance, Listener
-from desired.model.service import Ingress, Service
+from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from desired.plan.change import Change, Plan, Verdict
+from desired.plan.change import Change, Plan
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.planner import compute_desired, compute_plan
@@ -23,7 +22,6 @@ from tests.balancers import (
     a_listener,
     a_service,
     a_world,
-    an_http_listener,
     annotated,
 )
 from tests.builders import CLUSTER_UID
@@ -62,13 +60,6 @@ def listeners_of(service: Service, **world: Any) -> dict[int, Listener]:
     return dict(wanted.listeners)
 
 
-def a_secure_listener(port: int, node_port: int, *, redirects: bool = False) -> Listener:
-    """With certificate 5."""
-    found = an_http_listener(port, node_port, protocol=HTTPS)
-    assert found.http is not None
-    return replace(found, http=replace(found.http, certificates=(5,), redirect_http=redirects))
-
-
 def changed(plan: Plan) -> dict[str, tuple[Any, Any]]:
     """The changes of listeners: port, and what else is in its key → both sides."""
     found: list[Change] = [change for change in plan.changes if change.kind is ChangeKind.LB_LISTENER]
@@ -95,18 +86,6 @@ def test_http_https_and_proxy_on_one_load_balancer() -> None:
     assert found[8443].http is None
 
 
-def test_each_port_its_certificate() -> None:
-    """The load balancer needs both, and both are told of as asked for."""
-    service = asking(
-        protocol="https", http_certificates="shop", port_443_http_certificates="7", port_80_protocol="http"
-    )
-    found = decided(service)
-    assert found.wanted is not None
-    certificates = {port: each.certificate_ids for port, each in found.wanted.listeners.items()}
-    assert certificates == {80: (), 443: (7,), 8443: (5,)}
-    assert (found.certificates.needed, found.certificates.asked) == (2, frozenset({5, 7}))
-
-
 def test_a_managed_certificate_at_one_port() -> None:
     """It is the Service's one; the other https port keeps an uploaded one."""
     options = {"protocol": "https", "http_certificates": "shop", "port_443_certificate_type": "managed"}
@@ -127,26 +106,12 @@ def test_a_managed_certificate_at_one_port() -> None:
 
 @rows("annotations redirects", {
     "of-the-service": ({"http_redirect_http": "true"}, {443: True, 8443: False}),
-    "of-a-port": ({"port_8443_http_redirect_http": "true"}, {443: False, 8443: True}),
-    "of-both": ({"http_redirect_http": "true", "port_8443_http_redirect_http": "true"}, {443: False, 8443: True}),
     "not-of-one": ({"http_redirect_http": "true", "port_443_http_redirect_http": "false"}, {443: False, 8443: True}),
 })  # fmt: skip
 def test_one_port_redirects(annotations: dict[str, str], redirects: dict[int, bool]) -> None:
     """The API refuses a second one: the port that asks for it itself has it."""
     found = listeners_of(asking(TLS, MORE, protocol="https", http_certificates="5", **annotations))
     assert {port: each.http is not None and each.http.redirect_http for port, each in found.items()} == redirects
-
-
-def test_a_redirect_moves_to_another_port() -> None:
-    """What frees port 80 goes first, and it is asked for: nothing is held."""
-    there = a_secure_listener(443, 30443, redirects=True), a_secure_listener(8443, 30843)
-    service = asking(TLS, MORE, protocol="https", http_certificates="5", port_8443_http_redirect_http="true")
-    plan = plan_of(service, *there)
-    order = [change.key.parts[-1] for change in plan.changes if change.kind is ChangeKind.LB_LISTENER]
-    assert order == ["443", "8443"]
-    assert [change.decision.verdict for change in plan.changes if change.kind is ChangeKind.LB_LISTENER] == [
-        Verdict.ALLOWED
-    ] * 2
 
 
 def test_taken_away_again() -> None:
@@ -161,26 +126,15 @@ def test_taken_away_again() -> None:
     assert "uses-proxyprotocol=true at ports 80, 443" in note
 
 
-def test_a_protocol_that_a_port_asks_for() -> None:
-    plan = plan_of(asking(port_80_protocol="tcp"), an_http_listener(80, 30080), THERE[1], THERE[2])
-    assert [change.decision.verdict for change in plan.changes if change.kind is ChangeKind.LB_LISTENER] == [
-        Verdict.ALLOWED
-    ]
-
-
 @rows("annotations there changes", {
-    "wrong-value": ({"port_443_protocol": "htps"}, THERE, {"443", "8443"}),
-    "wrong-value-that-alone-is-asked": ({"port_443_health_check_retries": "many"}, THERE, {"8443"}),
     "wrong-value-of-a-port-to-come": ({"port_443_protocol": "htps"}, (THERE[0], THERE[2]), {"8443"}),
-    "of-the-whole": ({"port_443_type": "lb21"}, THERE, {"443", "8443"}),
     "unknown-port": ({"port_9999_protocol": "http"}, THERE, {"443", "8443"}),
     "unknown-port-may-be-the-new-one": ({"port_9999_protocol": "http"}, (THERE[0], THERE[2]), {"8443"}),
-    "wrong-at-the-service": ({"health_check_port": "0"}, THERE, {"443", "8443"}),
     "two-redirects": ({"port_443_protocol": "https", "port_443_http_certificates": "5", "port_443_http_redirect_http":
         "true", "port_8443_protocol": "https", "port_8443_http_certificates": "5", "port_8443_http_redirect_http":
         "true"}, THERE, {"443", "8443"}),
 })  # fmt: skip
-def test_what_an_error_holds_back(annotations: dict[str, str], there: tuple[Listener, ...], changes: set[str]) -> None:
+def test_an_error_holds_back(annotations: dict[str, str], there: tuple[Listener, ...], changes: set[str]) -> None:
     """An error stops what it decides, and nothing else. A new port does not come while it may be meant."""
     service = asking(**{"port_443_health_check_retries": "1", "port_8443_uses_proxyprotocol": "true"} | annotations)
     plan = plan_of(service, *there)
@@ -210,39 +164,3 @@ def test_a_port_that_goes_with_its_annotation() -> None:
     for found, is_open in ((plan, True), (closed, False)):
         (said,) = [note.text for note in found.notes if note.kind is NoteKind.MALFORMED]
         assert said.endswith("until then the load balancer keeps listening on port 8443") is is_open
-
-
-@rows("annotations", {"asking-for-nothing": {}, "one-asks": {"port_80_uses_proxyprotocol": "false"}})
-def test_what_some_ports_keep_has_a_remedy_of_theirs(annotations: dict[str, str]) -> None:
-    """The Service's annotation would change the other ports as well."""
-    there = [THERE[0], *(replace(each, proxyprotocol=True) for each in THERE[1:])]
-    plan = plan_of(asking(**annotations), *there)
-    (said,) = [note.text for note in plan.notes if note.kind is NoteKind.KEPT]
-    keys = [f"port-{port}.hcloud-reconciler/uses-proxyprotocol" for port in (443, 8443)]
-    assert said.endswith(f"set {' and '.join(keys)} to false, or to true to keep it")
-
-
-def test_port_80_does_not_come_while_a_port_that_stays_redirects() -> None:
-    """The redirect of a port with a wrong annotation is not taken away for it."""
-    secure = a_secure_listener(443, 30443, redirects=True)
-    service = asking(
-        WEB, TLS, port_443_http_redirect_http="ture", port_443_protocol="https", port_443_http_certificates="5"
-    )
-    assert changed(plan_of(service, secure)) == {}
-
-
-@rows("ingress mode", {"one-speaks-it": (True, "Proxy"), "none-does": (False, "VIP")})
-def test_the_mode_is_of_the_whole(ingress: bool, mode: str) -> None:
-    """``Proxy`` if any port speaks PROXY, as an address has one mode."""
-    there = replace(THERE[1], proxyprotocol=ingress)
-    service = asking(port_443_uses_proxyprotocol=str(ingress).lower())
-    plan = plan_of(service, THERE[0], there, THERE[2])
-    (published,) = [change.after for change in plan.changes if change.kind is ChangeKind.SERVICE_STATUS]
-    assert isinstance(published, tuple)
-    assert {entry.ip_mode for entry in published if isinstance(entry, Ingress)} == {mode}
-
-
-def test_without_keys_ports_are_alike() -> None:
-    """A Service without annotations of ports: nothing of it is held back."""
-    found = decided(asking(protocol="http"), a_balancer(listeners=THERE))
-    assert (found.requested.ports, found.held_back) == ({}, frozenset())

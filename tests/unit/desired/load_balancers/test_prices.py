@@ -4,7 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from desired.load_balancers.prices import cost_of, price_of, with_costs
+from desired.load_balancers.prices import cost_of, with_costs
 from desired.model.load_balancer import CloudBalancer
 from desired.model.price import Cost
 from desired.model.snapshot import Snapshot
@@ -43,9 +43,6 @@ def retyping(to: str = "lb21", cloud_id: int = 42) -> Change:
 DELETION = replace(
     a_change("load_balancer/default/web", ChangeKind.LB_DELETE, verb=Verb.REMOVE, before=PRESENT.spec), cloud_id=42
 )
-RETAINING = replace(
-    a_change("load_balancer/default/web/retain", ChangeKind.LB_RETAIN, before="a", after="b"), cloud_id=42
-)
 
 
 def cost(difference: str | None) -> Cost:
@@ -54,20 +51,12 @@ def cost(difference: str | None) -> Cost:
 
 @rows("change expected", {
     "a creation": (creation(location="fsn1"), cost("5.39")),
-    "of another type elsewhere": (creation(location="hel1", type="lb21"), cost("15.00")),
-    "without a price there": (creation(location="sin"), cost(None)),
-    "of a type that is not known": (creation(location="fsn1", type="lb99"), cost(None)),
     "in a zone, at the dearest location": (creation(zone="eu-central"), cost("6.41")),
     "in a zone, with a location of which no price is told": (creation(zone="us-east", type="lb31"), cost(None)),
-    "in a zone, without any price": (creation(type="lb99", zone="us-east"), cost(None)),
     "another type": (retyping(), cost("11.01")),
-    "to a type that is not known": (retyping("lb99"), cost(None)),
     "of what is not there": (retyping(cloud_id=7), cost(None)),
     "a deletion": (DELETION, cost("-5.39")),
     "a deletion of who knows what": (replace(DELETION, cloud_id=None), cost(None)),
-    "a release": (RETAINING, None),
-    "a Node": (a_change(), None),
-    "a Node that goes": (a_change("node/web-1", ChangeKind.NODE_DELETE, verb=Verb.REMOVE, before="x"), None),
 })  # fmt: skip
 def test_the_cost_of_a_change(change: Change, expected: Cost | None) -> None:
     """By its kind; the server of a Node that goes is gone, so that nothing is saved."""
@@ -79,21 +68,3 @@ def test_types_that_could_not_be_read() -> None:
     unread = world(PRESENT, balancer_types=Unknown("503"))
     assert cost_of(creation(location="fsn1"), unread) == cost(None)
     assert cost_of(DELETION, unread) == cost("-5.39")
-
-
-def test_a_price_makes_no_other_plan() -> None:
-    """A change is the same whatever Hetzner asks for it."""
-    assert next(iter(with_costs([DELETION], world(PRESENT)))) == DELETION
-
-
-def test_costs_add_up() -> None:
-    """A cost that is not known is not known of the sum."""
-    assert sum([cost("5.39"), cost("-16.40")], Cost()) == cost("-11.01")
-    assert sum([cost("5.39"), cost(None)], Cost()) == cost(None)
-
-
-def test_the_price_of_one() -> None:
-    """That of its type at its own location."""
-    assert price_of(PRESENT) == a_price("5.39")
-    assert price_of(replace(PRESENT, spec=replace(PRESENT.spec, location="sin"))) is None
-    assert price_of(replace(PRESENT, spec=replace(PRESENT.spec, location=None))) is None

@@ -6,26 +6,23 @@ from dataclasses import replace
 from typing import Any
 
 from desired.guards.statuses import conditions_of
-from desired.load_balancers.desired import DesiredBalancers, DesiredLoadBalancer, desired_load_balancers
+from desired.load_balancers.desired import desired_load_balancers
 from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
 from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED
 from desired.nodes.node import desired_nodes
 from desired.plan.change import Verdict
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.section import Section
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
-from tests.builders import NOW, a_settled_node, a_snapshot, incomplete
-from tests.support.balancer_changes import SERVICE
-from tests.support.balancer_plans import HERE, INSIDE, fleet, new, plan_of, private, said
+from tests.builders import NOW, a_settled_node, incomplete
+from tests.support.balancer_plans import INSIDE, fleet, new, plan_of, said
 from tests.support.judging import facts_of, judge
-from tests.support.keys import key_of
 from tests.support.rows import rows
 
 CLAIMED = (FINALIZER_BALANCER,)
-UNREADABLE: Section[str, Service] = Section(unreadable={"default/odd": "Service default/odd has no UID"})
 
 
 def called(service: str, **options: str) -> Service:
@@ -38,35 +35,17 @@ def balancer_of(name: str, number: int, **fields: Any) -> CloudBalancer:
 
 
 @rows("service kind", {
-    "wants-one": ({}, DesiredLoadBalancer),
     "goes": ({"deleted_at": NOW, "finalizers": CLAIMED}, LoadBalancerRelease),
     "wants-none-any-more": ({"type": "NodePort", "finalizers": CLAIMED}, LoadBalancerRelease),
-    "never-wanted-one": ({"type": "ClusterIP"}, None),
     "of-another-class": ({"load_balancer_class": "other", "finalizers": CLAIMED}, None),
     "of-a-class-and-goes": ({"load_balancer_class": "other", "finalizers": CLAIMED, "deleted_at": NOW}, None),
-    "let-go-already": ({"deleted_at": NOW, "finalizers": ("example.com/x",)}, None),
 })  # fmt: skip
-def test_who_is_looked_after(service: dict[str, Any], kind: type | None) -> None:
+def test_services_that_are_looked_after(service: dict[str, Any], kind: type | None) -> None:
     world = a_world([a_service(**service)], [])
     desired = desired_load_balancers(world, LOCATED, desired_nodes(world, LOCATED)[0]).services
     assert [type(wish) for wish in desired.values()] == ([] if kind is None else [kind])
     if kind is None:
         assert compute_plan(world, LOCATED).changes == ()
-
-
-def test_services_are_not_looked_after() -> None:
-    """With the part for Services switched off nothing was read of them, and nothing is said of load balancers."""
-    world = replace(a_world([], [a_balancer(service_uid="gone")]), services=None)
-    assert desired_load_balancers(world, LOCATED, {}) == DesiredBalancers()
-    assert compute_plan(a_snapshot(), LOCATED).changes == ()
-
-
-def test_a_service_that_cannot_be_read() -> None:
-    """It is said to be, nothing is done about it, and the others go on."""
-    section = replace(UNREADABLE, items={"default/web": new()})
-    plan = compute_plan(replace(a_world(), services=section), LOCATED)
-    assert {change.owner for change in plan.changes} == {SERVICE}
-    assert plan.notes == (Note(key_of("service/default/odd"), NoteKind.UNREADABLE, "Service default/odd has no UID"),)
 
 
 def test_one_bad_service_stops_no_other() -> None:
@@ -85,19 +64,6 @@ def test_one_bad_service_stops_no_other() -> None:
     assert {note.key for note in plan.notes} == {f"service/default/{name}" for name in ("bad", "a", "b", "twice")}
 
 
-def test_the_order_in_which_services_were_listed_says_nothing() -> None:
-    """One plan, however the API answered."""
-    services = [called("a", name="shop"), called("b", name="shop"), called("c", private_ipv4="10.0.0.9")]
-    balancers = [balancer_of("c", 4, attachments=(HERE,)), a_balancer(5, service_uid="gone")]
-    settings, network = INSIDE["settings"], INSIDE["network"]
-    plans = [
-        compute_plan(a_world(ordered, found, network=network), settings)
-        for ordered, found in ((services, balancers), (services[::-1], balancers[::-1]))
-    ]
-    assert plans[0] == plans[1]
-    assert plans[0].changes
-
-
 @rows("options expected", {
     "alike": ({"a": {}, "b": {}}, {"a": [1, 2], "b": [1, 2]}),
     "selectors": ({"a": {"node_selector": "pool=x"}, "b": {"node_selector": "pool=y"}}, {"a": [1], "b": [2]}),
@@ -114,15 +80,6 @@ def test_who_gets_whose_traffic(options: dict[str, dict[str, str]], expected: di
     for name, ids in expected.items():
         found = [c.after for c in plan.changes if c.owner == f"service/default/{name}" and c.kind == "lb.target"]
         assert found == [ServerTarget(number, use_private_ip=False) for number in ids]
-
-
-def test_by_which_address_whose_traffic_comes() -> None:
-    """The same Nodes by another address are another question."""
-    services = [called("a"), called("b", use_private_ip="true")]
-    balancers = [balancer_of(name, number, targets=(), attachments=(HERE,)) for number, name in enumerate("ab")]
-    world = a_world(services, balancers, network=INSIDE["network"], **fleet(1))
-    found = [change.after for change in compute_plan(world, INSIDE["settings"]).changes if change.kind == "lb.target"]
-    assert found == [ServerTarget(1, use_private_ip=False), *private(1)]
 
 
 def test_two_who_ask_for_one_private_address() -> None:
@@ -157,18 +114,15 @@ VANISHED = a_balancer(6, service_uid="gone", spec={"name": "old"})
 
 
 @rows("balancer services held", {
-    "no Service is left": (VANISHED, Section({}), True),
-    "another Service lives": (VANISHED, Section({"default/web": new()}), True),
     "its Service may be unread": (VANISHED, incomplete(Section({"default/web": new()})), False),
     "a Service is unreadable": (VANISHED, Section({}, unreadable={"default/x": "bad"}), False),
     "a Service asks for it by its name": (VANISHED, Section({"default/web": new(name="old")}), False),
-    "another cluster's": (a_balancer(6, service_uid="gone", cluster_uid="another"), Section({}), False),
     "it was not made for its Service": (a_balancer(6, service_uid="gone",
         spec={"labels": {**VANISHED.spec.labels, LABEL_ADOPTED: "true"}}), Section({}), False),
     "no cluster's": (a_balancer(6, service_uid="gone", cluster_uid=None), Section({}), False),
     "somebody has protected it": (a_balancer(6, service_uid="gone", is_protected=True), Section({}), False),
 })  # fmt: skip
-def test_one_whose_service_has_vanished(balancer: CloudBalancer, services: Section[str, Service], held: bool) -> None:
+def test_a_vanished_service(balancer: CloudBalancer, services: Section[str, Service], held: bool) -> None:
     """Nobody has said what is to become of it: its deletion is planned, and held. What may be unread plans nothing."""
     world = replace(a_world([], [balancer]), services=services)
     plan = judge(compute_plan(world, LOCATED), world, LOCATED)

@@ -26,11 +26,10 @@ def world(*services: Service, **fields: Any) -> Snapshot:
     "goes, and has our finalizer": (GOING, True),
     "of another type by now": (GOING | {"type": "ClusterIP"}, True),
     "stays": ({"finalizers": (FINALIZER_BALANCER,)}, False),
-    "stays as another type": ({"finalizers": (FINALIZER_BALANCER,), "type": "ClusterIP"}, False),
     "waits for somebody else alone": ({"deleted_at": NOW, "finalizers": ("example.com/x",)}, False),
     "of another class": (GOING | {"load_balancer_class": "other"}, False),
 })  # fmt: skip
-def test_who_is_stuck(service: dict[str, Any], is_stuck: bool) -> None:
+def test_stuck_services(service: dict[str, Any], is_stuck: bool) -> None:
     """Only who would go, and waits for what nobody does here."""
     plan = compute_plan(world(a_service(**service)), OFF)
     assert plan.changes == ()
@@ -48,8 +47,3 @@ def test_who_is_let_go_by_another_controller() -> None:
     """Where HCCM runs, it looks after Services: this is how one migrates, or goes back."""
     seen = world(a_service(**GOING), controllers=workloads_of(a_workload()))
     assert NoteKind.STUCK not in {note.kind for note in compute_plan(seen, OFF).notes}
-
-
-def test_what_was_not_read() -> None:
-    """Nothing is said of it."""
-    assert compute_plan(a_snapshot(), OFF).notes == ()

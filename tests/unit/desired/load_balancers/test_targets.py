@@ -3,7 +3,6 @@
 import inspect
 import re
 from collections.abc import Collection
-from dataclasses import replace
 
 import pytest
 
@@ -18,17 +17,16 @@ from desired.load_balancers.targets import (
     removal_reason,
     target_candidates,
 )
-from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target, ipv6_of
+from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
 from desired.model.snapshot import Snapshot
 from desired.rules import load_balancer_changes as of_changes
 from desired.rules import load_balancers as rules
 from desired.rules.nodes import Stage
 from desired.rules.rule import Decided, Reason, Rule
-from desired.section import Unknown
 from desired.syntax.bounds import counted
 from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer, a_service
-from tests.builders import a_lost_node, a_server, a_settled_node, a_snapshot, in_cloud, incomplete, servers_of
+from tests.builders import a_server, a_settled_node, a_snapshot, in_cloud
 from tests.support.balancer_plans import private, public
 from tests.support.rows import rows
 from tests.support.rules import saying
@@ -59,37 +57,21 @@ def no_target(name: str, membership: Membership, server_id: int | None) -> NodeT
 
 A1, B2, C3 = wanting("a", 1), wanting("b", 2), wanting("c", 3)
 BY_PRIVATE = wanting("b", 1, by_private=True)
-UNSURE, SPARED, OUT, NO = (no_target("a", each, 1) for each in (UNCERTAIN, IGNORED, EXCLUDED, UNUSABLE))
+UNSURE, SPARED, OUT = (no_target("a", each, 1) for each in (UNCERTAIN, IGNORED, EXCLUDED))
 UNKNOWN = no_target("a", UNCERTAIN, None)
 
 
 @rows("members there expected", {
-    "nothing at all": ([], (), set()),
-    "added": ([A1], (), {P1}),
-    "two of them": ([A1, B2], (), {P1, P2}),
-    "no Node any more": ([A1], (P1, P2), {P1}),
-    "excluded": ([OUT], (P1,), set()),
-    "unusable": ([NO], (P1,), set()),
     "uncertain stays": ([UNSURE], (P1,), {P1}),
-    "uncertain is not added": ([UNSURE], (), set()),
     "ignored stays": ([SPARED], (P1,), {P1}),
-    "ignored is not added": ([SPARED], (), set()),
-    "in its own mode": ([UNSURE], (V1,), {V1}),
     "uncertain in both modes": ([UNSURE], (P1, V1), {P1, V1}),
-    "to be switched": ([BY_PRIVATE], (P1,), {V1}),
-    "one of two modes": ([A1], (P1, V1), {P1}),
     "who knows whose it is": ([UNKNOWN], (P1,), {P1}),
-    "it is known whose it is": ([UNKNOWN, no_target("b", UNUSABLE, 1)], (P1,), set()),
-    "uncertain about another": ([no_target("a", UNCERTAIN, 2)], (P1,), set()),
     "known to be no server": ([no_target("a", UNUSABLE, None)], (P1,), set()),
-    "ignored without a server": ([no_target("a", IGNORED, None)], (P1,), set()),
     "one of two Nodes is uncertain": ([OUT, no_target("b", UNCERTAIN, 1)], (P1,), {P1}),
-    "one of two Nodes may get traffic": ([OUT, wanting("b", 1)], (), {P1}),
     "a wish beats a doubt": ([UNSURE, BY_PRIVATE], (P1,), {V1}),
-    "two Nodes of one server": ([A1, wanting("b", 1)], (), {P1}),
     "what is not ours stays": ([A1], (VSWITCH, P2, OTHER, SELECTED), {VSWITCH, SELECTED, OTHER, P1}),
 })  # fmt: skip
-def test_who_is_wanted(members: list[NodeTarget], there: tuple[Target, ...], expected: set[Target]) -> None:
+def test_wanted_targets(members: list[NodeTarget], there: tuple[Target, ...], expected: set[Target]) -> None:
     """One target for each server that is wanted, and what is not known stays as it is."""
     found = desired(members, there)
     assert found.targets == expected
@@ -103,22 +85,11 @@ D = no_target("d", UNCERTAIN, 4)
 
 
 @rows("members there limit targets left_out", {
-    "room for all": (ABC, (), 3, {1, 2, 3}, ""),
-    "by name": (ABC, (), 2, {1, 2}, "c"),
     "by name and not by server": ((wanting("z", 1), wanting("y", 2)), (), 1, {2}, "z"),
-    "who is there stays": (ABC, public(3), 2, {1, 3}, "b"),
-    "in the other mode too": (ABC, private(3), 2, {1, 3}, "b"),
     "nobody changes places": (ABC, public(2, 3), 2, {2, 3}, "a"),
-    "who goes makes room": (ABC, public(9), 2, {1, 2}, "c"),
-    "a selector counts": (ABC, (SELECTED,), 2, {1}, "bc"),
     "selector and address count": (ABC, (VSWITCH, SELECTED), 2, set(), "abc"),
-    "more than the limit": (ABC, (VSWITCH, SELECTED), 1, set(), "abc"),
-    "a smaller type": (ABC, public(1, 2, 3), 2, {1, 2}, "c"),
     "what is uncertain counts": ((*ABC, D), public(4), 2, {1, 4}, "bc"),
-    "uncertain and not there": ((*ABC, D), (), 2, {1, 2}, "c"),
-    "what is ignored counts": ((*ABC, no_target("d", IGNORED, 4)), public(4), 2, {1, 4}, "bc"),
     "two Nodes of one server count once": ((*ABC, wanting("d", 1)), (), 2, {1, 2}, "c"),
-    "no room at all": (ABC, (), 0, set(), "abc"),
 })  # fmt: skip
 def test_the_limit(
     members: tuple[NodeTarget, ...], there: Collection[Target], limit: int, targets: set[int], left_out: str
@@ -143,22 +114,11 @@ def test_the_limit(
     assert OVER_LIMIT not in {member.membership for member in everything.members}
 
 
-def test_who_has_equal_targets_shares_the_answer() -> None:
-    """But not with who reaches one that stays by another IPv6 address."""
-    candidates = target_candidates([UNSURE, B2])
-    addresses = ("2001:db8::1", "2001:db8::2", "2001:db8::1")
-    found = [desired_targets(candidates, with_targets(ServerTarget(1, False, each)), 25, "") for each in addresses]
-    assert [set(ipv6_of(each.targets)) for each in found] == [{None, address} for address in addresses]
-    assert found[0] is found[2]
-
-
 UNATTACHED = rules.NOT_ATTACHED.because(network=7)
 NO_NODE, GONE = of_changes.TARGET_WITHOUT_NODE.text(server="server 1"), of_changes.TARGET_GONE.text(server="server 1")
-OUT_N, NO_N = no_target("n", EXCLUDED, 1), no_target("n", UNUSABLE, 1)
+OUT_N = no_target("n", EXCLUDED, 1)
 WITH_N = a_snapshot([a_settled_node("n", 1)], [a_server()])
 BOTH = a_snapshot([a_settled_node("a", 1), a_settled_node("b", 1)], [a_server()])
-LISTED = a_snapshot(servers_section=incomplete(servers_of()))
-LATE = a_snapshot(confirmations={1: Unknown("GET timed out")})
 TWICE = of_changes.TARGET_TWICE.text(server="server 1")
 
 
@@ -168,17 +128,8 @@ def is_none(*nodes: str, why: str = "because") -> str:
 
 @rows("members snapshot why", {
     "no Node": ([], a_snapshot([], [a_server()]), NO_NODE),
-    "neither Node nor server": ([], a_snapshot(), GONE),
-    "no Node and a question without answer": ([], LATE, NO_NODE),
-    "no Node and part of a list": ([], LISTED, NO_NODE),
-    "lost": ([NO_N], a_snapshot([a_lost_node("n", 1)]), GONE),
-    "excluded and lost": ([OUT_N], a_snapshot([a_lost_node("n", 1)]), GONE),
     "excluded and only missing in the list": ([OUT_N], a_snapshot([a_settled_node("n", 1)]), is_none("n")),
-    "excluded": ([OUT_N], WITH_N, is_none("n")),
-    "unusable": ([NO_N], WITH_N, is_none("n")),
-    "no room": ([no_target("n", OVER_LIMIT, 1), no_target("m", EXCLUDED, 2)], WITH_N, is_none("n")),
     "two Nodes": ([no_target("b", EXCLUDED, 1), no_target("a", UNUSABLE, 1)], BOTH, is_none("a", "b")),
-    "what can be mended": ([replace(NO_N, reason=UNATTACHED)], WITH_N, is_none("n", why=UNATTACHED.says)),
     "by its other address": ([wanting("n", 1, by_private=True)], WITH_N, TWICE),
     "wanted and yet removed": ([wanting("n", 1)], WITH_N, is_none("n", why="it serves")),
 })  # fmt: skip
@@ -190,7 +141,6 @@ def test_why_a_target_goes(members: list[NodeTarget], snapshot: Snapshot, why: s
 
 LABEL = "-l node.kubernetes.io/exclude-from-external-load-balancers"
 POOL = Options(node_selector=parse_selector("pool=web"))
-UNREAD = rules.TARGET_SERVER_UNKNOWN.because(cause="the list is incomplete")
 
 
 def own(says: str, remedy: str = "") -> Decided[Stage]:
@@ -219,27 +169,16 @@ LONG = [
 
 
 @rows("members counts remedies", {
-    "one": (several(LABELLED, 1), "1 excluded by label", [mends(LABELLED.rule, "a")]),
-    "as many as are named": (several(LABELLED, 3), "3 excluded by label", [mends(LABELLED.rule, "a b c")]),
     "more than are named": (several(LABELLED, 4), "4 excluded by label", [mends(LABELLED.rule, LABEL)]),
     "tainted": (several(TAINTED.because(), 4), "4 with the cluster autoscaler's taint", [mends(TAINTED, "--all")]),
-    "unselected": (several(rules.UNSELECTED.because(), 2), "2 not matched by the node selector",
-        [mends(rules.UNSELECTED)]),
-    "unclaimed": (several(rules.WITHOUT_ID.because(), 2), "2 without providerID", [mends(rules.WITHOUT_ID)]),
     "the first note that there is": ([out("a", WAITING),
         out("b", WAITING, told=own("no server is named 'b'", "rename it"))],
         "2 not initialized (b: no server is named 'b')", ["b: rename it"]),
-    "a note without a remedy": ([out("a", WAITING, told=own("no server is named 'a'"))],
-        "1 not initialized (a: no server is named 'a')", [mends(WAITING.rule)]),
     "ignored": (several(rules.TARGET_IGNORED.because(), 1, IGNORED), "1 ignored by --ignore-nodes",
         [mends(rules.TARGET_IGNORED)]),
-    "out of reach for one reason": (several(UNATTACHED, 2, UNUSABLE),
-        f"2 not attached to the network (a: {UNATTACHED.says})", [UNATTACHED.advice]),
     "out of reach for two": ([out("a", UNATTACHED, UNUSABLE), out("b", ALONE, UNUSABLE)],
         f"1 not attached to the network (a: {UNATTACHED.says}), 1 without private network",
         [UNATTACHED.advice, ALONE.advice]),
-    "mixed": ([*several(LABELLED, 2), out("z", UNREAD, UNCERTAIN)],
-        f"2 excluded by label, 1 with an unknown server (z: {UNREAD.says})", [mends(LABELLED.rule, "a b")]),
     "what is too long is left out": (LONG, "1 without server, 1 of another cloud, 1 being deleted",
         [mends(rules.WITHOUT_SERVER), mends(rules.LEAVING)]),
 })  # fmt: skip

@@ -6,12 +6,11 @@ from typing import Any
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.load_balancer import HealthCheck, HttpCheck, HttpOptions, Listener
 from desired.plan.change import Plan, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
-from desired.planner import compute_desired, compute_plan
+from desired.planner import compute_plan
 from tests.balancers import (
     LOCATED,
     a_balancer,
@@ -106,52 +105,27 @@ def test_a_node_port_is_followed(there: Listener) -> None:
 
 
 @rows("there annotations expected", {
-    "tcp": (OVER_TLS, {"protocol": "tcp"}, replace(OVER_TLS, protocol=TCP, http=None)),
     "another-certificate": (OVER_TLS, {"http_certificates": "7"},
         replace(OVER_TLS, http=HttpOptions("MINE", 600, 60, (7,), redirect_http=False, sticky_sessions=True))),
-    "option-of-http": (OVER_TLS, {"http_timeout_idle": "90s"},
-        replace(OVER_TLS, http=HttpOptions("MINE", 600, 90, (5,), redirect_http=False, sticky_sessions=True))),
-    "interval": (a_listener(health_check=an_http_check()), {"health_check_interval": "5s"},
-        a_listener(health_check=replace(an_http_check(), interval_s=5))),
-    "path": (a_listener(health_check=an_http_check()), {"health_check_http_path": "/up"},
-        a_listener(health_check=an_http_check(path="/up"))),
-    "port-of-the-check": (a_listener(health_check=an_http_check()), {"health_check_port": "9000"},
-        a_listener(health_check=an_http_check(9000))),
-    "check-over-tcp": (a_listener(health_check=an_http_check()), {"health_check_protocol": "tcp"}, a_listener()),
     "check-as-the-port-speaks": (an_http_listener(), {"protocol": "http", "health_check_retries": "2"},
         an_http_listener(health_check=HealthCheck(HTTP, 30080, 15, 10, 2, HttpCheck()))),
-    "node-port-of-the-check": (ELSEWHERE, {"health_check_port": "30080"}, a_listener()),
 })  # fmt: skip
-def test_what_an_annotation_asks_for_is_one_change(
-    there: Listener, annotations: dict[str, Any], expected: Listener
-) -> None:
+def test_an_annotation_is_one_change(there: Listener, annotations: dict[str, Any], expected: Listener) -> None:
     """At once, whatever clients lose by it, and with all that is not asked for as it was."""
     assert after(plan_of(there, **annotations)) == expected
-
-
-def test_what_is_asked_and_what_follows_are_one_change() -> None:
-    plan = plan_of(OVER_TLS, MOVED, uses_proxyprotocol="false")
-    check = replace(OVER_TLS.health_check, port=31080)
-    assert after(plan) == replace(OVER_TLS, destination_port=31080, proxyprotocol=False, health_check=check)
 
 
 NOBODY = frozenset({80})
 
 
 @rows("spec annotations unanswered expected", {
-    "asked": (LOCAL, {"health_check_node_port": "true"}, NOBODY, None),
-    "annotation-removed": (LOCAL, {}, frozenset(), None),
-    "annotation-removed-and-nobody-passes": (LOCAL, {}, NOBODY, None),
     "annotation-says-no": (LOCAL, {"health_check_node_port": "false"}, frozenset(), BACK),
     "another-port-of-kube-proxy": (LOCAL | {"health_check_node_port": 32111}, {"health_check_node_port": "true"},
         frozenset(), replace(KUBE_PROXY, health_check=an_http_check(32111, path="/healthz", tls=False))),
     "port-gone": ({}, {"health_check_node_port": "true"}, frozenset(), BACK),
-    "port-and-annotation-gone": ({}, {}, frozenset(), None),
     "port-and-annotation-gone-and-nobody-passes": ({}, {}, NOBODY, BACK),
-    "another-port-and-nobody-passes": (LOCAL | {"health_check_node_port": 32111}, {}, NOBODY, BACK),
     "port-gone-beside-a-protocol-that-is-asked": ({}, {"health_check_protocol": "http"}, NOBODY,
         a_listener(health_check=an_http_check())),
-    "a-port-that-is-asked": ({}, {"health_check_port": "32000"}, NOBODY, None),
     "a-port-that-is-asked-beside-kube-proxy": (LOCAL, {"health_check_port": "32000", "health_check_node_port": "true"},
         frozenset(), None),
 })  # fmt: skip
@@ -168,13 +142,6 @@ def test_a_check_of_a_person_that_nobody_passes_stays() -> None:
     assert after(plan_of(there, unanswered=NOBODY)) is None
 
 
-def test_a_new_port_gets_the_default() -> None:
-    """Also beside one that is kept."""
-    new = after(plan_of(OVER_TLS, WEB, MORE), 443)
-    assert new is not None
-    assert (new.protocol, new.http, new.health_check) == (TCP, None, HealthCheck(TCP, 30443))
-
-
 SECURE = an_http_listener(443, 30443, protocol=HTTPS, http=REDIRECTING)
 
 
@@ -183,31 +150,3 @@ def test_a_kept_redirect_leaves_no_room_for_port_80() -> None:
     plan = plan_of(SECURE, WEB, MORE)
     assert (after(plan), after(plan, 443)) == (None, None)
     assert any("http-redirect-http" in note.text and note.port == 80 for note in plan.notes)
-
-
-def test_a_redirect_that_is_taken_away_makes_room_for_port_80() -> None:
-    plan = plan_of(SECURE, WEB, MORE, http_redirect_http="false")
-    (first, *_), (then, *_) = (
-        [change for change in plan.changes if change.key.parts == ("listener", port)] for port in ("443", "80")
-    )
-    assert first.key in then.depends_on
-
-
-@rows("there annotations idle", {
-    "kept-https": (OVER_TLS, {"http_certificates": "5"}, False),
-    "kept-tcp": (a_listener(), {"http_certificates": "5"}, True),
-    "kept-check-over-http": (a_listener(health_check=an_http_check()), {"health_check_http_path": "/"}, False),
-    "kept-check-over-tcp": (a_listener(), {"health_check_http_path": "/up"}, True),
-})  # fmt: skip
-def test_effects_are_judged_by_what_is_kept(there: Listener, annotations: dict[str, Any], *, idle: bool) -> None:
-    plan = plan_of(there, **annotations)
-    assert any("has no effect" in note.text for note in plan.notes) is idle
-
-
-def test_nothing_kept_decides_on_a_new_load_balancer() -> None:
-    """At creation, unset means the default of Hetzner and of HCCM."""
-    service = a_served_service(claim=a_claim(WEB, annotations=annotated()))
-    lb = compute_desired(a_world([service], []), LOCATED).services[service.id]
-    assert isinstance(lb, DesiredLoadBalancer)
-    assert lb.wanted is not None
-    assert lb.wanted.listeners == {80: Listener(80, 30080, TCP, HealthCheck(TCP, 30080))}
