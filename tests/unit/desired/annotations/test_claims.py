@@ -16,6 +16,7 @@ from desired.annotations.options import Options
 from tests.support.rows import rows
 
 P = "load-balancer.hetzner.cloud/"
+NODE_PORT = "hcloud-reconciler/health-check-node-port"
 WEB = ClaimedPort(443)
 FINE = Claim({f"{P}location": "fsn1"}, (WEB,))
 HTTPS = {f"{P}location": "fsn1", f"{P}protocol": "https", f"{P}http-certificates": "1"}
@@ -65,16 +66,31 @@ def test_one_protocol_for_all_ports(protocol: str, port: ClaimedPort, said: str 
 @rows("fields remark", {
     "sctp-on-the-number-of-a-tcp-port": ({"ports": (ClaimedPort(443, "SCTP"), WEB)},
         "spec.ports[0].protocol is SCTP: Hetzner balances TCP only, so port 443 is left out"),
+    "no-ports": ({"ports": ()}, "spec.ports has no TCP port: the load balancer will listen on nothing"),
     "source-ranges": ({"source_ranges": ("10.0.0.0/8",)}, "spec.loadBalancerSourceRanges has no effect: "),
     "session-affinity": ({"session_affinity": "ClientIP"}, "spec.sessionAffinity has no effect on the load balancer: "),
     "load-balancer-ip-of-ipv6": ({"load_balancer_ip": "2001:db8::1"},
         f"spec.loadBalancerIP has no effect: for '2001:db8::1' name its Primary IP in {P}public-net-ipv6, or set"),
     "external-ips": ({"external_ips": ("203.0.113.1",)}, "spec.externalIPs has no effect on the load balancer"),
+    "local-traffic-only": ({"external_traffic_policy": "Local"},
+        "spec.externalTrafficPolicy is Local: Nodes without a pod stay targets, and only health checks"),
 })  # fmt: skip
 def test_wishes_that_hetzner_cannot_meet(fields: dict[str, Any], remark: str) -> None:
     """It is said, and stops nothing."""
     problems, (text,) = said_of(replace(FINE, **fields))
     assert (problems, text.startswith(remark)) == ([], True)
+
+
+@rows("policy text remarks", {
+    "true-with-local": ("Local", "true", []),
+    "true-without-local": ("Cluster", "true",
+        [f"{NODE_PORT} has no effect: spec.externalTrafficPolicy is Cluster, kube-proxy is asked only with Local"]),
+    "false-without-local": ("Cluster", "false", []),
+})  # fmt: skip
+def test_health_checks_by_kube_proxy(policy: str, text: str, remarks: list[str]) -> None:
+    """What is asked for in vain is said, and Local is nothing to worry about once kube-proxy is asked."""
+    claim = replace(FINE, annotations={**FINE.annotations, NODE_PORT: text}, external_traffic_policy=policy)
+    assert said_of(claim) == ([], remarks)
 
 
 @rows("families known is_warned", {
@@ -106,6 +122,18 @@ def test_annotations_without_their_service(
     assert [remark.key.removeprefix(P) for remark in check.remarks] == remarks
 
 
+@rows("annotations unknown", {
+    "location": ({}, "location"),
+    "certificate-type": ({f"{P}location": "fsn1", f"{P}protocol": "https"}, "certificate_type"),
+    "protocol": ({f"{P}location": "fsn1", f"{P}http-redirect-http": "true"}, "protocol"),
+})  # fmt: skip
+def test_annotations_that_are_filled_in_later(annotations: dict[str, str], unknown: str) -> None:
+    """What depends on one of them is neither missing nor in vain."""
+    claim = Claim(annotations, (WEB,))
+    assert check_claim(claim, Options(), has_network=False) != ClaimCheck()
+    assert check_claim(claim, Options(), has_network=False, unknown={unknown}) == ClaimCheck()
+
+
 @rows("text default warns", {
     "not-said": (None, False, True),
     "public": ("false", True, True),
@@ -118,3 +146,12 @@ def test_robot_servers_without_an_account(text: str | None, default: bool, warns
     claim = Claim({} if text is None else {f"{P}use-private-ip": text}, (WEB,))
     found = [warning.key for warning in without_robot_account(claim, Options(use_private_ip=default))]
     assert found == [f"{P}use-private-ip"] * warns
+
+
+@rows("annotations", {
+    "redirect-with-tcp": {f"{P}location": "fsn1", f"{P}http-redirect-http": "true"},
+    "redirect-that-is-off": {**HTTPS, f"{P}http-redirect-http": "false"},
+})  # fmt: skip
+def test_port_80_is_free_without_a_redirect(annotations: dict[str, str]) -> None:
+    """A redirect takes it with https alone."""
+    assert said_of(Claim(annotations, (WEB, ClaimedPort(80))))[0] == []

@@ -1,7 +1,7 @@
 """Options that depend on each other: what cannot be together or is missing, and what nothing reads."""
 
 from collections.abc import Mapping
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, ip_network
 from typing import Any
 
 from desired.annotations.choices import CertificateType, Protocol
@@ -58,6 +58,7 @@ CHECKED = {"health_check_protocol": "http"}
 SETTLED, OUTSIDE = {"is_settled": True}, {"has_network": False}
 LOCAL = {"external_traffic_policy": "Local"}
 NEW: dict[str, Any] = {}
+OUT_OF_RANGE = {"private_ipv4": "10.0.1.5", "private_subnet_ip_range": "10.0.0.0/24"}
 
 
 def checked(annotations: Mapping[str, str], given: Mapping[str, Any], **defaults: Any) -> ClaimCheck:
@@ -98,3 +99,23 @@ def test_a_wrong_value(
     (said,) = (remark.text for remark in idle.remarks if remark.key == key)
     assert idle.problems == ()
     assert said.startswith(f"{bad.text}; for now it has no effect: ")
+
+
+@rows("annotations given problems", {
+    "without-a-network": (OUT_OF_RANGE, OUTSIDE, 0),
+    "where-it-is-attached": (OUT_OF_RANGE, SETTLED, 0),
+    "redirect-with-tcp": ({"http_redirect_http": "true"}, NEW, 0),
+    "managed-with-tcp": ({"certificate_type": "managed"}, NEW, 0),
+    "nobody-knows-whether-it-is-read": ({"http_cookie_name": "", "protocol": "htp"}, NEW, 2),
+})  # fmt: skip
+def test_good_values_together(annotations: Mapping[str, str], given: Mapping[str, Any], problems: int) -> None:
+    """Values that exclude each other do so only where both are read."""
+    assert len(checked(annotations, given).problems) == problems
+
+
+@rows("given problems", {"in-a-network": (NEW, 1), "without-one": (OUTSIDE, 0)})
+def test_a_wrong_default(given: Mapping[str, Any], problems: int) -> None:
+    """The environment's values are treated alike, and named by their variable."""
+    check = checked({}, given, private_subnet_ip_range=ip_network("fd00::/64"))
+    assert len(check.problems) == problems
+    assert [remark.key for remark in check.remarks] == ["HCLOUD_LOAD_BALANCERS_PRIVATE_SUBNET_IP_RANGE"][problems:]

@@ -151,3 +151,15 @@ TCP_DECIDES = f"{AT}protocol decides"
 })  # fmt: skip
 def test_idle_options(annotations: dict[str, str], ports: tuple[ClaimedPort, ...], remarks: list[str]) -> None:
     assert said(annotated(**annotations), *ports) == ([], remarks)
+
+
+def test_going_back_is_told() -> None:
+    """Once for each Service."""
+    claim = Claim(annotated(port_443_protocol="tcp", port_80_protocol="http"), (WEB, TLS))
+    check = check_claim(claim, LOCATED, has_network=False)
+    assert [remark.text for remark in check.remarks] == [
+        (
+            f"metadata.annotations has {AT}protocol and 1 more option of ports: hcloud-cloud-controller-manager"
+            " ignores that, and would make all ports alike"
+        )
+    ]

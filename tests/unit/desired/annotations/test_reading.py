@@ -196,6 +196,15 @@ def test_all_problems_at_once() -> None:
     assert [bad.key for bad in found] == [f"{PREFIX}health-check-port", f"{PREFIX}http-redirect-http"]
 
 
+def test_long_values_are_cut() -> None:
+    """Nobody wants to read kilobytes of a wrong value, nor control characters."""
+    found = parse_options({f"{PREFIX}protocol": "\x1b" + "x" * 500}, Options())
+    assert isinstance(found, tuple)
+    assert found[0].text == (
+        f"{PREFIX}protocol is '\\x1b{'x' * 79}...': expect one of tcp, http, https; correct it, or remove it"
+    )
+
+
 @rows("defaults variable said", {
     "retries": ({"health_check_retries": 9}, "HEALTH_CHECK_RETRIES", "9: expect a number from 1 to 5"),
     "range": ({"private_subnet_ip_range": ip_network("fd00::/64")}, "PRIVATE_SUBNET_IP_RANGE",

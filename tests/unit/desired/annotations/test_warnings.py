@@ -39,8 +39,10 @@ def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
 
 
 @rows("annotations defaults said", {
+    "unknown": ({"colour": "x"}, {}, "colour is unknown, and ignored: no annotation has this name"),
     "under-the-other-prefix": ({"deletion-policy": "retain"}, {},
         "deletion-policy is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?"),
+    "reserved": ({"ipv4": "1.2.3.4"}, {}, f"ipv4 is reserved: it is neither read nor written; set {P}public-net-ipv4"),
     "decided-elsewhere": ({"network": "138627"}, {},
         "network is unknown, and ignored: the network is the controller's: HCLOUD_NETWORK"),
     "done-by-nothing": ({"firewall": "x"}, {},
@@ -51,6 +53,11 @@ def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
         "certificate-type is 'Managed', which counts as uploaded: write managed or uploaded"),
     "staging-misspelt": ({**MANAGED, "protocol": "https", "http-managed-certificate-acme-staging": "yes"}, {},
         "http-managed-certificate-acme-staging is 'yes', which counts as false: expect one of 1, t, T, TRUE, true,"),
+    "no-hostname": (
+        {"hostname": ""},
+        {},
+        "hostname is empty: the Service's status will show neither an address nor a name",
+    ),
     "the-environments-location-wins": ({"network-zone": "z"}, {"location": "nbg1"},
         "network-zone has no effect: HCLOUD_LOAD_BALANCERS_LOCATION is nbg1, and a location wins; set"),
     "location-wins": ({"network-zone": "z", "location": "fsn1"}, {"location": "nbg1"},
@@ -97,6 +104,15 @@ def test_nothing_to_remark(annotations: Mapping[str, str], defaults: Mapping[str
 
 
 KUBE_PROXY = OPTIONS["health_check_node_port"].full_key
+
+
+def test_own_and_foreign_keys() -> None:
+    """Keys below our own domain are known as well; others are none of our business."""
+    own = "hcloud-reconciler/deletion-polcy"
+    foreign = {"example.com/location": "x", "load-balancer.hetzner.com/type": "x"}
+    (remark,) = warned_of({own: "retain", **foreign}, Options())
+    assert remark.text == f"{own} is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?"
+    assert warned_of({OPTIONS["deletion_policy"].full_key: "retain"}, Options()) == ()
 
 
 @rows("beside said", {

@@ -142,30 +142,27 @@ def test_several_that_are_waited_for() -> None:
     old = managed(5, "old", issuance=Issuance.PENDING, created_at=NOW - timedelta(minutes=10))
     new = managed(6, "new", issuance=Issuance.PENDING, created_at=NOW - timedelta(minutes=2))
     found = wish(naming(5, 6), [old, new])
-    assert (found.due_in_s, found.pending) == (
-        30,
-        (issuing(old, "2026-07-01 11:50 UTC"), issuing(new, "2026-07-01 11:58 UTC")),
-    )
+    assert found.pending == (issuing(old, "2026-07-01 11:50 UTC"), issuing(new, "2026-07-01 11:58 UTC"))
+    assert found.due_in_s == 30
     failed = managed(7, "failed", issuance=Issuance.FAILED)
     assert wish(naming(5, 6, 7), [old, new, failed]).due_in_s is None
 
 
-@rows("options name domains staging", {
-    "sorted-domains": ({"http_managed_certificate_domains": ("b.de", "*.a.de")}, NAME, ("*.a.de", "b.de"), {}),
-    "staging": ({"http_managed_certificate_acme_staging": True}, NAME, DOMAIN, {"HC-Use-Staging-CA": "true"}),
+@rows("options domains staging", {
+    "sorted-domains": ({"http_managed_certificate_domains": ("b.de", "*.a.de")}, ("*.a.de", "b.de"), {}),
+    "staging": ({"http_managed_certificate_acme_staging": True}, DOMAIN, {"HC-Use-Staging-CA": "true"}),
 })  # fmt: skip
-def test_the_certificate_to_ask_for(options: Any, name: str, domains: tuple[str, ...], staging: Any) -> None:
+def test_the_certificate_to_ask_for(options: Any, domains: tuple[str, ...], staging: Any) -> None:
     """Once, with the labels that find it again, when the list is whole and has none."""
+    create = ManagedCertificate(NAME, domains, {**OURS, **staging})
+    pending = (why(rules.CERTIFICATE_TO_CREATE, name=NAME),)
     strangers = [SHOP, managed(8, "another", labels={LABEL_SERVICE_UID: "another"})]
-    create, pending = (
-        ManagedCertificate(name, domains, {**OURS, **staging}),
-        why(rules.CERTIFICATE_TO_CREATE, name=name),
-    )
-    expected = DesiredCertificates(KNOWN_AFTER_APPLY, create=create, pending=(pending,))
+    expected = DesiredCertificates(KNOWN_AFTER_APPLY, create=create, pending=pending)
     assert wish(replace(MANAGED, **options), strangers) == expected
 
 
 @rows("world cause", {
+    "gap": (listed(SHOP, **GAP), LATE),
     "not-quite-it-and-unreadable": (listed(managed(name="another"), **BROKEN), DAMAGED),
 })  # fmt: skip
 def test_a_managed_certificate_in_doubt(world: Snapshot, cause: str) -> None:
@@ -201,6 +198,7 @@ def test_waiting_for_the_issuance(issuance: Issuance | None, age_s: int, since: 
 
 @rows("error fix", {
     "dns": (REFUSED, ZONES),
+    "no-reason": (None, ZONES),
     "caa": ("caa_record_does_not_allow_ca: no", "allow the certificate authority in the CAA records of its domains"),
     "failed-too-often": ("ca_too_many_authorizations_failed_recently: no",
         "wait for an hour and correct the failed validations"),
@@ -232,10 +230,8 @@ def test_another_certificate_than_asked_for(certificate: Certificate, difference
     asked = replace(MANAGED, http_managed_certificate_domains=("www.de", *DOMAIN))
     reason = why(rules.CERTIFICATE_DIFFERS, certificate, differences=differences, free=free)
     assert wish(asked, [certificate]) == noting(DesiredCertificates((5,)), reason)
-    left = replace(certificate, labels={})
-    assert wish(replace(MANAGED, http_managed_certificate_name="new"), [left]).create == ManagedCertificate(
-        "new", DOMAIN, OURS
-    )
+    found = wish(replace(MANAGED, http_managed_certificate_name="new"), [replace(certificate, labels={})])
+    assert found.create == ManagedCertificate("new", DOMAIN, OURS)
 
 
 def test_several_with_the_label() -> None:

@@ -143,6 +143,7 @@ def kept(text: str) -> str:
 
 
 BY_HTTP = {"health_check_protocol": "http"}
+BY_DEFAULT = replace(LOCATED, balancer_defaults=Options(location="fsn1", uses_proxyprotocol=True))
 
 
 @rows("balancer options value", {
@@ -170,6 +171,7 @@ def test_several_values_are_one_note() -> None:
 
 
 @rows("balancer settings options", {
+    "a variable": (having(proxied()), BY_DEFAULT, {}),
     "the default": (having(proxied()), LOCATED, {"uses_proxyprotocol": "false"}),
     "the default in another order": (having(checked_by_http(status_codes=("3??", "2??"))), LOCATED, BY_HTTP),
     "what has no default": (a_balancer(spec={"ipv4_rdns": "lb.example.com"}), LOCATED, {}),
@@ -188,3 +190,16 @@ def test_the_way_to_targets_is_kept(targets: Any, told: str) -> None:
     balancer = a_balancer(attachments=(HERE,), targets=targets)
     plan = plan_of(asking(), balancer, **INSIDE | fleet(1, 2, 3))
     assert [kept(note.text) for note in plan.notes if note.kind is NoteKind.KEPT] == [told][: bool(told)]
+
+
+@rows("targets kind text", {
+    "nothing is reached": ((), NoteKind.UNREACHABLE, "no target can be reached"),
+    "one is, by its network": (private(1), NoteKind.NO_TARGETS, "no other target can be reached"),
+})  # fmt: skip
+def test_a_public_interface_that_stays_closed(targets: Any, kind: NoteKind, text: str) -> None:
+    """Nothing asks for that any more: it is named, and so is what follows from it."""
+    closed = a_balancer(attachments=(HERE,), targets=targets, spec={"public_interface": False})
+    plan = plan_of(asking(use_private_ip="false"), closed, **INSIDE | fleet(1))
+    said = {note.kind: note.text for note in plan.notes}
+    assert kept(said[NoteKind.KEPT]) == "disable-public-network=true (default false)"
+    assert said[kind].startswith(text)

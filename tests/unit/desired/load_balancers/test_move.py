@@ -5,21 +5,19 @@ from typing import Any
 
 from desired.load_balancers.parts import may_return
 from desired.model.load_balancer import Attachment, Health, IpTarget, SelectorTarget, ServerTarget, Target, is_private
-from desired.model.settings import Settings
 from desired.model.snapshot import Network
-from desired.plan.change import Change, Verdict
+from desired.plan.change import Verdict
 from desired.section import Present
 from tests.balancers import IN_NETWORK, NETWORK, a_balancer, a_world
 from tests.builders import a_server
-from tests.support.balancer_plans import asking, fleet, plan_of, private, public
+from tests.support.balancer_changes import BALANCER
+from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, part_of, plan_of, private, public
 from tests.support.balancer_verdicts import judged
 from tests.support.rows import rows
 
-HERE = Attachment(7, IPv4Address("10.0.0.200"))
 ELSEWHERE = Attachment(8, IPv4Address("10.8.0.9"))
 ROBOT, EDGE = IpTarget("10.0.0.77"), SelectorTarget("role in (edge,worker),!spare", use_private_ip=True)
-TO_ROBOT, TO_EDGE = f"target/{ROBOT.name}", f"target/{EDGE.name}"
-BALANCER = "load_balancer/default/web"
+MOVES = {"private_ipv4": "10.0.0.9"}
 
 
 @rows("target expected", {
@@ -47,45 +45,23 @@ def test_may_return(target: Target, place: Attachment | None, world: dict[str, A
     assert may_return(target, place, a_balancer(attachments=(HERE,)), snapshot) is expected
 
 
-def health(*targets: Target) -> dict[Target, Health]:
-    return dict.fromkeys(targets, Health.HEALTHY)
-
-
-def moving(*targets: Target, settings: Settings = IN_NETWORK, **more: Any) -> dict[str, Change]:
-    """Key → change of a load balancer with these targets that gets another address, or the network that is given."""
-    world = {"network": Present(NETWORK), **fleet(1), **more.pop("world", {})}
-    balancer = a_balancer(attachments=(HERE,), targets=targets, **more)
-    plan = plan_of(asking(private_ipv4="10.0.0.9"), balancer, settings=settings, **world)
-    return {change.key.removeprefix(f"{BALANCER}/"): change for change in plan.changes}
-
-
 def test_what_others_have_added_comes_back_after_the_move() -> None:
     """The move first, then everything again."""
-    found = moving(*public(1), ROBOT, EDGE)
-    move = found["network/7"]
-    assert {key: (c.before, c.after, c.depends_on) for key, c in found.items() if key.startswith("target/")} == {
-        TO_ROBOT: (None, ROBOT, (move.key,)),
-        TO_EDGE: (None, EDGE, (move.key,)),
-    }
+    balancer = a_balancer(attachments=(HERE,), targets=[*public(1), ROBOT, EDGE])
+    plan = plan_of(asking(**MOVES), balancer, **INSIDE | fleet(1))
+    found = {part_of(c): (c.before, c.after, c.depends_on) for c in plan.changes if c.kind == "lb.target"}
+    assert found == {f"target/{each.name}": (None, each, (f"{BALANCER}/network/7",)) for each in (ROBOT, EDGE)}
 
 
-@rows("options targets healthy settings held", {
-    "a Node goes on to serve": ({}, [*public(1), ROBOT], public(1), IN_NETWORK, {"network/7"}),
-    "nobody did": ({}, [*public(1), ROBOT], [], IN_NETWORK, {"network/7"}),
-    "all Nodes are reached through it": ({"use_private_ip": "true"}, private(1, 2), private(1, 2), IN_NETWORK,
-        {"network/7"}),
+@rows("options targets healthy", {
+    "a Node goes on to serve": ({}, [*public(1), ROBOT], public(1)),
+    "nobody did": ({}, [*public(1), ROBOT], []),
+    "all Nodes are reached through it": ({"use_private_ip": "true"}, private(1, 2), private(1, 2)),
 })  # fmt: skip
-def test_the_floor_of_a_move(
-    options: dict[str, str], targets: list[Target], healthy: list[Target], settings: Settings, held: set[str]
-) -> None:
+def test_the_floor_of_a_move(options: dict[str, str], targets: list[Target], healthy: list[Target]) -> None:
     """What serves, serves on; what others have added is lost for no moment."""
-    balancer = a_balancer(attachments=(HERE,), targets=targets, health=health(*healthy))
-    network: dict[str, Any] = {"network": Present(NETWORK)} if settings is IN_NETWORK else {}
-    nodes = fleet(1, 2)
-    moves = {"private_ipv4": "10.0.0.9"} if settings is IN_NETWORK else {}
-    service = asking(**moves, **options)
-    plan = judged(a_world([service], [balancer], **nodes, **network), settings)
-    assert {c.key.removeprefix(f"{BALANCER}/") for c in plan.with_verdict(Verdict.HELD)} == held
+    balancer = a_balancer(attachments=(HERE,), targets=targets, health=dict.fromkeys(healthy, Health.HEALTHY))
+    world = a_world([asking(**MOVES, **options)], [balancer], network=Present(NETWORK), **fleet(1, 2))
+    plan = judged(world, IN_NETWORK)
+    assert {part_of(change) for change in plan.with_verdict(Verdict.HELD)} == {"network/7"}
     assert all(hold.rule == "target-floor" for hold in plan.holds)
-    if held:
-        assert plan.by_key[f"{BALANCER}/network/7"].decision.verdict is not Verdict.ALLOWED

@@ -116,6 +116,7 @@ OF_SERVER, OF_BALANCER = rules.PRIVATE_IP_OF_SERVER, rules.PRIVATE_IP_OF_BALANCE
     "a server, in another network": (None, [], [DB_ELSEWHERE], None),
     "a load balancer, in another network": (None, [ABROAD], [], None),
     "another load balancer": (OTHER, [OTHER, SHOP], [], OF_BALANCER),
+    "itself, whatever others say": (MINE, [MINE], [DB], None),
     "a server, and not itself": (OTHER, [OTHER], [DB], OF_SERVER),
 })  # fmt: skip
 def test_address_that_somebody_has(
@@ -140,6 +141,8 @@ def test_address_that_others_ask_for(rivals: set[str], present: CloudBalancer | 
 
 @rows("asked network present is_wrong", {
     "all of them": ("10.0.0.0/16", WIDE, None, False),
+    "none of them": ("10.0.2.0/24", WIDE, None, True),
+    "none, attached elsewhere": ("10.0.2.0/24", WIDE, attached("10.0.1.9", 6), True),
     "none, attached already": ("10.0.2.0/24", WIDE, attached("10.0.1.9"), False),
     "without subnets nothing is known": ("10.0.2.0/24", BARE, None, False),
 })  # fmt: skip
@@ -163,6 +166,7 @@ FAR_AWAY = rules.NETWORK_ELSEWHERE.because(network="private", zones=EUROPE, zone
     "the zones of the subnets are not known": (NETWORK, AMERICA, None, None),
     "no network": (None, AMERICA, None, None),
     "it is attached all the same": (IN_EUROPE, AMERICA, MINE, None),
+    "another zone": (IN_EUROPE, AMERICA, None, FAR_AWAY),
     "it is in another network": (IN_EUROPE, AMERICA, ABROAD, FAR_AWAY),
     "no subnet": (EMPTY, "", None, rules.NETWORK_WITHOUT_SUBNET.because(network="private")),
 })  # fmt: skip

@@ -126,6 +126,14 @@ def test_ports_at_the_limit(before: tuple[int, ...], after: tuple[int, ...], ord
     assert marks(plan_of(asking(*web(*after)), a_balancer(listeners=tcp(*before)))) == order
 
 
+def test_dead_targets_make_room_first() -> None:
+    """An lb11 leads to 25 targets."""
+    servers = [a_server(number, f"web-{number}") for number in (*range(1, 25), 26, 27)]
+    nodes = [a_settled_node(f"web-{number}", number) for number in (*range(2, 25), 26, 27)]
+    plan = plan_of(asking(), a_balancer(targets=public(*range(1, 26))), servers=servers, nodes=nodes)
+    assert marks(plan) == "-25 +26 -1 +27"
+
+
 def test_targets_that_come_switch_and_go() -> None:
     """New ones first, so that somebody serves while the others change their address one by one, each only when all
     before it went well."""
@@ -192,27 +200,18 @@ def test_a_returning_target_precedes_newcomers() -> None:
     assert marks(plan_of(asking(**NEW_ADDRESS), balancer, **INSIDE | fleet(1, 2, 10))) == "~network/7 +1 +2 +10"
 
 
-@rows("service listeners order", {
-    "a-redirect-takes-its-place": (asking(*web(443), **REDIRECT), tcp(80, 443), "-80 ~443"),
-    "a-redirect-gives-it-back": (asking(*web(80, 443), **PLAIN), [TAKES], "~443 +80"),
-    "at-the-limit": (asking(*web(81, 82, 83, 443, 444), **REDIRECT), tcp(80, 81, 82, 83, 84),
-        "-80 ~81 ~82 ~83 +443 -84 +444"),
-})  # fmt: skip
-def test_ports_that_collide(service: Service, listeners: list[Listener], order: str) -> None:
-    """A redirect takes port 80; whoever has it gives it back first."""
-    assert marks(plan_of(service, a_balancer(listeners=listeners), **CERTIFICATES)) == order
-
-
 @rows("service listeners order needs", {
     "a-redirect-takes-its-place": (asking(*web(443), **REDIRECT), [*tcp(80), PROBED], "-80 ~443", {"443": ("80",)}),
     "a-redirect-gives-it-back": (asking(*web(80, 443), **PLAIN), [PROBED_TAKES], "~443 +80", {"80": ("443",)}),
     "from-one-to-another": (asking(*web(8443), **REDIRECT), [TAKES, probed(8443, redirect=False)],
         "-443 ~8443", {"8443": ("443",)}),
+    "at-the-limit": (asking(*web(81, 82, 83, 443, 444), **REDIRECT), tcp(80, 81, 82, 83, 84),
+        "-80 ~81 ~82 ~83 +443 -84 +444", {"443": ("80",), "444": ("84",)}),
 })  # fmt: skip
 def test_a_taker_of_port_80_needs_its_release(
     service: Service, listeners: list[Listener], order: str, needs: dict[str, tuple[str, ...]]
 ) -> None:
-    """A kept health check makes no difference."""
+    """A redirect takes port 80, however health is checked: another listener gives it back first."""
     plan, key = plan_of(service, a_balancer(listeners=listeners), **CERTIFICATES), f"{BALANCER}/listener/"
     assert marks(plan) == order
     assert {

@@ -7,7 +7,6 @@ from desired.annotations.claims import ClaimedPort
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, Issuance, Listener
 from desired.model.service import Service
-from desired.model.settings import Settings
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Plan
 from desired.plan.kinds import ChangeKind
@@ -40,10 +39,10 @@ def asking(*ports: ClaimedPort, **annotations: str) -> Service:
     return a_service(claim=claim, finalizers=(FINALIZER_BALANCER,))
 
 
-def plan_of(service: Service, *listeners: Listener, settings: Settings = LOCATED, **world: Any) -> Plan:
+def plan_of(service: Service, *listeners: Listener, **world: Any) -> Plan:
     """The judged plan where the load balancer has these listeners."""
     snapshot = a_world([service], [a_balancer(listeners=listeners)], **{"certificates": (SHOP, BLOG)} | world)
-    return judge(compute_plan(snapshot, settings), snapshot, settings)
+    return judge(compute_plan(snapshot, LOCATED), snapshot, LOCATED)
 
 
 def decided(service: Service, balancer: CloudBalancer | None = None, **world: Any) -> DesiredLoadBalancer:

@@ -128,10 +128,9 @@ def keeps(wanted: str | int, kind: str = "Primary IP 7") -> str:
     "nonsense": ("-4", 7, {}, "; load balancer 42 keeps 203.0.113.200, Primary IP 7"),
     "one that goes along": ("7", 7, {7: GOES}, rules.PRIMARY_IP_GOES_ALONG.text(address=GOES.shown, primary_ip=7)),
 })  # fmt: skip
-def test_an_existing_one_keeps_its_addresses(value: str | None, held: int | None, found: Found, text: str) -> None:
+def test_an_existing_one_keeps_its_addresses(value: str, held: int | None, found: Found, text: str) -> None:
     """Whatever the annotation says: another address would be another load balancer. It stays in sync all the same."""
-    service = asking(**({} if value is None else {"public_net_ipv4": value}))
-    plan = plan_of(service, having(held, listeners=()), primary_ips=found)
+    plan = plan_of(asking(public_net_ipv4=value), having(held, listeners=()), primary_ips=found)
     told = said(plan, NoteKind.PRIMARY_IP)
     assert len(told) == bool(text)
     assert all(each.endswith(text) for each in told)

@@ -1,4 +1,4 @@
-"""All Services together: who is looked after, and that none of them stands in another one's way."""
+"""All Services together: some are looked after, none stands in the way of another, and some wait in vain."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -10,6 +10,8 @@ from desired.load_balancers.desired import desired_load_balancers
 from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
+from desired.model.settings import Controller
+from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED
 from desired.nodes.node import desired_nodes
 from desired.plan.change import Verdict
@@ -17,7 +19,7 @@ from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.section import Section
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
-from tests.builders import NOW, a_settled_node, incomplete
+from tests.builders import NOW, a_settled_node, a_snapshot, a_workload, incomplete, workloads_of
 from tests.support.balancer_plans import INSIDE, fleet, new, plan_of, said
 from tests.support.judging import facts_of, judge
 from tests.support.rows import rows
@@ -114,9 +116,11 @@ VANISHED = a_balancer(6, service_uid="gone", spec={"name": "old"})
 
 
 @rows("balancer services held", {
+    "no Service is left": (VANISHED, Section({}), True),
     "its Service may be unread": (VANISHED, incomplete(Section({"default/web": new()})), False),
     "a Service is unreadable": (VANISHED, Section({}, unreadable={"default/x": "bad"}), False),
     "a Service asks for it by its name": (VANISHED, Section({"default/web": new(name="old")}), False),
+    "another cluster's": (a_balancer(6, service_uid="gone", cluster_uid="another"), Section({}), False),
     "it was not made for its Service": (a_balancer(6, service_uid="gone",
         spec={"labels": {**VANISHED.spec.labels, LABEL_ADOPTED: "true"}}), Section({}), False),
     "no cluster's": (a_balancer(6, service_uid="gone", cluster_uid=None), Section({}), False),
@@ -167,3 +171,38 @@ def test_the_annotations_of_a_service_are_read_once(service: Callable[..., Servi
     for found in world.services or ():
         conditions_of(found.key, plan.changes, facts_of(plan, world, LOCATED))
     assert {texts.asked[key] for key in texts} == {1}
+
+
+OFF = replace(LOCATED, controllers=frozenset(Controller) - {Controller.SERVICE})
+STUCK: dict[str, Any] = {"deleted_at": NOW, "finalizers": ("example.com/x", FINALIZER_BALANCER)}
+
+
+def unserved(*services: Service, **fields: Any) -> Snapshot:
+    return replace(a_snapshot(), unserved=Section({service.id: service for service in services}), **fields)
+
+
+@rows("service is_stuck", {
+    "goes, and has our finalizer": (STUCK, True),
+    "of another type by now": (STUCK | {"type": "ClusterIP"}, True),
+    "stays": ({"finalizers": (FINALIZER_BALANCER,)}, False),
+    "waits for somebody else alone": ({"deleted_at": NOW, "finalizers": ("example.com/x",)}, False),
+    "of another class": (STUCK | {"load_balancer_class": "other"}, False),
+})  # fmt: skip
+def test_stuck_services(service: dict[str, Any], is_stuck: bool) -> None:
+    """Only who would go, and waits for what nobody does here."""
+    plan = compute_plan(unserved(a_service(**service)), OFF)
+    assert plan.changes == ()
+    assert [(note.key, note.kind) for note in plan.notes] == [("service/default/web", NoteKind.STUCK)] * is_stuck
+
+
+def test_the_remedies() -> None:
+    """Both who could release it; the last resort, which leaks a load balancer, is in the documentation."""
+    (note,) = compute_plan(unserved(a_service(**STUCK)), OFF).notes
+    assert "HCLOUD_LOAD_BALANCERS_ENABLED, --controllers" in note.text
+    assert "let hcloud-cloud-controller-manager delete it" in note.text
+
+
+def test_who_is_let_go_by_another_controller() -> None:
+    """Where HCCM runs, it looks after Services: this is how one migrates, or goes back."""
+    seen = unserved(a_service(**STUCK), controllers=workloads_of(a_workload()))
+    assert NoteKind.STUCK not in {note.kind for note in compute_plan(seen, OFF).notes}

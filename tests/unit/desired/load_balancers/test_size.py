@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from desired.annotations.options import DEFAULT_TYPE, Options
+from desired.annotations.options import Options
 from desired.load_balancers.size import Demand, Size, fitting_size, larger_type
 from desired.model.load_balancer import BalancerType, CloudBalancer
 from desired.rules import load_balancers as rules
@@ -36,7 +36,6 @@ def size(options: Options, present: CloudBalancer | None = None, demand: Demand 
 })  # fmt: skip
 def test_type(options: Options, present: CloudBalancer | None, expected: BalancerType) -> None:
     """Annotation, else what is there, else the type that HCCM creates."""
-    assert DEFAULT_TYPE == "lb11"
     assert size(options, present) == Size(expected)
 
 
@@ -117,8 +116,11 @@ def small(kept: BalancerType | None, holds: str, needed: int, larger: str = "a l
 
 @rows("present demand expected", {
     "ports": (None, Demand(6, 0), small(None, "5 ports", 6)),
+    "certificates": (None, Demand(1, 0, 11), small(None, "10 certificates", 11)),
     "one reason is enough": (None, Demand(6, 99, 11), small(None, "5 ports", 6, "a larger type")),
+    "targets come until it is full": (None, Demand(1, 26), Size(LB11)),
     "down to all that it holds": (ON_21, Demand(5, 25, 10), Size(LB11)),
+    "down with targets": (ON_21, Demand(1, 26), small(LB21, "25 targets", 26)),
     "down with more than either": (ON_21, Demand(99, 1), small(LB21, "5 ports", 99, "a larger type")),
 })  # fmt: skip
 def test_a_type_that_is_too_small(present: CloudBalancer | None, demand: Demand, expected: Size) -> None:

@@ -26,7 +26,7 @@ from desired.rules.rule import Decided, Reason, Rule
 from desired.syntax.bounds import counted
 from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer, a_service
-from tests.builders import a_server, a_settled_node, a_snapshot, in_cloud
+from tests.builders import a_lost_node, a_server, a_settled_node, a_snapshot, in_cloud
 from tests.support.balancer_plans import private, public
 from tests.support.rows import rows
 from tests.support.rules import saying
@@ -62,10 +62,14 @@ UNKNOWN = no_target("a", UNCERTAIN, None)
 
 
 @rows("members there expected", {
+    "excluded": ([OUT], (P1,), set()),
     "uncertain stays": ([UNSURE], (P1,), {P1}),
+    "uncertain is not added": ([UNSURE], (), set()),
     "ignored stays": ([SPARED], (P1,), {P1}),
     "uncertain in both modes": ([UNSURE], (P1, V1), {P1, V1}),
+    "one of two modes": ([A1], (P1, V1), {P1}),
     "who knows whose it is": ([UNKNOWN], (P1,), {P1}),
+    "it is known whose it is": ([UNKNOWN, no_target("b", UNUSABLE, 1)], (P1,), set()),
     "known to be no server": ([no_target("a", UNUSABLE, None)], (P1,), set()),
     "one of two Nodes is uncertain": ([OUT, no_target("b", UNCERTAIN, 1)], (P1,), {P1}),
     "a wish beats a doubt": ([UNSURE, BY_PRIVATE], (P1,), {V1}),
@@ -76,8 +80,6 @@ def test_wanted_targets(members: list[NodeTarget], there: tuple[Target, ...], ex
     found = desired(members, there)
     assert found.targets == expected
     assert found.foreign == tuple(sorted({VSWITCH, SELECTED, OTHER} & set(there), key=str))
-    if not there:
-        assert desired_targets(target_candidates(members), None, 25, "").targets == expected
 
 
 ABC = (A1, B2, C3)
@@ -85,6 +87,7 @@ D = no_target("d", UNCERTAIN, 4)
 
 
 @rows("members there limit targets left_out", {
+    "room for all": (ABC, (), 3, {1, 2, 3}, ""),
     "by name and not by server": ((wanting("z", 1), wanting("y", 2)), (), 1, {2}, "z"),
     "nobody changes places": (ABC, public(2, 3), 2, {2, 3}, "a"),
     "selector and address count": (ABC, (VSWITCH, SELECTED), 2, set(), "abc"),
@@ -116,7 +119,7 @@ def test_the_limit(
 
 UNATTACHED = rules.NOT_ATTACHED.because(network=7)
 NO_NODE, GONE = of_changes.TARGET_WITHOUT_NODE.text(server="server 1"), of_changes.TARGET_GONE.text(server="server 1")
-OUT_N = no_target("n", EXCLUDED, 1)
+OUT_N, NO_N = no_target("n", EXCLUDED, 1), no_target("n", UNUSABLE, 1)
 WITH_N = a_snapshot([a_settled_node("n", 1)], [a_server()])
 BOTH = a_snapshot([a_settled_node("a", 1), a_settled_node("b", 1)], [a_server()])
 TWICE = of_changes.TARGET_TWICE.text(server="server 1")
@@ -128,6 +131,7 @@ def is_none(*nodes: str, why: str = "because") -> str:
 
 @rows("members snapshot why", {
     "no Node": ([], a_snapshot([], [a_server()]), NO_NODE),
+    "lost": ([NO_N], a_snapshot([a_lost_node("n", 1)]), GONE),
     "excluded and only missing in the list": ([OUT_N], a_snapshot([a_settled_node("n", 1)]), is_none("n")),
     "two Nodes": ([no_target("b", EXCLUDED, 1), no_target("a", UNUSABLE, 1)], BOTH, is_none("a", "b")),
     "by its other address": ([wanting("n", 1, by_private=True)], WITH_N, TWICE),

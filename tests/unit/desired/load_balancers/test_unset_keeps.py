@@ -26,7 +26,7 @@ from tests.balancers import (
 from tests.support.judging import judge
 from tests.support.rows import rows
 
-TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
+HTTP, HTTPS = Protocol.HTTP, Protocol.HTTPS
 WEB, MORE = ClaimedPort(80, "TCP", 30080), ClaimedPort(443, "TCP", 30443)
 MOVED = ClaimedPort(80, "TCP", 31080)
 OVER_TLS = an_http_listener(
