@@ -30,7 +30,6 @@ def said_of(claim: Claim) -> tuple[list[str], list[str]]:
 
 
 def test_nothing_to_say() -> None:
-    """Most claims are fine."""
     assert check_claim(FINE, Options(), has_network=False) == ClaimCheck()
     assert check_claim(Claim(ports=(WEB,)), Options(location="fsn1"), has_network=False) == ClaimCheck()
 
@@ -43,7 +42,6 @@ REDIRECT = {**HTTPS, f"{P}http-redirect-http": "true"}
     "redirect-and-port-80": (Claim(REDIRECT, (WEB, ClaimedPort(80))), f"{P}http-redirect-http", "takes port 80"),
 })  # fmt: skip
 def test_problems_of_ports(claim: Claim, key: str, said: str) -> None:
-    """What the API would refuse of ports."""
     (problem,), remarks = said_of(claim)
     assert (problem.split()[0], said in problem, remarks) == (key, True, [])
 
@@ -56,7 +54,6 @@ def test_problems_of_ports(claim: Claim, key: str, said: str) -> None:
     "tcp-carries-all": ("tcp", ClaimedPort(443), None),
 })  # fmt: skip
 def test_one_protocol_for_all_ports(protocol: str, port: ClaimedPort, said: str | None) -> None:
-    """A port on which that protocol is surely not meant is told, with the number that clients use."""
     claim = Claim({**HTTPS, f"{P}protocol": protocol}, (port,))
     told = [text for text in said_of(claim)[1] if text.startswith("spec.ports[0].port is")]
     begin = f"spec.ports[0].port is {port.port}, and {P}protocol is {protocol} for all ports: "
@@ -76,7 +73,6 @@ def test_one_protocol_for_all_ports(protocol: str, port: ClaimedPort, said: str 
         "spec.externalTrafficPolicy is Local: Nodes without a pod stay targets, and only health checks"),
 })  # fmt: skip
 def test_wishes_that_hetzner_cannot_meet(fields: dict[str, Any], remark: str) -> None:
-    """It is said, and stops nothing."""
     problems, (text,) = said_of(replace(FINE, **fields))
     assert (problems, text.startswith(remark)) == ([], True)
 
@@ -88,7 +84,6 @@ def test_wishes_that_hetzner_cannot_meet(fields: dict[str, Any], remark: str) ->
     "false-without-local": ("Cluster", "false", []),
 })  # fmt: skip
 def test_health_checks_by_kube_proxy(policy: str, text: str, remarks: list[str]) -> None:
-    """What is asked for in vain is said, and Local is nothing to worry about once kube-proxy is asked."""
     claim = replace(FINE, annotations={**FINE.annotations, NODE_PORT: text}, external_traffic_policy=policy)
     assert said_of(claim) == ([], remarks)
 
@@ -99,7 +94,6 @@ def test_health_checks_by_kube_proxy(policy: str, text: str, remarks: list[str])
     "one that nobody knows": (("IPv7",), {4, 6}, False),
 })  # fmt: skip
 def test_families(families: tuple[str, ...], known: set[int], is_warned: bool) -> None:
-    """By which versions of IP Nodes take the traffic, and the warning where nothing is known of Nodes."""
     claim = Claim(ip_families=families)
     assert claim.families == known
     warnings = [warning.text for warning in without_nodes_addresses(claim)]
@@ -116,7 +110,6 @@ def test_families(families: tuple[str, ...], known: set[int], is_warned: bool) -
 def test_annotations_without_their_service(
     annotations: dict[str, str], problems: list[str], remarks: list[str]
 ) -> None:
-    """Nothing is concluded from what is not among them."""
     check = check_annotations({f"{P}{key}": text for key, text in annotations.items()}, has_network=False)
     assert [bad.key.removeprefix(P) for bad in check.problems] == problems
     assert [remark.key.removeprefix(P) for remark in check.remarks] == remarks
@@ -128,7 +121,6 @@ def test_annotations_without_their_service(
     "protocol": ({f"{P}location": "fsn1", f"{P}http-redirect-http": "true"}, "protocol"),
 })  # fmt: skip
 def test_annotations_that_are_filled_in_later(annotations: dict[str, str], unknown: str) -> None:
-    """What depends on one of them is neither missing nor in vain."""
     claim = Claim(annotations, (WEB,))
     assert check_claim(claim, Options(), has_network=False) != ClaimCheck()
     assert check_claim(claim, Options(), has_network=False, unknown={unknown}) == ClaimCheck()
@@ -153,5 +145,4 @@ def test_robot_servers_without_an_account(text: str | None, default: bool, warns
     "redirect-that-is-off": {**HTTPS, f"{P}http-redirect-http": "false"},
 })  # fmt: skip
 def test_port_80_is_free_without_a_redirect(annotations: dict[str, str]) -> None:
-    """A redirect takes it with https alone."""
     assert said_of(Claim(annotations, (WEB, ClaimedPort(80))))[0] == []

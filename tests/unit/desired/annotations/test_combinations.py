@@ -109,7 +109,6 @@ def test_a_wrong_value(
     "nobody-knows-whether-it-is-read": ({"http_cookie_name": "", "protocol": "htp"}, NEW, 2),
 })  # fmt: skip
 def test_good_values_together(annotations: Mapping[str, str], given: Mapping[str, Any], problems: int) -> None:
-    """Values that exclude each other do so only where both are read."""
     assert len(checked(annotations, given).problems) == problems
 
 

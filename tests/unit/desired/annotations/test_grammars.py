@@ -72,7 +72,6 @@ LONG = "x" * 63
     "path": (PATH, "/health%20z?x=1", "/health%20z?x=1"),
 })  # fmt: skip
 def test_values(grammar: Grammar[Any], written: str, value: Any) -> None:
-    """What is written means this, and is of this type."""
     found = grammar.parse(written)
     assert (found, type(found)) == (value, type(value))
 
@@ -135,7 +134,6 @@ NO_LIST = "expect items separated by commas, none of them empty"
     "path": (PATH, "/a b", "expect a path of 1 to 256 characters, blanks in it written as %20"),
 })  # fmt: skip
 def test_no_values(grammar: Grammar[Any], written: str, said: str) -> None:
-    """What means nothing is refused with what was expected."""
     with pytest.raises(ValueError, match=r".") as refused:
         grammar.parse(written)
     assert str(refused.value) == said

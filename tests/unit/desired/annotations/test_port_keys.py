@@ -68,7 +68,6 @@ def test_port_before_service_before_default() -> None:
     "none-at-all": ((DNS,), [None]),
 })  # fmt: skip
 def test_all_that_ports_ask_for(ports: tuple[ClaimedPort, ...], ways: list[int | None]) -> None:
-    """What no port of the Service asks for is none of it: no certificate is read for it, say."""
     assert [way.port for way in asking(*ports, port_443_protocol="http").ways] == ways
 
 
@@ -154,7 +153,6 @@ def test_idle_options(annotations: dict[str, str], ports: tuple[ClaimedPort, ...
 
 
 def test_going_back_is_told() -> None:
-    """Once for each Service."""
     claim = Claim(annotated(port_443_protocol="tcp", port_80_protocol="http"), (WEB, TLS))
     check = check_claim(claim, LOCATED, has_network=False)
     assert [remark.text for remark in check.remarks] == [

@@ -111,7 +111,6 @@ def options_of(field: str, text: str | None, **defaults: Any) -> Options:
 
 
 def test_every_option_has_its_cases() -> None:
-    """This file has a row for each option, in the same order, and a default for each that has a variable."""
     assert list(OPTIONS) == list(ROWS)
     assert {row.name for row in VARIABLES.values()} == DEFAULTS.keys()
 
@@ -125,14 +124,12 @@ def test_reserved_rows() -> None:
 
 @pytest.mark.parametrize("field", ROWS)
 def test_set(field: str) -> None:
-    """A value is read, and everything else is as if nobody had said anything."""
     row = ROWS[field]
     assert options_of(field, row.text) == Options(**{field: row.value})
 
 
 @pytest.mark.parametrize("field", [field for field, row in ROWS.items() if row.invalid is not None])
 def test_invalid(field: str) -> None:
-    """A value that means nothing is one sentence with key, value and what was expected; never the default."""
     text = ROWS[field].invalid
     assert text is not None
     found = parse_options({key_of(field): text}, Options(**{field: DEFAULTS[field]} if field in DEFAULTS else {}))
@@ -148,7 +145,6 @@ def test_invalid(field: str) -> None:
 @pytest.mark.parametrize("field", ROWS)
 @rows("default", {"no-default": False, "default": True})
 def test_empty(field: str, default: bool) -> None:
-    """An empty value is an error, a value, or takes the environment's default away, as the table says."""
     defaults = Options(**{field: DEFAULTS[field]} if default and field in DEFAULTS else {})
     found = parse_options({key_of(field): ""}, defaults)
 
@@ -164,7 +160,6 @@ def test_empty(field: str, default: bool) -> None:
 
 @pytest.mark.parametrize("field", DEFAULTS)
 def test_default(field: str) -> None:
-    """The environment's default holds where there is no annotation, and loses to one."""
     default = {field: DEFAULTS[field]}
     assert options_of(field, None, **default) == Options(**default)
     assert options_of(field, ROWS[field].text, **default) == Options(**{field: ROWS[field].value})
@@ -229,7 +224,6 @@ def test_a_default_out_of_range(defaults: Mapping[str, Any], variable: str, said
     "empty-and-wrong": ("protocol", "", {}, Origin.ANNOTATION),
 })  # fmt: skip
 def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origin: Origin) -> None:
-    """Where a value comes from."""
     annotations = {} if text is None else {key_of(field): text}
     assert with_defaults(read_annotations(annotations), Options(**defaults)).origin(field) is origin
 
@@ -240,7 +234,6 @@ def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origi
     "what-cannot-be-understood": ("keep", None),
 })  # fmt: skip
 def test_deletion_needs_no_valid_annotation(text: str | None, policy: DeletionPolicy | None) -> None:
-    """The policy is known whatever else is wrong."""
     wrong = {key_of(field): row.invalid for field, row in ROWS.items() if row.invalid is not None}
     wrong.pop(key_of("deletion_policy"))
     annotations = wrong if text is None else {**wrong, key_of("deletion_policy"): text}

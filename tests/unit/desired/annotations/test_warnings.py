@@ -79,7 +79,6 @@ def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
         "protocol": "http"}, {}, f"health-check-http-validate-certificate {NO_CHECKS}"),
 })  # fmt: skip
 def test_remarks(annotations: Mapping[str, str], defaults: Mapping[str, Any], said: str) -> None:
-    """One sentence each, and none of these stops a load balancer."""
     (remark,) = said_of(annotations, **defaults)
     assert remark.startswith(said)
     whole = {f"{P}{key}": text for key, text in annotations.items()}
@@ -99,7 +98,6 @@ def test_remarks(annotations: Mapping[str, str], defaults: Mapping[str, Any], sa
     "what-matters-without-a-hostname": ({"hostname": "a.b", "ipv6-disabled": "true"}, {}),
 })  # fmt: skip
 def test_nothing_to_remark(annotations: Mapping[str, str], defaults: Mapping[str, Any]) -> None:
-    """What has its effect, and what is an error anyway, is not remarked upon."""
     assert said_of(annotations, **defaults) == []
 
 
@@ -120,7 +118,6 @@ def test_own_and_foreign_keys() -> None:
     "a-port-that-cannot-be-read": ({"health_check_port": "0"}, []),
 })  # fmt: skip
 def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
-    """What is set besides may win over it."""
     found = warned_of({KUBE_PROXY: "true", **annotated(**beside)}, Options())
     assert [remark.key for remark in found] == said
     why = f"{P}health-check-port, or {P}health-check-protocol other than http, wins over it"

@@ -79,7 +79,6 @@ NAMED: Mapping[str, Any] = {**BROKEN, "unreadable_names": {9: "b", 8: "a"}}
 @pytest.mark.parametrize("protocol", [Protocol.TCP, Protocol.HTTP])
 @rows("options", {"uploaded": naming("shop"), "missing": naming("gone"), "managed": MANAGED})
 def test_only_https_has_certificates(options: Options, protocol: Protocol) -> None:
-    """With another protocol nothing is looked up, created or said."""
     assert wish(replace(options, protocol=protocol), [SHOP]) == KEPT
 
 
@@ -88,7 +87,6 @@ def test_only_https_has_certificates(options: Options, protocol: Protocol) -> No
     "sorted-by-id": (naming("blog", "shop"), (5, 7)),
 })  # fmt: skip
 def test_uploaded_certificates(options: Options, ids: Any) -> None:
-    """Ids and exact names, each certificate once."""
     assert wish(options, [SHOP, BLOG]) == DesiredCertificates(ids)
 
 
@@ -102,7 +100,6 @@ def missing(wanted: str, near: str = "") -> Reason:
     "two-of-three": (naming("mail", "shop", 6), [missing("named 'mail'"), missing("with id 6")]),
 })  # fmt: skip
 def test_missing_certificates(options: Options, reasons: list[Reason]) -> None:
-    """Each is named, with what may have been meant; the ports keep what they have."""
     project = [SHOP, BLOG, a_certificate(11, "2026"), a_certificate(12, "shop-2")]
     assert wish(options, project) == noting(KEPT, *reasons)
 
@@ -112,7 +109,6 @@ def test_missing_certificates(options: Options, reasons: list[Reason]) -> None:
     "name-of-an-unreadable-one": ("b", listed(SHOP, **NAMED), "certificate 9 could not be read"),
 })  # fmt: skip
 def test_certificates_in_doubt(reference: int | str, world: Snapshot, cause: str) -> None:
-    """What could not be read is not missing; the ports keep what they have."""
     unknown = why(rules.CERTIFICATE_UNKNOWN, wanted=repr(reference), cause=cause)
     assert wish(naming(reference), world) == noting(KEPT, unknown)
 
@@ -153,7 +149,6 @@ def test_several_that_are_waited_for() -> None:
     "staging": ({"http_managed_certificate_acme_staging": True}, DOMAIN, {"HC-Use-Staging-CA": "true"}),
 })  # fmt: skip
 def test_the_certificate_to_ask_for(options: Any, domains: tuple[str, ...], staging: Any) -> None:
-    """Once, with the labels that find it again, when the list is whole and has none."""
     create = ManagedCertificate(NAME, domains, {**OURS, **staging})
     pending = (why(rules.CERTIFICATE_TO_CREATE, name=NAME),)
     strangers = [SHOP, managed(8, "another", labels={LABEL_SERVICE_UID: "another"})]
@@ -226,7 +221,6 @@ ANOTHER = f"choose another name in {P}name, and "
     "both": (managed(name="old", domains=("a.de", "b.de")), f"{OTHER_NAME} and {OTHER_DOMAINS}", ""),
 })  # fmt: skip
 def test_another_certificate_than_asked_for(certificate: Certificate, differences: str, free: str) -> None:
-    """It is never replaced by itself; without its label, and with another name, a new one is asked for."""
     asked = replace(MANAGED, http_managed_certificate_domains=("www.de", *DOMAIN))
     reason = why(rules.CERTIFICATE_DIFFERS, certificate, differences=differences, free=free)
     assert wish(asked, [certificate]) == noting(DesiredCertificates((5,)), reason)

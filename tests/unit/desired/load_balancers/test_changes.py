@@ -99,14 +99,12 @@ UNREAD: dict[str, Any] = {"network": Unknown("500"), "settings": IN_NETWORK}
 
 
 def created(service: Service, **world: Any) -> LoadBalancer:
-    """The body of the one creation."""
     after = plan_of(service, **world).by_key[BALANCER].after
     assert isinstance(after, LoadBalancer)
     return after
 
 
 def test_a_new_service() -> None:
-    """Claim, one creation with everything in it, and a status that only then is known."""
     why = rules.CREATED.text(service="default/web")
     create = a_difference(BALANCER, "lb.create", None, SMALLEST, why, depends_on=(CLAIM.key,))
     assert plan_of(new()).changes == (create, replace(CLAIM, serves=(BALANCER,)), PUBLISH)
@@ -129,7 +127,6 @@ LEAST = {"algorithm_type": "least_connections"}
     "a-node-that-joins": ({}, {"nodes": [a_joining_node("web-1")]}, {"targets": TARGETS}),
 })  # fmt: skip
 def test_the_body_of_a_creation(options: dict[str, str], world: dict[str, Any], fields: dict[str, Any]) -> None:
-    """One request holds all that is asked for, save what its body has no field for."""
     found = created(new(**options), **fleet(1) | world)
     if "network" not in world and world.get("settings", LOCATED) is LOCATED:
         assert found == replace(SMALLEST, **fields)
@@ -276,14 +273,12 @@ REOPENED = PRIVATE | {"disable_private_ingress": "true", "disable_public_network
     "as-long-as-it-is-public": (INTERNAL, replace(ATTACHED, targets=tuple(private(1))), KNOWN_AFTER_APPLY),
 })  # fmt: skip
 def test_status_in_a_network(options: dict[str, str], balancer: CloudBalancer, expected: Any) -> None:
-    """What it really has; it is empty only where nothing is to reach the load balancer."""
     change = plan_of(asking(**options), balancer, **INSIDE | fleet(1)).by_key.get(STATUS)
     assert (None if change is None else change.after) == expected
 
 
 @pytest.mark.parametrize("field", ["hostname", "ipv6_disabled", "disable_private_ingress"])
 def test_a_status_that_cannot_be_told(field: str) -> None:
-    """While what says what is published cannot be read, what is published stays."""
     wrong = {"hostname": "not a name"}.get(field, "perhaps")
     assert plan_of(replace(asking(**{field: wrong}), ingress=()), a_balancer()).changes == ()
     assert list(plan_of(replace(asking(health_check_port="0"), ingress=()), a_balancer()).by_key) == [STATUS]
@@ -295,7 +290,6 @@ STRANGE = a_balancer(service_uid=None, cluster_uid=None, attachments=(HERE,), **
 
 
 def test_adoption() -> None:
-    """Everything comes after it, and what it takes away is said before it is done."""
     plan = plan_of(new(**LEAST, **SHOP), STRANGE, servers=[a_server(), a_server(9, "x")])
     assert in_turn(plan) == ["lb.adopt", "algorithm", "listener/22", "target/server:9"]
     losses = [rules.LOST_BY_ADOPTION.text(part=part) for part in ("listener 22", "target server:9")]
@@ -347,7 +341,6 @@ def test_an_adoption_that_takes_nothing_away(
 
 
 def test_a_class_that_was_taken_off_is_written_again() -> None:
-    """By the process whose living Service tells which it was, and nothing else."""
     serving = Serving(OWN_CLASS)
     service = a_served_service(load_balancer_class=OWN_CLASS, finalizers=(serving.finalizer,))
     there, whole = labels_with({}, replace(OF_CLASS, balancer_class=None)), labels_with({}, OF_CLASS)
@@ -371,7 +364,6 @@ def test_a_load_balancer_of_a_former_class(labels: Owner, serving: Serving) -> N
 
 
 def test_no_adoption_for_a_service_that_has_one() -> None:
-    """The label decides before any name, and one that HCCM left without our own label is ours all the same."""
     assert plan_of(asking(), a_balancer(cluster_uid=None)).changes == ()
 
 
@@ -409,7 +401,6 @@ ENDED = rules.CLAIM_ENDED.text(going=DELETED)
 
 
 def release(why: str, *depends_on: str, ingress: tuple[Ingress, ...] = (V4, V6)) -> Change:
-    """The finalizer and what is published go."""
     before = Claimed(FINALIZER_BALANCER, ingress)
     return a_difference(f"{SERVICE}/release", "service.release", before, None, why, depends_on=depends_on)
 
@@ -437,7 +428,6 @@ RETAIN = a_claim(annotations={OPTIONS["deletion_policy"].full_key: "retain"})
     "protected": (a_claim(), a_balancer(is_protected=True), RETAINED_PROTECTED),
 })  # fmt: skip
 def test_retaining(claim: Any, balancer: CloudBalancer, row: Rule) -> None:
-    """A load balancer that stays loses the Service's label, and says when."""
     kept = Owner(CLUSTER_UID, None, "20260701T120000Z", former="default.web")
     why, paid = (
         rules.RETAINED.text(going=DELETED, cause=row.says),
@@ -456,7 +446,6 @@ def test_retaining(claim: Any, balancer: CloudBalancer, row: Rule) -> None:
     "nothing-published": ((), []),
 })  # fmt: skip
 def test_leaving_without_a_load_balancer(ingress: tuple[Ingress, ...], balancers: list[CloudBalancer]) -> None:
-    """What is gone keeps nobody."""
     service = a_served_service(**GOING, ingress=ingress)
     assert plan_of(service, *balancers).changes == (release(ENDED, ingress=ingress),)
 

@@ -10,13 +10,7 @@ import pytest
 from desired.annotations.warnings import Lack
 from desired.load_balancers.conditions import is_worth_a_write, service_conditions
 from desired.load_balancers.matching import match_balancers
-from desired.model.load_balancer import (
-    KNOWN_AFTER_APPLY,
-    CloudBalancer,
-    HttpOptions,
-    Owner,
-    ServerTarget,
-)
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, HttpOptions, Owner, ServerTarget
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, State, Verdict
@@ -79,7 +73,6 @@ def change(
     decision: GuardDecision = ALLOWED,
     reason: str = "asked",
 ) -> Change:
-    """A change of the Service ``default/web`` or of its load balancer."""
     verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
     key = f"{KEY if kind.startswith('service.') else LB}{part}"
     chosen = verb if verb in KINDS[kind].verbs else Verb.MODIFY
@@ -97,7 +90,6 @@ def algorithm(decision: GuardDecision = ALLOWED) -> Change:
 
 
 def status(*after: Ingress, known: bool = True, decision: GuardDecision = ALLOWED) -> Change:
-    """The publication of addresses."""
     wanted = after if known else KNOWN_AFTER_APPLY
     return change("/status", "service.status", (Ingress(),), wanted, decision, "publishes the addresses")
 
@@ -115,7 +107,6 @@ def note(kind: NoteKind, text: str = "said", key: str = KEY, lack: Lack | None =
 
 
 def port(number: int, *, added: bool) -> Change:
-    """A listener that comes or goes."""
     sides = (None, a_listener(number)) if added else (a_listener(number), None)
     verb = Verb.ADD if added else Verb.REMOVE
     return a_change(f"{LB}/listener/{number}", "lb.listener", verb=verb, before=sides[0], after=sides[1])
@@ -197,7 +188,6 @@ def test_ready_when_too_little_is_known(balancers: Section[int, CloudBalancer] |
     "its-own": (Section({42: a_balancer()}), "AddressPublished"),
 })  # fmt: skip
 def test_ready_while_another_service_asks_for_the_name(balancers: Any, expected: str) -> None:
-    """What is not known is not said to be missing; what is the Service's own stays so."""
     shared = a_claim(annotations=annotated(name="shared"))
     services = [replace(SERVED, claim=shared), a_service("api", claim=shared)]
     world = a_world(services, load_balancers=balancers)
@@ -211,7 +201,6 @@ def test_ready_while_another_service_asks_for_the_name(balancers: Any, expected:
     "another one is": ("x.de", "a.de", others("x.de", hostname=", published as a.de")),
 })  # fmt: skip
 def test_ready_with_a_hostname(found: str, asked: str | None, expected: tuple[str, str, str]) -> None:
-    """A hostname that the Service does not ask for is another controller's."""
     service = a_service(ingress=(Ingress(hostname=found),))
     world = a_world([service], load_balancers=Section({42: a_balancer()}))
     ready, _ = service_conditions(service, match_balancers(world)[service.id], world, (), (), asked)
@@ -302,7 +291,6 @@ def test_in_sync_when_too_little_is_known(changes: tuple[Change, ...], notes: tu
 
 
 def test_since() -> None:
-    """A condition keeps the time of its last transition as long as its status stays, whatever its reason."""
     earlier = NOW - timedelta(days=1)
     present = (
         ServiceCondition(READY, "False", "NoAddress", "", earlier),
@@ -335,5 +323,4 @@ NOT_READY = (ServiceCondition(READY, "False", "NotCreated", "x"), TRUE[1])
 def test_is_worth_a_write(
     present: tuple[ServiceCondition, ...], wanted: tuple[ServiceCondition, ...], worth: bool
 ) -> None:
-    """A condition's absence is never a difference unless something is wrong, nor is its message."""
     assert is_worth_a_write(replace(SERVED, conditions=present), wanted) is worth

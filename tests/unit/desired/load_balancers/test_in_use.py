@@ -57,7 +57,6 @@ HTTPS = an_http_listener(
     "status-codes": ("http_status_codes", (HTTPS,), "200"),
 })  # fmt: skip
 def test_values_of_listeners(field: str, listeners: tuple[Listener, ...], expected: str | None) -> None:
-    """What the ports do now is told in the words of annotations, each value once."""
     assert in_use(field, a_balancer(listeners=listeners)) == expected
 
 
@@ -72,7 +71,6 @@ PLACES = (Attachment(7, IPv4Address("10.0.0.8")), Attachment(9, IPv4Address("10.
     "what-the-api-does-not-say": ("private_subnet_ip_range", {"attachments": PLACES}, None),
 })  # fmt: skip
 def test_values_of_a_load_balancer(field: str, overrides: Mapping[str, Any], expected: str | None) -> None:
-    """What the whole load balancer has is told in the words of annotations."""
     assert in_use(field, a_balancer(**overrides)) == expected
 
 
@@ -99,7 +97,6 @@ def test_what_an_option_sets_is_there(row: Option) -> None:
     "selector": ("node_selector", parse_selector("a in (b, c)"), "a in (b, c)"),
 })  # fmt: skip
 def test_shown(field: str, value: object, text: str) -> None:
-    """A value reads as somebody would write it."""
     assert shown(field, value) == text
 
 
@@ -151,7 +148,6 @@ BY_DEFAULT = replace(LOCATED, balancer_defaults=Options(location="fsn1", uses_pr
     "codes": (having(checked_by_http(status_codes=("200",))), BY_HTTP, "http-status-codes=200 (default 2??, 3??)"),
 })  # fmt: skip
 def test_a_value_that_nothing_asks_for(balancer: CloudBalancer, options: dict[str, Any], value: str) -> None:
-    """It is named as an annotation has it."""
     (text,) = told(balancer, **options)
     assert kept(text) == value
 
@@ -178,7 +174,6 @@ def test_several_values_are_one_note() -> None:
     "of another Service": (a_balancer(service_uid="another"), LOCATED, {"name": "web"}),
 })  # fmt: skip
 def test_nothing_is_kept(balancer: CloudBalancer, settings: Settings, options: dict[str, str]) -> None:
-    """What is asked for, what is the default, what has none, and what is not ours."""
     assert told(balancer, settings=settings, **options) == []
 
 
@@ -197,7 +192,6 @@ def test_the_way_to_targets_is_kept(targets: Any, told: str) -> None:
     "one is, by its network": (private(1), NoteKind.NO_TARGETS, "no other target can be reached"),
 })  # fmt: skip
 def test_a_public_interface_that_stays_closed(targets: Any, kind: NoteKind, text: str) -> None:
-    """Nothing asks for that any more: it is named, and so is what follows from it."""
     closed = a_balancer(attachments=(HERE,), targets=targets, spec={"public_interface": False})
     plan = plan_of(asking(use_private_ip="false"), closed, **INSIDE | fleet(1))
     said = {note.kind: note.text for note in plan.notes}

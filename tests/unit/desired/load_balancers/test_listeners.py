@@ -41,7 +41,6 @@ def listeners_of(*ports: ClaimedPort, certificates: Any = UNMANAGED, claim: Any 
     "two-with-one-destination": ((WEB, ClaimedPort(8080, "TCP", 30080)), {80: 30080, 8080: 30080}),
 })  # fmt: skip
 def test_ports(ports: tuple[ClaimedPort, ...], expected: dict[int, int]) -> None:
-    """Every TCP port that has a node port, and nothing else."""
     assert listeners_of(*ports) == [a_wish(port, node_port) for port, node_port in expected.items()]
 
 
@@ -61,7 +60,6 @@ def test_ports_of_health_checks(asks: bool, ports: list[int]) -> None:
         replace(OVER_HTTP, certificates=(5,), redirect_http=True)),
 })  # fmt: skip
 def test_options_of_http(options: dict[str, Any], certificates: Any, expected: HttpOptions | None) -> None:
-    """What the protocol knows of what is asked for; the rest is UNMANAGED."""
     (found,) = listeners_of(WEB, certificates=certificates, **options)
     assert found == a_wish(80, 30080, options.get("protocol", TCP), expected)
 
@@ -127,7 +125,6 @@ SECURE = an_http_listener(
     "https-that-is-passed-through": (asked(HTTPS), replace(SECURE, http=HttpOptions("MINE", 600, 60, ()))),
 })  # fmt: skip
 def test_an_unset_option_keeps_its_value(wanted: Listener, present: Listener) -> None:
-    """Without a wish there is no difference, whatever the value is."""
     assert filled(wanted, present) == present
 
 
@@ -157,7 +154,6 @@ def changed(whole: Any, path: str, value: Any) -> Any:
     "sticky-sessions": ("http.sticky_sessions", True, False),
 })  # fmt: skip
 def test_each_member_by_itself(path: str, value: Any, default: Any) -> None:
-    """One that is asked for is a difference exactly when it differs; one that is not is kept."""
     tuned = changed(DEFAULT, path, value)
     wish = changed(SPOKEN_OF, path, value)
     back = changed(SPOKEN_OF, path, default)
@@ -179,7 +175,6 @@ def test_options_of_http_after_another_protocol(wanted: Listener, present: Liste
 
 
 def test_the_defaults_are_those_of_a_listener_that_nobody_tuned() -> None:
-    """What the API fills in, for every protocol."""
     assert api_defaults(asked()) == a_listener()
     assert api_defaults(asked(HTTP)) == an_http_listener()
     assert api_defaults(asked(health_check=HTTP_CHECK)) == a_listener(health_check=an_http_check())

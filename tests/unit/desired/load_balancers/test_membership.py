@@ -97,7 +97,6 @@ MEMBERSHIPS: Mapping[Rule, Membership] = {
 
 
 def verdict(found: NodeTarget) -> Rule:
-    """The row that is the reason of the membership."""
     assert found.membership is MEMBERSHIPS[found.reason.rule]
     return found.reason.rule
 
@@ -113,7 +112,6 @@ SIX = a_dual_stack_server(ipv4=None)
     "a host of somebody else": (SIX, "2001:db8:2::5", "2001:db8:1::1"),
 })  # fmt: skip
 def test_a_server_without_public_ipv4(server: Server, node_ip: str | None, expected: str | None) -> None:
-    """It gets its traffic by its IPv6 address."""
     found = member(a_snapshot([a_settled_node(provided_node_ip=node_ip)], [server]))
     assert isinstance(found.target, ServerTarget)
     assert found.target.ipv6 == expected
@@ -125,7 +123,6 @@ def test_a_server_without_public_ipv4(server: Server, node_ip: str | None, expec
     "private": (PRIVATE, rules.TAKES_PRIVATE.because(server=1, address="10.0.0.2")),
 })  # fmt: skip
 def test_a_settled_node_is_a_target(options: Options, reason: Any) -> None:
-    """By its public IPv4, unless private addresses are asked for."""
     target = ServerTarget(1, options.use_private_ip is True)
     expected = NodeTarget("web-1", TARGET, reason, target, in_cloud(1))
     assert member(a_snapshot([a_settled_node()], [INSIDE]), options) == expected
@@ -146,7 +143,6 @@ def with_id(provider_id: str) -> Node:
     "public IPv4 not told": (a_settled_node(), FOUR_UNSAID, rules.ADDRESS_UNSAID, 1),
 })  # fmt: skip
 def test_by_public_address(node: Node, server: Server, expected: Rule, server_id: int | None) -> None:
-    """Each Node for itself, and one that cannot be a target is said to be none."""
     found = member(a_snapshot([node], [server]))
     assert verdict(found) is expected
     assert found.server == (in_cloud(server_id) if server_id else None)
@@ -422,7 +418,6 @@ def test_a_robot_server_that_is_no_node(account: Section[int, Server], is_known:
 
 @rows("options kept", {"public": (PUBLIC, "192.0.2.65"), "private": (PRIVATE, "10.1.0.1")})
 def test_exactly_one_address(options: Options, kept: str) -> None:
-    """What leads to the same Node by another address goes, in both directions; strangers stay."""
     found = wanted(candidates([ON_ROBOT], options=options), IpTarget("192.0.2.65"), IpTarget("10.1.0.1"), STRANGER)
     assert found == {IpTarget(kept), STRANGER}
 
@@ -434,6 +429,5 @@ def test_exactly_one_address(options: Options, kept: str) -> None:
     "a stranger's takes one as well": (("198.51.100.7",), STRANGER),
 })  # fmt: skip
 def test_addresses_take_the_places_of_a_type(there: tuple[str, ...], expected: Target) -> None:
-    """Addresses and servers of the cloud count alike."""
     found = candidates([replace(ON_ROBOT, name="z"), a_settled_node("a", 1)], cloud=(a_server(1, "a"),))
     assert wanted(found, *map(IpTarget, there), most=1) == {expected}

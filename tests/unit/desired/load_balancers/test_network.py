@@ -47,7 +47,6 @@ def world(
 
 
 def problems(options: Options, present: CloudBalancer | None, snapshot: Snapshot, *args: Any) -> list[tuple[str, str]]:
-    """The annotations that are wrong, and how."""
     found = attachment_problems(options, present, snapshot, *args)
     return [(problem.key, problem.text.partition(": ")[2]) for problem in found]
 
@@ -196,7 +195,6 @@ def ids_of(made: object) -> set[int]:
 
 
 def unusable(plan: Plan) -> list[str]:
-    """The Nodes that cannot be targets."""
     notes = [note.text.split(":")[0] for note in plan.notes if note.kind is NoteKind.UNUSABLE_TARGET]
     return [text.removeprefix("no target for Node ") for text in notes]
 
@@ -208,13 +206,11 @@ def unusable(plan: Plan) -> list[str]:
     "its location alone is known": (Options(location="ash"), None, in_zone(zone=None), EUROPE),
 })  # fmt: skip
 def test_the_zone(options: Options, location: str | None, present: CloudBalancer | None, zone: str) -> None:
-    """An existing load balancer never moves; a new one goes where it is asked for."""
     zones = zones_of_locations(a_snapshot((), [a_server(9, "n", location="new1", network_zone="ap-new"), UNTOLD]))
     assert zone_of(options, location, present, zones) == zone
 
 
-def test_what_was_read_wins_over_the_documentation() -> None:
-    """Of a location whose zone the API tells otherwise."""
+def test_a_zone_that_was_read_wins_over_the_documentation() -> None:
     snapshot = a_snapshot((), [a_server(network_zone="eu-new")])
     assert zones_of_locations(snapshot)["fsn1"] == "eu-new"
     assert zones_of_locations(replace(snapshot, load_balancers=Section({1: in_zone("eu-lb")})))["fsn1"] == "eu-lb"
@@ -240,7 +236,6 @@ def test_an_existing_target_of_another_zone_stays() -> None:
 
 
 def test_a_service_of_each_zone_has_its_targets() -> None:
-    """What is shared between Services is decided for each zone."""
     services = [
         a_service(name, uid=f"uid-{name}", claim=a_claim(annotations=annotated(location=name)))
         for name in ("fsn1", "ash", "nbg1")

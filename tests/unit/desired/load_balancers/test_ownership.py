@@ -49,7 +49,6 @@ def test_default_name() -> None:
     "when is no difference: a hold would be another one": ({LABEL_RELEASED: "20260701T120000Z"}, Owner(None, None)),
 })  # fmt: skip
 def test_owner_of(labels: dict[str, str], owner: Owner) -> None:
-    """Whom the labels name, and nothing that they do not say."""
     assert owner_of(labels) == owner
     assert owner_of(labels).released == labels.get(LABEL_RELEASED)
 
@@ -127,7 +126,6 @@ OURS, FORBIDDEN = Present(CLUSTER_UID), Unknown("forbidden")
     "nobody's, ours is not known": (None, FORBIDDEN, Ownership.UNCLAIMED),
 })  # fmt: skip
 def test_the_label_of_the_cluster(label: str | None, ours: Present[str] | Unknown, expected: Ownership) -> None:
-    """One answer for each label, also while our own UID is not known."""
     assert ownership(label, a_world(cluster_uid=ours)) is expected
 
 
@@ -186,7 +184,6 @@ def test_wants_one_or_lets_go(service: dict[str, Any], is_labelled: bool, verdic
     "managed at a port that may speak https": ({"certificate_type": "managed"}, True),
 })  # fmt: skip
 def test_users_of_certificates(options: dict[str, str], uses: bool) -> None:
-    """A Service that speaks https, or may keep it and asks for certificates; one that is released needs none."""
     service = asking(**options)
     assert uses_certificates(service, Serving(), Options()) is uses
     assert not uses_certificates(a_service(claim=service.claim, **CLAIMED, **GOING), Serving(), Options())
@@ -203,5 +200,4 @@ LARGE = Options(type="lb31")
     "releasing": ([a_service(**CLAIMED, **GOING)], [], LARGE, set()),
 })  # fmt: skip
 def test_types(services: list[Service], balancers: list[CloudBalancer], defaults: Options, types: set[str]) -> None:
-    """A type is asked for by name, or is the default one of a load balancer that is still to be created."""
     assert wanted_types(services, balancers, Serving(), defaults) == types

@@ -6,32 +6,43 @@ from typing import Any
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
+from desired.load_balancers.parts import may_return
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
+    Health,
     HttpOptions,
     Identity,
+    IpTarget,
     Listener,
+    SelectorTarget,
+    ServerTarget,
+    Target,
+    is_private,
 )
 from desired.model.service import Service
-from desired.plan.change import Change, State
+from desired.model.snapshot import Network
+from desired.plan.change import Change, State, Verdict
 from desired.plan.kinds import Verb
 from desired.rules import load_balancer_changes as rules
 from desired.rules.load_balancers import CERTIFICATE_TO_CREATE, EXCLUDED_BY_LABEL, PORT_KEEPS_CERTIFICATE
 from desired.rules.rule import Plain, Rule
-from desired.section import Absent, Unknown
+from desired.section import Absent, Present, Unknown
 from tests.balancers import (
     DEFAULT_NAME,
     IN_NETWORK,
     LB21,
+    NETWORK,
     SERVICE_UID,
     a_balancer,
     a_listener,
+    a_world,
     an_http_listener,
 )
 from tests.builders import a_joining_node, a_server, a_settled_node
 from tests.support.balancer_changes import BALANCER, a_part, a_wish
-from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, plan_of, private, public, said
+from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, part_of, plan_of, private, public, said
+from tests.support.balancer_verdicts import judged
 from tests.support.rows import rows
 
 OURS = dict(a_balancer().spec.labels)
@@ -70,7 +81,6 @@ def part(name: str, before: State | None, after: State | None, row: Rule, *lost:
     "the-other-way-round": (asking(), replace(ATTACHED, targets=(ONE_INSIDE, ONE)), INSIDE | {"servers": []}),
 })  # fmt: skip
 def test_nothing_differs(service: Service, balancer: CloudBalancer, world: dict[str, Any]) -> None:
-    """A load balancer that is as asked for costs no call."""
     assert parts(service, balancer, **world) == ()
 
 
@@ -103,7 +113,6 @@ NEXT = checked(a_listener(80, 30081), port=30081)
     "tcp-to-http": (asking(protocol="http"), a_listener(), a_listener(protocol=Protocol.HTTP, http=HttpOptions())),
 })  # fmt: skip
 def test_a_listener_that_differs(service: Service, before: Listener, after: Listener) -> None:
-    """One change for each port that differs, with all that it keeps."""
     assert parts(service, a_balancer(listeners=[before])) == (
         part("listener/80", before, after, rules.PORT_CHANGED, port=80),
     )
@@ -163,7 +172,6 @@ AFTER_8: dict[str, Any] = {"depends_on": (f"{BALANCER}/network/8",), "follows": 
 def test_the_place_in_a_network(
     options: dict[str, str], present: tuple[Attachment, ...], world: dict[str, Any], changes: list[Change]
 ) -> None:
-    """In the configured network and no other; what is not known changes nothing."""
     assert parts(asking(**options), a_balancer(attachments=present), **world) == tuple(changes)
 
 
@@ -191,13 +199,11 @@ INSIDE_1 = INSIDE | fleet(1)
 
 
 def added(before: State | None, after: Any, number: int, address: str, *needed: str) -> Change:
-    """A Node that gets traffic."""
     name, row = f"target/server:{number}", rules.TARGET_ADDED
     return part(name, before, after, row, node=f"Node web-{number}", address=f"{address} address", depends_on=needed)
 
 
 def removed(row: Rule, *lost: Rule, **facts: Plain) -> Change:
-    """Server 2 that gets none any more."""
     return part("target/server:2", TWO, None, row, *lost, server="server 2", target="server 2", **facts)
 
 
@@ -212,7 +218,6 @@ WITHOUT = rules.TARGET_WITHOUT_TRAFFIC
         removed(rules.TARGET_EXCLUDED, WITHOUT, node="web-2", cause=EXCLUDED_BY_LABEL.says)),
 })  # fmt: skip
 def test_targets(options: dict[str, str], present: Any, world: dict[str, Any], change: Change) -> None:
-    """A Node more, a Node less, a Node by its other address; a warning only where a server lives."""
     balancer = a_balancer(attachments=(HERE,) if "network" in world else (), targets=present)
     assert parts(asking(**options), balancer, **world) == (change,)
 
@@ -253,7 +258,6 @@ MOVES = BY_PRIVATE | {"private_ipv4": "10.0.0.9"}
 def test_needs_among_parts(
     options: dict[str, str], balancer: CloudBalancer, world: dict[str, Any], expected: dict[str, list[str]]
 ) -> None:
-    """Nothing is reached by a way that is not there yet, or not any more."""
     assert needs(asking(**options), balancer, **world) == expected
 
 
@@ -287,3 +291,54 @@ def test_a_smaller_type_needs_room(
     """A type that does not hold what is there would be refused until the removals are done."""
     found = needs(asking(**{"type": "lb11"} | options), balancer, **world)
     assert set(found["type"]) == expected
+
+
+ROBOT, EDGE = IpTarget("10.0.0.77"), SelectorTarget("role in (edge,worker),!spare", use_private_ip=True)
+READDRESSING = {"private_ipv4": "10.0.0.9"}
+
+
+@rows("target expected", {
+    "a server by its private address": (ServerTarget(1, use_private_ip=True), True),
+    "a selector of private addresses": (EDGE, True),
+    "the end of the middle range": (IpTarget("172.31.255.1"), True),
+    "after the end of it": (IpTarget("172.32.0.1"), False),
+    "of another family": (IpTarget("fd00::1"), False),
+})  # fmt: skip
+def test_targets_reached_through_the_network(target: Target, expected: bool) -> None:
+    assert is_private(target) is expected
+
+
+@rows("target place world expected", {
+    "a server in the network": (ServerTarget(1, True), HERE, {}, True),
+    "a server that is not in it": (ServerTarget(2, True), HERE, {}, False),
+    "a server that is gone": (ServerTarget(9, True), HERE, {}, False),
+    "in no network": (EDGE, None, {}, False),
+    "an address, in the same network": (ROBOT, HERE, {}, True),
+    "an address, in a network without it": (ROBOT, ELSEWHERE, {}, False),
+    "an address, in a network that has it": (ROBOT, ELSEWHERE,
+        {"network": Present(Network(8, "other", (IPv4Network("10.0.0.0/24"),)))}, True),
+})  # fmt: skip
+def test_may_return(target: Target, place: Attachment | None, world: dict[str, Any], expected: bool) -> None:
+    servers = [a_server(1, private_ips=((7, IPv4Address("10.0.0.2")),)), a_server(2, "web-2")]
+    snapshot = a_world([], [], servers=servers, **{"network": Present(Network(8, "other")), **world})
+    assert may_return(target, place, a_balancer(attachments=(HERE,)), snapshot) is expected
+
+
+def test_targets_of_others_come_back_after_the_move() -> None:
+    balancer = a_balancer(attachments=(HERE,), targets=[*public(1), ROBOT, EDGE])
+    plan = plan_of(asking(**READDRESSING), balancer, **INSIDE | fleet(1))
+    found = {part_of(c): (c.before, c.after, c.depends_on) for c in plan.changes if c.kind == "lb.target"}
+    assert found == {f"target/{each.name}": (None, each, (f"{BALANCER}/network/7",)) for each in (ROBOT, EDGE)}
+
+
+@rows("options targets healthy", {
+    "a Node goes on to serve": ({}, [*public(1), ROBOT], public(1)),
+    "nobody did": ({}, [*public(1), ROBOT], []),
+    "all Nodes are reached through it": ({"use_private_ip": "true"}, private(1, 2), private(1, 2)),
+})  # fmt: skip
+def test_the_floor_of_a_move(options: dict[str, str], targets: list[Target], healthy: list[Target]) -> None:
+    balancer = a_balancer(attachments=(HERE,), targets=targets, health=dict.fromkeys(healthy, Health.HEALTHY))
+    world = a_world([asking(**READDRESSING, **options)], [balancer], network=Present(NETWORK), **fleet(1, 2))
+    plan = judged(world, IN_NETWORK)
+    assert {part_of(change) for change in plan.with_verdict(Verdict.HELD)} == {"network/7"}
+    assert all(hold.rule == "target-floor" for hold in plan.holds)

@@ -40,7 +40,6 @@ def asking(*ports: ClaimedPort, **annotations: str) -> Service:
 
 
 def plan_of(service: Service, *listeners: Listener, **world: Any) -> Plan:
-    """The judged plan where the load balancer has these listeners."""
     snapshot = a_world([service], [a_balancer(listeners=listeners)], **{"certificates": (SHOP, BLOG)} | world)
     return judge(compute_plan(snapshot, LOCATED), snapshot, LOCATED)
 
@@ -53,7 +52,6 @@ def decided(service: Service, balancer: CloudBalancer | None = None, **world: An
 
 
 def listeners_of(service: Service, **world: Any) -> dict[int, Listener]:
-    """What a new load balancer listens on."""
     wanted = decided(service, **world).wanted
     assert wanted is not None
     return dict(wanted.listeners)
@@ -66,7 +64,6 @@ def changed(plan: Plan) -> dict[str, tuple[Any, Any]]:
 
 
 def test_http_https_and_proxy_on_one_load_balancer() -> None:
-    """Each port has what it asks for, and the rest as the Service has it."""
     found = listeners_of(
         asking(
             health_check_retries="2",
@@ -86,7 +83,6 @@ def test_http_https_and_proxy_on_one_load_balancer() -> None:
 
 
 def test_a_managed_certificate_at_one_port() -> None:
-    """It is the Service's one; the other https port keeps an uploaded one."""
     options = {"protocol": "https", "http_certificates": "shop", "port_443_certificate_type": "managed"}
     service = asking(TLS, MORE, http_managed_certificate_domains="example.com", **options)
     plan = plan_of(service, certificates=(SHOP,))

@@ -29,13 +29,11 @@ def world(*balancers: CloudBalancer, **overrides: Any) -> Snapshot:
 
 
 def creation(**spec: Any) -> Change:
-    """A new load balancer."""
     wanted = replace(PRESENT.spec, **{"location": None, "zone": None, **spec})
     return a_change("load_balancer/default/web", ChangeKind.LB_CREATE, verb=Verb.ADD, after=wanted)
 
 
 def retyping(to: str = "lb21", cloud_id: int = 42) -> Change:
-    """Another type of an existing load balancer."""
     change = a_change("load_balancer/default/web/type", ChangeKind.LB_TYPE, before="lb31", after=to)
     return replace(change, cloud_id=cloud_id)
 

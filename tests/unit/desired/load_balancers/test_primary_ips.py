@@ -108,7 +108,6 @@ def test_a_zone_leaves_the_place_to_the_address(
     "one of them": (("198.51.100.9", "2001:db8:8::1"), "198.51.100.9"),
 })  # fmt: skip
 def test_addresses_lost_by_a_creation(published: tuple[str, str], lost: str | None) -> None:
-    """A Service that is created anew with its addresses of before loses none."""
     service = replace(new(**BOTH), ingress=tuple(map(Ingress, published)), finalizers=(FINALIZER_BALANCER,))
     plan = plan_of(service, primary_ips={7: FOUR, 8: a_primary_ipv6()})
     change = of_changes.ADDRESSES_LIKELY_CHANGE.text(addresses=lost) if lost else ""
@@ -149,13 +148,11 @@ STAYS, MAY_GO = rules.PRIMARY_IP_STAYS, rules.PRIMARY_IP_MAY_GO
         [rules.PRIMARY_IP_GOES.text(primary_ip=7, address=V4), MAY_GO.text(primary_ip=8, address=V6)]),
 })  # fmt: skip
 def test_addresses_lost_by_a_deletion(held: tuple[int | None, int | None], found: Found, texts: list[str]) -> None:
-    """What survives is what the API says of it now."""
     plan = plan_of(replace(asking(), deleted_at=NOW), having(*held), primary_ips=found)
     assert list(consequences(plan, ChangeKind.LB_DELETE)) == texts
 
 
 def vanished(*held: int | None, **labels: str) -> CloudBalancer:
-    """One of a Service that is gone."""
     labels = {**a_balancer(service_uid="gone").spec.labels, **labels}
     balancer = having(*held)
     return replace(balancer, spec=replace(balancer.spec, labels=labels))

@@ -38,7 +38,6 @@ UNREACHABLE = a_balancer(spec=NOT_PUBLIC)
     "hostname-of-no-address": (Options(hostname="a.b"), UNREACHABLE, (Ingress(hostname="a.b"),)),
 })  # fmt: skip
 def test_entries(options: Options, balancer: CloudBalancer, expected: tuple[Ingress, ...] | Unmanaged) -> None:
-    """What the load balancer has, in this order; nothing only where nothing is to reach it."""
     assert desired_ingress(Requested(options), balancer) == expected
 
 
@@ -68,7 +67,6 @@ def test_mode(asked: bool | Unmanaged, spoken: list[bool], mode: str) -> None:
     "an-empty-entry": ((Ingress(),), (Ingress(hostname=""),), True),
 })  # fmt: skip
 def test_same(present: tuple[Ingress, ...], wanted: tuple[Ingress, ...], same: bool) -> None:
-    """Entries are compared in their order, by what they mean."""
     assert same_ingress(present, wanted) is same
 
 

@@ -84,8 +84,7 @@ def test_who_gets_whose_traffic(options: dict[str, dict[str, str]], expected: di
         assert found == [ServerTarget(number, use_private_ip=False) for number in ids]
 
 
-def test_two_who_ask_for_one_private_address() -> None:
-    """Neither of them gets it, and each is told of the other."""
+def test_two_services_ask_for_one_private_address() -> None:
     other = called("db", private_ipv4="10.0.0.9")
     plan = plan_of(new(private_ipv4="10.0.0.9"), others=[other], **INSIDE)
     assert plan.changes == ()
@@ -189,7 +188,6 @@ def unserved(*services: Service, **fields: Any) -> Snapshot:
     "of another class": (STUCK | {"load_balancer_class": "other"}, False),
 })  # fmt: skip
 def test_stuck_services(service: dict[str, Any], is_stuck: bool) -> None:
-    """Only who would go, and waits for what nobody does here."""
     plan = compute_plan(unserved(a_service(**service)), OFF)
     assert plan.changes == ()
     assert [(note.key, note.kind) for note in plan.notes] == [("service/default/web", NoteKind.STUCK)] * is_stuck
@@ -202,7 +200,7 @@ def test_the_remedies() -> None:
     assert "let hcloud-cloud-controller-manager delete it" in note.text
 
 
-def test_who_is_let_go_by_another_controller() -> None:
+def test_another_controller_lets_go() -> None:
     """Where HCCM runs, it looks after Services: this is how one migrates, or goes back."""
     seen = unserved(a_service(**STUCK), controllers=workloads_of(a_workload()))
     assert NoteKind.STUCK not in {note.kind for note in compute_plan(seen, OFF).notes}

@@ -35,7 +35,6 @@ def size(options: Options, present: CloudBalancer | None = None, demand: Demand 
     "there, down": (ASKS_11, ON_21, LB11),
 })  # fmt: skip
 def test_type(options: Options, present: CloudBalancer | None, expected: BalancerType) -> None:
-    """Annotation, else what is there, else the type that HCCM creates."""
     assert size(options, present) == Size(expected)
 
 
@@ -91,7 +90,6 @@ def test_a_type_that_goes_out_of_sale(options: Options, types: Types) -> None:
 def test_a_type_that_does_not_exist(
     types: Types, near: str, present: CloudBalancer | None, kept: BalancerType | None, instead: str
 ) -> None:
-    """A typing error names what there is."""
     missing = rules.TYPE_MISSING.because(wanted="lb22", near=near, instead=instead)
     assert size(Options(type="lb22"), present, types=types) == Size(kept, missing)
     default = rules.TYPE_MISSING.because(wanted="lb11", near=", such as lb21", instead=NOTHING)
@@ -104,7 +102,6 @@ def test_a_type_that_does_not_exist(
     "out of sale": ({"lb21": sold_until(0)}, "a larger type"),
 })  # fmt: skip
 def test_the_next_type(types: Types, expected: str) -> None:
-    """A person who has to choose a larger one need not look it up."""
     assert larger_type(Demand(2, 26), a_world(balancer_types=types)) == expected
 
 

@@ -76,7 +76,6 @@ UNKNOWN = no_target("a", UNCERTAIN, None)
     "what is not ours stays": ([A1], (VSWITCH, P2, OTHER, SELECTED), {VSWITCH, SELECTED, OTHER, P1}),
 })  # fmt: skip
 def test_wanted_targets(members: list[NodeTarget], there: tuple[Target, ...], expected: set[Target]) -> None:
-    """One target for each server that is wanted, and what is not known stays as it is."""
     found = desired(members, there)
     assert found.targets == expected
     assert found.foreign == tuple(sorted({VSWITCH, SELECTED, OTHER} & set(there), key=str))
@@ -187,13 +186,11 @@ LONG = [
         [mends(rules.WITHOUT_SERVER), mends(rules.LEAVING)]),
 })  # fmt: skip
 def test_why_no_targets(members: list[NodeTarget], counts: str, remedies: list[str]) -> None:
-    """The reason, and what mends it."""
     expected = rules.NODES_INELIGIBLE.text(total=len(members), counts=counts, remedies=", or ".join(remedies))
     assert note_on_no_targets(members, a_service(), POOL).text == expected
 
 
 def test_a_cluster_without_nodes() -> None:
-    """There is nothing to count."""
     assert note_on_no_targets([], a_service(), POOL).text == rules.NODES_LACKING.text()
 
 

@@ -98,7 +98,6 @@ def test_what_nothing_asks_for_stays(there: Listener, said: str) -> None:
         health_check=an_http_check()), "check-of-another-port": ELSEWHERE, "check-of-kube-proxy": KUBE_PROXY,
 })  # fmt: skip
 def test_a_node_port_is_followed(there: Listener) -> None:
-    """Destination and the check of the same port go together, and nothing else goes with them."""
     follows = there.health_check.port == 30080
     check = replace(there.health_check, port=31080) if follows else there.health_check
     assert after(plan_of(there, MOVED)) == replace(there, destination_port=31080, health_check=check)
@@ -111,7 +110,6 @@ def test_a_node_port_is_followed(there: Listener) -> None:
         an_http_listener(health_check=HealthCheck(HTTP, 30080, 15, 10, 2, HttpCheck()))),
 })  # fmt: skip
 def test_an_annotation_is_one_change(there: Listener, annotations: dict[str, Any], expected: Listener) -> None:
-    """At once, whatever clients lose by it, and with all that is not asked for as it was."""
     assert after(plan_of(there, **annotations)) == expected
 
 

@@ -66,7 +66,6 @@ def test_an_unreadable_selector_removes_nothing_and_lets_newcomers_join() -> Non
     "address-of-another-network": ({"private_ipv4": "192.168.9.9", "use_private_ip": "true"}, ATTACHED, INSIDE),
 })  # fmt: skip
 def test_the_place_in_the_network_stays(wrong: dict[str, str], balancer: CloudBalancer, world: dict[str, Any]) -> None:
-    """An address that is chosen, or a network that is missed, is not known."""
     assert in_turn(plan_of(asking(**wrong), balancer, **fleet(1) | world)) == []
 
 
