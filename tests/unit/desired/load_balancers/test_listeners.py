@@ -8,7 +8,13 @@ from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import OPTIONS, Options, is_set
 from desired.annotations.reading import Origin, Requested
 from desired.load_balancers.certificates import DesiredCertificates
-from desired.load_balancers.listeners import api_defaults, desired_health_check, desired_listeners, filled
+from desired.load_balancers.listeners import (
+    api_defaults,
+    desired_health_check,
+    desired_listeners,
+    filled,
+    ports_without_node_port,
+)
 from desired.model.load_balancer import HealthCheck, HttpCheck, HttpOptions, Listener
 from desired.section import UNMANAGED
 from tests.balancers import a_claim, a_listener, a_service, an_http_check, an_http_listener
@@ -42,6 +48,11 @@ def listeners_of(*ports: ClaimedPort, certificates: Any = UNMANAGED, claim: Any 
 })  # fmt: skip
 def test_ports(ports: tuple[ClaimedPort, ...], expected: dict[int, int]) -> None:
     assert listeners_of(*ports) == [a_wish(port, node_port) for port, node_port in expected.items()]
+
+
+def test_ports_without_a_node_port() -> None:
+    ports = ClaimedPort(443), ClaimedPort(80), ClaimedPort(53, "UDP"), ClaimedPort(8080, "TCP", 30880)
+    assert ports_without_node_port(a_service(claim=a_claim(*ports))) == (80, 443)
 
 
 @rows("asks ports", {"kube-proxy": (True, [32000, 32000]), "nobody-asks-for-it": (False, [30080, 30443])})
@@ -83,8 +94,10 @@ KUBE_PROXY, ASKED = {"health_check_node_port": True}, HttpCheck(path="/healthz",
     "options-of-http-without-http": ({"health_check_http_path": "/up", "health_check_protocol": TCP}, 0, PLAIN),
     "kube-proxy": ({**KUBE_PROXY, "protocol": HTTPS, "health_check_interval": 5}, 32000,
         HealthCheck(HTTP, 32000, 5, http=ASKED)),
-    "kube-proxy-over-tls": ({**KUBE_PROXY, "health_check_http_validate_certificate": True}, 32000,
+    "kube-proxy-over-tls": (
+        {**KUBE_PROXY, "health_check_protocol": HTTP, "health_check_http_validate_certificate": True}, 32000,
         HealthCheck(HTTP, 32000, http=replace(ASKED, tls=True))),
+    "a-port-instead-of-kube-proxy": ({**KUBE_PROXY, "health_check_port": 8080}, 32000, HealthCheck(TCP, 8080)),
     "tcp-instead-of-kube-proxy": ({**KUBE_PROXY, "health_check_protocol": TCP}, 32000, PLAIN),
     "kube-proxy-without-a-port": (KUBE_PROXY, 0, PLAIN),
     "nobody-asks-for-kube-proxy": ({}, 32000, PLAIN),
@@ -160,6 +173,14 @@ def test_each_member_by_itself(path: str, value: Any, default: Any) -> None:
     assert filled(wish, tuned) == filled(wish, DEFAULT) == tuned
     assert filled(back, tuned) == DEFAULT
     assert filled(SPOKEN_OF, tuned) == tuned
+
+
+@rows("codes is_same", {"another-order": (("204", "200"), True), "fewer": (("200",), False)})
+def test_the_order_of_status_codes_means_nothing(codes: tuple[str, ...], *, is_same: bool) -> None:
+    """They are a set, which the API writes as a list."""
+    present = a_listener(health_check=an_http_check(status_codes=("200", "204")))
+    wanted = asked(health_check=replace(HTTP_CHECK, http=HttpCheck(status_codes=codes)))
+    assert (filled(wanted, present) == present) is is_same
 
 
 @rows("wanted present kept", {

@@ -202,6 +202,7 @@ def unusable(plan: Plan) -> list[str]:
 @rows("options location present zone", {
     "a location that a server is in": (Options(location="new1"), None, None, "ap-new"),
     "a location that nothing tells of": (Options(location="moon"), None, None, ""),
+    "a zone": (Options(network_zone=AMERICA), None, None, AMERICA),
     "where its Primary IP is": (Options(network_zone=EUROPE), "ash", None, AMERICA),
     "its location alone is known": (Options(location="ash"), None, in_zone(zone=None), EUROPE),
 })  # fmt: skip

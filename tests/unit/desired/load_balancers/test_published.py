@@ -102,6 +102,9 @@ def status(before: tuple[Ingress, ...], *after: Ingress) -> Change:
     "a release after a retention": (release(f"{BALANCER}/retain"), {}, False),
     "another address than a listed one": (status((LISTED,), OTHER), {"ingress": (LISTED,)}, False),
     "another address than an unlisted one": (status((UNLISTED,), OTHER), {"ingress": (UNLISTED,)}, True),
+    "nothing instead of an unlisted one": (status((UNLISTED,)), {"ingress": (UNLISTED,)}, True),
+    "one of two is listed": (status((UNLISTED, LISTED), OTHER), {"ingress": (UNLISTED, LISTED)}, False),
+    "an adoption with a listed address": (ADOPTION, {"ingress": (LISTED,)}, False),
     "an adoption with an unlisted address": (ADOPTION, {"ingress": (UNLISTED,)}, True),
     "another change": (ALGORITHM, {"finalizers": (FINALIZER_BALANCER,), "ingress": (UNLISTED,)}, False),
 })  # fmt: skip
