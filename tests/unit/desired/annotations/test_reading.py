@@ -244,6 +244,7 @@ def test_deletion_needs_no_valid_annotation(text: str | None, policy: DeletionPo
 @rows("variable value defaults", {
     "empty-text": ("TYPE", "", Options()),
     "false-where-that-is-the-default": ("DISABLE_IPV6", False, Options()),
+    "false-of-three": ("USES_PROXYPROTOCOL", False, Options(uses_proxyprotocol=False)),
     "whole-seconds": ("HEALTH_CHECK_INTERVAL", 15.9, Options(health_check_interval=15)),
     "nothing-is-left-of-it": ("HEALTH_CHECK_INTERVAL", 0.5, Options(health_check_interval=0)),
     "without-end": ("HEALTH_CHECK_TIMEOUT", float("inf"), Options(health_check_timeout=10**9)),
