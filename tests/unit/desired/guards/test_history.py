@@ -30,7 +30,6 @@ from tests.support.judging import facts_of, judge
 from tests.support.rows import rows
 
 CHANGE = a_change()
-LABELS = a_change("node/web-1/labels", "node.labels", owner="node/web-1")
 OTHER = a_change("node/web-2", owner="node/web-2")
 NODES = [a_settled_node(), a_settled_node("web-2", 2)]
 SERVERS = [a_server(), a_server(2, "web-2")]
@@ -51,7 +50,6 @@ def judged(suspensions: Mapping[str, Suspension], *changes: Change) -> Plan:
     ("rule", "verdict"), [(GuardName.BACK_OFF, Verdict.WAITING), (GuardName.FLAPPING, Verdict.HELD)]
 )
 def test_a_suspended_change_waits(rule: GuardName, verdict: Verdict) -> None:
-    """No other change waits with it."""
     plan = judged(against(CHANGE, rule), CHANGE, OTHER)
     decision = plan.by_key[CHANGE.key].decision
     assert (decision.verdict, decision.rule, decision.due_in_s) == (verdict, rule, 7.0)
@@ -62,7 +60,6 @@ def test_a_suspended_change_waits(rule: GuardName, verdict: Verdict) -> None:
 
 
 def test_an_approval_ends_a_suspension() -> None:
-    """For one more try: no name of it goes on to pass."""
     setbacks = Setbacks(suspensions=against(CHANGE, GuardName.FLAPPING))
     world, plan = a_snapshot(NODES, SERVERS), Plan((CHANGE,))
     (hold,) = judge(plan, world, Settings(), setbacks=setbacks).holds
@@ -79,7 +76,6 @@ def test_an_approval_ends_a_suspension() -> None:
     (Suspension(GuardName.FLAPPING, "", 7.0, 3), REVERTED),
 ])  # fmt: skip
 def test_why_it_waits(found: Suspension, row: Rule) -> None:
-    """A change that failed, that failed again, that no list shows, and that was reverted."""
     assert _result(found, CHANGE, a_snapshot(NODES, SERVERS)).row is row
 
 
@@ -98,8 +94,7 @@ def test_why_it_waits(found: Suspension, row: Rule) -> None:
         ),
     ),
 })  # fmt: skip
-def test_who_else_writes_a_status(writers: tuple[str, ...], types: tuple[str, ...], writer: str | None) -> None:
-    """A suspended status names who else writes it and what the Service carries of another controller, in few words."""
+def test_other_writers_of_a_status(writers: tuple[str, ...], types: tuple[str, ...], writer: str | None) -> None:
     conditions = tuple(ServiceCondition(kind, "True") for kind in types)
     service = a_service(conditions=conditions, status_writers=writers)
     snapshot = a_world([service])
@@ -114,7 +109,7 @@ def test_who_else_writes_a_status(writers: tuple[str, ...], types: tuple[str, ..
 @pytest.mark.parametrize(
     ("kind", "part", "row"), [("service.claim", "finalizer", SERVICE_REVERTED), ("lb.algorithm", "algorithm", REVERTED)]
 )
-def test_who_else_writes_another_field(kind: str, part: str, row: Rule) -> None:
+def test_other_writers_of_other_fields(kind: str, part: str, row: Rule) -> None:
     """The finalizer is shared with k3s' servicelb; of other fields nothing says who writes them."""
     service = a_service(conditions=(ServiceCondition(IPAM, "True"),))
     change = a_change(f"{service.key}/{part}", kind, owner=service.key)
@@ -127,7 +122,7 @@ def test_who_else_writes_another_field(kind: str, part: str, row: Rule) -> None:
     "Flannel's": ((Condition("NetworkUnavailable", "False", "FlannelIsUp"),), CONDITION_REVERTED_BY,
         "another controller (reason 'FlannelIsUp')"),
 })  # fmt: skip
-def test_who_else_writes_the_condition_of_a_node(
+def test_other_writers_of_the_condition_of_a_node(
     conditions: tuple[Condition, ...], row: Rule, writer: str | None
 ) -> None:
     """Network plug-ins write NetworkUnavailable as well, each with a reason of its own."""
@@ -144,23 +139,14 @@ def _result(found: Suspension, change: Change, snapshot: Snapshot) -> GuardResul
     return result
 
 
-def test_what_depends_on_it_waits_with_it() -> None:
-    after = a_change(LABELS.key, LABELS.kind, owner=LABELS.owner, depends_on=(CHANGE.key,))
-    decision = judged(against(CHANGE), CHANGE, after).by_key[after.key].decision
-    assert (decision.verdict, decision.rule, decision.due_in_s) == (Verdict.WAITING, GuardName.BACK_OFF, 7.0)
-    assert decision.why == "blocked by node/web-1 (waiting)"
-
-
 @rows("planned is_meant", {
     "the very same": (CHANGE, True),
     "from another state": (a_change(before=an_identity("hcloud://9")), True),
-    "for another reason": (a_change(reason="for another reason"), True),
     "leading elsewhere": (a_change(after=an_identity("hcloud://2")), False),
     "of another kind": (a_change("node/web-1", "node.delete"), False),
     "of another object": (OTHER, False),
 })  # fmt: skip
-def test_which_change_is_meant(planned: Change, is_meant: bool) -> None:
-    """The one that leads to the same: whoever corrects what is wanted need not wait."""
+def test_changes_that_are_meant(planned: Change, is_meant: bool) -> None:
     snapshot, setbacks = a_snapshot(NODES, SERVERS), Setbacks(suspensions=against(CHANGE))
     found = [
         *back_off(facts_of(Plan((planned,)), snapshot, Settings(), setbacks)),
@@ -171,7 +157,6 @@ def test_which_change_is_meant(planned: Change, is_meant: bool) -> None:
 
 
 def test_only_failures_back_off() -> None:
-    """What counts as refused, to others that depend on it, is what failed."""
     setbacks = Setbacks(suspensions={**against(CHANGE), **against(OTHER, GuardName.FLAPPING)})
     assert setbacks.failed == {CHANGE.key}
 
@@ -200,13 +185,13 @@ def a_bar(due_in_s: float = 0.0, **turns: int) -> Bar:
     "the longest ago is next": ({CREATIONS: a_bar(a=2, b=1, c=3)}, [A, B, C], {A.key, C.key}, 54.0),
     "none before the other: by their keys": ({CREATIONS: a_bar(a=1, b=1)}, [A, B], {B.key}, 54.0),
     "a newcomer goes to the end": ({CREATIONS: a_bar(b=9)}, [A, B], {A.key}, 54.0),
-    "another kind is free": ({CREATIONS: a_bar(7.0)}, [TO_A], set(), None),
     "one balancer is full": ({narrow_scope_of(TO_A): a_bar(7.0)}, [TO_A, TO_B], {TO_A.key}, 7.0),
     "account is locked": ({scope_of(TO_A): a_bar(7.0)}, [TO_A, TO_B], {TO_A.key, TO_B.key}, 7.0),
     "room is made": ({scope_of(TO_A): a_bar(7.0)}, [target("a", Verb.REMOVE)], set(), None),
 })  # fmt: skip
-def test_who_waits(bars: Mapping[str, Bar], changes: list[Change], waiting: set[str], due_in_s: float | None) -> None:
-    """All but one when it is time, and all until then; of no other kind, and of no other load balancer's limit."""
+def test_changes_that_wait(
+    bars: Mapping[str, Bar], changes: list[Change], waiting: set[str], due_in_s: float | None
+) -> None:
     facts = facts_of(Plan(tuple(changes)), a_snapshot(), Settings(), Setbacks(bars=bars))
     found = [finding for finding in quota(facts) if finding.keys]
     assert {key for finding in found for key in finding.keys} == waiting
@@ -214,17 +199,7 @@ def test_who_waits(bars: Mapping[str, Bar], changes: list[Change], waiting: set[
     assert all(finding.guard == GuardName.QUOTA and ERROR in finding.why for finding in found)
 
 
-def test_whose_turn_it_is_in_a_part() -> None:
-    """A change that ``--only`` leaves out is not tried, and does not take a turn."""
-    facts = facts_of(
-        Plan((A, B, C)), a_snapshot(), Settings(only=(B.key, C.key)), Setbacks(bars={CREATIONS: a_bar(a=1, b=2, c=3)})
-    )
-    (found,) = quota(facts)
-    assert {*found.keys} == {C.key}
-
-
-def test_what_is_known_to_be_refused() -> None:
-    """What depends on it is not as it should be, although it was not tried itself."""
+def test_changes_that_are_known_to_be_refused() -> None:
     setbacks = Setbacks(bars={CREATIONS: a_bar(7.0, a=1, b=1)})
     assert setbacks.failed == {A.key, B.key}
     assert [bar.error for bar in bars_of(C, setbacks)] == [ERROR]

@@ -7,17 +7,15 @@ from typing import Any
 import pytest
 
 from desired.guards.absence import absence_proof
-from desired.guards.evidence import incomplete_snapshot
 from desired.model.load_balancer import Owner, ServerTarget
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Plan
+from desired.plan.change import Change
 from desired.plan.evidence import AddressFree, Age, Evidence, Identified, NetworkRead, ServerGone, WholeList
 from desired.plan.kinds import KINDS, Verb
 from desired.planner import compute_plan
-from desired.section import Section, Unknown
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
-from tests.builders import a_change, a_loss, a_lost_node, a_settled_node, a_snapshot, in_cloud, in_robot
+from tests.builders import a_change, a_loss, a_settled_node, in_cloud, in_robot
 from tests.routes import ROUTING, a_pod_network, a_pod_node, a_pod_server, a_route, a_routed_world, pods_of
 from tests.support.judging import facts_of
 from tests.support.rows import rows
@@ -78,7 +76,7 @@ def test_all_kinds_and_verbs() -> None:
 
 
 @pytest.mark.parametrize(("kind", "verb"), ALWAYS, ids=map(" ".join, ALWAYS))
-def test_what_a_change_rests_on_by_itself(kind: str, verb: str) -> None:
+def test_evidence_of_each_kind(kind: str, verb: str) -> None:
     """It states that whether or not a planner does, so that no planner can forget it."""
     change = a_change("service/ns/a", kind, verb=Verb(verb))
     assert change.rests_on == ALWAYS[kind, verb]
@@ -89,11 +87,9 @@ def test_what_a_change_rests_on_by_itself(kind: str, verb: str) -> None:
     "its targets are addresses": (a_change("node/a", "node.delete", before=METAL),
         (*(WholeList(name, if_read=True, each=True) for name in OF_SERVICES), NetworkRead(), Age(METAL.proof),
         ServerGone(in_robot(1)))),
-    "of no Service": (a_change("load_balancer/id/7", "lb.delete"), ()),
     "a release": (a_change("service/ns/a", "lb.retain", before=Owner("x", None), after=Owner(None, None)), ()),
 })  # fmt: skip
-def test_what_its_values_add(change: Change, more: tuple[Evidence, ...]) -> None:
-    """An age by Kubernetes' clock, and the lists that are needed where they are read."""
+def test_evidence_by_values(change: Change, more: tuple[Evidence, ...]) -> None:
     usual = tuple(each for each in ALWAYS[change.kind, change.verb] if not isinstance(each, Age | ServerGone))
     assert change.rests_on == (*usual, *more)
 
@@ -116,12 +112,11 @@ FREE = AddressFree(a_route(2).gateway)
 
 
 @rows("snapshot settings key absences", {
-    "node.delete": (a_snapshot([a_lost_node()], []), Settings(), "node/web-1", (ServerGone(in_cloud(1)),)),
     "lb.target": (dead_target(), LOCATED, TARGET, (ServerGone(in_cloud(9)),)),
     "route.delete": (dead_route(), ROUTING, ROUTE, (FREE, ServerGone(in_cloud(2)))),
     "route.replace": (dead_route(MOVED, servers=(1, 3)), ROUTING, ROUTE, (FREE, ServerGone(in_cloud(2)))),
 })  # fmt: skip
-def test_what_a_removal_presumes_gone(
+def test_absences_that_removals_presume(
     snapshot: Snapshot, settings: Settings, key: str, absences: tuple[Evidence, ...]
 ) -> None:
     """What only the snapshot tells is stated by the planner, and waits for an answer by id."""
@@ -129,22 +124,6 @@ def test_what_a_removal_presumes_gone(
     change = plan.by_key[key]
     assert tuple(each for each in change.rests_on if isinstance(each, AddressFree | ServerGone)) == absences
     assert [each.keys for each in absence_proof(facts_of(plan, snapshot, settings))] == [(key,)]
-
-
-@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if Verb.REMOVE in kind.verbs])
-def test_every_removal_needs_whole_lists(kind: str) -> None:
-    """No kind of change may remove anything when nothing was read."""
-    change = a_change("service/ns/a", kind, verb=Verb.REMOVE)
-    nothing = a_snapshot(nodes_section=Section.missing("x"), servers_section=Section.missing("x"))
-    for snapshot in (nothing, replace(nothing, cluster_uid=Unknown("403"))):
-        found = incomplete_snapshot(facts_of(Plan((change,)), snapshot, Settings()))
-        assert {key for each in found for key in each.keys} == {change.key}
-
-
-def test_evidence_makes_no_other_change() -> None:
-    """Two plans that differ in it alone are the same: nothing is done again, no hold has another hash."""
-    change = a_change("node/a", "node.delete")
-    assert replace(change, presumed=(ServerGone(in_cloud(2)),)) == change
 
 
 def test_a_change_with_other_values_does_not_rest_on_those_that_it_had() -> None:

@@ -68,7 +68,6 @@ def test_each_kind_changes_the_world_that_is_foreseen(kind: str) -> None:
 
 
 def test_the_deletion_of_one_without_a_service() -> None:
-    """The load balancer is no Service's then, and it is gone all the same."""
     change = a_change("load_balancer/#42", "lb.delete", before=BALANCER, cloud_id=42)
     world = after(WORLD, change)
     assert world.load_balancers is not None

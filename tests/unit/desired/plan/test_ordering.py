@@ -1,4 +1,4 @@
-"""What changes occupy, and in which order they are carried out."""
+"""The order of changes: their lanes, and the round in which each can be carried out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,11 +7,21 @@ from typing import Any
 
 import pytest
 
-from desired.model.load_balancer import Attachment, LoadBalancer
-from desired.plan.change import Change, Plan
-from desired.plan.kinds import KINDS, Verb
-from desired.plan.ordering import bridged, in_order, locks_of, not_preemptible, predecessors, urgent
-from desired.section import UNMANAGED
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, HttpOptions, LoadBalancer, Owner
+from desired.model.service import Ingress
+from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
+from desired.plan.kinds import Verb
+from desired.plan.ordering import (
+    bridged,
+    in_order,
+    locks_of,
+    not_preemptible,
+    not_ready,
+    predecessors,
+    ready_now,
+    urgent,
+)
+from tests.balancers import an_http_listener
 from tests.builders import a_change
 from tests.support.keys import key_of
 from tests.support.rows import rows
@@ -19,6 +29,7 @@ from tests.support.rows import rows
 SERVICE, BALANCER = "service/default/web", "load_balancer/default/web"
 NOWHERE = LoadBalancer(name="web", labels={}, type="lb11")
 PLACE, ELSEWHERE = Attachment(7), Attachment(8)
+ROUTE, NODE = a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-1"), a_change()
 
 
 def of_service(key: str, kind: str, **fields: Any) -> Change:
@@ -35,32 +46,18 @@ def attaching(verb: Verb, before: Attachment | None, after: Attachment | None) -
 
 @rows("change locks", {
     "a Node": (a_change(), {"node/web-1"}),
-    "part of it": (a_change("node/web-1/labels", "node.labels", owner="node/web-1"), {"node/web-1"}),
     "a Service": (of_service(f"{SERVICE}/status", "service.status"), {SERVICE}),
     "its certificate": (of_service("certificate/default/web", "certificate.create"), {SERVICE}),
     "a part of its balancer": (of_service(f"{BALANCER}/target/server:1", "lb.target"), {SERVICE}),
     "end": (of_service(BALANCER, "lb.delete", before=replace(NOWHERE, attachment=PLACE)), {SERVICE}),
     "created in a network": (creating(PLACE), {SERVICE, "network/7"}),
     "created in no network": (creating(None), {SERVICE}),
-    "created, and attached afterwards": (creating(UNMANAGED), {SERVICE}),
     "attached": (attaching(Verb.ADD, None, PLACE), {SERVICE, "network/7"}),
-    "detached": (attaching(Verb.REMOVE, PLACE, None), {SERVICE, "network/7"}),
     "out of one into another": (attaching(Verb.MODIFY, PLACE, ELSEWHERE), {SERVICE, "network/7", "network/8"}),
     "a route": (a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-1"), {"network/7"}),
 })  # fmt: skip
 def test_lanes(change: Change, locks: set[str]) -> None:
-    """A change occupies its owner, and each network that it changes."""
     assert locks_of(change) == locks
-
-
-@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if not kind.locks_network])
-def test_only_kinds_of_the_network_occupy_one(kind: str) -> None:
-    """What the table of kinds keeps out of the network is in one lane, whatever its sides are."""
-    place = replace(NOWHERE, attachment=PLACE)
-    sides = {Verb.ADD: (None, place), Verb.MODIFY: (NOWHERE, place), Verb.REMOVE: (place, None)}
-    for verb in KINDS[kind].verbs:
-        before, after = sides[verb]
-        assert len(locks_of(a_change("node/x", kind, verb=verb, before=before, after=after))) == 1
 
 
 def a_link(name: str, *, needs: str = "", follows: str = "", owner: str = "") -> Change:
@@ -88,17 +85,14 @@ ORDERS = [
 
 @pytest.mark.parametrize(("changes", "order"), ORDERS)
 def test_order(changes: Sequence[Change], order: str) -> None:
-    """Changes keep their order but that each is preceded by what it depends on or follows."""
     assert "".join(change.key.name for change in in_order(changes)) == order
 
 
 @rows("changes circle", {
     "for itself": ([a_link("a", needs="a")], "node/a"),
-    "for each other": ([a_link("a", needs="b"), a_link("b", follows="a")], "node/a, node/b"),
     "met late": ([a_link("z", needs="a"), a_link("a", needs="b"), a_link("b", needs="a")], "node/a, node/b"),
 })  # fmt: skip
 def test_circles(changes: Sequence[Change], circle: str) -> None:
-    """Changes that wait for each other are a bug, which names them."""
     for ordering in (in_order, predecessors):
         with pytest.raises(ValueError, match=f"wait for each other: {circle}$"):
             ordering(changes)
@@ -106,42 +100,15 @@ def test_circles(changes: Sequence[Change], circle: str) -> None:
 
 @rows("changes before", {
     "nothing shared": ([a_link("a"), a_link("b")], {"a": "", "b": ""}),
-    "one lane": ([a_link("a", owner="o"), a_link("b", owner="o")], {"a": "", "b": "a"}),
     "the last one is enough": ([a_link(name, owner="o") for name in "abc"], {"a": "", "b": "a", "c": "b"}),
     "turned in its lane": ([a_link("a", owner="o", needs="b"), a_link("b", owner="o")], {"b": "", "a": "b"}),
     "named": ([a_link("a", needs="bx", follows="cy"), a_link("b"), a_link("c")], {"b": "", "c": "", "a": "bc"}),
 })  # fmt: skip
 def test_forerunners(changes: Sequence[Change], before: Mapping[str, str]) -> None:
-    """A change waits for what it names, and for the one before it in each of its lanes."""
     assert predecessors(changes) == {f"node/{name}": frozenset(_keys(names)) for name, names in before.items()}
 
 
-def test_two_lanes_at_once() -> None:
-    """A change of two lanes waits for both, and holds up both."""
-    create, attach = creating(PLACE), attaching(Verb.ADD, None, PLACE)
-    other = replace(attach, key=key_of("load_balancer/default/api/network/7"), owner=key_of("service/default/api"))
-    status = of_service(f"{SERVICE}/status", "service.status")
-
-    assert predecessors([other, create, status]) == {
-        other.key: frozenset(),
-        create.key: {other.key},
-        status.key: {create.key},
-    }
-
-
-ROUTE, NODE = a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-1"), a_change()
-
-
-def test_a_claim_in_a_late_place_keeps_load_balancers_before_routes() -> None:
-    create = replace(creating(PLACE), depends_on=(f"{SERVICE}/finalizer",))
-    route = a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-1")
-    claim = of_service(f"{SERVICE}/finalizer", "service.claim")
-    ordered = in_order(Plan((create, route, claim)).changes)
-    assert [change.kind for change in ordered] == ["service.claim", "lb.create", "route.create"]
-
-
 def test_routes_occupy_the_network_alone() -> None:
-    """Load balancers of a network go first, and its routes then, one by one; a Node's own changes wait for neither."""
     routes = [a_change(f"route/7/10.244.{n}.0/24", "route.create", owner="node/web-1") for n in (1, 2)]
     replaced = a_change("route/7/10.244.3.0/24", "route.replace", owner="node/web-1")
     gone = a_change("route/7/10.244.0.0/24", "route.delete", owner="network/7")
@@ -173,7 +140,6 @@ CHAINS = [
 
 @pytest.mark.parametrize(("kept", "follows"), CHAINS)
 def test_bridges(kept: str, follows: Mapping[str, str]) -> None:
-    """The neighbours of a change that is left out keep their order, whichever way it was tied to them."""
     for middle in (a_link("b", follows="a"), a_link("b", needs="a")):
         plan = Plan((a_link("a"), middle, a_link("c", follows="b")))
         changes = bridged([plan.by_key[key] for key in _keys(kept)], plan)
@@ -183,7 +149,6 @@ def test_bridges(kept: str, follows: Mapping[str, str]) -> None:
 
 
 def test_a_bridge_over_several() -> None:
-    """Whatever number of links is left out, all that came before them comes before what is after them."""
     chain = [a_link(f"{number:03}") for number in range(400)]
     links = [chain[0], *(replace(c, follows=(b.key,)) for b, c in pairwise(chain))]
     plan = Plan((*links[:-1], replace(links[-1], follows=("node/398", "node/zzz")), a_link("zzz")))
@@ -200,7 +165,91 @@ def test_a_bridge_over_several() -> None:
     "what goes before it in its lane": ([creating(PLACE), ROUTE], BALANCER, ""),
     "what follows a creation": ([creating(None), replace(NODE, follows=(BALANCER,))], f"{BALANCER} {NODE.key}", ""),
 })  # fmt: skip
-def test_what_does_not_give_way(changes: Sequence[Change], kept: str, first: str) -> None:
-    """All that neither gives way nor waits for what does; of that urgent is what Hetzner is not needed for."""
+def test_changes_that_do_not_give_way(changes: Sequence[Change], kept: str, first: str) -> None:
     assert not_preemptible(changes) == set(kept.split())
     assert urgent(changes) == set(first.split())
+
+
+UNKNOWN = "takes a value that is known only after another change"
+OTHER = key_of("service/default/api")
+UNCLAIMED = f"takes the version that {SERVICE} has only after {SERVICE}/finalizer"
+UNMADE = f"takes what is known of {BALANCER} only once that is there"
+
+
+CLAIM = of_service(f"{SERVICE}/finalizer", "service.claim")
+CREATE = of_service(
+    BALANCER, "lb.create", after=LoadBalancer("web", labels={}, type="lb11"), depends_on=(f"{SERVICE}/finalizer",)
+)
+ADOPT = of_service(BALANCER, "lb.adopt", before=Owner(None, None), after=Owner(None, "uid"))
+TARGET = of_service(f"{BALANCER}/target/server:1", "lb.target")
+STATUS = of_service(f"{SERVICE}/status", "service.status", before=(), after=(Ingress("203.0.113.200"),))
+STATUS_TO_COME = replace(STATUS, after=KNOWN_AFTER_APPLY, depends_on=(BALANCER,))
+TLS = an_http_listener(443, http=HttpOptions(certificates=KNOWN_AFTER_APPLY))
+LISTENER = of_service(f"{BALANCER}/listener/443", "lb.listener", after=TLS)
+DELETE = of_service(BALANCER, "lb.delete")
+RELEASE = of_service(f"{SERVICE}/release", "service.release", depends_on=(BALANCER,))
+REMOVAL = replace(TARGET, key=key_of(f"{BALANCER}/target/server:2"), depends_on=(TARGET.key,))
+
+
+@rows("changes waiting", {
+    "all is there already": ([NODE, TARGET, STATUS], {}),
+    "claimed and created at once": ([CLAIM, CREATE], {}),
+    "a part of what is being created": ([CLAIM, CREATE, TARGET], {TARGET.key: UNMADE}),
+    "addresses that nobody knows yet": ([CREATE, STATUS_TO_COME], {STATUS.key: UNKNOWN}),
+    "a hostname, published once it leads somewhere": ([CREATE, replace(STATUS, depends_on=(BALANCER,))],
+        {STATUS.key: UNMADE}),
+    "a status that needs no load balancer": ([CREATE, STATUS], {}),
+    "a status of a Service that is being claimed": ([CLAIM, STATUS], {STATUS.key: UNCLAIMED}),
+    "a status of another Service": ([CLAIM, replace(STATUS, owner=OTHER)], {}),
+    "a part of what is being adopted": ([ADOPT, replace(TARGET, depends_on=(BALANCER,))], {}),
+    "released when it is deleted": ([DELETE, RELEASE], {}),
+    "what depends on what waits": ([CREATE, TARGET, REMOVAL, replace(NODE, depends_on=(REMOVAL.key,))],
+        {TARGET.key: UNMADE, REMOVAL.key: UNMADE, NODE.key: f"blocked by {REMOVAL.key} (waiting)"}),
+    "but no follower": ([CREATE, TARGET, replace(NODE, follows=(TARGET.key,))], {TARGET.key: UNMADE}),
+    "a similar name": ([CREATE, replace(TARGET, key=key_of("load_balancer/default/web-2/target/server:1"))], {}),
+    "a certificate that nobody knows yet": ([LISTENER], {LISTENER.key: UNKNOWN}),
+})  # fmt: skip
+def test_changes_that_wait_for_a_later_round(changes: Sequence[Change], waiting: Mapping[str, str]) -> None:
+    """A round leaves out what takes a value that only a change of it brings, and what depends on that."""
+    plan = Plan(tuple(changes))
+    assert not_ready(plan) == waiting
+    assert [change.key for change in ready_now(plan)] == [key for key in plan.by_key if key not in waiting]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.HELD, Verdict.REFUSED])
+def test_withheld_changes_are_never_ready(verdict: Verdict) -> None:
+    create = CREATE.ruled(GuardDecision(verdict, GuardName.ADOPTION))
+    plan = Plan((create, TARGET, replace(NODE, depends_on=(BALANCER,))))
+    assert ready_now(plan) == ()
+    assert not_ready(plan) == {TARGET.key: UNMADE, NODE.key: f"blocked by {BALANCER} (waiting)"}
+
+
+@rows("applied given_up ready", {
+    "nothing was tried": ((), (), [BALANCER, CLAIM.key]),
+    "what was applied is not applied again, and what needs it can go": ((CLAIM.key,), (), [BALANCER]),
+    "what failed is not tried again, nor is what needs it": ((), (CLAIM.key,), []),
+    "what it needed itself can go": ((), (BALANCER,), [CLAIM.key]),
+})  # fmt: skip
+def test_changes_that_were_tried_in_this_pass(
+    applied: Sequence[str], given_up: Sequence[str], ready: Sequence[str]
+) -> None:
+    assert [change.key for change in ready_now(Plan((CLAIM, CREATE)), applied, given_up)] == ready
+
+
+def test_why_after_something_was_given_up() -> None:
+    """The words tell what was not done from what only has to wait."""
+    plan = Plan((CLAIM, CREATE, STATUS_TO_COME, replace(NODE, depends_on=(BALANCER,))))
+    assert not_ready(plan, (CLAIM.key,)) == {
+        BALANCER: f"blocked by {CLAIM.key} (not applied)",
+        STATUS.key: UNKNOWN,
+        NODE.key: f"blocked by {BALANCER} (waiting)",
+    }
+
+
+def test_a_long_chain() -> None:
+    chain = [replace(TARGET, key=key_of(f"{BALANCER}/target/server:0"))]
+    chain += [a_change(f"node/{number}", depends_on=(f"node/{number - 1}",)) for number in range(2000)]
+    chain[1] = replace(chain[1], depends_on=(chain[0].key,))
+    waiting = not_ready(Plan((CREATE, *chain)))
+    assert len(waiting) == 2001
+    assert waiting["node/1999"] == "blocked by node/1998 (waiting)"
