@@ -5,12 +5,13 @@ pass, and nothing sleeps.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from ipaddress import IPv4Address
 from typing import Any
 
 from actuators.http.actions import Actions
+from actuators.http.hetzner import HetznerConnection, HetznerWriter
 from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.unlisted import UnlistedBalancers
 from actuators.writers import Writers
@@ -91,6 +92,23 @@ class Stage:
         world = self.sim.hetzner.world()["hetzner"]
         changed = [found | changes for found in world["load_balancers"]]
         self.sim.hetzner.replace_world({**world, "load_balancers": changed})
+
+    def take_over_before(self, action: str) -> None:
+        """Let another client get the load balancer right before this action is sent."""
+        path = f"{LB}/actions/{action}"
+        writer = _TakenOver(self.sim.hetzner_connection(), path, lambda: self.change_balancer(labels={}))
+        self.writers = replace(self.writers, writer=writer)
+
+
+class _TakenOver(HetznerWriter):
+    def __init__(self, connection: HetznerConnection, before: str, take: Callable[[], object]) -> None:
+        super().__init__(connection)
+        self._before, self._take = before, take
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None, *, repeatable: bool = False) -> bytes:
+        if path == self._before:
+            self._take()
+        return super().post(path, body, repeatable=repeatable)
 
 
 def a_stage(

@@ -56,7 +56,6 @@ def a_budget(left: int, allowance: int = 3600) -> CallBudget:
 
 @pytest.mark.parametrize("left", [5, 6, 8, 12, 383])
 def test_a_move_is_not_cut_by_the_budget(simulate: Simulate, left: int) -> None:
-    """Nothing is sent, and the balancer is where it was, with all of its targets."""
     stage = a_private_stage(simulate)
     with pytest.raises(OverBudget):
         carry_out(stage, MOVE, a_budget(left))
@@ -65,7 +64,6 @@ def test_a_move_is_not_cut_by_the_budget(simulate: Simulate, left: int) -> None:
 
 
 def test_a_move_that_has_room(simulate: Simulate) -> None:
-    """It ends, and what it did not need is there for others."""
     stage, budget = a_private_stage(simulate), a_budget(384)
     carry_out(stage, MOVE, budget)
     assert stage.balancer()["private_net"] == [{"network": NETWORK_ID, "ip": str(THERE.ip)}]
@@ -95,7 +93,6 @@ def test_putting_back_goes_on_with_nothing_left(simulate: Simulate) -> None:
 )
 @pytest.mark.parametrize("refused", ["", "attach_to_network", "detach_from_network", "add_target"])
 def test_a_change_takes_no_more_than_it_says(simulate: Simulate, change: Change, refused: str) -> None:
-    """The way back included, whichever of its actions fails."""
     stage = a_private_stage(simulate)
     if refused:
         stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": refused, "code": "x"}])
@@ -106,7 +103,6 @@ def test_a_change_takes_no_more_than_it_says(simulate: Simulate, change: Change,
 
 @pytest.mark.parametrize("refusals", [1, 2, 3])
 def test_a_creation_takes_no_more_than_it_says(simulate: Simulate, refusals: int) -> None:
-    """With its targets, without them, and without its ports."""
     stage = a_stage(simulate)
     stage.sim.spoil_hetzner("status", method="POST", path="/v1/load_balancers$", code=422, body=INVALID, count=refusals)
     with suppress(Invalid):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from actuators.certificates import create
-from actuators.http.errors import Broken, Conflict
+from actuators.http.errors import Conflict
 from desired.model.load_balancer import ManagedCertificate
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
 from tests.balancers import SERVICE_UID
@@ -42,7 +42,6 @@ def add_certificate(stage: Stage, **fields: Any) -> None:
 
 
 def test_a_certificate_is_asked_for(stage: Stage) -> None:
-    """One request says everything, and nobody waits until it is issued."""
     carry_out(stage)
     body = {"name": NAME, "type": "managed", "domain_names": ["a.example.com", "b.example.com"], "labels": LABELS}
     assert stage.sent() == [("POST", "/certificates", body)]
@@ -71,27 +70,8 @@ def test_a_name_that_is_taken(stage: Stage, *, is_lost: bool) -> None:
     },
 )
 def test_a_request_that_was_not_carried_out(stage: Stage, other: dict[str, Any]) -> None:
-    """Another certificate is not taken for it."""
     add_certificate(stage, **other)
     stage.sim.spoil_hetzner("reset", method="POST")
     carry_out(stage)
     assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST"]
     assert {found["name"] for found in certificates(stage)} == {"other", NAME}
-
-
-def test_a_request_that_is_carried_out_late(stage: Stage) -> None:
-    """The look comes too early, and the second request meets the first one's certificate: done all the same."""
-    stage.sim.spoil_hetzner("executed_then_504", method="POST")
-    stage.sim.spoil_hetzner("status", method="GET", code=200, body={"certificates": []})
-    carry_out(stage)
-    assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST", "GET"]
-    assert len(certificates(stage)) == 1
-
-
-def test_a_look_that_tells_nothing(stage: Stage) -> None:
-    """While it cannot be looked up, it is not sent again."""
-    stage.sim.spoil_hetzner("executed_then_504", method="POST")
-    stage.sim.spoil_hetzner("status", method="GET", code=200, body="<html>")
-    with pytest.raises(Broken, match=r"^Hetzner GET /certificates: a certificate could not be read"):
-        carry_out(stage)
-    assert len(certificates(stage)) == 1

@@ -96,7 +96,7 @@ def test_a_deletion_beside_services_as_they_are_by_now(
 
 
 @pytest.mark.parametrize("balancer", [OWN, VANISHED], ids=["one Service", "all Services"])
-def test_what_cannot_be_read_is_no_word(simulate: Simulate, balancer: CloudBalancer) -> None:
+def test_a_service_that_cannot_be_read_is_no_word(simulate: Simulate, balancer: CloudBalancer) -> None:
     """A Service without its type may want it."""
     stage, snapshot = a_stage(simulate, balancer), a_world([OTHER_TYPE], [balancer])
     metadata = {"namespace": "default", "name": "web", "uid": "1", "resourceVersion": "1"}

@@ -5,7 +5,7 @@ How it ends is ``done``, or the class of its error. Behind that, ``+``: the proj
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
@@ -35,6 +35,7 @@ from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_listener
 from tests.builders import CLUSTER_UID, a_change
 from tests.support.balancer_changes import BALANCER, OURS, a_creation, a_difference, a_part, a_wish
 from tests.support.balancer_stage import NETWORK_ID, NETWORKS, Stage, a_stage, hands_in
+from tests.support.faulted import Fault, ended
 from tests.support.simulators import Simulate
 
 WHY = "a test wants it"
@@ -91,20 +92,6 @@ KINDS: Mapping[str, tuple[Change, CloudBalancer | None, Route | None]] = {
 }
 """Name → change, the load balancer that there is, the route that there is."""
 ACTUATORS = {**BALANCER_ACTUATORS, **ROUTE_ACTUATORS, ChangeKind.CERTIFICATE_CREATE: create}
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What goes wrong before a change begins, and how changes end that meet it."""
-
-    ends: str
-    """Of all kinds that ``but`` does not name."""
-    strike: Callable[[Stage], object] = lambda _stage: None
-    but: Mapping[str, str] = field(default_factory=dict)
-    """Another end → the kinds that have it."""
-
-    def end_of(self, kind: str) -> str:
-        return next((end for end, kinds in self.but.items() if kind in kinds.split()), self.ends)
 
 
 def line(kind: str, **members: Any) -> Callable[[Stage], None]:
@@ -272,7 +259,6 @@ def test_a_kind_meets_every_fault(simulate: Simulate, kind: str) -> None:
         fault.strike(stage)
         before = project(stage)
         how = carry_out(stage, kind)
-        after = project(stage)
-        ends[name] = how + ("+" if after == wanted else "=" if after == before else "~")
+        ends[name] = ended(how, before, project(stage), wanted)
 
     assert ends == {name: fault.end_of(kind) for name, fault in FAULTS.items()}

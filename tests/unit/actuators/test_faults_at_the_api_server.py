@@ -5,7 +5,6 @@ How it ends is ``done``, or the class of its error. Behind that, ``+``: the obje
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from reconciler.runtime import actuators_with
 from tests.builders import a_change
 from tests.support.balancer_changes import SERVICE, a_difference
 from tests.support.balancer_stage import hands_in
+from tests.support.faulted import Fault, ended
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import planned
 from tests.support.simulators import Simulate, Simulation, ago
@@ -71,21 +71,6 @@ KINDS: Mapping[str, tuple[dict[str, Any], list[dict[str, Any]], Change | None]] 
     "service.release": (service(FINALIZER_BALANCER), [], RELEASED),
 }
 """Kind → the object, the server that belongs to it, and the change; None: the one that is planned."""
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What goes wrong before a change begins, and how changes end that meet it."""
-
-    ends: str
-    """Of all kinds that ``but`` does not name."""
-    strike: Callable[[Simulation, str], object]
-    """Given the path of the object."""
-    but: Mapping[str, str] = field(default_factory=dict)
-    """Another end → the kinds that have it."""
-
-    def end_of(self, kind: str) -> str:
-        return next((end for end, kinds in self.but.items() if kind.partition(".")[2] in kinds.split()), self.ends)
 
 
 def line(kind: str, **members: Any) -> Callable[[Simulation, str], object]:
@@ -193,6 +178,5 @@ def test_a_kind_meets_every_fault(simulate: Simulate, kind: str) -> None:
     for name, fault in FAULTS.items():
         begin(sim, kind)
         how, before = carry_out(sim, kind, fault)
-        after = cluster(sim)
-        ends[name] = how + ("+" if after == wanted else "=" if after == before else "~")
-    assert ends == {name: fault.end_of(kind) for name, fault in FAULTS.items()}
+        ends[name] = ended(how, before, cluster(sim), wanted)
+    assert ends == {name: fault.end_of(kind.partition(".")[2]) for name, fault in FAULTS.items()}

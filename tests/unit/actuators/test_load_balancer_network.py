@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Conflict, Invalid, NotFound, Transient
-from actuators.http.hetzner import HetznerWriter
 from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
-from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change
 from desired.section import Section
 from tests.balancers import DEFAULT_NAME, a_balancer
@@ -60,7 +58,6 @@ def places(stage: Stage) -> list[tuple[int, str]]:
     },
 )
 def test_attachment(simulate: Simulate, place: Attachment, body: dict[str, str]) -> None:
-    """What is not asked for is not sent, and chosen by Hetzner."""
     stage = a_stage(simulate, balancer())
     stage.carry_out(change(None, place))
     assert stage.acted() == [("attach_to_network", {"network": NETWORK_ID, **body})]
@@ -86,7 +83,7 @@ def test_attachment(simulate: Simulate, place: Attachment, body: dict[str, str])
         ),
     },
 )
-def test_where_nothing_is_reached_through_the_network(
+def test_attachments_without_private_targets(
     simulate: Simulate, present: Attachment | None, wanted: Change, after: Attachment | None, sent: list[str]
 ) -> None:
     """It leaves, is seen out, and comes back; where somebody was faster that is done."""
@@ -97,42 +94,23 @@ def test_where_nothing_is_reached_through_the_network(
     assert ["look" if method == "GET" else path.rpartition("/")[2] for method, path, _ in stage.sent()] == sent
 
 
-@pytest.mark.parametrize("detachment", ["refused", "dropped"])
-@pytest.mark.parametrize(("wanted", "after"), [(LEAVE, []), (MOVE, [(NETWORK_ID, "10.7.0.200")])])
-def test_what_is_reached_through_the_network(
-    simulate: Simulate, wanted: Change, after: list[tuple[int, str]], detachment: str
-) -> None:
-    """It is no target any more before the load balancer leaves, whatever Hetzner would have done to it."""
-    targets = (PUBLIC, PRIVATE, ServerTarget(3, use_private_ip=True))
-    stage = a_stage(simulate, balancer(HERE, targets=targets), private_targets_at_detachment=detachment)
-    stage.carry_out(wanted)
-    assert places(stage) == after
-    assert stage.targets() == {PUBLIC}
-    assert [action for action, _ in stage.acted()][:3] == ["remove_target", "remove_target", "detach_from_network"]
-
-
-def test_addresses_of_a_vswitch(simulate: Simulate) -> None:
-    """They are reached through the network as well, and public addresses of dedicated servers are not."""
-    targets = (IpTarget("10.7.0.77"), IpTarget("198.51.100.7"), IpTarget("2001:db8::7"))
-    stage = a_stage(simulate, balancer(HERE, targets=targets))
-    stage.carry_out(LEAVE)
-    assert stage.targets() == {IpTarget("198.51.100.7"), IpTarget("2001:db8::7")}
-
-
-def test_a_server_by_both_addresses(simulate: Simulate) -> None:
-    """Only the private one goes."""
-    twins = (ServerTarget(2, use_private_ip=False), PRIVATE)
-    stage = a_stage(simulate, balancer(HERE, targets=twins), server_as_two_targets="accepted")
-    stage.carry_out(LEAVE)
-    assert stage.targets() == {twins[0]}
-
-
+@rows(
+    "stay go",
+    {
+        "others have added a selector and an address": ((PUBLIC,), (SELECTED, VSWITCH, PRIVATE)),
+        "a server by both addresses": ((replace(PRIVATE, use_private_ip=False),), (PRIVATE,)),
+        "public addresses": ((IpTarget("198.51.100.7"), IpTarget("2001:db8::7")), (IpTarget("10.7.0.77"),)),
+    },
+)
 @pytest.mark.parametrize("wanted", [LEAVE, MOVE])
-def test_what_others_have_added(simulate: Simulate, wanted: Change) -> None:
-    """A selector and an address go before the load balancer does, as servers do: else it could not leave."""
-    stage = a_stage(simulate, balancer(HERE, targets=(SELECTED, VSWITCH, PRIVATE, PUBLIC)))
+def test_private_targets_go_first(
+    simulate: Simulate, wanted: Change, stay: tuple[Target, ...], go: tuple[Target, ...]
+) -> None:
+    """Whoever added them: else the load balancer could not leave."""
+    options: dict[str, Any] = {"server_as_two_targets": "accepted", "private_targets_at_detachment": "refused"}
+    stage = a_stage(simulate, balancer(HERE, targets=(*stay, *go)), **options)
     stage.carry_out(wanted)
-    assert stage.targets() == {PUBLIC}
+    assert stage.targets() == set(stay)
 
 
 @pytest.mark.parametrize("wanted", [LEAVE, MOVE])
@@ -158,7 +136,6 @@ def test_a_detachment_that_is_seen_late(simulate: Simulate) -> None:
 
 
 def test_a_detachment_that_is_never_seen(simulate: Simulate) -> None:
-    """It is given up after a while, and the next plan attaches it."""
     stage = a_stage(simulate, balancer(HERE))
     stage.sim.hetzner.set_faults([{"kind": "visible_late", "seconds": 300.0}])
     with pytest.raises(Transient, match=r"^detachment of load balancer 42 .* from network 7: not confirmed"):
@@ -188,7 +165,6 @@ TAKEN = change(HERE, Attachment(NETWORK_ID, IPv4Address("10.7.0.11")))
 
 
 def test_no_way_back(simulate: Simulate, caplog: pytest.LogCaptureFixture) -> None:
-    """When that is refused too a person is told, and the first refusal is the error."""
     stage = a_stage(simulate, balancer(HERE, targets=(PUBLIC, PRIVATE)))
     stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "attach_to_network", "code": "x", "count": 2}])
     with pytest.raises(Invalid, match="the action attach_to_network failed"):
@@ -198,7 +174,6 @@ def test_no_way_back(simulate: Simulate, caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_a_target_that_does_not_come_back(simulate: Simulate, caplog: pytest.LogCaptureFixture) -> None:
-    """The others do, and the first refusal is the error."""
     targets = (PRIVATE, ServerTarget(3, use_private_ip=True))
     stage = a_stage(simulate, balancer(HERE, targets=targets))
     stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "add_target", "code": "x"}])
@@ -231,20 +206,13 @@ REFUSED = {"kind": "status", "code": 422, "body": {"error": {"code": "invalid_in
         "nor is a target put back": (LEAVE, "detach_from_network", REFUSED),
     },
 )
-def test_a_move_goes_no_further_with_what_is_not_ours_any_more(
-    simulate: Simulate, monkeypatch: pytest.MonkeyPatch, wanted: Change, action: str, trouble: dict[str, Any]
+def test_a_move_goes_no_further_with_a_lost_load_balancer(
+    simulate: Simulate, wanted: Change, action: str, trouble: dict[str, Any]
 ) -> None:
     """Somebody takes the load balancer over just before an action that goes wrong."""
     stage = a_stage(simulate, balancer(HERE, targets=(PUBLIC, PRIVATE)))
-    path, post = f"{LB}/actions/{action}", HetznerWriter.post
-    stage.sim.spoil_hetzner(method="POST", path=f"/v1{path}", **trouble)
-
-    def taken_over(writer: HetznerWriter, where: str, *body: Any, **more: Any) -> bytes:
-        if where == path:
-            stage.change_balancer(labels={LABEL_SERVICE_UID: "another"})
-        return post(writer, where, *body, **more)
-
-    monkeypatch.setattr(HetznerWriter, "post", taken_over)
+    stage.sim.spoil_hetzner(method="POST", path=f"/v1{LB}/actions/{action}", **trouble)
+    stage.take_over_before(action)
     with pytest.raises((Conflict, Invalid)):
         stage.carry_out(wanted)
 

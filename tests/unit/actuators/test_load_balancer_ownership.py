@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Conflict
+from desired.load_balancers.changes import orphan_deletion
+from desired.load_balancers.lifecycle import Orphan
 from desired.model.load_balancer import CloudBalancer, Identity, Owner
 from desired.names import (
     LABEL_ADOPTED,
@@ -17,11 +19,12 @@ from desired.names import (
 )
 from desired.plan.change import Change
 from desired.section import Unknown
-from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, annotated
+from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_service, a_world
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER, OURS, a_difference, a_part
 from tests.support.balancer_stage import LB, Stage, a_stage
 from tests.support.rows import rows
+from tests.support.rules import saying
 from tests.support.simulators import Simulate
 
 OURS_AS_LABELS = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
@@ -52,6 +55,10 @@ def retention(before: Owner = OURS, released: str | None = RELEASED) -> Change:
 
 def deletion() -> Change:
     return a_difference(BALANCER, "lb.delete", a_balancer().spec, None, WHY)
+
+
+def deletion_of_an_orphan(balancer: CloudBalancer) -> Change:
+    return orphan_deletion(Orphan(balancer, saying("it has no Service")), a_world([a_service()], [balancer]))
 
 
 def labels(stage: Stage) -> dict[str, str]:
@@ -91,11 +98,7 @@ OURS_AND_NEW = OTHERS | OURS_AS_LABELS | {"new": "label"}
     },
 )
 def test_labels(
-    simulate: Simulate,
-    change: Change,
-    present: dict[str, str],
-    meanwhile: dict[str, str] | None,
-    after: dict[str, str],
+    simulate: Simulate, change: Change, present: dict[str, str], meanwhile: dict[str, str] | None, after: dict[str, str]
 ) -> None:
     """One look and one request; others' labels stay as they are by then. Protection does not protect labels."""
     stage = a_stage(simulate, replace(labelled(present), is_protected=True))
@@ -107,24 +110,12 @@ def test_labels(
     assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("PUT", LB)]
 
 
-def test_adoption_by_name(simulate: Simulate) -> None:
-    """It is the one that the annotation names, not the one beside it."""
-    others = (labelled({}, name="web-lb"), replace(a_balancer(43), spec=labelled({}).spec))
-    stage = a_stage(simulate, *others, service=a_service(claim=a_claim(annotations=annotated(name="web-lb"))))
-    stage.carry_out(adoption())
-    assert {found["name"]: found["labels"] for found in stage.balancers()} == {
-        "web-lb": OURS_AS_LABELS,
-        DEFAULT_NAME: {},
-    }
-
-
 EMPTY: dict[str, Any] = {"listeners": (), "targets": ()}
 MARKED = replace(OURS, adopted="true")
 
 
 @pytest.mark.parametrize("parts", [EMPTY, {}], ids=["empty", "in use, and approved"])
-def test_adoption_of_what_was_nobodys(simulate: Simulate, parts: dict[str, Any]) -> None:
-    """The mark comes with the same write, and stays when the load balancer is named; it goes when it is released."""
+def test_adoption_of_an_unowned_load_balancer(simulate: Simulate, parts: dict[str, Any]) -> None:
     stage = a_stage(simulate, a_balancer(spec={"labels": OTHERS}, **parts))
     stage.carry_out(adoption(NOBODY, MARKED))
     assert labels(stage) == OTHERS | OURS_AS_LABELS | {LABEL_ADOPTED: "true"}
@@ -132,54 +123,64 @@ def test_adoption_of_what_was_nobodys(simulate: Simulate, parts: dict[str, Any])
     assert labels(stage) == OTHERS | {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED}
 
 
-@rows(
-    "meanwhile",
-    {
-        "a port": {"services": [{"protocol": "tcp", "listen_port": 22, "destination_port": 22}]},
-        "a target": {"targets": [{"type": "ip", "ip": {"ip": "198.51.100.7"}}]},
+UNUSED = a_balancer(spec={"labels": {}}, **EMPTY)
+OF_THE_DEAD = labelled({LABEL_SERVICE_UID: str(DEAD.service_uid)})
+CHANGED = r"now has other owner labels$"
+LOST = r"does not have the labels of Service default/web any more$"
+SSH = {"services": [{"protocol": "tcp", "listen_port": 22, "destination_port": 22}]}
+DEDICATED = {"targets": [{"type": "ip", "ip": {"ip": "198.51.100.7"}}]}
+TAKEN = {
+    "another Service's": OURS_AS_LABELS | {LABEL_SERVICE_UID: "another"},
+    "another cluster's": OURS_AS_LABELS | {LABEL_CLUSTER_UID: "another"},
+    "another class's": OURS_AS_LABELS | {LABEL_OWN_CLASS_UID: SERVICE_UID, LABEL_CLASS: "example.com..internal"},
+    "released": {LABEL_RELEASED: RELEASED},
+    "nobody's": {},
+}
+MEANWHILE: dict[str, tuple[Change, CloudBalancer, dict[str, Any], str]] = {
+    "a port, on what was empty": (adoption(NOBODY, MARKED), UNUSED, SSH, r"is now in use$"),
+    "a target, on what was empty": (adoption(NOBODY, MARKED), UNUSED, DEDICATED, r"is now in use$"),
+    "wanted back by its cluster": (
+        adoption(Owner("another", None, RELEASED)),
+        labelled(FREED_BY_OTHERS),
+        {"labels": {LABEL_CLUSTER_UID: "another"}},
+        r"now has the label of another cluster$",
+    ),
+    "released": (
+        deletion_of_an_orphan(a_balancer()),
+        a_balancer(),
+        {"labels": OURS_AS_LABELS | {LABEL_RELEASED: RELEASED}},
+        CHANGED,
+    ),
+    "protected": (deletion(), a_balancer(), {"protection": {"delete": True}}, r"is now protected against deletion$"),
+    **{
+        f"{name}, {kind}": (change, there, {"labels": taken}, says)
+        for name, taken in TAKEN.items()
+        for kind, change, there, says in (
+            ("adoption", adoption(DEAD), OF_THE_DEAD, CHANGED),
+            ("retention", retention(DEAD), OF_THE_DEAD, CHANGED),
+            ("name", naming(), a_balancer(), LOST),
+            ("deletion", deletion(), a_balancer(), LOST),
+            ("deletion of an orphan", deletion_of_an_orphan(a_balancer()), a_balancer(), CHANGED),
+        )
     },
-)
-def test_adoption_of_what_is_used_meanwhile(simulate: Simulate, meanwhile: dict[str, Any]) -> None:
-    """It was empty when it was looked at, and needed no word: what somebody has set up since stays theirs."""
-    stage = a_stage(simulate, a_balancer(spec={"labels": {}}, **EMPTY))
+}
+
+
+@rows("change there meanwhile says", MEANWHILE)
+def test_a_load_balancer_that_changed_meanwhile(
+    simulate: Simulate, change: Change, there: CloudBalancer, meanwhile: dict[str, Any], says: str
+) -> None:
+    """Whoever claimed, used or protected it since is not overruled: it stays as it is."""
+    stage = a_stage(simulate, there)
     stage.change_balancer(**meanwhile)
-    with pytest.raises(Conflict, match=r"is now in use$"):
-        stage.carry_out(adoption(NOBODY, MARKED))
-    assert labels(stage) == {}
-
-
-def test_adoption_of_what_another_cluster_wants_back_meanwhile(simulate: Simulate) -> None:
-    """Released it was anybody's; now it is that cluster's again, and stays as it is."""
-    released = {LABEL_CLUSTER_UID: "another", LABEL_RELEASED: RELEASED}
-    stage = a_stage(simulate, labelled(released))
-    taken = {LABEL_CLUSTER_UID: "another"}
-    stage.change_balancer(labels=taken)
-    with pytest.raises(Conflict, match=r"now has the label of another cluster$"):
-        stage.carry_out(adoption(Owner("another", None, RELEASED)))
-    assert labels(stage) == taken
-
-
-@rows(
-    "meanwhile",
-    {
-        "another Service's": {LABEL_SERVICE_UID: "another"},
-        "another cluster's": {LABEL_CLUSTER_UID: "another"},
-        "released": {LABEL_RELEASED: RELEASED},
-    },
-)
-@pytest.mark.parametrize("change", [adoption(DEAD), retention(DEAD)], ids=["adoption", "retention"])
-def test_owners_that_changed_meanwhile(simulate: Simulate, change: Change, meanwhile: dict[str, str]) -> None:
-    """Whoever claimed it since is not overruled: Conflict, and it stays as it is."""
-    stage = a_stage(simulate, labelled({LABEL_SERVICE_UID: str(DEAD.service_uid)}))
-    stage.change_balancer(labels=meanwhile)
-    with pytest.raises(Conflict, match=r"now has other owner labels$"):
+    changed = stage.balancer()
+    with pytest.raises(Conflict, match=says):
         stage.carry_out(change)
-    assert labels(stage) == meanwhile
     assert stage.acted() == []
+    assert stage.balancer() == changed
 
 
 def test_a_name_while_the_cluster_is_not_known(simulate: Simulate) -> None:
-    """No label is made up."""
     stage = a_stage(simulate, labelled({LABEL_SERVICE_UID: SERVICE_UID}))
     stage.snapshot = replace(stage.snapshot, cluster_uid=Unknown("no permission"))
     stage.carry_out(naming())
@@ -195,30 +196,10 @@ def test_a_name_after_an_adoption(simulate: Simulate) -> None:
 
 
 def test_a_name_that_is_taken(simulate: Simulate) -> None:
-    """It is for the next plan to say so."""
     stage = a_stage(simulate, a_balancer(), replace(a_balancer(43), spec=labelled({}, name="shop").spec))
     with pytest.raises(Conflict, match="name is already used"):
         stage.carry_out(naming())
     assert {found["name"] for found in stage.balancers()} == {"shop", DEFAULT_NAME}
-
-
-@rows(
-    "meanwhile",
-    {
-        "no label": {},
-        "another Service's": OURS_AS_LABELS | {LABEL_SERVICE_UID: "another"},
-        "another cluster's": OURS_AS_LABELS | {LABEL_CLUSTER_UID: "another"},
-        "another class's": OURS_AS_LABELS | {LABEL_OWN_CLASS_UID: SERVICE_UID, LABEL_CLASS: "example.com..internal"},
-    },
-)
-@pytest.mark.parametrize("change", [naming(), deletion()], ids=["name", "deletion"])
-def test_what_is_not_ours_any_more(simulate: Simulate, change: Change, meanwhile: dict[str, str]) -> None:
-    stage = a_stage(simulate, a_balancer())
-    stage.change_balancer(labels=meanwhile)
-    with pytest.raises(Conflict, match=r"does not have the labels of Service default/web any more$"):
-        stage.carry_out(change)
-    assert stage.acted() == []
-    assert stage.balancer()["name"] == DEFAULT_NAME
 
 
 @pytest.mark.parametrize("change", [adoption(OURS, Owner(None, SERVICE_UID)), naming(), retention()])
@@ -230,35 +211,27 @@ def test_one_that_goes_after_the_look(simulate: Simulate, change: Change) -> Non
         stage.carry_out(change)
 
 
-def test_deletion(simulate: Simulate) -> None:
-    """After a last look it is deleted, and seen to be gone."""
-    stage = a_stage(simulate, a_balancer())
-    stage.carry_out(deletion())
+FREE = a_balancer(service_uid=None, spec={"labels": FREED})
+
+
+@rows(
+    "change there meanwhile",
+    {
+        "of a Service": (deletion(), a_balancer(), {}),
+        "of nobody": (deletion_of_an_orphan(FREE), FREE, {"labels": FREED | OTHERS, "name": "renamed"}),
+    },
+)
+def test_deletion(simulate: Simulate, change: Change, there: CloudBalancer, meanwhile: dict[str, Any]) -> None:
+    """Labels and a name by others say nothing of the owner."""
+    stage = a_stage(simulate, there)
+    stage.change_balancer(**meanwhile)
+    stage.carry_out(change)
     assert stage.sim.hetzner.world()["hetzner"]["load_balancers"] == []
     assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("DELETE", LB)]
     assert stage.polls() == 1
 
 
-def test_a_deletion_that_has_no_action(simulate: Simulate) -> None:
-    """As it was answered before Primary IPs: 204, and nothing to wait for."""
-    stage = a_stage(simulate, a_balancer())
-    stage.sim.spoil_hetzner("status", method="DELETE", code=204)
-    stage.carry_out(deletion())
-    assert stage.polls() == 0
-
-
-def test_one_that_is_protected_by_now(simulate: Simulate) -> None:
-    """Whoever protected it wants it to stay."""
-    stage = a_stage(simulate, a_balancer())
-    stage.change_balancer(protection={"delete": True})
-    with pytest.raises(Conflict, match=r"is now protected against deletion$"):
-        stage.carry_out(deletion())
-    assert stage.acted() == []
-    assert len(stage.balancers()) == 1
-
-
 def test_one_that_is_protected_after_the_look(simulate: Simulate) -> None:
-    """The API refuses, and the next plan retains it."""
     stage = a_stage(simulate, a_balancer())
     stage.sim.spoil_hetzner("status", method="DELETE", code=423, body={"error": {"code": "protected", "message": "no"}})
     with pytest.raises(Conflict) as raised:
@@ -272,10 +245,3 @@ def test_another_clusters_is_never_meant(simulate: Simulate) -> None:
     with pytest.raises(KeyError, match="the label of another cluster"):
         stage.carry_out(deletion())
     assert stage.sent() == []
-
-
-def test_another_clusters_beside_ours(simulate: Simulate) -> None:
-    """Of two that have the Service's label, the one of this cluster is meant (a cluster that was restored twice)."""
-    stage = a_stage(simulate, a_balancer(), a_balancer(43, cluster_uid="another", spec={"name": "other"}))
-    stage.carry_out(deletion())
-    assert [found["id"] for found in stage.balancers()] == [43]

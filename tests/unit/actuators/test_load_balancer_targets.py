@@ -1,6 +1,5 @@
 """Targets of a load balancer: adding, removing, and reaching a server by its other address."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Conflict, Invalid, Outdated, Transient
-from actuators.http.hetzner import HetznerConnection, HetznerWriter
 from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
 from desired.plan.change import Change
 from tests.balancers import a_balancer
@@ -53,36 +51,21 @@ def actions(stage: Stage) -> list[str]:
     return asked
 
 
-class TakenOver(HetznerWriter):
-    """Adds no target before another client has got the load balancer."""
-
-    def __init__(self, connection: HetznerConnection, take: Callable[[], object]) -> None:
-        super().__init__(connection)
-        self._take = take
-
-    def post(self, path: str, body: Mapping[str, Any] | None = None, *, repeatable: bool = False) -> bytes:
-        if path.endswith("/add_target"):
-            self._take()
-        return super().post(path, body, repeatable=repeatable)
+def body(*, private: bool, **named: str) -> dict[str, Any]:
+    return {"type": "server", "server": {"id": 2, **named}, "use_private_ip": private}
 
 
 @rows(
-    "target body",
+    "target sent",
     {
-        "public": (public(2), {"type": "server", "server": {"id": 2}, "use_private_ip": False}),
-        "public by IPv6": (
-            replace(public(2), ipv6=IPV6),
-            {"type": "server", "server": {"id": 2, "ip": IPV6}, "use_private_ip": False},
-        ),
-        "private": (private(2), {"type": "server", "server": {"id": 2}, "use_private_ip": True}),
-        "private, and without IPv4": (
-            replace(private(2), ipv6=IPV6),
-            {"type": "server", "server": {"id": 2}, "use_private_ip": True},
-        ),
+        "public": (public(2), body(private=False)),
+        "public by IPv6": (replace(public(2), ipv6=IPV6), body(private=False, ip=IPV6)),
+        "private": (private(2), body(private=True)),
+        "private, and without IPv4": (replace(private(2), ipv6=IPV6), body(private=True)),
         "a dedicated server": (DEDICATED, {"type": "ip", "ip": {"ip": "198.51.100.7"}}),
     },
 )
-def test_addition_and_removal(simulate: Simulate, target: Target, body: dict[str, Any]) -> None:
+def test_addition_and_removal(simulate: Simulate, target: Target, sent: dict[str, Any]) -> None:
     """By which kind of address a server is reached is always said. It is removed by an IPv6 address that it has, and
     else whatever the address is."""
     servers = [a_member(number, ipv6=IPv6Network(f"2001:db8:{number}::/64")) for number in (1, 2)]
@@ -91,13 +74,13 @@ def test_addition_and_removal(simulate: Simulate, target: Target, body: dict[str
     assert stage.targets() == {public(1), target}
     stage.carry_out(change(target, None))
     assert stage.targets() == {public(1)}
-    named = {name: value for name, value in body.items() if name != "use_private_ip"}
-    assert stage.acted() == [("add_target", body), ("remove_target", named)]
+    named = {name: value for name, value in sent.items() if name != "use_private_ip"}
+    assert stage.acted() == [("add_target", sent), ("remove_target", named)]
     assert stage.polls() == 2
 
 
 @pytest.mark.parametrize("target", [public(1), DEDICATED])
-def test_what_is_there_is_added(simulate: Simulate, target: Target) -> None:
+def test_a_target_that_is_there_is_added(simulate: Simulate, target: Target) -> None:
     stage = a_stage(simulate, balancer(target))
     stage.carry_out(change(None, target))
     assert stage.targets() == {target}
@@ -106,7 +89,7 @@ def test_what_is_there_is_added(simulate: Simulate, target: Target) -> None:
 
 @pytest.mark.parametrize("target", [public(1), DEDICATED])
 @pytest.mark.parametrize("is_found_out_late", [False, True])
-def test_what_is_gone_is_removed(simulate: Simulate, target: Target, *, is_found_out_late: bool) -> None:
+def test_a_target_that_is_gone_is_removed(simulate: Simulate, target: Target, *, is_found_out_late: bool) -> None:
     stage = a_stage(simulate, balancer(*([target] if is_found_out_late else [])))
     if is_found_out_late:
         stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": "not_found"}])
@@ -159,23 +142,11 @@ def test_bad_input_about_a_target_that_is_gone_is_its_removal(simulate: Simulate
 
 
 def test_bad_input_about_a_target_that_stays_is_a_failure(simulate: Simulate) -> None:
-    """It is there."""
     stage = a_stage(simulate, balancer(public(1), public(2)))
     stage.sim.spoil_hetzner("status", method="POST", code=422, body=BAD_INPUT)
 
     with pytest.raises(Invalid, match="cloud target was not found"):
         stage.carry_out(change(public(1), None))
-
-
-def test_what_is_not_ours_any_more_gets_nothing_a_second_time(simulate: Simulate) -> None:
-    """The look before an addition is sent again also tells that somebody has taken the load balancer over."""
-    stage = a_stage(simulate, balancer(public(1)))
-    stage.change_balancer(labels={})
-    stage.sim.spoil_hetzner("reset", method="POST")
-    with pytest.raises(Conflict, match="does not have the labels of Service default/web any more"):
-        stage.carry_out(change(None, public(2)))
-    assert stage.targets() == {public(1)}
-    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
 
 
 @rows(
@@ -190,14 +161,13 @@ def test_what_is_not_ours_any_more_gets_nothing_a_second_time(simulate: Simulate
         "the new one beside the only target, once more": ((), {"kind": "reset"}, ["add private"]),
     },
 )
-def test_an_exchange_goes_no_further_on_what_is_not_ours_any_more(
+def test_an_exchange_goes_no_further_on_a_lost_load_balancer(
     simulate: Simulate, others: tuple[Target, ...], trouble: dict[str, Any], asked: list[str]
 ) -> None:
     """Whatever is sent after an unclear answer, or to put back what was removed, comes after a look at whose it is: it
     is taken over right before the new address is added."""
     stage = a_stage(simulate, balancer(public(1), *others))
-    taken_over = TakenOver(stage.sim.hetzner_connection(), lambda: stage.change_balancer(labels={}))
-    stage.writers = replace(stage.writers, writer=taken_over)
+    stage.take_over_before("add_target")
     stage.sim.spoil_hetzner(method="POST", path=f"/v1{LB}/actions/add", **trouble)
     with pytest.raises((Conflict, Invalid)):
         stage.carry_out(change(public(1), private(1)))
@@ -254,7 +224,6 @@ def test_the_other_address(
 
 @rows("server", {"without an address by now": a_member(1, ipv4=None), "that is gone": a_member(9)})
 def test_an_old_address_that_is_not_known(simulate: Simulate, server: Any) -> None:
-    """It cannot be named, so the server goes by both and comes back by the new one."""
     stage = a_stage(simulate, balancer(public(1), private(1)), server_as_two_targets="accepted")
     servers = {server.id: server}
     stage.snapshot = replace(stage.snapshot, servers=replace(stage.snapshot.servers, items=servers))
@@ -265,25 +234,12 @@ def test_an_old_address_that_is_not_known(simulate: Simulate, server: Any) -> No
 
 @pytest.mark.parametrize("twins", ["accepted", "refused"])
 def test_a_new_address_of_the_only_target_that_is_refused(simulate: Simulate, twins: str) -> None:
-    """It is found out before anything was removed."""
     servers = [a_member(1, private_ips=())]
     stage = a_stage(simulate, balancer(public(1)), servers=servers, server_as_two_targets=twins)
     with pytest.raises(Invalid, match="resolve_cloud_private_targets_error"):
         stage.carry_out(change(public(1), private(1)))
     assert stage.targets() == {public(1)}
     assert actions(stage) == ["add private"]
-
-
-def test_an_old_address_that_cannot_be_put_back(simulate: Simulate, caplog: pytest.LogCaptureFixture) -> None:
-    """The refusal of the new one stays the error, and the log has the rest."""
-    stage = a_stage(simulate, balancer(public(1), public(2)))
-    stage.sim.spoil_hetzner("status", method="POST", path=f"/v1{LB}/actions/add", code=422, body=NO_TARGET)
-    denied = {"error": {"code": "forbidden", "message": "no"}}
-    stage.sim.spoil_hetzner("status", method="POST", path=f"/v1{LB}/actions/add", code=403, body=denied)
-    with pytest.raises(Invalid, match="server has left the network"):
-        stage.carry_out(change(public(1), private(1)))
-    assert stage.targets() == {public(2)}
-    assert "server 1 is no target" in caplog.text
 
 
 def test_a_new_address_of_which_nothing_is_known(simulate: Simulate) -> None:

@@ -9,20 +9,12 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Conflict, Invalid, Outdated, Transient
-from actuators.http.kubernetes import KubernetesWriter
 from actuators.services import claim, release, require_alive, write_conditions, write_status
 from actuators.wire.service import SERVICES
 from desired.model.load_balancer import Attachment, Owner
-from desired.model.service import (
-    Ingress,
-    ServiceCondition,
-)
+from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import Snapshot
-from desired.names import (
-    FINALIZER_BALANCER,
-    LABEL_CLUSTER_UID,
-    LABEL_SERVICE_UID,
-)
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Claimed
 from tests.balancers import a_balancer, a_service, a_world
 from tests.support.balancer_changes import BALANCER, SERVICE, a_difference
@@ -48,7 +40,6 @@ WHY = "a test wants it"
 CLAIM = a_difference(f"{SERVICE}/finalizer", "service.claim", False, True, WHY, verb="add")
 STATUS = a_difference(f"{SERVICE}/status", "service.status", (), NEW, WHY)
 RELEASE = a_difference(f"{SERVICE}/release", "service.release", Claimed(FINALIZER_BALANCER, ()), None, WHY)
-ALL = [pytest.param(change, id=change.kind) for change in (CLAIM, STATUS, RELEASE)]
 
 
 def raw(*finalizers: str, conditions: tuple[dict[str, Any], ...] = (), going: bool = False) -> dict[str, Any]:
@@ -93,19 +84,12 @@ def observed(sim: Simulation, **overrides: Any) -> Snapshot:
 def carry_out(sim: Simulation, change: Change, snapshot: Snapshot | None = None) -> None:
     found = snapshot or observed(sim)
     sim.kubernetes_proxy.journal.clear()
-    actuate(sim, sim.kubernetes_writer(), change, found)
-
-
-def actuate(sim: Simulation, writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
+    writer = sim.kubernetes_writer()
     if change.kind == "service.claim":
-        claim(writer, change, snapshot)
+        claim(writer, change, found)
     else:
         looked_up = {"service.release": release, "service.status": write_status}[change.kind]
-        looked_up(writer, hands_in(sim), change, snapshot)
-
-
-def touch(sim: Simulation) -> None:
-    sim.kubernetes_writer().patch(PATH, {"metadata": {"labels": {"a": "b"}}})
+        looked_up(writer, hands_in(sim), change, found)
 
 
 @rows(
@@ -117,7 +101,6 @@ def touch(sim: Simulation) -> None:
     },
 )
 def test_the_claim(started: Simulate, finalizers: list[str], after: list[str]) -> None:
-    """Our finalizer comes to those that are there, and nothing else moves."""
     sim = started(raw(*finalizers))
     before = service(sim)
     carry_out(sim, CLAIM)
@@ -131,39 +114,31 @@ ADOPTS = a_difference(f"{BALANCER}", "lb.adopt", Owner(None, "of-another"), Owne
 
 
 @rows(
-    "observed_uid owner says",
+    "observed_as owner present says",
     {
-        "it lives, and nobody owned the load balancer": (None, None, None),
-        "it lives, and the owner is gone": (None, "gone", None),
-        "the owner lives as well": (None, "web", "exists"),
-        "another one has its name by now": ("earlier", None, "uid"),
+        "it lives, and nobody owned the load balancer": ({}, None, True, None),
+        "it lives, and the owner is gone": ({}, "gone", True, None),
+        "the owner lives as well": ({}, "web", True, "exists"),
+        "another one has its name by now": ({"uid": "earlier"}, None, True, "uid"),
+        "it is gone": ({}, None, False, r"default/web is gone$"),
     },
 )
-def test_who_takes_a_load_balancer_over_has_to_live(
-    started: Simulate, observed_uid: str | None, owner: str | None, says: str | None
+def test_an_adopter_has_to_live(
+    started: Simulate, observed_as: dict[str, str], owner: str | None, present: bool, says: str | None
 ) -> None:
     """A list of Services may be of an earlier time; the question itself changes nothing."""
     sim = started()
-    before = service(sim)
-    uid = before["metadata"]["uid"]
-    snapshot = observed(sim, **({"uid": observed_uid} if observed_uid else {}))
-    change = replace(ADOPTS, before=Owner(None, uid if owner == "web" else owner))
+    snapshot = observed(sim, **observed_as)
+    change = replace(ADOPTS, before=Owner(None, service(sim)["metadata"]["uid"] if owner == "web" else owner))
+    if not present:
+        sim.kubernetes.replace_world({"services": []})
+    before = sim.objects("services")
     with nullcontext() if says is None else pytest.raises(Conflict, match=says):
         require_alive(sim.kubernetes_writer(), sim.kubernetes_reader(), change, snapshot)
-    assert service(sim) == before
+    assert sim.objects("services") == before
 
 
-def test_who_is_gone_takes_no_load_balancer_over(started: Simulate) -> None:
-    """The Service was there when it was observed."""
-    sim = started()
-    snapshot = observed(sim)
-    sim.kubernetes.replace_world({"services": []})
-    with pytest.raises(Conflict, match=r"default/web is gone$"):
-        require_alive(sim.kubernetes_writer(), sim.kubernetes_reader(), ADOPTS, snapshot)
-
-
-def test_no_claim_of_what_is_being_deleted(started: Simulate) -> None:
-    """It would hold up what nobody wants to keep: nothing is sent."""
+def test_no_claim_of_a_service_that_is_being_deleted(started: Simulate) -> None:
     sim = started(raw(OTHERS, going=True))
     with pytest.raises(Conflict, match=r"^Service default/web is being deleted$"):
         carry_out(sim, CLAIM, observed(sim, deleted_at=START - timedelta(minutes=1)))
@@ -184,7 +159,6 @@ def test_a_claim_beside_another_write(started: Simulate) -> None:
 
 
 def test_a_claim_that_comes_too_late(started: Simulate) -> None:
-    """The API server refuses new finalizers of what is being deleted, and the next plan sees it go."""
     sim = started(raw(OTHERS))
     snapshot = observed(sim)
     uid, version = (service(sim)["metadata"][name] for name in ("uid", "resourceVersion"))
@@ -195,7 +169,6 @@ def test_a_claim_that_comes_too_late(started: Simulate) -> None:
 
 
 def test_the_status(started: Simulate) -> None:
-    """The whole list of addresses is replaced; only what an entry has is written."""
     sim = started()
     before = service(sim)
 
@@ -214,68 +187,55 @@ def test_the_status(started: Simulate) -> None:
     assert sent.body["status"]["loadBalancer"]["ingress"][1] == {"ip": "2001:db8::200"}
 
 
-def test_no_address_at_all(started: Simulate) -> None:
-    """There may be none to publish."""
-    sim = started()
-    carry_out(sim, replace(STATUS, before=(Ingress(hostname="lb"),), after=()))
-    assert service(sim)["status"]["loadBalancer"] == {}
-
-
 @rows(
-    "there is_written",
+    "there places is_written",
     {
-        "it is the Service's": ("its own", True),
-        "it is another Service's by now": ("another's", False),
-        "it has other addresses by now": ("moved", False),
-        "its public interface was switched": ("switched", False),
-        "it is gone": (None, False),
+        "it is the Service's": ({}, (), True),
+        "it is another Service's by now": ({"labels": {LABEL_SERVICE_UID: "another"}}, (), False),
+        "it has other addresses by now": ({}, (Attachment(7, IPv4Address("10.0.0.9")),), False),
+        "its public interface was switched": ({"public_net": {"enabled": False}}, (), False),
+        "it is gone": (None, (), False),
     },
 )
 @pytest.mark.parametrize("after", [STATUS.after, ()], ids=["for-others", "for-none"])
 def test_no_address_is_given_up_because_of_a_list(
-    started: Simulate, there: str | None, is_written: bool, after: tuple[Ingress, ...]
+    started: Simulate,
+    there: dict[str, Any] | None,
+    places: tuple[Attachment, ...],
+    is_written: bool,
+    after: tuple[Ingress, ...],
 ) -> None:
     """A list of an earlier time shows a load balancer that was there before the one whose addresses are published."""
     sim = started()
     metadata = service(sim)["metadata"]
     served, listed = a_service(uid=metadata["uid"], resource_version=metadata["resourceVersion"]), a_balancer()
-    owner = {"another's": "another's", None: None}.get(there, served.uid)
-    places = (Attachment(7, IPv4Address("10.0.0.9")),) if there == "moved" else ()
-    found = [] if owner is None else [{"id": listed.id, "name": "web", "labels": {LABEL_SERVICE_UID: owner}}]
-    for each in found:
-        each["public_net"] = {"enabled": there != "switched"}
+    own = {LABEL_SERVICE_UID: served.uid}
+    found = [] if there is None else [{"id": listed.id, "name": "web", "labels": own} | there]
     sim.hetzner.replace_world({"load_balancers": found})
-    labelled = replace(listed, attachments=places, spec=replace(listed.spec, labels={LABEL_SERVICE_UID: served.uid}))
+    labelled = replace(listed, attachments=places, spec=replace(listed.spec, labels=own))
     snapshot = replace(a_world([served], [labelled]), taken_at=START)
     change = replace(STATUS, before=(Ingress("203.0.113.9", ip_mode="VIP"),), after=after, cloud_id=listed.id)
-
-    if is_written:
+    with nullcontext() if is_written else pytest.raises(Conflict):
         carry_out(sim, change, snapshot)
-    else:
-        with pytest.raises(Conflict):
-            carry_out(sim, change, snapshot)
-
     assert (service(sim)["status"]["loadBalancer"].get("ingress") != OLD) is is_written
+
+
+def shown(condition: ServiceCondition) -> dict[str, str]:
+    names = ("type", "status", "reason", "message")
+    return {name: getattr(condition, name) for name in names} | {
+        "lastTransitionTime": f"{condition.since:%Y-%m-%dT%H:%M:%SZ}"
+    }
 
 
 @pytest.mark.parametrize("present", [None, replace(READY, status="False"), READY], ids=["new", "another", "the same"])
 def test_conditions_that_ride_on_it(started: Simulate, present: ServiceCondition | None) -> None:
     """They are merged by type: ours say since when they have their status, those of others stay byte for byte."""
-    shown = {
-        "type": "LoadBalancerReady",
-        "status": "True",
-        "reason": "AddressPublished",
-        "message": "published 203.0.113.200",
-    }
-    there = [] if present is None else [shown | {"status": present.status, "lastTransitionTime": ago(7)}]
-    sim = started(raw(FINALIZER_BALANCER, conditions=tuple(there)))
-    snapshot = observed(sim, conditions=() if present is None else (present,))
+    there = () if present is None else (replace(present, since=START - timedelta(seconds=7)),)
+    sim = started(raw(FINALIZER_BALANCER, conditions=tuple(map(shown, there))))
     condition = replace(READY, since=START - timedelta(hours=1))
-
-    carry_out(sim, replace(STATUS, conditions=(condition,)), snapshot)
-
+    carry_out(sim, replace(STATUS, conditions=(condition,)), observed(sim, conditions=there))
     conditions = {condition["type"]: condition for condition in service(sim)["status"]["conditions"]}
-    assert conditions == {FOREIGN["type"]: FOREIGN, "LoadBalancerReady": {**shown, "lastTransitionTime": ago(3600)}}
+    assert conditions == {FOREIGN["type"]: FOREIGN, "LoadBalancerReady": shown(condition)}
 
 
 def test_a_condition_of_no_time_is_a_bug(started: Simulate) -> None:
@@ -287,7 +247,6 @@ def test_a_condition_of_no_time_is_a_bug(started: Simulate) -> None:
 
 @pytest.mark.parametrize("conditions", [(), (READY,)], ids=["no condition of ours", "a condition of ours"])
 def test_the_release(started: Simulate, conditions: tuple[ServiceCondition, ...]) -> None:
-    """Our finalizer, our conditions and all addresses go; the rest stays."""
     there = [{"type": found.type, "status": found.status, "lastTransitionTime": ago(7)} for found in conditions]
     sim = started(raw(OTHERS, FINALIZER_BALANCER, "example.com/more", conditions=tuple(there)))
     foreign = ServiceCondition(str(FOREIGN["type"]), "True")
@@ -316,12 +275,6 @@ def test_the_release_of_a_service_of_another_class(started: Simulate) -> None:
     assert (service(sim)["metadata"]["finalizers"], service(sim)["status"]) == ([OTHERS], before)
 
 
-def labelled(sim: Simulation, **labels: str) -> None:
-    uid = service(sim)["metadata"]["uid"]
-    balancer = {"id": 42, "name": "shop", "labels": {LABEL_SERVICE_UID: uid, **labels}}
-    sim.hetzner.replace_world({"load_balancers": [balancer]})
-
-
 @rows(
     "labels depends_on is_released",
     {
@@ -338,7 +291,8 @@ def test_the_release_beside_a_load_balancer(
     """A list may lack one that is there, and nobody would release it any more. What went just before is not looked up:
     reads may lag behind."""
     sim = started()
-    labelled(sim, **labels)
+    own = {LABEL_SERVICE_UID: service(sim)["metadata"]["uid"]}
+    sim.hetzner.replace_world({"load_balancers": [{"id": 42, "name": "shop", "labels": own | labels}]})
     why = "^the list of load balancers lacks load balancer 42 shop, but a lookup finds it$"
     with nullcontext() if is_released else pytest.raises(Conflict, match=why):
         carry_out(sim, replace(RELEASE, depends_on=depends_on))
@@ -395,7 +349,6 @@ def test_the_release_beside_a_recorded_load_balancer(
 
 
 def test_no_release_while_nobody_can_say(started: Simulate) -> None:
-    """A look that fails is no proof of absence."""
     sim = started()
     sim.spoil_hetzner("status", code=503, body="<html>", count=None)
     with pytest.raises(Transient):
@@ -403,30 +356,10 @@ def test_no_release_while_nobody_can_say(started: Simulate) -> None:
     assert sim.written() == []
 
 
-def test_the_release_of_a_service_that_became_another_type(started: Simulate) -> None:
-    """The API server has taken its addresses away already."""
-    sim = started()
-    sim.kubernetes_writer().patch(PATH, {"spec": {"type": "ClusterIP"}})
-    carry_out(sim, RELEASE)
-    assert service(sim)["metadata"]["finalizers"] == [OTHERS]
-
-
 IN_SYNC = ServiceCondition("LoadBalancerInSync", "False", "Held", "a person has to approve", START)
 
 
-def shown(condition: ServiceCondition) -> dict[str, str]:
-    assert condition.since is not None
-    return {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-        "lastTransitionTime": f"{condition.since:%Y-%m-%dT%H:%M:%SZ}",
-    }
-
-
 def test_conditions_on_their_own(started: Simulate) -> None:
-    """They come to those that are there, and take the place of what they were; everything else is as it was."""
     sim, ready = started(), replace(READY, since=START)
     before = service(sim)
     better = replace(IN_SYNC, status="True", reason="InSync", since=START.replace(hour=9))
@@ -439,7 +372,7 @@ def test_conditions_on_their_own(started: Simulate) -> None:
 
 
 @pytest.mark.parametrize("other", [{"uid": "another"}, {"resource_version": "1"}], ids=["made anew", "written to"])
-def test_conditions_of_what_has_moved_on(started: Simulate, other: dict[str, Any]) -> None:
+def test_conditions_of_a_service_that_has_moved_on(started: Simulate, other: dict[str, Any]) -> None:
     """What was concluded may be wrong by now: Conflict, and it stays as it is."""
     sim = started()
     (found,) = SERVICES.observe(sim.kubernetes_reader())[0]

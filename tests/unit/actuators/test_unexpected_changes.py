@@ -138,7 +138,6 @@ def test_sides_of_another_kind(simulate: Simulate, kind: str, before: Any, after
         "a Service": ("service.release", Claimed("service.kubernetes.io/load-balancer-cleanup", ()), None),
     },
 )
-def test_what_was_not_observed(simulate: Simulate, kind: str, before: Any, after: Any) -> None:
-    """A change that was planned from another world is not carried out in this one."""
+def test_objects_that_were_not_observed(simulate: Simulate, kind: str, before: Any, after: Any) -> None:
     change = a_difference(f"{BALANCER}-2", kind, before, after, "a test wants it", cloud_id=43)
     _refused(simulate, replace(change, owner=change.key), KeyError, "web-2|43")
