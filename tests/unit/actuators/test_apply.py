@@ -1,8 +1,8 @@
 """Carrying out changes: what waits for what and what for nothing, and what every ending becomes."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,13 +10,11 @@ import pytest
 from actuators.apply import PARALLEL_CHANGES, Actuator, apply
 from actuators.http.errors import (
     ApiError,
-    Broken,
     Busy,
     Conflict,
     Denied,
     Exhausted,
     Invalid,
-    NotFound,
     Outdated,
     Stopped,
     Throttled,
@@ -28,26 +26,12 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.kinds import Api
 from tests.builders import a_change, a_snapshot
+from tests.support.hands import Hands, of_balancer
 from tests.support.rows import rows
 
 TIMEOUT_S = 5.0
 """After which a test that waits for another thread has failed."""
 STOPPED = "stopped before it began, by a signal or the deadline of --once"
-
-
-@dataclass
-class Hands:
-    """Carries out any change, unless ``refusals`` has something for its key."""
-
-    refusals: Mapping[str, Exception] = field(default_factory=dict)
-    before_each: Callable[[Change], object] = lambda _change: None
-    done: list[str] = field(default_factory=list)
-
-    def __call__(self, change: Change, _snapshot: Snapshot) -> None:
-        self.before_each(change)
-        if change.key in self.refusals:
-            raise self.refusals[change.key]
-        self.done.append(change.key)
 
 
 def carry_out(writers: Actuator, *changes: Change, stop: threading.Event | None = None) -> Mapping[str, Outcome]:
@@ -59,10 +43,6 @@ def carry_out(writers: Actuator, *changes: Change, stop: threading.Event | None 
 def part(name: str, owner: str = "node/web-1", depends_on: tuple[str, ...] = ()) -> Change:
     """A change that occupies ``owner``."""
     return a_change(f"{owner}/{name}", owner=owner, depends_on=depends_on)
-
-
-def of_balancer(name: str, part: str = "", kind: str = "lb.identity", **fields: Any) -> Change:
-    return a_change(f"load_balancer/ns/{name}{part}", kind, owner=f"service/ns/{name}", **fields)
 
 
 def created(name: str, network_id: int) -> Change:
@@ -79,10 +59,7 @@ def created(name: str, network_id: int) -> Change:
         "stopped while it waited: nothing is wrong": (Stopped("told to stop"), Pending("told to stop")),
         "throttled: when one more may pass": (Throttled("slow", retry_after_s=7.0), Pending("slow", 7.0)),
         "transient: soon": (Transient("no answer"), Failed("no answer", 1.0)),
-        "not found": (NotFound("gone"), Failed("gone")),
         "invalid": (Invalid("wrong"), Failed("wrong")),
-        "denied": (Denied("no"), Failed("no")),
-        "broken": (Broken("html"), Failed("html")),
         "anything else of an API": (ApiError("odd"), Failed("odd")),
     },
 )
@@ -91,7 +68,6 @@ def test_errors_become_outcomes(error: ApiError, outcome: Outcome) -> None:
 
 
 def test_a_bug_in_one_lane_loses_no_outcome_of_the_others() -> None:
-    """What is no error of an API fails its own change and what depends on it; every other change has its outcome."""
     writers = Hands({"node/web-1/a": KeyError("resourceVersion")})
     changes = (part("a"), part("b", depends_on=("node/web-1/a",)), part("c"), part("d", "node/web-2"))
     assert carry_out(writers, *changes) == {
@@ -102,14 +78,6 @@ def test_a_bug_in_one_lane_loses_no_outcome_of_the_others() -> None:
     }
 
 
-def test_changes_of_one_object_keep_their_order() -> None:
-    writers = Hands()
-    changes = [part(name) for name in "abcdefgh"]
-    outcomes = carry_out(writers, *changes)
-    assert writers.done == [change.key for change in changes]
-    assert set(outcomes.values()) == {Applied()}
-
-
 def test_objects_side_by_side() -> None:
     meeting = threading.Barrier(PARALLEL_CHANGES[Api.KUBERNETES], timeout=TIMEOUT_S)
     writers = Hands(before_each=lambda _change: meeting.wait())
@@ -117,29 +85,8 @@ def test_objects_side_by_side() -> None:
     assert set(carry_out(writers, *changes).values()) == {Applied()}
 
 
-def test_one_object_is_never_changed_twice_at_once() -> None:
-    under_way: set[str] = set()
-    overlaps: list[str] = []
-
-    def watch(change: Change) -> None:
-        if change.owner in under_way:
-            overlaps.append(change.key)
-        under_way.add(change.owner)
-        threading.Event().wait(0.001)
-        under_way.discard(change.owner)
-
-    changes = [part(name, f"node/web-{number}") for name in "abc" for number in range(8)]
-
-    carry_out(Hands(before_each=watch), *changes)
-
-    assert overlaps == []
-
-
-@pytest.mark.parametrize(
-    "error", [Conflict("moved on"), Invalid("wrong"), Transient("no answer"), Throttled("slow", retry_after_s=1.0)]
-)
-def test_what_depends_on_an_undone_change_is_skipped(error: ApiError) -> None:
-    writers = Hands({"node/web-1/a": error})
+def test_changes_after_an_undone_one_are_skipped() -> None:
+    writers = Hands({"node/web-1/a": Conflict("moved on")})
     changes = (
         part("a"),
         part("b", depends_on=("node/web-1/a",)),
@@ -154,22 +101,13 @@ def test_what_depends_on_an_undone_change_is_skipped(error: ApiError) -> None:
     assert writers.done == ["node/web-1/d"]
 
 
-def test_what_follows_comes_after_whatever_became_of_the_other() -> None:
-    """A change that follows others, of any object, is tried when they have ended, done or not."""
+def test_a_follower_comes_after_any_end_of_the_other() -> None:
     slow = threading.Event()
     writers = Hands({"node/web-2": Invalid("wrong")}, before_each=lambda _change: slow.wait(0.01))
     last = replace(a_change(), follows=("node/web-2", "node/web-3", "node/never-planned"))
     outcomes = carry_out(writers, last, a_change("node/web-2"), a_change("node/web-3"))
     assert list(outcomes)[-1] == "node/web-1"
     assert outcomes["node/web-1"] == Applied()
-
-
-def test_a_failure_of_one_object_reaches_what_depends_on_it_in_another() -> None:
-    target = of_balancer("web", "/target/server:1", "lb.target", depends_on=("node/web-1",))
-    assert carry_out(Hands({"node/web-1": Invalid("wrong")}), target, a_change()) == {
-        "node/web-1": Failed("wrong"),
-        target.key: Skipped("blocked by node/web-1 (not applied)"),
-    }
 
 
 def overlaps(changes: Sequence[Change]) -> set[frozenset[str]]:
@@ -189,6 +127,12 @@ def overlaps(changes: Sequence[Change]) -> set[frozenset[str]]:
     return pairs
 
 
+def test_one_object_is_never_changed_twice_at_once() -> None:
+    changes = [part(name, f"node/web-{number}") for name in "abc" for number in range(8)]
+    owners = [{str(key).rpartition("/")[0] for key in pair} for pair in overlaps(changes)]
+    assert {len(pair) for pair in owners} == {2}
+
+
 def test_one_network_is_never_changed_twice_at_once() -> None:
     """Load balancers are created side by side, but for those of one network: attaching locks it."""
     in_one = [created(name, 7) for name in "abc"]
@@ -198,38 +142,23 @@ def test_one_network_is_never_changed_twice_at_once() -> None:
     assert any(elsewhere.key in pair for pair in found)
 
 
-def test_who_waits_for_a_network_takes_no_place() -> None:
-    """However many load balancers wait for a network, others are made meanwhile."""
+SLOW = [f"{number:03}" for number in range(3 * PARALLEL_CHANGES[Api.HETZNER])]
+
+
+@rows(
+    "waiting urgent",
+    {
+        "beside load balancers of one network": ([created(name, 7) for name in SLOW], of_balancer("zzz")),
+        "a Node, beside load balancers": ([of_balancer(name) for name in SLOW], a_change()),
+    },
+)
+def test_others_go_on_while_many_wait(waiting: Sequence[Change], urgent: Change) -> None:
+    """Those of a network take no place while they wait for it, and Hetzner leaves room for the API server."""
     done = threading.Event()
-
-    def act(change: Change) -> None:
-        if change.kind == "lb.identity":
-            done.set()
-        else:
-            assert done.wait(TIMEOUT_S)
-
-    waiting = [created(f"{number:03}", 7) for number in range(3 * PARALLEL_CHANGES[Api.HETZNER])]
-
-    outcomes = carry_out(Hands(before_each=act), *waiting, of_balancer("zzz"))
-
+    writers = Hands(before_each=lambda change: done.set() if change is urgent else done.wait(TIMEOUT_S))
+    outcomes = carry_out(writers, *waiting, urgent)
     assert set(outcomes.values()) == {Applied()}
-
-
-def test_no_node_waits_while_load_balancers_take_their_time() -> None:
-    """Changes that are sent to Hetzner leave room for those that are sent to the API server, however many they are."""
-    joined = threading.Event()
-
-    def act(change: Change) -> None:
-        if change.kind == "node.initialise":
-            joined.set()
-        else:
-            assert joined.wait(TIMEOUT_S)
-
-    balancers = [of_balancer(f"{number}") for number in range(3 * PARALLEL_CHANGES[Api.HETZNER])]
-
-    outcomes = carry_out(Hands(before_each=act), *balancers, a_change())
-
-    assert set(outcomes.values()) == {Applied()}
+    assert writers.done[0] == urgent.key
 
 
 @rows("circle", {"depending": {"depends_on": ("node/web-2",)}, "following": {"follows": ("node/web-2",)}})
@@ -243,7 +172,6 @@ def test_changes_that_wait_for_each_other_write_nothing(circle: Mapping[str, Any
 
 
 def test_five_thousand_changes_in_the_worst_order() -> None:
-    """Chains and lanes of any length are carried out in their order."""
     size = 5000
     writers = Hands()
     changes = [part(f"{number:04}", depends_on=(f"node/web-1/{number + 1:04}",)) for number in range(size)]
@@ -267,7 +195,6 @@ def test_an_interruption_is_passed_on() -> None:
 
 
 def test_stop_between_changes() -> None:
-    """The change in flight is finished; those after it are not begun."""
     stop = threading.Event()
     writers = Hands(before_each=lambda _change: stop.set())
     later = part("c", depends_on=("node/web-1/b",))
@@ -281,7 +208,6 @@ def test_stop_between_changes() -> None:
 
 
 def test_stop_before_those_that_wait_for_a_thread() -> None:
-    """What is ready and has no thread yet when the stop comes is not begun either."""
     stop, last_begun = threading.Event(), threading.Event()
 
     def act(change: Change) -> None:
@@ -300,7 +226,6 @@ def test_stop_before_those_that_wait_for_a_thread() -> None:
 
 
 def test_an_unknown_kind_writes_nothing() -> None:
-    """When a planned kind has no actuator, that is said before the first write of any other."""
     writers = Hands()
     changes = (a_change(), a_change("node/web-2/addresses", "node.addresses", owner="node/web-2"))
     with pytest.raises(KeyError, match=r"node\.addresses"):
@@ -309,46 +234,28 @@ def test_an_unknown_kind_writes_nothing() -> None:
 
 
 def test_progress_is_told() -> None:
-    """Each ending is told once, with its outcome, in the caller's thread."""
+    """Each ending at once, before the next change of its object begins, in the caller's thread."""
     told: dict[str, Outcome] = {}
+    known: list[list[str]] = []
     threads = set()
 
     def done(change: Change, outcome: Outcome) -> None:
         told[change.key] = outcome
         threads.add(threading.current_thread())
 
-    writers = Hands({"node/web-2": Invalid("wrong")})
-    outcomes = apply(
-        (a_change(), a_change("node/web-2")),
-        a_snapshot(),
-        {"node.initialise": writers},
-        stop=threading.Event(),
-        done=done,
-    )
+    changes = [part(name) for name in "abc"]
+    keys = [change.key for change in changes]
+    writers = Hands({keys[1]: Invalid("wrong")}, before_each=lambda _change: known.append(list(told)))
+    outcomes = apply(changes, a_snapshot(), {changes[0].kind: writers}, stop=threading.Event(), done=done)
 
-    assert told == outcomes == {"node/web-1": Applied(), "node/web-2": Failed("wrong")}
+    assert told == outcomes == dict(zip(keys, (Applied(), Failed("wrong"), Applied()), strict=True))
+    assert known == [keys[:0], keys[:1], keys[:2]]
     assert threads == {threading.current_thread()}
 
 
-def test_progress_is_told_at_once() -> None:
-    """An ending is told before the next change of its object begins, and not when all of the object have ended."""
-    told: list[str] = []
-    known: list[list[str]] = []
-    changes = [part(name) for name in "abc"]
-
-    apply(
-        changes,
-        a_snapshot(),
-        {change.kind: lambda _change, _snapshot: known.append(list(told)) for change in changes},
-        stop=threading.Event(),
-        done=lambda change, _outcome: told.append(change.key),
-    )
-
-    assert known == [told[:0], told[:1], told[:2]]
-    assert told == [change.key for change in changes]
-
-
 LIMIT = Exhausted("no more", code="resource_limit_exceeded")
+PORT, NEXT_PORT = (of_balancer(name, "/listener/80", "lb.listener") for name in "ab")
+NEXT_PORT = replace(NEXT_PORT, follows=(PORT.key,))
 LOCKED = Exhausted("account locked", code="resource_locked")
 
 
@@ -359,22 +266,11 @@ LOCKED = Exhausted("account locked", code="resource_locked")
         "a token that may only read": (Denied("may not"), created("a", 7), created("b", 7), False),
         "a load balancer that is wrong itself": (Invalid("no name"), created("a", 7), created("b", 7), True),
         "another kind": (LIMIT, created("a", 7), of_balancer("b"), True),
-        "a limit of one load balancer": (
-            LIMIT,
-            of_balancer("a", "/listener/80", "lb.listener"),
-            of_balancer("b", "/listener/80", "lb.listener"),
-            True,
-        ),
-        "an account that is locked": (
-            LOCKED,
-            of_balancer("a", "/listener/80", "lb.listener"),
-            of_balancer("b", "/listener/80", "lb.listener", follows=("load_balancer/ns/a/listener/80",)),
-            False,
-        ),
+        "a limit of one load balancer": (LIMIT, PORT, replace(NEXT_PORT, follows=()), True),
+        "an account that is locked": (LOCKED, PORT, NEXT_PORT, False),
     },
 )
-def test_what_hetzner_refuses_for_all(refusal: ApiError, first: Change, second: Change, is_sent: bool) -> None:
-    """Others of its kind are not sent after it, and say why; they are not tried again in this pass."""
+def test_refusals_for_all(refusal: ApiError, first: Change, second: Change, is_sent: bool) -> None:
     writers = Hands({first.key: refusal})
     outcomes = carry_out(writers, first, second)
     refused, other = outcomes[first.key], outcomes[second.key]
@@ -384,8 +280,7 @@ def test_what_hetzner_refuses_for_all(refusal: ApiError, first: Change, second: 
     assert is_sent or (isinstance(other, Skipped) and other.is_final and refused.error in other.reason)
 
 
-def test_what_an_earlier_round_was_refused() -> None:
-    """Nothing of it is begun in this one."""
+def test_refusals_of_an_earlier_round() -> None:
     writers, change = Hands(), created("a", 7)
     refused = {"lb.create add": "no more"}
     outcomes = apply([change], a_snapshot(), {"lb.create": writers}, stop=threading.Event(), barred=refused)

@@ -61,12 +61,6 @@ def a_process(sim: Simulation, reader: KubernetesReader | None = None) -> Approv
     return uses if reader is None else uses_of(reader, sim.kubernetes_writer(), "ccm-0")
 
 
-def test_the_first_approval_creates_the_config_map(sim: Simulation) -> None:
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
-    assert approvals(sim) == (ONE,)
-    assert sim.objects("configmaps")[APPROVALS_CONFIG_MAP]["metadata"]["namespace"] == NAMESPACE
-
-
 def test_two_first_approvals_at_once(sim: Simulation) -> None:
     """Who loses the race for the ConfigMap's creation adds an approval to the winner's."""
     sim.spoil_kubernetes("status", method="GET", code=404, body={"kind": "Status", "reason": "NotFound"})
@@ -75,12 +69,6 @@ def test_two_first_approvals_at_once(sim: Simulation) -> None:
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
     assert approvals(sim) == (ONE, TWO)
     assert [(entry.method, entry.status) for entry in sim.written()] == [("POST", 201), ("POST", 409), ("PATCH", 200)]
-
-
-def test_approvals_stand_side_by_side(sim: Simulation) -> None:
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
-    assert approvals(sim) == (ONE, TWO)
 
 
 def test_data_of_others_is_kept(sim: Simulation) -> None:
@@ -102,17 +90,6 @@ def test_approving_again_renews(sim: Simulation) -> None:
     assert again.counts(Here(later))
 
 
-def test_using_up(sim: Simulation) -> None:
-    """A used approval says when it was used, and counts no more; others still do. People's ConfigMap stays as it is."""
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
-    a_process(sim).use_up([ONE], LATER)
-    used, other = approvals(sim)
-    assert used == replace(ONE, used_at=LATER.now)
-    assert (used.counts(LATER), other.counts(HERE)) == (False, True)
-    assert given(sim) == (ONE, TWO)
-
-
 def test_an_approval_in_the_arguments_is_used_once(sim: Simulation) -> None:
     flag = Grant(Source.FLAG, ONE.of)
     a_process(sim).use_up([flag], HERE)
@@ -122,7 +99,6 @@ def test_an_approval_in_the_arguments_is_used_once(sim: Simulation) -> None:
 
 
 def test_a_record_that_is_lost_between_plan_and_use(sim: Simulation) -> None:
-    """It begins anew, and approvals from before count no more."""
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     uses = a_process(sim)
     put(sim.kubernetes_reader(), sim.kubernetes_writer(), {RECORD.key: None})
@@ -149,7 +125,6 @@ OF_ANOTHER = RECORD.write(ControllerRecord(NOW), Stamp("another", "ccm-0", NOW))
 
 @pytest.mark.parametrize("text", ["{", "{}", OF_ANOTHER])
 def test_a_garbled_record_is_no_empty_record(sim: Simulation, text: str) -> None:
-    """It is not overwritten, and nothing is used."""
     a_process(sim)
     put(sim.kubernetes_reader(), sim.kubernetes_writer(), {RECORD.key: text})
     uses = uses_of(sim.kubernetes_reader(), sim.kubernetes_writer())
@@ -174,14 +149,6 @@ def test_a_record_that_cannot_be_begun(sim: Simulation) -> None:
         assert isinstance(found, Unknown)
         assert f"{remedy}" in found.why
         assert "kubectl -n kube-system create configmap hcloud-reconciler" in found.why
-
-
-def test_without_the_right_to_write(sim: Simulation) -> None:
-    with pytest.raises(Denied):
-        approve(
-            sim.kubernetes_reader(), KubernetesWriter(sim.kubernetes_connection(token="viewer")), NAMESPACE, ONE, NOW
-        )
-    assert given(sim) == ()
 
 
 def test_without_the_right_to_create(sim: Simulation) -> None:
@@ -214,7 +181,6 @@ class Slow(KubernetesReader):
 
 
 def test_two_processes_use_one_approval(sim: Simulation) -> None:
-    """The later one reads again, finds it used, and lets nothing pass."""
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
     approve(reader, writer, NAMESPACE, ONE, NOW)
     first = a_process(sim, Slow(reader, lambda: a_process(sim).use_up([ONE], HERE)))
@@ -224,7 +190,6 @@ def test_two_processes_use_one_approval(sim: Simulation) -> None:
 
 
 def test_an_approval_that_is_revoked_before_its_use(sim: Simulation) -> None:
-    """Between the plan and the use, or while it is marked."""
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
     approve(reader, writer, NAMESPACE, ONE, NOW)
 
@@ -238,13 +203,11 @@ def test_an_approval_that_is_revoked_before_its_use(sim: Simulation) -> None:
 
 
 def test_an_approval_that_is_gone_before_its_use(sim: Simulation) -> None:
-    """Git has taken it away."""
     with pytest.raises(Conflict, match="it was revoked"):
         a_process(sim).use_up([ONE], HERE)
 
 
-def test_a_use_whose_answer_is_lost(sim: Simulation) -> None:
-    """It was carried out: the second try knows its own use again."""
+def test_a_use_without_its_answer(sim: Simulation) -> None:
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     uses = a_process(sim)
     sim.spoil_kubernetes("executed_then_reset", method="PATCH")
@@ -253,7 +216,6 @@ def test_a_use_whose_answer_is_lost(sim: Simulation) -> None:
 
 
 def test_somebody_else_is_always_faster(sim: Simulation) -> None:
-    """After a few tries that is an error, and nothing is written."""
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     uses = a_process(sim)
     sim.spoil_kubernetes("status", method="PATCH", code=409, body={"kind": "Status", "reason": "Conflict"}, count=9)
@@ -262,7 +224,7 @@ def test_somebody_else_is_always_faster(sim: Simulation) -> None:
     assert of_one(sim) == ONE
 
 
-def test_who_the_api_server_says_we_are(sim: Simulation) -> None:
+def test_our_name_at_the_api_server(sim: Simulation) -> None:
     """Its name for us; none from one that reviews nobody, whatever it answers; any other trouble is an error."""
     assert reviewed_name(sim.kubernetes_writer("viewer")) == "sandbox-1"
     for code, body in ((404, {"kind": "Status", "reason": "NotFound"}), (404, "404 page not found"), (403, {})):
@@ -284,8 +246,7 @@ def begun(sim: Simulation) -> ApprovalUses:
     return uses
 
 
-def test_a_used_approval_passes_what_it_named_until_that_is_struck(sim: Simulation) -> None:
-    """One after the other, and by another process as well: it looks once."""
+def test_a_used_approval_passes_its_names_until_they_are_struck(sim: Simulation) -> None:
     uses = begun(sim)
     assert of_one(sim).passes(HERE) == tuple(sorted(LEFT))
     uses.strike((), lambda name: name == LEFT[0], HERE)
@@ -302,7 +263,7 @@ def test_a_used_approval_passes_what_it_named_until_that_is_struck(sim: Simulati
     assert list(sim.sent_to_kubernetes()) == []
 
 
-def test_a_process_that_leads_again_looks_for_names_that_another_has_left(sim: Simulation) -> None:
+def test_a_process_that_leads_again_looks_for_names_left_by_another(sim: Simulation) -> None:
     first = uses_of(sim.kubernetes_reader(), sim.kubernetes_writer())
     first.strike((), lambda _name: True, HERE, looks=True)
     begun(sim)
@@ -311,19 +272,7 @@ def test_a_process_that_leads_again_looks_for_names_that_another_has_left(sim: S
     assert of_one(sim).passes(HERE) == ()
 
 
-def test_what_is_left_passes_no_longer_than_the_approval(sim: Simulation) -> None:
-    begun(sim)
-    assert of_one(sim).passes(Here(NOW + timedelta(minutes=59))) == tuple(sorted(LEFT))
-    assert of_one(sim).passes(Here(NOW + timedelta(minutes=61))) == ()
-
-
-def test_what_is_left_is_revoked(sim: Simulation) -> None:
-    begun(sim)
-    revoke(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE.of, NOW, who="ben", name="")
-    assert of_one(sim).passes(HERE) == ()
-
-
-def test_approving_again_keeps_what_is_left(sim: Simulation) -> None:
+def test_approving_again_keeps_names_that_are_left(sim: Simulation) -> None:
     later = NOW + timedelta(minutes=30)
     begun(sim)
     approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, replace(ONE, approved_at=later), later)

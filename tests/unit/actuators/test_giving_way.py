@@ -1,7 +1,7 @@
 """Rounds that give way to what is more urgent: by ending a long series, and by leaving what does not end."""
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import Any
@@ -19,6 +19,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from tests.builders import a_change, a_snapshot
 from tests.support.cooperative import Scheduler
+from tests.support.hands import Hands, of_balancer
 from tests.support.rows import rows
 
 
@@ -31,16 +32,6 @@ ROUTES = tuple(a_route(number) for number in range(6))
 CONDITION = a_change(
     "node/web-5/network", "node.network_condition", owner="node/web-5", after=ROUTED, depends_on=(ROUTES[5].key,)
 )
-
-
-@dataclass
-class Hands:
-    before_each: Callable[[Change], object] = lambda _change: None
-    done: list[str] = field(default_factory=list)
-
-    def __call__(self, change: Change, _snapshot: Snapshot) -> None:
-        self.before_each(change)
-        self.done.append(change.key)
 
 
 @dataclass
@@ -104,8 +95,7 @@ def test_a_series_stops_when_it_is_called_and_never_before_its_first(called_afte
     assert [outcomes[route.key] for route in ROUTES] == [Applied()] * applied + [PREEMPTED] * (6 - applied)
 
 
-def test_what_comes_after_a_route_that_gave_way_is_not_tried() -> None:
-    """No Node is told of a route that is not there yet."""
+def test_followers_of_a_route_that_gave_way_are_not_tried() -> None:
     outcomes = carry_out(Hands(), *ROUTES, CONDITION, is_called=lambda: True)
     assert outcomes[CONDITION.key] == Skipped(f"blocked by {ROUTES[5].key} (not applied)")
 
@@ -117,7 +107,7 @@ def test_nothing_urgent_gives_way() -> None:
     assert [outcomes[node.key] for node in nodes] == [Applied()] * 3
 
 
-def test_a_series_is_told_when_only_what_waits_for_it_is_left(rounds: Rounds) -> None:
+def test_a_series_is_told_when_only_its_followers_are_left(rounds: Rounds) -> None:
     """As long as a Node is joining, the series goes on; a condition that comes after a route counts as part of it."""
     joining = a_change("node/web-9")
     writers = Hands()
@@ -136,15 +126,11 @@ def test_a_series_is_told_when_only_what_waits_for_it_is_left(rounds: Rounds) ->
     assert outcomes[joining.key] == Applied()
 
 
-def of_balancer(name: str, part: str = "", kind: str = "lb.identity", **fields: Any) -> Change:
-    return a_change(f"load_balancer/ns/{name}{part}", kind, owner=f"service/ns/{name}", **fields)
-
-
 def attached(name: str) -> Change:
     return of_balancer(name, "/network/7", "lb.network", after=Attachment(7))
 
 
-def test_a_pass_that_is_called_for_leaves_what_goes_on(rounds: Rounds) -> None:
+def test_a_pass_that_is_called_for_leaves_unfinished_changes(rounds: Rounds) -> None:
     """After three seconds of work nothing more is begun at Hetzner, and what goes on is left; a Node is no such
     thing."""
     writers = rounds.endless("load_balancer/ns/a")
@@ -168,7 +154,7 @@ def test_its_object_is_left_alone_until_it_ends(rounds: Rounds) -> None:
     assert second.done == ["load_balancer/ns/b"]
 
 
-def test_what_is_stuck_keeps_no_further_round_waiting(rounds: Rounds) -> None:
+def test_a_stuck_change_keeps_no_further_round_waiting(rounds: Rounds) -> None:
     """Where something was done that another round goes on with, it is left after ten seconds."""
     writers = rounds.endless("load_balancer/ns/a")
     outcomes = rounds.carry_out(writers, of_balancer("a"), of_balancer("b"), is_awaited=True)
@@ -177,7 +163,7 @@ def test_what_is_stuck_keeps_no_further_round_waiting(rounds: Rounds) -> None:
 
 
 @pytest.mark.parametrize(("accepted", "after_s"), [(False, 20.0), (True, 10.0)])
-def test_who_is_stuck_holds_no_network(rounds: Rounds, accepted: bool, after_s: float) -> None:
+def test_a_stuck_change_holds_no_network(rounds: Rounds, accepted: bool, after_s: float) -> None:
     """The next one that locks it begins after ten seconds, and all others too once Hetzner accepts that: then it is
     not the network that is locked."""
     writers = rounds.endless(*(attached(name).key for name in "ab"), accepted=accepted)
@@ -195,7 +181,7 @@ def test_who_is_stuck_holds_no_network(rounds: Rounds, accepted: bool, after_s: 
     assert after_s <= when[0] <= after_s + 1
 
 
-def test_what_is_bound_goes_on_while_it_gets_on(rounds: Rounds) -> None:
+def test_bound_changes_go_on_while_they_get_on(rounds: Rounds) -> None:
     """Approved changes of one object are all made, however often the pass is called for; but nobody waits for one that
     is stuck longer than ten seconds."""
     series = [of_balancer("a", f"/{number}") for number in range(4)]
@@ -216,32 +202,19 @@ def test_what_is_bound_goes_on_while_it_gets_on(rounds: Rounds) -> None:
         "the Service": (of_balancer("a", "/x"), a_change("service/ns/a/status", "service.status"), True),
     },
 )
-def test_what_finds_its_object_busy_keeps_the_rest_from_being_tried(
-    first: Change, second: Change, is_tried: bool
-) -> None:
+def test_a_busy_object_keeps_the_rest_from_being_tried(first: Change, second: Change, is_tried: bool) -> None:
     """Each try takes ten seconds, and a load balancer that is locked may have hundreds of changes."""
-    sent: list[str] = []
-
-    def act(change: Change, _snapshot: Snapshot) -> None:
-        sent.append(change.key)
-        if change is first:
-            raise Busy("locked")
-
-    outcomes = carry_out(act, first, second)
-
-    assert outcomes == {
+    tried: list[str] = []
+    writers = Hands({first.key: Busy("locked")}, before_each=lambda change: tried.append(change.key))
+    assert carry_out(writers, first, second) == {
         first.key: Pending("locked", 10.0, is_busy=True),
         second.key: Applied() if is_tried else Pending("locked", 10.0, is_busy=True),
     }
-    assert sent == [first.key, second.key][: 1 + is_tried]
+    assert tried == [first.key, second.key][: 1 + is_tried]
 
 
 def test_a_429_that_asks_for_ten_seconds_is_not_taken_for_a_busy_object() -> None:
     """It says nothing of the object: its other changes are tried."""
     first, second = of_balancer("a", "/x"), of_balancer("a", "/y")
-
-    def act(change: Change, _snapshot: Snapshot) -> None:
-        if change is first:
-            raise Throttled("slow", retry_after_s=10.0)
-
-    assert carry_out(act, first, second) == {first.key: Pending("slow", 10.0), second.key: Applied()}
+    writers = Hands({first.key: Throttled("slow", retry_after_s=10.0)})
+    assert carry_out(writers, first, second) == {first.key: Pending("slow", 10.0), second.key: Applied()}

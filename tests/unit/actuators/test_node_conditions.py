@@ -65,12 +65,7 @@ def conditions(sim: Simulation) -> list[dict[str, str]]:
         "the first one": (None, None, ROUTED, ROUTED_NOW),
         "the first one, without a route": (None, None, UNROUTED, UNROUTED_NOW),
         "a route at last": (OURS, UNROUTED, ROUTED, ROUTED_NOW),
-        "for another reason: its status is as old as it was": (
-            CALICO,
-            BY_CALICO,
-            ROUTED,
-            {**ROUTED_NOW, "lastTransitionTime": LONG_AGO},
-        ),
+        "for another reason": (CALICO, BY_CALICO, ROUTED, {**ROUTED_NOW, "lastTransitionTime": LONG_AGO}),
         "no route, whatever the plug-in says": (CALICO, BY_CALICO, UNROUTED, UNROUTED_NOW),
         "away": (OURS, UNROUTED, None, None),
         "away already": (None, UNROUTED, None, None),
@@ -83,7 +78,6 @@ def test_the_condition_is_written(
     after: NetworkCondition | None,
     written: dict[str, str] | None,
 ) -> None:
-    """In one write that keeps the kubelet's conditions, and all else, byte for byte."""
     sim, snapshot = observed(simulate, KUBELET[0], *([present] if present else []), KUBELET[1])
     was = sim.nodes()["web-1"]
 
@@ -99,7 +93,7 @@ def test_the_condition_is_written(
     assert [entry.path for entry in sim.written()] == [f"{NODE}/status"]
 
 
-def test_what_a_kubelet_writes_meanwhile_survives(simulate: Simulate) -> None:
+def test_conditions_of_a_kubelet_survive(simulate: Simulate) -> None:
     """Conditions are merged by type: a write in between is no conflict, and stays."""
     sim, snapshot = observed(simulate, *KUBELET)
     beat = condition("Ready", "False")
@@ -132,7 +126,6 @@ JUST_NOW = {"lastHeartbeatTime": NOW, "lastTransitionTime": NOW}
 def test_whether_a_node_is_in_sync_is_written(
     simulate: Simulate, present: dict[str, str] | None, after: SyncCondition | None, written: dict[str, str] | None
 ) -> None:
-    """As the other one."""
     sim, snapshot = observed(simulate, KUBELET[0], *([present] if present else []), KUBELET[1])
     was = sim.nodes()["web-1"]
 

@@ -80,7 +80,6 @@ def without_version(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_labels_are_written(sim: Simulation) -> None:
-    """Missing keys come, wrong values are corrected, a mirrored key without its label goes, and nothing else moves."""
     before = sim.nodes()["web-1"]
 
     carry_out(sim, *wanted(sim, "node.labels"))
@@ -102,18 +101,7 @@ def test_labels_are_written(sim: Simulation) -> None:
     assert without_version(after) == without_version(before)
 
 
-def test_a_label_that_somebody_writes_meanwhile_survives(sim: Simulation) -> None:
-    """Labels have a key each: what others write in between is no conflict, and stays."""
-    change, snapshot = wanted(sim, "node.labels")
-    sim.kubernetes_writer().patch(NODE, {"metadata": {"labels": {"example.com/team": "red", "example.com/new": "x"}}})
-    carry_out(sim, change, snapshot)
-    labels = sim.nodes()["web-1"]["metadata"]["labels"]
-    assert (labels["example.com/team"], labels["example.com/new"]) == ("red", "x")
-    assert labels["node.kubernetes.io/instance-type"] == "cpx32"
-
-
 def test_addresses_are_written(sim: Simulation) -> None:
-    """The whole list is replaced, in the order that the rules give it, with two of one type; nothing else moves."""
     before = sim.nodes()["web-1"]
     carry_out(sim, *wanted(sim, "node.addresses"))
     after = sim.nodes()["web-1"]
@@ -127,7 +115,6 @@ def test_addresses_are_written(sim: Simulation) -> None:
 
 
 def test_the_shutdown_taint_is_added(sim: Simulation) -> None:
-    """It comes after the taints of others, which keep their order and their times."""
     carry_out(sim, *wanted(sim, "node.shutdown_taint"))
     assert sim.nodes()["web-1"]["spec"]["taints"] == [*OTHERS, SHUTDOWN]
 
@@ -142,7 +129,6 @@ def test_the_shutdown_taint_is_added(sim: Simulation) -> None:
 def test_the_shutdown_taint_is_removed(
     sim: Simulation, taints: list[dict[str, str]], left: list[dict[str, str]] | None
 ) -> None:
-    """When the server runs again the taint goes, and those of others stay as they are."""
     change_taints(sim, *taints)
     sim.change_servers(1, status="running")
     carry_out(sim, *wanted(sim, "node.shutdown_taint"))

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import Broken, Conflict
+from actuators.http.errors import Broken
 from actuators.nodes import initialise
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
-from tests.support.objects import UNINITIALIZED, condition, joining_node, server
+from tests.support.objects import UNINITIALIZED, joining_node, server
 from tests.support.passes import planned
 from tests.support.simulators import Simulate, Simulation
 
@@ -24,12 +24,6 @@ def observed(sim: Simulation) -> tuple[Change, Snapshot]:
     return planned(sim, "node.initialise")
 
 
-def touch(sim: Simulation) -> None:
-    """What a kubelet does all the time: write something else to the Node's status."""
-    body = {"status": {"conditions": [condition("DiskPressure", "False")]}}
-    sim.kubernetes_writer().patch(f"{NODE}/status", body)
-
-
 @pytest.fixture
 def sim(simulate: Simulate) -> Simulation:
     """One Node that joins with taints of others around ours, and its server."""
@@ -39,7 +33,6 @@ def sim(simulate: Simulate) -> Simulation:
 
 
 def test_a_node_is_initialised(sim: Simulation) -> None:
-    """It has providerID, labels and addresses then, and not the taint. What others wrote stays, in its order."""
     before = sim.nodes()["web-1"]
     initialise(sim.kubernetes_writer(), *observed(sim))
     node = sim.nodes()["web-1"]
@@ -71,41 +64,11 @@ def test_addresses_come_before_the_taint_goes(sim: Simulation) -> None:
 
 
 def test_equal_addresses_are_not_written(sim: Simulation) -> None:
-    """A Node that has its addresses already costs one write."""
+    addresses = [{"type": "Hostname", "address": "web-1"}, {"type": "ExternalIP", "address": "198.51.0.2"}]
+    sim.kubernetes_writer().patch(f"{NODE}/status", {"status": {"addresses": addresses}})
     change, snapshot = observed(sim)
-    sim.kubernetes_writer().patch(
-        f"{NODE}/status",
-        {
-            "status": {
-                "addresses": [{"type": "Hostname", "address": "web-1"}, {"type": "ExternalIP", "address": "198.51.0.2"}]
-            }
-        },
-    )
-    change, snapshot = observed(sim)
-
     initialise(sim.kubernetes_writer(), change, snapshot)
-
     assert [entry.path for entry in sim.written()] == [NODE]
-
-
-def test_a_node_that_moves_on_between_the_two_writes(sim: Simulation) -> None:
-    """When a kubelet writes in between, the taint stays, and it is a Conflict: the change is planned again."""
-    change, snapshot = observed(sim)
-    writer = sim.kubernetes_writer()
-
-    class _InBetween:
-        """A writer after whose first write the kubelet comes."""
-
-        def patch(self, path: str, body: Any, **options: Any) -> Any:
-            answer = writer.patch(path, body, **options)
-            touch(sim)
-            return answer
-
-    with pytest.raises(Conflict):
-        initialise(_InBetween(), change, snapshot)  # type: ignore[arg-type]
-
-    assert UNINITIALIZED in sim.nodes()["web-1"]["spec"]["taints"]
-    assert "providerID" not in sim.nodes()["web-1"]["spec"]
 
 
 @pytest.mark.parametrize("body", ["<html>", {}, {"metadata": {}}, {"metadata": {"resourceVersion": 5}}])
@@ -116,10 +79,3 @@ def test_an_answer_without_a_version(sim: Simulation, body: Any) -> None:
     with pytest.raises(Broken):
         initialise(sim.kubernetes_writer(), change, snapshot)
     assert len(sim.written()) == 1
-
-
-def test_a_name_that_needs_quoting(simulate: Simulate) -> None:
-    """A name with dots is one segment of the path."""
-    sim = simulate(nodes=[joining_node("web-1.example.com")], project={"servers": [server(1, "web-1.example.com")]})
-    initialise(sim.kubernetes_writer(), *observed(sim))
-    assert sim.nodes()["web-1.example.com"]["spec"]["providerID"] == "hcloud://1"
