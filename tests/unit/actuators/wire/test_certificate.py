@@ -11,7 +11,6 @@ from actuators.wire.certificate import CERTIFICATES
 from desired.model.load_balancer import Certificate, Issuance, IssuanceError
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.rows import rows
-from tests.support.simulators import Simulate, Simulation
 
 REAL: dict[str, Any] = {
     "id": 5,
@@ -70,7 +69,6 @@ def read(path: tuple[Any, ...], value: Any = GONE) -> Certificate | None:
 
 
 def test_a_real_certificate() -> None:
-    """Everything that some rule looks at arrives; domains are sorted."""
     decoded = CERTIFICATES.decode(page(REAL))
     assert decoded.items == {5: WHOLE}
     assert (decoded.unreadable, decoded.nameless) == ({}, 0)
@@ -78,7 +76,6 @@ def test_a_real_certificate() -> None:
 
 @pytest.mark.parametrize("path", [*FIELDS, ("labels",)], ids=".".join)
 def test_nothing_is_lost_with_a_field(path: tuple[Any, ...]) -> None:
-    """Without any one field a certificate is whole, or means what is written down above, or is unreadable."""
     assert read(path) == (None if path in NEEDED else DROPPED.get(path, WHOLE))
 
 
@@ -92,7 +89,6 @@ def test_nothing_is_lost_with_a_field(path: tuple[Any, ...]) -> None:
     },
 )
 def test_kinds(kind: Any, status: Any, found: Certificate) -> None:
-    """Only a managed certificate is issued, and only of it an issuance is known."""
     decoded = CERTIFICATES.decode(page(replaced(changed(("type",), kind), ("status",), status)))
     assert decoded.items[5] == found
 
@@ -101,38 +97,4 @@ def test_kinds(kind: Any, status: Any, found: Certificate) -> None:
     ("word", "issuance"), [*((known.value, known) for known in Issuance), ("revoked", Issuance.OTHER)]
 )
 def test_issuances(word: str, issuance: Issuance) -> None:
-    """Every word is known, and one of a later version hides nothing."""
     assert read(("status", "issuance"), word) == replace(WHOLE, issuance=issuance)
-
-
-def test_an_error_without_a_word() -> None:
-    """An error that says nothing is one all the same."""
-    found = read(("status", "error"), {})
-    assert found is not None
-    assert str(found.error) == "unknown_error"
-
-
-@pytest.fixture
-def sim(simulate: Simulate) -> Simulation:
-    """An uploaded certificate, one that is issued and one that is not."""
-    return simulate(
-        project={
-            "certificates": [
-                {"id": 1, "name": "mine", "domain_names": ["a.example.com"]},
-                {"id": 2, "name": "issued", "type": "managed"},
-                {"id": 3, "name": "failed", "type": "managed", "status": REAL["status"]},
-            ]
-        }
-    )
-
-
-def test_all_certificates(sim: Simulation) -> None:
-    section, error = CERTIFICATES.observe(sim.hetzner_reader())
-    assert (section.complete, error) == (True, None)
-    found = [(item.name, item.is_managed, item.issuance, item.error) for item in section]
-    assert found == [
-        ("mine", False, None, None),
-        ("issued", True, Issuance.COMPLETED, None),
-        ("failed", True, Issuance.FAILED, IssuanceError("dns_zone_not_found", "no such zone")),
-    ]
-    assert [entry.path for entry in sim.sent_to_hetzner()] == ["/v1/certificates"]

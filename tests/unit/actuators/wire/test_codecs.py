@@ -124,14 +124,12 @@ def test_any_field_may_be_nonsense(sim: Simulation, kind: str) -> None:
 )
 @pytest.mark.parametrize("kind", ALL)
 def test_nameless_objects(sim: Simulation, kind: str, item: Any) -> None:
-    """An object of which not even the key can be read is counted."""
     page, name, (first, _) = page_of(sim, kind)
     assert decoded(kind, page, name, first, item) == (1, 0, 1)
 
 
 @pytest.mark.parametrize("kind", ALL)
 def test_text_that_is_not_utf8(sim: Simulation, kind: str) -> None:
-    """Bytes that are no UTF-8 make one object unreadable, and no more."""
     page, name, (first, second) = page_of(sim, kind)
     body = json.dumps({**page, name: [first, second]}).encode().replace(b'"x-1"', b'"x-\xff"')
     if kind == "load_balancer_types":
@@ -154,7 +152,6 @@ def test_answers_that_are_no_list(kind: str, body: bytes) -> None:
 def test_lists_of_a_project_that_cannot_be_read(
     sim: Simulation, codec: Any, fault: dict[str, Any], expected: type[ApiError]
 ) -> None:
-    """Trouble of any kind makes the section incomplete, with the error behind it."""
     sim.spoil_hetzner("status", **fault, count=None)
     section, error = codec.observe(sim.hetzner_reader())
     assert type(error) is expected
@@ -173,7 +170,6 @@ def test_lists_of_a_project_that_cannot_be_read(
 def test_lists_of_the_cluster_that_cannot_be_had(
     sim: Simulation, codec: Any, fault: dict[str, Any], expected: type[ApiError]
 ) -> None:
-    """What keeps the list from arriving is raised."""
     sim.spoil_kubernetes("status", **fault, count=None)
     with pytest.raises(expected):
         codec.observe(sim.kubernetes_reader())

@@ -2,38 +2,19 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from ipaddress import IPv4Address
 from typing import Any
 
 import pytest
 
 from actuators.wire.load_balancer import BALANCERS
-from desired.annotations.choices import Algorithm, Protocol
 from desired.model.load_balancer import (
-    Attachment,
     CloudBalancer,
     Health,
-    HealthCheck,
-    HttpOptions,
-    Listener,
-    ServerTarget,
     ipv6_of,
 )
-from desired.section import Absent
-from tests.support.balancer_payload import (
-    ADDRESS,
-    HTTP_CHECK,
-    LB11,
-    REAL,
-    SELECTOR,
-    SERVER,
-    WHOLE,
-    Path,
-    page,
-    read,
-)
-from tests.support.payloads import every_path
-from tests.support.simulators import Simulate, Simulation
+from tests.support.balancer_payload import ADDRESS, HTTP_CHECK, LB11, REAL, SELECTOR, SERVER, WHOLE, Path, page, read
+from tests.support.payloads import GONE, every_path
+from tests.support.rows import rows
 
 
 def checked(**changes: Any) -> CloudBalancer:
@@ -117,7 +98,6 @@ NULLS = {path: meaning for path, meaning in NULLS.items() if path[-1] not in ("t
 
 
 def test_a_real_load_balancer() -> None:
-    """Everything that some rule looks at arrives, each part in its place."""
     decoded = BALANCERS.decode(page(REAL))
     assert decoded.items == {42: WHOLE}
     assert (decoded.unreadable, decoded.nameless) == ({}, 0)
@@ -152,7 +132,6 @@ def test_a_check_that_nothing_passes(words: tuple[list[str], list[str]], found: 
 
 
 def test_nothing_passes_the_checks_of_a_load_balancer_without_targets() -> None:
-    """There is nothing that could."""
     balancer = read(("targets",), [])
     assert balancer is not None
     assert balancer.unanswered == {5000, 80, 443}
@@ -169,76 +148,7 @@ def test_equal_targets_at_other_addresses() -> None:
 
 
 @pytest.mark.parametrize("path", FIELDS, ids=lambda path: ".".join(map(str, path)))
-def test_nothing_is_lost_with_a_field(path: Path) -> None:
-    """Without any one field a load balancer is whole, or means what is written down above, or is unreadable."""
-    found = read(path)
-    if path in IGNORED:
-        assert found == WHOLE
-    else:
-        assert found == DROPPED.get(path)
-
-
-@pytest.mark.parametrize("path", FIELDS, ids=lambda path: ".".join(map(str, path)))
-def test_null_is_no_answer_but_where_the_document_has_it(path: Path) -> None:
-    """Null means nothing where the API's document allows it, and makes the load balancer unreadable elsewhere."""
-    found = read(path, None)
-    if path in IGNORED:
-        assert found == WHOLE
-    else:
-        assert found == NULLS.get(path)
-
-
-PROJECT: dict[str, Any] = {
-    "servers": [
-        {"id": 1, "name": "web-1", "private_net": [{"network": 7, "ip": "10.0.0.2"}]},
-        {"id": 2, "name": "web-2", "status": "off"},
-    ],
-    "networks": [{"id": 7, "name": "net", "ip_range": "10.0.0.0/16"}],
-    "certificates": [{"id": 4}],
-    "load_balancers": [
-        {
-            "id": number,
-            "name": f"lb-{number}",
-            "private_net": [{"network": 7, "ip": f"10.0.0.{number + 10}"}],
-            "services": [
-                {"listen_port": 80, "destination_port": 30080},
-                {"protocol": "https", "listen_port": 443, "destination_port": 30443, "http": {"certificates": [4]}},
-            ],
-            "targets": [{"server": {"id": 1}, "use_private_ip": True}, {"server": {"id": 2}}],
-        }
-        for number in range(1, 61)
-    ],
-}
-
-
-@pytest.fixture
-def sim(simulate: Simulate) -> Simulation:
-    """A project with more load balancers than a page takes."""
-    return simulate(project=PROJECT)
-
-
-def test_all_load_balancers(sim: Simulation) -> None:
-    """All of them arrive, fifty a request, with what the API fills in."""
-    section, error = BALANCERS.observe(sim.hetzner_reader())
-
-    assert (section.complete, section.expected, error) == (True, 60, None)
-    assert isinstance(section.find(61), Absent)
-    assert len(sim.sent_to_hetzner()) == 2
-    found = section.items[1]
-    assert (found.spec.name, found.spec.type, found.spec.location, found.spec.zone) == (
-        "lb-1",
-        "lb11",
-        "fsn1",
-        "eu-central",
-    )
-    assert found.spec.algorithm is Algorithm.ROUND_ROBIN
-    assert found.spec.attachment == Attachment(7, IPv4Address("10.0.0.11"))
-    assert found.spec.listeners[80] == Listener(
-        80, 30080, Protocol.TCP, HealthCheck(Protocol.TCP, 30080, 15, 10, 3), proxyprotocol=False
-    )
-    https = found.spec.listeners[443].http
-    assert https == HttpOptions("HCLBSTICKY", 300, 50, (4,), redirect_http=False, sticky_sessions=False)
-    assert found.checks[ServerTarget(1, True)] == dict.fromkeys((80, 443), Health.HEALTHY)
-    assert Health.UNHEALTHY in found.checks[ServerTarget(2, False)].values()
-    assert (found.type.max_targets, min(found.type.prices)) == (25, "ash")
-    assert not found.is_protected
+@rows("value meanings", {"missing": (GONE, DROPPED), "null": (None, NULLS)})
+def test_nothing_is_lost_with_a_field(path: Path, value: Any, meanings: dict[Path, CloudBalancer]) -> None:
+    """A load balancer is whole, or means as much as the API's document allows, or is unreadable."""
+    assert read(path, value) == (WHOLE if path in IGNORED else meanings.get(path))

@@ -15,7 +15,6 @@ from desired.model.taint import Taint
 from desired.section import Absent, Present, Section, Unknown
 from tests.support.payloads import GONE, paths, replaced
 from tests.support.rows import rows
-from tests.support.simulators import Simulate
 
 REAL: dict[str, Any] = {
     "metadata": {
@@ -101,7 +100,6 @@ def changed(path: tuple[Any, ...], value: Any = GONE, name: str = "web-1") -> di
 
 
 def test_a_real_node() -> None:
-    """Everything that some rule looks at arrives; the rest is ignored."""
     section = section_of(page(REAL))
 
     assert section.items == {
@@ -130,7 +128,6 @@ def test_a_real_node() -> None:
 
 @pytest.mark.parametrize("path", OPTIONAL, ids=str)
 def test_optional_fields(path: tuple[Any, ...]) -> None:
-    """A Node without an optional field is a Node."""
     section = section_of(page(changed(path)))
     assert list(section.items) == ["web-1"]
     assert section.unreadable == {}
@@ -144,7 +141,6 @@ def test_null_is_nothing(path: tuple[Any, ...]) -> None:
 
 @pytest.mark.parametrize("path", NEEDED, ids=str)
 def test_needed_fields(path: tuple[Any, ...]) -> None:
-    """A Node without a field that rules rest on is unreadable: its key is Unknown, the others are not."""
     section = section_of(page(changed(path), changed(("spec", "unschedulable"), name="web-2")))
     assert section.complete
     assert isinstance(section.find("web-1"), Unknown)
@@ -167,7 +163,6 @@ def test_pod_cidrs_that_are_no_list_of_texts(value: Any) -> None:
 
 
 def test_a_nameless_object() -> None:
-    """An object whose name cannot be read may be any Node: the list is incomplete."""
     section = section_of(page(REAL, {"metadata": {"name": 5}}))
     assert isinstance(section.find("web-1"), Present)
     assert isinstance(section.find("web-2"), Unknown)
@@ -196,88 +191,55 @@ def test_answers_that_are_no_list(body: bytes) -> None:
         section_of(body)
 
 
+BORN, TURNED, BEAT = datetime(2026, 1, 1, tzinfo=UTC), "2026-01-01T00:01:00Z", datetime(2026, 1, 2, tzinfo=UTC)
+SINCE = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
+
+
+def ready(status: str, **times: str) -> list[dict[str, str]]:
+    return [{"type": "Ready", "status": status, **times}]
+
+
 @rows(
-    "conditions ready",
+    "conditions readiness since heard_at",
     {
-        "none": ([], Readiness.MISSING),
-        "others only": ([{"type": "DiskPressure", "status": "False"}], Readiness.MISSING),
-        "true": ([{"type": "Ready", "status": "True"}], Readiness.TRUE),
-        "false": ([{"type": "Ready", "status": "False"}], Readiness.FALSE),
-        "unknown": ([{"type": "Ready", "status": "Unknown"}], Readiness.UNKNOWN),
-        "a word of a later version": ([{"type": "Ready", "status": "Perhaps"}], Readiness.UNKNOWN),
+        "none": ([], Readiness.MISSING, BORN, BORN),
+        "others only": ([{"type": "DiskPressure", "status": "False"}], Readiness.MISSING, BORN, BORN),
+        "all there is": (REAL["status"]["conditions"], Readiness.TRUE, SINCE, BEAT),
+        "without a time": (ready("False"), Readiness.FALSE, BORN, BORN),
+        "unknown": (ready("Unknown", lastTransitionTime=TURNED), Readiness.UNKNOWN, SINCE, SINCE),
+        "a word of a later version": (ready("Perhaps"), Readiness.UNKNOWN, BORN, BORN),
+        "an earlier heartbeat": (
+            ready("True", lastTransitionTime=TURNED, lastHeartbeatTime="2025-12-31T00:00:00Z"),
+            Readiness.TRUE,
+            SINCE,
+            SINCE,
+        ),
     },
 )
-def test_readiness(conditions: list[dict[str, str]], ready: Readiness) -> None:
-    """Readiness is what the condition says; a word that nobody knows is not taken for ready."""
+def test_readiness(conditions: list[dict[str, str]], readiness: Readiness, since: datetime, heard_at: datetime) -> None:
     node = section_of(page(changed(("status", "conditions"), conditions))).items["web-1"]
-    assert node.ready is ready
-
-
-@rows(
-    "conditions since",
-    {
-        "since its transition": (REAL["status"]["conditions"], datetime(2026, 1, 1, 0, 1, tzinfo=UTC)),
-        "without a time": ([{"type": "Ready", "status": "False"}], datetime(2026, 1, 1, tzinfo=UTC)),
-        "without the condition": ([], datetime(2026, 1, 1, tzinfo=UTC)),
-    },
-)
-def test_since_when(conditions: list[dict[str, str]], since: datetime) -> None:
-    """A Node is as Ready as it is since its transition, and since its creation where none is told."""
-    node = section_of(page(changed(("status", "conditions"), conditions))).items["web-1"]
-    assert node.ready_since == since
-
-
-@rows(
-    "heartbeat heard_at",
-    {
-        "later than its transition": ("2026-01-02T00:00:00Z", datetime(2026, 1, 2, tzinfo=UTC)),
-        "earlier": ("2025-12-31T00:00:00Z", datetime(2026, 1, 1, 0, 1, tzinfo=UTC)),
-        "none": (None, datetime(2026, 1, 1, 0, 1, tzinfo=UTC)),
-    },
-)
-def test_when_it_was_heard_of(heartbeat: str | None, heard_at: datetime) -> None:
-    """By its heartbeat or its transition, whichever is later."""
-    node = section_of(page(changed(("status", "conditions", 1, "lastHeartbeatTime"), heartbeat))).items["web-1"]
-    assert node.heard_at == heard_at
+    assert (node.ready, node.ready_since, node.heard_at) == (readiness, since, heard_at)
 
 
 @pytest.mark.parametrize("field", ["lastTransitionTime", "lastHeartbeatTime"])
 def test_a_time_that_is_none_is_unknown_and_not_absent(field: str) -> None:
-    """The Node cannot be read then."""
     section = section_of(page(changed(("status", "conditions", 1, field), "yesterday")))
     assert isinstance(section.find("web-1"), Unknown)
 
 
 @pytest.mark.parametrize(("text", "provided"), [("", ""), ("10.0.0.2,fd00::2", "10.0.0.2,fd00::2")])
 def test_provided_node_ip(text: str, provided: str) -> None:
-    """The annotation is taken as it is; empty is not the same as missing."""
     path = ("metadata", "annotations", "alpha.kubernetes.io/provided-node-ip")
     assert section_of(page(changed(path, text))).items["web-1"].provided_node_ip == provided
     assert section_of(page(changed(path))).items["web-1"].provided_node_ip is None
 
 
-@pytest.mark.parametrize(
-    ("date", "moment"),
-    [
-        ("Wed, 01 Jul 2026 12:00:00 GMT", datetime(2026, 7, 1, 12, tzinfo=UTC)),
-        ("Wed, 01 Jul 2026 14:00:00 +0200", datetime(2026, 7, 1, 12, tzinfo=UTC)),
-    ],
-)
-def test_server_time(date: str, moment: datetime) -> None:
-    """ "Now" is the API server's, in UTC."""
-    assert server_time(ApiAnswer(b"", {"date": date})) == moment
+@pytest.mark.parametrize("date", ["Wed, 01 Jul 2026 12:00:00 GMT", "Wed, 01 Jul 2026 14:00:00 +0200"])
+def test_server_time(date: str) -> None:
+    assert server_time(ApiAnswer(b"", {"date": date})) == datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("headers", [{}, {"date": ""}, {"date": "yesterday"}])
 def test_no_server_time(headers: dict[str, str]) -> None:
-    """Without a usable date nothing can be aged: Broken."""
     with pytest.raises(Broken, match="no usable Date header"):
         server_time(ApiAnswer(b"", headers))
-
-
-def test_nodes_over_http(simulate: Simulate) -> None:
-    """Nodes and the API server's time come from one reading."""
-    sim = simulate(nodes=[changed(("metadata", "deletionTimestamp"))])
-    section, moment = NODES.observe(sim.kubernetes_reader())
-    assert list(section.items) == ["web-1"]
-    assert moment == sim.clock.now()

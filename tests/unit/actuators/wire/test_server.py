@@ -15,7 +15,6 @@ from tests.support.objects import server
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.rows import rows
 from tests.support.simulators import Simulate, Simulation
-from tests.support.trouble import HETZNER_TROUBLE
 
 REAL: dict[str, Any] = {
     "id": 42,
@@ -65,7 +64,6 @@ def changed(path: tuple[Any, ...], value: Any = GONE, server_id: int = 42) -> di
 
 
 def test_a_real_server() -> None:
-    """Everything that some rule looks at arrives; the rest is ignored."""
     decoded = SERVERS.decode(page(REAL))
 
     assert decoded.items == {
@@ -88,7 +86,6 @@ def test_a_real_server() -> None:
 
 @pytest.mark.parametrize("path", [path for path in every_path(REAL) if path not in NEEDED], ids=str)
 def test_any_other_field_may_be_dropped(path: tuple[Any, ...]) -> None:
-    """A server without any one field that is not essential is a server."""
     decoded = SERVERS.decode(page(changed(path)))
     assert list(decoded.items) == [42]
 
@@ -107,7 +104,7 @@ def test_any_other_field_may_be_dropped(path: tuple[Any, ...]) -> None:
         "location": (("location",), set()),
     },
 )
-def test_what_did_not_arrive(path: tuple[Any, ...], missing: set[str]) -> None:
+def test_fields_that_did_not_arrive(path: tuple[Any, ...], missing: set[str]) -> None:
     """A field of which a loss could follow is noted when it is not there: nobody has said that there is none."""
     assert SERVERS.decode(page(changed(path))).items[42].missing == missing
 
@@ -139,7 +136,6 @@ def test_null_is_an_answer(path: tuple[Any, ...], none: dict[str, Any]) -> None:
     },
 )
 def test_alias_addresses(aliases: Any, found: tuple[str, ...]) -> None:
-    """Each is there with its network, and with none of them the server is as good as any."""
     server_found = SERVERS.decode(page(changed(("private_net", 0, "alias_ips"), aliases))).items[42]
     assert server_found.alias_ips == tuple((7, IPv4Address(ip)) for ip in found)
     assert server_found.private_ips == ((7, IPv4Address("10.0.0.2")),)
@@ -147,7 +143,6 @@ def test_alias_addresses(aliases: Any, found: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("path", sorted(NEEDED - {("id",)}, key=str), ids=str)
 def test_needed_fields(path: tuple[Any, ...]) -> None:
-    """A server without a field that rules rest on is unreadable, and the others are read."""
     decoded = SERVERS.decode(page(changed(path), changed(("labels",), server_id=43)))
     assert list(decoded.items) == [43]
     assert list(decoded.unreadable) == [42]
@@ -165,7 +160,6 @@ def test_needed_fields(path: tuple[Any, ...]) -> None:
     ids=str,
 )
 def test_addresses_that_are_none(path: tuple[Any, ...], value: str) -> None:
-    """A server with an address that is none is unreadable rather than without address."""
     assert list(SERVERS.decode(page(changed(path, value))).unreadable) == [42]
 
 
@@ -186,7 +180,6 @@ def test_names_of_unreadable_servers(change: dict[str, Any], names: dict[int, st
 
 @pytest.mark.parametrize("status", [*ServerStatus, "shelved"])
 def test_statuses(status: str) -> None:
-    """Every status is known, and one of a later version does not hide its server."""
     found = SERVERS.decode(page(changed(("status",), str(status)))).items[42].status
     assert found is (ServerStatus.OTHER if status == "shelved" else status)
 
@@ -196,7 +189,6 @@ def test_statuses(status: str) -> None:
     [({"ip": "203.0.113.1"}, IPv4Address("203.0.113.1")), ({"ip": "0.0.0.0"}, None), ({"ip": ""}, None), (None, None)],
 )
 def test_public_ipv4(ipv4: Any, address: IPv4Address | None) -> None:
-    """A server may have no public IPv4, however the API writes that."""
     assert SERVERS.decode(page(changed(("public_net", "ipv4"), ipv4))).items[42].ipv4 == address
 
 
@@ -204,7 +196,6 @@ def test_public_ipv4(ipv4: Any, address: IPv4Address | None) -> None:
     ("text", "network"), [("2001:db8:1::/64", "2001:db8:1::/64"), ("2001:db8:1::1/64", "2001:db8:1::/64"), (None, None)]
 )
 def test_public_ipv6(text: str | None, network: str | None) -> None:
-    """The public IPv6 network is taken with or without host bits."""
     found = SERVERS.decode(page(changed(("public_net", "ipv6", "ip"), text))).items[42].ipv6
     assert found == (IPv6Network(network) if network else None)
 
@@ -214,16 +205,9 @@ def sim(simulate: Simulate) -> Simulation:
     return simulate(project={"servers": [server(1, "web-1")]})
 
 
-def test_one_server_by_its_id(sim: Simulation) -> None:
-    """Asked for alone, a server is the same as in the list."""
-    listed, _ = SERVERS.observe(sim.hetzner_reader())
-    assert SERVERS.one(sim.hetzner_reader(), 1) == listed.items[1]
-
-
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [
-        *HETZNER_TROUBLE,
         ({"code": 404, "body": {"error": {"code": "not_found", "message": "server not found"}}}, NotFound),
         ({"code": 200, "body": {"server": None}}, Broken),
         ({"code": 200, "body": {"server": {"id": 1, "name": "web-1"}}}, Broken),
@@ -231,7 +215,6 @@ def test_one_server_by_its_id(sim: Simulation) -> None:
     ],
 )
 def test_a_server_that_cannot_be_read(sim: Simulation, fault: dict[str, Any], expected: type[ApiError]) -> None:
-    """Only the API's own word says that a server is not there; a server without sense is no absence."""
     sim.spoil_hetzner("status", **fault, count=None)
     with pytest.raises(ApiError) as raised:
         SERVERS.one(sim.hetzner_reader(), 1)
@@ -256,7 +239,3 @@ def test_selectors_are_sent_as_hetzner_reads_them(text: str, sent: str) -> None:
 
     assert selector_text(selector) == sent
     assert parse_selector(sent).requirements == selector.requirements
-
-
-def test_no_selector_sends_nothing() -> None:
-    assert selector_text(None) == ""

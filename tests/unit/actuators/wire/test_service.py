@@ -13,7 +13,6 @@ from desired.model.service import Ingress, Service, ServiceCondition
 from desired.section import Absent, Present, Section, Unknown
 from tests.support.payloads import GONE, paths, replaced
 from tests.support.rows import rows
-from tests.support.simulators import Simulate
 
 REAL: dict[str, Any] = {
     "metadata": {
@@ -115,7 +114,7 @@ def written_by(*managers: str, **entry: Any) -> list[dict[str, Any]]:
         "not told": (GONE, ()),
     },
 )
-def test_who_wrote_the_addresses(managed: Any, writers: tuple[str, ...]) -> None:
+def test_writers_of_the_addresses(managed: Any, writers: tuple[str, ...]) -> None:
     """It is information: whatever stands there, the Service is read, and equal to itself without it."""
     _, found = SERVICES.decode_one(json.dumps(replaced(REAL, ("metadata", "managedFields"), managed)).encode())
     assert found == WHOLE
@@ -186,7 +185,6 @@ def changed(path: tuple[Any, ...], value: Any = GONE, name: str = "web") -> dict
 
 
 def test_a_real_service() -> None:
-    """Everything that some rule looks at arrives; the rest is ignored."""
     section = section_of(page(REAL))
     assert section.items == {"shop/web": WHOLE}
     assert section.complete
@@ -195,7 +193,7 @@ def test_a_real_service() -> None:
 
 
 @pytest.mark.parametrize(("path", "meaning"), DEFAULTED, ids=lambda part: ".".join(map(str, part)))
-def test_what_may_be_missing(path: tuple[Any, ...], meaning: dict[str, Any]) -> None:
+def test_fields_that_may_be_missing(path: tuple[Any, ...], meaning: dict[str, Any]) -> None:
     """A field that Go leaves out when it is empty has Kubernetes' default, and so has null."""
     for value in (GONE, None):
         section = section_of(page(changed(path, value)))
@@ -211,14 +209,12 @@ def test_an_empty_address_is_none(number: int, field: str) -> None:
 
 @pytest.mark.parametrize("path", [("status",), ("status", "loadBalancer")], ids=".".join)
 def test_without_a_status(path: tuple[str, ...]) -> None:
-    """A Service that nobody has served yet has published nothing."""
     assert section_of(page(changed(path))).items["shop/web"].ingress == ()
 
 
 @pytest.mark.parametrize("path", NEEDED, ids=lambda path: ".".join(map(str, path)))
 @pytest.mark.parametrize("value", [GONE, None], ids=["gone", "null"])
 def test_needed_fields(path: tuple[Any, ...], value: Any) -> None:
-    """A Service without a field that rules rest on is unreadable: its key is Unknown, the others are not."""
     section = section_of(page(changed(path, value), changed(("spec", "selector"), name="other")))
     assert section.complete
     assert isinstance(section.find("shop/web"), Unknown)
@@ -241,24 +237,3 @@ def test_an_empty_class_is_a_class(text: str | None, found: str | None) -> None:
     """Any value makes the Service another controller's, and only its absence makes it ours."""
     service = section_of(page(changed(("spec", "loadBalancerClass"), text))).items["shop/web"]
     assert service.load_balancer_class == found
-
-
-def test_services_of_all_namespaces(simulate: Simulate) -> None:
-    """One GET lists them all; names count within their namespace."""
-    sim = simulate()
-    writer = sim.kubernetes_writer()
-    writer.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
-    for namespace in ("default", "shop"):
-        spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}
-        writer.create(f"/api/v1/namespaces/{namespace}/services", {"metadata": {"name": "web"}, "spec": spec})
-    sim.kubernetes_proxy.journal.clear()
-
-    section, moment = SERVICES.observe(sim.kubernetes_reader())
-
-    assert section.complete
-    assert {key for key in section.items if key.endswith("/web")} == {"default/web", "shop/web"}
-    (port,) = section.items["shop/web"].claim.ports
-    assert (port.port, port.protocol, section.items["shop/web"].type) == (80, "TCP", "LoadBalancer")
-    assert port.node_port >= 30000
-    assert moment == sim.clock.now()
-    assert [(entry.method, entry.path) for entry in sim.sent_to_kubernetes()] == [("GET", "/api/v1/services")]
