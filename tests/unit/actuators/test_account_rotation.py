@@ -14,11 +14,10 @@ from kubernetes.config import incluster_config
 
 from actuators.http.errors import Denied
 from actuators.http.kubeconfig import ConnectionProblem, load_kubeconfig
-from actuators.http.kubernetes import KubernetesReader, connect
-from actuators.http.retry import NO_PATIENCE, Retry
 from kubernetes_double import KubernetesSimulator
+from tests.support.connecting import a_cluster
 from tests.support.rows import rows
-from tests.support.simulators import ImpatientStop, Simulate
+from tests.support.simulators import Simulate
 
 
 @dataclass
@@ -80,14 +79,12 @@ def account(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_context_is_known_by_its_name(account: Account) -> None:
-    """As people gave it; the pod's own cluster has none."""
     account.load()
 
     assert account.context == ("x" if account.kubeconfig else "")
 
 
 def test_a_new_token_is_used_a_minute_later_at_the_latest(account: Account) -> None:
-    """Nothing is restarted. Until then the file is left alone."""
     account.load()
     assert account.token_in_use(0.0) == "Bearer first"
     account.file.write_text("second")
@@ -104,11 +101,9 @@ def test_a_token_that_is_refused_is_read_again_at_once(account: Account) -> None
 
 
 def test_the_api_server_says_when_it_refuses_a_token(simulate: Simulate, tmp_path: Path) -> None:
-    """The next call over the same connection has the new one."""
     (tmp_path / "token").write_text("revoked")
     file = kubeconfig(tmp_path, simulate().kubernetes_proxy.url, tokenFile="token")
-    retry = Retry(ImpatientStop(), NO_PATIENCE)
-    cluster = KubernetesReader(connect(str(file), user_agent="t/1", retry=retry, timeout_s=2.0, read_only=True))
+    cluster = a_cluster(file)
     with pytest.raises(Denied):
         cluster.get("/api/v1/nodes")
     (tmp_path / "token").write_text(KubernetesSimulator.TOKEN)
@@ -157,7 +152,6 @@ def test_no_token_at_first_is_said_at_once(tmp_path: Path, content: bytes | None
 def test_a_file_that_cannot_be_read_leaves_the_old_token_in_use(
     account: Account, caplog: pytest.LogCaptureFixture, happens: Callable[[Path], object]
 ) -> None:
-    """The calls go on, and the log says so once, until there is a new one."""
     account.load()
     happens(account.file)
     with caplog.at_level(logging.WARNING):

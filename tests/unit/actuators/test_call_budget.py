@@ -17,6 +17,15 @@ class Bucket:
         self.budget = CallBudget(lambda: self.now)
         self.budget.allow(limit)
 
+    def spend(self, calls: int) -> None:
+        for _ in range(calls):
+            self.budget.spend()
+
+    def change(self, calls: int = 5) -> None:
+        """A change begins, and ends without a call."""
+        with self.budget.begin_change(calls):
+            pass
+
     def spend_all(self) -> int:
         spent = 0
         while True:
@@ -38,32 +47,19 @@ def test_the_busiest_hour(limit: int) -> None:
     assert limit / 2 < spent < limit * 3 / 4
 
 
-def test_what_is_left_is_told() -> None:
-    bucket = Bucket()
-    seen = [bucket.budget.left()]
-    bucket.spend_all()
-    seen.append(bucket.budget.left())
-    bucket.now += 60.0
-    assert [*seen, bucket.budget.left()] == [882, 0, 30]
-
-
 def test_a_greater_allowance_is_known_from_the_first_answer() -> None:
-    """What was spent by then stays spent, and the rest of the greater bucket is there at once."""
     bucket = Bucket()
-    for _ in range(10):
-        bucket.budget.spend()
+    bucket.spend(10)
     bucket.budget.allow(36_000)
     for _ in range(3):
-        with bucket.budget.begin_change(5):
-            pass
+        bucket.change()
     assert bucket.spend_all() == 8810
 
 
-def test_an_allowance_that_shrinks_is_used_up_by_what_was_spent() -> None:
+def test_an_allowance_that_shrinks_is_used_up_by_former_calls() -> None:
     """And no more than that: it flows in again at once, and when the greater one is back the bucket is not full."""
     bucket = Bucket(36_000)
-    for _ in range(2000):
-        bucket.budget.spend()
+    bucket.spend(2000)
     bucket.budget.allow(3600)
     assert bucket.spend_all() == 0
     bucket.budget.allow(36_000)
@@ -71,7 +67,6 @@ def test_an_allowance_that_shrinks_is_used_up_by_what_was_spent() -> None:
 
 
 def test_a_call_that_is_not_sent_says_when() -> None:
-    """The next one flows in after two seconds."""
     bucket = Bucket()
     bucket.spend_all()
     with pytest.raises(OverBudget) as caught:
@@ -82,23 +77,18 @@ def test_a_call_that_is_not_sent_says_when() -> None:
 
 
 def test_one_change_a_pass_when_little_is_left() -> None:
-    """Reading goes on, and with it one change; the others wait until there is more."""
     bucket = Bucket()
-    for _ in range(700):
-        bucket.budget.spend()
+    bucket.spend(700)
     bucket.budget.begin_pass()
-    with bucket.budget.begin_change(5):
-        pass
+    bucket.change()
 
-    with pytest.raises(OverBudget) as caught, bucket.budget.begin_change(5):
-        pass
+    with pytest.raises(OverBudget) as caught:
+        bucket.change()
     assert caught.value.retry_after_s == pytest.approx((882 / 3 - 182) / 0.5)
     bucket.budget.begin_pass()
-    with bucket.budget.begin_change(5):
-        pass
+    bucket.change()
     bucket.now += caught.value.retry_after_s
-    with bucket.budget.begin_change(5):
-        pass
+    bucket.change()
 
 
 def test_a_change_is_paid_for_when_it_begins() -> None:
@@ -106,8 +96,7 @@ def test_a_change_is_paid_for_when_it_begins() -> None:
     bucket = Bucket()
     with bucket.budget.begin_change(20):
         assert bucket.budget.left() == 862
-        for _ in range(5):
-            bucket.budget.spend()
+        bucket.spend(5)
         assert bucket.budget.left() == 862
     assert bucket.budget.left() == 877
 
@@ -120,44 +109,38 @@ def test_a_change_begins_with_room_for_all_of_it(left: int, calls: int, *, begin
     """And for reading beside it, but for a small one a pass. One that does not begin leaves its turn to a smaller one
     of the same pass."""
     bucket = Bucket()
-    for _ in range(882 - left):
-        bucket.budget.spend()
+    bucket.spend(882 - left)
     if not begins:
-        with pytest.raises(OverBudget), bucket.budget.begin_change(calls):
-            pass
-    with bucket.budget.begin_change(calls if begins else 5):
-        pass
+        with pytest.raises(OverBudget):
+            bucket.change(calls)
+    bucket.change(calls if begins else 5)
 
 
-@pytest.mark.parametrize(("left", "calls", "has_room"), [(394, 100, True), (393, 100, False), (588, 5000, True)])
-def test_room_for_what_was_approved(left: int, calls: int, *, has_room: bool) -> None:
-    """So much that reading goes on after it, or as much as there may ever be."""
+@rows(
+    "left calls promised has_room",
+    {
+        "reading goes on after it": (394, 100, 0, True),
+        "one call less": (393, 100, 0, False),
+        "as much as there may ever be": (588, 5000, 0, True),
+        "beside another approval": (394, 50, 50, True),
+        "which was promised too much": (394, 50, 51, False),
+    },
+)
+def test_room_for_approved_changes(left: int, calls: int, promised: int, *, has_room: bool) -> None:
     bucket = Bucket()
-    for _ in range(882 - left):
-        bucket.budget.spend()
-    assert bucket.budget.has_room(calls) is has_room
-
-
-def test_several_approvals_share_the_room() -> None:
-    """What one was promised is not there for the next."""
-    bucket = Bucket()
-    for _ in range(882 - 394):
-        bucket.budget.spend()
-    assert bucket.budget.has_room(50, promised=50)
-    assert not bucket.budget.has_room(50, promised=51)
+    bucket.spend(882 - left)
+    assert bucket.budget.has_room(calls, promised=promised) is has_room
 
 
 @pytest.mark.parametrize(("reads", "calls"), [(6, 5), (13, 5), (25, 95), (40, 5000)])
-def test_what_waits_for_room_gets_it(reads: int, calls: int) -> None:
+def test_a_change_that_waits_for_room_gets_it(reads: int, calls: int) -> None:
     """Though something calls for a pass whenever one may begin, and each has one small change: passes are so far apart
     while anything waits that the bucket fills."""
     bucket = Bucket()
-    for _ in range(588):
-        bucket.budget.spend()
+    bucket.spend(588)
     for _ in range(200):
         bucket.budget.begin_pass()
-        for _ in range(reads):
-            bucket.budget.spend()
+        bucket.spend(reads)
         if bucket.budget.has_room(calls):
             return
         with suppress(OverBudget), bucket.budget.begin_change(5):
@@ -172,8 +155,7 @@ def test_a_change_that_has_begun_is_never_cut() -> None:
     bucket = Bucket()
     with bucket.budget.begin_change(5), ThreadPoolExecutor(1) as another:
         another.submit(bucket.spend_all).result()
-        for _ in range(25):
-            bucket.budget.spend()
+        bucket.spend(25)
         assert another.submit(bucket.spend_all).result() == 0
         assert bucket.budget.left() == 0
     bucket.budget.allow(DEFAULT_LIMIT)  # as each answer says
@@ -193,7 +175,6 @@ def test_a_change_that_takes_more_than_the_bucket_has_for_changes() -> None:
 
 
 def test_passes_keep_a_gap_when_little_is_left() -> None:
-    """As long as it takes for one more, a change included, to flow in; none while there is enough."""
     bucket = Bucket()
     assert bucket.budget.gap_s(reads=4) == 0.0
     bucket.spend_all()

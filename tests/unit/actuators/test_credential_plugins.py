@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from actuators.http.kubeconfig import ConnectionProblem
-from actuators.http.kubernetes import KubernetesReader, connect
-from actuators.http.retry import Retry
 from kubernetes_double import KubernetesSimulator
+from tests.support.connecting import a_cluster, a_kubeconfig
 from tests.support.objects import joining_node
 from tests.support.rows import rows
-from tests.support.simulators import ImpatientStop, Simulate
+from tests.support.simulators import Simulate
 
 NODES = "/api/v1/nodes"
 CREDENTIAL: dict[str, Any] = {
@@ -32,42 +31,24 @@ def kubeconfig(folder: Path, server: str, script: str | None) -> Path:
         plugin.write_text(f"#!/bin/sh\n{script}\n")
         plugin.chmod(0o700)
     call = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin), "interactiveMode": "Never"}
-    file = folder / "kubeconfig"
-    content = {
-        "clusters": [{"name": "c", "cluster": {"server": server}}],
-        "users": [{"name": "u", "user": {"exec": call}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
-    file.write_text(json.dumps(content))
-    return file
-
-
-def reader(file: Path) -> KubernetesReader:
-    """A reader as this kubeconfig has it."""
-    return KubernetesReader(
-        connect(str(file), user_agent="tests/1.0", retry=Retry(ImpatientStop()), timeout_s=2.0, read_only=True)
-    )
+    return a_kubeconfig(folder, server, {"exec": call})
 
 
 @rows(
     "script",
     {
         "missing": None,
-        "exits 1": "exit 1",
         "exits 1 with a word": "echo 'log in first' >&2; exit 1",
         "prints garbage": "echo garbage",
-        "prints nothing": ":",
         "prints another object": "echo '{}'",
         "another version": f"echo '{json.dumps({**CREDENTIAL, 'apiVersion': 'client.authentication.k8s.io/v9'})}'",
     },
 )
 def test_a_plugin_that_fails(simulate: Simulate, tmp_path: Path, script: str | None) -> None:
-    """A plugin that gives no credential ends the start with one line; nothing is asked of the API server as nobody."""
     sim = simulate(nodes=[joining_node("web-1")])
     file = kubeconfig(tmp_path, sim.kubernetes_proxy.url, script)
     with pytest.raises(ConnectionProblem) as raised:
-        reader(file)
+        a_cluster(file)
     text = str(raised.value)
     assert text.startswith(f"kubeconfig {file}: its credential plugin failed, ")
     assert text.endswith("; run the plugin by hand, or log in again")
@@ -75,26 +56,12 @@ def test_a_plugin_that_fails(simulate: Simulate, tmp_path: Path, script: str | N
     assert sim.sent_to_kubernetes() == []
 
 
-def test_a_plugin_that_works(simulate: Simulate, tmp_path: Path) -> None:
-    """The plugin's token is what the API server sees."""
-    sim = simulate(nodes=[joining_node("web-1")])
-    file = kubeconfig(tmp_path, sim.kubernetes_proxy.url, f"echo '{json.dumps(CREDENTIAL)}'")
-    assert b"web-1" in reader(file).get(NODES).body
-
-
-def test_a_failure_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What is raised is not logged as well: a person reads one line."""
-    with pytest.raises(ConnectionProblem):
-        reader(kubeconfig(tmp_path, "http://127.0.0.1:1", "exit 1"))
-    assert caplog.records == []
-
-
-def test_what_other_threads_log_meanwhile_is_theirs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_logs_of_other_threads_are_theirs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """While a plugin takes its time, the log goes on, and nothing in it counts as the plugin's failure."""
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     file = kubeconfig(tmp_path, "http://127.0.0.1:1", f"cat {gate}; echo '{json.dumps(CREDENTIAL)}'")
-    loading = threading.Thread(target=reader, args=(file,))
+    loading = threading.Thread(target=a_cluster, args=(file,))
     loading.start()
     with gate.open("w"):  # opens as soon as the plugin runs, and lets it go on when it is closed
         logging.getLogger("hcloud-reconciler.run").error("a word of ours")
@@ -106,12 +73,11 @@ def test_what_other_threads_log_meanwhile_is_theirs(tmp_path: Path, caplog: pyte
 def test_a_plugin_that_fails_later_leaves_the_credential_in_use(
     simulate: Simulate, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log says so once, in our words."""
     sim = simulate(nodes=[joining_node("web-1")])
     status = {**CREDENTIAL["status"], "expirationTimestamp": "2020-01-01T00:00:00Z"}
     works = f"test -e {tmp_path}/out || echo '{json.dumps({**CREDENTIAL, 'status': status})}'"
     file = kubeconfig(tmp_path, sim.kubernetes_proxy.url, works)
-    cluster = reader(file)
+    cluster = a_cluster(file)
     (tmp_path / "out").touch()
     assert b"web-1" in cluster.get(NODES).body
     assert b"web-1" in cluster.get(NODES).body
@@ -124,8 +90,8 @@ def test_nobody_listens_afterwards(simulate: Simulate, tmp_path: Path, caplog: p
     handlers = list(logging.getLogger().handlers)
     file = kubeconfig(tmp_path, simulate().kubernetes_proxy.url, "exit 1")
     with pytest.raises(ConnectionProblem):
-        reader(file)
+        a_cluster(file)
     kubeconfig(tmp_path, "http://127.0.0.1:1", f"echo '{json.dumps(CREDENTIAL)}'")
-    reader(file)
+    a_cluster(file)
     logging.getLogger().error("a word of somebody's")
     assert (logging.getLogger().handlers, caplog.messages) == (handlers, ["a word of somebody's"])

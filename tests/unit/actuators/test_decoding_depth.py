@@ -20,14 +20,14 @@ def nested(depth: int, opening: bytes = b'{"f:\\"]":', closing: bytes = b"}") ->
 
 
 @pytest.mark.parametrize("depth", [1, 63, 64, 65, 900, 1100, 10_000])
-def test_what_nobody_looks_at_may_be_as_deep_as_it_likes(depth: int) -> None:
+def test_an_unknown_field_may_be_as_deep_as_it_likes(depth: int) -> None:
     """An API server stores ten thousand levels. The object is read, and so is the list that it is in."""
     raw = decoder(list[msgspec.Raw]).decode(b"[" + nested(depth) + b"," + nested(1) + b"]")
     assert decoder(Thing).decode(nested(depth)) == Thing("web", "u")
     assert [decoder(Thing).decode(each) for each in raw] == [Thing("web", "u")] * 2
 
 
-def test_what_is_looked_at_is_an_error_when_it_is_deep() -> None:
+def test_a_deep_value_of_a_known_field_is_an_error() -> None:
     """Never another one than that of any other value which makes no sense."""
     with pytest.raises(msgspec.ValidationError, match="Expected text, got a list"):
         decoder(Thing).decode(b'{"name":' + b"[" * 5000 + b"]" * 5000 + b"}")
@@ -43,14 +43,13 @@ def test_what_is_looked_at_is_an_error_when_it_is_deep() -> None:
         "closed before it is open": b"]" * 70 + b"[" * 5000,
     },
 )
-def test_what_is_deep_and_no_json_is_an_error(data: bytes) -> None:
+def test_deep_data_that_is_no_json_is_an_error(data: bytes) -> None:
     """It is a ValueError, as whoever decodes an answer expects."""
     with pytest.raises(ValueError, match=r"."):
         decoder(object).decode(data + b" garbage")
 
 
 def test_depths_that_are_left_out() -> None:
-    """Null stands in their place, and what is next to them stays."""
     deep = b"[" * 64 + b'[1,[2],"]"],{"a":3},4' + b"]" * 64
     assert without_depths(deep) == b"[" * 64 + b"null,null,4" + b"]" * 64
     assert without_depths(b"[1,{}]") == b"[1,{}]"

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Broken, Denied, Transient
+from actuators.http.errors import ApiError, Broken
 from actuators.http.kubeconfig import ConnectionProblem
-from actuators.http.kubernetes import KubernetesReader, connect
-from actuators.http.retry import Patience, Retry
+from tests.support.connecting import a_cluster, a_kubeconfig
 from tests.support.objects import joining_node
 from tests.support.rows import rows
-from tests.support.simulators import ImpatientStop, Simulate
+from tests.support.simulators import Simulate
 
 NODES = "/api/v1/nodes"
 SECRET = "s3cr3t-token"
+USER = {"token": SECRET}
 
 
 @pytest.fixture(autouse=True)
@@ -31,32 +31,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def reader(kubeconfig: Path | None, context: str | None = None) -> KubernetesReader:
-    """A reader that tries twice and never waits."""
-    return KubernetesReader(
-        connect(
-            str(kubeconfig) if kubeconfig else None,
-            context,
-            user_agent="tests/1.0",
-            retry=Retry(ImpatientStop(), Patience(attempts=2)),
-            timeout_s=2.0,
-            read_only=True,
-        )
-    )
-
-
-def kubeconfig(folder: Path, server: str, *, token: str = SECRET, **cluster: Any) -> Path:
-    file = folder / "kubeconfig"
-    content = {
-        "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
-        "users": [{"name": "u", "user": {"token": token}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
-    file.write_text(json.dumps(content))
-    return file
-
-
 CORRECT_IT = "; give another with --kubeconfig or KUBECONFIG, or correct it"
 
 
@@ -64,7 +38,6 @@ CORRECT_IT = "; give another with --kubeconfig or KUBECONFIG, or correct it"
     "content end",
     {
         "missing": (None, CORRECT_IT),
-        "empty": ("", CORRECT_IT),
         "without context": ("{}", CORRECT_IT),
         "unknown context": ('{"clusters": [], "users": [], "contexts": [], "current-context": "x"}', CORRECT_IT),
         "certificate authority not there": (
@@ -77,17 +50,14 @@ CORRECT_IT = "; give another with --kubeconfig or KUBECONFIG, or correct it"
         "malformed YAML": (":\n  - [", ")"),
         "binary": ("\x00\x01", ")"),
         "a list": ("[]", ")"),
-        "a word": ("kubeconfig", ")"),
-        "contexts a number": ('{"current-context": "x", "contexts": 5, "clusters": [], "users": []}', ")"),
     },
 )
 def test_unusable_kubeconfigs(tmp_path: Path, content: str | None, end: str) -> None:
-    """A kubeconfig that cannot be used is one line that names the file, and the remedy or that it is none at all."""
     file = tmp_path / "my-kubeconfig"
     if content is not None:
         file.write_text(content)
     with pytest.raises(ConnectionProblem) as raised:
-        reader(file)
+        a_cluster(file)
     text = str(raised.value)
     no_kubeconfig = "it is no kubeconfig (" if end == ")" else ""
     assert text.startswith(f"kubeconfig {file} cannot be used: {no_kubeconfig}")
@@ -96,16 +66,14 @@ def test_unusable_kubeconfigs(tmp_path: Path, content: str | None, end: str) -> 
 
 
 def test_without_any_kubeconfig(tmp_path: Path) -> None:
-    """Without flag, variable and pod the file in the home folder is what is missed."""
     with pytest.raises(ConnectionProblem, match=rf"^kubeconfig {tmp_path}/\.kube/config cannot be used"):
-        reader(None)
+        a_cluster(None)
 
 
 def test_inside_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a pod the service account is used, and named when it cannot be."""
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
     with pytest.raises(ConnectionProblem, match=r"^the pod's service account cannot be used"):
-        reader(None)
+        a_cluster(None)
 
 
 def test_the_variable_names_the_file(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +81,7 @@ def test_the_variable_names_the_file(simulate: Simulate, monkeypatch: pytest.Mon
     sim = simulate(nodes=[joining_node("web-1")])
     monkeypatch.setenv("KUBECONFIG", str(sim.kubeconfig()))
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
-    assert b"web-1" in reader(None).get(NODES).body
+    assert b"web-1" in a_cluster(None).get(NODES).body
 
 
 def _of_two_clusters(folder: Path, first: Path, *names: str) -> Path:
@@ -134,13 +102,12 @@ def _of_two_clusters(folder: Path, first: Path, *names: str) -> Path:
 def test_a_context_is_taken_instead_of_the_current_one(
     simulate: Simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, in_a_pod: bool
 ) -> None:
-    """Its cluster and its user; a context that is named is meant in a pod as well, from the file in the home folder."""
     sim = simulate(nodes=[joining_node("web-1")])
     (tmp_path / ".kube").mkdir()
     _of_two_clusters(tmp_path / ".kube", sim.kubeconfig(), "prod")
     if in_a_pod:
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
-    assert b"web-1" in reader(None, "prod").get(NODES).body
+    assert b"web-1" in a_cluster(None, "prod").get(NODES).body
 
 
 @pytest.mark.parametrize(
@@ -148,27 +115,10 @@ def test_a_context_is_taken_instead_of_the_current_one(
     [(["prod"], "'current', 'prod'"), (["a", "b", "c", "d", "e"], "'current', 'a', 'b', 'c', 'd' and 1 more")],
 )
 def test_a_context_that_is_not_there(tmp_path: Path, names: list[str], there: str) -> None:
-    """It is told with those that are; no other cluster is asked in its place."""
-    file = _of_two_clusters(tmp_path, kubeconfig(tmp_path, "http://127.0.0.1:1"), *names)
+    file = _of_two_clusters(tmp_path, a_kubeconfig(tmp_path, "http://127.0.0.1:1", USER), *names)
     with pytest.raises(ConnectionProblem) as raised:
-        reader(file, "prdo")
+        a_cluster(file, "prdo")
     assert str(raised.value) == f"kubeconfig {file} cannot be used: it has no context 'prdo', but {there}{CORRECT_IT}"
-
-
-def test_an_unknown_token_is_denied(simulate: Simulate) -> None:
-    """A token that the API server does not know is Denied, with the remedy, and is not in the text."""
-    sim = simulate()
-    with pytest.raises(Denied, match="credentials are unknown or expired") as raised:
-        KubernetesReader(sim.kubernetes_connection(token=SECRET)).get(NODES)
-    assert SECRET not in str(raised.value)
-
-
-def test_connection_refused(tmp_path: Path) -> None:
-    """Nobody listens: Transient after every try, naming the address."""
-    refused = reader(kubeconfig(tmp_path, "http://127.0.0.1:1"))
-    with pytest.raises(Transient, match=r"http://127\.0\.0\.1:1 does not answer"):
-        refused.get(NODES)
-    assert refused.requests.total == 2
 
 
 @rows(
@@ -181,8 +131,7 @@ def test_connection_refused(tmp_path: Path) -> None:
     },
 )
 def test_no_error_shows_a_secret(tmp_path: Path, server: str, token: str) -> None:
-    """Whatever is wrong with address or token, the error is one of ours and holds no credentials."""
-    wrong = reader(kubeconfig(tmp_path, server, token=token))
+    wrong = a_cluster(a_kubeconfig(tmp_path, server, {"token": token}))
     with pytest.raises(ApiError) as raised:
         wrong.get(NODES)
     assert SECRET not in f"{raised.value} {raised.value.__cause__} {wrong.host}"
@@ -192,9 +141,8 @@ def test_no_error_shows_a_secret(tmp_path: Path, server: str, token: str) -> Non
     "server", ["ftp://127.0.0.1:1", "127.0.0.1:6443", "/run/apiserver.sock", "HTTPS//10.0.0.1", ""]
 )
 def test_a_server_that_is_no_http_address(tmp_path: Path, server: str) -> None:
-    """An address without http:// or https:// is refused before the first request, and named."""
     with pytest.raises(ConnectionProblem) as raised:
-        reader(kubeconfig(tmp_path, server))
+        a_cluster(a_kubeconfig(tmp_path, server, USER))
     text = f"kubeconfig {tmp_path}/kubeconfig cannot be used: its server {server!r} has no https:// before it"
     assert str(raised.value) == text
 
@@ -234,31 +182,18 @@ def https(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]
 
 
 def test_a_trusted_certificate(tmp_path: Path, https: tuple[int, Path]) -> None:
-    """The kubeconfig's certificate authority is what counts."""
     port, authority = https
-    answer = reader(kubeconfig(tmp_path, f"https://127.0.0.1:{port}", **{"certificate-authority": str(authority)}))
+    answer = a_cluster(
+        a_kubeconfig(tmp_path, f"https://127.0.0.1:{port}", USER, **{"certificate-authority": str(authority)})
+    )
     assert answer.get(NODES).body == b""
 
 
 def test_an_untrusted_certificate(tmp_path: Path, https: tuple[int, Path]) -> None:
-    """A certificate of another authority is Broken, tried once, and the text names what to check."""
-    untrusting = reader(kubeconfig(tmp_path, f"https://127.0.0.1:{https[0]}"))
+    untrusting = a_cluster(a_kubeconfig(tmp_path, f"https://127.0.0.1:{https[0]}", USER))
     with pytest.raises(Broken, match="check certificate-authority and server in the kubeconfig"):
         untrusting.get(NODES)
     assert untrusting.requests.total == 1
-
-
-def test_https_towards_plain_http(tmp_path: Path, simulate: Simulate) -> None:
-    """A port that speaks plain HTTP is Broken for a client that wants HTTPS."""
-    port = simulate().kubernetes_server.url.rpartition(":")[2]
-    with pytest.raises(Broken, match="check certificate-authority and server in the kubeconfig"):
-        reader(kubeconfig(tmp_path, f"https://127.0.0.1:{port}")).get(NODES)
-
-
-def test_plain_http_towards_https(tmp_path: Path, https: tuple[int, Path]) -> None:
-    """A port that speaks HTTPS hangs up on a client that does not: no answer of an API."""
-    with pytest.raises(Transient):
-        reader(kubeconfig(tmp_path, f"http://127.0.0.1:{https[0]}")).get(NODES)
 
 
 @rows(
@@ -274,7 +209,7 @@ def test_plain_http_is_warned_of_once(
 ) -> None:
     """However many connections there are; who listens reads the credentials."""
     for _ in range(3):
-        reader(kubeconfig(tmp_path, server))
+        a_cluster(a_kubeconfig(tmp_path, server, USER))
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == (warned is not None)
     assert all(f"its server {warned} is reached without encryption" in line for line in said)

@@ -4,22 +4,17 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from actuators.http.errors import Transient
 from actuators.http.hetzner import HetznerReader
-from actuators.http.hetzner import connect as connect_hetzner
-from actuators.http.kubernetes import KubernetesReader
-from actuators.http.kubernetes import connect as connect_kubernetes
-from actuators.http.retry import Patience, Retry
+from tests.support.connecting import a_cluster, a_project
 from tests.support.objects import joining_node, server
-from tests.support.simulators import ImpatientStop, Simulate, Simulation
+from tests.support.simulators import Simulate, Simulation
 
 NOBODY = "http://127.0.0.1:9"
-ONCE = Patience(attempts=1)
 
 
 @pytest.fixture
@@ -69,32 +64,11 @@ def forward_proxy() -> Iterator[ForwardProxy]:
     proxy.server_close()
 
 
-def kubernetes_reader(file: Path) -> KubernetesReader:
-    return KubernetesReader(
-        connect_kubernetes(
-            str(file), user_agent="t/1", retry=Retry(ImpatientStop(), ONCE), timeout_s=2.0, read_only=True
-        )
-    )
-
-
-def hetzner_reader(endpoint: str) -> HetznerReader:
-    return HetznerReader(
-        connect_hetzner(
-            "x" * 64,
-            endpoint,
-            application=("t", "1"),
-            retry=Retry(ImpatientStop(), ONCE),
-            timeout_s=2.0,
-            read_only=True,
-        )
-    )
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_an_api_server_on_this_machine(sim: Simulation, host: str) -> None:
     file = sim.folder / "kubeconfig-here"
     file.write_text(json.dumps(sim.kubernetes.kubeconfig(sim.kubernetes_proxy.url.replace("127.0.0.1", host))))
-    assert b"web-1" in kubernetes_reader(file).get("/api/v1/nodes").body
+    assert b"web-1" in a_cluster(file, attempts=1).get("/api/v1/nodes").body
 
 
 def test_an_endpoint_on_this_machine(sim: Simulation) -> None:
@@ -104,22 +78,20 @@ def test_an_endpoint_on_this_machine(sim: Simulation) -> None:
 def test_an_api_server_elsewhere_is_asked_through_the_proxy(
     sim: Simulation, forward_proxy: ForwardProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Any other API server is asked through the environment's proxy, for it may be the only way."""
     monkeypatch.setenv("http_proxy", forward_proxy.url)
     file = sim.folder / "kubeconfig-elsewhere"
     file.write_text(json.dumps(sim.kubernetes.kubeconfig("http://cluster.invalid:6443")))
-    kubernetes_reader(file).get("/api/v1/nodes")
+    a_cluster(file, attempts=1).get("/api/v1/nodes")
     assert forward_proxy.asked_for == ["http://sandbox:sandbox-admin@cluster.invalid:6443/api/v1/nodes"]
 
 
 def test_an_endpoint_elsewhere_is_asked_through_the_proxy(
     sim: Simulation, forward_proxy: ForwardProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Any other endpoint is asked through the environment's proxy; when that is away, nothing else is tried."""
     with pytest.raises(Transient, match=r"does not answer: .*[Pp]roxy"):
-        hetzner_reader("http://hetzner.invalid/v1").get("/servers/1")
+        HetznerReader(a_project("http://hetzner.invalid/v1", "x" * 64, attempts=1)).get("/servers/1")
     monkeypatch.setenv("http_proxy", forward_proxy.url)
-    hetzner_reader("http://hetzner.invalid/v1").get("/servers/1")
+    HetznerReader(a_project("http://hetzner.invalid/v1", "x" * 64, attempts=1)).get("/servers/1")
     assert forward_proxy.asked_for == ["http://hetzner.invalid/v1/servers/1"]
 
 
@@ -129,5 +101,5 @@ def test_the_kubeconfigs_own_proxy_is_kept(sim: Simulation, forward_proxy: Forwa
     content["clusters"][0]["cluster"]["proxy-url"] = forward_proxy.url
     file = sim.folder / "kubeconfig-tunnel"
     file.write_text(json.dumps(content))
-    kubernetes_reader(file).get("/api/v1/nodes")
+    a_cluster(file, attempts=1).get("/api/v1/nodes")
     assert forward_proxy.asked_for == ["http://sandbox:sandbox-admin@127.0.0.1:1/api/v1/nodes"]

@@ -57,7 +57,6 @@ def shape(value: Any, name: str = "") -> Any:
 
 @pytest.mark.parametrize("row", BODIES, ids=lambda row: row.name)
 def test_the_simulator_answers_so(row: Body) -> None:
-    """The same status, members, types and codes."""
     found = answer(row)
 
     assert found.status == row.status
@@ -114,5 +113,4 @@ def meaning(client: RobotReader, path: str) -> str:
 
 @pytest.mark.parametrize("row", BODIES, ids=lambda row: row.name)
 def test_our_client_understands_them(client: RobotReader, row: Body) -> None:
-    """Each for what it means."""
     assert meaning(client, row.path) == row.means

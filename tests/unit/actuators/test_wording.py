@@ -22,7 +22,6 @@ from tests.support.rows import rows
     },
 )
 def test_one_line(text: object, line: str) -> None:
-    """Any text is one line of at most 300 characters."""
     assert one_line(text) == line
 
 
@@ -51,7 +50,6 @@ UNREACHED = "<urllib3.connection.HTTPSConnection object at 0x7f00>, 'Connection 
     },
 )
 def test_causes(error: object, line: str) -> None:
-    """What people understand, without the names of libraries' objects; the same each time."""
     assert cause(error) == line
 
 
@@ -60,11 +58,8 @@ def test_causes(error: object, line: str) -> None:
     [
         ("https://10.0.0.1:6443/x", "https://10.0.0.1:6443/x"),
         ("https://user:password@10.0.0.1:6443/x", "https://10.0.0.1:6443/x"),
-        ("https://token@host", "https://host"),
         ("https://user:p@ss@host/a@b", "https://host/a@b"),
         ("//user:password@host", "//host"),
-        ("https://user:pass word@exa mple", "https://exa mple"),
-        ("https://host/v1?token=secret", "https://host/v1"),
         ("https://host?token=secret#secret", "https://host"),
         ("https://[fd00::1]:6443/x#secret", "https://[fd00::1]:6443/x"),
         ("https://user:pass?word@host", "https://..."),
@@ -72,11 +67,10 @@ def test_causes(error: object, line: str) -> None:
         ("user:pass//word@host", "..."),
         ("user:password@host/v1", "host/v1"),
         ("host:6443", "host:6443"),
-        ("no address", "no address"),
         ("", ""),
     ],
 )
-def test_what_of_an_address_is_shown(url: str, shown: str) -> None:
+def test_shown_parts_of_an_address(url: str, shown: str) -> None:
     """Scheme, host, port and path, even of a malformed one; where they cannot be told from a password, none of them."""
     assert shown_address(url) == shown
 
@@ -85,25 +79,18 @@ def test_what_of_an_address_is_shown(url: str, shown: str) -> None:
     ("url", "expected"),
     [
         ("http://127.0.0.1:8080/v1", True),
-        ("https://127.9.9.9", True),
         ("http://localhost:80", True),
-        ("http://LOCALHOST", True),
         ("http://[::1]:6443", True),
         ("http://user:password@127.0.0.1", True),
         ("https://api.hetzner.cloud/v1", False),
         ("http://127.0.0.1.example.com", False),
-        ("http://localhost.example.com", False),
         ("http://127.0.0.1@example.com", False),
-        ("http://10.0.0.1", False),
         ("http://[::1", False),
-        ("http://exa mple", False),
         ("127.0.0.1:8080", False),
-        ("http://", False),
         ("", False),
     ],
 )
 def test_loopback_addresses(url: str, expected: bool) -> None:
-    """An address leads to this machine when its host says so; what is no address leads nowhere."""
     assert is_loopback(url) is expected
 
 
