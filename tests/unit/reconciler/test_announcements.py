@@ -12,9 +12,10 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
-from desired.section import Present
+from desired.section import Present, Section
 from reconciler.telemetry.announcements import at_most, on_outcome
 from reconciler.telemetry.events import MESSAGE, Event, EventType, Subject, subject_of
+from tests.balancers import a_service
 from tests.builders import CLUSTER_UID, a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
 from tests.support.judging import judge, warnings
 from tests.support.keys import key_of
@@ -34,88 +35,72 @@ DELETED = a_change("node/web-1", "node.delete")
 GONE = "Deleting node web-1 because it does not exist in the cloud provider"
 
 
-@pytest.mark.parametrize(
-    ("change", "outcome", "event"),
-    [
-        (INITIALISED, Applied(), Event(subject_of(JOINING), EventType.NORMAL, "Synced", "Node synced successfully")),
-        (
-            INITIALISED,
-            Failed("forbidden"),
-            Event(subject_of(JOINING), EventType.WARNING, "InitialisationFailed", "forbidden"),
-        ),
-        (INITIALISED, Pending("conflict"), None),
-        (INITIALISED, Skipped("stopped"), None),
-        (DELETED, Applied(), Event(subject_of(JOINING), EventType.NORMAL, "DeletingNode", GONE)),
-        (
-            DELETED,
-            Failed("forbidden"),
-            Event(
-                subject_of(JOINING), EventType.WARNING, "DeletingNodeFailed", "Failed deleting node web-1: forbidden"
-            ),
-        ),
-        (DELETED, Pending("conflict"), None),
-        (DELETED, Skipped("stopped"), None),
-    ],
-)
+@pytest.mark.parametrize(("change", "outcome", "event"), [
+    (INITIALISED, Applied(), Event(subject_of(JOINING), EventType.NORMAL, "Synced", "Node synced successfully")),
+    (INITIALISED, Failed("forbidden"), Event(subject_of(JOINING), EventType.WARNING, "InitialisationFailed",
+        "forbidden")),
+    (INITIALISED, Pending("conflict"), None),
+    (INITIALISED, Skipped("stopped"), None),
+    (DELETED, Applied(), Event(subject_of(JOINING), EventType.NORMAL, "DeletingNode", GONE)),
+    (DELETED, Failed("forbidden"), Event(subject_of(JOINING), EventType.WARNING, "DeletingNodeFailed",
+        "Failed deleting node web-1: forbidden")),
+    (DELETED, Pending("conflict"), None),
+    (DELETED, Skipped("stopped"), None),
+    (a_change("node/web-1/labels", "node.labels", owner="node/web-1"), Failed("forbidden"), None),
+    (a_change("node/gone"), Applied(), None),
+])  # fmt: skip
 def test_outcomes(change: Change, outcome: Outcome, event: Event | None) -> None:
-    """What was done to a Node, or failed, is said in HCCM's words; passing trouble is no event."""
+    """What was done to a Node, or failed, is said in HCCM's words; passing trouble and upkeep are no event."""
     assert on_outcome(change, outcome, WORLD) == event
-
-
-@pytest.mark.parametrize("kind", ["node.labels", "node.addresses", "node.shutdown_taint"])
-@pytest.mark.parametrize("outcome", [Applied(), Failed("forbidden")])
-def test_upkeep_says_nothing(kind: str, outcome: Outcome) -> None:
-    """Only the beginning and the end of a Node have events of HCCM's."""
-    assert on_outcome(a_change("node/web-1/part", kind, owner="node/web-1"), outcome, WORLD) is None
-
-
-def test_a_node_that_is_gone_says_nothing() -> None:
-    """Without the Node there is nothing to attach an event to."""
-    assert on_outcome(a_change("node/other"), Applied(), WORLD) is None
 
 
 SETTLED = WORLD.nodes.items["web-2"]
 SILENT = (
-    "UNUSABLE_LABEL UNKNOWN UNREADABLE FOREIGN KEPT IGNORED DELETING ANCHOR CLOCK_SKEW APPROVAL "
-    "OTHER_CONTROLLER STUCK SETTINGS NO_POD_CIDR DEPRECATED CERTIFICATE UNUSABLE_TARGET "
-    "NO_TARGETS UNREACHABLE PRIMARY_IP ORPHAN PARTIAL AGREED_PLAN SEVERAL_BALANCERS"
+    "UNUSABLE_LABEL UNKNOWN UNREADABLE FOREIGN KEPT IGNORED DELETING ANCHOR CLOCK_SKEW APPROVAL OTHER_CONTROLLER "
+    "SETTINGS NO_POD_CIDR UNUSABLE_TARGET ORPHAN PARTIAL AGREED_PLAN OUT_OF_SERVICE PACE UNSELECTED"
 )
-"""Kinds of notes that are no event on a Node."""
-NOTES: list[tuple[NoteKind, str | None, str | None]] = [
-    (NoteKind.UNMATCHED, "ServerNotFound", None),
-    (NoteKind.AMBIGUOUS, "InstanceLookupFailed", "InstanceLookupFailed"),
-    (NoteKind.MALFORMED, "InvalidProviderID", "InvalidProviderID"),
-    (NoteKind.UNUSABLE_NODE_IP, "InvalidNodeIP", "InvalidNodeIP"),
-    (NoteKind.MISCONFIGURED_INTERNAL_IP, "MisconfiguredInternalIP", "MisconfiguredInternalIP"),
-    (NoteKind.UNSUPPORTED, "RobotNotRead", None),
-    (NoteKind.LIMIT, None, "FailedToCreateRoute"),
-    (NoteKind.UNROUTABLE, None, "FailedToCreateRoute"),
-    (NoteKind.CLUSTER_CIDR, None, "ClusterCIDRMisconfigured"),
-    (NoteKind.LIKELY_SERVER, "UnknownProviderIDPrefix", "UnknownProviderIDPrefix"),
-    *((NoteKind[name], None, None) for name in SILENT.split()),
-    (NoteKind.OUT_OF_SERVICE, None, None),
-    (NoteKind.PACE, None, None),
-    (NoteKind.UNSELECTED, None, None),
+"""Kinds of notes that are no event."""
+NOTES: list[tuple[NoteKind, str | None, str | None, str | None]] = [
+    (NoteKind.UNMATCHED, "ServerNotFound", None, None),
+    (NoteKind.AMBIGUOUS, "InstanceLookupFailed", "InstanceLookupFailed", "AmbiguousOwnership"),
+    (NoteKind.MALFORMED, "InvalidProviderID", "InvalidProviderID", "InvalidAnnotation"),
+    (NoteKind.UNUSABLE_NODE_IP, "InvalidNodeIP", "InvalidNodeIP", None),
+    (NoteKind.MISCONFIGURED_INTERNAL_IP, "MisconfiguredInternalIP", "MisconfiguredInternalIP", None),
+    (NoteKind.UNSUPPORTED, "RobotNotRead", None, "UnsupportedSetting"),
+    (NoteKind.LIMIT, None, "FailedToCreateRoute", "LimitReached"),
+    (NoteKind.UNROUTABLE, None, "FailedToCreateRoute", None),
+    (NoteKind.CLUSTER_CIDR, None, "ClusterCIDRMisconfigured", None),
+    (NoteKind.LIKELY_SERVER, "UnknownProviderIDPrefix", "UnknownProviderIDPrefix", None),
+    (NoteKind.SEVERAL_BALANCERS, None, None, "AmbiguousOwnership"),
+    (NoteKind.CERTIFICATE, None, None, "CertificateUnavailable"),
+    (NoteKind.DEPRECATED, None, None, "LoadBalancerTypeDeprecated"),
+    (NoteKind.NO_TARGETS, None, None, "UnAvailableLoadBalancer"),
+    (NoteKind.UNREACHABLE, None, None, "UnAvailableLoadBalancer"),
+    (NoteKind.PRIMARY_IP, None, None, "CheckPrimaryIP"),
+    (NoteKind.STUCK, None, None, "DeletionStuck"),
+    *((NoteKind[name], None, None, None) for name in SILENT.split()),
 ]
-"""Kind of a note → reason of its event on a joining Node, and on a settled one."""
+"""Kind of a note → reason of its event on a joining Node, on a settled one, and on a Service."""
 
 
-@pytest.mark.parametrize(("kind", "joining", "settled"), NOTES)
-def test_notes(kind: NoteKind, joining: str | None, settled: str | None) -> None:
-    """A Node that a person has to help gets a warning with the note's own words; passing trouble none."""
-    plan = Plan(notes=tuple(Note(node.key, kind, "the cause") for node in (JOINING, SETTLED)))
+@pytest.mark.parametrize(("kind", "joining", "settled", "service"), NOTES)
+def test_notes(kind: NoteKind, joining: str | None, settled: str | None, service: str | None) -> None:
+    """A note that a person has to act upon is a warning with its own words; passing trouble is none."""
+    web = a_service()
+    world = replace(WORLD, services=Section({web.id: web}))
+    plan = Plan(notes=tuple(Note(each.key, kind, "the cause") for each in (JOINING, SETTLED, web)))
 
-    assert list(warnings(plan, WORLD, Settings())) == [
-        Event(subject_of(node), EventType.WARNING, reason, "the cause")
-        for node, reason in ((JOINING, joining), (SETTLED, settled))
+    assert list(warnings(plan, world, Settings())) == [
+        Event(subject_of(each), EventType.WARNING, reason, "the cause")
+        for each, reason in ((JOINING, joining), (SETTLED, settled), (web, service))
         if reason
     ]
 
 
 @pytest.mark.parametrize("kind", [NoteKind.MALFORMED, NoteKind.LIMIT, NoteKind.CLUSTER_CIDR])
-@pytest.mark.parametrize("key", ["node/gone", "project/cloud", "plan", "network/4"])
+@pytest.mark.parametrize("key", ["node/gone", "service/default/gone", "load_balancer/#42", "plan", "network/4"])
 def test_notes_on_others(key: str, kind: NoteKind) -> None:
-    """A note on anything but a Node that was observed has nothing to attach an event to."""
+    """A note on anything but a Node or Service that was observed has nothing to attach an event to."""
     plan = Plan(notes=(Note(key_of(key), kind, "the cause"),))
 
     assert list(warnings(plan, WORLD, Settings())) == []
@@ -145,7 +130,7 @@ def test_a_real_miss() -> None:
 
 def test_every_kind_of_note_is_decided_on() -> None:
     """A new kind of note needs a row in the list of notes."""
-    assert {kind for kind, _, _ in NOTES} == set(NoteKind)
+    assert {kind for kind, *_ in NOTES} == set(NoteKind)
 
 
 def test_holds() -> None:
@@ -161,15 +146,12 @@ def test_holds() -> None:
     assert list(warnings(judged(world, hold.hash), world, Settings())) == []
 
 
-@pytest.mark.parametrize(
-    ("flags", "typed"),
-    [
-        pytest.param("", "", id="none"),
-        pytest.param("--kubeconfig f", " --kubeconfig f", id="some"),
-        pytest.param(f"--kubeconfig {'f' * 900}", f" --kubeconfig {'f' * 900}", id="so long that the reason is cut"),
-    ],
-)
-def test_what_to_type(flags: str, typed: str) -> None:
+@pytest.mark.parametrize(("flags", "typed"), [
+    pytest.param("", "", id="none"),
+    pytest.param("--kubeconfig f", " --kubeconfig f", id="some"),
+    pytest.param(f"--kubeconfig {'f' * 900}", f" --kubeconfig {'f' * 900}", id="so long that the reason is cut"),
+])  # fmt: skip
+def test_the_command_to_type(flags: str, typed: str) -> None:
     """The command of the event can be typed as it stands: it names the cluster as this run does."""
     world = a_snapshot([JOINING, a_settled_node("web-2", 99)], [a_server()])
     (hold,) = judged(world).holds
@@ -214,19 +196,16 @@ def more(count: int, first: int) -> Event:
     return replace(NOTICE, reason="MoreWarnings", message=text)
 
 
-@rows(
-    "events told expected",
-    {
-        "nothing is wrong": ([], [], []),
-        "as many as there is room for": ([port(n) for n in range(10)], [], [port(n) for n in range(10)]),
-        "one too many": ([port(n) for n in range(11)], [], [*map(port, range(9)), more(2, 9)]),
-        "thousands": ([port(n) for n in range(30_000)], [], [*map(port, range(9)), more(29_991, 9)]),
-        "one of them again and again": ([port(1)] * 50, [], [port(1)]),
-        "beside others": ([port(n) for n in range(10)], [NOTICE] * 2, [*map(port, range(7)), more(3, 7)]),
-        "after more than enough": ([port(1), port(2)], [NOTICE] * 20, [more(2, 1)]),
-        "another object": ([*map(port, range(20)), OTHER], [], [*map(port, range(9)), more(11, 9), OTHER]),
-    },
-)
+@rows("events told expected", {
+    "nothing is wrong": ([], [], []),
+    "as many as there is room for": ([port(n) for n in range(10)], [], [port(n) for n in range(10)]),
+    "one too many": ([port(n) for n in range(11)], [], [*map(port, range(9)), more(2, 9)]),
+    "thousands": ([port(n) for n in range(30_000)], [], [*map(port, range(9)), more(29_991, 9)]),
+    "one of them again and again": ([port(1)] * 50, [], [port(1)]),
+    "beside others": ([port(n) for n in range(10)], [NOTICE] * 2, [*map(port, range(7)), more(3, 7)]),
+    "after more than enough": ([port(1), port(2)], [NOTICE] * 20, [more(2, 1)]),
+    "another object": ([*map(port, range(20)), OTHER], [], [*map(port, range(9)), more(11, 9), OTHER]),
+})  # fmt: skip
 def test_at_most_so_many_on_one_object(events: list[Event], told: list[Event], expected: list[Event]) -> None:
     """The first are told, and how many others there are; no other object has fewer for it."""
     assert list(at_most(10, events, told)) == expected

@@ -1,9 +1,13 @@
-"""Which Services' conditions get a write of their own at the end of a pass."""
+"""Conditions of Services that are written after a pass: each for itself, side by side, lost without harm."""
 
+import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from actuators.http.errors import ApiError, Conflict, Denied, Transient
 from actuators.outcome import Applied, Failed, Outcome, Pending
 from desired.annotations.claims import Claim
 from desired.guards.filters import restrict
@@ -15,6 +19,7 @@ from desired.plan.change import Plan
 from desired.planner import compute_plan
 from desired.section import Section, Unknown
 from reconciler.result import Line
+from reconciler.telemetry.conditions import ConditionSink
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import NOW, a_server, a_settled_node, incomplete
 from tests.support.balancer_changes import SERVICE
@@ -50,24 +55,19 @@ GOOD_SAID = [("True", "AddressPublished"), ("True", "InSync")]
 WRONG_SAID = [("True", "AddressPublished"), ("False", "InvalidAnnotation")]
 
 
-@rows(
-    "world expected",
-    {
-        "all is well, and nothing was said yet": (serving(), {}),
-        "all is well": (serving(*GOOD), {}),
-        "wrong from the beginning": (serving(claim=WRONG), {"default/web": WRONG_SAID}),
-        "wrong by now": (serving(*GOOD, claim=WRONG), {"default/web": WRONG_SAID}),
-        "as wrong as before, in other words": (serving(READY, INVALID, claim=WRONG), {}),
-        "mended": (serving(READY, INVALID), {"default/web": GOOD_SAID}),
-        "ready by now": (serving(NOT_READY, IN_SYNC), {"default/web": GOOD_SAID}),
-        "a Service without a load balancer": (a_world([a_service(type="ClusterIP")]), {}),
-        "a Service that had one": (a_world([a_service(type="ClusterIP", conditions=GOOD)]), {}),
-        "a Service that goes": (a_world([a_served_service(deleted_at=NOW, claim=WRONG)], [a_balancer()]), {}),
-        "another controller's Service": (a_world([a_service(load_balancer_class="other", claim=WRONG)]), {}),
-        "Services are not looked after": (replace(a_world(), services=None), {}),
-    },
-)
-def test_what_is_due(world: Snapshot, expected: dict[str, list[tuple[str, str]]]) -> None:
+@rows("world expected", {
+    "all is well": (serving(*GOOD), {}),
+    "wrong from the beginning": (serving(claim=WRONG), {"default/web": WRONG_SAID}),
+    "wrong by now": (serving(*GOOD, claim=WRONG), {"default/web": WRONG_SAID}),
+    "as wrong as before, in other words": (serving(READY, INVALID, claim=WRONG), {}),
+    "mended": (serving(READY, INVALID), {"default/web": GOOD_SAID}),
+    "ready by now": (serving(NOT_READY, IN_SYNC), {"default/web": GOOD_SAID}),
+    "a Service without a load balancer": (a_world([a_service(type="ClusterIP")]), {}),
+    "a Service that had one": (a_world([a_service(type="ClusterIP", conditions=GOOD)]), {}),
+    "a Service that goes": (a_world([a_served_service(deleted_at=NOW, claim=WRONG)], [a_balancer()]), {}),
+    "Services are not looked after": (replace(a_world(), services=None), {}),
+})  # fmt: skip
+def test_conditions_due(world: Snapshot, expected: dict[str, list[tuple[str, str]]]) -> None:
     """A write is worth it when a condition says something else than before, or for the first time something bad."""
     assert said(world) == expected
 
@@ -94,33 +94,15 @@ ELSEWHERE = a_settled_node("web-1", 98)
 SILENT = a_settled_node(ready=Readiness.UNKNOWN)
 
 
-@rows(
-    "settings world",
-    {
-        "policy observe": (replace(LOCATED, policy=Policy.OBSERVE), serving(claim=WRONG)),
-        "another project": (LOCATED, serving(*GOOD, claim=WRONG, nodes=[ELSEWHERE])),
-        "another project, and no server": (LOCATED, serving(claim=WRONG, nodes=[ELSEWHERE], servers=[])),
-        "nothing of the cluster is found, and no Node is Ready": (
-            LOCATED,
-            a_world([a_service(claim=WRONG)], [], nodes=[SILENT], servers=[]),
-        ),
-    },
-)
+@rows("settings world", {
+    "policy observe": (replace(LOCATED, policy=Policy.OBSERVE), serving(claim=WRONG)),
+    "another project": (LOCATED, serving(*GOOD, claim=WRONG, nodes=[ELSEWHERE])),
+    "nothing of the cluster is found, and no Node is Ready": (LOCATED, a_world([a_service(claim=WRONG)], [],
+        nodes=[SILENT], servers=[])),
+})  # fmt: skip
 def test_nothing_is_written(settings: Settings, world: Snapshot) -> None:
     """Where nothing may be written, and where the token may be another project's, no condition is."""
     assert said(world, settings) == {}
-
-
-def test_a_cluster_that_is_down() -> None:
-    """Without any Ready Node its load balancer shows that this is the project."""
-    assert list(said(serving(claim=WRONG, nodes=[SILENT]))) == ["default/web"]
-
-
-def test_servers_that_could_not_be_read() -> None:
-    """While it cannot be told whether this is the project, nothing is said."""
-    world = serving(*GOOD, claim=WRONG)
-
-    assert said(replace(world, servers=incomplete(replace(world.servers, items={})))) == {}
 
 
 def test_part_of_the_plan() -> None:
@@ -132,14 +114,11 @@ def test_part_of_the_plan() -> None:
     assert list(conditions_due(plan, world, settings)) == []
 
 
-@rows(
-    "world",
-    {
-        "load balancers": a_world([a_served_service(conditions=GOOD)], load_balancers=incomplete(NO_BALANCERS)),
-        "identity": serving(*GOOD, cluster_uid=Unknown("forbidden")),
-    },
-)
-def test_what_is_not_known_changes_nothing(world: Snapshot) -> None:
+@rows("world", {
+    "load balancers": a_world([a_served_service(conditions=GOOD)], load_balancers=incomplete(NO_BALANCERS)),
+    "identity": serving(*GOOD, cluster_uid=Unknown("forbidden")),
+})  # fmt: skip
+def test_a_gap_changes_nothing(world: Snapshot) -> None:
     """A list with a gap says neither that a load balancer is there nor that it is not."""
     assert said(world) == {}
 
@@ -152,7 +131,7 @@ def tried(world: Snapshot, outcome: Outcome) -> list[Line]:
 WANTING = a_world([a_service(conditions=(NOT_READY, IN_SYNC))])
 
 
-def test_what_is_under_way_is_not_judged() -> None:
+def test_a_change_under_way_is_not_judged() -> None:
     """A change that is to be tried again, or is not seen yet, comes and goes: the next pass knows more."""
     assert judged(WANTING).allowed
     for outcome in (Applied(), Pending("locked"), Pending("429", 1.0), Failed("503", 1.0)):
@@ -160,7 +139,7 @@ def test_what_is_under_way_is_not_judged() -> None:
     assert said(WANTING) == {}
 
 
-def test_what_was_refused_by_the_api() -> None:
+def test_a_refusal_by_the_api() -> None:
     """A change that failed for good makes the Service differ from what it asks for, and the condition says why."""
     world = WANTING
     create = judged(world).by_key["load_balancer/default/web"]
@@ -174,14 +153,6 @@ def test_what_was_refused_by_the_api() -> None:
     assert in_sync.message == "limit exceeded"
 
 
-def test_a_refusal_that_goes_on_is_written_once() -> None:
-    """The next pass that fails alike has nothing to write."""
-    failing = ServiceCondition("LoadBalancerInSync", "False", "SyncFailed", "limit exceeded", NOW)
-    world = a_world([a_service(conditions=(NOT_READY, failing))])
-
-    assert said(world, tried=tried(world, Failed("limit exceeded"))) == {}
-
-
 def test_a_worse_reason_than_a_failure() -> None:
     """What a person has to mend is named first, whatever else failed."""
     web: Service = a_served_service(claim=WRONG)
@@ -193,3 +164,53 @@ def test_a_worse_reason_than_a_failure() -> None:
     )
 
     assert said(world, tried=tried(world, Failed("no"))) == {"default/web": WRONG_SAID}
+
+
+HELD = (ServiceCondition("LoadBalancerInSync", "False", "Held", "a person has to approve"),)
+
+
+class Api:
+    """Notes what it is given; refuses the Services that it is told to refuse."""
+
+    def __init__(self, **refuses: Exception) -> None:
+        self._refuses = refuses
+        self.written: dict[str, tuple[ServiceCondition, ...]] = {}
+
+    def write(self, service: Service, conditions: tuple[ServiceCondition, ...]) -> None:
+        """One write."""
+        if service.name in self._refuses:
+            raise self._refuses[service.name]
+        self.written[service.name] = conditions
+
+
+def test_nothing_to_write() -> None:
+    """Where nothing is due nothing is done, and no thread is started."""
+    before = threading.active_count()
+
+    ConditionSink(Api().write).write([])
+
+    assert threading.active_count() == before
+
+
+def test_all_are_written_when_it_returns() -> None:
+    api = Api()
+    names = [f"web-{number}" for number in range(50)]
+
+    ConditionSink(api.write).write([(a_service(name), HELD) for name in names])
+
+    assert api.written == dict.fromkeys(names, HELD)
+
+
+@pytest.mark.parametrize("error", [Conflict("moved on"), Denied("forbidden"), Transient("503")])
+def test_one_that_is_lost(error: ApiError) -> None:
+    """A Service that cannot be written to keeps none of the others from being."""
+    api = Api(b=error)
+
+    ConditionSink(api.write).write([(a_service(name), HELD) for name in ("a", "b", "c")])
+
+    assert sorted(api.written) == ["a", "c"]
+
+
+def test_a_bug_is_not_hidden() -> None:
+    with pytest.raises(KeyError):
+        ConditionSink(Api(a=KeyError("a")).write).write([(a_service("a"), HELD)])

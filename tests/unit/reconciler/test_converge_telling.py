@@ -69,14 +69,6 @@ def test_a_load_balancer_that_is_made(simulate: Simulate) -> None:
     assert [path for path in patches(run) if path.startswith(SERVICES)] == [f"{PATH}/status"] * 2
 
 
-def test_an_idle_pass_tells_nothing(served: Run) -> None:
-    """Where nothing has changed nothing is said, and nothing is written."""
-    for _ in range(3):
-        served.converge()
-
-    assert (said(served), patches(served)) == ([], [])
-
-
 def test_something_wrong_is_written_once(served: Run) -> None:
     """A bad annotation is in the conditions after the pass that met it; further passes write nothing."""
     annotate(served, {**WRONG})
@@ -140,7 +132,7 @@ def test_a_condition_that_is_lost(served: Run, fault: dict[str, Any]) -> None:
     assert conditions(served) == BAD
 
 
-def test_what_the_api_refuses(simulate: Simulate) -> None:
+def test_a_refusal_by_the_api(simulate: Simulate) -> None:
     """A creation that fails for good is a warning that goes on, and a condition that says why, written once."""
     run = a_balanced_run(simulate)
     error = {"error": {"code": "invalid_input", "message": "no such thing"}}

@@ -138,26 +138,23 @@ SPEC, STATUS, META = ("spec",), ("status",), ("metadata",)
 UNREACHABLE = [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]
 
 
-@pytest.mark.parametrize(
-    ("kind", "found"),
-    [
-        pytest.param(NODE, with_label(a_raw_node(), 11), id="a label by kubectl"),
-        pytest.param(NODE, changed((*SPEC, "unschedulable"), True), id="a cordon"),
-        pytest.param(NODE, changed((*SPEC, "taints"), UNREACHABLE), id="a taint"),
-        pytest.param(NODE, changed((*SPEC, "podCIDRs"), ["10.244.0.0/24"]), id="a pod CIDR"),
-        pytest.param(NODE, changed((*SPEC, "providerID"), GONE), id="no providerID"),
-        pytest.param(NODE, changed((*STATUS, "conditions"), [condition("Ready", "False")]), id="not Ready"),
-        pytest.param(NODE, changed((*STATUS, "addresses"), []), id="addresses"),
-        pytest.param(NODE, changed((*META, "deletionTimestamp"), CREATED), id="on its way out"),
-        pytest.param(NODE, changed((*META, "uid"), "another"), id="another Node of that name"),
-        pytest.param(SERVICE, of_service((*SPEC, "ports", 0, "port"), 81), id="a port"),
-        pytest.param(SERVICE, of_service((*META, "annotations"), {"a": "b"}), id="an annotation"),
-        pytest.param(SERVICE, of_service((*SPEC, "type"), "ClusterIP"), id="another type"),
-        pytest.param(SERVICE, of_service((*META, "deletionTimestamp"), CREATED), id="a Service on its way out"),
-        pytest.param(SERVICE, of_service((*SPEC, "loadBalancerClass"), "other"), id="another's class"),
-        pytest.param(SERVICE, of_service((*STATUS, "loadBalancer"), {"ingress": [{"ip": "192.0.2.1"}]}), id="status"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "found"), [
+    pytest.param(NODE, with_label(a_raw_node(), 11), id="a label by kubectl"),
+    pytest.param(NODE, changed((*SPEC, "unschedulable"), True), id="a cordon"),
+    pytest.param(NODE, changed((*SPEC, "taints"), UNREACHABLE), id="a taint"),
+    pytest.param(NODE, changed((*SPEC, "podCIDRs"), ["10.244.0.0/24"]), id="a pod CIDR"),
+    pytest.param(NODE, changed((*SPEC, "providerID"), GONE), id="no providerID"),
+    pytest.param(NODE, changed((*STATUS, "conditions"), [condition("Ready", "False")]), id="not Ready"),
+    pytest.param(NODE, changed((*STATUS, "addresses"), []), id="addresses"),
+    pytest.param(NODE, changed((*META, "deletionTimestamp"), CREATED), id="on its way out"),
+    pytest.param(NODE, changed((*META, "uid"), "another"), id="another Node of that name"),
+    pytest.param(SERVICE, of_service((*SPEC, "ports", 0, "port"), 81), id="a port"),
+    pytest.param(SERVICE, of_service((*META, "annotations"), {"a": "b"}), id="an annotation"),
+    pytest.param(SERVICE, of_service((*SPEC, "type"), "ClusterIP"), id="another type"),
+    pytest.param(SERVICE, of_service((*META, "deletionTimestamp"), CREATED), id="a Service on its way out"),
+    pytest.param(SERVICE, of_service((*SPEC, "loadBalancerClass"), "other"), id="another's class"),
+    pytest.param(SERVICE, of_service((*STATUS, "loadBalancer"), {"ingress": [{"ip": "192.0.2.1"}]}), id="status"),
+])  # fmt: skip
 def test_changes_that_some_rule_looks_at(kind: WatchedKind, found: dict[str, Any]) -> None:
     """They wake, once: what follows of the same object is no news, as long as it stays like that."""
     stage = Stage(BASE)
@@ -169,33 +166,26 @@ def test_changes_that_some_rule_looks_at(kind: WatchedKind, found: dict[str, Any
     assert stage.judge(kind, again) == []
 
 
-@rows(
-    "kind found",
-    {
-        "images": (NODE, changed((*STATUS, "images"), [])),
-        "an annotation of a Node": (NODE, changed((*META, "annotations"), {"example.com/x": "y"})),
-        "managed fields": (NODE, changed((*META, "managedFields"), [{"manager": "kubectl"}])),
-        "order": (NODE, changed((*META, "labels"), dict(reversed(a_raw_node()["metadata"]["labels"].items())))),
-        "a cluster IP": (SERVICE, of_service((*SPEC, "clusterIP"), "10.96.0.2")),
-        "a target port": (SERVICE, of_service((*SPEC, "ports", 0, "targetPort"), 8080)),
-    },
-)
+@rows("kind found", {
+    "images": (NODE, changed((*STATUS, "images"), [])),
+    "an annotation of a Node": (NODE, changed((*META, "annotations"), {"example.com/x": "y"})),
+    "managed fields": (NODE, changed((*META, "managedFields"), [{"manager": "kubectl"}])),
+    "order": (NODE, changed((*META, "labels"), dict(reversed(a_raw_node()["metadata"]["labels"].items())))),
+    "a cluster IP": (SERVICE, of_service((*SPEC, "clusterIP"), "10.96.0.2")),
+    "a target port": (SERVICE, of_service((*SPEC, "ports", 0, "targetPort"), 8080)),
+})  # fmt: skip
 def test_changes_that_no_rule_looks_at(kind: WatchedKind, found: dict[str, Any]) -> None:
     assert Stage(BASE).judge(kind, found) == []
 
 
-@rows(
-    "kind found type_ woken",
-    {
-        "a Node joins": (NODE, a_raw_node("web-2", 11), "ADDED", ["node/web-2 is new"]),
-        "a Node goes": (NODE, a_raw_node(version=11), "DELETED", ["node/web-1 is gone"]),
-        "a Node that nobody has seen goes": (NODE, a_raw_node("web-2", 11), "DELETED", []),
-        "a Service goes": (SERVICE, a_raw_service(version=11), "DELETED", ["service/shop/web is gone"]),
-        "a new Service": (SERVICE, a_raw_service(version=11, name="new"), "ADDED", ["service/shop/new is new"]),
-        "one without load balancer": (SERVICE, a_raw_service("ClusterIP", 11, name="new"), "ADDED", []),
-        "such a one goes": (SERVICE, a_raw_service("NodePort", 11, name="new"), "DELETED", []),
-    },
-)
+@rows("kind found type_ woken", {
+    "a Node joins": (NODE, a_raw_node("web-2", 11), "ADDED", ["node/web-2 is new"]),
+    "a Node goes": (NODE, a_raw_node(version=11), "DELETED", ["node/web-1 is gone"]),
+    "a Node that nobody has seen goes": (NODE, a_raw_node("web-2", 11), "DELETED", []),
+    "a Service goes": (SERVICE, a_raw_service(version=11), "DELETED", ["service/shop/web is gone"]),
+    "a new Service": (SERVICE, a_raw_service(version=11, name="new"), "ADDED", ["service/shop/new is new"]),
+    "one without load balancer": (SERVICE, a_raw_service("ClusterIP", 11, name="new"), "ADDED", []),
+})  # fmt: skip
 def test_comings_and_goings(kind: WatchedKind, found: dict[str, Any], type_: str, woken: list[str]) -> None:
     assert Stage(BASE).judge(kind, found, type_) == woken
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.telemetry.events import Event, EventSink, EventType, subject_of
+from reconciler.telemetry.events import Event, EventSink, EventType, Subject, subject_of
 from tests.balancers import SERVICE_UID, a_service
 from tests.builders import a_node
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 from tests.support.stage import wait_for
 
@@ -40,144 +41,83 @@ def listed(sim: Simulation) -> list[dict[str, Any]]:
     return [event for _, event in sorted(sim.objects("events").items())]
 
 
-def test_an_event(sim: Simulation) -> None:
-    """An event names its Node so that ``kubectl describe`` finds it, and carries the API server's time."""
+@rows("subject namespace involved", {
+    "a Node": (WEB_1, "default", {"apiVersion": "v1", "kind": "Node", "name": "web-1", "uid": "uid-web-1"}),
+    "a Service": (subject_of(a_service(namespace="kube-system")), "kube-system",
+        {"apiVersion": "v1", "kind": "Service", "namespace": "kube-system", "name": "web", "uid": SERVICE_UID}),
+})  # fmt: skip
+def test_an_event(sim: Simulation, subject: Subject, namespace: str, involved: dict[str, str]) -> None:
+    """An event names its object so that ``kubectl describe`` finds it, and carries the API server's time."""
     with sink(sim) as events:
-        events.announce([MISSED], NOW)
+        events.announce([replace(MISSED, subject=subject)], NOW)
 
     (event,) = listed(sim)
-    assert event["metadata"]["namespace"] == "default"
-    assert event["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "web-1", "uid": "uid-web-1"}
+    assert event["metadata"]["namespace"] == namespace
+    assert event["involvedObject"] == involved
     assert (event["type"], event["reason"], event["message"]) == (MISSED.type, MISSED.reason, MISSED.message)
     assert event["source"] == {"component": "hcloud-reconciler"}
     assert event["firstTimestamp"] == event["lastTimestamp"] == "2026-07-01T12:00:00Z"
     assert event["count"] == 1
 
 
-def test_an_event_on_a_service(sim: Simulation) -> None:
-    """What is in a namespace has its events there, as the API server demands."""
-    service = Event(subject_of(a_service(namespace="kube-system")), EventType.NORMAL, "EnsuredLoadBalancer", "done")
-
+@rows("minutes gone said last", {
+    "still holds": ((0, 1, 2), (), 1, "12:00"),
+    "holds anew": ((0, 1, 2, 4), (3,), 2, "12:04"),
+    "goes on: the API server forgets Events after an hour": ((0, 1, 29, 30, 31, 59, 60), (), 3, "13:00"),
+    "a clock is set an hour back": ((0, -60, -59, -31, -30), (), 3, "11:30"),
+    "a clock goes an hour forward, and is put right": ((0, 60, 61, 2, 3), (), 3, "12:02"),
+    "another API server's clock": ((0, 1, 0, 1), (), 1, "12:00"),
+})  # fmt: skip
+def test_transitions(sim: Simulation, minutes: tuple[int, ...], gone: tuple[int, ...], said: int, last: str) -> None:
+    """An event is said as it begins to hold, then every half-hour, as an update of the one that is there."""
     with sink(sim) as events:
-        events.send(service, NOW)
-
-    (event,) = listed(sim)
-    assert event["metadata"]["namespace"] == "kube-system"
-    assert event["involvedObject"] == {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "namespace": "kube-system",
-        "name": "web",
-        "uid": SERVICE_UID,
-    }
-
-
-def test_only_transitions_are_said(sim: Simulation) -> None:
-    """What still holds is not said again; what holds anew after it did not is."""
-    with sink(sim) as events:
-        for minute, holding in enumerate([[MISSED], [MISSED], [MISSED], [], [MISSED]]):
-            events.announce(holding, NOW + timedelta(minutes=minute))
+        for minute in sorted((*minutes, *gone)) if gone else minutes:
+            events.announce([] if minute in gone else [MISSED], NOW + timedelta(minutes=minute))
             wait(events._under_way, timeout=60)
 
-    assert len(sim.sent_to_kubernetes("POST")) == 2
+    sent = [entry.method for entry in sim.sent_to_kubernetes()]
+    assert sent == ["POST", *(["POST", "PATCH"] * (said - 1))]
     (event,) = listed(sim)
-    assert event["firstTimestamp"] == "2026-07-01T12:00:00Z"
-    assert event["lastTimestamp"] == "2026-07-01T12:04:00Z"
+    assert (event["firstTimestamp"], event["lastTimestamp"]) == ("2026-07-01T12:00:00Z", f"2026-07-01T{last}:00Z")
 
 
-def test_what_goes_on_is_said_again_every_half_hour(sim: Simulation) -> None:
-    """The API server forgets events after an hour, so what still holds is repeated, as an update of its event."""
-    with sink(sim) as events:
-        for minute in (0, 1, 29, 30, 31, 59, 60):
-            events.announce([MISSED], NOW + timedelta(minutes=minute))
-            wait(events._under_way, timeout=60)
-
-    assert [entry.method for entry in sim.sent_to_kubernetes()] == ["POST", "POST", "PATCH", "POST", "PATCH"]
-    (event,) = listed(sim)
-    assert (event["firstTimestamp"], event["lastTimestamp"]) == ("2026-07-01T12:00:00Z", "2026-07-01T13:00:00Z")
-
-
-@pytest.mark.parametrize(
-    ("minutes", "times"),
-    [
-        pytest.param((0, -60, -59, -31, -30), 3, id="an hour back"),
-        pytest.param((0, 60, 61, 2, 3), 3, id="an hour forward, and put right"),
-        pytest.param((0, 1, 0, 1), 1, id="another API server's clock"),
-    ],
-)
-def test_a_clock_that_is_set(sim: Simulation, minutes: tuple[int, ...], times: int) -> None:
-    """What goes on is not left unsaid until the API server's clock is where it has been before."""
-    with sink(sim) as events:
-        for minute in minutes:
-            events.announce([MISSED], NOW + timedelta(minutes=minute))
-            wait(events._under_way, timeout=60)
-
-    assert len(sim.sent_to_kubernetes("POST")) == times
-
-
-def test_an_event_that_was_lost_is_tried_again_in_the_next_pass(sim: Simulation) -> None:
-    """What could not be said is said in the next pass if it still holds, and then not again."""
+@rows("holding statuses", {"holds": (True, [503, 201]), "does not hold any more": (False, [503])})
+def test_an_event_that_was_lost(sim: Simulation, holding: bool, statuses: list[int]) -> None:
+    """The next pass tries again if it still holds, and then nothing is said again."""
     sim.spoil_kubernetes("status", code=503, count=1)
     with sink(sim) as events:
         for minute in range(3):
-            events.announce([MISSED], NOW + timedelta(minutes=minute))
+            events.announce([MISSED] if holding or not minute else [], NOW + timedelta(minutes=minute))
             wait(events._under_way, timeout=60)
 
-    assert [entry.status for entry in sim.sent_to_kubernetes("POST")] == [503, 201]
-    (event,) = listed(sim)
-    assert event["firstTimestamp"] == "2026-07-01T12:01:00Z"
+    assert [entry.status for entry in sim.sent_to_kubernetes("POST")] == statuses
+    assert [event["firstTimestamp"] for event in listed(sim)] == ["2026-07-01T12:01:00Z"] * holding
 
 
-def test_an_event_that_was_lost_and_does_not_hold_any_more(sim: Simulation) -> None:
-    sim.spoil_kubernetes("status", code=503, count=1)
-    with sink(sim) as events:
-        events.announce([MISSED], NOW)
-        wait(events._under_way, timeout=60)
-        events.announce([], NOW + timedelta(minutes=1))
-
-    assert listed(sim) == []
-    assert len(sim.sent_to_kubernetes("POST")) == 1
-
-
-def test_what_happens_is_said_each_time(sim: Simulation) -> None:
-    """Something that happens, and does not go on, is sent at once, every time."""
-    with sink(sim) as events:
-        events.send(SYNCED, NOW)
-    with sink(sim) as events:
-        events.send(SYNCED, NOW + timedelta(minutes=1))
-
-    (event,) = listed(sim)
-    assert event["lastTimestamp"] == "2026-07-01T12:01:00Z"
-
-
-def test_a_restart_says_it_once_more_and_adds_none(sim: Simulation) -> None:
-    """After a restart the same thing is said again under the same name, which updates the event that is there."""
+def test_an_occurrence_is_said_each_time(sim: Simulation) -> None:
+    """Something that happens, and does not go on, is sent every time; a restart adds no event to the one there."""
     for minute in range(3):
         with sink(sim) as events:
-            events.announce([MISSED], NOW + timedelta(minutes=minute))
+            events.send(SYNCED, NOW + timedelta(minutes=minute))
 
-    assert len(listed(sim)) == 1
+    (event,) = listed(sim)
+    assert event["lastTimestamp"] == "2026-07-01T12:02:00Z"
     assert [entry.method for entry in sim.sent_to_kubernetes()] == ["POST", "POST", "PATCH", "POST", "PATCH"]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param(replace(MISSED, message="another reason"), id="message"),
-        pytest.param(replace(MISSED, reason="Other"), id="reason"),
-        pytest.param(replace(MISSED, type=EventType.NORMAL), id="type"),
-        pytest.param(replace(MISSED, subject=subject_of(a_node("web-2"))), id="another Node"),
-        pytest.param(replace(MISSED, subject=subject_of(a_node(uid="other"))), id="another Node of the same name"),
-    ],
-)
-def test_different_things_have_different_names(sim: Simulation, other: Event) -> None:
+def test_different_things_have_different_names(sim: Simulation) -> None:
     """An event's name begins with its Node's, and follows from everything that it says."""
+    others = [
+        replace(MISSED, message="another reason"),
+        replace(MISSED, reason="Other"),
+        replace(MISSED, type=EventType.NORMAL),
+        replace(MISSED, subject=subject_of(a_node("web-2"))),
+        replace(MISSED, subject=subject_of(a_node(uid="other"))),
+    ]
     with sink(sim) as events:
-        events.announce([MISSED, other], NOW)
+        events.announce([MISSED, *others], NOW)
 
-    first, second = listed(sim)
-    assert first["metadata"]["name"] != second["metadata"]["name"]
-    assert first["metadata"]["name"].startswith("web-1.")
+    assert sorted(name.partition(".")[0] for name in sim.objects("events")) == ["web-1"] * 5 + ["web-2"]
 
 
 def test_names_fit(sim: Simulation) -> None:
@@ -191,17 +131,12 @@ def test_names_fit(sim: Simulation) -> None:
     assert len(event["message"]) == 1024
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        {"kind": "status", "code": 403, "body": {"kind": "Status", "reason": "Forbidden", "message": "no"}},
-        {"kind": "status", "code": 429},
-        {"kind": "status", "code": 503},
-        {"kind": "reset"},
-        {"kind": "status", "code": 200, "body": "<html>"},
-    ],
-    ids=lambda fault: f"{fault['kind']} {fault.get('code', '')}",
-)
+@rows("fault", {
+    "forbidden": {"kind": "status", "code": 403, "body": {"kind": "Status", "reason": "Forbidden", "message": "no"}},
+    "throttled": {"kind": "status", "code": 429},
+    "no answer": {"kind": "reset"},
+    "a page": {"kind": "status", "code": 200, "body": "<html>"},
+})  # fmt: skip
 def test_lost_events_are_harmless(sim: Simulation, fault: dict[str, Any]) -> None:
     """An event that does not arrive is tried once, raises nothing, and keeps no other from arriving."""
     sim.spoil_kubernetes(**fault, method="POST")
@@ -229,7 +164,7 @@ def test_a_hanging_api_server_does_not_keep_the_process(sim: Simulation) -> None
     sim.kubernetes_proxy.stop()
 
 
-def test_what_has_not_begun_by_the_end_is_never_sent(sim: Simulation) -> None:
+def test_an_event_that_has_not_begun_by_the_end_is_never_sent(sim: Simulation) -> None:
     """Only what the API server was asked already is still under way."""
     sim.spoil_kubernetes("hang", count=None)
     events = EventSink(sim.kubernetes_writer())
@@ -241,18 +176,6 @@ def test_what_has_not_begun_by_the_end_is_never_sent(sim: Simulation) -> None:
     wait(handed_over, timeout=60)
 
     assert sum(future.cancelled() for future in handed_over) >= 50 - 12
-
-
-def test_the_end_tells_that_nothing_is_under_way(sim: Simulation) -> None:
-    """So it is when all has arrived, when something was lost, and when there was nothing to say."""
-    sim.spoil_kubernetes("status", code=503, count=1)
-    events = EventSink(sim.kubernetes_writer())
-
-    assert events.close(5)
-    events.announce([MISSED, SYNCED], NOW)
-    assert events.close(5)
-
-    assert len(listed(sim)) == 1
 
 
 def test_no_more_wait_than_there_is_room_for(sim: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +203,7 @@ def test_no_more_wait_than_there_is_room_for(sim: Simulation, monkeypatch: pytes
     assert len(waiting) == 51
 
 
-def test_what_was_sent_is_forgotten(sim: Simulation) -> None:
+def test_events_that_were_sent_are_forgotten(sim: Simulation) -> None:
     """A loop that has initialized a thousand Nodes does not hold a thousand ends of events for ever."""
     events = EventSink(sim.kubernetes_writer())
     events.announce([replace(MISSED, message=f"reason {number}") for number in range(50)], NOW)

@@ -43,21 +43,12 @@ def explain(world: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     return ExplainCommand("node", world, monkeypatch, capsys)
 
 
-@pytest.mark.parametrize(
-    ("name", "stage"),
-    [
-        pytest.param("web-1", "settled", id="settled"),
-        pytest.param("web-2", "joining", id="joining"),
-        pytest.param("web3", "unmatched", id="unmatched"),
-        pytest.param("away-1", "foreign", id="foreign"),
-        pytest.param("lost-1", "departing", id="departing"),
-    ],
-)
-def test_explaining_only_looks(explain: ExplainCommand, world: Simulation, name: str, stage: str) -> None:
+def test_explaining_only_looks(explain: ExplainCommand, world: Simulation) -> None:
     """Every Node is explained with rights to read only, and nothing but reads is sent."""
     before = world.nodes()
+    stages = {name: explain.document(name)["stage"] for name in ("web-1", "web-2", "web3", "away-1", "lost-1")}
 
-    assert explain.document(name)["stage"] == stage
+    assert list(stages.values()) == ["settled", "joining", "unmatched", "foreign", "departing"]
     assert {entry.method for entry in (*world.sent_to_kubernetes(), *world.sent_to_hetzner())} == {"GET"}
     assert world.nodes() == before
 
@@ -70,7 +61,7 @@ def test_text_is_the_default(explain: ExplainCommand) -> None:
     assert said.stdout.startswith("node/web-1  in sync: server 1\n  runs on server 1; no change is planned\n")
 
 
-def test_what_it_costs(explain: ExplainCommand, world: Simulation) -> None:
+def test_the_cost(explain: ExplainCommand, world: Simulation) -> None:
     """It costs what a plan costs: Nodes, Services, namespace, what runs beside us, servers, load balancers that may be
     left over, the settings of the last pass as something is planned, approvals and those from Git as something is held,
     and a GET for each of the two servers that deletions depend on."""
@@ -88,7 +79,7 @@ def test_the_settings_are_those_of_a_plan(explain: ExplainCommand) -> None:
     assert [(word["rule"], word["verdict"]) for word in found["guards"]][-1] == ("policy", "waiting")
 
 
-def test_what_is_held_can_be_approved(explain: ExplainCommand, world: Simulation) -> None:
+def test_a_hold_can_be_approved(explain: ExplainCommand, world: Simulation) -> None:
     """The hash that is shown is that of the hold: once it is approved the guard lets pass, and the plan too."""
     (held,) = (word for word in explain.document("lost-1")["guards"] if word["verdict"] == "held")
     assert held["rule"] == "node-blast-radius"
@@ -108,26 +99,12 @@ def test_what_is_held_can_be_approved(explain: ExplainCommand, world: Simulation
     ]
 
 
-@rows(
-    "name why",
-    {
-        "near": ("web-4", "the cluster has no Node 'web-4'; nearest: web-2, web-1, web3"),
-        "a-server-has-the-name": (
-            "web-3",
-            (
-                "the cluster has no Node 'web-3'; nearest: web3, web-2, web-1; server 3 has the name: its kubelet has"
-                " not registered here"
-            ),
-        ),
-        "nothing-near": ("gpu", "the cluster has no Node 'gpu'"),
-    },
-)
-def test_no_such_node(explain: ExplainCommand, name: str, why: str) -> None:
+def test_no_such_node(explain: ExplainCommand) -> None:
     """A name that no Node has is an error with what comes near, and JSON is a document all the same."""
-    said = explain(name, "--output", "json")
+    said, why = explain("web-4", "--output", "json"), "the cluster has no Node 'web-4'; nearest: web-2, web-1, web3"
 
     assert (said.code, said.stderr) == (1, f"reconcile: error: {why}\n")
-    assert (said.document["key"], said.document["stage"], said.document["errors"]) == (f"node/{name}", None, [why])
+    assert (said.document["key"], said.document["stage"], said.document["errors"]) == ("node/web-4", None, [why])
 
 
 def test_no_such_node_beside_a_list_that_was_not_read(explain: ExplainCommand, world: Simulation) -> None:
@@ -142,52 +119,38 @@ def test_no_such_node_beside_a_list_that_was_not_read(explain: ExplainCommand, w
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\udcff", "\x1b[31m", "x" * 300, "../web-1"])
-@pytest.mark.parametrize("output", ["text", "json"])
-def test_a_name_that_no_node_can_have(explain: ExplainCommand, name: str, output: str) -> None:
+def test_a_name_that_no_node_can_have(explain: ExplainCommand, name: str) -> None:
     """Whatever is asked for, the answer is one line that no terminal obeys, and a valid document."""
-    said = explain(name, "--output", output)
+    text, json = (explain(name, "--output", output) for output in ("text", "json"))
 
-    assert (said.code, said.stderr.count("\n")) == (1, 1)
-    assert "\x1b" not in said.stdout + said.stderr
-    assert output == "text" or said.document["stage"] is None
+    for said in (text, json):
+        assert (said.code, said.stderr.count("\n")) == (1, 1)
+        assert "\x1b" not in said.stdout + said.stderr
+    assert json.document["stage"] is None
 
 
 def test_an_api_server_that_refuses(explain: ExplainCommand, world: Simulation) -> None:
     world.spoil_kubernetes("status", code=401, body="Unauthorized", count=None)
     said = explain("web-1", "--output", "json")
 
-    assert said.code == 1
     (error,) = said.document["errors"]
     assert "401" in error
-    assert said.stderr == f"reconcile: error: {error}\n"
+    assert (said.code, said.stderr) == (1, f"reconcile: error: {error}\n")
     assert (said.document["taken_at"], said.document["stage"]) == (None, None)
 
 
-def test_hetzner_refuses(explain: ExplainCommand) -> None:
-    """Without servers the Node is explained as far as it goes, and the end is an error."""
-    said = explain("web-1", "--output", "json", HCLOUD_TOKEN="x" * 64)
+@rows("flags variables stage errors", {
+    "Hetzner refuses: it is explained as far as it goes": ((), {"HCLOUD_TOKEN": "x" * 64}, "unknown", 1),
+    "a cluster that cannot be addressed": (("--kubeconfig", "/nowhere/config"), {}, None, 1),
+    "a wrong configuration, told together": ((), {"HCLOUD_TOKEN": "", "RECONCILER_POLICY": "maybe"}, None, 2),
+})  # fmt: skip
+def test_errors(
+    explain: ExplainCommand, flags: tuple[str, ...], variables: dict[str, str], stage: str | None, errors: int
+) -> None:
+    """Each error is a line on stderr, and stands in the document."""
+    said = explain("web-1", "--output", "json", *flags, **variables)
 
-    assert said.code == 1
-    assert said.document["stage"] == "unknown"
-    assert said.document["match"]["server"] is None
-    assert len(said.document["errors"]) == 1
-    assert said.stderr == f"reconcile: error: {said.document['errors'][0]}\n"
-
-
-def test_a_cluster_that_cannot_be_addressed(explain: ExplainCommand) -> None:
-    said = explain("web-1", "--output", "json", "--kubeconfig", "/nowhere/config")
-
-    assert said.code == 1
-    assert "/nowhere/config" in said.stderr
-    assert [f"reconcile: error: {error}\n" for error in said.document["errors"]] == [said.stderr]
-
-
-def test_a_wrong_configuration(explain: ExplainCommand) -> None:
-    """Problems of flags and variables are told together, before anything is sent."""
-    said = explain("web-1", "--output", "json", HCLOUD_TOKEN="", RECONCILER_POLICY="maybe")
-
-    assert said.code == 1
-    assert len(said.document["errors"]) == 2
+    assert (said.code, said.document["stage"], len(said.document["errors"])) == (1, stage, errors)
     assert [f"reconcile: error: {error}" for error in said.document["errors"]] == said.stderr.splitlines()
 
 

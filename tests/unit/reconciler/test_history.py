@@ -45,22 +45,24 @@ class Loop:
         found = self.history.setbacks().suspensions.get(change.key)
         return found if found is not None and found.mark == mark_of(change) else None
 
+    def said(self, change: Change = CHANGE, after_s: float = 0.0) -> tuple[GuardName, int, float] | None:
+        """Rule, times and wait in seconds of what is held against the change."""
+        found = self.held(change, after_s)
+        return (found.rule, found.times, found.due_in_s) if found is not None else None
 
-@pytest.mark.parametrize(
-    ("outcome", "counts"),
-    [
-        pytest.param(NO, True, id="refused"),
-        pytest.param(Failed("time-out", retry_after_s=1.0), True, id="answer lost"),
-        pytest.param(Applied(), False, id="applied"),
-        pytest.param(NOT_SEEN, False, id="applied and not seen"),
-        pytest.param(PREEMPTED, False, id="gave way"),
-        pytest.param(Pending("busy", 10.0), False, id="busy"),
-        pytest.param(Pending("overtaken"), False, id="overtaken"),
-        pytest.param(Skipped(STOPPED), False, id="not tried"),
-        pytest.param(None, False, id="not allowed"),
-    ],
-)
-def test_what_counts_as_a_failure(outcome: Outcome | None, counts: bool) -> None:
+
+@pytest.mark.parametrize(("outcome", "counts"), [
+    pytest.param(NO, True, id="refused"),
+    pytest.param(Failed("time-out", retry_after_s=1.0), True, id="answer lost"),
+    pytest.param(Applied(), False, id="applied"),
+    pytest.param(NOT_SEEN, False, id="applied and not seen"),
+    pytest.param(PREEMPTED, False, id="gave way"),
+    pytest.param(Pending("busy", 10.0), False, id="busy"),
+    pytest.param(Pending("overtaken"), False, id="overtaken"),
+    pytest.param(Skipped(STOPPED), False, id="not tried"),
+    pytest.param(None, False, id="not allowed"),
+])  # fmt: skip
+def test_failures(outcome: Outcome | None, counts: bool) -> None:
     """Only what was tried and not done, for another reason than that it has to wait."""
     loop = Loop()
     loop.run(Line(CHANGE, outcome))
@@ -70,16 +72,12 @@ def test_what_counts_as_a_failure(outcome: Outcome | None, counts: bool) -> None
 
 
 def test_failures_wait_ever_longer() -> None:
-    loop, waits = Loop(), []
-    for _ in range(9):
+    loop = Loop()
+    for times, wait_s in enumerate((1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0), 1):
         loop.run(Line(CHANGE, NO))
-        held = loop.held()
-        assert held is not None
-        waits.append(held.due_in_s)
-        assert loop.history.due_in_s() == held.due_in_s
-        assert loop.held(after_s=held.due_in_s) is None
-
-    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0]
+        assert loop.said() == (GuardName.BACK_OFF, times, wait_s)
+        assert loop.history.due_in_s() == wait_s
+        assert loop.held(after_s=wait_s) is None
 
 
 def test_waits_are_shortened_at_random() -> None:
@@ -90,35 +88,23 @@ def test_waits_are_shortened_at_random() -> None:
     assert loop.history.due_in_s() == pytest.approx(0.95)
 
 
-def test_what_is_said_of_failures() -> None:
-    """The error, and how often: the same for as long as nothing new happens."""
+def test_a_failure_is_told_with_its_error_and_the_time_left() -> None:
     loop = Loop()
     loop.run(Line(CHANGE, NO))
-    first = loop.held()
     loop.run(Line(CHANGE), after_s=0.5)
-    second = loop.held()
-    loop.run(Line(CHANGE, NO))
-    third = loop.held()
-
-    assert first is not None
-    assert second is not None
-    assert third is not None
-    assert (first.rule, first.times, first.error) == (GuardName.BACK_OFF, 1, "no")
-    assert (second.times, second.error, second.due_in_s) == (1, "no", 0.5)
-    assert (third.times, third.error) == (2, "no")
+    held = loop.held()
+    assert held is not None
+    assert (held.times, held.error, held.due_in_s) == (1, "no", 0.5)
 
 
-@pytest.mark.parametrize(
-    ("line", "expected_s"),
-    [
-        pytest.param(Line(CHANGE, Applied()), 1.0, id="done"),
-        pytest.param(Line(CHANGE, NOT_SEEN), 1.0, id="done and not seen"),
-        pytest.param(Line(ELSEWHERE, Applied()), 1.0, id="another value"),
-        pytest.param(Line(CHANGE, Pending("overtaken")), 4.0, id="overtaken"),
-        pytest.param(Line(CHANGE), 4.0, id="planned and withheld"),
-        pytest.param(Line(OTHER), 4.0, id="not planned"),
-    ],
-)
+@pytest.mark.parametrize(("line", "expected_s"), [
+    pytest.param(Line(CHANGE, Applied()), 1.0, id="done"),
+    pytest.param(Line(CHANGE, NOT_SEEN), 1.0, id="done and not seen"),
+    pytest.param(Line(ELSEWHERE, Applied()), 1.0, id="another value"),
+    pytest.param(Line(CHANGE, Pending("overtaken")), 4.0, id="overtaken"),
+    pytest.param(Line(CHANGE), 4.0, id="planned and withheld"),
+    pytest.param(Line(OTHER), 4.0, id="not planned"),
+])  # fmt: skip
 def test_when_failures_begin_anew(line: Line, expected_s: float) -> None:
     """After the change was done, or when another value is wanted; not because a pass did not try it."""
     loop = Loop()
@@ -140,13 +126,6 @@ def test_old_failures_are_forgotten() -> None:
     assert loop.history.due_in_s() == 1.0
 
 
-def test_others_are_not_held_back() -> None:
-    loop = Loop()
-    loop.run(Line(CHANGE, NO), Line(OTHER, Applied()))
-
-    assert loop.held(OTHER) is None
-
-
 def test_the_third_time_undone() -> None:
     """Applied and planned again three times within ten minutes: the third time it is left alone for an hour."""
     loop = Loop()
@@ -156,28 +135,14 @@ def test_the_third_time_undone() -> None:
         loop.run()
     due = loop.held()
     assert due is not None
-    assert (due.rule, due.due_in_s) == (GuardName.FLAPPING, HOUR)
+    assert (due.since, loop.said()) == (NOW, (GuardName.FLAPPING, 3, HOUR))
 
     loop.run(Line(CHANGE), after_s=0.0)
-    half = loop.held(after_s=HOUR / 2)
-    assert half is not None
-    assert half == replace(due, due_in_s=HOUR / 2)
+    assert loop.held(after_s=HOUR / 2) == replace(due, due_in_s=HOUR / 2)
     assert loop.held(after_s=HOUR / 2) is None
 
 
-def test_what_is_said_of_a_suspension() -> None:
-    """How often, since when by the API server's clock, and for how long."""
-    loop = Loop()
-    for _ in range(4):
-        loop.run(Line(CHANGE, Applied()))
-    held = loop.held()
-
-    assert held is not None
-    assert (held.rule, held.times, held.since) == (GuardName.FLAPPING, 3, NOW)
-    assert held.due_in_s == 3600.0
-
-
-def test_what_was_never_undone_is_free() -> None:
+def test_a_change_that_stays_is_free() -> None:
     """Two times undone and then done for good is forgotten after ten minutes."""
     loop = Loop()
     for _ in range(3):
@@ -190,69 +155,36 @@ def test_what_was_never_undone_is_free() -> None:
     assert loop.held() is None
 
 
-@pytest.mark.parametrize(
-    ("lines", "is_suspended"),
-    [
-        pytest.param([Applied(), Applied(), Applied()], True, id="planned again at once"),
-        pytest.param([NOT_SEEN, NOT_SEEN, NOT_SEEN, NOT_SEEN], False, id="not seen done yet: lists may lag"),
-        pytest.param([Applied(), Applied()], False, id="one time less"),
-        pytest.param([Applied(), NO, Applied(), Applied()], True, id="refused in between"),
-        pytest.param([Applied(), None, None, Applied()], False, id="planned, not tried, for a while: once undone"),
-        pytest.param([NO, NO, NO, NO, Applied()], False, id="never undone"),
-    ],
-)
-def test_what_counts_as_undone(lines: list[Outcome | None], is_suspended: bool) -> None:
-    """Whatever was applied and is planned again, once for each time that it was applied."""
+SAW_ALL, SAW_NOTHING = Report(snapshot=a_snapshot()), Report(errors=("the API is gone",))
+SAW_LESS = Report(snapshot=a_snapshot(servers_section=incomplete(servers_of(a_server()))))
+
+
+@rows("passes every_s rule", {
+    "planned again at once": ([Applied()] * 3, 1.0, GuardName.FLAPPING),
+    "not seen done yet: lists may lag": ([NOT_SEEN] * 4, 1.0, GuardName.BACK_OFF),
+    "not seen done, beside an API in trouble": ([NOT_SEEN, SAW_NOTHING] * 4, 1.0, GuardName.BACK_OFF),
+    "not seen done, by a pass that saw less": ([NOT_SEEN, SAW_LESS] * 4, 1.0, GuardName.BACK_OFF),
+    "seen done, which ends the lag": ([NOT_SEEN, SAW_ALL] * 3, 1.0, GuardName.FLAPPING),
+    "never seen done, longer than a list lags": ([NOT_SEEN] * 4, 40.0, GuardName.FLAPPING),
+    "one time less": ([Applied()] * 2, 1.0, None),
+    "refused in between": ([Applied(), NO, Applied(), Applied()], 1.0, GuardName.FLAPPING),
+    "planned, not tried, for a while: once undone": ([Applied(), None, None, Applied()], 1.0, None),
+    "never undone": ([NO, NO, NO, NO, Applied()], 1.0, None),
+})  # fmt: skip
+def test_undone_changes(passes: list[Outcome | Report | None], every_s: float, rule: GuardName | None) -> None:
+    """Whatever was applied and is planned again is undone, once for each time that it was applied."""
     loop = Loop()
-    for outcome in lines:
-        loop.run(Line(CHANGE, outcome))
-    held = loop.held()
+    for each in passes:
+        if isinstance(each, Report):
+            loop.history.note(each)
+        else:
+            loop.run(Line(CHANGE, each), after_s=every_s)
+    held = loop.held(after_s=every_s if every_s > 1 else 0.0)
 
-    assert (held is not None and held.rule == GuardName.FLAPPING) is is_suspended
-
-
-def test_what_nobody_ever_sees_done_is_undone_in_the_end() -> None:
-    loop = Loop()
-    for _ in range(4):
-        loop.run(Line(CHANGE, NOT_SEEN), after_s=40.0)
-
-    found = loop.held(after_s=40.0)
-    assert found is not None
-    assert found.rule == GuardName.FLAPPING
+    assert (held and held.rule) == rule
 
 
-def test_what_was_seen_done_after_a_while_and_is_planned_again_was_undone() -> None:
-    """The lag is over with the first pass that no longer plans it."""
-    loop = Loop()
-    for _ in range(3):
-        loop.run(Line(CHANGE, NOT_SEEN))
-        loop.run()
-
-    found = loop.held()
-    assert found is not None
-    assert found.rule == GuardName.FLAPPING
-
-
-@pytest.mark.parametrize(
-    "between",
-    [
-        pytest.param(Report(errors=("the API is gone",)), id="failed"),
-        pytest.param(Report(snapshot=a_snapshot(servers_section=incomplete(servers_of(a_server())))), id="not whole"),
-    ],
-)
-def test_a_pass_that_saw_less_has_seen_nothing_done(between: Report) -> None:
-    """A reader that lags goes on doing so beside an API in trouble: nobody undid what it does not show yet."""
-    loop = Loop()
-    for _ in range(4):
-        loop.run(Line(CHANGE, NOT_SEEN))
-        loop.history.note(between)
-
-    found = loop.held()
-    assert found is not None
-    assert found.rule == GuardName.BACK_OFF
-
-
-def test_what_nobody_has_seen_done_three_times_waits_until_no_list_lags() -> None:
+def test_three_times_not_seen_done_waits_until_no_list_lags() -> None:
     """For half a minute, in which it is not made again; a list that shows it meanwhile frees it, and one that does not
     proves that it was undone each time."""
     undone, lagged = Loop(), Loop()
@@ -260,18 +192,15 @@ def test_what_nobody_has_seen_done_three_times_waits_until_no_list_lags() -> Non
         for _ in range(3):
             assert loop.held() is None
             loop.run(Line(CHANGE, NOT_SEEN))
-        found = loop.held()
-        assert found is not None
-        assert (found.rule, found.due_in_s, loop.history.due_in_s()) == (GuardName.BACK_OFF, 30.0, 30.0)
+        assert loop.said() == (GuardName.BACK_OFF, 3, 30.0)
+        assert loop.history.due_in_s() == 30.0
 
     lagged.run(after_s=20.0)
     assert lagged.held() is None
     lagged.run(Line(CHANGE, Applied()), after_s=20.0)
     assert lagged.held() is None
 
-    suspended = undone.held(after_s=30.0)
-    assert suspended is not None
-    assert (suspended.rule, suspended.due_in_s) == (GuardName.FLAPPING, HOUR)
+    assert undone.said(after_s=30.0) == (GuardName.FLAPPING, 3, HOUR)
     undone.run(Line(CHANGE), after_s=0.0)
     assert undone.held(after_s=HOUR / 2) is not None
 
@@ -297,9 +226,7 @@ def test_an_hour_from_when_it_was_said() -> None:
     loop.now += 30.0
     loop.history.note(Report(snapshot=a_snapshot(), lines=(Line(CHANGE),)))
 
-    held = loop.held()
-    assert held is not None
-    assert held.due_in_s == HOUR - 30.0
+    assert loop.said() == (GuardName.FLAPPING, 3, HOUR - 30.0)
 
 
 def test_another_value_in_between() -> None:
@@ -371,14 +298,11 @@ def test_nothing_is_tried_earlier_than_an_api_asked_for() -> None:
     assert loop.held(after_s=1.0) is None
 
 
-@pytest.mark.parametrize(
-    ("uids", "is_held"),
-    [
-        pytest.param(["a", "a", "a"], True, id="one object, and somebody undoes it"),
-        pytest.param(["a", "b", "c"], False, id="made anew each time under the same name"),
-    ],
-)
-def test_what_is_created_again_was_not_undone(uids: list[str], is_held: bool) -> None:
+@pytest.mark.parametrize(("uids", "is_held"), [
+    pytest.param(["a", "a", "a"], True, id="one object, and somebody undoes it"),
+    pytest.param(["a", "b", "c"], False, id="made anew each time under the same name"),
+])  # fmt: skip
+def test_an_object_made_anew_was_not_undone(uids: list[str], is_held: bool) -> None:
     """A Service that a person creates and deletes again and again is served each time."""
     loop = Loop()
     change = Change(
@@ -463,18 +387,13 @@ def test_a_success_beside_a_refusal_frees_nothing() -> None:
     assert list(loop.history.setbacks().bars) == [SCOPE]
 
 
-@rows(
-    "report forgotten",
-    {
-        "it saw everything": (Report(snapshot=a_snapshot()), True),
-        "it was kept from something": (Report(snapshot=a_snapshot(), errors=("401",)), False),
-        "an error of the settings kept it from nothing else": (
-            Report(snapshot=a_snapshot(), errors=("--cluster-cidr",), misconfigured=("--cluster-cidr",)),
-            True,
-        ),
-    },
-)
-def test_what_nobody_asks_for_any_more_is_forgotten(report: Report, forgotten: bool) -> None:
+@rows("report forgotten", {
+    "it saw everything": (Report(snapshot=a_snapshot()), True),
+    "it was kept from something": (Report(snapshot=a_snapshot(), errors=("401",)), False),
+    "an error of the settings kept it from nothing else": (Report(snapshot=a_snapshot(), errors=("--cluster-cidr",),
+        misconfigured=("--cluster-cidr",)), True),
+})  # fmt: skip
+def test_a_refusal_without_a_change_is_forgotten(report: Report, forgotten: bool) -> None:
     """A pass that saw everything, and has nothing of the kind."""
     loop = Loop()
     loop.run(refused(BALANCERS[0]))

@@ -61,20 +61,15 @@ def test_a_line_is_as_wide_as_its_reader() -> None:
     assert stream.getvalue().count("\n") == 1
 
 
-@rows(
-    "args members",
-    {
-        "a message": (("plain",), {"message": "plain"}),
-        "pairs are members": (
-            ("applied %s", pairs(key="node/web-1", duration_s=1.5, ids=(1, 2), none=None, flag=True)),
-            {"message": "applied", "key": "node/web-1", "duration_s": 1.5, "ids": [1, 2], "none": None, "flag": True},
-        ),
-        "pairs among others": (("%s of %d: %s", "one", 2, pairs(a="b c")), {"message": "one of 2:", "a": "b c"}),
-        "pairs replace nothing": (("x %s", pairs(level="high", message="other", logger=1)), {"message": "x"}),
-        "a mapping": (("%s", {"a": 1}), {"message": "{'a': 1}"}),
-        "odd characters": (("a\nb\x1b[2J ä \U0001f600",), {"message": "a\nb\x1b[2J ä \U0001f600"}),
-    },
-)
+@rows("args members", {
+    "a message": (("plain",), {"message": "plain"}),
+    "pairs are members": (("applied %s", pairs(key="node/web-1", duration_s=1.5, ids=(1, 2), none=None, flag=True)),
+        {"message": "applied", "key": "node/web-1", "duration_s": 1.5, "ids": [1, 2], "none": None, "flag": True}),
+    "pairs among others": (("%s of %d: %s", "one", 2, pairs(a="b c")), {"message": "one of 2:", "a": "b c"}),
+    "pairs replace nothing": (("x %s", pairs(level="high", message="other", logger=1)), {"message": "x"}),
+    "a mapping": (("%s", {"a": 1}), {"message": "{'a': 1}"}),
+    "odd characters": (("a\nb\x1b[2J ä \U0001f600",), {"message": "a\nb\x1b[2J ä \U0001f600"}),
+})  # fmt: skip
 def test_json(args: tuple[Any, ...], members: dict[str, Any]) -> None:
     assert parsed(*args) == {"level": "warning", "logger": LOG.name} | members
 
@@ -142,18 +137,15 @@ def _texts(line: dict[str, Any]) -> list[str]:
     return [value for value in line.values() if isinstance(value, str)]
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("Authorization: Bearer abc.def", "Authorization: Bearer ***"),
-        ("{'Authorization': 'Bearer abc'}", "{'Authorization': 'Bearer ***'}"),
-        ('{"authorization": "Basic dXNlcjpwYXNz"}', '{"authorization": "Basic ***"}'),
-        ("authorization=abcdef next", "authorization=*** next"),
-        ("Proxy-Authorization: Basic eA==", "Proxy-Authorization: Basic ***"),
-        ("bearer xyz", "bearer ***"),
-        ("no authorization for this", "no authorization for this"),
-    ],
-)
+@pytest.mark.parametrize(("text", "shown"), [
+    ("Authorization: Bearer abc.def", "Authorization: Bearer ***"),
+    ("{'Authorization': 'Bearer abc'}", "{'Authorization': 'Bearer ***'}"),
+    ('{"authorization": "Basic dXNlcjpwYXNz"}', '{"authorization": "Basic ***"}'),
+    ("authorization=abcdef next", "authorization=*** next"),
+    ("Proxy-Authorization: Basic eA==", "Proxy-Authorization: Basic ***"),
+    ("bearer xyz", "bearer ***"),
+    ("no authorization for this", "no authorization for this"),
+])  # fmt: skip
 def test_credentials_that_nobody_named(text: str, shown: str) -> None:
     """What stands where credentials stand is hidden, whatever it is."""
     assert Redactor().masked(text) == shown

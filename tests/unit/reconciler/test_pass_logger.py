@@ -42,15 +42,12 @@ def _at_info(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, LOGGER)
 
 
-@rows(
-    "outcome lines",
-    {
-        "applied": (Applied(), [f"INFO applied {OF_A_CHANGE}"]),
-        "failed": (Failed("no such thing"), [f"WARNING failed {OF_A_CHANGE} error='no such thing'"]),
-        "pending": (Pending("later"), []),
-        "skipped": (Skipped("stopped"), []),
-    },
-)
+@rows("outcome lines", {
+    "applied": (Applied(), [f"INFO applied {OF_A_CHANGE}"]),
+    "failed": (Failed("no such thing"), [f"WARNING failed {OF_A_CHANGE} error='no such thing'"]),
+    "pending": (Pending("later"), []),
+    "skipped": (Skipped("stopped"), []),
+})  # fmt: skip
 def test_a_change_that_ended(outcome: Outcome, lines: list[str], caplog: pytest.LogCaptureFixture) -> None:
     """What it makes of which fields, and why."""
     PassLogger(describe=lambda _: "a: 1 -> 2").done(a_change(), outcome)
@@ -95,24 +92,12 @@ def test_ids_of_a_change_are_told_with_it(caplog: pytest.LogCaptureFixture) -> N
     note_action(3)  # nobody collects: without effect
 
 
-@rows(
-    "report requests lines",
-    {
-        "applied": (
-            Report(lines=(Line(a_change(), Applied()),), requests=Requests(kubernetes=7, hetzner=3)),
-            (7, 3),
-            ["INFO pass result=no_changes add=1 modify=0 remove=0 held=0 waiting=0 refused=0 applied=1 failed=0{rest}"],
-        ),
-        "an error": (
-            Report(errors=("Hetzner API answers 401",)),
-            (0, 0),
-            [
-                "ERROR error error='Hetzner API answers 401'",
-                "WARNING pass result=error add=0 modify=0 remove=0 held=0 waiting=0 refused=0 applied=0 failed=0{rest}",
-            ],
-        ),
-    },
-)
+@rows("report requests lines", {
+    "applied": (Report(lines=(Line(a_change(), Applied()),), requests=Requests(kubernetes=7, hetzner=3)), (7, 3),
+        ["INFO pass result=no_changes add=1 modify=0 remove=0 held=0 waiting=0 refused=0 applied=1 failed=0{rest}"]),
+    "an error": (Report(errors=("Hetzner API answers 401",)), (0, 0), ["ERROR error error='Hetzner API answers 401'",
+        "WARNING pass result=error add=0 modify=0 remove=0 held=0 waiting=0 refused=0 applied=0 failed=0{rest}"]),
+})  # fmt: skip
 def test_a_pass(report: Report, requests: tuple[int, int], lines: list[str], caplog: pytest.LogCaptureFixture) -> None:
     """One line with result, counts, duration, requests and what called for it."""
     ticks = iter((10.0, 12.0))
@@ -131,28 +116,22 @@ def a_hold(count: int = 2, **more: object) -> Hold:
     return replace(hold, **more)  # type: ignore[arg-type]
 
 
-@rows(
-    "report line",
-    {
-        "a hold, and how to approve it": (
-            Report(holds=(a_hold(),), approve_flags="--kubeconfig k"),
-            (
-                "held rule=node-blast-radius value=2 limit=1 keys='node/web-1, node/web-2' why='their servers are gone'"
-                " approve='reconcile approve sha256:8da36531c0ce2138 --kubeconfig k'"
-            ),
-        ),
-        "the anchor, which holds nothing": (
-            Report(notes=(Note(key_of("cluster"), NoteKind.ANCHOR, "the token is another project's"),)),
-            'violated rule=project-anchor why="the token is another project\'s"',
-        ),
-        "a Service that is down": (Report(states=DOWN), "down key=service/default/web why='no target'"),
-        "a list with a gap": (
-            Report(snapshot=a_snapshot(servers_section=Section.missing("503"))),
-            "incomplete section=servers why=503",
-        ),
-    },
+HELD = (
+    "held rule=node-blast-radius value=2 limit=1 keys='node/web-1, node/web-2' why='their servers are gone'"
+    " approve='reconcile approve sha256:8da36531c0ce2138 --kubeconfig k'"
 )
-def test_what_a_person_has_to_see_to_is_told_once(report: Report, line: str, caplog: pytest.LogCaptureFixture) -> None:
+ANCHOR = Note(key_of("cluster"), NoteKind.ANCHOR, "the token is another project's")
+
+
+@rows("report line", {
+    "a hold, and how to approve it": (Report(holds=(a_hold(),), approve_flags="--kubeconfig k"), HELD),
+    "the anchor, which holds nothing": (Report(notes=(ANCHOR,)),
+        'violated rule=project-anchor why="the token is another project\'s"'),
+    "a Service that is down": (Report(states=DOWN), "down key=service/default/web why='no target'"),
+    "a list with a gap": (Report(snapshot=a_snapshot(servers_section=Section.missing("503"))),
+        "incomplete section=servers why=503"),
+})  # fmt: skip
+def test_troubles_are_told_once(report: Report, line: str, caplog: pytest.LogCaptureFixture) -> None:
     """The log alone tells what stands in the way, also where nobody reads the report; again when it comes up anew."""
     narrator = PassLogger()
 
@@ -176,7 +155,7 @@ def test_a_hold_that_ends_by_itself_is_logged_with_its_time(caplog: pytest.LogCa
     assert f"ends='{ends}'" in caplog.text
 
 
-def test_what_waits_is_named_as_it_begins_and_as_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+def test_waiting_is_told_as_it_begins_and_as_it_ends(caplog: pytest.LogCaptureFixture) -> None:
     """By the rule that it waits for, whatever time is left."""
     narrator = PassLogger()
     for seconds in (30, 20, None):
@@ -233,12 +212,3 @@ def test_requests_are_those_of_the_pass(caplog: pytest.LogCaptureFixture) -> Non
     assert [(requests.kubernetes, requests.hetzner) for requests in shown] == counted
     PassLogger().passed(replace(measured[0], trigger=""))
     assert caplog.records[-1].message.endswith("trigger=interval")
-
-
-def test_no_more_than_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    """A whole object is never in a line."""
-    change = a_change()
-    PassLogger().done(change, Applied())
-    PassLogger().passed(Measured(Report(lines=(Line(change, Applied()),)), 1.0))
-
-    assert "NodeIdentity" not in caplog.text

@@ -56,40 +56,22 @@ def said(world: Snapshot) -> list[tuple[str, str]]:
     return [(event.reason, event.message) for event in events]
 
 
-@rows(
-    "world events",
-    {
-        "outside of the cluster CIDR": (
-            a_world(with_pods("10.245.1.0/24")),
-            [
-                (
-                    "ClusterCIDRMisconfigured",
-                    "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16",
-                )
-            ],
-        ),
-        "not attached": (
-            a_world(with_pods("10.244.1.0/24"), a_server()),
-            [("FailedToCreateRoute", "server 1 is not attached to network 4")],
-        ),
-        "no room": (
-            a_world(with_pods("10.244.1.0/24"), routes=FULL),
-            [("FailedToCreateRoute", "network has 100 of 100 routes")],
-        ),
-        "no CIDR": (a_world(with_pods("pods")), [("FailedToCreateRoute", "pod CIDR 'pods' is not a range: no route")]),
-        "about to be created": (a_world(with_pods("10.244.1.0/24")), []),
-        "IPv6 alone": (a_world(with_pods("fd00:1::/64")), []),
-        "no pod CIDR yet": (a_world(with_pods()), []),
-        "servers that could not be read": (
-            a_world(with_pods("10.244.1.0/24"), ATTACHED, servers_section=incomplete(servers_of())),
-            [],
-        ),
-        "joins, not attached": (a_world(a_joining_node(pod_cidrs=("10.244.1.0/24",)), a_server()), []),
-        "joins, outside": (a_world(a_joining_node(pod_cidrs=("10.245.1.0/24",))), []),
-        "joins, no room": (a_world(a_joining_node(pod_cidrs=("10.244.1.0/24",)), routes=FULL), []),
-    },
-)
-def test_what_holds_after_a_pass(world: Snapshot, events: list[tuple[str, str]]) -> None:
+@rows("world events", {
+    "outside of the cluster CIDR": (a_world(with_pods("10.245.1.0/24")), [("ClusterCIDRMisconfigured",
+        "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16")]),
+    "not attached": (a_world(with_pods("10.244.1.0/24"), a_server()), [("FailedToCreateRoute",
+        "server 1 is not attached to network 4")]),
+    "no room": (a_world(with_pods("10.244.1.0/24"), routes=FULL), [("FailedToCreateRoute",
+        "network has 100 of 100 routes")]),
+    "no CIDR": (a_world(with_pods("pods")), [("FailedToCreateRoute", "pod CIDR 'pods' is not a range: no route")]),
+    "about to be created": (a_world(with_pods("10.244.1.0/24")), []),
+    "IPv6 alone": (a_world(with_pods("fd00:1::/64")), []),
+    "no pod CIDR yet": (a_world(with_pods()), []),
+    "servers that could not be read": (a_world(with_pods("10.244.1.0/24"), ATTACHED,
+        servers_section=incomplete(servers_of())), []),
+    "joins, not attached": (a_world(a_joining_node(pod_cidrs=("10.244.1.0/24",)), a_server()), []),
+})  # fmt: skip
+def test_warnings_after_a_pass(world: Snapshot, events: list[tuple[str, str]]) -> None:
     """A settled Node is told what somebody has to mend; one that joins or waits is not frightened."""
     assert said(world) == events
 
@@ -103,16 +85,13 @@ def test_another_project() -> None:
 
 
 @pytest.mark.parametrize("kind", ["route.create", "route.replace"])
-@rows(
-    "outcome text",
-    {
-        "refused": (Failed("token_readonly"), "Could not create route 10.244.1.0/24 for node web-1: token_readonly"),
-        "done": (Applied(), None),
-        "another change of the network": (Pending("locked", 1.0), None),
-        "gave way": (PREEMPTED, None),
-        "not tried": (Skipped("stopped"), None),
-    },
-)
+@rows("outcome text", {
+    "refused": (Failed("token_readonly"), "Could not create route 10.244.1.0/24 for node web-1: token_readonly"),
+    "done": (Applied(), None),
+    "another change of the network": (Pending("locked", 1.0), None),
+    "gave way": (PREEMPTED, None),
+    "not tried": (Skipped("stopped"), None),
+})  # fmt: skip
 def test_routes_that_were_tried(kind: str, outcome: Outcome, text: str | None) -> None:
     """A refused route is HCCM's event; what is only late is none, and the text has no uid and no duration."""
     node = with_pods("10.244.1.0/24")
@@ -122,15 +101,12 @@ def test_routes_that_were_tried(kind: str, outcome: Outcome, text: str | None) -
     assert on_outcome(change, outcome, a_world(node)) == expected
 
 
-@pytest.mark.parametrize(
-    ("node", "kind", "owner"),
-    [
-        pytest.param(a_joining_node(), "route.create", "node/web-1", id="of a Node that joins"),
-        pytest.param(with_pods(), "route.delete", "node/web-1", id="that should go"),
-        pytest.param(with_pods(), "route.create", "node/gone", id="of a Node that is gone"),
-        pytest.param(with_pods(), "route.create", "network/4", id="of nobody"),
-    ],
-)
+@pytest.mark.parametrize(("node", "kind", "owner"), [
+    pytest.param(a_joining_node(), "route.create", "node/web-1", id="of a Node that joins"),
+    pytest.param(with_pods(), "route.delete", "node/web-1", id="that should go"),
+    pytest.param(with_pods(), "route.create", "node/gone", id="of a Node that is gone"),
+    pytest.param(with_pods(), "route.create", "network/4", id="of nobody"),
+])  # fmt: skip
 def test_refused_routes_without_an_event(node: Node, kind: str, owner: str) -> None:
     """HCCM knows no event for a route that stays, and none is said of a Node whose server has only just come."""
     change = a_change(ROUTE, kind, owner=owner, **{} if kind == "route.delete" else {"after": a_route()})

@@ -14,7 +14,7 @@ from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from reconciler.result import Line
 from reconciler.telemetry.announcements import on_pass
-from reconciler.telemetry.events import Event, EventType, subject_of
+from reconciler.telemetry.events import EventType, subject_of
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import a_change, a_server, a_settled_node
 from tests.support.balancer_changes import SERVICE
@@ -48,30 +48,21 @@ RETAINED = ("Normal", "RetainedLoadBalancer", "Retained load balancer: as asked"
 DONE, BUSY, BROKEN = Applied(), Pending("locked"), Failed("invalid input")
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "events"),
-    [
-        pytest.param([("lb.create", DONE)], [ENSURED], id="created"),
-        pytest.param([("lb.adopt", DONE)], [ENSURED], id="adopted"),
-        pytest.param([("service.claim", DONE), ("lb.create", DONE), ("service.status", DONE)], [ENSURED], id="whole"),
-        pytest.param([("lb.listener", DONE), ("lb.listener", DONE)], [ENSURED], id="ports"),
-        pytest.param([("lb.target", DONE)], [UPDATED], id="a Node came"),
-        pytest.param([("lb.target", DONE)] * 20, [UPDATED], id="many Nodes came"),
-        pytest.param([("lb.target", DONE), ("lb.type", DONE)], [ENSURED], id="Nodes and more"),
-        pytest.param([("service.status", DONE)], [ENSURED], id="published"),
-        pytest.param([("lb.delete", DONE)], [DELETED], id="deleted"),
-        pytest.param([("lb.delete", DONE), ("service.release", DONE)], [DELETED], id="deleted and released"),
-        pytest.param([("lb.delete", DONE), ("service.release", BUSY)], [DELETED], id="deleted and not released"),
-        pytest.param([("lb.retain", DONE), ("service.release", DONE)], [RETAINED], id="retained"),
-        pytest.param([("service.release", DONE)], [], id="released without a load balancer"),
-        pytest.param([("lb.create", DONE), ("service.status", BUSY)], [], id="not all of it yet"),
-        pytest.param([("lb.target", DONE), ("lb.target", BROKEN)], [], id="not all Nodes"),
-        pytest.param([("lb.create", BROKEN), ("service.status", Skipped("comes after it"))], [], id="failed"),
-        pytest.param([("lb.delete", BROKEN), ("service.release", Skipped("comes after it"))], [], id="not deleted"),
-        pytest.param([], [], id="nothing to do"),
-    ],
-)
-def test_what_was_done(outcomes: list[tuple[str, Outcome]], events: list[tuple[str, str, str]]) -> None:
+@rows("outcomes events", {
+    "created": ([("lb.create", DONE)], [ENSURED]),
+    "ports": ([("lb.listener", DONE), ("lb.listener", DONE)], [ENSURED]),
+    "a Node came": ([("lb.target", DONE)], [UPDATED]),
+    "Nodes and more": ([("lb.target", DONE), ("lb.type", DONE)], [ENSURED]),
+    "published": ([("service.status", DONE)], [ENSURED]),
+    "deleted and not released": ([("lb.delete", DONE), ("service.release", BUSY)], [DELETED]),
+    "retained": ([("lb.retain", DONE), ("service.release", DONE)], [RETAINED]),
+    "released without a load balancer": ([("service.release", DONE)], []),
+    "not all of it yet": ([("lb.create", DONE), ("service.status", BUSY)], []),
+    "failed": ([("lb.create", BROKEN), ("service.status", Skipped("comes after it"))], []),
+    "not deleted": ([("lb.delete", BROKEN), ("service.release", Skipped("comes after it"))], []),
+    "nothing to do": ([], []),
+})  # fmt: skip
+def test_changes_that_were_made(outcomes: list[tuple[str, Outcome]], events: list[tuple[str, str, str]]) -> None:
     """Each Service is told once what a pass did for it, in HCCM's words; nothing while part of it is undone."""
     assert said(on_pass(tried(*outcomes), WORLD, Plan())) == events
 
@@ -100,25 +91,21 @@ def test_a_load_balancer_that_its_service_leaves_behind() -> None:
 LEFT = a_change(f"{SERVICE}/status", "service.status", owner=SERVICE)
 
 
-@rows(
-    "plan is_told",
-    {
-        "the status is not published": (Plan((LEFT,)), False),
-        "another Service's is not": (Plan((replace(LEFT, owner=key_of("service/default/api")),)), True),
-        "a gap": (Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT)),)), False),
-        "an https port": (Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, GuardName.CERTIFICATE_ISSUANCE)),)), True),
-        "held": (Plan((LEFT.ruled(GuardDecision(Verdict.HELD, GuardName.TARGET_FLOOR)),)), True),
-        "nobody knows": (Plan(notes=(Note(key_of(SERVICE), NoteKind.UNKNOWN, "unread"),)), False),
-        "a limit": (Plan(notes=(Note(key_of(SERVICE), NoteKind.LIMIT, "too many"),)), True),
-    },
-)
-def test_what_is_left_to_do(plan: Plan, is_told: bool) -> None:
+@rows("plan is_told", {
+    "the status is not published": (Plan((LEFT,)), False),
+    "another Service's is not": (Plan((replace(LEFT, owner=key_of("service/default/api")),)), True),
+    "a gap": (Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT)),)), False),
+    "held": (Plan((LEFT.ruled(GuardDecision(Verdict.HELD, GuardName.TARGET_FLOOR)),)), True),
+    "nobody knows": (Plan(notes=(Note(key_of(SERVICE), NoteKind.UNKNOWN, "unread"),)), False),
+    "a limit": (Plan(notes=(Note(key_of(SERVICE), NoteKind.LIMIT, "too many"),)), True),
+})  # fmt: skip
+def test_changes_that_are_left(plan: Plan, is_told: bool) -> None:
     """A load balancer is said to be ensured only when nothing of it is left to a later pass."""
     assert said(on_pass(tried(("lb.create", DONE)), WORLD, plan)) == ([ENSURED] if is_told else [])
 
 
 @pytest.mark.parametrize(("kind", "event"), [("lb.delete", DELETED), ("lb.retain", RETAINED)])
-def test_what_is_gone_is_gone(kind: str, event: tuple[str, str, str]) -> None:
+def test_a_release_is_said_before_the_service_is_released(kind: str, event: tuple[str, str, str]) -> None:
     """That a load balancer was released is said though the Service is not released yet."""
     assert said(on_pass(tried((kind, DONE)), WORLD, Plan((LEFT,)))) == [event]
 
@@ -143,74 +130,23 @@ UPDATE = ("Warning", "UpdateLoadBalancerFailed", "Error updating load balancer w
 DELETE = ("Warning", "DeleteLoadBalancerFailed", "Error deleting load balancer: invalid input")
 
 
-@rows(
-    "outcomes events",
-    {
-        "creation": ([("lb.create", BROKEN)], [SYNC]),
-        "certificate": ([("certificate.create", BROKEN)], [SYNC]),
-        "status": ([("service.status", BROKEN)], [SYNC]),
-        "claim": ([("service.claim", BROKEN), ("lb.create", Skipped("comes after it"))], [SYNC]),
-        "targets": ([("lb.target", BROKEN)] * 20, [UPDATE]),
-        "deletion": ([("lb.delete", BROKEN)], [DELETE]),
-        "releasing": ([("lb.retain", BROKEN)], [DELETE]),
-        "release": ([("service.release", BROKEN)], [DELETE]),
-        "two things": ([("lb.type", BROKEN), ("lb.target", BROKEN)], [SYNC, UPDATE]),
-        "several errors": (
-            [("lb.type", BROKEN), ("lb.listener", Failed("no")), ("lb.rdns", Failed("never"))],
-            [("Warning", "SyncLoadBalancerFailed", "Error syncing load balancer: invalid input (and 2 more)")],
-        ),
-        "busy": ([("lb.create", BUSY)], []),
-        "throttled": ([("lb.create", Pending("429", 1.0))], []),
-        "done": ([("lb.create", DONE)], []),
-    },
-)
-def test_what_failed(outcomes: list[tuple[str, Outcome]], events: list[tuple[str, str, str]]) -> None:
+@rows("outcomes events", {
+    "creation": ([("lb.create", BROKEN)], [SYNC]),
+    "status": ([("service.status", BROKEN)], [SYNC]),
+    "claim": ([("service.claim", BROKEN), ("lb.create", Skipped("comes after it"))], [SYNC]),
+    "targets": ([("lb.target", BROKEN)] * 20, [UPDATE]),
+    "deletion": ([("lb.delete", BROKEN)], [DELETE]),
+    "release": ([("service.release", BROKEN)], [DELETE]),
+    "two things": ([("lb.type", BROKEN), ("lb.target", BROKEN)], [SYNC, UPDATE]),
+    "several errors": ([("lb.type", BROKEN), ("lb.listener", Failed("no")), ("lb.rdns", Failed("never"))], [("Warning",
+        "SyncLoadBalancerFailed", "Error syncing load balancer: invalid input (and 2 more)")]),
+    "busy": ([("lb.create", BUSY)], []),
+    "done": ([("lb.create", DONE)], []),
+})  # fmt: skip
+def test_failures(outcomes: list[tuple[str, Outcome]], events: list[tuple[str, str, str]]) -> None:
     """A failure holds after the pass until it is over, and is one warning whatever the number of changes; what is only
     to be tried again is none."""
     assert said(warnings(Plan(), WORLD, LOCATED, tried=tried(*outcomes))) == events
-
-
-SILENT = (
-    "UNUSABLE_TARGET LIKELY_SERVER FOREIGN UNMATCHED UNUSABLE_NODE_IP MISCONFIGURED_INTERNAL_IP "
-    "UNUSABLE_LABEL UNKNOWN UNREADABLE KEPT IGNORED DELETING APPROVAL OTHER_CONTROLLER PARTIAL "
-    "AGREED_PLAN UNROUTABLE CLUSTER_CIDR NO_POD_CIDR ORPHAN ANCHOR CLOCK_SKEW SETTINGS"
-)
-"""Kinds of notes that are no event on a Service."""
-NOTES: list[tuple[NoteKind, str | None]] = [
-    (NoteKind.MALFORMED, "InvalidAnnotation"),
-    *((kind, None) for kind in (NoteKind.OUT_OF_SERVICE, NoteKind.PACE, NoteKind.UNSELECTED)),
-    (NoteKind.UNSUPPORTED, "UnsupportedSetting"),
-    (NoteKind.AMBIGUOUS, "AmbiguousOwnership"),
-    (NoteKind.SEVERAL_BALANCERS, "AmbiguousOwnership"),
-    (NoteKind.CERTIFICATE, "CertificateUnavailable"),
-    (NoteKind.LIMIT, "LimitReached"),
-    (NoteKind.DEPRECATED, "LoadBalancerTypeDeprecated"),
-    (NoteKind.NO_TARGETS, "UnAvailableLoadBalancer"),
-    (NoteKind.UNREACHABLE, "UnAvailableLoadBalancer"),
-    (NoteKind.PRIMARY_IP, "CheckPrimaryIP"),
-    (NoteKind.STUCK, "DeletionStuck"),
-    *((NoteKind[name], None) for name in SILENT.split()),
-]
-"""Kind of a note on a Service → reason of its event."""
-
-
-@pytest.mark.parametrize(("kind", "reason"), NOTES)
-def test_notes(kind: NoteKind, reason: str | None) -> None:
-    """What a person has to do something about is a warning with the note's own words; passing trouble is none."""
-    plan = Plan(notes=(Note(key_of(SERVICE), kind, "the cause"),))
-
-    assert said(warnings(plan, WORLD, LOCATED)) == ([("Warning", reason, "the cause")] if reason else [])
-
-
-def test_every_kind_of_note_is_decided_on() -> None:
-    """A new kind of note needs a row in the list of notes."""
-    assert {kind for kind, _ in NOTES} == set(NoteKind)
-
-
-@pytest.mark.parametrize("key", ["service/default/gone", "load_balancer/#42", "node/gone", "plan"])
-def test_notes_on_others(key: str) -> None:
-    """A note on anything but a Service that was observed has nothing to attach an event to."""
-    assert said(warnings(Plan(notes=(Note(key_of(key), NoteKind.MALFORMED, "the cause"),)), WORLD, LOCATED)) == []
 
 
 TCP, UDP = ClaimedPort(80, "TCP", 30080), ClaimedPort(53, "UDP", 30053)
@@ -227,20 +163,12 @@ def real_warnings(world: Snapshot) -> list[tuple[str, str]]:
     return [(reason, text) for _, reason, text in said(warnings(judged(world), world, LOCATED))]
 
 
-def test_a_service_in_order_has_no_warning() -> None:
-    """A load balancer that is as it should be is no news."""
-    assert real_warnings(a_world([WEB], [a_balancer()])) == []
-
-
-@rows(
-    "claim listeners reasons words",
-    {
-        "a port of another protocol": (a_claim(TCP, UDP), None, ["UnsupportedProtocolConfigured"], "UDP"),
-        "no other port": (a_claim(UDP), (), ["UnsupportedProtocolConfigured"] * 2, "no TCP port"),
-        "sources": (a_claim(source_ranges=("10.0.0.0/8",)), None, ["UnsupportedSetting"], "any address can connect"),
-        "a value": (a_claim(annotations=SOON), None, ["InvalidAnnotation"], "health-check-interval"),
-    },
-)
+@rows("claim listeners reasons words", {
+    "a port of another protocol": (a_claim(TCP, UDP), None, ["UnsupportedProtocolConfigured"], "UDP"),
+    "no other port": (a_claim(UDP), (), ["UnsupportedProtocolConfigured"] * 2, "no TCP port"),
+    "sources": (a_claim(source_ranges=("10.0.0.0/8",)), None, ["UnsupportedSetting"], "any address can connect"),
+    "a value": (a_claim(annotations=SOON), None, ["InvalidAnnotation"], "health-check-interval"),
+})  # fmt: skip
 def test_a_claim_that_cannot_be_met(
     claim: Claim, listeners: tuple[Listener, ...] | None, reasons: list[str], words: str
 ) -> None:
@@ -275,20 +203,6 @@ def test_a_name_that_two_services_ask_for() -> None:
     assert [event.reason for event in found] == ["AmbiguousOwnership"]
 
 
-def test_a_held_change_of_a_service() -> None:
-    """The Service is told the rule and how to approve, once for all that is held; not once it is approved."""
-    excluded = a_settled_node(labels={"node.kubernetes.io/exclude-from-external-load-balancers": ""})
-    targets = [ServerTarget(1, use_private_ip=False)]
-    world = a_world([WEB], [a_balancer(targets=targets)], nodes=[excluded], servers=[a_server()])
-    (hold,) = judged(world).holds
-
-    found = dict(real_warnings(world))
-
-    assert found["ChangeHeld"].startswith("lb.target is held by target-floor: load balancer 42 ")
-    assert found["ChangeHeld"].endswith(f"Approve with: reconcile approve {hold.hash}")
-    assert "ChangeHeld" not in {event.reason for event in warnings(judged(world, hold.hash), world, LOCATED)}
-
-
 def test_several_kinds_are_held_together() -> None:
     """An adoption and what it would remove are one hold, and one event."""
     web = a_service(claim=a_claim(annotations=annotated(name="shop")))
@@ -312,14 +226,3 @@ def test_a_change_that_two_rules_hold() -> None:
     (event,) = warnings(judged(world), world, LOCATED)
 
     assert " held by project-anchor: " in event.message
-
-
-def test_events_of_services_and_nodes_come_together() -> None:
-    plan = Plan(
-        notes=(Note(key_of("node/web-1"), NoteKind.MALFORMED, "a"), Note(key_of(SERVICE), NoteKind.MALFORMED, "b"))
-    )
-
-    assert list(warnings(plan, WORLD, LOCATED)) == [
-        Event(subject_of(a_settled_node()), EventType.WARNING, "InvalidProviderID", "a"),
-        Event(subject_of(WEB), EventType.WARNING, "InvalidAnnotation", "b"),
-    ]

@@ -9,8 +9,8 @@ import pytest
 
 from desired.guards.guard import GuardInput
 from desired.health.service import health_condition
-from desired.health.state import NO_STATES, ObjectState, PortHealth, States
 from desired.health.state import NodeState as N
+from desired.health.state import ObjectState, PortHealth, States
 from desired.health.state import ServiceState as S
 from desired.model.load_balancer import Health, ServerTarget
 from desired.model.record import Stamp
@@ -21,22 +21,22 @@ from desired.planner import compute_plan
 from desired.section import Section
 from reconciler.page.page import document_of, page_of
 from reconciler.report.documents import report_as_json
-from reconciler.report.explanation import explanation_as_json, render_explanation
+from reconciler.report.explanation import render_explanation
 from reconciler.report.markdown import render_markdown
 from reconciler.report.published import STATUS, status_of
 from reconciler.report.status import StatusReport
 from reconciler.report.text import TextLine, Tone, render_lines
-from reconciler.result import Explained, Report, needing_a_person
+from reconciler.result import Report, needing_a_person
 from reconciler.telemetry.announcements import doubts_on_states, warnings_on_states
 from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import EventSink
 from reconciler.telemetry.pass_metrics import gauges
 from tests.balancers import LOCATED, SERVICE_UID, a_balancer, a_served_service, a_service, a_world
 from tests.builders import CLUSTER_UID, NOW, a_server, a_settled_node
-from tests.support.explanations import EXPLANATIONS
 from tests.support.judging import facts_of
 from tests.support.keys import key_of
 from tests.support.passes import Run, a_balanced_run
+from tests.support.rows import rows
 from tests.support.service_explanations import explained_service
 from tests.support.simulators import Simulation
 
@@ -130,18 +130,6 @@ def test_the_page_is_as_bad_as_the_worst(states: States, tone: str) -> None:
     assert ("1 Service is down" in text) is (tone == "bad")
 
 
-def test_an_explanation_begins_with_the_state() -> None:
-    explained: Explained = EXPLANATIONS["settled"]
-    node = replace(FINE, key=explained.key, state=N.OFF, why="server 1 is off")
-    there = replace(explained, report=replace(explained.report, states=States((), (node,))))
-    first, second, *_ = (line.text for line in render_explanation(there))
-    assert first == f"{explained.key}  off: server 1 is off"
-    assert second.startswith("  runs on server 1; ")
-    assert explanation_as_json(there)["health"]["state"] == "off"
-    foreign = replace(explained, report=replace(explained.report, states=NO_STATES))
-    assert explanation_as_json(foreign)["health"] is None
-
-
 def test_an_explanation_names_the_port_that_no_target_answers() -> None:
     targets = (ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False))
     balancer = a_balancer(targets=targets, health=dict.fromkeys(targets, Health.UNHEALTHY))
@@ -197,16 +185,13 @@ def test_status_says_why_a_pass_is_incomplete() -> None:
     assert "  servers: 0 read, INCOMPLETE: 429 rate limit exceeded" in lines
 
 
-@pytest.mark.parametrize(
-    ("renewed", "duration", "code"),
-    [
-        (NOW - timedelta(seconds=45), 15, 0),
-        (NOW - timedelta(seconds=46), 15, 3),
-        (NOW - timedelta(minutes=23), 15, 3),
-        (NOW - timedelta(minutes=23), None, 0),
-        (None, 15, 0),
-    ],
-)
+@pytest.mark.parametrize(("renewed", "duration", "code"), [
+    (NOW - timedelta(seconds=45), 15, 0),
+    (NOW - timedelta(seconds=46), 15, 3),
+    (NOW - timedelta(minutes=23), 15, 3),
+    (NOW - timedelta(minutes=23), None, 0),
+    (None, 15, 0),
+])  # fmt: skip
 def test_a_leader_that_does_not_renew_is_gone(renewed: Any, duration: int | None, code: int) -> None:
     """Three durations of the Lease, at once, however fresh what it has published is."""
     text = "yesterday" if renewed is None else renewed.isoformat()
@@ -283,34 +268,22 @@ def test_the_flag_gives_services_a_condition_and_its_absence_takes_it(simulate: 
     assert told(Run(run.sim, run.settings)) == usual
 
 
-@pytest.mark.parametrize(
-    ("ports", "status", "reason", "message"),
-    [
-        ((PortHealth(80, 2, 0, 2),), "True", "AllHealthy", "no target that should answer fails"),
-        ((PortHealth(80, 1, 0, 2),), "True", "AllHealthy", "no target that should answer fails"),
-        ((PortHealth(80, 1, 1, 2),), "True", "SomeUnhealthy", "some targets are unhealthy"),
-        ((PortHealth(80, 1, 1, 2, is_local=True),), "True", "AllHealthy", "no target that should answer fails"),
-        (
-            (PortHealth(80, 2, 0, 2), PortHealth(443, 0, 2, 2)),
-            "False",
-            "NoHealthyTarget",
-            "a port has no healthy target",
-        ),
-        ((PortHealth(80, 0, 1, 2),), "False", "NoHealthyTarget", "a port has no healthy target"),
-        ((PortHealth(80, 0, 1, 2, is_new=True),), "Unknown", "Pending", "not all of its targets are checked"),
-        ((PortHealth(80, 0, 0, 2),), "Unknown", "Pending", "not all of its targets are checked"),
-    ],
-)
-def test_what_the_condition_says(ports: tuple[PortHealth, ...], status: str, reason: str, message: str) -> None:
+@rows("port targets expected message", {
+    "all": (PortHealth(80, 1, 0, 2), DOWN.targets, ("True", "AllHealthy"), "no target that should answer fails"),
+    "some": (PortHealth(80, 1, 1, 2), DOWN.targets, ("True", "SomeUnhealthy"), "some targets are unhealthy"),
+    "some, with Local": (PortHealth(80, 1, 1, 2, is_local=True), DOWN.targets, ("True", "AllHealthy"), ""),
+    "none": (DEAD, DOWN.targets, ("False", "NoHealthyTarget"), "a port has no healthy target"),
+    "not checked": (PortHealth(80, 0, 0, 2), DOWN.targets, ("Unknown", "Pending"), "not all of its"),
+    "no targets": (PortHealth(80, 0, 0, 0), (), ("Unknown", "NoTargets"), ""),
+})  # fmt: skip
+def test_the_condition(port: PortHealth, targets: tuple[Health, ...], expected: tuple[str, str], message: str) -> None:
     """No ports or numbers of targets, which would be old soon: it is written when its reason changes."""
-    found = health_condition(replace(DOWN, ports=ports), a_service(), NOW)
+    well = PortHealth(8080, 2, 0, 2)
+    found = health_condition(replace(DOWN, ports=(well, port), targets=targets), a_service(), NOW)
     assert found is not None
-    assert (found.status, found.reason, found.since) == (status, reason, NOW)
+    assert (found.status, found.reason, found.since) == (*expected, NOW)
     assert message in found.message
 
 
-def test_no_condition_without_a_load_balancer_and_none_is_known_without_targets() -> None:
+def test_no_condition_without_a_load_balancer() -> None:
     assert health_condition(replace(DOWN, ports=()), a_service(), NOW) is None
-    empty = health_condition(replace(DOWN, ports=(PortHealth(80, 0, 0, 0),), targets=()), a_service(), NOW)
-    assert empty is not None
-    assert (empty.status, empty.reason) == ("Unknown", "NoTargets")

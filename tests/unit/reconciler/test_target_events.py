@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from desired.model.load_balancer import CloudBalancer, ServerTarget
+from desired.model.load_balancer import CloudBalancer
 from desired.model.settings import Settings
 from desired.model.snapshot import Server, Snapshot
 from desired.planner import compute_plan
@@ -62,25 +62,14 @@ MANY = range(1, 21)
 CROWD: dict[str, Any] = {"nodes": [a_settled_node(f"web-{number:02}", number) for number in MANY]}
 
 
-@rows(
-    "servers balancer nodes reason on_service",
-    {
-        "no room": (
-            [a_server(number) for number in MANY],
-            a_balancer(type=TINY),
-            [f"web-{number:02}" for number in range(2, 7)],
-            "MaxTargetsReached",
-            ("LimitReached", "no target for Nodes web-02, web-03, web-04, web-05, web-06 and 14 more: "),
-        ),
-        "no address": (
-            [a_server(number, ipv4=None) for number in MANY],
-            a_balancer(targets=()),
-            [f"web-{number:02}" for number in range(1, 6)],
-            "UnusableTarget",
-            ("UnusableTarget", "20 Nodes are no target: "),
-        ),
-    },
-)
+@rows("servers balancer nodes reason on_service", {
+    "no room": ([a_server(number) for number in MANY], a_balancer(type=TINY), [f"web-{number:02}" for number in range(2,
+        7)], "MaxTargetsReached", ("LimitReached",
+        "no target for Nodes web-02, web-03, web-04, web-05, web-06 and 14 more: ")),
+    "no address": ([a_server(number, ipv4=None) for number in MANY], a_balancer(targets=()),
+        [f"web-{number:02}" for number in range(1, 6)], "UnusableTarget", ("UnusableTarget",
+        "20 Nodes are no target: ")),
+})  # fmt: skip
 def test_the_first_of_many(
     servers: list[Server], balancer: CloudBalancer, nodes: list[str], reason: str, on_service: tuple[str, str]
 ) -> None:
@@ -95,20 +84,11 @@ def test_the_first_of_many(
     assert any((event.reason, event.message[: len(on_service[1])]) == on_service for event in found)
 
 
-def test_nodes_in_order() -> None:
-    targets = [ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False)]
-
-    assert on_nodes(a_world([a_served_service()], [a_balancer(targets=targets)], **PAIR)) == []
-
-
-@rows(
-    "node",
-    {
-        "its server is gone": a_lost_node("web-2", 2),
-        "ignored": a_settled_node("web-2", 2, labels={"example.com/edge": "true"}),
-        "excluded": a_settled_node("web-2", 2, labels={"node.kubernetes.io/exclude-from-external-load-balancers": ""}),
-    },
-)
+@rows("node", {
+    "its server is gone": a_lost_node("web-2", 2),
+    "ignored": a_settled_node("web-2", 2, labels={"example.com/edge": "true"}),
+    "excluded": a_settled_node("web-2", 2, labels={"node.kubernetes.io/exclude-from-external-load-balancers": ""}),
+})  # fmt: skip
 def test_nodes_that_should_get_none(node: Any) -> None:
     """A Node that is leaving, or that somebody took out, is no trouble."""
     settings = replace(LOCATED, ignore_nodes=parse_selector("example.com/edge"))

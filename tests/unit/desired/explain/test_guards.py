@@ -28,13 +28,11 @@ from tests.builders import (
     a_change,
     a_joining_node,
     a_lost_node,
-    a_node,
     a_server,
     a_settled_node,
     a_snapshot,
     incomplete,
     servers_of,
-    workloads_of,
 )
 from tests.support.judging import explain, facts_of, judge
 from tests.support.rows import rows
@@ -100,12 +98,8 @@ HELD = held("node-blast-radius", rules.NODES_LOST.text(lost=2, most=3, limit=1, 
     "joining": (a_joining_node(), Settings(), {}, [COMPLETE, ANCHOR, POLICY]),
     "observed": (a_joining_node(), OBSERVE, {}, [COMPLETE, ANCHOR, OBSERVED]),
     "once-for-several": (a_settled_node(labels={}, addresses=()), OBSERVE, {}, [COMPLETE, ANCHOR_OF_2, OBSERVED]),
-    "other-controllers": (a_joining_node(), Settings(), {"controllers": workloads_of()},
-        [COMPLETE, passes("other-controller", "0", "0"), ANCHOR, POLICY]),
     "deletion": (LOST, Settings(), {**ASKED, "servers": servers_of(CONTROL_SERVER)},
         [COMPLETE, ANCHOR, PROVEN, ONE_LOST, POLICY]),
-    "deletion-unproven": (LOST, Settings(), {"servers": servers_of(CONTROL_SERVER)},
-        [COMPLETE, ANCHOR, UNASKED, ONE_LOST, POLICY]),
 })  # fmt: skip
 def test_on_changes(node: Node, settings: Settings, world: Mapping[str, Any], expected: list[GuardFact]) -> None:
     """Each guard that looks at one of the changes is told once, in the order of guards, with what it measured."""
@@ -137,20 +131,16 @@ GAP = guard("incomplete-snapshot", rules.LIST_INCOMPLETE.text(list="servers", er
 
 @rows("snapshot expected", {
     "settled": (a_snapshot(FLEET, [CONTROL_SERVER, a_server()]), [COMPLETE, ANCHOR, NOT_SILENT, ONE_LOST, POLICY]),
-    "the-only-node": (a_snapshot([SETTLED], [a_server()]),
-        [COMPLETE, held("project-anchor", rules.PROJECT_UNKNOWN.text(most=1), 0, 1), NOT_SILENT,
-        held("node-blast-radius", rules.NODES_LOST.text(lost=1, most=1, limit=0, wait="30 minutes"), 1, 0, 1800.0),
-        POLICY]),
-    "the-second-lost": (a_snapshot([*FLEET, LOST_TOO], [CONTROL_SERVER, a_server()]),
-        [COMPLETE, ANCHOR, NOT_SILENT, HELD, POLICY]),
-    "gap": (a_snapshot(FLEET, servers_section=incomplete(servers_of(CONTROL_SERVER, a_server()), "429")),
-        [GAP, ANCHOR, NOT_SILENT, passes("node-blast-radius", "0", "1"), POLICY]),
-    "unreadable": (a_snapshot(FLEET, servers_section=replace(servers_of(CONTROL_SERVER), unreadable={1: "no type"})),
-        [COMPLETE, ANCHOR, NOT_SILENT, ONE_LOST, POLICY]),
-    "one-more-unreadable": (a_snapshot([*FOUR, *FLEET, LOST_TOO, a_lost_node("web-3", 3)],
-        servers_section=replace(SIX, unreadable={3: "no type"})),
-        [COMPLETE, passes("project-anchor", "5", "3"), NOT_SILENT, held("node-blast-radius", AT_WORST, 3, 2, 1500.0),
-        POLICY]),
+    "the-only-node": (a_snapshot([SETTLED], [a_server()]), [COMPLETE, held("project-anchor",
+        rules.PROJECT_UNKNOWN.text(most=1), 0, 1), NOT_SILENT, held("node-blast-radius", rules.NODES_LOST.text(lost=1,
+        most=1, limit=0, wait="30 minutes"), 1, 0, 1800.0), POLICY]),
+    "the-second-lost": (a_snapshot([*FLEET, LOST_TOO], [CONTROL_SERVER, a_server()]), [COMPLETE, ANCHOR, NOT_SILENT,
+        HELD, POLICY]),
+    "gap": (a_snapshot(FLEET, servers_section=incomplete(servers_of(CONTROL_SERVER, a_server()), "429")), [GAP, ANCHOR,
+        NOT_SILENT, passes("node-blast-radius", "0", "1"), POLICY]),
+    "one-more-unreadable": (a_snapshot([*FOUR, *FLEET, LOST_TOO, a_lost_node("web-3", 3)], servers_section=replace(SIX,
+        unreadable={3: "no type"})), [COMPLETE, passes("project-anchor", "5", "3"), NOT_SILENT,
+        held("node-blast-radius", AT_WORST, 3, 2, 1500.0), POLICY]),
 })  # fmt: skip
 def test_on_a_deletion_that_is_not_planned(snapshot: Snapshot, expected: list[GuardFact]) -> None:
     """What would stand in the way if the server went now and the kubelet fell silent with it; no guard is in doubt of a
@@ -166,17 +156,15 @@ def test_a_silent_node_keeps_its_clock() -> None:
 @rows("node controllers is_told", {
     "settled": (SETTLED, frozenset(Controller), True),
     "left-to-others": (SETTLED, frozenset({Controller.NODE}), False),
-    "ready-without-server": (a_settled_node(server_id=3), frozenset(Controller), True),
     "planned-already": (a_lost_node(server_id=3), frozenset(Controller), False),
     "asked-for": (a_settled_node(deleted_at=NOW), frozenset(Controller), False),
-    "unclaimed": (a_node(), frozenset(Controller), False),
 })  # fmt: skip
-def test_whose_deletion_is_supposed(node: Node, controllers: frozenset[Controller], is_told: bool) -> None:
+def test_supposed_deletions(node: Node, controllers: frozenset[Controller], is_told: bool) -> None:
     snapshot = a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()])
     assert bool(supposed(node, snapshot, Settings(controllers=controllers))) is is_told
 
 
-def test_what_only_a_loop_remembers() -> None:
+def test_memory_of_a_loop() -> None:
     """The results of the pass are told where there are some; guards of the past never as if they let pass."""
     snapshot = a_snapshot([CONTROL, a_joining_node()], [CONTROL_SERVER, a_server()])
     plan = compute_plan(snapshot, Settings())
@@ -198,7 +186,6 @@ OWNER, ADOPTS = {"foreign-owner": Verdict.ALLOWED}, {"adoption": Verdict.ALLOWED
 TARGETS = {"target-floor": Verdict.ALLOWED, "target-health": Verdict.ALLOWED}
 BY_HAND: Mapping[str, Any] = {"service_uid": None, "cluster_uid": None}
 TWO = tuple(ServerTarget(number, use_private_ip=False) for number in (1, 2))
-HTTPS = annotated(protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com")
 CLOSED = a_balancer(spec={"public_interface": False}, targets=())
 
 
@@ -211,14 +198,10 @@ def asking(annotations: Mapping[str, str]) -> Service:
     "adopted": (a_service(), [a_balancer(**BY_HAND)], SPEAKS | OWNER | ADOPTS),
     "adopted-with-loss": (a_service(), [a_balancer(**BY_HAND, targets=TWO)],
         SPEAKS | OWNER | TARGETS | {"absence-proof": Verdict.WAITING, "adoption": Verdict.HELD}),
-    "foreign": (a_service(), [a_balancer(service_uid=None, cluster_uid="another")],
-        SPEAKS | ADOPTS | {"foreign-owner": Verdict.REFUSED}),
-    "target": (a_served_service(), [a_balancer(targets=())], {}),
     "last-target": (asking(annotated(node_selector="tier=none")), [a_balancer()],
         SPEAKS | TARGETS | {"target-floor": Verdict.HELD}),
     "opened": (asking(annotated(disable_public_network="false")), [CLOSED], SPEAKS | TARGETS),
     "deleted": (a_served_service(deleted_at=NOW), [a_balancer()], SPEAKS | {"ip-loss": Verdict.ALLOWED}),
-    "certificate": (asking(HTTPS), [a_balancer(listeners=())], {"certificate-issuance": Verdict.ALLOWED}),
 })  # fmt: skip
 def test_on_a_service(service: Service, balancers: list[CloudBalancer], more: Mapping[str, Verdict]) -> None:
     """Those guards are told that have an eye on one of its changes, in the order in which they decide."""
@@ -237,11 +220,3 @@ def test_guards_that_look_at_some_changes_only(rule: GuardName) -> None:
         view = facts_of(Plan((change,)), snapshot, Settings())
         results = [result for result in guard.judge(view) if result.keys]
         assert not results or (guard.looks_at is not None and guard.looks_at(view, change)), change
-
-
-def test_the_policy_alone_speaks_of_what_it_leaves_out() -> None:
-    """No guard has looked at the deletion."""
-    found = said(LOST, TWO_LOST, Settings(policy=Policy.UPSERT))
-    assert [(fact.rule, fact.verdict, fact.why) for fact in found] == [
-        (GuardName.POLICY, Verdict.WAITING, rules.EXCLUDED_BY_POLICY.text(policy="upsert"))
-    ]

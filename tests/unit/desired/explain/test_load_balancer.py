@@ -159,49 +159,31 @@ UNREAD = (CLUSTER_UID, CLUSTER_UID, said.OF_A_CLUSTER.text())
 
 @rows("snapshot labels", {
     "ours": (served(a_balancer()), {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: OF_OURS}),
-    "unsaid": (served(a_balancer(cluster_uid=None)),
-        {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: (None, None, UNSAID)}),
-    "written": (served(a_balancer(cluster_uid=None), service=a_served_service(claim=SHOP)),
-        {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"set to {OURS}")}),
+    "unsaid": (served(a_balancer(cluster_uid=None)), {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: (None, None,
+        UNSAID)}),
+    "written": (served(a_balancer(cluster_uid=None), service=a_served_service(claim=SHOP)), {LABEL_SERVICE_UID: KEPT,
+        LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"set to {OURS}")}),
     "unread": (served(a_balancer(), cluster_uid=Unknown("403")), {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: UNREAD}),
-    "dead": (shop(named(service_uid="dead", cluster_uid=CLUSTER_UID)),
-        {LABEL_SERVICE_UID: ("dead", SERVICE_UID, f"{DEAD}; set to {ITS}"), LABEL_CLUSTER_UID: OF_OURS}),
-    "unowned": (shop(named(service_uid="dead")),
-        {LABEL_SERVICE_UID: ("dead", SERVICE_UID, f"{DEAD}; set to {ITS}; held (adoption)"),
-        LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"set to {OURS}; held (adoption)"),
-        LABEL_ADOPTED: (None, "true", f"set to {said.SAYS_ADOPTED.text()}; held (adoption)")}),
+    "dead": (shop(named(service_uid="dead", cluster_uid=CLUSTER_UID)), {LABEL_SERVICE_UID: ("dead", SERVICE_UID,
+        f"{DEAD}; set to {ITS}"), LABEL_CLUSTER_UID: OF_OURS}),
+    "unowned": (shop(named(service_uid="dead")), {LABEL_SERVICE_UID: ("dead", SERVICE_UID,
+        f"{DEAD}; set to {ITS}; held (adoption)"), LABEL_CLUSTER_UID: (None, CLUSTER_UID,
+        f"set to {OURS}; held (adoption)"), LABEL_ADOPTED: (None, "true",
+        f"set to {said.SAYS_ADOPTED.text()}; held (adoption)")}),
     "living": (a_world([a_service(claim=SHOP), a_service("api", uid=RIVAL_UID)], [named(service_uid=RIVAL_UID)]),
         {LABEL_SERVICE_UID: (RIVAL_UID, SERVICE_UID, f"{RIVAL}; set to {ITS}; refused (foreign-owner)"),
         LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"set to {OURS}; refused (foreign-owner)")}),
-    "foreign": (
-        shop(named(service_uid="far", cluster_uid=OTHER)),
-        {
-            LABEL_SERVICE_UID: (
-                "far",
-                SERVICE_UID,
-                f"{said.OF_SERVICE_ELSEWHERE.text()}; set to {ITS}; refused (foreign-owner)",
-            ),
-            LABEL_CLUSTER_UID: (
-                OTHER,
-                CLUSTER_UID,
-                f"{said.OF_OTHER_CLUSTER.text()}; set to {OURS}; refused (foreign-owner)",
-            ),
-        },
-    ),
-    "released": (
-        served(a_balancer(is_protected=True), service=a_served_service(**GOES)),
-        {
-            LABEL_SERVICE_UID: (SERVICE_UID, None, f"{ITS}; removed"),
-            LABEL_CLUSTER_UID: OF_OURS,
-            LABEL_RELEASED: (None, "20260701T120000Z", f"set to {said.SAYS_RELEASED.text()}"),
-            LABEL_FORMER: (None, "default.web", f"set to {said.SAYS_FORMER.text()}"),
-        },
-    ),
-    "given-back": (a_world([a_service()], [LEFT_BEHIND]),
-        {LABEL_SERVICE_UID: (None, SERVICE_UID, f"set to {ITS}"), LABEL_CLUSTER_UID: OF_OURS,
-        LABEL_ADOPTED: (None, "true", f"set to {said.SAYS_ADOPTED.text()}"),
-        LABEL_FORMER: ("default.web", None, f"{said.SAYS_FORMER.text()}; removed"),
-        LABEL_RELEASED: ("20260701T121000Z", None, f"{said.SAYS_RELEASED.text()}; removed")}),
+    "foreign": (shop(named(service_uid="far", cluster_uid=OTHER)), {LABEL_SERVICE_UID: ("far", SERVICE_UID,
+        f"{said.OF_SERVICE_ELSEWHERE.text()}; set to {ITS}; refused (foreign-owner)"), LABEL_CLUSTER_UID: (OTHER,
+        CLUSTER_UID, f"{said.OF_OTHER_CLUSTER.text()}; set to {OURS}; refused (foreign-owner)")}),
+    "released": (served(a_balancer(is_protected=True), service=a_served_service(**GOES)),
+        {LABEL_SERVICE_UID: (SERVICE_UID, None, f"{ITS}; removed"), LABEL_CLUSTER_UID: OF_OURS, LABEL_RELEASED: (None,
+        "20260701T120000Z", f"set to {said.SAYS_RELEASED.text()}"), LABEL_FORMER: (None, "default.web",
+        f"set to {said.SAYS_FORMER.text()}")}),
+    "given-back": (a_world([a_service()], [LEFT_BEHIND]), {LABEL_SERVICE_UID: (None, SERVICE_UID, f"set to {ITS}"),
+        LABEL_CLUSTER_UID: OF_OURS, LABEL_ADOPTED: (None, "true", f"set to {said.SAYS_ADOPTED.text()}"),
+        LABEL_FORMER: ("default.web", None, f"{said.SAYS_FORMER.text()}; removed"), LABEL_RELEASED: ("20260701T121000Z",
+        None, f"{said.SAYS_RELEASED.text()}; removed")}),
 })  # fmt: skip
 def test_owner(snapshot: Snapshot, labels: dict[str, tuple[str | None, str | None, str]]) -> None:
     """Each label that names the owner, with whom it names, and what withholds that it names another."""
@@ -222,23 +204,15 @@ COMES = ("IP", None, "(known after apply)", changes.PUBLISHED_NEW.text())
 
 @rows("snapshot settings expected", {
     "as-is": (served(a_balancer()), LOCATED, [("IP", IPV4, IPV4, PUBLIC_V4), ("IP", IPV6, IPV6, PUBLIC_V6)]),
-    "comes-stays-goes": (
-        served(a_balancer(attachments=(PLACE,)), service=a_served_service(ingress=(Ingress("203.0.113.9"), V6))),
-        LOCATED,
-        [
-            ("IP", "203.0.113.9", None, f"removed: {said.STRANGE_ADDRESS.text(balancer=42)}"),
-            ("IP", IPV6, IPV6, PUBLIC_V6),
-            ("IP", None, IPV4, PUBLIC_V4),
-            ("IP", None, "10.0.0.9 (VIP)", said.PRIVATE_ADDRESS.text(balancer=42, network=7)),
-        ],
-    ),
-    "withheld": (served(a_balancer(), service=a_served_service(ingress=(V4,))), OBSERVE,
-        [("IP", IPV4, IPV4, PUBLIC_V4), ("IP", None, IPV6, f"{PUBLIC_V6}; waiting (policy)")]),
+    "comes-stays-goes": (served(a_balancer(attachments=(PLACE,)),
+        service=a_served_service(ingress=(Ingress("203.0.113.9"), V6))), LOCATED, [("IP", "203.0.113.9", None,
+        f"removed: {said.STRANGE_ADDRESS.text(balancer=42)}"), ("IP", IPV6, IPV6, PUBLIC_V6), ("IP", None, IPV4,
+        PUBLIC_V4), ("IP", None, "10.0.0.9 (VIP)", said.PRIVATE_ADDRESS.text(balancer=42, network=7))]),
+    "withheld": (served(a_balancer(), service=a_served_service(ingress=(V4,))), OBSERVE, [("IP", IPV4, IPV4,
+        PUBLIC_V4), ("IP", None, IPV6, f"{PUBLIC_V6}; waiting (policy)")]),
     "another-withheld": (served(a_balancer(), service=replace(claiming(node_selector="tier=none"), ingress=(V4,))),
         LOCATED, [("IP", IPV4, IPV4, PUBLIC_V4), ("IP", None, IPV6, PUBLIC_V6)]),
     "new": (a_world([a_service()]), LOCATED, [COMES]),
-    "another-new": (served(service=a_served_service(ingress=(V4,))), LOCATED,
-        [("IP", IPV4, None, f"removed: {UNKNOWN}"), COMES]),
     "released": (served(a_balancer(), service=a_served_service(ingress=(replace(V4, has_ports=True),), **GOES)),
         LOCATED, [("IP", f"{IPV4}, with ports", None, f"removed: {PUBLIC_V4}")]),
     "left-alone": (a_world([a_service(type="ClusterIP", ingress=(V4,))]), LOCATED, [("IP", IPV4, IPV4, UNKNOWN)]),
@@ -303,9 +277,8 @@ def test_other_conditions() -> None:
 
 # Ports.
 
-LEADS, STAYS, NOTHING = "tcp to node port 30080", rules.PORT_STAYS.text(), rules.PORT_NOT_PLANNED.text()
+LEADS, NOTHING = "tcp to node port 30080", rules.PORT_NOT_PLANNED.text()
 DIFFERS, WITH = changes.PORT_CHANGED.text(port=80), said.COMES_WITH.text()
-UNREADABLE = a_claim(annotations=annotated(use_private_ip="x"))
 
 
 def port(number: int, node_port: int = 30080, protocol: str = "TCP") -> ClaimedPort:
@@ -423,14 +396,6 @@ def test_certificates(asked: Mapping[str, str], listeners: Any, project: Any, ex
     assert (found.pending == ()) or asked == MANAGED
 
 
-def test_certificates_of_a_service_that_goes() -> None:
-    """What is used is told; nothing is asked for any more."""
-    service = replace(claiming(port(443, 30443), protocol="https", **MANAGED), deleted_at=NOW)
-    balancer = a_balancer(listeners=[using(7)])
-    found = of_the_service(served(balancer, service=service, certificates=[its_own(Issuance.COMPLETED)]))
-    assert found.certificates == (told(7, MANAGED_NAME, "managed, completed", 443, asked_for=False),)
-
-
 # Targets.
 
 PUBLIC = {number: ServerTarget(number, use_private_ip=False) for number in range(1, 10)}
@@ -496,19 +461,6 @@ def test_addresses_of_targets(there: Any, private: bool, sides: list[Any]) -> No
     assert [fact.server_id for fact in found.values()] == [1, 2]
 
 
-def test_a_private_address_that_is_not_known() -> None:
-    """It is named for what it is."""
-    found = targets([a_settled_node()], [a_server()], a_balancer(targets=(PRIVATE_1, PUBLIC[1])))
-    assert found["web-1"].value == "its private address, 203.0.113.1"
-
-
-@pytest.mark.parametrize("settings", [LOCATED, OBSERVE])
-def test_a_target_of_a_new_load_balancer(settings: Settings) -> None:
-    (fact,) = targets([WEB_2], [SERVER_2], service=a_service(), settings=settings).values()
-    assert (fact.value, fact.wanted) == (None, IP_2)
-    assert fact.why == (BY_PUBLIC if settings is LOCATED else WITHHELD)
-
-
 def test_a_node_without_room() -> None:
     """A Node for which the type has no room gets nothing, and its line says so at length."""
     small = a_balancer(targets=(PUBLIC[2],), type=replace(LB11, max_targets=1))
@@ -565,9 +517,9 @@ def test_a_target_that_may_be_an_unreadable_nodes() -> None:
     )
 
 
-@rows("claim balancer", {"foreign": (SHOP, named(cluster_uid="another"))})
-def test_a_target_that_is_not_planned(claim: Any, balancer: Any) -> None:
-    (fact,) = targets([WEB_2], [SERVER_2], balancer, service=a_served_service(claim=claim)).values()
+def test_a_target_that_is_not_planned() -> None:
+    foreign, service = named(cluster_uid="another"), a_served_service(claim=SHOP)
+    (fact,) = targets([WEB_2], [SERVER_2], foreign, service=service).values()
     assert (fact.membership, fact.value, fact.wanted) == (Membership.TARGET, None, None)
     assert fact.why == said.TARGET_UNPLANNED.text(target=BY_PUBLIC)
 

@@ -33,7 +33,7 @@ from desired.rules import nodes as rules
 from desired.rules import routes as of_routes
 from desired.rules.nodes import Stage
 from desired.rules.rule import Basis
-from desired.section import Absent, Section, Unknown
+from desired.section import Absent, Section
 from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector
 from tests.builders import (
@@ -52,7 +52,6 @@ from tests.builders import (
     servers_of,
 )
 from tests.routes import ROUTING, WITHOUT_RANGE, a_pod_node, a_pod_server, a_route, a_routed_world, routes_of
-from tests.support.explanations import EXPLANATIONS
 from tests.support.judging import explain, judge
 from tests.support.keys import key_of
 from tests.support.rows import rows
@@ -110,24 +109,20 @@ def test_a_condition_that_is_written_initializes_nothing() -> None:
 
 
 SERVER_1 = ServerFact(1, "web-1", ServerStatus.RUNNING, "cpx32", "fsn1")
-DB_1 = ServerFact(321, "db-1", ServerStatus.UNKNOWN, "AX41-NVMe", "fsn1", Provider.ROBOT)
 OTHER_ID = rules.OTHER_ID.text()
 
 
 @rows("node expected", {
     "by-provider-id": (a_settled_node(), ServerMatch("providerID", "hcloud://1", SERVER_1)),
     "by-name": (a_joining_node(), ServerMatch("name", None, SERVER_1)),
-    "robot": (a_settled_node("db-1", provider_id="hrobot://321"), ServerMatch("providerID", "hrobot://321", DB_1)),
     "gone": (a_lost_node(server_id=3), ServerMatch("providerID", "hcloud://3", None,
         rules.SERVER_GONE.text(place="the project", server="server 3"), (Candidate(1, "web-1", OTHER_ID),))),
-    "robot-gone": (a_lost_node("db-1", provider_id="hrobot://9"),
-        ServerMatch("providerID", "hrobot://9", None,
-        rules.SERVER_GONE.text(place="the Robot account", server="Robot server 9"),
-        (Candidate(321, "db-1", OTHER_ID, Provider.ROBOT),))),
+    "robot-gone": (a_lost_node("db-1", provider_id="hrobot://9"), ServerMatch("providerID", "hrobot://9", None,
+        rules.SERVER_GONE.text(place="the Robot account", server="Robot server 9"), (Candidate(321, "db-1", OTHER_ID,
+        Provider.ROBOT),))),
     "likely": (a_node(), ServerMatch("name", None, None,
-        rules.UNCLAIMED_LIKELY.says.format(server="server 1 web-1 (by name)"),
-        (Candidate(1, "web-1", rules.BY_CLUE.text(clue="name")),))),
-    "ignored": (a_node(labels={"lab": "yes"}), ServerMatch("name", None, None, rules.IGNORED.text(selector="lab=yes"))),
+        rules.UNCLAIMED_LIKELY.says.format(server="server 1 web-1 (by name)"), (Candidate(1, "web-1",
+        rules.BY_CLUE.text(clue="name")),))),
 })  # fmt: skip
 def test_match(node: Node, expected: ServerMatch) -> None:
     """What decides, the server that it led to, or why to none, and the servers that come near."""
@@ -157,10 +152,6 @@ def test_labels(node: Node, server: Server, expected: Fact) -> None:
     assert expected in labels
 
 
-def test_labels_that_nobody_wants() -> None:
-    assert alone(a_node()).labels == ()
-
-
 def address(kind: str, value: str | None, wanted: str | None, source: str, basis: Basis = Basis.SERVER) -> Fact:
     return Fact(kind, value, wanted, basis, source)
 
@@ -172,25 +163,12 @@ WHY_HOST, WHY_PUBLIC = rules.HOSTNAME_OF_SERVER.text(), rules.PUBLIC_IPV4.text()
 
 
 @rows("addresses settings expected", {
-    "come": ((), Settings(), [address("Hostname", None, "web-1", WHY_HOST),
-        address("ExternalIP", None, "203.0.113.1", WHY_PUBLIC)]),
-    "stay-and-go": (
-        (PUBLIC, STRANGE, HOST, PUBLIC),
-        Settings(),
-        [
-            address("ExternalIP", "203.0.113.1", "203.0.113.1", WHY_PUBLIC),
-            address(
-                "InternalIP", "10.9.9.9", None, rules.NETWORK_UNSET.text(type="InternalIP", address="10.9.9.9")
-            ),
-            address("Hostname", "web-1", "web-1", WHY_HOST),
-            address(
-                "ExternalIP",
-                "203.0.113.1",
-                None,
-                rules.ADDRESS_TWICE.text(type="ExternalIP", address="203.0.113.1"),
-            ),
-        ],
-    ),
+    "come": ((), Settings(), [address("Hostname", None, "web-1", WHY_HOST), address("ExternalIP", None, "203.0.113.1",
+        WHY_PUBLIC)]),
+    "stay-and-go": ((PUBLIC, STRANGE, HOST, PUBLIC), Settings(), [address("ExternalIP", "203.0.113.1", "203.0.113.1",
+        WHY_PUBLIC), address("InternalIP", "10.9.9.9", None, rules.NETWORK_UNSET.text(type="InternalIP",
+        address="10.9.9.9")), address("Hostname", "web-1", "web-1", WHY_HOST), address("ExternalIP", "203.0.113.1",
+        None, rules.ADDRESS_TWICE.text(type="ExternalIP", address="203.0.113.1"))]),
     "left-alone": ((STRANGE,), NO_NODE, [address("InternalIP", "10.9.9.9", "10.9.9.9", LEFT, Basis.UNTOUCHED)]),
 })  # fmt: skip
 def test_addresses(addresses: tuple[NodeAddress, ...], settings: Settings, expected: list[Fact]) -> None:
@@ -206,17 +184,14 @@ SHUTDOWN, NO_SCHEDULE = Taint(TAINT_SHUTDOWN, "NoSchedule"), "NoSchedule"
 GOES, IS_OFF = rules.TAINT_GOES.text(), rules.POWER.text(server="server 1", status="off")
 ANNOUNCED = taint(TAINT_CLUSTER_AUTOSCALER, "1:NoSchedule", "1:NoSchedule", Basis.ANNOUNCING, rules.ANNOUNCES.text())
 GOES_FIRST = taint(TAINT_UNINITIALIZED, "true:NoSchedule", None, Basis.UNINITIALISED, GOES)
-STAYS = taint(TAINT_UNINITIALIZED, "true:NoSchedule", "true:NoSchedule", Basis.UNINITIALISED, LEFT)
 SHUT = taint(TAINT_SHUTDOWN, None, NO_SCHEDULE, Basis.SHUTDOWN, IS_OFF)
 
 
 @rows("node server settings expected", {
     "none": (a_settled_node(), a_server(), Settings(), []),
     "joining": (a_joining_node(), a_server(), Settings(), [GOES_FIRST]),
-    "joining-left-alone": (a_joining_node(), a_server(), NO_NODE, [STAYS]),
     "off": (a_settled_node(), OFF, Settings(), [SHUT]),
     "off-there": (a_settled_node(taints=(SHUTDOWN,)), OFF, Settings(), [replace(SHUT, value=NO_SCHEDULE)]),
-    "joining-off": (a_joining_node(taints=(UNINITIALIZED,)), OFF, Settings(), [GOES_FIRST, SHUT]),
     "announced": (a_settled_node(taints=(Taint(TAINT_CLUSTER_AUTOSCALER, NO_SCHEDULE, "1"),)), OFF, NO_LIFECYCLE,
         [ANNOUNCED]),
     "foreign": (a_settled_node(taints=(Taint("a", "NoExecute", "b"), Taint(TAINT_SHUTDOWN, "NoExecute"))), a_server(),
@@ -245,7 +220,6 @@ def counts(since: str) -> str:
         counts(f"{SINCE}, last heard of {SINCE}")),
     "not-written": (a_settled_node(ready=Readiness.MISSING), None, counts(BORN)),
     "never-deleted": (a_node(ready=Readiness.FALSE, ready_since=AGO), "False", rules.READY_IDLE.text(since=SINCE)),
-    "never-deleted-not-written": (a_node(ready=Readiness.MISSING), None, rules.READY_IDLE.text(since=BORN)),
 })  # fmt: skip
 def test_the_condition_ready(node: Node, value: str | None, source: str) -> None:
     """Ready is told whether it is there or not, with what depends on it."""
@@ -260,12 +234,6 @@ def test_other_conditions() -> None:
     assert others == [
         Fact(found.type, found.status, found.status, Basis.FOREIGN, NOT_OURS) for found in node.conditions
     ]
-
-
-def test_changes_are_those_of_the_judged_plan() -> None:
-    node, other = a_settled_node(labels={}, addresses=()), a_settled_node("web-2", 2, labels={})
-    found = explained(node, a_snapshot([node, other], [a_server(), a_server(2, "web-2")]))
-    assert [change.key for change in found.changes] == ["node/web-1/addresses", "node/web-1/labels"]
 
 
 def test_measures() -> None:
@@ -334,7 +302,6 @@ def test_no_node(nodes: Section[str, Node], servers: list[Server], why: str) -> 
 # Routes.
 
 SWITCHED_OFF = Settings(network="private")
-LEFT_OUT = replace(ROUTING, controllers=frozenset(Controller) - {Controller.ROUTE})
 IGNORING_POD = replace(ROUTING, ignore_nodes=parse_selector("lab=yes"))
 OTHER = NetworkCondition("False", "CalicoIsUp")
 LAB = a_routed_world([a_pod_node(labels={"lab": "yes"})])
@@ -347,10 +314,7 @@ def routed(world: Snapshot, settings: Settings = ROUTING) -> NodeExplanation:
 @rows("world settings why", {
     "served": (a_routed_world(), ROUTING, None),
     "no-cidr": (a_routed_world(), WITHOUT_RANGE, of_routes.CIDR_UNSET.text()),
-    "off": (a_routed_world(), SWITCHED_OFF, of_routes.ROUTES_OFF.text()),
     "no-pods": (a_routed_world([a_pod_node(pod_cidrs=())], routes=[]), ROUTING, of_routes.NO_POD_CIDR.text()),
-    "elsewhere": (a_routed_world([a_pod_node(provider_id="aws://1")], routes=[]), ROUTING,
-        of_routes.NODE_ELSEWHERE.text()),
     "ignored": (LAB, IGNORING_POD, of_routes.NODE_IGNORED.text()),
 })  # fmt: skip
 def test_why_there_are_no_routes(world: Snapshot, settings: Settings, why: str | None) -> None:
@@ -401,18 +365,16 @@ IN_PODS_OF_2 = a_routed_world([a_pod_node(), a_pod_node(2)], routes=[a_route(1),
 
 @rows("world settings expected", {
     "served": (a_routed_world(), ROUTING, [SERVED]),
-    "withheld": (a_routed_world(routes=[]), replace(ROUTING, policy=Policy.OBSERVE),
-        [route(PODS, RouteStatus.MISSING, None, (0, 2), f"{MISSES}; waiting (policy)")]),
-    "in-the-way": (a_routed_world([a_pod_node(says=None)], [a_pod_server()], [DEAD], members=[]), ROUTING,
-        [route(PODS, RouteStatus.MISSING, None, (0, 2), IN_THE_WAY)]),
+    "withheld": (a_routed_world(routes=[]), replace(ROUTING, policy=Policy.OBSERVE), [route(PODS, RouteStatus.MISSING,
+        None, (0, 2), f"{MISSES}; waiting (policy)")]),
+    "in-the-way": (a_routed_world([a_pod_node(says=None)], [a_pod_server()], [DEAD], members=[]), ROUTING, [route(PODS,
+        RouteStatus.MISSING, None, (0, 2), IN_THE_WAY)]),
     "order": (a_routed_world([a_pod_node(1, "fd00::/64", PODS, "ten")], routes=[a_route(1), a_route(OTHERS, 1)]),
-        ROUTING, [route("fd00::/64", None, None, (0, 0), SIX), SERVED,
-        route("ten", RouteStatus.UNROUTABLE, None, (0, 0), TEN),
-        route(OTHERS, None, RouteAction.FOREIGN, (2, 2), OUTSIDE)]),
-    "by-alias": (a_routed_world([a_pod_node()], [ALIAS], [a_route(1), a_route(OTHERS, "10.0.0.50")]), ROUTING,
-        [SERVED, route(OTHERS, None, RouteAction.FOREIGN, (50, 50), OUTSIDE)]),
-    "pods-of-another": (IN_PODS_OF_2, ROUTING,
-        [SERVED, route("10.244.2.0/24", None, RouteAction.CLAIMED, (2, 3),
+        ROUTING, [route("fd00::/64", None, None, (0, 0), SIX), SERVED, route("ten", RouteStatus.UNROUTABLE, None, (0,
+        0), TEN), route(OTHERS, None, RouteAction.FOREIGN, (2, 2), OUTSIDE)]),
+    "by-alias": (a_routed_world([a_pod_node()], [ALIAS], [a_route(1), a_route(OTHERS, "10.0.0.50")]), ROUTING, [SERVED,
+        route(OTHERS, None, RouteAction.FOREIGN, (50, 50), OUTSIDE)]),
+    "pods-of-another": (IN_PODS_OF_2, ROUTING, [SERVED, route("10.244.2.0/24", None, RouteAction.CLAIMED, (2, 3),
         of_routes.PODS_OF_OTHER_NODE.text(nodes="Node web-2"))]),
     "ignored": (LAB, IGNORING_POD, [route(PODS, None, RouteAction.CLAIMED, (2, 2), of_routes.NODE_IGNORED.text())]),
 })  # fmt: skip
@@ -422,16 +384,6 @@ def test_routes(world: Snapshot, settings: Settings, expected: list[RouteFact]) 
     routes = routed(world, settings).routes
     assert routes is not None
     assert list(routes.destinations) == expected
-
-
-def test_a_route_to_pods_that_goes() -> None:
-    """Where the Node's own route is removed, its line says why as well."""
-    found = EXPLANATIONS["routes_dead"].explanation
-    assert isinstance(found, NodeExplanation)
-    assert found.routes is not None
-    (fact,) = found.routes.destinations
-    assert fact.wanted is None
-    assert "; the route is removed: " in fact.why
 
 
 _SHOWN: Mapping[NetworkCondition | None, str | None] = {
@@ -450,7 +402,6 @@ def pods(says: NetworkCondition | None, *cidrs: str, routes: Any = None, **overr
 
 @rows("world settings sides basis source", {
     "there": (pods(ROUTED), ROUTING, (ROUTED, ROUTED), Basis.ROUTES, THERE),
-    "another's": (pods(OTHER), ROUTING, (OTHER, ROUTED), Basis.ROUTES, THERE),
     "withheld": (pods(OTHER), replace(ROUTING, policy=Policy.OBSERVE), (OTHER, ROUTED), Basis.ROUTES,
         f"{THERE}; waiting (policy)"),
     "comes": (pods(None, routes=[]), ROUTING, (None, ROUTED), Basis.ROUTES,
@@ -463,8 +414,6 @@ def pods(says: NetworkCondition | None, *cidrs: str, routes: Any = None, **overr
     "off": (pods(ROUTED), SWITCHED_OFF, (ROUTED, None), Basis.ROUTES, of_routes.CONDITION_UNNEEDED.text()),
     "foreign": (pods(ROUTED, provider_id="aws://1", routes=[]), SWITCHED_OFF, (ROUTED, ROUTED), Basis.UNTOUCHED,
         rules.NOT_MANAGED.text(stage="foreign")),
-    "left-out": (pods(ROUTED), LEFT_OUT, (ROUTED, ROUTED), Basis.UNTOUCHED,
-        rules.CONTROLLER_OFF.text(controller="route")),
 })  # fmt: skip
 def test_the_condition_of_routes(
     world: Snapshot, settings: Settings, sides: tuple[Any, Any], basis: Basis, source: str
@@ -479,23 +428,8 @@ def test_the_condition_of_routes(
 @rows("world settings is_told", {
     "off": (pods(OTHER), SWITCHED_OFF, True),
     "no-pods": (pods(OTHER, pod_cidrs=(), routes=[]), ROUTING, True),
-    "not-there": (pods(None), SWITCHED_OFF, False),
     "not-there-and-foreign": (pods(None, provider_id="aws://1", routes=[]), ROUTING, False),
 })  # fmt: skip
 def test_a_condition_that_routes_have_no_say_in(world: Snapshot, settings: Settings, is_told: bool) -> None:
     found = [fact for fact in routed(world, settings).conditions if fact.subject == CONDITION_NETWORK]
     assert found == [Fact(CONDITION_NETWORK, "False", "False", Basis.FOREIGN, NOT_OURS)] * is_told
-
-
-def test_a_condition_without_a_reason() -> None:
-    """It stands in its place, and is told by its status."""
-    node = a_pod_node(says=None, conditions=(Condition(CONDITION_NETWORK, "Unknown"), Condition("Ready", "True")))
-    first, _ = routed(a_routed_world([node])).conditions
-    assert (first.subject, first.value, first.wanted) == (CONDITION_NETWORK, "Unknown", "False (RouteCreated)")
-
-
-def test_routes_that_are_not_known() -> None:
-    """Without a network there is nothing but the reason."""
-    found = routed(replace(a_routed_world(), network=Unknown("429"), routes=Section.missing("429"))).routes
-    assert found is not None
-    assert (found.network, found.why, found.destinations) == (None, of_routes.NETWORK_UNREAD.text(cause="429"), ())

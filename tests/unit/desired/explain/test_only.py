@@ -91,7 +91,6 @@ WRONG_PORT = a_balancer(listeners=(a_listener(destination_port=31000),))
 @cases("service balancers", {
     "joining": (a_service(), []),
     "leaving alone": (LEAVING, []),
-    "leaving": (LEAVING, [a_balancer()]),
     "adopting": (a_service(), [a_balancer(service_uid=None, cluster_uid=None)]),
     "served otherwise": (a_served_service(), [WRONG_PORT]),
 })  # fmt: skip

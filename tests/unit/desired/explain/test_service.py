@@ -10,10 +10,10 @@ from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import OPTIONS, PREFIX, Options
 from desired.annotations.reading import Origin
 from desired.explain import why_no_service
-from desired.explain.document import NodeExplanation, OptionFact, ServiceExplanation, ServiceStage, Wait
+from desired.explain.document import OptionFact, ServiceStage, Wait
 from desired.model.load_balancer import Issuance
 from desired.model.service import Service
-from desired.model.settings import Controller, Policy, Settings
+from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.plan.notes import Note, NoteKind
@@ -33,8 +33,8 @@ from tests.balancers import (
     a_world,
     annotated,
 )
-from tests.builders import CLUSTER_UID, NOW, a_joining_node, a_server, a_settled_node, incomplete
-from tests.support.judging import explain_object, explain_service, judge
+from tests.builders import CLUSTER_UID, NOW, incomplete
+from tests.support.judging import explain_service, judge
 from tests.support.keys import key_of
 from tests.support.rows import rows
 from tests.support.service_explanations import RIVAL_UID, of_the_service
@@ -178,15 +178,6 @@ def test_pending(snapshot: Snapshot, settings: Settings, expected: list[Wait]) -
     assert list(of_the_service(snapshot, settings).pending) == expected
 
 
-def test_changes_are_those_of_the_judged_plan() -> None:
-    """No change of another Service, or of a Node, is told."""
-    services = [a_served_service(), a_service("web-2", uid=RIVAL_UID)]
-    nodes, servers = [a_settled_node(labels={}), a_joining_node("web-2")], [a_server(), a_server(2, "web-2")]
-    found = of_the_service(a_world(services, [a_balancer(targets=())], nodes=nodes, servers=servers))
-    assert [change.key.parts[-1] for change in found.changes] == ["server:1", "server:2"]
-    assert {change.owner for change in found.changes} == {"service/default/web"}
-
-
 def test_notes() -> None:
     """Those on the Service and its parts, and those that explain every verdict; not those on others."""
     service = a_service()
@@ -222,25 +213,6 @@ GIVEN_BACK = "; load balancer 42 was-42 is returned to it when it is created aga
 def test_no_service(services: Section[str, Service] | None, balancers: list[Any], name: str, why: str) -> None:
     """A name that no Service has is answered with what comes near, or why it cannot be told."""
     assert why_no_service(name, replace(a_world((), balancers), services=services), LOCATED) == why
-
-
-def test_services_that_are_left_to_others() -> None:
-    """Where Services are switched off that is the reason, whatever is there."""
-    settings = replace(LOCATED, controllers=frozenset({Controller.NODE}))
-    assert why_no_service("default/web", a_world(), settings) == UNEXPLAINED("--controllers leaves service out")
-
-
-@pytest.mark.parametrize(("key", "found"), [
-    ("node/web-1", NodeExplanation),
-    ("service/default/web", ServiceExplanation),
-    ("node/web-2", "the cluster has no Node 'web-2'; nearest: web-1"),
-    ("service/web/web", LACKS("web/web", NEAR)),
-])  # fmt: skip
-def test_what_a_key_means(key: str, found: str | type) -> None:
-    """The first part of a key says what it is."""
-    snapshot = a_world([a_service()])
-    explained = explain_object(key, snapshot, LOCATED, judge(compute_plan(snapshot, LOCATED), snapshot, LOCATED))
-    assert (explained if isinstance(explained, str) else type(explained)) == found
 
 
 # Options.
@@ -282,7 +254,7 @@ def test_every_option_has_a_row() -> None:
     ]
 
 
-def test_what_is_in_use() -> None:
+def test_options_in_use() -> None:
     """It is told of the Service's own load balancer only."""
     assert option("location", asking(a_balancer())).in_use == "fsn1"
     assert option("name", asking(unowned(cluster_uid="another"), name="shop")).in_use is None

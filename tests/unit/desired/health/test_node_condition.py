@@ -72,12 +72,10 @@ STRANGE = a_settled_node(provided_node_ip="192.168.1.1")
 
 @rows("world refused expected", {
     "in sync": (beside(a_settled_node(), a_server()), "", TRUE),
-    "of the control plane": (beside(a_settled_node(), a_server()), "", TRUE),
     "about to be initialized": (beside(a_joining_node(), a_server()), "", None),
     "cannot be initialized": (beside(a_joining_node(), a_server()), "node.initialise", ("False", "NotInitialized")),
-    "addresses are not known": (
-        beside(a_joining_node(), a_server(missing=frozenset({"public_net.ipv4"}))), "", ("Unknown", "NotInitialized"),
-    ),
+    "addresses are not known": (beside(a_joining_node(), a_server(missing=frozenset({"public_net.ipv4"}))), "",
+        ("Unknown", "NotInitialized")),
     "no server": (beside(a_joining_node()), "", ("False", "ServerNotFound")),
     "two servers": (beside(a_joining_node(), a_server(), a_server(3)), "", ("False", "ServerAmbiguous")),
     "no id": (beside(a_settled_node(provider_id="hcloud://x")), "", ("False", "ProviderIDMalformed")),
@@ -86,15 +84,14 @@ STRANGE = a_settled_node(provided_node_ip="192.168.1.1")
     "another name than its server's": (beside(a_settled_node(), a_server(name="renamed")), "", TRUE),
     "labels on their way": (beside(a_settled_node(labels={}), a_server()), "", None),
     "labels refused": (beside(a_settled_node(labels={}), a_server()), "node.labels", ("False", "LabelsDiffer")),
-    "addresses refused": (
-        beside(a_settled_node(addresses=()), a_server()), "node.addresses", ("False", "AddressesDiffer"),
-    ),
+    "addresses refused": (beside(a_settled_node(addresses=()), a_server()), "node.addresses", ("False",
+        "AddressesDiffer")),
     "a wrong --node-ip": (beside(STRANGE, a_server()), "", ("False", "AddressesDiffer")),
     "of another cloud": (beside(a_settled_node(provider_id="aws:///i-1")), "", None),
     "going": (beside(a_lost_node()), "", None),
     "being deleted": (beside(a_settled_node(deleted_at=NOW), a_server()), "", None),
 })  # fmt: skip
-def test_what_is_said(world: Snapshot, refused: str, expected: Said | None) -> None:
+def test_the_condition(world: Snapshot, refused: str, expected: Said | None) -> None:
     """Of a Node without routes; None where nothing is written."""
     assert told(world, refused=refused).get("web-1") == expected
 
@@ -120,26 +117,22 @@ DEAD = a_route("10.244.1.0/25", "10.0.0.77")
     "there": (a_routed_world(), "", TRUE),
     "on its way": (a_routed_world(routes=[]), "", None),
     "refused": (a_routed_world(routes=[]), "route.create", ("False", "RouteMissing")),
-    "behind an initialization that was refused": (
-        JOINING, "node.initialise", ("False", "NotInitialized"),
-    ),
-    "behind a deletion that was refused": (
-        a_routed_world(routes=[DEAD], members=[]), "route.delete", ("False", "RouteMissing"),
-    ),
-    "perhaps among what was not read": (
-        replace(a_routed_world(routes=[]), routes=incomplete(routes_of())), "", ("Unknown", "RoutesUnknown"),
-    ),
+    "behind an initialization that was refused": (JOINING, "node.initialise", ("False", "NotInitialized")),
+    "behind a deletion that was refused": (a_routed_world(routes=[DEAD], members=[]), "route.delete", ("False",
+        "RouteMissing")),
+    "perhaps among what was not read": (replace(a_routed_world(routes=[]), routes=incomplete(routes_of())), "",
+        ("Unknown", "RoutesUnknown")),
     "outside": (a_routed_world([closed("10.9.1.0/24")], routes=[]), "", ("False", "RouteMissing")),
     "malformed": (a_routed_world([closed("pods")], routes=[]), "", ("False", "RouteMissing")),
     "routes that were not read": (replace(a_routed_world(), routes=None), "", ("Unknown", "RoutesUnknown")),
     "no pods yet": (a_routed_world([replace(BARE, pod_cidrs=())]), "", ("False", "PodCIDRMissing")),
     "pods of IPv6": (a_routed_world([replace(BARE, pod_cidrs=("fd00::/64",))]), "", TRUE),
 })  # fmt: skip
-def test_what_is_said_of_routes(world: Snapshot, refused: str, expected: Said | None) -> None:
+def test_conditions_of_routes(world: Snapshot, refused: str, expected: Said | None) -> None:
     assert told(world, ROUTING, refused).get("web-1") == expected
 
 
-def test_what_is_waited_for_is_told() -> None:
+def test_the_error_behind_a_wait() -> None:
     """The error of what a route needs first, which is no error of its own."""
     world = a_routed_world(routes=[DEAD], members=[])
     plan = judge(compute_plan(world, ROUTING), world, ROUTING)
@@ -170,16 +163,13 @@ GAPPED = a_routed_world([said(a_pod_node())], routes=[])
 
 @rows("world settings", {
     "a list with a gap": (beside(said(a_settled_node()), servers_section=UNREAD), Settings()),
-    "a network that was not read": (
-        replace(a_routed_world([said(a_pod_node())]), network=Unknown("HTTP 503"), routes=None), ROUTING,
-    ),
-    "a list of servers with a gap, and no route": (
-        replace(GAPPED, servers=incomplete(GAPPED.servers)), ROUTING,
-    ),
+    "a network that was not read": (replace(a_routed_world([said(a_pod_node())]), network=Unknown("HTTP 503"),
+        routes=None), ROUTING),
+    "a list of servers with a gap, and no route": (replace(GAPPED, servers=incomplete(GAPPED.servers)), ROUTING),
     "a list of routes with a gap": (replace(GAPPED, routes=incomplete(routes_of())), ROUTING),
     "another project": (a_snapshot([said(a_settled_node(labels={}))], [OTHERS_SERVER]), Settings()),
 })  # fmt: skip
-def test_what_could_not_be_read_keeps_what_was_said(world: Snapshot, settings: Settings) -> None:
+def test_an_outage_keeps_the_condition(world: Snapshot, settings: Settings) -> None:
     """An outage says nothing of Nodes that were in sync before it."""
     assert told(world, settings) == {}
 
@@ -202,9 +192,7 @@ OUTSIDE = [replace(node, pod_cidrs=(f"10.9.{number}.0/24",)) for number, node in
     "a network that was mistyped": (FOUR, [a_server(number, f"web-{number}") for number in range(1, 5)]),
     "a cluster CIDR that was mistyped": (OUTSIDE, None),
 })  # fmt: skip
-def test_what_guards_hold_says_nothing_of_nodes_in_sync(
-    nodes: Sequence[Node], servers: Sequence[Server] | None
-) -> None:
+def test_a_hold_says_nothing_of_nodes_in_sync(nodes: Sequence[Node], servers: Sequence[Server] | None) -> None:
     """It would take the addresses of all Nodes, or close them all to pods, and is held: they stay as they were told.
     Where nothing was told yet, that is not known."""
     world = a_routed_world(map(said, nodes), servers, routes=[])

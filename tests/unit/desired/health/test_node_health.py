@@ -25,6 +25,7 @@ from tests.builders import (
     servers_of,
 )
 from tests.support.judging import facts_of, judge
+from tests.support.rows import rows
 
 OLD, NEW = NOW - PATIENCE, NOW - PATIENCE + timedelta(seconds=1)
 OTHER = a_server(2, "web-2")
@@ -44,62 +45,28 @@ def beside(node: object, *servers: Server, **overrides: object) -> Snapshot:
     return a_snapshot((node, NEIGHBOUR), (*servers, OTHER), **overrides)  # type: ignore[arg-type]
 
 
-ROWS: Mapping[str, tuple[Snapshot, NodeState, str]] = {
+@rows("snapshot state why", {
     "as its server": (beside(a_settled_node(), a_server()), NodeState.IN_SYNC, "server 1"),
-    "joins": (
-        beside(a_joining_node(created_at=OLD), a_server()),
-        NodeState.JOINING,
-        "waits to be initialized as server 1",
-    ),
-    "differs": (
-        beside(replace(a_settled_node(), labels={}), a_server()),
-        NodeState.CHANGING,
-        "server 1; 1 change planned",
-    ),
-    "is off": (
-        beside(a_settled_node(), a_server(status=ServerStatus.OFF)),
-        NodeState.OFF,
-        "server 1 is off",
-    ),
-    "has no server, and is new": (
-        beside(a_joining_node(created_at=NEW)),
-        NodeState.JOINING,
-        "no server of the project is named 'web-1'",
-    ),
-    "worker6 has no server, for good": (
-        beside(a_joining_node(created_at=OLD)),
-        NodeState.STUCK,
-        "no server of the project is named 'web-1'",
-    ),
+    "joins": (beside(a_joining_node(created_at=OLD), a_server()), NodeState.JOINING,
+        "waits to be initialized as server 1"),
+    "differs": (beside(replace(a_settled_node(), labels={}), a_server()), NodeState.CHANGING,
+        "server 1; 1 change planned"),
+    "is off": (beside(a_settled_node(), a_server(status=ServerStatus.OFF)), NodeState.OFF, "server 1 is off"),
+    "has no server, and is new": (beside(a_joining_node(created_at=NEW)), NodeState.JOINING,
+        "no server of the project is named 'web-1'"),
+    "worker6 has no server, for good": (beside(a_joining_node(created_at=OLD)), NodeState.STUCK,
+        "no server of the project is named 'web-1'"),
     "its server is gone": (beside(a_lost_node()), NodeState.GOING, "server 1 not found in the project"),
-    "its server is gone, and its kubelet reports": (
-        beside(a_settled_node()),
-        NodeState.UNKNOWN,
-        "but the kubelet reports Ready",
-    ),
-    "is being deleted": (
-        beside(replace(a_settled_node(), deleted_at=NOW, finalizers=("x/y",)), a_server()),
-        NodeState.GOING,
-        "waits for finalizers x/y",
-    ),
-    "has a providerID without a server": (
-        beside(a_settled_node(provider_id="hcloud://x")),
-        NodeState.STUCK,
-        "has no server id",
-    ),
-    "the list is cut off": (
-        a_snapshot(
-            nodes_section=nodes_of(a_settled_node()), servers_section=incomplete(servers_of(OTHER), "page 2 timed out")
-        ),
-        NodeState.UNKNOWN,
-        "server unknown",
-    ),
-}
-
-
-@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_the_state_is_what_the_node_is(row: tuple[Snapshot, NodeState, str]) -> None:
-    snapshot, state, why = row
+    "its server is gone, and its kubelet reports": (beside(a_settled_node()), NodeState.UNKNOWN,
+        "but the kubelet reports Ready"),
+    "is being deleted": (beside(replace(a_settled_node(), deleted_at=NOW, finalizers=("x/y",)), a_server()),
+        NodeState.GOING, "waits for finalizers x/y"),
+    "has a providerID without a server": (beside(a_settled_node(provider_id="hcloud://x")), NodeState.STUCK,
+        "has no server id"),
+    "the list is cut off": (a_snapshot(nodes_section=nodes_of(a_settled_node()),
+        servers_section=incomplete(servers_of(OTHER), "page 2 timed out")), NodeState.UNKNOWN, "server unknown"),
+})  # fmt: skip
+def test_states(snapshot: Snapshot, state: NodeState, why: str) -> None:
     found = health_of(snapshot)
     assert found is not None
     assert found.state is state
@@ -111,7 +78,7 @@ def test_a_node_of_another_owner_has_no_state(provider_id: str | None) -> None:
     assert health_of(beside(a_settled_node(provider_id=provider_id))) is None
 
 
-def test_what_an_api_refuses_keeps_it_stuck() -> None:
+def test_a_refusal_keeps_it_stuck() -> None:
     joins = beside(a_joining_node(created_at=OLD), a_server())
     failed = health_of(joins, failed={"node/web-1": "409 conflict"})
     assert failed is not None

@@ -5,8 +5,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from desired.annotations.claims import Claim, ClaimedPort
 from desired.health import states_of
 from desired.health.service import SETTLING
@@ -84,162 +82,61 @@ HEALTHY = {ONE: WELL, TWO: WELL}
 HTTPS_DEAD = {ONE: {80: WELL, 443: ILL}, TWO: {80: WELL, 443: ILL}}
 HALF = {ONE: WELL, TWO: ILL}
 
-ROWS: Mapping[str, tuple[Snapshot, ServiceState, str]] = {
-    "all targets answer": (
-        world(SERVED, balancer(HEALTHY)),
-        ServiceState.SERVING,
-        "ports 80, 443: 2 of 2 healthy",
-    ),
-    "one of two targets fails": (
-        world(SERVED, balancer(HALF)),
-        ServiceState.DEGRADED,
-        "ports 80, 443: 1 of 2 healthy",
-    ),
-    "with Local some may fail": (
-        world(replace(SERVED, claim=LOCAL), balancer(HALF)),
-        ServiceState.SERVING,
-        "ports 80, 443: 1 of 2 healthy",
-    ),
-    "with Local not all of them": (
-        world(replace(SERVED, claim=LOCAL), balancer(dict.fromkeys((ONE, TWO), ILL))),
-        ServiceState.DOWN,
-        "ports 80, 443: 0 of 2 healthy",
-    ),
-    "one of two ports is dead": (
-        world(SERVED, balancer(HTTPS_DEAD)),
-        ServiceState.DOWN,
-        "port 443: 0 of 2 healthy",
-    ),
-    "a target joins a dead port": (
-        world(SERVED, balancer({ONE: ILL, TWO: NEW})),
-        ServiceState.DOWN,
-        "ports 80, 443: 0 of 2 healthy",
-    ),
-    "a target joins others that answer": (
-        world(SERVED, balancer({ONE: WELL, TWO: NEW})),
-        ServiceState.SERVING,
-        "ports 80, 443: 1 of 2 healthy",
-    ),
-    "no target": (
-        world(SERVED, balancer(targets=()), nodes=(), servers=()),
-        ServiceState.DOWN,
-        "load balancer 42 has no target",
-    ),
-    "no target, new": (
-        world(SERVED, balancer(targets=(), created_at=NOW), nodes=(), servers=()),
-        ServiceState.WAITING,
-        "load balancer 42 has no target",
-    ),
-    "no way to its targets": (
-        world(SERVED, balancer({PRIVATE: WELL}, targets=(PRIVATE,))),
-        ServiceState.DOWN,
-        "load balancer 42 reaches 0 of 1 targets",
-    ),
-    "no result yet": (
-        world(SERVED, balancer({ONE: NEW, TWO: NEW}, created_at=NOW)),
-        ServiceState.WAITING,
-        "ports 80, 443: 2 targets not checked yet",
-    ),
-    "no result after an edit of its check": (
-        world(SERVED, balancer({ONE: NEW, TWO: NEW})),
-        ServiceState.WAITING,
-        "ports 80, 443: 2 targets not checked yet",
-    ),
-    "no result since yesterday": (
-        world(replace(SERVED, conditions=(UNCHECKED,)), balancer({ONE: NEW, TWO: NEW})),
-        ServiceState.UNKNOWN,
-        "ports 80, 443: 2 targets not checked yet",
-    ),
-    "no result since yesterday, when it had no target": (
-        world(replace(SERVED, conditions=(replace(UNCHECKED, reason="NoTargets"),)), balancer({ONE: NEW, TWO: NEW})),
-        ServiceState.WAITING,
-        "ports 80, 443: 2 targets not checked yet",
-    ),
-    "one port is to come, and another one fails in part": (
-        world(SERVED, balancer({ONE: {80: WELL}, TWO: {80: ILL}}, listeners=BOTH_PORTS[:1])),
-        ServiceState.DEGRADED,
-        "port 80: 1 of 2 healthy",
-    ),
-    "no result, and a port is to come": (
-        world(SERVED, balancer({ONE: NEW, TWO: NEW}, listeners=BOTH_PORTS[:1])),
-        ServiceState.WAITING,
-        "port 80: 2 targets not checked yet",
-    ),
-    "first results of a new one are no failure": (
-        world(SERVED, balancer({ONE: ILL, TWO: NEW}, created_at=NOW)),
-        ServiceState.WAITING,
-        "ports 80, 443: 1 target not checked yet",
-    ),
-    "a port is to come": (
-        world(SERVED, balancer(HEALTHY, listeners=BOTH_PORTS[:1])),
-        ServiceState.WAITING,
-        "port 443: not on load balancer 42 yet",
-    ),
-    "an annotation is wrong, and it serves": (
-        world(replace(SERVED, claim=replace(TWO_PORTS, annotations=annotated(protocol="udp"))), balancer(HEALTHY)),
-        ServiceState.BLOCKED,
-        f"{WHY_BAD}; ports 80, 443: 2 of 2 healthy",
-    ),
-    "another load balancer has its label, and it serves": (
-        world(SERVED, balancer(HEALTHY), balancer(balancer_id=43, ipv4=None, ipv6=None, targets=())),
-        ServiceState.BLOCKED,
-        f"{OTHERS_LABELLED.text(balancer=42, others=43)}; ports 80, 443: 2 of 2 healthy",
-    ),
-    "down is worse than blocked": (
-        world(replace(SERVED, claim=replace(TWO_PORTS, annotations=annotated(protocol="udp"))), balancer(HTTPS_DEAD)),
-        ServiceState.DOWN,
-        "port 443: 0 of 2 healthy",
-    ),
+
+@rows("snapshot state why", {
+    "all targets answer": (world(SERVED, balancer(HEALTHY)), ServiceState.SERVING, "ports 80, 443: 2 of 2 healthy"),
+    "one of two targets fails": (world(SERVED, balancer(HALF)), ServiceState.DEGRADED, "ports 80, 443: 1 of 2 healthy"),
+    "with Local some may fail": (world(replace(SERVED, claim=LOCAL), balancer(HALF)), ServiceState.SERVING,
+        "ports 80, 443: 1 of 2 healthy"),
+    "with Local not all of them": (world(replace(SERVED, claim=LOCAL), balancer(dict.fromkeys((ONE, TWO), ILL))),
+        ServiceState.DOWN, "ports 80, 443: 0 of 2 healthy"),
+    "one of two ports is dead": (world(SERVED, balancer(HTTPS_DEAD)), ServiceState.DOWN, "port 443: 0 of 2 healthy"),
+    "no target": (world(SERVED, balancer(targets=()), nodes=(), servers=()), ServiceState.DOWN,
+        "load balancer 42 has no target"),
+    "no target, new": (world(SERVED, balancer(targets=(), created_at=NOW), nodes=(), servers=()), ServiceState.WAITING,
+        "load balancer 42 has no target"),
+    "no way to its targets": (world(SERVED, balancer({PRIVATE: WELL}, targets=(PRIVATE,))), ServiceState.DOWN,
+        "load balancer 42 reaches 0 of 1 targets"),
+    "no result after an edit of its check": (world(SERVED, balancer({ONE: NEW, TWO: NEW})), ServiceState.WAITING,
+        "ports 80, 443: 2 targets not checked yet"),
+    "no result since yesterday": (world(replace(SERVED, conditions=(UNCHECKED,)), balancer({ONE: NEW, TWO: NEW})),
+        ServiceState.UNKNOWN, "ports 80, 443: 2 targets not checked yet"),
+    "no result since yesterday, when it had no target": (world(replace(SERVED, conditions=(replace(UNCHECKED,
+        reason="NoTargets"),)), balancer({ONE: NEW, TWO: NEW})), ServiceState.WAITING,
+        "ports 80, 443: 2 targets not checked yet"),
+    "one port is to come, and another one fails in part": (world(SERVED, balancer({ONE: {80: WELL}, TWO: {80: ILL}},
+        listeners=BOTH_PORTS[:1])), ServiceState.DEGRADED, "port 80: 1 of 2 healthy"),
+    "first results of a new one are no failure": (world(SERVED, balancer({ONE: ILL, TWO: NEW}, created_at=NOW)),
+        ServiceState.WAITING, "ports 80, 443: 1 target not checked yet"),
+    "a port is to come": (world(SERVED, balancer(HEALTHY, listeners=BOTH_PORTS[:1])), ServiceState.WAITING,
+        "port 443: not on load balancer 42 yet"),
+    "an annotation is wrong, and it serves": (world(replace(SERVED, claim=replace(TWO_PORTS,
+        annotations=annotated(protocol="udp"))), balancer(HEALTHY)), ServiceState.BLOCKED,
+        f"{WHY_BAD}; ports 80, 443: 2 of 2 healthy"),
+    "another load balancer has its label, and it serves": (world(SERVED, balancer(HEALTHY), balancer(balancer_id=43,
+        ipv4=None, ipv6=None, targets=())), ServiceState.BLOCKED,
+        f"{OTHERS_LABELLED.text(balancer=42, others=43)}; ports 80, 443: 2 of 2 healthy"),
+    "down is worse than blocked": (world(replace(SERVED, claim=replace(TWO_PORTS,
+        annotations=annotated(protocol="udp"))), balancer(HTTPS_DEAD)), ServiceState.DOWN, "port 443: 0 of 2 healthy"),
     "to be created": (world(a_service()), ServiceState.WAITING, "its load balancer does not exist yet"),
-    "to be adopted": (
-        world(
-            a_service(claim=a_claim(annotations=annotated(name="shop"))),
-            balancer(service_uid=None, cluster_uid=None, spec={"name": "shop"}, targets=(), listeners=()),
-        ),
-        ServiceState.WAITING,
-        "load balancer 42 is not adopted yet",
-    ),
-    "its adoption is held": (
-        world(
-            a_service(claim=a_claim(annotations=annotated(name="shop"))),
-            balancer(HEALTHY, service_uid=None, cluster_uid=None, spec={"name": "shop"}),
-        ),
-        ServiceState.BLOCKED,
-        "held (adopt",
-    ),
-    "wrong, and without one": (
-        world(a_service(claim=BAD)),
-        ServiceState.BLOCKED,
-        WHY_BAD,
-    ),
-    "the list is cut off": (
-        world(a_service(), load_balancers=incomplete(Section({}), "429")),
-        ServiceState.UNKNOWN,
-        "",
-    ),
-    "it goes": (
-        world(replace(SERVED, deleted_at=YESTERDAY, finalizers=(FINALIZER_BALANCER,)), balancer(HEALTHY)),
-        ServiceState.WAITING,
-        "its load balancer is about to be deleted or released",
-    ),
-}
-
-
-@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_the_state_is_what_clients_have(row: tuple[Snapshot, ServiceState, str]) -> None:
-    snapshot, state, why = row
+    "to be adopted": (world(a_service(claim=a_claim(annotations=annotated(name="shop"))), balancer(service_uid=None,
+        cluster_uid=None, spec={"name": "shop"}, targets=(), listeners=())), ServiceState.WAITING,
+        "load balancer 42 is not adopted yet"),
+    "its adoption is held": (world(a_service(claim=a_claim(annotations=annotated(name="shop"))), balancer(HEALTHY,
+        service_uid=None, cluster_uid=None, spec={"name": "shop"})), ServiceState.BLOCKED, "held (adopt"),
+    "wrong, and without one": (world(a_service(claim=BAD)), ServiceState.BLOCKED, WHY_BAD),
+    "the list is cut off": (world(a_service(), load_balancers=incomplete(Section({}), "429")), ServiceState.UNKNOWN,
+        ""),
+    "it goes": (world(replace(SERVED, deleted_at=YESTERDAY, finalizers=(FINALIZER_BALANCER,)), balancer(HEALTHY)),
+        ServiceState.WAITING, "its load balancer is about to be deleted or released"),
+})  # fmt: skip
+def test_states(snapshot: Snapshot, state: ServiceState, why: str) -> None:
     found = health_in(snapshot)
     assert found.state is state
     assert why in found.why
 
 
-def test_ports_are_counted_each_by_its_own_check() -> None:
-    found = health_in(world(SERVED, balancer({ONE: {80: WELL, 443: ILL}, TWO: {80: WELL, 443: NEW}})))
-    assert found.ports == (PortHealth(80, 2, 0, 2), PortHealth(443, 0, 1, 2))
-    assert [port.unchecked for port in found.ports] == [0, 1]
-
-
-def test_what_an_api_refused_is_blocked_and_what_the_policy_leaves_out_waits() -> None:
+def test_a_refusal_blocks_and_the_policy_waits() -> None:
     unserved = world(a_service())
     assert health_in(unserved, OBSERVE).state is ServiceState.WAITING
     failed = health_in(unserved, failed={"load_balancer/default/web": "422 no such location"})
@@ -271,8 +168,6 @@ WRONG = replace(TWO_PORTS, annotations=BAD.annotations)
 @rows("decision state", {
     "to be made": (ALLOWED, ServiceState.WAITING),
     "tried again": (waits(GuardName.BACK_OFF), ServiceState.WAITING),
-    "for want of calls": (waits(GuardName.QUOTA), ServiceState.WAITING),
-    "for a certificate": (waits(GuardName.CERTIFICATE_ISSUANCE), ServiceState.WAITING),
     "undone by another client": (waits(GuardName.FLAPPING), ServiceState.DOWN),
     "left out": (waits(GuardName.POLICY), ServiceState.DOWN),
 })  # fmt: skip
@@ -308,7 +203,6 @@ def test_since_when_is_told_by_its_conditions(conditions: Any, parts: Any, claim
     "one fails, one joins": (PortHealth(80, 0, 1, 2), PortState.NONE),
     "the same of a new one": (PortHealth(80, 0, 1, 2, is_new=True), PortState.UNKNOWN),
     "all fail of a new one": (PortHealth(80, 0, 2, 2, is_new=True), PortState.NONE),
-    "no result": (PortHealth(80, 0, 0, 2), PortState.UNKNOWN),
     "none that is reached": (PortHealth(80, 0, 0, 0), PortState.NONE),
 })  # fmt: skip
 def test_a_port_is_dead_in_all_places_alike(port: PortHealth, state: PortState) -> None:

@@ -102,11 +102,9 @@ A, OFF = a_server(), both(ZONES, None, "zone-off")
     "as-they-were-written": (A, SERVER_LABELS, DEFAULT, {}),
     "an-empty-value-is-none": (A, SERVER_LABELS | dict.fromkeys(ZONES, ""), DEFAULT, {}),
     "resized-server": (A, SERVER_LABELS | dict.fromkeys(TYPES, "cpx22"), DEFAULT, {}),
-    "a-type-that-a-person-set": (A, SERVER_LABELS | {TYPE: "mine"}, DEFAULT, {}),
     "the-stable-key-decides": (A, SERVER_LABELS | {BETA_ZONE: "r"}, DEFAULT, {}),
     "labels-of-others": (A, {"team": "red", "kubernetes.io/os": "linux"}, DEFAULT, {}),
     "provided-by-is-kept": (A, {PROVIDED_BY: "robot"}, DEFAULT, {PROVIDED_BY: ("robot", "label-kept")}),
-    "provided-by-that-is-empty-is-filled": (A, {PROVIDED_BY: ""}, DEFAULT, {}),
     "new-location-is-its-own-zone": (a_server(location="mars"), {}, DEFAULT,
         both(ZONES, "mars", "zone-of-location") | both(REGIONS, "mars", "region-of-server")),
     "zone-labels-off": (A, {}, NO_ZONES, OFF),
@@ -115,7 +113,6 @@ A, OFF = a_server(), both(ZONES, None, "zone-off")
         {ZONE: ("mine", "zone-off"), BETA_ZONE: ("mine", "label-in-step")}),
     "off-gives-the-deprecated-key-its-twin": (A, {BETA_ZONE: "mine"}, NO_ZONES,
         {ZONE: ("mine", "label-in-step"), BETA_ZONE: ("mine", "zone-off")}),
-    "off-empty-twins": (A, dict.fromkeys(ZONES, ""), NO_ZONES, both(ZONES, "", "zone-off")),
     "no-location-adds-nothing": (NOWHERE, {}, DEFAULT, both((*ZONES, *REGIONS), None, "label-unknown")),
     "no-location-brings-twins-in-step": (NOWHERE, {REGION: "eu", BETA_REGION: "us", ZONE: "a"}, DEFAULT,
         both(ZONES, None, "label-unknown") | {REGION: ("eu", "label-unknown"), BETA_REGION: ("eu", "label-in-step"),
@@ -124,16 +121,13 @@ A, OFF = a_server(), both(ZONES, None, "zone-off")
         {TYPE: ("old", "label-unusable"), BETA_TYPE: (None, "label-unusable")}),
     "type-too-long-brings-twins-in-step": (LONG, {TYPE: "old", BETA_TYPE: "older"}, DEFAULT,
         {TYPE: ("old", "label-unusable"), BETA_TYPE: ("old", "label-in-step")}),
-    "the-longest-type": (a_server(type="x" * 63), {}, DEFAULT, both(TYPES, "x" * 63, "type-of-server")),
     "malformed-location": (MOON, {}, DEFAULT, both((*ZONES, *REGIONS), None, "label-unusable")),
     "malformed-location-without-zone-labels": (MOON, SERVER_LABELS, NO_ZONES,
         both(ZONES, "fsn1-dc14", "zone-off") | both(REGIONS, "fsn1", "label-unusable")),
-    "mirroring-off": (a_server(labels={"team": "red"}), {OURS: "blue"}, DEFAULT, {}),
     "mirrored": (a_server(labels={"team": "red", "empty": ""}), {OURS: "blue"}, MIRROR,
         {OURS: ("red", "label-mirrored"), "srv.example.com/empty": ("", "label-mirrored")}),
     "lost-whatever-else-did-not-arrive": (NO_NET, {OURS: "red"}, MIRROR, {OURS: (None, "mirror-gone")}),
     "labels-did-not-arrive": (NO_LABELS, {OURS: "red"}, MIRROR, {OURS: ("red", "mirror-unknown")}),
-    "labels-did-not-arrive-and-mirroring-off": (NO_LABELS, {OURS: "red"}, DEFAULT, {}),
     "a-slash-becomes-an-underscore": (a_server(labels={"example.com/team": "red"}), {}, MIRROR,
         {"srv.example.com/example.com_team": ("red", "label-mirrored")}),
     "two-that-become-the-same": (a_server(labels={"b/c": "1", "b_c": "2"}), {"srv.example.com/b_c": "0"}, MIRROR,
@@ -146,12 +140,6 @@ def test_labels(
 ) -> None:
     """Whether it joins or has joined: what is missing comes from the server; what it cannot say stays as it is."""
     assert decided(server, current, settings, joins=joins) == ALL | expected
-
-
-@pytest.mark.parametrize("missing", SERVER_LABELS)
-def test_a_label_that_is_missing(missing: str) -> None:
-    """Each comes back from the server, or from its twin."""
-    assert decided(A, {k: v for k, v in SERVER_LABELS.items() if k != missing}, DEFAULT, joins=False) == ALL
 
 
 @rows("server current expected", {
@@ -193,12 +181,9 @@ def test_owned_labels() -> None:
 
 @rows("key settings expected", {
     "HCCMs": (ZONE, DEFAULT, True),
-    "HCCMs-though-nothing-is-written": (ZONE, NO_ZONES, True),
     "somebody-elses": ("team", MIRROR, False),
-    "the-kubelets": ("kubernetes.io/os", MIRROR, False),
     "below-the-prefix": (OURS, MIRROR, True),
     "below-a-prefix-that-is-not-configured": (OURS, DEFAULT, False),
-    "the-prefix-without-a-slash": ("srv.example.com", MIRROR, False),
     "a-prefix-that-begins-alike": ("srv.example.company/team", MIRROR, False),
 })  # fmt: skip
 def test_is_owned_label(key: str, settings: Settings, expected: bool) -> None:

@@ -21,7 +21,6 @@ from desired.model.snapshot import (
 )
 from desired.model.taint import Taint, has_shutdown_taint, with_shutdown_taint
 from desired.names import TAINT_SHUTDOWN
-from desired.nodes.labels import label_values
 from desired.nodes.matching import cloud_nodes, is_ignored
 from desired.nodes.node import (
     DesiredNode,
@@ -31,7 +30,6 @@ from desired.nodes.node import (
     UnmanagedNode,
     current_identity,
     desired_nodes,
-    is_uninitialized,
     shut_down,
 )
 from desired.plan.change import LostNode, NodeIdentity
@@ -53,7 +51,6 @@ from tests.builders import (
     a_snapshot,
     in_cloud,
     incomplete,
-    nodes_of,
     servers_of,
 )
 from tests.support.nodes import addresses_of, decide, labels_of, managed
@@ -107,7 +104,6 @@ def _outcome(node: DesiredNode) -> Outcome:
     "joining-by-name": (a_joining_node(), SETTINGS, joins("name")),
     "joining-by-provider-id": (a_joining_node(provider_id="hcloud://1"), SETTINGS, joins("providerID")),
     "settled": (a_settled_node(), SETTINGS, SETTLED),
-    "settled-and-not-selected": (a_settled_node(), SPARED, SETTLED),
     "tainted-again-joins-again": (a_settled_node(taints=(UNINITIALIZED,)), SETTINGS, joins("providerID")),
     "its-server-gone": (a_lost_node(server_id=9), SETTINGS, departs(a_lost_node(server_id=9), 9)),
     "joining-and-its-server-gone-though-another-has-its-name": (LATE, SETTINGS, departs(LATE, 9)),
@@ -115,7 +111,6 @@ def _outcome(node: DesiredNode) -> Outcome:
     "robot-of-the-fork": (a_lost_node(provider_id="hcloud://bm-7"), SETTINGS, None),
     "no-node-controller-joining": (a_joining_node(), WITHOUT_NODE, None),
     "no-node-controller-settled": (a_settled_node(), WITHOUT_NODE, ("settled", "server 1", False, True)),
-    "no-node-controller-gone": (LATE, WITHOUT_NODE, departs(LATE, 9)),
     "no-lifecycle-joining": (a_joining_node(), WITHOUT_LIFECYCLE, joins("name")),
     "no-lifecycle-settled": (a_settled_node(), WITHOUT_LIFECYCLE, ("settled", "server 1", True, False)),
     "no-lifecycle-gone": (a_lost_node(server_id=9), WITHOUT_LIFECYCLE, None),
@@ -129,7 +124,7 @@ def lasting(**overrides: Any) -> Node:
     return a_lost_node(deleted_at=NOW - timedelta(hours=2), **overrides)
 
 
-ON_1, ON_2, ANEW = ({"servers": [server]} for server in (WEB_1, WEB_2, a_server(7)))
+ON_2, ANEW = ({"servers": [server]} for server in (WEB_2, a_server(7)))
 NO_SERVER: Section[int, Server] = Section(unreadable={1: "x"})
 NO_NODE: Section[str, Node] = Section(unreadable={"web-1": "no uid"})
 UNREAD, UNREAD_NODE = {"servers_section": NO_SERVER}, {"nodes_section": NO_NODE}
@@ -141,21 +136,11 @@ READY, NOT_READY = Readiness.TRUE, Readiness.FALSE
     "unmatched": (a_joining_node(ready=NOT_READY), ON_2, "unmatched", "web-2"),
     "empty-project": (a_joining_node(ready=READY), {}, "unmatched", "has no servers"),
     "network-unread": (a_joining_node(), NO_NETWORK, "unknown", "429"),
-    "servers-unread": (a_joining_node(), UNREAD, "unknown", "cannot read server 1:"),
     "its-server-unread": (a_settled_node(), UNREAD, "unknown", "server unknown: x"),
-    "foreign": (a_lost_node(provider_id="aws:///i-1"), ON_2, "foreign", "another cloud"),
     "elsewhere": (a_node(provider_id="rke2://x"), ON_2, "foreign", "the built-in cloud controller of rke2; to"),
-    "of-a-distribution": (a_lost_node(provider_id="k3s://web-1"), ON_1, "likely-server", "likely server 1 web-1"),
-    "robot": (a_joining_node(provider_id="hrobot://1"), ON_1, "unsupported", "ROBOT_ENABLED"),
-    "malformed": (a_lost_node(provider_id="hcloud://-5"), ON_1, "malformed", "no server id"),
-    "unclaimed": (a_node(), ON_2, "foreign", "neither a providerID"),
-    "unclaimed-likely": (a_lost_node(provider_id=None), ON_1, "likely-server", "likely server 1 web-1"),
     "gone-and-ready": (a_settled_node(), ON_2, "unmatched", "the kubelet reports Ready"),
-    "joining-gone-and-ready": (replace(LATE, conditions=a_settled_node().conditions), {}, "unmatched", "Ready"),
     "made-anew": (a_settled_node(), ANEW, "unmatched", "server 7 has the Node's name; delete the Node"),
-    "being-deleted": (lasting(), {}, "deleting", "since 2026-07-01 10:00 UTC and waits for the API server"),
     "held-by-finalizers": (lasting(finalizers=("x/b", "a")), {}, "deleting", "waits for finalizers x/b, a"),
-    "deleted-while-ready": (lasting(ready=READY), {}, "deleting", "is being deleted since"),
     "node-unread": (None, UNREAD_NODE, "unreadable", "no uid"),
 })  # fmt: skip
 def test_nodes_left_alone(node: Node | None, world: dict[str, Any], kind: str, said: str) -> None:
@@ -170,19 +155,6 @@ def test_a_node_that_waits_for_a_server_without_the_lifecycle_controller(ready: 
     """Nothing is deleted; a Node that joins is told that its server is not there."""
     node = a_joining_node(provider_id="hcloud://9", ready=ready)
     assert outcome([node], WITHOUT_LIFECYCLE) == ({}, [("web-1", NoteKind.UNMATCHED)])
-
-
-@rows("node", {
-    "joining": a_joining_node(labels=SPARE),
-    "settled": a_settled_node(labels=SPARE),
-    "without-its-server": a_lost_node(server_id=9, labels=SPARE),
-    "foreign": a_settled_node(labels=SPARE, provider_id="aws:///i-1"),
-    "unclaimed": a_node(labels=SPARE),
-})  # fmt: skip
-def test_ignored_nodes(node: Node) -> None:
-    """An ignored Node is left alone in every part of its life, and the note shows the selector."""
-    nodes, (note,) = desired_nodes(a_snapshot([node], [WEB_1]), SPARED)
-    assert (managed(nodes), note.kind, note.text) == ({}, "ignored", "ignored: matches team in (red)")
 
 
 def test_a_gap_in_the_list_is_not_told_on_each_node() -> None:
@@ -210,21 +182,6 @@ def test_node_without_a_provider_id_never_departs(ready: Readiness, servers: Seq
     assert outcome([node], servers=servers) == ({}, [("web-1", NoteKind.UNMATCHED)])
 
 
-def test_node_of_another_projects_server() -> None:
-    """A server of another project looks gone: the Node departs when it is not Ready, and the guards have the word."""
-    silent, ready = a_lost_node("silent", 8), a_settled_node("ready", 9)
-    expected = {"silent": departs(silent, 8)}, [("ready", NoteKind.UNMATCHED)]
-    assert outcome([silent, ready], servers=[WEB_1]) == expected
-
-
-def test_two_nodes_with_one_provider_id() -> None:
-    """While the server lives, no Node is touched and each is told of the other; once it is gone both depart."""
-    a, b = a_lost_node("a"), a_lost_node("b")
-    nodes = [a_settled_node("a"), b, a_joining_node("c", provider_id="hcloud://1")]
-    assert outcome(nodes, servers=[WEB_1]) == ({}, [(name, NoteKind.AMBIGUOUS) for name in "abc"])
-    assert outcome([a, b], servers=[WEB_2]) == ({"a": departs(a, 1), "b": departs(b, 1)}, [])
-
-
 @rows("other", {"joining": a_joining_node(), "settled": a_settled_node()})
 def test_ignored_node_keeps_its_server(other: Node) -> None:
     """A server whose Node is ignored is given to no other Node by its name, and a providerID of two is trusted of
@@ -234,23 +191,8 @@ def test_ignored_node_keeps_its_server(other: Node) -> None:
     assert outcome([ignored, other], SPARED, servers=[WEB_1]) == ({}, noted)
 
 
-def test_replacement_under_the_same_name() -> None:
-    """A Node that registered again without a providerID joins as the new server, whatever the old one was."""
-    nodes, _ = outcome([a_joining_node()], servers=[a_server(2, "web-1", ipv4=WEB_1.ipv4)])
-    assert nodes == {"web-1": joins("name", "hcloud://2")}
-
-
-def test_a_renamed_server_leaves_the_host_its_name() -> None:
-    """The Hostname follows the server when the Node joins, and no later."""
-    wanted, notes = decide(a_settled_node("db-1"), a_server(name="db-9"))
-    assert wanted.addresses.values == (NodeAddress(AddressType.HOSTNAME, "db-1"), E4)
-    assert [note.kind for note in notes] == [NoteKind.KEPT]
-
-
 @rows("node ours", {
     "settled": (a_settled_node("n", 7), True),
-    "joining-with-a-provider-id": (a_joining_node("n", provider_id="hcloud://7"), True),
-    "lost-and-being-deleted": (a_lost_node("n", 7, deleted_at=NOW), True),
     "joining-by-name": (a_joining_node("n"), False),
     "robot-of-the-fork": (a_settled_node("n", provider_id="hcloud://bm-7"), False),
     "foreign": (a_settled_node("n", provider_id="talos://n"), False),
@@ -262,13 +204,6 @@ def test_cloud_nodes(node: Node, ours: bool) -> None:
     assert list(cloud_nodes(a_snapshot([node]), SPARED)) == ([(node, 7)] if ours else [])
     assert is_ignored(node, SPARED) is (node.labels == SPARE)
     assert not is_ignored(node, SETTINGS)
-
-
-def test_cloud_nodes_of_a_partial_list_in_the_order_of_names() -> None:
-    """What arrived of the list counts, in the order of names and not of arrival."""
-    nodes = [a_settled_node("b", 1), a_settled_node("c", 3), a_settled_node("a", 2)]
-    found = cloud_nodes(a_snapshot(nodes_section=incomplete(nodes_of(*nodes))), SETTINGS)
-    assert [(node.name, server_id) for node, server_id in found] == [("a", 2), ("b", 1), ("c", 3)]
 
 
 BEFORE, AFTER = Taint("a", "NoExecute", "1", "2026-07-01T00:00:00Z"), Taint("b", "NoSchedule")
@@ -283,8 +218,6 @@ NO_ZONES, ADDITIONAL = Settings(zone_labels=False), Taint(UNINITIALIZED.key, "No
 
 
 @rows("node settings labels taints", {
-    "fresh": ({}, SETTINGS, SERVER_LABELS, ()),
-    "provider-id-preset": ({"provider_id": "hcloud://1"}, SETTINGS, SERVER_LABELS, ()),
     "other-taints-stay": ({"taints": (BEFORE, UNINITIALIZED, AFTER, ADDITIONAL)}, SETTINGS, SERVER_LABELS,
         (BEFORE, AFTER)),
     "overwritten": ({"labels": WRONG}, SETTINGS, SERVER_LABELS | {PROVIDED_BY: "wrong"}, ()),
@@ -292,7 +225,6 @@ NO_ZONES, ADDITIONAL = Settings(zone_labels=False), Taint(UNINITIALIZED.key, "No
     "zone-labels-disabled": ({}, NO_ZONES, NO_ZONE_LABELS, ()),
     "without-a-value-of-ours": ({"labels": {ZONE: "mine"}}, NO_ZONES, NO_ZONE_LABELS | {ZONE: "mine"}, ()),
     "mirrored": ({"labels": {OURS: "x"}}, MIRROR, SERVER_LABELS | {OURS: "red"}, ()),
-    "cordoned-and-being-deleted": ({"unschedulable": True, "deleted_at": NOW}, SETTINGS, SERVER_LABELS, ()),
 })  # fmt: skip
 def test_joining_node(
     node: dict[str, Any], settings: Settings, labels: dict[str, str], taints: tuple[Taint, ...]
@@ -319,16 +251,6 @@ def test_shutdown_taint_of_a_joining_node(
     joining, _ = decide(a_joining_node(taints=(*before, UNINITIALIZED)), a_server(status=status), settings)
     assert isinstance(joining, UninitializedNode)
     assert joining.identity.taints == after
-
-
-@rows("taints expected", {
-    "other-effect-and-no-value-among-others": ((BEFORE, Taint(UNINITIALIZED.key, "NoExecute")), True),
-    "other-taints-only": ((BEFORE,), False),
-    "the-key-as-a-value": ((Taint("x", "NoSchedule", UNINITIALIZED.key),), False),
-})  # fmt: skip
-def test_is_uninitialized(taints: tuple[Taint, ...], expected: bool) -> None:
-    """The key of the uninitialized taint alone tells a joining Node, with any value and effect."""
-    assert is_uninitialized(a_node(taints=taints)) is expected
 
 
 def test_current_identity() -> None:
@@ -374,34 +296,6 @@ def test_notes_on_labels_and_addresses() -> None:
     assert [note.kind for note in notes] == [NoteKind.KEPT]
 
 
-def test_labels_that_did_not_arrive() -> None:
-    """A Node joins without the labels that Hetzner's answer lacks, and those that were mirrored before stay."""
-    node, server = a_joining_node(labels={"srv.example.com/team": "red"}), a_server(missing=frozenset({"labels"}))
-    joining, notes = decide(node, server, MIRROR)
-    assert isinstance(joining, UninitializedNode)
-    assert (joining.identity.labels, notes) == (SERVER_LABELS | {"srv.example.com/team": "red"}, ())
-
-
-@rows("off labels shut", {
-    "cloud-node": ({Controller.NODE}, {}, False),
-    "cloud-node-lifecycle": ({Controller.LIFECYCLE}, SERVER_LABELS, UNMANAGED),
-    "both": ({Controller.NODE, Controller.LIFECYCLE}, {}, UNMANAGED),
-    "the-others": ({Controller.SERVICE, Controller.ROUTE}, SERVER_LABELS, False),
-})  # fmt: skip
-def test_controller_switched_off(off: set[Controller], labels: Mapping[str, str], shut: bool | Unmanaged) -> None:
-    """Labels and addresses are the node controller's, the shutdown taint is the lifecycle controller's."""
-    settings = Settings(controllers=frozenset(Controller) - off)
-    wanted, notes = decide(a_settled_node(labels={}, addresses=()), a_server(), settings)
-    assert (label_values(wanted.labels), wanted.addresses.values) == (labels, WEB_1_ADDRESSES if labels else ())
-    assert (wanted.shut_down.value, notes) == (shut, ())
-
-
-def test_nothing_is_said_of_what_is_not_managed() -> None:
-    """Without the node controller a kept label and a wrong ``--node-ip`` are no concern of ours."""
-    node = a_settled_node(labels={ZONE: "rack-7"}, provided_node_ip="nonsense")
-    assert decide(node, a_server(), Settings(controllers=frozenset({Controller.LIFECYCLE})))[1] == ()
-
-
 FIVE_MINUTES_AGO, YESTERDAY = NOW - timedelta(minutes=5), NOW - timedelta(days=1)
 
 
@@ -423,29 +317,13 @@ def test_node_that_is_not_ready_departs(ready: Readiness) -> None:
     assert lost(a_lost_node(conditions=(Condition("Ready", "Perhaps", "Test", FIVE_MINUTES_AGO),)))
 
 
-def test_a_server_of_its_name_saves_no_node() -> None:
-    """A Node that is not Ready goes the same way whether or not another server has its name."""
-    wanted, _ = decide(a_lost_node(), a_server(7, "web-1"))
-    assert isinstance(wanted, OrphanedNode)
-    assert wanted.lost == lost(a_lost_node())
-
-
 @rows("overrides", {
     "registered-again-under-its-name": {"uid": "another"},
     "was-ready-in-between": {"ready_since": NOW - timedelta(minutes=1)},
-    "created-at-another-time": {"created_at": NOW},
 })  # fmt: skip
 def test_loss_of_another_life(overrides: Mapping[str, Any]) -> None:
     """What was planned or approved for one Node never fits the next one of its name."""
     assert lost(a_lost_node()) != lost(a_lost_node(**overrides))
-
-
-def test_loss_shows_owned_labels_only() -> None:
-    """What is lost is told in the labels that are ours, mirrored ones included."""
-    node = a_lost_node(labels={"team": "red", "srv.example.com/team": "blue"})
-    found = lost(node, MIRROR)
-    assert found is not None
-    assert found.identity.labels == {"srv.example.com/team": "blue"}
 
 
 STATES: Mapping[ServerStatus, bool] = {ServerStatus.RUNNING: False, ServerStatus.OFF: True}
@@ -464,7 +342,6 @@ def test_shut_down(status: ServerStatus) -> None:
 
 @rows("taints there with_it without_it", {
     "none": ((), False, (SHUTDOWN,), ()),
-    "as-HCCM-writes-it": ((SHUTDOWN,), True, (SHUTDOWN,), ()),
     "with-a-value": ((WITH_A_VALUE, BEFORE), True, (BEFORE, SHUTDOWN), (BEFORE,)),
     "another-effect-is-of-another-owner": ((OTHER_EFFECT,), False, (OTHER_EFFECT, SHUTDOWN), (OTHER_EFFECT,)),
     "between-others": ((BEFORE, SHUTDOWN, AFTER), True, (BEFORE, AFTER, SHUTDOWN), (BEFORE, AFTER)),

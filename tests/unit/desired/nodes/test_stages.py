@@ -3,8 +3,6 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Server, Snapshot
 from desired.nodes.node import (
@@ -54,48 +52,36 @@ def world(node: Node, servers: Section[int, Server]) -> Snapshot:
     return a_snapshot([CONTROL, node], servers_section=servers, confirmations={1: Absent()})
 
 
-CASES = [
-    ("settled", a_settled_node(), THERE, ALL, Stage.SETTLED, rules.SETTLED, InitializedNode),
-    ("renamed", a_settled_node("web-2"), THERE, ALL, Stage.SETTLED, rules.SETTLED, InitializedNode),
-    ("joining", a_joining_node(), THERE, ALL, Stage.JOINING, rules.JOINING, UninitializedNode),
-    ("no-ip", a_joining_node(provided_node_ip=""), THERE, ALL, Stage.JOINING, rules.JOINING, UnmanagedNode),
-    ("joining-left", a_joining_node(), THERE, NO_NODE, Stage.JOINING, rules.JOINING, UnmanagedNode),
-    ("departing", a_lost_node(), GONE, ALL, Stage.DEPARTING, rules.SERVER_GONE, OrphanedNode),
-    ("departing-early", EARLY, GONE, ALL, Stage.DEPARTING, rules.SERVER_GONE, OrphanedNode),
-    ("departing-left", a_lost_node(), GONE, NO_LIFECYCLE, Stage.DEPARTING, rules.SERVER_GONE, UnmanagedNode),
-    ("deleting", a_settled_node(deleted_at=AGO), THERE, ALL, Stage.DELETING, rules.DELETING, InitializedNode),
-    ("deleting-gone", a_lost_node(deleted_at=AGO), GONE, ALL, Stage.DELETING, rules.GONE_DELETING, UnmanagedNode),
-    ("deleting-left", a_joining_node(deleted_at=AGO), THERE, NEITHER, Stage.DELETING, rules.DELETING, UnmanagedNode),
-    ("ready", a_settled_node(), GONE, ALL, Stage.UNMATCHED, rules.GONE_READY, UnmanagedNode),
-    ("no-name", a_joining_node("gpu"), THERE, ALL, Stage.UNMATCHED, rules.NO_SERVER_OF_NAME, UnmanagedNode),
-    ("no-name-left", a_joining_node("gpu"), THERE, NEITHER, Stage.UNMATCHED, rules.NO_SERVER_OF_NAME, UnmanagedNode),
-    ("two", a_settled_node(server_id=9), THERE, ALL, Stage.AMBIGUOUS, rules.SERVER_OF_TWO_NODES, UnmanagedNode),
-    ("bad", a_node(provider_id="hcloud://x"), THERE, ALL, Stage.MALFORMED, rules.PROVIDER_ID_MALFORMED, UnmanagedNode),
-    ("robot", a_node(provider_id="hrobot://7"), THERE, ALL, Stage.UNSUPPORTED, rules.NODE_ON_ROBOT, UnmanagedNode),
-    ("gap", a_settled_node(), GAP, ALL, Stage.UNKNOWN, rules.NODE_SERVER_UNKNOWN, UnmanagedNode),
-    ("unreadable", a_settled_node(), UNREADABLE, ALL, Stage.UNKNOWN, rules.NODE_SERVER_UNKNOWN, UnmanagedNode),
-    ("foreign", ELSEWHERE, THERE, ALL, Stage.FOREIGN, rules.FOREIGN, UnmanagedNode),
-    ("ignored", a_settled_node(labels=LAB), THERE, IGNORING, Stage.IGNORED, rules.IGNORED, UnmanagedNode),
-    ("ignored-gone", LAB_GONE, GONE, IGNORING, Stage.IGNORED, rules.IGNORED, UnmanagedNode),
-    ("unclaimed", a_node("x"), THERE, ALL, Stage.UNCLAIMED, rules.UNCLAIMED, UnmanagedNode),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("node", "servers", "settings", "stage", "rule", "wanted"),
-    [row[1:] for row in CASES],
-    ids=[row[0] for row in CASES],
-)
+@rows("node servers settings stage rule wanted", {
+    "settled": (a_settled_node(), THERE, ALL, Stage.SETTLED, rules.SETTLED, InitializedNode),
+    "renamed": (a_settled_node("web-2"), THERE, ALL, Stage.SETTLED, rules.SETTLED, InitializedNode),
+    "joining": (a_joining_node(), THERE, ALL, Stage.JOINING, rules.JOINING, UninitializedNode),
+    "no-ip": (a_joining_node(provided_node_ip=""), THERE, ALL, Stage.JOINING, rules.JOINING, UnmanagedNode),
+    "joining-left": (a_joining_node(), THERE, NO_NODE, Stage.JOINING, rules.JOINING, UnmanagedNode),
+    "departing": (a_lost_node(), GONE, ALL, Stage.DEPARTING, rules.SERVER_GONE, OrphanedNode),
+    "departing-early": (EARLY, GONE, ALL, Stage.DEPARTING, rules.SERVER_GONE, OrphanedNode),
+    "departing-left": (a_lost_node(), GONE, NO_LIFECYCLE, Stage.DEPARTING, rules.SERVER_GONE, UnmanagedNode),
+    "deleting": (a_settled_node(deleted_at=AGO), THERE, ALL, Stage.DELETING, rules.DELETING, InitializedNode),
+    "deleting-gone": (a_lost_node(deleted_at=AGO), GONE, ALL, Stage.DELETING, rules.GONE_DELETING, UnmanagedNode),
+    "deleting-left": (a_joining_node(deleted_at=AGO), THERE, NEITHER, Stage.DELETING, rules.DELETING, UnmanagedNode),
+    "ready": (a_settled_node(), GONE, ALL, Stage.UNMATCHED, rules.GONE_READY, UnmanagedNode),
+    "no-name": (a_joining_node("gpu"), THERE, ALL, Stage.UNMATCHED, rules.NO_SERVER_OF_NAME, UnmanagedNode),
+    "no-name-left": (a_joining_node("gpu"), THERE, NEITHER, Stage.UNMATCHED, rules.NO_SERVER_OF_NAME, UnmanagedNode),
+    "two": (a_settled_node(server_id=9), THERE, ALL, Stage.AMBIGUOUS, rules.SERVER_OF_TWO_NODES, UnmanagedNode),
+    "bad": (a_node(provider_id="hcloud://x"), THERE, ALL, Stage.MALFORMED, rules.PROVIDER_ID_MALFORMED, UnmanagedNode),
+    "robot": (a_node(provider_id="hrobot://7"), THERE, ALL, Stage.UNSUPPORTED, rules.NODE_ON_ROBOT, UnmanagedNode),
+    "gap": (a_settled_node(), GAP, ALL, Stage.UNKNOWN, rules.NODE_SERVER_UNKNOWN, UnmanagedNode),
+    "unreadable": (a_settled_node(), UNREADABLE, ALL, Stage.UNKNOWN, rules.NODE_SERVER_UNKNOWN, UnmanagedNode),
+    "foreign": (ELSEWHERE, THERE, ALL, Stage.FOREIGN, rules.FOREIGN, UnmanagedNode),
+    "ignored": (a_settled_node(labels=LAB), THERE, IGNORING, Stage.IGNORED, rules.IGNORED, UnmanagedNode),
+    "ignored-gone": (LAB_GONE, GONE, IGNORING, Stage.IGNORED, rules.IGNORED, UnmanagedNode),
+    "unclaimed": (a_node("x"), THERE, ALL, Stage.UNCLAIMED, rules.UNCLAIMED, UnmanagedNode),
+})  # fmt: skip
 def test_stage(
     node: Node, servers: Section[int, Server], settings: Settings, stage: Stage, rule: Rule, wanted: type[DesiredNode]
 ) -> None:
     found = desired_nodes(world(node, servers), settings)[0][node.name]
     assert (found.stage.value, found.stage.rule, type(found)) == (stage, rule, wanted)
-
-
-def test_every_stage_has_a_case() -> None:
-    """No stage is left out above."""
-    assert {row[4] for row in CASES} == set(Stage)
 
 
 @rows("node settings server_id", {

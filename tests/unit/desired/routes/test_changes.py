@@ -68,22 +68,6 @@ def test_a_route_that_leads_elsewhere() -> None:
     }
 
 
-def test_two_servers_that_swapped_their_addresses() -> None:
-    """Each route is swapped once, and none is deleted."""
-    servers = [a_pod_server(1, gateway_of(2)), a_pod_server(2, gateway_of(1))]
-    nodes = [a_pod_node(1), a_pod_node(2)]
-    kinds = kinds_of(a_routed_world(nodes, servers, [a_route(1), a_route(2)]))
-    routes = {key: kind for key, kind in kinds.items() if key.startswith("route/")}
-    assert routes == {KEY: "route.replace", "route/4/10.244.2.0/24": "route.replace"}
-
-
-def test_a_renamed_server() -> None:
-    """HCCM deletes and creates the route of a server with another name than its Node in every run, upstream bug and
-    all: here nothing happens."""
-    world = a_routed_world(servers=[a_pod_server(name="web-1-old")])
-    assert [key for key in planned(world) if key.startswith("route/")] == []
-
-
 @rows("gateway owner consequences", {
     "dead": (NOWHERE, "network/4", ()),
     "superfluous": (gateway_of(1), "node/web-1", (f"{LOSES} server 1 of Node web-1",)),
@@ -160,7 +144,7 @@ def test_a_new_node_in_one_plan() -> None:
     )
 
 
-def test_what_has_to_go_first() -> None:
+def test_a_removal_that_comes_first() -> None:
     """A creation depends on the removal of what is in its way."""
     stale = a_route("10.244.0.0/20", NOWHERE)
     changes = planned(a_routed_world(routes=[stale], members=[]))
@@ -168,28 +152,10 @@ def test_what_has_to_go_first() -> None:
     assert changes["route/4/10.244.0.0/20"].kind == "route.delete"
 
 
-def test_a_full_network_with_a_left_over() -> None:
-    """With 100 routes present, the creation comes after the removal that makes room for it."""
-    foreign = [a_route(f"192.168.{number}.0/24", "10.0.0.77") for number in range(99)]
-    changes = planned(a_routed_world(routes=[*foreign, a_route(5, NOWHERE)], members=[]))
-    assert {key: (change.kind, change.depends_on) for key, change in changes.items()} == {
-        KEY: ("route.create", ("route/4/10.244.5.0/24",)),
-        "route/4/10.244.5.0/24": ("route.delete", ()),
-    }
-
-
-CILIUM = NetworkCondition("False", "CiliumIsUp")
-
-
 @rows("says routes after depends_on", {
     "said-already": (ROUTED, [a_route()], None, None),
-    "said-already-and-the-route-is-missing": (ROUTED, [], None, None),
     "not-said": (None, [a_route()], ROUTED, ()),
-    "the-contrary": (UNROUTED, [a_route()], ROUTED, ()),
-    "what-another-said": (CILIUM, [a_route()], ROUTED, ()),
-    "gone-stale": (NetworkCondition("Unknown", "RouteCreated"), [a_route()], ROUTED, ()),
     "once-the-route-is-there": (UNROUTED, [], ROUTED, (KEY,)),
-    "once-the-route-leads-there": (UNROUTED, [a_route(1, NOWHERE)], ROUTED, (KEY,)),
 })  # fmt: skip
 def test_conditions(
     says: NetworkCondition | None,
@@ -210,13 +176,6 @@ def test_a_condition_that_should_not_be() -> None:
     assert (change.before, change.after, change.reason) == (ROUTED, None, rules.CONDITION_UNNEEDED.text())
 
 
-def test_a_condition_that_nothing_makes_true() -> None:
-    """What no route will mend is said at once."""
-    change = planned(a_routed_world(servers=[a_pod_server(private_ips=())], routes=[]))[CONDITION]
-    assert (change.before, change.after) == (ROUTED, UNROUTED)
-    assert (change.reason, change.depends_on) == (rules.UNATTACHED.text(server=1, network=4), ())
-
-
 def test_conditions_follow_what_else_a_node_needs() -> None:
     """A route may take its time: labels and addresses of the Node do not wait behind it."""
     node = a_pod_node(says=None, labels={**SERVER_LABELS, "topology.kubernetes.io/region": "mars"}, addresses=())
@@ -232,13 +191,6 @@ def test_without_a_cluster_cidr_nothing_is_written() -> None:
     world = a_routed_world(nodes, routes=routes, members=[])
     assert {key.rpartition("/")[2] for key in kinds_of(world)} == {"network", "24"}
     assert kinds_of(world, WITHOUT_RANGE) == {}
-
-
-def test_pods_outside_the_cluster_cidr_get_no_route() -> None:
-    """It would never be ours to clean up."""
-    assert kinds_of(a_routed_world([a_pod_node(1, "10.245.1.0/24")], routes=[])) == {
-        CONDITION: "node.network_condition"
-    }
 
 
 def test_routes_in_another_network() -> None:

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from ipaddress import IPv4Network
 from typing import Any
 
 import pytest
 
-from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, Route, route_key
+from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Condition, Node, Snapshot
 from desired.section import Unmanaged
@@ -16,7 +15,6 @@ from tests.builders import a_joining_node, a_lost_node, a_node, incomplete, serv
 from tests.routes import (
     ROUTING,
     WITHOUT_RANGE,
-    a_pod_network,
     a_pod_node,
     a_pod_server,
     a_route,
@@ -49,11 +47,9 @@ def wanted(
 @rows("node expected", {
     "not-written": (a_node(), None),
     "routed": (a_pod_node(), ROUTED),
-    "unrouted": (a_pod_node(says=UNROUTED), UNROUTED),
-    "anothers": (a_pod_node(says=CILIUM), CILIUM),
     "no-reason": (a_node(conditions=(Condition("NetworkUnavailable", "True"),)), NetworkCondition("True", "")),
 })  # fmt: skip
-def test_what_it_says_now(node: Node, expected: NetworkCondition | None) -> None:
+def test_the_condition_now(node: Node, expected: NetworkCondition | None) -> None:
     """Status and reason are all that is looked at."""
     assert node.network_condition == expected
 
@@ -62,7 +58,6 @@ def test_what_it_says_now(node: Node, expected: NetworkCondition | None) -> None
     "its-route-is-there": ([a_route(1)], (pods_of(1),), ()),
     "its-route-is-missing": ([], (pods_of(1),), (KEY,)),
     "its-route-leads-elsewhere": ([a_route(1, "10.0.0.201")], (pods_of(1),), (KEY,)),
-    "one-of-two-is-missing": ([a_route(1)], (pods_of(1), pods_of(9)), (SECOND,)),
     "both-are-missing": ([], (pods_of(9), pods_of(1)), (KEY, SECOND)),
     "dual-stack": ([a_route(1)], (pods_of(1), V6), ()),
 })  # fmt: skip
@@ -83,10 +78,8 @@ LEAD_ASTRAY, FULL = [a_route(1, "10.0.0.201")], [a_route(f"192.168.{n}.0/24", "1
 @rows("node parts why", {
     "not-attached": (a_pod_node(), {"servers": [a_pod_server(private_ips=())]}, "unattached"),
     "outside-the-cluster-cidr": (a_pod_node(1, "10.245.1.0/24"), {"routes": []}, "pods-outside"),
-    "in-a-subnet": (a_pod_node(), {"network": a_pod_network("10.244.0.0/15"), "routes": []}, "pods-in-subnet"),
     "over-the-limit": (a_pod_node(), {"routes": FULL}, "pods-over-limit"),
     "one-of-two": (a_pod_node(1, pods_of(1), "10.245.1.0/24"), {"routes": [a_route(1)]}, "pods-outside"),
-    "no-range": (a_pod_node(1, "pods"), {}, "pod-cidr-malformed"),
     "a-route-and-no-range": (a_pod_node(1, pods_of(1), "pods"), {}, "pod-cidr-malformed"),
     "refused": (a_pod_node(), {"routes": [], "refused": (KEY,)}, "route-refused"),
     "a-swap": (a_pod_node(), {"routes": LEAD_ASTRAY, "members": [], "refused": (KEY,)}, "route-refused"),
@@ -104,26 +97,23 @@ def test_unrouted(node: Node, parts: dict[str, Any], why: str, says: NetworkCond
 
 @rows("node parts", {
     "who-has-the-gateway-is-not-known": (a_pod_node(), {"routes": [a_route(1, "10.0.0.201")]}),
-    "its-server-is-in-no-list": (a_pod_node(), {"servers": []}),
     "its-server-is-not-known": (a_pod_node(), {"servers_section": incomplete(servers_of()), "routes": []}),
     "its-address-is-not-known": (a_pod_node(), {"servers": [a_pod_server(missing=frozenset({"private_net"}))]}),
     "its-server-is-gone": (a_lost_node(pod_cidrs=(pods_of(),)), {"servers": []}),
     "not-attached-yet": (a_joining_node(pod_cidrs=(pods_of(),)), {"servers": [a_pod_server(private_ips=())]}),
     "not-initialized": (a_joining_node(pod_cidrs=(pods_of(),)), {"servers": []}),
     "no-pod-cidr": (a_pod_node(pod_cidrs=()), {}),
-    "no-pod-cidr-and-a-route": (a_pod_node(pod_cidrs=()), {"routes": [a_route(1)]}),
     "robot": (a_pod_node(provider_id="hrobot://1"), {}),
     "ignored": (a_pod_node(labels={"example.com/spare": ""}), {"servers": [a_pod_server()]}),
-    "another-clouds-with-no-range": (a_pod_node(1, "pods", provider_id="aws://1"), {}),
     "robot-with-ipv6": (a_pod_node(1, V6, says=UNROUTED, provider_id="hrobot://1"), {}),
     "ipv6-and-its-server-is-in-no-list": (a_pod_node(1, V6, says=UNROUTED), {"servers": []}),
 })  # fmt: skip
-def test_what_says_nothing_yet(node: Node, parts: dict[str, Any]) -> None:
+def test_no_condition_yet(node: Node, parts: dict[str, Any]) -> None:
     """While too little is known, or the Node has no part in it, its condition stays what it is: no false alarm."""
     assert wanted(a_routed_world([node], **parts), SPARED) == {}
 
 
-def test_what_failed_and_is_there_is_no_failure() -> None:
+def test_a_failure_that_is_there_is_none() -> None:
     """An answer that was lost on its way is none: the route is what counts."""
     assert wanted(a_routed_world(), ROUTING, KEY) == {"web-1": (ROUTED, WHOLE)}
 
@@ -138,8 +128,6 @@ def test_failures_of_other_routes_say_nothing() -> None:
 @rows("pod_cidrs says expected", {
     "what-hccm-left": ((V6,), UNROUTED, True),
     "in-service": ((V6,), ROUTED, False),
-    "nothing": ((V6,), None, False),
-    "anothers": ((V6,), CILIUM, False),
     "anothers-that-says-true": ((V6,), NetworkCondition("True", "NoRoute"), False),
     "no-pod-cidr-at-all": ((), UNROUTED, False),
 })  # fmt: skip
@@ -154,10 +142,8 @@ OFF = replace(ROUTING, routes=False, ignore_nodes=parse_selector("example.com/sp
 
 @rows("node settings expected", {
     "routed": (a_pod_node(says=ROUTED), OFF, True),
-    "unrouted": (a_pod_node(says=UNROUTED), OFF, True),
     "ours-by-its-reason": (a_pod_node(says=NetworkCondition("Unknown", "RouteCreated")), OFF, True),
     "anothers": (a_pod_node(says=CILIUM), OFF, False),
-    "nobodys": (a_pod_node(says=NetworkCondition("True", "")), OFF, False),
     "nothing": (a_pod_node(says=None), OFF, False),
     "robot": (a_pod_node(provider_id="hrobot://1"), OFF, False),
     "unclaimed": (a_pod_node(provider_id=None), OFF, False),
@@ -171,27 +157,10 @@ def test_routes_switched_off(node: Node, settings: Settings, expected: bool) -> 
 
 
 @pytest.mark.parametrize("says", [ROUTED, UNROUTED], ids=str)
-def test_what_is_not_given_switches_nothing_off(says: NetworkCondition) -> None:
+def test_a_missing_setting_switches_nothing_off(says: NetworkCondition) -> None:
     """Without HCLOUD_NETWORK or without --cluster-cidr conditions stay, as with HCCM: one of them may be forgotten."""
     bare = replace(a_routed_world([a_pod_node(says=says)]), routes=None)
     assert wanted(bare, Settings()) == wanted(bare, WITHOUT_RANGE) == {}
-
-
-def test_keys_are_those_of_the_network() -> None:
-    """What a condition waits for is named as the plan names it."""
-    world = a_routed_world(
-        servers=[a_pod_server(network_id=7)], routes=[], network=a_pod_network(network_id=7, name="private")
-    )
-    assert routing(world).conditions["web-1"].after == (route_key(7, a_route(1).destination),)
-
-
-@pytest.mark.parametrize(
-    ("network_id", "destination"), [(4711, "10.244.1.0/24"), (7, "0.0.0.0/0"), (1, "10.244.1.1/32")]
-)
-def test_keys(network_id: int, destination: str) -> None:
-    key = route_key(network_id, IPv4Network(destination))
-    assert key == f"route/{network_id}/{destination}"
-    assert (key.name, key.parts) == (str(network_id), (destination,))
 
 
 def test_routes_sort_by_number() -> None:
@@ -202,7 +171,6 @@ def test_routes_sort_by_number() -> None:
 @rows("condition is_ours message", {
     "routed": (ROUTED, True, "RouteController created a route"),
     "unrouted": (UNROUTED, True, "RouteController failed to create a route"),
-    "a-network-plug-ins": (NetworkCondition("False", "CiliumIsUp"), False, ""),
     "without-a-reason": (NetworkCondition("True", ""), False, ""),
     "ours-gone-stale": (NetworkCondition("Unknown", "RouteCreated"), True, "RouteController created a route"),
 })  # fmt: skip

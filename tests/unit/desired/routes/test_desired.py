@@ -110,10 +110,8 @@ NINE = IPv4Network("10.9.0.0/16")
 
 @rows("cluster_cidr nodes named", {
     "all-inside": (CLUSTER_CIDR, BOTH, None),
-    "no-nodes": (NINE, [], None),
     "no-ipv4": (NINE, [a_pod_node(1, "fd00::/64"), a_pod_node(2, "pods")], None),
     "one-of-two": (NINE, [a_pod_node(1, "10.9.1.0/24"), a_pod_node(2)], "web-2 (10.244.2.0/24)"),
-    "two-outside": (NINE, BOTH, "web-1 (10.244.1.0/24), web-2 (10.244.2.0/24)"),
     "around-it": (NINE, [a_pod_node(1, "10.8.0.0/15")], "web-1 (10.8.0.0/15)"),
     "of-any-provider": (NINE, [a_pod_node(1, provider_id="hrobot://1")], "web-1 (10.244.1.0/24)"),
 })  # fmt: skip

@@ -8,7 +8,6 @@ from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Server, Snapshot
 from desired.routes.endpoints import (
     NodeEndpoint,
-    Reach,
     covering,
     destinations_of,
     ipv6_cidrs_of,
@@ -36,16 +35,13 @@ def ips(*texts: str) -> tuple[IPv4Address, ...]:
 
 
 @rows("server reach addresses aliases", {
-    "attached": (a_pod_server(), "reached", ["10.0.0.2"], []),
     "renamed": (a_pod_server(name="renamed"), "reached", ["10.0.0.2"], []),
-    "another-address": (a_pod_server(1, "10.0.0.77"), "reached", ["10.0.0.77"], []),
     "attached-twice": (a_pod_server(1, "10.0.0.2", "10.0.0.3"), "reached", ["10.0.0.2", "10.0.0.3"], []),
     "with-aliases": (a_pod_server(aliases=["10.0.0.8", "10.0.0.9"]), "reached", ["10.0.0.2"], ["10.0.0.8", "10.0.0.9"]),
     "attached-to-two-networks": (a_pod_server(private_ips=((7, IPv4Address("10.7.0.2")), (4, IPv4Address("10.0.0.2")))),
         "reached", ["10.0.0.2"], []),
     "not-attached": (a_pod_server(private_ips=()), "unattached", [], []),
     "attached-elsewhere": (a_pod_server(network_id=7), "unattached", [], []),
-    "aliases-alone": (a_pod_server(private_ips=(), aliases=["10.0.0.8"]), "unattached", [], []),
 })  # fmt: skip
 def test_servers(server: Server, reach: str, addresses: list[str], aliases: list[str]) -> None:
     """The server of the providerID decides, whatever its name is; other networks have no say."""
@@ -65,9 +61,7 @@ UNREAD = {"servers_section": replace(servers_of(), unreadable={1: "no name"})}
     "server-unreadable": (a_pod_node(), UNREAD, "waiting node-unknown", 1),
     "ready-and-gone": (a_pod_node(), {"servers": []}, "waiting node-gone", 1),
     "gone": (LOST, {"servers": []}, "gone node-gone", 1),
-    "robot": (replace(LOST, provider_id="hrobot://1"), {}, "elsewhere node-elsewhere", None),
     "another-cloud": (a_pod_node(provider_id="aws://1"), {}, "elsewhere node-elsewhere", None),
-    "unclaimed": (a_pod_node(provider_id=None), {}, "elsewhere node-elsewhere", None),
     "ignored": (a_pod_node(labels={"example.com/spare": ""}), {}, "ignored node-routes-ignored", 1),
 })  # fmt: skip
 def test_nodes(node: Node, world: dict[str, Any], expected: str, server_id: int | None) -> None:
@@ -85,7 +79,6 @@ AGAIN, NO_IP = a_settled_node(taints=(UNINITIALIZED,)), replace(JOINING, provide
     "by-its-provider-id": (BY_ID, a_pod_server(name="other"), ROUTING, "reached", True),
     "not-attached-yet": (JOINING, a_pod_server(private_ips=()), ROUTING, "waiting", True),
     "addresses-unknown": (JOINING, *ADDRESSLESS, ROUTING, "waiting", False),
-    "no-server-yet": (JOINING, None, ROUTING, "waiting", False),
     "cannot-be-initialized": (NO_IP, a_pod_server(), ROUTING, "waiting", False),
     "another-client-initializes-it": (BY_ID, a_pod_server(), ALONE, "waiting", False),
     "joins-again": (AGAIN, a_pod_server(), ROUTING, "reached", True),
@@ -97,21 +90,6 @@ def test_joining_nodes(node: Node, server: Server | None, settings: Settings, re
     assert found.addresses == (ips(gateway_of(1)) if reach == "reached" else ())
 
 
-def test_places_are_of_all_nodes() -> None:
-    """Each Node that could be read has its place, in the order of names, whatever order they came in."""
-    world = a_routed_world([a_pod_node(n) for n in (3, 1, 2)], [a_pod_server(n) for n in (2, 3)], [])
-    assert [(endpoint.node.name, endpoint.reach) for endpoint in routing(world).endpoints] == [
-        ("web-1", Reach.WAITING),
-        ("web-2", Reach.REACHED),
-        ("web-3", Reach.REACHED),
-    ]
-
-
-def test_nodes_are_placed_whichever_parts_are_on() -> None:
-    """Routes need no other controller than their own."""
-    assert place_of(a_routed_world(), ALONE).addresses == ips("10.0.0.2")
-
-
 V4, V6 = "10.244.1.0/24", "fd00:1::/64"
 
 
@@ -119,17 +97,10 @@ V4, V6 = "10.244.1.0/24", "fd00:1::/64"
     "ipv4": (V4, IPv4Network(V4)),
     "ipv6": (V6, IPv6Network(V6)),
     "bits-of-hosts": ("10.244.1.5/24", IPv4Network(V4)),
-    "one-address": ("10.244.1.5/32", IPv4Network("10.244.1.5/32")),
     "everything": ("0.0.0.0/0", IPv4Network("0.0.0.0/0")),
-    "an-address-alone": ("10.244.1.0", None),
-    "too-long": ("10.244.1.0/33", None),
-    "negative": ("10.244.1.0/-1", None),
-    "no-length": ("10.244.1.0/", None),
-    "no-octet": ("10.244.256.0/24", None),
     "an-octet-that-may-be-octal": ("10.244.01.0/24", None),
     "two-at-once": (f"{V4},{V6}", None),
     "blanks": (f" {V4}", None),
-    "a-word": ("pods", None),
     "empty": ("", None),
 })  # fmt: skip
 def test_parsing(text: str, expected: IPv4Network | IPv6Network | None) -> None:
@@ -139,12 +110,8 @@ def test_parsing(text: str, expected: IPv4Network | IPv6Network | None) -> None:
 
 @rows("pod_cidrs ipv4 ipv6 malformed", {
     "none": ((), (), (), ()),
-    "ipv4": ((V4,), (V4,), (), ()),
-    "ipv6-alone": ((V6,), (), (V6,), ()),
     "dual-stack": ((V4, V6), (V4,), (V6,), ()),
     "dual-stack-ipv6-first": ((V6, V4), (V4,), (V6,), ()),
-    "two-as-assigned": (("10.244.9.0/24", V4), ("10.244.9.0/24", V4), (), ()),
-    "one-twice": ((V4, V4), (V4,), (), ()),
     "one-twice-by-other-words": ((V4, "10.244.1.7/24"), (V4,), (), ()),
     "beside-what-is-none": (("x", V4), (V4,), (), ("x",)),
 })  # fmt: skip
@@ -161,13 +128,9 @@ def test_ranges_of_a_node(
 @rows("ranges masks span", {
     "no-nodes": ([], set(), None),
     "no-ipv4-at-all": ([V6, "x"], set(), None),
-    "one": ([V4], {24}, V4),
-    "neighbours": (["10.244.0.0/24", V4], {24}, "10.244.0.0/23"),
     "neighbours-across-a-boundary": (["10.244.1.0/24", "10.244.2.0/24"], {24}, "10.244.0.0/22"),
-    "both-ends": (["10.244.0.0/24", "10.244.255.0/24"], {24}, "10.244.0.0/16"),
     "of-two-sizes": (["10.244.0.0/25", "10.244.1.0/24", V6], {24, 25}, "10.244.0.0/23"),
     "one-inside-another": (["10.0.0.0/8", V4], {8, 24}, "10.0.0.0/8"),
-    "nothing-in-common": (["10.0.0.0/24", "192.168.0.0/24"], {24}, "0.0.0.0/0"),
 })  # fmt: skip
 def test_ranges_of_all_nodes(ranges: list[str], masks: set[int], span: str | None) -> None:
     """The lengths that the cluster gives its Nodes, and the smallest range around them all."""

@@ -1,21 +1,17 @@
 """What a person should know of routes although nothing is done about it."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from ipaddress import IPv4Network
 from typing import Any
 
 from desired.model.route import UNROUTED, NetworkCondition, Route
-from desired.model.settings import Controller, Settings
-from desired.model.snapshot import Node, Snapshot
+from desired.model.snapshot import Node
 from desired.plan.notes import NoteKind
-from desired.section import Absent, Present, Section, Unknown
+from desired.section import Present
 from desired.syntax.selector import parse_selector
 from tests.builders import a_joining_node, nodes_of
 from tests.routes import (
     ROUTING,
     WITHOUT_RANGE,
-    a_pod_network,
     a_pod_node,
     a_pod_server,
     a_route,
@@ -34,7 +30,6 @@ V6 = "fd00:1::/64"
 
 @rows("node parts kind said", {
     "not-attached": (a_pod_node(), {"servers": [a_pod_server(private_ips=())]}, "unroutable", "is not attached to"),
-    "in-a-subnet": (a_pod_node(), {"network": a_pod_network("10.244.0.0/15")}, "unroutable", "overlaps with subnet"),
     "an-owner-that-is-not-known": (a_pod_node(), {"routes": ASTRAY}, "unknown", "of 10.0.0.201 was not looked up"),
     "no-range": (a_pod_node(1, pods_of(1), "pods"), {"routes": [a_route(1)]}, "unroutable", "'pods' is not a range"),
     "outside": (a_pod_node(1, "10.245.1.0/24"), {}, "cluster-cidr", "10.245.1.0/24 is not contained within"),
@@ -81,7 +76,7 @@ def test_routes_that_could_not_be_read(routes: list[Route]) -> None:
     "black-hole": (a_route(5, NOWHERE), []),
     "superfluous": (a_route(5, 1), None),
 })  # fmt: skip
-def test_what_is_changed_needs_no_note(route: Route, members: list[Any] | None) -> None:
+def test_a_change_needs_no_note(route: Route, members: list[Any] | None) -> None:
     """A change says itself why it is wanted."""
     assert noted(a_routed_world(routes=[route], members=members)) == []
 
@@ -91,7 +86,6 @@ CLOSED, OF_CILIUM = a_pod_node(2, says=UNROUTED), a_pod_node(1, says=NetworkCond
 
 
 @rows("nodes said", {
-    "one": ([a_pod_node(1)], ["pods are in 10.244.1.0/24)"]),
     "two": ([a_pod_node(1), a_pod_node(2)], ["pods are in 10.244.0.0/22)"]),
     "one-that-was-closed": ([a_pod_node(1), CLOSED], ["in 10.244.0.0/22)", KEPT_OUT]),
     "a-closed-one-without-pods": ([replace(CLOSED, pod_cidrs=())], [KEPT_OUT]),
@@ -117,7 +111,6 @@ def bare(*numbers: int, **overrides: Any) -> list[Node]:
 
 @rows("without expected", {
     "none": ([], None),
-    "one": (bare(2), "Node web-2"),
     "two": (bare(3, 2), "Nodes web-2, web-3"),
     "many": (bare(*range(2, 9)), "Nodes web-2, web-3, web-4 and 4 more"),
     "joining": ([a_joining_node("web-2")], "Node web-2"),
@@ -133,7 +126,6 @@ def test_no_pod_cidr(without: list[Node], expected: str | None) -> None:
 
 
 @rows("nodes who", {
-    "ipv4-alone": ([a_pod_node(1)], None),
     "dual-stack": ([a_pod_node(1, pods_of(1), V6)], "Node web-1"),
     "ipv6-alone": ([a_pod_node(1, V6), a_pod_node(2, V6)], "Nodes web-1, web-2"),
     "anothers": ([a_pod_node(1, V6, provider_id="aws://1")], None),
@@ -143,40 +135,6 @@ def test_ipv6(nodes: list[Node], who: str | None) -> None:
     text = f"IPv6 pod CIDRs get no routes (private networks have IPv4 only): {who}"
     of_network = [note for note in noted(a_routed_world(nodes)) if note[0] == NETWORK]
     assert of_network == ([] if who is None else [(NETWORK, NoteKind.UNSUPPORTED, text)])
-
-
-def foreign(count: int) -> list[Route]:
-    return [a_route(f"192.168.{number}.0/24", "10.0.0.77") for number in range(count)]
-
-
-@rows("routes over", {
-    "room-for-one": (foreign(99), []),
-    "full-and-all-are-there": ([*foreign(99), a_route(1)], []),
-    "full-until-one-has-gone": ([*foreign(99), a_route("10.244.1.0/25", NOWHERE)], []),
-    "full-and-one-is-missing": (foreign(100), [WEB_1]),
-    "more-than-full": (foreign(101), [WEB_1]),
-})  # fmt: skip
-def test_the_limit(routes: list[Route], over: list[str]) -> None:
-    """Only what has no room is told of it."""
-    found = noted(a_routed_world(routes=routes, members=[]))
-    assert [key for key, kind, _ in found if kind is NoteKind.LIMIT] == over
-
-
-WRONG = replace(ROUTING, cluster_cidr=IPv4Network("10.99.0.0/16"))
-
-
-@rows("parts settings", {
-    "switched-off": ({}, replace(WRONG, routes=False)),
-    "left-to-others": ({}, replace(WRONG, controllers=frozenset({Controller.NODE}))),
-    "no-network-asked-for": ({"network": Present(None)}, WRONG),
-    "no-such-network": ({"network": Absent()}, WRONG),
-    "network-unknown": ({"network": Unknown("500"), "routes": Section.missing("500")}, WRONG),
-})  # fmt: skip
-def test_nothing_is_said_where_nothing_is_looked_after(parts: Mapping[str, Any], settings: Settings) -> None:
-    """Without a network to look after there is nothing to say of its routes."""
-    snapshot: Snapshot = replace(a_routed_world([a_pod_node(1, "pods")]), **parts)
-    of_routes = {NoteKind.UNROUTABLE, NoteKind.CLUSTER_CIDR, NoteKind.NO_POD_CIDR, NoteKind.LIMIT}
-    assert [note for note in noted(snapshot, settings) if note[1] in of_routes] == []
 
 
 def test_no_network() -> None:

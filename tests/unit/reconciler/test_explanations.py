@@ -1,5 +1,9 @@
-"""Text of one Node or Service: the page that shows it, each layout and section, nothing that a terminal would obey."""
+"""Text of one Node or Service: the page that shows it, each layout and section, nothing that a terminal would obey.
 
+Its JSON: the members and their order, whatever there is to say.
+"""
+
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -47,13 +51,14 @@ from desired.routes.claims import RouteStatus
 from desired.rules.nodes import Stage
 from desired.rules.rule import Basis
 from desired.syntax.provider_id import Provider
-from reconciler.config.options import Detail
+from reconciler import __version__
+from reconciler.config.options import Detail, Output
 from reconciler.report.explanation import explanation_as_json, render_explanation
 from reconciler.report.text import TextLine, Tone, visible_lines
 from reconciler.result import Explained
 from tests.support.explanations import EXPLANATIONS
 from tests.support.keys import key_of
-from tests.support.rendering import written
+from tests.support.rendering import golden, written
 from tests.support.rows import rows
 from tests.support.service_explanations import SERVICE_EXPLANATIONS
 
@@ -171,98 +176,49 @@ UNHEALTHY = replace(TARGET, health=Health.UNHEALTHY)
 OPTION = OptionFact(f"{PREFIX}type", Origin.ANNOTATION, None, "lb21", "lb11")
 
 
-@pytest.mark.parametrize(
-    ("part", "fact", "line", "tone"),
-    [
-        ("labels", Fact("key", "x", "x", Basis.SERVER, "why"), "    key  x  why", Tone.PLAIN),
-        ("labels", Fact("key", "", "", Basis.SERVER, "why"), '    key  ""  why', Tone.PLAIN),
-        ("labels", Fact("key", "x", "x", Basis.FOREIGN, "why"), "    key  x  why", Tone.DETAIL),
-        ("labels", Fact("key", None, "x", Basis.SERVER, "why"), "  + key  (none) -> x  why", Tone.ADD),
-        ("labels", Fact("key", "x", "y", Basis.SERVER, "why"), "  ~ key  x -> y  why", Tone.MODIFY),
-        ("labels", Fact("key", "x", None, Basis.SERVER, "why"), "  - key  x -> (none)  why", Tone.REMOVE),
-        (
-            "routes",
-            route(RouteStatus.SERVED, RouteAction.CLAIMED, GATEWAY, GATEWAY),
-            f"    {RANGE}  served  10.0.0.2  why",
-            Tone.PLAIN,
-        ),
-        (
-            "routes",
-            route(RouteStatus.MISLED, RouteAction.CLAIMED, OTHER, GATEWAY),
-            f"  ~ {RANGE}  misled  10.0.0.3 -> 10.0.0.2  why",
-            Tone.MODIFY,
-        ),
-        ("routes", route(RouteStatus.UNROUTABLE, None, None, None), f"  ! {RANGE}  unroutable  (none)  why", Tone.BAD),
-        (
-            "routes",
-            route(RouteStatus.OVER_LIMIT, RouteAction.DEAD, GATEWAY, None),
-            f"  - {RANGE}  over-limit  10.0.0.2 -> (none)  why",
-            Tone.REMOVE,
-        ),
-        ("routes", route(RouteStatus.WAITING, None, None, None), f"  ? {RANGE}  waiting  (none)  why", Tone.WARNING),
-        (
-            "routes",
-            route(None, RouteAction.FOREIGN, GATEWAY, GATEWAY),
-            f"    {RANGE}  foreign  10.0.0.2  why",
-            Tone.DETAIL,
-        ),
-        ("routes", RouteFact("fd00::/64", None, None, None, None, "why"), "    fd00::/64  -  (none)  why", Tone.DETAIL),
-        ("pending", Wait("policy", "why", 4.2), "  ? policy  why; due in 5 s", Tone.WARNING),
-        ("listeners", PORT, "    80  tcp  why", Tone.PLAIN),
-        ("listeners", replace(PORT, protocol="UDP"), "    80/UDP  tcp  why", Tone.PLAIN),
-        ("listeners", replace(PORT, planned=Verb.MODIFY), "  ~ 80  tcp  why", Tone.MODIFY),
-        ("listeners", replace(PORT, value=None, planned=Verb.ADD), "  + 80  (none) -> tcp  why", Tone.ADD),
-        ("targets", TARGET, "    web-1  target  10.0.0.2  healthy  why", Tone.PLAIN),
-        ("targets", UNHEALTHY, "    web-1  target  10.0.0.2  unhealthy  why", Tone.WARNING),
-        (
-            "targets",
-            replace(UNHEALTHY, wanted=None),
-            "  - web-1  target  10.0.0.2 -> (none)  unhealthy  why",
-            Tone.REMOVE,
-        ),
-        (
-            "targets",
-            TargetFact("server:7", None, 7, None, None, None, "why"),
-            "    server:7  -  (none)  -  why",
-            Tone.PLAIN,
-        ),
-        ("certificates", CERTIFICATE, "    5  shop  uploaded; used by port 443", Tone.PLAIN),
-        (
-            "certificates",
-            replace(CERTIFICATE, ports=(443, 444), domains=("a.de", "b.de"), asked_for=False),
-            "    5  shop, for a.de, b.de  uploaded; used by port 443, 444, not requested",
-            Tone.PLAIN,
-        ),
-        (
-            "certificates",
-            replace(CERTIFICATE, name=None, ports=(), state="managed, failed", error="no CAA"),
-            "    5  (none)  managed, failed: no CAA; not used",
-            Tone.PLAIN,
-        ),
-        (
-            "certificates",
-            replace(CERTIFICATE, id=None, ports=(), state="to be created"),
-            "  + new  shop  to be created; not used",
-            Tone.ADD,
-        ),
-        ("options", OPTION, "    type  lb21  annotation", Tone.PLAIN),
-        ("options", replace(OPTION, in_use="lb21"), "    type  lb21  annotation", Tone.PLAIN),
-        (
-            "options",
-            replace(OPTION, origin=Origin.ENVIRONMENT, variable="A_TYPE", value="", in_use="lb11"),
-            '    type  ""  A_TYPE; the load balancer has lb11',
-            Tone.PLAIN,
-        ),
-        ("options", replace(OPTION, origin=Origin.UNSET, value=None), "    type  -  not set: lb11", Tone.DETAIL),
-        (
-            "options",
-            replace(OPTION, key="example.com/type", value=None, problems=("no type",)),
-            "  ! example.com/type  -  annotation",
-            Tone.BAD,
-        ),
-        ("remarks", AnnotationWarning("spec.x", "x has no effect"), "    x has no effect", Tone.PLAIN),
-    ],
-)
+@pytest.mark.parametrize(("part", "fact", "line", "tone"), [
+    ("labels", Fact("key", "x", "x", Basis.SERVER, "why"), "    key  x  why", Tone.PLAIN),
+    ("labels", Fact("key", "", "", Basis.SERVER, "why"), '    key  ""  why', Tone.PLAIN),
+    ("labels", Fact("key", "x", "x", Basis.FOREIGN, "why"), "    key  x  why", Tone.DETAIL),
+    ("labels", Fact("key", None, "x", Basis.SERVER, "why"), "  + key  (none) -> x  why", Tone.ADD),
+    ("labels", Fact("key", "x", "y", Basis.SERVER, "why"), "  ~ key  x -> y  why", Tone.MODIFY),
+    ("labels", Fact("key", "x", None, Basis.SERVER, "why"), "  - key  x -> (none)  why", Tone.REMOVE),
+    ("routes", route(RouteStatus.SERVED, RouteAction.CLAIMED, GATEWAY, GATEWAY), f"    {RANGE}  served  10.0.0.2  why",
+        Tone.PLAIN),
+    ("routes", route(RouteStatus.MISLED, RouteAction.CLAIMED, OTHER, GATEWAY),
+        f"  ~ {RANGE}  misled  10.0.0.3 -> 10.0.0.2  why", Tone.MODIFY),
+    ("routes", route(RouteStatus.UNROUTABLE, None, None, None), f"  ! {RANGE}  unroutable  (none)  why", Tone.BAD),
+    ("routes", route(RouteStatus.OVER_LIMIT, RouteAction.DEAD, GATEWAY, None),
+        f"  - {RANGE}  over-limit  10.0.0.2 -> (none)  why", Tone.REMOVE),
+    ("routes", route(RouteStatus.WAITING, None, None, None), f"  ? {RANGE}  waiting  (none)  why", Tone.WARNING),
+    ("routes", route(None, RouteAction.FOREIGN, GATEWAY, GATEWAY), f"    {RANGE}  foreign  10.0.0.2  why", Tone.DETAIL),
+    ("routes", RouteFact("fd00::/64", None, None, None, None, "why"), "    fd00::/64  -  (none)  why", Tone.DETAIL),
+    ("pending", Wait("policy", "why", 4.2), "  ? policy  why; due in 5 s", Tone.WARNING),
+    ("listeners", PORT, "    80  tcp  why", Tone.PLAIN),
+    ("listeners", replace(PORT, protocol="UDP"), "    80/UDP  tcp  why", Tone.PLAIN),
+    ("listeners", replace(PORT, planned=Verb.MODIFY), "  ~ 80  tcp  why", Tone.MODIFY),
+    ("listeners", replace(PORT, value=None, planned=Verb.ADD), "  + 80  (none) -> tcp  why", Tone.ADD),
+    ("targets", TARGET, "    web-1  target  10.0.0.2  healthy  why", Tone.PLAIN),
+    ("targets", UNHEALTHY, "    web-1  target  10.0.0.2  unhealthy  why", Tone.WARNING),
+    ("targets", replace(UNHEALTHY, wanted=None), "  - web-1  target  10.0.0.2 -> (none)  unhealthy  why", Tone.REMOVE),
+    ("targets", TargetFact("server:7", None, 7, None, None, None, "why"), "    server:7  -  (none)  -  why",
+        Tone.PLAIN),
+    ("certificates", CERTIFICATE, "    5  shop  uploaded; used by port 443", Tone.PLAIN),
+    ("certificates", replace(CERTIFICATE, ports=(443, 444), domains=("a.de", "b.de"), asked_for=False),
+        "    5  shop, for a.de, b.de  uploaded; used by port 443, 444, not requested", Tone.PLAIN),
+    ("certificates", replace(CERTIFICATE, name=None, ports=(), state="managed, failed", error="no CAA"),
+        "    5  (none)  managed, failed: no CAA; not used", Tone.PLAIN),
+    ("certificates", replace(CERTIFICATE, id=None, ports=(), state="to be created"),
+        "  + new  shop  to be created; not used", Tone.ADD),
+    ("options", OPTION, "    type  lb21  annotation", Tone.PLAIN),
+    ("options", replace(OPTION, in_use="lb21"), "    type  lb21  annotation", Tone.PLAIN),
+    ("options", replace(OPTION, origin=Origin.ENVIRONMENT, variable="A_TYPE", value="", in_use="lb11"),
+        '    type  ""  A_TYPE; the load balancer has lb11', Tone.PLAIN),
+    ("options", replace(OPTION, origin=Origin.UNSET, value=None), "    type  -  not set: lb11", Tone.DETAIL),
+    ("options", replace(OPTION, key="example.com/type", value=None, problems=("no type",)),
+        "  ! example.com/type  -  annotation", Tone.BAD),
+    ("remarks", AnnotationWarning("spec.x", "x has no effect"), "    x has no effect", Tone.PLAIN),
+])  # fmt: skip
 def test_layouts(part: str, fact: Any, line: str, tone: Tone) -> None:
     """What is told of each type of fact, with the mark of a plan for what comes, changes or goes, and of a guard for
     what waits or is wrong; nothing is said by color alone."""
@@ -304,23 +260,14 @@ def test_a_remark_on_a_port_is_told_there() -> None:
 SERVER = ServerFact(7, "web-1", ServerStatus.OFF, "cpx32", "")
 
 
-@rows(
-    "match lines",
-    {
-        "by-id": (
-            ServerMatch("providerID", "hcloud://7", SERVER),
-            ["  7  web-1, off, cpx32", "  matched by providerID hcloud://7"],
-        ),
-        "by-name": (
-            ServerMatch("name", None, replace(SERVER, location="fsn1")),
-            ["  7  web-1, off, cpx32 in fsn1", "  matched by name"],
-        ),
-        "none": (
-            ServerMatch("name", None, None, "no server", (Candidate(8, "web1", "its name is not the Node's"),)),
-            ["  none: no server", "  nearest: 8  web1: its name is not the Node's"],
-        ),
-    },
-)
+@rows("match lines", {
+    "by-id": (ServerMatch("providerID", "hcloud://7", SERVER), ["  7  web-1, off, cpx32",
+        "  matched by providerID hcloud://7"]),
+    "by-name": (ServerMatch("name", None, replace(SERVER, location="fsn1")), ["  7  web-1, off, cpx32 in fsn1",
+        "  matched by name"]),
+    "none": (ServerMatch("name", None, None, "no server", (Candidate(8, "web1", "its name is not the Node's"),)),
+        ["  none: no server", "  nearest: 8  web1: its name is not the Node's"]),
+})  # fmt: skip
 def test_servers(match: ServerMatch, lines: list[str]) -> None:
     assert section("Server", changed(NODE, match=match)) == lines
 
@@ -344,68 +291,32 @@ BALANCER = BalancerFact(
 OWNER = (Fact("uid", "1", "1", Basis.OWNER, "this cluster's"),)
 
 
-@rows(
-    "match lines",
-    {
-        "its-own": (
-            FoundBalancer("shop", "label", BALANCER, owner=OWNER),
-            [
-                "  42  shop, lb11 in fsn1, 1 of 5 ports, 2 of 25 targets",
-                "  matched by label hcloud-ccm/service-uid",
-                "  addresses: 203.0.113.2, 10.0.0.9 in network 7",
-                "    uid  1  this cluster's",
-            ],
-        ),
-        "somebody-else's": (
-            FoundBalancer(
-                "shop",
-                "name",
-                other=replace(BALANCER, public=False, protected=True, max_ports=None, max_targets=None, location=None),
-                why="it is another cluster's",
-            ),
-            [
-                "  none: it is another cluster's",
-                "  nearest: 42  shop, lb11, 1 port, 2 targets",
-                "  matched by name shop",
-                "  addresses: 203.0.113.2 (switched off), 10.0.0.9 in network 7",
-                "  protected against deletion",
-            ],
-        ),
-        "without-an-address": (
-            FoundBalancer("shop", "name", replace(BALANCER, ipv4=None, private=())),
-            ["  42  shop, lb11 in fsn1, 1 of 5 ports, 2 of 25 targets", "  matched by name shop", "  addresses: none"],
-        ),
-        "none": (FoundBalancer(None, why="nobody asks"), ["  none: nobody asks"]),
-    },
-)
+@rows("match lines", {
+    "its-own": (FoundBalancer("shop", "label", BALANCER, owner=OWNER),
+        ["  42  shop, lb11 in fsn1, 1 of 5 ports, 2 of 25 targets", "  matched by label hcloud-ccm/service-uid",
+        "  addresses: 203.0.113.2, 10.0.0.9 in network 7", "    uid  1  this cluster's"]),
+    "somebody-else's": (FoundBalancer("shop", "name", other=replace(BALANCER, public=False, protected=True,
+        max_ports=None, max_targets=None, location=None), why="it is another cluster's"),
+        ["  none: it is another cluster's", "  nearest: 42  shop, lb11, 1 port, 2 targets", "  matched by name shop",
+        "  addresses: 203.0.113.2 (switched off), 10.0.0.9 in network 7", "  protected against deletion"]),
+    "without-an-address": (FoundBalancer("shop", "name", replace(BALANCER, ipv4=None, private=())),
+        ["  42  shop, lb11 in fsn1, 1 of 5 ports, 2 of 25 targets", "  matched by name shop", "  addresses: none"]),
+    "none": (FoundBalancer(None, why="nobody asks"), ["  none: nobody asks"]),
+})  # fmt: skip
 def test_load_balancers(match: FoundBalancer, lines: list[str]) -> None:
     """Which load balancer is the Service's, or which one would be."""
     assert section("Load balancer", changed(SERVICE, load_balancer=match)) == lines
 
 
-@rows(
-    "routes lines",
-    {
-        "unread": (NodeRoutes(why="the network was not read"), ["  none: the network was not read"]),
-        "no-pod-cidr": (
-            NodeRoutes(network=4, used=7, cluster_cidr=IPv4Network("10.244.0.0/16")),
-            ["  network 4, 7/100 routes; cluster CIDR: 10.244.0.0/16"],
-        ),
-        "little-is-known": (
-            NodeRoutes(
-                network=4,
-                cluster_cidr=IPv4Network("10.244.0.0/16"),
-                mismatch="it is not that of the Nodes",
-                why="the Node has no pod CIDR yet",
-            ),
-            [
-                "  network 4, an unknown number of routes; cluster CIDR: 10.244.0.0/16",
-                "  it is not that of the Nodes",
-                "  none: the Node has no pod CIDR yet",
-            ],
-        ),
-    },
-)
+@rows("routes lines", {
+    "unread": (NodeRoutes(why="the network was not read"), ["  none: the network was not read"]),
+    "no-pod-cidr": (NodeRoutes(network=4, used=7, cluster_cidr=IPv4Network("10.244.0.0/16")),
+        ["  network 4, 7/100 routes; cluster CIDR: 10.244.0.0/16"]),
+    "little-is-known": (NodeRoutes(network=4, cluster_cidr=IPv4Network("10.244.0.0/16"),
+        mismatch="it is not that of the Nodes", why="the Node has no pod CIDR yet"),
+        ["  network 4, an unknown number of routes; cluster CIDR: 10.244.0.0/16", "  it is not that of the Nodes",
+        "  none: the Node has no pod CIDR yet"]),
+})  # fmt: skip
 def test_networks(routes: NodeRoutes, lines: list[str]) -> None:
     """What is known of the network, and why there is no route."""
     assert section("Routes", changed(NODE, routes=routes)) == lines
@@ -464,65 +375,37 @@ def test_guards_of_a_service() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("explained", "line"),
-    [
-        (SERVICE, "  none: no change is planned"),
-        (NODE, "  none: no change is planned, and this Node is never deleted from here"),
-        (
-            changed(NODE, stage=Stage.DELETING),
-            "  none: no change is planned, and the Node is being deleted already",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("explained", "line"), [
+    (SERVICE, "  none: no change is planned"),
+    (NODE, "  none: no change is planned, and this Node is never deleted from here"),
+    (changed(NODE, stage=Stage.DELETING), "  none: no change is planned, and the Node is being deleted already"),
+])  # fmt: skip
 def test_no_guards(explained: Explained, line: str) -> None:
     assert section("Guards", changed(explained, guards=())) == [line]
 
 
-@rows(
-    "members line tone",
-    {
-        "another-project": (
-            {"anchor": AnchorFact(AnchorState.VIOLATED, 1, 4, 0, 2)},
-            "  1 of 4 Ready Nodes found in the project (at least 2 needed)",
-            Tone.BAD,
-        ),
-        "no-node-was-found": (
-            {"anchor": AnchorFact(AnchorState.UNFOUND, 0, 0, 0, 0)},
-            "  no Node is Ready, and no server of a Node was found in the project",
-            Tone.BAD,
-        ),
-        "no-account-was-read": (
-            {"anchor": AnchorFact(AnchorState.UNFOUND, 0, 0, 3, 0, Provider.ROBOT)},
-            "  no Node is Ready, and no server of a Node was found in the Robot account (3 unknown)",
-            Tone.BAD,
-        ),
-        "a-new-cluster": (
-            {"anchor": AnchorFact(AnchorState.NONE, 0, 0, 0, 0)},
-            "  no Node is Ready",
-            Tone.PLAIN,
-        ),
-        "too-many-losses": (
-            {"losses": LossFact(("node/a", "node/b"), 4, 1)},
-            "  lost without a drain: 2 of 4 Nodes (limit 1)",
-            Tone.BAD,
-        ),
-        "not-announced": ({"announced": None}, "  planned removal of this Node: no", Tone.PLAIN),
-    },
-)
+@rows("members line tone", {
+    "another-project": ({"anchor": AnchorFact(AnchorState.VIOLATED, 1, 4, 0, 2)},
+        "  1 of 4 Ready Nodes found in the project (at least 2 needed)", Tone.BAD),
+    "no-node-was-found": ({"anchor": AnchorFact(AnchorState.UNFOUND, 0, 0, 0, 0)},
+        "  no Node is Ready, and no server of a Node was found in the project", Tone.BAD),
+    "no-account-was-read": ({"anchor": AnchorFact(AnchorState.UNFOUND, 0, 0, 3, 0, Provider.ROBOT)},
+        "  no Node is Ready, and no server of a Node was found in the Robot account (3 unknown)", Tone.BAD),
+    "a-new-cluster": ({"anchor": AnchorFact(AnchorState.NONE, 0, 0, 0, 0)}, "  no Node is Ready", Tone.PLAIN),
+    "too-many-losses": ({"losses": LossFact(("node/a", "node/b"), 4, 1)},
+        "  lost without a drain: 2 of 4 Nodes (limit 1)", Tone.BAD),
+    "not-announced": ({"announced": None}, "  planned removal of this Node: no", Tone.PLAIN),
+})  # fmt: skip
 def test_measures(members: Mapping[str, Any], line: str, tone: Tone) -> None:
     """What most guards look at is told in words, and in red where it stops them."""
     assert [found.tone for found in render_explanation(changed(NODE, **members)) if found.text == line] == [tone]
 
 
-@pytest.mark.parametrize(
-    ("explained", "first", "tone"),
-    [
-        (NODE, "node/web-1  in sync: server 1", Tone.GOOD),
-        (SERVICE, "service/default/web  degraded: port 80: 1 of 2 healthy", Tone.WARNING),
-        (ALL["service_unclaimed"], "service/default/web  unclaimed", Tone.HEADING),
-    ],
-)
+@pytest.mark.parametrize(("explained", "first", "tone"), [
+    (NODE, "node/web-1  in sync: server 1", Tone.GOOD),
+    (SERVICE, "service/default/web  degraded: port 80: 1 of 2 healthy", Tone.WARNING),
+    (ALL["service_unclaimed"], "service/default/web  unclaimed", Tone.HEADING),
+])  # fmt: skip
 def test_the_first_line(explained: Explained, first: str, tone: Tone) -> None:
     """What it is about, and its state; its stage where it is not looked after."""
     line = next(render_explanation(explained))
@@ -533,27 +416,20 @@ def test_the_first_line(explained: Explained, first: str, tone: Tone) -> None:
 NOTE = Note(key_of("service/default/web"), NoteKind.CERTIFICATE, "certificate 5 is being issued")
 
 
-@rows(
-    "explained is_told",
-    {
-        "of-a-node": (NODE, True),
-        "the-first-sentence-of-a-node": (changed(NODE, why=NOTE.text), False),
-        "the-end-of-it-with-a-route": (
-            changed(
-                NODE, routes=NodeRoutes(network=4, destinations=(RouteFact("r", None, None, None, None, "issued"),))
-            ),
-            False,
-        ),
-        "of-a-service": (SERVICE, True),
-        "the-first-sentence-of-a-service": (changed(SERVICE, why=NOTE.text), False),
-        "with-its-balancer": (changed(SERVICE, load_balancer=FoundBalancer(None, why=NOTE.text)), False),
-        "with-a-port": (changed(SERVICE, listeners=(replace(PORT, why=NOTE.text),)), False),
-        "as-a-remark": (changed(SERVICE, remarks=(AnnotationWarning("x", NOTE.text),)), False),
-        "with-an-annotation": (changed(SERVICE, options=(replace(OPTION, remark=NOTE.text),)), False),
-        "as-a-problem": (changed(SERVICE, options=(replace(OPTION, problems=(NOTE.text,)),)), False),
-        "not-the-end-of-it": (changed(SERVICE, listeners=(replace(PORT, why="issued"),)), True),
-    },
-)
+@rows("explained is_told", {
+    "of-a-node": (NODE, True),
+    "the-first-sentence-of-a-node": (changed(NODE, why=NOTE.text), False),
+    "the-end-of-it-with-a-route": (changed(NODE, routes=NodeRoutes(network=4, destinations=(RouteFact("r", None, None,
+        None, None, "issued"),))), False),
+    "of-a-service": (SERVICE, True),
+    "the-first-sentence-of-a-service": (changed(SERVICE, why=NOTE.text), False),
+    "with-its-balancer": (changed(SERVICE, load_balancer=FoundBalancer(None, why=NOTE.text)), False),
+    "with-a-port": (changed(SERVICE, listeners=(replace(PORT, why=NOTE.text),)), False),
+    "as-a-remark": (changed(SERVICE, remarks=(AnnotationWarning("x", NOTE.text),)), False),
+    "with-an-annotation": (changed(SERVICE, options=(replace(OPTION, remark=NOTE.text),)), False),
+    "as-a-problem": (changed(SERVICE, options=(replace(OPTION, problems=(NOTE.text,)),)), False),
+    "not-the-end-of-it": (changed(SERVICE, listeners=(replace(PORT, why="issued"),)), True),
+})  # fmt: skip
 def test_a_note_is_not_told_twice(explained: Explained, is_told: bool) -> None:
     lines = section("Notes", changed(explained, notes=(NOTE,)))
 
@@ -581,3 +457,48 @@ def test_nothing_to_explain() -> None:
     """Nothing but what was read: errors are said once, on stderr."""
     assert written(EXPLANATIONS["no_api"]) == ""
     assert written(EXPLANATIONS["missing"]).splitlines()[-1].startswith("Requests: ")
+
+
+def document(name: str) -> Any:
+    """The explanation as a machine reads it."""
+    return json.loads(written(ALL[name], Output.JSON))
+
+
+@pytest.mark.parametrize("name", ["rerouted", "service_served"])
+def test_golden_explanations(name: str) -> None:
+    """A Node and a Service, member by member; set UPDATE_GOLDEN to write the files anew, and read them."""
+    text = written(ALL[name], Output.JSON).replace(f'"{__version__}"', '"0.0.0"')
+
+    assert text == golden(f"explain_{name}.json", text)
+
+
+@pytest.mark.parametrize(("name", "like"), [
+    ("missing", "rerouted"),
+    ("no_api", "rerouted"),
+    ("service_missing", "service_served"),
+    ("service_no_api", "service_served"),
+])  # fmt: skip
+def test_documents_without_an_explanation(name: str, like: str) -> None:
+    """A document without an explanation has all the same members in the same order, empty, and says why."""
+    found, explained = document(name), document(like)
+    head = ("format_version", "tool_version", "kind", "key", "taken_at", "cluster")
+    members = found.keys() - {*head, "errors", "requests"}
+
+    assert list(found) == list(explained)
+    assert {member: found[member] for member in members} == {
+        member: [] if isinstance(explained[member], list) else None for member in members
+    }
+    assert len(found["errors"]) == 1
+
+
+def test_a_hold_with_its_command() -> None:
+    """A hold is there with what to type, for the cluster of this run; what it would say of a deletion that is not
+    planned is no hold to approve."""
+    report = replace(ALL["held"].report, approve_flags="--kubeconfig f")
+    flagged = json.loads(written(replace(ALL["held"], report=report), Output.JSON))
+    (held,) = (fact for fact in flagged["guards"] if fact["verdict"] == "held")
+    supposed = [fact for fact in document("ambiguous")["guards"] if fact["verdict"] == "held"]
+
+    assert held["hold"]["approve"] == f"reconcile approve {held['hold']['hash']} --kubeconfig f"
+    assert (held["concerns"], held["approved"]) == ("changes", False)
+    assert [(fact["concerns"], fact["hold"]) for fact in supposed] == [("deletion", None)]
