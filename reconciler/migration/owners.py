@@ -110,7 +110,7 @@ def _maker(labels: Mapping[str, str]) -> Tool | None:
 def switch(found: FoundController, owner: Owner, target: Target, flags: str, image: str) -> Switch:
     """How to go over to us, and back again. ``flags`` are those with which ``reconcile`` reaches the cluster. The names
     of an owner are annotations, which may say anything."""
-    owner = replace(owner, name=shlex.quote(owner.name), namespace=shlex.quote(owner.namespace))
+    owner = replace(owner, name=shlex.quote(owner.name), namespace=owner.namespace and shlex.quote(owner.namespace))
     stop, start = _stopped_and_started(found, owner, target)
     kubectl, helm = target.of("kubectl"), target.of("helm", "--kube-context")
     selector = ",".join(f"{key}={text}" for key, text in sorted(found.selector.items()))
@@ -137,7 +137,7 @@ def _stopped_and_started(
     found: FoundController, owner: Owner, target: Target
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """How to stop HCCM so that its owner leaves it stopped, and how to start it again."""
-    kubectl, flux = target.of("kubectl"), target.of("flux")
+    kubectl = target.of("kubectl")
     stop, start = _by_hand(found, kubectl)
     match owner.tool:
         case Tool.HELM:
@@ -159,34 +159,13 @@ def _stopped_and_started(
             file = "# in the file of the cluster, as 'hetzner-k3s create' applies HCCM again"
             setting = "addons.cloud_controller_manager.enabled"
             return (f"{file}: {setting}: false", stop), (f"# {setting}: true", start)
-        case Tool.ARGO_CD:
-            return _by_argo_cd(found, owner)
-        case Tool.FLUX_HELM | Tool.FLUX:
-            kind = "helmrelease" if owner.tool is Tool.FLUX_HELM else "kustomization"
-            what = f"{_OFF} in spec.values" if owner.tool is Tool.FLUX_HELM else "replicas: 0, or remove the DaemonSet"
-            again = f"{flux} reconcile {kind} {owner.name} -n {owner.namespace} --with-source"
-            return (f"# commit {what}; scaled by hand, Flux undoes it", again), ("# revert that commit", again)
+        case Tool.ARGO_CD | Tool.FLUX_HELM | Tool.FLUX:
+            off = "replicas: 0, or remove the DaemonSet" if owner.tool is Tool.FLUX else _OFF
+            return (f"# commit {off} for {owner.title}: scaled by hand, a sync undoes it",), ("# revert that commit",)
         case Tool.MANIFEST:
             return ("# whatever applies the manifest again, such as a pipeline, undoes it: switch that off", stop), (
                 start,
             )
-
-
-def _by_argo_cd(found: FoundController, owner: Owner) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """By parameters of the Application. Of a DaemonSet only this object is pruned, whatever else Git lacks."""
-    is_daemon_set = found.kind == "DaemonSet"
-    values = ("kind=Deployment", "replicaCount=0") if is_daemon_set else ("replicaCount=0",)
-    names = [value.partition("=")[0] for value in values]
-    only = f" --prune --resource apps:DaemonSet:{found.namespace}/{found.name}" if is_daemon_set else ""
-    return (
-        f"# where Git has the Application, commit {_OFF} there instead; scaled by hand, a sync undoes it",
-        f"argocd app set {owner.name} {' '.join(f'--helm-set {value}' for value in values)}",
-        f"argocd app sync {owner.name}{only}",
-    ), (
-        "# where it was committed, revert that",
-        f"argocd app unset {owner.name} {' '.join(f'-p {name}' for name in names)}",
-        f"argocd app sync {owner.name}",
-    )
 
 
 def _by_hand(found: FoundController, kubectl: str) -> tuple[str, str]:
