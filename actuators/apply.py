@@ -13,7 +13,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from actuators.http.connection import tracing
-from actuators.http.errors import ApiError, Busy, Conflict, Denied, Exhausted, Outdated, Stopped, Throttled, Transient
+from actuators.http.errors import (
+    ApiError,
+    Busy,
+    Conflict,
+    Denied,
+    Exhausted,
+    Outdated,
+    Stopped,
+    Throttled,
+    Transient,
+    forget_frames,
+)
 from actuators.lanes import BRIEF_S, STUCK_S, Lane, UnderWay
 from actuators.outcome import GOES_ON, OVERTAKEN, PREEMPTED, STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.guards.history import narrow_scope_of, scope_of
@@ -314,25 +325,33 @@ def _attempt(
 def _tried(change: Change, snapshot: Snapshot, actuator: Actuator) -> Outcome:
     try:
         actuator(change, snapshot)
-    except Busy as error:
-        return Pending(str(error), BUSY_AGAIN_S, is_busy=True)
-    except Outdated as error:  # the lists of this pass have it still, and a further round would try it again
-        return Pending(str(error), LISTED_AGAIN_S)
-    except (Conflict, Stopped) as error:
-        return Pending(str(error))
-    except Throttled as error:
-        return Pending(str(error), error.retry_after_s)
-    except Transient as error:
-        return Failed(str(error), retry_after_s=1.0)
-    except Exhausted as error:
-        remedy = "" if _HIGHER_LIMIT in str(error) else f"; {_HIGHER_LIMIT}, or delete what is not needed"
-        scope = narrow_scope_of(change) if error.code == "resource_limit_exceeded" else scope_of(change)
-        return Failed(f"{error}{remedy}", bars=scope)
-    except Denied as error:
-        return Failed(str(error), bars=scope_of(change) if change.row.writes_cloud else "")
-    except ApiError as error:
-        return Failed(str(error))
     except Exception as error:  # noqa: BLE001 - a bug met in one change must not lose the outcomes of the others
-        _log.debug("internal error in %s", change.key, exc_info=True)
-        return Failed(f"internal error, {type(error).__name__}: {error}")
+        outcome = _outcome_of(error, change)
+        forget_frames(error)
+        return outcome
     return Applied()
+
+
+def _outcome_of(error: Exception, change: Change) -> Outcome:
+    """The outcome of a change whose actuator raised this."""
+    match error:
+        case Busy():
+            return Pending(str(error), BUSY_AGAIN_S, is_busy=True)
+        case Outdated():  # the lists of this pass have it still, and a further round would try it again
+            return Pending(str(error), LISTED_AGAIN_S)
+        case Conflict() | Stopped():
+            return Pending(str(error))
+        case Throttled(retry_after_s=retry_after_s):
+            return Pending(str(error), retry_after_s)
+        case Transient():
+            return Failed(str(error), retry_after_s=1.0)
+        case Exhausted(code=code):
+            remedy = "" if _HIGHER_LIMIT in str(error) else f"; {_HIGHER_LIMIT}, or delete what is not needed"
+            scope = narrow_scope_of(change) if code == "resource_limit_exceeded" else scope_of(change)
+            return Failed(f"{error}{remedy}", bars=scope)
+        case Denied():
+            return Failed(str(error), bars=scope_of(change) if change.row.writes_cloud else "")
+        case ApiError():
+            return Failed(str(error))
+    _log.debug("internal error in %s", change.key, exc_info=error)
+    return Failed(f"internal error, {type(error).__name__}: {error}")

@@ -120,3 +120,11 @@ class NotLeader(Stopped):
 
 class Broken(ApiError):
     """Something answered that is not the API, or not as the API answers."""
+
+
+def forget_frames(error: BaseException) -> None:
+    """Let go of the frames that an error came through. They hold the snapshot of their pass, in a circle that only a
+    collection ends."""
+    known: BaseException | None = error
+    while known is not None and known.__traceback__ is not None:
+        known.__traceback__, known = None, known.__cause__ or known.__context__

@@ -3,7 +3,7 @@
 An existing load balancer keeps values that no option decides. A wrong annotation stops its own options alone.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -96,6 +96,7 @@ from desired.model.load_balancer import (
     LoadBalancer,
     ServerTarget,
     Target,
+    ipv6_of,
     is_private,
     labels_with,
 )
@@ -177,15 +178,14 @@ def desired_load_balancer(
     match: BalancerMatch,
     snapshot: Snapshot,
     settings: Settings,
-    members_of: Callable[[Service, Options, CloudBalancer | None, str], TargetCandidates],
+    candidates: "Candidates",
     zones: Mapping[str, str],
     rivals: Several = NO_NAMES,
     failed: frozenset[str] = frozenset(),
 ) -> DesiredLoadBalancer:
-    """The desired load balancer of ``service``. ``match`` says which load balancer is its own, ``rivals`` which other
-    Services ask for the same private address, and ``members_of`` which Nodes may get the traffic of a Service with
-    these options, of this load balancer, None for a new one, in this zone. ``zones`` are network zones by
-    locations, ``failed`` keys of changes that are not due yet."""
+    """The desired load balancer of ``service``. ``match`` has its own load balancer, ``rivals`` the other Services that
+    ask for the same private address. ``zones`` are network zones by locations, ``failed`` keys of changes that are not
+    due yet."""
     defaults = settings.balancer_defaults
     present = None if isinstance(match, Missing | Undecided) else match.balancer
     requested = service.claim.requested(defaults)
@@ -214,7 +214,7 @@ def desired_load_balancer(
     if present is not None:
         usable = _usable(requested, wrong).beside(there, {port.port for port in service.claim.tcp_ports})
         effective = (
-            _reached_as_most(usable, present, members_of(service, usable.options, present, zone), snapshot)
+            _reached_as_most(usable, present, candidates.of(service, usable.options, present, zone), snapshot)
             if keeps_way
             else usable
         )
@@ -223,18 +223,19 @@ def desired_load_balancer(
         options = replace(options, use_private_ip=options.use_private_ip is True)
         effective = requested
     certificates = desired_certificates(service, effective, snapshot)
-    members = members_of(service, options, present, zone)
+    members = candidates.of(service, options, present, zone)
     held_back = _held_back(requested, problems, service, present)
     asked_for = desired_listeners(service, effective, certificates, present).items()
     ports = {port: listener for port, listener in asked_for if port not in held_back}
     demand = Demand(len(ports), count_targets(members, present), certificates.needed)
     place = chosen.location if isinstance(options.location, Unmanaged) else options.location
     size, larger = fitting_size(options, present, demand, snapshot, place), larger_type(demand, snapshot)
-    targets = desired_targets(members, present, size.type.max_targets if size.type else None, f"choose {larger}")
+    most = size.type.max_targets if size.type else None
+    targets = candidates.fitting(members, present, most, f"choose {larger}")
     switched: Mapping[Target, ServerTarget | IpTarget] = {}
     if present is not None and requested.is_by_default("use_private_ip") and "use_private_ip" not in unclear:
         asked = requested.options.use_private_ip is True
-        others = members_of(service, replace(options, use_private_ip=asked), present, zone)
+        others = candidates.of(service, replace(options, use_private_ip=asked), present, zone)
         switched = _switched(members, others, present, private=asked)
     serving = DesiredLoadBalancer(
         service,
@@ -520,7 +521,7 @@ class DesiredBalancers:
 
 
 @dataclass(frozen=True)
-class _Candidates:
+class Candidates:
     """Candidates for targets. Services that ask for the same Nodes in the same way, zone and family share the answer:
     there may be thousands of Nodes."""
 
@@ -529,6 +530,7 @@ class _Candidates:
     settings: Settings
     memberships: dict[object, NodeMemberships] = field(default_factory=dict)
     selected: dict[object, TargetCandidates] = field(default_factory=dict)
+    fitted: dict[object, DesiredTargets] = field(default_factory=dict)
 
     @cached_property
     def zones(self) -> frozenset[str]:
@@ -553,6 +555,16 @@ class _Candidates:
             self.selected[asked] = target_candidates(members, self.snapshot.robot)
         return self.selected[asked]
 
+    def fitting(
+        self, members: TargetCandidates, present: CloudBalancer | None, most: int | None, remedy: str
+    ) -> DesiredTargets:
+        """``desired_targets`` of these members of its own. Load balancers with the same targets and room share it."""
+        there = () if present is None else present.targets
+        asked = (id(members), there, ipv6_of(there), most, remedy)
+        if asked not in self.fitted:
+            self.fitted[asked] = desired_targets(members, present, most, remedy)
+        return self.fitted[asked]
+
 
 def desired_load_balancers(
     snapshot: Snapshot,
@@ -575,14 +587,12 @@ def desired_load_balancers(
         matches = match_balancers(snapshot)
     notes += notes_on_marks(snapshot, matches)
     asked = _private_addresses(snapshot.services, settings)
-    zones, candidates = zones_of_locations(snapshot), _Candidates(snapshot, nodes, settings)
+    zones, candidates = zones_of_locations(snapshot), Candidates(snapshot, nodes, settings)
     for key, match in matches.items():
         service = snapshot.services.items[key]
         if snapshot.serving.wants(service):
             rivals = asked.get(key, NO_NAMES).besides(key)
-            desired[key] = desired_load_balancer(
-                service, match, snapshot, settings, candidates.of, zones, rivals, failed
-            )
+            desired[key] = desired_load_balancer(service, match, snapshot, settings, candidates, zones, rivals, failed)
         else:
             desired[key] = release(service, match, snapshot, settings)
         notes += desired[key].notes

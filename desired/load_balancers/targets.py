@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from desired.annotations.options import Options
 from desired.load_balancers.membership import Membership, NodeTarget, find_server
-from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target, ipv6_of
+from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
 from desired.model.service import Service
 from desired.model.snapshot import RobotAccount, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
@@ -103,11 +103,6 @@ class TargetCandidates:
             )
             for port, targets in found.items()
         }
-
-    @cached_property
-    def known(self) -> "dict[object, DesiredTargets]":
-        """What was decided for load balancers with these candidates (``desired_targets``)."""
-        return {}
 
     @cached_property
     def by_ipv6(self) -> frozenset[int]:
@@ -230,19 +225,9 @@ def desired_targets(
     when it is to be created. ``remedy`` says what to do where these are too few.
 
     What is not ours or uncertain keeps its place, then what is a target already, then Nodes in the order of their
-    names. Nodes that claim one server are one target, by exactly one of its addresses. Load balancers that have the
-    same targets and the same room share the answer.
+    names. Nodes that claim one server are one target, by exactly one of its addresses.
     """
     there = () if present is None else present.targets
-    asked = (there, ipv6_of(there), max_targets, remedy)
-    if asked not in node_targets.known:
-        node_targets.known[asked] = _fitting(node_targets, there, max_targets, remedy)
-    return node_targets.known[asked]
-
-
-def _fitting(
-    node_targets: TargetCandidates, there: tuple[Target, ...], max_targets: int | None, remedy: str
-) -> DesiredTargets:
     candidates = node_targets.candidates
     foreign, kept = _stay(node_targets, there)
     room = len(candidates) if max_targets is None else max(0, max_targets - len(foreign) - len(kept))
