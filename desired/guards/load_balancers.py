@@ -28,7 +28,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
-from desired.section import Unknown, Unmanaged
+from desired.section import Absent, Unknown, Unmanaged
 
 _KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
 """Of every change that serves a Service."""
@@ -211,6 +211,8 @@ def _hidden_removals(lb: DesiredLoadBalancer, balancer: CloudBalancer, snapshot:
         return None
     if isinstance(lb.wanted.targets, Unmanaged):
         network = snapshot.network
-        return network.why if isinstance(network, Unknown) else "there is no network as HCLOUD_NETWORK names it"
+        if isinstance(network, Absent):
+            return "there is no network as HCLOUD_NETWORK names it"
+        return network.why if isinstance(network, Unknown) else "none of its targets can be reached"
     gap = snapshot.robot.servers.why_incomplete if snapshot.robot else None
     return gap or next((member.why for member in lb.targets.being(Membership.UNCERTAIN)), None)

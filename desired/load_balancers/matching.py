@@ -146,11 +146,6 @@ def use_of(balancer: CloudBalancer) -> str:
     return " and ".join(counted(number, word) for number, word in counts if number)
 
 
-def _in_use(balancer: CloudBalancer, owner: str) -> str | None:
-    """The doubt about a load balancer in use; None if it carries nothing."""
-    return f"in use ({use_of(balancer)}), {owner}" if is_in_use(balancer) else None
-
-
 def match_balancers(snapshot: Snapshot) -> Mapping[str, BalancerMatch]:
     """Id of each Service that wants a load balancer, or has to release one → the match."""
     if snapshot.services is None:
@@ -331,16 +326,23 @@ class _Claims:
         was_elsewhere = ownership(owner.cluster_uid, self.snapshot) is Ownership.OTHER_CLUSTER
         is_strangers = owner.uid is not None and owner.cluster_uid is None
         is_unowned = owner.uid is None and (was_elsewhere or name != default_name(service.uid))
+        is_anothers = was_elsewhere or owner.former not in (None, former_of(service))
         doubt = None
         if is_strangers:
             doubt = f"labeled with unknown Service UID {owner.uid}"
-        elif is_unowned and (was_elsewhere or owner.former not in (None, former_of(service))):
-            former = shown_former(owner) + f" of cluster {owner.cluster_uid}" * was_elsewhere
-            doubt = _in_use(found, f"released with {former}")
-        elif is_unowned and owner.cluster_uid is None:
-            doubt = _in_use(found, "without an owner label")
+        elif is_unowned and (is_anothers or owner.cluster_uid is None):
+            doubt = self._in_use(found)
         is_kept = is_strangers or is_unowned or owner.is_released or owner.adopted is not None
         return Adoptable(found, is_made_for_it=not is_kept, doubt=doubt)
+
+    def _in_use(self, balancer: CloudBalancer) -> str | None:
+        """The doubt about a load balancer in use that no label gives to a Service of this cluster; None if it carries
+        nothing."""
+        owner = balancer.owner
+        was_elsewhere = ownership(owner.cluster_uid, self.snapshot) is Ownership.OTHER_CLUSTER
+        where = f" of cluster {owner.cluster_uid}" if was_elsewhere else ""
+        told = f"released with {shown_former(owner)}{where}" if owner.is_released else "without an owner label"
+        return f"in use ({use_of(balancer)}), {told}" if is_in_use(balancer) else None
 
     def _published(self, service: Service, own: CloudBalancer | None) -> list[CloudBalancer]:
         """The other load balancers that have an address which the Service publishes. A label of an owner that exists
@@ -360,7 +362,7 @@ class _Claims:
                 return Undecided(_of(rows.BALANCER_MAYBE_ANOTHERS, found[0], cause=self.gap))
             # A client that may write the status of the Service may write any address there.
             is_certain = leads_to(found[0], service, self.snapshot)
-            doubt = None if is_certain else _in_use(found[0], "without an owner label")
+            doubt = None if is_certain else self._in_use(found[0])
             return Adoptable(found[0], "address", is_made_for_it=False, doubt=doubt)
         publisher = next(filter(carries_traffic, found), None)
         return match if publisher is None else replace(match, publisher=publisher)
@@ -381,7 +383,7 @@ class _Claims:
         ]
         for balancer in found if self.gap is None else ():
             if balancer.spec.name == mine or leads_to(balancer, service, self.snapshot):
-                return Adoptable(balancer, is_made_for_it=False)
+                return Adoptable(balancer, "name" if balancer.spec.name == mine else "address", is_made_for_it=False)
         return Missing(publisher=next(iter(found), None))
 
     def _has_owner(self, balancer: CloudBalancer) -> bool:
