@@ -8,7 +8,7 @@ are told and not judged.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,7 @@ from desired.annotations.port_keys import is_ours
 from desired.annotations.warnings import AnnotationWarning
 from desired.model.serving import Serving
 from desired.syntax.bounds import shown_text
-from reconciler.observe.yaml_documents import NotManifests, documents, text_of
+from reconciler.observe.yaml_documents import KINDS, NotManifests, documents, text_of
 
 _DEEPEST = 2
 """How deeply lists may be nested; with aliases YAML can say so much that reading it would not end."""
@@ -39,12 +39,18 @@ _UNREAD = (
     "StatefulSet",
 )
 """Kinds of Kubernetes of which no Service is made, so that nothing reads their own annotations."""
-_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""The copy of an object that kubectl keeps in its manifest."""
+_COPIES = ("kubectl.kubernetes.io/last-applied-configuration", "managedFields")
+"""Keys of copies of an object within its manifest."""
 _MOST_TEXT = 1024 * 1024
 """Characters of texts that are read in an object: the room of a ConfigMap."""
-_NAMED = re.compile(r"load-balancer\\*\.hetzner\\*\.cloud(?:/|~1)|hcloud-reconciler/[^/\s:]+:(?:\s|$)", re.MULTILINE)
-"""A text with one of our keys, also as ``helm --set`` and JSON pointers (RFC 6901) write it, or a line of YAML."""
+_HOSTS = r"(?:load-balancer\\*\.hetzner\\*\.cloud|hcloud-reconciler)(?:/|~1)"
+_NAMED = re.compile(
+    rf"""{_HOSTS}[^/\s"'=:\]\\]+ (?:\\*["']\s*[:=] | \s*:(?:\s|$) | =)
+    | annotations[./][^\s/]*{_HOSTS}
+    | [./]load-balancer\\*\.hetzner\\*\.cloud(?:/|~1)[^/\s]+$""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""A text that sets one of our annotations, or is a path to one, as ``helm --set`` and JSON pointers (RFC 6901) are."""
 _FILLED_IN = re.compile(r"\{\{|\$\{|\$\(|\AENC\[")
 """Begin of a text that Helm, Flux, envsubst, Kustomize or SOPS replaces."""
 _OUTSIDE = "names an annotation in another form than a mapping of keys to values"
@@ -163,67 +169,93 @@ def _places(manifest: Any, entered: dict[int, Any]) -> Iterator[tuple[str, Mappi
 
     Each part is entered once, however its parts contain each other: ``entered`` keeps those that were, by their id.
     """
-    ahead: list[tuple[str, Any]] = [("", manifest)]
+    ahead: list[tuple[_Place | None, Any]] = [(None, manifest)] if isinstance(manifest, Mapping | list | str) else []
     text_left = _MOST_TEXT
     while ahead:
-        path, value = ahead.pop()
+        place, value = ahead.pop()
         if id(value) in entered:
             continue
         entered[id(value)] = value
-        below: list[tuple[str, Any]] = []
+        below: list[tuple[_Place | None, Any]] = []
         if isinstance(value, Mapping):
-            ours = {key: each for key, each in value.items() if isinstance(key, str) and is_ours(key)}
-            if ours and (not _are_labels(path) or any(key.startswith(PREFIX) for key in ours)):
-                yield path, ours
-            others = (_step(path, key) for key in value if isinstance(key, str) and key not in ours)
-            yield from ((step, _OUTSIDE) for step in others if _NAMED.search(step))
-            below = [(_step(path, key), each) for key, each in value.items() if key not in ours and key != _APPLIED]
+            found, below = _in_mapping(place, value)
+            yield from found
         elif isinstance(value, list | tuple):
-            below = [(f"{path}[{index}]", each) for index, each in enumerate(value)]
-        elif isinstance(value, str) and _NAMED.search(value):
+            below = [(_Place(place, f"[{index}]"), each) for index, each in enumerate(value)]
+        elif _NAMED.search(value):
             text_left -= len(value)
-            found = _inside(value) if text_left >= 0 else "is too long"
-            if isinstance(found, str):
-                yield path, found
-            else:
-                below = [(f"{path}: ".removeprefix(": "), each) for each in found]
-        ahead += reversed(below)
+            inside, why = _inside(value) if text_left >= 0 else ([], "is too long")
+            yield from [(_shown(place), why)] if why else []
+            below = [(_Place(place, ": "), each) for each in inside if not isinstance(each, str)]
+        ahead += [each for each in reversed(below) if isinstance(each[1], Mapping | list | tuple | str)]
 
 
-def _inside(text: str) -> list[Any] | str:
-    """The documents in a text; the reason if it is none, or nothing but text."""
+def _in_mapping(
+    place: "_Place | None", values: Mapping[Any, Any]
+) -> tuple[list[tuple[str, Mapping[str, object] | str]], list[tuple["_Place | None", Any]]]:
+    """The findings of a mapping itself, and its parts."""
+    ours = {key: each for key, each in values.items() if isinstance(key, str) and is_ours(key)}
+    others = {key: each for key, each in values.items() if key not in ours and key not in _COPIES}
+    told = [key for key in others if isinstance(key, str) and _NAMED.search(key)]
+    found: list[tuple[str, Mapping[str, object] | str]] = []
+    if any(key.startswith(PREFIX) for key in ours) or (ours and not (place and _are_labels(place.step))):
+        found.append((_shown(place), ours))
+    found += [(_shown(_Place(place, _step(key))), _OUTSIDE) for key in told]
+    return found, [(_Place(place, _step(key)), each) for key, each in others.items() if key not in told]
+
+
+def _inside(text: str) -> tuple[list[Any], str | None]:
+    """The documents in a text, and the reason why they are not all, or nothing but text; None without one."""
+    found: list[Any] = []
     try:
-        found = [each for _, each in documents(text)]
+        found.extend(each for _, each in documents(text))
     except NotManifests as error:
-        return "is a template that is not rendered" if _FILLED_IN.search(text) else str(error)
-    return _OUTSIDE if str in map(type, found) else found
+        return found, "is a template that is not rendered" if _FILLED_IN.search(text) else str(error)
+    return found, _OUTSIDE if str in map(type, found) else None
 
 
 def _are_labels(path: str) -> bool:
     return path.lower().endswith("labels")
 
 
-def _step(path: str, key: object) -> str:
-    """The path to the value of a key."""
+class _Place(NamedTuple):
+    """A place in a document."""
+
+    around: "_Place | None"
+    step: str
+
+
+def _step(key: object) -> str:
+    """The step to the value of a key."""
     shown = key[:_LONGEST_STEP] if isinstance(key, str) else type(key).__name__
-    if "." in shown or not isinstance(key, str):
-        return f'{path}["{shown}"]'
-    return f"{path}.{shown}" if path and not path.endswith(": ") else f"{path}{shown}"
+    return f'["{shown}"]' if "." in shown or not isinstance(key, str) else f".{shown}"
+
+
+def _shown(place: _Place | None) -> str:
+    """The path to a place from the top of its document."""
+    steps: list[str] = []
+    while place is not None:
+        steps.append(place.step)
+        place = place.around
+    return "".join(reversed(steps)).replace(": .", ": ").strip(": ").removeprefix(".")
 
 
 def _sorted_out(
-    values: Mapping[str, object],
+    values: Mapping[str, object], *, is_service: bool = False
 ) -> tuple[Mapping[str, str], tuple[BadAnnotation, ...], tuple[AnnotationWarning, ...]]:
     """Annotations with the values that they have in YAML: as texts, malformed ones, and those that are filled in later.
-    One without a value is not set."""
+    Outside of a Service one without a value, or with a mapping, is not set."""
     texts: dict[str, str] = {}
     malformed: list[BadAnnotation] = []
     later: list[AnnotationWarning] = []
     for key, value in values.items():
         given = next((each for each in (key, value) if isinstance(each, str) and _FILLED_IN.search(each)), None)
-        if is_ours(key) and (given is not None or value is None):
-            why = "has no value" if given is None else f"is filled in later: {shown_text(given)}"
-            later.append(AnnotationWarning(key, f"not checked: {key} {why}"))
+        if is_ours(key) and given is not None:
+            later.append(AnnotationWarning(key, f"not checked: {key} is filled in later: {shown_text(given)}"))
+            continue
+        if not is_service and (value is None or isinstance(value, dict | list)):
+            kind = KINDS[type(value)]
+            later.append(AnnotationWarning(key, f"not checked: {key} has {kind} as its value, and is not set"))
             continue
         text, problem = text_of(key, value)
         malformed += [] if problem is None else [problem]
@@ -272,6 +304,8 @@ def _service(manifest: Any, document: int, item: int | None, serving: Serving) -
         what = "metadata.annotations"
         none = () if given is None else (BadAnnotation(what, f"{what} is no mapping of keys to texts"),)
         return replace(found, namespace=service.metadata.namespace, claim=claim_of(service.spec, {}), malformed=none)
-    texts, malformed, later = _sorted_out({key: value for key, value in given.items() if isinstance(key, str)})
+    texts, malformed, later = _sorted_out(
+        {key: value for key, value in given.items() if isinstance(key, str)}, is_service=True
+    )
     claim = claim_of(service.spec, texts)
     return replace(found, namespace=service.metadata.namespace, claim=claim, malformed=malformed, not_judged=later)

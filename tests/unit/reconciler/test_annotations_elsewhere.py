@@ -1,5 +1,8 @@
 """Annotations of ours in documents that are no Services: the places, and the forms that are told and not judged."""
 
+import json
+import tracemalloc
+
 import pytest
 
 from desired.model.serving import Serving
@@ -12,6 +15,7 @@ LOCATION = f"{P}location"
 SET = f"{{{LOCATION}: fsn1}}"
 ESCAPED = "service.annotations.load-balancer\\.hetzner\\.cloud/location"
 BROKEN = "cannot be read as YAML: line 1, column 30: expected the node content, but found '<stream end>'"
+LONG = f"ingress-nginx.controller.service.internal.{ESCAPED}"
 OUTSIDE = "names an annotation in another form than a mapping of keys to values"
 
 
@@ -36,6 +40,7 @@ def read(text: str) -> list[FoundAnnotations]:
         "Service", "web", "metadata.annotations"),
     "a ConfigMap": (f"kind: ConfigMap\ndata:\n  values.yaml: |\n    metadata: {{annotations: {SET}}}",
         "ConfigMap", None, 'data["values.yaml"]: metadata.annotations'),
+    "compact JSON": (f"a: '{{\"{LOCATION}\":\"fsn1\"}}'", None, None, "a"),
     "a text in a text": (f"a: |\n  b: |\n    c: {SET}", None, None, "a: b: c"),
     "a document of a text": (f"a: |\n  b: 1\n  ---\n  c: {SET}", None, None, "a: c"),
 })  # fmt: skip
@@ -64,6 +69,8 @@ def test_places_keep_their_order() -> None:
 @rows("text", {
     "an image": "image: registry.example.com/hcloud-reconciler/controller:v1",
     "a comment in a text": f"data: {{a: '# {LOCATION}: fsn1'}}",
+    "prose": f"description: set {LOCATION} to choose a place",
+    "writers of fields": f"managedFields: [{{fieldsV1: {{'f:{LOCATION}': {{}}}}}}]",
     "our own labels": "metadata: {labels: {hcloud-reconciler/cluster-uid: x}}",
     "the memory of kubectl": f'kubectl.kubernetes.io/last-applied-configuration: \'{{"{LOCATION}": "fsn1"}}\'',
 })  # fmt: skip
@@ -75,9 +82,14 @@ def test_passed_over(text: str) -> None:
     "a value of Helm": (f"a: {{{LOCATION}: '{{{{ .x }}}}'}}", f"{LOCATION} is filled in later: '{{{{ .x }}}}'"),
     "a value of Flux": (f"a: {{{LOCATION}: '${{X}}'}}", f"{LOCATION} is filled in later: '${{X}}'"),
     "a value of SOPS": (f"a: {{{LOCATION}: 'ENC[x]'}}", f"{LOCATION} is filled in later: 'ENC[x]'"),
-    "without a value": (f"a: {{{LOCATION}: }}", f"{LOCATION} has no value"),
+    "without a value": (f"a: {{{LOCATION}: }}", f"{LOCATION} has nothing as its value, and is not set"),
+    "a schema": (f"a: {{{LOCATION}: {{type: string}}}}", f"{LOCATION} has a mapping as its value, and is not set"),
     "a template": (f"a: |\n  {{{{- if .x }}}}\n  {LOCATION}: x", "a is a template that is not rendered"),
     "a broken text": ("a: |\n  port-1.hcloud-reconciler/x: [", f"a {BROKEN}"),
+    "a long path of Helm": (f"set: {{'{LONG}': {{a: 1}}}}", f'set["{LONG[:80]}"] {OUTSIDE}'),
+    "our key in a path": ("- {path: /annotations/hcloud-reconciler~1deletion-policy}", f"[0].path {OUTSIDE}"),
+    "our key in a script": ("run: kubectl annotate service a hcloud-reconciler/deletion-policy=keep", f"run {OUTSIDE}"),
+    "our key in a parameter": ("a: [{name: s.annotations.hcloud-reconciler/deletion-policy}]", f"a[0].name {OUTSIDE}"),
     "a path of Helm": (f"set: {{'{ESCAPED}': fsn1}}", f'set["{ESCAPED}"] {OUTSIDE}'),
     "a parameter": (f"a: [{{name: '{ESCAPED}', value: fsn1}}]", f"a[0].name {OUTSIDE}"),
     "a path of a patch": ("- {op: add, path: /annotations/load-balancer.hetzner.cloud~1type}", f"[0].path {OUTSIDE}"),
@@ -92,9 +104,38 @@ def test_not_judged(text: str, said: str) -> None:
     assert [note.text for note in found.not_judged] == [f"not checked: {said}"]
 
 
+def test_documents_before_a_broken_one() -> None:
+    """They are judged, and the rest is told."""
+    first, second = read(f"a: |\n  {LOCATION}: fsn1\n  ---\n  b: [")
+    assert [note.text.partition(":")[0] for note in first.not_judged] == ["not checked"]
+    assert second.annotations == {LOCATION: "fsn1"}
+
+
+def test_a_null_on_a_service_is_wrong() -> None:
+    """The API server takes texts alone."""
+    annotations = f"{{{LOCATION}: }}"
+    text = f"kind: Service\nmetadata: {{annotations: {annotations}}}\nspec: {{type: LoadBalancer, ports: []}}"
+    (found,) = read_manifests(text.encode(), Serving())
+    assert isinstance(found, FoundService)
+    assert [bad.key for bad in found.malformed] == [LOCATION]
+
+
+def test_deep_documents_keep_no_path_for_each_part() -> None:
+    """300 levels of long keys around many numbers: 145 kB took more than a gigabyte."""
+    nested: object = [0] * 60_000
+    for number in range(300):
+        nested = {f"{number:080}": nested}
+    text = json.dumps(nested).encode()
+    tracemalloc.start()
+    try:
+        assert list(read_manifests(text, Serving())) == []
+        assert tracemalloc.get_traced_memory()[1] < 100 * len(text)
+    finally:
+        tracemalloc.stop()
+
+
 @rows("text annotations malformed", {
     "a boolean": ("true", "true", 'is a boolean and no text: put it in quotes, as in "true"'),
-    "a mapping": ("{type: string}", None, "is a mapping and no text: write one text in quotes"),
     "a number of many digits": (f"0x{'f' * 5000}", None, "is a number and no text: put it in quotes"),
 })  # fmt: skip
 def test_values_that_are_no_texts(text: str, annotations: str | None, malformed: str) -> None:
