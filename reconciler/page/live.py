@@ -44,7 +44,7 @@ _MOST_WAITING = 8
 """Requests that wait for something to be made; each has a thread, also when its client has gone."""
 LIMITS = Limits(threads=_MOST_WAITING + 2)
 """Of its server: what is made already is sent while so many wait."""
-_BUSY = ServedPage(503, b"503 too many ask at once: ask again in a moment\n", headers={"Retry-After": "5"})
+_BUSY = ServedPage(503, b"503 too many ask at once: ask again in a moment\n", headers={"Refresh": "5"})
 _MISDIRECTED = ServedPage(421, b"421 this page is not served under that host name: add it to --ui-hosts\n")
 _AT_FIRST = "no pass has ended yet: this page follows"
 _RUNNING = "a pass is running, and shows here when it ends"
@@ -72,8 +72,8 @@ class _Made:
     maker: "Maker | None" = None
     documents: "dict[str, Document]" = field(default_factory=dict)
     """Path → document."""
-    bodies: dict[_Wanted, bytes] = field(default_factory=dict)
-    """What is sent."""
+    bodies: dict[_Wanted, tuple[int, bytes]] = field(default_factory=dict)
+    """The minutes since the last pass that each body tells, and the body."""
 
 
 class LivePage:
@@ -96,7 +96,7 @@ class LivePage:
         self._making = threading.Lock()
         self._places = threading.BoundedSemaphore(_MOST_WAITING)
         self._made = _Made()
-        self._has_ended = False
+        self._ended_at: float | None = None
         self._asked_at = -_LOOKED_AT_S
         self._free_at = 0.0
 
@@ -104,11 +104,11 @@ class LivePage:
         """A pass begins. What is not looked at is let go of."""
         if self._clock() - self._asked_at >= _LOOKED_AT_S:
             self._made = _Made()  # a thread that is making something goes on with what was there
-            self._tell(None, _RUNNING if self._has_ended else _AT_FIRST, leader=self._scene.leader)
+            self._tell(None, _AT_FIRST if self._ended_at is None else _RUNNING, leader=self._scene.leader)
 
     def ended(self, report: Report) -> None:
         """A pass has ended; ``report`` has the requests of this pass alone."""
-        self._has_ended = True
+        self._ended_at = self._clock()
         self._tell(report, "", leader=self._scene.leader)
 
     def leads(self, who: str) -> None:
@@ -137,7 +137,7 @@ class LivePage:
         if found is None:
             return _BUSY
         if isinstance(found, str):
-            return ServedPage(404, f"404 {visible(found)}\n".encode())
+            return ServedPage(404, f"404 {visible(found)}\n".encode(), headers={"Refresh": "30"})
         told = {"Vary": "Accept-Encoding"}
         return ServedPage(200, found, _HTML, told | ({"Content-Encoding": "gzip"} if is_small else {}))
 
@@ -148,8 +148,9 @@ class LivePage:
     def _body(self, wanted: _Wanted, key: Key | None) -> bytes | str | None:
         """The body; a text says why there is no such object. None: too many wait."""
         made = self._made
-        body = made.bodies.get(wanted)
-        if body is not None and made.version == self._scene.version:
+        minutes, body = made.bodies.get(wanted, (0, None))
+        is_new = made.version == self._scene.version
+        if body is not None and is_new and (minutes == self._minutes() or self._making.locked()):
             return body
         if not self._places.acquire(blocking=False):
             return None
@@ -162,8 +163,9 @@ class LivePage:
     def _made_now(self, wanted: _Wanted, key: Key | None) -> bytes | str:
         """As ``_body``, for one thread at a time."""
         made = self._made
-        if made.version == self._scene.version and (body := made.bodies.get(wanted)) is not None:
-            return body
+        minutes = self._minutes()
+        if made.version == self._scene.version and wanted in made.bodies and made.bodies[wanted][0] == minutes:
+            return made.bodies[wanted][1]
         if (wait_s := self._free_at - self._clock()) > 0:
             self._rest(wait_s)
         scene = self._scene  # what came meanwhile is newer
@@ -180,11 +182,16 @@ class LivePage:
                 made.documents.clear()
                 made.bodies.clear()
             made.documents[path] = document
-            body = document.served(is_still=is_still).encode("utf-8", "backslashreplace")
-            made.bodies[wanted] = body = gzip.compress(body, 6, mtime=0) if is_small else body
-            return body
+            age_s = None if self._ended_at is None else minutes * 60.0
+            body = document.served(is_still=is_still, age_s=age_s).encode("utf-8", "backslashreplace")
+            made.bodies[wanted] = minutes, gzip.compress(body, 6, mtime=0) if is_small else body
+            return made.bodies[wanted][1]
         finally:  # what comes to nothing has taken as long
             self._free_at = self._clock() + _REST * (self._clock() - began)
+
+    def _minutes(self) -> int:
+        """Minutes since the last pass, whole ones."""
+        return 0 if self._ended_at is None else int((self._clock() - self._ended_at) / 60)
 
     def _document(self, scene: _Scene, made: _Made, key: Key | None) -> "Document | str":
         from reconciler.page.page import Maker  # noqa: PLC0415 - a controller without requests need not pay

@@ -40,7 +40,6 @@ class State(StrEnum):
 
     OK = "ok"
     BAD = "bad"
-    WARNING = "warning"
     UNKNOWN = "unknown"
     ASIDE = "aside"
     """It fails by design, as ``externalTrafficPolicy`` is Local and no pod is there."""

@@ -205,9 +205,11 @@ class Document:
         """The whole document, which loads nothing."""
         return _written("whole", self.title, self.body, policy(is_live=False))
 
-    def served(self, *, is_still: bool) -> str:
-        """The whole document as a server sends it. It loads itself again, unless it ``is_still``."""
-        return _written("whole", self.title, self.body, is_still=is_still)
+    def served(self, *, is_still: bool, age_s: float | None) -> str:
+        """The whole document as a server sends it, so many seconds after the last pass; None: none has ended. It is
+        loaded again, unless it ``is_still``."""
+        age = "" if age_s is None else shown_seconds(age_s) if age_s else "less than a minute"
+        return _written("whole", self.title, self.body, is_still=is_still, age=age)
 
     def with_texts(self, change: Callable[[str], str]) -> "Document":
         """The same elements, each text in them changed."""

@@ -33,7 +33,7 @@ _log = logging.getLogger("hcloud-reconciler.serving")
 _TEXT = "text/plain; charset=utf-8"
 _NOT_SNIFFED: Mapping[str, str] = {"X-Content-Type-Options": "nosniff"}
 _ALWAYS: Mapping[str, str] = {"Cache-Control": "no-store"}
-_WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+_WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT})
 
 
 @dataclass(frozen=True, slots=True)

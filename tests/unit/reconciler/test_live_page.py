@@ -113,6 +113,16 @@ def test_a_page_before_there_is_a_plan() -> None:
     assert after.by_id("status").text.startswith("no_changes")
 
 
+def test_the_age_of_the_last_pass() -> None:
+    """Passes that end no more must not look like a world at rest."""
+    stage = Stage()
+    assert "The last pass ended" not in stage.shown().text
+    stage.page.ended(REPORT)
+    assert "The last pass ended less than a minute ago." in stage.shown().text
+    stage.now += 3 * 3600
+    assert "The last pass ended 3 h ago." in stage.shown().text
+
+
 def test_a_standby_names_the_leader() -> None:
     stage = Stage()
     stage.page.ended(REPORT)
@@ -140,12 +150,15 @@ def test_who_leads_is_told_of_every_pass() -> None:
 
 @pytest.mark.parametrize("path", ["/", "/node/web-1"])
 def test_it_is_loaded_again_until_that_is_stopped(path: str) -> None:
-    """Half a minute is time to read; the choice is in the address, so that nothing needs a script."""
+    """The choice is in the address, so that nothing needs a script. A refresh without an address does nothing on a page
+    with a fragment."""
     stage = Stage()
     stage.page.ended(REPORT)
     again, still = stage.shown(path), read_page(stage.ask(path, query="still").body.decode())
 
-    assert [meta.attributes["content"] for meta in again.named("meta") if "http-equiv" in meta.attributes] == ["30"]
+    assert [meta.attributes["content"] for meta in again.named("meta") if "http-equiv" in meta.attributes] == [
+        "30; url=?"
+    ]
     assert [meta for meta in still.named("meta") if "http-equiv" in meta.attributes] == []
     assert [link for link in _links(again) if link and link.startswith("?")] == ["?still"]
     assert [link for link in _links(still) if link and link.startswith("?")] == ["?"]
@@ -219,7 +232,7 @@ def test_what_is_made_already_waits_for_nothing() -> None:
     assert making.wait(20)
 
     assert page.answer(Request(host="localhost")).status == 200
-    assert ask().headers["Retry-After"] == "5"
+    assert ask().headers["Refresh"] == "5"
 
     goes_on.set()
     for reader in readers:
