@@ -1,7 +1,6 @@
 """The real API server of the tests is what the other tests take it for."""
 
 import re
-import shutil
 
 import pytest
 from urllib3.exceptions import HTTPError
@@ -16,24 +15,6 @@ def test_it_is_the_version_that_was_asked_for(api_server: ApiServer) -> None:
     status, version = api_server.request("GET", "/version")
     assert (status, f"{version['major']}.{version['minor']}") == (200, KUBERNETES)
     assert re.fullmatch(rf"v{KUBERNETES}\.\d+", version["gitVersion"])
-
-
-def test_the_system_namespaces_are_there(api_server: ApiServer) -> None:
-    """Leases of controllers live in kube-system; no test has to wait for it."""
-    _, namespaces = api_server.request("GET", "/api/v1/namespaces")
-    assert {"default", "kube-system"} <= {item["metadata"]["name"] for item in namespaces["items"]}
-
-
-def test_nobody_may_anything_before_a_role_is_bound(api_server: ApiServer) -> None:
-    """Known to the server, and refused: 403 and not 401."""
-    status, answer = api_server.request("GET", "/api/v1/nodes", token=api_server.token("nobody"))
-    assert status == 403
-    assert 'User "nobody" cannot list resource "nodes"' in answer["message"]
-
-
-def test_a_wrong_token_is_not_taken_for_anonymous(api_server: ApiServer) -> None:
-    """A client with a revoked token sees 401."""
-    assert api_server.request("GET", "/api/v1/nodes", token="revoked")[0] == 401
 
 
 def test_a_bound_role_gives_its_rights_and_no_others(api_server: ApiServer) -> None:
@@ -55,19 +36,6 @@ def test_a_bound_role_gives_its_rights_and_no_others(api_server: ApiServer) -> N
     review["spec"]["resourceAttributes"] = {"verb": "delete", "resource": "nodes"}
     _, refused = api_server.request("POST", reviews, review)
     assert (allowed["status"]["allowed"], refused["status"]["allowed"]) == (True, False)
-
-
-def test_kubectl_works_with_the_kubeconfig(api_server: ApiServer) -> None:
-    """An independent client accepts file, certificate and token."""
-    if shutil.which("kubectl") is None:
-        pytest.skip("there is no kubectl here")
-    manifest = (
-        '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "from-kubectl"}, "data": {"key": "value"}}'
-    )
-    api_server.kubectl("apply", "-f", "-", input=manifest)
-    assert api_server.kubectl("get", "configmap", "from-kubectl", "-o", "jsonpath={.data.key}") == "value"
-    with pytest.raises(RuntimeError, match="Forbidden"):
-        api_server.kubectl("get", "nodes", token=api_server.token("nobody"))
 
 
 def test_a_restart_keeps_address_tokens_and_data(api_server: ApiServer) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kubernetes import client, config
 
-from tests.contract.kubernetes_api import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, SERVICES, KubernetesApi
+from tests.contract.kubernetes_api import EVENTS, NAMESPACES, NODES, SERVICES, KubernetesApi
 
 Kubectl = Callable[..., str]
 
@@ -80,14 +80,6 @@ def test_kubectl_describes_a_node_with_its_events(api: KubernetesApi, kubectl: K
     assert "it works" in described
 
 
-def test_kubectl_describes_a_service(api: KubernetesApi, kubectl: Kubectl, name: str) -> None:
-    """With the address that a controller published."""
-    api.create(SERVICES, {"metadata": {"name": name}, "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}})
-    ingress = {"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}}
-    api.merge(f"{SERVICES}/{name}/status", {"status": ingress}).good()
-    assert "192.0.2.7" in kubectl("describe", "service", name)
-
-
 def test_kubectl_applies_twice_and_deletes(api: KubernetesApi, kubectl: Kubectl, name: str) -> None:
     """The second time with a three-way strategic patch."""
     service = {
@@ -106,14 +98,6 @@ def test_kubectl_applies_twice_and_deletes(api: KubernetesApi, kubectl: Kubectl,
     assert second["ports"][0] == first["ports"][1]
     assert kubectl(*apply, stdin=json.dumps(service)) == f"service/{name} unchanged\n"
     assert "deleted" in kubectl("delete", "service", name)
-
-
-def test_kubectl_applies_a_configmap(api: KubernetesApi, kubectl: Kubectl, name: str) -> None:
-    """What is no longer in the file is removed."""
-    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
-    for data in ({"a": "1", "b": "2"}, {"b": "3"}):
-        kubectl("apply", "-f", "-", stdin=json.dumps({**config_map, "data": data}))
-        assert api.get(f"{CONFIG_MAPS}/{name}").good()["data"] == data
 
 
 def test_the_typed_client_lists_patches_and_reads(api: KubernetesApi, core: Any, name: str) -> None:

@@ -9,16 +9,8 @@ from tests.support.apiserver import NEWEST
 def test_an_unknown_token_is_unauthorized(api: KubernetesApi) -> None:
     """401 without details."""
     answer = api.request("GET", NODES, token="wrong")
-    assert answer.body == {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": "Unauthorized",
-        "reason": "Unauthorized",
-        "code": 401,
-    }
-    assert answer.status == 401
+    assert answer.refusal == (401, "Unauthorized", "Unauthorized")
+    assert answer.body.keys() == {"kind", "apiVersion", "metadata", "status", "message", "reason", "code"}
 
 
 CLUSTER, DEFAULT = "at the cluster scope", 'in the namespace "default"'
@@ -27,7 +19,7 @@ CLUSTER, DEFAULT = "at the cluster scope", 'in the namespace "default"'
 @pytest.mark.parametrize(
     ("method", "path", "subject", "what", "where"),
     [
-        ("GET", NODES, "nodes", 'list resource "nodes"', CLUSTER),
+        ("GET", f"{NODES}?watch=true", "nodes", 'watch resource "nodes"', CLUSTER),
         ("GET", f"{NODES}/x", 'nodes "x"', 'get resource "nodes"', CLUSTER),
         ("PATCH", f"{NODES}/x/status", 'nodes "x"', 'patch resource "nodes/status"', CLUSTER),
         ("POST", NODES, "nodes", 'create resource "nodes"', CLUSTER),
@@ -38,7 +30,7 @@ CLUSTER, DEFAULT = "at the cluster scope", 'in the namespace "default"'
 def test_what_is_not_allowed_is_forbidden(
     api: KubernetesApi, method: str, path: str, subject: str, what: str, where: str
 ) -> None:
-    """Before the body is read and whether or not the object exists."""
+    """It is so before the body is read, and whether or not the object exists."""
     answer = api.request(method, path, None if method == "GET" else {}, MERGE, token=api.nobody)
     code, reason, message = answer.refusal
     user = message.partition('User "')[2].partition('"')[0]
@@ -51,15 +43,10 @@ def test_what_is_not_allowed_is_forbidden(
 
 
 def test_without_a_token_one_is_anonymous(api: KubernetesApi) -> None:
-    """403, not 401."""
+    """403, not 401; health is public, as plain text."""
     text = f'nodes is forbidden: User "system:anonymous" cannot list resource "nodes" in API group "" {CLUSTER}'
     assert api.request("GET", NODES, token=None).refusal == (403, "Forbidden", text)
-
-
-@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-def test_health_is_public(api: KubernetesApi, path: str) -> None:
-    """Plain text."""
-    assert api.request("GET", path, token=None).good() == "ok"
+    assert [api.request("GET", path, token=None).good() for path in ("/healthz", "/livez", "/readyz")] == ["ok"] * 3
 
 
 @NEWEST_ALONE
@@ -135,10 +122,9 @@ def test_kinds_are_announced(api: KubernetesApi) -> None:
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
-@pytest.mark.parametrize("verb", ["list", "watch", "delete"])
-def test_everybody_may_ask_what_they_may_do(api: KubernetesApi, verb: str) -> None:
-    """A review is answered to whoever has a token, and says no without being refused."""
-    spec = {"resourceAttributes": {"verb": verb, "resource": "nodes"}}
+def test_everybody_may_ask_for_their_rights(api: KubernetesApi) -> None:
+    """A review is answered to each known token, and says no without being refused."""
+    spec = {"resourceAttributes": {"verb": "list", "resource": "nodes"}}
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
     mine = api.request("POST", REVIEWS, body)
     theirs = api.request("POST", REVIEWS, body, token=api.nobody)

@@ -29,7 +29,6 @@ def deleted_as_read(api: KubernetesApi, name: str, metadata: dict[str, Any], **o
 
 
 def test_deletion_of_a_node_answers_a_status(api: KubernetesApi, name: str) -> None:
-    """With the uid of what was deleted."""
     uid = api.create(NODES, node(name))["metadata"]["uid"]
     answer = api.request("DELETE", f"{NODES}/{name}", {"preconditions": {"uid": uid}})
     details = {"name": name, "kind": "nodes", "uid": uid}
@@ -39,7 +38,6 @@ def test_deletion_of_a_node_answers_a_status(api: KubernetesApi, name: str) -> N
 
 
 def test_deletion_of_a_service_answers_the_service(api: KubernetesApi, name: str) -> None:
-    """Other kinds answer otherwise."""
     created = api.create(SERVICES, {**node(name), "spec": {"ports": [{"port": 80}]}})
     answer = api.request("DELETE", f"{SERVICES}/{name}")
     assert without_versions(answer.good()) == without_versions(created)
@@ -132,10 +130,3 @@ def test_an_object_lingers_until_its_finalizers_are_gone(api: KubernetesApi, nam
     last = api.merge(f"{NODES}/{name}/status", {"metadata": {"finalizers": None}}).good()
     assert "finalizers" not in last["metadata"]
     assert api.get(f"{NODES}/{name}").status == 404
-
-
-def test_a_recreated_object_has_another_uid(api: KubernetesApi, name: str) -> None:
-    """Which is what preconditions are for."""
-    first = api.create(NODES, node(name))["metadata"]["uid"]
-    api.request("DELETE", f"{NODES}/{name}").good()
-    assert api.create(NODES, node(name))["metadata"]["uid"] != first

@@ -48,13 +48,14 @@ def write(api: KubernetesApi, path: str, body: Any, agent: str, kind: str = STRA
 
 
 def test_the_last_writer_of_the_addresses(api: KubernetesApi, path: str) -> None:
-    """Addresses are one field: they belong to who changed them last, and to him alone; the same again changes
-    nothing."""
+    """Addresses are one field: they belong to the client that changed them last, and to nobody once they are gone; the
+    same again changes nothing."""
     assert managers(write(api, path, published("192.0.2.1"), "first/1.0 (linux)")) == {"first": INGRESS}
     assert managers(write(api, path, published("192.0.2.1"), "second")) == {"first": INGRESS}
     assert managers(write(api, path, published("192.0.2.2"), "second", MERGE)) == {"second": INGRESS}
     assert managers(write(api, f"{path}?fieldManager=third", published("192.0.2.3"), "x/1")) == {"third": INGRESS}
     assert managers(write(api, path, published("192.0.2.4"), "")) == {"unknown": INGRESS}
+    assert managers(write(api, path, {"status": {"loadBalancer": {"ingress": None}}}, "second/1")) == {}
 
 
 def test_our_own_name(api: KubernetesApi, path: str) -> None:
@@ -68,9 +69,3 @@ def test_our_own_name(api: KubernetesApi, path: str) -> None:
     )
     KubernetesWriter(connection).patch(path, published("192.0.2.1"), content_type=STRATEGIC)
     assert managers(api.get(path).good()) == {APPLICATION: INGRESS}
-
-
-def test_addresses_that_are_taken_away(api: KubernetesApi, path: str) -> None:
-    """They have no manager any more."""
-    write(api, path, published("192.0.2.1"), "first/1")
-    assert managers(write(api, path, {"status": {"loadBalancer": {"ingress": None}}}, "second/1")) == {}

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.contract.kubernetes_api import NODES, KubernetesApi
 from tests.support.rows import rows
 
@@ -28,23 +26,17 @@ def a_node(api: KubernetesApi, name: str, conditions: list[dict[str, str]]) -> A
     return api.create(NODES, body)
 
 
-@rows(
-    "before patch after",
-    {
-        "a new one": (KUBELET, FLIPPED, [FLIPPED, *KUBELET]),
-        "the first one": ([], FLIPPED, [FLIPPED]),
-        "another status": ([*KUBELET, THERE], FLIPPED, [*KUBELET, FLIPPED]),
-        "the same status: a time that is not sent stays": (
-            [KUBELET[0], THERE, KUBELET[1]],
-            SAID,
-            [KUBELET[0], {**SAID, "lastTransitionTime": LONG_AGO}, KUBELET[1]],
-        ),
-        "away": ([*KUBELET, THERE], AWAY, KUBELET),
-        "away, the last one": ([THERE], AWAY, None),
-        "away, where it is not": (KUBELET, AWAY, KUBELET),
-        "away, where none is": ([], AWAY, None),
-    },
-)
+@rows("before patch after", {
+    "a new one": (KUBELET, FLIPPED, [FLIPPED, *KUBELET]),
+    "the first one": ([], FLIPPED, [FLIPPED]),
+    "another status": ([*KUBELET, THERE], FLIPPED, [*KUBELET, FLIPPED]),
+    "the same status: a time that is not sent stays": ([KUBELET[0], THERE, KUBELET[1]], SAID,
+        [KUBELET[0], {**SAID, "lastTransitionTime": LONG_AGO}, KUBELET[1]]),
+    "away": ([*KUBELET, THERE], AWAY, KUBELET),
+    "away, the last one": ([THERE], AWAY, None),
+    "away, where it is not": (KUBELET, AWAY, KUBELET),
+    "away, where none is": ([], AWAY, None),
+})  # fmt: skip
 def test_one_condition_is_written(api: KubernetesApi, name: str, before: Any, patch: Any, after: Any) -> None:
     """All others stay byte for byte, and so does the rest of the Node."""
     node = a_node(api, name, before)
@@ -53,16 +45,3 @@ def test_one_condition_is_written(api: KubernetesApi, name: str, before: Any, pa
     assert written["status"].get("conditions") == after
     assert written["status"]["addresses"] == node["status"]["addresses"]
     assert written["spec"] == node["spec"]
-
-
-@pytest.mark.parametrize("patch", [SAID, AWAY], ids=["written", "taken away"])
-def test_another_uid_is_refused(api: KubernetesApi, name: str, patch: Any) -> None:
-    """It is another Node under the same name, whose conditions stay."""
-    a_node(api, name, [*KUBELET, THERE])
-    body = {"metadata": {"uid": "00000000-0000-0000-0000-000000000000"}, "status": {"conditions": [patch]}}
-    answer = api.strategic(f"{NODES}/{name}/status", body)
-    code, reason, message = answer.refusal
-    assert (code, reason) == (422, "Invalid")
-    assert "metadata.uid" in message
-    assert "field is immutable" in message
-    assert api.get(f"{NODES}/{name}").good()["status"]["conditions"] == [*KUBELET, THERE]

@@ -31,17 +31,14 @@ INTERNAL_1, INTERNAL_2, INTERNAL_3 = (address("InternalIP", f"10.0.0.{n}") for n
 HOST, EXTERNAL = address("Hostname", "web-1"), address("ExternalIP", "192.0.2.1")
 
 
-@rows(
-    "before patch after",
-    {
-        "added": ({"a": "1"}, {"b": "2"}, {"a": "1", "b": "2"}),
-        "null removes": ({"a": "1", "b": "2"}, {"a": None, "c": None}, {"b": "2"}),
-        "the empty map is left out": ({"a": "1"}, {"a": None}, None),
-        "null removes the map": ({"a": "1"}, None, None),
-        "an empty map changes nothing": ({"a": "1"}, {}, {"a": "1"}),
-        "null where nothing is": ({}, {"a": None, "b": "2"}, {"b": "2"}),
-    },
-)
+@rows("before patch after", {
+    "added": ({"a": "1"}, {"b": "2"}, {"a": "1", "b": "2"}),
+    "null removes": ({"a": "1", "b": "2"}, {"a": None, "c": None}, {"b": "2"}),
+    "the empty map is left out": ({"a": "1"}, {"a": None}, None),
+    "null removes the map": ({"a": "1"}, None, None),
+    "an empty map changes nothing": ({"a": "1"}, {}, {"a": "1"}),
+    "null where nothing is": ({}, {"a": None, "b": "2"}, {"b": "2"}),
+})  # fmt: skip
 @pytest.mark.parametrize("content_type", [MERGE, STRATEGIC])
 def test_maps_are_merged(api: KubernetesApi, name: str, content_type: str, before: Any, patch: Any, after: Any) -> None:
     """The same for both kinds of merge patch."""
@@ -67,27 +64,18 @@ def test_a_merge_patch_replaces_lists(api: KubernetesApi, name: str) -> None:
     assert patched["status"]["addresses"] == [INTERNAL_2, INTERNAL_3]
 
 
-@rows(
-    "before patch after",
-    {
-        "taken where none is": ([], [INTERNAL_1, INTERNAL_2], [INTERNAL_1, INTERNAL_2]),
-        "new ones come first": ([HOST], [EXTERNAL], [EXTERNAL, HOST]),
-        "one of a type is replaced": ([HOST, INTERNAL_1], [INTERNAL_2], [HOST, INTERNAL_2]),
-        "defect: two become one": ([INTERNAL_1], [INTERNAL_2, INTERNAL_3], [INTERNAL_3]),
-        "defect: the second one stays": (
-            [INTERNAL_1, INTERNAL_2, HOST],
-            [INTERNAL_3, EXTERNAL],
-            [INTERNAL_3, INTERNAL_2, EXTERNAL, HOST],
-        ),
-        "replaced": ([INTERNAL_1, HOST], [{"$patch": "replace"}, INTERNAL_2, INTERNAL_3], [INTERNAL_2, INTERNAL_3]),
-        "replaced, said last": ([INTERNAL_1, HOST], [INTERNAL_2, {"$patch": "replace"}], [INTERNAL_2]),
-        "deleted by type": (
-            [INTERNAL_1, INTERNAL_2, HOST],
-            [{"type": "InternalIP", "$patch": "delete"}, EXTERNAL],
-            [EXTERNAL, HOST],
-        ),
-    },
-)
+@rows("before patch after", {
+    "taken where none is": ([], [INTERNAL_1, INTERNAL_2], [INTERNAL_1, INTERNAL_2]),
+    "new ones come first": ([HOST], [EXTERNAL], [EXTERNAL, HOST]),
+    "one of a type is replaced": ([HOST, INTERNAL_1], [INTERNAL_2], [HOST, INTERNAL_2]),
+    "defect: two become one": ([INTERNAL_1], [INTERNAL_2, INTERNAL_3], [INTERNAL_3]),
+    "defect: the second one stays": ([INTERNAL_1, INTERNAL_2, HOST], [INTERNAL_3, EXTERNAL],
+        [INTERNAL_3, INTERNAL_2, EXTERNAL, HOST]),
+    "replaced": ([INTERNAL_1, HOST], [{"$patch": "replace"}, INTERNAL_2, INTERNAL_3], [INTERNAL_2, INTERNAL_3]),
+    "replaced, said last": ([INTERNAL_1, HOST], [INTERNAL_2, {"$patch": "replace"}], [INTERNAL_2]),
+    "deleted by type": ([INTERNAL_1, INTERNAL_2, HOST], [{"type": "InternalIP", "$patch": "delete"}, EXTERNAL],
+        [EXTERNAL, HOST]),
+})  # fmt: skip
 def test_a_strategic_patch_merges_addresses_by_type(
     api: KubernetesApi, name: str, before: Any, patch: Any, after: Any
 ) -> None:
@@ -100,29 +88,13 @@ def test_a_strategic_patch_merges_addresses_by_type(
 READY, MEMORY, NETWORK = condition("Ready"), condition("MemoryPressure", "False"), condition("NetworkUnavailable")
 
 
-@rows(
-    "patch after",
-    {
-        "a new one comes first": ({"conditions": [NETWORK]}, [NETWORK, READY, MEMORY]),
-        "one is merged in its place": (
-            {"conditions": [{"type": "MemoryPressure", "status": "True"}]},
-            [READY, condition("MemoryPressure", "True")],
-        ),
-        "one is deleted": ({"conditions": [{"type": "Ready", "$patch": "delete"}]}, [MEMORY]),
-        "all are removed": ({"conditions": None}, None),
-        "an order is given": (
-            {
-                "conditions": [NETWORK],
-                "$setElementOrder/conditions": [{"type": "Ready"}, {"type": "NetworkUnavailable"}],
-            },
-            [READY, NETWORK, MEMORY],
-        ),
-        "only an order is given": (
-            {"$setElementOrder/conditions": [{"type": "MemoryPressure"}, {"type": "Ready"}]},
-            [MEMORY, READY],
-        ),
-    },
-)
+@rows("patch after", {
+    "all are removed": ({"conditions": None}, None),
+    "an order is given": ({"conditions": [NETWORK],
+        "$setElementOrder/conditions": [{"type": "Ready"}, {"type": "NetworkUnavailable"}]}, [READY, NETWORK, MEMORY]),
+    "only an order is given": ({"$setElementOrder/conditions": [{"type": "MemoryPressure"}, {"type": "Ready"}]},
+        [MEMORY, READY]),
+})  # fmt: skip
 def test_a_strategic_patch_merges_conditions_by_type(api: KubernetesApi, name: str, patch: Any, after: Any) -> None:
     """Nobody else's condition is touched."""
     api.create(NODES, {"metadata": {"name": name}, "status": {"conditions": [READY, MEMORY]}})
@@ -139,23 +111,17 @@ def test_a_strategic_patch_replaces_taints(api: KubernetesApi, name: str) -> Non
     assert "taints" not in api.strategic(f"{NODES}/{name}", {"spec": {"taints": []}}).good()["spec"]
 
 
-@rows(
-    "before patch after",
-    {
-        "added, in front": (["e.c/1"], {"finalizers": ["e.c/2"]}, ["e.c/2", "e.c/1"]),
-        "there already": (["e.c/1", "e.c/2"], {"finalizers": ["e.c/2"]}, ["e.c/1", "e.c/2"]),
-        "in the patch's order": (["e.c/1"], {"finalizers": ["e.c/2", "e.c/1"]}, ["e.c/2", "e.c/1"]),
-        "removed": (["e.c/1", "e.c/2"], {"$deleteFromPrimitiveList/finalizers": ["e.c/1", "e.c/3"]}, ["e.c/2"]),
-        "the last one removed": (["e.c/1"], {"$deleteFromPrimitiveList/finalizers": ["e.c/1"]}, None),
-        "removed where none is": ([], {"$deleteFromPrimitiveList/finalizers": ["e.c/1"]}, None),
-        "removed, with an order": (
-            ["e.c/1", "e.c/2"],
-            {"$deleteFromPrimitiveList/finalizers": ["e.c/1"], "$setElementOrder/finalizers": ["e.c/2"]},
-            ["e.c/2"],
-        ),
-        "an order where none is": ([], {"$setElementOrder/finalizers": ["e.c/2"]}, None),
-    },
-)
+@rows("before patch after", {
+    "added, in front": (["e.c/1"], {"finalizers": ["e.c/2"]}, ["e.c/2", "e.c/1"]),
+    "there already": (["e.c/1", "e.c/2"], {"finalizers": ["e.c/2"]}, ["e.c/1", "e.c/2"]),
+    "in the patch's order": (["e.c/1"], {"finalizers": ["e.c/2", "e.c/1"]}, ["e.c/2", "e.c/1"]),
+    "removed": (["e.c/1", "e.c/2"], {"$deleteFromPrimitiveList/finalizers": ["e.c/1", "e.c/3"]}, ["e.c/2"]),
+    "the last one removed": (["e.c/1"], {"$deleteFromPrimitiveList/finalizers": ["e.c/1"]}, None),
+    "removed where none is": ([], {"$deleteFromPrimitiveList/finalizers": ["e.c/1"]}, None),
+    "removed, with an order": (["e.c/1", "e.c/2"],
+        {"$deleteFromPrimitiveList/finalizers": ["e.c/1"], "$setElementOrder/finalizers": ["e.c/2"]}, ["e.c/2"]),
+    "an order where none is": ([], {"$setElementOrder/finalizers": ["e.c/2"]}, None),
+})  # fmt: skip
 def test_a_strategic_patch_treats_finalizers_as_a_set(
     api: KubernetesApi, name: str, before: Any, patch: Any, after: Any
 ) -> None:
@@ -176,13 +142,10 @@ def test_a_strategic_patch_merges_service_ports_by_port(api: KubernetesApi, name
     assert (second["name"], second["port"], second["targetPort"], second["protocol"]) == ("b", 443, 443, "TCP")
 
 
-@rows(
-    "patch",
-    {
-        "an item without its merge key": {"status": {"addresses": [{"address": "10.0.0.1"}]}},
-        "an unknown directive": {"status": {"$patch": "merge"}},
-    },
-)
+@rows("patch", {
+    "an item without its merge key": {"status": {"addresses": [{"address": "10.0.0.1"}]}},
+    "an unknown directive": {"status": {"$patch": "merge"}},
+})  # fmt: skip
 def test_a_strategic_patch_that_cannot_be_merged_is_an_internal_error(
     api: KubernetesApi, name: str, patch: Any
 ) -> None:
@@ -191,24 +154,13 @@ def test_a_strategic_patch_that_cannot_be_merged_is_an_internal_error(
     assert api.strategic(f"{NODES}/{name}/status", patch).refusal[:2] == (500, None)
 
 
-@rows(
-    "operations after",
-    {
-        "add": ([{"op": "add", "path": "/metadata/labels/b", "value": "2"}], {"a": "1", "b": "2"}),
-        "escape": ([{"op": "add", "path": "/metadata/labels/x~1y", "value": ""}], {"a": "1", "x/y": ""}),
-        "replace": ([{"op": "replace", "path": "/metadata/labels/a", "value": "2"}], {"a": "2"}),
-        "remove": ([{"op": "remove", "path": "/metadata/labels/a"}], None),
-        "copy": ([{"op": "copy", "from": "/metadata/labels/a", "path": "/metadata/labels/b"}], {"a": "1", "b": "1"}),
-        "move": ([{"op": "move", "from": "/metadata/labels/a", "path": "/metadata/labels/b"}], {"b": "1"}),
-        "test that holds": (
-            [
-                {"op": "test", "path": "/metadata/labels/a", "value": "1"},
-                {"op": "replace", "path": "/metadata/labels", "value": {"c": "d"}},
-            ],
-            {"c": "d"},
-        ),
-    },
-)
+@rows("operations after", {
+    "escape": ([{"op": "add", "path": "/metadata/labels/x~1y", "value": ""}], {"a": "1", "x/y": ""}),
+    "remove": ([{"op": "remove", "path": "/metadata/labels/a"}], None),
+    "move": ([{"op": "move", "from": "/metadata/labels/a", "path": "/metadata/labels/b"}], {"b": "1"}),
+    "test that holds": ([{"op": "test", "path": "/metadata/labels/a", "value": "1"},
+        {"op": "replace", "path": "/metadata/labels", "value": {"c": "d"}}], {"c": "d"}),
+})  # fmt: skip
 def test_a_json_patch_is_applied(api: KubernetesApi, name: str, operations: Any, after: Any) -> None:
     """RFC 6902."""
     api.create(CONFIG_MAPS, {"metadata": {"name": name, "labels": {"a": "1"}}})
@@ -216,30 +168,15 @@ def test_a_json_patch_is_applied(api: KubernetesApi, name: str, operations: Any,
     assert patched["metadata"].get("labels") == after
 
 
-def test_a_json_patch_inserts_into_lists(api: KubernetesApi, name: str) -> None:
-    """At an index or at the end."""
-    api.create(NODES, {"metadata": {"name": name, "finalizers": ["e.c/1"]}})
-    operations = [
-        {"op": "add", "path": "/metadata/finalizers/-", "value": "e.c/2"},
-        {"op": "add", "path": "/metadata/finalizers/0", "value": "e.c/0"},
-        {"op": "remove", "path": "/metadata/finalizers/1"},
-    ]
-    patched = api.request("PATCH", f"{NODES}/{name}", operations, JSON_PATCH).good()
-    assert patched["metadata"]["finalizers"] == ["e.c/0", "e.c/2"]
-
-
-@rows(
-    "operation",
-    {
-        "test that fails": {"op": "test", "path": "/metadata/name", "value": "x"},
-        "replace of nothing": {"op": "replace", "path": "/metadata/nothing/here", "value": "x"},
-        "remove of nothing": {"op": "remove", "path": "/metadata/labels/x"},
-        "add to nothing": {"op": "add", "path": "/metadata/annotations/x", "value": "y"},
-        "unknown operation": {"op": "turn", "path": "/metadata/name"},
-        "no path": {"op": "remove"},
-        "remove everything": {"op": "remove", "path": ""},
-    },
-)
+@rows("operation", {
+    "test that fails": {"op": "test", "path": "/metadata/name", "value": "x"},
+    "replace of nothing": {"op": "replace", "path": "/metadata/nothing/here", "value": "x"},
+    "remove of nothing": {"op": "remove", "path": "/metadata/labels/x"},
+    "add to nothing": {"op": "add", "path": "/metadata/annotations/x", "value": "y"},
+    "unknown operation": {"op": "turn", "path": "/metadata/name"},
+    "no path": {"op": "remove"},
+    "remove everything": {"op": "remove", "path": ""},
+})  # fmt: skip
 def test_a_json_patch_that_does_not_fit_is_unprocessable(api: KubernetesApi, name: str, operation: Any) -> None:
     """Without a word about what is wrong."""
     api.create(CONFIG_MAPS, {"metadata": {"name": name}})
@@ -247,16 +184,13 @@ def test_a_json_patch_that_does_not_fit_is_unprocessable(api: KubernetesApi, nam
     assert answer.refusal == (422, "Invalid", UNPROCESSABLE)
 
 
-@rows(
-    "content_type patch",
-    {
-        "merge: a list": (MERGE, []),
-        "merge: no JSON": (MERGE, b"{a"),
-        "strategic: a list": (STRATEGIC, []),
-        "strategic: no JSON": (STRATEGIC, b"{a"),
-        "JSON patch: an object": (JSON_PATCH, {}),
-    },
-)
+@rows("content_type patch", {
+    "merge: a list": (MERGE, []),
+    "merge: no JSON": (MERGE, b"{a"),
+    "strategic: a list": (STRATEGIC, []),
+    "strategic: no JSON": (STRATEGIC, b"{a"),
+    "JSON patch: an object": (JSON_PATCH, {}),
+})  # fmt: skip
 def test_an_unreadable_patch_is_a_bad_request(api: KubernetesApi, name: str, content_type: str, patch: Any) -> None:
     """The body itself is wrong, whatever the object."""
     api.create(CONFIG_MAPS, {"metadata": {"name": name}})

@@ -37,15 +37,12 @@ def test_a_load_balancer_service_gets_its_defaults(api: KubernetesApi, name: str
     }
 
 
-@rows(
-    "spec fields",
-    {
-        "local": ({"externalTrafficPolicy": "Local"}, {"healthCheckNodePort", "nodePort"}),
-        "no allocation": ({"allocateLoadBalancerNodePorts": False}, set()),
-        "NodePort": ({"type": "NodePort"}, {"nodePort"}),
-        "ClusterIP": ({"type": "ClusterIP"}, set()),
-    },
-)
+@rows("spec fields", {
+    "local": ({"externalTrafficPolicy": "Local"}, {"healthCheckNodePort", "nodePort"}),
+    "no allocation": ({"allocateLoadBalancerNodePorts": False}, set()),
+    "NodePort": ({"type": "NodePort"}, {"nodePort"}),
+    "ClusterIP": ({"type": "ClusterIP"}, set()),
+})  # fmt: skip
 def test_node_ports_are_allocated_where_needed(
     api: KubernetesApi, name: str, spec: dict[str, Any], fields: set[str]
 ) -> None:
@@ -82,16 +79,13 @@ def test_an_ingress_with_an_ip_gets_a_mode(api: KubernetesApi, name: str) -> Non
     assert emptied["status"] == {"loadBalancer": {}}
 
 
-@rows(
-    "ingress cause",
-    {
-        "ip": ({"ip": "192.0.2"}, ("FieldValueInvalid", "ip")),
-        "hostname": ({"hostname": "a_b"}, ("FieldValueInvalid", "hostname")),
-        "an ip as hostname": ({"hostname": "192.0.2.1"}, ("FieldValueInvalid", "hostname")),
-        "mode without ip": ({"hostname": "a.b", "ipMode": "VIP"}, ("FieldValueForbidden", "ipMode")),
-        "unknown mode": ({"ip": "192.0.2.1", "ipMode": "Via"}, ("FieldValueNotSupported", "ipMode")),
-    },
-)
+@rows("ingress cause", {
+    "ip": ({"ip": "192.0.2"}, ("FieldValueInvalid", "ip")),
+    "hostname": ({"hostname": "a_b"}, ("FieldValueInvalid", "hostname")),
+    "an ip as hostname": ({"hostname": "192.0.2.1"}, ("FieldValueInvalid", "hostname")),
+    "mode without ip": ({"hostname": "a.b", "ipMode": "VIP"}, ("FieldValueForbidden", "ipMode")),
+    "unknown mode": ({"ip": "192.0.2.1", "ipMode": "Via"}, ("FieldValueNotSupported", "ipMode")),
+})  # fmt: skip
 def test_ingresses_are_validated(api: KubernetesApi, name: str, ingress: Any, cause: tuple[str, str]) -> None:
     """Whatever a controller publishes."""
     api.create(SERVICES, load_balancer(name))
@@ -109,14 +103,11 @@ def test_only_a_load_balancer_has_ingresses(api: KubernetesApi, name: str) -> No
     assert answer.refusal == (422, "Invalid", f'Service "{name}" is invalid: status.loadBalancer.ingress: {why}')
 
 
-@rows(
-    "name_part spec reason field",
-    {
-        "no ports": ("", {"ports": None}, "FieldValueRequired", "spec.ports"),
-        "port": ("", {"ports": [{"port": 70000, "targetPort": 1}]}, "FieldValueInvalid", "spec.ports[0].port"),
-        "a dot in the name": (".b", {}, "FieldValueInvalid", "metadata.name"),
-    },
-)
+@rows("name_part spec reason field", {
+    "no ports": ("", {"ports": None}, "FieldValueRequired", "spec.ports"),
+    "port": ("", {"ports": [{"port": 70000, "targetPort": 1}]}, "FieldValueInvalid", "spec.ports[0].port"),
+    "a dot in the name": (".b", {}, "FieldValueInvalid", "metadata.name"),
+})  # fmt: skip
 def test_services_are_validated(
     api: KubernetesApi, name: str, name_part: str, spec: dict[str, Any], reason: str, field: str
 ) -> None:
