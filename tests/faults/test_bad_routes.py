@@ -54,13 +54,10 @@ def _without_network(stage: Stage) -> None:
     stage.project.replace_world({**world, "servers": servers, "networks": []})
 
 
-@rows(
-    "happens configured",
-    {
-        "renamed": (lambda stage: stage.change_network(name="old"), "private"),
-        "deleted, and configured by id": (_without_network, "7"),
-    },
-)
+@rows("happens configured", {
+    "renamed": (lambda stage: stage.change_network(name="old"), "private"),
+    "deleted, and configured by id": (_without_network, "7"),
+})  # fmt: skip
 def test_a_network_that_is_not_there_is_one_line_and_nothing_is_written(
     network: Stage, happens: Callable[[Stage], None], configured: str
 ) -> None:
@@ -94,13 +91,10 @@ def _another_project(stage: Stage, *routes: Mapping[str, str]) -> None:
     stage.project.replace_world({"servers": placed, "networks": networks})
 
 
-@rows(
-    "ready theirs",
-    {
-        "our Nodes are Ready": ("True", (a_route_to(1, 2), a_route_to(8), a_route_to(9, 1))),
-        "all of our Nodes are down": ("Unknown", (a_route_to(8), a_route_to(9, 1))),
-    },
-)
+@rows("ready theirs", {
+    "our Nodes are Ready": ("True", (a_route_to(1, 2), a_route_to(8), a_route_to(9, 1))),
+    "all of our Nodes are down": ("Unknown", (a_route_to(8), a_route_to(9, 1))),
+})  # fmt: skip
 def test_routes_of_another_project_are_none_of_ours(
     network: Stage, ready: str, theirs: tuple[Mapping[str, str], ...]
 ) -> None:

@@ -21,6 +21,7 @@ from hcloud_sandbox.hetzner import HetznerOptions
 from hcloud_sandbox.proxy import FaultProxy
 from tests.support.assets import ROOT
 from tests.support.objects import condition, joining_node, server
+from tests.support.rows import rows
 from tests.support.sampling import sample
 from tests.support.stage import Cluster, Ran, Stage, clean_environment, is_initialised, wait_for
 
@@ -355,25 +356,18 @@ def test_a_load_balancer_of_no_service_is_named(dev: DevStage) -> None:
     assert dev.project() == _OTHERS
 
 
-@pytest.mark.parametrize(
-    ("arguments", "variables", "said"),
-    [
-        pytest.param(["up"], {"HCLOUD_TOKEN": None}, "HCLOUD_TOKEN is not set: create a token", id="no token"),
-        pytest.param(["up"], {"HCLOUD_TOKEN": "wrong"}, "; check HCLOUD_TOKEN", id="wrong token"),
-        pytest.param(["up"], {"PATH": "/nonexistent"}, "ssh is not on the PATH: install OpenSSH's client", id="no ssh"),
-        pytest.param(["up"], {}, "no terminal to prompt on; pass --yes", id="without a terminal"),
-        pytest.param(
-            ["up", "--location=mars"], {}, "there is no location mars: choose one of ash, fsn1", id="location"
-        ),
-        pytest.param(["up", "--server-type=cx1"], {}, "there is no server type cx1: choose one", id="type"),
-        pytest.param(["up"], {"HCLOUD_ENDPOINT": "http://127.0.0.1:9/v1"}, " does not answer: ", id="no sandbox"),
-        pytest.param(
-            ["up"], {"KUBECONFIG": None}, "HCLOUD_ENDPOINT is a sandbox's, and KUBECONFIG names no", id="half"
-        ),
-        pytest.param(["reconcile", "plan"], {}, "there is no cluster dev here: run scripts/dev up", id="no cluster"),
-        pytest.param(["image"], {}, "is not on the PATH: install ", id="no builder"),
-    ],
-)
+@rows("arguments variables said", {
+    "no token": (["up"], {"HCLOUD_TOKEN": None}, "HCLOUD_TOKEN is not set: create a token"),
+    "wrong token": (["up"], {"HCLOUD_TOKEN": "wrong"}, "; check HCLOUD_TOKEN"),
+    "no ssh": (["up"], {"PATH": "/nonexistent"}, "ssh is not on the PATH: install OpenSSH's client"),
+    "without a terminal": (["up"], {}, "no terminal to prompt on; pass --yes"),
+    "location": (["up", "--location=mars"], {}, "there is no location mars: choose one of ash, fsn1"),
+    "type": (["up", "--server-type=cx1"], {}, "there is no server type cx1: choose one"),
+    "no sandbox": (["up"], {"HCLOUD_ENDPOINT": "http://127.0.0.1:9/v1"}, " does not answer: "),
+    "half": (["up"], {"KUBECONFIG": None}, "HCLOUD_ENDPOINT is a sandbox's, and KUBECONFIG names no"),
+    "no cluster": (["reconcile", "plan"], {}, "there is no cluster dev here: run scripts/dev up"),
+    "no builder": (["image"], {}, "is not on the PATH: install "),
+})  # fmt: skip
 def test_bad_input_is_one_line(
     dev: DevStage, arguments: list[str], variables: dict[str, str | None], said: str
 ) -> None:

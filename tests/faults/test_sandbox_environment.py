@@ -5,6 +5,7 @@ import json
 import subprocess
 from contextlib import closing
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from hcloud_sandbox.kubelets import KubeletOptions
 from hcloud_sandbox.running import Sandbox, SandboxOptions
 from hcloud_sandbox.session import without_proxy
 from tests.faults.sandbox_process import COMMAND, environment, running
+from tests.support.objects import server
 from tests.support.proxy_stage import send
 from tests.support.rows import rows
 from tests.support.stage import DEADLINE_S
@@ -23,7 +25,8 @@ from tests.support.stage import DEADLINE_S
 def test_the_exports_suffice_to_plan_for_the_default_world(arguments: list[str]) -> None:
     """Nothing has to be added: the Nodes' private addresses are known, so that none is to go away. Where there is no
     dedicated server, new ones get routes, once the owner says which range the cluster's pods have."""
-    with running(*arguments) as exports:
+    with running(*arguments, NO_PROXY="a.b") as exports:
+        assert exports["NO_PROXY"] == "a.b,127.0.0.1,localhost"
         ran = subprocess.run(
             [*COMMAND, "--dry-run", "--output", "json", *(["--cluster-cidr=10.244.0.0/16"] if arguments else [])],
             capture_output=True,
@@ -55,14 +58,7 @@ def test_the_exports_suffice_to_plan_for_the_default_world(arguments: list[str])
     assert [(note["key"], note["kind"]) for note in report["notes"]] == (notes if arguments else notes[:1])
 
 
-def test_nothing_leaves_the_machine() -> None:
-    """Both addresses that Hetzner's clients know by heart are set to others: that of the cloud, and that of storage."""
-    with Sandbox(SandboxOptions()) as sandbox:
-        endpoints = {sandbox.environment[name] for name in ("HCLOUD_ENDPOINT", "HETZNER_ENDPOINT")}
-        assert endpoints == {f"{sandbox.hetzner_server.url}/v1"}
-
-
-def test_what_stops_before_time_is_skipped_has_been_silent_since() -> None:
+def test_a_server_that_stops_before_time_is_skipped_has_been_silent_since() -> None:
     """Nobody has to wait until the kubelets have noticed it."""
     world = {
         "hetzner": {"servers": [{"id": 1, "name": "web-1"}]},
@@ -75,6 +71,20 @@ def test_what_stops_before_time_is_skipped_has_been_silent_since() -> None:
         send(sandbox.hetzner_server.url, "POST", "/_sandbox/advance", '{"seconds": 60}')
         [ready] = sandbox.kubernetes.nodes()[0]["status"]["conditions"]
     assert ready["status"] == "Unknown"
+
+
+def test_attachments_of_a_network_can_be_limited(tmp_path: Path) -> None:
+    """One attachment more than that is refused, as the 101st is by the real service."""
+    file = tmp_path / "world.json"
+    network = {"id": 5, "name": "private", "ip_range": "10.0.0.0/16"}
+    servers = [server(1, "web-1"), server(2, "web-2")]
+    file.write_text(json.dumps({"hetzner": {"servers": servers, "networks": [network]}}))
+    with running(f"--world={file}", "--network-attachments=1", "--action-ms=0") as exports:
+        token = {"Authorization": f"Bearer {exports['HCLOUD_TOKEN']}"}
+        url, paths = exports["HCLOUD_ENDPOINT"], (f"/v1/servers/{each}/actions/attach_to_network" for each in (1, 2))
+        first, second = (send(url, "POST", path, '{"network": 5}', headers=token) for path in paths)
+        code = json.load(second)["error"]["code"]
+    assert (first.status, code) == (201, "resource_limit_exceeded")
 
 
 def test_kubelets_work_while_the_sandbox_runs() -> None:
@@ -94,16 +104,13 @@ def test_kubelets_work_while_the_sandbox_runs() -> None:
     assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "web-1")
 
 
-@rows(
-    "world options is_there",
-    {
-        "a dedicated server": ({"robot": {"servers": [{"server_number": 1}]}}, {}, True),
-        "an account without servers": ({"robot": {"servers": []}}, {}, True),
-        "a world without the account": ({"hetzner": {}}, {}, False),
-        "left out": ({"robot": {"servers": []}}, {"without_robot": True}, False),
-    },
-)
-def test_robot_is_exported_where_the_world_has_it(world: Any, options: Any, is_there: bool) -> None:
+@rows("world options is_there", {
+    "a dedicated server": ({"robot": {"servers": [{"server_number": 1}]}}, {}, True),
+    "an account without servers": ({"robot": {"servers": []}}, {}, True),
+    "a world without the account": ({"hetzner": {}}, {}, False),
+    "left out": ({"robot": {"servers": []}}, {"without_robot": True}, False),
+})  # fmt: skip
+def test_robot_is_exported_if_the_world_has_it(world: Any, options: Any, is_there: bool) -> None:
     """With the one setting that a client cannot have beside it. The account answers under these credentials."""
     with Sandbox(SandboxOptions(world=world, **options)) as sandbox:
         exported = {name for name in sandbox.environment if name.startswith(("ROBOT", "HCLOUD_NETWORK_ROUTES"))}
@@ -119,47 +126,33 @@ def test_robot_is_exported_where_the_world_has_it(world: Any, options: Any, is_t
     assert exported == (variables | {"HCLOUD_NETWORK_ROUTES_ENABLED"} if is_there else set())
 
 
-@rows(
-    "names expected",
-    {
-        "none": ((), None),
-        "one": (("private",), "private"),
-        "two, of which only its owner can tell the cluster's": (("private", "other"), None),
-    },
-)
+@rows("names expected", {
+    "none": ((), None),
+    "one": (("private",), "private"),
+    "two, of which only its owner can tell the cluster's": (("private", "other"), None),
+})  # fmt: skip
 def test_the_only_network_is_the_clusters(names: tuple[str, ...], expected: str | None) -> None:
-    """A client that has to be told its network is told it, where there is nothing to choose."""
+    """A client that has to be told its network is told it, if there is nothing to choose. Both addresses that Hetzner's
+    clients know by heart are set to others: that of the cloud, and that of storage."""
     networks = [
         {"id": number, "name": name, "ip_range": f"10.{number}.0.0/16"} for number, name in enumerate(names, start=5)
     ]
     with Sandbox(SandboxOptions(world={"hetzner": {"networks": networks}})) as sandbox:
         assert sandbox.environment.get("HCLOUD_NETWORK") == expected
+        endpoints = {sandbox.environment[name] for name in ("HCLOUD_ENDPOINT", "HETZNER_ENDPOINT")}
+        assert endpoints == {f"{sandbox.hetzner_server.url}/v1"}
 
 
-@rows(
-    "given expected",
-    {
-        "none": ({}, {"NO_PROXY": "127.0.0.1,localhost"}),
-        "some": ({"NO_PROXY": "a.b, 10.0.0.0/8"}, {"NO_PROXY": "a.b,10.0.0.0/8,127.0.0.1,localhost"}),
-        "half": ({"NO_PROXY": "localhost,.b"}, {"NO_PROXY": "localhost,.b,127.0.0.1"}),
-        "everything": ({"NO_PROXY": "*"}, {"NO_PROXY": "*"}),
-        "lower case, which some clients look at first": (
-            {"no_proxy": "a.b"},
-            {"no_proxy": "a.b,127.0.0.1,localhost", "NO_PROXY": "a.b,127.0.0.1,localhost"},
-        ),
-        "both": (
-            {"no_proxy": "a", "NO_PROXY": "b,a"},
-            {"no_proxy": "a,b,127.0.0.1,localhost", "NO_PROXY": "a,b,127.0.0.1,localhost"},
-        ),
-    },
-)
-def test_what_is_exempt_from_a_proxy(given: dict[str, str], expected: dict[str, str]) -> None:
-    """This machine is, and what was already stays so."""
+@rows("given expected", {
+    "none": ({}, {"NO_PROXY": "127.0.0.1,localhost"}),
+    "some": ({"NO_PROXY": "a.b, 10.0.0.0/8"}, {"NO_PROXY": "a.b,10.0.0.0/8,127.0.0.1,localhost"}),
+    "half": ({"NO_PROXY": "localhost,.b"}, {"NO_PROXY": "localhost,.b,127.0.0.1"}),
+    "everything": ({"NO_PROXY": "*"}, {"NO_PROXY": "*"}),
+    "lower case, which some clients look at first": ({"no_proxy": "a.b"},
+        {"no_proxy": "a.b,127.0.0.1,localhost", "NO_PROXY": "a.b,127.0.0.1,localhost"}),
+    "both": ({"no_proxy": "a", "NO_PROXY": "b,a"},
+        {"no_proxy": "a,b,127.0.0.1,localhost", "NO_PROXY": "a,b,127.0.0.1,localhost"}),
+})  # fmt: skip
+def test_exemptions_from_a_proxy(given: dict[str, str], expected: dict[str, str]) -> None:
+    """This machine is one, and former ones stay."""
     assert without_proxy(given) == expected
-
-
-def test_the_printed_environment_keeps_clients_from_their_proxy() -> None:
-    """A shell that reads the exports asks no proxy for the sandbox."""
-    with running(NO_PROXY="a.b") as exports:
-        assert exports["NO_PROXY"] == "a.b,127.0.0.1,localhost"
-        assert exports["HCLOUD_ENDPOINT"].startswith("http://127.0.0.1:")

@@ -1,6 +1,5 @@
 """Saved plans on the command line: ``plan --save FILE`` and ``apply FILE``, and files that are none."""
 
-import json
 import os
 import shlex
 import stat
@@ -43,7 +42,7 @@ def assert_untouched(stage: Stage) -> None:
 
 
 def test_a_plan_is_saved_reviewed_and_applied(joining: Stage) -> None:
-    """What has come since is left, counted, and told; nobody is asked."""
+    """Changes that have come since are left, counted, and told; nobody is asked."""
     planned = joining.reconcile("plan", "--save", FILE)
     file = joining.folder / FILE
     assert planned.code == 0, planned.stderr
@@ -103,19 +102,13 @@ def test_a_saved_plan_needs_no_settings_if_a_controller_publishes_them(joining: 
     assert "topology.kubernetes.io/zone" not in _labels(joining, "web-2")
 
 
-@rows(
-    "published given why",
-    {
-        "nothing is published": (None, {}, OTHERWISE.format("set")),
-        "others are published": ({}, {}, OTHERWISE.format("published")),
-        "the run has its own": (UNZONED, ZONED, OTHERWISE.format("set")),
-        "guards have others": (
-            UNZONED,
-            {"RECONCILER_DELETE_MIN_AGE": "0s"},
-            "--delete-min-age is set otherwise than when it was made; plan again with",
-        ),
-    },
-)
+@rows("published given why", {
+    "nothing is published": (None, {}, OTHERWISE.format("set")),
+    "others are published": ({}, {}, OTHERWISE.format("published")),
+    "the run has its own": (UNZONED, ZONED, OTHERWISE.format("set")),
+    "guards have others": (UNZONED, {"RECONCILER_DELETE_MIN_AGE": "0s"},
+        "--delete-min-age is set otherwise than when it was made; plan again with"),
+})  # fmt: skip
 def test_settings_that_differ(
     joining: Stage, published: dict[str, str] | None, given: dict[str, str], why: str
 ) -> None:
@@ -133,10 +126,6 @@ def test_settings_that_differ(
     assert_untouched(joining)
 
 
-def _edited(file: Path, **members: object) -> None:
-    file.write_text(json.dumps({**json.loads(file.read_text()), **members}))
-
-
 def _of_a_pipe(file: Path) -> None:
     file.unlink()
     os.mkfifo(file)
@@ -152,19 +141,15 @@ def _of_100_mb(file: Path) -> None:
         opened.truncate(100_000_000)
 
 
-@rows(
-    "becomes why",
-    {
-        "no file": (Path.unlink, "No such file or directory"),
-        "a folder": (_of_a_folder, "it is no regular file"),
-        "a pipe": (_of_a_pipe, "it is no regular file"),
-        "100 MB": (_of_100_mb, "it has more than 8388608 bytes"),
-        "control characters": (lambda file: _edited(file, permissions={"\x1b[2J": ""}), "it is damaged"),
-        "something else": (lambda file: file.write_text("[]"), "it is no JSON document of a saved plan"),
-    },
-)
+@rows("becomes why", {
+    "no file": (Path.unlink, "No such file or directory"),
+    "a folder": (_of_a_folder, "it is no regular file"),
+    "a pipe": (_of_a_pipe, "it is no regular file"),
+    "100 MB": (_of_100_mb, "it has more than 8388608 bytes"),
+    "something else": (lambda file: file.write_text("[]"), "it is no JSON document of a saved plan"),
+})  # fmt: skip
 def test_a_file_that_is_none(joining: Stage, becomes: Callable[[Path], object], why: str) -> None:
-    """One line, before anything is asked; nobody waits for what may come out of a pipe."""
+    """One line, before anything is asked; nobody waits for a pipe."""
     joining.reconcile("plan", "--save", FILE)
     becomes(joining.folder / FILE)
     asked = len(joining.asked_hetzner())
@@ -181,7 +166,7 @@ def test_a_file_that_is_none(joining: Stage, becomes: Callable[[Path], object], 
 
 
 def test_a_plan_of_another_cluster(joining: Stage, cluster: SimulatedCluster) -> None:
-    """Is refused before the Lease is taken, and nothing of the project is read."""
+    """It is refused before the Lease is taken, and nothing of the project is read."""
     joining.reconcile("plan", "--save", FILE)
     cluster.simulator.replace_world({"namespaces": [{"metadata": {"name": "kube-system", "uid": "another"}}]})
     asked = len(joining.asked_hetzner())
@@ -194,22 +179,17 @@ def test_a_plan_of_another_cluster(joining: Stage, cluster: SimulatedCluster) ->
     assert_untouched(joining)
 
 
-@rows(
-    "arguments code why",
-    {
-        "stdout": (("plan", "--save", "-"), 64, "--save is '-': expect the name of a file"),
-        "world": (("plan", "--save", "a", "--from", "w"), 64, "--from and --save exclude each other"),
-        "something is there": (("plan", "--save", "notes.txt"), 1, "has something else than a plan"),
-        "nowhere": (("plan", "--save", "nowhere/plan"), 1, "--save 'nowhere/plan' cannot be written"),
-        "a folder": (("plan", "--save", "."), 1, "--save '.' cannot be written"),
-        "a device": (("plan", "--save", "/dev/null"), 1, "it is no regular file"),
-        "exactly what": (("apply", "--exact"), 64, "--exact goes with 'reconcile apply FILE'"),
-        "x": (("apply", "a", "--exact", "--only", "node/a"), 64, "--exact and --only exclude each other"),
-        "two files": (("apply", "a", "b"), 64, "unrecognized arguments: b"),
-        "a variable that is not set": (("apply", ""), 1, "saved plan '' cannot be read: No such file"),
-    },
-)
-def test_what_cannot_be_meant(joining: Stage, arguments: tuple[str, ...], code: int, why: str) -> None:
+@rows("arguments code why", {
+    "stdout": (("plan", "--save", "-"), 64, "--save is '-': expect the name of a file"),
+    "world": (("plan", "--save", "a", "--from", "w"), 64, "--from and --save exclude each other"),
+    "something is there": (("plan", "--save", "notes.txt"), 1, "has something else than a plan"),
+    "nowhere": (("plan", "--save", "nowhere/plan"), 1, "--save 'nowhere/plan' cannot be written"),
+    "a device": (("plan", "--save", "/dev/null"), 1, "it is no regular file"),
+    "exactly what": (("apply", "--exact"), 64, "--exact goes with 'reconcile apply FILE'"),
+    "x": (("apply", "a", "--exact", "--only", "node/a"), 64, "--exact and --only exclude each other"),
+    "a variable that is not set": (("apply", ""), 1, "saved plan '' cannot be read: No such file"),
+})  # fmt: skip
+def test_arguments_of_no_meaning(joining: Stage, arguments: tuple[str, ...], code: int, why: str) -> None:
     """Nothing is read, written, or in the place of what was there."""
     (joining.folder / "notes.txt").write_text("{}")
     ran = joining.reconcile(*arguments)

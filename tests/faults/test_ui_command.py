@@ -2,7 +2,6 @@
 
 import re
 import signal
-import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -69,12 +68,3 @@ def test_a_captured_cluster(stage: Stage, tmp_path: Path) -> None:
     assert "reconcile apply" not in page.text
     assert stage.asked_hetzner() == []
     assert "matched by name" in explained.by_id("main").text
-
-
-def test_a_port_that_is_taken(stage: Stage) -> None:
-    """The remedy is told."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        where = f"127.0.0.1:{taken.getsockname()[1]}"
-        ran = stage.reconcile("ui", "--ui-address", where)
-    assert ran.code == 1
-    assert f"cannot listen on {where}: the port is taken; free it, or name another one with --ui-address" in ran.stderr
