@@ -7,7 +7,6 @@ from tests.support.apiserver import NEWEST
 
 
 def test_an_unknown_token_is_unauthorized(api: KubernetesApi) -> None:
-    """401 without details."""
     answer = api.request("GET", NODES, token="wrong")
     assert answer.refusal == (401, "Unauthorized", "Unauthorized")
     assert answer.body.keys() == {"kind", "apiVersion", "metadata", "status", "message", "reason", "code"}
@@ -69,7 +68,6 @@ def test_an_unknown_path_below_an_api_is_not_found(api: KubernetesApi, path: str
 
 @pytest.mark.parametrize("path", ["/thing", "/apis/example.com", "/apis/example.com/v1"])
 def test_any_other_unknown_path_is_plain_text(api: KubernetesApi, path: str) -> None:
-    """404 without a Status."""
     answer = api.get(path)
     assert (answer.status, answer.body) == (404, "404 page not found\n")
 
@@ -79,14 +77,12 @@ def test_any_other_unknown_path_is_plain_text(api: KubernetesApi, path: str) -> 
     [("POST", f"{NODES}/x"), ("PUT", NODES), ("POST", "/api/v1/services"), ("DELETE", f"{NODES}/x/status")],
 )
 def test_a_method_that_a_path_does_not_have_is_refused(api: KubernetesApi, method: str, path: str) -> None:
-    """405 with a Status."""
     text = "the server does not allow this method on the requested resource"
     assert api.request(method, path, {}).refusal == (405, "MethodNotAllowed", text)
 
 
 @pytest.mark.parametrize("path", ["/api/v1/configmaps/x", "/api/v1/namespaces/default/nodes"])
 def test_namespaced_kinds_and_others_have_their_own_paths(api: KubernetesApi, path: str) -> None:
-    """One is not found where the other would be."""
     assert api.get(path).refusal[:2] == (404, "NotFound")
 
 
@@ -136,7 +132,6 @@ SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 def test_everybody_may_ask_who_they_are(api: KubernetesApi) -> None:
-    """The name is that of refusals."""
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     answer = api.request("POST", SELF_REVIEWS, body, token=api.nobody).good(201)
     refused = api.request("GET", NODES, token=api.nobody).refusal[2]

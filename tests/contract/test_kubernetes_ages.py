@@ -63,7 +63,6 @@ def test_a_token_expires(aging: Aging) -> None:
 
 
 def test_a_version_of_long_ago(aging: Aging) -> None:
-    """The answer to a watch is a success with an error in it."""
     api, grow_older = aging
     api.create(CONFIG_MAPS, {"metadata": {"name": new_name()}})
     grow_older()

@@ -28,19 +28,15 @@ def deleted_as_read(api: KubernetesApi, name: str, metadata: dict[str, Any], **o
     return api.request("DELETE", f"{NODES}/{name}", body)
 
 
-def test_deletion_of_a_node_answers_a_status(api: KubernetesApi, name: str) -> None:
+def test_answers_to_deletions(api: KubernetesApi, name: str) -> None:
+    """A Node's is a Status, with the uid of the deleted one, other kinds' is the object."""
     uid = api.create(NODES, node(name))["metadata"]["uid"]
-    answer = api.request("DELETE", f"{NODES}/{name}", {"preconditions": {"uid": uid}})
+    service = api.create(SERVICES, {**node(name), "spec": {"ports": [{"port": 80}]}})
     details = {"name": name, "kind": "nodes", "uid": uid}
     expected = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-    assert answer.good() == expected
+    assert api.request("DELETE", f"{NODES}/{name}", {"preconditions": {"uid": uid}}).good() == expected
     assert api.get(f"{NODES}/{name}").status == 404
-
-
-def test_deletion_of_a_service_answers_the_service(api: KubernetesApi, name: str) -> None:
-    created = api.create(SERVICES, {**node(name), "spec": {"ports": [{"port": 80}]}})
-    answer = api.request("DELETE", f"{SERVICES}/{name}")
-    assert without_versions(answer.good()) == without_versions(created)
+    assert without_versions(api.request("DELETE", f"{SERVICES}/{name}").good()) == without_versions(service)
 
 
 @pytest.mark.parametrize("finalizers", [[], ["example.com/test"]], ids=["free", "with finalizer"])
@@ -66,17 +62,6 @@ def test_a_node_as_it_was_read_is_deleted(api: KubernetesApi, name: str) -> None
     metadata = api.merge(f"{NODES}/{name}", {"metadata": {"labels": {"a": "b"}}}).good()["metadata"]
     assert deleted_as_read(api, name, metadata).good()["details"]["uid"] == metadata["uid"]
     assert deleted_as_read(api, name, metadata).refusal == (404, "NotFound", f'nodes "{name}" not found')
-
-
-def test_a_node_that_was_written_since_stays(api: KubernetesApi, name: str) -> None:
-    """A status write is enough, as a kubelet sends it to say that it is there."""
-    read = api.create(NODES, node(name))["metadata"]
-    conditions = [{"type": "Ready", "status": "True", "reason": "Test", "message": ""}]
-    now = api.merge(f"{NODES}/{name}/status", {"status": {"conditions": conditions}}).good()["metadata"]
-    code, reason, message = deleted_as_read(api, name, read).refusal
-    why = OTHER_VERSION.format(wanted=read["resourceVersion"], actual=now["resourceVersion"])
-    assert (code, reason, message.endswith(why)) == (409, "Conflict", True)
-    assert api.get(f"{NODES}/{name}").good()["metadata"] == now
 
 
 def test_a_node_that_registered_again_under_the_name_stays(api: KubernetesApi, name: str) -> None:

@@ -115,7 +115,6 @@ def test_a_new_node_keeps_its_status_and_gets_a_taint(api: KubernetesApi, name: 
 
 
 def test_a_provider_id_is_set_once(api: KubernetesApi, name: str) -> None:
-    """From nothing to something; never to something else, and never back."""
     api.create(NODES, {"metadata": {"name": name}})
     api.merge(f"{NODES}/{name}", {"spec": {"providerID": "hcloud://1"}}).good()
     api.merge(f"{NODES}/{name}", {"spec": {"providerID": "hcloud://1"}}).good()
@@ -128,7 +127,6 @@ def test_a_provider_id_is_set_once(api: KubernetesApi, name: str) -> None:
 
 @NEWEST_ALONE
 def test_an_address_is_there_once(api: KubernetesApi, name: str) -> None:
-    """Two of a type are fine, two of the same are not."""
     api.create(NODES, {"metadata": {"name": name}})
     twice = [{"type": "InternalIP", "address": "10.0.0.1"}] * 2
     answer = api.merge(f"{NODES}/{name}/status", {"status": {"addresses": twice}})
@@ -150,7 +148,6 @@ def test_times_are_kept_in_seconds_and_utc(api: KubernetesApi, name: str) -> Non
 
 
 def test_a_namespace_is_labelled_with_its_name_and_active(api: KubernetesApi, name: str) -> None:
-    """The label cannot be removed."""
     created = api.create(NAMESPACES, {"metadata": {"name": name}})
     label = {"kubernetes.io/metadata.name": name}
     assert created["metadata"]["labels"] == label
@@ -168,7 +165,6 @@ def test_nothing_is_created_in_an_absent_namespace(api: KubernetesApi, name: str
 
 
 def test_keys_of_a_configmap_are_validated(api: KubernetesApi, name: str) -> None:
-    """Hashes with a colon do not do."""
     answer = api.request("POST", CONFIG_MAPS, {"metadata": {"name": name}, "data": {"sha256:00": "x"}})
     assert answer.refusal[:2] == (422, "Invalid")
     assert answer.causes == {("FieldValueInvalid", "data[sha256:00]")}
@@ -187,7 +183,6 @@ def test_a_lease_keeps_micro_times(api: KubernetesApi, name: str) -> None:
 
 @pytest.mark.parametrize("value", [f"{MOMENT}Z", f"{MOMENT}.1234567Z", f"{MOMENT}.123456", "", 5])
 def test_a_micro_time_has_six_digits(api: KubernetesApi, name: str, value: Any) -> None:
-    """400 for a POST or PUT, 422 for a patch."""
     version = api.create(LEASES, {"metadata": {"name": name}})["metadata"]["resourceVersion"]
     body = {"metadata": {"name": name, "resourceVersion": version}, "spec": {"renewTime": value}}
     assert api.request("PUT", f"{LEASES}/{name}", body).refusal[:2] == (400, "BadRequest")

@@ -30,7 +30,6 @@ def names(listed: dict[str, list[dict[str, dict[str, str]]]]) -> list[str]:
 
 
 def test_a_list_says_its_kind_once(api: KubernetesApi, name: str) -> None:
-    """Items carry neither kind nor apiVersion; nothing found is an empty list, not null."""
     api.create(NODES, {"metadata": {"name": name}})
     listed = api.get(f"{NODES}?fieldSelector=metadata.name={name}").good()
     assert (listed["kind"], listed["apiVersion"]) == ("NodeList", "v1")
@@ -88,7 +87,6 @@ def test_an_unreadable_query_is_a_bad_request(api: KubernetesApi, query: str) ->
 
 
 def test_an_unreadable_token_is_a_bad_request(api: KubernetesApi, numbered: str) -> None:
-    """So is a version beside a token."""
     code, reason, message = api.get(f"{numbered}?continue=!").refusal
     assert (code, reason) == (400, "BadRequest")
     assert message.startswith("invalid continue token: continue key is not valid: ")

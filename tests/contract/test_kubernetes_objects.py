@@ -58,7 +58,6 @@ def test_the_server_fills_in_identity_and_keeps_its_own_fields(api: KubernetesAp
 
 
 def test_versions_grow_over_all_kinds(api: KubernetesApi, name: str) -> None:
-    """One counter for the whole cluster."""
     first = api.create(CONFIG_MAPS, node(name))
     second = api.create(NODES, node(name))
     third = api.merge(f"{CONFIG_MAPS}/{name}", {"data": {"a": "b"}}).good()
@@ -67,7 +66,6 @@ def test_versions_grow_over_all_kinds(api: KubernetesApi, name: str) -> None:
 
 
 def test_a_change_that_changes_nothing_takes_no_version(api: KubernetesApi, name: str) -> None:
-    """A patch to what is there already is not a write."""
     created = api.create(CONFIG_MAPS, {**node(name), "data": {"a": "b"}})
     assert api.merge(f"{CONFIG_MAPS}/{name}", {"data": {"a": "b", "c": None}}).good() == created
     assert api.request("PUT", f"{CONFIG_MAPS}/{name}", created).good() == created
@@ -130,7 +128,6 @@ def test_a_version_is_a_number(api: KubernetesApi, name: str, method: str) -> No
 
 
 def test_another_uid_in_a_put_is_a_conflict(api: KubernetesApi, name: str) -> None:
-    """Unlike in a patch."""
     uid = api.create(NODES, node(name))["metadata"]["uid"]
     code, reason, message = api.request("PUT", f"{NODES}/{name}", node(name, uid=NEVER)).refusal
     assert (code, reason) == (409, "Conflict")

@@ -41,7 +41,6 @@ HOST, EXTERNAL = address("Hostname", "web-1"), address("ExternalIP", "192.0.2.1"
 })  # fmt: skip
 @pytest.mark.parametrize("content_type", [MERGE, STRATEGIC])
 def test_maps_are_merged(api: KubernetesApi, name: str, content_type: str, before: Any, patch: Any, after: Any) -> None:
-    """The same for both kinds of merge patch."""
     api.create(CONFIG_MAPS, {"metadata": {"name": name}, "data": before})
     patched = api.request("PATCH", f"{CONFIG_MAPS}/{name}", {"data": patch}, content_type).good()
     assert patched.get("data") == after
@@ -51,7 +50,6 @@ def test_maps_are_merged(api: KubernetesApi, name: str, content_type: str, befor
     "patch after", {"replaced": ({"$patch": "replace", "z": "1"}, {"z": "1"}), "deleted": ({"$patch": "delete"}, None)}
 )
 def test_a_strategic_patch_has_directives_for_maps(api: KubernetesApi, name: str, patch: Any, after: Any) -> None:
-    """``$patch`` in a map."""
     api.create(NODES, {"metadata": {"name": name, "labels": {"a": "1"}}})
     patched = api.strategic(f"{NODES}/{name}", {"metadata": {"labels": patch}}).good()
     assert patched["metadata"].get("labels") == after
@@ -96,7 +94,6 @@ READY, MEMORY, NETWORK = condition("Ready"), condition("MemoryPressure", "False"
         [MEMORY, READY]),
 })  # fmt: skip
 def test_a_strategic_patch_merges_conditions_by_type(api: KubernetesApi, name: str, patch: Any, after: Any) -> None:
-    """Nobody else's condition is touched."""
     api.create(NODES, {"metadata": {"name": name}, "status": {"conditions": [READY, MEMORY]}})
     patched = api.strategic(f"{NODES}/{name}/status", {"status": patch}).good()
     assert without_versions(patched["status"].get("conditions")) == after
@@ -125,7 +122,6 @@ def test_a_strategic_patch_replaces_taints(api: KubernetesApi, name: str) -> Non
 def test_a_strategic_patch_treats_finalizers_as_a_set(
     api: KubernetesApi, name: str, before: Any, patch: Any, after: Any
 ) -> None:
-    """Nobody else's finalizer is touched."""
     api.create(NODES, {"metadata": {"name": name, "finalizers": before}})
     assert api.strategic(f"{NODES}/{name}", {"metadata": patch}).good()["metadata"].get("finalizers") == after
 
@@ -178,7 +174,6 @@ def test_a_json_patch_is_applied(api: KubernetesApi, name: str, operations: Any,
     "remove everything": {"op": "remove", "path": ""},
 })  # fmt: skip
 def test_a_json_patch_that_does_not_fit_is_unprocessable(api: KubernetesApi, name: str, operation: Any) -> None:
-    """Without a word about what is wrong."""
     api.create(CONFIG_MAPS, {"metadata": {"name": name}})
     answer = api.request("PATCH", f"{CONFIG_MAPS}/{name}", [operation], JSON_PATCH)
     assert answer.refusal == (422, "Invalid", UNPROCESSABLE)
@@ -192,7 +187,6 @@ def test_a_json_patch_that_does_not_fit_is_unprocessable(api: KubernetesApi, nam
     "JSON patch: an object": (JSON_PATCH, {}),
 })  # fmt: skip
 def test_an_unreadable_patch_is_a_bad_request(api: KubernetesApi, name: str, content_type: str, patch: Any) -> None:
-    """The body itself is wrong, whatever the object."""
     api.create(CONFIG_MAPS, {"metadata": {"name": name}})
     assert api.request("PATCH", f"{CONFIG_MAPS}/{name}", patch, content_type).refusal[:2] == (400, "BadRequest")
 
@@ -211,6 +205,5 @@ def test_a_patch_to_a_wrong_type_is_invalid(api: KubernetesApi, name: str, conte
 
 @pytest.mark.parametrize("content_type", ["application/json", "text/plain"])
 def test_an_unknown_kind_of_patch_is_unsupported(api: KubernetesApi, name: str, content_type: str) -> None:
-    """There is no default."""
     answer = api.request("PATCH", f"{NODES}/{name}", {}, content_type)
     assert answer.refusal == (415, "UnsupportedMediaType", "415: Unsupported Media Type")

@@ -53,7 +53,6 @@ def test_node_ports_are_allocated_where_needed(
 
 
 def test_an_update_keeps_what_was_allocated(api: KubernetesApi, name: str) -> None:
-    """A PUT without them does not lose address and nodePort."""
     created = api.create(SERVICES, load_balancer(name))
     assert api.request("PUT", f"{SERVICES}/{name}", load_balancer(name)).good() == created
 
@@ -87,7 +86,6 @@ def test_an_ingress_with_an_ip_gets_a_mode(api: KubernetesApi, name: str) -> Non
     "unknown mode": ({"ip": "192.0.2.1", "ipMode": "Via"}, ("FieldValueNotSupported", "ipMode")),
 })  # fmt: skip
 def test_ingresses_are_validated(api: KubernetesApi, name: str, ingress: Any, cause: tuple[str, str]) -> None:
-    """Whatever a controller publishes."""
     api.create(SERVICES, load_balancer(name))
     answer = api.merge(f"{SERVICES}/{name}/status", {"status": {"loadBalancer": {"ingress": [ingress]}}})
     assert answer.refusal[:2] == (422, "Invalid")
@@ -111,7 +109,6 @@ def test_only_a_load_balancer_has_ingresses(api: KubernetesApi, name: str) -> No
 def test_services_are_validated(
     api: KubernetesApi, name: str, name_part: str, spec: dict[str, Any], reason: str, field: str
 ) -> None:
-    """Only the rules that a test is likely to meet."""
     answer = api.request("POST", SERVICES, load_balancer(name + name_part, **spec))
     assert answer.refusal[:2] == (422, "Invalid")
     assert answer.causes == {(reason, field)}

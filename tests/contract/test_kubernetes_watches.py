@@ -65,7 +65,6 @@ def test_the_last_finalizer_ends_a_life(api: KubernetesApi, name: str) -> None:
 
 
 def test_one_object_cannot_be_watched_by_its_path(api: KubernetesApi, name: str) -> None:
-    """It is read, and that is all."""
     api.create(CONFIG_MAPS, {"metadata": {"name": name}})
     assert api.get(f"{CONFIG_MAPS}/{name}?watch=true").good()["kind"] == "ConfigMap"
 
@@ -79,7 +78,6 @@ VERSION_ABC = 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing
     "selector": ("labelSelector=a+b", 400, ""),
 })  # fmt: skip
 def test_a_query_that_cannot_be_read(api: KubernetesApi, query: str, status: int, text: str) -> None:
-    """It is refused before anything is streamed."""
     answer = api.get(f"{NODES}?watch=true&{query}")
     assert (answer.refusal[0], answer.refusal[2][: len(text)]) == (status, text)
 

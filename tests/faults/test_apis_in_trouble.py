@@ -66,7 +66,6 @@ def test_an_api_server_in_trouble_ends_the_run_with_one_line(joining: Stage, fau
 
 
 def test_an_api_server_that_is_down_is_named(joining: Stage) -> None:
-    """Connection refused names the address."""
     joining.proxy.stop()
     ran = joining.reconcile("--dry-run", *IMPATIENT)
     joining.proxy.start()

@@ -73,7 +73,6 @@ def test_a_full_disk_is_named(stage: Stage, line: str) -> None:
 
 @pytest.mark.parametrize("shell", ["--dry-run >&-", "--dry-run 2>&-", "--once --output json >&-"])
 def test_closed_streams_are_no_traceback(stage: Stage, shell: str) -> None:
-    """A stream that the shell closed swallows what is written to it."""
     command = ["sh", "-c", f"{shlex.quote(sys.executable)} -m reconciler {shell}"]
     environment = {**clean_environment(), **stage.environment}
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
@@ -81,7 +80,6 @@ def test_closed_streams_are_no_traceback(stage: Stage, shell: str) -> None:
 
 
 def test_a_malformed_node_among_a_thousand_is_isolated(stage: Stage, cluster: SimulatedCluster) -> None:
-    """One Node that cannot be decoded is noted; the other 999 are planned."""
     names = [f"n-{i}" for i in range(1, 1001)]
     stage.have_servers(*(server(i, name) for i, name in enumerate(names, 1)))
     cluster.holds(*map(joining_node, names))

@@ -1,13 +1,13 @@
 """Networks, projects and Nodes with which routes cannot be made as they should: each is named, and no other suffers."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hcloud_sandbox.hetzner import HetznerOptions
-from tests.support.in_process import ONCE, one_pass
+from tests.support.in_process import one_pass
 from tests.support.objects import (
     LONG_AGO,
     NETWORK,
@@ -46,39 +46,6 @@ def _nothing_was_refused(stage: Stage) -> None:
 
 def _nothing_was_written(stage: Stage) -> None:
     assert (stage.writes(), stage.written_to_hetzner()) == ([], [])
-
-
-def _without_network(stage: Stage) -> None:
-    world = stage.project.world()["hetzner"]
-    servers = [{**found, "private_net": []} for found in world["servers"]]
-    stage.project.replace_world({**world, "servers": servers, "networks": []})
-
-
-@rows("happens configured", {
-    "renamed": (lambda stage: stage.change_network(name="old"), "private"),
-    "deleted, and configured by id": (_without_network, "7"),
-})  # fmt: skip
-def test_a_network_that_is_not_there_is_one_line_and_nothing_is_written(
-    network: Stage, happens: Callable[[Stage], None], configured: str
-) -> None:
-    """No Node loses its addresses or its condition by it, and no network its routes."""
-    network.settle(2)
-    happens(network)
-    before, world = network.nodes(), network.project.world()["hetzner"]
-    network.forget()
-    ran = network.reconcile("--once", HCLOUD_NETWORK=configured)
-    (line,) = ran.stderr.splitlines()
-    assert (ran.code, f"HCLOUD_NETWORK is {configured!r}" in line) == (1, True)
-    assert (network.nodes(), network.project.world()["hetzner"]) == (before, world)
-    _nothing_was_written(network)
-
-
-def test_a_network_that_is_configured_by_id_may_be_renamed(network: Stage) -> None:
-    """Its id says which it is."""
-    network.settle(2)
-    network.change_network(name="old")
-    report = one_pass(network, ONCE, HCLOUD_NETWORK="7")
-    assert (report["result"], report["changes"]) == ("no_changes", [])
 
 
 def _another_project(stage: Stage, *routes: Mapping[str, str]) -> None:

@@ -64,7 +64,6 @@ def test_a_plan_is_saved_reviewed_and_applied(joining: Stage) -> None:
 
 
 def test_an_exact_plan_that_is_another_one(joining: Stage) -> None:
-    """Nothing is done of it."""
     joining.reconcile("plan", "--save", FILE)
     joins_as_well(joining)
     ran = joining.reconcile("apply", FILE, "--exact")
@@ -112,7 +111,6 @@ def test_a_saved_plan_needs_no_settings_if_a_controller_publishes_them(joining: 
 def test_settings_that_differ(
     joining: Stage, published: dict[str, str] | None, given: dict[str, str], why: str
 ) -> None:
-    """Each is named, and nothing is written."""
     if published is not None:
         _publishes(joining, **published)
     joins_as_well(joining)
@@ -200,7 +198,6 @@ def test_arguments_of_no_meaning(joining: Stage, arguments: tuple[str, ...], cod
 
 
 def test_an_error_is_no_plan(joining: Stage) -> None:
-    """Nothing is saved, and a plan that was saved before stays."""
     joining.reconcile("plan", "--save", FILE)
     before = (joining.folder / FILE).read_text()
     ran = joining.reconcile("plan", "--save", FILE, HCLOUD_TOKEN="0" * 64)

@@ -29,7 +29,6 @@ def stage() -> Iterator[ProxyStage]:
     ],
 )
 def test_status_answers_instead_of_the_upstream(stage: ProxyStage, body: Any, raw: bytes, media_type: str) -> None:
-    """With code, headers and a body of any kind; the upstream never hears of it."""
     stage.proxy.set_faults([{"kind": "status", "code": 429, "body": body, "headers": {"Retry-After": "3"}}])
     answer = stage.send("POST")
     assert (answer.status, answer.getheader("Retry-After"), answer.getheader("Content-Type"), answer.read()) == (
@@ -42,7 +41,6 @@ def test_status_answers_instead_of_the_upstream(stage: ProxyStage, body: Any, ra
 
 
 def test_hang_gives_no_answer(stage: ProxyStage) -> None:
-    """The log has it while it hangs, with status 0."""
     stage.proxy.set_faults([{"kind": "hang"}])
     with stage.connect() as wire:
         wire.sendall(b"POST / HTTP/1.1\r\nHost: upstream\r\nContent-Length: 0\r\n\r\n")
@@ -54,7 +52,6 @@ def test_hang_gives_no_answer(stage: ProxyStage) -> None:
 
 
 def test_delay_answers_later(stage: ProxyStage) -> None:
-    """Nothing but the time changes."""
     stage.proxy.set_faults([{"kind": "delay", "seconds": 0.02}])
     started = monotonic()
     assert stage.send().status == 201
@@ -62,7 +59,6 @@ def test_delay_answers_later(stage: ProxyStage) -> None:
 
 
 def test_a_client_that_gives_up_during_a_delay_is_logged_with_0(stage: ProxyStage) -> None:
-    """Its request is not executed either."""
     stage.proxy.set_faults([{"kind": "delay", "seconds": 60}])
     with stage.connect() as wire:
         wire.sendall(b"POST / HTTP/1.1\r\nHost: upstream\r\nContent-Length: 0\r\nExpect: 100-continue\r\n\r\n")
@@ -73,7 +69,6 @@ def test_a_client_that_gives_up_during_a_delay_is_logged_with_0(stage: ProxyStag
 
 
 def test_reset_is_a_reset_and_nothing_is_executed(stage: ProxyStage) -> None:
-    """RST, not an orderly close."""
     stage.proxy.set_faults([{"kind": "reset"}])
     with pytest.raises(ConnectionResetError) as seen:
         stage.send("POST")
@@ -82,7 +77,6 @@ def test_reset_is_a_reset_and_nothing_is_executed(stage: ProxyStage) -> None:
 
 
 def test_cut_body_promises_all_and_sends_half(stage: ProxyStage) -> None:
-    """The client can tell, by the length."""
     stage.proxy.set_faults([{"kind": "cut_body"}])
     answer = stage.send()
     with pytest.raises(http.client.IncompleteRead) as seen:
@@ -93,7 +87,6 @@ def test_cut_body_promises_all_and_sends_half(stage: ProxyStage) -> None:
 
 
 def test_executed_then_504(stage: ProxyStage) -> None:
-    """The write happened, and the client does not know."""
     stage.proxy.set_faults([{"kind": "executed_then_504"}])
     answer = stage.send("POST")
     assert (answer.status, answer.getheader("Content-Type")) == (504, "text/html")
@@ -101,7 +94,6 @@ def test_executed_then_504(stage: ProxyStage) -> None:
 
 
 def test_executed_then_reset(stage: ProxyStage) -> None:
-    """The write happened, and the connection is gone."""
     stage.proxy.set_faults([{"kind": "executed_then_reset"}])
     with pytest.raises(ConnectionResetError):
         stage.send("POST")
@@ -109,7 +101,6 @@ def test_executed_then_reset(stage: ProxyStage) -> None:
 
 
 def test_half_open_sends_headers_and_then_nothing(stage: ProxyStage) -> None:
-    """Events and the end of the stream are swallowed."""
     stage.proxy.set_faults([{"kind": "half_open", "path": "/watch"}])
     with stage.connect() as wire:
         wire.sendall(b"GET /watch HTTP/1.1\r\nHost: upstream\r\n\r\n")
@@ -158,7 +149,6 @@ def test_a_request_that_a_silence_skips_gets_its_whole_answer(stage: ProxyStage)
 
 @pytest.mark.parametrize("headers", [{"User-Agent": "one/1"}, {"Authorization": "Bearer 17-one"}])
 def test_cut_client_hangs_every_request_of_one_client(stage: ProxyStage, headers: dict[str, str]) -> None:
-    """Until it is cleared; other clients notice nothing."""
     stage.proxy.set_faults([{"kind": "cut_client", "client": "one"}])
     for _ in range(2):
         with pytest.raises(TimeoutError):

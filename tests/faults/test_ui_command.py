@@ -57,7 +57,6 @@ def test_it_follows_the_cluster_and_only_reads(stage: Stage) -> None:
 
 
 def test_a_captured_cluster(stage: Stage, tmp_path: Path) -> None:
-    """Planned once; nothing is asked of anybody."""
     stage.have_servers(server(1, "web-1"))
     stage.register(joining_node("web-1"))
     assert stage.reconcile("capture", "--to", str(tmp_path / "world.json")).code == 0

@@ -65,7 +65,6 @@ def test_apply_shows_the_plan_and_asks(joining: Stage) -> None:
     "a yes before anything was shown": ("y\n", "n\n"),
 })  # fmt: skip
 def test_no_answer_is_no_yes(joining: Stage, before: str, answer: str) -> None:
-    """Nothing is applied, and the exit code says so."""
     with at_a_terminal(joining, "apply") as terminal:
         terminal.type(before)
         terminal.read_until("[y/N] ")
@@ -93,7 +92,6 @@ def test_nobody_is_asked_about_nothing(stage: Stage) -> None:
 
 @pytest.mark.parametrize(("arguments", "has_stdin"), [(("--output", "json"), True), ((), False)])
 def test_a_person_who_cannot_be_asked(joining: Stage, arguments: tuple[str, ...], has_stdin: bool) -> None:
-    """Is bad usage, without a question and without a trace."""
     with at_a_terminal(joining, "apply", *arguments, has_stdin=has_stdin) as terminal:
         assert terminal.end() == 64
     assert "pass --yes" in terminal.shown
@@ -101,7 +99,6 @@ def test_a_person_who_cannot_be_asked(joining: Stage, arguments: tuple[str, ...]
 
 
 def test_apply_without_a_terminal_needs_a_yes(joining: Stage) -> None:
-    """A script that nobody watches has to say so."""
     refused = joining.reconcile("apply")
     assert (refused.code, provider_id(joining)) == (64, None)
     assert "no terminal to prompt on; pass --yes" in refused.stderr

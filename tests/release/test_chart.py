@@ -24,6 +24,7 @@ from tests.support.chart import (
     pod_in,
     rendered,
 )
+from tests.support.rows import rows
 from tests.support.stage import wait_for
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]
@@ -33,50 +34,38 @@ OPERATOR = "monitoring.coreos.com/v1"
 KNOWS_OPERATOR = ("--api-versions", f"{OPERATOR}/PodMonitor", "--api-versions", f"{OPERATOR}/PrometheusRule")
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 
+
+def _of_secret(key: str, **more: Any) -> dict[str, Any]:
+    return {"valueFrom": {"secretKeyRef": {"name": "hcloud", "key": key, **more}}}
+
+
+ARGS_OF_HCCM = {
+    "cloud-provider": "hcloud",
+    "allow-untagged-cloud": "",
+    "route-reconciliation-period": "30s",
+    "webhook-secure-port": "0",
+}
 OF_HCCM: Mapping[str, Any] = {
-    "args": {
-        "cloud-provider": "hcloud",
-        "allow-untagged-cloud": "",
-        "route-reconciliation-period": "30s",
-        "webhook-secure-port": "0",
-        "feature-gates": "CloudControllerManagerWatchBasedRoutesReconciliation=true",
-    },
+    "args": {**ARGS_OF_HCCM, "feature-gates": "CloudControllerManagerWatchBasedRoutesReconciliation=true"},
     "kind": "Deployment",
     "replicaCount": 1,
     "env": {
-        "HCLOUD_TOKEN": {"valueFrom": {"secretKeyRef": {"name": "hcloud", "key": "token"}}},
-        "ROBOT_USER": {"valueFrom": {"secretKeyRef": {"name": "hcloud", "key": "robot-user", "optional": True}}},
-        "ROBOT_PASSWORD": {
-            "valueFrom": {"secretKeyRef": {"name": "hcloud", "key": "robot-password", "optional": True}}
-        },
+        "HCLOUD_TOKEN": _of_secret("token"),
+        "ROBOT_USER": _of_secret("robot-user", optional=True),
+        "ROBOT_PASSWORD": _of_secret("robot-password", optional=True),
     },
     "image": {"tag": "v{{ $.Chart.Version }}", "pullSecrets": []},
-    "monitoring": {
-        "enabled": True,
-        "podMonitor": {
-            "enabled": False,
-            "labels": {},
-            "annotations": {},
-            "spec": {"podMetricsEndpoints": [{"port": "metrics"}]},
-        },
-    },
+    "monitoring": {"enabled": True, "podMonitor": {
+        "enabled": False, "labels": {}, "annotations": {}, "spec": {"podMetricsEndpoints": [{"port": "metrics"}]}
+    }},
     "nameOverride": None,
-    "networking": {
-        "enabled": False,
-        "clusterCIDR": "10.244.0.0/16",
-        "network": {"valueFrom": {"secretKeyRef": {"name": "hcloud", "key": "network"}}},
-    },
+    "networking": {"enabled": False, "clusterCIDR": "10.244.0.0/16", "network": _of_secret("network")},
     "resources": {"requests": {"cpu": "100m", "memory": "50Mi"}},
     "podSecurityContext": {
-        "runAsNonRoot": True,
-        "runAsUser": 65532,
-        "runAsGroup": 65532,
-        "seccompProfile": {"type": "RuntimeDefault"},
+        "runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"}
     },
     "securityContext": {
-        "readOnlyRootFilesystem": True,
-        "allowPrivilegeEscalation": False,
-        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}
     },
     "selectorLabels": {
         "app.kubernetes.io/name": '{{ include "hcloud-cloud-controller-manager.name" $ }}',
@@ -96,19 +85,12 @@ OF_HCCM: Mapping[str, Any] = {
     "podAnnotations": {},
     "extraVolumes": [],
     "extraVolumeMounts": [],
-}
+}  # fmt: skip
 """Every value of HCCM's chart with its default, to the letter; but its image."""
 
 OF_K3S_INSTALLERS: Mapping[str, Any] = {
     "networking": {"enabled": "true", "clusterCIDR": "10.42.0.0/16"},
-    "args": {
-        "cloud-provider": "hcloud",
-        "allow-untagged-cloud": "",
-        "route-reconciliation-period": "30s",
-        "webhook-secure-port": "0",
-        "secure-port": "10288",
-        "allocate-node-cidrs": "true",
-    },
+    "args": {**ARGS_OF_HCCM, "secure-port": "10288", "allocate-node-cidrs": "true"},
     "env": {
         "HCLOUD_LOAD_BALANCERS_LOCATION": {"value": "fsn1"},
         "HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP": {"value": "true"},
@@ -126,10 +108,7 @@ OF_TALOS_INSTALLERS: Mapping[str, Any] = {
     "kind": "DaemonSet",
     "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
     "networking": {"enabled": True, "clusterCIDR": "10.0.128.0/17"},
-    "env": {
-        "HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP": {"value": "true"},
-        "HCLOUD_NETWORK": {"valueFrom": {"secretKeyRef": {"name": "hcloud", "key": "network"}}},
-    },
+    "env": {"HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP": {"value": "true"}, "HCLOUD_NETWORK": _of_secret("network")},
     "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}],
 }
 """The shape of what installers of Talos on Hetzner write."""
@@ -161,35 +140,23 @@ WATCHED: Mapping[str, Any] = {
     }
 }
 
+IN_A_NETWORK: Mapping[str, Any] = {"networking": {"enabled": True}}
 VALUES: Mapping[str, Mapping[str, Any]] = {
     "the defaults": {},
     "all of HCCM's with their defaults": OF_HCCM,
     "what installers of k3s write": OF_K3S_INSTALLERS,
     "what installers of Talos write": OF_TALOS_INSTALLERS,
-    "texts where HCCM's chart takes them": {
-        "replicaCount": "2",
-        "monitoring": {"enabled": "true", "podMonitor": {"enabled": ""}},
-        "rbac": {"create": "true"},
-        "robot": {"enabled": ""},
-    },
-    "HCCM's example for production": {
-        "replicaCount": 3,
-        "resources": {"requests": {"cpu": "500m", "memory": "100Mi"}},
+    "texts where HCCM's chart takes them": {"replicaCount": "2", "rbac": {"create": "true"}, "robot": {"enabled": ""},
+        "monitoring": {"enabled": "true", "podMonitor": {"enabled": ""}}},
+    "HCCM's example for production": {"replicaCount": 3, "resources": {"requests": {"cpu": "500m", "memory": "100Mi"}},
         "monitoring": {"podMonitor": {"enabled": True}},
-        "networking": {"enabled": True, "clusterCIDR": "10.244.0.0/16"},
-    },
-    "one replica": {"replicaCount": 1},
-    "a DaemonSet": {"kind": "DaemonSet"},
+        "networking": {"enabled": True, "clusterCIDR": "10.244.0.0/16"}},
     "a DaemonSet that is placed": {"kind": "DaemonSet", **PLACED},
     "a Deployment that is placed": PLACED,
-    "a CronJob in a network": {"kind": "CronJob", "networking": {"enabled": True}},
+    "a CronJob in a network": {"kind": "CronJob", **IN_A_NETWORK},
     "networking": {"networking": {"enabled": True, "network": {"value": "private"}}},
-    "Robot": {"robot": {"enabled": True}},
-    "Robot in a network": {
-        "robot": {"enabled": True},
-        "networking": {"enabled": True},
-        "env": {"HCLOUD_NETWORK_ROUTES_ENABLED": {"value": "false"}},
-    },
+    "Robot in a network": {**IN_A_NETWORK, "robot": {"enabled": True},
+        "env": {"HCLOUD_NETWORK_ROUTES_ENABLED": {"value": "false"}}},
     "no monitoring": {"monitoring": {"enabled": False}},
     "all monitoring": WATCHED,
     "a token from a file": TOKEN_FROM_A_FILE,
@@ -198,10 +165,8 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
     "a long name": {"nameOverride": f"{'n' * 62}-too-long"},
     "one port for probes and metrics": {"health": {"port": 8233}, "networkPolicy": {"enabled": True}},
     "no roles": {"rbac": {"create": False}},
-    "a Lease of its own": {
-        "args": {"leader-elect-resource-name": "mine", "leader-elect-resource-namespace": "default"}
-    },
-}
+    "a Lease of its own": {"args": {"leader-elect-resource-name": "a", "leader-elect-resource-namespace": "default"}},
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -280,19 +245,10 @@ def test_alerts_lead_to_the_runbook_where_it_is_served() -> None:
         rendered({"monitoring": {"prometheusRule": {"runbookURL": "docs.example.com/runbook.html"}}})
 
 
-def test_the_operators_objects_are_left_out_where_nobody_knows_them() -> None:
-    """Or no chart could be installed before the operator."""
-    assert {"PodMonitor", "PrometheusRule"}.isdisjoint(by_kind(rendered(WATCHED)))
-
-
-@pytest.mark.parametrize(
-    ("name", "called"),
-    [
-        pytest.param(None, "hcloud-reconciler", id="by default"),
-        pytest.param("mine", "mine", id="another name"),
-        pytest.param(f"{'n' * 62}-too-long", "n" * 62, id="too long a name"),
-    ],
-)
+@rows("name called", {
+    "by default": (None, "hcloud-reconciler"),
+    "too long a name": (f"{'n' * 62}-too-long", "n" * 62),
+})  # fmt: skip
 def test_the_selector_is_the_same_with_hccms_values_and_without(name: str | None, called: str) -> None:
     """Nobody can change it later on: a release may take in HCCM's whole file, or leave it out again."""
     own = rendered({"nameOverride": name}, *KNOWS_OPERATOR)
@@ -315,42 +271,21 @@ def _selector(objects: list[dict[str, Any]], kind: str) -> dict[str, str]:
 DEFAULT_ARGS = ["run", "--health-address=:10258", "--log-format=text", "--policy=sync"]
 
 
-@pytest.mark.parametrize(
-    ("values", "arguments"),
-    [
-        pytest.param({}, DEFAULT_ARGS, id="the defaults"),
-        pytest.param({"args": {"policy": None}}, DEFAULT_ARGS[:3], id="null leaves one out"),
-        pytest.param({"args": {"dry-run": ""}}, ["--dry-run", *DEFAULT_ARGS[1:]], id="empty renders it bare"),
-        pytest.param(
-            {"args": {"leader-elect": False, "v": 4, "kube-api-qps": 2000000}},
-            [*DEFAULT_ARGS[:2], "--kube-api-qps=2000000", "--leader-elect=false", *DEFAULT_ARGS[2:], "--v=4"],
-            id="numbers and booleans",
-        ),
-        pytest.param(
-            {"args": {"policy": "upsert"}, "policy": "sync"},
-            [*DEFAULT_ARGS[:3], "--policy=upsert"],
-            id="args win over other values",
-        ),
-        pytest.param(
-            {"policy": "observe", "interval": "5m", "logFormat": "json", "health": {"port": 10259}},
-            [
-                "run",
-                "--health-address=:10259",
-                "--interval=5m",
-                "--leader-elect=false",
-                "--log-format=json",
-                "--policy=observe",
-            ],
-            id="only looking, without the Lease",
-        ),
-        pytest.param(
-            {"networking": {"enabled": True, "clusterCIDR": "10.1.0.0/16"}},
-            ["run", "--cluster-cidr=10.1.0.0/16", "--health-address=127.0.0.1:10258", *DEFAULT_ARGS[2:]],
-            id="networking",
-        ),
-        pytest.param({"kind": "CronJob"}, ["--log-format=text", "--once", "--policy=sync"], id="a CronJob"),
-    ],
-)
+@rows("values arguments", {
+    "the defaults": ({}, DEFAULT_ARGS),
+    "null leaves one out": ({"args": {"policy": None}}, DEFAULT_ARGS[:3]),
+    "empty renders it bare": ({"args": {"dry-run": ""}}, ["--dry-run", *DEFAULT_ARGS[1:]]),
+    "numbers and booleans": ({"args": {"leader-elect": False, "v": 4, "kube-api-qps": 2000000}},
+        [*DEFAULT_ARGS[:2], "--kube-api-qps=2000000", "--leader-elect=false", *DEFAULT_ARGS[2:], "--v=4"]),
+    "args win over other values": ({"args": {"policy": "upsert"}, "policy": "sync"},
+        [*DEFAULT_ARGS[:3], "--policy=upsert"]),
+    "only looking, without the Lease": ({"policy": "observe", "interval": "5m", "logFormat": "json",
+        "health": {"port": 10259}}, ["run", "--health-address=:10259", "--interval=5m", "--leader-elect=false",
+        "--log-format=json", "--policy=observe"]),
+    "networking": ({"networking": {"enabled": True, "clusterCIDR": "10.1.0.0/16"}},
+        ["run", "--cluster-cidr=10.1.0.0/16", "--health-address=127.0.0.1:10258", *DEFAULT_ARGS[2:]]),
+    "a CronJob": ({"kind": "CronJob"}, ["--log-format=text", "--once", "--policy=sync"]),
+})  # fmt: skip
 def test_arguments(values: Mapping[str, Any], arguments: list[str]) -> None:
     """``run``, but where a flag says that it is no controller; flags in the order of their names. The Lease is taken by
     whoever may write."""
@@ -364,35 +299,20 @@ FROM_SECRET = {
 }
 
 
-@pytest.mark.parametrize(
-    ("values", "changed"),
-    [
-        pytest.param({}, {}, id="the defaults"),
-        pytest.param(
-            TOKEN_FROM_A_FILE,
-            {"HCLOUD_TOKEN": None, "HCLOUD_TOKEN_FILE": "/var/run/secrets/hcloud/token"},
-            id="a token from a file",
-        ),
-        pytest.param(
-            {"env": {"CLUSTER": {"value": "{{ .Release.Name }}-{{ .Release.Namespace }}"}}},
-            {"CLUSTER": "hcloud-reconciler-kube-system"},
-            id="templates",
-        ),
-        pytest.param(
-            {"networking": {"enabled": True}},
-            {"HCLOUD_NETWORK": {"key": "network", "name": "hcloud"}, "HCLOUD_METRICS_ADDRESS": "127.0.0.1:8233"},
-            id="networking",
-        ),
-        pytest.param(
-            {"networking": {"enabled": True, "network": {"value": "private"}}, "hostNetwork": False},
-            {"HCLOUD_NETWORK": "private"},
-            id="a network by name",
-        ),
-        pytest.param({"robot": {"enabled": True}}, {"ROBOT_ENABLED": "true"}, id="Robot"),
-        pytest.param({"monitoring": {"enabled": False}}, {"HCLOUD_METRICS_ENABLED": "false"}, id="no monitoring"),
-        pytest.param({"monitoring": {"port": 9000}}, {"HCLOUD_METRICS_ADDRESS": ":9000"}, id="another port"),
-    ],
-)
+@rows("values changed", {
+    "the defaults": ({}, {}),
+    "a token from a file": (TOKEN_FROM_A_FILE,
+        {"HCLOUD_TOKEN": None, "HCLOUD_TOKEN_FILE": "/var/run/secrets/hcloud/token"}),
+    "templates": ({"env": {"CLUSTER": {"value": "{{ .Release.Name }}-{{ .Release.Namespace }}"}}},
+        {"CLUSTER": "hcloud-reconciler-kube-system"}),
+    "networking": ({"networking": {"enabled": True}},
+        {"HCLOUD_NETWORK": {"key": "network", "name": "hcloud"}, "HCLOUD_METRICS_ADDRESS": "127.0.0.1:8233"}),
+    "a network by name": ({"networking": {"enabled": True, "network": {"value": "private"}}, "hostNetwork": False},
+        {"HCLOUD_NETWORK": "private"}),
+    "Robot": ({"robot": {"enabled": True}}, {"ROBOT_ENABLED": "true"}),
+    "no monitoring": ({"monitoring": {"enabled": False}}, {"HCLOUD_METRICS_ENABLED": "false"}),
+    "another port": ({"monitoring": {"port": 9000}}, {"HCLOUD_METRICS_ADDRESS": ":9000"}),
+})  # fmt: skip
 def test_variables(values: Mapping[str, Any], changed: Mapping[str, Any]) -> None:
     """The secret's keys are those of HCCM's; null takes a variable out."""
     found = {
@@ -447,14 +367,11 @@ def test_a_toleration_that_is_there_is_not_added() -> None:
     assert pod_in(rendered(values))["spec"]["tolerations"] == [*usual, more]
 
 
-@pytest.mark.parametrize(
-    ("values", "flags"),
-    [
-        ({}, []),
-        ({"networking": {"enabled": True, "clusterCIDR": "10.42.0.0/16"}}, ["--cluster-cidr=10.42.0.0/16"]),
-        ({"args": {"cluster-cidr": "10.43.0.0/16"}}, ["--cluster-cidr=10.43.0.0/16"]),
-    ],
-)
+@rows("values flags", {
+    "none": ({}, []),
+    "a range": ({"networking": {"enabled": True, "clusterCIDR": "10.42.0.0/16"}}, ["--cluster-cidr=10.42.0.0/16"]),
+    "an argument": ({"args": {"cluster-cidr": "10.43.0.0/16"}}, ["--cluster-cidr=10.43.0.0/16"]),
+})  # fmt: skip
 def test_the_notes_show_the_plan_of_the_process(values: Mapping[str, Any], flags: list[str], tmp_path: Path) -> None:
     """What is run in its pod does not know its flags: without the range of the pods no route would be removed."""
     chart = tmp_path / "chart"
@@ -484,33 +401,23 @@ def test_the_defaults_survive_the_loss_of_a_node() -> None:
     assert tolerated[UNINITIALIZED] == "NoSchedule"
     assert tolerated["node.kubernetes.io/not-ready"] is None
     assert (pod["dnsPolicy"], "hostNetwork" in pod) == ("Default", False)
-    probes = {name: container[name]["httpGet"] for name in ("livenessProbe", "readinessProbe")}
-    assert probes == {
-        "livenessProbe": {"path": "/livez", "port": "health"},
-        "readinessProbe": {"path": "/readyz", "port": "health"},
-    }
+    for name, path in {"livenessProbe": "/livez", "readinessProbe": "/readyz"}.items():
+        assert container[name]["httpGet"] == {"path": path, "port": "health"}
     assert {each["name"]: each["containerPort"] for each in container["ports"]} == {"health": 10258, "metrics": 8233}
 
 
-@pytest.mark.parametrize(
-    ("values", "kinds"),
-    [
-        pytest.param({"replicaCount": 1}, {"PodDisruptionBudget": 0, "Deployment": 1}, id="one replica"),
-        pytest.param(
-            {"kind": "DaemonSet"}, {"PodDisruptionBudget": 0, "DaemonSet": 1, "Deployment": 0}, id="DaemonSet"
-        ),
-        pytest.param({"rbac": {"create": False}}, {"ClusterRole": 0, "Role": 0, "ServiceAccount": 1}, id="no roles"),
-        pytest.param({}, {"NetworkPolicy": 1, "ConfigMap": 2, "PodMonitor": 0}, id="by default"),
-        pytest.param({"monitoring": {"enabled": ""}}, {"Deployment": 1, "PodMonitor": 0}, id="an empty text means no"),
-        pytest.param({"networkPolicy": {"enabled": False}}, {"NetworkPolicy": 0}, id="no network policy"),
-        pytest.param({"hostNetwork": True}, {"NetworkPolicy": 0, "ConfigMap": 2}, id="where it has no effect"),
-        pytest.param(
-            {"hostNetwork": True, "networkPolicy": {"enabled": True}}, {"NetworkPolicy": 1}, id="asked for all the same"
-        ),
-    ],
-)
-def test_what_is_made(values: Mapping[str, Any], kinds: Mapping[str, int]) -> None:
-    """And what is not."""
+@rows("values kinds", {
+    "one replica": ({"replicaCount": 1}, {"PodDisruptionBudget": 0, "Deployment": 1}),
+    "DaemonSet": ({"kind": "DaemonSet"}, {"PodDisruptionBudget": 0, "DaemonSet": 1, "Deployment": 0}),
+    "no roles": ({"rbac": {"create": False}}, {"ClusterRole": 0, "Role": 0, "ServiceAccount": 1}),
+    "by default": ({}, {"NetworkPolicy": 1, "ConfigMap": 2, "PodMonitor": 0}),
+    "kinds of an operator that is not there": (WATCHED, {"PodMonitor": 0, "PrometheusRule": 0}),
+    "an empty text means no": ({"monitoring": {"enabled": ""}}, {"Deployment": 1, "PodMonitor": 0}),
+    "no network policy": ({"networkPolicy": {"enabled": False}}, {"NetworkPolicy": 0}),
+    "where it has no effect": ({"hostNetwork": True}, {"NetworkPolicy": 0, "ConfigMap": 2}),
+    "asked for all the same": ({"hostNetwork": True, "networkPolicy": {"enabled": True}}, {"NetworkPolicy": 1}),
+})  # fmt: skip
+def test_objects_by_kind(values: Mapping[str, Any], kinds: Mapping[str, int]) -> None:
     objects = by_kind(rendered(values))
 
     assert {kind: len(objects.get(kind, [])) for kind in kinds} == kinds
@@ -521,10 +428,8 @@ def test_in_the_nodes_network_one_pod_leaves_before_the_next_one_comes() -> None
     objects = rendered({"networking": {"enabled": True}})
 
     assert pod_in(objects)["spec"]["hostNetwork"] is True
-    assert by_kind(objects)["Deployment"][0]["spec"]["strategy"]["rollingUpdate"] == {
-        "maxSurge": 0,
-        "maxUnavailable": 1,
-    }
+    update = by_kind(objects)["Deployment"][0]["spec"]["strategy"]["rollingUpdate"]
+    assert update == {"maxSurge": 0, "maxUnavailable": 1}
     assert "hostNetwork" not in pod_in(rendered({"networking": {"enabled": True}, "hostNetwork": False}))["spec"]
     assert pod_in(rendered({"hostNetwork": True}))["spec"]["hostNetwork"] is True
 
@@ -536,74 +441,45 @@ def test_the_oldest_version_of_kubernetes() -> None:
         rendered({}, "--kube-version", "1.29.9")
 
 
-ROUTED: Mapping[str, Mapping[str, Any]] = {
-    "by default": {"networking": {"enabled": True}},
-    "as asked": {"networking": {"enabled": True}, "env": {"HCLOUD_NETWORK_ROUTES_ENABLED": {"value": "true"}}},
-    "the network by its variable": {"env": {"HCLOUD_NETWORK": {"value": "private"}}},
-}
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        pytest.param({}, id="no network"),
-        pytest.param(
-            {"networking": {"enabled": True}, "env": {"HCLOUD_NETWORK_ROUTES_ENABLED": {"value": "F"}}}, id="no routes"
-        ),
-        pytest.param(
-            {
-                "networking": {"enabled": True},
-                "env": {"HCLOUD_NETWORK_ROUTES_ENABLED": {"valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}},
-            },
-            id="what a secret says is not known",
-        ),
-        pytest.param({"networking": {"enabled": True}, "env": {"HCLOUD_NETWORK": None}}, id="the network taken out"),
-    ],
-)
+@rows("values", {
+    "no network": {},
+    "no routes": {"networking": {"enabled": True}, "env": {"HCLOUD_NETWORK_ROUTES_ENABLED": {"value": "F"}}},
+    "what a secret says is not known": {"networking": {"enabled": True},
+        "env": {"HCLOUD_NETWORK_ROUTES_ENABLED": {"valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}}},
+    "the network taken out": {"networking": {"enabled": True}, "env": {"HCLOUD_NETWORK": None}},
+})  # fmt: skip
 def test_robot_without_routes(values: Mapping[str, Any]) -> None:
-    """It is what the process takes."""
     assert container_in(rendered({"robot": {"enabled": True}, **values}))
 
 
-@pytest.mark.parametrize(
-    ("values", "named"),
-    [
-        pytest.param({"replicaCont": 2}, "replicaCont", id="a misspelt value"),
-        pytest.param({"kind": "StatefulSet"}, "kind", id="a kind that is none"),
-        pytest.param({"policy": "none"}, "policy", id="a policy that is none"),
-        pytest.param({"replicaCount": "two"}, "replicaCount", id="a number that is none"),
-        pytest.param({"env": {"HCLOUD_TOKEN": "secret"}}, "HCLOUD_TOKEN", id="a variable that is neither"),
-        pytest.param({"args": {"--policy": "sync"}}, "--policy", id="a flag with its dashes"),
-        pytest.param({"interval": "60"}, "interval", id="a duration without a unit"),
-        pytest.param({"bindAddress": "eth0"}, "bindAddress", id="an address that is none"),
-        pytest.param(
-            {"image": {"repository": "docker.io/hetznercloud/hcloud-cloud-controller-manager"}},
-            "image.repository is docker.io/hetznercloud/hcloud-cloud-controller-manager, which is another controller:"
-            " leave it out",
-            id="the image of HCCM",
-        ),
-        pytest.param(
-            {"image": {"repository": "hetznercloud/hcloud-cloud-controller-manager:v1.30.1"}},
-            "which is another controller",
-            id="the image of HCCM with its tag",
-        ),
-        pytest.param(
-            {"networking": {"enabled": "false"}},
-            'networking.enabled is the text "false", which the chart of HCCM takes for yes: write true or false',
-            id="a text that HCCM's chart reads otherwise",
-        ),
-        *(
-            pytest.param(
-                {"robot": {"enabled": "true"}, **values},
-                "robot.enabled is set, but routes cannot lead to Robot servers: "
-                'set env.HCLOUD_NETWORK_ROUTES_ENABLED.value to "false"',
-                id=f"Robot with routes, {name}",
-            )
-            for name, values in ROUTED.items()
-        ),
-    ],
+HCCM = "docker.io/hetznercloud/hcloud-cloud-controller-manager"
+NO_ROUTES = (
+    "robot.enabled is set, but routes cannot lead to Robot servers: "
+    'set env.HCLOUD_NETWORK_ROUTES_ENABLED.value to "false"'
 )
+ROBOT: Mapping[str, Any] = {"robot": {"enabled": "true"}}
+
+
+@rows("values named", {
+    "a misspelt value": ({"replicaCont": 2}, "replicaCont"),
+    "a kind that is none": ({"kind": "StatefulSet"}, "kind"),
+    "a policy that is none": ({"policy": "none"}, "policy"),
+    "a number that is none": ({"replicaCount": "two"}, "replicaCount"),
+    "a variable that is neither": ({"env": {"HCLOUD_TOKEN": "secret"}}, "HCLOUD_TOKEN"),
+    "a flag with its dashes": ({"args": {"--policy": "sync"}}, "--policy"),
+    "a duration without a unit": ({"interval": "60"}, "interval"),
+    "an address that is none": ({"bindAddress": "eth0"}, "bindAddress"),
+    "the image of HCCM": ({"image": {"repository": HCCM}},
+        f"image.repository is {HCCM}, which is another controller: leave it out"),
+    "the image of HCCM with its tag": ({"image": {"repository": f"{HCCM.partition('/')[2]}:v1.30.1"}},
+        "which is another controller"),
+    "a text that HCCM's chart reads otherwise": ({"networking": {"enabled": "false"}},
+        'networking.enabled is the text "false", which the chart of HCCM takes for yes: write true or false'),
+    "Robot with routes by default": ({**ROBOT, **IN_A_NETWORK}, NO_ROUTES),
+    "Robot with routes as asked": (
+        {**ROBOT, **IN_A_NETWORK, "env": {"HCLOUD_NETWORK_ROUTES_ENABLED": {"value": "true"}}}, NO_ROUTES),
+    "Robot with a network by its variable": ({**ROBOT, "env": {"HCLOUD_NETWORK": {"value": "private"}}}, NO_ROUTES),
+})  # fmt: skip
 def test_bad_values_are_refused(values: Mapping[str, Any], named: str) -> None:
-    """With the name of what is wrong, before anything is installed."""
     with pytest.raises(RefusedError, match=named):
         rendered(values)

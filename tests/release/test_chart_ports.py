@@ -8,18 +8,16 @@ import pytest
 from reconciler.cli.app import parse_command_line
 from reconciler.config.config import load_config
 from tests.support.chart import RefusedError, by_kind, container_in, rendered
+from tests.support.rows import rows
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]
 """The first test may have to build helm."""
 
 
-@pytest.mark.parametrize(
-    ("ports", "address"),
-    [
-        pytest.param({"health": {"port": 8233}}, None, id="of metrics"),
-        pytest.param({"monitoring": {"port": 10258}}, ":10258", id="of probes"),
-    ],
-)
+@rows("ports address", {
+    "of metrics": ({"health": {"port": 8233}}, None),
+    "of probes": ({"monitoring": {"port": 10258}}, ":10258"),
+})  # fmt: skip
 def test_one_port_for_probes_and_metrics(ports: Mapping[str, Any], address: str | None) -> None:
     """It is named as HCCM's scrapers know it; the process serves both there, and only who may scrape is let in."""
     scrapers: list[Mapping[str, Any]] = [{"namespaceSelector": {}}]
@@ -46,86 +44,62 @@ def test_one_port_for_probes_and_metrics(ports: Mapping[str, Any], address: str 
 
 
 def test_one_port_without_monitoring_is_that_of_probes() -> None:
-    """Nothing else is served on it."""
     container = container_in(rendered({"health": {"port": 8233}, "monitoring": {"enabled": False}}))
 
     assert container["ports"] == [{"name": "health", "containerPort": 8233}]
     assert container["livenessProbe"]["httpGet"]["port"] == "health"
 
 
-@pytest.mark.parametrize(
-    ("values", "address", "host"),
-    [
-        pytest.param({}, "", None, id="in the pods' network"),
-        pytest.param({"hostNetwork": True}, "127.0.0.1", "127.0.0.1", id="in the Nodes' network"),
-        pytest.param({"networking": {"enabled": True}}, "127.0.0.1", "127.0.0.1", id="with a private network"),
-        pytest.param({"networking": {"enabled": True}, "hostNetwork": False}, "", None, id="though it is there"),
-        pytest.param({"hostNetwork": True, "bindAddress": "pod"}, "$(BIND_ADDRESS)", None, id="the pod's own"),
-        pytest.param({"hostNetwork": True, "bindAddress": "10.0.0.1"}, "10.0.0.1", "10.0.0.1", id="a given one"),
-        pytest.param({"bindAddress": "fd00::1"}, "[fd00::1]", "fd00::1", id="of IPv6"),
-        pytest.param({"hostNetwork": True, "bindAddress": "0.0.0.0"}, "0.0.0.0", None, id="all, as asked"),
-    ],
-)
-def test_no_port_is_open_to_the_world_unasked(values: Mapping[str, Any], address: str, host: str | None) -> None:
+WATCHED = {"podMonitor": {"enabled": True}}
+HOST, OWN, NETWORK = "127.0.0.1", "$(BIND_ADDRESS)", {"networking": {"enabled": True}}
+
+
+@rows("values probed metrics host", {
+    "in the pods' network": ({}, "", "", None),
+    "in the Nodes' network": ({"hostNetwork": True}, HOST, HOST, HOST),
+    "with a private network": (NETWORK, HOST, HOST, HOST),
+    "though it is there": ({**NETWORK, "hostNetwork": False}, "", "", None),
+    "the pod's own": ({"hostNetwork": True, "bindAddress": "pod"}, OWN, OWN, None),
+    "a given one": ({"hostNetwork": True, "bindAddress": "10.0.0.1"}, "10.0.0.1", "10.0.0.1", "10.0.0.1"),
+    "of IPv6": ({"bindAddress": "fd00::1"}, "[fd00::1]", "[fd00::1]", "fd00::1"),
+    "all, as asked": ({"hostNetwork": True, "bindAddress": "0.0.0.0"}, "0.0.0.0", "0.0.0.0", None),
+    "watched in the pods' network": ({"monitoring": WATCHED}, "", "", None),
+    "watched in a private network": ({**NETWORK, "monitoring": WATCHED}, HOST, OWN, HOST),
+    "watched as asked": ({**NETWORK, "bindAddress": "pod", "monitoring": WATCHED}, OWN, OWN, None),
+    "watched in no network": ({"hostNetwork": True, "bindAddress": "pod", "monitoring": WATCHED}, OWN, OWN, None),
+    "watched though it is there": ({**NETWORK, "hostNetwork": False, "monitoring": WATCHED}, "", "", None),
+})  # fmt: skip
+def test_no_port_is_open_to_the_world_unasked(
+    values: Mapping[str, Any], probed: str, metrics: str, host: str | None
+) -> None:
     """In the Nodes' network the process serves at 127.0.0.1, where the kubelet asks for probes; it takes what it is
-    given."""
+    given. HCCM's values for production have a PodMonitor, which has to reach metrics: of Nodes in a private network
+    these alone are at their InternalIP then."""
     container = container_in(rendered(values))
     variables = {each["name"]: each for each in container["env"]}
-    metrics = variables.get("HCLOUD_METRICS_ADDRESS", {"value": ":8233"})["value"]
+    served = variables.get("HCLOUD_METRICS_ADDRESS", {"value": ":8233"})["value"]
 
-    assert (f"--health-address={address}:10258" in container["args"], metrics) == (True, f"{address}:8233")
+    assert (f"--health-address={probed}:10258" in container["args"], served) == (True, f"{metrics}:8233")
     probes = [container[probe]["httpGet"].get("host") for probe in ("livenessProbe", "readinessProbe")]
     assert probes == [host, host]
-    if "BIND_ADDRESS" in address:
+    if metrics == OWN:
         names = list(variables)
         assert variables["BIND_ADDRESS"]["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
         assert names.index("BIND_ADDRESS") < names.index("HCLOUD_METRICS_ADDRESS")
-    given = [each.replace("$(BIND_ADDRESS)", "10.0.0.9") for each in (*container["args"], metrics)]
-    command, flags, _ = parse_command_line(given[:-1])
-    environment = {"HCLOUD_TOKEN": "t" * 64, "HCLOUD_NETWORK": "private", "HCLOUD_METRICS_ADDRESS": given[-1]}
+    *arguments, served = [each.replace(OWN, "10.0.0.9") for each in (*container["args"], served)]
+    command, flags, _ = parse_command_line(arguments)
+    environment = {"HCLOUD_TOKEN": "t" * 64, "HCLOUD_NETWORK": "private", "HCLOUD_METRICS_ADDRESS": served}
     config = load_config(command, flags, environment)
-    assert config.health_address is not None
-    assert config.metrics_address is not None
-    assert config.health_address[0] == config.metrics_address[0] == (host or given[-1].rpartition(":")[0].strip("[]"))
+    for found, address in ((config.health_address, probed), (config.metrics_address, metrics)):
+        assert found is not None
+        assert found[0] == address.strip("[]").replace(OWN, "10.0.0.9")
 
 
-WATCHED = {"podMonitor": {"enabled": True}}
-
-
-@pytest.mark.parametrize(
-    ("values", "metrics", "host"),
-    [
-        pytest.param({}, ":8233", None, id="in the pods' network"),
-        pytest.param({"networking": {"enabled": True}}, "$(BIND_ADDRESS):8233", "127.0.0.1", id="in a private network"),
-        pytest.param(
-            {"networking": {"enabled": True}, "bindAddress": "pod"}, "$(BIND_ADDRESS):8233", None, id="as asked"
-        ),
-        pytest.param({"hostNetwork": True, "bindAddress": "pod"}, "$(BIND_ADDRESS):8233", None, id="in no network"),
-        pytest.param({"networking": {"enabled": True}, "hostNetwork": False}, ":8233", None, id="though it is there"),
-    ],
-)
-def test_a_pod_monitor_reaches_the_metrics(values: Mapping[str, Any], metrics: str, host: str | None) -> None:
-    """HCCM's values for production have both, and were served at 127.0.0.1: of Nodes in a private network metrics alone
-    are at their InternalIP then, and probes stay where only the kubelet asks."""
-    container = container_in(rendered({**values, "monitoring": WATCHED}))
-    variables = {each["name"]: each for each in container["env"]}
-
-    assert variables.get("HCLOUD_METRICS_ADDRESS", {"value": ":8233"})["value"] == metrics
-    assert [container[probe]["httpGet"].get("host") for probe in ("livenessProbe", "readinessProbe")] == [host, host]
-    if "BIND_ADDRESS" in metrics:
-        names = list(variables)
-        assert variables["BIND_ADDRESS"]["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
-        assert names.index("BIND_ADDRESS") < names.index("HCLOUD_METRICS_ADDRESS")
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        pytest.param({"hostNetwork": True}, id="Nodes whose own address may be public"),
-        pytest.param({"bindAddress": "127.0.0.1"}, id="as asked"),
-        pytest.param({"networking": {"enabled": True}, "health": {"port": 8233}}, id="one port for both"),
-    ],
-)
+@rows("values", {
+    "Nodes whose own address may be public": {"hostNetwork": True},
+    "as asked": {"bindAddress": "127.0.0.1"},
+    "one port for both": {"networking": {"enabled": True}, "health": {"port": 8233}},
+})  # fmt: skip
 def test_a_pod_monitor_that_reaches_nothing_is_refused(values: Mapping[str, Any]) -> None:
     """A warning in the notes was read by nobody who renders manifests."""
     said = r'monitoring\.podMonitor\.enabled is set, but metrics are served on 127.*set bindAddress to "pod"'
@@ -185,10 +159,4 @@ def test_a_service_that_leads_nowhere_is_refused() -> None:
     with pytest.raises(RefusedError, match=r'page\.service\.enabled is set.*set bindAddress to "pod"'):
         rendered({"hostNetwork": True, "page": {"enabled": True, "service": {"enabled": True}}})
     with pytest.raises(RefusedError, match=r"page\.service\.enabled is set"):  # what is open for scrapers has no page
-        rendered(
-            {
-                "networking": {"enabled": True},
-                "monitoring": WATCHED,
-                "page": {"enabled": True, "service": {"enabled": True}},
-            }
-        )
+        rendered({**NETWORK, "monitoring": WATCHED, "page": {"enabled": True, "service": {"enabled": True}}})

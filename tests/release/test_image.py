@@ -72,7 +72,6 @@ def test_it_runs_as_nobody_who_can_write(built: image.Image) -> None:
 
 
 def test_it_says_what_it_can_do(built: image.Image) -> None:
-    """``--help``, by the entry point alone."""
     ran = _reconcile(built, "--help")
 
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -80,7 +79,6 @@ def test_it_says_what_it_can_do(built: image.Image) -> None:
 
 
 def test_it_has_no_simulator(built: image.Image) -> None:
-    """And says so."""
     ran = _reconcile(built, "demo")
 
     assert (ran.returncode, ran.stdout) == (1, "")
@@ -122,7 +120,6 @@ def test_a_start_compiles_nothing(built: image.Image) -> None:
 
 
 def test_it_plans_and_applies(built: image.Image, stage: Stage, access: Mapping[str, str], tmp_path: Path) -> None:
-    """Against a real API server, with a kubeconfig that is mounted."""
     plan = _reconcile(built, "--dry-run", mounted=tmp_path, **access)
     assert (plan.returncode, plan.stderr) == (0, "")
     assert "node/web-1" in plan.stdout

@@ -136,7 +136,6 @@ def test_the_wheel_of_the_sandbox_has_nothing_else(simulators: Path) -> None:
 
 
 def test_without_the_sandbox_two_commands_say_what_to_type(wheel: Path, simulators: Path, tmp_path: Path) -> None:
-    """As after ``pip install hcloud-reconciler``; the wheel of the sandbox is what they ask for."""
     environment = _Environment(tmp_path / "environment")
     environment.lend_libraries()
     environment.install(wheel)
@@ -153,7 +152,6 @@ def test_without_the_sandbox_two_commands_say_what_to_type(wheel: Path, simulato
 
 
 def test_the_wheel_of_the_sandbox_brings_fixtures(simulators: Path, tmp_path: Path) -> None:
-    """To a project that says nothing of them, and without a warning."""
     environment = _Environment(tmp_path / "environment")
     environment.lend_libraries()
     environment.install(simulators)

@@ -38,7 +38,6 @@ def _by_name(objects: list[Object]) -> dict[tuple[str, str], Object]:
 
 @pytest.mark.parametrize("file", STATIC)
 def test_static_manifests_are_what_the_chart_renders(file: str) -> None:
-    """Byte by byte."""
     manifest = DEPLOY / file
     if os.environ.get("UPDATE_DOCS"):
         manifest.write_text(_as_manifest(STATIC[file]))
@@ -48,13 +47,11 @@ def test_static_manifests_are_what_the_chart_renders(file: str) -> None:
 
 @pytest.mark.parametrize("folder", OVERLAYS)
 def test_kustomize_makes_what_the_chart_makes(folder: str) -> None:
-    """Object by object, permissions included."""
     assert _by_name(kustomized(folder)) == _by_name(rendered(OVERLAYS[folder]))
 
 
 @pytest.mark.parametrize("file", STATIC)
 def test_the_api_server_takes_every_object(api_server: ApiServer, file: str) -> None:
-    """Server-side dry run with strict fields."""
     objects = objects_in((DEPLOY / file).read_text())
 
     assert complaints(api_server, objects) == {}

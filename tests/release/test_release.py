@@ -233,7 +233,6 @@ def test_the_index_has_what_anybody_builds_of_the_tag(released: _World, tmp_path
     ("name", "started"), [("", ["reconcile"]), ("/hcloud-sandbox", ["python", "-m", "hcloud_sandbox"])]
 )
 def test_an_image_says_what_it_is(released: _World, name: str, started: list[str]) -> None:
-    """Its tag, its labels, and the command that it starts."""
     config = json.loads(released.crane("config", f"{released.image}{name}:{_TAG}"))["config"]
 
     assert config["Labels"]["org.opencontainers.image.version"] == _VERSION

@@ -34,7 +34,6 @@ _MARKDOWN = [file.relative_to(ROOT) for pattern in ("*.md", "docs/**/*.md") for 
     ],
 )
 def test_names_of_pages(file: str, name: str) -> None:
-    """The address has no part that only a repository needs."""
     assert name_of(PurePosixPath(file)) == name
 
 
@@ -61,7 +60,6 @@ def test_the_navigation_is_what_the_tables_of_an_index_say() -> None:
 
 
 def test_addresses_in_the_repository() -> None:
-    """Those of the released version."""
     assert address_in_source(f"{_ADDRESS}/", "0.1.0", PurePosixPath("deploy/rbac"), folder=True) == (
         f"{_ADDRESS}/tree/v0.1.0/deploy/rbac"
     )
@@ -164,7 +162,6 @@ def test_the_address_of_each_alerts_section_is_there(site: Mapping[str, Shown]) 
     ],
 )
 def test_what_people_come_for_is_one_link_away(site: Mapping[str, Shown], page: str) -> None:
-    """From the text of the home page."""
     assert page in site["index.html"].links
 
 
