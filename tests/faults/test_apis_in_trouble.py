@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from hcloud_sandbox.proxy import FaultProxy
-from hcloud_sandbox.serving import BackgroundLoop
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.rows import rows
 from tests.support.stage import Ran, SimulatedCluster, Stage, is_initialised
@@ -20,27 +18,6 @@ def joining(stage: Stage, cluster: SimulatedCluster) -> Stage:
     stage.have_servers(*(server(i, f"n-{i}") for i in (1, 2, 3)))
     cluster.holds(settled_node("n-1", 1), settled_node("n-2", 2), joining_node("n-3"))
     return stage
-
-
-class HetznerBehindProxy:
-    """The stage's Hetzner simulator behind a fault proxy of its own."""
-
-    def __init__(self, stage: Stage) -> None:
-        self._loop = BackgroundLoop()
-        self.proxy = FaultProxy(self._loop, stage.hetzner.url).start()
-        stage.environment["HCLOUD_ENDPOINT"] = f"{self.proxy.url}/v1"
-
-    def close(self) -> None:
-        self.proxy.stop()
-        self._loop.close()
-
-
-@pytest.fixture
-def hetzner(joining: Stage) -> Any:
-    """Puts the fault proxy between the command and Hetzner."""
-    behind = HetznerBehindProxy(joining)
-    yield behind.proxy
-    behind.close()
 
 
 def _said(ran: Ran) -> str:
@@ -80,10 +57,10 @@ def test_an_api_server_that_is_down_is_named(joining: Stage) -> None:
     "hanging": ({"kind": "hang"}, "does not answer"),
 })  # fmt: skip
 def test_a_hetzner_api_in_trouble_ends_the_run_and_deletes_nothing(
-    joining: Stage, hetzner: FaultProxy, fault: dict[str, Any], said: str
+    joining: Stage, fault: dict[str, Any], said: str
 ) -> None:
     """An API that is gone is an error; what was read of Kubernetes is still reported."""
-    hetzner.set_faults([{**fault, "count": None}])
+    joining.hetzner_proxy.set_faults([{**fault, "count": None}])
     ran = joining.reconcile("--once", "--output", "json", *IMPATIENT)
     assert said in _said(ran)
     assert (ran.code, ran.report["result"], ran.report["sections"]["nodes"]["count"]) == (1, "error", 3)

@@ -20,7 +20,7 @@ from dev import main
 from hcloud_sandbox.hetzner import HetznerOptions
 from hcloud_sandbox.proxy import FaultProxy
 from tests.support.assets import ROOT
-from tests.support.objects import condition, joining_node, server
+from tests.support.objects import a_service, condition, joining_node, server
 from tests.support.rows import rows
 from tests.support.sampling import sample
 from tests.support.stage import Cluster, Ran, Stage, clean_environment, is_initialised, wait_for
@@ -114,7 +114,7 @@ class DevStage:
         return True
 
     def project(self) -> dict[str, list[str]]:
-        """Kind → names of what is in the project, without kinds that it has nothing of."""
+        """Kind → names of its objects, of kinds that the project has."""
         world: Mapping[str, Sequence[Mapping[str, Any]]] = self.stage.project.world()["hetzner"]
         return {kind: sorted(each["name"] for each in world[kind]) for kind in _PAID if world.get(kind)}
 
@@ -147,10 +147,7 @@ def matching(proxy: FaultProxy, write: str) -> list[str]:
 _MIRROR = os.environ.get("TERRAFORM_MIRROR")
 _CLUSTER = {
     "servers": ["dev-control-plane", "dev-worker-1", "dev-worker-2"],
-    "networks": ["dev"],
-    "firewalls": ["dev"],
-    "placement_groups": ["dev"],
-    "ssh_keys": ["dev"],
+    **{kind: ["dev"] for kind in ("networks", "firewalls", "placement_groups", "ssh_keys")},
 }
 _OTHERS = {"servers": ["somebody-elses"], "networks": ["somebody-elses"], "load_balancers": ["somebody-elses"]}
 _MOMENTS = {"hang": "before", "half_open": "after"}
@@ -216,7 +213,7 @@ def test_up_and_down_leave_nothing(
         assert (again.code, "nothing is bought" in again.stderr) == (0, True), again.stderr
         assert [entry.path for entry in stage.written_to_hetzner()] == []
 
-        _expose(stage)
+        stage.have_services(a_service("web"))
         passed = dev.run("reconcile", "apply", "--yes")
         assert (passed.code, len(dev.project()["load_balancers"])) == (0, 1), passed.stdout + passed.stderr
         shown = dev.run("status")
@@ -248,13 +245,13 @@ def _kills() -> list[Any]:
 
 
 @pytest.mark.parametrize(("killed", "then", "writes", "number", "fault"), _kills())
-def test_what_is_killed_is_continued(
+def test_a_command_that_is_killed_is_continued(
     dev: DevStage, killed: str, then: str, writes: tuple[str, ...], number: int, fault: str
 ) -> None:
-    """What was made and could not be written down is found by its label, and ends as if nothing had happened."""
+    """An object that was made and could not be written down is found by its label."""
     if killed == "down":
         assert dev.run("up", "--yes").code == 0
-        _expose(dev.stage)
+        dev.stage.have_services(a_service("web"))
         assert dev.run("reconcile", "apply", "--yes").code == 0
     dev.dies_at([killed, "--yes"], writes[number], writes[:number].count(writes[number]), fault)
 
@@ -286,12 +283,12 @@ def test_terraform_that_is_killed_is_continued(
         assert dev.project() == {}
 
 
-def test_what_is_uncertain_is_refused(dev: DevStage, tmp_path: Path) -> None:
+def test_an_uncertain_cluster_is_refused(dev: DevStage, tmp_path: Path) -> None:
     """One line each, and nothing is changed: a cluster that goes on costing money must not be forgotten, and another
     one not be taken for it."""
     made = dev.run("up", "--yes", "--workers=0")
     assert made.code == 0, made.stderr
-    _expose(dev.stage)
+    dev.stage.have_services(a_service("web"))
     before = dev.project()
 
     def refused(*arguments: str, **variables: str) -> str:
@@ -346,10 +343,8 @@ def test_a_load_balancer_of_no_service_is_named(dev: DevStage) -> None:
     world["load_balancers"].append({"id": 77, "name": "by-hand", "private_net": [{"network": network}]})
     dev.stage.project.replace_world({"hetzner": world})
 
-    refused = _line(dev.run("down", "--yes").stderr)
-    assert refused.startswith(
-        "dev: error: load balancer by-hand (77) in the cluster's network is of no Service of it: "
-    )
+    said = "dev: error: load balancer by-hand (77) in the cluster's network is of no Service of it: "
+    assert said in dev.run("down", "--yes").stderr.splitlines()[-1]
     assert dev.project()["networks"] == ["dev", "somebody-elses"]
 
     assert dev.run("down", "--yes", "--abandon").code == 0
@@ -384,15 +379,6 @@ def test_bad_usage_is_one_line(dev: DevStage, arguments: list[str]) -> None:
     """Exit 64, as of the product."""
     refused = dev.run(*arguments)
     assert (refused.code, _line(refused.stderr).endswith("; scripts/dev --help lists all")) == (64, True)
-
-
-def _expose(stage: Stage) -> None:
-    ports = [{"port": 80, "targetPort": 80, "nodePort": 30080, "protocol": "TCP"}]
-    body = {"metadata": {"name": "web"}, "spec": {"type": "LoadBalancer", "ports": ports}}
-    status, answer = stage.cluster.request(
-        "POST", "/api/v1/namespaces/default/services", {"apiVersion": "v1", "kind": "Service", **body}
-    )
-    assert status == 201, answer
 
 
 def _wrote(stage: Stage) -> list[str]:

@@ -6,23 +6,13 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
+from tests.faults.conftest import assert_untouched
 from tests.support.objects import joining_node, server
 from tests.support.permissions import shipped
 from tests.support.rows import rows
 from tests.support.stage import SimulatedCluster, Stage
 
 FILE = "my plan.json"
-
-
-@pytest.fixture
-def joining(stage: Stage) -> Stage:
-    """A cluster in which one Node joins, and a Lease that writers take."""
-    stage.environment["RECONCILER_LEADER_ELECT"] = "true"
-    stage.have_servers(server(1, "web-1"))
-    stage.register(joining_node("web-1"))
-    return stage
 
 
 def joins_as_well(stage: Stage) -> None:
@@ -33,12 +23,6 @@ def joins_as_well(stage: Stage) -> None:
 
 def provider_ids(stage: Stage) -> list[str | None]:
     return [node["spec"].get("providerID") for _, node in sorted(stage.nodes().items())]
-
-
-def assert_untouched(stage: Stage) -> None:
-    """Nothing was written, not even the Lease."""
-    assert stage.writes() == []
-    assert stage.written_to_hetzner() == []
 
 
 def test_a_plan_is_saved_reviewed_and_applied(joining: Stage) -> None:

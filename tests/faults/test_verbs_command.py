@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from tests.faults.conftest import assert_untouched
 from tests.support.objects import joining_node, server
 from tests.support.rows import rows
 from tests.support.stage import Stage, clean_environment, killed_at_the_end, wait_for
@@ -20,21 +21,6 @@ def at_a_terminal(stage: Stage, *arguments: str, has_stdin: bool = True) -> Iter
     without_stdin = ["sh", "-c", 'exec "$0" "$@" <&-', *command]
     with closing(Terminal(command if has_stdin else without_stdin, environment, stage.folder)) as terminal:
         yield terminal
-
-
-@pytest.fixture
-def joining(stage: Stage) -> Stage:
-    """A cluster in which one Node joins, and a Lease that writers take."""
-    stage.environment["RECONCILER_LEADER_ELECT"] = "true"
-    stage.have_servers(server(1, "web-1"))
-    stage.register(joining_node("web-1"))
-    return stage
-
-
-def assert_untouched(stage: Stage) -> None:
-    """Nothing was written, not even the Lease."""
-    assert stage.writes() == []
-    assert stage.written_to_hetzner() == []
 
 
 def provider_id(stage: Stage) -> str | None:
