@@ -17,27 +17,6 @@ def test_it_is_the_version_that_was_asked_for(api_server: ApiServer) -> None:
     assert re.fullmatch(rf"v{KUBERNETES}\.\d+", version["gitVersion"])
 
 
-def test_a_bound_role_gives_its_rights_and_no_others(api_server: ApiServer) -> None:
-    """RBAC is evaluated, for the users of the token file as for any other."""
-    rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
-    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
-    bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
-    name = {"metadata": {"name": "apiserver-itself"}}
-    assert api_server.request("POST", roles, {**name, "rules": rules})[0] == 201
-    binding = {
-        **name,
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "apiserver-itself"},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "apiserver-itself"}],
-    }
-    assert api_server.request("POST", bindings, binding)[0] == 201
-    review = {"spec": {"user": "apiserver-itself", "resourceAttributes": {"verb": "list", "resource": "nodes"}}}
-    reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    _, allowed = api_server.request("POST", reviews, review)
-    review["spec"]["resourceAttributes"] = {"verb": "delete", "resource": "nodes"}
-    _, refused = api_server.request("POST", reviews, review)
-    assert (allowed["status"]["allowed"], refused["status"]["allowed"]) == (True, False)
-
-
 def test_a_restart_keeps_address_tokens_and_data(api_server: ApiServer) -> None:
     """A crash and a new start look to clients like an outage, not like another cluster."""
     before = api_server.url, api_server.admin_token, api_server.ca_file.read_bytes()

@@ -26,10 +26,10 @@ CLUSTER, DEFAULT = "at the cluster scope", 'in the namespace "default"'
         ("PUT", f"{LEASES}/x", 'leases.coordination.k8s.io "x"', 'update resource "leases"', DEFAULT),
     ],
 )
-def test_what_is_not_allowed_is_forbidden(
+def test_requests_without_a_right_are_forbidden(
     api: KubernetesApi, method: str, path: str, subject: str, what: str, where: str
 ) -> None:
-    """It is so before the body is read, and whether or not the object exists."""
+    """Before the body is read, and whether or not the object exists."""
     answer = api.request(method, path, None if method == "GET" else {}, MERGE, token=api.nobody)
     code, reason, message = answer.refusal
     user = message.partition('User "')[2].partition('"')[0]
@@ -57,7 +57,11 @@ def test_the_version_is_public(api: KubernetesApi) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/v2", "/api/v1/things", f"{NODES}/x/thing", "/apis/coordination.k8s.io/v3", f"{LEASES}/x/status"]
+    "path",
+    [
+        *("/api/v2", "/api/v1/things", f"{NODES}/x/thing", "/apis/coordination.k8s.io/v3", f"{LEASES}/x/status"),
+        *("/api/v1/configmaps/x", "/api/v1/namespaces/default/nodes"),
+    ],
 )
 def test_an_unknown_path_below_an_api_is_not_found(api: KubernetesApi, path: str) -> None:
     """A Status that names no object: it must not be taken for an absent one."""
@@ -79,11 +83,6 @@ def test_any_other_unknown_path_is_plain_text(api: KubernetesApi, path: str) -> 
 def test_a_method_that_a_path_does_not_have_is_refused(api: KubernetesApi, method: str, path: str) -> None:
     text = "the server does not allow this method on the requested resource"
     assert api.request(method, path, {}).refusal == (405, "MethodNotAllowed", text)
-
-
-@pytest.mark.parametrize("path", ["/api/v1/configmaps/x", "/api/v1/namespaces/default/nodes"])
-def test_namespaced_kinds_and_others_have_their_own_paths(api: KubernetesApi, path: str) -> None:
-    assert api.get(path).refusal[:2] == (404, "NotFound")
 
 
 def test_kinds_are_announced(api: KubernetesApi) -> None:

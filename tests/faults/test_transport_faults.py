@@ -1,6 +1,7 @@
 """Each fault of the proxy does to the client, and to the upstream, what its name says."""
 
 import http.client
+import socket
 from collections.abc import Iterator
 from time import monotonic
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.proxy_stage import ProxyStage, proxy_stage
+from tests.support.rows import rows
 
 PATIENCE_S = 0.05
 """How long a test listens to silence."""
@@ -19,24 +21,17 @@ def stage() -> Iterator[ProxyStage]:
         yield stage
 
 
-@pytest.mark.parametrize(
-    ("body", "raw", "media_type"),
-    [
-        ({"kind": "Status"}, b'{"kind": "Status"}', "application/json"),
-        ("<html>bad gateway</html>", b"<html>bad gateway</html>", "text/html"),
-        ("slow down", b"slow down", "text/plain"),
-        (None, b"", "application/json"),
-    ],
-)
+@rows("body raw media_type", {
+    "JSON": ({"kind": "Status"}, b'{"kind": "Status"}', "application/json"),
+    "HTML": ("<html>bad gateway</html>", b"<html>bad gateway</html>", "text/html"),
+    "a text": ("slow down", b"slow down", "text/plain"),
+    "nothing": (None, b"", "application/json"),
+})  # fmt: skip
 def test_status_answers_instead_of_the_upstream(stage: ProxyStage, body: Any, raw: bytes, media_type: str) -> None:
     stage.proxy.set_faults([{"kind": "status", "code": 429, "body": body, "headers": {"Retry-After": "3"}}])
     answer = stage.send("POST")
-    assert (answer.status, answer.getheader("Retry-After"), answer.getheader("Content-Type"), answer.read()) == (
-        429,
-        "3",
-        media_type,
-        raw,
-    )
+    headers = [answer.getheader(name) for name in ("Retry-After", "Content-Type")]
+    assert (answer.status, headers, answer.read()) == (429, ["3", media_type], raw)
     assert (stage.upstream.executed, stage.statuses()) == ([], [429])
 
 
@@ -68,12 +63,14 @@ def test_a_client_that_gives_up_during_a_delay_is_logged_with_0(stage: ProxyStag
     assert stage.upstream.executed == []
 
 
-def test_reset_is_a_reset_and_nothing_is_executed(stage: ProxyStage) -> None:
-    stage.proxy.set_faults([{"kind": "reset"}])
+@rows("kind executed", {"at once": ("reset", []), "after the write": ("executed_then_reset", ["POST"])})
+def test_reset_is_a_reset(stage: ProxyStage, kind: str, executed: list[str]) -> None:
+    """RST, not an orderly close; the client does not know of the write."""
+    stage.proxy.set_faults([{"kind": kind}])
     with pytest.raises(ConnectionResetError) as seen:
         stage.send("POST")
     assert not isinstance(seen.value, http.client.RemoteDisconnected)
-    assert (stage.upstream.executed, stage.statuses()) == ([], [0])
+    assert (stage.upstream.executed, stage.statuses()) == (executed, [0])
 
 
 def test_cut_body_promises_all_and_sends_half(stage: ProxyStage) -> None:
@@ -93,20 +90,19 @@ def test_executed_then_504(stage: ProxyStage) -> None:
     assert (stage.upstream.executed, stage.statuses()) == (["POST"], [504])
 
 
-def test_executed_then_reset(stage: ProxyStage) -> None:
-    stage.proxy.set_faults([{"kind": "executed_then_reset"}])
-    with pytest.raises(ConnectionResetError):
-        stage.send("POST")
-    assert (stage.upstream.executed, stage.statuses()) == (["POST"], [0])
+def watched(wire: socket.socket, end: bytes) -> bytes:
+    """Ask for the watch; its answer, up to these bytes."""
+    wire.sendall(b"GET /watch HTTP/1.1\r\nHost: upstream\r\nUser-Agent: me/1\r\n\r\n")
+    seen = b""
+    while end not in seen:
+        seen += wire.recv(4096)
+    return seen
 
 
 def test_half_open_sends_headers_and_then_nothing(stage: ProxyStage) -> None:
     stage.proxy.set_faults([{"kind": "half_open", "path": "/watch"}])
     with stage.connect() as wire:
-        wire.sendall(b"GET /watch HTTP/1.1\r\nHost: upstream\r\n\r\n")
-        seen = b""
-        while b"\r\n\r\n" not in seen:
-            seen += wire.recv(4096)
+        seen = watched(wire, b"\r\n\r\n")
         assert seen.startswith(b"HTTP/1.1 200 OK\r\n")
         wire.settimeout(PATIENCE_S)
         stage.upstream.feed(b"one\n")
@@ -120,11 +116,8 @@ def test_a_watch_that_is_already_open_goes_silent(stage: ProxyStage, fault: Any)
     """And stays so after the faults are cleared: what was swallowed is lost."""
     # A plain socket, because http.client refuses to read again after a timeout.
     with stage.connect() as wire:
-        wire.sendall(b"GET /watch HTTP/1.1\r\nHost: upstream\r\nUser-Agent: me/1\r\n\r\n")
         stage.upstream.feed(b"one\n")
-        seen = b""
-        while b"one\n" not in seen:
-            seen += wire.recv(4096)
+        watched(wire, b"one\n")
         wire.settimeout(PATIENCE_S)
         stage.proxy.set_faults([fault])
         stage.upstream.feed(b"two\n")
@@ -140,11 +133,8 @@ def test_a_request_that_a_silence_skips_gets_its_whole_answer(stage: ProxyStage)
     """Also the part that comes after the number of skipped requests has been reached."""
     stage.proxy.set_faults([{"kind": "half_open", "path": "/watch", "skip": 1, "count": None}])
     with stage.connect() as wire:
-        wire.sendall(b"GET /watch HTTP/1.1\r\nHost: upstream\r\n\r\n")
         stage.upstream.feed(b"one\n")
-        seen = b""
-        while b"one\n" not in seen:
-            seen += wire.recv(4096)
+        watched(wire, b"one\n")
 
 
 @pytest.mark.parametrize("headers", [{"User-Agent": "one/1"}, {"Authorization": "Bearer 17-one"}])

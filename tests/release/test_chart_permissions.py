@@ -8,7 +8,7 @@ import pytest
 
 from desired.model.settings import ServerLoss, Settings
 from desired.names import LEASE
-from reconciler.permissions import RbacRule, needed
+from reconciler.permissions import needed
 from tests.support.apiserver import ApiServer
 from tests.support.chart import (
     CHART,
@@ -22,6 +22,7 @@ from tests.support.chart import (
 )
 from tests.support.eventful import act_as, everything, have_record, made_eventful
 from tests.support.permissions import BESIDE_PASSES, Grant, granted, shipped, used
+from tests.support.rows import rows
 from tests.support.stage import Stage, wait_for
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]
@@ -59,23 +60,18 @@ def _roles(objects: list[Object], *suffixes: str) -> list[Object]:
     return [each for each in objects if each["kind"] in ROLES and each["metadata"]["name"].endswith(suffixes)]
 
 
-@pytest.mark.parametrize("files", [("observe",), ("reconcile",), ("approve",)], ids="".join)
-def test_the_charts_roles_are_those_of_the_files(files: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("file", ["observe", "reconcile", "approve"])
+def test_the_charts_roles_are_those_of_the_files(file: str) -> None:
     """Rule by rule and in the same namespaces, whatever they are called."""
-
-    def comparable(roles: list[Object]) -> list[tuple[Any, ...]]:
-        return [(each["kind"], each["metadata"].get("namespace"), each["rules"]) for each in roles]
-
-    in_files = shipped(*(f"{file}.yaml" for file in files))
-
-    found = sorted(_roles(rendered(), *files), key=lambda each: ROLES.index(each["kind"]))
-    assert comparable(found) == comparable(in_files)
+    found = sorted(_roles(rendered(), file), key=lambda each: ROLES.index(each["kind"]))
+    ours, in_file = (
+        [(each["kind"], each["metadata"].get("namespace"), each["rules"]) for each in roles]
+        for roles in (found, shipped(f"{file}.yaml"))
+    )
+    assert ours == in_file
 
 
-@pytest.mark.parametrize(
-    ("values", "acts"),
-    [pytest.param({}, True, id="acting"), pytest.param({"policy": "observe"}, False, id="only looking")],
-)
+@rows("values acts", {"acting": ({}, True), "only looking": ({"policy": "observe"}, False)})
 def test_the_roles_grant_what_the_table_says_is_needed(values: dict[str, Any], acts: bool) -> None:
     """The table that is checked against at the start of a run, of which it makes no use of less."""
     bound = {each["roleRef"]["name"] for each in rendered(values) if each["kind"].endswith("Binding")}
@@ -85,19 +81,9 @@ def test_the_roles_grant_what_the_table_says_is_needed(values: dict[str, Any], a
         Settings(out_of_service=frozenset(ServerLoss)), acts=acts, watches=True, lease=LEASE if acts else None
     )
 
-    assert {(verb, resource) for verb, resource, _ in granted(roles)} == {
-        (permission.verb, permission.resource) for permission in wanted
-    }
-    assert _beside_lease(roles) == {_grant(permission) for permission in wanted if permission.is_beside_lease}
-
-
-def _beside_lease(roles: list[Object]) -> set[tuple[str, str]]:
-    found = granted(each for each in roles if each["kind"] == "Role")
-    return {(verb, resource) for verb, resource, _ in found}
-
-
-def _grant(permission: RbacRule) -> tuple[str, str]:
-    return permission.verb, permission.resource
+    beside_lease = granted(each for each in roles if each["kind"] == "Role")
+    for found, rules in ((granted(roles), wanted), (beside_lease, [each for each in wanted if each.is_beside_lease])):
+        assert {(verb, resource) for verb, resource, _ in found} == {(rule.verb, rule.resource) for rule in rules}
 
 
 def test_roles_follow_the_lease() -> None:
