@@ -99,16 +99,3 @@ def test_only_a_load_balancer_has_ingresses(api: KubernetesApi, name: str) -> No
     why = "Forbidden: may only be used when `spec.type` is 'LoadBalancer'"
     answer = api.merge(f"{SERVICES}/{name}/status", {"status": ingress})
     assert answer.refusal == (422, "Invalid", f'Service "{name}" is invalid: status.loadBalancer.ingress: {why}')
-
-
-@rows("name_part spec reason field", {
-    "no ports": ("", {"ports": None}, "FieldValueRequired", "spec.ports"),
-    "port": ("", {"ports": [{"port": 70000, "targetPort": 1}]}, "FieldValueInvalid", "spec.ports[0].port"),
-    "a dot in the name": (".b", {}, "FieldValueInvalid", "metadata.name"),
-})  # fmt: skip
-def test_services_are_validated(
-    api: KubernetesApi, name: str, name_part: str, spec: dict[str, Any], reason: str, field: str
-) -> None:
-    answer = api.request("POST", SERVICES, load_balancer(name + name_part, **spec))
-    assert answer.refusal[:2] == (422, "Invalid")
-    assert answer.causes == {(reason, field)}
