@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 import requests
 
+from actuators.http.kubernetes import KubernetesConnection, connect
+from actuators.http.retry import NO_PATIENCE, Retry
 from tests.support.apiserver import KUBERNETES, NEWEST
 
 JSON = "application/json"
@@ -116,6 +119,12 @@ class KubernetesApi:
 
     def close(self) -> None:
         self._session.close()
+
+
+def connected(api: KubernetesApi, agent: str = "tests/1.0") -> KubernetesConnection:
+    """The product's own connection, which tries nothing twice."""
+    kubeconfig, retry = str(api.kubeconfig()), Retry(threading.Event(), NO_PATIENCE)
+    return connect(kubeconfig, user_agent=agent, retry=retry, timeout_s=30.0, read_only=False)
 
 
 def new_name() -> str:

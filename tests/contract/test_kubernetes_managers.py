@@ -1,14 +1,12 @@
 """Who wrote a Service's status last, as ``managedFields`` has it."""
 
-import threading
 from typing import Any
 
 import pytest
 
-from actuators.http.kubernetes import KubernetesWriter, connect
-from actuators.http.retry import NO_PATIENCE, Retry
+from actuators.http.kubernetes import KubernetesWriter
 from desired.names import APPLICATION
-from tests.contract.kubernetes_api import MERGE, SERVICES, STRATEGIC, KubernetesApi
+from tests.contract.kubernetes_api import MERGE, SERVICES, STRATEGIC, KubernetesApi, connected
 
 INGRESS: dict[str, Any] = {"f:status": {"f:loadBalancer": {"f:ingress": {}}}}
 OURS = "service.kubernetes.io/load-balancer-cleanup"
@@ -60,12 +58,6 @@ def test_the_last_writer_of_the_addresses(api: KubernetesApi, path: str) -> None
 
 def test_our_own_name(api: KubernetesApi, path: str) -> None:
     """The product's client writes under the name by which it knows its own writes again."""
-    connection = connect(
-        str(api.kubeconfig()),
-        user_agent=f"{APPLICATION}/1.0",
-        retry=Retry(threading.Event(), NO_PATIENCE),
-        timeout_s=30.0,
-        read_only=False,
-    )
-    KubernetesWriter(connection).patch(path, published("192.0.2.1"), content_type=STRATEGIC)
+    writer = KubernetesWriter(connected(api, f"{APPLICATION}/1.0"))
+    writer.patch(path, published("192.0.2.1"), content_type=STRATEGIC)
     assert managers(api.get(path).good()) == {APPLICATION: INGRESS}

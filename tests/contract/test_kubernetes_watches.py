@@ -6,10 +6,17 @@ import threading
 
 import pytest
 
-from actuators.http.kubernetes import KubernetesReader, KubernetesWriter, connect
-from actuators.http.retry import Retry
+from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.http.watch import WatchEvent, current_version, open_watch
-from tests.contract.kubernetes_api import CONFIG_MAPS, NAMESPACES, NODES, SERVICES, KubernetesApi, without_versions
+from tests.contract.kubernetes_api import (
+    CONFIG_MAPS,
+    NAMESPACES,
+    NODES,
+    SERVICES,
+    KubernetesApi,
+    connected,
+    without_versions,
+)
 from tests.support.rows import rows
 
 
@@ -84,9 +91,7 @@ def test_a_query_that_cannot_be_read(api: KubernetesApi, query: str, status: int
 
 def test_the_products_own_watch(api: KubernetesApi, name: str) -> None:
     """It hears of a write in the version that the answer said, and ends at once when another thread closes it."""
-    connection = connect(
-        str(api.kubeconfig()), user_agent="tests/1.0", retry=Retry(threading.Event()), timeout_s=10.0, read_only=False
-    )
+    connection = connected(api)
     reader, writer = KubernetesReader(connection), KubernetesWriter(connection)
     watch = open_watch(reader, NODES, current_version(reader, NODES), lasts_s=60)
     heard: queue.Queue[WatchEvent | None] = queue.Queue()

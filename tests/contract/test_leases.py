@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from actuators.http import kubernetes
 from actuators.http.errors import Conflict
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
-from actuators.http.retry import NO_PATIENCE, Retry
 from actuators.wire.lease import NOBODY, LeaseClaim, Leases
 from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.leadership import LeadershipStatus, LeadResult, Timings
-from tests.contract.kubernetes_api import LEASES, KubernetesApi
+from tests.contract.kubernetes_api import LEASES, KubernetesApi, connected
 
 MOMENT = "2027-01-15T08:00:00.000000Z"
 OURS = LeaseClaim("me", 15, MOMENT, MOMENT, 0)
@@ -29,8 +27,7 @@ def leases(api: KubernetesApi, name: str) -> Iterator[Leases]:
 
 def leases_of(api: KubernetesApi, name: str) -> Leases:
     """A Lease over the product's connection."""
-    patience, kubeconfig = Retry(threading.Event(), NO_PATIENCE), str(api.kubeconfig())
-    connection = kubernetes.connect(kubeconfig, user_agent="tests/1.0", retry=patience, timeout_s=10.0, read_only=False)
+    connection = connected(api)
     return Leases(KubernetesReader(connection), KubernetesWriter(connection), "default", name)
 
 
@@ -57,7 +54,7 @@ def test_the_life_of_a_lease(api: KubernetesApi, leases: Leases, name: str) -> N
 
 
 def test_of_two_writers_one_loses(api: KubernetesApi, leases: Leases, name: str) -> None:
-    """Whoever makes it second, and whoever writes from a version that is no longer, or from a Lease that is gone."""
+    """The second creation loses, and a write from a version that was replaced or deleted."""
     made = leases.create(OURS)
     with pytest.raises(Conflict):
         leases.create(OURS)

@@ -77,7 +77,7 @@ def test_nobody_is_asked_about_nothing(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "has_stdin"), [(("--output", "json"), True), ((), False)])
-def test_a_person_who_cannot_be_asked(joining: Stage, arguments: tuple[str, ...], has_stdin: bool) -> None:
+def test_a_question_that_cannot_be_asked(joining: Stage, arguments: tuple[str, ...], has_stdin: bool) -> None:
     with at_a_terminal(joining, "apply", *arguments, has_stdin=has_stdin) as terminal:
         assert terminal.end() == 64
     assert "pass --yes" in terminal.shown

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.apiserver import ApiServer
-from tests.support.chart import DEPLOY, Object, complaints, kustomized, objects_in, rendered, template
+from tests.support.chart import DEPLOY, Object, kustomized, rendered, template
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]
 """The first test may have to build helm."""
@@ -48,13 +47,6 @@ def test_static_manifests_are_what_the_chart_renders(file: str) -> None:
 @pytest.mark.parametrize("folder", OVERLAYS)
 def test_kustomize_makes_what_the_chart_makes(folder: str) -> None:
     assert _by_name(kustomized(folder)) == _by_name(rendered(OVERLAYS[folder]))
-
-
-@pytest.mark.parametrize("file", STATIC)
-def test_the_api_server_takes_every_object(api_server: ApiServer, file: str) -> None:
-    objects = objects_in((DEPLOY / file).read_text())
-
-    assert complaints(api_server, objects) == {}
 
 
 def test_a_cron_job_never_runs_beside_itself_and_ends() -> None:
