@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Network
 
-from desired.explain import why_no_node
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.settings import Settings
 from desired.model.snapshot import (
@@ -40,7 +39,7 @@ from tests.builders import (
     workloads_of,
 )
 from tests.routes import ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, gateway_of, pods_of
-from tests.support.judging import explain, judge, states_in
+from tests.support.judging import explain_object, judge, states_in
 from tests.support.keys import key_of
 
 NAT = a_route("0.0.0.0/0", gateway_of())
@@ -143,16 +142,21 @@ NO_API = (
 
 
 def explained(
-    snapshot: Snapshot, settings: Settings | None = None, name: str = "web-1", *, approved: tuple[str, ...] = ()
+    snapshot: Snapshot,
+    settings: Settings | None = None,
+    key: str = "node/web-1",
+    *,
+    approved: tuple[str, ...] = (),
+    requests: Requests = REQUESTS,
 ) -> Explained:
-    """What ``reconcile explain node`` says of a Node of this world."""
+    """What ``reconcile explain`` says of an object of this world."""
     settings = settings or Settings()
     plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
-    report = Report(snapshot=snapshot, requests=REQUESTS, states=states_in(plan, snapshot, settings))
-    node = snapshot.node(key_of(f"node/{name}"))
-    if node is None:
-        return Explained(key_of(f"node/{name}"), replace(report, errors=(why_no_node(name, snapshot),)))
-    return Explained(node.key, report, explain(node, snapshot, settings, plan))
+    report = Report(snapshot=snapshot, requests=requests, states=states_in(plan, snapshot, settings))
+    found = explain_object(key, snapshot, settings, plan)
+    if isinstance(found, str):
+        return Explained(key_of(key), replace(report, errors=(found,)))
+    return Explained(key_of(key), report, found)
 
 
 def _settled() -> Explained:
@@ -236,7 +240,7 @@ def _dedicated(number: int = 321) -> Explained:
     )
     account = servers_of(a_robot_server(number, "db-1", status=ServerStatus.OFF), a_robot_server(322, "db-2"))
     snapshot = a_snapshot([CONTROL, node], [CONTROL_SERVER], robot=RobotAccount(account))
-    return explained(snapshot, name="db-1")
+    return explained(snapshot, key="node/db-1")
 
 
 EXPLANATIONS: Mapping[str, Explained] = {
@@ -258,7 +262,7 @@ EXPLANATIONS: Mapping[str, Explained] = {
             [CONTROL, a_settled_node("web-1", 1), a_joining_node("web1")],
             [CONTROL_SERVER, a_server(), a_server(2, "web-2")],
         ),
-        name="web1",
+        key="node/web1",
     ),
     "foreign": explained(
         a_snapshot([CONTROL, a_node(provider_id="aws:///eu-central-1a/i-1", labels=SERVER_LABELS)], [CONTROL_SERVER])
@@ -305,7 +309,7 @@ EXPLANATIONS: Mapping[str, Explained] = {
             controllers=workloads_of(a_workload()),
         )
     ),
-    "missing": explained(a_snapshot([CONTROL, a_settled_node()], [CONTROL_SERVER, a_server()]), name="web-2"),
+    "missing": explained(a_snapshot([CONTROL, a_settled_node()], [CONTROL_SERVER, a_server()]), key="node/web-2"),
     **{name: explained(*world) for name, world in ROUTED_WORLDS.items()},
     "no_api": Explained(key_of("node/web-1"), Report(errors=(NO_API,), requests=Requests(kubernetes=5))),
 }

@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Address
 from types import MappingProxyType
-from typing import Any
 
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.annotations.choices import Algorithm, Protocol
@@ -19,6 +18,7 @@ from desired.model.load_balancer import (
     Owner,
     ServerTarget,
 )
+from desired.model.route import ROUTED, UNROUTED
 from desired.model.service import Ingress
 from desired.model.settings import Settings
 from desired.model.snapshot import NodeAddress, ServerStatus, Snapshot
@@ -45,6 +45,7 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
+from tests.routes import ROUTING, WITHOUT_RANGE, a_pod_node, a_pod_server, a_route, a_routed_world, pods_of, routes_of
 from tests.support.balancer_changes import (
     BALANCER,
     CLAIM,
@@ -57,16 +58,13 @@ from tests.support.balancer_changes import (
     a_wish,
     an_adoption,
 )
+from tests.support.balancer_plans import fleet
 from tests.support.judging import decided, judge
 from tests.support.keys import key_of
-from tests.support.route_scenarios import ROUTE_SCENARIOS
 
 _REQUESTS_OF_BALANCERS = Requests(kubernetes=3, hetzner=3, remaining=3597, limit=3600)
 _ADDRESSES = (Ingress("203.0.113.200", ip_mode="VIP"), Ingress("2001:db8::200", ip_mode="VIP"))
-_FLEET: Mapping[str, Any] = {
-    "nodes": [a_settled_node(f"web-{n}", n) for n in (1, 2, 3)],
-    "servers": [a_server(n, f"web-{n}") for n in (1, 2, 3)],
-}
+_FLEET = fleet(1, 2, 3, private=False)
 
 
 def _report(
@@ -246,6 +244,7 @@ BALANCER_SCENARIOS: Mapping[str, Report] = {
 
 
 _REQUESTS = Requests(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
+_USUAL = Settings()
 _HOSTNAME = (NodeAddress("Hostname", "web-1"),)
 _SETTLED = a_settled_node("control-1", 9)
 _CONTROL = a_server(9, "control-1")
@@ -259,17 +258,14 @@ _UNAVAILABLE = (
 )
 
 
-def report_on(
+def _report_on(
     snapshot: Snapshot,
     outcomes: Mapping[str, Outcome] | None = None,
     requests: Requests = _REQUESTS,
-    *,
-    only: tuple[str, ...] = (),
+    settings: Settings = _USUAL,
 ) -> Report:
     """What a pass over this world says; the changes named in ``outcomes`` came to that end."""
-    settings = Settings(only=only)
-    judged = judge(compute_plan(snapshot, settings), snapshot, settings)
-    plan = restrict(judged, only)
+    plan = restrict(judge(compute_plan(snapshot, settings), snapshot, settings), settings.only)
     lines = tuple(Line(change, (outcomes or {}).get(change.key)) for change in plan.changes)
     return decided(Report(snapshot=snapshot, lines=lines, notes=plan.notes, holds=plan.holds, requests=requests))
 
@@ -347,6 +343,60 @@ def _decimated() -> Snapshot:
     )
 
 
+_VPN = a_route("10.8.0.0/24", "10.0.0.254")
+"""Somebody's own, in the same network."""
+
+
+def _routed(snapshot: Snapshot, settings: Settings = ROUTING, outcomes: Mapping[str, Outcome] | None = None) -> Report:
+    return _report_on(snapshot, outcomes, Requests(kubernetes=2, hetzner=3, remaining=3597, limit=3600), settings)
+
+
+def _drifted_routes() -> Snapshot:
+    """Of five Nodes one is new, the route of one leads elsewhere, and the server of one is not in the network; the
+    route to the pods of a Node that is no more leads to an address that nobody has."""
+    nodes = [
+        a_pod_node(1),
+        a_pod_node(2, says=None),
+        a_pod_node(3, says=UNROUTED),
+        a_pod_node(4, pods_of(4), "fd00:10:244:4::/64"),
+        a_pod_node(5, addresses=a_pod_node(5).addresses[:-1]),
+    ]
+    servers = [a_pod_server(number) for number in range(1, 5)] + [a_pod_server(5, private_ips=())]
+    routes = [a_route(1), a_route(3, 4), a_route(4, 4), a_route(9, "10.0.0.99"), _VPN]
+    return a_routed_world(nodes, servers, routes, members=[])
+
+
+def _held_routes() -> Snapshot:
+    """A route within the cluster CIDR leads to a server that is no Node."""
+    servers = [a_pod_server(1), a_pod_server(7)]
+    return a_routed_world([a_pod_node()], servers, [a_route(), a_route(7, 7)])
+
+
+def _creating_routes() -> Snapshot:
+    """Nobody says what the cluster CIDR is, and one destination is of IPv6."""
+    section = routes_of(a_route(), _VPN, unreadable={"fd00::/64": "its destination is of IPv6"})
+    return replace(a_routed_world([a_pod_node(), a_pod_node(2, says=None)]), routes=section)
+
+
+_UNREACHABLE = "Hetzner POST /networks/4/actions/add_route answers 422 invalid_input: gateway not reachable"
+
+ROUTE_SCENARIOS: Mapping[str, Report] = {
+    "routes_drifted": _routed(_drifted_routes()),
+    "routes_applied": _routed(
+        a_routed_world([a_pod_node(1, says=None), a_pod_node(2)], routes=[]),
+        outcomes={
+            "route/4/10.244.1.0/24": Applied(),
+            "node/web-1/network": Applied(),
+            "route/4/10.244.2.0/24": Failed(_UNREACHABLE),
+        },
+    ),
+    "routes_held": _routed(_held_routes()),
+    "routes_creating": _routed(_creating_routes(), WITHOUT_RANGE),
+    "routes_settled": _routed(a_routed_world([a_pod_node(number) for number in range(1, 8)])),
+    "routes_off": _routed(a_routed_world([a_pod_node(says=ROUTED)]), Settings(network="private")),
+}
+"""Name → report."""
+
 _FAILED: Mapping[str, Outcome] = {
     "node/web-1": Applied(),
     "node/web-2": Failed("Kubernetes API server: PATCH /api/v1/nodes/web-2 answers 403 nodes is forbidden"),
@@ -355,29 +405,30 @@ _FAILED: Mapping[str, Outcome] = {
 }
 
 SCENARIOS: Mapping[str, Report] = {
-    "joining": report_on(_joining()),
-    "held_by_anchor": report_on(_elsewhere()),
-    "drifted": report_on(_drifted()),
-    "awaiting_proof": report_on(_unproven(), requests=Requests(kubernetes=2, hetzner=3, remaining=3597, limit=3600)),
-    "held_by_blast_radius": report_on(
+    "joining": _report_on(_joining()),
+    "held_by_anchor": _report_on(_elsewhere()),
+    "drifted": _report_on(_drifted()),
+    "awaiting_proof": _report_on(_unproven(), requests=Requests(kubernetes=2, hetzner=3, remaining=3597, limit=3600)),
+    "held_by_blast_radius": _report_on(
         _decimated(), requests=Requests(kubernetes=3, hetzner=3, remaining=3597, limit=3600)
     ),
-    "empty": report_on(a_snapshot([_SETTLED], [_CONTROL])),
-    "incomplete": report_on(_partly_read()),
-    "applied": report_on(
+    "empty": _report_on(a_snapshot([_SETTLED], [_CONTROL])),
+    "incomplete": _report_on(_partly_read()),
+    "applied": _report_on(
         a_snapshot([_SETTLED, a_joining_node()], [_CONTROL, a_server()]),
         {"node/web-1": Applied()},
         Requests(kubernetes=6, hetzner=1, remaining=3599, limit=3600),
     ),
-    "failed": report_on(
+    "failed": _report_on(
         a_snapshot(
             [_SETTLED, *(a_joining_node(f"web-{n}") for n in range(1, 5))],
             [_CONTROL, *(a_server(n, f"web-{n}") for n in range(1, 5))],
         ),
         _FAILED,
     ),
-    "part": report_on(
-        a_snapshot([_SETTLED, a_joining_node()], [_CONTROL, a_server()]), only=("node/control-1", "node/wbe-1")
+    "part": _report_on(
+        a_snapshot([_SETTLED, a_joining_node()], [_CONTROL, a_server()]),
+        settings=Settings(only=("node/control-1", "node/wbe-1")),
     ),
     "error": Report(errors=(_REFUSED,)),
     **BALANCER_SCENARIOS,

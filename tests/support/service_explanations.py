@@ -41,17 +41,15 @@ from tests.balancers import (
     annotated,
 )
 from tests.builders import NOW, SERVER_LABELS, a_joining_node, a_server, a_settled_node, incomplete
-from tests.support.judging import explain_object, judge, states_in
+from tests.support.balancer_plans import fleet
+from tests.support.explanations import BORN, explained
+from tests.support.judging import judge
 from tests.support.keys import key_of
 
 REQUESTS = Requests(kubernetes=3, hetzner=2, remaining=3598, limit=3600)
-BORN = NOW - timedelta(days=30)
 RIVAL_UID = "99999999-2222-3333-4444-555555555555"
 PUBLIC = {n: ServerTarget(n, use_private_ip=False) for n in range(1, 10)}
-FLEET: Mapping[str, Any] = {
-    "nodes": [a_settled_node(f"web-{n}", n) for n in (1, 2, 3)],
-    "servers": [a_server(n, f"web-{n}") for n in (1, 2, 3)],
-}
+FLEET = fleet(1, 2, 3, private=False)
 
 
 def explained_service(
@@ -62,12 +60,7 @@ def explained_service(
     approved: tuple[str, ...] = (),
 ) -> Explained:
     """What ``reconcile explain service`` says of a Service of this world."""
-    plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
-    report = Report(snapshot=snapshot, requests=REQUESTS, states=states_in(plan, snapshot, settings))
-    found = explain_object(key, snapshot, settings, plan)
-    if isinstance(found, str):
-        return Explained(key_of(key), replace(report, errors=(found,)))
-    return Explained(key_of(key), report, found)
+    return explained(snapshot, settings, key, approved=approved, requests=REQUESTS)
 
 
 def of_the_service(snapshot: Snapshot, settings: Settings = LOCATED) -> ServiceExplanation:
