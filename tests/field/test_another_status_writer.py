@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -12,11 +11,11 @@ from kubernetes_double import KubernetesSimulator
 from reconciler.passes.history import History
 from reconciler.passes.one_pass import converge
 from tests.support.in_process import one_pass, runtime
+from tests.support.objects import ingress, said_of
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import SimulatedCluster, Stage
 
 SERVICE = "/api/v1/namespaces/default/services/web"
-CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
 REMEDY = SERVICE_REVERTED_BY.remedy
 OTHERS = {
     "loadBalancer": {"ingress": [{"ip": "10.20.0.5"}]},
@@ -41,17 +40,17 @@ def test_the_first_load_balancer_replaces_none(
     k3s' servicelb has set the finalizer that it shares with us."""
     stage = field("06-another-status-writer")
     status = {**OTHERS, "loadBalancer": {"ingress": [{"ip": published}]}}
-    assert stage.cluster.request("PATCH", SERVICE, {"metadata": {"finalizers": finalizers}})[0] == 200
-    assert stage.cluster.request("PATCH", f"{SERVICE}/status", {"status": status})[0] == 200
+    stage.patch_service({"metadata": {"finalizers": finalizers}})
+    stage.patch_service({"status": status}, "web/status")
 
     one_pass(stage)
 
-    reasons = {event["reason"] for event in events(stage)}
+    reasons = {event["reason"] for event in stage.events()}
     assert "EnsuredLoadBalancer" in reasons
     assert "LoadBalancerReplaced" not in reasons
-    _, service = stage.cluster.request("GET", SERVICE)
+    service = stage.service()
     assert published not in str(service["status"])
-    assert "cilium.io/IPAMRequestSatisfied" in {found["type"] for found in service["status"]["conditions"]}
+    assert "cilium.io/IPAMRequestSatisfied" in said_of(service)
 
 
 def test_servicelb_before_us(field: Callable[[str], Stage]) -> None:
@@ -77,7 +76,7 @@ def test_another_hand_keeps_its_address(field: Callable[[str], Stage]) -> None:
     """06: three times the address is put right; then the status is left to the other for an hour, and everything that
     tells of it names him and the way out. Nothing else is held up, and the status that is published has the hold."""
     stage = field("06-another-status-writer")
-    stage.cluster.request("POST", CONFIG_MAPS, {"metadata": {"name": "hcloud-reconciler"}})
+    stage.have_config_map()
     history = History()
     with runtime(stage, {}, ImpatientStop()) as built:
         assert built.connections is not None
@@ -91,15 +90,15 @@ def test_another_hand_keeps_its_address(field: Callable[[str], Stage]) -> None:
             history.note(converge(plan_context, built.connections.apply_context))
     assert published_by_us(stage) == []
 
-    _, service = stage.cluster.request("GET", SERVICE)
-    assert service["status"]["loadBalancer"]["ingress"] == [{"ip": "10.20.0.5", "ipMode": "VIP"}]
+    service = stage.service()
+    assert ingress(service) == [{"ip": "10.20.0.5", "ipMode": "VIP"}]
     ready = next(found for found in service["status"]["conditions"] if found["type"] == "LoadBalancerReady")
     own = stage.balancers()[0]["public_net"]["ipv4"]["ip"]
     assert (ready["status"], ready["reason"]) == ("False", "OtherAddressPublished")
     assert ready["message"].startswith(
         f"published 10.20.0.5 (written by 'cilium-operator'), no address of load balancer 1 (own: {own}"
     )
-    (event,) = [event for event in events(stage) if event["reason"] == "ChangeHeld"]
+    (event,) = stage.events("ChangeHeld")
     assert event["message"].startswith(
         "service.status is held by flapping: also written by 'cilium-operator' (condition"
         " 'cilium.io/IPAMRequestSatisfied'), reverted 3 times since "
@@ -125,10 +124,3 @@ def published_by_us(stage: Stage) -> list[Exchange]:
     """Writes of the status in which an address is published."""
     sent = [exchange for exchange in stage.writes() if exchange.path == f"{SERVICE}/status"]
     return [exchange for exchange in sent if "loadBalancer" in exchange.body.get("status", {})]
-
-
-def events(stage: Stage) -> list[dict[str, Any]]:
-    """Those on objects of the namespace."""
-    _, listed = stage.cluster.request("GET", "/api/v1/namespaces/default/events")
-    found: list[dict[str, Any]] = listed["items"]
-    return found

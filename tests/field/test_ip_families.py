@@ -26,7 +26,7 @@ def have_families(stage: Stage, *families: str) -> None:
 
 def without_public(stage: Stage, family: str) -> None:
     """The only server has no public address of this family."""
-    (server,) = stage.project.world()["hetzner"]["servers"]
+    (server,) = stage.servers()
     stage.change_servers(1, public_net={**server["public_net"], family: None})
 
 
@@ -72,8 +72,7 @@ def test_a_server_without_the_family(field: Callable[[str], Stage], family: str,
         (text,) = notes_of_kind(report, kind)
         assert said in text
         assert "ipFamilyPolicy: PreferDualStack" in text
-    _, listed = stage.cluster.request("GET", "/api/v1/namespaces/default/events")
-    assert any(event["reason"] == "UnusableTarget" and said in event["message"] for event in listed["items"])
+    assert any(said in event["message"] for event in stage.events("UnusableTarget"))
 
 
 def test_an_existing_target_by_the_other_family(field: Callable[[str], Stage]) -> None:

@@ -71,8 +71,7 @@ def test_a_node_that_was_closed_by_routes(
     """What an earlier run has left goes only where somebody says that there are no routes; else the note names the
     Node."""
     stage = field(WORLD)
-    conditions = [*stage.nodes()["w-3"]["status"]["conditions"], network_condition(*UNROUTED)]
-    stage.patch_node("w-3/status", {"status": {"conditions": conditions}})
+    stage.set_condition("w-3", network_condition(*UNROUTED))
 
     report = one_pass(stage, ONCE, **variables)
 

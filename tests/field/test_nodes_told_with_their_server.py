@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.support.in_process import one_pass
-from tests.support.objects import notes_of_kind
+from tests.support.objects import notes_of_kind, seen
 from tests.support.stage import Stage
 
 _WAY = "delete the Node and restart its kubelet"
@@ -41,31 +41,24 @@ def notes_of(report: Mapping[str, Any]) -> Mapping[str, str]:
 
 def events_of(stage: Stage) -> Mapping[str, tuple[str, str]]:
     """Name of each Node with a warning → its reason and message."""
-    _, events = stage.cluster.request("GET", "/api/v1/namespaces/default/events")
     return {
         event["involvedObject"]["name"]: (event["reason"], event["message"])
-        for event in events["items"]
+        for event in stage.events()
         if event["involvedObject"]["kind"] == "Node" and event["type"] == "Warning"
     }
-
-
-def nodes_in(stage: Stage) -> Mapping[str, Any]:
-    """The Nodes as they are stored, by name."""
-    _, nodes = stage.cluster.request("GET", "/api/v1/nodes")
-    return {node["metadata"]["name"]: node for node in nodes["items"]}
 
 
 def test_provider_ids_of_distributions(field: Callable[[str], Stage]) -> None:
     """07: each is told what set it and which server has its name, in note and Event; nothing is joined."""
     stage = field("07-provider-ids-of-distributions")
-    before = nodes_in(stage)
+    before = stage.nodes()
 
     report = one_pass(stage)
 
     told = {"cp-1": K3S, "w-1": RKE2, "w-2": BARE, "w-3": NONE}
     assert notes_of(report) == {f"node/{name}": text for name, text in told.items()}
     assert events_of(stage) == {name: ("UnknownProviderIDPrefix", text) for name, text in told.items()}
-    assert nodes_in(stage) == before
+    assert stage.nodes() == before
 
 
 def test_the_empty_load_balancer_says_why(field: Callable[[str], Stage]) -> None:
@@ -78,8 +71,7 @@ def test_the_empty_load_balancer_says_why(field: Callable[[str], Stage]) -> None
     (of_k3s, way), (unclaimed, claim) = K3S.split("; "), NONE.split("; ")
     counts = f"3 of another cloud (cp-1: {of_k3s}), 1 without providerID (w-3: {unclaimed})"
     assert text == f"0 of 4 Nodes can be targets: {counts}; cp-1: {way}, or w-3: {claim}"
-    _, service = stage.cluster.request("GET", "/api/v1/namespaces/default/services/web")
-    said = {each["type"]: each["message"] for each in service["status"]["conditions"]}
+    said = {each["type"]: each["message"] for each in stage.service()["status"]["conditions"]}
     assert said["LoadBalancerInSync"] == text
 
 
@@ -97,7 +89,7 @@ def test_explain_has_the_server(field: Callable[[str], Stage]) -> None:
 def test_machines_with_another_host_name(field: Callable[[str], Stage]) -> None:
     """08: the silent Node is told with the joining one; nothing is joined, deleted or taken out of use."""
     stage = field("08-machines-renamed")
-    before = nodes_in(stage)
+    before = stage.nodes()
 
     report = one_pass(stage, {"--once": "true"}, HCLOUD_NETWORK="cluster")
 
@@ -105,10 +97,9 @@ def test_machines_with_another_host_name(field: Callable[[str], Stage]) -> None:
     assert notes["node/host-6jk-4yw"] == JOINING
     assert "prod-w-2 (silent since 2026-11-25 03:40 UTC" in notes["node/host-jo8-ff0"]
     assert events["host-6jk-4yw"] == ("ServerNotFound", JOINING)
-    after = nodes_in(stage)
+    after = stage.nodes()
     assert after.keys() == before.keys()
     assert {name: node["spec"].get("providerID") for name, node in after.items()} == {
         name: node["spec"].get("providerID") for name, node in before.items()
     }
-    targets = {target["server"]["id"] for target in stage.project.world()["hetzner"]["load_balancers"][0]["targets"]}
-    assert targets == {1, 2, 3}
+    assert seen(stage.balancers()[0])["targets"].keys() == {1, 2, 3}

@@ -10,20 +10,12 @@ EXCLUDED = (
     f"0 of 1 Nodes can be targets: 1 excluded by label; kubectl label node node-1 {LABEL}- (kubeadm, Talos and k3s set"
     " it on control planes)"
 )
-SERVICE = "/api/v1/namespaces/default/services/web-app"
 
 
 def conditions_of(stage: Stage) -> Mapping[str, tuple[str, str, str]]:
     """Type → status, reason and message of the Service's conditions."""
-    _, service = stage.cluster.request("GET", SERVICE)
-    found = service["status"].get("conditions", [])
+    found = stage.service("web-app")["status"].get("conditions", [])
     return {each["type"]: (each["status"], each["reason"], each["message"]) for each in found}
-
-
-def events_of(stage: Stage, reason: str) -> list[str]:
-    """The messages of the Events with this reason."""
-    _, events = stage.cluster.request("GET", "/api/v1/namespaces/default/events")
-    return [event["message"] for event in events["items"] if event["reason"] == reason]
 
 
 def test_all_nodes_excluded(field: Callable[[str], Stage]) -> None:
@@ -33,7 +25,7 @@ def test_all_nodes_excluded(field: Callable[[str], Stage]) -> None:
     report = one_pass(stage)
 
     assert EXCLUDED in [note["text"] for note in report["notes"]]
-    assert events_of(stage, "UnAvailableLoadBalancer") == [EXCLUDED]
+    assert [event["message"] for event in stage.events("UnAvailableLoadBalancer")] == [EXCLUDED]
     conditions = conditions_of(stage)
     assert conditions["LoadBalancerInSync"] == ("False", "NoTargets", EXCLUDED)
     status, reason, message = conditions["LoadBalancerReady"]
@@ -45,8 +37,7 @@ def test_the_command_makes_a_target(field: Callable[[str], Stage]) -> None:
     """09: once the label is off, the Node gets traffic and the conditions are True."""
     stage = field("09-all-nodes-excluded")
     one_pass(stage)
-
-    assert stage.cluster.request("PATCH", "/api/v1/nodes/node-1", {"metadata": {"labels": {LABEL: None}}})[0] == 200
+    stage.label("node-1", labels={LABEL: None})
     one_pass(stage)
 
     conditions = conditions_of(stage)
@@ -60,10 +51,8 @@ def test_another_reason_is_another_message(field: Callable[[str], Stage]) -> Non
     """The conditions follow the reason, and a pass without news writes nothing."""
     stage = field("09-all-nodes-excluded")
     one_pass(stage)
-    selector = {"metadata": {"annotations": {"load-balancer.hetzner.cloud/node-selector": "pool=web"}}}
-
-    assert stage.cluster.request("PATCH", "/api/v1/nodes/node-1", {"metadata": {"labels": {LABEL: None}}})[0] == 200
-    assert stage.cluster.request("PATCH", SERVICE, selector)[0] == 200
+    stage.label("node-1", labels={LABEL: None})
+    stage.annotate("web-app", node_selector="pool=web")
     one_pass(stage)
 
     _, _, message = conditions_of(stage)["LoadBalancerInSync"]
@@ -71,7 +60,6 @@ def test_another_reason_is_another_message(field: Callable[[str], Stage]) -> Non
         "0 of 1 Nodes can be targets: 1 not matched by the node selector; label the Nodes to match 'pool=web', or"
         " kubectl annotate service web-app -n default load-balancer.hetzner.cloud/node-selector-"
     )
-    _, before = stage.cluster.request("GET", SERVICE)
+    before = stage.service("web-app")
     one_pass(stage)
-    _, after = stage.cluster.request("GET", SERVICE)
-    assert before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
+    assert stage.service("web-app") == before

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.support.in_process import one_pass
+from tests.support.objects import by_key, ingress, said_of
 from tests.support.stage import Stage
 
 WORLD = "02-tls-made-in-console"
-SERVICES = "/api/v1/namespaces/default/services"
 PORT = "load_balancer/default/ingress/listener/443"
 PREFIX = "load-balancer.hetzner.cloud/"
 KEPT = (
@@ -23,20 +23,8 @@ REDIRECTED = (
 
 def listeners(stage: Stage, name: str = "ingress-lb") -> Mapping[int, Any]:
     """Port → listener of the load balancer with this name."""
-    found = next(each for each in stage.project.world()["hetzner"]["load_balancers"] if each["name"] == name)
+    found = next(each for each in stage.balancers() if each["name"] == name)
     return {each["listen_port"]: each for each in found["services"]}
-
-
-def condition(stage: Stage) -> tuple[str, str]:
-    """Status and reason of ``LoadBalancerInSync``."""
-    _, service = stage.cluster.request("GET", f"{SERVICES}/ingress")
-    found = next(each for each in service["status"]["conditions"] if each["type"].endswith("LoadBalancerInSync"))
-    return found["status"], found["reason"]
-
-
-def by_key(report: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Key → change."""
-    return {change["key"]: change for change in report["changes"]}
 
 
 def texts(report: Mapping[str, Any]) -> list[str]:
@@ -44,10 +32,9 @@ def texts(report: Mapping[str, Any]) -> list[str]:
     return [note["text"] for note in report["notes"] if note["key"] == "service/default/ingress"]
 
 
-def say(stage: Stage, **annotations: str) -> None:
-    """A person annotates the Service."""
-    said = {f"{PREFIX}{key.replace('_', '-')}": text for key, text in annotations.items()}
-    assert stage.cluster.request("PATCH", f"{SERVICES}/ingress", {"metadata": {"annotations": said}})[0] == 200
+def at_node_port(number: int) -> dict[str, Any]:
+    """The port of the Service that its listener is for."""
+    return {"name": "websecure", "port": 443, "nodePort": number, "protocol": "TCP"}
 
 
 def test_what_nothing_asks_for_stays(field: Callable[[str], Stage]) -> None:
@@ -60,16 +47,15 @@ def test_what_nothing_asks_for_stays(field: Callable[[str], Stage]) -> None:
     assert (first["holds"], second["holds"], second["changes"]) == ([], [], [])
     assert [text.startswith(KEPT) for text in texts(second)].count(True) == 1
     assert REDIRECTED in texts(second)
-    _, service = stage.cluster.request("GET", f"{SERVICES}/ingress")
-    assert service["status"]["loadBalancer"]["ingress"]
+    assert ingress(stage.service("ingress"))
 
 
 def test_annotations_keep_what_was_made(field: Callable[[str], Stage]) -> None:
     """02: with what the note names the Service asks for all of it, and the plan is empty."""
     stage = field(WORLD)
     made = listeners(stage)[443]
-    say(
-        stage,
+    stage.annotate(
+        "ingress",
         protocol="https",
         http_certificates="77",
         http_redirect_http="true",
@@ -77,21 +63,20 @@ def test_annotations_keep_what_was_made(field: Callable[[str], Stage]) -> None:
         health_check_port="31080",
         health_check_http_path="/ping",
     )
-    ports = [{"name": "websecure", "port": 443, "nodePort": 31443, "protocol": "TCP"}]
-    assert stage.cluster.request("PATCH", f"{SERVICES}/ingress", {"spec": {"ports": ports}})[0] == 200
+    stage.listen("ingress", at_node_port(31443))
     report = one_pass(stage)
 
     assert [change for change in report["changes"] if change["key"].startswith("load_balancer/")] == []
     assert (report["holds"], listeners(stage)) == ([], {443: made})
     after = one_pass(stage)
     assert (after["changes"], [text for text in texts(after) if "keeps" in text]) == ([], [])
-    assert condition(stage) == ("True", "InSync")
+    assert said_of(stage.service("ingress"))["LoadBalancerInSync"] == ("True", "InSync")
 
 
 def test_an_annotation_is_a_word(field: Callable[[str], Stage]) -> None:
     """02: a Service that says tcp, and a check of its own, gets both at once, and port 80 with them."""
     stage = field(WORLD)
-    say(stage, protocol="tcp", health_check_port="31443", health_check_protocol="tcp")
+    stage.annotate("ingress", protocol="tcp", health_check_port="31443", health_check_protocol="tcp")
     report = one_pass(stage)
 
     changed = by_key(report)[PORT]
@@ -105,8 +90,7 @@ def test_a_new_node_port_is_followed(field: Callable[[str], Stage]) -> None:
     """02: kube-proxy closes the old node port, so that the port leads to the new one at once, and keeps the rest."""
     stage = field(WORLD)
     made = listeners(stage)[443]
-    ports = [{"name": "websecure", "port": 443, "nodePort": 31555, "protocol": "TCP"}]
-    assert stage.cluster.request("PATCH", f"{SERVICES}/ingress", {"spec": {"ports": ports}})[0] == 200
+    stage.listen("ingress", at_node_port(31555))
     report = one_pass(stage)
 
     assert report["holds"] == []

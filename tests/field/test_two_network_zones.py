@@ -8,7 +8,6 @@ from tests.support.in_process import one_pass
 from tests.support.objects import notes_of_kind
 from tests.support.stage import Stage
 
-SERVICE = "/api/v1/namespaces/default/services/web"
 REGION = "topology.kubernetes.io/region"
 SELECTOR = "load-balancer.hetzner.cloud/node-selector"
 
@@ -28,17 +27,13 @@ IN_EUROPE = _why("fsn1", "eu-central", "us-east")
 IN_AMERICA = _why("ash", "us-east", "eu-central")
 
 
-def _events(stage: Stage, reason: str = "UnusableTarget") -> set[tuple[str, str, str]]:
-    _, listed = stage.cluster.request("GET", "/api/v1/events")
-    return {
-        (event["involvedObject"]["name"], event["reason"], event["message"])
-        for event in listed["items"]
-        if event["reason"] == reason
-    }
+def _told(stage: Stage, reason: str) -> set[tuple[str, str]]:
+    """Name and message of the events with this reason."""
+    return {(event["involvedObject"]["name"], event["message"]) for event in stage.events(reason)}
 
 
 def _targets(stage: Stage) -> list[int]:
-    (balancer,) = stage.project.world()["hetzner"]["load_balancers"]
+    (balancer,) = stage.balancers()
     return sorted(target["server"]["id"] for target in balancer["targets"])
 
 
@@ -71,15 +66,14 @@ def test_servers_of_another_zone_are_no_targets(
     assert notes_of_kind(second, "unusable-target") == [note]
     why = note.partition(": ")[2]
     text = f"no target of the load balancer of Service default/web: {why}"
-    assert _events(stage) == {(node, "UnusableTarget", text) for node in nodes}
+    assert _told(stage, "UnusableTarget") == {(node, text) for node in nodes}
 
 
 def test_the_remedy_ends_the_note(field: Callable[[str], Stage]) -> None:
     """The selector that the note names leaves out exactly the Nodes of the other zone."""
     stage = field("01-two-network-zones-existing")
     one_pass(stage)
-    selected = {"metadata": {"annotations": {SELECTOR: f"{REGION}!=ash"}}}
-    stage.cluster.request("PATCH", SERVICE, selected)
+    stage.annotate(node_selector=f"{REGION}!=ash")
 
     report = one_pass(stage)
 
@@ -89,7 +83,7 @@ def test_the_remedy_ends_the_note(field: Callable[[str], Stage]) -> None:
 def test_all_servers_are_in_another_zone(field: Callable[[str], Stage]) -> None:
     """The reason stands in the note, the Event and the condition of the Service itself; nothing is sent in vain."""
     stage = field("01-two-network-zones-new")
-    stage.cluster.request("DELETE", "/api/v1/nodes/ash-1")
+    stage.delete_node("ash-1")
 
     report = one_pass(stage)
 
@@ -97,9 +91,8 @@ def test_all_servers_are_in_another_zone(field: Callable[[str], Stage]) -> None:
     why = IN_EUROPE.removesuffix(f"; {_remedy('fsn1')}")
     text = f"0 of 2 Nodes can be targets: 2 in another network zone (fsn-1: {why}); {_remedy('fsn1')}"
     assert notes_of_kind(report, "no-targets") == [text]
-    assert ("web", "UnAvailableLoadBalancer", text) in _events(stage, "UnAvailableLoadBalancer")
-    _, service = stage.cluster.request("GET", SERVICE)
-    assert text in {condition["message"] for condition in service["status"]["conditions"]}
+    assert ("web", text) in _told(stage, "UnAvailableLoadBalancer")
+    assert text in {condition["message"] for condition in stage.service()["status"]["conditions"]}
     assert one_pass(stage)["changes"] == []
 
 
@@ -107,8 +100,7 @@ def test_a_refusal_that_nobody_foresaw(field: Callable[[str], Stage]) -> None:
     """Whatever the code: the load balancer is created without targets, each of them is tried by itself, and the one
     that is refused is told and stops no other."""
     stage = field("01-two-network-zones-existing")
-    world = stage.project.world()["hetzner"]
-    stage.project.replace_world({**world, "load_balancers": []})
+    stage.have_balancers()
     error = {"error": {"code": "word_of_next_year", "message": "not that one"}}
     refusal = {"kind": "status", "method": "POST", "code": 422, "body": error}
     stage.hetzner_proxy.set_faults(
@@ -120,18 +112,13 @@ def test_a_refusal_that_nobody_foresaw(field: Callable[[str], Stage]) -> None:
 
     first = one_pass(stage)
 
-    assert _posted(stage) == ["load_balancers", "load_balancers", "add_target", "add_target"]
+    assert stage.asked_of_hetzner() == ["POST load_balancers"] * 2 + ["POST add_target"] * 2
     assert first["result"] == "partial"
     assert len(_targets(stage)) == 1
-    (told,) = _events(stage, "UpdateLoadBalancerFailed")
-    assert "not that one (word_of_next_year" in told[2]
+    (told,) = stage.events("UpdateLoadBalancerFailed")
+    assert "not that one (word_of_next_year" in told["message"]
 
     second = one_pass(stage)
 
     assert (_targets(stage), second["result"]) == ([1, 2], "no_changes")
-    assert len(_posted(stage)) == 5
-
-
-def _posted(stage: Stage) -> list[str]:
-    """The last part of the path of each write to Hetzner."""
-    return [entry.path.rpartition("/")[2] for entry in stage.hetzner_proxy.journal.entries() if entry.method == "POST"]
+    assert len(stage.asked_of_hetzner()) == 5

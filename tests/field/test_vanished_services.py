@@ -1,7 +1,6 @@
 """A load balancer whose Service is gone without having released it: nothing that is paid for goes unmentioned."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -18,12 +17,6 @@ def vanished(field: Callable[[str], Stage]) -> Stage:
     stage.patch_service({"metadata": {"finalizers": []}})
     stage.delete_service()
     return stage
-
-
-def events(stage: Stage) -> list[dict[str, Any]]:
-    """Those on objects that live in no namespace."""
-    _, listed = stage.cluster.request("GET", "/api/v1/namespaces/default/events")
-    return [event for event in listed["items"] if event["involvedObject"]["kind"] == "Namespace"]
 
 
 @pytest.mark.parametrize("flags", [{}, {"--dry-run": "true"}], ids=["run", "plan"])
@@ -55,7 +48,7 @@ def test_an_event_on_what_lives(vanished: Stage) -> None:
     """The Service has none any more: the namespace that identifies the cluster gets it, with the command."""
     (hold,) = one_pass(vanished, {})["holds"]
 
-    (event,) = events(vanished)
+    (event,) = (event for event in vanished.events() if event["involvedObject"]["kind"] == "Namespace")
     assert (event["reason"], event["involvedObject"]["name"]) == ("ChangeHeld", "kube-system")
     assert hold["hash"] in event["message"]
 
@@ -71,6 +64,5 @@ def test_the_finalizer_is_lost_while_the_service_lives(field: Callable[[str], St
     assert (change["key"], change["kind"]) == ("service/default/web/finalizer", "service.claim")
     assert "another controller" in change["consequences"][0]
     assert finalizers(stage.service()) == {"service.kubernetes.io/load-balancer-cleanup"}
-    _, listed = stage.cluster.request("GET", "/api/v1/namespaces/default/events")
-    (event,) = [event for event in listed["items"] if event["reason"] == "FinalizerRestored"]
+    (event,) = stage.events("FinalizerRestored")
     assert "--disable servicelb" in event["message"]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from desired.names import CONFIG_MAP
 from hcloud_sandbox.hetzner import HetznerOptions
 from tests.e2e.conftest import balanced, one_node, stage
 from tests.support.in_process import one_pass
@@ -36,17 +35,24 @@ def a_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
 @pytest.fixture
 def recorded(balanced: Stage) -> Stage:
     """The Service ``web`` has its load balancer, and the record has the id."""
-    balanced.to_cluster("POST", "/api/v1/namespaces/kube-system/configmaps", {"metadata": {"name": CONFIG_MAP}})
-    balanced.have_services(a_service())
-    one_pass(balanced)
-    balanced.forget()
-    return balanced
+    balanced.have_config_map()
+    return _served(balanced)
 
 
 @pytest.fixture
 def served(balanced: Stage) -> Stage:
     """The Service ``web`` has its load balancer."""
-    balanced.have_services(a_service())
-    one_pass(balanced)
-    balanced.forget()
-    return balanced
+    return _served(balanced)
+
+
+@pytest.fixture
+def network(a_stage: Callable[..., Stage]) -> Stage:
+    """An empty cluster, and a project whose actions have ended when they are answered."""
+    return a_stage(action_s=0.0)
+
+
+def _served(stage: Stage) -> Stage:
+    stage.have_services(a_service())
+    one_pass(stage)
+    stage.forget()
+    return stage

@@ -1,14 +1,13 @@
 """Load balancers that somebody else got hold of, names that are taken, quotas: said, and never made worse."""
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from tests.support.in_process import ONCE, one_pass
-from tests.support.objects import a_service, addresses, finalizers, ingress, notes, said_of, seen
+from desired.names import LABEL_SERVICE_UID
+from tests.support.in_process import one_pass
+from tests.support.objects import a_service, addresses, ingress, notes, said_of, seen
 from tests.support.stage import Stage
 
 BALANCER, SERVICE = "load_balancer/default/web", "service/default/web"
@@ -102,19 +101,10 @@ def test_what_somebody_did_by_hand_is_put_right(served: Stage, edited: dict[str,
     _settled(served)
 
 
-def _belongs_to_a_service_that_lives(stage: Stage) -> None:
-    stage.have_services(a_service("other", name="shop"))
-    one_pass(stage)
-
-
-def _belongs_to_another_cluster(stage: Stage) -> None:
-    stage.have_balancers({"id": 1, "name": "shop", "labels": {LABEL_CLUSTER_UID: "another"}})
-
-
-@pytest.mark.parametrize("owner", [_belongs_to_a_service_that_lives, _belongs_to_another_cluster])
-def test_a_name_that_is_somebody_elses_is_refused(balanced: Stage, owner: Callable[[Stage], None]) -> None:
+def test_a_name_of_a_service_that_lives_is_refused(balanced: Stage) -> None:
     """It is said on the Service and in the report; nothing is claimed, so that the Service can be deleted at once."""
-    owner(balanced)
+    balanced.have_services(a_service("other", name="shop"))
+    one_pass(balanced)
     before = balanced.balancers()
     balanced.have_services(a_service("web", name="shop"))
     balanced.forget()
@@ -176,25 +166,6 @@ def test_another_name_that_is_taken_is_not_fought_for(served: Stage) -> None:
     assert other["labels"] == {}
     assert said_of(served.service())["LoadBalancerInSync"] == ("False", "InvalidAnnotation")
     _settled(served)
-
-
-def test_one_of_nobody_with_a_port_of_its_own_is_taken_over_when_a_person_says_so(balanced: Stage) -> None:
-    """Held, with what it would lose, and nothing is claimed. Approved, it is the Service's, with its addresses."""
-    balanced.have_balancers({"id": 70, "name": "shop", "services": [STRAY_PORT]})
-    balanced.have_services(a_service("web", name="shop"))
-    balanced.forget()
-
-    (hold,) = one_pass(balanced)["holds"]
-    assert (hold["rule"], hold["keys"]) == ("adoption", [BALANCER, f"{BALANCER}/listener/9000"])
-    assert (balanced.asked_of_hetzner(), finalizers(balanced.service())) == ([], set())
-    _settled(balanced)
-
-    assert one_pass(balanced, {**ONCE, "--approve": hold["hash"]})["result"] == "no_changes"
-    (balancer,) = balanced.balancers()
-    assert (balancer["id"], list(seen(balancer)["ports"])) == (70, [80])
-    assert balancer["labels"][LABEL_SERVICE_UID] == balanced.service()["metadata"]["uid"]
-    _published_as_it_is(balanced)
-    _settled(balanced)
 
 
 @pytest.mark.parametrize("name", [None, "shop"], ids=["unnamed", "named"])

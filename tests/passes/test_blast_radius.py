@@ -6,17 +6,10 @@ from typing import Any
 import pytest
 
 from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
-from tests.support.objects import ago, server, settled_node
+from tests.support.objects import ago, settled_node
 from tests.support.stage import AT_ANY_AGE, Stage, killed_at_the_end, wait_for
 
 PART = {"--only": "node/web-2"}
-
-
-def _fleet(stage: Stage, size: int) -> None:
-    """So many healthy Nodes, ``web-1`` on server 1 and so on."""
-    numbers = range(1, size + 1)
-    stage.have_servers(*(server(i, f"web-{i}") for i in numbers))
-    stage.register(*(settled_node(f"web-{i}", i) for i in numbers))
 
 
 def _vanish(stage: Stage, *server_ids: int) -> None:
@@ -38,7 +31,7 @@ def _the_hold(stage: Stage) -> Any:
 
 def test_two_of_three_are_held_until_approved_while_the_loop_runs(stage: Stage) -> None:
     """Held, with the command to type in text and in JSON; once it was typed, the running loop deletes both Nodes."""
-    _fleet(stage, 3)
+    stage.have_nodes(3)
     _vanish(stage, 2, 3)
     kept = stage.uids()["web-1"]
 
@@ -52,8 +45,6 @@ def test_two_of_three_are_held_until_approved_while_the_loop_runs(stage: Stage) 
     assert f"approve: {hold['approve']}   (once, within 1 h)" in told.stdout
     assert "2 of 3 Nodes lost their servers without a drain" in told.stdout
 
-    made = {"metadata": {"name": "hcloud-reconciler"}}
-    stage.cluster.request("POST", "/api/v1/namespaces/kube-system/configmaps", made)
     with killed_at_the_end(stage.start("run", "--interval", "200ms", *AT_ANY_AGE)):
         stage.forget()
         wait_for(lambda: len(stage.asked_hetzner()) > 1, "the loop to have looked twice")
@@ -81,7 +72,7 @@ def _one_was_ready_in_between(stage: Stage) -> None:
 @pytest.mark.parametrize("happens", [_another_vanishes, _one_registers_again, _one_was_ready_in_between])
 def test_an_approval_does_not_fit_a_hold_that_changed(stage: Stage, happens: Callable[[Stage], None]) -> None:
     """A person has approved the loss of two certain machines as they were then, and of nothing else."""
-    _fleet(stage, 5)
+    stage.have_nodes(5)
     _vanish(stage, 2, 3)
     approved = _the_hold(stage)
     assert stage.reconcile("approve", approved["hash"], "--unseen").code == 0
@@ -94,7 +85,7 @@ def test_an_approval_does_not_fit_a_hold_that_changed(stage: Stage, happens: Cal
 @pytest.mark.parametrize("shown", [{}, PART], ids=["all", "the part"])
 def test_an_approval_is_of_what_was_shown(stage: Stage, shown: dict[str, str]) -> None:
     """An approval is of the hold that was shown: of all, or of a part."""
-    _fleet(stage, 6)
+    stage.have_nodes(6)
     _vanish(stage, 2, 3, 4)
     (hold,) = one_pass(stage, {**ONCE_AT_ANY_AGE, **shown})["holds"]
     assert stage.reconcile("approve", hold["hash"], "--unseen").code == 0

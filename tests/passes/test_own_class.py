@@ -38,9 +38,9 @@ def as_loop(flags: Mapping[str, str]) -> Mapping[str, str]:
     return {name: text for name, text in flags.items() if name != "--once"}
 
 
-def of_class(name: str, load_balancer_class: str | None = OWN_CLASS) -> dict[str, Any]:
-    service = a_service(name)
-    return service | {"spec": service["spec"] | {"loadBalancerClass": load_balancer_class}}
+def of_class(service: str, load_balancer_class: str | None = OWN_CLASS, /, **options: str) -> dict[str, Any]:
+    found = a_service(service, **options)
+    return found | {"spec": found["spec"] | {"loadBalancerClass": load_balancer_class}}
 
 
 def flip(stage: Stage, load_balancer_class: str | None, service: str = "web") -> None:
@@ -79,7 +79,7 @@ def hccm_cleans_up(stage: Stage) -> None:
             continue
         for balancer in stage.balancers():
             if balancer["labels"].get(LABEL_SERVICE_UID) == metadata["uid"]:
-                stage.to_project("DELETE", f"/load_balancers/{balancer['id']}")
+                stage.delete_balancer(balancer["id"])
         left = [each for each in metadata["finalizers"] if each != FINALIZER_BALANCER]
         stage.patch_service({"metadata": {"finalizers": left or None}}, name)
 
@@ -155,9 +155,7 @@ def test_a_service_that_leaves_a_class_gets_another_load_balancer(
 @CHANGES
 def test_what_a_class_retains_is_taken_by_name_in_the_next(balanced: Stage, was: str | None, to: str | None) -> None:
     """With its addresses, and without a question: it was this cluster's."""
-    service = of_class("web", was)
-    service["metadata"]["annotations"] = a_service(name="shared")["metadata"]["annotations"]
-    balanced.have_services(service)
+    balanced.have_services(of_class("web", was, name="shared"))
     settle(balanced, process_of(was))
     (before,) = balanced.balancers()
     balanced.annotate(deletion_policy="retain")
@@ -243,15 +241,13 @@ def test_the_only_service_gets_a_foreign_class_between_two_passes(balanced: Stag
 def test_a_label_that_hccm_set_for_its_own_service_is_no_change_of_class(balanced: Stage) -> None:
     """HCCM labels what has the name that its Service asks for: to take that off again was a fight, told as a change of
     class."""
-    service = of_class("web")
-    service["metadata"]["annotations"] = a_service(name="shared")["metadata"]["annotations"]
-    balanced.have_services(service)
+    balanced.have_services(of_class("web", name="shared"))
     settle(balanced, CLASS_ALONE)
     balanced.have_services(a_service("theirs"))
     (balancer,) = balanced.balancers()
     uid = balanced.service("theirs")["metadata"]["uid"]
     labels = balancer["labels"] | {LABEL_SERVICE_UID: uid}
-    balanced.to_project("PUT", f"/load_balancers/{balancer['id']}", {"labels": labels})
+    balanced.change_labels(balancer["id"], labels)
     report = one_pass(balanced, CLASS_ALONE)
     assert report["changes"] == []
     (note,) = notes_of_kind(report, "foreign")
@@ -276,9 +272,7 @@ def test_hccm_runs_beside_us(balanced: Stage) -> None:
 
 def test_a_name_of_another_process_is_not_taken(balanced: Stage) -> None:
     """The load balancer that has it serves another class."""
-    theirs = of_class("inside", OTHER)
-    theirs["metadata"]["annotations"] = a_service(name="shared")["metadata"]["annotations"]
-    balanced.have_services(theirs)
+    balanced.have_services(of_class("inside", OTHER, name="shared"))
     settle(balanced, OTHER_INSTANCE)
     balanced.have_services(a_service(name="shared"))
     before = balanced.balancers()
@@ -306,7 +300,7 @@ def without_class(stage: Stage) -> None:
     """A person takes the label of the class off."""
     (balancer,) = stage.balancers()
     labels = {key: text for key, text in balancer["labels"].items() if key != LABEL_CLASS}
-    stage.to_project("PUT", f"/load_balancers/{balancer['id']}", {"labels": labels})
+    stage.change_labels(balancer["id"], labels)
 
 
 def test_a_class_that_is_taken_off_by_hand_is_written_again(balanced: Stage) -> None:
@@ -355,7 +349,7 @@ def test_a_deletion_waits_if_the_class_is_lost(balanced: Stage) -> None:
     assert f"hcloud load-balancer add-label {there['id']} {LABEL_CLASS}=" in note
     assert FINALIZER_OWN_CLASS in balanced.service()["metadata"]["finalizers"]
     labels = there["labels"] | {LABEL_CLASS: "hcloud-reconciler..load-balancer"}
-    balanced.to_project("PUT", f"/load_balancers/{there['id']}", {"labels": labels})
+    balanced.change_labels(there["id"], labels)
     settle(balanced, CLASS_ALONE)
     assert balanced.balancers() == []
 
@@ -381,7 +375,7 @@ def test_a_service_moves_from_hccm_to_a_class(balanced: Stage, name: str | None)
     balanced.to_project("POST", f"/load_balancers/{before['id']}/actions/change_protection", {"delete": True})
     balanced.turn("web", "NodePort")
     balanced.patch_service({"status": {"loadBalancer": None}}, "web/status")
-    balanced.to_project("PUT", f"/load_balancers/{before['id']}", {"labels": {}})
+    balanced.change_labels(before["id"], {})
     hccm_cleans_up(balanced)
     balanced.turn("web", "LoadBalancer", OWN_CLASS)
     report = one_pass(balanced, CLASS_ALONE)

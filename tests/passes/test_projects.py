@@ -45,8 +45,7 @@ def test_an_empty_project_and_a_cluster_just_being_born_get_a_note_for_each_node
         (f"node/{name}", "unmatched") for name in names
     ]
     assert stage.writes() == []
-    _, events = stage.cluster.request("GET", "/api/v1/namespaces/default/events?fieldSelector=reason=ServerNotFound")
-    assert {event["involvedObject"]["name"] for event in events["items"]} >= set(names)
+    assert {event["involvedObject"]["name"] for event in stage.events("ServerNotFound")} >= set(names)
 
 
 def test_an_approved_hold_passes_once_and_no_other(stage: Stage) -> None:
@@ -70,8 +69,7 @@ def test_an_approved_hold_passes_once_and_no_other(stage: Stage) -> None:
     assert done["summary"]["applied"] == 2
     assert all(is_initialised(stage.nodes()[name]) for name in ("new-1", "new-2"))
 
-    stage.cluster.request("DELETE", "/api/v1/nodes/new-1")
-    stage.cluster.request("DELETE", "/api/v1/nodes/new-2")
-    stage.register(joining_node("new-1"), joining_node("new-2"))
+    for name in ("new-1", "new-2"):
+        stage.register_again(joining_node(name))
     again = stage.reconcile("--once", "--output", "json").report
     assert again["summary"]["applied"] == 0

@@ -15,10 +15,8 @@ from actuators.http.kubernetes import KubernetesWriter
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
 from actuators.writers import Writers
-from desired.names import CONFIG_MAP
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Exchange, Request
-from hcloud_sandbox.hetzner import HetznerSimulator
 from hcloud_sandbox.robot import RobotSimulator
 from reconciler.controller import RotatingLogin
 from reconciler.observe.robot import RobotCache
@@ -29,7 +27,7 @@ from reconciler.passes.one_pass import converge
 from reconciler.result import Report, Result
 from reconciler.runtime import Runtime, actuators_with
 from tests.support.in_process import one_pass, runtime
-from tests.support.objects import LOCATED, LONG_AGO, a_service, joining_node, server
+from tests.support.objects import LOCATED, LONG_AGO, a_service, joining_node, seen, server
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import AT_ANY_AGE, Ran, Stage
 
@@ -66,8 +64,8 @@ class Mixed:
 
     def targets(self) -> list[str]:
         """Where the load balancer sends traffic."""
-        (balancer,) = self.stage.project.world()["hetzner"]["load_balancers"]
-        return sorted(str(t["server"]["id"]) if t["type"] == "server" else t["ip"]["ip"] for t in balancer["targets"])
+        (balancer,) = self.stage.balancers()
+        return sorted(map(str, seen(balancer)["targets"]))
 
     def paths(self) -> list[str]:
         """What Robot was asked since the last time."""
@@ -137,12 +135,6 @@ class Life:
         return report
 
 
-def delete_server(stage: Stage, number: int) -> None:
-    """A person deletes a cloud server; Hetzner takes its targets away."""
-    headers = {"Authorization": f"Bearer {HetznerSimulator.TOKEN}"}
-    assert stage.project.handle(Request.of("DELETE", f"/v1/servers/{number}", headers=headers)).status == 200
-
-
 def provider_ids(stage: Stage) -> dict[str, str | None]:
     """Name → providerID of each Node."""
     return {name: node["spec"].get("providerID") for name, node in stage.nodes().items()}
@@ -184,7 +176,7 @@ def test_robot_fails_in_one_way_after_another(long_lived: tuple[Mixed, Life]) ->
         """The statuses of Robot's answers in so many minutes. In the first of them the oldest cloud server goes, and a
         new one comes."""
         goes, comes = min(cloud), max(cloud) + 1
-        delete_server(stage, goes)
+        stage.delete_server(goes)
         stage.set_ready(cloud.pop(goes), ready="Unknown", since=LONG_AGO)
         cloud[comes] = f"web-{comes}"
         stage.add_servers(server(comes, cloud[comes]))
@@ -226,7 +218,7 @@ def test_robot_fails_in_one_way_after_another(long_lived: tuple[Mixed, Life]) ->
 def test_a_cronjob_sends_a_wrong_password_once(stage: Stage) -> None:
     """Each run is a new process, and a third wrong log-in would lock everybody out."""
     stage.with_robot(dedicated(11))
-    stage.to_cluster("POST", "/api/v1/namespaces/kube-system/configmaps", {"metadata": {"name": CONFIG_MAP}})
+    stage.have_config_map()
 
     reports = [one_pass(stage, ROBOT_PASSWORD="mistyped") for _ in range(4)]
 

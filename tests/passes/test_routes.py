@@ -1,7 +1,5 @@
 """Nodes get routes to their pods, and are told of them, on a real API server."""
 
-from collections.abc import Callable
-
 import pytest
 
 from desired.model.route import CONDITION_NETWORK
@@ -15,6 +13,7 @@ from tests.support.objects import (
     ago,
     by_key,
     condition,
+    led,
     network_condition,
     of_others,
     pods_of,
@@ -26,17 +25,6 @@ OF_A_PLUGIN = ("False", "CalicoIsUp", "Calico is running on this node")
 OF_SOMEBODY = {"destination": "10.8.0.0/24", "gateway": "10.0.0.254"}
 """A route outside of the cluster CIDR, to a VPN for example."""
 OFF = {"HCLOUD_NETWORK_ROUTES_ENABLED": "false"}
-
-
-@pytest.fixture
-def network(a_stage: Callable[..., Stage]) -> Stage:
-    """An empty cluster, and a project whose actions have ended when they are answered."""
-    return a_stage(action_s=0.0)
-
-
-def _led(*numbers: int, **others: str) -> dict[str, str]:
-    """Destination → gateway of the routes to these Nodes' pods, each by its own server."""
-    return {pods_of(number): private_ip(number) for number in numbers} | others
 
 
 def _settled(stage: Stage) -> None:
@@ -59,7 +47,7 @@ def test_one_run_gives_20_nodes_their_routes_and_a_second_one_writes_nothing(net
 
     after = network.nodes()
     assert (first.code, first.report["result"], first.report["summary"]["applied"]) == (0, "no_changes", 40)
-    assert network.routes() == _led(*range(1, 21), **{OF_SOMEBODY["destination"]: OF_SOMEBODY["gateway"]})
+    assert network.routes() == led(*range(1, 21), **{OF_SOMEBODY["destination"]: OF_SOMEBODY["gateway"]})
     assert network.all_say() == dict.fromkeys(before, ROUTED)
     assert {name: of_others(node) for name, node in after.items()} == {n: of_others(v) for n, v in before.items()}
     assert {name: node["spec"] for name, node in after.items()} == {name: node["spec"] for name, node in before.items()}
@@ -148,7 +136,7 @@ def test_what_is_done_by_hand_meanwhile(
 
     assert report["summary"]["failed"] == 0
     one_pass(network)
-    assert network.routes() == _led(1, 2, 3, **{OF_SOMEBODY["destination"]: OF_SOMEBODY["gateway"]})
+    assert network.routes() == led(1, 2, 3, **{OF_SOMEBODY["destination"]: OF_SOMEBODY["gateway"]})
     assert set(network.all_say().values()) == {ROUTED}
     _settled(network)
 
@@ -163,7 +151,7 @@ def test_a_dead_route_that_gets_a_living_gateway_meanwhile_stays(network: Stage)
     report = pass_during_which(network, lambda: network.have_routes(*meanwhile))
     again = one_pass(network)
 
-    assert network.routes() == _led(1, 2, **{pods_of(9): private_ip(5)})
+    assert network.routes() == led(1, 2, **{pods_of(9): private_ip(5)})
     assert (report["summary"]["failed"], report["result"], again["result"]) == (0, "refused", "refused")
     assert report["holds"] == again["holds"]
     assert by_key(again)[f"route/7/{pods_of(9)}"]["rule"] == "route-blast-radius"

@@ -1,14 +1,15 @@
 """Innocent things that come together and once emptied clusters with exit code 0, on a real API server: settings that
 vanish, edits that do two things, labels and taints of Nodes. What answers goes on to answer, and a person is told."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from tests.support.in_process import ONCE, one_pass
-from tests.support.objects import a_service, private_ip, public_ipv4, seen
+from tests.support.objects import AUTOSCALER, a_service, private_ip, public_ipv4, seen
+from tests.support.rows import rows
 from tests.support.stage import Stage
 
 LB = "HCLOUD_LOAD_BALANCERS_"
@@ -18,7 +19,6 @@ LOST_TOGETHER = dict.fromkeys(("HCLOUD_NETWORK", *INTERNAL))
 """As with a values file that was not merged."""
 OTHER_NETWORK = {"id": 8, "name": "other", "ip_range": "10.1.0.0/16"}
 EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
-AUTOSCALER = {"key": "ToBeDeletedByClusterAutoscaler", "value": "1", "effect": "NoSchedule"}
 
 
 @contextmanager
@@ -48,10 +48,8 @@ def reached(stage: Stage) -> dict[int, str]:
     return targets
 
 
-def change_node(stage: Stage, number: int, body: Mapping[str, Any]) -> None:
-    """A merge patch of the Node ``web-NUMBER``."""
-    status, answer = stage.cluster.request("PATCH", f"/api/v1/nodes/web-{number}", body)
-    assert status == 200, answer
+def web(*numbers: int) -> list[str]:
+    return [f"web-{number}" for number in numbers]
 
 
 def silence(stage: Stage, *numbers: int) -> None:
@@ -63,9 +61,7 @@ def silence(stage: Stage, *numbers: int) -> None:
 
 def switch_off(stage: Stage, *numbers: int) -> None:
     """These servers, which then answer no health check."""
-    world = stage.project.world()["hetzner"]
-    servers = [found | ({"status": "off"} if found["id"] in numbers else {}) for found in world["servers"]]
-    stage.project.replace_world({**world, "servers": servers})
+    stage.change_servers(*numbers, status="off")
     silence(stage, *numbers)
 
 
@@ -121,8 +117,7 @@ def test_settings_that_are_lost_when_a_plan_is_saved(internal: Stage) -> None:
 def test_another_network_and_no_private_addresses(balanced: Stage) -> None:
     """The annotation keeps the interface closed, so that no public target would be reached."""
     balanced.environment |= {f"{LB}USE_PRIVATE_IP": "true"}
-    world = balanced.project.world()["hetzner"]
-    balanced.project.replace_world({**world, "networks": [*world["networks"], OTHER_NETWORK]})
+    balanced.change_project(networks=[balanced.network(), OTHER_NETWORK])
     balanced.have_services(a_service(disable_public_network="true"))
     one_pass(balanced)
     before = standing(balanced)
@@ -142,8 +137,8 @@ def pools(balanced: Stage) -> Stage:
     """Three Nodes of pool a and three of pool b, and a Service that asks for those of a."""
     balanced.remove_nodes()
     balanced.have_nodes(6)
-    for number in range(1, 7):
-        change_node(balanced, number, {"metadata": {"labels": {"pool": "a" if number <= 3 else "b"}}})
+    balanced.label(*web(1, 2, 3), labels={"pool": "a"})
+    balanced.label(*web(4, 5, 6), labels={"pool": "b"})
     balanced.have_services(a_service(node_selector="pool=a"))
     one_pass(balanced)
     assert reached(balanced) == dict.fromkeys((1, 2, 3), "public")
@@ -192,46 +187,46 @@ def four(balanced: Stage) -> Stage:
     return balanced
 
 
-def test_a_label_that_keeps_all_out_that_answer(four: Stage) -> None:
-    """Three of four, and the server of the fourth is off."""
-    switch_off(four, 4)
-    for number in (1, 2, 3):
-        change_node(four, number, {"metadata": {"labels": {EXCLUDED: ""}}})
+@rows(
+    "deaf answering happens ends",
+    {
+        "a label keeps them out": (
+            [4],
+            [1, 2, 3],
+            lambda stage, *names: stage.label(*names, labels={EXCLUDED: ""}),
+            lambda stage, *names: stage.label(*names, labels={EXCLUDED: None}),
+        ),
+        "the autoscaler taints them": (
+            [3, 4],
+            [1, 2],
+            lambda stage, *names: stage.taint(*names, key=AUTOSCALER),
+            lambda stage, *names: stage.untaint(*names),
+        ),
+    },
+)
+def test_all_that_answer_are_to_go(
+    four: Stage, deaf: list[int], answering: list[int], happens: Callable[..., None], ends: Callable[..., None]
+) -> None:
+    """A loss that is announced is no surprise, but it ends where nothing would answer."""
+    silence(four, *deaf)
+    happens(four, *web(*answering))
 
     for _ in range(2):
         report = one_pass(four)
         assert (report["result"], rules_of(report)) == ("refused", {"target-floor"})
-        assert reached(four).keys() >= {1, 2, 3}
+        assert reached(four).keys() >= {*answering}
 
-    for number in (1, 2, 3):
-        change_node(four, number, {"metadata": {"labels": {EXCLUDED: None}}})
-    assert one_pass(four)["result"] == "no_changes"
-
-
-def test_a_taint_of_the_autoscaler_on_all_that_answer(four: Stage) -> None:
-    """Two of four: a loss that is announced is no surprise, but it ends where nothing would answer."""
-    silence(four, 3, 4)
-    for number in (1, 2):
-        change_node(four, number, {"spec": {"taints": [AUTOSCALER]}})
-
-    for _ in range(2):
-        report = one_pass(four)
-        assert (report["result"], rules_of(report)) == ("refused", {"target-floor"})
-        assert reached(four).keys() >= {1, 2}
-
-    for number in (1, 2):
-        change_node(four, number, {"spec": {"taints": []}})
+    ends(four, *web(*answering))
     assert (one_pass(four)["result"], set(reached(four))) == ("no_changes", {1, 2, 3, 4})
 
 
 def test_a_target_stays_whose_replacement_only_leaves_out(balanced: Stage) -> None:
     """The last target waits for others in a run of all, and is held in a run of its own, which does not add them."""
-    for number in (1, 2):
-        change_node(balanced, number, {"metadata": {"labels": {EXCLUDED: ""}}})
+    balanced.label(*web(1, 2), labels={EXCLUDED: ""})
     balanced.have_services(a_service())
     one_pass(balanced)
-    for number in (1, 2, 3):
-        change_node(balanced, number, {"metadata": {"labels": {EXCLUDED: "" if number == 3 else None}}})
+    balanced.label(*web(1, 2), labels={EXCLUDED: None})
+    balanced.label(*web(3), labels={EXCLUDED: ""})
     key = "load_balancer/default/web/target/server:3"
 
     report = one_pass(balanced, {**ONCE, "--only": key})

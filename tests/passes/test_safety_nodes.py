@@ -65,8 +65,7 @@ def test_a_mistyped_network_takes_no_address_and_closes_no_node(stage: Stage) ->
     """HCLOUD_NETWORK names another network of the project: all is held, pass after pass, and once it is corrected
     nothing is left of it."""
     stage.settle(8)
-    world = stage.project.world()["hetzner"]
-    stage.project.replace_world({**world, "networks": [*world["networks"], ELSEWHERE]})
+    stage.change_project(networks=[stage.network(), ELSEWHERE])
     kept = {f"web-{number}": [private_ip(number)] for number in range(1, 9)}
     before = stage.nodes()
 
@@ -86,9 +85,7 @@ def test_a_mistyped_network_takes_no_address_and_closes_no_node(stage: Stage) ->
 def test_a_network_that_was_renamed_stays_in_use(recorded: Stage) -> None:
     """The record has its id. A note names the mistake, and a Node that joins is reached as the others."""
     (before,) = recorded.balancers()
-    world = recorded.project.world()["hetzner"]
-    networks = [{**network, "name": "backbone"} for network in world["networks"]]
-    recorded.project.replace_world({**world, "networks": networks})
+    recorded.change_network(name="backbone")
 
     report = one_pass(recorded)
 

@@ -16,7 +16,7 @@ from desired.names import (
     LABEL_SERVICE_UID,
 )
 from tests.support.in_process import ONCE, one_pass
-from tests.support.objects import a_service, ingress, notes, said_of, seen
+from tests.support.objects import a_service, addresses, finalizers, ingress, notes, said_of, seen
 from tests.support.rows import rows
 from tests.support.stage import Stage
 
@@ -54,15 +54,19 @@ def test_a_strangers_load_balancer_is_neither_taken_over_nor_deleted(balanced: S
 def test_a_strangers_load_balancer_that_was_approved_outlives_the_service(balanced: Stage) -> None:
     """A person said that it may be taken over, not that it may be deleted: it goes on, and says when it was released.
     Nor does a second Service that takes it over then take it along."""
-    balanced.have_balancers(a_balancer(services=[THEIR_PORT]))
+    balanced.have_balancers(a_balancer(services=[THEIR_PORT | {"listen_port": 9000}]))
     (before,) = balanced.balancers()
     balanced.have_services(a_service(name="theirs"))
-    (approved,) = held(one_pass(balanced))
+    (hold,) = one_pass(balanced)["holds"]
+    key = "load_balancer/default/web"
+    assert (hold["rule"], hold["keys"]) == ("adoption", [key, f"{key}/listener/9000"])
+    assert (balanced.asked_of_hetzner(), finalizers(balanced.service())) == ([], set())
 
-    one_pass(balanced, {**ONCE, "--approve": approved})
+    assert one_pass(balanced, {**ONCE, "--approve": hold["hash"]})["result"] == "no_changes"
 
     (taken,) = balanced.balancers()
     published = ingress(balanced.service())
+    assert ([entry["ip"] for entry in published], list(seen(taken)["ports"])) == (addresses(taken), [80])
     assert taken["labels"] == taken["labels"] | {"team": "blue", LABEL_ADOPTED: "true"}
     for _ in range(2):
         balanced.delete_service()
@@ -104,24 +108,10 @@ RETAIN = {"HCLOUD_LOAD_BALANCERS_DELETION_POLICY": "retain"}
 LONG_AGO = "20200101T000000Z"
 
 
-@pytest.fixture
-def served(balanced: Stage) -> Stage:
-    """The Service ``web`` has its load balancer."""
-    balanced.have_services(a_service())
-    one_pass(balanced)
-    balanced.forget()
-    return balanced
-
-
 def labels(stage: Stage) -> dict[str, str]:
     """Of the only load balancer."""
     (found,) = stage.balancers()
     return dict(found["labels"])
-
-
-def listed(stage: Stage) -> list[str]:
-    """The lists of load balancers that were asked for."""
-    return [path for path in stage.read_of_hetzner() if path.startswith("load_balancers")]
 
 
 def relabel(stage: Stage, **changes: str | None) -> None:
@@ -254,8 +244,7 @@ def lose_label_and_name(stage: Stage, **parts: Any) -> dict[str, Any]:
 def have_foreign_nodes(stage: Stage) -> None:
     """All Nodes are deleted and come back with providerIDs of another cloud."""
     for number in (1, 2, 3):
-        stage.cluster.request("DELETE", f"/api/v1/nodes/web-{number}")
-        stage.register(stage.a_node(number) | {"spec": {"providerID": f"other://{number}"}})
+        stage.register_again(stage.a_node(number) | {"spec": {"providerID": f"other://{number}"}})
 
 
 def test_a_published_load_balancer_without_label_and_name_is_taken_up_again(served: Stage) -> None:
@@ -289,8 +278,7 @@ def test_no_empty_load_balancer_is_published_for_one_that_serves_while_all_nodes
     assert ingress(served.service()) == published
 
     for number in (1, 2, 3):
-        served.cluster.request("DELETE", f"/api/v1/nodes/web-{number}")
-        served.register(served.a_node(number))
+        served.register_again(served.a_node(number))
     report = one_pass(served)
     assert (report["result"], held(report), [found["id"] for found in served.balancers()]) == ("no_changes", {}, [1])
     assert ingress(served.service()) == published
@@ -379,16 +367,12 @@ def test_a_forged_status_moves_nothing_of_a_stranger(balanced: Stage) -> None:
 @pytest.mark.parametrize("name", [None, "by-hand"], ids=["the default name", "by its address"])
 def test_a_service_that_goes_names_the_load_balancer_that_lost_its_label(served: Stage, name: str | None) -> None:
     """It is not deleted, and not forgotten: an event on the Service and `reconcile orphans` have its id and price."""
-    uid = served.service()["metadata"]["uid"]
     served.change_balancer(labels={}, **({"name": name} if name else {}))
     served.delete_service()
 
     assert served.reconcile("--once").code == 0
 
     assert (served.services(), set(labels(served))) == ({}, {LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED})
-    _, listed = served.cluster.request(
-        "GET", f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.uid={uid},reason=RetainedLoadBalancer"
-    )
-    (event,) = listed["items"]
+    (event,) = served.events("RetainedLoadBalancer")
     assert "has lost its label; to delete it: reconcile orphans --delete 1" in event["message"]
     assert " a month) " in event["message"]

@@ -1,18 +1,8 @@
 """Routes that an evening of attack took away from their owners stay, on a real API server."""
 
-from collections.abc import Callable
-
-import pytest
-
 from tests.support.in_process import one_pass
 from tests.support.objects import ROUTED, a_route_to, a_server_of, by_key, pods_of, private_ip
 from tests.support.stage import Stage
-
-
-@pytest.fixture
-def network(a_stage: Callable[..., Stage]) -> Stage:
-    """An empty cluster, and a project whose actions have ended when they are answered."""
-    return a_stage(action_s=0.0)
 
 
 def test_a_strangers_route_to_a_living_server_is_not_replaced_without_approval(network: Stage) -> None:

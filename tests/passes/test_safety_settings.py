@@ -8,7 +8,6 @@ from tests.support.in_process import ONCE, one_pass
 from tests.support.objects import a_service, notes_of_kind
 from tests.support.stage import Stage
 
-CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
 LB = "HCLOUD_LOAD_BALANCERS_"
 INTERNAL = {f"{LB}USE_PRIVATE_IP": "true", f"{LB}DISABLE_PUBLIC_NETWORK": "true"}
 NAMES = ("a", "b", "c", "d")
@@ -17,8 +16,7 @@ NAMES = ("a", "b", "c", "d")
 @pytest.fixture
 def remembering(balanced: Stage) -> Stage:
     """The stage with the ConfigMap that the chart brings, and four Services."""
-    body = {"metadata": {"name": "hcloud-reconciler", "namespace": "kube-system"}}
-    balanced.cluster.request("POST", CONFIG_MAPS, body)
+    balanced.have_config_map()
     balanced.have_services(*map(a_service, NAMES))
     return balanced
 
@@ -62,18 +60,6 @@ def test_settings_that_vanish_together_take_nothing(remembering: Stage) -> None:
         ]
     assert (world(remembering), remembering.written_to_hetzner()) == (before, [])
     settled(remembering, **INTERNAL)
-
-
-def test_internal_load_balancers_stay_internal(remembering: Stage) -> None:
-    settled(remembering, **INTERNAL)
-    before = world(remembering)
-    private = {f"{LB}USE_PRIVATE_IP": "true"}
-    lost = one_pass(remembering, ONCE, **private)
-    assert (lost["result"], lost["holds"]) == ("no_changes", [])
-    report = one_pass(remembering, ONCE, **private, **{f"{LB}DISABLE_PUBLIC_NETWORK": "false"})
-    assert report["result"] == "refused"
-    assert {hold["rule"] for hold in report["holds"]} == {"by-default"}
-    assert (world(remembering), remembering.written_to_hetzner()) == (before, [])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Texts that were made to stop everything: they cost the object that they stand on, and nothing else."""
 
-from typing import Any
-
 import pytest
 
 from tests.support.objects import a_service, ingress, port, said_of
@@ -56,21 +54,13 @@ def test_an_object_with_thousands_of_faults_has_ten_events(balanced: Stage) -> N
 
     ran = balanced.reconcile("--once", "--output=json")
 
-    told = [e for e in _events(balanced) if e["involvedObject"]["name"] == "many"]
+    told = [e for e in balanced.events() if e["involvedObject"]["name"] == "many"]
     assert ran.code == 0, ran.stderr
     assert ingress(balanced.service("good"))
     assert len(told) == 10
     (more,) = [e["message"] for e in told if e["reason"] == "MoreWarnings"]
     assert more.startswith("and 292 more warnings on this object: 292 UnsupportedProtocolConfigured; the first of them")
     assert "Hetzner balances TCP only" in more
-
-
-def _events(stage: Stage) -> list[dict[str, Any]]:
-    _, listed = stage.cluster.request(
-        "GET", "/api/v1/namespaces/default/events?fieldSelector=involvedObject.kind=Service"
-    )
-    found: list[dict[str, Any]] = listed["items"]
-    return found
 
 
 def test_a_service_that_waits_for_a_part_that_is_switched_off_is_named(balanced: Stage) -> None:
@@ -88,7 +78,7 @@ def test_a_service_that_waits_for_a_part_that_is_switched_off_is_named(balanced:
     assert "1 Service needs a person, see the report: service/default/web" in ran.stderr
     assert balanced.writes() == balanced.written_to_hetzner() == []
 
-    told = [event["message"] for event in _events(balanced) if event.get("reason") == "DeletionStuck"]
+    told = [event["message"] for event in balanced.events("DeletionStuck")]
     assert told == [note["text"]]
     assert any(finalizer in note["text"] for finalizer in balanced.service()["metadata"]["finalizers"])
     assert balanced.reconcile("--once", "--controllers=*").code == 0

@@ -7,18 +7,14 @@ import pytest
 
 from tests.builders import SERVER_LABELS
 from tests.support.in_process import one_pass
-from tests.support.objects import SHUTDOWN, ago, notes, public_ipv4, server, settled_node, taints
+from tests.support.objects import SHUTDOWN, ago, notes, public_ipv4, taints
 from tests.support.stage import Stage
-
-NETWORK = {"id": 7, "name": "cluster", "ip_range": "10.0.0.0/16", "subnets": [{"ip_range": "10.0.1.0/24"}]}
-TYPE_LABELS = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
 
 
 @pytest.fixture
 def settled(stage: Stage) -> Stage:
     """Three Nodes that need nothing."""
-    stage.have_servers(*(server(i, f"web-{i}") for i in (1, 2, 3)), networks=[NETWORK])
-    stage.register(*(settled_node(f"web-{i}", i) for i in (1, 2, 3)))
+    stage.have_nodes(3)
     return stage
 
 
@@ -41,8 +37,8 @@ def _addresses(stage: Stage, name: str) -> list[tuple[str, str]]:
 
 def test_silent_nodes_with_living_servers_cost_nothing_more(stage: Stage) -> None:
     """100 Nodes that are not Ready: two pages of the one list, no question about any of them, no write."""
-    stage.have_servers(*(server(i, f"web-{i}") for i in range(1, 101)))
-    stage.register(*(settled_node(f"web-{i}", i, ready="Unknown", since=ago(minutes=5)) for i in range(1, 101)))
+    stage.have_nodes(100)
+    stage.set_ready(*stage.nodes(), ready="Unknown", since=ago(minutes=5))
 
     _run(stage)
 
@@ -100,32 +96,30 @@ def test_labels_that_somebody_edited(settled: Stage) -> None:
 def test_addresses_follow_the_private_network(settled: Stage) -> None:
     """Attached, the Node has an InternalIP; attached under another address, that one; detached, none. The others'
     addresses are not written."""
-    for number in (2, 3):
-        settled.change_servers(number, private_net=[{"network": 7, "ip": f"10.0.1.2{number}"}])
-    _run(settled, HCLOUD_NETWORK="cluster")
+    settled.move_server(1)
+    _run(settled, HCLOUD_NETWORK="private")
     public = [("Hostname", "web-1"), ("ExternalIP", public_ipv4(1))]
-    for private_ip in ("10.0.1.5", "10.0.1.6", None):
-        settled.change_servers(1, private_net=[{"network": 7, "ip": private_ip}] if private_ip else [])
+    for addresses in (["10.0.0.5"], ["10.0.0.6"], []):
+        settled.move_server(1, *addresses)
 
-        _run(settled, HCLOUD_NETWORK="cluster")
+        _run(settled, HCLOUD_NETWORK="private")
 
-        assert _addresses(settled, "web-1") == public + ([("InternalIP", private_ip)] if private_ip else [])
+        assert _addresses(settled, "web-1") == [*public, *(("InternalIP", address) for address in addresses)]
         assert [entry.path for entry in settled.writes()] == ["/api/v1/nodes/web-1/status"]
         assert sorted(settled.asked_hetzner()) == ["/v1/networks", "/v1/servers"]
 
-    _run(settled, HCLOUD_NETWORK="cluster")
+    _run(settled, HCLOUD_NETWORK="private")
     assert settled.writes() == []
 
 
 def test_no_address_goes_away_because_the_network_could_not_be_read(settled: Stage) -> None:
     """While Hetzner does not say what is attached to the network, addresses stay; labels are kept true all the same."""
-    settled.change_servers(1, private_net=[{"network": 7, "ip": "10.0.1.5"}])
-    _run(settled, HCLOUD_NETWORK="cluster")
+    _run(settled, HCLOUD_NETWORK="private")
     before = _addresses(settled, "web-1")
     settled.change_servers(1, private_net=[], server_type="cpx42")
     settled.hetzner_proxy.set_faults([{"kind": "status", "code": 422, "path": "/v1/networks", "count": None}])
 
-    report = one_pass(settled, HCLOUD_NETWORK="cluster")
+    report = one_pass(settled, HCLOUD_NETWORK="private")
 
     assert (_addresses(settled, "web-1"), report["result"]) == (before, "incomplete")
-    assert _labels(settled, "web-1")[TYPE_LABELS[1]] == "cpx42"
+    assert _labels(settled, "web-1")["node.kubernetes.io/instance-type"] == "cpx42"

@@ -108,6 +108,11 @@ def a_route_to(number: int, gateway: int | str | None = None) -> dict[str, str]:
     return {"destination": pods_of(number), "gateway": by}
 
 
+def led(*numbers: int, **others: str) -> dict[str, str]:
+    """Destination → gateway of the routes to these Nodes' pods, each by its own server, and of others."""
+    return {pods_of(number): private_ip(number) for number in numbers} | others
+
+
 def network_condition(status: str, reason: str, message: str) -> dict[str, str]:
     """The condition NetworkUnavailable, as somebody wrote it long ago."""
     return condition(CONDITION_NETWORK, status, LONG_AGO) | {"reason": reason, "message": message}

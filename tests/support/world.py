@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any
 
 from desired.model.settings import Settings
+from desired.names import CONFIG_MAP
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Request
 from hcloud_sandbox.hetzner import HetznerSimulator
@@ -108,11 +109,10 @@ class World(ABC):
     def service(self, name: str = "web") -> Raw:
         return self.services()[name]
 
-    def warnings_on(self, name: str) -> dict[str, str]:
-        """Reason → text of the warnings on a Node."""
-        selector = f"involvedObject.uid={self.uids()[name]},type=Warning"
-        events = self._cluster("GET", f"/api/v1/namespaces/default/events?fieldSelector={selector}")["items"]
-        return {event["reason"]: event["message"] for event in events}
+    def events(self, *reasons: str) -> list[Raw]:
+        """Those in namespace ``default``, as those on Nodes are; with these reasons if some are given."""
+        listed = self._cluster("GET", "/api/v1/namespaces/default/events")["items"]
+        return [each for each in listed if not reasons or each["reason"] in reasons]
 
     def servers(self) -> list[Raw]:
         return self._of_project("servers")
@@ -218,6 +218,10 @@ class World(ABC):
     def delete_service(self, name: str = "web") -> None:
         self._cluster("DELETE", f"{SERVICES}/{name}")
 
+    def have_config_map(self) -> None:
+        """The ConfigMap of the record is there, as the chart makes it."""
+        self._cluster("POST", CONFIG_MAPS, {"metadata": {"name": CONFIG_MAP}})
+
     def patch_config_map(self, name: str, **data: str | None) -> None:
         """Somebody edits a ConfigMap of the product; None takes a key away."""
         self._cluster("PATCH", f"{CONFIG_MAPS}/{name}", {"data": data})
@@ -227,6 +231,10 @@ class World(ABC):
     def have_servers(self, *servers: Mapping[str, Any], networks: Sequence[Mapping[str, Any]] = ()) -> None:
         """Make these all that is in the project."""
         self.project.replace_world({"servers": list(servers), "networks": list(networks)})
+
+    def change_project(self, **sections: Any) -> None:
+        """Make these what is in sections of the project; the others stay."""
+        self.project.replace_world({**self.project.world()["hetzner"], **sections})
 
     def add_servers(self, *servers: Mapping[str, Any]) -> None:
         """These servers are there as well."""
@@ -272,8 +280,7 @@ class World(ABC):
 
     def change_network(self, **changes: Any) -> None:
         """Somebody changes the only network."""
-        network = self.network()
-        self.project.replace_world({**self.project.world()["hetzner"], "networks": [{**network, **changes}]})
+        self.change_project(networks=[self.network() | changes])
 
     def add_route(self, network: int, destination: str, gateway: str) -> bool:
         """Whether a route is made."""
@@ -285,9 +292,8 @@ class World(ABC):
 
     def have_balancers(self, *balancers: Mapping[str, Any]) -> None:
         """Make these the project's load balancers."""
-        world = self.project.world()["hetzner"]
-        networks = [{**network, "load_balancers": []} for network in world["networks"]]
-        self.project.replace_world({**world, "networks": networks, "load_balancers": list(balancers)})
+        networks = [{**network, "load_balancers": []} for network in self._of_project("networks")]
+        self.change_project(networks=networks, load_balancers=list(balancers))
 
     def change_balancer(self, **changes: Any) -> None:
         """Somebody changes the only load balancer."""
@@ -319,9 +325,8 @@ class World(ABC):
 
     def _have(self, *, servers: Sequence[Mapping[str, Any]]) -> None:
         """Make these the project's servers. Who is attached to a network is for them to say."""
-        world = self.project.world()["hetzner"]
-        networks = [{**network, "servers": []} for network in world["networks"]]
-        self.project.replace_world({**world, "networks": networks, "servers": list(servers)})
+        networks = [{**network, "servers": []} for network in self._of_project("networks")]
+        self.change_project(networks=networks, servers=list(servers))
 
     # Whole worlds.
 
