@@ -43,7 +43,7 @@ def test_two_replicas_work_under_load_and_take_turns(
         left = {"n-2", "n-3", "n-4", "n-5"}
         settled = {
             "Nodes": lambda: cluster.stage.nodes().keys() == left and all(map(cluster.is_open, left)),
-            "routes": lambda: all(map(cluster.is_routed, left)) and len(cluster.routes()) == len(left),
+            "routes": lambda: all(map(cluster.is_routed, left)) and len(cluster.stage.routes()) == len(left),
             "targets": lambda: all(cluster.serves(app, left) for app in ("web", "api")),
             "load balancers": lambda: (
                 len(cluster.balancers()) == 2 and cluster.stage.services().keys() == {"web", "api"}
@@ -77,7 +77,7 @@ def test_kube_controller_manager_is_killed_while_machines_join(
         cluster.deploy("web", 4)
         wait_for(lambda: not any(map(cluster.is_new, late)), "both to be initialized", within_s=DEADLINE_S)
         assert not any(map(cluster.is_open, late))
-        assert len(cluster.routes()) == 1
+        assert len(cluster.stage.routes()) == 1
 
         measured.start()
         control_plane.start_controller_manager()
@@ -85,7 +85,7 @@ def test_kube_controller_manager_is_killed_while_machines_join(
         measured.wait_for(
             {
                 "back: open": lambda: all(map(cluster.is_open, everyone)),
-                "routed": lambda: all(map(cluster.is_routed, everyone)) and len(cluster.routes()) == 3,
+                "routed": lambda: all(map(cluster.is_routed, everyone)) and len(cluster.stage.routes()) == 3,
                 "targets": lambda: cluster.serves("web", everyone),
                 "pods": lambda: cluster.runs("web", 4),
             }

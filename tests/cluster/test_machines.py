@@ -83,7 +83,7 @@ def _lose_a_machine(cluster: LivingCluster, measured: Stopwatch, within_s: float
         {
             "no target": lambda: cluster.serves("web", OTHERS),
             "silence noticed": lambda: not cluster.is_heard(LAST),
-            "no route": lambda: cidr not in cluster.routes(),
+            "no route": lambda: cidr not in cluster.stage.routes(),
             "Node gone": lambda: cluster.node(LAST) is None,
             "pods moved": lambda: cluster.runs("web", 4) and LAST not in cluster.pods_run_on("web"),
         },
@@ -96,10 +96,10 @@ def _lose_a_machine(cluster: LivingCluster, measured: Stopwatch, within_s: float
 def test_a_server_is_switched_off_and_on_again(served: LivingCluster, measured: Stopwatch) -> None:
     """While it is off its Node is closed to pods, and its pod runs elsewhere; then all is as before, and nobody has
     taken the Node, its route or the target away."""
-    before, routes = served.stage.uids(), served.routes()
+    before, routes = served.stage.uids(), served.stage.routes()
 
     measured.start()
-    served.switch(LAST, "poweroff")
+    served.power(LAST, on=False)
     fall_silent(served.stage, LAST)
     measured.wait_for(
         {
@@ -110,7 +110,7 @@ def test_a_server_is_switched_off_and_on_again(served: LivingCluster, measured: 
     )
 
     measured.start()
-    served.switch(LAST, "poweron")
+    served.power(LAST, on=True)
     come_back(served.stage, LAST)
     measured.wait_for(
         {
@@ -119,7 +119,7 @@ def test_a_server_is_switched_off_and_on_again(served: LivingCluster, measured: 
         }
     )
     assert served.stage.uids() == before
-    assert served.routes() == routes
+    assert served.stage.routes() == routes
 
 
 @pytest.mark.soak
@@ -150,14 +150,14 @@ def test_a_node_is_deleted_by_hand_and_its_kubelet_registers_again(served: Livin
     measured.wait_for({"no target": lambda: served.serves("web", OTHERS)})
     asked = served.stage.reconcile("--dry-run", "--output", "json")
     assert [hold["rule"] for hold in asked.report["holds"]] == ["route-blast-radius"]
-    assert cidr in served.routes()
+    assert cidr in served.stage.routes()
 
     measured.start()
     served.register(LAST)
     measured.wait_for(
         {
             "back: open": lambda: served.is_open(LAST),
-            "routed": lambda: served.is_routed(LAST) and cidr not in served.routes(),
+            "routed": lambda: served.is_routed(LAST) and cidr not in served.stage.routes(),
             "a target": lambda: served.serves("web", NAMES),
         }
     )

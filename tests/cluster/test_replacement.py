@@ -66,7 +66,7 @@ def test_a_service_always_has_somewhere_to_lead_while_all_nodes_are_replaced(
             measured.wait_for(
                 {
                     "replaced: Nodes": lambda: cluster.stage.nodes().keys() == set(NEW),
-                    "routes": lambda: all(map(cluster.is_routed, NEW)) and len(cluster.routes()) == SIZE,
+                    "routes": lambda: all(map(cluster.is_routed, NEW)) and len(cluster.stage.routes()) == SIZE,
                     "targets": lambda: all(cluster.serves(app, NEW) for app in SERVICES),
                     "pods": lambda: all(cluster.runs(app, PODS) for app in SERVICES),
                 }

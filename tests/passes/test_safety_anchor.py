@@ -24,6 +24,7 @@ from tests.support.objects import (
     said_of,
     server,
     settled_node,
+    with_pods,
 )
 from tests.support.stage import AT_ANY_AGE, Stage, is_initialised
 from tests.support.world import CONFIG_MAPS
@@ -77,9 +78,7 @@ def test_a_violated_anchor_writes_no_condition_of_a_joining_node(a_stage: Callab
     stage.environment |= IN_NETWORK
     stage.have_nodes(2)
     stage.project.replace_world({"servers": [a_server_of(9) | {"name": "new-1"}], "networks": [NETWORK]})
-    joining = joining_node("new-1")
-    joining["spec"] |= {"podCIDR": "10.244.9.0/24", "podCIDRs": ["10.244.9.0/24"]}
-    stage.register(joining)
+    stage.register(with_pods(joining_node("new-1"), "10.244.9.0/24"))
     before = stage.nodes()
 
     report = one_pass(stage, AT_ONCE, **{**ROUTED, "RECONCILER_CLUSTER_CIDR": "10.200.0.0/16"})

@@ -1,13 +1,12 @@
 """A cluster in which something happens all the time, and two APIs that fail now and then; each run from a seed."""
 
-import contextlib
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from hcloud_sandbox.proxy import FaultProxy
-from tests.support.objects import NETWORK, a_service, condition, joining_node, pods_of, port
+from tests.support.objects import LONG_AGO, NETWORK, a_service, condition, joining_node, pods_of, port, with_pods
 from tests.support.stage import is_initialised
 from tests.support.world import World
 
@@ -40,6 +39,7 @@ class Churn:
         self.done: Counter[str] = Counter()
         """Step → how often it was carried out."""
         self._stage = stage
+        stage.may_be_refused = range(400, 600)
         self._proxies = proxies
         self._rng = random.Random(seed)
         self._named = 0
@@ -84,7 +84,7 @@ class Churn:
     def unsettled(self) -> list[str]:
         """What is not yet as it should be, in words; nothing when all is."""
         stage = self._stage
-        nodes, servers = stage.nodes(), {server["name"]: server for server in self._servers()}
+        nodes, servers = stage.nodes(), {server["name"]: server for server in stage.servers()}
         wanted = {name for name, service in stage.services().items() if service["spec"]["type"] == "LoadBalancer"}
         found = {balancer["labels"].get("hcloud-ccm/service-uid"): balancer for balancer in stage.balancers()}
         uids = {name: service["metadata"]["uid"] for name, service in stage.services().items()}
@@ -109,8 +109,7 @@ class Churn:
     def _led_to_others(self) -> set[str]:
         """Pod CIDRs whose routes lead to an address that another server has by now, as a project gives addresses out
         again: many of these at once are held by ``route-blast-radius``, and a person decides."""
-        servers = self._stage.project.world()["hetzner"]["servers"]
-        taken = {place["ip"] for server in servers for place in server.get("private_net", ())}
+        taken = {place["ip"] for server in self._stage.servers() for place in server.get("private_net", ())}
         pods = {node["spec"]["podCIDR"] for node in self._stage.nodes().values()}
         return {cidr for cidr, gateway in self._stage.routes().items() if gateway in taken and cidr not in pods}
 
@@ -121,11 +120,9 @@ class Churn:
             return None
         self._named += 1
         name, cidr = f"n-{self._named}", self._rng.choice(free)
-        body = {"name": name, "server_type": "cpx32", "location": "fsn1", "image": "ubuntu-24.04"}
-        if not self._asked("POST", "/servers", {**body, "networks": [NETWORK["id"]]}):
+        if self._stage.buy_server(name, [NETWORK["id"]]) is None:
             return None
-        node = joining_node(name)
-        node["spec"] |= {"podCIDR": cidr, "podCIDRs": [cidr]}
+        node = with_pods(joining_node(name), cidr)
         node["status"]["conditions"] = [condition("Ready", "True")]
         self._stage.register(node)
         return "a Node joins"
@@ -134,19 +131,19 @@ class Churn:
         nodes = self._stage.nodes()
         initialized = [name for name, node in nodes.items() if is_initialised(node)]
         standing = [name for name in initialized if not nodes[name]["spec"].get("unschedulable")]
-        servers = {server["name"]: server["id"] for server in self._servers()}
+        servers = {server["name"]: server["id"] for server in self._stage.servers()}
         leaving = self._any(sorted(standing))
         if leaving not in servers or len(standing) <= FEWEST_NODES:
             return None
-        self._patched(leaving, {"spec": {"unschedulable": True}})
-        self._patched(f"{leaving}/status", {"status": {"conditions": [condition("Ready", "False")]}})
-        return "a Node leaves" if self._asked("DELETE", f"/servers/{servers[leaving]}") else None
+        self._stage.cordon(leaving)
+        self._stage.set_ready(leaving, ready="False", since=LONG_AGO)
+        return "a Node leaves" if self._stage.delete_server(servers[leaving]) else None
 
     def _heartbeat(self) -> str | None:
         node = self._any(sorted(self._stage.nodes()))
         if node is None:
             return None
-        self._patched(node, {"metadata": {"annotations": {"example.com/beat": f"{self._rng.random()}"}}})
+        self._stage.patch_node(node, {"metadata": {"annotations": {"example.com/beat": f"{self._rng.random()}"}}})
         return "a heartbeat"
 
     def _make_service(self) -> str | None:
@@ -179,14 +176,12 @@ class Churn:
         if cidr is None:
             return None
         self._spoilt.add(cidr)
-        body = {"destination": cidr, "gateway": routed[cidr]}
-        return "a route vanishes" if self._asked("POST", "/networks/7/actions/delete_route", body) else None
+        return "a route vanishes" if self._stage.delete_route(NETWORK["id"], cidr, routed[cidr]) else None
 
     def _add_black_hole(self) -> str | None:
         cidr = self._rng.choice(sorted(set(map(pods_of, range(100, 251))) - self._spoilt))
         self._spoilt.add(cidr)
-        body = {"destination": cidr, "gateway": "10.0.0.250"}
-        return "a black hole" if self._asked("POST", "/networks/7/actions/add_route", body) else None
+        return "a black hole" if self._stage.add_route(NETWORK["id"], cidr, "10.0.0.250") else None
 
     def _remove_target(self) -> str | None:
         places = {
@@ -198,16 +193,12 @@ class Churn:
         if chosen is None:
             return None
         self._spoilt.add(chosen)
-        balancer, server = places[chosen]
-        body = {"type": "server", "server": {"id": server}}
-        done = self._asked("POST", f"/load_balancers/{balancer}/actions/remove_target", body)
-        return "a target vanishes" if done else None
+        return "a target vanishes" if self._stage.remove_target(*places[chosen]) else None
 
     def _add_listener(self) -> str | None:
         balancer = self._any([balancer["id"] for balancer in self._stage.balancers()])
         number = self._rng.randint(9000, 9999)
-        body = {"protocol": "tcp", "listen_port": number, "destination_port": 30000, "proxyprotocol": False}
-        done = balancer and self._asked("POST", f"/load_balancers/{balancer}/actions/add_service", body)
+        done = balancer and self._stage.add_listener(balancer, number, 30000)
         return "a foreign listener" if done else None
 
     def _live_service(self) -> str | None:
@@ -220,15 +211,3 @@ class Churn:
 
     def _any(self, among: Sequence[Any]) -> Any:
         return self._rng.choice(among) if among else None
-
-    def _patched(self, what: str, body: dict[str, Any]) -> None:
-        with contextlib.suppress(AssertionError):  # it is gone by now
-            self._stage.patch_node(what, body)
-
-    def _servers(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._stage.project.world()["hetzner"]["servers"]
-        return found
-
-    def _asked(self, method: str, path: str, body: Any = None) -> bool:
-        """Whether the project's owner got what was asked for."""
-        return self._stage.to_project(method, path, body)[0] < 300

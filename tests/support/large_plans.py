@@ -6,7 +6,7 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from tests.routes import gateway_of, pods_of
-from tests.support.objects import NETWORK, joining_node, server
+from tests.support.objects import NETWORK, joining_node, server, with_pods
 from tests.support.passes import ROUTED, Run, load_balancer_service
 from tests.support.simulators import Simulation
 
@@ -27,7 +27,7 @@ def a_large_run(simulate: Callable[..., Simulation], nodes: int = 100, services:
 
 
 def large_nodes(count: int) -> list[dict[str, Any]]:
-    return [_node(number) for number in range(count)]
+    return [with_pods(joining_node(f"w-{number:03}"), pods_of(number)) for number in range(count)]
 
 
 def large_services(count: int) -> list[dict[str, Any]]:
@@ -51,9 +51,3 @@ def _server(number: int) -> dict[str, Any]:
         public_net={"ipv4": {"ip": str(IPv4Address("203.0.113.1") + number)}},
         private_net=[{"network": 4711, "ip": gateway_of(number + 1)}],
     )
-
-
-def _node(number: int) -> dict[str, Any]:
-    node = joining_node(f"w-{number:03}")
-    pods = pods_of(number)
-    return {**node, "spec": {**node["spec"], "podCIDR": pods, "podCIDRs": [pods]}}

@@ -24,8 +24,10 @@ THEIRS = LeaseClaim(OTHER, DURATION_S, "2027-01-01T00:00:00.000000Z", "2027-01-0
 class Timeline:
     """A clock that goes on when somebody waits, and does on its way what was planned."""
 
-    def __init__(self) -> None:
-        self.now = 1000.0
+    def __init__(self, now: float = 1000.0) -> None:
+        self.now = now
+        self.waits: list[float] = []
+        """How long somebody would have waited, each time."""
         self._plan: list[tuple[float, int, Callable[[], object]]] = []
         self._number = count()
 
@@ -35,9 +37,17 @@ class Timeline:
     def wall_clock(self) -> datetime:
         return datetime(2027, 1, 15, tzinfo=UTC) + timedelta(seconds=self.now)
 
+    def event(self) -> "Waiting":
+        """An event on whose waits time passes."""
+        return Waiting(self)
+
+    def at(self, moment: float, action: Callable[[], object]) -> None:
+        """Do this at that moment."""
+        self._plan.append((moment, next(self._number), action))
+
     def after(self, seconds: float, action: Callable[[], object]) -> None:
         """Do this in so many seconds."""
-        self._plan.append((self.now + seconds, next(self._number), action))
+        self.at(self.now + seconds, action)
 
     def every(self, seconds: float, times: int, action: Callable[[], object]) -> None:
         """Do this so often, for the first time after one period."""
@@ -69,6 +79,7 @@ class Waiting(threading.Event):
         """Let the time pass that would be waited; a test in which that goes on for ever fails."""
         assert len(self.waits) < 10_000, "waits for ever"
         self.waits.append(timeout or 0.0)
+        self._timeline.waits.append(round(timeout or 0.0, 3))
         self._timeline.advance(0.0 if self.is_set() else timeout or 0.0, self.is_set)
         return self.is_set()
 

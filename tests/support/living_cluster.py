@@ -53,8 +53,7 @@ class LivingCluster:
         """Buy a server for each, and have its kubelet register a Node with these labels as soon as it is attached to
         the network."""
         for name in names:
-            body = {"name": name, "server_type": "cpx32", "location": "fsn1", "image": "ubuntu-24.04"}
-            self._servers[name] = self._owner("POST", "/servers", {**body, "networks": [NETWORK["id"]]})["server"]["id"]
+            self._servers[name] = self.stage.buy_server(name, [NETWORK["id"]]) or 0
         for name in names:
             wait_for(partial(self._address, name), f"{name} to be in the network", within_s=DEADLINE_S)
             self.register(name, **labels)
@@ -65,16 +64,16 @@ class LivingCluster:
 
     def delete_server(self, name: str) -> None:
         """Delete the server; its kubelet is silent from then on."""
-        self._owner("DELETE", f"/servers/{self._servers.pop(name)}")
+        self.stage.delete_server(self._servers.pop(name))
         fall_silent(self.stage, name)
 
-    def switch(self, name: str, command: str) -> None:
-        """``poweroff`` or ``poweron`` at Hetzner's console."""
-        self._owner("POST", f"/servers/{self._servers[name]}/actions/{command}")
+    def power(self, name: str, *, on: bool) -> None:
+        """Switch a server on or off."""
+        self.stage.power(self._servers[name], on=on)
 
     def drain(self, name: str) -> None:
         """``kubectl drain``: cordon the Node, evict its pods as their budget allows, and wait until they are gone."""
-        self._write("PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
+        self.stage.cordon(name)
         wait_for(lambda: not self._evict(name), f"{name} to be drained", within_s=DEADLINE_S)
 
     # Workloads
@@ -141,13 +140,8 @@ class LivingCluster:
         node = self.node(name)
         if node is None or not node["spec"].get("podCIDR"):
             return False
-        leads_here = self.routes().get(node["spec"]["podCIDR"]) == node["metadata"]["annotations"][NODE_IP]
+        leads_here = self.stage.routes().get(node["spec"]["podCIDR"]) == node["metadata"]["annotations"][NODE_IP]
         return leads_here and _says(node, "NetworkUnavailable") == "False"
-
-    def routes(self) -> dict[str, str]:
-        """Destination → gateway of the network's routes."""
-        network = self._owner("GET", f"/networks/{NETWORK['id']}")["network"]
-        return {route["destination"]: route["gateway"] for route in network["routes"]}
 
     def pods_run_on(self, app: str) -> list[str]:
         """The Nodes of the pods that a Service would lead to now, one for each pod, sorted."""
@@ -179,7 +173,7 @@ class LivingCluster:
         return [service["health_check"] for service in balancer["services"]]
 
     def balancers(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._owner("GET", "/load_balancers")["load_balancers"]
+        found: list[dict[str, Any]] = self._asked("load_balancers")["load_balancers"]
         return found
 
     def _balancers_of(self, app: str) -> list[dict[str, Any]]:
@@ -189,7 +183,7 @@ class LivingCluster:
 
     def _address(self, name: str) -> str:
         """The server's address in the network; "" while it has none."""
-        places = self._owner("GET", f"/servers/{self._servers[name]}")["server"]["private_net"]
+        places = self._asked(f"servers/{self._servers[name]}")["server"]["private_net"]
         return str(places[0]["ip"]) if places else ""
 
     def _evict(self, name: str) -> list[Any]:
@@ -225,9 +219,9 @@ class LivingCluster:
         status, answer = self.stage.cluster.request(method, path, body)
         assert status in (200, 201), answer
 
-    def _owner(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        status, answer = self.stage.to_project(method, path, body)
-        assert status < 300, answer
+    def _asked(self, path: str) -> Any:
+        status, answer = self.stage.to_project("GET", f"/{path}")
+        assert status == 200, answer
         return answer
 
 

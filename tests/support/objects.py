@@ -15,7 +15,7 @@ from tests.support.options import key_of_option
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
 
 LONG_AGO = "2026-01-01T00:00:00Z"
-NETWORK = {
+NETWORK: dict[str, Any] = {
     "id": 7,
     "name": "private",
     "ip_range": "10.0.0.0/16",
@@ -100,6 +100,12 @@ def a_server_of(number: int) -> dict[str, Any]:
 def pods_of(number: int) -> str:
     """The pod CIDR of ``web-NUMBER``."""
     return f"10.244.{number}.0/24"
+
+
+def with_pods(node: dict[str, Any], *pod_cidrs: str) -> dict[str, Any]:
+    """The Node, with these ranges for its pods."""
+    node["spec"] |= {"podCIDR": pod_cidrs[0], "podCIDRs": list(pod_cidrs)}
+    return node
 
 
 def a_route_to(number: int, gateway: int | str | None = None) -> dict[str, str]:

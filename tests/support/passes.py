@@ -43,7 +43,7 @@ from tests.balancers import IN_NETWORK as PRIVATE
 from tests.balancers import LOCATED
 from tests.routes import CLUSTER_CIDR, gateway_of, pods_of
 from tests.support.cooperative import Scheduler
-from tests.support.objects import NETWORK, UNINITIALIZED, joining_node, server, settled_node
+from tests.support.objects import NETWORK, UNINITIALIZED, joining_node, server, settled_node, with_pods
 from tests.support.records import begin_record, uses_of
 from tests.support.simulators import TIMEOUT_S, Gate, PassingTime, Simulated, Simulation, is_open
 from tests.support.world import SERVICES
@@ -278,7 +278,10 @@ def a_run_of_joining_nodes(
     ``run`` are fields of the run."""
     numbers = range(1, nodes + 1)
     servers = [server(n, f"web-{n}", private_net=[{"network": NETWORK["id"], "ip": gateway_of(n)}]) for n in numbers]
-    sim = simulate(nodes=[_joining_node(n) for n in numbers], project={"servers": servers, "networks": [NETWORK]})
+    sim = simulate(
+        nodes=[with_pods(joining_node(f"web-{n}"), pods_of(n)) for n in numbers],
+        project={"servers": servers, "networks": [NETWORK]},
+    )
     sim.have_services(*(load_balancer_service(f"web-{number}") for number in range(1, services + 1)))
     return Run(sim, settings, **run)
 
@@ -353,9 +356,3 @@ class PatientWriter(HetznerWriter):
             self._before(self._added)
             self._added += 1
         return super().post(path, body, repeatable=repeatable)
-
-
-def _joining_node(number: int) -> dict[str, Any]:
-    node = joining_node(f"web-{number}")
-    pods = pods_of(number)
-    return {**node, "spec": {**node["spec"], "podCIDR": pods, "podCIDRs": [pods]}}

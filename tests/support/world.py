@@ -39,6 +39,7 @@ from tests.support.objects import (
     pods_of,
     private_ip,
     settled_node,
+    with_pods,
 )
 
 Raw = dict[str, Any]
@@ -320,6 +321,12 @@ class World(ABC):
         """Whether a load balancer does something else with a port."""
         return self._act(f"/load_balancers/{balancer}", "update_service", listen_port=port, **changes)
 
+    def add_listener(self, balancer: int, port: int, destination: int) -> bool:
+        """Whether a load balancer takes traffic at one more port."""
+        return self._act(
+            f"/load_balancers/{balancer}", "add_service", protocol="tcp", listen_port=port, destination_port=destination
+        )
+
     def _act(self, path: str, action: str, **body: Any) -> bool:
         return self._project("POST", f"{path}/actions/{action}", body) is not None
 
@@ -358,8 +365,7 @@ class World(ABC):
     def a_pod_node(self, number: int, *pod_cidrs: str, says: tuple[str, str, str] | None = None) -> Raw:
         """A Node in order, with all that a kubelet says of it, and ``says`` in its condition NetworkUnavailable."""
         node = self.a_node(number)
-        node["spec"]["podCIDRs"] = list(pod_cidrs) or [pods_of(number)]
-        node["spec"]["podCIDR"] = node["spec"]["podCIDRs"][0]
+        with_pods(node, *pod_cidrs or [pods_of(number)])
         said = [condition(kind, "True" if kind == "Ready" else "False") for kind in OF_A_KUBELET]
         node["status"]["conditions"] = [*said, *([network_condition(*says)] if says else [])]
         return node

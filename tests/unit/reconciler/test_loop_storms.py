@@ -10,8 +10,8 @@ from desired.plan.change import GuardDecision, GuardName, Verdict
 from reconciler.passes.loop import Pace, Wake
 from reconciler.result import Line, Report
 from tests.builders import a_change, a_snapshot
+from tests.support.leases import Timeline
 from tests.support.looping import loop
-from tests.support.simulated_time import Clock
 
 GAP_S = 5.0
 """What is promised, whatever the code calls it."""
@@ -25,21 +25,23 @@ class Storm:
 
     interval_s: float = 3600.0
     takes_s: float = 0.0
-    clock: Clock = field(default_factory=lambda: Clock(0.0))
+    clock: Timeline = field(default_factory=lambda: Timeline(0.0))
     began: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.stop = self.clock.event()
-        self.wake = Wake(self.stop, clock=self.clock, event=self.clock.event)
+        self.wake = Wake(self.stop, clock=self.clock.clock, event=self.clock.event)
 
     def passes(self, look: Callable[[float], Report], calls: Collection[float] = ()) -> list[float]:
         """When passes begin, of which each sees what there is to see by then. ``calls``: when somebody calls."""
-        self.clock.events = {**dict.fromkeys(calls, self._call), 100.0: self._end}
+        for moment in calls:
+            self.clock.at(moment, self._call)
+        self.clock.at(100.0, self._end)
 
         def run_pass(_why: str) -> Report:
             self.began.append(round(self.clock.now, 3))
             seen = look(self.clock.now)
-            self.clock.pass_time(self.takes_s)
+            self.clock.advance(self.takes_s)
             return seen
 
         loop(run_pass, self.stop, pace=Pace(self.interval_s, draw=lambda: 0.0), wake=self.wake)

@@ -5,17 +5,17 @@ import threading
 import pytest
 
 from reconciler.passes.loop import Wake
-from tests.support.simulated_time import Clock
+from tests.support.leases import Timeline
 
 
-def a_wake(clock: Clock, stop: threading.Event | None = None) -> Wake:
-    return Wake(stop or clock.event(), gap_s=5.0, clock=clock, event=clock.event)
+def a_wake(clock: Timeline, stop: threading.Event | None = None) -> Wake:
+    return Wake(stop or clock.event(), gap_s=5.0, clock=clock.clock, event=clock.event)
 
 
 def test_nobody_called() -> None:
     """Without an interval only a call makes it time, and not before the gap is over: a series that stopped at each call
     would never get on."""
-    clock = Clock()
+    clock = Timeline(100.0)
     wake = a_wake(clock)
     wake.begin(None)
     clock.now += 60.0
@@ -30,7 +30,7 @@ def test_nobody_called() -> None:
 
 
 def test_a_pass_that_begins_sees_what_it_was_called_for() -> None:
-    wake = a_wake(Clock())
+    wake = a_wake(Timeline(100.0))
     wake.call("a Node")
     wake.call("a Service")
 
@@ -40,7 +40,7 @@ def test_a_pass_that_begins_sees_what_it_was_called_for() -> None:
 
 
 def test_a_pass_that_takes_longer_than_the_interval() -> None:
-    clock = Clock()
+    clock = Timeline(100.0)
     wake = a_wake(clock)
     wake.begin(60.0)
 
@@ -67,11 +67,12 @@ def test_a_pass_that_takes_longer_than_the_interval() -> None:
     ],
 )
 def test_pauses(pass_takes: float, calls: list[float], pause: float, began: float) -> None:
-    clock = Clock()
+    clock = Timeline(100.0)
     wake = a_wake(clock)
     wake.begin(None)
-    clock.events = {moment: lambda: wake.call("something") for moment in calls}
-    clock.pass_time(pass_takes)
+    for moment in calls:
+        clock.at(moment, lambda: wake.call("something"))
+    clock.advance(pass_takes)
 
     wake.pause(pause)
 
@@ -80,7 +81,7 @@ def test_pauses(pass_takes: float, calls: list[float], pause: float, began: floa
 
 def test_what_is_left_of_the_gap() -> None:
     """It begins with the pass, and nothing is left of it before the first one, and after five seconds."""
-    clock = Clock()
+    clock = Timeline(100.0)
     wake = a_wake(clock)
     assert wake.gap_left_s == 0.0
 
@@ -95,7 +96,7 @@ def test_what_is_left_of_the_gap() -> None:
 
 def test_the_first_call_of_all_waits_for_nothing() -> None:
     """Before the first pass there is none to keep a distance from."""
-    clock = Clock()
+    clock = Timeline(100.0)
     wake = a_wake(clock)
     wake.call("a Node")
 
@@ -106,7 +107,7 @@ def test_the_first_call_of_all_waits_for_nothing() -> None:
 
 @pytest.mark.parametrize("called", [False, True])
 def test_the_end_of_the_run_ends_a_pause(called: bool) -> None:
-    clock = Clock()
+    clock = Timeline(100.0)
     stop = clock.event()
     wake = a_wake(clock, stop)
     wake.begin(None)
@@ -117,7 +118,7 @@ def test_the_end_of_the_run_ends_a_pause(called: bool) -> None:
         stop.set()
         wake.interrupt()
 
-    clock.events = {102.0: end}
+    clock.at(102.0, end)
     wake.pause(60.0)
 
     assert clock.now == 102.0

@@ -10,8 +10,8 @@ from actuators.concurrency import Concurrency
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
 from actuators.http.watch import WatchEvent
 from reconciler.triggers.watcher import Watcher
+from tests.support.leases import Timeline
 from tests.support.rows import rows
-from tests.support.simulated_time import Clock
 
 GONE = Conflict("too old resource version", status=410)
 RESET = Transient("connection reset")
@@ -43,7 +43,7 @@ class Life:
 class Server:
     """Lives one after another, the last of them again and again; ``asked`` is what was asked of it, and when."""
 
-    clock: Clock
+    clock: Timeline
     lives: list[Life]
     asked: list[tuple[float, str]] = field(default_factory=list)
     watcher: Watcher | None = None
@@ -82,7 +82,7 @@ class Server:
 
 
 class Connection:
-    def __init__(self, clock: Clock, life: Life) -> None:
+    def __init__(self, clock: Timeline, life: Life) -> None:
         self._clock = clock
         self._life = life
 
@@ -102,13 +102,13 @@ class Stage:
 
     server: Server
     watcher: Watcher
-    clock: Clock
+    clock: Timeline
     seen: list[WatchEvent]
     woken: list[str]
 
 
 def watch(*lives: Life, requests: int, drawn: float = 0.0, saw: Callable[[WatchEvent], None] | None = None) -> Stage:
-    clock = Clock(0.0)
+    clock = Timeline(0.0)
     server = Server(clock, list(lives), until=requests)
     seen: list[WatchEvent] = []
     woken: list[str] = []
@@ -117,7 +117,7 @@ def watch(*lives: Life, requests: int, drawn: float = 0.0, saw: Callable[[WatchE
         server,  # type: ignore[arg-type]
         saw=saw or seen.append,
         wake=woken.append,
-        concurrency=Concurrency(clock=clock, event=clock.event),
+        concurrency=Concurrency(clock=clock.clock, event=clock.event),
         draw=lambda: drawn,
     )
     server.watcher = watcher
@@ -268,12 +268,12 @@ def test_trouble_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_first_version_that_comes_too_late() -> None:
     """The pass that did not wait for it may have missed something: the loop is woken once the watch stands."""
-    clock, woken = Clock(0.0), list[str]()
+    clock, woken = Timeline(0.0), list[str]()
     server = Server(clock, [GOOD], until=3)
     arguments: dict[str, Any] = {
         "saw": lambda _event: None,
         "wake": woken.append,
-        "concurrency": Concurrency(clock=clock, event=clock.event),
+        "concurrency": Concurrency(clock=clock.clock, event=clock.event),
     }
     late = Watcher("nodes", server, **arguments)  # type: ignore[arg-type]
     server.watcher = late
