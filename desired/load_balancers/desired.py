@@ -391,8 +391,8 @@ class _Planned:
         ), (*notes, *hidden)
 
     def to_change(self, present: CloudBalancer) -> tuple[LoadBalancer, tuple[Note, ...]]:
-        """The desired state of an existing load balancer; what is not asked for stays as it is, and so does what is
-        reached through a network that it cannot be attached to."""
+        """The desired state of an existing load balancer; what is not asked for stays as it is, and so do targets while
+        the network through which they are asked for is one that it is not in, and does not join."""
         serving, spec, size = self.serving, present.spec, self.serving.size.type or present.type
         service, options, match = serving.service, serving.options, serving.match
         complete = {port: filled(wanted, spec.listeners.get(port)) for port, wanted in self.ports.items()}
@@ -401,8 +401,8 @@ class _Planned:
             service, complete, spec.listeners, holds, certificates, self.larger, serving.held_back
         )
         listeners, hindered = _beside_kept_redirect(service, listeners, spec.listeners)
-        is_cut_off = self.is_out and options.use_private_ip and not present.attachments
-        targets = UNMANAGED if is_cut_off else self._targets
+        is_outside = not present.attachments and not isinstance(self._attachment, Attachment)
+        targets = UNMANAGED if is_outside and options.use_private_ip else self._targets
         if serving.keeps_way and not isinstance(targets, Unmanaged):
             targets = self._joined(targets, present)
         taken = tuple(notes_on_name(service, options, present, self.snapshot))

@@ -63,3 +63,22 @@ def test_targets_stay_where_the_network_is_out_of_reach(field: Callable[[str], S
     assert balancer["targets"] == before != []
     assert any(FAR in text for text in notes_of_kind(report, "kept"))
     assert "no-targets" not in {note["kind"] for note in report["notes"]}
+
+
+def test_targets_stay_while_the_private_address_is_wrong(field: Callable[[str], Stage]) -> None:
+    """The load balancer stays out of the network, so Hetzner refuses a newcomer by private address."""
+    stage = field("01-two-network-zones-new")
+    stage.annotate(location="fsn1")
+    one_pass(stage)
+    before = stage.balancers()[0]["targets"]
+    stage.change_project(networks=[EUROPE])
+    stage.remove_servers(3)
+    stage.add_servers({"id": 3, "name": "ash-1", "private_net": [{"network": EUROPE["id"], "ip": "10.0.0.4"}]})
+    stage.annotate(use_private_ip="true", private_ipv4="10.9.9.9")
+
+    report = one_pass(stage, HCLOUD_NETWORK="net", HCLOUD_NETWORK_ROUTES_ENABLED="false")
+
+    assert [entry.path for entry in stage.written_to_hetzner() if entry.status >= 400] == []
+    assert stage.balancers()[0]["targets"] == before != []
+    assert any("10.9.9.9" in text for text in notes_of_kind(report, "malformed"))
+    assert "no-targets" not in {note["kind"] for note in report["notes"]}
