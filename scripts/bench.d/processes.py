@@ -23,8 +23,8 @@ _NEEDED = {"HCLOUD_ENDPOINT", "HCLOUD_TOKEN", "KUBECONFIG"}
 _OURS = ("HCLOUD_", "ROBOT_", "RECONCILER_", "KUBE")
 _OF_THE_IMAGE = ("PYTHONOPTIMIZE", "MALLOC_ARENA_MAX")
 _LOOP = ("run", "--interval=1s", "--health-address=127.0.0.1:0")
-_PATIENCE_S = 120.0
-_POLL_S = 0.2
+_PATIENCE_S = 600.0
+_POLL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Sandbox:
         return found
 
     def _ask(self, api: str, what: str) -> Any:
-        with urllib.request.urlopen(f"{self.urls[api]}/_sandbox/{what}", timeout=60) as answer:  # noqa: S310
+        with urllib.request.urlopen(f"{self.urls[api]}/_sandbox/{what}", timeout=_PATIENCE_S) as answer:  # noqa: S310
             return json.load(answer)
 
 
@@ -152,7 +152,7 @@ def first_request(tree: Path, folder: Path) -> tuple[float, float]:
 
 
 def wait_for(process: "subprocess.Popen[bytes]", is_so: Any, what: str) -> None:
-    """Return once ``is_so()``. Raises RuntimeError when the process ends before, or after two minutes."""
+    """Return once ``is_so()``. Raises RuntimeError when the process ends before, or after ten minutes."""
     until = time.monotonic() + _PATIENCE_S
     while not is_so():
         try:
@@ -169,11 +169,11 @@ def cpu_s_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def peak_mib_of(pid: int) -> float:
-    """Peak memory of a process so far. Needs Linux."""
+def mib_of(pid: int, figure: str = "VmRSS") -> float:
+    """Memory of a process now; with ``VmHWM`` its peak so far. Needs Linux."""
     status = Path(f"/proc/{pid}/status").read_text("ascii")
-    (peak,) = [line.split() for line in status.splitlines() if line.startswith("VmHWM:")]
-    return int(peak[1]) / 2**10
+    (found,) = [line.split() for line in status.splitlines() if line.startswith(f"{figure}:")]
+    return int(found[1]) / 2**10
 
 
 def like_the_image() -> dict[str, str]:

@@ -39,7 +39,7 @@ def test_each_measure_of_each_version(smoke: tuple[str, Mapping[str, Any]]) -> N
     wrong."""
     said, document = smoke
     assert document["problems"] == []
-    assert [line.split("**")[1] for line in said.splitlines() if line.startswith("**")] == [*_REQUESTS, "loop"]
+    assert [line.split("**")[1] for line in said.splitlines() if line.startswith("**")] == [*_REQUESTS, "loop", "fleet"]
     for row in document["rows"]:
         assert row["least"].keys() == {"now", "HEAD"}
         for measures in row["least"].values():
