@@ -159,6 +159,7 @@ class Passes:
     """A whole pass. It never raises."""
     pacing: Pacing
     meter: Meter
+    narrator: PassLogger
     health: LoopHealth
     history: History
     triggers: Triggers
@@ -200,6 +201,8 @@ class Passes:
         with harmless("triggers"):
             if report.snapshot is not None:
                 self.triggers.settle(report.snapshot)
+        with harmless("log"):
+            self.narrator.look(report)
         with harmless("status"):
             self.publish(report, measured.seconds)
         with harmless("metrics"):
@@ -261,6 +264,7 @@ def run_controller(
         run=lambda: pacing.noted(guarded(partial(converge, plan_context, apply_context))),
         pacing=pacing,
         meter=Meter(clock),
+        narrator=narrator,
         health=health,
         history=history,
         triggers=triggers,

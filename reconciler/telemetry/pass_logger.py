@@ -3,12 +3,13 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from actuators.apply import Actuator
 from actuators.http.connection import RequestTrace, tracing
 from actuators.outcome import Applied, Failed, Outcome
+from desired.health.state import NodeState, ServiceState
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.notes import NoteKind
@@ -68,7 +69,11 @@ class Meter:
 _log = logging.getLogger("hcloud-reconciler.pass")
 
 _SHOWN = 5
-"""Objects of a hold that its line names."""
+"""Objects that a line names."""
+_AGAIN_S = 300.0
+"""Seconds after which what needs a person is logged again."""
+_CALLING = frozenset({ServiceState.DOWN, ServiceState.BLOCKED, NodeState.STUCK})
+"""States that are logged again while they last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,8 @@ class PassLogger:
         self._efforts: dict[str, _Effort] = {}
         self._standing: Mapping[str, _Finding] = {}
         """Name of what a person should know, as long as it holds."""
+        self._told_at: dict[str, float] = {}
+        """The same name → when it was logged last."""
 
     def attends(self, actuators: Mapping[str, Actuator]) -> Mapping[str, Actuator]:
         """The same actuators, with the Hetzner ids of what they request, and the time that they take, recorded."""
@@ -118,23 +125,37 @@ class PassLogger:
     def end(self) -> None:
         """A round has ended."""
 
+    def look(self, report: Report) -> None:
+        """Log what lasts from pass to pass, after each: as it begins, every five minutes while a person is needed, and
+        as it ends. Objects with one cause share a line."""
+        now, standing = self._clock(), {finding.name: finding for finding in _standing(report)}
+        due = []
+        for name, finding in standing.items():
+            told_at = self._told_at.get(name)
+            if told_at is None or (finding.needs_a_person and now - told_at >= _AGAIN_S):
+                due.append(finding)
+                self._told_at[name] = now
+        for word, told, level in _by_cause(due):
+            _log.log(level, "%s %s", word, told)
+        unclear = {state.key for state in report.states if state.state is ServiceState.WAITING}
+        over = {name: finding for name, finding in self._standing.items() if name not in standing}
+        if report.snapshot is None:
+            kept = over  # nothing is known to have ended
+        else:
+            kept = {name: finding for name, finding in over.items() if finding.key in unclear}
+        told_anew = {finding.key for finding in standing.values() if finding.key}
+        ended = [each for name, each in over.items() if name not in kept and each.key not in told_anew]
+        for word, about in _by_word(ended):
+            _log.info("no longer %s %s", word, about)
+        self._standing = {**kept, **standing}
+        self._told_at = {name: at for name, at in self._told_at.items() if name in self._standing}
+
     def passed(self, measured: Measured) -> None:
-        """Log a pass that says something new: one line, and one for each of its errors. What lasts is logged once as it
-        begins, and once as it ends: what is held or waits, a list that is incomplete, a Service or Node that is not
-        well. A pass without news is not to be logged."""
+        """Log a pass that says something new: one line, and one for each of its errors. A pass without news is not to
+        be logged."""
         report = measured.report
         for error in report.errors:
             _log.error("error %s", pairs(error=error))
-        standing = {finding.name: finding for finding in _standing(report)}
-        for name, finding in standing.items():
-            if name not in self._standing:
-                _log.log(logging.INFO if finding.passes else logging.WARNING, "%s %s", finding.word, finding.told)
-        if report.snapshot is None:  # nothing is known to have ended
-            standing = {**self._standing, **standing}
-        for name, finding in self._standing.items():
-            if name not in standing:
-                _log.info("no longer %s %s", finding.word, finding.about)
-        self._standing = standing
         has_failed = report.result in (Result.ERROR, Result.INCOMPLETE) or bool(report.outcomes(Failed))
         told = pairs(
             result=report.result.value,
@@ -165,17 +186,49 @@ class _Finding:
     """Something that lasts from pass to pass."""
 
     word: str
-    told: Pairs
-    """What is logged as it begins."""
-    about: Pairs
-    """And as it ends: what makes it the same in another pass, whatever is measured."""
+    told: Mapping[str, object]
+    """What is logged as it begins; of an object without its key."""
+    about: Mapping[str, object] = field(default_factory=dict)
+    """What is logged as it ends: what makes it the same in another pass, whatever is measured. Empty of an object."""
+    key: str = ""
+    """Of the Service or Node whose state it is; "" of all else."""
+    needs_a_person: bool = False
+    """Whether it is logged again while it lasts."""
     passes: bool = False
     """Whether it passes by itself."""
 
     @property
     def name(self) -> str:
         """Its identity."""
-        return f"{self.word} {self.about}"
+        return f"{self.word} {self.key or pairs(**self.about)}"
+
+
+def _by_cause(found: Iterable[_Finding]) -> Iterator[tuple[str, Pairs, int]]:
+    """A word, what is told and its level, for each cause."""
+    causes: dict[str, list[_Finding]] = {}
+    for each in found:
+        causes.setdefault(f"{each.word} {pairs(**each.told)}" if each.key else each.name, []).append(each)
+    for first, *others in causes.values():
+        told = {**_objects([first, *others]), **first.told} if first.key else first.told
+        yield first.word, pairs(**told), logging.INFO if first.passes else logging.WARNING
+
+
+def _by_word(ended: Iterable[_Finding]) -> Iterator[tuple[str, Pairs]]:
+    """A word and what it is no longer said of; objects together."""
+    objects: dict[str, list[_Finding]] = {}
+    for each in ended:
+        if each.key:
+            objects.setdefault(each.word, []).append(each)
+        else:
+            yield each.word, pairs(**each.about)
+    for word, found in objects.items():
+        yield word, pairs(**_objects(found))
+
+
+def _objects(found: Sequence[_Finding]) -> Mapping[str, object]:
+    if len(found) == 1:
+        return {"key": found[0].key}
+    return {"objects": len(found), "keys": listed([each.key for each in found], _SHOWN)}
 
 
 def _standing(report: Report) -> Iterator[_Finding]:
@@ -183,15 +236,16 @@ def _standing(report: Report) -> Iterator[_Finding]:
     yield from _withheld(report)
     for note in report.notes:
         if note.kind is NoteKind.ANCHOR:
-            yield _Finding("violated", pairs(rule=note.kind.value, why=note.text), pairs(rule=note.kind.value))
+            about = {"rule": note.kind.value}
+            yield _Finding("violated", {**about, "why": note.text}, about, needs_a_person=True)
     for state in report.states.unwell:
         if not any(error in state.why for error in report.errors):
-            yield _Finding(state.word, pairs(key=state.key, why=state.why), pairs(key=state.key))
+            yield _Finding(state.word, {"why": state.why}, key=state.key, needs_a_person=state.state in _CALLING)
     sections = report.snapshot.sections() if report.snapshot is not None and not report.obstacles else {}
     for name, section in sections.items():
         if not section.complete and section.why_incomplete not in report.errors:
-            told = pairs(section=name, why=section.why_incomplete)
-            yield _Finding("incomplete", told, told)
+            gap = {"section": name, "why": section.why_incomplete}
+            yield _Finding("incomplete", gap, gap)
 
 
 def _withheld(report: Report) -> Iterator[_Finding]:
@@ -202,15 +256,15 @@ def _withheld(report: Report) -> Iterator[_Finding]:
             command = approve_command(hold.hash, report.approve_flags)
             measure = {"rule": hold.rule, "value": hold.value, "limit": hold.limit, "keys": keys}
             end = {} if hold.end is None else {"ends": hold.end.said_at(now)}
-            told = pairs(**measure, why=hold.said, **end, approve=command)
-            yield _Finding("held", told, pairs(rule=hold.rule, keys=keys))
+            told = {**measure, "why": hold.said, **end, "approve": command}
+            yield _Finding("held", told, {"rule": hold.rule, "keys": keys}, needs_a_person=True)
     waiting: dict[GuardName | None, list[Change]] = {}
     for line in report.lines:
         if line.outcome is None and line.change.decision.verdict is Verdict.WAITING:
             waiting.setdefault(line.change.decision.rule, []).append(line.change)
     for rule, changes in waiting.items():
-        subject = pairs(rule=rule, keys=listed([change.key for change in changes], _SHOWN))
-        yield _Finding("waiting", pairs(**subject.data, why=changes[0].decision.why), subject, passes=True)
+        about = {"rule": rule, "keys": listed([change.key for change in changes], _SHOWN)}
+        yield _Finding("waiting", {**about, "why": changes[0].decision.why}, about, passes=True)
 
 
 def _told(change: Change, effort: _Effort | None, described: str, **more: str) -> Pairs:

@@ -21,7 +21,7 @@ from reconciler.passes.history import History
 from reconciler.passes.loop import Wake, run_loop
 from reconciler.passes.pacing import Pacing
 from reconciler.telemetry.health import LoopHealth
-from reconciler.telemetry.pass_logger import Measured, Meter
+from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
 from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers
 from tests.support.cooperative import Scheduler
@@ -105,6 +105,7 @@ class SimulatedLoop:
             run=self.run.converge_alone,
             pacing=Pacing(load_config(Command.BARE, {}, {"HCLOUD_TOKEN": "t" * 64})),
             meter=Meter(now),
+            narrator=PassLogger(clock=now),
             health=LoopHealth(interval_s=60.0, request_timeout_s=1.0, clock=now),
             history=self.history,
             triggers=Triggers(EventFilter(lambda _: None, OwnWrites(), clock=now), {}),

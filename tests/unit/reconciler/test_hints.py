@@ -14,7 +14,7 @@ from desired.names import CONFIG_MAP
 from hcloud_sandbox.hetzner import HetznerSimulator
 from reconciler.cli.app import parse_command_line
 from reconciler.config.options import Command, Output
-from reconciler.telemetry.pass_logger import Measured, PassLogger
+from reconciler.telemetry.pass_logger import PassLogger
 from tests.routes import CLUSTER_CIDR
 from tests.support.assets import ROOT
 from tests.support.hccm import literal, raw_hccm
@@ -106,7 +106,7 @@ def test_of_a_controller(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> 
     run = Run(cluster.sim)
     report = run.converge()
     records_in(cluster.sim, run.settings).status.keep(report, 0.5)
-    PassLogger().passed(Measured(report, 0.5))
+    PassLogger().look(report)
 
     of_report = (written(report, output) for output in (Output.TEXT, Output.MARKDOWN, Output.JSON))
     events = (event.message for event in run.ears.events)

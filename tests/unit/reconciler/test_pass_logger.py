@@ -15,7 +15,7 @@ from actuators.http.connection import note_action, note_correlation
 from actuators.http.errors import Invalid
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from actuators.writers import Writers
-from desired.health.state import ObjectState, ServiceState, States
+from desired.health.state import NodeState, ObjectState, ServiceState, States
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardDecision, GuardName, Hold, HoldEnd, Verdict
 from desired.plan.notes import Note, NoteKind
@@ -24,7 +24,7 @@ from reconciler.passes.context import ApplyContext
 from reconciler.passes.one_pass import converge
 from reconciler.result import Line, Report, Requests
 from reconciler.runtime import actuators_with
-from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
+from reconciler.telemetry.pass_logger import Meter, PassLogger
 from tests.builders import a_change, a_snapshot
 from tests.support.keys import key_of
 from tests.support.passes import BALANCER, a_balanced_run
@@ -42,6 +42,10 @@ def _at_info(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, LOGGER)
 
 
+def lines_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [f"{record.levelname} {record.message}" for record in caplog.records]
+
+
 @rows("outcome lines", {
     "applied": (Applied(), [f"INFO applied {OF_A_CHANGE}"]),
     "failed": (Failed("no such thing"), [f"WARNING failed {OF_A_CHANGE} error='no such thing'"]),
@@ -52,7 +56,7 @@ def test_a_change_that_ended(outcome: Outcome, lines: list[str], caplog: pytest.
     """What it makes of which fields, and why."""
     PassLogger(describe=lambda _: "a: 1 -> 2").done(a_change(), outcome)
 
-    assert [f"{record.levelname} {record.message}" for record in caplog.records] == lines
+    assert lines_of(caplog) == lines
 
 
 def test_ids_of_a_change_are_told_with_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -106,8 +110,7 @@ def test_a_pass(report: Report, requests: tuple[int, int], lines: list[str], cap
 
     sent = f"kubernetes_requests={requests[0]} hetzner_requests={requests[1]}"
     measured = f" duration_s=2.0 {sent} trigger='node/web-1 is new'"
-    told = [f"{record.levelname} {record.message}" for record in caplog.records]
-    assert told == [line.format(rest=measured) for line in lines]
+    assert lines_of(caplog) == [line.format(rest=measured) for line in lines]
 
 
 def a_hold(count: int = 2, **more: object) -> Hold:
@@ -137,19 +140,85 @@ def test_troubles_are_told_once(report: Report, line: str, caplog: pytest.LogCap
 
     unread, over = Report(), Report(snapshot=a_snapshot())
     for seen in (report, report, unread, over, over, report):
-        narrator.passed(Measured(seen, 1.0))
+        narrator.look(seen)
 
-    told = [f"{record.levelname} {record.message}" for record in caplog.records if "pass " not in record.message]
-    first, ended, again = told
+    first, ended, again = lines_of(caplog)
     assert (first, again) == (f"WARNING {line}",) * 2
     word, _, rest = line.partition(" ")
     assert ended.startswith(f"INFO no longer {word} {rest.split(' ')[0]}")
 
 
+def states(state: NodeState, *names: str, why: str = "the API answers 429") -> Report:
+    found = (ObjectState(key_of(f"node/{name}"), state, why) for name in names)
+    return Report(snapshot=a_snapshot(), states=States(nodes=tuple(found)))
+
+
+def service(state: ServiceState, why: str = "no target") -> Report:
+    return Report(
+        snapshot=a_snapshot(), states=States(services=(ObjectState(key_of("service/default/web"), state, why),))
+    )
+
+
+def test_objects_with_one_cause_share_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    """300 Nodes are stuck by one refusal; some stop being so together, and others have another cause."""
+    narrator, names = PassLogger(), [f"web-{number}" for number in range(10, 310)]
+
+    narrator.look(states(NodeState.STUCK, *names))
+    narrator.look(states(NodeState.STUCK, "web-10", why="the server is gone"))
+
+    shown = "node/web-{}, node/web-{}, node/web-{}, node/web-{}, node/web-{}"
+    assert lines_of(caplog) == [
+        f"WARNING stuck objects=300 keys='{shown.format(*range(10, 15))} and 295 more' why='the API answers 429'",
+        f"INFO no longer stuck objects=299 keys='{shown.format(*range(11, 16))} and 294 more'",
+    ]
+
+
+@rows("report is_again", {
+    "a Service that is down": (service(ServiceState.DOWN), True),
+    "one that a person has to correct": (service(ServiceState.BLOCKED), True),
+    "a Node that is stuck": (states(NodeState.STUCK, "web-1"), True),
+    "a hold": (Report(snapshot=a_snapshot(), holds=(a_hold(),)), True),
+    "a token of another project": (Report(snapshot=a_snapshot(), notes=(ANCHOR,)), True),
+    "a Service that serves by some targets": (service(ServiceState.DEGRADED), False),
+    "a server that is off": (states(NodeState.OFF, "web-1"), False),
+})  # fmt: skip
+def test_the_need_for_a_person_is_logged_again(
+    report: Report, is_again: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every five minutes, however many passes there are."""
+    moment = [0.0]
+    narrator = PassLogger(clock=lambda: moment[0])
+
+    for moment[0] in (0.0, 10.0, 299.0, 301.0, 310.0, 602.0):
+        narrator.look(report)
+
+    first, *others = lines_of(caplog)
+    assert others == [first] * (2 if is_again else 0)
+
+
+@rows("then lines", {
+    "it serves": (service(ServiceState.SERVING), ["INFO no longer down key=service/default/web"]),
+    "it serves by some": (service(ServiceState.DEGRADED, "1 of 2"),
+        ["WARNING degraded key=service/default/web why='1 of 2'"]),
+    "that cannot be told": (service(ServiceState.UNKNOWN, "no result"),
+        ["WARNING unknown key=service/default/web why='no result'"]),
+    "a first result is awaited": (service(ServiceState.WAITING), []),
+    "it is gone": (Report(snapshot=a_snapshot()), ["INFO no longer down key=service/default/web"]),
+})  # fmt: skip
+def test_the_end_of_an_outage_is_logged_once_it_is_seen(
+    then: Report, lines: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    narrator = PassLogger()
+    for report in (service(ServiceState.DOWN), then, then):
+        narrator.look(report)
+
+    assert lines_of(caplog)[1:] == lines
+
+
 def test_a_hold_that_ends_by_itself_is_logged_with_its_time(caplog: pytest.LogCaptureFixture) -> None:
     """In words, as everywhere: the line had the value's own notation."""
     hold = a_hold(end=HoldEnd("if both stay NotReady", 600.0))
-    PassLogger().passed(Measured(Report(snapshot=a_snapshot(), holds=(hold,)), 1.0))
+    PassLogger().look(Report(snapshot=a_snapshot(), holds=(hold,)))
 
     ends = "at 2026-07-01 12:10 UTC, in 10 min, if both stay NotReady; its changes are then made"
     assert f"ends='{ends}'" in caplog.text
@@ -161,10 +230,9 @@ def test_waiting_is_told_as_it_begins_and_as_it_ends(caplog: pytest.LogCaptureFi
     for seconds in (30, 20, None):
         waits = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, f"in {seconds} s")
         lines = () if seconds is None else (Line(a_change("node/web-1", "node.delete").ruled(waits)),)
-        narrator.passed(Measured(Report(snapshot=a_snapshot(), lines=lines), 1.0))
+        narrator.look(Report(snapshot=a_snapshot(), lines=lines))
 
-    told = [f"{record.levelname} {record.message}" for record in caplog.records if "pass " not in record.message]
-    assert told == [
+    assert lines_of(caplog) == [
         "INFO waiting rule=absence-proof keys=node/web-1 why='in 30 s'",
         "INFO no longer waiting rule=absence-proof keys=node/web-1",
     ]
@@ -172,10 +240,10 @@ def test_waiting_is_told_as_it_begins_and_as_it_ends(caplog: pytest.LogCaptureFi
 
 def test_a_hold_that_is_approved_or_large(caplog: pytest.LogCaptureFixture) -> None:
     """Of what is let through nothing is told, and of thousands of objects a few."""
-    PassLogger().passed(Measured(Report(holds=(a_hold(approved=True),)), 1.0))
+    PassLogger().look(Report(holds=(a_hold(approved=True),)))
     assert "held rule" not in caplog.text
 
-    PassLogger().passed(Measured(Report(holds=(a_hold(7),)), 1.0))
+    PassLogger().look(Report(holds=(a_hold(7),)))
     assert "node/web-5 and 2 more'" in caplog.text
 
 

@@ -1,5 +1,6 @@
 """Passes of a loop: what each leaves for those who watch."""
 
+import logging
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
@@ -9,6 +10,7 @@ from actuators.http.call_budget import CallBudget
 from actuators.http.own_writes import OwnWrites
 from actuators.lanes import Lane, UnderWay
 from actuators.outcome import Applied
+from desired.health.state import ObjectState, ServiceState, States
 from desired.plan.setbacks import SUSPENDED_S
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
@@ -19,11 +21,12 @@ from reconciler.passes.pacing import Pacing
 from reconciler.result import Line, Report, Requests
 from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.pass_logger import Meter
+from reconciler.telemetry.pass_logger import Meter, PassLogger
 from reconciler.telemetry.serving import Request
 from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers
 from tests.builders import a_change, a_snapshot
+from tests.support.keys import key_of
 from tests.support.pages import read_page
 from tests.support.rows import rows
 
@@ -53,6 +56,7 @@ class Loop:
             run=lambda: self.told,
             pacing=Pacing(config),
             meter=Meter(lambda: self.now),
+            narrator=PassLogger(clock=lambda: self.now),
             health=LoopHealth(interval_s=60.0, request_timeout_s=1.0, clock=lambda: self.now),
             history=self.history,
             triggers=Triggers(EventFilter(lambda _: None, OwnWrites(), clock=lambda: self.now), {}),
@@ -163,3 +167,16 @@ def test_the_page_shows_the_last_pass() -> None:
 
     assert page.by_id("plan").keys == ["node/web-1"]
     assert "2 to Kubernetes, 6 to Hetzner" in page.by_id("facts").text
+
+
+def test_a_service_that_goes_down_is_logged_although_nothing_is_planned(caplog: pytest.LogCaptureFixture) -> None:
+    """Its targets were dead for 80 seconds, and the log had no line: a pass without changes is not narrated."""
+    caplog.set_level(logging.INFO, "hcloud-reconciler.pass")
+    loop, key = Loop(), key_of("service/default/web")
+    serves, down = ObjectState(key, ServiceState.SERVING, "3 of 3"), ObjectState(key, ServiceState.DOWN, "0 of 3")
+    for state in (serves, down, down, serves):
+        loop.run(Report(snapshot=a_snapshot(), states=States(services=(state,))))
+
+    down_line, up_line = [record.message for record in caplog.records]
+    assert down_line == "down key=service/default/web why='0 of 3'"
+    assert up_line == "no longer down key=service/default/web"
