@@ -14,6 +14,7 @@ from actuators.apply import Actuator
 from actuators.http.connection import Observe, RequestEnded
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
+from desired.plan.notes import NoteKind
 from reconciler.result import Report
 
 _INTERVALS = 3
@@ -161,8 +162,9 @@ class LoopHealth:
         return Check("ping"), Check("loop", late if silent_s > allowed_s else next(iter(hanging), None))
 
     def readiness(self) -> tuple[Check, ...]:
-        """Checks of ``/readyz``: whether a pass has read everything once and found no error, or another process was
-        seen to lead and the settings can be used here. A rolling update stops at a pod whose settings cannot work."""
+        """Checks of ``/readyz``: whether a pass has read everything once, in the cluster's own project and without an
+        error, or another process was seen to lead and the settings can be used here. A rolling update stops at a pod
+        whose settings cannot work."""
         with self._lock:
             is_ready = self._has_seen_all or (self._stands_by and not self._why_unusable)
             why = self._why_leaderless or (self._why_unusable if self._stands_by else self._why_unseen)
@@ -176,7 +178,8 @@ def _gets_on(method: str, path: str) -> bool:
 
 
 def _why_unready(report: Report) -> str | None:
-    """The pass's first error, or what is incomplete in its reading; None when nothing is, or Robot alone is."""
+    """The pass's first error, what is incomplete in its reading, or that the token is another project's; None if
+    nothing is, or Robot alone."""
     if report.snapshot is None:
         return report.errors[0] if report.errors else "the last pass read nothing"
     robot = (report.snapshot.robot.servers.why_incomplete if report.snapshot.robot else None) or ""
@@ -186,4 +189,5 @@ def _why_unready(report: Report) -> str | None:
     # A Robot account that is out of reach keeps nothing of Hetzner Cloud from being served.
     needed = {name: section for name, section in report.snapshot.sections().items() if name != "robot"}
     gaps = [section.why_incomplete for section in needed.values() if not section.complete]
-    return gaps[0] if gaps else None
+    anchors = [note.text for note in report.notes if note.kind is NoteKind.ANCHOR]
+    return next(iter((*gaps, *anchors)), None)

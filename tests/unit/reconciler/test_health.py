@@ -6,8 +6,10 @@ import pytest
 
 from actuators.apply import Actuator
 from actuators.http.connection import ignore
+from desired.model.key import PLAN
 from desired.model.snapshot import RobotAccount, Snapshot
 from desired.plan.change import Change
+from desired.plan.notes import Note, NoteKind
 from desired.section import Section
 from reconciler.result import Report
 from reconciler.telemetry.health import Check, LoopHealth
@@ -21,6 +23,7 @@ WHOLE = Report(snapshot=a_snapshot())
 WITHOUT_ROBOT = Report(snapshot=replace(a_snapshot(), robot=RobotAccount(Section.missing("503"))))
 GAP = Report(snapshot=a_snapshot(servers_section=incomplete(servers_of(a_server()))))
 WRONG = replace(WHOLE, errors=("the cluster CIDR is none",), misconfigured=("the cluster CIDR is none",))
+ANOTHER = replace(WHOLE, notes=(Note(PLAN, NoteKind.ANCHOR, "0 of 3 Ready Nodes have their server in the project"),))
 GONE = Report(errors=("Hetzner API does not answer",))
 
 
@@ -226,6 +229,10 @@ def test_without_the_lead_and_without_a_leader(watched: Watched) -> None:
         pytest.param((GAP,), "[-]snapshot failed: page 2 timed out", id="a gap"),
         pytest.param((GAP, WHOLE), "[+]snapshot ok", id="whole at last"),
         pytest.param((WRONG,), "[-]snapshot failed: the cluster CIDR is none", id="settings that cannot work"),
+        pytest.param(
+            (ANOTHER,), "[-]snapshot failed: 0 of 3 Ready Nodes have their server in the project", id="another project"
+        ),
+        pytest.param((WHOLE, ANOTHER), "[+]snapshot ok", id="another project later"),
         pytest.param((WRONG, WHOLE, WRONG), "[+]snapshot ok", id="settings that stop to work later"),
         pytest.param((WITHOUT_ROBOT,), "[+]snapshot ok", id="a Robot account that is out of reach"),
         pytest.param((replace(WITHOUT_ROBOT, errors=("503",)),), "[+]snapshot ok", id="a refused Robot login"),
