@@ -99,8 +99,9 @@ def shown_sides(field: FieldChange) -> tuple[str, str]:
 
 
 def described_fields(change: Change) -> str:
-    """``type: lb11 -> lb21``: the first fields that the change is of, before and after; "" for none."""
-    return listed([f"{field.path}: {' -> '.join(shown_sides(field))}" for field in field_changes(change)], ALIKE)
+    """``type: lb11 -> lb21``: the most telling fields that the change is of, before and after; "" for none."""
+    fields = sorted(field_changes(change), key=_tells)
+    return listed([f"{field.path}: {' -> '.join(shown_sides(field))}" for field in fields], ALIKE)
 
 
 def _for_people(path: str, value: Any) -> Any:
@@ -334,7 +335,7 @@ def _likeness_of_field(field: Field) -> Hashable:
     return (found[2], field.is_new, field.is_gone) if found else field.path
 
 
-def _tells(field: Field) -> tuple[int, str]:
+def _tells(field: Field | FieldChange) -> tuple[int, str]:
     return _TELLING.index(field.path) if field.path in _TELLING else len(_TELLING), field.path
 
 

@@ -11,7 +11,7 @@ from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.plan.kinds import Verb
 from reconciler.config.options import Detail
 from reconciler.report.fields import FieldChange
-from reconciler.report.folding import Block, Field, blocks, names, natural_order
+from reconciler.report.folding import Block, Field, blocks, described_fields, names, natural_order
 from reconciler.report.view import view_of
 from reconciler.result import Line, Report
 from tests.balancers import a_balancer, a_listener
@@ -188,6 +188,12 @@ def test_the_ports_of_one_load_balancer_are_told_together() -> None:
     assert whole.shown_fields == whole.fields
     assert view_of(Report(lines=(a_new_balancer(30),))).opening == "Each field: --full"
     assert view_of(Report(lines=(a_new_balancer(30),), detail=Detail.FULL)).opening == ""
+
+
+def test_the_log_tells_type_and_location_before_labels() -> None:
+    created = a_new_balancer(1).change
+
+    assert described_fields(created).startswith("type: (none) -> lb11, location: (none) -> fsn1, ")
 
 
 @pytest.mark.parametrize(
