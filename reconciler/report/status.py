@@ -11,7 +11,7 @@ from desired.syntax.bounds import counted
 from reconciler.config.program import typed
 from reconciler.report.documents import Versioned
 from reconciler.report.folding import alike, names
-from reconciler.report.holds import ago, end_lines, origin
+from reconciler.report.holds import end_lines, origin
 from reconciler.report.published import (
     RENEWED,
     PublishedHold,
@@ -107,7 +107,7 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
     last = status.last_pass
     took = f", took {last.seconds:g} s" if last.seconds is not None else ""
     tone = Tone.BAD if not last.is_whole else Tone.WARNING if report.code else Tone.GOOD
-    yield TextLine(f"Last pass: {last.result}, {ago(last.at, now)}{took}", tone)
+    yield TextLine(f"Result:    {last.result}{took}", tone)  # of the published pass: those after it had no news
     for error in last.errors:
         yield TextLine(f"  error: {error}", Tone.BAD)
     for gap in last.gaps:

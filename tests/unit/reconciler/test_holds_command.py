@@ -264,7 +264,7 @@ def test_a_config_map_that_may_not_be_made(world: World) -> None:
 def test_the_status(world: World) -> None:
     said = world.type("status")
     assert said.code == 3
-    assert "Last pass: refused, just now, took 0.5 s\n" in said.stdout
+    assert "Result:    refused, took 0.5 s\n" in said.stdout
     assert f"Held:      1 hold: reconcile holds --kubeconfig {world.sim.kubeconfig()}\n" in said.stdout
     held = "2 of 3 Nodes lost their servers without a drain (limit 1); 2 changes, since "
     assert f"  ! node-blast-radius: {held}" in said.stdout
