@@ -1,6 +1,6 @@
 """Result of a run: the report of a pass, its one result, and the exit code."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +13,7 @@ from desired.model.price import Cost
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Verdict
+from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note
 from desired.section import Absent, Unknown
 from reconciler.config.options import Detail
@@ -81,6 +82,20 @@ class MonthlyCost:
 
 
 @dataclass(frozen=True, slots=True)
+class Replacement:
+    """A Service of which no published address is left: firewalls and DNS records with the old ones have to change."""
+
+    service: Key
+    before: tuple[str, ...]
+    """The IP addresses that it published, four at most."""
+    after: tuple[str, ...]
+
+
+_MOST_ADDRESSES = 4
+"""As many as a load balancer has; anybody who may write a status may write any number."""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything that is said about a pass. ``lines`` are sorted like a plan; ``errors`` are lines for people."""
 
@@ -128,6 +143,17 @@ class Report:
         """The lines with an outcome of this kind."""
         return tuple(line for line in self.lines if isinstance(line.outcome, kind))
 
+    def replacements(self) -> Iterator[Replacement]:
+        """The Services that publish other addresses alone since this pass."""
+        if self.snapshot is None:
+            return
+        for line in self.outcomes(Applied):
+            if line.change.kind is ChangeKind.SERVICE_STATUS:
+                service = self.snapshot.service(line.change.owner)
+                before, after = _addresses(line.change.before), _addresses(service.ingress if service else ())
+                if before and after and not {*before} & {*after}:
+                    yield Replacement(line.change.owner, before, after)
+
 
 @dataclass(frozen=True, slots=True)
 class Explained:
@@ -157,6 +183,11 @@ class Explained:
     def kind(self) -> Literal["node", "service"]:
         """The first part of its key."""
         return "service" if self.key.kind is ObjectKind.SERVICE else "node"
+
+
+def _addresses(published: object) -> tuple[str, ...]:
+    entries = published if isinstance(published, tuple) else ()
+    return tuple(entry.ip for entry in entries if entry.ip)[:_MOST_ADDRESSES]
 
 
 def compute_result(report: Report) -> Result:

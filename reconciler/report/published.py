@@ -12,12 +12,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from actuators.outcome import Applied
 from desired.health.state import States
 from desired.model.published_settings import NO_SETTINGS, PublishedSettings
 from desired.model.record import Format, cut
 from desired.plan.change import Change, Hold
-from desired.plan.kinds import ChangeKind
 from desired.section import Present
 from reconciler import __version__
 from reconciler.report.documents import to_json
@@ -34,7 +32,6 @@ _MOST_KEYS = 100
 _MOST_ERRORS = 5
 _MOST_STATES = 50
 _MOST_REPLACED = 20
-_MOST_ADDRESSES = 4
 _LONGEST_TEXT = 500
 _LONGEST_VALUE = 2_000
 
@@ -191,22 +188,10 @@ def _end_of(hold: PublishedHold) -> int | None:
 
 
 def replaced_in(report: Report) -> Iterator[PublishedReplacement]:
-    """The Services that came to publish other addresses in the pass with this report. Whoever wrote the old ones into
-    a firewall or a DNS record has to know the new ones."""
-    snapshot = report.snapshot
-    for line in () if snapshot is None else report.outcomes(Applied):
-        if line.change.kind is not ChangeKind.SERVICE_STATUS or snapshot is None:
-            continue
-        service = snapshot.service(line.change.owner)
-        before, after = _addresses(line.change.before), _addresses(service.ingress if service else ())
-        if before and after and not {*before} & {*after}:
-            yield PublishedReplacement(_cut(line.change.owner), before, after, snapshot.taken_at)
-
-
-def _addresses(published: object) -> tuple[str, ...]:
-    """The IP addresses, no more than a load balancer has: anybody who may write a status may write any number."""
-    entries = published if isinstance(published, tuple) else ()
-    return tuple(entry.ip for entry in entries if entry.ip)[:_MOST_ADDRESSES]
+    """The Services that came to publish other addresses in the pass with this report."""
+    for each in report.replacements():
+        if report.snapshot is not None:
+            yield PublishedReplacement(_cut(each.service), each.before, each.after, report.snapshot.taken_at)
 
 
 def recent(replaced: Iterable[PublishedReplacement], now: datetime) -> tuple[PublishedReplacement, ...]:

@@ -127,7 +127,7 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
         moved = (
             f"{each.key} has {', '.join(each.after)} since {shown_moment(each.at)}, and had {', '.join(each.before)}"
         )
-        yield TextLine(f"Replaced:  {moved}: correct what names the old address", Tone.WARNING)
+        yield TextLine(f"Replaced:  {moved}: update DNS records and firewalls", Tone.WARNING)
     if last.requests_left is not None:
         yield TextLine(f"Requests:  {last.requests_left} of {last.requests_limit} left", Tone.DETAIL)
 

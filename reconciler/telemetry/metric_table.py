@@ -190,6 +190,11 @@ _ROWS = (
         Alarm("HcloudReconcilerOscillates", f"sum by (section) (increase({OURS}oscillations_total[1h])) > 0", "5m"),
     ),
     Metric(
+        f"{OURS}addresses_replaced_total",
+        Sort.COUNTER,
+        "Services of which all published addresses were replaced: update DNS records and firewalls",
+    ),
+    Metric(
         f"{OURS}notes",
         Sort.GAUGE,
         "what a person should know though nothing is done: orphan, ignored, foreign, unmatched and so on",

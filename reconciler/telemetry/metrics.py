@@ -123,6 +123,7 @@ class Metrics:
         self._violations = self._counter(f"{OURS}guard_violations_total")
         self._applied = self._counter(f"{OURS}applied_total")
         self._oscillations = self._counter(f"{OURS}oscillations_total")
+        self._replaced = self._counter(f"{OURS}addresses_replaced_total")
         self._route_syncs = self._counter("route_controller_route_sync_total")
         self._route_corrections = self._counter("route_controller_route_corrections_total")
         self._delays = self._histogram(f"{OURS}node_init_delay_seconds")
@@ -204,6 +205,7 @@ class Metrics:
             self._route_corrections.inc(sync.is_correction)
         for delay in joining_delays(report):
             self._delays.observe(delay.total_seconds())
+        self._replaced.inc(sum(1 for _ in report.replacements()))
         for change in suspended:
             self._oscillations.labels(section_of(change)).inc()
         self._last_pass.shown = gauges(

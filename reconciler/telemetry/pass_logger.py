@@ -126,8 +126,11 @@ class PassLogger:
         """A round has ended."""
 
     def look(self, report: Report) -> None:
-        """Log what lasts from pass to pass, after each: as it begins, every five minutes while a person is needed, and
-        as it ends. Objects with one cause share a line."""
+        """Log replaced addresses, and what lasts from pass to pass: as it begins, every five minutes while a person is
+        needed, and as it ends. Objects with one cause share a line."""
+        for moved in report.replacements():
+            both = {"before": ", ".join(moved.before), "after": ", ".join(moved.after)}
+            _log.warning("replaced %s", pairs(key=moved.service, **both, advice="update DNS records and firewalls"))
         now, standing = self._clock(), {finding.name: finding for finding in _standing(report)}
         due = []
         for name, finding in standing.items():

@@ -37,6 +37,7 @@ from tests.builders import (
     NOW,
     SERVER_LABELS,
     UNINITIALIZED,
+    a_change,
     a_joining_node,
     a_lost_node,
     a_server,
@@ -435,3 +436,13 @@ SCENARIOS: Mapping[str, Report] = {
     **ROUTE_SCENARIOS,
 }
 """Name → report."""
+
+
+def readdressed(before: str, after: str, report: Report) -> Report:
+    """``report`` of a pass that published ``after`` of default/web in the place of ``before``."""
+    was, now = ((Ingress(address, ip_mode="VIP"),) for address in (before, after))
+    owner = key_of(SERVICE)
+    change = a_change(f"{SERVICE}/status", "service.status", before=was, after=KNOWN_AFTER_APPLY)
+    assert report.snapshot is not None
+    snapshot = replace(report.snapshot, services=Section({owner.name: a_service(ingress=now)}))
+    return replace(report, snapshot=snapshot, lines=(Line(replace(change, owner=owner), Applied()),))

@@ -25,6 +25,7 @@ from tests.routes import a_route, routes_of
 from tests.support.keys import key_of
 from tests.support.passes import Run
 from tests.support.rendering import golden
+from tests.support.scenarios import readdressed
 from tests.support.simulators import Simulation
 
 WHOLE = a_snapshot([a_settled_node()], [a_server()])
@@ -104,6 +105,7 @@ PASSES: Mapping[str, tuple[Report, str]] = {
     "an orphan": (report(notes=(ORPHAN,)), ""),
     "left of the allowance": (report(requests=Requests(remaining=7, limit=3600)), ""),
     "limits of the network and the fullest load balancer": (report(snapshot=FULL), ""),
+    "a Service that has other addresses": (readdressed("203.0.113.1", "203.0.113.9", report()), ""),
     "called by a Node": (report(), "node/web-1 changed"),
     "called by a Service": (report(), "Service shop/web"),
     "called by another thing": (report(), "a new token"),

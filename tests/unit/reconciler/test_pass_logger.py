@@ -30,6 +30,7 @@ from tests.support.keys import key_of
 from tests.support.passes import BALANCER, a_balanced_run
 from tests.support.records import uses_of
 from tests.support.rows import rows
+from tests.support.scenarios import readdressed
 from tests.support.simulators import PassingTime, Simulation
 
 OF_A_CHANGE = "kind=node.initialise key=node/web-1 action=add changes='a: 1 -> 2' why='a test wants it'"
@@ -213,6 +214,15 @@ def test_the_end_of_an_outage_is_logged_once_it_is_seen(
         narrator.look(report)
 
     assert lines_of(caplog)[1:] == lines
+
+
+def test_replaced_addresses_are_logged_with_both(caplog: pytest.LogCaptureFixture) -> None:
+    """In the pass that published them, and once; a DNS record of an operator points at the old one."""
+    PassLogger().look(readdressed("203.0.113.1", "203.0.113.9", Report(snapshot=a_snapshot())))
+
+    (line,) = lines_of(caplog)
+    moved = "before=203.0.113.1 after=203.0.113.9 advice='update DNS records and firewalls'"
+    assert line == f"WARNING replaced key=service/default/web {moved}"
 
 
 def test_a_hold_that_ends_by_itself_is_logged_with_its_time(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,13 +12,12 @@ from actuators.http.errors import NotLeader
 from actuators.outcome import Applied
 from desired.health.state import ObjectState, ServiceState, States
 from desired.model.key import Key, ObjectKind
-from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.published_settings import PublishedSettings
 from desired.model.record import Stamp
 from desired.model.service import Ingress
 from desired.model.settings import Settings
 from desired.plan.change import GuardDecision, GuardName, Hold, HoldEnd, Verdict
-from desired.section import Section, Unknown
+from desired.section import Unknown
 from desired.syntax.selector import parse_selector
 from reconciler.passes.records import StatusPublication
 from reconciler.report.published import (
@@ -32,9 +31,9 @@ from reconciler.report.published import (
 from reconciler.report.status import StatusReport
 from reconciler.result import Line, Report, Requests
 from reconciler.telemetry import logs
-from tests.balancers import a_service
 from tests.builders import CLUSTER_UID, NOW, a_change, a_snapshot
 from tests.support.keys import key_of
+from tests.support.scenarios import readdressed
 from tests.support.stored import Stored
 
 ORIGIN = Stamp(CLUSTER_UID, "ccm-0", NOW)
@@ -166,12 +165,7 @@ MOVED = Key(ObjectKind.SERVICE, "default/web")
 
 
 def a_move(seconds: float, before: str, after: str) -> Report:
-    was, now = ((Ingress(address, ip_mode="VIP"),) for address in (before, after))
-    change = a_change(f"{MOVED}/status", "service.status", before=was, after=KNOWN_AFTER_APPLY)
-    service = a_service(ingress=now)
-    report = a_pass(seconds=seconds, lines=(Line(replace(change, owner=MOVED), Applied()),))
-    assert report.snapshot is not None
-    return replace(report, snapshot=replace(report.snapshot, services=Section({MOVED.name: service})))
+    return readdressed(before, after, a_pass(seconds=seconds))
 
 
 def test_a_load_balancer_that_was_replaced() -> None:
@@ -189,7 +183,7 @@ def test_a_load_balancer_that_was_replaced() -> None:
     )
     text = " ".join(line.text for line in StatusReport(NOW + timedelta(seconds=60), stored.status).lines())
     assert f"{MOVED} has 203.0.113.9 since" in text
-    assert "and had 203.0.113.1: correct" in text
+    assert "and had 203.0.113.1: update DNS" in text
 
     publication.forget()
     publication.keep(a_pass(seconds=24 * 3600 + 4))
