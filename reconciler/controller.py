@@ -156,7 +156,9 @@ class Passes:
     """Passes of a loop, and what each does for the next one and for observers."""
 
     run: Callable[[], Report]
-    """A whole pass. It never raises."""
+    """A whole pass."""
+    of_bug: Callable[[Exception], str]
+    """The error of a pass that ends in a bug of ours, which must not end the loop."""
     pacing: Pacing
     meter: Meter
     narrator: PassLogger
@@ -191,8 +193,13 @@ class Passes:
         self.budget.begin_pass()
         if self.page is not None:
             self.page.began()
-        measured = self.meter.measure(self.run, why)
-        report = measured.report
+        self.meter.begin()
+        try:
+            report = self.run()
+        except Exception as error:  # noqa: BLE001 - the last resort before the process dies
+            report = Report(errors=(self.of_bug(error),))
+        report = self.pacing.noted(report)
+        measured = self.meter.end(report, why)
         suspended: tuple[Change, ...] = ()
         with harmless("history"):
             suspended = self.history.note(report)
@@ -222,10 +229,11 @@ def run_controller(
     stop: threading.Event,
     *,
     wake: Wake,
-    guarded: Callable[[Callable[[], Report]], Report],
+    of_bug: Callable[[Exception], str],
     publish: Callable[[Report], object],
 ) -> None:
-    """Run passes until ``stop`` is set. ``guarded`` turns a bug into a report, ``publish`` gets what is news.
+    """Run passes until ``stop`` is set. ``of_bug`` is the error of a pass that ends in one, ``publish`` gets what is
+    news.
 
     Raises ConfigurationError when probes, or the page, cannot be served.
     """
@@ -261,7 +269,8 @@ def run_controller(
         under_way=UnderWay(concurrency),
     )
     passes = Passes(
-        run=lambda: pacing.noted(guarded(partial(converge, plan_context, apply_context))),
+        run=partial(converge, plan_context, apply_context),
+        of_bug=of_bug,
         pacing=pacing,
         meter=Meter(clock),
         narrator=narrator,

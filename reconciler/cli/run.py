@@ -276,7 +276,7 @@ def _loop(runtime: Runtime, connections: Connections, config: Config, writer: Wr
     wake = Wake(stop)
     stop.wakes(wake.interrupt)
     try:
-        run_controller(runtime, connections, config, stop, wake=wake, guarded=guarded, publish=publish_pass)
+        run_controller(runtime, connections, config, stop, wake=wake, of_bug=internal_error, publish=publish_pass)
     except ConfigurationError as error:
         return _cannot_start(error.lines, config)
     return 0

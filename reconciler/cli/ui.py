@@ -48,7 +48,8 @@ def _plan_on_and_on(plan_context: PlanContext, config: Config, page: LivePage, s
     meter = Meter()
     while not stop.is_set():
         page.began()
-        measured = meter.measure(lambda: guarded(lambda: plan_once(plan_context)))
+        meter.begin()
+        measured = meter.end(guarded(lambda: plan_once(plan_context)))
         page.ended(measured.report_alone)
         limit, reads = measured.report.requests.limit or None, measured.hetzner_requests
         stop.wait(None if config.captured is not None else config.interval_for(limit, reads))

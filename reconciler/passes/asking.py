@@ -4,12 +4,11 @@ their ids, and what the cluster remembers of its project.
 Each question is asked for the sake of a change that is planned, and a few at a time.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 
 from desired.guards.absence import servers_to_confirm
 from desired.guards.anchor import AnchorState, anchor_of, asks_for_memory, is_own_project, witnesses
-from desired.guards.guard import GuardInput
 from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.primary_ips import asked_primary_ips
 from desired.model.settings import Settings
@@ -47,31 +46,6 @@ def look_again(readers: Readers, before: Observation, settings: Settings, kinds:
     return _with_details(readers, settings, observe_again(readers, before, settings, frozenset(kinds)))
 
 
-def prove(
-    readers: Readers, snapshot: Snapshot, plan_of: Callable[[Snapshot], GuardInput], namespace: str, most: int
-) -> GuardInput:
-    """The plan of ``snapshot``, with what is known by id of the servers on whose absence it rests, of which ``most``
-    are asked for, and with what the cluster remembers of its project, in a ConfigMap of ``namespace``. It is planned
-    again where an answer says more than the lists did. Never raises an ApiError.
-
-    None is asked for twice in a pass, and what there was no room for at first is asked for after each round. The plan
-    that asks knows no answers: these must not decide which servers are still of interest. What is remembered is asked
-    for first: it tells whether an answer is that of the cluster's own project.
-    """
-    facts = plan_of(_without_answers(snapshot))
-    if snapshot.at_first is None:
-        facts = replace(facts, snapshot=with_memory(readers, facts.settings, facts.snapshot, namespace))
-    snapshot = confirmed(readers.confirmer, facts.plan, facts.snapshot, facts.settings, most)
-    if readers.robot is not None and snapshot.robot is not None:
-        wanted = servers_to_confirm(facts.plan, facts.snapshot, facts.settings, Provider.ROBOT)
-        if wanted and snapshot.robot.age > FRESH:
-            account = _read_anew(readers.robot, facts.snapshot, facts.settings)
-            facts = plan_of(replace(facts.snapshot, robot=account))
-            snapshot = replace(snapshot, robot=account)
-        snapshot = confirmed(readers.robot.confirmer, facts.plan, snapshot, facts.settings, most)
-    return facts if snapshot == facts.snapshot else plan_of(snapshot)
-
-
 def with_memory(readers: Readers, settings: Settings, snapshot: Snapshot, namespace: str) -> Snapshot:
     """``snapshot`` with what the cluster remembers of its project, where nothing else identifies the project; else as
     it is, without a request."""
@@ -107,7 +81,8 @@ def _is_own(confirmer: Confirmer, snapshot: Snapshot, settings: Settings) -> boo
     return anchor.state in (AnchorState.HOLDS, AnchorState.NONE)
 
 
-def _without_answers(snapshot: Snapshot) -> Snapshot:
+def without_answers(snapshot: Snapshot) -> Snapshot:
+    """``snapshot`` without what is known of servers by id."""
     robot = snapshot.robot and replace(snapshot.robot, confirmations={})
     return replace(snapshot, confirmations={}, robot=robot)
 
@@ -127,7 +102,7 @@ def _with_details(readers: Readers, settings: Settings, observation: Observation
     return replace(observation, snapshot=snapshot, matches=matches)
 
 
-def _read_anew(robot: Robot, snapshot: Snapshot, settings: Settings) -> RobotAccount:
+def read_anew(robot: Robot, snapshot: Snapshot, settings: Settings) -> RobotAccount:
     """The account by a FRESH list. No further server is asked whether it is on: that was done in this pass."""
     account, silent = robot.cache.read(FRESH).account, silent_robot_servers(snapshot, settings)
     return robot.cache.with_power(account, silent, most=0)

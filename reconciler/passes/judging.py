@@ -2,27 +2,28 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 
+from desired.guards.absence import servers_to_confirm
 from desired.guards.filters import explain_strange_keys, filtered, restrict
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.judge import ask_guards, judge
 from desired.load_balancers.ownership import matters
 from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.route import route_key
-from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import GuardName, Hold, Plan, Verdict
+from desired.plan.evidence import FRESH
 from desired.plan.grants import Grant, Here, Source, by_hold
 from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import Setbacks
 from desired.planner import compute_desired, diff
 from desired.rules.guards import SETTINGS_CHANGED
 from desired.section import Present, Unknown
+from desired.syntax.provider_id import Provider
 from reconciler.observe.approvals import observe_approvals
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
 from reconciler.observe.world import Observation
-from reconciler.passes.asking import prove
+from reconciler.passes.asking import confirmed, read_anew, with_memory, without_answers
 from reconciler.passes.context import PlanContext
 from reconciler.result import is_read
 
@@ -59,15 +60,44 @@ class JudgedPlan:
 
 
 def judge_world(
-    context: PlanContext,
-    observation: Observation,
-    setbacks: Setbacks,
-    *,
-    most: int = MOST_AT_ONCE,
+    context: PlanContext, observation: Observation, setbacks: Setbacks, *, most: int = MOST_AT_ONCE
 ) -> JudgedPlan:
-    """The judged plan, for which ``most`` servers are asked for by id. ConfigMaps are read for approvals only when
-    something is held: an idle pass asks nothing."""
-    facts = decide(context, observation, setbacks, most)
+    """The judged plan of what was read, planned again where an answer says more than the lists did. ``most`` servers
+    on whose absence it rests are asked for by id, and what the cluster remembers of its project. Never raises an
+    ApiError.
+
+    No server is asked for twice in a pass, and those for which there was no room at first are asked for after each
+    round. The plan that asks knows no answers: these must not decide which servers are still of interest. What is
+    remembered is asked for first: it tells whether an answer is that of the cluster's own project.
+    """
+    readers, settings = context.readers, context.settings
+    facts = _planned(context, observation, without_answers(observation.snapshot), setbacks)
+    if facts.snapshot.at_first is None:
+        facts = replace(facts, snapshot=with_memory(readers, settings, facts.snapshot, context.namespace))
+    snapshot = confirmed(readers.confirmer, facts.plan, facts.snapshot, settings, most)
+    if readers.robot is not None and snapshot.robot is not None:
+        wanted = servers_to_confirm(facts.plan, facts.snapshot, settings, Provider.ROBOT)
+        if wanted and snapshot.robot.age > FRESH:
+            account = read_anew(readers.robot, facts.snapshot, settings)
+            facts = _planned(context, observation, replace(facts.snapshot, robot=account), setbacks)
+            snapshot = replace(snapshot, robot=account)
+        snapshot = confirmed(readers.robot.confirmer, facts.plan, snapshot, settings, most)
+    if snapshot != facts.snapshot:
+        facts = _planned(context, observation, snapshot, setbacks)
+    peaks = context.records.peaks.seen(facts)
+    return _judged(context, observation, replace(facts, setbacks=replace(setbacks, peaks=peaks)))
+
+
+def _planned(context: PlanContext, observation: Observation, snapshot: Snapshot, setbacks: Setbacks) -> GuardInput:
+    """The desired state of ``snapshot``, and the changes that lead there."""
+    settings = context.settings
+    desired = compute_desired(snapshot, settings, setbacks, observation.matches)
+    return GuardInput(diff(snapshot, desired, settings), snapshot, settings, desired, setbacks)
+
+
+def _judged(context: PlanContext, observation: Observation, facts: GuardInput) -> JudgedPlan:
+    """The verdicts on a plan. ConfigMaps are read for approvals only when something is held: an idle pass asks
+    nothing."""
     facts = filtered(facts, context.only, context.agreement.left_out(facts.plan))
     snapshot, here = facts.snapshot, Here.of(facts.snapshot)
     observation = replace(observation, snapshot=snapshot)
@@ -89,19 +119,6 @@ def judge_world(
         part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in strange)))
         strange = ()
     return JudgedPlan(observation, part, facts, whole, results, granted, strange)
-
-
-def decide(context: PlanContext, observation: Observation, setbacks: Setbacks, most: int) -> GuardInput:
-    """What is wanted, and the changes that lead there, by what is known of servers that were asked for because of them,
-    with the most of the last hour."""
-    plan_of = partial(_planned, observation, context.settings, setbacks)
-    facts = prove(context.readers, observation.snapshot, plan_of, context.namespace, most)
-    return replace(facts, setbacks=replace(setbacks, peaks=context.records.peaks.seen(facts)))
-
-
-def _planned(observation: Observation, settings: Settings, setbacks: Setbacks, snapshot: Snapshot) -> GuardInput:
-    desired = compute_desired(snapshot, settings, setbacks, observation.matches)
-    return GuardInput(diff(snapshot, desired, settings), snapshot, settings, desired, setbacks)
 
 
 def _stored(

@@ -47,18 +47,21 @@ class Meter:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._began = clock()
         self._before = Requests()
 
-    def measure(self, run_pass: Callable[[], Report], trigger: str = "") -> Measured:
-        """Run a pass, and return it with its requests. Raises what the pass raises."""
-        began = self._clock()
-        report = run_pass()
+    def begin(self) -> None:
+        """A pass begins; the first one has begun with the meter."""
+        self._began = self._clock()
+
+    def end(self, report: Report, trigger: str = "") -> Measured:
+        """The pass that ended with this report, with its requests."""
         before, sent = self._before, report.requests
         robot = max(before.robot or 0, sent.robot or 0)
         self._before = Requests(max(before.kubernetes, sent.kubernetes), max(before.hetzner, sent.hetzner), robot=robot)
         return Measured(
             report,
-            self._clock() - began,
+            self._clock() - self._began,
             trigger,
             max(0, sent.kubernetes - before.kubernetes),
             max(0, sent.hetzner - before.hetzner),

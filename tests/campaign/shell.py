@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from email.utils import format_datetime
+from functools import partial
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
@@ -26,7 +27,7 @@ from actuators.wire.lease import Leases
 from hcloud_sandbox.exchange import Request, Simulator, Stream
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
 from kubernetes_double import KubernetesSimulator
-from reconciler.cli.run import guarded
+from reconciler.cli.streams import internal_error
 from reconciler.config.config import Config, load_config
 from reconciler.config.options import Command
 from reconciler.controller import run_controller
@@ -327,7 +328,7 @@ class Replica:
             wake = Wake(self._stop, clock=runtime.concurrency.clock, event=runtime.concurrency.event)
             self._interrupts.append(wake.interrupt)
             run_controller(
-                runtime, connections, config, self._stop, wake=wake, guarded=self._guarded, publish=lambda _report: None
+                runtime, connections, config, self._stop, wake=wake, of_bug=internal_error, publish=lambda _report: None
             )
 
     @contextmanager
@@ -337,6 +338,8 @@ class Replica:
         assert runtime.connections is not None
         connections = replace(runtime.connections, permission_gaps=lambda _stop: iter(()))
         self._plug(connections, config)
+        status = runtime.plan_context.records.status
+        vars(status)["keep"] = partial(self._counted, status.keep)
         try:
             yield runtime, connections
         finally:
@@ -344,11 +347,11 @@ class Replica:
             connections.leader.close(release=is_quiet)
             self.is_over = True
 
-    def _guarded(self, run_pass: Callable[[], Report]) -> Report:
-        report = guarded(run_pass)
+    def _counted(self, keep: Callable[[Report, float | None], None], report: Report, seconds: float | None) -> None:
+        """Count each pass as its status is kept."""
         self.reports[report.result] += 1
         self.cluster.wrongs += [error for error in report.errors if error.startswith("internal error")]
-        return report
+        keep(report, seconds)
 
     def _plug(self, connections: Connections, config: Config) -> None:
         world, cluster, leader = self.cluster.world, self.cluster, connections.leader

@@ -85,7 +85,8 @@ class WatchedPage:
 
     def look(self) -> None:
         self.page.began()
-        measured = self._meter.measure(lambda: plan_once(self._runtime.plan_context))
+        self._meter.begin()
+        measured = self._meter.end(plan_once(self._runtime.plan_context))
         self.report = report_as_json(measured.report_alone)
         self.page.ended(measured.report_alone)
 

@@ -103,6 +103,7 @@ class SimulatedLoop:
         now = self.clock.timestamp
         passes = Passes(
             run=self.run.converge_alone,
+            of_bug=repr,
             pacing=Pacing(load_config(Command.BARE, {}, {"HCLOUD_TOKEN": "t" * 64})),
             meter=Meter(now),
             narrator=PassLogger(clock=now),

@@ -187,7 +187,7 @@ def test_a_wrong_password_is_one_error(simulate: Simulate, caplog: pytest.LogCap
 
     with caplog.at_level(logging.INFO):
         report = run.converge()
-        logger.passed(meter.measure(lambda: report))
+        logger.passed(meter.end(report))
 
     (error,) = report.errors
     assert error.startswith("Robot webservice http://127.0.0.1:")

@@ -244,7 +244,7 @@ def test_a_whole_pass(joining: Run) -> None:
     cloud = joining.readers.hetzner._connection
     cluster = joining.readers.kubernetes.connection
     cloud.observe, cluster.observe = metrics.of_hetzner(), metrics.of_kubernetes("https://api:6443/base")
-    measured = Meter().measure(joining.converge, "node/web-1 joined")
+    measured = Meter().end(joining.converge(), "node/web-1 joined")
 
     metrics.passed(measured, INTERVAL_S)
 

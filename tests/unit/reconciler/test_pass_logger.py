@@ -107,7 +107,7 @@ def test_a_pass(report: Report, requests: tuple[int, int], lines: list[str], cap
     """One line with result, counts, duration, requests and what called for it."""
     ticks = iter((10.0, 12.0))
 
-    PassLogger().passed(Meter(lambda: next(ticks)).measure(lambda: report, "node/web-1 is new"))
+    PassLogger().passed(Meter(lambda: next(ticks)).end(report, "node/web-1 is new"))
 
     sent = f"kubernetes_requests={requests[0]} hetzner_requests={requests[1]}"
     measured = f" duration_s=2.0 {sent} trigger='node/web-1 is new'"
@@ -282,7 +282,7 @@ def test_requests_are_those_of_the_pass(caplog: pytest.LogCaptureFixture) -> Non
     """A report has those of the whole run; one of a bug has none, and the next one's are not negative."""
     meter = Meter()
     sent = (Requests(5, 3), Requests(9, 6), Requests(), Requests(12, 6))
-    measured = [meter.measure(lambda requests=requests: Report(requests=requests)) for requests in sent]  # type: ignore[misc]
+    measured = [meter.end(Report(requests=requests)) for requests in sent]
 
     counted = [(5, 3), (4, 3), (0, 0), (3, 0)]
     assert [(each.kubernetes_requests, each.hetzner_requests) for each in measured] == counted

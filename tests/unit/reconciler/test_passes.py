@@ -54,6 +54,7 @@ class Loop:
         self.metrics = Metrics(version="1", policy="sync", mode="loop", lease="ccm", clock=lambda: self.now)
         self.passes = Passes(
             run=lambda: self.told,
+            of_bug=str,
             pacing=Pacing(config),
             meter=Meter(lambda: self.now),
             narrator=PassLogger(clock=lambda: self.now),
