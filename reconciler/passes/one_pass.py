@@ -1,41 +1,52 @@
-"""One pass: observe, ask, decide, judge, apply, observe again, until there is nothing left that this pass can do.
+"""One pass: look, plan, judge and write, until nothing is left that this pass can do.
 
 ``plan_once`` and ``explain_once`` only read; ``converge`` also acts. Whether a run may write is decided in
 ``reconciler.runtime``.
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
+from actuators.apply import Pressure, apply
 from actuators.http.errors import ApiError
 from actuators.outcome import STOPPED, Outcome, Skipped
 from desired.guards.guard import owner_in, read_name
+from desired.health.state import States
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Policy
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Plan
 from desired.plan.grants import Grant, Here, Source
-from desired.plan.ordering import urgent
+from desired.plan.ordering import bridged, urgent
 from desired.section import Section
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
 from reconciler.passes.asking import look, look_again
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import ApplyContext, PlanContext
-from reconciler.passes.errors import fatal_errors, is_reachable
 from reconciler.passes.judging import JudgedPlan, judge_world
 from reconciler.passes.records import Ended
 from reconciler.passes.reporting import (
+    as_tried,
+    fatal_errors,
+    is_reachable,
     report_of,
     report_of_error,
-    with_cost_of_done,
-    with_cost_of_plan,
+    with_cost,
     with_failures,
 )
-from reconciler.passes.rounds import apply_round
-from reconciler.passes.telling import tell_of_pass, tell_outcome
-from reconciler.result import Explained, Report, is_incomplete, is_read
+from reconciler.result import Explained, Line, Report, is_incomplete, is_read
+from reconciler.telemetry.announcements import (
+    MOST_EVENTS,
+    at_most,
+    doubts_on_states,
+    on_outcome,
+    on_pass,
+    warnings,
+    warnings_on_states,
+)
 from reconciler.telemetry.logs import pairs
 
 _log = logging.getLogger("hcloud-reconciler.approvals")
@@ -52,7 +63,7 @@ def plan_once(context: PlanContext) -> Report:
         return report_of_error(context, error, Attempts())
     judged = judge_world(context, observation, context.setbacks())
     report = report_of(context, judged)
-    return with_cost_of_plan(context, report, observation.snapshot, may_ask=is_reachable(observation))
+    return with_cost(context, report, observation.snapshot, acts=False, may_ask=is_reachable(observation))
 
 
 def explain_once(context: PlanContext, key: Key, *, is_kind_known: bool = True) -> Explained:
@@ -145,7 +156,135 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     is_stopped = acting.stop.is_set()
     is_partial = is_stopped or bool(context.only)
     context.records.keep(Ended(tried, attempts.let_pass, judged.facts, is_partial))
-    return with_cost_of_done(context, report, first, may_ask=is_reachable(judged.observation) and not is_stopped)
+    may_ask = is_reachable(judged.observation) and not is_stopped
+    return with_cost(context, report, first, acts=True, may_ask=may_ask)
+
+
+def is_over(plan: Plan, attempts: Attempts, acting: ApplyContext, turn: int) -> bool:
+    """Whether the pass ends before its round number ``turn``, from 0: it is stopped, there is nothing left to do, or
+    something has come up and no urgent changes are left."""
+    if acting.stop.is_set():
+        return True
+    todo = attempts.todo(plan)
+    return not (urgent(todo) if turn and acting.is_called() else todo)
+
+
+def apply_round(
+    judged: JudgedPlan, acting: ApplyContext, attempts: Attempts, *, is_last: bool = False
+) -> frozenset[str]:
+    """Apply what can be done now, note in ``attempts`` how each change ended, and return the kinds that were tried.
+
+    An approval that is needed is marked as used before, so that it counts once. The round gives way when another pass
+    is called for, and a series of preemptible changes also when it alone keeps the next round from beginning. Approved
+    changes are carried out completely, unless one of them does not end.
+    """
+    snapshot = judged.facts.snapshot
+    _use_up_approvals(judged, acting, attempts)
+    todo = bridged(attempts.todo(judged.plan), judged.plan)
+    acting.progress.begin(todo)
+    done = partial(tell_outcome, acting, snapshot)
+    pressure = Pressure(
+        acting.under_way,
+        acting.is_called,
+        is_awaited=not is_last and attempts.has_more(judged.plan),
+        # What was approved together is made together: a load balancer is not left between two networks.
+        bound=frozenset(key for hold in judged.plan.holds if hold.approved for key in hold.keys),
+    )
+    try:
+        outcomes = apply(
+            todo,
+            snapshot,
+            acting.actuators,
+            stop=acting.stop,
+            done=done,
+            pressure=pressure,
+            barred=attempts.barred,
+        )
+    finally:
+        acting.progress.end()
+    for change in todo:
+        attempts.add(judged.plan.by_key[change.key], outcomes[change.key])
+    ended = tuple(acting.under_way.ended())
+    for change, outcome in ended:
+        attempts.add(change, outcome)
+        done(change, outcome)
+    tried = [change for change in todo if not isinstance(outcomes[change.key], Skipped)]
+    return frozenset(change.kind for change in (*tried, *(change for change, _ in ended)))
+
+
+def _use_up_approvals(judged: JudgedPlan, acting: ApplyContext, attempts: Attempts) -> None:
+    todo, promised = attempts.todo(judged.plan), list[Change]()
+    for hold in judged.plan.holds:
+        grants = [grant for grant in judged.granted.get(hold.hash, ()) if grant.is_stored]
+        held = [change for change in todo if change.key in hold.keys]
+        if not grants or not held:
+            continue
+        why = _why_kept(held, promised, judged, acting)
+        if why is None:
+            try:
+                acting.approvals.use_up(grants, Here.of(judged.facts.snapshot), hold.names)
+            except ApiError as error:
+                why = f"its approval could not be marked as used: {error}"
+        if why is None:
+            promised += held
+        else:
+            for change in held:
+                attempts.withdraw(change, why)
+
+
+def _why_kept(
+    held: Sequence[Change], promised: Sequence[Change], judged: JudgedPlan, acting: ApplyContext
+) -> str | None:
+    """The reason why an approval is not used for these changes in this pass, beside those that were ``promised`` room;
+    None when it is."""
+    kept_back = next((change for change in held if acting.under_way.keeps_back(change)), None)
+    if kept_back is not None:
+        return f"{kept_back.owner} is still being changed; its approval is kept"
+    if not acting.have_room(held, promised, judged.facts.snapshot):
+        return "the call budget has no room for it yet; its approval is kept"
+    return None
+
+
+def tell_outcome(acting: ApplyContext, snapshot: Snapshot, change: Change, outcome: Outcome) -> None:
+    """Say how a change has ended, or that it was left."""
+    acting.progress.done(change, outcome)
+    event = on_outcome(change, outcome, snapshot)
+    if event is not None:
+        acting.events.send(event, snapshot.taken_at)
+
+
+def tell_of_pass(
+    context: PlanContext,
+    acting: ApplyContext,
+    tried: tuple[Line, ...],
+    first: Snapshot,
+    judged: JudgedPlan,
+    states: States,
+) -> None:
+    """Say in events what the pass did for Services, and what holds after it, first that one is down; the latter in
+    conditions as well. A pass that is stopped writes none: the next one finds that they are still due."""
+    facts = judged.facts
+    plan, tried = as_tried(judged.plan, tried, facts.snapshot, facts.setbacks)
+    done = tuple(on_pass(tried, first, plan))
+    for event in done:
+        acting.events.send(event, facts.snapshot.taken_at)
+    held = warnings(plan, facts.snapshot, facts.desired, context.approve_flags, tried)
+    ill = () if facts.settings.only else warnings_on_states(states, facts.snapshot)
+    doubts = doubts_on_states(states, facts.snapshot)
+    acting.events.announce((*at_most(MOST_EVENTS, (*ill, *held), done), *doubts), facts.snapshot.taken_at)
+    if not acting.stop.is_set():
+        told = replace(facts, plan=plan, settings=context.settings)
+        acting.conditions.write(tuple(acting.conditions.due(told, tried, states)))
+        acting.node_conditions.write(tuple(acting.node_conditions.due(told, tried)))
+
+
+def _left(attempts: Attempts, judged: JudgedPlan, acting: ApplyContext) -> Callable[[Change], Outcome | None]:
+    """The outcome of a change that is allowed and was not carried out."""
+    if acting.stop.is_set():
+        return lambda _change: Skipped(STOPPED)
+    if fatal_errors(judged.observation, judged.plan):
+        return lambda _change: None
+    return attempts.left(judged.plan)
 
 
 def _begun(judged: JudgedPlan) -> frozenset[str]:
@@ -184,21 +323,3 @@ _CONTROLLERS: Mapping[str, frozenset[Controller]] = {
     **dict.fromkeys((ObjectKind.SERVICE, ObjectKind.LOAD_BALANCER), frozenset({Controller.SERVICE})),
 }
 """Kind of an owner → the controllers that plan its changes; all others are of routes."""
-
-
-def is_over(plan: Plan, attempts: Attempts, acting: ApplyContext, turn: int) -> bool:
-    """Whether the pass ends before its round number ``turn``, from 0: it is stopped, there is nothing left to do, or
-    something has come up and no urgent changes are left."""
-    if acting.stop.is_set():
-        return True
-    todo = attempts.todo(plan)
-    return not (urgent(todo) if turn and acting.is_called() else todo)
-
-
-def _left(attempts: Attempts, judged: JudgedPlan, acting: ApplyContext) -> Callable[[Change], Outcome | None]:
-    """The outcome of a change that is allowed and was not carried out."""
-    if acting.stop.is_set():
-        return lambda _change: Skipped(STOPPED)
-    if fatal_errors(judged.observation, judged.plan):
-        return lambda _change: None
-    return attempts.left(judged.plan)

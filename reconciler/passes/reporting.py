@@ -1,20 +1,22 @@
-"""Reports of passes: what of a judged plan, of attempts and of a reading is told."""
+"""Report of a pass: its changes with their outcomes, its errors, its cost and its requests."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from actuators.http.errors import ApiError
-from actuators.outcome import Applied, Failed
+from actuators.http.errors import ApiError, Denied, Throttled
+from actuators.outcome import Applied, Failed, Skipped
+from desired.guards.history import bars_of, narrow_scope_of, scope_of, suspension_of
 from desired.health import states_of
 from desired.model.price import Cost
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Verdict
-from reconciler.observe.world import Readers
+from desired.plan.change import ALLOWED, GuardName, Plan, Verdict
+from desired.plan.notes import NoteKind
+from desired.plan.setbacks import Setbacks
+from desired.section import Absent
+from reconciler.observe.world import Observation, Readers
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import PlanContext
-from reconciler.passes.errors import all_errors, robot_errors
 from reconciler.passes.judging import JudgedPlan
-from reconciler.passes.telling import as_tried
 from reconciler.result import Line, MonthlyCost, Report, Requests
 
 
@@ -58,38 +60,22 @@ def with_failures(report: Report, judged: JudgedPlan) -> Report:
 def report_of_error(context: PlanContext, error: ApiError, attempts: Attempts, first: Snapshot | None = None) -> Report:
     """The report of a pass that could not observe the state, whatever it had done until then; ``first`` is what it had
     read at its beginning."""
-    report = Report(
-        lines=attempts.tried(),
-        errors=(str(error),),
-        context=context.cluster,
-        detail=context.detail,
-    )
-    return with_cost_of_done(context, report, first, may_ask=False)
+    report = Report(lines=attempts.tried(), errors=(str(error),), context=context.cluster, detail=context.detail)
+    return with_cost(context, report, first, acts=True, may_ask=False)
 
 
-def with_cost_of_done(context: PlanContext, report: Report, before: Snapshot | None, *, may_ask: bool) -> Report:
-    """The report with the cost of the changes that were applied."""
-    done = [line.change for line in report.outcomes(Applied)]
-    cost = MonthlyCost() if before is None else _cost(context.readers, report, done, before, may_ask=may_ask)
+def with_cost(context: PlanContext, report: Report, before: Snapshot | None, *, acts: bool, may_ask: bool) -> Report:
+    """The report with its requests, and with the cost of the changes that were applied, or in a run that does not
+    act of all but the refused ones. None was planned without ``before``. The currency is asked for only if the report
+    shows a price."""
+    cost = MonthlyCost()
+    if before is not None and any(line.change.cost for line in report.lines):
+        lines = report.outcomes(Applied) if acts else report.lines
+        priced = [line.change for line in lines if acts or line.change.decision.verdict is not Verdict.REFUSED]
+        costs = [change.cost for change in priced if change.cost is not None]
+        currency = context.readers.currency.look_up(context.readers.hetzner, before.taken_at, may_ask=may_ask)
+        cost = MonthlyCost(currency, sum(costs, Cost()) if costs else None)
     return replace(report, cost=cost, requests=requests_of(context.readers))
-
-
-def with_cost_of_plan(context: PlanContext, report: Report, before: Snapshot, *, may_ask: bool) -> Report:
-    """The report with the cost of all its changes, but for those that are refused."""
-    planned = [line.change for line in report.lines if line.change.decision.verdict is not Verdict.REFUSED]
-    cost = _cost(context.readers, report, planned, before, may_ask=may_ask)
-    return replace(report, cost=cost, requests=requests_of(context.readers))
-
-
-def _cost(
-    readers: Readers, report: Report, changes: Collection[Change], before: Snapshot, *, may_ask: bool
-) -> MonthlyCost:
-    """The cost of these changes of the report. The currency is asked for only if the report shows a price."""
-    if not any(line.change.cost for line in report.lines):
-        return MonthlyCost()
-    currency = readers.currency.look_up(readers.hetzner, before.taken_at, may_ask=may_ask)
-    costs = [change.cost for change in changes if change.cost is not None]
-    return MonthlyCost(currency, sum(costs, Cost()) if costs else None)
 
 
 def requests_of(readers: Readers) -> Requests:
@@ -102,3 +88,91 @@ def requests_of(readers: Readers) -> Requests:
         limit.limit if limit else None,
         readers.robot.cache.reader.requests.total if readers.robot else None,
     )
+
+
+_TOLD = frozenset({GuardName.BACK_OFF, GuardName.QUOTA})
+
+
+def as_tried(
+    plan: Plan, tried: Collection[Line], snapshot: Snapshot, setbacks: Setbacks
+) -> tuple[Plan, tuple[Line, ...]]:
+    """The judged ``plan`` as if backed-off changes were allowed, and what was ``tried``, as if they were among it."""
+    refused = {o.bars: o.error for o in (line.outcome for line in tried) if isinstance(o, Failed) and o.bars}
+    tried = tuple(_as_refused(line, refused) for line in tried)
+    if not setbacks.suspensions and not setbacks.bars:
+        return plan, tried
+    known = {line.change.key for line in tried}
+    changes = tuple(change.ruled(ALLOWED) if change.decision.rule in _TOLD else change for change in plan.changes)
+    barred = (
+        Line(change, Failed(bars[0].error))
+        for change in plan.changes
+        if change.decision.rule == GuardName.QUOTA and change.key not in known and (bars := bars_of(change, setbacks))
+    )
+    backed_off = (
+        Line(change, Failed(found.error, found.retry_after_s))
+        for change in plan.changes
+        if change.decision.rule == GuardName.BACK_OFF and change.key not in known
+        if (found := suspension_of(change, snapshot, setbacks)) is not None
+    )
+    return Plan(changes, plan.notes, plan.holds), (*tried, *backed_off, *barred)
+
+
+def _as_refused(line: Line, refused: Mapping[str, str]) -> Line:
+    """A change that was not sent because Hetzner refuses others like it counts as refused for those who wait."""
+    outcome, scopes = line.outcome, (scope_of(line.change), narrow_scope_of(line.change))
+    if not isinstance(outcome, Skipped) or not outcome.is_final:
+        return line
+    return Line(line.change, Failed(next((refused[scope] for scope in scopes if scope in refused), outcome.reason)))
+
+
+_NEEDED = ("servers", "network")
+"""Parts of an observation that every decision needs. Where another part is missing, only what is decided from that
+waits."""
+_PROOF = "members"
+"""A part that is read only to prove that something may be removed: without it that stays, and nothing is wrong."""
+_OF_CLUSTER = "services"
+"""The part that is not read from Hetzner."""
+_OF_ROBOT = "robot"
+"""The part that has credentials of its own: without it, all that concerns Hetzner Cloud goes on."""
+
+
+def fatal_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
+    """The reason why nothing should be applied at all: wrong credentials, an unreachable API, a missing network.
+
+    Empty for trouble that leaves part of the snapshot: the guards judge what depends on it. A network that is missing
+    from what seems to be another project is no second error: the anchor reports that already.
+    """
+    failures = {part: observation.failures[part] for part in _NEEDED if part in observation.failures}
+    errors = [
+        str(error)
+        for part, error in failures.items()
+        if isinstance(error, Denied)
+        or (part == "servers" and not observation.snapshot.servers and not isinstance(error, Throttled))
+    ][:1]  # all parts are of one API: what keeps one from being read keeps the others
+    if isinstance(observation.snapshot.network, Absent) and not any(n.kind is NoteKind.ANCHOR for n in plan.notes):
+        errors.append(str(observation.failures["network"]))
+    return tuple(errors)
+
+
+def all_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
+    """The reason why the run is an error: all that is fatal, and a missing permission to read.
+
+    The latter stops only what would be decided from that part: Nodes are initialized without the permission to list
+    Services.
+    """
+    failures = {part: error for part, error in observation.failures.items() if part not in (_PROOF, _OF_ROBOT)}
+    denied = {part: str(error) for part, error in failures.items() if isinstance(error, Denied)}
+    of_cluster = tuple(error for part, error in denied.items() if part == _OF_CLUSTER)
+    of_cloud = tuple(error for part, error in denied.items() if part != _OF_CLUSTER)
+    return (*(fatal_errors(observation, plan) or of_cloud[:1]), *of_cluster)
+
+
+def robot_errors(observation: Observation) -> tuple[str, ...]:
+    """The error of credentials that Robot refuses: a person has to act, as nothing is asked with them any more."""
+    error = observation.failures.get(_OF_ROBOT)
+    return (str(error),) if isinstance(error, Denied) else ()
+
+
+def is_reachable(observation: Observation) -> bool:
+    """Whether nothing that is read from Hetzner has just failed."""
+    return observation.failures.keys() <= {_OF_CLUSTER, _OF_ROBOT}

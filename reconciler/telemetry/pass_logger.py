@@ -88,7 +88,7 @@ class _Effort:
 
 
 class PassLogger:
-    """Logs each change as it ends (see ``rounds.Progress``), and each pass that says something new.
+    """Logs each change as it ends (see ``context.Progress``), and each pass that says something new.
 
     ``clock`` is in seconds.
     """

@@ -7,7 +7,7 @@ from desired.guards.history import mark_in
 from desired.model.settings import Settings
 from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.setbacks import Setbacks, Suspension
-from reconciler.passes.telling import as_tried
+from reconciler.passes.reporting import as_tried
 from reconciler.result import Line
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot
 from tests.support.judging import judge

@@ -12,7 +12,7 @@ from desired.model.settings import Settings
 from desired.plan.change import Plan
 from desired.section import Unknown
 from reconciler.observe.world import Observation
-from reconciler.passes.errors import all_errors, fatal_errors
+from reconciler.passes.reporting import all_errors, fatal_errors
 from reconciler.result import Result
 from tests.builders import a_server, a_snapshot
 from tests.support.objects import joining_node, server, settled_node

@@ -22,7 +22,7 @@ from reconciler.passes import one_pass as cycle
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import ApplyContext
 from reconciler.passes.judging import JudgedPlan
-from reconciler.passes.rounds import apply_round
+from reconciler.passes.one_pass import apply_round
 from tests.builders import NOW, a_change, a_snapshot
 from tests.support.passes import Ears
 
