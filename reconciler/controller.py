@@ -250,7 +250,7 @@ def run_controller(
         History(clock, interval_s=interval_s),
         _triggers(runtime, config, wake),
     )
-    plan_context = replace(runtime.plan_context, setbacks=history.setbacks)
+    plan_context = replace(runtime.plan_context, history=history)
     budget = connections.cloud.budget = CallBudget(clock)
     if metrics is not None:
         metrics.follow_budget(budget.left)

@@ -43,6 +43,8 @@ class Attempts:
     """Key of a change → its attempts, in the order of the rounds."""
     let_pass: dict[GuardName, list[Change]] = field(default_factory=dict)
     """Rule → the changes of its approved holds that were made, or tried."""
+    begun: frozenset[str] = frozenset()
+    """The names of the differences that approvals have let pass."""
 
     def add(self, change: Change, outcome: Outcome) -> None:
         """Remember how a change ended. What was overtaken, or came after another change, is worth another round.
@@ -92,8 +94,10 @@ class Attempts:
         ended = (attempt.outcome for attempts in self.by_key.values() for attempt in attempts)
         return {outcome.bars: outcome.error for outcome in ended if isinstance(outcome, Failed) and outcome.bars}
 
-    def note_approved(self, plan: Plan) -> None:
-        """Remember which changes of the approved holds of ``plan`` were made, or tried."""
+    def note_approved(self, plan: Plan, begun: frozenset[str] = frozenset()) -> None:
+        """Remember which changes of the approved holds of ``plan`` were made, or tried, and the names of differences
+        that approvals let pass in it."""
+        self.begun |= begun
         holds = [hold for hold in plan.holds if hold.approved]
         ended = (line for line in (self.tried() if holds else ()) if isinstance(line.outcome, Applied | Failed))
         for line, hold in product(ended, holds):

@@ -15,10 +15,10 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.controller_record import FoundRecord
 from desired.plan.grants import Grant, Here
-from desired.plan.setbacks import Setbacks
 from reconciler.config.options import Detail
 from reconciler.observe.world import Readers
 from reconciler.passes.agreement import Agreement
+from reconciler.passes.history import History
 from reconciler.passes.records import Records, unkept
 from reconciler.telemetry.conditions import ConditionSink, NodeConditionSink
 from reconciler.telemetry.events import Event
@@ -38,8 +38,8 @@ class PlanContext:
     """What ``reconcile approve`` has to be given as well, to find the same hold."""
     cluster: str = ""
     """The context of the kubeconfig; "" in the cluster itself, and of a captured one."""
-    setbacks: Callable[[], Setbacks] = Setbacks
-    """What is held against changes in the pass that begins now, by the memory of a loop."""
+    history: History = field(default_factory=History)
+    """What this process remembers from pass to pass."""
     agreement: Agreement = field(default_factory=Agreement)
     """What was agreed to: a pass makes no other changes. By default whatever the guards allow."""
     detail: Detail = Detail.FOLDED
@@ -53,7 +53,7 @@ class PlanContext:
     uses: "Uses | None" = None
     """Uses of approvals, in a pass that may write."""
     records: Records = field(default_factory=lambda: unkept(Settings()))
-    """What is remembered from pass to pass; by default nothing is."""
+    """What is stored for later processes; by default nothing is."""
 
     @property
     def only(self) -> tuple[str, ...]:

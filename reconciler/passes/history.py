@@ -1,20 +1,23 @@
-"""History of the loop: changes that failed, changes that were made and undone, and what Hetzner refuses.
+"""History of a process: changes that failed, changes that were made and undone, what Hetzner refuses, and the most
+targets, Nodes and routes of the last hour.
 
-It is kept in this process alone: a restart forgets it, and begins with a fresh attempt at each change. What follows
-from it for a change is decided in ``desired.guards.history``.
+A restart forgets it, and begins with a fresh attempt at each change. What follows from it for a change is decided in
+``desired.guards.history``, and from the most of the last hour in the guards on losses.
 """
 
 import random
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from actuators.outcome import Applied, Failed, Skipped
+from desired.guards.guard import GuardInput
 from desired.guards.history import mark_in, narrow_scope_of, scope_of
+from desired.guards.peaks import Peak, headcounts, peaks_after
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName
-from desired.plan.setbacks import SUSPENDED_S, WINDOW_S, Bar, Setbacks, Suspension
+from desired.plan.setbacks import OF_NODES, OF_ROUTES, SUSPENDED_S, WINDOW_S, Bar, Scope, Setbacks, Suspension
 from reconciler.passes.attempts import NOT_SEEN
 from reconciler.result import Line, Report, is_incomplete
 
@@ -85,7 +88,8 @@ class _Refusal:
 
 
 class History:
-    """The history of a loop's passes. Read at the beginning of each, and updated with its report at the end."""
+    """The history of a process' passes. Read at the beginning of each, and updated at the end: by a loop with the
+    report."""
 
     def __init__(
         self,
@@ -105,6 +109,7 @@ class History:
         self._refusals: dict[str, _Refusal] = {}
         self._turn = 0
         self._is_freed = False
+        self._peaks: Mapping[Scope, Peak] = {}
 
     def __len__(self) -> int:
         return len(self._trails)
@@ -129,6 +134,20 @@ class History:
         }
         suspensions = {key: suspension for key, suspension in found.items() if suspension is not None}
         return Setbacks(suspensions=suspensions, bars=bars)
+
+    def with_peaks(self, facts: GuardInput) -> GuardInput:
+        """``facts`` with the most members that each population had within the last hour, these among them."""
+        snapshot = facts.snapshot
+        self._peaks = peaks_after(self._peaks, headcounts(facts), snapshot.taken_at, ages=not snapshot.clocks.differ)
+        peaks = {scope: peak.members for scope, peak in self._peaks.items()}
+        return replace(facts, setbacks=replace(facts.setbacks, peaks=peaks))
+
+    def let_go(self, let_pass: Mapping[GuardName, Collection[Change]]) -> None:
+        """The hour begins anew of what a person let go: rule → the changes of its approved holds that were made."""
+        others = ((GuardName.NODE_BLAST_RADIUS, OF_NODES), (GuardName.ROUTE_BLAST_RADIUS, OF_ROUTES))
+        gone: set[object] = {of for rule, of in others if let_pass.get(rule)}
+        gone |= {change.cloud_id for change in let_pass.get(GuardName.TARGET_FLOOR, ()) if change.cloud_id}
+        self._peaks = {scope: peak for scope, peak in self._peaks.items() if scope[0] not in gone}
 
     def note(self, report: Report) -> tuple[Change, ...]:
         """Learn from a pass that has ended. Returned are changes that are suspended from now on: each once, however

@@ -84,8 +84,7 @@ def judge_world(
         snapshot = confirmed(readers.robot.confirmer, facts.plan, snapshot, settings, most)
     if snapshot != facts.snapshot:
         facts = _planned(context, observation, snapshot, setbacks)
-    peaks = context.records.peaks.seen(facts)
-    return _judged(context, observation, replace(facts, setbacks=replace(setbacks, peaks=peaks)))
+    return _judged(context, observation, context.history.with_peaks(facts))
 
 
 def _planned(context: PlanContext, observation: Observation, snapshot: Snapshot, setbacks: Setbacks) -> GuardInput:

@@ -11,7 +11,7 @@ from functools import partial
 
 from actuators.apply import Pressure, apply
 from actuators.http.errors import ApiError
-from actuators.outcome import STOPPED, Outcome, Skipped
+from actuators.outcome import STOPPED, Applied, Outcome, Skipped
 from desired.guards.guard import owner_in, read_name
 from desired.health.state import States
 from desired.load_balancers.desired import DesiredLoadBalancer
@@ -20,6 +20,7 @@ from desired.model.settings import Controller, Policy
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Plan
 from desired.plan.grants import Grant, Here, Source
+from desired.plan.notes import Note
 from desired.plan.ordering import bridged, urgent
 from desired.section import Section
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
@@ -27,7 +28,6 @@ from reconciler.passes.asking import look, look_again
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import ApplyContext, PlanContext
 from reconciler.passes.judging import JudgedPlan, judge_world
-from reconciler.passes.records import Ended
 from reconciler.passes.reporting import (
     as_tried,
     fatal_errors,
@@ -61,7 +61,7 @@ def plan_once(context: PlanContext) -> Report:
         observation = look(context.readers, context.settings, None if context.is_alone else context.namespace)
     except ApiError as error:
         return report_of_error(context, error, Attempts())
-    judged = judge_world(context, observation, context.setbacks())
+    judged = judge_world(context, observation, context.history.setbacks())
     report = report_of(context, judged)
     return with_cost(context, report, observation.snapshot, acts=False, may_ask=is_reachable(observation))
 
@@ -75,7 +75,7 @@ def explain_once(context: PlanContext, key: Key, *, is_kind_known: bool = True) 
         observation = look(context.readers, context.settings, context.namespace)
     except ApiError as error:
         return Explained(key, report_of_error(context, error, Attempts()))
-    judged = judge_world(context, observation, context.setbacks())
+    judged = judge_world(context, observation, context.history.setbacks())
     report = report_of(context, judged)
     key = key if is_kind_known else _found(key, observation.snapshot)
     found = explain_object(key, judged.plan, judged.facts, judged.results)
@@ -106,7 +106,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     attempts, ended = Attempts(), acting.under_way.begin_pass()
     for change, outcome in ended:
         attempts.add(change, outcome)
-    setbacks = context.setbacks()
+    setbacks = context.history.setbacks()
     try:
         observation = look(context.readers, context.settings, context.namespace)
     except ApiError as error:
@@ -123,41 +123,25 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     # What this pass removes, or does of what was agreed to, was something when it began.
     strange, unneeded = judged.strange, agreement.unneeded(judged.whole) if is_read(read) else ()
     setbacks = replace(setbacks, withheld=judged.withheld)
-    begun = _begun(judged)
     for turn in range(ROUNDS):
         if fatal_errors(judged.observation, judged.plan) or is_over(judged.plan, attempts, acting, turn):
             break
         is_last = turn == ROUNDS - 1
         kinds = apply_round(judged, acting, attempts, is_last=is_last)
-        attempts.note_approved(judged.plan)
+        attempts.note_approved(judged.plan, _begun(judged))
         named = {name for hold in judged.plan.holds if hold.approved for name in hold.names}
         context = replace(context, flagged=(*context.flagged, *(Grant(Source.ANSWER, name) for name in sorted(named))))
         try:
             observation = look_again(context.readers, judged.observation, context.settings, kinds)
         except ApiError as error:
             report = report_of_error(context, error, attempts, first)
-            blind = Ended(report.lines, attempts.let_pass, judged.facts, is_partial=True)
-            context.records.keep(blind)
+            context.history.let_go(attempts.let_pass)
             return replace(report, snapshot=judged.facts.snapshot, facts=judged.facts)
         del judged  # with the Nodes in it, which were read anew, and are kept once
         most = 0 if is_last else MOST_AT_ONCE  # after the last round nothing would come of an answer
         met = replace(setbacks, refused=attempts.failed, unclear=attempts.unclear)
         judged = judge_world(context, observation, met, most=most)
-        begun |= _begun(judged)
-    seen = report_of(context, replace(judged, strange=strange))
-    seen = replace(seen, notes=(*seen.notes, *unneeded))
-    is_whole = not is_incomplete(seen)
-    tried = attempts.as_seen(judged.plan, is_whole=is_whole)
-    tell_of_pass(context, acting, tried, first, judged, seen.states)
-    left = _left(attempts, judged, acting)
-    report = with_failures(replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole)), judged)
-    if is_whole and context.uses is not None:
-        _strike(begun, judged, context, acting)
-    is_stopped = acting.stop.is_set()
-    is_partial = is_stopped or bool(context.only)
-    context.records.keep(Ended(tried, attempts.let_pass, judged.facts, is_partial))
-    may_ask = is_reachable(judged.observation) and not is_stopped
-    return with_cost(context, report, first, acts=True, may_ask=may_ask)
+    return _ended(context, acting, attempts, replace(judged, strange=strange), first, unneeded)
 
 
 def is_over(plan: Plan, attempts: Attempts, acting: ApplyContext, turn: int) -> bool:
@@ -243,6 +227,33 @@ def _why_kept(
     if not acting.have_room(held, promised, judged.facts.snapshot):
         return "the call budget has no room for it yet; its approval is kept"
     return None
+
+
+def _ended(
+    context: PlanContext,
+    acting: ApplyContext,
+    attempts: Attempts,
+    judged: JudgedPlan,
+    first: Snapshot,
+    unneeded: Sequence[Note],
+) -> Report:
+    """The report of a pass that began with the reading ``first`` and these notes; all of it is told and remembered."""
+    seen = report_of(context, judged)
+    seen = replace(seen, notes=(*seen.notes, *unneeded))
+    is_whole = not is_incomplete(seen)
+    tried = attempts.as_seen(judged.plan, is_whole=is_whole)
+    tell_of_pass(context, acting, tried, first, judged, seen.states)
+    lines = attempts.lines(judged.plan, _left(attempts, judged, acting), is_whole=is_whole)
+    report = with_failures(replace(seen, lines=lines), judged)
+    if is_whole and context.uses is not None:
+        _strike(attempts.begun | _begun(judged), judged, context, acting)
+    context.history.let_go(attempts.let_pass)
+    is_stopped = acting.stop.is_set()
+    if not is_stopped and not context.only:
+        has_changed = any(isinstance(line.outcome, Applied) for line in tried)
+        context.records.project.keep(judged.facts.snapshot, has_changed=has_changed)
+    may_ask = is_reachable(judged.observation) and not is_stopped
+    return with_cost(context, report, first, acts=True, may_ask=may_ask)
 
 
 def tell_outcome(acting: ApplyContext, snapshot: Snapshot, change: Change, outcome: Outcome) -> None:

@@ -1,35 +1,28 @@
-"""Memory from pass to pass, and for the process after this one.
+"""Records for the process after this one.
 
-| Memory | Where | Read |
+| Record | Where | Read |
 |---|---|---|
 | ``ProjectMemory`` | the controller's record | with the first id to remember, then each half hour; else after changes |
 | ``StatusPublication`` | key ``status`` of the same ConfigMap | once; by a dry run when something is planned |
-| ``PeakMemory`` | this process | |
 
 Nothing depends on a write: without a ConfigMap, or after a refusal, the next one comes after a pause, and it is said
 once.
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from actuators.config_maps import ConfigMap, Data, Values
 from actuators.http.errors import ApiError, Invalid, NotFound, Stopped
-from actuators.outcome import Applied
 from actuators.record import RecordStore
 from desired.guards.anchor import AnchorState, anchor_of, to_remember
-from desired.guards.guard import GuardInput
-from desired.guards.peaks import Peak, headcounts, peaks_after
 from desired.model.published_settings import PublishedSettings, texts_of
 from desired.model.record import Record, Stamp
 from desired.model.remembered import NOTHING, Remembered
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardName
 from desired.plan.controller_record import ControllerRecord
-from desired.plan.setbacks import OF_NODES, OF_ROUTES, Scope
 from desired.section import Present
 from desired.syntax.provider_id import Provider
 from reconciler.report.published import (
@@ -43,7 +36,7 @@ from reconciler.report.published import (
     status_of,
     urgent_of,
 )
-from reconciler.result import Line, Report
+from reconciler.result import Report
 from reconciler.telemetry.logs import masked, pairs
 
 
@@ -121,23 +114,6 @@ class ProjectMemory:
             self._pause.begin(now, error)
 
 
-class PeakMemory:
-    """The most targets, Nodes and routes of the last hour, in this process alone."""
-
-    def __init__(self) -> None:
-        self._seen: Mapping[Scope, Peak] = {}
-
-    def seen(self, facts: GuardInput) -> Mapping[Scope, frozenset[str]]:
-        """Scope → the most members of each population within the last hour, with these."""
-        snapshot = facts.snapshot
-        self._seen = peaks_after(self._seen, headcounts(facts), snapshot.taken_at, ages=not snapshot.clocks.differ)
-        return {scope: peak.members for scope, peak in self._seen.items()}
-
-    def let_go(self, of: Collection[object]) -> None:
-        """The hour begins anew of what scopes begin with these, such as ids of load balancers: a person let some go."""
-        self._seen = {scope: peak for scope, peak in self._seen.items() if scope[0] not in of}
-
-
 _GAP = timedelta(seconds=10)
 """From one write of the status to the next, unless it says something that people wait for."""
 
@@ -153,7 +129,7 @@ class StatusPublication:
         self._is_known = False
         """Whether it was looked at since it may have changed."""
         self._stored: Record[PublishedStatus] | None = None
-        self._since: Mapping[str, datetime] = {}
+        self._since: dict[str, datetime] = {}
         """Hash → when that hold was seen first, by this process or the one that led before."""
         self._replaced: tuple[PublishedReplacement, ...] = ()
         """What either of them saw replaced within a day."""
@@ -243,25 +219,6 @@ class StatusPublication:
         return stored.settings.followed_by(self._texts, snapshot.taken_at)
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A pass at its end, as far as it is remembered."""
-
-    tried: Collection[Line]
-    """What was tried, also where that is not seen yet."""
-    let_pass: Mapping[GuardName, Collection[Change]]
-    """Rule → the changes of its approved holds that were made."""
-    facts: GuardInput
-    """What the last plan was judged from."""
-    is_partial: bool
-    """Whether it was stopped, looked at a part of the plan, or sees no more what it did: nothing of that is stored."""
-
-    @property
-    def done(self) -> Sequence[Change]:
-        """What was applied."""
-        return [line.change for line in self.tried if isinstance(line.outcome, Applied)]
-
-
 class Records:
     """All of them."""
 
@@ -269,24 +226,12 @@ class Records:
         """``lasts`` is for a loop. A run with ``--only`` publishes nothing: its holds would look like all of them."""
         self.lasts = lasts
         self.project = ProjectMemory(RecordStore(config_map), settings, after_changes_only=not lasts)
-        self.peaks = PeakMemory()
         self.status = StatusPublication(config_map, settings, publishes=not settings.only)
 
     def forget(self) -> None:
         """Look again at all that is stored: another process may have written. May be called from any thread."""
         self.project.forget()
         self.status.forget()
-
-    def keep(self, ended: Ended) -> None:
-        """Store what is to be known after a pass. Never raises an ApiError."""
-        snapshot, done = ended.facts.snapshot, ended.done
-        let_pass = ended.let_pass
-        let_go = {change.cloud_id for change in let_pass.get(GuardName.TARGET_FLOOR, ()) if change.cloud_id}
-        others = ((GuardName.NODE_BLAST_RADIUS, OF_NODES), (GuardName.ROUTE_BLAST_RADIUS, OF_ROUTES))
-        self.peaks.let_go({*let_go, *(of for rule, of in others if let_pass.get(rule))})
-        if ended.is_partial:
-            return
-        self.project.keep(snapshot, has_changed=bool(done))
 
 
 def unkept(settings: Settings) -> Records:

@@ -80,7 +80,7 @@ def test_another_hand_keeps_its_address(field: Callable[[str], Stage]) -> None:
     history = History()
     with runtime(stage, {}, ImpatientStop()) as built:
         assert built.connections is not None
-        plan_context = replace(built.plan_context, setbacks=history.setbacks)
+        plan_context = replace(built.plan_context, history=history)
         for _ in range(8):
             another_publishes(stage, "10.20.0.5")
             history.note(converge(plan_context, built.connections.apply_context))

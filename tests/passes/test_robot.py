@@ -129,7 +129,7 @@ class Life:
 
     def _a_minute(self) -> Report:
         self._rotating.refresh()
-        report = converge(replace(self._plan, setbacks=self._history.setbacks), self._apply)
+        report = converge(replace(self._plan, history=self._history), self._apply)
         self._history.note(report)
         self._clock.advance(60)
         return report

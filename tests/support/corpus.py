@@ -19,6 +19,7 @@ from reconciler.config.config import load_config
 from reconciler.config.options import Command
 from reconciler.observe.world import Readers
 from reconciler.passes.context import PlanContext
+from reconciler.passes.history import History
 from reconciler.passes.one_pass import plan_once
 from reconciler.report.documents import report_as_json
 
@@ -54,12 +55,23 @@ def write(entries: Mapping[str, Entry]) -> None:
     FILE.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
 
 
+class _Remembered(History):
+    """History that a capture has the setbacks of."""
+
+    def __init__(self, found: Setbacks) -> None:
+        super().__init__()
+        self._found = found
+
+    def setbacks(self) -> Setbacks:
+        return self._found
+
+
 def _report_of(entry: Entry, read_by: Callable[[World], Readers] = readers_of) -> Mapping[str, Any]:
     """The report on the plan that is made of it now."""
     readers = read_by(msgspec.json.decode(entry.world, type=World))
     settings = load_config(Command.PLAN, {"--from": "-", **entry.flags}, entry.variables).settings
-    setbacks = msgspec.convert(entry.setbacks, Setbacks)
-    return report_as_json(plan_once(PlanContext(readers, settings, NAMESPACE, setbacks=lambda: setbacks)))
+    history = _Remembered(msgspec.convert(entry.setbacks, Setbacks))
+    return report_as_json(plan_once(PlanContext(readers, settings, NAMESPACE, history=history)))
 
 
 def sentences_of(entry: Entry) -> Iterator[str]:

@@ -14,11 +14,22 @@ from desired.model.clocks import Clocks
 from desired.model.load_balancer import Health, IpTarget
 from desired.model.settings import Settings
 from desired.model.snapshot import RobotAccount, Snapshot
+from desired.plan.change import GuardName
 from desired.plan.setbacks import Scope, Setbacks
 from desired.planner import compute_plan
-from reconciler.passes.records import PeakMemory
+from reconciler.passes.history import History
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
-from tests.builders import NOW, a_fleet, a_lost_node, a_robot_server, a_server, a_settled_node, incomplete, servers_of
+from tests.builders import (
+    NOW,
+    a_change,
+    a_fleet,
+    a_lost_node,
+    a_robot_server,
+    a_server,
+    a_settled_node,
+    incomplete,
+    servers_of,
+)
 from tests.routes import ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world
 from tests.support.balancer_plans import public
 from tests.support.judging import facts_of
@@ -146,7 +157,8 @@ def test_routes_that_led_nowhere_are_no_loss() -> None:
 
 @pytest.mark.parametrize(("balancer", "expected"), [(42, 4), (7, 8)])
 def test_a_person_lets_go_of_targets_of_one_load_balancer(balancer: int, expected: int) -> None:
-    memory = PeakMemory()
-    memory.seen(facts(at(0, *ALL)))
-    memory.let_go({balancer})
-    assert len(memory.seen(facts(at(1, 1, 2, 3, 4)))[42, "answering", "port 80"]) == expected
+    history = History()
+    history.with_peaks(facts(at(0, *ALL)))
+    change = replace(a_change(), cloud_id=balancer)
+    history.let_go({GuardName.TARGET_FLOOR: [change]})
+    assert len(history.with_peaks(facts(at(1, 1, 2, 3, 4))).setbacks.peak(42, "answering", "port 80")) == expected
