@@ -51,16 +51,14 @@ class Attempts:
 
         An applied one is settling; a failed one, and one that an API asks to wait for, is for a later pass.
         """
-        skipped = isinstance(outcome, Skipped) and not outcome.is_final
-        overtaken = isinstance(outcome, Pending) and not outcome.retry_after_s
-        self._add(Attempt(change, outcome, is_final=not overtaken and not skipped))
+        is_skipped = isinstance(outcome, Skipped) and not outcome.is_final
+        is_overtaken = isinstance(outcome, Pending) and not outcome.retry_after_s
+        attempt = Attempt(change, outcome, is_final=not is_skipped and not is_overtaken)
+        self.by_key.setdefault(change.key, []).append(attempt)
 
     def withdraw(self, change: Change, why: str) -> None:
         """Remember that a change must not be tried in this pass."""
-        self._add(Attempt(change, Skipped(why), is_final=True))
-
-    def _add(self, attempt: Attempt) -> None:
-        self.by_key.setdefault(attempt.change.key, []).append(attempt)
+        self.by_key.setdefault(change.key, []).append(Attempt(change, Skipped(why), is_final=True))
 
     def final(self, change: Change) -> Attempt | None:
         """The attempt at this very change with which the pass leaves it; None when it may be tried, or tried again."""
@@ -80,8 +78,13 @@ class Attempts:
     @property
     def failed(self) -> frozenset[str]:
         """Keys of the changes that were refused, the last time they were tried, or that the pass leaves alone as others
-        like them were."""
-        return frozenset(key for key, tried in self.by_key.items() if _is_given_up(tried[-1]))
+        like them were. A change that was withdrawn was not refused."""
+        last = {key: tried[-1].outcome for key, tried in self.by_key.items()}
+        return frozenset(
+            key
+            for key, outcome in last.items()
+            if isinstance(outcome, Failed) or (isinstance(outcome, Skipped) and outcome.is_final)
+        )
 
     @property
     def unclear(self) -> frozenset[str]:
@@ -114,9 +117,10 @@ class Attempts:
 
         ``is_whole`` tells whether that reading is complete: what could not be read is not planned either.
         """
+        planned = {(change.key, change.kind) for change in plan.changes}
         return tuple(
             Line(line.change, Applied())
-            if is_whole and _is_lost(line.outcome) and not _has(plan, line.change)
+            if is_whole and _is_lost(line.outcome) and (line.change.key, line.change.kind) not in planned
             else line
             for line in self.tried()
         )
@@ -175,17 +179,16 @@ class Attempts:
         if change.kind != ChangeKind.SERVICE_RELEASE or change.comes_after_its_balancer:
             return False
         created = self.by_key.get(Key(ObjectKind.LOAD_BALANCER, change.owner.name), ())
-        return any(a.change.kind == ChangeKind.LB_CREATE and not _is_refused(a.outcome) for a in created)
+        return any(
+            each.change.kind == ChangeKind.LB_CREATE
+            and (_is_lost(each.outcome) or not isinstance(each.outcome, Skipped | Failed))
+            for each in created
+        )
 
     def _ended(self, plan: Plan) -> Mapping[str, Outcome]:
         """Key of each planned change that is not tried again → how it ended."""
         tried = {key: self.final(plan.by_key[key]) for key in self.by_key.keys() & plan.by_key.keys()}
         return {key: final.outcome for key, final in tried.items() if final is not None}
-
-
-def _is_given_up(attempt: Attempt) -> bool:
-    """A change that was withdrawn was not refused: who kept it from being tried says nothing of Hetzner."""
-    return isinstance(attempt.outcome, Failed) or (isinstance(attempt.outcome, Skipped) and attempt.outcome.is_final)
 
 
 def _is_withheld(change: Change) -> bool:
@@ -196,16 +199,6 @@ def _is_withheld(change: Change) -> bool:
 def _is_lost(outcome: Outcome | None) -> bool:
     """Whether the change may have been done all the same."""
     return isinstance(outcome, Failed) and outcome.retry_after_s is not None
-
-
-def _has(plan: Plan, change: Change) -> bool:
-    """Whether something of this key and kind is planned."""
-    return change.key in plan.by_key and plan.by_key[change.key].kind == change.kind
-
-
-def _is_refused(outcome: Outcome) -> bool:
-    """Whether nothing was done, for certain."""
-    return isinstance(outcome, Skipped) or (isinstance(outcome, Failed) and not _is_lost(outcome))
 
 
 def _sorted(lines: Iterable[Line]) -> tuple[Line, ...]:
