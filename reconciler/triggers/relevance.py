@@ -158,8 +158,6 @@ class EventFilter:
         self._waiting: deque[_Seen] = deque()
         self._relevant: dict[tuple[WatchedKind, str], _Seen] = {}
         self._nameless: set[tuple[WatchedKind, int]] = set()
-        self.ignored = 0
-        """Events that mattered to no rule so far."""
 
     def settle(self, snapshot: Snapshot) -> None:
         """A pass has ended with this reading, which becomes the new baseline.
@@ -200,8 +198,7 @@ class EventFilter:
             baseline = self._baseline.get(kind)
             is_plain = not self._waiting and (kind, key) not in self._relevant and baseline is not None
             if is_plain and baseline is not None and baseline.get(key, NOTHING).projection == sight.projection:
-                self.ignored += 1  # nearly all of them: heartbeats
-                return
+                return  # nearly all of them: heartbeats
             due_at = self._clock() + self._delay_s
             self._waiting.append(_Seen(kind, key, event.type, event.uid, event.version, sight, due_at))
         self._arrived.set()
@@ -217,8 +214,6 @@ class EventFilter:
                 event = self._waiting.popleft()
                 if self._matters(event):
                     reasons.append(event.reason)
-                else:
-                    self.ignored += 1
             left_s = self._waiting[0].judged_at - now if self._waiting else None
         if reasons:
             self._wake(reasons[0])
@@ -275,7 +270,6 @@ class EventFilter:
             way = (kind, projection_of(found, self._serving).projection or 0)
             is_news = way not in self._nameless
             self._nameless.add(way)
-            self.ignored += not is_news
         if is_news:
             self._wake(f"a {kind} that cannot be read has changed")
 

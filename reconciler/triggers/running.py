@@ -1,6 +1,6 @@
 """Watches of a run, with the thread that judges their events."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,7 +9,7 @@ from actuators.http.kubernetes import KubernetesReader
 from actuators.http.watch import SILENCE_S, Watch, current_version, open_watch
 from desired.model.snapshot import Snapshot
 from reconciler.triggers.relevance import EventFilter, WatchedKind
-from reconciler.triggers.watcher import Counts, Watcher
+from reconciler.triggers.watcher import Watcher
 
 _GOODBYE_S = 1.0
 
@@ -38,7 +38,7 @@ class Triggers:
     def __init__(
         self,
         relevance: EventFilter,
-        watchers: Mapping[WatchedKind, Watcher],
+        watchers: Collection[Watcher],
         concurrency: Concurrency = THREADS,
     ) -> None:
         self._relevance = relevance
@@ -51,9 +51,9 @@ class Triggers:
         """Begin to watch. Returns when a pass that begins now misses nothing, or after so many seconds: then the loop
         is woken once a watch stands after all."""
         self._judge = self._concurrency.start(self._judge_on, "judge")
-        for watcher in self._watchers.values():
+        for watcher in self._watchers:
             watcher.start()
-        for watcher in self._watchers.values():
+        for watcher in self._watchers:
             watcher.stands(within_s)
 
     def settle(self, snapshot: Snapshot) -> None:
@@ -64,19 +64,10 @@ class Triggers:
         """End all watches and threads, within about a second for each that hangs."""
         self._stop.set()
         self._relevance.interrupt()
-        for watcher in self._watchers.values():
+        for watcher in self._watchers:
             watcher.stop()
         if self._judge is not None:
             self._judge.join(_GOODBYE_S)
-
-    def counts(self) -> Mapping[WatchedKind, Counts]:
-        """The counts of each watch so far."""
-        return {kind: watcher.counts for kind, watcher in self._watchers.items()}
-
-    @property
-    def ignored(self) -> int:
-        """Events so far that mattered to no rule."""
-        return self._relevance.ignored
 
     def _judge_on(self) -> None:
         while not self._stop.is_set():
@@ -95,8 +86,8 @@ def watch_cluster(
     concurrency = reader.connection.concurrency
     own_writes = reader.connection.own_writes
     relevance = EventFilter(wake, own_writes, clock=concurrency.clock, event=concurrency.event)
-    watchers = {
-        kind: Watcher(
+    watchers = [
+        Watcher(
             f"{kind}s",
             ListSource(reader, kind.path, silence_s),
             saw=partial(relevance.saw, kind),
@@ -104,5 +95,5 @@ def watch_cluster(
             concurrency=concurrency,
         )
         for kind in kinds
-    }
+    ]
     return Triggers(relevance, watchers, concurrency)

@@ -15,7 +15,6 @@ import logging
 import random
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Protocol
 
@@ -59,20 +58,6 @@ class WatchSource(Protocol):
         """A watch of all that comes after a version."""
 
 
-@dataclass(slots=True)
-class Counts:
-    """Counts of a watcher so far, for metrics."""
-
-    requests: int = 0
-    """Sent, of both kinds."""
-    connects: int = 0
-    """Watches that the server accepted."""
-    events: int = 0
-    """Received, bookmarks included."""
-    restarts: int = 0
-    """How often a version was given up and the watch began anew."""
-
-
 class Watcher:
     """Follows one list in a thread of its own, from ``start`` to ``stop``."""
 
@@ -88,7 +73,6 @@ class Watcher:
     ) -> None:
         """``saw`` gets every event that is about an object; ``wake`` is called when some may have been missed.
         ``draw`` is even from 0 to 1."""
-        self.counts = Counts()
         self._name = name
         self._source = source
         self._saw = saw
@@ -162,17 +146,14 @@ class Watcher:
         return self._backoff_s(asked_s)
 
     def _begin(self) -> None:
-        self.counts.requests += 1
         version = self._source.version()
         with self._lock:
             self._version = version
         self._standing.set()
 
     def _open(self) -> Connection:
-        self.counts.requests += 1
         lasts_s = LASTS_S[0] + int(self._draw() * (LASTS_S[1] - LASTS_S[0]))
         connection = self._source.open(self._version, lasts_s)
-        self.counts.connects += 1
         with self._lock:
             self._connection = connection
             if self._stop.is_set():
@@ -192,7 +173,6 @@ class Watcher:
     def _follow(self, connection: Connection) -> None:
         try:
             for event in connection:
-                self.counts.events += 1
                 if event.type != "BOOKMARK":
                     self._saw(event)
                 self._version = event.version or self._version
@@ -223,7 +203,6 @@ class Watcher:
             self._version = ""
             self._has_missed = True
             self._failures = 0
-            self.counts.restarts += 1
 
     def _backoff_s(self, asked_s: float) -> float:
         """0.5 s, doubled with each connection that was not a good one, up to 30 s; up to half as much more at random,

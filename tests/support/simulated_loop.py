@@ -109,7 +109,7 @@ class SimulatedLoop:
             narrator=PassLogger(clock=now),
             health=LoopHealth(interval_s=60.0, request_timeout_s=1.0, clock=now),
             history=self.history,
-            triggers=Triggers(EventFilter(lambda _: None, OwnWrites(), clock=now), {}),
+            triggers=Triggers(EventFilter(lambda _: None, OwnWrites(), clock=now), ()),
             begins_to_watch=lambda: None,
             metrics=None,
             secrets=(),

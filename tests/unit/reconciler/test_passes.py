@@ -60,7 +60,7 @@ class Loop:
             narrator=PassLogger(clock=lambda: self.now),
             health=LoopHealth(interval_s=60.0, request_timeout_s=1.0, clock=lambda: self.now),
             history=self.history,
-            triggers=Triggers(EventFilter(lambda _: None, OwnWrites(), clock=lambda: self.now), {}),
+            triggers=Triggers(EventFilter(lambda _: None, OwnWrites(), clock=lambda: self.now), ()),
             begins_to_watch=lambda: None,
             metrics=self.metrics,
             secrets=(),

@@ -88,8 +88,6 @@ def test_heartbeats(stage: Stage) -> None:
         stage.theirs.patch(f"{NODES.path}/web-1/status", {"status": {"conditions": [beating]}})
 
     assert stage.flush() == "node/the-end is new"
-    assert stage.triggers.counts()[WatchedKind.NODE].events == 201
-    assert stage.triggers.ignored == 200
 
 
 def test_our_own_writes(stage: Stage) -> None:
@@ -103,19 +101,19 @@ def test_our_own_writes(stage: Stage) -> None:
 
 @pytest.mark.parametrize("silence_s", [0.5])
 @pytest.mark.parametrize(
-    ("fault", "restarts"),
+    ("fault", "may_begin_anew"),
     [
-        pytest.param({"kind": "half_open"}, 0, id="half-open"),
-        pytest.param({"kind": "reset"}, 0, id="reset"),
-        pytest.param({"kind": "hang"}, 0, id="silent at the opening"),
-        pytest.param({"kind": "status", "code": 503}, 0, id="unavailable"),
-        pytest.param({"kind": "status", "code": 200, "body": ""}, 0, id="closes at once"),
-        pytest.param({"kind": "status", "code": 200, "body": "{}\n"}, 1, id="no event"),
-        pytest.param({"kind": "status", "code": 200, "body": "<html></html>"}, 1, id="another server's page"),
-        pytest.param({"kind": "status", "code": 410, "body": {"kind": "Status"}}, 1, id="gone"),
+        pytest.param({"kind": "half_open"}, False, id="half-open"),
+        pytest.param({"kind": "reset"}, False, id="reset"),
+        pytest.param({"kind": "hang"}, False, id="silent at the opening"),
+        pytest.param({"kind": "status", "code": 503}, False, id="unavailable"),
+        pytest.param({"kind": "status", "code": 200, "body": ""}, False, id="closes at once"),
+        pytest.param({"kind": "status", "code": 200, "body": "{}\n"}, True, id="no event"),
+        pytest.param({"kind": "status", "code": 200, "body": "<html></html>"}, True, id="another server's page"),
+        pytest.param({"kind": "status", "code": 410, "body": {"kind": "Status"}}, True, id="gone"),
     ],
 )
-def test_nothing_is_lost(stage: Stage, fault: dict[str, Any], restarts: int) -> None:
+def test_nothing_is_lost(stage: Stage, fault: dict[str, Any], may_begin_anew: bool) -> None:
     """A change that happens while a watch is broken wakes all the same: through the next one, or because that began
     anew."""
     # The open watch has to come to its end first: half a second of silence does that.
@@ -124,8 +122,7 @@ def test_nothing_is_lost(stage: Stage, fault: dict[str, Any], restarts: int) -> 
         stage.sim.spoil_kubernetes("half_open", path=NODES.path, query="watch=true")
     stage.label(stage.theirs, "web-1", "red")
 
-    assert stage.next() in {"node/web-1 changed", "the watch of nodes began anew"}
-    assert stage.triggers.counts()[WatchedKind.NODE].restarts in {0, restarts}
+    assert stage.next() in {"node/web-1 changed", *["the watch of nodes began anew"] * may_begin_anew}
 
 
 def test_an_end_that_misses_nothing(stage: Stage) -> None:
