@@ -28,8 +28,8 @@ from reconciler.cli.streams import say
 from reconciler.config.config import Config, Mode
 from reconciler.config.options import Command
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Readers
-from reconciler.passes.asking import look, with_memory
+from reconciler.observe.world import Readers, look
+from reconciler.passes.judging import with_memory
 from reconciler.report.orphans import OrphanReport, shown_orphan
 from reconciler.report.terminal import is_terminal
 from reconciler.runtime import config_map, open_cloud, open_cluster, open_robot, robot_readers

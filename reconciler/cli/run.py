@@ -20,6 +20,7 @@ from actuators.http.kubernetes import KubernetesReader
 from actuators.outcome import Applied, Failed, Pending
 from desired.model.key import Key, ObjectKind
 from desired.plan.change import Verdict
+from desired.plan.grants import Here
 from desired.syntax.bounds import counted, listed, shown_text
 from reconciler.cli import INTERRUPTED
 from reconciler.cli.artifacts import unwritable, write_artifacts
@@ -29,8 +30,9 @@ from reconciler.cli.streams import Writer, fail, for_stderr, internal_error, is_
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config, variables_for
 from reconciler.config.options import Command, LogFormat, Output, asked
 from reconciler.leader_election.leadership import LeadershipStatus
+from reconciler.observe.kubernetes import observe_identity
+from reconciler.observe.world import Readers
 from reconciler.passes.agreement import Agreement
-from reconciler.passes.asking import why_void
 from reconciler.passes.context import PlanContext
 from reconciler.passes.loop import Wake
 from reconciler.passes.one_pass import converge, plan_once
@@ -233,7 +235,7 @@ def _once(plan_context: PlanContext, connections: Connections, stop: Stop) -> Re
     deadline.daemon = True
     deadline.start()
     try:
-        if refused := why_void(plan_context.agreement, plan_context.readers):  # before the Lease is taken
+        if refused := _why_void(plan_context.agreement, plan_context.readers):  # before the Lease is taken
             return Report(errors=(refused,))
         outcome = connections.leader.wait_until_leader(stop)
         match outcome.standing:
@@ -256,6 +258,15 @@ def _once(plan_context: PlanContext, connections: Connections, stop: Stop) -> Re
         return Report(errors=(str(error),))
     finally:
         deadline.cancel()
+
+
+def _why_void(agreement: Agreement, readers: Readers) -> str | None:
+    """The reason why this cluster is not the one, or this not the time, for which a plan was saved, by one request;
+    None when it seems to be, or none is applied. A pass looks again. Raises an ApiError."""
+    if agreement.grant.cluster is None:
+        return None
+    uid, now = observe_identity(readers.kubernetes)
+    return agreement.why_void(Here(now, uid))
 
 
 def _allowance(connections: Connections) -> tuple[int, int] | None:

@@ -16,8 +16,9 @@ from actuators.wire.certificate import CERTIFICATES
 from actuators.wire.load_balancer import BALANCERS
 from actuators.wire.node import NODES
 from actuators.wire.service import SERVICES
-from desired.load_balancers.matching import BalancerMatch
+from desired.load_balancers.matching import BalancerMatch, match_balancers
 from desired.load_balancers.ownership import matters, uses_certificates, wanted_types
+from desired.load_balancers.primary_ips import asked_primary_ips
 from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
 from desired.model.key import ObjectKind
 from desired.model.load_balancer import BalancerType, CloudBalancer
@@ -26,13 +27,19 @@ from desired.model.service import Service
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import REGISTERED_AGAIN, Node, Readiness, Snapshot
 from desired.nodes.matching import nodes_of
+from desired.nodes.out_of_service import needs_attachments
 from desired.plan.kinds import KINDS
 from desired.routes.owners import asks_for_members
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.provider_id import Provider
 from desired.unselected import servers_beyond_selector
 from reconciler.observe.caches import Catalogue, Currency, LeftBehind
-from reconciler.observe.kubernetes import look_up_memory, observe_cluster_uid, observe_controllers
+from reconciler.observe.kubernetes import (
+    look_up_memory,
+    observe_cluster_uid,
+    observe_controllers,
+    observe_volume_attachments,
+)
 from reconciler.observe.networks import FoundNetwork, observe_members, observe_network
 from reconciler.observe.primary_ips import PrimaryIps
 from reconciler.observe.robot import RobotCache
@@ -114,6 +121,17 @@ class Observation:
     ``load_balancer_types``, ``robot``) → the error behind it."""
     matches: Mapping[str, BalancerMatch] | None = None
     """Id of a Service → which load balancer is its (``match_balancers``); None where that was not decided yet."""
+
+
+def look(readers: Readers, settings: Settings, namespace: str | None = None) -> Observation:
+    """Everything that a pass plans from. Other controllers are looked for in ``namespace``, that of the Lease; None:
+    not at all. Raises an ApiError when the Nodes cannot be listed."""
+    return _with_details(readers, settings, observe_world(readers, settings, namespace))
+
+
+def look_again(readers: Readers, before: Observation, settings: Settings, kinds: frozenset[str]) -> Observation:
+    """The same after a round with changes of these ``kinds``. Raises an ApiError when Nodes cannot be read."""
+    return _with_details(readers, settings, observe_again(readers, before, settings, kinds))
 
 
 def observe_world(readers: Readers, settings: Settings, lease_namespace: str | None = None) -> Observation:
@@ -205,6 +223,21 @@ def observe_again(readers: Readers, before: Observation, settings: Settings, kin
     snapshot = replace(snapshot, network=found_network.network, routes=routes)
     observation = Observation(snapshot, _failures(failures, {"network": found_network.error}))
     return _with_members(readers, settings, _finish(readers, settings, observation, reads))
+
+
+def _with_details(readers: Readers, settings: Settings, observation: Observation) -> Observation:
+    """``observation`` with the Primary IPs that Services ask for, whether the Robot servers of silent Nodes are on,
+    and the VolumeAttachments where a Node may be out of service."""
+    snapshot, matches = observation.snapshot, match_balancers(observation.snapshot)
+    if "load_balancers" not in observation.failures:  # an API that has just failed is not asked for more
+        asked = asked_primary_ips(snapshot, settings, matches)
+        snapshot = replace(snapshot, primary_ips=readers.primary_ips.look_up(readers.hetzner, snapshot, asked))
+    if readers.robot is not None and snapshot.robot is not None:
+        silent = silent_robot_servers(snapshot, settings)
+        snapshot = replace(snapshot, robot=readers.robot.cache.with_power(snapshot.robot, silent))
+    attached = observe_volume_attachments(readers.kubernetes) if needs_attachments(snapshot, settings) else None
+    snapshot = replace(snapshot, volume_attachments=attached)
+    return replace(observation, snapshot=snapshot, matches=matches)
 
 
 def _as_remembered(

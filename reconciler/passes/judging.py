@@ -4,12 +4,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from desired.guards.absence import servers_to_confirm
+from desired.guards.anchor import AnchorState, anchor_of, asks_for_memory, is_own_project, witnesses
 from desired.guards.filters import explain_strange_keys, filtered, restrict
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.judge import ask_guards, judge
 from desired.load_balancers.ownership import matters
 from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.route import route_key
+from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import GuardName, Hold, Plan, Verdict
 from desired.plan.evidence import FRESH
@@ -21,9 +23,9 @@ from desired.rules.guards import SETTINGS_CHANGED
 from desired.section import Present, Unknown
 from desired.syntax.provider_id import Provider
 from reconciler.observe.approvals import observe_approvals
-from reconciler.observe.servers_by_id import MOST_AT_ONCE
-from reconciler.observe.world import Observation
-from reconciler.passes.asking import confirmed, read_anew, with_memory, without_answers
+from reconciler.observe.kubernetes import look_up_memory
+from reconciler.observe.servers_by_id import MOST_AT_ONCE, Confirmer
+from reconciler.observe.world import Observation, Readers, silent_robot_servers
 from reconciler.passes.context import PlanContext
 from reconciler.result import is_read
 
@@ -71,14 +73,18 @@ def judge_world(
     remembered is asked for first: it tells whether an answer is that of the cluster's own project.
     """
     readers, settings = context.readers, context.settings
-    facts = _planned(context, observation, without_answers(observation.snapshot), setbacks)
+    robot = observation.snapshot.robot
+    unasked = replace(observation.snapshot, confirmations={}, robot=robot and replace(robot, confirmations={}))
+    facts = _planned(context, observation, unasked, setbacks)
     if facts.snapshot.at_first is None:
         facts = replace(facts, snapshot=with_memory(readers, settings, facts.snapshot, context.namespace))
     snapshot = confirmed(readers.confirmer, facts.plan, facts.snapshot, settings, most)
     if readers.robot is not None and snapshot.robot is not None:
         wanted = servers_to_confirm(facts.plan, facts.snapshot, settings, Provider.ROBOT)
         if wanted and snapshot.robot.age > FRESH:
-            account = read_anew(readers.robot, facts.snapshot, settings)
+            # Whether its servers are on was asked in this pass.
+            silent = silent_robot_servers(facts.snapshot, settings)
+            account = readers.robot.cache.with_power(readers.robot.cache.read(FRESH).account, silent, most=0)
             facts = _planned(context, observation, replace(facts.snapshot, robot=account), setbacks)
             snapshot = replace(snapshot, robot=account)
         snapshot = confirmed(readers.robot.confirmer, facts.plan, snapshot, settings, most)
@@ -92,6 +98,32 @@ def _planned(context: PlanContext, observation: Observation, snapshot: Snapshot,
     settings = context.settings
     desired = compute_desired(snapshot, settings, setbacks, observation.matches)
     return GuardInput(diff(snapshot, desired, settings), snapshot, settings, desired, setbacks)
+
+
+def with_memory(readers: Readers, settings: Settings, snapshot: Snapshot, namespace: str) -> Snapshot:
+    """``snapshot`` with what the cluster remembers of its project, where nothing else identifies the project; else as
+    it is, without a request."""
+    if not asks_for_memory(snapshot, settings):
+        return snapshot
+    return replace(snapshot, remembered=look_up_memory(readers.kubernetes, namespace, snapshot.cluster_uid))
+
+
+def confirmed(
+    confirmer: Confirmer, plan: Plan, snapshot: Snapshot, settings: Settings, most: int = MOST_AT_ONCE
+) -> Snapshot:
+    """``snapshot`` with what is known by id of the servers on whose absence ``plan`` rests; ``most`` of them are asked
+    for. What was said by another project counts for nothing."""
+    wanted = servers_to_confirm(plan, snapshot, settings, confirmer.provider)
+    is_own = bool(wanted) and _is_own(confirmer, snapshot, settings)
+    return confirmer.confirm(snapshot, wanted, most, in_own_project=is_own)
+
+
+def _is_own(confirmer: Confirmer, snapshot: Snapshot, settings: Settings) -> bool:
+    """Whether the project, or the account, may be this cluster's."""
+    anchor = anchor_of(confirmer.provider, snapshot, settings)
+    if confirmer.provider is Provider.CLOUD:
+        return is_own_project(anchor, witnesses(snapshot, settings))
+    return anchor.state in (AnchorState.HOLDS, AnchorState.NONE)
 
 
 def _judged(context: PlanContext, observation: Observation, facts: GuardInput) -> JudgedPlan:

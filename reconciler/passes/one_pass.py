@@ -24,7 +24,7 @@ from desired.plan.notes import Note
 from desired.plan.ordering import bridged, urgent
 from desired.section import Section
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
-from reconciler.passes.asking import look, look_again
+from reconciler.observe.world import Observation, look, look_again
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import ApplyContext, PlanContext
 from reconciler.passes.judging import JudgedPlan, judge_world
@@ -132,7 +132,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
         named = {name for hold in judged.plan.holds if hold.approved for name in hold.names}
         context = replace(context, flagged=(*context.flagged, *(Grant(Source.ANSWER, name) for name in sorted(named))))
         try:
-            observation = look_again(context.readers, judged.observation, context.settings, kinds)
+            observation = _look_again(context, judged, kinds)
         except ApiError as error:
             report = report_of_error(context, error, attempts, first)
             context.history.let_go(attempts.let_pass)
@@ -142,6 +142,15 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
         met = replace(setbacks, refused=attempts.failed, unclear=attempts.unclear)
         judged = judge_world(context, observation, met, most=most)
     return _ended(context, acting, attempts, replace(judged, strange=strange), first, unneeded)
+
+
+def _look_again(context: PlanContext, judged: JudgedPlan, kinds: frozenset[str]) -> Observation:
+    """What is there after a round with changes of these ``kinds``. What the round has written is no witness of whose
+    project it is. Raises an ApiError when Nodes cannot be read."""
+    before = judged.observation
+    if before.snapshot.at_first is None:
+        before = replace(before, snapshot=replace(before.snapshot, at_first=frozenset(judged.facts.witnesses)))
+    return look_again(context.readers, before, context.settings, kinds)
 
 
 def is_over(plan: Plan, attempts: Attempts, acting: ApplyContext, turn: int) -> bool:

@@ -22,8 +22,7 @@ from reconciler.capture.offline import FiledCluster, FiledProject, readers_of
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Captured, Cluster, Project, World, read_world, write_world
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Observation, Readers
-from reconciler.passes.asking import look
+from reconciler.observe.world import Observation, Readers, look
 from reconciler.passes.context import PlanContext
 from reconciler.passes.judging import judge_world
 from tests.support.capture_command import a_world

@@ -18,7 +18,7 @@ from desired.model.snapshot import Server, Snapshot
 from desired.planner import compute_plan
 from desired.section import Absent, Unknown
 from reconciler.observe.servers_by_id import MOST_AT_ONCE, Confirmer
-from reconciler.passes import asking
+from reconciler.passes import judging
 from tests.builders import (
     NOW,
     a_joining_node,
@@ -44,7 +44,7 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 def confirmed(made: Confirmer, snapshot: Snapshot, settings: Settings, most: int = MOST_AT_ONCE) -> Snapshot:
     """The world with what is known of the servers on whose absence its plan rests."""
-    return asking.confirmed(made, compute_plan(snapshot, settings), snapshot, settings, most)
+    return judging.confirmed(made, compute_plan(snapshot, settings), snapshot, settings, most)
 
 
 def confirmer(sim: Simulation) -> Confirmer:
