@@ -28,9 +28,9 @@ from reconciler.page.live import HEADERS, LivePage
 from reconciler.page.live import LIMITS as PAGE_LIMITS
 from reconciler.passes.context import PlanContext
 from reconciler.passes.history import History
-from reconciler.passes.loop import Pace, Wake, run_loop
+from reconciler.passes.loop import Wake, run_loop
 from reconciler.passes.one_pass import converge
-from reconciler.passes.pacing import Pacing
+from reconciler.passes.pacing import Pace, Pacing
 from reconciler.report.folding import described_fields
 from reconciler.result import Report
 from reconciler.runtime import Connections, Runtime
@@ -204,7 +204,7 @@ class Passes:
         with harmless("history"):
             suspended = self.history.note(report)
         pace = replace(self.pacing.after(report), retry_in_s=self.history.due_in_s())
-        pace = replace(pace, gap_s=max(pace.gap_s, self.budget.gap_s(self.pacing.reads)))
+        pace = replace(pace, gap_s=self.budget.gap_s(self.pacing.reads))
         with harmless("triggers"):
             if report.snapshot is not None:
                 self.triggers.settle(report.snapshot)

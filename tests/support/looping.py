@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from reconciler.cli.stopping import Stop
 from reconciler.leader_election.leadership import NoElection
-from reconciler.passes.loop import Leader, Pace, Wake, run_loop
+from reconciler.passes.loop import Leader, Wake, run_loop
+from reconciler.passes.pacing import Pace
 from reconciler.result import Report
 from reconciler.telemetry.pass_logger import Measured
 

@@ -9,7 +9,8 @@ import pytest
 from actuators.outcome import Applied, Failed
 from desired.model.settings import Settings, Waits
 from desired.plan.change import Verdict
-from reconciler.passes.loop import Pace, is_news, said
+from reconciler.passes.loop import is_news, said
+from reconciler.passes.pacing import Pace
 from reconciler.result import Report, Result
 from tests.support.objects import server, settled_node
 from tests.support.passes import Run, just_before_the_writes

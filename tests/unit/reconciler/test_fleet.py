@@ -17,8 +17,8 @@ from hcloud_sandbox.hetzner.simulator import TokenBucket
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
 from reconciler.leader_election.leadership import NoElection
-from reconciler.passes.loop import Pace, Wake, run_loop
-from reconciler.passes.pacing import ENOUGH, KEPT, Pacing
+from reconciler.passes.loop import Wake, run_loop
+from reconciler.passes.pacing import ENOUGH, KEPT, Pace, Pacing
 from reconciler.result import Report, Requests
 from reconciler.telemetry.pass_logger import Measured
 from tests.support.cooperative import Scheduler

@@ -10,7 +10,8 @@ from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.plan.notes import Note, NoteKind
 from reconciler.cli.stopping import Stop
 from reconciler.leader_election.leadership import NoElection
-from reconciler.passes.loop import Pace, Wake, is_news, run_loop, went_wrong
+from reconciler.passes.loop import Wake, is_news, run_loop, went_wrong
+from reconciler.passes.pacing import Pace
 from reconciler.result import Line, Report
 from reconciler.telemetry.pass_logger import Measured
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of

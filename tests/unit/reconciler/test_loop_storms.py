@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from desired.plan.change import GuardDecision, GuardName, Verdict
-from reconciler.passes.loop import Pace, Wake
+from reconciler.passes.loop import Wake
+from reconciler.passes.pacing import Pace
 from reconciler.result import Line, Report
 from tests.builders import a_change, a_snapshot
 from tests.support.leases import Timeline

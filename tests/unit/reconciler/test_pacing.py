@@ -6,8 +6,7 @@ from desired.plan.notes import NoteKind
 from desired.rules import guards as rules
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
-from reconciler.passes.loop import JITTER, Pace
-from reconciler.passes.pacing import Pacing, pace_factor
+from reconciler.passes.pacing import JITTER, Pace, Pacing, pace_factor
 from reconciler.result import Report, Requests
 
 LIMIT = 3600
