@@ -1,16 +1,17 @@
 """Primary IPs, looked up one by one by what Services ask for: a list would be as long as that of all servers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
-from actuators.http.errors import ApiError, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.wire.primary_ip import PRIMARY_IPS
 from desired.load_balancers.primary_ips import Purpose, is_outdated
 from desired.model.load_balancer import PrimaryIp
 from desired.model.snapshot import Snapshot
 from desired.section import Absent, Unknown
+from reconciler.observe.servers_by_id import ask_each
 
 MOST_AT_ONCE = 10
 """Requests in one reading at most, whatever the number of Services that ask for one: the rest is for the next."""
@@ -56,7 +57,7 @@ class PrimaryIps:
         now = snapshot.taken_at
         known = {each: found for each, found in self._known.items() if each in asked}
         todo = [each for each, purpose in asked.items() if not _is_settled(known.get(each), purpose, snapshot)]
-        answers = _ask(reader, todo[:MOST_AT_ONCE])
+        answers = ask_each(todo[:MOST_AT_ONCE], partial(_read, reader), reader.concurrency)
         for each, answer in answers.items():
             known[each] = _remembered(known.get(each), answer, asked[each], now)
         self._known = {each: found for each, found in known.items() if not isinstance(found.answer, Unknown)}
@@ -78,20 +79,9 @@ def _remembered(before: _Known | None, answer: _Answer, purpose: Purpose, now: d
     return _Known(answer, purpose, now, min(pause, _LONGEST_PAUSE[purpose]))
 
 
-def _ask(reader: HetznerReader, asked: Sequence[int | str]) -> Mapping[int | str, _Answer]:
-    if not asked:
-        return {}
-    with reader.concurrency.pool(len(asked), "primary-ips") as pool:
-        return dict(zip(asked, pool.map(lambda each: _ask_one(reader, each), asked), strict=True))
-
-
-def _ask_one(reader: HetznerReader, asked: int | str) -> _Answer:
-    try:
-        if isinstance(asked, int):
-            return PRIMARY_IPS.one(reader, asked)
-        listed = PRIMARY_IPS.found(reader, {"name": asked})
-        return next((each for each in listed if each.name == asked), Absent())
-    except NotFound:
-        return Absent()
-    except ApiError as error:
-        return Unknown(str(error))
+def _read(reader: HetznerReader, asked: int | str) -> PrimaryIp | Absent:
+    """Raises an ApiError."""
+    if isinstance(asked, int):
+        return PRIMARY_IPS.one(reader, asked)
+    listed = PRIMARY_IPS.found(reader, {"name": asked})
+    return next((each for each in listed if each.name == asked), Absent())

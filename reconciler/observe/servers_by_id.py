@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeVar
 
 from actuators.concurrency import Concurrency
 from actuators.http.errors import ApiError, NotFound
@@ -26,6 +27,8 @@ _LONGEST_DOUBT = timedelta(minutes=10)
 """The longest pause after an answer that proves nothing: a Node waits for another one."""
 
 _Answer = Absent | Unknown | Server
+K = TypeVar("K", bound=int | str)
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ def observe_servers(reader: HetznerReader, selector: Selector | None) -> tuple[S
 def read_by_id(reader: HetznerReader, section: Section[int, Server], server_ids: Sequence[int]) -> Section[int, Server]:
     """``section``, which a selector has narrowed, with these servers, asked for one by one. Never raises an ApiError: a
     server that could not be read is unknown."""
-    answers = _ask(server_ids, partial(_cloud_server, reader), reader.concurrency)
+    answers = ask_each(server_ids, partial(_cloud_server, reader), reader.concurrency)
     found = {key: answer for key, answer in answers.items() if isinstance(answer, Server)}
     unread = {key: answer.why for key, answer in answers.items() if isinstance(answer, Unknown)}
     return replace(
@@ -64,23 +67,23 @@ def _cloud_server(reader: HetznerReader, server_id: int) -> Server:
     return SERVERS.one(reader, server_id)
 
 
-def _ask(
-    server_ids: Sequence[int], read: Callable[[int], Absent | Server], concurrency: Concurrency
-) -> Mapping[int, _Answer]:
-    """Id → what was said of that server."""
-    if not server_ids:
+def ask_each(
+    asked: Sequence[K], read: Callable[[K], Absent | V], concurrency: Concurrency
+) -> Mapping[K, Absent | Unknown | V]:
+    """Each of ``asked``, such as an id → what ``read`` says of it, at the same time. Never raises an ApiError."""
+
+    def answer(each: K) -> Absent | Unknown | V:
+        try:
+            return read(each)
+        except NotFound:
+            return Absent()
+        except ApiError as error:
+            return Unknown(str(error))
+
+    if not asked:
         return {}
-    with concurrency.pool(min(len(server_ids), MOST_AT_ONCE), "confirm") as pool:
-        return dict(zip(server_ids, pool.map(partial(_answer, read), server_ids), strict=True))
-
-
-def _answer(read: Callable[[int], Absent | Server], server_id: int) -> _Answer:
-    try:
-        return read(server_id)
-    except NotFound:
-        return Absent()
-    except ApiError as error:
-        return Unknown(str(error))
+    with concurrency.pool(min(len(asked), MOST_AT_ONCE), "ask") as pool:
+        return dict(zip(asked, pool.map(answer, asked), strict=True))
 
 
 class Confirmer:
@@ -112,7 +115,7 @@ class Confirmer:
             self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
         todo = [key for key in wanted if key not in self._asked or not self._asked[key].is_settled(now)]
         todo.sort(key=lambda key: key in self._asked)  # what was never asked goes first; the sort keeps the order
-        for server_id, answer in _ask(todo[:most], self._read, self._reader.concurrency).items():
+        for server_id, answer in ask_each(todo[:most], self._read, self._reader.concurrency).items():
             self._asked[server_id] = self._remember(server_id, answer, now)
         return self._noted(snapshot)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
-from actuators.http.connection import ClockBounds, Dates
+from actuators.http.connection import ClockBounds
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import KubernetesReader
@@ -44,26 +44,6 @@ from reconciler.observe.networks import FoundNetwork, observe_members, observe_n
 from reconciler.observe.primary_ips import PrimaryIps
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer, observe_servers, read_by_id
-
-
-def compare_clocks(kubernetes: Dates, hetzner: Dates, wall: Callable[[], float] | None) -> Clocks:
-    """The differences of the clocks, by the answers of one reading. ``wall`` is this process' clock; None: it has none
-    that says anything, as where a file is read."""
-    base = kubernetes.seen
-    if base is None:
-        return NO_OTHER_CLOCKS
-    other = hetzner.seen
-    return Clocks(
-        None if other is None else timedelta(seconds=other.ahead_of_s(base)),
-        None if wall is None else timedelta(seconds=_of_process(wall, kubernetes.now).ahead_of_s(base)),
-        timedelta(seconds=base.jump_s),
-    )
-
-
-def _of_process(wall: Callable[[], float], steady: float) -> ClockBounds:
-    shown = wall() - steady
-    return ClockBounds(shown, shown)
-
 
 _PARALLEL = 7
 """Everything that does not wait for the Services, and then what does."""
@@ -108,7 +88,15 @@ class Readers:
     @property
     def clocks(self) -> Clocks:
         """The differences of the clocks, by the answers of this reading."""
-        return compare_clocks(self.kubernetes.dates, self.hetzner.dates, self.wall)
+        base, other = self.kubernetes.dates.seen, self.hetzner.dates.seen
+        if base is None:
+            return NO_OTHER_CLOCKS
+        shown = None if self.wall is None else self.wall() - self.kubernetes.dates.now
+        return Clocks(
+            None if other is None else timedelta(seconds=other.ahead_of_s(base)),
+            None if shown is None else timedelta(seconds=ClockBounds(shown, shown).ahead_of_s(base)),
+            timedelta(seconds=base.jump_s),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +139,16 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
         network = pool.submit(observe_network, readers.hetzner, settings.network)
         robot = pool.submit(readers.robot.cache.read) if readers.robot else None
         others = pool.submit(observe_controllers, readers.kubernetes, lease_namespace) if lease_namespace else None
-        is_off = Controller.SERVICE not in settings.controllers
-        unserved = pool.submit(_unserved, readers) if is_off else None
-        if not is_off:
+        is_on = Controller.SERVICE in settings.controllers
+        # To report those that wait in vain. The permission is not needed for that.
+        unserved = None if is_on else pool.submit(_services, readers)
+        if is_on:
             services, error, _ = _services(readers)
         reads = _begin(pool, readers, services, settings)
     node_section, taken_at = nodes.result()
     server_section, servers_error = servers.result()
     found, cluster_uid = network.result(), uid.result()
+    in_vain, unread, _ = unserved.result() if unserved else (None, None, None)
     if isinstance(found.network, Absent) and lease_namespace:
         found = _as_remembered(found, readers, lease_namespace, cluster_uid)
     snapshot = Snapshot(
@@ -170,13 +160,14 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
         routes=_of_interest(found.routes, settings),
         services=services,
         serving=settings.serving,
-        unserved=unserved.result() if unserved else None,
+        unserved=None if unread else in_vain,
         robot=robot.result().account if robot else None,
         controllers=others.result() if others else None,
         clocks=readers.clocks,
     )
-    failures = _failures({}, {"servers": servers_error, "network": found.error, "services": error})
-    failures = _failures(failures, {"robot": robot.result().error if robot else None})
+    of_robot = robot.result().error if robot else None
+    errors = {"servers": servers_error, "network": found.error, "services": error, "robot": of_robot}
+    failures = _failures({}, errors)
     observed = _with_members(readers, settings, _finish(readers, settings, Observation(snapshot, failures), reads))
     if not _needs_balancers(readers, services, settings):  # listed for what is left behind, and there is nothing
         observed = replace(observed, snapshot=replace(observed.snapshot, load_balancers=None))
@@ -268,13 +259,6 @@ def _services(readers: Readers) -> tuple[Section[str, Service], ApiError | None,
     return section, None, read_at
 
 
-def _unserved(readers: Readers) -> Section[str, Service] | None:
-    """The Services where the service controller is switched off: only to report those that wait in vain. None where
-    they cannot be read, for example without the permission, which is not needed then."""
-    section, error, _ = _services(readers)
-    return None if error else section
-
-
 def _begin(
     pool: Executor,
     readers: Readers,
@@ -288,12 +272,14 @@ def _begin(
     found, defaults = tuple(services or ()), settings.balancer_defaults
     reads: dict[str, Future[Any]] = {}
     needs_balancers = _needs_balancers(readers, services, settings)
+    # What was not read yet is read when it is needed, and what was when it is no longer true.
     old_balancers, old_certificates = (before.load_balancers, before.certificates) if before else (None, None)
-    is_touched = ObjectKind.LOAD_BALANCER in touched
-    if _is_due(old_balancers, is_needed=needs_balancers, is_touched=is_touched):
+    is_due = needs_balancers if old_balancers is None else ObjectKind.LOAD_BALANCER in touched
+    if is_due:
         reads["load_balancers"] = pool.submit(_balancers, readers, old_balancers)
     used = any(uses_certificates(service, settings.serving, defaults) for service in found)
-    if _is_due(old_certificates, is_needed=used, is_touched=ObjectKind.CERTIFICATE in touched):
+    is_due = used if old_certificates is None else ObjectKind.CERTIFICATE in touched
+    if is_due:
         reads["certificates"] = pool.submit(CERTIFICATES.observe, readers.hetzner)
     return reads
 
@@ -317,11 +303,6 @@ def _needs_balancers(readers: Readers, services: Iterable[Service] | None, setti
 def _of_interest(routes: Section[str, Route] | None, settings: Settings) -> Section[str, Route] | None:
     """The routes where routes are managed: otherwise nothing depends on them, and they are no gap."""
     return routes if settings.routed_range is not None else None
-
-
-def _is_due(before: Section[int, Any] | None, *, is_needed: bool, is_touched: bool) -> bool:
-    """Whether to read a part: what was not read yet when it is needed, what was when it is no longer true."""
-    return is_needed if before is None else is_touched
 
 
 def _finish(
