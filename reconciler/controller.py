@@ -198,8 +198,8 @@ class Passes:
             report = self.run()
         except Exception as error:  # noqa: BLE001 - the last resort before the process dies
             report = Report(errors=(self.of_bug(error),))
-        report = self.pacing.noted(report)
-        measured = self.meter.end(report, why)
+        measured = self.meter.end(self.pacing.noted(report), why)
+        report = measured.report
         suspended: tuple[Change, ...] = ()
         with harmless("history"):
             suspended = self.history.note(report)
@@ -217,7 +217,7 @@ class Passes:
                 self.metrics.passed(measured, pace.interval_s, suspended, pace_factor=pace.factor)
         with harmless("page"):
             if self.page is not None:
-                self.page.ended(measured.report_alone)
+                self.page.ended(report)
         self.health.passed(report, pace.interval_s)
         return measured, pace
 
@@ -289,7 +289,7 @@ def run_controller(
     def tell(ended: Measured) -> None:
         with harmless("log"):
             narrator.passed(ended)
-        publish(ended.report_alone)
+        publish(ended.report)
 
     with ExitStack() as beside:
         scraped = metrics.application() if metrics else None

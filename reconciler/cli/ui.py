@@ -49,9 +49,9 @@ def _plan_on_and_on(plan_context: PlanContext, config: Config, page: LivePage, s
     while not stop.is_set():
         page.began()
         meter.begin()
-        measured = meter.end(guarded(lambda: plan_once(plan_context)))
-        page.ended(measured.report_alone)
-        limit, reads = measured.report.requests.limit or None, measured.hetzner_requests
+        report = meter.end(guarded(lambda: plan_once(plan_context))).report
+        page.ended(report)
+        limit, reads = report.requests.limit or None, report.requests.hetzner
         stop.wait(None if config.captured is not None else config.interval_for(limit, reads))
 
 

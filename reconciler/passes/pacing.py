@@ -112,14 +112,12 @@ class Pacing:
     config: Config
     reads: int = 0
     """Calls to Hetzner that a reading takes."""
-    _sent: int = field(default=0, init=False)
     _is_noted: bool = field(default=False, init=False)
 
     def after(self, report: Report) -> Pace:
-        """The pace after the pass with this report."""
-        before, self._sent = self._sent, report.requests.hetzner
+        """The pace after the pass with this report and its own requests."""
         if all(line.outcome is None for line in report.lines):
-            self.reads = self._sent - before
+            self.reads = report.requests.hetzner
         usual_s, interval_s = self._intervals_s(report)
         factor = self._factor(report)
         if factor == 1.0:

@@ -23,23 +23,10 @@ class Measured:
     """A pass that has ended."""
 
     report: Report
+    """With the requests of this pass alone."""
     seconds: float
     trigger: str = ""
     """What triggered it, in a few words; "" when it was its time."""
-    kubernetes_requests: int = 0
-    hetzner_requests: int = 0
-    """Those of this pass alone: a report has those of the run."""
-    robot_requests: int | None = None
-    """None where Robot is not read."""
-
-    @property
-    def report_alone(self) -> Report:
-        """The report with the requests of this pass alone, as a reader of one pass after the other expects them."""
-        sent = self.report.requests
-        alone = replace(
-            sent, kubernetes=self.kubernetes_requests, hetzner=self.hetzner_requests, robot=self.robot_requests
-        )
-        return replace(self.report, requests=alone)
 
 
 class Meter:
@@ -55,18 +42,17 @@ class Meter:
         self._began = self._clock()
 
     def end(self, report: Report, trigger: str = "") -> Measured:
-        """The pass that ended with this report, with its requests."""
+        """The pass that ended with this report, whose requests are those of the run; of a bug it has none."""
         before, sent = self._before, report.requests
         robot = max(before.robot or 0, sent.robot or 0)
         self._before = Requests(max(before.kubernetes, sent.kubernetes), max(before.hetzner, sent.hetzner), robot=robot)
-        return Measured(
-            report,
-            self._clock() - self._began,
-            trigger,
-            max(0, sent.kubernetes - before.kubernetes),
-            max(0, sent.hetzner - before.hetzner),
-            None if sent.robot is None else robot - (before.robot or 0),
+        alone = replace(
+            sent,
+            kubernetes=max(0, sent.kubernetes - before.kubernetes),
+            hetzner=max(0, sent.hetzner - before.hetzner),
+            robot=None if sent.robot is None else robot - (before.robot or 0),
         )
+        return Measured(replace(report, requests=alone), self._clock() - self._began, trigger)
 
 
 _log = logging.getLogger("hcloud-reconciler.pass")
@@ -159,7 +145,7 @@ class PassLogger:
     def passed(self, measured: Measured) -> None:
         """Log a pass that says something new: one line, and one for each of its errors. A pass without news is not to
         be logged."""
-        report = measured.report
+        report, sent = measured.report, measured.report.requests
         for error in report.errors:
             _log.error("error %s", pairs(error=error))
         has_failed = report.result in (Result.ERROR, Result.INCOMPLETE) or bool(report.outcomes(Failed))
@@ -167,9 +153,9 @@ class PassLogger:
             result=report.result.value,
             **summary(report),
             duration_s=round(measured.seconds, 3),
-            kubernetes_requests=measured.kubernetes_requests,
-            hetzner_requests=measured.hetzner_requests,
-            **({} if measured.robot_requests is None else {"robot_requests": measured.robot_requests}),
+            kubernetes_requests=sent.kubernetes,
+            hetzner_requests=sent.hetzner,
+            **({} if sent.robot is None else {"robot_requests": sent.robot}),
             trigger=measured.trigger or "interval",
         )
         _log.log(logging.WARNING if has_failed else logging.INFO, "pass %s", told)

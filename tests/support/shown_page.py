@@ -87,8 +87,8 @@ class WatchedPage:
         self.page.began()
         self._meter.begin()
         measured = self._meter.end(plan_once(self._runtime.plan_context))
-        self.report = report_as_json(measured.report_alone)
-        self.page.ended(measured.report_alone)
+        self.report = report_as_json(measured.report)
+        self.page.ended(measured.report)
 
     def lose_the_token(self) -> None:
         """From now on Hetzner refuses the token of the passes."""

@@ -91,6 +91,7 @@ class Client:
         self._budget.begin_pass()
         self.passes.append(self.project.scheduler.now)
         trouble: tuple[str, ...] = ()
+        before = len(self.calls)
         for _ in range(self.reads):
             try:
                 self._call()
@@ -98,10 +99,10 @@ class Client:
                 trouble = (str(error),)
                 break
         known = self._known or RateLimit(3600, 3600)
-        sent = Requests(hetzner=len(self.calls), limit=known.limit, remaining=known.remaining)
-        before = self.report.notes
+        sent = Requests(hetzner=len(self.calls) - before, limit=known.limit, remaining=known.remaining)
+        noted = self.report.notes
         self.report = self.pacing.noted(Report(errors=trouble, requests=sent))
-        if self.report.notes != before:
+        if self.report.notes != noted:
             self.news.append(self.project.scheduler.now)
         self.pace = replace(self.pacing.after(self.report), draw=self.random.random)
         return Measured(self.report, 0.0, why), self.pace

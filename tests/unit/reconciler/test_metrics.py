@@ -257,7 +257,7 @@ def test_a_whole_pass(joining: Run) -> None:
     assert value(metrics, "rest_client_requests_total", code="200", method="GET", host="api:6443")
     assert value(metrics, "hcloud_api_in_flight_requests") == 0
     assert value(metrics, "cloud_ratelimit_limit") == 3600
-    for requests, name in ((measured.hetzner_requests, "hcloud_api_requests_total"),):
+    for requests, name in ((measured.report.requests.hetzner, "hcloud_api_requests_total"),):
         assert sum(count for (sample, _), count in found.items() if sample == name) == requests
 
 

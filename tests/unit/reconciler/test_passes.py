@@ -158,6 +158,16 @@ def test_the_interval_is_served(interval: str, reads: int, expected_s: float) ->
     assert chosen_s == loop.metric(INTERVAL) == expected_s
 
 
+def test_a_bug_is_not_followed_by_a_pause_of_days() -> None:
+    """A report of a bug has no requests: the next pass counted those of the whole process as its own reads."""
+    loop = Loop()
+    whole = Report(snapshot=a_snapshot(), requests=Requests(hetzner=90_000, limit=3600))
+    loop.run(replace(whole, lines=(Line(a_change(), Applied()),)))
+    loop.run(Report(errors=("ValueError: a bug",)))
+
+    assert loop.run(replace(whole, requests=Requests(hetzner=90_010, limit=3600))) == 60.0
+
+
 def test_the_page_shows_the_last_pass() -> None:
     """With the requests of that pass alone."""
     loop = Loop()
