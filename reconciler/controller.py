@@ -413,50 +413,31 @@ class Standby:
     def wait(self, stop: threading.Event) -> bool:
         """Wait until this process leads. False: ``stop`` was set first."""
         if not self._leader.is_leader():
-            if not self._leader.wait(_Rounds(stop, self._went_round)):
+            if not self._leader.wait(stop, self._saw):
                 return False
             if self._page is not None:
                 self._page.leads(self._leader.identity)
         return not stop.is_set()
 
-    def _went_round(self) -> None:
-        look = self._leader.last_look
-        if look.is_of_another:
+    def _saw(self, sight: LeaseSight) -> None:
+        if sight.holder:
             self._health.standby()
             self._check()
         else:
-            self._health.leaderless(look.trouble)
+            self._health.leaderless(sight.trouble)
         if self._page is not None:
-            self._page.stands_by(_why_no_page(look))
+            self._page.stands_by(_why_no_page(sight))
 
 
-def _why_no_page(look: LeaseSight) -> str:
+def _why_no_page(sight: LeaseSight) -> str:
     """Why a process that does not lead has no plan, and where there is one."""
-    if not look.is_of_another:
-        return look.trouble or "this process waits to lead"
-    holder = look.holder.partition("_")[0]
+    if not sight.holder:
+        return sight.trouble or "this process waits to lead"
+    holder = sight.holder.partition("_")[0]
     return (
-        f"this process stands by, and {look.holder} leads; to see its page: kubectl port-forward, in the namespace of"
+        f"this process stands by, and {sight.holder} leads; to see its page: kubectl port-forward, in the namespace of"
         f" the controller, to its pod on {holder}"
     )
-
-
-class _Rounds(threading.Event):
-    """A stop event that reports each wait."""
-
-    def __init__(self, stop: threading.Event, heard: Callable[[], None]) -> None:
-        super().__init__()
-        self._stop = stop
-        self._heard = heard
-
-    def is_set(self) -> bool:
-        """Whether the run ends."""
-        return self._stop.is_set()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end of the run."""
-        self._heard()
-        return self._stop.wait(timeout)
 
 
 class _Observed(Protocol):

@@ -48,7 +48,7 @@ class Elector:
     ) -> None:
         """``draw`` is evenly from 0 to 1; ``beside`` starts what renews the Lease, and that waits on ``closing``."""
         self.identity = identity or new_identity()
-        self.last_look = LeaseSight()
+        self._sight = LeaseSight()
         """Set in the thread that waits, and so never by a renewal."""
         self._candidate = LeaseCandidate(leases, timings, self.identity, clock, wall_clock)
         self._timings = timings
@@ -75,9 +75,10 @@ class Elector:
         """Have this called, from the renewing thread, each time that the lead is lost."""
         self._listeners.append(call)
 
-    def wait(self, stop: threading.Event) -> bool:
-        """Stand by until this process leads, whatever the API does. Returns False if ``stop`` was set first."""
-        return self._campaign(stop, lambda _error: None).standing is LeadershipStatus.LEADING
+    def wait(self, stop: threading.Event, saw: Callable[[LeaseSight], object] | None = None) -> bool:
+        """Stand by until this process leads, whatever the API does. Returns False if ``stop`` was set first. ``saw``
+        hears before each pause of the last try."""
+        return self._campaign(stop, lambda _error: None, saw).standing is LeadershipStatus.LEADING
 
     def wait_until_leader(self, stop: threading.Event) -> LeadResult:
         """LEADING as soon as the Lease is had, for which it waits until the one that it saw ran out; NOT_LEADER as soon
@@ -100,7 +101,12 @@ class Elector:
         if keeping is not None:
             keeping.join(RELEASE_S)
 
-    def _campaign(self, stop: threading.Event, verdict: Callable[[Exception | None], LeadResult | None]) -> LeadResult:
+    def _campaign(
+        self,
+        stop: threading.Event,
+        verdict: Callable[[Exception | None], LeadResult | None],
+        saw: Callable[[LeaseSight], object] | None = None,
+    ) -> LeadResult:
         """Try until the lead is had, ``stop`` is set, or ``verdict`` on a try that did not succeed ends it."""
         while not stop.is_set() and not self._closing.is_set():
             if self.is_leader():
@@ -116,6 +122,8 @@ class Elector:
                     return outcome
                 if error is None:  # another one has the Lease, which may run out or be given back before
                     pause_s = min(LOOK_SHARE * pause_s, self._candidate.free_at - began)
+            if saw is not None:
+                saw(self._sight)
             stop.wait(max(0.0, began + pause_s - self._clock()))
         return LeadResult(LeadershipStatus.STOPPED, "stopped while waiting to lead")
 
@@ -123,19 +131,19 @@ class Elector:
         """Take the Lease if it is free. What went wrong; None when nothing did, whether it was free or not."""
         try:
             if self._candidate.take():
-                self.last_look = LeaseSight()
+                self._sight = LeaseSight()
                 self._say(logging.INFO, self._leading)
                 self._keeping = self._beside(self._keep, "lease")
             elif self._candidate.observed is not None:
                 claim = self._candidate.observed.claim
-                self.last_look = LeaseSight(is_of_another=True, holder=claim.shown)
+                self._sight = LeaseSight(holder=claim.shown)
                 lasts = "" if claim.duration_s is None else f", for {claim.duration_s} s from each renewal"
                 self._say(
                     logging.INFO, f"standing by: the Lease {self._candidate.name} is held by {claim.shown}{lasts}"
                 )
         except Exception as error:  # noqa: BLE001 - whatever it is, the next try may fare better
-            self.last_look = LeaseSight(trouble=f"the Lease {self._candidate.name} could not be acquired: {error}")
-            self._say(logging.WARNING, self.last_look.trouble)
+            self._sight = LeaseSight(trouble=f"the Lease {self._candidate.name} could not be acquired: {error}")
+            self._say(logging.WARNING, self._sight.trouble)
             return error
         return None
 

@@ -67,10 +67,8 @@ class LeadResult:
 class LeaseSight:
     """What the last try to lead has shown of the Lease."""
 
-    is_of_another: bool = False
-    """Whether it was read, and another process holds it."""
     holder: str = ""
-    """Who holds it, for people; "" unless another process does."""
+    """The other process that was read to hold it, for people; "" if none was."""
     trouble: str = ""
     """Why it could not be had, in one sentence for people; "" when nothing went wrong."""
 
@@ -82,12 +80,9 @@ class Leadership(Protocol):
     def identity(self) -> str:
         """The name under which it leads; "" where none has to."""
 
-    @property
-    def last_look(self) -> LeaseSight:
-        """The result of the last try to lead. A failed read is no sign of another leader."""
-
-    def wait(self, stop: threading.Event) -> bool:
-        """Wait until this process leads, however long it takes. False: ``stop`` was set first."""
+    def wait(self, stop: threading.Event, saw: Callable[[LeaseSight], object] | None = None) -> bool:
+        """Wait until this process leads, however long it takes. False: ``stop`` was set first. ``saw`` hears before
+        each pause of the last try to lead: a failed read is no sign of another leader."""
 
     def wait_until_leader(self, stop: threading.Event) -> LeadResult:
         """The same for a single run, which gives up as soon as another process is seen to be alive."""
@@ -111,12 +106,7 @@ class NoElection:
 
     identity = ""
 
-    @property
-    def last_look(self) -> LeaseSight:
-        """An empty result: there is no Lease."""
-        return LeaseSight()
-
-    def wait(self, stop: threading.Event) -> bool:
+    def wait(self, stop: threading.Event, saw: Callable[[LeaseSight], object] | None = None) -> bool:  # noqa: ARG002
         """Whether the run continues."""
         return not stop.is_set()
 
