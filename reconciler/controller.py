@@ -4,24 +4,21 @@ A run that ends by itself does not import this.
 """
 
 import logging
-import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from actuators.calls import have_room, within_budget
 from actuators.http.call_budget import CallBudget
 from actuators.http.connection import Observe
 from actuators.http.errors import ApiError, Denied
-from actuators.http.robot import RobotLogin
 from actuators.lanes import UnderWay
 from desired.model.settings import Controller as Part
 from reconciler import __version__
-from reconciler.config.config import ROBOT_TEXTS, Config
+from reconciler.config.config import Config
 from reconciler.leader_election.leadership import Leadership, LeaseSight
 from reconciler.observe.networks import observe_network
 from reconciler.page.live import HEADERS, LivePage
@@ -33,9 +30,10 @@ from reconciler.passes.one_pass import converge
 from reconciler.passes.pacing import Pace, Pacing
 from reconciler.report.folding import described_fields
 from reconciler.result import Report
+from reconciler.rotating_secrets import RotatingSecret, rotating_login, rotating_token
 from reconciler.runtime import Connections, Runtime
 from reconciler.telemetry.health import LoopHealth
-from reconciler.telemetry.logs import Pairs, harmless, hide, pairs
+from reconciler.telemetry.logs import Pairs, harmless, pairs
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
 from reconciler.telemetry.serving import serve, serve_page
@@ -46,109 +44,8 @@ if TYPE_CHECKING:
     from desired.plan.change import Change
 
 _log = logging.getLogger("hcloud-reconciler.controller")
-_secrets_log = logging.getLogger("hcloud-reconciler.secrets")
 
 _ASK_AGAIN_S = 60.0
-_TOKEN = re.compile(r"[\x21-\x7e]+")
-
-
-class RotatingToken:
-    """A token in a file. A file that cannot be read, or holds no token, changes nothing: half a file is not a new
-    secret."""
-
-    def __init__(self, path: Path, token: str, use: Callable[[str], object]) -> None:
-        """``token`` is the one in use; ``use`` is given each new one."""
-        self._file = SecretFile(path, "token", _TOKEN)
-        self._token = token
-        self._use = use
-
-    def refresh(self) -> bool:
-        """Read the file; whether there is a new token in use now.
-
-        To be called between passes alone: each pass then proves by what it sees of the project that the token is not
-        another project's before it writes with it (``project-anchor``).
-        """
-        token = self._file.read()
-        if token is None or token == self._token:
-            return False
-        self._token = token
-        hide(token)
-        self._use(token)
-        _secrets_log.info("a new token is in use %s", pairs(file=str(self._file.path)))
-        return True
-
-
-class RotatingLogin:
-    """User and password of the Robot webservice, of which files have one or both. What cannot be read changes nothing:
-    half a login would be a wrong one."""
-
-    def __init__(self, files: Mapping[str, Path], login: RobotLogin, use: Callable[[RobotLogin], object]) -> None:
-        """``files`` are by the variables that they stand for; ``login`` is the one in use, ``use`` is given each new
-        one."""
-        words = {"ROBOT_USER": "Robot user", "ROBOT_PASSWORD": "Robot password"}
-        self._files = {name: SecretFile(path, words[name], ROBOT_TEXTS[name]) for name, path in files.items()}
-        self._login = login
-        self._use = use
-
-    def refresh(self) -> bool:
-        """Read the files; whether there are new credentials in use now. To be called between passes alone, for the
-        reason that a token has.
-
-        Files that are replaced while they are read wait for the next time: a new user and an old password are wrong.
-        """
-        found = self._read()
-        if found != self._read():
-            return False
-        user, password = found.get("ROBOT_USER", self._login.user), found.get("ROBOT_PASSWORD", self._login.password)
-        if user is None or password is None or (login := RobotLogin(user, password)) == self._login:
-            return False
-        self._login = login
-        hide(*login.secrets)
-        self._use(login)
-        files = ", ".join(str(file.path) for file in self._files.values())
-        _secrets_log.info("new Robot credentials are in use %s", pairs(file=files))
-        return True
-
-    def _read(self) -> Mapping[str, str | None]:
-        return {name: file.read() for name, file in self._files.items()}
-
-
-class SecretFile:
-    """A file with a secret, which may be replaced at any time."""
-
-    def __init__(self, path: Path, word: str, pattern: re.Pattern[str]) -> None:
-        """``word`` is what the secret is called, ``pattern`` what it looks like."""
-        self.path = path
-        self._word = word
-        self._pattern = pattern
-        self._trouble: str | None = None
-
-    def read(self) -> str | None:
-        """The secret; None when there is none, which is logged once for each kind of trouble, and never with what is in
-        the file."""
-        text, trouble = self._look()
-        if trouble is not None and trouble != self._trouble:
-            why = pairs(file=str(self.path), why=trouble)
-            _secrets_log.warning("the %s cannot be read again, the old one stays %s", self._word, why)
-        self._trouble = trouble
-        return text if trouble is None else None
-
-    def _look(self) -> tuple[str, str | None]:
-        """What is in the file, and why that is no secret; None when it is one."""
-        try:
-            text = self.path.read_text("utf-8").strip()
-        except (OSError, UnicodeError) as error:
-            return "", str(error.strerror) if isinstance(error, OSError) else "it is no text in UTF-8"
-        if self._pattern.fullmatch(text):
-            return text, None
-        return text, f"it has a character that no {self._word} has" if text else "it is empty"
-
-
-class Secret(Protocol):
-    """A secret in files."""
-
-    def refresh(self) -> bool:
-        """Read them; whether there is a new one in use now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +65,7 @@ class Passes:
     begins_to_watch: Callable[[], None]
     """Only the first call does anything: a standby has nothing to watch for."""
     metrics: Metrics | None
-    secrets: tuple[Secret, ...]
+    secrets: Collection[RotatingSecret]
     """Those that may be replaced between passes."""
     budget: CallBudget
     """Of calls to Hetzner."""
@@ -470,7 +367,7 @@ def _triggers(runtime: Runtime, config: Config, wake: Wake) -> Triggers:
     return watch_cluster(runtime.plan_context.readers.kubernetes, wake.call, kinds)
 
 
-def _secrets(runtime: Runtime, connections: Connections, config: Config) -> Iterator[RotatingToken | RotatingLogin]:
+def _secrets(runtime: Runtime, connections: Connections, config: Config) -> Iterator[RotatingSecret]:
     """What is read from files, and read again. What was remembered under other credentials is forgotten: it may be of
     another project, or account."""
     readers = runtime.plan_context.readers
@@ -482,6 +379,6 @@ def _secrets(runtime: Runtime, connections: Connections, config: Config) -> Iter
         readers.unlisted.forget()
 
     if config.token_file is not None:
-        yield RotatingToken(config.token_file, config.token, use_token)
+        yield rotating_token(config.token_file, config.token, use_token)
     if config.robot_login is not None and config.robot_files and readers.robot is not None:
-        yield RotatingLogin(config.robot_files, config.robot_login, readers.robot.use_login)
+        yield rotating_login(config.robot_files, config.robot_login, readers.robot.use_login)

@@ -19,12 +19,12 @@ from hcloud_sandbox.exchange import Simulator
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
 from hcloud_sandbox.robot import RobotSimulator
 from kubernetes_double import KubernetesSimulator
-from reconciler.controller import RotatingToken
 from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.leadership import LeadershipStatus, Timings
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.saved_plan import read_plan, save_plan
 from reconciler.result import Report
+from reconciler.rotating_secrets import rotating_token
 from tests.support.dedicated import dedicated
 from tests.support.direct import DirectSimulation
 from tests.support.leases import NoThread
@@ -195,7 +195,7 @@ class Cluster(DirectSimulation):
         with TemporaryDirectory() as folder:
             file = Path(folder, "token")
             file.write_text(token, "utf-8")
-            RotatingToken(file, self.token, self._use_token).refresh()
+            rotating_token(file, self.token, self._use_token).refresh()
         self.token = token
 
     def revoke_token(self) -> None:

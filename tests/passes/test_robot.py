@@ -18,13 +18,13 @@ from actuators.writers import Writers
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.exchange import Exchange, Request
 from hcloud_sandbox.robot import RobotSimulator
-from reconciler.controller import RotatingLogin
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Robot
 from reconciler.passes.history import History
 from reconciler.passes.one_pass import converge
 from reconciler.result import Report, Result
+from reconciler.rotating_secrets import rotating_login
 from reconciler.runtime import Runtime, actuators_with
 from tests.support.in_process import one_pass, runtime
 from tests.support.objects import LOCATED, LONG_AGO, a_service, joining_node, seen, server
@@ -113,7 +113,7 @@ class Life:
         self._history = History(now, lambda: 0.0)
         self._clock = clock
         self._file = password_file
-        self._rotating = RotatingLogin({"ROBOT_PASSWORD": password_file}, login, robot.use_login)
+        self._rotating = rotating_login({"ROBOT_PASSWORD": password_file}, login, robot.use_login)
 
     def forget_robot(self) -> None:
         """Let so much time pass that nothing is known of Robot any more."""

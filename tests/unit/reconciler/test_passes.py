@@ -3,6 +3,7 @@
 import logging
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ from reconciler.page.live import LivePage
 from reconciler.passes.history import History
 from reconciler.passes.pacing import Pacing
 from reconciler.result import Line, Report, Requests
+from reconciler.rotating_secrets import rotating_token
 from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.pass_logger import Meter, PassLogger
@@ -105,32 +107,23 @@ def test_the_breaker_is_counted_when_it_opens() -> None:
     assert loop.metric(UNDONE, section="routes") == 0
 
 
-@dataclass
-class Secret:
-    """A token in a file."""
-
-    read: int = 0
-
-    def refresh(self) -> bool:
-        """Read it."""
-        self.read += 1
-        return False
-
-
-def test_no_secret_is_replaced_while_something_goes_on() -> None:
+def test_no_secret_is_replaced_while_something_goes_on(tmp_path: Path) -> None:
     """What a pass has left might write with a token of which no pass has seen whose project it is."""
-    loop, secret, under_way = Loop(), Secret(), UnderWay()
+    loop, under_way, used = Loop(), UnderWay(), list[str]()
     left = Lane.of(a_change())
     left.future = Future()
     under_way.left.append(left)
+    file = tmp_path / "token"
+    file.write_text("new")
+    secret = rotating_token(file, "old", used.append)
     loop.passes = replace(loop.passes, secrets=(secret,), under_way=under_way)
 
     loop.run(Report(snapshot=a_snapshot()))
-    assert secret.read == 0
+    assert used == []
 
     left.future.set_result(Applied())
     loop.run(Report(snapshot=a_snapshot()))
-    assert secret.read == 1
+    assert used == ["new"]
 
 
 @rows("shares expected", {"unasked": (False, (60.0, 1.0)), "where it is shared": (True, (2160.0, 36.0))})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from actuators.http.robot import RobotLogin
-from reconciler.controller import RotatingLogin, RotatingToken
+from reconciler.rotating_secrets import rotating_login, rotating_token
 from reconciler.telemetry.logs import masked
 
 OLD, NEW = "a" * 64, "b" * 64
@@ -19,7 +19,7 @@ class Rotated:
         self.file = folder / "token"
         self.file.write_text(OLD)
         self.used: list[str] = []
-        self.token = RotatingToken(self.file, OLD, self.used.append)
+        self.token = rotating_token(self.file, OLD, self.used.append)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_folder_of_links(rotated: Rotated, tmp_path: Path) -> None:
         (tmp_path / name / "token").write_text(text)
     data = tmp_path / "..data"
     data.symlink_to("..1")
-    token = RotatingToken(data / "token", OLD, rotated.used.append)
+    token = rotating_token(data / "token", OLD, rotated.used.append)
     assert not token.refresh()
 
     data.unlink()
@@ -110,7 +110,7 @@ class RotatedLogin:
         self.files = {name: folder / name for name in names}
         self.write(ROBOT_USER=LOGIN.user, ROBOT_PASSWORD=LOGIN.password)
         self.used: list[RobotLogin] = []
-        self.login = RotatingLogin(self.files, LOGIN, self.used.append)
+        self.login = rotating_login(self.files, LOGIN, self.used.append)
 
     def write(self, **texts: str) -> None:
         for name, text in texts.items():
@@ -194,7 +194,7 @@ def test_files_that_are_replaced_while_they_are_read(tmp_path: Path) -> None:
     user.write_text(LOGIN.user)
     password.write_text(LOGIN.password)
     used: list[RobotLogin] = []
-    login = RotatingLogin({"ROBOT_USER": user, "ROBOT_PASSWORD": password}, LOGIN, used.append)
+    login = rotating_login({"ROBOT_USER": user, "ROBOT_PASSWORD": password}, LOGIN, used.append)
 
     assert [login.refresh(), login.refresh()] == [False, True]
     assert used == [RobotLogin("#ws+new", "new")]
