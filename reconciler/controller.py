@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from actuators.calls import have_room, within_budget
 from actuators.http.call_budget import CallBudget
-from actuators.http.connection import Observe
 from actuators.http.errors import ApiError, Denied
+from actuators.http.robot import RobotReader
 from actuators.lanes import UnderWay
 from desired.model.settings import Controller as Part
 from reconciler import __version__
@@ -138,23 +138,19 @@ def run_controller(
     clock = concurrency.clock
     connections.leader.when_lost(runtime.plan_context.readers.left.forget)
     connections.leader.when_lost(lambda: wake.call("the lead was lost"))
-    pacing = Pacing(config)
-    interval_s = pacing.at_first.interval_s
+    interval_s = config.interval_for(None, 0)
     health = LoopHealth(interval_s=interval_s, request_timeout_s=config.request_timeout_s, clock=clock)
-    metrics = _metrics(connections, config)
-    narrator, history, triggers = (
-        PassLogger(clock=clock, describe=described_fields),
-        History(clock, interval_s=interval_s),
-        _triggers(runtime, config, wake),
-    )
+    narrator, history = PassLogger(clock=clock, describe=described_fields), History(clock, interval_s=interval_s)
+    kinds = [WatchedKind.NODE, *([WatchedKind.SERVICE] if Part.SERVICE in config.settings.controllers else [])]
+    triggers = watch_cluster(runtime.plan_context.readers.kubernetes, wake.call, kinds)
     plan_context = replace(runtime.plan_context, history=history)
     budget = connections.cloud.budget = CallBudget(clock)
-    if metrics is not None:
-        metrics.follow_budget(budget.left)
-        if (robot := runtime.plan_context.readers.robot) is not None:
-            robot.cache.reader.observe = metrics.of_robot(robot.cache.reader.left)
-    for connection in _connections(runtime, connections):
-        connection.observe = health.follow(connection.observe)
+    robot = plan_context.readers.robot.cache.reader if plan_context.readers.robot else None
+    metrics = _metrics(connections, budget, robot, config) if config.metrics_address is not None else None
+    connections.cloud.observe = health.follow(connections.cloud.observe)
+    connections.cluster.observe = health.follow(connections.cluster.observe)
+    if robot is not None:
+        robot.observe = health.follow(robot.observe)
     apply_context = replace(
         connections.apply_context,
         actuators=health.attend(
@@ -168,7 +164,7 @@ def run_controller(
     passes = Passes(
         run=partial(converge, plan_context, apply_context),
         of_bug=of_bug,
-        pacing=pacing,
+        pacing=Pacing(config),
         meter=Meter(clock),
         narrator=narrator,
         health=health,
@@ -337,34 +333,16 @@ def _why_no_page(sight: LeaseSight) -> str:
     )
 
 
-class _Observed(Protocol):
-    """A connection that tells of its calls."""
-
-    observe: Observe
-
-
-def _connections(runtime: Runtime, connections: Connections) -> Iterator[_Observed]:
-    """What passes call over."""
-    yield connections.cloud
-    yield connections.cluster
-    if runtime.plan_context.readers.robot is not None:
-        yield runtime.plan_context.readers.robot.cache.reader
-
-
-def _metrics(connections: Connections, config: Config) -> Metrics | None:
-    """Metrics that watch both connections and the lead; None when they are not served."""
-    if config.metrics_address is None:
-        return None
+def _metrics(connections: Connections, budget: CallBudget, robot: RobotReader | None, config: Config) -> Metrics:
+    """Metrics that watch all connections, the lead and the call budget."""
     metrics = Metrics(version=__version__, policy=config.settings.policy, mode=config.mode, lease=config.lease_name)
     connections.cloud.observe = metrics.of_hetzner()
     connections.cluster.observe = metrics.of_kubernetes(connections.cluster.host)
+    if robot is not None:
+        robot.observe = metrics.of_robot(robot.left)
     metrics.follow(connections.leader.is_leader)
+    metrics.follow_budget(budget.left)
     return metrics
-
-
-def _triggers(runtime: Runtime, config: Config, wake: Wake) -> Triggers:
-    kinds = [WatchedKind.NODE, *([WatchedKind.SERVICE] if Part.SERVICE in config.settings.controllers else [])]
-    return watch_cluster(runtime.plan_context.readers.kubernetes, wake.call, kinds)
 
 
 def _secrets(runtime: Runtime, connections: Connections, config: Config) -> Iterator[RotatingSecret]:

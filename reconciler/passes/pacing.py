@@ -133,11 +133,6 @@ class Pacing:
         note = rows.PACE.note(Key(ObjectKind.PROJECT, "cloud"), limit=report.requests.limit or 0)
         return replace(report, notes=(*report.notes, note))
 
-    @property
-    def at_first(self) -> Pace:
-        """The pace before anything is known."""
-        return Pace(self.config.interval_for(None, 0))
-
     def _intervals_s(self, report: Report) -> tuple[float, float]:
         """Seconds between passes: as usual, and with what is left of the rate limit."""
         usual_s = self.config.interval_for(report.requests.limit or None, self.reads)
