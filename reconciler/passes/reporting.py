@@ -60,7 +60,8 @@ def with_failures(report: Report, judged: JudgedPlan) -> Report:
 def report_of_error(context: PlanContext, error: ApiError, attempts: Attempts, first: Snapshot | None = None) -> Report:
     """The report of a pass that could not observe the state, whatever it had done until then; ``first`` is what it had
     read at its beginning."""
-    report = Report(lines=attempts.tried(), errors=(str(error),), context=context.cluster, detail=context.detail)
+    lines, detail, settings = attempts.tried(), context.detail, context.settings
+    report = Report(lines=lines, errors=(str(error),), context=context.cluster, detail=detail, settings=settings)
     return with_cost(context, report, first, acts=True, may_ask=False)
 
 

@@ -12,6 +12,7 @@ from desired.model.settings import Settings
 from desired.plan.change import Plan
 from desired.section import Unknown
 from reconciler.observe.world import Observation
+from reconciler.page.page import network_of
 from reconciler.passes.reporting import all_errors, fatal_errors
 from reconciler.result import Result
 from tests.builders import a_server, a_snapshot
@@ -221,6 +222,14 @@ def test_trouble_with_the_api_server(joining: Run, fault: dict[str, Any]) -> Non
         assert len(report.errors) == 1
         assert report.snapshot is None
         assert report.requests.kubernetes > 0
+
+
+def test_what_read_nothing_names_the_network(joining: Run) -> None:
+    """As one that could not be read: the head of a page would else say that none is used."""
+    joining.settings = Settings(network="private")
+    joining.sim.spoil_kubernetes("reset", count=None)
+
+    assert [network_of(report) for report in (joining.plan(), joining.converge())] == 2 * ["private, not read"]
 
 
 def test_the_api_server_goes_away_after_the_writes(joining: Run) -> None:
