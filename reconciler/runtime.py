@@ -53,6 +53,7 @@ from reconciler.observe.world import Readers, Robot
 from reconciler.passes.context import ApplyContext, PlanContext, Progress
 from reconciler.passes.records import Records, unkept
 from reconciler.permissions import missing_permissions, needed
+from reconciler.result import Report
 from reconciler.telemetry.conditions import ConditionSink, NodeConditionSink
 from reconciler.telemetry.events import EventSink, NullRecorder
 
@@ -116,7 +117,7 @@ def build_runtime(
         cluster_reader, cloud_reader, Confirmer(cloud_reader), unlisted, left=left, robot=robot, wall=wall
     )
     records = Records(own, config.settings, lasts=config.mode is Mode.LOOP)
-    plan_context = replace(_plan_context(readers, config), records=records, cluster=cluster.context)
+    plan_context = replace(_plan_context(readers, config, cluster.context), records=records)
     if read_only:
         return Runtime(plan_context, concurrency=concurrency)
     leader.when_lost(records.forget)
@@ -192,16 +193,10 @@ def open_beside(config: Config, concurrency: Concurrency = THREADS) -> kubernete
     )
 
 
-def _plan_context(readers: Readers, config: Config) -> PlanContext:
-    return PlanContext(
-        readers,
-        config.settings,
-        config.lease_namespace,
-        tuple(Grant(Source.FLAG, hold_hash) for hold_hash in config.approved),
-        config.approve_flags,
-        detail=config.detail,
-        next_step=config.next_step,
-    )
+def _plan_context(readers: Readers, config: Config, context: str = "") -> PlanContext:
+    flagged = tuple(Grant(Source.FLAG, hold_hash) for hold_hash in config.approved)
+    told = Report(context=context, approve_flags=config.approve_flags, detail=config.detail, next_step=config.next_step)
+    return PlanContext(readers, config.settings, config.lease_namespace, flagged, blank=told)
 
 
 def permission_gaps(config: Config, stop: threading.Event) -> Iterator[str]:

@@ -15,11 +15,11 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.controller_record import FoundRecord
 from desired.plan.grants import Grant, Here
-from reconciler.config.options import Detail
 from reconciler.observe.world import Readers
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.history import History
 from reconciler.passes.records import Records, unkept
+from reconciler.result import Report
 from reconciler.telemetry.conditions import ConditionSink, NodeConditionSink
 from reconciler.telemetry.events import Event
 
@@ -34,18 +34,12 @@ class PlanContext:
     """Of the Lease and of the product's ConfigMaps."""
     flagged: tuple[Grant, ...] = ()
     """What ``--approve`` lets through in this run."""
-    approve_flags: str = ""
-    """What ``reconcile approve`` has to be given as well, to find the same hold."""
-    cluster: str = ""
-    """The context of the kubeconfig; "" in the cluster itself, and of a captured one."""
     history: History = field(default_factory=History)
     """What this process remembers from pass to pass."""
     agreement: Agreement = field(default_factory=Agreement)
     """What was agreed to: a pass makes no other changes. By default whatever the guards allow."""
-    detail: Detail = Detail.FOLDED
-    """How much of a report its text tells."""
-    next_step: str = ""
-    """The command that does what a dry run plans; "" where there is none."""
+    blank: Report = field(default_factory=Report)
+    """The report before anything is read, with what reports tell of the command."""
     is_alone: bool = False
     """Whether it is planned as if no other controller ran."""
     as_unapproved: bool = False

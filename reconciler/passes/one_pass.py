@@ -288,7 +288,7 @@ def tell_of_pass(
     done = tuple(on_pass(tried, first, plan))
     for event in done:
         acting.events.send(event, facts.snapshot.taken_at)
-    held = warnings(plan, facts.snapshot, facts.desired, context.approve_flags, tried)
+    held = warnings(plan, facts.snapshot, facts.desired, context.blank.approve_flags, tried)
     ill = () if facts.settings.only else warnings_on_states(states, facts.snapshot)
     doubts = doubts_on_states(states, facts.snapshot)
     acting.events.announce((*at_most(MOST_EVENTS, (*ill, *held), done), *doubts), facts.snapshot.taken_at)

@@ -26,7 +26,8 @@ def report_of(context: PlanContext, judged: JudgedPlan) -> Report:
     nothing one that stops nothing."""
     observation, plan, routes = judged.observation, judged.plan, judged.facts.desired.routes
     misconfigured = (*filter(None, [routes.error]), *robot_errors(observation), *judged.strange)
-    return Report(
+    return replace(
+        context.blank,
         snapshot=observation.snapshot,
         facts=judged.facts,
         results=judged.results,
@@ -36,10 +37,6 @@ def report_of(context: PlanContext, judged: JudgedPlan) -> Report:
         errors=(*all_errors(observation, plan), *misconfigured),
         misconfigured=misconfigured,
         requests=requests_of(context.readers),
-        context=context.cluster,
-        approve_flags=context.approve_flags,
-        detail=context.detail,
-        next_step=context.next_step,
         settings=context.settings,
         states=states_of(judged.facts, judged.whole, {}),
     )
@@ -60,8 +57,7 @@ def with_failures(report: Report, judged: JudgedPlan) -> Report:
 def report_of_error(context: PlanContext, error: ApiError, attempts: Attempts, first: Snapshot | None = None) -> Report:
     """The report of a pass that could not observe the state, whatever it had done until then; ``first`` is what it had
     read at its beginning."""
-    lines, detail, settings = attempts.tried(), context.detail, context.settings
-    report = Report(lines=lines, errors=(str(error),), context=context.cluster, detail=detail, settings=settings)
+    report = replace(context.blank, lines=attempts.tried(), errors=(str(error),), settings=context.settings)
     return with_cost(context, report, first, acts=True, may_ask=False)
 
 

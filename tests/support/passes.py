@@ -131,8 +131,8 @@ class Run(Generic[W]):
     @property
     def plan_context(self) -> PlanContext:
         flagged = tuple(Grant(Source.FLAG, hold_hash) for hold_hash in self.approved)
-        plan_context = PlanContext(self.readers, self.settings, NAMESPACE, flagged, self.approve_flags)
-        plan_context = replace(plan_context, agreement=self.agreement)
+        plan_context = PlanContext(self.readers, self.settings, NAMESPACE, flagged)
+        plan_context = replace(plan_context, agreement=self.agreement, blank=Report(approve_flags=self.approve_flags))
         plan_context = replace(plan_context, records=self.records or unkept(self.settings))
         if self.records is not None:
             plan_context = replace(plan_context, history=self._peaks)
