@@ -1,8 +1,7 @@
 """Labels that a Node gets from its server, when it is initialized and ever after."""
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from itertools import chain
 
 from desired.model.settings import Settings
@@ -27,24 +26,17 @@ name the old values, so they are kept for the old locations. A newer location is
 
 _PAIRS = (LABEL_INSTANCE_TYPE, LABEL_ZONE, LABEL_REGION)
 """Deprecated and stable key of each label with two."""
-_PAIRED = tuple(chain.from_iterable(_PAIRS))
-OWNED_LABELS = frozenset({*_PAIRED, LABEL_PROVIDED_BY})
+OWNED_LABELS = frozenset({*chain.from_iterable(_PAIRS), LABEL_PROVIDED_BY})
 """The label keys that HCCM writes; every other label is another client's and kept byte for byte."""
 _NO_LABEL = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_LABEL = 63
 
 Labels = Mapping[str, Decided[str | None]]
-"""Owned key → its value on the Node; None where it should not be there. Keys that are not in it are not ours."""
+"""Owned key → its value on the Node; None if it should not be there. Other keys are not ours."""
 _PROVIDED_BY: Mapping[Provider, Decided[str | None]] = {
     Provider.CLOUD: Decided("cloud", rules.PROVIDED_BY_CLOUD),
     Provider.ROBOT: Decided("robot", rules.PROVIDED_BY_ROBOT),
 }
-
-
-def type_of_product(product: str) -> str:
-    """The instance type of a Robot server: its product as HCCM writes it, with dashes for blanks and without what no
-    label may have. HCCM leaves ends and a length that the API server refuses; here they fit as well."""
-    return _NO_LABEL.sub("", product.replace(" ", "-")).strip("-._")[:_LONGEST_LABEL].rstrip("-._")
 
 
 def is_owned_label(key: str, settings: Settings) -> bool:
@@ -70,96 +62,69 @@ def untouched_labels(current: Mapping[str, str], why: Decided[Unmanaged], settin
 def desired_labels(server: Server, current: Mapping[str, str], settings: Settings, *, joins: bool) -> Labels:
     """The owned labels of a Node on ``server`` that has ``current`` labels.
 
-    Where it ``joins``, instance type, zone and region are overwritten. Later the instance type alone follows the
-    server, and a zone or region that another client set stays. A ``provided-by`` always stays.
+    If it ``joins``, instance type, zone and region are overwritten. Later the instance type alone follows the server,
+    and a zone or region that another client set stays. A ``provided-by`` always stays.
     """
-    owned = tuple(map(current.get, _PAIRED))
-    zone_labels = settings.zone_labels
-    labels = _paired(server.provider, server.type, server.zone, server.location, zone_labels, joins, owned)
-    expected, found = _PROVIDED_BY[server.provider], current.get(LABEL_PROVIDED_BY)
-    provided_by = expected
+    labels: dict[str, Decided[str | None]] = {}
+    for pair, offered in zip(_PAIRS, _offered(server, settings), strict=True):
+        labels |= _paired(pair, offered, current, follows=joins or pair is LABEL_INSTANCE_TYPE)
+    labels[LABEL_PROVIDED_BY] = expected = _PROVIDED_BY[server.provider]
+    found = current.get(LABEL_PROVIDED_BY)
     if found and found != expected.value:
         facts = {"label": LABEL_PROVIDED_BY, "value": found, "wanted": expected.value or ""}
-        provided_by = Decided(found, rules.LABEL_KEPT, facts)
-    labels = {**labels, LABEL_PROVIDED_BY: provided_by}
+        labels[LABEL_PROVIDED_BY] = Decided(found, rules.LABEL_KEPT, facts)
     return labels if settings.mirror_labels is None else {**labels, **_mirrored(server, current, settings)}
 
 
-def zone(provider: Provider, location: str, data_center: str, *, zone_labels: bool) -> Decided[str]:
-    """The server's zone, "" where none is written. Of a Robot server it is written whatever
-    HCLOUD_INSTANCES_ZONE_LABEL_ENABLED says, as by HCCM."""
-    if provider is Provider.ROBOT:
-        return _usable(data_center, rules.ZONE_LABEL_OF_DATA_CENTER, "data center", LABEL_ZONE)
-    if not zone_labels:
-        return Decided("", rules.ZONE_OFF)
-    return _usable(_ZONES.get(location, location), rules.ZONE_LABEL, "location", LABEL_ZONE)
+def _offered(server: Server, settings: Settings) -> tuple[Decided[str], Decided[str], Decided[str]]:
+    """The server's instance type, zone and region, each "" if it is unknown, switched off or no label's value.
 
-
-def region(provider: Provider, location: str) -> Decided[str]:
-    """The server's region, "" where it has none that a label may have."""
-    row = rules.REGION_OF_DATA_CENTER if provider is Provider.ROBOT else rules.REGION_OF_SERVER
-    return _usable(location, row, "location", LABEL_REGION)
-
-
-def instance_type(provider: Provider, name: str) -> Decided[str]:
-    """The server's type, "" where it has none that a label may have."""
-    if provider is Provider.ROBOT:
-        return _usable(type_of_product(name), rules.TYPE_OF_PRODUCT, "product", LABEL_INSTANCE_TYPE)
-    return _usable(name, rules.TYPE_OF_SERVER, "type", LABEL_INSTANCE_TYPE)
-
-
-def _usable(value: str, row: Rule, field: str, pair: tuple[str, str]) -> Decided[str]:
-    if not value:
-        return Decided("", rules.LABEL_UNKNOWN, {"field": field})
-    if not is_label_value(value):
-        return Decided("", rules.LABEL_UNUSABLE, {"label": pair[1], "field": field, "wanted": value})
-    return Decided(value, row)
-
-
-@lru_cache(maxsize=4096)  # thousands of Nodes have few types and locations
-def _paired(
-    provider: Provider,
-    type_name: str,
-    data_center: str,
-    location: str,
-    zone_labels: bool,
-    joins: bool,
-    current: tuple[str | None, ...],
-) -> Labels:
-    """The labels with two keys. ``current`` are the Node's, in the order of the keys."""
-    there = dict(zip(_PAIRED, current, strict=True))
-    return dict(
-        chain(
-            _pair(LABEL_INSTANCE_TYPE, instance_type(provider, type_name), there, follows=True),
-            _pair(LABEL_ZONE, zone(provider, location, data_center, zone_labels=zone_labels), there, follows=joins),
-            _pair(LABEL_REGION, region(provider, location), there, follows=joins),
+    Of a Robot server the zone is written whatever HCLOUD_INSTANCES_ZONE_LABEL_ENABLED says, and the product as HCCM
+    writes it: dashes for blanks, without characters of no label. HCCM leaves ends and a length that the API server
+    refuses; here they fit as well.
+    """
+    of_type, of_zone, of_region = (stable for _, stable in _PAIRS)
+    if server.provider is Provider.ROBOT:
+        product = _NO_LABEL.sub("", server.type.replace(" ", "-")).strip("-._")[:_LONGEST_LABEL].rstrip("-._")
+        return (
+            _usable(product, rules.TYPE_OF_PRODUCT, "product", of_type),
+            _usable(server.zone, rules.ZONE_LABEL_OF_DATA_CENTER, "data center", of_zone),
+            _usable(server.location, rules.REGION_OF_DATA_CENTER, "location", of_region),
         )
+    zone = _ZONES.get(server.location, server.location)
+    return (
+        _usable(server.type, rules.TYPE_OF_SERVER, "type", of_type),
+        _usable(zone, rules.ZONE_LABEL, "location", of_zone) if settings.zone_labels else Decided("", rules.ZONE_OFF),
+        _usable(server.location, rules.REGION_OF_SERVER, "location", of_region),
     )
 
 
-def _pair(
-    keys: tuple[str, str], offered: Decided[str], there: Mapping[str, str | None], *, follows: bool
-) -> Iterator[tuple[str, Decided[str | None]]]:
-    """Both keys of a label. The deprecated one gets the value of the stable one; where only the deprecated key is
-    there, the stable one gets its value, as HCCM treats that as authoritative. Where the server has no value, a twin is
-    kept in step and nothing is added."""
+def _usable(value: str, row: Rule, field: str, label: str) -> Decided[str]:
+    if not value:
+        return Decided("", rules.LABEL_UNKNOWN, {"field": field})
+    if not is_label_value(value):
+        return Decided("", rules.LABEL_UNUSABLE, {"label": label, "field": field, "wanted": value})
+    return Decided(value, row)
+
+
+def _paired(keys: tuple[str, str], offered: Decided[str], current: Mapping[str, str], *, follows: bool) -> Labels:
+    """Both keys of a label: the deprecated one gets the value of the stable one. If only the deprecated key is there,
+    the stable one gets its value, as HCCM treats that as authoritative. If the server has no value, a twin is kept in
+    step and nothing is added."""
     deprecated, stable = keys
-    current = there[stable] or there[deprecated]
-    if not offered.value:
-        in_step = current if there[deprecated] is not None else None
-        for key, twin in ((deprecated, stable), (stable, deprecated)):
-            value = in_step or there[key]
-            changes = value != there[key]
-            yield key, Decided(value, rules.LABEL_IN_STEP, {"label": twin}) if changes else _valued(offered, value)
-    elif follows or current in (None, "", offered.value):
-        yield from dict.fromkeys(keys, _valued(offered, offered.value)).items()
-    else:
-        facts = {"label": stable, "value": current or "", "wanted": offered.value}
-        yield from dict.fromkeys(keys, Decided(current, rules.LABEL_KEPT, facts)).items()
-
-
-def _valued(offered: Decided[str], value: str | None) -> Decided[str | None]:
-    return Decided(value, offered.rule, offered.facts)
+    value = current.get(stable) or current.get(deprecated)
+    if offered.value and (follows or value in (None, "", offered.value)):
+        return dict.fromkeys(keys, offered)
+    if offered.value:
+        facts = {"label": stable, "value": value or "", "wanted": offered.value}
+        return dict.fromkeys(keys, Decided(value, rules.LABEL_KEPT, facts))
+    in_step = value if deprecated in current else None
+    kept: dict[str, Decided[str | None]] = {}
+    for key, twin in ((deprecated, stable), (stable, deprecated)):
+        there = current.get(key)
+        copied = Decided(in_step, rules.LABEL_IN_STEP, {"label": twin})
+        kept[key] = copied if in_step and in_step != there else Decided(there, offered.rule, offered.facts)
+    return kept
 
 
 def _mirrored(server: Server, current: Mapping[str, str], settings: Settings) -> Labels:

@@ -13,11 +13,8 @@ from desired.nodes.labels import (
     is_owned_label,
     label_values,
     owned_labels,
-    type_of_product,
-    zone,
 )
 from desired.nodes.node import notes_of
-from desired.syntax.provider_id import Provider
 from tests.builders import SERVER_LABELS, a_robot_server, a_server, a_settled_node
 from tests.support.rows import rows
 
@@ -60,7 +57,8 @@ def both(keys: tuple[str, ...], value: str | None, rule: str) -> Expected:
 ])  # fmt: skip
 def test_type_of_product(product: str, expected: str) -> None:
     """As HCCM writes it, and always a label's value."""
-    assert type_of_product(product) == expected
+    labels = label_values(desired_labels(a_robot_server(type=product), {}, DEFAULT, joins=True))
+    assert [labels.get(key, "") for key in TYPES] == [expected, expected]
 
 
 @pytest.mark.parametrize(("location", "expected"), [
@@ -76,7 +74,8 @@ def test_type_of_product(product: str, expected: str) -> None:
 ])  # fmt: skip
 def test_zone(location: str, expected: str) -> None:
     """The old locations keep the zone of their datacenter, any other is its own zone."""
-    assert zone(Provider.CLOUD, location, "", zone_labels=True).value == expected
+    labels = label_values(desired_labels(a_server(location=location), {}, DEFAULT, joins=True))
+    assert [labels.get(key, "") for key in ZONES] == [expected, expected]
 
 
 @pytest.mark.parametrize("settings", [DEFAULT, NO_ZONES])
