@@ -8,11 +8,10 @@ that no order of writes leads elsewhere.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from itertools import chain
-from typing import overload
 
 from desired.model.settings import AddressFamily, Settings
 from desired.model.snapshot import AddressType, Network, Node, NodeAddress, Server, Snapshot
@@ -27,14 +26,8 @@ from desired.syntax.provider_id import Provider, ServerKey, server_key
 _PADDING = re.compile(r"(?:^|(?<=\.))0+(?=[0-9])", re.ASCII)
 """Leading zeros of an IPv4 octet: the kubelet takes them as decimal padding, Python refuses them as ambiguous. In an
 IPv6 address they mean nothing. The pattern is linear in the text, as any Node may carry 256 KiB of annotation."""
-_NO_NETWORK: Present[Network | None] = Present(None)
-"""Robot servers are in none."""
 _FIELDS = frozenset({"public_net.ipv4", "public_net.ipv6", "private_net"})
 _IPS = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
-_OF_SERVER = frozenset(
-    row.name for row in (rules.HOSTNAME_OF_SERVER, rules.PUBLIC_IPV4, rules.PUBLIC_IPV6, rules.PRIVATE_IP)
-)
-"""Rules by which an address is one that the server itself has."""
 
 BY_SETTING = {
     rules.OTHER_FAMILY: "HCLOUD_INSTANCES_ADDRESS_FAMILY",
@@ -47,8 +40,6 @@ BY_SETTING = {
 Addresses = tuple[Decided[NodeAddress], ...]
 UndecidedAddresses = Decided[Unmanaged]
 """Too little is known to say which addresses a Node should have: those that it has stay."""
-Holding = IPv4Address | IPv6Network | tuple[int, IPv4Address]
-"""What only one server has: a public address or network, and an address in a network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +76,12 @@ class Others:
             found = snapshot.find(key)
             if isinstance(found, Present):
                 self._on_servers[found.value.name.lower()].add(node.name)
-        self._having: dict[Holding, set[ServerKey]] = defaultdict(set)
+        self._holders: dict[str, set[tuple[ServerKey, int | None]]] = defaultdict(set)
+        """Address, or public IPv6 network → the servers that have it, with the network of a private address."""
         for server in chain(snapshot.servers, snapshot.servers_of(Provider.ROBOT)):
-            for holding in _holdings(server):
-                self._having[holding].add(server.key)
-        self._is_contested = any(len(keys) > 1 for keys in self._having.values())
+            key, public = server.key, (each for each in (server.ipv4, server.ipv6) if each)
+            for place, ip in (*((None, each) for each in public), *server.private_ips, *server.alias_ips):
+                self._holders[str(ip)].add((key, place))
 
     def whose_name(self, name: str, node: Node) -> str | None:
         """The other Node that is called ``name``, or else whose server is; None when there is none. A Node's own name
@@ -102,23 +94,51 @@ class Others:
     def contest(self, server: Server, addresses: Addresses, network_id: int | None) -> UndecidedAddresses | None:
         """The reason why one of the ``addresses`` of a Node on ``server`` may be another server's; None when none is.
 
-        Hetzner gives an address to one server: where two seem to have it, an answer is old. The same private address in
+        Hetzner gives an address to one server: if two seem to have it, an answer is old. The same private address in
         another network is another one.
         """
-        if not self._is_contested and all(each.rule.name in _OF_SERVER for each in addresses):
-            return None
-        for address in (each.value for each in addresses):
-            ip = None if address.type == AddressType.HOSTNAME else parse_ip(address.address)
-            for holding in () if ip is None else _meant(ip, server, network_id):
-                rivals = self._having.get(holding, set()) - {server.key}
-                if rivals:
-                    facts = {**_facts(address), "server": server.key.name, "other": self._what(min(rivals))}
-                    return Decided(UNMANAGED, rules.ADDRESS_CONTESTED, facts)
+        own = server.key
+        for address in (each.value for each in addresses if each.value.type != AddressType.HOSTNAME):
+            holders = self._holders.get(address.address) or self._holders.get(_written(address.address, server), set())
+            places = {place for key, place in holders if key == own}
+            if places:
+                places = {place for place in places if place is None or network_id in (None, place)}
+            else:
+                places = {None, *(attached for attached, _ in server.private_ips)}
+            rival = min((key for key, place in holders if key != own and place in places), default=None)
+            if rival is not None:
+                other = f"{rival.name} of Node {self._nodes[rival]}" if rival in self._nodes else rival.name
+                facts = {**_facts(address), "server": own.name, "other": other}
+                return Decided(UNMANAGED, rules.ADDRESS_CONTESTED, facts)
         return None
 
-    def _what(self, key: ServerKey) -> str:
-        node = self._nodes.get(key)
-        return f"{key.name} of Node {node}" if node else key.name
+
+def _written(address: str, server: Server) -> str:
+    """An address on a Node of ``server`` as servers have it: IPv4, or the network of a public IPv6, which is a /64."""
+    ip = parse_ip(address)
+    if isinstance(ip, IPv6Address):
+        return str(server.ipv6 if server.ipv6 and ip in server.ipv6 else IPv6Network((ip, 64), strict=False))
+    return str(ip)
+
+
+def choose_hostname(node: Node, server: Server, others: Others, *, joins: bool) -> Decided[NodeAddress]:
+    """The Hostname of ``node`` on ``server``: the name that the server had when the Node joined.
+
+    HCCM follows a server that is renamed. The machine is called no other for that, and two names that were swapped
+    would be those of two Nodes for a while. What is another Node's is never taken, the Node's own name always may be.
+    """
+    there = next((a.address for a in node.addresses if a.type == AddressType.HOSTNAME), None)
+    other = others.whose_name(server.name, node)
+    if not server.name:
+        hostname, row = there or node.name, rules.SERVER_UNNAMED
+    elif there is not None and not joins and others.whose_name(there, node) is None:
+        hostname, row = there, rules.HOSTNAME_OF_SERVER if there == server.name else rules.HOSTNAME_KEPT
+    elif other is not None:
+        hostname, row = node.name, rules.HOSTNAME_TAKEN
+    else:
+        hostname, row = server.name, rules.HOSTNAME_OF_SERVER
+    facts = {"server": server.key.name, "name": server.name, "hostname": hostname, "node": other or ""}
+    return Decided(NodeAddress(AddressType.HOSTNAME, hostname), row, facts)
 
 
 def desired_addresses(
@@ -137,24 +157,29 @@ def desired_addresses(
     gaps = server.missing & _FIELDS
     if gaps:
         return Decided(UNMANAGED, rules.ADDRESSES_MISSING, {"field": min(gaps), "server": server.key.name})
-    match _NO_NETWORK if server.provider is Provider.ROBOT else snapshot.network:
-        case Unknown(cause):
-            return Decided(UNMANAGED, rules.NETWORK_UNKNOWN, {"cause": cause})
-        case Absent():
-            return Decided(UNMANAGED, rules.NETWORK_ABSENT, {"network": settings.network or ""})
-        case place:
-            network = place.value
-    offered = (hostname, *_offered(node, server, settings.address_family, network, settings))
-    chosen = choose_addresses(offered, node.provided_node_ip, server.ipv6)
+    network: Network | None = None
+    if server.provider is not Provider.ROBOT:  # its servers are in none
+        match snapshot.network:
+            case Unknown(cause):
+                return Decided(UNMANAGED, rules.NETWORK_UNKNOWN, {"cause": cause})
+            case Absent():
+                return Decided(UNMANAGED, rules.NETWORK_ABSENT, {"network": settings.network or ""})
+            case Present(network):
+                pass
+    sources = _Sources(node, server, network, settings, others)
+    chosen = choose_addresses((hostname, *sources.offered()), node.provided_node_ip, server.ipv6)
     if isinstance(chosen, Decided):
         return chosen
     contest = others.contest(server, chosen, network.id if network else None)
     if contest is not None:
         return contest
-    desired = DesiredAddresses(chosen)
-    if desired.values == node.addresses:
-        return desired
-    return DesiredAddresses(chosen, tuple(_gone(node, server, chosen, network, settings, others)))
+    left, gone = [each.value for each in chosen], []
+    for address in node.addresses:
+        if address in left:
+            left.remove(address)
+        else:
+            gone.append(sources.why_gone(address, chosen))
+    return DesiredAddresses(chosen, tuple(gone))
 
 
 def untouched_addresses(current: tuple[NodeAddress, ...], why: UndecidedAddresses) -> DesiredAddresses:
@@ -162,71 +187,76 @@ def untouched_addresses(current: tuple[NodeAddress, ...], why: UndecidedAddresse
     return DesiredAddresses(tuple(Decided(address, why.rule, why.facts) for address in current))
 
 
-def choose_hostname(node: Node, server: Server, others: Others, *, joins: bool) -> Decided[NodeAddress]:
-    """The Hostname of ``node`` on ``server``: the name that the server had when the Node joined.
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """What decides on the addresses of one Node."""
 
-    HCCM follows a server that is renamed. The machine is called no other for that, and two names that were swapped
-    would be those of two Nodes for a while. What is another Node's is never taken, the Node's own name always may be.
-    """
-    there = next((a.address for a in node.addresses if a.type == AddressType.HOSTNAME), None)
-    facts = {"server": server.key.name, "name": server.name}
-    if not server.name:
-        hostname = there or node.name
-        return Decided(_hostname(hostname), rules.SERVER_UNNAMED, {**facts, "hostname": hostname})
-    if there is not None and not joins and others.whose_name(there, node) is None:
-        if there == server.name:
-            return Decided(_hostname(there), rules.HOSTNAME_OF_SERVER)
-        return Decided(_hostname(there), rules.HOSTNAME_KEPT, {**facts, "hostname": there})
-    other = others.whose_name(server.name, node)
-    if other is None:
-        return Decided(_hostname(server.name), rules.HOSTNAME_OF_SERVER)
-    return Decided(_hostname(node.name), rules.HOSTNAME_TAKEN, {**facts, "node": other})
+    node: Node
+    server: Server
+    network: Network | None
+    settings: Settings
+    others: Others
+
+    def offered(self, family: AddressFamily | None = None) -> Iterator[Decided[NodeAddress]]:
+        """The server's IP addresses of the family, by default the configured one, in the order that HCCM writes: public
+        IPv4, public IPv6, private; of a Robot server the public IPv6 comes first. What a server does not have is left
+        out, where HCCM writes ``1`` or "" for Robot. Then the kubelet's that stay: Robot knows no private address, nor
+        does the cloud know those in a VPN or behind a vSwitch."""
+        server, settings, family = self.server, self.settings, family or self.settings.address_family
+        public: list[Decided[NodeAddress]] = []
+        if server.ipv4 and family is not AddressFamily.IPV6:
+            public.append(Decided(NodeAddress(AddressType.EXTERNAL_IP, str(server.ipv4)), rules.PUBLIC_IPV4))
+        if server.ipv6 and family is not AddressFamily.IPV4:
+            address = NodeAddress(AddressType.EXTERNAL_IP, str(first_host(server.ipv6)))
+            public.append(Decided(address, rules.PUBLIC_IPV6))
+        if server.provider is Provider.ROBOT:
+            yield from reversed(public)
+            if settings.forward_internal_ips:
+                kept = (each for each in internal_ips(self.node) if not_forwarded(each, server, family) is None)
+                yield from (Decided(address, rules.INTERNAL_IP_FORWARDED) for address in kept)
+            return
+        yield from public
+        if self.network is not None:
+            private = (str(ip) for network_id, ip in server.private_ips if network_id == self.network.id)
+            yield from (Decided(NodeAddress(AddressType.INTERNAL_IP, ip), rules.PRIVATE_IP) for ip in private)
+        elif settings.keep_internal_ips:
+            known = {None, *(parse_ip(each.value.address) for each in public)}
+            kept = (each for each in internal_ips(self.node) if parse_ip(each.address) not in known)
+            yield from (Decided(address, rules.INTERNAL_IP_KEPT) for address in kept)
+
+    def why_gone(self, address: NodeAddress, chosen: Addresses) -> Decided[NodeAddress]:
+        """The rule by which an address of the Node that is not among the ``chosen`` ones goes."""
+        settings, facts = self.settings, _facts(address)
+        if address.type == AddressType.HOSTNAME and (owner := self.others.whose_name(address.address, self.node)):
+            return Decided(address, rules.HOSTNAME_OF_OTHERS, {**facts, "node": owner})
+        types = [each.value.type for each in chosen if each.value.address == address.address]
+        if types:
+            row = rules.ADDRESS_TWICE if address.type in types else rules.ADDRESS_OF_OTHER_TYPE
+            return Decided(address, row, {**facts, "other": types[0]})
+        only = [each.value for each in chosen if each.rule is rules.ON_NODE_IP and each.value.type == address.type]
+        if only:
+            return Decided(address, rules.NOT_ON_NODE_IP, {**facts, "wanted": only[0].address})
+        if address in (each.value for each in self.offered(AddressFamily.DUALSTACK)):
+            return Decided(address, rules.OTHER_FAMILY, {**facts, "family": settings.address_family})
+        if address.type == AddressType.INTERNAL_IP and self.server.provider is Provider.ROBOT:
+            if not settings.forward_internal_ips:
+                return Decided(address, rules.FORWARD_OFF, facts)
+            if why := not_forwarded(address, self.server, settings.address_family):
+                return why
+        elif address.type == AddressType.INTERNAL_IP and self.network is None:
+            return Decided(address, rules.NETWORK_UNSET, facts)
+        return Decided(address, rules.ADDRESS_UNKNOWN, {**facts, "server": self.server.key.name})
 
 
-def _hostname(name: str) -> NodeAddress:
-    return NodeAddress(AddressType.HOSTNAME, name)
-
-
-def _offered(
-    node: Node, server: Server, family: AddressFamily, network: Network | None, settings: Settings
-) -> Iterator[Decided[NodeAddress]]:
-    """The server's IP addresses in the order that HCCM writes: public IPv4, public IPv6, private; of a Robot server the
-    public IPv6 comes first. Then those of the kubelet's that stay: Robot knows no private address, nor does the cloud
-    know those in a VPN or behind a vSwitch."""
-    public = tuple(_public(server, family))
-    if server.provider is Provider.ROBOT:
-        yield from reversed(public)
-        if settings.forward_internal_ips:
-            kept = (each for each in _internal_ips(node) if not_forwarded(each, server, family) is None)
-            yield from (Decided(address, rules.INTERNAL_IP_FORWARDED) for address in kept)
-        return
-    yield from public
-    if network is not None:
-        private = (str(ip) for network_id, ip in server.private_ips if network_id == network.id)
-        yield from (Decided(NodeAddress(AddressType.INTERNAL_IP, ip), rules.PRIVATE_IP) for ip in private)
-    elif settings.keep_internal_ips:
-        known = {None, *(parse_ip(each.value.address) for each in public)}
-        kept = (each for each in _internal_ips(node) if parse_ip(each.address) not in known)
-        yield from (Decided(address, rules.INTERNAL_IP_KEPT) for address in kept)
-
-
-def _public(server: Server, family: AddressFamily) -> Iterator[Decided[NodeAddress]]:
-    """The IPv6 address is the first host of the server's network, which is what Hetzner's images configure. What a
-    server does not have is left out, where HCCM writes ``1`` or "" for Robot."""
-    if server.ipv4 and family is not AddressFamily.IPV6:
-        yield Decided(NodeAddress(AddressType.EXTERNAL_IP, str(server.ipv4)), rules.PUBLIC_IPV4)
-    if server.ipv6 and family is not AddressFamily.IPV4:
-        yield Decided(NodeAddress(AddressType.EXTERNAL_IP, str(first_host(server.ipv6))), rules.PUBLIC_IPV6)
-
-
-def _internal_ips(node: Node) -> Iterator[NodeAddress]:
+def internal_ips(node: Node) -> Iterator[NodeAddress]:
+    """The InternalIPs of the Node, in its order."""
     return (address for address in node.addresses if address.type == AddressType.INTERNAL_IP)
 
 
 def reports_strange_address(node: Node, server: Server) -> bool:
     """Whether an InternalIP of the Node on this server is none of the server's own addresses."""
-    own = {each[1] if isinstance(each, tuple) else each for each in _holdings(server)}
-    ips = {parse_ip(address.address) for address in _internal_ips(node)} - {None, *own}
+    own = (server.ipv4, *(ip for _, ip in (*server.private_ips, *server.alias_ips)))
+    ips = {parse_ip(address.address) for address in internal_ips(node)} - {None, *own}
     return any(server.ipv6 is None or not isinstance(ip, IPv6Address) or ip not in server.ipv6 for ip in ips)
 
 
@@ -240,56 +270,6 @@ def not_forwarded(address: NodeAddress, server: Server, family: AddressFamily) -
     if ip.version == {AddressFamily.IPV4: 4, AddressFamily.IPV6: 6}.get(family, ip.version):
         return None
     return Decided(address, rules.INTERNAL_IP_OTHER_FAMILY, {**facts, "family": family})
-
-
-def _gone(
-    node: Node, server: Server, chosen: Addresses, network: Network | None, settings: Settings, others: Others
-) -> Iterator[Decided[NodeAddress]]:
-    """The Node's addresses that are not among the ``chosen`` ones, in its order."""
-    left = [each.value for each in chosen]
-    for address in node.addresses:
-        if address in left:
-            left.remove(address)
-        else:
-            yield _why_gone(address, node, server, chosen, network, settings, others)
-
-
-def _why_gone(
-    address: NodeAddress,
-    node: Node,
-    server: Server,
-    chosen: Addresses,
-    network: Network | None,
-    settings: Settings,
-    others: Others,
-) -> Decided[NodeAddress]:
-    facts = _facts(address)
-    owner = others.whose_name(address.address, node) if address.type == AddressType.HOSTNAME else None
-    if owner is not None:
-        return Decided(address, rules.HOSTNAME_OF_OTHERS, {**facts, "node": owner})
-    types = [each.value.type for each in chosen if each.value.address == address.address]
-    if types:
-        row = rules.ADDRESS_TWICE if address.type in types else rules.ADDRESS_OF_OTHER_TYPE
-        return Decided(address, row, {**facts, "other": types[0]})
-    only = [each.value for each in chosen if each.rule is rules.ON_NODE_IP and each.value.type == address.type]
-    if only:
-        return Decided(address, rules.NOT_ON_NODE_IP, {**facts, "wanted": only[0].address})
-    if address in (each.value for each in _offered(node, server, AddressFamily.DUALSTACK, network, settings)):
-        return Decided(address, rules.OTHER_FAMILY, {**facts, "family": settings.address_family})
-    internal = (
-        _why_not_internal(address, server, network, settings) if address.type == AddressType.INTERNAL_IP else None
-    )
-    return internal or Decided(address, rules.ADDRESS_UNKNOWN, {**facts, "server": server.key.name})
-
-
-def _why_not_internal(
-    address: NodeAddress, server: Server, network: Network | None, settings: Settings
-) -> Decided[NodeAddress] | None:
-    if server.provider is Provider.ROBOT:
-        if settings.forward_internal_ips:
-            return not_forwarded(address, server, settings.address_family)
-        return Decided(address, rules.FORWARD_OFF, _facts(address))
-    return None if network else Decided(address, rules.NETWORK_UNSET, _facts(address))
 
 
 def _facts(address: NodeAddress) -> dict[str, str]:
@@ -352,10 +332,6 @@ def public_ipv6(server: Server, annotation: str | None) -> IPv6Address | None:
     return next((ip for ip in listed if isinstance(ip, IPv6Address) and ip in server.ipv6), first_host(server.ipv6))
 
 
-@overload
-def first_host(network: IPv6Network) -> IPv6Address: ...
-@overload
-def first_host(network: None) -> None: ...
 def first_host(network: IPv6Network | None) -> IPv6Address | None:
     """The first host of a server's network, which is what Hetzner's images configure; None without a network."""
     return None if network is None else IPv6Address(int(network.network_address) | 1)
@@ -369,24 +345,3 @@ def _parse_ip(text: str) -> IPAddress:
     if ip.scope_id is not None:
         raise ValueError(f"{text!r} has a zone")
     return ip.ipv4_mapped or ip
-
-
-def _holdings(server: Server) -> Iterator[Holding]:
-    """All that this server has, and no other should."""
-    if server.ipv4:
-        yield server.ipv4
-    if server.ipv6:
-        yield server.ipv6
-    yield from server.private_ips
-    yield from server.alias_ips
-
-
-def _meant(ip: IPv4Address | IPv6Address, server: Server, network_id: int | None) -> Collection[Holding]:
-    """The holdings that an address on a Node of ``server`` stands for: those that the server has, else all that it
-    could be."""
-    if isinstance(ip, IPv6Address):
-        return (server.ipv6 if server.ipv6 and ip in server.ipv6 else IPv6Network((ip, 64), strict=False),)
-    own = [h for h in _holdings(server) if h == ip or (isinstance(h, tuple) and h[1] == ip)]
-    if own:
-        return [h for h in own if not isinstance(h, tuple) or network_id in (None, h[0])]
-    return (ip, *((attached, ip) for attached, _ in server.private_ips))
