@@ -15,7 +15,7 @@ from desired.model.key import ObjectKind, is_below
 from desired.model.load_balancer import ServerTarget
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Snapshot
-from desired.nodes.disruption import Disruptions
+from desired.nodes.disruption import disruption_of
 from desired.nodes.node import OrphanedNode
 from desired.nodes.out_of_service import DETACH_WAIT
 from desired.plan.change import Change, LostNode, Plan
@@ -121,9 +121,8 @@ def servers_to_confirm(plan: Plan, snapshot: Snapshot, settings: Settings, provi
     """
     if not snapshot.servers_of(provider).complete:
         return ()
-    disruptions = Disruptions(snapshot, settings)
     turns = sorted(
-        (*_turn(change, snapshot, settings, disruptions), evidence.server.id)
+        (*_turn(change, snapshot, settings), evidence.server.id)
         for change in plan.changes
         for evidence in change.rests_on
         if isinstance(evidence, ServerGone)
@@ -137,15 +136,14 @@ def servers_to_confirm(plan: Plan, snapshot: Snapshot, settings: Settings, provi
 _ANNOUNCED, _OF_CHANGES, _OTHERS = range(3)
 
 
-def _turn(
-    change: Change, snapshot: Snapshot, settings: Settings, disruptions: Disruptions
-) -> tuple[bool, int, datetime]:
+def _turn(change: Change, snapshot: Snapshot, settings: Settings) -> tuple[bool, int, datetime]:
     """What decides when it is asked for the sake of this change, the least first."""
     is_unnamed = not (change.owner in settings.only or is_below(change.key, settings.only))
     node = snapshot.node(change.owner) if change.row.object is ObjectKind.NODE else None
     if node is None:
         return is_unnamed, _OF_CHANGES, snapshot.taken_at
-    return is_unnamed, _ANNOUNCED if disruptions.is_planned(node) else _OTHERS, node.ready_since
+    is_announced = disruption_of(node, snapshot, settings) is not None
+    return is_unnamed, _ANNOUNCED if is_announced else _OTHERS, node.ready_since
 
 
 def _has_to_wait(change: Change, snapshot: Snapshot, settings: Settings) -> bool:

@@ -17,7 +17,7 @@ from desired.model.route import Route, route_key
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Readiness, Snapshot
-from desired.nodes.disruption import Disruptions
+from desired.nodes.disruption import disruption_of
 from desired.nodes.matching import cloud_nodes, is_ignored, nodes_of
 from desired.nodes.node import is_uninitialized
 from desired.routes.endpoints import destinations_of
@@ -80,14 +80,13 @@ def anchor_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> Anc
     gone. The age of heartbeats does not matter: a server that is not found counts against the project, and one that is
     for it."""
     nodes = present = hidden = total = found = unknown = 0
-    disruptions = Disruptions(snapshot, settings)
     for node, key in nodes_of(provider, snapshot, settings):
         server = snapshot.find(key)
         is_found, is_unknown = isinstance(server, Present), not isinstance(server, Present | Absent)
         nodes += 1
         present += is_found
         hidden += is_unknown
-        if node.ready is not Readiness.TRUE or disruptions.is_planned(node):
+        if node.ready is not Readiness.TRUE or disruption_of(node, snapshot, settings):
             continue
         total += 1
         found += is_found

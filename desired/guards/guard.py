@@ -11,7 +11,7 @@ from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.model.to_builtins import digest
-from desired.nodes.disruption import Disruptions, NodeLosses, drained_servers, losses_of
+from desired.nodes.disruption import NodeLosses, drained_servers, losses_of
 from desired.plan.change import Change, GuardName, HoldEnd, Plan, Verdict
 from desired.plan.foresight import readiness
 from desired.plan.notes import Note
@@ -143,11 +143,6 @@ class GuardInput:
         """The losses of a provider."""
         peak = self.setbacks.peak
         return cache(lambda of: losses_of(of, self.snapshot, self.settings, peak(OF_NODES, of)))
-
-    @cached_property
-    def disruptions(self) -> Disruptions:
-        """Which Nodes were announced to go."""
-        return Disruptions(self.snapshot, self.settings)
 
     @cached_property
     def anchor(self) -> Anchor:

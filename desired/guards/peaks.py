@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from desired.guards.guard import GuardInput
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.nodes.disruption import disruption_of
 from desired.nodes.matching import nodes_of
 from desired.plan.foresight import healthy
 from desired.plan.setbacks import ANSWERING, OF_NODES, OF_PROVIDER, OF_ROUTES, Scope
@@ -65,7 +66,7 @@ def _of_nodes(view: GuardInput) -> Iterator[tuple[Scope, Headcount]]:
     for provider in Provider:
         ours = {node.key: (node, server) for node, server in nodes_of(provider, view.snapshot, view.settings)}
         living = (key for key, (_, server) in ours.items() if not isinstance(view.snapshot.find(server), Absent))
-        planned = (key for key, (node, _) in ours.items() if view.disruptions.is_planned(node))
+        planned = (key for key, (node, _) in ours.items() if disruption_of(node, view.snapshot, view.settings))
         yield (OF_NODES, provider), Headcount(frozenset(living), frozenset(planned), view.snapshot.nodes.is_whole)
 
 
@@ -83,9 +84,12 @@ def routes_within(view: GuardInput) -> Mapping[str, RouteDecision]:
 
 def free_routes(view: GuardInput) -> frozenset[str]:
     """The destinations that lead nowhere, or belong to Nodes which were announced to go: their end does not count."""
-    routes, disruptions = view.desired.routes, view.disruptions
-    dead = (str(at) for at, each in routes.decided.items() if each.action is RouteAction.DEAD)
-    announced = (str(each.destination) for each in routes.claims if disruptions.is_planned(each.endpoint.node))
+    dead = (str(at) for at, each in view.desired.routes.decided.items() if each.action is RouteAction.DEAD)
+    announced = (
+        str(each.destination)
+        for each in view.desired.routes.claims
+        if disruption_of(each.endpoint.node, view.snapshot, view.settings)
+    )
     return frozenset((*dead, *announced))
 
 

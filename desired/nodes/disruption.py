@@ -8,49 +8,37 @@ from desired.model.snapshot import Node, Readiness, Snapshot
 from desired.names import TAINTS_OF_AUTOSCALERS
 from desired.nodes.matching import nodes_of
 from desired.rules import nodes as rules
-from desired.rules.rule import Decided
+from desired.rules.rule import Reason
 from desired.section import Absent
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 
-class Disruptions:
-    """The planned disruptions of one snapshot: for which of its Nodes it was announced that they go."""
+def disruption_of(node: Node, snapshot: Snapshot, settings: Settings) -> Reason | None:
+    """How it was announced that the Node goes: it is cordoned, being deleted, tainted by an autoscaler, or given up;
+    None when it was not.
 
-    def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
-        self._snapshot, self._settings = snapshot, settings
-
-    def is_planned(self, node: Node) -> bool:
-        """Whether the Node is cordoned, being deleted, tainted by an autoscaler, or given up."""
-        return self.of(node) is not None
-
-    def of(self, node: Node) -> Decided[bool] | None:
-        """How the Node's disruption was announced; None when it was not.
-
-        A Node counts as given up when it was not Ready, and its kubelet silent, for ``--given-up-after``: a kubelet
-        that reports False is alive, and one with a heartbeat in the future is not silent, however short the wait.
-        Silence announces nothing while the clocks differ: an API server that is an hour ahead would give up every Node.
-        """
-        if node.deleted_at is not None:
-            return Decided(True, rules.BEING_DELETED)
-        if node.unschedulable:
-            return Decided(True, rules.CORDONED)
-        tainted = sorted(taint.key for taint in node.taints if taint.key in TAINTS_OF_AUTOSCALERS)
-        if tainted:
-            return Decided(True, rules.TAINTED, {"taint": tainted[0]})
-        is_silent = node.unheard_for(self._snapshot.taken_at) >= self._settings.waits.given_up_after
-        if node.ready is not Readiness.TRUE and is_silent and not self._snapshot.clocks.differ:
-            return Decided(True, rules.GIVEN_UP, {"since": shown_moment(node.ready_since)})
-        return None
+    A Node counts as given up when it was not Ready, and its kubelet silent, for ``--given-up-after``: a kubelet that
+    reports False is alive, and one with a heartbeat in the future is not silent, however short the wait. Silence
+    announces nothing while the clocks differ: an API server that is an hour ahead would give up every Node.
+    """
+    if node.deleted_at is not None:
+        return rules.BEING_DELETED.because()
+    if node.unschedulable:
+        return rules.CORDONED.because()
+    tainted = sorted(taint.key for taint in node.taints if taint.key in TAINTS_OF_AUTOSCALERS)
+    if tainted:
+        return rules.TAINTED.because(taint=tainted[0])
+    is_silent = node.unheard_for(snapshot.taken_at) >= settings.waits.given_up_after
+    if node.ready is not Readiness.TRUE and is_silent and not snapshot.clocks.differ:
+        return rules.GIVEN_UP.because(since=shown_moment(node.ready_since))
+    return None
 
 
 def drained_servers(snapshot: Snapshot, settings: Settings) -> frozenset[ServerKey]:
     """The servers of which each Node was announced to go; without those that have no Node."""
-    disruptions = Disruptions(snapshot, settings)
-    drained: dict[ServerKey, bool] = {}
-    for node in snapshot.nodes:
-        if (server := server_key(node.provider_id)) is not None:
-            drained[server] = drained.get(server, True) and disruptions.is_planned(node)
-    return frozenset(server for server, is_drained in drained.items() if is_drained)
+    staying = {server_key(node.provider_id) for node in snapshot.nodes if not disruption_of(node, snapshot, settings)}
+    named = {server_key(node.provider_id) for node in snapshot.nodes}
+    return frozenset(server for server in named - staying if server is not None)
 
 
 def is_going_away(node: Node) -> bool:
@@ -82,8 +70,8 @@ def losses_of(
     provider: Provider, snapshot: Snapshot, settings: Settings, peak: frozenset[str] = frozenset()
 ) -> NodeLosses:
     """The losses of a provider, proven or not. ``peak`` are the keys of the most Nodes of the last hour."""
-    ours, disruptions = list(nodes_of(provider, snapshot, settings)), Disruptions(snapshot, settings)
-    planned = {node.key for node, _ in ours if disruptions.is_planned(node)}
+    ours = list(nodes_of(provider, snapshot, settings))
+    planned = {node.key for node, _ in ours if disruption_of(node, snapshot, settings)}
     lost = (node.key for node, server in ours if isinstance(snapshot.find(server), Absent) and node.key not in planned)
     servers = snapshot.servers_of(provider)
     unreadable = sum(server.id in servers.unreadable for _, server in ours) + len(snapshot.nodes.unreadable)

@@ -35,7 +35,7 @@ from desired.nodes.addresses import (
     not_forwarded,
     untouched_addresses,
 )
-from desired.nodes.disruption import Disruptions, is_going_away
+from desired.nodes.disruption import disruption_of, is_going_away
 from desired.nodes.labels import Labels, desired_labels, label_values, owned_labels, untouched_labels
 from desired.nodes.matching import Gone, Match, Matched, Missed, is_ignored, matcher_of
 from desired.nodes.out_of_service import Detachment, InService, detachment_of, in_service, still_out_of_service
@@ -44,7 +44,7 @@ from desired.plan.evidence import AbsenceProof
 from desired.plan.notes import Note, NoteKind
 from desired.rules import nodes as rules
 from desired.rules.nodes import Stage
-from desired.rules.rule import Decided, Plain
+from desired.rules.rule import Decided, Plain, Reason
 from desired.section import UNMANAGED, Unknown, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey, provider_id_of, server_key
 
@@ -66,7 +66,7 @@ class DesiredNode:
     shut_down: ShutDown
     left: Decided[Unmanaged] | None
     """Why nothing is written of it; None where it is initialized or kept in sync."""
-    announced: Decided[bool] | None
+    announced: Reason | None
     """How its disruption was announced (a planned disruption); None when it was not."""
     deletable: ServerKey | None
     """The server on whose absence its deletion depends; None when it is never deleted from here, or its deletion was
@@ -167,7 +167,6 @@ class NodeRules:
     def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
         self._snapshot, self._settings = snapshot, settings
         self._matcher, self._others = matcher_of(snapshot), Others(snapshot)
-        self._disruptions = Disruptions(snapshot, settings)
 
     def decide(self, node: Node) -> DecidedNode:
         """What is decided on ``node``, which is of the snapshot."""
@@ -287,8 +286,8 @@ class NodeRules:
         ends = self._announced(node), self._deletable(node)
         return UnmanagedNode(stage, match, labels, addresses, left, left, *ends)
 
-    def _announced(self, node: Node) -> Decided[bool] | None:
-        return self._disruptions.of(node)
+    def _announced(self, node: Node) -> Reason | None:
+        return disruption_of(node, self._snapshot, self._settings)
 
     def _deletable(self, node: Node) -> ServerKey | None:
         settings, key = self._settings, server_key(node.provider_id)

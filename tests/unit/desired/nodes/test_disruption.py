@@ -7,7 +7,7 @@ from desired.model.clocks import Clocks
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Node, Readiness
 from desired.model.taint import Taint
-from desired.nodes.disruption import Disruptions
+from desired.nodes.disruption import disruption_of
 from tests.builders import NOW, a_settled_node, a_snapshot
 from tests.support.rows import rows
 
@@ -47,10 +47,8 @@ def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, heard: timedel
 })  # fmt: skip
 def test_planned_disruption(node: Node, expected: str | None) -> None:
     """A Node is announced when a person or an autoscaler has said that it goes away, or when it is given up."""
-    disruptions = Disruptions(a_snapshot([node]), Settings())
-    found = disruptions.of(node)
+    found = disruption_of(node, a_snapshot([node]), Settings())
     assert (found.text if found else None) == expected
-    assert disruptions.is_planned(node) is (expected is not None)
 
 
 @rows("node given_up_after expected", {
@@ -60,7 +58,7 @@ def test_planned_disruption(node: Node, expected: str | None) -> None:
 def test_the_wait_is_a_setting(node: Node, given_up_after: timedelta, expected: bool) -> None:
     """How long a silent Node has to be silent is up to the operator."""
     settings = Settings(waits=Waits(given_up_after=given_up_after))
-    assert Disruptions(a_snapshot([node]), settings).is_planned(node) is expected
+    assert (disruption_of(node, a_snapshot([node]), settings) is not None) is expected
 
 
 @rows("clocks expected", {
@@ -71,6 +69,6 @@ def test_the_wait_is_a_setting(node: Node, given_up_after: timedelta, expected: 
 def test_silence_announces_nothing_while_clocks_differ(clocks: Clocks, expected: bool) -> None:
     """How long a Node has been silent is what a clock says; a cordon is what a person says."""
     silent_node, cordoned = silent(HALF_AN_HOUR), replace(silent(HALF_AN_HOUR), unschedulable=True)
-    disruptions = Disruptions(a_snapshot([silent_node], clocks=clocks), Settings())
-    assert disruptions.is_planned(silent_node) is expected
-    assert disruptions.is_planned(cordoned)
+    snapshot = a_snapshot([silent_node], clocks=clocks)
+    assert (disruption_of(silent_node, snapshot, Settings()) is not None) is expected
+    assert disruption_of(cordoned, snapshot, Settings()) is not None
