@@ -9,7 +9,7 @@ from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.supposing import suppose_deletion
 from desired.guards.table import GUARDS
 from desired.model.snapshot import Node
-from desired.nodes.node import DesiredNode
+from desired.nodes.node import deletable_server
 from desired.plan.change import Plan, Verdict, with_advice
 from desired.plan.kinds import ChangeKind, Verb
 from desired.syntax.provider_id import Provider
@@ -46,9 +46,10 @@ def _said(result: GuardResult, plan: Plan, concerns: Concern) -> GuardFact:
     return GuardFact(result.guard, concerns, verdict, why, value, limit, due_in_s, hold, approved)
 
 
-def explain_deletion(of: View, node: Node, wanted: DesiredNode) -> Iterator[GuardFact]:
+def explain_deletion(of: View, node: Node) -> Iterator[GuardFact]:
     """What each guard would say of the Node's deletion, where it may come to that and is not planned."""
-    server, steps = wanted.deletable, (ChangeKind.NODE_OUT_OF_SERVICE_TAINT, ChangeKind.NODE_DELETE)
+    server = deletable_server(node, of.facts.snapshot, of.facts.settings)
+    steps = (ChangeKind.NODE_OUT_OF_SERVICE_TAINT, ChangeKind.NODE_DELETE)
     is_planned = any(change.kind in steps and change.verb is Verb.REMOVE for change in of.changes)
     if server is not None and not is_planned:
         for facts, results in suppose_deletion(node, server, of.facts):

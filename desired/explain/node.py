@@ -28,8 +28,9 @@ from desired.names import (
     TAINTS_OF_AUTOSCALERS,
 )
 from desired.nodes.addresses import DesiredAddresses
+from desired.nodes.disruption import disruption_of
 from desired.nodes.matching import Matched
-from desired.nodes.node import DesiredNode, InitializedNode, UnmanagedNode
+from desired.nodes.node import DesiredNode, InitializedNode, UnmanagedNode, deletable_server
 from desired.plan.foresight import after_all, node_after
 from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import in_order
@@ -71,6 +72,7 @@ class NodeView(View):
 def explain_node(of: NodeView) -> NodeExplanation:
     """The explanation of a Node."""
     node, wanted, match = of.node, of.wanted, of.wanted.match
+    announced = disruption_of(node, of.facts.snapshot, of.facts.settings)
     provider = match.server.provider if isinstance(match, Matched) else provider_of(node.provider_id) or Provider.CLOUD
     return NodeExplanation(
         stage=wanted.stage.value,
@@ -82,8 +84,8 @@ def explain_node(of: NodeView) -> NodeExplanation:
         taints=tuple(_taint(taint, of) for taint in dict.fromkeys((*node.taints, *of.then.taints))),
         conditions=tuple(_conditions(of)),
         changes=of.changes,
-        guards=(*explain_guards(of, provider), *explain_deletion(of, node, wanted)),
-        announced=wanted.announced.text if wanted.announced else None,
+        guards=(*explain_guards(of, provider), *explain_deletion(of, node)),
+        announced=announced.text if announced else None,
         anchor=explain_anchor(of.facts, provider),
         losses=explain_losses(of.facts, provider),
         notes=of.notes_on((node.key,)),
@@ -200,7 +202,7 @@ def _conditions(of: NodeView) -> Iterator[Fact]:
 
 def _ready(since: str, of: NodeView) -> Reason:
     """Since when the Node is as Ready as it is, and what depends on that."""
-    if of.wanted.deletable is None:
+    if deletable_server(of.node, of.facts.snapshot, of.facts.settings) is None:
         return rules.READY_IDLE.because(since=since)
     if of.node.ready is Readiness.TRUE:
         return rules.READY_KEEPS.because(since=since)

@@ -7,7 +7,7 @@ from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.judge import ask_guards
 from desired.model.snapshot import Condition, Node, Readiness
 from desired.nodes.matching import Gone
-from desired.nodes.node import NodeRules
+from desired.nodes.node import orphaned_node
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState, diff
 from desired.syntax.provider_id import ServerKey
@@ -26,7 +26,7 @@ def suppose_deletion(
         silent = replace(node, conditions=(*others, unheard))
     nodes = replace(snapshot.nodes, items={**snapshot.nodes.items, node.name: silent})
     world = replace(snapshot.without(server), nodes=nodes)
-    departing = NodeRules(world, settings).orphaned(silent, Gone(server))
+    departing = orphaned_node(silent, Gone(server), world, settings)
     if departing is not None:
         desired = DesiredState({node.name: departing})
         supposed = GuardInput(diff(world, desired, settings), world, settings, desired, NO_SETBACKS)

@@ -212,7 +212,7 @@ class _Sources:
         if server.provider is Provider.ROBOT:
             yield from reversed(public)
             if settings.forward_internal_ips:
-                kept = (each for each in internal_ips(self.node) if not_forwarded(each, server, family) is None)
+                kept = (each for each in _internal_ips(self.node) if _why_not_forwarded(each, server, family) is None)
                 yield from (Decided(address, rules.INTERNAL_IP_FORWARDED) for address in kept)
             return
         yield from public
@@ -221,7 +221,7 @@ class _Sources:
             yield from (Decided(NodeAddress(AddressType.INTERNAL_IP, ip), rules.PRIVATE_IP) for ip in private)
         elif settings.keep_internal_ips:
             known = {None, *(parse_ip(each.value.address) for each in public)}
-            kept = (each for each in internal_ips(self.node) if parse_ip(each.address) not in known)
+            kept = (each for each in _internal_ips(self.node) if parse_ip(each.address) not in known)
             yield from (Decided(address, rules.INTERNAL_IP_KEPT) for address in kept)
 
     def why_gone(self, address: NodeAddress, chosen: Addresses) -> Decided[NodeAddress]:
@@ -241,26 +241,32 @@ class _Sources:
         if address.type == AddressType.INTERNAL_IP and self.server.provider is Provider.ROBOT:
             if not settings.forward_internal_ips:
                 return Decided(address, rules.FORWARD_OFF, facts)
-            if why := not_forwarded(address, self.server, settings.address_family):
+            if why := _why_not_forwarded(address, self.server, settings.address_family):
                 return why
         elif address.type == AddressType.INTERNAL_IP and self.network is None:
             return Decided(address, rules.NETWORK_UNSET, facts)
         return Decided(address, rules.ADDRESS_UNKNOWN, {**facts, "server": self.server.key.name})
 
 
-def internal_ips(node: Node) -> Iterator[NodeAddress]:
-    """The InternalIPs of the Node, in its order."""
+def _internal_ips(node: Node) -> Iterator[NodeAddress]:
     return (address for address in node.addresses if address.type == AddressType.INTERNAL_IP)
 
 
 def reports_strange_address(node: Node, server: Server) -> bool:
     """Whether an InternalIP of the Node on this server is none of the server's own addresses."""
     own = (server.ipv4, *(ip for _, ip in (*server.private_ips, *server.alias_ips)))
-    ips = {parse_ip(address.address) for address in internal_ips(node)} - {None, *own}
+    ips = {parse_ip(address.address) for address in _internal_ips(node)} - {None, *own}
     return any(server.ipv6 is None or not isinstance(ip, IPv6Address) or ip not in server.ipv6 for ip in ips)
 
 
-def not_forwarded(address: NodeAddress, server: Server, family: AddressFamily) -> Decided[NodeAddress] | None:
+def addresses_not_forwarded(node: Node, server: Server, settings: Settings) -> Iterator[Decided[NodeAddress]]:
+    """The InternalIPs of a Robot server's Node that are left out, each with the reason."""
+    if server.provider is Provider.ROBOT and settings.forward_internal_ips:
+        family = settings.address_family
+        yield from filter(None, (_why_not_forwarded(each, server, family) for each in _internal_ips(node)))
+
+
+def _why_not_forwarded(address: NodeAddress, server: Server, family: AddressFamily) -> Decided[NodeAddress] | None:
     """The reason why an InternalIP on a Robot server's Node is left out; None when it is kept."""
     ip, facts = parse_ip(address.address), _facts(address)
     if ip is None:

@@ -8,34 +8,32 @@
 | any | ambiguous, foreign, unknown | left alone, with a note |
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from dataclasses import fields as fields_of
 
 from desired.model.clocks import shown_moment
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import (
     REGISTERED_AGAIN,
-    AddressType,
     Node,
-    NodeAddress,
     Readiness,
     Server,
     ServerStatus,
     Snapshot,
 )
-from desired.model.taint import Taint, has_shutdown_taint, with_shutdown_taint
+from desired.model.taint import has_shutdown_taint, with_shutdown_taint
 from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.addresses import (
     DesiredAddresses,
     Others,
+    UndecidedAddresses,
+    addresses_not_forwarded,
     choose_hostname,
     desired_addresses,
-    not_forwarded,
     untouched_addresses,
 )
-from desired.nodes.disruption import disruption_of, is_going_away
+from desired.nodes.disruption import is_going_away
 from desired.nodes.labels import Labels, desired_labels, label_values, owned_labels, untouched_labels
 from desired.nodes.matching import Gone, Match, Matched, Missed, is_ignored, matcher_of
 from desired.nodes.out_of_service import Detachment, InService, detachment_of, in_service, still_out_of_service
@@ -44,7 +42,7 @@ from desired.plan.evidence import AbsenceProof
 from desired.plan.notes import Note, NoteKind
 from desired.rules import nodes as rules
 from desired.rules.nodes import Stage
-from desired.rules.rule import Decided, Plain, Reason
+from desired.rules.rule import Decided, Plain
 from desired.section import UNMANAGED, Unknown, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey, provider_id_of, server_key
 
@@ -66,11 +64,8 @@ class DesiredNode:
     shut_down: ShutDown
     left: Decided[Unmanaged] | None
     """Why nothing is written of it; None where it is initialized or kept in sync."""
-    announced: Reason | None
-    """How its disruption was announced (a planned disruption); None when it was not."""
-    deletable: ServerKey | None
-    """The server on whose absence its deletion depends; None when it is never deleted from here, or its deletion was
-    asked for."""
+    notes: tuple[Note, ...]
+    """What a person should know of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,23 +137,38 @@ def _off(controller: Controller) -> Decided[Unmanaged]:
     return Decided(UNMANAGED, rules.CONTROLLER_OFF, {"controller": controller})
 
 
-def _initial_taints(node: Node, shut_down: bool | Unmanaged) -> tuple[Taint, ...]:
-    """The taints of a Node that is initialized: the shutdown taint comes or goes in the same write, so that nothing is
-    scheduled between two."""
-    taints = tuple(taint for taint in node.taints if taint.key != TAINT_UNINITIALIZED)
-    if isinstance(shut_down, Unmanaged) or shut_down is has_shutdown_taint(taints):
-        return taints
-    return with_shutdown_taint(taints, wanted=shut_down)
-
-
 def notes_of(node: Node, decisions: Iterable[Decided[object]]) -> tuple[Note, ...]:
     """Notes that these decisions on a Node say, each once."""
-    found = (decided.note(node.key) for decided in decisions if decided.rule.of is not None)
-    return tuple(dict.fromkeys(note for note in found if note is not None))
+    return tuple(dict.fromkeys(note for decided in decisions if (note := decided.note(node.key))))
 
 
-DecidedNode = tuple[DesiredNode, tuple[Note, ...]]
-"""What is decided on a Node, and notes on it."""
+def deletable_server(node: Node, snapshot: Snapshot, settings: Settings) -> ServerKey | None:
+    """The server on whose absence the deletion of ``node`` depends; None if it is never deleted from here, or its
+    deletion was asked for."""
+    server = server_key(node.provider_id)
+    is_read = server is None or server.provider is Provider.CLOUD or snapshot.robot is not None
+    return server if is_read and _may_be_deleted(node, settings) else None
+
+
+def _may_be_deleted(node: Node, settings: Settings) -> bool:
+    """Whether the deletion of ``node`` is up to this controller, and was not asked for."""
+    is_on = Controller.LIFECYCLE in settings.controllers
+    return is_on and node.deleted_at is None and not is_ignored(node, settings)
+
+
+def orphaned_node(node: Node, gone: Gone, snapshot: Snapshot, settings: Settings) -> OrphanedNode | None:
+    """``node`` as one to be deleted; None while its kubelet reports, and if its deletion was asked for."""
+    if not is_going_away(node):
+        return None
+    stage = Decided(Stage.DEPARTING, rules.SERVER_GONE, gone.why.facts)
+    stays = _not_managed(stage)
+    labels, addresses = untouched_labels(node.labels, stays, settings), untouched_addresses(node.addresses, stays)
+    lost = LostNode(current_identity(node, settings), AbsenceProof.of(node, gone.server))
+    found = detachment_of(node, gone.server, snapshot, settings)
+    notes: tuple[Note, ...] = ()
+    if found is not None and found.taint is None and isinstance(found.attached, Unknown):
+        notes = (rules.ATTACHMENTS_UNREAD.note(node.key, error=found.attached.why),)
+    return OrphanedNode(stage, gone, labels, addresses, stays, stays, notes, lost, found)
 
 
 class NodeRules:
@@ -168,151 +178,108 @@ class NodeRules:
         self._snapshot, self._settings = snapshot, settings
         self._matcher, self._others = matcher_of(snapshot), Others(snapshot)
 
-    def decide(self, node: Node) -> DecidedNode:
+    def decide(self, node: Node) -> DesiredNode:
         """What is decided on ``node``, which is of the snapshot."""
         settings = self._settings
         if settings.ignore_nodes is not None and is_ignored(node, settings):
             ignored = Decided(Stage.IGNORED, rules.IGNORED, {"selector": settings.ignore_nodes.text})
-            return self._left(node, ignored, None), notes_of(node, (ignored,))
+            return self._left(node, ignored, None, told=ignored)
         joins = is_uninitialized(node)
         if node.provider_id is None and not joins:
             unclaimed = self._matcher.unclaimed(node)
-            return self._left(node, unclaimed.why, unclaimed), notes_of(node, (unclaimed.why,))
+            return self._left(node, unclaimed.why, unclaimed, told=unclaimed.why)
         match self._matcher.match(node):
             case Matched() as matched:
-                return self._joining(node, matched) if joins else self._settled(node, matched)
+                return self._on_server(node, matched, joins=joins)
             case Gone() as gone:
                 return self._gone(node, gone, joins=joins)
             case missed:
                 return self._missed(node, missed, joins=joins)
 
-    def orphaned(self, node: Node, gone: Gone) -> OrphanedNode | None:
-        """``node`` as one to be deleted; None while its kubelet reports, and where its deletion was asked for."""
-        if not is_going_away(node):
-            return None
-        left = self._left(node, Decided(Stage.DEPARTING, rules.SERVER_GONE, gone.why.facts), gone)
-        fields = {each.name: getattr(left, each.name) for each in fields_of(left)}
-        lost = LostNode(current_identity(node, self._settings), AbsenceProof.of(node, gone.server))
-        detachment = detachment_of(node, gone.server, self._snapshot, self._settings)
-        return OrphanedNode(**fields, lost=lost, detachment=detachment)
+    def _on_server(self, node: Node, matched: Matched, *, joins: bool) -> DesiredNode:
+        """A Node that is initialized from its server, or kept in sync with it.
 
-    def _joining(self, node: Node, matched: Matched) -> DecidedNode:
-        """A Node that is initialized from its server.
-
-        A providerID that is set is kept, and so is an owned label that the server has no value for. Where addresses are
-        undecided nothing is applied and the Node stays tainted, as a Node with a wrong address is worse than one that
-        waits.
+        A providerID that is set is kept, and so is an owned label that the server has no value for. Undecided addresses
+        keep a joining Node tainted, as one with a wrong address is worse than one that waits; any other keeps those
+        that it has.
         """
         settings, server = self._settings, matched.server
-        stage = _deleting(node) or Decided(Stage.JOINING, rules.JOINING, {"server": server.key.name})
-        if Controller.NODE not in settings.controllers:
-            return self._left(node, stage, matched, _off(Controller.NODE)), ()
-        hostname = choose_hostname(node, server, self._others, joins=True)
-        addresses = desired_addresses(node, server, hostname, self._snapshot, settings, self._others)
-        if isinstance(addresses, Decided):
-            return self._left(node, stage, matched, addresses), notes_of(node, (addresses,))
-        labels = desired_labels(server, node.labels, settings, joins=True)
+        here, row = (Stage.JOINING, rules.JOINING) if joins else (Stage.SETTLED, rules.SETTLED)
+        stage = _deleting(node) or Decided(here, row, {"server": server.key.name})
         power = shut_down(server, node, settings)
-        identity = NodeIdentity(
-            node.provider_id or provider_id_of(server.key),
-            label_values(labels),
-            _initial_taints(node, power.value),
-            addresses.values,
-        )
-        notes = notes_of(node, (*labels.values(), hostname, *_not_forwarded(node, server, settings)))
-        ends = self._announced(node), self._deletable(node)
-        return UninitializedNode(stage, matched, labels, addresses, power, None, *ends, identity), notes
-
-    def _settled(self, node: Node, matched: Matched) -> DecidedNode:
-        """A Node that is kept in sync with its server.
-
-        No address is removed because the network could not be read, none because the kubelet's ``--node-ip`` is wrong,
-        and none is added that may be another server's.
-        """
-        settings, server = self._settings, matched.server
-        stage = _deleting(node) or Decided(Stage.SETTLED, rules.SETTLED, {"server": server.key.name})
-        power, ends = shut_down(server, node, settings), (self._announced(node), self._deletable(node))
-        back = in_service(node, server, self._snapshot, settings)
-        on_taint: list[Decided[object]] = [] if back is None else [back]
-        if Controller.NODE not in settings.controllers:
-            off = _off(Controller.NODE)
-            labels, stay = untouched_labels(node.labels, off, settings), untouched_addresses(node.addresses, off)
-            return InitializedNode(stage, matched, labels, stay, power, None, *ends, back), notes_of(node, on_taint)
-        labels = desired_labels(server, node.labels, settings, joins=False)
-        hostname = choose_hostname(node, server, self._others, joins=False)
-        addresses = desired_addresses(node, server, hostname, self._snapshot, settings, self._others)
-        decisions: list[Decided[object]] = [*on_taint, *labels.values(), hostname]
-        decisions += _not_forwarded(node, server, settings)
+        back = None if joins else in_service(node, server, self._snapshot, settings)
+        told: list[Decided[object]] = [] if back is None else [back]
+        addresses: DesiredAddresses | UndecidedAddresses
+        if Controller.NODE in settings.controllers:
+            labels = desired_labels(server, node.labels, settings, joins=joins)
+            hostname = choose_hostname(node, server, self._others, joins=joins)
+            addresses = desired_addresses(node, server, hostname, self._snapshot, settings, self._others)
+            told += (*labels.values(), hostname, *addresses_not_forwarded(node, server, settings))
+        else:
+            addresses = _off(Controller.NODE)
+            labels = untouched_labels(node.labels, addresses, settings)
         if isinstance(addresses, Decided):
-            decisions += () if addresses.rule in _ROWS_TOLD_ONCE else (addresses,)
+            if joins:
+                return self._left(node, stage, matched, addresses, told=addresses)
+            if addresses.rule not in _ROWS_TOLD_ONCE:
+                told.append(addresses)
             addresses = untouched_addresses(node.addresses, addresses)
-        return InitializedNode(stage, matched, labels, addresses, power, None, *ends, back), notes_of(node, decisions)
+        notes = notes_of(node, told)
+        if not joins:
+            return InitializedNode(stage, matched, labels, addresses, power, None, notes, back)
+        taints = tuple(taint for taint in node.taints if taint.key != TAINT_UNINITIALIZED)
+        if not isinstance(power.value, Unmanaged) and power.value is not has_shutdown_taint(taints):
+            taints = with_shutdown_taint(taints, wanted=power.value)  # in the same write: nothing is scheduled before
+        provider_id = node.provider_id or provider_id_of(server.key)
+        identity = NodeIdentity(provider_id, label_values(labels), taints, addresses.values)
+        return UninitializedNode(stage, matched, labels, addresses, power, None, notes, identity)
 
-    def _gone(self, node: Node, gone: Gone, *, joins: bool) -> DecidedNode:
-        facts, settings = gone.why.facts, self._settings
-        if Controller.LIFECYCLE in settings.controllers:
-            orphan = self.orphaned(node, gone)
-            if orphan is not None:
-                return orphan, notes_of(node, _unread(orphan))
-            stage = _deleting(node, facts) or _ready(gone)
-            return self._left(node, stage, gone), notes_of(node, (stage,))
-        stage = _deleting(node) or _ready(gone)
-        left = None
+    def _gone(self, node: Node, gone: Gone, *, joins: bool) -> DesiredNode:
+        facts, controllers = gone.why.facts, self._settings.controllers
+        reports = Decided(Stage.UNMATCHED, rules.GONE_READY, facts)
+        if gone.near:
+            namesake = gone.near[0].value.key.name
+            reports = Decided(Stage.UNMATCHED, rules.GONE_REPLACED, {**facts, "namesake": namesake})
+        if Controller.LIFECYCLE in controllers:
+            stage = _deleting(node, facts) or reports
+            orphaned = orphaned_node(node, gone, self._snapshot, self._settings)
+            return orphaned or self._left(node, stage, gone, told=stage)
+        told = Decided(None, rules.GONE_JOINING, facts) if joins and Controller.NODE in controllers else None
         if is_going_away(node):
-            stage, left = Decided(Stage.DEPARTING, rules.SERVER_GONE, facts), _off(Controller.LIFECYCLE)
-        is_told = joins and Controller.NODE in settings.controllers
-        notes = notes_of(node, (Decided(None, rules.GONE_JOINING, facts),)) if is_told else ()
-        return self._left(node, stage, gone, left), notes
+            departing = Decided(Stage.DEPARTING, rules.SERVER_GONE, facts)
+            return self._left(node, departing, gone, _off(Controller.LIFECYCLE), told=told)
+        return self._left(node, _deleting(node) or reports, gone, told=told)
 
-    def _missed(self, node: Node, missed: Missed, *, joins: bool) -> DecidedNode:
-        """A Node without a server that is known. One that is initialized is noted where that is about this Node: a gap
-        in the list of servers is reported once, with the list."""
-        row, is_whole = missed.why.rule, self._snapshot.servers.complete
+    def _missed(self, node: Node, missed: Missed, *, joins: bool) -> DesiredNode:
+        """A Node without a server that is known. One that is initialized is noted if that is about this Node: a gap in
+        the list of servers is reported once, with the list."""
+        kind, is_whole = missed.why.rule.of, self._snapshot.servers.complete
         if joins:
             is_told = Controller.NODE in self._settings.controllers
         else:
-            is_told = row.of is not NoteKind.UNSUPPORTED and (is_whole or row.of is not NoteKind.UNKNOWN)
-        is_foreign = missed.why.value is Stage.FOREIGN
-        left = self._left(node, missed.why if is_foreign else _deleting(node) or missed.why, missed)
-        return left, notes_of(node, (missed.why,)) if is_told else ()
+            is_told = kind is not NoteKind.UNSUPPORTED and (is_whole or kind is not NoteKind.UNKNOWN)
+        stage = missed.why if missed.why.value is Stage.FOREIGN else _deleting(node) or missed.why
+        return self._left(node, stage, missed, told=missed.why if is_told else None)
 
     def _left(
-        self, node: Node, stage: Decided[Stage], match: Match | None, why: Decided[Unmanaged] | None = None
+        self,
+        node: Node,
+        stage: Decided[Stage],
+        match: Match | None,
+        why: Decided[Unmanaged] | None = None,
+        *,
+        told: Decided[object] | None,
     ) -> UnmanagedNode:
-        """The Node as it is. ``why`` is what keeps it so, where that is not its stage."""
-        left = why or Decided(UNMANAGED, rules.NOT_MANAGED, {"stage": stage.value})
-        labels = untouched_labels(node.labels, left, self._settings)
-        addresses = untouched_addresses(node.addresses, left)
-        ends = self._announced(node), self._deletable(node)
-        return UnmanagedNode(stage, match, labels, addresses, left, left, *ends)
-
-    def _announced(self, node: Node) -> Reason | None:
-        return disruption_of(node, self._snapshot, self._settings)
-
-    def _deletable(self, node: Node) -> ServerKey | None:
-        settings, key = self._settings, server_key(node.provider_id)
-        if (
-            Controller.LIFECYCLE not in settings.controllers
-            or is_ignored(node, settings)
-            or node.deleted_at is not None
-        ):
-            return None
-        return None if key and key.provider is Provider.ROBOT and self._snapshot.robot is None else key
+        """The Node as it is. ``why`` is what keeps it so, if that is not its stage."""
+        why = why or _not_managed(stage)
+        labels, addresses = untouched_labels(node.labels, why, self._settings), untouched_addresses(node.addresses, why)
+        tainted = still_out_of_service(node) if _may_be_deleted(node, self._settings) else None
+        notes = notes_of(node, filter(None, (told, tainted)))
+        return UnmanagedNode(stage, match, labels, addresses, why, why, notes)
 
 
-def _unread(orphan: OrphanedNode) -> Iterator[Decided[object]]:
-    """That no taint comes, as it is not known whether volumes are attached."""
-    found = orphan.detachment
-    if found is not None and found.taint is None and isinstance(found.attached, Unknown):
-        yield Decided(UNMANAGED, rules.ATTACHMENTS_UNREAD, {"error": found.attached.why})
-
-
-def _ready(gone: Gone) -> Decided[Stage]:
-    """The stage of a Node whose kubelet reports, although the list of servers lacks its server."""
-    if gone.near:
-        facts = {**gone.why.facts, "namesake": gone.near[0].value.key.name}
-        return Decided(Stage.UNMATCHED, rules.GONE_REPLACED, facts)
-    return Decided(Stage.UNMATCHED, rules.GONE_READY, gone.why.facts)
+def _not_managed(stage: Decided[Stage]) -> Decided[Unmanaged]:
+    return Decided(UNMANAGED, rules.NOT_MANAGED, {"stage": stage.value})
 
 
 def _deleting(node: Node, lost: Mapping[str, Plain] | None = None) -> Decided[Stage] | None:
@@ -325,29 +292,13 @@ def _deleting(node: Node, lost: Mapping[str, Plain] | None = None) -> Decided[St
     return Decided(Stage.DELETING, rules.DELETING if lost is None else rules.GONE_DELETING, facts)
 
 
-def _not_forwarded(node: Node, server: Server, settings: Settings) -> Iterator[Decided[NodeAddress]]:
-    """The InternalIPs of a Robot server's Node that are not kept."""
-    if server.provider is Provider.ROBOT and settings.forward_internal_ips:
-        for address in node.addresses:
-            if address.type == AddressType.INTERNAL_IP:
-                found = not_forwarded(address, server, settings.address_family)
-                if found is not None:
-                    yield found
-
-
 def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, DesiredNode], tuple[Note, ...]]:
     """Name of each Node that could be read → what is decided on it; and notes on what is left alone."""
     nodes = NodeRules(snapshot, settings)
-    desired: dict[str, DesiredNode] = {}
-    notes = [
+    desired = {node.name: nodes.decide(node) for node in snapshot.nodes}
+    unreadable = (
         Note(Key(ObjectKind.NODE, name), NoteKind.UNREADABLE, why)
         for name, why in snapshot.nodes.unreadable.items()
         if why is not REGISTERED_AGAIN  # nothing is wrong with it, and the next pass decides on it
-    ]
-    for node in snapshot.nodes:
-        desired[node.name], why = nodes.decide(node)
-        notes += why
-        if isinstance(desired[node.name], UnmanagedNode) and Controller.LIFECYCLE in settings.controllers:
-            stays = None if is_ignored(node, settings) or node.deleted_at else still_out_of_service(node)
-            notes += notes_of(node, () if stays is None else (stays,))
-    return desired, tuple(notes)
+    )
+    return desired, (*unreadable, *(note for wanted in desired.values() for note in wanted.notes))

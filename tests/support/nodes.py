@@ -17,7 +17,8 @@ def decide(
 ) -> tuple[DesiredNode, tuple[Note, ...]]:
     """What is decided on a Node beside this server, and notes on it. ``world`` is what else the snapshot has."""
     snapshot = a_snapshot([node], [] if server is None else [server], **world)
-    return NodeRules(snapshot, settings or Settings()).decide(node)
+    wanted = NodeRules(snapshot, settings or Settings()).decide(node)
+    return wanted, wanted.notes
 
 
 def managed(nodes: Mapping[str, DesiredNode]) -> Mapping[str, DesiredNode]:

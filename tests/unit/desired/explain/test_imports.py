@@ -39,6 +39,8 @@ FUNCTIONS = {
     "load_balancers.lifecycle": {"awaiting"},
     "load_balancers.ownership": {"said_by_labels"},
     "load_balancers.published": {"source_of"},
+    "nodes.disruption": {"disruption_of"},
+    "nodes.node": {"deletable_server"},
 }
 """Module → what is asked of it for an explanation alone, as no plan needs it. ``conditions_of`` is among these where no
 write takes the conditions along."""

@@ -11,6 +11,7 @@ from desired.nodes.node import (
     OrphanedNode,
     UninitializedNode,
     UnmanagedNode,
+    deletable_server,
     desired_nodes,
 )
 from desired.rules import nodes as rules
@@ -98,5 +99,4 @@ def test_stage(
     "left": (a_settled_node(), NO_LIFECYCLE, None),
 })  # fmt: skip
 def test_deletable(node: Node, settings: Settings, server_id: int | None) -> None:
-    found = desired_nodes(world(node, THERE), settings)[0][node.name]
-    assert found.deletable == (in_cloud(server_id) if server_id else None)
+    assert deletable_server(node, world(node, THERE), settings) == (in_cloud(server_id) if server_id else None)
