@@ -184,7 +184,7 @@ def desired_addresses(
 
 def untouched_addresses(current: tuple[NodeAddress, ...], why: UndecidedAddresses) -> DesiredAddresses:
     """The addresses that a Node has, each of which stays as it is."""
-    return DesiredAddresses(tuple(Decided(address, why.rule, why.facts) for address in current))
+    return DesiredAddresses(tuple(map(why.deciding, current)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def label_values(labels: Labels) -> Mapping[str, str]:
 
 def untouched_labels(current: Mapping[str, str], why: Decided[Unmanaged], settings: Settings) -> Labels:
     """The owned labels among ``current``, each of which stays as it is."""
-    return {key: Decided(value, why.rule, why.facts) for key, value in owned_labels(current, settings).items()}
+    return {key: why.deciding(value) for key, value in owned_labels(current, settings).items()}
 
 
 def desired_labels(server: Server, current: Mapping[str, str], settings: Settings, *, joins: bool) -> Labels:
@@ -123,7 +123,7 @@ def _paired(keys: tuple[str, str], offered: Decided[str], current: Mapping[str, 
     for key, twin in ((deprecated, stable), (stable, deprecated)):
         there = current.get(key)
         copied = Decided(in_step, rules.LABEL_IN_STEP, {"label": twin})
-        kept[key] = copied if in_step and in_step != there else Decided(there, offered.rule, offered.facts)
+        kept[key] = copied if in_step and in_step != there else offered.deciding(there)
     return kept
 
 

@@ -14,7 +14,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, RobotAccount, Server, Snapshot
 from desired.rules import nodes as rules
 from desired.rules.nodes import Stage
-from desired.rules.rule import Decided, Plain, Rule
+from desired.rules.rule import Decided, Plain, Reason, Rule
 from desired.section import Absent, Present, Section
 from desired.syntax.bounds import LONGEST_PROVIDER_ID, NO_NAMES, measured_text, named, several, shown_text
 from desired.syntax.provider_id import (
@@ -96,10 +96,10 @@ class Gone:
     """Other servers with the Node's very name, as when a machine was made anew."""
 
     @property
-    def why(self) -> Decided[None]:
+    def why(self) -> Reason:
         """That the list lacks it."""
         place = "the project" if self.server.provider is Provider.CLOUD else "the Robot account"
-        return Decided(None, rules.SERVER_GONE, {"place": place, "server": self.server.name})
+        return rules.SERVER_GONE.because(place=place, server=self.server.name)
 
 
 Match = Matched | Missed | Gone

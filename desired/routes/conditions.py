@@ -52,13 +52,13 @@ def _desired(
     takes.
     """
     if endpoint.reach not in (Reach.REACHED, Reach.UNATTACHED):
-        return DesiredCondition(Decided(UNMANAGED, endpoint.decided.rule, endpoint.decided.facts))
+        return DesiredCondition(endpoint.decided.deciding(UNMANAGED))
     keys = {claim.destination: route_key(network_id, claim.destination) for claim in claims}
     missing = [claim.destination for claim in claims if claim.status is not RouteStatus.SERVED]
     refused = [destination for destination in missing if keys[destination] in failed]
     wrong = next((claim.decided for claim in claims if claim.status in FAILING), None)
     if wrong is not None:
-        return DesiredCondition(Decided(UNROUTED, wrong.rule, wrong.facts))
+        return DesiredCondition(wrong.deciding(UNROUTED))
     if refused:
         return DesiredCondition(Decided(UNROUTED, rules.ROUTE_REFUSED, {"destination": str(refused[0])}))
     if malformed_of(endpoint.node):
@@ -66,7 +66,7 @@ def _desired(
         return DesiredCondition(Decided(UNROUTED, rules.POD_CIDR_MALFORMED, {"cidr": cidr}))
     waits = next((claim.decided for claim in claims if claim.status in UNDECIDED), None)
     if waits is not None:
-        return DesiredCondition(Decided(UNMANAGED, waits.rule, waits.facts))
+        return DesiredCondition(waits.deciding(UNMANAGED))
     if claims:
         after = tuple(sorted(keys[destination] for destination in missing))
         return DesiredCondition(Decided(ROUTED, rules.ROUTES_COMING if after else rules.ROUTES_THERE), after)

@@ -14,6 +14,7 @@ from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note, NoteKind
 
+V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
 Plain = str | int | float
 """A fact as a sentence shows it."""
@@ -126,6 +127,10 @@ class _Worded:
     def advice(self) -> str:
         """The remedy alone; "" where there is none."""
         return self.rule.advice(self.facts)
+
+    def deciding(self, value: V) -> "Decided[V]":
+        """This value, decided by the same row with the same facts."""
+        return Decided(value, self.rule, self.facts)
 
 
 @dataclass(frozen=True, slots=True)
