@@ -1,17 +1,16 @@
 """Actions on existing routes: whether each is kept, removed, left alone, or decided by the Node of its pods."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Network
 
 from desired.model.route import DEFAULT_ROUTE, Route
 from desired.model.snapshot import Snapshot
-from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, node_masks
-from desired.routes.owners import AddressHolding, AddressOwner, AddressOwners
+from desired.routes.endpoints import Reach
+from desired.routes.owners import AddressHolding, AddressOwner, RoutedNetwork
 from desired.rules import routes as rules
 from desired.rules.rule import Decided, Plain
-from desired.section import Section
 from desired.syntax.bounds import named
 
 
@@ -63,47 +62,26 @@ class RouteDecision:
         return self.decided.text
 
 
-def present_routes(snapshot: Snapshot) -> Section[str, Route]:
-    """The existing routes; none where none were read."""
-    return Section() if snapshot.routes is None else snapshot.routes
-
-
-def route_decisions(
-    snapshot: Snapshot, cluster_cidr: IPv4Network, endpoints: Iterable[NodeEndpoint], holders: AddressOwners
-) -> Mapping[IPv4Network, RouteDecision]:
+def route_decisions(routed: RoutedNetwork) -> Mapping[IPv4Network, RouteDecision]:
     """Destination → the decision on the route to it, in the order of destinations."""
-    claimants: dict[IPv4Network, list[NodeEndpoint]] = {}
-    for endpoint in endpoints:
-        for destination in destinations_of(endpoint.node):
-            claimants.setdefault(destination, []).append(endpoint)
-    masks = node_masks(snapshot.nodes)
-    routes = sorted(present_routes(snapshot), key=lambda route: route.destination)
-    return {
-        route.destination: _decided(route, claimants.get(route.destination, ()), snapshot, cluster_cidr, holders, masks)
-        for route in routes
-    }
+    routes = sorted(routed.routes, key=lambda route: route.destination)
+    return {route.destination: _decided(route, routed) for route in routes}
 
 
-def _decided(
-    route: Route,
-    claimants: Collection[NodeEndpoint],
-    snapshot: Snapshot,
-    cluster_cidr: IPv4Network,
-    holders: AddressOwners,
-    masks: Collection[int],
-) -> RouteDecision:
+def _decided(route: Route, routed: RoutedNetwork) -> RouteDecision:
+    claimants, nodes = routed.claimants.get(route.destination, ()), routed.snapshot.nodes
     if route.destination == DEFAULT_ROUTE:  # also where it is within what was given as the cluster CIDR
         return RouteDecision(route, Decided(RouteAction.FOREIGN, rules.ROUTE_BY_DEFAULT))
     # A server that has left the network may come back with its address, and then its route has to be there.
     if any(endpoint.reach is not Reach.GONE for endpoint in claimants):
         return RouteDecision(route, Decided(RouteAction.CLAIMED, rules.ROUTE_OF_NODE))
-    if not route.destination.subnet_of(cluster_cidr):
-        facts = {"cidr": str(cluster_cidr)}
+    if not route.destination.subnet_of(routed.cluster_cidr):
+        facts = {"cidr": str(routed.cluster_cidr)}
         if claimants:
             return RouteDecision(route, Decided(RouteAction.CLAIMED, rules.ROUTE_OUTSIDE_OF_NODE, facts))
         return RouteDecision(route, Decided(RouteAction.FOREIGN, rules.ROUTE_OUTSIDE, facts))
-    holder = holders.of(route.gateway)
-    if holder.is_black_hole and (claimants or not snapshot.nodes.unreadable):
+    holder = routed.owner_of(route.gateway)
+    if holder.is_black_hole and (claimants or not nodes.unreadable):
         node = next((endpoint.node.name for endpoint in claimants), None)
         is_free = holder.holding is AddressHolding.NO_OWNER
         row = rules.ROUTE_TO_NO_OWNER if is_free else rules.ROUTE_TO_OUR_BALANCER
@@ -111,11 +89,11 @@ def _decided(
         return RouteDecision(route, dead, holder, node)
     if claimants:
         return RouteDecision(route, Decided(RouteAction.CLAIMED, rules.ROUTE_OF_NODE), holder)
-    decided = _unclaimed(route, holder, snapshot, masks)
+    decided = _unclaimed(route, holder, routed)
     return RouteDecision(route, decided, holder, holder.node if decided.value in GOING else None)
 
 
-def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Collection[int]) -> Decided[RouteAction]:
+def _unclaimed(route: Route, holder: AddressOwner, routed: RoutedNetwork) -> Decided[RouteAction]:
     """A route within the cluster CIDR to pods that no Node has, by a gateway that has an owner, or that a Node may have
     that could not be read."""
     facts: dict[str, Plain] = {
@@ -124,17 +102,17 @@ def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Co
         "destination": str(route.destination),
     }
     if holder.unknown is not None:
-        return Decided(RouteAction.UNCERTAIN, holder.unknown.rule, holder.unknown.facts)
+        return holder.unknown.deciding(RouteAction.UNCERTAIN)
     if holder.is_black_hole:
-        return _of_unreadable(snapshot)
+        return _of_unreadable(routed.snapshot)
     if holder.holding not in (AddressHolding.NODE, AddressHolding.SERVER):
         return Decided(RouteAction.FOREIGN, rules.ROUTE_TO_OTHER, facts)
-    if holder.holding is AddressHolding.SERVER and route.destination.prefixlen not in masks:
+    if holder.holding is AddressHolding.SERVER and route.destination.prefixlen not in routed.masks:
         return Decided(RouteAction.FOREIGN, rules.ROUTE_OF_OTHER_SIZE, facts)
-    if not masks:
+    if not routed.masks:
         return Decided(RouteAction.FOREIGN, rules.ROUTE_WITHOUT_PODS, facts)
-    if snapshot.nodes.unreadable:
-        return _of_unreadable(snapshot)
+    if routed.snapshot.nodes.unreadable:
+        return _of_unreadable(routed.snapshot)
     action = RouteAction.SUPERFLUOUS if holder.holding is AddressHolding.NODE else RouteAction.STRANGER
     return Decided(action, rules.ROUTE_UNNEEDED, facts)
 

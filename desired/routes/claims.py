@@ -1,15 +1,5 @@
 """Claims of Nodes on routes: for each pod CIDR the route that it needs, and how it stands with it.
 
-| RouteStatus | The route |
-|---|---|
-| MISSING | has to be created |
-| MISLED | has to get another gateway |
-| WAITING | stays as it is: the Node is not initialized, or too little is known of it |
-| UNKNOWN | stays as it is: too little is known of the existing routes |
-| UNROUTABLE | cannot exist until a person fixes something |
-| OUTSIDE | shall not exist: the pod CIDR is not in the cluster's |
-| OVER_LIMIT | does not fit into the network |
-
 ``Ranges`` finds overlaps of many ranges without looking at each: thousands of pod CIDRs meet a hundred routes.
 """
 
@@ -18,14 +8,14 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 
 from desired.model.load_balancer import PRIVATE_RANGES
 from desired.model.route import DEFAULT_ROUTE, MOST_ROUTES
-from desired.model.snapshot import Network, Snapshot
-from desired.routes.actions import GOING, RouteAction, RouteDecision, present_routes
+from desired.routes.actions import RouteAction, RouteDecision
 from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, parse_pod_cidr
-from desired.routes.owners import AddressHolding, AddressOwner, AddressOwners
+from desired.routes.owners import AddressHolding, AddressOwner, RoutedNetwork
 from desired.rules import routes as rules
 from desired.rules.rule import Decided, Plain
 
@@ -111,100 +101,115 @@ class RouteClaim:
         return self.endpoint.addresses[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RouteContext:
-    """What decides on claims besides their Nodes."""
+    """What decides on the route to a pod CIDR, besides its Node."""
 
-    network_id: int
-    cluster_cidr: IPv4Network
-    actions: Mapping[IPv4Network, RouteDecision]
-    taken: Ranges
-    """The destinations of these, without the default route, which is in no way."""
-    subnets: Ranges
-    holders: AddressOwners
-    rivals: Mapping[tuple[str, IPv4Network], tuple[str, IPv4Network]]
-    """Node and destination → a Node with other pods in that range, another one or the same, and which these are."""
-    unreadable: Mapping[str, str]
-    """Destinations of routes that could not be read → why."""
-    has_hidden_nodes: bool
-    """Whether there are Nodes that could not be read: any route may be theirs."""
+    routed: RoutedNetwork
+    decided: Mapping[IPv4Network, RouteDecision]
+    """Destination → the decision on the existing route."""
+
+    @cached_property
+    def taken(self) -> Ranges:
+        """Their destinations, without the default route, which is in no way."""
+        return Ranges(self.decided.keys() - {DEFAULT_ROUTE})
+
+    @cached_property
+    def subnets(self) -> Ranges:
+        """The network's."""
+        return Ranges(self.routed.network.subnets)
+
+    @cached_property
+    def rivals(self) -> Mapping[tuple[str, IPv4Network], tuple[str, IPv4Network]]:
+        """Node and destination → a Node with other pods in that range, another one or the same, and which these are."""
+        return _rivals(self.routed.endpoints)
+
+    def claim(self, endpoint: NodeEndpoint, destination: IPv4Network) -> RouteClaim:
+        """The claim of a Node on the route to one of its pod CIDRs."""
+        found = self.decided.get(destination)
+        present = found.route.gateway if found else None
+        facts: dict[str, Plain] = {
+            "destination": str(destination),
+            "server": endpoint.server_id or "",
+            "node": endpoint.node.name,
+        }
+        decided = self._without_routes(endpoint, destination, present, facts)
+        if decided is not None:
+            return RouteClaim(endpoint, destination, decided, present)
+        if found is not None:
+            holder = found.holder or self.routed.owner_of(found.route.gateway)
+            return RouteClaim(endpoint, destination, self._on_taken(holder, facts), present, holder)
+        decided, after = self._on_free(destination, facts)
+        return RouteClaim(endpoint, destination, decided, after=after)
+
+    def _without_routes(
+        self,
+        endpoint: NodeEndpoint,
+        destination: IPv4Network,
+        present: IPv4Address | None,
+        facts: Mapping[str, Plain],
+    ) -> Decided[RouteStatus] | None:
+        """How it stands if that follows from the Node, its pod CIDR or what could not be read; None if other routes
+        decide."""
+        cidr, network = self.routed.cluster_cidr, self.routed.network
+        if endpoint.reach in (Reach.WAITING, Reach.GONE):
+            return endpoint.decided.deciding(RouteStatus.WAITING)
+        if endpoint.reach is Reach.UNATTACHED:
+            return endpoint.decided.deciding(RouteStatus.UNROUTABLE)
+        if present in (*endpoint.addresses, *endpoint.aliases):
+            return Decided(RouteStatus.SERVED, rules.PODS_SERVED, {**facts, "address": str(present)})
+        if not destination.subnet_of(cidr):
+            return Decided(RouteStatus.OUTSIDE, rules.PODS_OUTSIDE, {**facts, "cidr": str(cidr)})
+        rival = self.rivals.get((endpoint.node.name, destination))
+        if rival is not None:
+            row = rules.PODS_OF_TWO if rival[1] == destination else rules.PODS_OVERLAP
+            return Decided(RouteStatus.UNROUTABLE, row, {**facts, "node": rival[0], "other": str(rival[1])})
+        impossible = why_impossible(destination, self.subnets, network.id)
+        return impossible or _unreadable_in(destination, self.routed.routes.unreadable)
+
+    def _on_taken(self, holder: AddressOwner, facts: Mapping[str, Plain]) -> Decided[RouteStatus]:
+        """How it stands when there is a route to the pods, and it leads to ``holder``. Any route may be that of a Node
+        that could not be read."""
+        nodes = self.routed.snapshot.nodes
+        if holder.unknown is not None:
+            return holder.unknown.deciding(RouteStatus.UNKNOWN)
+        if (nodes.unreadable or not nodes.complete) and not holder.is_black_hole:
+            return Decided(RouteStatus.UNKNOWN, rules.PODS_OF_UNREADABLE_NODE, facts)
+        facts = {**facts, "owner": holder.what}
+        if holder.holding is AddressHolding.NO_OWNER:
+            return Decided(RouteStatus.MISLED, rules.PODS_MISLED_TO_NO_OWNER, facts)
+        if holder.holding in (AddressHolding.NODE, AddressHolding.SERVER, AddressHolding.OUR_BALANCER):
+            return Decided(RouteStatus.MISLED, rules.PODS_MISLED, facts)
+        return Decided(RouteStatus.UNROUTABLE, rules.PODS_TAKEN, facts)
+
+    def _on_free(
+        self, destination: IPv4Network, facts: Mapping[str, Plain]
+    ) -> tuple[Decided[RouteStatus], tuple[IPv4Network, ...]]:
+        """How it stands when there is no route to the pods, and which routes have to go first; another one may overlap
+        with theirs."""
+        in_the_way = [self.decided[other] for other in self.taken.overlapping(destination)]
+        stays = next((decided for decided in in_the_way if not decided.goes), None)
+        if stays is None:
+            after = tuple(each.route.destination for each in in_the_way)
+            return Decided(RouteStatus.MISSING, rules.PODS_MISSING, facts), after
+        facts = {**facts, "other": str(stays.route.destination), "gateway": str(stays.route.gateway)}
+        if stays.action is RouteAction.UNCERTAIN:
+            return Decided(RouteStatus.UNKNOWN, rules.PODS_BEHIND_UNKNOWN, facts), ()
+        return Decided(RouteStatus.UNROUTABLE, rules.PODS_BEHIND_OTHER, facts), ()
 
 
-def claims_of(
-    snapshot: Snapshot,
-    cluster_cidr: IPv4Network,
-    network: Network,
-    endpoints: Sequence[NodeEndpoint],
-    actions: Mapping[IPv4Network, RouteDecision],
-    holders: AddressOwners,
-) -> tuple[RouteClaim, ...]:
+def claims_of(routed: RoutedNetwork, decided: Mapping[IPv4Network, RouteDecision]) -> tuple[RouteClaim, ...]:
     """A claim for each IPv4 pod CIDR of each Node that is ours, older Nodes first: that is the order in which they get
     what room the network has."""
-    routes = present_routes(snapshot)
-    hidden = bool(snapshot.nodes.unreadable) or not snapshot.nodes.complete
-    context = RouteContext(
-        network_id=network.id,
-        cluster_cidr=cluster_cidr,
-        actions=actions,
-        taken=Ranges(actions.keys() - {DEFAULT_ROUTE}),
-        subnets=Ranges(network.subnets),
-        holders=holders,
-        rivals=_rivals(endpoints),
-        unreadable=routes.unreadable,
-        has_hidden_nodes=hidden,
-    )
+    context = RouteContext(routed, decided)
     ours = sorted(
-        (endpoint for endpoint in endpoints if endpoint.is_ours),
+        (endpoint for endpoint in routed.endpoints if endpoint.is_ours),
         key=lambda endpoint: (endpoint.node.created_at, endpoint.node.name),
     )
     claims = [
-        _claim(endpoint, destination, context) for endpoint in ours for destination in destinations_of(endpoint.node)
+        context.claim(endpoint, destination) for endpoint in ours for destination in destinations_of(endpoint.node)
     ]
-    return _within_limit(claims, actions, MOST_ROUTES - routes.total)
-
-
-def _claim(endpoint: NodeEndpoint, destination: IPv4Network, context: RouteContext) -> RouteClaim:
-    found = context.actions.get(destination)
-    present, holder = found.route.gateway if found else None, None
-    after: tuple[IPv4Network, ...] = ()
-    facts: dict[str, Plain] = {
-        "destination": str(destination),
-        "server": endpoint.server_id or "",
-        "node": endpoint.node.name,
-    }
-    decided = _without_routes(endpoint, destination, present, facts, context)
-    if decided is None and found is not None:
-        holder = found.holder or context.holders.of(found.route.gateway)
-        decided = _on_taken(holder, facts, context)
-    elif decided is None:
-        decided, after = _on_free(destination, facts, context)
-    return RouteClaim(endpoint, destination, decided, present, holder, after)
-
-
-def _without_routes(
-    endpoint: NodeEndpoint,
-    destination: IPv4Network,
-    present: IPv4Address | None,
-    facts: Mapping[str, Plain],
-    context: RouteContext,
-) -> Decided[RouteStatus] | None:
-    """How it stands where that follows from the Node, its pod CIDR or what could not be read; None where other routes
-    decide."""
-    why = endpoint.decided
-    if endpoint.reach in (Reach.WAITING, Reach.GONE):
-        return Decided(RouteStatus.WAITING, why.rule, why.facts)
-    if endpoint.reach is Reach.UNATTACHED:
-        return Decided(RouteStatus.UNROUTABLE, why.rule, why.facts)
-    if present in (*endpoint.addresses, *endpoint.aliases):
-        return Decided(RouteStatus.SERVED, rules.PODS_SERVED, {**facts, "address": str(present)})
-    if not destination.subnet_of(context.cluster_cidr):
-        return Decided(RouteStatus.OUTSIDE, rules.PODS_OUTSIDE, {**facts, "cidr": str(context.cluster_cidr)})
-    rival = context.rivals.get((endpoint.node.name, destination))
-    if rival is not None:
-        row = rules.PODS_OF_TWO if rival[1] == destination else rules.PODS_OVERLAP
-        return Decided(RouteStatus.UNROUTABLE, row, {**facts, "node": rival[0], "other": str(rival[1])})
-    impossible = why_impossible(destination, context.subnets, context.network_id)
-    return impossible or _unreadable_in(destination, context.unreadable)
+    return _within_limit(claims, decided, MOST_ROUTES - routed.routes.total)
 
 
 def _unreadable_in(destination: IPv4Network, unreadable: Mapping[str, str]) -> Decided[RouteStatus] | None:
@@ -230,37 +235,6 @@ def why_impossible(destination: IPv4Network, subnets: Ranges, network_id: int) -
     if overlapping:
         return Decided(RouteStatus.UNROUTABLE, rules.PODS_IN_SUBNET, {**facts, "subnet": str(overlapping[0])})
     return None
-
-
-def _on_taken(holder: AddressOwner, facts: Mapping[str, Plain], context: RouteContext) -> Decided[RouteStatus]:
-    """How it stands when there is a route to the pods, and it leads to ``holder``."""
-    if holder.unknown is not None:
-        return Decided(RouteStatus.UNKNOWN, holder.unknown.rule, holder.unknown.facts)
-    if context.has_hidden_nodes and not holder.is_black_hole:
-        return Decided(RouteStatus.UNKNOWN, rules.PODS_OF_UNREADABLE_NODE, facts)
-    facts = {**facts, "owner": holder.what}
-    if holder.holding is AddressHolding.NO_OWNER:
-        return Decided(RouteStatus.MISLED, rules.PODS_MISLED_TO_NO_OWNER, facts)
-    if holder.holding in (AddressHolding.NODE, AddressHolding.SERVER, AddressHolding.OUR_BALANCER):
-        return Decided(RouteStatus.MISLED, rules.PODS_MISLED, facts)
-    return Decided(RouteStatus.UNROUTABLE, rules.PODS_TAKEN, facts)
-
-
-def _on_free(
-    destination: IPv4Network, facts: Mapping[str, Plain], context: RouteContext
-) -> tuple[Decided[RouteStatus], tuple[IPv4Network, ...]]:
-    """How it stands when there is no route to the pods, and which routes have to go first; another one may overlap with
-    theirs."""
-    in_the_way = [context.actions[other] for other in context.taken.overlapping(destination)]
-    stays = next((decided for decided in in_the_way if decided.action not in GOING), None)
-    if stays is None:
-        return Decided(RouteStatus.MISSING, rules.PODS_MISSING, facts), tuple(
-            each.route.destination for each in in_the_way
-        )
-    facts = {**facts, "other": str(stays.route.destination), "gateway": str(stays.route.gateway)}
-    if stays.action is RouteAction.UNCERTAIN:
-        return Decided(RouteStatus.UNKNOWN, rules.PODS_BEHIND_UNKNOWN, facts), ()
-    return Decided(RouteStatus.UNROUTABLE, rules.PODS_BEHIND_OTHER, facts), ()
 
 
 def _within_limit(

@@ -14,7 +14,7 @@ from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Node, Snapshot
 from desired.nodes.node import DesiredNode
 from desired.plan.notes import Note
-from desired.routes.actions import RouteDecision, present_routes, route_decisions
+from desired.routes.actions import RouteDecision, route_decisions
 from desired.routes.claims import RouteClaim, RouteStatus, claims_of
 from desired.routes.conditions import DesiredCondition, conditions_without_routes, desired_conditions
 from desired.routes.endpoints import (
@@ -25,18 +25,18 @@ from desired.routes.endpoints import (
     malformed_of,
     node_endpoints,
 )
-from desired.routes.owners import AddressOwners
+from desired.routes.owners import RoutedNetwork
 from desired.rules import routes as rules
 from desired.rules.nodes import CONTROLLER_OFF
-from desired.rules.rule import Decided, Plain
-from desired.section import UNMANAGED, Present, Unknown, Unmanaged
+from desired.rules.rule import Decided, Plain, Reason
+from desired.section import Present, Unknown
 from desired.syntax.bounds import named, several, shown_text
 
 _ERRORS = (rules.CIDR_COVERS_SUBNET, rules.CIDR_COVERS_SUBNET_OF_PODS)
 """Reasons for which the operator has to correct the configuration."""
 
 
-def notes_on_routes(snapshot: Snapshot, desired: "DesiredRoutes", network: Network) -> Iterator[Note]:
+def notes_on_routes(routed: RoutedNetwork, desired: "DesiredRoutes") -> Iterator[Note]:
     """Notes on Nodes whose pods are unreachable, on routes that are left alone, and on the network as a whole."""
     claims, ours = desired.claims, [endpoint.node for endpoint in desired.endpoints if endpoint.is_ours]
     said = [(claim.endpoint.node.key, claim.decided) for claim in claims]
@@ -47,11 +47,11 @@ def notes_on_routes(snapshot: Snapshot, desired: "DesiredRoutes", network: Netwo
     for route, found in desired.by_key.items():
         if note := found.decided.note(route):
             yield note
-    for text, cause in present_routes(snapshot).unreadable.items():
-        yield rules.ROUTE_UNREADABLE.note(route_key(network.id, text), cause=cause)
-    key = Key(ObjectKind.NETWORK, network.id)
+    for text, cause in routed.routes.unreadable.items():
+        yield rules.ROUTE_UNREADABLE.note(route_key(routed.network.id, text), cause=cause)
+    key = Key(ObjectKind.NETWORK, routed.network.id)
     if desired.mismatched is not None:
-        yield desired.mismatched.rule.note(key, **desired.mismatched.facts)
+        yield desired.mismatched.note(key)
     only_new = [node.name for node in ours if not node.pod_cidrs]
     if only_new and claims:  # where no Node has one, it is the network plug-in that gives pods their addresses
         yield rules.NODES_WITHOUT_PODS.note(key, nodes=named("Node", only_new))
@@ -73,9 +73,9 @@ class DesiredRoutes:
     """Destination → the decision on the existing route."""
     conditions: Mapping[str, DesiredCondition] = field(default_factory=dict)
     """By the name of the Node."""
-    mismatched: Decided[None] | None = None
+    mismatched: Reason | None = None
     """Why the configured cluster CIDR cannot be the cluster's; None when it may be."""
-    left: Decided[Unmanaged] | None = None
+    left: Reason | None = None
     """Why no routes are managed; None when they are."""
 
     @property
@@ -112,40 +112,38 @@ def desired_routes(
             _notes_without_routes(left, network, snapshot.nodes)
         )
     endpoints = node_endpoints(snapshot, settings, nodes, network.id)
-    holders = AddressOwners(snapshot, network.id, endpoints)
-    actions = route_decisions(snapshot, cluster_cidr, endpoints, holders)
-    claims = claims_of(snapshot, cluster_cidr, network, endpoints, actions, holders)
+    routed = RoutedNetwork(snapshot, network, cluster_cidr, endpoints)
+    decided = route_decisions(routed)
+    claims = claims_of(routed, decided)
     conditions = desired_conditions(endpoints, claims, network.id, failed)
     mismatched = why_mismatched(cluster_cidr, snapshot.nodes)
-    desired = DesiredRoutes(network, endpoints, claims, actions, conditions, mismatched)
-    return desired, tuple(notes_on_routes(snapshot, desired, network))
+    desired = DesiredRoutes(network, endpoints, claims, decided, conditions, mismatched)
+    return desired, tuple(notes_on_routes(routed, desired))
 
 
-def _why_left(snapshot: Snapshot, settings: Settings) -> Decided[Unmanaged] | None:
+def _why_left(snapshot: Snapshot, settings: Settings) -> Reason | None:
     """The reason why no routes are managed; None when they are."""
     if Controller.ROUTE not in settings.controllers:
-        return Decided(UNMANAGED, CONTROLLER_OFF, {"controller": Controller.ROUTE})
+        return CONTROLLER_OFF.because(controller=Controller.ROUTE)
     if settings.network is None:
-        return Decided(UNMANAGED, rules.ROUTES_NETWORK_UNSET)
+        return rules.ROUTES_NETWORK_UNSET.because()
     if not settings.routes:
-        return Decided(UNMANAGED, rules.ROUTES_OFF)
+        return rules.ROUTES_OFF.because()
     match snapshot.network:
         case Unknown(cause):
-            return Decided(UNMANAGED, rules.NETWORK_UNREAD, {"cause": cause})
+            return rules.NETWORK_UNREAD.because(cause=cause)
         case Present(Network() as network):
             pass
         case _:
-            return Decided(UNMANAGED, rules.NETWORK_MISSING, {"network": settings.network})
+            return rules.NETWORK_MISSING.because(network=settings.network)
     if settings.routed_range is None:
-        return Decided(UNMANAGED, rules.CIDR_UNSET)
+        return rules.CIDR_UNSET.because()
     if snapshot.routes is None:
-        return Decided(UNMANAGED, rules.ROUTES_UNREAD)
+        return rules.ROUTES_UNREAD.because()
     return why_covering(settings.routed_range, network, snapshot.nodes)
 
 
-def _notes_without_routes(
-    left: Decided[Unmanaged] | None, network: Network | None, nodes: Iterable[Node]
-) -> Iterator[Note]:
+def _notes_without_routes(left: Reason | None, network: Network | None, nodes: Iterable[Node]) -> Iterator[Note]:
     """What stays as it is without HCLOUD_NETWORK or a cluster CIDR, and the ways out: Nodes may have pod CIDRs, or be
     closed to pods by an earlier run."""
     nodes = tuple(nodes)
@@ -163,7 +161,7 @@ def _notes_without_routes(
             yield rules.CIDR_NEEDED_FOR_PODS.note(key, **facts)
 
 
-def why_covering(cluster_cidr: IPv4Network, network: Network, nodes: Iterable[Node]) -> Decided[Unmanaged] | None:
+def why_covering(cluster_cidr: IPv4Network, network: Network, nodes: Iterable[Node]) -> Reason | None:
     """The reason why ``cluster_cidr`` cannot be the cluster's with this network: it covers a subnet, where servers have
     their addresses and no pod can have one, and routes of others within it would count as the cluster's. None when it
     covers none. (A range inside of a subnet endangers no route: Hetzner accepts none there.)"""
@@ -178,11 +176,11 @@ def why_covering(cluster_cidr: IPv4Network, network: Network, nodes: Iterable[No
         "network": network.id,
     }
     if pods is None:
-        return Decided(UNMANAGED, rules.CIDR_COVERS_SUBNET, facts)
-    return Decided(UNMANAGED, rules.CIDR_COVERS_SUBNET_OF_PODS, {**facts, "pods": str(pods)})
+        return rules.CIDR_COVERS_SUBNET.because(**facts)
+    return rules.CIDR_COVERS_SUBNET_OF_PODS.because(**facts, pods=str(pods))
 
 
-def why_mismatched(cluster_cidr: IPv4Network, nodes: Iterable[Node]) -> Decided[None] | None:
+def why_mismatched(cluster_cidr: IPv4Network, nodes: Iterable[Node]) -> Reason | None:
     """The reason why ``cluster_cidr`` cannot be the range from which the cluster gives its Nodes pod CIDRs: some have
     theirs elsewhere. None when all of them fit."""
     outside = [
@@ -191,5 +189,4 @@ def why_mismatched(cluster_cidr: IPv4Network, nodes: Iterable[Node]) -> Decided[
         for destination in destinations_of(node)
         if not destination.subnet_of(cluster_cidr)
     ]
-    facts = {"cidr": str(cluster_cidr), "nodes": str(several(outside))}
-    return Decided(None, rules.CIDR_MISMATCH, facts) if outside else None
+    return rules.CIDR_MISMATCH.because(cidr=str(cluster_cidr), nodes=str(several(outside))) if outside else None

@@ -49,11 +49,6 @@ def malformed_of(node: Node) -> tuple[str, ...]:
     return tuple(text for text in node.pod_cidrs if parse_pod_cidr(text) is None)
 
 
-def node_masks(nodes: Iterable[Node]) -> frozenset[int]:
-    """The prefix lengths that the cluster gives its Nodes: usually one; empty when no Node has an IPv4 range."""
-    return frozenset(destination.prefixlen for node in nodes for destination in destinations_of(node))
-
-
 def covering(nodes: Iterable[Node]) -> IPv4Network | None:
     """The smallest range in which the IPv4 pods of all Nodes are; None when there are none.
 

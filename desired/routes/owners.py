@@ -4,7 +4,7 @@ A gateway is an address, and no API can be asked who had it. What stands for a G
 much proof as the Node or the target of its server:
 
 1. No server and no load balancer that is listed has the address, in complete lists, nor has any member of the network,
-   by its own complete list (``AddressOwners``).
+   by its own complete list (``RoutedNetwork``).
 2. Each Node that reports the address, or has the destination among its pod CIDRs, names its server by providerID: as
    far as the list lacks these servers, each is proven gone by a GET by its id (``Gateways``).
 3. Where no Node reports the address, as its Node is deleted already, the network itself says which servers are in it:
@@ -15,7 +15,7 @@ What is left is a server without a Node that three answers lack alike: the lists
 network's own ids. The first one of these that has it keeps the route.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -23,13 +23,13 @@ from ipaddress import IPv4Address, IPv4Network
 
 from desired.load_balancers.ownership import Ownership, ownership
 from desired.model.load_balancer import CloudBalancer
-from desired.model.route import Member, MemberKind
+from desired.model.route import Member, MemberKind, Route
 from desired.model.settings import Settings
-from desired.model.snapshot import Network, Node, Snapshot
+from desired.model.snapshot import Network, Node, Server, Snapshot
 from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of
 from desired.rules import routes as rules
-from desired.rules.rule import Decided, Plain, Rule
-from desired.section import Present
+from desired.rules.rule import Plain, Reason, Rule
+from desired.section import Present, Section
 from desired.syntax.provider_id import CloudID, parse_provider_id
 
 
@@ -62,7 +62,7 @@ class AddressOwner:
     """In words: ``server 12 of Node web-1``; the address itself where it has no owner, or its owner is not known."""
     node: str | None = None
     """Name of a Node of ours that is on the server; None for any other holder."""
-    unknown: Decided[AddressHolding] | None = None
+    unknown: Reason | None = None
     """Why it is not known; None where it is."""
 
     @property
@@ -71,34 +71,61 @@ class AddressOwner:
         return self.holding in (AddressHolding.NO_OWNER, AddressHolding.OUR_BALANCER)
 
 
-class AddressOwners:
-    """All addresses of one network, as far as they are known."""
+@dataclass(frozen=True)
+class RoutedNetwork:
+    """The network whose routes are managed, and all that is known of its addresses and of the pods behind them."""
 
-    def __init__(self, snapshot: Snapshot, network_id: int, endpoints: Iterable[NodeEndpoint]) -> None:
-        self._snapshot = snapshot
-        self._members = snapshot.members
-        self._own = {ip: server for server in snapshot.servers for ip in _within(server.private_ips, network_id)}
-        self._aliases = {ip: server for server in snapshot.servers for ip in _within(server.alias_ips, network_id)}
-        self._balancers = _balancers(snapshot.load_balancers or (), network_id)
-        self._endpoints: dict[int, list[NodeEndpoint]] = {}
-        for endpoint in endpoints:
-            if endpoint.server_id is not None:
-                self._endpoints.setdefault(endpoint.server_id, []).append(endpoint)
+    snapshot: Snapshot
+    network: Network
+    cluster_cidr: IPv4Network
+    """The range that is routed to pods."""
+    endpoints: Sequence[NodeEndpoint]
+    """Of all Nodes that could be read."""
 
-    def of(self, address: IPv4Address) -> AddressOwner:
-        """The owner of the address. NO_OWNER only where the network's own list of members says so."""
-        if address in self._own:
-            return self._server(self._own[address].id)
-        if address in self._aliases:
-            return _alias(self._aliases[address].id)
-        if address in self._balancers:
-            return self._balancer(self._balancers[address])
-        if self._members is None:
+    @property
+    def routes(self) -> Section[str, Route]:
+        """The existing routes; none if none were read."""
+        return Section() if self.snapshot.routes is None else self.snapshot.routes
+
+    @cached_property
+    def claimants(self) -> Mapping[IPv4Network, Sequence[NodeEndpoint]]:
+        """Pod CIDR → the endpoints of the Nodes that have it."""
+        found: dict[IPv4Network, list[NodeEndpoint]] = {}
+        for endpoint in self.endpoints:
+            for destination in destinations_of(endpoint.node):
+                found.setdefault(destination, []).append(endpoint)
+        return found
+
+    @cached_property
+    def masks(self) -> frozenset[int]:
+        """The prefix lengths that the cluster gives its Nodes: usually one; empty when no Node has an IPv4 range."""
+        return frozenset(destination.prefixlen for destination in self.claimants)
+
+    @cached_property
+    def _listed(self) -> Mapping[IPv4Address, Server | CloudBalancer]:
+        return listed_owners(self.snapshot, self.network)
+
+    @cached_property
+    def _by_server(self) -> Mapping[int | None, Sequence[NodeEndpoint]]:
+        found: dict[int | None, list[NodeEndpoint]] = {}
+        for endpoint in self.endpoints:
+            found.setdefault(endpoint.server_id, []).append(endpoint)
+        return found
+
+    def owner_of(self, address: IPv4Address) -> AddressOwner:
+        """The owner of the address. NO_OWNER only if the network's own list of members says so."""
+        members, listed = self.snapshot.members, self._listed.get(address)
+        if isinstance(listed, CloudBalancer):
+            return self._balancer(listed)
+        if listed is not None:
+            is_own = (self.network.id, address) in listed.private_ips
+            return self._server(listed.id) if is_own else _alias(listed.id)
+        if members is None:
             return _unknown(rules.OWNER_UNASKED, address)
-        found = next((m for m in self._members if address in (m.ip, *m.alias_ips)), None)
+        found = next((member for member in members if address in (member.ip, *member.alias_ips)), None)
         if found is not None:
             return self._member(found, address)
-        gap = self._members.why_incomplete or next(iter(self._members.unreadable.values()), None)
+        gap = members.why_incomplete or next(iter(members.unreadable.values()), None)
         if gap is not None:
             return _unknown(rules.OWNER_UNREADABLE, address, cause=gap)
         return AddressOwner(AddressHolding.NO_OWNER, str(address))
@@ -110,17 +137,17 @@ class AddressOwners:
             return AddressOwner(AddressHolding.LOAD_BALANCER, f"load balancer {member.id}")
         if address != member.ip:
             return _alias(member.id)
-        if isinstance(self._snapshot.servers.find(member.id), Present):
+        if isinstance(self.snapshot.servers.find(member.id), Present):
             return self._server(member.id)
         return _unknown(rules.OWNER_UNLISTED, address, server=member.id)
 
     def _balancer(self, balancer: CloudBalancer) -> AddressOwner:
-        is_ours = ownership(balancer.owner.cluster_uid, self._snapshot) is Ownership.OURS
+        is_ours = ownership(balancer.owner.cluster_uid, self.snapshot) is Ownership.OURS
         holding = AddressHolding.OUR_BALANCER if is_ours else AddressHolding.LOAD_BALANCER
         return AddressOwner(holding, f"load balancer {balancer.id}")
 
     def _server(self, server_id: int) -> AddressOwner:
-        endpoints = self._endpoints.get(server_id, ())
+        endpoints = self._by_server.get(server_id, ())
         ours = next((endpoint.node.name for endpoint in endpoints if endpoint.reach is not Reach.IGNORED), None)
         if any(endpoint.reach is Reach.IGNORED for endpoint in endpoints):
             return AddressOwner(AddressHolding.IGNORED, f"server {server_id} (Node ignored)")
@@ -154,8 +181,8 @@ class Gateways:
         return {key for key in server_ids if not isinstance(self._snapshot.servers.find(key), Present)}
 
     @cached_property
-    def _held(self) -> frozenset[IPv4Address]:
-        return frozenset(known_addresses(self._snapshot, self._network) if isinstance(self._network, Network) else ())
+    def _held(self) -> Collection[IPv4Address]:
+        return listed_owners(self._snapshot, self._network) if self._network is not None else ()
 
     @cached_property
     def _by_address(self) -> dict[str, set[int]]:
@@ -190,34 +217,26 @@ def asks_for_members(snapshot: Snapshot, settings: Settings) -> bool:
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if network is None or snapshot.routes is None:
         return False
-    known = known_addresses(snapshot, network)
+    known = listed_owners(snapshot, network)
     return any(route.destination.subnet_of(cluster_cidr) and route.gateway not in known for route in snapshot.routes)
 
 
-def known_addresses(snapshot: Snapshot, network: Network) -> Collection[IPv4Address]:
-    """The addresses of the network that a listed server or load balancer has, aliases included."""
-    servers = snapshot.servers
-    attachments = (each for server in servers for each in (*server.private_ips, *server.alias_ips))
-    return {*_within(attachments, network.id), *_balancers(snapshot.load_balancers or (), network.id)}
-
-
-def _within(attachments: Iterable[tuple[int, IPv4Address]], network_id: int) -> Iterable[IPv4Address]:
-    return (ip for attached, ip in attachments if attached == network_id)
-
-
-def _balancers(balancers: Iterable[CloudBalancer], network_id: int) -> Mapping[IPv4Address, CloudBalancer]:
-    """Address in the network → the load balancer that has it."""
-    return {
+def listed_owners(snapshot: Snapshot, network: Network) -> Mapping[IPv4Address, Server | CloudBalancer]:
+    """Address in the network → the listed server or load balancer that has it, aliases included; a server's own address
+    counts before the alias of another."""
+    balancers = {
         attachment.ip: balancer
-        for balancer in balancers
+        for balancer in snapshot.load_balancers or ()
         for attachment in balancer.attachments
-        if attachment.network_id == network_id and isinstance(attachment.ip, IPv4Address)
+        if attachment.network_id == network.id and isinstance(attachment.ip, IPv4Address)
     }
+    aliases = {ip: server for server in snapshot.servers for at, ip in server.alias_ips if at == network.id}
+    own = {ip: server for server in snapshot.servers for at, ip in server.private_ips if at == network.id}
+    return {**balancers, **aliases, **own}
 
 
 def _unknown(row: Rule, address: IPv4Address, **facts: Plain) -> AddressOwner:
-    why = Decided(AddressHolding.UNKNOWN, row, {"address": str(address), **facts})
-    return AddressOwner(AddressHolding.UNKNOWN, str(address), unknown=why)
+    return AddressOwner(AddressHolding.UNKNOWN, str(address), unknown=row.because(address=str(address), **facts))
 
 
 def _alias(server_id: int) -> AddressOwner:

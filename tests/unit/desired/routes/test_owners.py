@@ -9,12 +9,13 @@ from desired.model.route import MemberKind, Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
 from desired.routes.endpoints import node_endpoints
-from desired.routes.owners import AddressHolding, AddressOwner, AddressOwners, Gateways, asks_for_members
+from desired.routes.owners import AddressHolding, AddressOwner, Gateways, RoutedNetwork, asks_for_members
 from desired.section import Present, Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
 from tests.builders import incomplete, servers_of
 from tests.routes import (
+    CLUSTER_CIDR,
     ROUTING,
     WITHOUT_RANGE,
     a_member,
@@ -38,8 +39,8 @@ BALANCED = a_balancer(cluster_uid=None, attachments=(Attachment(4, IPv4Address(A
 
 def holder_of(snapshot: Snapshot, settings: Settings = SPARED) -> AddressOwner | tuple[AddressHolding, str]:
     """Who has 10.0.0.77."""
-    holders = AddressOwners(snapshot, 4, node_endpoints(snapshot, settings, {}, 4))
-    found = holders.of(IPv4Address(ADDRESS))
+    endpoints = node_endpoints(snapshot, settings, {}, 4)
+    found = RoutedNetwork(snapshot, a_pod_network(), CLUSTER_CIDR, endpoints).owner_of(IPv4Address(ADDRESS))
     return (found.holding, found.unknown.rule.name) if found.unknown else found
 
 
