@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 
 from desired.model.clocks import shown_moment
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Readiness, RobotAccount, Server, Snapshot
+from desired.model.snapshot import Node, Readiness, Server, Snapshot
 from desired.rules import nodes as rules
 from desired.rules.nodes import Stage
 from desired.rules.rule import Decided, Plain, Reason, Rule
@@ -129,20 +129,13 @@ class _Likely:
 class Matcher:
     """Matches the Nodes of one snapshot to its servers; holds the indexes that make each look-up constant."""
 
-    def __init__(
-        self,
-        nodes: Section[str, Node],
-        servers: Section[int, Server],
-        robot: RobotAccount | None = None,
-        network_id: int | None = None,
-    ) -> None:
-        """``robot`` is None where Robot servers are not read, ``network_id`` where the Nodes' network is not known."""
-        self._cloud = _Servers(servers, "server", "the project")
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot, robot = snapshot, snapshot.robot
+        self._cloud = _Servers(snapshot.servers, "server", "the project")
         self._robot = None if robot is None else _Servers(robot.servers, "Robot server", "the Robot account")
         self._all = [self._cloud, *([] if self._robot is None else [self._robot])]
         self._last_names = frozenset[str]() if robot is None else robot.last_names
-        self._nodes, self._network_id = nodes, network_id
-        claims = ((server_key(node.provider_id), node) for node in nodes)
+        claims = ((server_key(node.provider_id), node) for node in snapshot.nodes)
         # Ignored Nodes claim their servers too: no other Node may become one of these.
         claimed = _grouped((key, node.name) for key, node in claims if key is not None)
         self._claimants = {key: several(names) for key, names in claimed.items()}
@@ -284,7 +277,7 @@ class Matcher:
         if len(found) != 1:
             return None
         ((key, (server, clue)),) = found.items()
-        owners = [self._nodes.items[name] for name in self._claimants.get(key, NO_NAMES).first]
+        owners = [self._snapshot.nodes.items[name] for name in self._claimants.get(key, NO_NAMES).first]
         if any(owner.ready is not Readiness.UNKNOWN for owner in owners):
             return None
         return _Likely(server, clue, owners[0] if owners else None)
@@ -292,13 +285,14 @@ class Matcher:
     @cached_property
     def _by_address(self) -> Mapping[str, tuple[Server, ...]]:
         """IPv4 address → the servers that have it: publicly, or in the Nodes' network if that is known."""
+        network = self._snapshot.network.value if isinstance(self._snapshot.network, Present) else None
         servers = [server for each in self._all for server in each.section]
         public = ((str(server.ipv4), server) for server in servers if server.ipv4 is not None)
         private = (
             (str(ip), server)
             for server in servers
-            for network, ip in (*server.private_ips, *server.alias_ips)
-            if self._network_id in (None, network)
+            for attached, ip in (*server.private_ips, *server.alias_ips)
+            if network is None or network.id == attached
         )
         return _grouped((*public, *private))
 
@@ -309,12 +303,6 @@ class Matcher:
         """``rows`` are those for a server that is no Node's, and for one that is."""
         owners = self._claimants.get(server.key, NO_NAMES)
         return Decided(server, rows[bool(owners)], {"clue": clue, "nodes": named("Node", owners)})
-
-
-def matcher_of(snapshot: Snapshot) -> Matcher:
-    """The matcher over everything that was read."""
-    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
-    return Matcher(snapshot.nodes, snapshot.servers, snapshot.robot, network.id if network else None)
 
 
 def _origin_of(provider_id: str) -> tuple[str, str]:

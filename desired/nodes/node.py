@@ -35,7 +35,7 @@ from desired.nodes.addresses import (
 )
 from desired.nodes.disruption import is_going_away
 from desired.nodes.labels import Labels, desired_labels, label_values, owned_labels, untouched_labels
-from desired.nodes.matching import Gone, Match, Matched, Missed, is_ignored, matcher_of
+from desired.nodes.matching import Gone, Match, Matched, Matcher, Missed, is_ignored
 from desired.nodes.out_of_service import Detachment, InService, detachment_of, in_service, still_out_of_service
 from desired.plan.change import LostNode, NodeIdentity
 from desired.plan.evidence import AbsenceProof
@@ -176,7 +176,7 @@ class NodeRules:
 
     def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
         self._snapshot, self._settings = snapshot, settings
-        self._matcher, self._others = matcher_of(snapshot), Others(snapshot)
+        self._matcher, self._others = Matcher(snapshot), Others(snapshot)
 
     def decide(self, node: Node) -> DesiredNode:
         """What is decided on ``node``, which is of the snapshot."""

@@ -11,17 +11,17 @@ from desired.model.snapshot import AddressType, Node, NodeAddress, RobotAccount,
 from desired.nodes.matching import Matcher, Missed
 from desired.nodes.node import desired_nodes
 from desired.plan.notes import NoteKind
-from desired.section import Section
+from desired.section import Present, Section
 from tests.builders import (
     a_joining_node,
     a_lost_node,
+    a_network,
     a_node,
     a_robot_server,
     a_server,
     a_settled_node,
     a_snapshot,
     incomplete,
-    nodes_of,
     servers_of,
 )
 from tests.support.nodes import managed
@@ -47,7 +47,8 @@ def missed(
     robot: RobotAccount | None = None,
     network: int | None = None,
 ) -> Missed:
-    matcher = Matcher(nodes_of(node, *others), servers, robot, network)
+    known = Present(None if network is None else a_network(network))
+    matcher = Matcher(a_snapshot([node, *others], servers_section=servers, robot=robot, network=known))
     found = matcher.match(node) if node.taints or node.provider_id is not None else matcher.unclaimed(node)
     assert isinstance(found, Missed)
     return found

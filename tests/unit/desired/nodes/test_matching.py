@@ -12,10 +12,10 @@ from tests.builders import (
     a_robot_server,
     a_server,
     a_settled_node,
+    a_snapshot,
     in_cloud,
     in_robot,
     incomplete,
-    nodes_of,
     servers_of,
 )
 from tests.support.rows import rows
@@ -65,7 +65,7 @@ def outcome(match: Match) -> tuple[object, ...]:
 })  # fmt: skip
 def test_match_by_provider_id(node: Node, servers: Section[int, Server], expected: tuple[object, ...]) -> None:
     """A providerID decides alone: the name is not compared, and what is not seen is only absent in a whole list."""
-    assert outcome(Matcher(nodes_of(node), servers).match(node)) == expected
+    assert outcome(Matcher(a_snapshot([node], servers_section=servers)).match(node)) == expected
 
 
 @rows("name servers expected", {
@@ -93,13 +93,13 @@ def test_match_by_provider_id(node: Node, servers: Section[int, Server], expecte
 def test_match_by_name(name: str, servers: Section[int, Server], expected: tuple[object, ...]) -> None:
     """Without a providerID exactly one server of the exact name is the Node's, said of a whole list only."""
     node = a_joining_node(name)
-    assert outcome(Matcher(nodes_of(node), servers).match(node)) == expected
+    assert outcome(Matcher(a_snapshot([node], servers_section=servers)).match(node)) == expected
 
 
 def test_two_nodes_claim_one_server() -> None:
     """A providerID that two Nodes carry is neither's, and each is told of the others."""
-    nodes = nodes_of(preset("hcloud://1", "a"), preset("hcloud://1", "b"), a_settled_node("c", 1))
-    found = [Matcher(nodes, BOTH).match(node) for node in nodes]
+    nodes = preset("hcloud://1", "a"), preset("hcloud://1", "b"), a_settled_node("c", 1)
+    found = [Matcher(a_snapshot(nodes, servers_section=BOTH)).match(node) for node in nodes]
     assert [each.why.facts["nodes"] for each in found if isinstance(each, Missed)] == [
         "Nodes b, c",
         "Nodes a, c",
@@ -109,7 +109,7 @@ def test_two_nodes_claim_one_server() -> None:
 
 def test_name_of_a_server_that_another_node_has() -> None:
     node = a_joining_node("web-1")
-    matcher = Matcher(nodes_of(node, a_settled_node("old", 1)), BOTH)
+    matcher = Matcher(a_snapshot([node, a_settled_node("old", 1)], servers_section=BOTH))
     found = matcher.match(node)
     assert isinstance(found, Missed)
     assert found.why.says == "server 1 is named 'web-1' and is the server of Node old"
@@ -119,7 +119,7 @@ def test_claims_of_other_providers_are_no_rivals() -> None:
     """A Robot number or a malformed id that looks like a server's id claims nothing."""
     node = a_joining_node("web-1")
     rivals = (a_settled_node("a", provider_id="hrobot://1"), a_settled_node("b", provider_id="hcloud://01"))
-    assert outcome(Matcher(nodes_of(node, *rivals), BOTH).match(node)) == BY_NAME
+    assert outcome(Matcher(a_snapshot([node, *rivals], servers_section=BOTH)).match(node)) == BY_NAME
 
 
 class CountedName(str):
@@ -150,7 +150,7 @@ def test_misses_beyond_the_budget_are_searched_for_in_the_neighbourhood_only(ser
     """The first misses of a snapshot search all names; those after them, what stands near in the alphabet."""
     section = a_project(servers - 1)
     far = a_server(servers, "web-0")
-    matcher = Matcher(nodes_of(), replace(section, items={**section.items, far.id: far}))
+    matcher = Matcher(a_snapshot(servers_section=replace(section, items={**section.items, far.id: far})))
     found = [outcome(matcher.match(a_joining_node("k3s-web-0"))) for _ in range(searches + 2)]
     assert found == [miss("no-server-near", "web-0")] * searches + [miss("no-server-of-name")] * 2
     assert outcome(matcher.match(a_joining_node("web-1.lan"))) == miss("no-server-near", "web-0")
@@ -158,7 +158,7 @@ def test_misses_beyond_the_budget_are_searched_for_in_the_neighbourhood_only(ser
 
 def test_thousands_of_misses_are_cheap() -> None:
     """With the token of a large other project a miss costs a few names, and not a look at each of them."""
-    matcher = Matcher(nodes_of(), a_project(3000))
+    matcher = Matcher(a_snapshot(servers_section=a_project(3000)))
     first = comparisons(matcher, [a_joining_node(f"n{i}") for i in range(6)])
     others = comparisons(matcher, [a_joining_node(f"t{i}") for i in range(500)])
     assert first == 6 * 3000
@@ -167,7 +167,7 @@ def test_thousands_of_misses_are_cheap() -> None:
 
 def test_a_miss_in_the_middle_is_compared_with_both_sides() -> None:
     """The neighbourhood is that of the Node's name: as many names before it as after."""
-    matcher = Matcher(nodes_of(), a_project(20_000))
+    matcher = Matcher(a_snapshot(servers_section=a_project(20_000)))
     assert comparisons(matcher, [a_joining_node("n")]) == 20_000
     assert comparisons(matcher, [a_joining_node("n")]) == 16
     assert comparisons(matcher, [a_joining_node("z")]) == 16
@@ -179,7 +179,7 @@ def test_a_miss_in_the_middle_is_compared_with_both_sides() -> None:
 
 def test_nothing_is_searched_for_a_server_that_is_gone() -> None:
     """A providerID is no name: that its server is gone is told without a look at the others' names."""
-    matcher = Matcher(nodes_of(), a_project(3000))
+    matcher = Matcher(a_snapshot(servers_section=a_project(3000)))
     assert comparisons(matcher, [preset(f"hcloud://{i}", f"n{i}") for i in range(4000, 4100)]) == 0
 
 
@@ -204,12 +204,14 @@ def test_robot_servers(
     node: Node, servers: Section[int, Server], robot: Section[int, Server], expected: tuple[object, ...]
 ) -> None:
     """Numbers of Robot and ids of the cloud know nothing of each other; names are of both."""
-    assert outcome(Matcher(nodes_of(node), servers, RobotAccount(robot)).match(node)) == expected
+    assert (
+        outcome(Matcher(a_snapshot([node], servers_section=servers, robot=RobotAccount(robot))).match(node)) == expected
+    )
 
 
 def test_a_name_that_a_robot_server_had_before_an_outage() -> None:
     """Which of the two it is nobody knows, and a providerID is for ever."""
     account = RobotAccount(NO_ROBOT, last_names=frozenset({"web-1"}))
-    matcher = Matcher(nodes_of(), BOTH, account)
+    matcher = Matcher(a_snapshot(servers_section=BOTH, robot=account))
     assert outcome(matcher.match(a_joining_node("web-1"))) == miss("name-was-at-robot")
     assert outcome(matcher.match(a_joining_node("web-2"))) == (WEB_2.key.name, "name")
