@@ -16,7 +16,7 @@ from desired.model.route import UNROUTED, NetworkCondition, route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Snapshot
 from desired.names import LABEL_CONTROL_PLANE
-from desired.nodes.addresses import parse_node_ips
+from desired.nodes.addresses import ADDRESS_FIELDS, parse_node_ips
 from desired.nodes.disruption import NodeLosses
 from desired.nodes.matching import cloud_nodes, nodes_of
 from desired.plan.change import Change, HoldEnd, LostNode, NodeIdentity, OutOfService
@@ -166,7 +166,6 @@ _OF_PROVIDER = {
 }
 _IPS = frozenset({AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP})
 _INTERNAL = frozenset({AddressType.INTERNAL_IP})
-_FIELDS = frozenset({"public_net.ipv4", "public_net.ipv6", "private_net"})
 
 
 def _without(provider: Provider, view: GuardInput, *, leaves_none: bool) -> set[str]:
@@ -184,7 +183,7 @@ def _without(provider: Provider, view: GuardInput, *, leaves_none: bool) -> set[
 
 def _is_unknown(server: ServerKey, snapshot: Snapshot) -> bool:
     found = snapshot.find(server)
-    return isinstance(found, Unknown) or (isinstance(found, Present) and bool(found.value.missing & _FIELDS))
+    return isinstance(found, Unknown) or (isinstance(found, Present) and bool(found.value.missing & ADDRESS_FIELDS))
 
 
 def _is_outside(node: Node, server: ServerKey, snapshot: Snapshot) -> bool:

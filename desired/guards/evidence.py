@@ -1,6 +1,6 @@
 """Guards on what a plan was made from: ``incomplete-snapshot``, ``other-controller`` and ``clock-skew``."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
@@ -15,7 +15,7 @@ from desired.plan.change import Change, Plan
 from desired.plan.evidence import Age, Evidence, Identified, NetworkRead, WholeList
 from desired.plan.notes import Note
 from desired.rules import guards as rows
-from desired.rules.rule import Plain, Rule
+from desired.rules.rule import Plain, Reason
 from desired.section import Section, Unknown
 from desired.syntax.bounds import counted
 
@@ -98,39 +98,35 @@ def controller_notes(snapshot: Snapshot) -> tuple[Note, ...]:
 def clock_skew(view: GuardInput) -> Iterator[GuardResult]:
     """Changes that depend on an age wait while Kubernetes' clock disagrees with the others. They cannot be approved."""
     if view.snapshot.clocks.differ:
-        row, found = _skew(view.snapshot.clocks)
+        why = _skew(view.snapshot.clocks)
         keys = [c.key for c in view.plan.changes if any(isinstance(each, Age) for each in c.rests_on)]
-        yield GuardResult.of(row, keys, found, due_in_s=LOOK_AGAIN_S)
+        yield GuardResult.of(why.rule, keys, why.facts, due_in_s=LOOK_AGAIN_S)
 
 
 def clock_notes(snapshot: Snapshot) -> tuple[Note, ...]:
     """Notes on the clocks that are off, also where nothing waits for them; empty when all agree."""
     clocks = snapshot.clocks
     if clocks.differ:
-        row, found = _skew(clocks)
-        return (row.note(PLAN, **found),)
+        return (_skew(clocks).note(PLAN),)
     if clocks.process is None or not is_far(clocks.process):
         return ()
     others = "Kubernetes" if clocks.hetzner is None else "Kubernetes and Hetzner"
     return (rows.MACHINE_CLOCK_OFF.note(PLAN, apart=_direction(clocks.process), others=others),)
 
 
-def _skew(clocks: Clocks) -> tuple[Rule, Mapping[str, Plain]]:
-    """The row on clocks that differ, and whose clock is how far from whose: one of them is Kubernetes'."""
+def _skew(clocks: Clocks) -> Reason:
+    """Whose clock is how far from whose, of clocks that differ: one of them is Kubernetes'."""
     hetzner, process = clocks.hetzner, clocks.process
     if hetzner is None or not is_far(hetzner):
         if is_far(clocks.jump):
-            return rows.API_SERVERS_DIFFER, {"apart": roughly(clocks.jump)}
+            return rows.API_SERVERS_DIFFER.because(apart=roughly(clocks.jump))
         apart = _direction(-(process or timedelta(0)))
-        return rows.CLOCKS_DIFFER, {"clock": "Kubernetes", "apart": apart, "others": "this machine"}
+        return rows.CLOCKS_DIFFER.because(clock="Kubernetes", apart=apart, others="this machine")
     if process is not None and not is_far(process):
-        return rows.CLOCKS_DIFFER, {
-            "clock": "Hetzner",
-            "apart": _direction(hetzner),
-            "others": "Kubernetes and this machine",
-        }
+        others = "Kubernetes and this machine"
+        return rows.CLOCKS_DIFFER.because(clock="Hetzner", apart=_direction(hetzner), others=others)
     others = "Hetzner and this machine" if process is not None and not is_far(process - hetzner) else "Hetzner"
-    return rows.CLOCKS_DIFFER, {"clock": "Kubernetes", "apart": _direction(-hetzner), "others": others}
+    return rows.CLOCKS_DIFFER.because(clock="Kubernetes", apart=_direction(-hetzner), others=others)
 
 
 def _direction(apart: timedelta) -> str:

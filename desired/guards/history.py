@@ -28,19 +28,27 @@ from desired.rules.guards import (
     SERVICE_REVERTED,
     SERVICE_REVERTED_BY,
 )
-from desired.rules.rule import Plain, Rule
+from desired.rules.rule import Plain, Reason
 from desired.syntax.bounds import counted, shown_name
 
 
 def flapping(view: GuardInput) -> Iterator[GuardResult]:
     """A change that was undone for the third time within ten minutes is held for an hour: another client wants the
     opposite, and neither wins. A change to another value is not affected."""
-    yield from _suspended(view, GuardName.FLAPPING)
+    for change, found in _suspended(view, GuardName.FLAPPING):
+        why, end = _reverted(found, change, view.snapshot), HoldEnd("an hour after the last time", found.due_in_s)
+        yield GuardResult.of(why.rule, (change.key,), why.facts, due_in_s=found.due_in_s, end=end)
 
 
 def back_off(view: GuardInput) -> Iterator[GuardResult]:
     """A change that failed waits for a second, and twice as long each time that it fails again, up to a minute."""
-    yield from _suspended(view, GuardName.BACK_OFF)
+    for change, found in _suspended(view, GuardName.BACK_OFF):
+        times = counted(found.times, "time")
+        if found.is_unseen:
+            why = NOT_VISIBLE.because(times=times)
+        else:
+            why = (FAILED if found.times == 1 else FAILED_AGAIN).because(times=times, error=found.error)
+        yield GuardResult.of(why.rule, (change.key,), why.facts, due_in_s=found.due_in_s)
 
 
 def mark_of(change: Change, uid: str = "") -> str:
@@ -65,43 +73,34 @@ def suspension_of(change: Change, snapshot: Snapshot, setbacks: Setbacks) -> Sus
     return found if found is not None and found.mark == mark_in(change, snapshot) else None
 
 
-def _suspended(view: GuardInput, rule: GuardName) -> Iterator[GuardResult]:
+def _suspended(view: GuardInput, rule: GuardName) -> Iterator[tuple[Change, Suspension]]:
+    """Changes of the plan that this guard suspends."""
     for key in view.setbacks.suspensions:
-        change = view.plan.by_key.get(key)
-        if change is None:
+        if (change := view.plan.by_key.get(key)) is None:
             continue
         found = suspension_of(change, view.snapshot, view.setbacks)
         if found is not None and found.rule == rule:
-            is_held = rule is GuardName.FLAPPING
-            row, said = _reverted(found, change, view.snapshot) if is_held else _failed(found)
-            end = HoldEnd("an hour after the last time", found.due_in_s) if is_held else None
-            yield GuardResult.of(row, (key,), said, due_in_s=found.due_in_s, end=end)
+            yield change, found
 
 
-def _failed(found: Suspension) -> tuple[Rule, dict[str, Plain]]:
-    if found.is_unseen:
-        return NOT_VISIBLE, {"times": counted(found.times, "time")}
-    return FAILED if found.times == 1 else FAILED_AGAIN, {"times": counted(found.times, "time"), "error": found.error}
-
-
-def _reverted(found: Suspension, change: Change, snapshot: Snapshot) -> tuple[Rule, dict[str, Plain]]:
+def _reverted(found: Suspension, change: Change, snapshot: Snapshot) -> Reason:
     """The row with what is known of the other writer of the field, such as the network plug-in that wrote the condition
     of a Node, and with how either is switched off."""
-    said: dict[str, Plain] = {
-        "times": counted(found.times, "time"),
-        "since": shown_moment(found.since) if found.since else "an unknown time",
-    }
+    since = shown_moment(found.since) if found.since else "an unknown time"
+    said: dict[str, Plain] = {"times": counted(found.times, "time"), "since": since}
     service, node = snapshot.service(change.owner), snapshot.node(change.owner)
     if change.kind == ChangeKind.SERVICE_CLAIM:
-        return SERVICE_REVERTED, said
+        return SERVICE_REVERTED.because(**said)
     if change.kind == ChangeKind.SERVICE_STATUS and service is not None:
         writer = _other_writer(service)
-        return (SERVICE_REVERTED_BY, said | {"writer": writer}) if writer else (SERVICE_REVERTED, said)
+        return SERVICE_REVERTED_BY.because(**said, writer=writer) if writer else SERVICE_REVERTED.because(**said)
     if change.kind == ChangeKind.NODE_NETWORK_CONDITION and node is not None:
         there = node.network_condition
-        writer = "" if there is None or there.is_ours else f"another controller (reason {shown_name(there.reason)})"
-        return (CONDITION_REVERTED_BY, said | {"writer": writer}) if writer else (CONDITION_REVERTED, said)
-    return REVERTED, said
+        if there is None or there.is_ours:
+            return CONDITION_REVERTED.because(**said)
+        writer = f"another controller (reason {shown_name(there.reason)})"
+        return CONDITION_REVERTED_BY.because(**said, writer=writer)
+    return REVERTED.because(**said)
 
 
 def _other_writer(service: Service) -> str:

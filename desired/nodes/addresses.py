@@ -26,7 +26,8 @@ from desired.syntax.provider_id import Provider, ServerKey, server_key
 _PADDING = re.compile(r"(?:^|(?<=\.))0+(?=[0-9])", re.ASCII)
 """Leading zeros of an IPv4 octet: the kubelet takes them as decimal padding, Python refuses them as ambiguous. In an
 IPv6 address they mean nothing. The pattern is linear in the text, as any Node may carry 256 KiB of annotation."""
-_FIELDS = frozenset({"public_net.ipv4", "public_net.ipv6", "private_net"})
+ADDRESS_FIELDS = frozenset({"public_net.ipv4", "public_net.ipv6", "private_net"})
+"""Fields of a server that have its addresses (Hetzner Cloud API, servers)."""
 _IPS = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
 
 BY_SETTING = {
@@ -154,7 +155,7 @@ def desired_addresses(
     Undecided while the network is unknown, when Hetzner's answer lacks the fields that would say, when the kubelet's
     ``--node-ip`` does not fit, and when an address may be another server's.
     """
-    gaps = server.missing & _FIELDS
+    gaps = server.missing & ADDRESS_FIELDS
     if gaps:
         return Decided(UNMANAGED, rules.ADDRESSES_MISSING, {"field": min(gaps), "server": server.key.name})
     network: Network | None = None
