@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from desired.guards.guard import GuardInput
 from desired.health.node import node_health
 from desired.health.service import service_health
-from desired.health.state import ObjectState, States
+from desired.health.state import Findings, ObjectState, States
 from desired.plan.change import Plan
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ def states_of(facts: GuardInput, plan: Plan, failed: Mapping[str, str]) -> State
     services = []
     for lb in desired.services.values():
         told = [note for key in lb.service.keys for note in notes.get(key, ())]
-        own = changes.get(lb.service.key, ())
-        services.append(service_health(lb, own, told, failed, snapshot.taken_at))
+        findings = Findings(changes.get(lb.service.key, ()), told, failed, snapshot.taken_at)
+        services.append(service_health(lb, findings))
     nodes = []
     for node in snapshot.nodes:
         if (wanted := desired.nodes.get(node.name)) is not None:
             own, told = changes.get(node.key, ()), notes.get(node.key, [])
-            nodes.append(node_health(node, wanted, own, told, failed, snapshot.taken_at))
+            nodes.append(node_health(node, wanted, Findings(own, told, failed, snapshot.taken_at)))
     ours = (each for each in nodes if each is not None)
     return States(tuple(sorted(services, key=_place)), tuple(sorted(ours, key=_place)))
 

@@ -1,13 +1,13 @@
 """State of a Node: by its stage, its server, and what withholds its changes."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from desired.health.state import NodeState, ObjectState
+from desired.health.state import Findings, NodeState, ObjectState
 from desired.model.snapshot import Node, ServerStatus
 from desired.nodes.node import DesiredNode, NodeOnServer, is_uninitialized
 from desired.plan.change import Change, GuardName, Verdict
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import NoteKind
 from desired.rules import health as rows
 from desired.rules.nodes import GONE_READY, Stage
 from desired.syntax.bounds import counted
@@ -30,30 +30,23 @@ _STATES: Mapping[Stage, NodeState] = {
 """Stage → state, where nothing else is known; a Node that is SETTLED is as its server says, or about to be."""
 
 
-def node_health(
-    node: Node,
-    wanted: DesiredNode,
-    changes: Sequence[Change],
-    notes: Collection[Note],
-    failed: Mapping[str, str],
-    now: datetime,
-) -> ObjectState | None:
-    """The state of ``node``; None for one that is not looked after here. ``changes``, ``notes`` and ``failed`` are as
-    of a Service. A Node without a server of its name is joining for five minutes, and then stuck."""
+def node_health(node: Node, wanted: DesiredNode, findings: Findings) -> ObjectState | None:
+    """The state of ``node``; None for one that is not looked after here. A Node without a server of its name is joining
+    for five minutes, and then stuck."""
     stage = wanted.stage.value
     if stage in _OF_OTHERS:
         return None
     state, why = _STATES.get(stage, NodeState.IN_SYNC), wanted.stage.text
     if stage is Stage.SETTLED and isinstance(wanted, NodeOnServer):
-        state, why = _settled(wanted, changes)
+        state, why = _settled(wanted, findings.changes)
     elif stage is Stage.UNMATCHED and wanted.stage.rule is GONE_READY:
         state = NodeState.UNKNOWN
-    elif stage is Stage.UNMATCHED and is_uninitialized(node) and now - node.created_at < PATIENCE:
+    elif stage is Stage.UNMATCHED and is_uninitialized(node) and findings.now - node.created_at < PATIENCE:
         state = NodeState.JOINING
     elif stage is Stage.JOINING and wanted.left is not None and isinstance(wanted.left.rule.of, NoteKind):
         state = NodeState.UNKNOWN if wanted.left.rule.of is NoteKind.UNKNOWN else NodeState.STUCK
         why = wanted.left.text
-    obstacle = _obstacle(changes, notes, failed)
+    obstacle = _obstacle(findings)
     if obstacle and state is not NodeState.STUCK:
         state, why = NodeState.STUCK, obstacle
     return ObjectState(node.key, state, why, _since(node, state))
@@ -71,16 +64,16 @@ def _settled(wanted: NodeOnServer, changes: Sequence[Change]) -> tuple[NodeState
     return NodeState.IN_SYNC, rows.AS_ITS_SERVER.text(server=server.key.name)
 
 
-def _obstacle(changes: Sequence[Change], notes: Collection[Note], failed: Mapping[str, str]) -> str:
+def _obstacle(findings: Findings) -> str:
     """What keeps the Node as it is until a person acts; "" where nothing does."""
-    for note in notes:
+    for note in findings.notes:
         if note.needs_a_person:
             return note.text
-    for change in changes:
+    for change in findings.changes:
         decision = change.decision
         if decision.verdict in (Verdict.REFUSED, Verdict.HELD):
             return f"{change.kind} is {decision.verdict} ({decision.rule}): {decision.why}"
-    return next((failed[change.key] for change in changes if change.key in failed), "")
+    return next((findings.failed[each.key] for each in findings.changes if each.key in findings.failed), "")
 
 
 def _since(node: Node, state: NodeState) -> datetime | None:

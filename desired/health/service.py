@@ -1,10 +1,12 @@
 """State of a Service: what its clients have, by its load balancer's health checks, then what keeps it from more."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import groupby
 
-from desired.health.state import ObjectState, PortHealth, PortState, ServiceState
+from desired.health.state import Findings, ObjectState, PortHealth, PortState, ServiceState
 from desired.load_balancers.conditions import OTHER_ADDRESS
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease
@@ -15,7 +17,7 @@ from desired.names import CONDITION_HEALTHY, CONDITION_IN_SYNC, CONDITION_READY
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.foresight import has_way
 from desired.plan.kinds import ChangeKind
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import NoteKind
 from desired.rules import health as rows
 from desired.rules.rule import Reason
 from desired.syntax.bounds import counted, listed
@@ -29,23 +31,14 @@ _NEED_A_PERSON = (NoteKind.LIMIT, NoteKind.CERTIFICATE)
 """Notes that keep a Service from part of what it asks for, besides those whose table says so."""
 
 
-def service_health(
-    lb: DesiredLoadBalancer | LoadBalancerRelease,
-    changes: Sequence[Change],
-    notes: Collection[Note],
-    failed: Mapping[str, str],
-    now: datetime,
-) -> ObjectState:
+def service_health(lb: DesiredLoadBalancer | LoadBalancerRelease, findings: Findings) -> ObjectState:
     """The state of the Service of ``lb``.
 
-    ``changes`` are its own, judged, ``notes`` those on it and its load balancer, and ``failed`` has the errors of
-    changes that an API refused in this pass, by key. What clients notice comes first: a Service that serves, and has
-    a change that is held, is blocked; one of which a port is not answered is down, whatever is held. With
-    ``externalTrafficPolicy: Local`` Nodes without a pod are unhealthy by design (Kubernetes, Services), so that a port
-    is well when one answers.
+    What clients notice comes first: a Service that serves, and has a change that is held, is blocked; one of which a
+    port is not answered is down, whatever is held. With ``externalTrafficPolicy: Local`` Nodes without a pod are
+    unhealthy by design (Kubernetes, Services), so that a port is well when one answers.
     """
-    service = lb.service
-    blocked = next(_obstacles(changes, notes, failed), "")
+    service, blocked = lb.service, next(_obstacles(findings), "")
     if isinstance(lb, LoadBalancerRelease):
         state, why = _leaving(lb, blocked)
         return ObjectState(service.key, state, why, service.deleted_at)
@@ -55,17 +48,17 @@ def service_health(
         case Foreign(why=why) | Contested(why=why):
             return ObjectState(service.key, ServiceState.BLOCKED, why, _since(service, ServiceState.BLOCKED))
         case Owned(balancer):
-            why_none = "".join(f"; {note.text}" for note in notes if note.kind is NoteKind.NO_TARGETS)
-            return _served(lb, balancer, changes, blocked, why_none, now)
+            return _Served(lb, balancer, findings, blocked).state()
         case matched:
-            state, why = _to_come(lb, changes, blocked)
+            state, why = _to_come(lb, findings.changes, blocked)
             if isinstance(matched, Adoptable) and state is ServiceState.WAITING:
                 why = rows.TO_BE_ADOPTED.text(balancer=matched.balancer.id)
             return ObjectState(service.key, state, why, service.created_at)
 
 
-def _obstacles(changes: Sequence[Change], notes: Collection[Note], failed: Mapping[str, str]) -> Iterator[str]:
+def _obstacles(findings: Findings) -> Iterator[str]:
     """What keeps the Service from part of what it asks for until a person acts, gravest first."""
+    changes, notes, failed = findings.changes, findings.notes, findings.failed
     yield from (note.text for note in notes if note.needs_a_person)
     for verdict in (Verdict.REFUSED, Verdict.HELD):
         found = (change.decision for change in changes if change.decision.verdict is verdict)
@@ -96,29 +89,70 @@ def _to_come(lb: DesiredLoadBalancer, changes: Sequence[Change], blocked: str) -
     return ServiceState.WAITING, rows.TO_BE_CREATED.text()
 
 
-def _served(
-    lb: DesiredLoadBalancer,
-    balancer: CloudBalancer,
-    changes: Sequence[Change],
-    blocked: str,
-    why_none: str,
-    now: datetime,
-) -> ObjectState:
-    """Of a Service that has its load balancer; ``why_none`` is told where that has no target."""
-    is_new = now - balancer.created_at < SETTLING
-    ports = tuple(port_health(balancer, is_local=lb.service.claim.is_local, is_new=is_new))
-    found = [
-        *_of_targets(balancer, ports, why_none, is_new=is_new, is_overdue=_is_overdue(lb.service, now)),
-        *_of_writes(lb, balancer, ports, changes, is_blocked=bool(blocked), is_new=is_new),
-    ]
-    serves = "; ".join(reason.text for reason in _reasons(ports))
-    if blocked:
-        found.append((ServiceState.BLOCKED, f"{blocked}; {serves}" if serves else blocked))
-    fails = any(port.healthy and port.failing for port in ports)
-    found.append((ServiceState.DEGRADED if fails else ServiceState.SERVING, serves))
-    state, why = min(found, key=lambda each: list(ServiceState).index(each[0]))  # they stand there worst first
-    since = balancer.created_at if is_new and state is ServiceState.WAITING else _since(lb.service, state)
-    return ObjectState(lb.service.key, state, why, since, ports, tuple(_worst(balancer)))
+@dataclass(frozen=True)
+class _Served:
+    """A Service that has its load balancer."""
+
+    lb: DesiredLoadBalancer
+    balancer: CloudBalancer
+    findings: Findings
+    blocked: str
+    """What a person has to mend; "" if nothing."""
+
+    @property
+    def is_new(self) -> bool:
+        return self.findings.now - self.balancer.created_at < SETTLING
+
+    @cached_property
+    def ports(self) -> tuple[PortHealth, ...]:
+        return tuple(port_health(self.balancer, is_local=self.lb.service.claim.is_local, is_new=self.is_new))
+
+    def state(self) -> ObjectState:
+        found = [*self._of_targets(), *self._of_writes()]
+        service, serves = self.lb.service, "; ".join(reason.text for reason in _reasons(self.ports))
+        if self.blocked:
+            found.append((ServiceState.BLOCKED, f"{self.blocked}; {serves}" if serves else self.blocked))
+        fails = any(port.healthy and port.failing for port in self.ports)
+        found.append((ServiceState.DEGRADED if fails else ServiceState.SERVING, serves))
+        state, why = min(found, key=lambda each: list(ServiceState).index(each[0]))  # they stand there worst first
+        is_early = self.is_new and state is ServiceState.WAITING
+        since = self.balancer.created_at if is_early else _since(service, state)
+        return ObjectState(service.key, state, why, since, self.ports, tuple(_worst(self.balancer)))
+
+    def _of_targets(self) -> Iterator[tuple[ServiceState, str]]:
+        """What clients notice of the targets, and what is not known of them: results come, unless they are overdue."""
+        balancer, notes = self.balancer, self.findings.notes
+        if not balancer.targets:
+            cause = "".join(f"; {note.text}" for note in notes if note.kind is NoteKind.NO_TARGETS)
+            told = rows.NO_TARGET.text(balancer=balancer.id, cause=cause)
+            yield ServiceState.WAITING if self.is_new else ServiceState.DOWN, told
+        elif not any(has_way(target, balancer) for target in balancer.targets):
+            yield ServiceState.DOWN, rows.NO_WAY.text(balancer=balancer.id, targets=len(balancer.targets))
+        else:
+            dead = [port for port in self.ports if port.state is PortState.NONE]
+            yield from ((ServiceState.DOWN, reason.text) for reason in _reasons(dead))
+            is_overdue = _is_overdue(self.lb.service, self.findings.now)
+            state = ServiceState.UNKNOWN if is_overdue else ServiceState.WAITING
+            unknown = (port for port in self.ports if port.state is PortState.UNKNOWN)
+            for unchecked, alike in groupby(unknown, lambda port: port.unchecked):
+                yield state, rows.PORTS_UNCHECKED.text(ports=_ports(alike), targets=counted(unchecked, "target"))
+
+    def _of_writes(self) -> Iterator[tuple[ServiceState, str]]:
+        """What clients miss as it is not written: it waits if the write is to come, and otherwise they notice. A port
+        that a person has to make possible says so by what it is blocked by."""
+        service, changes, there = self.lb.service, self.findings.changes, {port.port for port in self.ports}
+        lacking = [port.port for port in service.claim.ports if port.protocol == "TCP" and port.port not in there]
+        if lacking and self.lb.wanted is not None:
+            left = next((why for each in changes if _port_of(each) in lacking and (why := _why_left(each))), "")
+            is_coming = self.is_new or bool(self.blocked) or not left
+            row = rows.PORT_ABSENT if is_coming else rows.PORT_LEFT_OUT
+            told = row.text(ports=_numbers(lacking), balancer=self.balancer.id, why=left)
+            yield ServiceState.WAITING if is_coming else ServiceState.DOWN, told
+        status = next((change for change in changes if change.kind is ChangeKind.SERVICE_STATUS), None)
+        if not service.ingress and status is not None:
+            is_coming = self.is_new or not (self.blocked or _why_left(status))
+            state = ServiceState.WAITING if is_coming else ServiceState.DOWN
+            yield state, rows.NOT_PUBLISHED.text(balancer=self.balancer.id)
 
 
 def _worst(balancer: CloudBalancer) -> Iterator[Health]:
@@ -137,50 +171,6 @@ def port_health(balancer: CloudBalancer, *, is_local: bool, is_new: bool) -> Ite
     for port in sorted(balancer.spec.listeners):
         said = [balancer.checks.get(target, {}).get(port, Health.UNKNOWN) for target in reached]
         yield PortHealth(port, said.count(Health.HEALTHY), said.count(Health.UNHEALTHY), len(said), is_local, is_new)
-
-
-def _of_targets(
-    balancer: CloudBalancer, ports: Sequence[PortHealth], why_none: str, *, is_new: bool, is_overdue: bool
-) -> Iterator[tuple[ServiceState, str]]:
-    """What clients notice of the targets, and what is not known of them: results come, unless they are overdue."""
-    if not balancer.targets:
-        told = rows.NO_TARGET.text(balancer=balancer.id, cause=why_none)
-        yield ServiceState.WAITING if is_new else ServiceState.DOWN, told
-    elif not any(has_way(target, balancer) for target in balancer.targets):
-        yield ServiceState.DOWN, rows.NO_WAY.text(balancer=balancer.id, targets=len(balancer.targets))
-    else:
-        dead = [port for port in ports if port.state is PortState.NONE]
-        yield from ((ServiceState.DOWN, reason.text) for reason in _reasons(dead))
-        state = ServiceState.UNKNOWN if is_overdue else ServiceState.WAITING
-        unknown = (port for port in ports if port.state is PortState.UNKNOWN)
-        for unchecked, alike in groupby(unknown, lambda port: port.unchecked):
-            yield state, rows.PORTS_UNCHECKED.text(ports=_ports(alike), targets=counted(unchecked, "target"))
-
-
-def _of_writes(
-    lb: DesiredLoadBalancer,
-    balancer: CloudBalancer,
-    ports: Sequence[PortHealth],
-    changes: Sequence[Change],
-    *,
-    is_blocked: bool,
-    is_new: bool,
-) -> Iterator[tuple[ServiceState, str]]:
-    """What clients miss as it is not written: it waits where the write is to come, and otherwise they notice. A port
-    that a person has to make possible says so by what it is blocked by."""
-    there = {port.port for port in ports}
-    lacking = [port.port for port in lb.service.claim.ports if port.protocol == "TCP" and port.port not in there]
-    if lacking and lb.wanted is not None:
-        left = next((why for each in changes if _port_of(each) in lacking and (why := _why_left(each))), "")
-        is_coming = is_new or is_blocked or not left
-        row = rows.PORT_ABSENT if is_coming else rows.PORT_LEFT_OUT
-        told = row.text(ports=_numbers(lacking), balancer=balancer.id, why=left)
-        yield ServiceState.WAITING if is_coming else ServiceState.DOWN, told
-    status = next((change for change in changes if change.kind is ChangeKind.SERVICE_STATUS), None)
-    if not lb.service.ingress and status is not None:
-        is_coming = is_new or not (is_blocked or _why_left(status))
-        state = ServiceState.WAITING if is_coming else ServiceState.DOWN
-        yield state, rows.NOT_PUBLISHED.text(balancer=balancer.id)
 
 
 def _port_of(change: Change) -> int | None:

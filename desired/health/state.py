@@ -1,6 +1,6 @@
 """The states of Services and Nodes as values, and which is worse."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
@@ -10,6 +10,8 @@ from typing import Final
 
 from desired.model.key import Key
 from desired.model.load_balancer import Health
+from desired.plan.change import Change
+from desired.plan.notes import Note
 
 
 class Level(IntEnum):
@@ -121,6 +123,19 @@ class PortHealth:
             return PortState.ALL if self.healthy == self.targets else PortState.SOME
         is_early = self.is_new and self.unchecked > 0
         return PortState.NONE if not self.targets or (self.unhealthy and not is_early) else PortState.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a pass says of one Service or Node."""
+
+    changes: Sequence[Change]
+    """Its own, judged."""
+    notes: Collection[Note]
+    """On it, and on the load balancer of a Service."""
+    failed: Mapping[str, str]
+    """Key of a change that an API refused in this pass → the error."""
+    now: datetime
 
 
 def word_of(state: AnyState) -> str:
