@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from actuators.apply import Actuator
+from actuators.balancer_task import balancer_of
 from actuators.http.call_budget import ONE_WRITE
-from actuators.load_balancers import balancer_of
 from desired.model.load_balancer import is_private
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change

@@ -2,8 +2,8 @@
 has changed since it was observed: then the change is planned again and never sent again."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from actuators.http.errors import Broken, Conflict, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, ApiAnswer, KubernetesReader, KubernetesWriter, segment
 from actuators.http.robot import RobotReader
-from actuators.outcome import unexpected_change
+from actuators.sides import by_sides, expect
 from actuators.wire.node import (
     NODES,
     address_bodies,
@@ -41,87 +41,94 @@ class _Written(msgspec.Struct):
     metadata: _Meta
 
 
-def initialise(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
-    """Initialize the joining Node of ``change`` as its ``after`` says.
+@dataclass(frozen=True, slots=True)
+class NodeTask:
+    """A change of a Node that is being carried out, and the clients for it."""
+
+    writer: KubernetesWriter
+    cluster: KubernetesReader
+    cloud: HetznerReader
+    robot: RobotReader | None
+    """None if Robot servers are not read."""
+    change: Change
+    snapshot: Snapshot
+
+    @property
+    def node(self) -> Node:
+        """The Node as observed. Raises KeyError for a change that was planned from another snapshot."""
+        return self.snapshot.nodes.items[self.change.owner.name]
+
+    def patch_spec(self, spec: Mapping[str, Any]) -> None:
+        """Write a part of the spec, if the Node is still in the version that was observed."""
+        self.writer.patch(_path(self.node), {"metadata": _as_observed(self.node), "spec": spec})
+
+    def patch_addresses(self, addresses: tuple[NodeAddress, ...]) -> ApiAnswer:
+        """Give the Node these addresses: the whole list, as several may have one type."""
+        body = {"metadata": _as_observed(self.node), "status": {"addresses": address_bodies(addresses)}}
+        return self.writer.patch(f"{_path(self.node)}/status", body)
+
+
+def initialise(task: NodeTask, before: NodeIdentity, after: NodeIdentity) -> None:
+    """Initialize the joining Node as ``after`` says.
 
     Addresses go first and the taint goes last, so that no pod is ever scheduled to a Node without addresses. The second
     write carries the version that the first one answered: a kubelet that writes in between makes it a conflict.
     """
-    match change.before, change.after:
-        case NodeIdentity() as before, NodeIdentity() as after:
-            node = _node(change, snapshot)
-        case _:
-            raise unexpected_change(change)
-    version = node.resource_version
+    metadata = _as_observed(task.node)
     if after.addresses != before.addresses:
-        version = _version(_write_addresses(writer, node, after.addresses))
-    metadata = {**_precondition(node, version), "labels": labels_patch(before.labels, after.labels)}
+        metadata["resourceVersion"] = _version(task.patch_addresses(after.addresses))
+    metadata["labels"] = labels_patch(before.labels, after.labels)
     spec = {"providerID": after.provider_id, "taints": taint_bodies(after.taints)}
-    writer.patch(_path(node), {"metadata": metadata, "spec": spec})
+    task.writer.patch(_path(task.node), {"metadata": metadata, "spec": spec})
 
 
-def write_labels(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
+def write_labels(task: NodeTask, before: Mapping[str, str], after: Mapping[str, str]) -> None:
     """Give the Node the owned labels of ``after``, and take away those that only ``before`` has.
 
     Labels have a key each, so that a write of another client in between does no harm: the uid is enough.
     """
-    match change.before, change.after:
-        case Mapping() as before, Mapping() as after:
-            node = _node(change, snapshot)
-        case _:
-            raise unexpected_change(change)
-    writer.patch(_path(node), {"metadata": {"uid": node.uid, "labels": labels_patch(before, after)}})
+    node = task.node
+    task.writer.patch(_path(node), {"metadata": {"uid": node.uid, "labels": labels_patch(before, after)}})
 
 
-def write_addresses(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
-    """Give the Node the addresses of ``after``: the whole list, as several may have one type."""
-    match change.after:
-        case tuple() as addresses:
-            _write_addresses(writer, _node(change, snapshot), addresses)
-        case _:
-            raise unexpected_change(change)
+def write_addresses(task: NodeTask, _before: object, after: tuple[NodeAddress, ...]) -> None:
+    """Give the Node the addresses of ``after``."""
+    task.patch_addresses(after)
 
 
-def write_shutdown_taint(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
+def write_shutdown_taint(task: NodeTask, _before: object, after: bool) -> None:
     """Add or remove the shutdown taint: the whole list, as taints have no key to merge by."""
-    match change.after:
-        case bool() as wanted:
-            node = _node(change, snapshot)
-        case _:
-            raise unexpected_change(change)
-    taints = taint_bodies(with_shutdown_taint(node.taints, wanted=wanted))
-    writer.patch(_path(node), {"metadata": _precondition(node, node.resource_version), "spec": {"taints": taints}})
+    task.patch_spec({"taints": taint_bodies(with_shutdown_taint(task.node.taints, wanted=after))})
 
 
-def write_out_of_service_taint(
-    writer: KubernetesWriter, cluster: KubernetesReader, cloud: HetznerReader, change: Change, snapshot: Snapshot
-) -> None:
-    """Add the out-of-service taint, if the server is still absent and the kubelet still does not report; or remove it,
-    if the server runs and is not locked.
+def add_out_of_service_taint(task: NodeTask, _before: None, after: OutOfService) -> None:
+    """Add the out-of-service taint, if the server is still absent and the kubelet still does not report.
 
-    Raises Broken when the server of a Node that is to get it exists, Conflict when the kubelet reports, or when the
-    server is not running. The time of the taint is that of the snapshot, by the API server's clock, which writes none
-    by itself.
+    Raises Broken when the server exists, Conflict when the kubelet reports. The time of the taint is that of the
+    snapshot, by the API server's clock, which writes none by itself.
     """
-    node = _node(change, snapshot)
-    match change.before, change.after:
-        case None, OutOfService(proof=proof):
-            _require_absence(cloud, None, proof)
-            try:
-                _require_silence(cluster.get(_path(node)), node)
-            except NotFound as error:
-                raise Conflict(str(error), status=error.status, code=error.code) from error
-            taints = with_out_of_service_taint(node.taints, snapshot.taken_at)
-        case True, False:
-            _require_running(cloud, node)
-            taints = without_out_of_service_taint(node.taints)
-        case _:
-            raise unexpected_change(change)
-    body = {"metadata": _precondition(node, node.resource_version), "spec": {"taints": taint_bodies(taints)}}
-    writer.patch(_path(node), body)
+    _require_absence(task.cloud, None, after.proof)
+    try:
+        _require_silence(task)
+    except NotFound as error:
+        raise _overtaken(error) from error
+    task.patch_spec({"taints": taint_bodies(with_out_of_service_taint(task.node.taints, task.snapshot.taken_at))})
 
 
-def write_network_condition(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
+def remove_out_of_service_taint(task: NodeTask, before: bool, after: bool) -> None:
+    """Remove the out-of-service taint, if the server runs and is not locked; else raises Conflict."""
+    expect(task.change, fits=before and not after)
+    key = server_key(task.node.provider_id)
+    try:
+        found = None if key is None or key.provider is not Provider.CLOUD else SERVERS.one(task.cloud, key.id)
+    except NotFound:
+        found = None
+    if found is None or found.status is not ServerStatus.RUNNING or found.is_locked:
+        raise Conflict(f"the server of Node {task.node.name} is gone, not running, or locked")
+    task.patch_spec({"taints": taint_bodies(without_out_of_service_taint(task.node.taints))})
+
+
+def write_network_condition(task: NodeTask, before: NetworkCondition | None, after: NetworkCondition | None) -> None:
     """Give the Node the condition ``NetworkUnavailable`` of ``after``; None removes it, as when routes are switched
     off.
 
@@ -129,51 +136,40 @@ def write_network_condition(writer: KubernetesWriter, change: Change, snapshot: 
     is enough. A time that the patch does not name stays, too, as long as the status does. A Node that has gone while
     its routes were made has been overtaken, which is a Conflict and no failure.
     """
-    match change.before, change.after:
-        case (NetworkCondition() | None) as before, NetworkCondition() as after:
-            condition = network_condition_patch(before, after, snapshot.taken_at)
-        case NetworkCondition() as before, None:
-            condition = network_condition_patch(before, None, snapshot.taken_at)
-        case _:
-            raise unexpected_change(change)
-    node = _node(change, snapshot)
-    body = {"metadata": {"uid": node.uid}, "status": {"conditions": [condition]}}
     try:
-        writer.patch(f"{_path(node)}/status", body, content_type=STRATEGIC_MERGE_PATCH)
+        _patch_condition(task.writer, task.node, network_condition_patch(before, after, task.snapshot.taken_at))
     except NotFound as error:
-        raise Conflict(str(error), status=error.status, code=error.code) from error
+        raise _overtaken(error) from error
 
 
 def write_sync_condition(writer: KubernetesWriter, node: Node, condition: SyncCondition | None, now: datetime) -> None:
     """Give the Node this condition ``NodeInSync`` at the time ``now``; None removes it. Conditions of others stay
     byte for byte, as with ``NetworkUnavailable``."""
-    body = {"metadata": {"uid": node.uid}, "status": {"conditions": [sync_condition_patch(node, condition, now)]}}
+    _patch_condition(writer, node, sync_condition_patch(node, condition, now))
+
+
+def _patch_condition(writer: KubernetesWriter, node: Node, condition: Mapping[str, str]) -> None:
+    body = {"metadata": {"uid": node.uid}, "status": {"conditions": [condition]}}
     writer.patch(f"{_path(node)}/status", body, content_type=STRATEGIC_MERGE_PATCH)
 
 
-def delete(
-    writer: KubernetesWriter,
-    cluster: KubernetesReader,
-    cloud: HetznerReader,
-    robot: RobotReader | None,
-    change: Change,
-    snapshot: Snapshot,
-) -> None:
+def _overtaken(error: NotFound) -> Conflict:
+    """The error for a Node that has gone meanwhile."""
+    return Conflict(str(error), status=error.status, code=error.code)
+
+
+def delete(task: NodeTask, before: LostNode, _after: None) -> None:
     """Delete the Node, if its server is still absent and its kubelet still does not report.
 
     Raises Broken when the server exists, Conflict when the kubelet reports. The deletion itself carries uid and
     version, so that it never hits a Node that has registered under the same name since. Done when the Node is gone
     already.
     """
-    match change.before:
-        case LostNode(proof=proof):
-            node = _node(change, snapshot)
-        case _:
-            raise unexpected_change(change)
-    _require_absence(cloud, robot, proof)
+    node = task.node
+    _require_absence(task.cloud, task.robot, before.proof)
     try:
-        _require_silence(cluster.get(_path(node)), node)
-        writer.delete(_path(node), uid=proof.node_uid, version=node.resource_version)
+        _require_silence(task)
+        task.writer.delete(_path(node), uid=before.proof.node_uid, version=node.resource_version)
     except NotFound:
         return
 
@@ -192,60 +188,23 @@ def _require_absence(cloud: HetznerReader, robot: RobotReader | None, proof: Abs
     raise Broken(f"Hetzner contradicts itself: its list lacks {proof.server.name}, but a GET by its id finds it")
 
 
-def _require_running(cloud: HetznerReader, node: Node) -> None:
-    """Raise a Conflict unless a GET says that the Node's server is running and not locked."""
-    key = server_key(node.provider_id)
-    try:
-        found = None if key is None or key.provider is not Provider.CLOUD else SERVERS.one(cloud, key.id)
-    except NotFound:
-        found = None
-    if found is None or found.status is not ServerStatus.RUNNING or found.is_locked:
-        raise Conflict(f"the server of Node {node.name} is gone, not running, or locked")
-
-
-def _require_silence(answer: ApiAnswer, node: Node) -> None:
-    """Raise a Conflict when the Node is Ready by now."""
-    _, now = NODES.decode_one(answer.body)
+def _require_silence(task: NodeTask) -> None:
+    """Raise a Conflict when the Node is Ready by now, NotFound when it is gone."""
+    name = task.node.name
+    _, now = NODES.decode_one(task.cluster.get(_path(task.node)).body)
     if isinstance(now, Unknown):
-        raise Broken(f"Node {node.name}: {now.why}")
+        raise Broken(f"Node {name}: {now.why}")
     if any(condition.type == "Ready" and condition.status == "True" for condition in now.conditions):
-        raise Conflict(f"Node {node.name} is Ready again")
-
-
-def node_actuators(
-    writer: KubernetesWriter, cluster: KubernetesReader, cloud: HetznerReader, robot: RobotReader | None
-) -> Mapping[str, Callable[[Change, Snapshot], None]]:
-    """Kind of change of a Node → its actuator. ``robot`` is None where Robot servers are not read."""
-    return {
-        ChangeKind.NODE_INITIALISE: partial(initialise, writer),
-        ChangeKind.NODE_LABELS: partial(write_labels, writer),
-        ChangeKind.NODE_ADDRESSES: partial(write_addresses, writer),
-        ChangeKind.NODE_SHUTDOWN_TAINT: partial(write_shutdown_taint, writer),
-        ChangeKind.NODE_OUT_OF_SERVICE_TAINT: partial(write_out_of_service_taint, writer, cluster, cloud),
-        ChangeKind.NODE_NETWORK_CONDITION: partial(write_network_condition, writer),
-        ChangeKind.NODE_DELETE: partial(delete, writer, cluster, cloud, robot),
-    }
-
-
-def _node(change: Change, snapshot: Snapshot) -> Node:
-    """The Node of ``change`` as observed. Raises KeyError for a change that was planned from another snapshot."""
-    return snapshot.nodes.items[change.owner.name]
+        raise Conflict(f"Node {name} is Ready again")
 
 
 def _path(node: Node) -> str:
     return f"/api/v1/nodes/{segment(node.name)}"
 
 
-def _write_addresses(writer: KubernetesWriter, node: Node, addresses: tuple[NodeAddress, ...]) -> ApiAnswer:
-    metadata = _precondition(node, node.resource_version)
-    return writer.patch(
-        f"{_path(node)}/status", {"metadata": metadata, "status": {"addresses": address_bodies(addresses)}}
-    )
-
-
-def _precondition(node: Node, version: str) -> dict[str, Any]:
+def _as_observed(node: Node) -> dict[str, Any]:
     """Metadata that makes a write fail unless the Node is the one that was observed, in the same version."""
-    return {"uid": node.uid, "resourceVersion": version}
+    return {"uid": node.uid, "resourceVersion": node.resource_version}
 
 
 def _version(answer: ApiAnswer) -> str:
@@ -253,3 +212,16 @@ def _version(answer: ApiAnswer) -> str:
         return decoder(_Written).decode(answer.body).metadata.resource_version
     except ValueError as error:
         raise Broken(f"the API server's answer to a write of a Node could not be read: {error}") from error
+
+
+NODE_ACTUATORS: Mapping[str, Callable[[NodeTask], None]] = {
+    ChangeKind.NODE_INITIALISE: by_sides(initialise),
+    ChangeKind.NODE_LABELS: by_sides(write_labels),
+    ChangeKind.NODE_ADDRESSES: by_sides(write_addresses),
+    ChangeKind.NODE_SHUTDOWN_TAINT: by_sides(write_shutdown_taint),
+    ChangeKind.NODE_OUT_OF_SERVICE_TAINT: by_sides(add_out_of_service_taint, remove_out_of_service_taint),
+    ChangeKind.NODE_NETWORK_CONDITION: by_sides(write_network_condition),
+    ChangeKind.NODE_DELETE: by_sides(delete),
+}
+"""Kind of change of a Node → its actuator. Each raises an ApiError when it could not, and TypeError for sides that are
+not of its kind."""

@@ -10,18 +10,6 @@
 
 from dataclasses import dataclass
 
-from desired.plan.change import Change, State
-
-
-def unexpected_change(change: Change) -> TypeError:
-    """The error for a change whose sides are not of its kind, which is a bug."""
-    return TypeError(f"{change.key}: {change.kind} from {_type(change.before)} to {_type(change.after)}")
-
-
-def _type(side: State | None) -> str:
-    return type(side).__name__
-
-
 STOPPED = "stopped before it began, by a signal or the deadline of --once"
 """Why a change was skipped that was not begun in time."""
 

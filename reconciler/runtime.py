@@ -12,7 +12,6 @@ from socket import gethostname
 
 from actuators.apply import Actuator
 from actuators.approvals import ApprovalUses
-from actuators.certificates import create as create_certificate
 from actuators.concurrency import THREADS, Concurrency
 from actuators.config_maps import ConfigMap
 from actuators.http import hetzner, kubernetes
@@ -23,11 +22,10 @@ from actuators.http.lists import page_of
 from actuators.http.retry import NO_PATIENCE, Patience, Retry, RetryBudget
 from actuators.http.robot import Refusals, RobotReader
 from actuators.lanes import UnderWay
-from actuators.load_balancers import BALANCER_ACTUATORS
-from actuators.nodes import node_actuators, write_sync_condition
+from actuators.nodes import NODE_ACTUATORS, NodeTask, write_sync_condition
 from actuators.record import RecordStore
-from actuators.routes import ROUTE_ACTUATORS
-from actuators.services import require_alive, service_actuators, write_conditions
+from actuators.routes import ROUTE_ACTUATORS, RouteTask
+from actuators.services import SERVICE_ACTUATORS, ServiceTask, write_conditions
 from actuators.unlisted import UnlistedBalancers
 from actuators.wire.lease import Leases
 from actuators.wire.server import SERVERS, selector_text
@@ -38,7 +36,6 @@ from desired.model.snapshot import Snapshot
 from desired.names import APPLICATION
 from desired.plan.change import Change
 from desired.plan.grants import Grant, Source
-from desired.plan.kinds import ChangeKind
 from desired.section import Unknown
 from reconciler import __version__
 from reconciler.capture.offline import readers_of
@@ -306,15 +303,19 @@ def actuators_with(
     writer: kubernetes.KubernetesWriter, writers: Writers, robot: RobotReader | None
 ) -> Mapping[str, Actuator]:
     """Kind of change → its actuator."""
-    at_hetzner = {**BALANCER_ACTUATORS, **ROUTE_ACTUATORS, ChangeKind.CERTIFICATE_CREATE: create_certificate}
+    cluster, cloud = writers.cluster, writers.reader
+
+    def of_node(change: Change, snapshot: Snapshot) -> None:
+        NODE_ACTUATORS[change.kind](NodeTask(writer, cluster, cloud, robot, change, snapshot))
+
+    def of_service(change: Change, snapshot: Snapshot) -> None:
+        SERVICE_ACTUATORS[change.kind](ServiceTask(writers, change, snapshot, writer))
+
+    def of_route(change: Change, _snapshot: Snapshot) -> None:
+        ROUTE_ACTUATORS[change.kind](RouteTask(writers, change))
+
     return {
-        **node_actuators(writer, writers.cluster, writers.reader, robot),
-        **service_actuators(writer, writers),
-        **{kind: partial(actuator, writers) for kind, actuator in at_hetzner.items()},
-        ChangeKind.LB_ADOPT: partial(_adopt, writer, writers),
+        **dict.fromkeys(NODE_ACTUATORS, of_node),
+        **dict.fromkeys(SERVICE_ACTUATORS, of_service),
+        **dict.fromkeys(ROUTE_ACTUATORS, of_route),
     }
-
-
-def _adopt(writer: kubernetes.KubernetesWriter, writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    require_alive(writer, writers.cluster, change, snapshot)
-    BALANCER_ACTUATORS[ChangeKind.LB_ADOPT](writers, change, snapshot)

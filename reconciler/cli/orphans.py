@@ -5,11 +5,12 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from actuators.balancer_task import BalancerTask
 from actuators.http.actions import Actions
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
 from actuators.http.kubernetes import KubernetesReader
-from actuators.load_balancers import delete
+from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from actuators.record import RecordStore
 from actuators.wire.load_balancer import BALANCERS
@@ -177,7 +178,7 @@ def _delete_one(change: Change, snapshot: Snapshot, writers: Writers, stop: thre
     if stop.is_set():
         return Skipped(STOPPED)
     try:
-        delete(writers, change, snapshot)
+        BALANCER_ACTUATORS[change.kind](BalancerTask(writers, change, snapshot))
     except ApiError as error:
         return Failed(str(error))
     return Applied()

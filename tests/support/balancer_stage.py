@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from ipaddress import IPv4Address
 from typing import Any
 
+from actuators.balancer_task import BalancerTask
 from actuators.http.actions import Actions
 from actuators.http.hetzner import HetznerConnection, HetznerWriter
 from actuators.load_balancers import BALANCER_ACTUATORS
@@ -23,6 +24,7 @@ from desired.model.snapshot import Server, Snapshot
 from desired.plan.change import Change
 from desired.plan.controller_record import RECORD, ControllerRecord, record_in
 from hcloud_sandbox.hetzner import HetznerOptions
+from reconciler.runtime import actuators_with
 from tests.balancers import a_service, a_world
 from tests.builders import CLUSTER_UID, a_server
 from tests.support.simulators import PassingTime, Simulation
@@ -56,7 +58,7 @@ class Stage:
     writers: Writers
 
     def carry_out(self, change: Change) -> None:
-        BALANCER_ACTUATORS[change.kind](self.writers, change, self.snapshot)
+        BALANCER_ACTUATORS[change.kind](BalancerTask(self.writers, change, self.snapshot))
 
     def balancers(self) -> list[dict[str, Any]]:
         """All load balancers, as they truly are once everything has ended."""
@@ -136,6 +138,11 @@ def hands_in(sim: Simulation) -> Writers:
     reader = sim.hetzner_reader()
     actions = Actions(reader, sim.stop, clock=sim.clock.timestamp)
     return Writers(reader, sim.hetzner_writer(), actions, sim.kubernetes_reader())
+
+
+def carry_out(sim: Simulation, change: Change, snapshot: Snapshot, hands: Writers | None = None) -> None:
+    """Carry out a change with whatever the simulation has, or with these ``hands``."""
+    actuators_with(sim.kubernetes_writer(), hands or hands_in(sim), sim.robot_reader())[change.kind](change, snapshot)
 
 
 def in_record(*ids: int, cluster: str = CLUSTER_UID) -> UnlistedBalancers:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from actuators.certificates import create
 from actuators.http.errors import Conflict
 from desired.model.load_balancer import ManagedCertificate
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
@@ -28,7 +27,7 @@ def stage(simulate: Simulate) -> Stage:
 
 
 def carry_out(stage: Stage) -> None:
-    create(stage.writers, CHANGE, stage.snapshot)
+    stage.carry_out(CHANGE)
 
 
 def certificates(stage: Stage) -> list[dict[str, Any]]:

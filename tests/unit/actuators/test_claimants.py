@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Broken, Conflict
-from actuators.load_balancers import delete
 from desired.load_balancers.changes import orphan_deletion
 from desired.load_balancers.lifecycle import Orphan
 from desired.load_balancers.ownership import former_by_name
@@ -19,7 +18,7 @@ from desired.plan.change import Change
 from tests.balancers import DEFAULT_NAME, a_balancer, a_service, a_world
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER, a_difference
-from tests.support.balancer_stage import a_stage
+from tests.support.balancer_stage import a_stage, carry_out
 from tests.support.rows import rows
 from tests.support.rules import saying
 from tests.support.simulators import Simulate, ago
@@ -88,7 +87,7 @@ def test_a_deletion_beside_services_as_they_are_by_now(
     stage.sim.kubernetes.replace_world({"services": present})
     why = rf"^Service {claimant} now wants load balancer 42 {DEFAULT_NAME}$"
     with nullcontext() if claimant is None else pytest.raises(Conflict, match=why):
-        delete(stage.writers, deletion(balancer, snapshot), snapshot)
+        carry_out(stage.sim, deletion(balancer, snapshot), snapshot, stage.writers)
     is_named = balancer in (OWN, AWAITING)
     assert bool(stage.balancers()) is (claimant is not None)
     asked = [(entry.method, entry.path) for entry in stage.sim.sent_to_kubernetes()]
@@ -108,6 +107,6 @@ def test_a_service_that_cannot_be_read_is_no_word(simulate: Simulate, balancer: 
     stage.sim.spoil_kubernetes("status", code=200, body=listed)
 
     with pytest.raises(Broken, match=r"^the API server's Services could not be read: "):
-        delete(stage.writers, deletion(balancer, snapshot), snapshot)
+        carry_out(stage.sim, deletion(balancer, snapshot), snapshot, stage.writers)
 
     assert stage.balancers()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Conflict
-from actuators.nodes import write_network_condition, write_sync_condition
+from actuators.nodes import write_sync_condition
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot, SyncCondition
@@ -16,6 +16,7 @@ from desired.plan.change import Change
 from desired.plan.kinds import Verb
 from reconciler.observe.world import observe_world
 from tests.builders import a_change
+from tests.support.balancer_stage import carry_out
 from tests.support.objects import LONG_AGO, condition, settled_node
 from tests.support.rows import rows
 from tests.support.simulators import START, Simulate, Simulation
@@ -81,7 +82,7 @@ def test_the_condition_is_written(
     sim, snapshot = observed(simulate, KUBELET[0], *([present] if present else []), KUBELET[1])
     was = sim.nodes()["web-1"]
 
-    write_network_condition(sim.kubernetes_writer(), change(before, after), snapshot)
+    carry_out(sim, change(before, after), snapshot)
 
     now = sim.nodes()["web-1"]
     assert [found for found in conditions(sim) if found["type"] == "NetworkUnavailable"] == (
@@ -98,7 +99,7 @@ def test_conditions_of_a_kubelet_survive(simulate: Simulate) -> None:
     sim, snapshot = observed(simulate, *KUBELET)
     beat = condition("Ready", "False")
     sim.kubernetes_writer().patch(f"{NODE}/status", {"status": {"conditions": [beat, KUBELET[1]]}})
-    write_network_condition(sim.kubernetes_writer(), change(None, ROUTED), snapshot)
+    carry_out(sim, change(None, ROUTED), snapshot)
     assert conditions(sim) == [ROUTED_NOW, beat, KUBELET[1]]
 
 

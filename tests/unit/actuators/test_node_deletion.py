@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Broken, Conflict
-from actuators.nodes import delete
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, LostNode
 from desired.syntax.provider_id import Provider
+from tests.support.balancer_stage import carry_out
 from tests.support.harm_metal import metal
 from tests.support.objects import condition, server, settled_node
 from tests.support.passes import planned
@@ -31,10 +31,6 @@ def sim(simulate: Simulate) -> Simulation:
 def lost(sim: Simulation) -> tuple[Change, Snapshot]:
     """The deletion that the world asks for, and the snapshot from which it was planned."""
     return planned(sim, "node.delete")
-
-
-def carry_out(sim: Simulation, change: Change, snapshot: Snapshot) -> None:
-    delete(sim.kubernetes_writer(), sim.kubernetes_reader(), sim.hetzner_reader(), sim.robot_reader(), change, snapshot)
 
 
 def report_ready(sim: Simulation) -> None:

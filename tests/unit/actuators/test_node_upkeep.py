@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from actuators.nodes import write_addresses, write_labels, write_shutdown_taint
 from desired.model.settings import AddressFamily, Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
+from tests.support.balancer_stage import carry_out
 from tests.support.objects import server, settled_node
 from tests.support.passes import planned
 from tests.support.rows import rows
@@ -15,11 +15,6 @@ from tests.support.simulators import Simulate, Simulation
 
 NODE = "/api/v1/nodes/web-1"
 SETTINGS = Settings(mirror_labels="servers.example.com", address_family=AddressFamily.DUALSTACK)
-ACTUATORS = {
-    "node.labels": write_labels,
-    "node.addresses": write_addresses,
-    "node.shutdown_taint": write_shutdown_taint,
-}
 SHUTDOWN = {"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule"}
 OTHERS = [
     {"key": "zone-b", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
@@ -62,10 +57,6 @@ def sim(simulate: Simulate) -> Simulation:
 def wanted(sim: Simulation, kind: str) -> tuple[Change, Snapshot]:
     """The change of this kind that the world asks for, and the snapshot from which it was planned."""
     return planned(sim, kind, SETTINGS)
-
-
-def carry_out(sim: Simulation, change: Change, snapshot: Snapshot) -> None:
-    ACTUATORS[change.kind](sim.kubernetes_writer(), change, snapshot)
 
 
 def change_taints(sim: Simulation, *taints: dict[str, str]) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Broken
-from actuators.nodes import initialise
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
+from tests.support.balancer_stage import carry_out
 from tests.support.objects import UNINITIALIZED, joining_node, server
 from tests.support.passes import planned
 from tests.support.simulators import Simulate, Simulation
@@ -34,7 +34,7 @@ def sim(simulate: Simulate) -> Simulation:
 
 def test_a_node_is_initialised(sim: Simulation) -> None:
     before = sim.nodes()["web-1"]
-    initialise(sim.kubernetes_writer(), *observed(sim))
+    carry_out(sim, *observed(sim))
     node = sim.nodes()["web-1"]
     assert (node["spec"]["providerID"], node["spec"]["taints"]) == ("hcloud://1", OTHERS)
     assert node["metadata"]["labels"].items() >= before["metadata"]["labels"].items()
@@ -50,7 +50,7 @@ def test_addresses_come_before_the_taint_goes(sim: Simulation) -> None:
     change, snapshot = observed(sim)
     node = snapshot.nodes.items["web-1"]
 
-    initialise(sim.kubernetes_writer(), change, snapshot)
+    carry_out(sim, change, snapshot)
 
     first, second = sim.written()
     assert (first.method, first.path) == ("PATCH", f"{NODE}/status")
@@ -67,7 +67,7 @@ def test_equal_addresses_are_not_written(sim: Simulation) -> None:
     addresses = [{"type": "Hostname", "address": "web-1"}, {"type": "ExternalIP", "address": "198.51.0.2"}]
     sim.kubernetes_writer().patch(f"{NODE}/status", {"status": {"addresses": addresses}})
     change, snapshot = observed(sim)
-    initialise(sim.kubernetes_writer(), change, snapshot)
+    carry_out(sim, change, snapshot)
     assert [entry.path for entry in sim.written()] == [NODE]
 
 
@@ -77,5 +77,5 @@ def test_an_answer_without_a_version(sim: Simulation, body: Any) -> None:
     change, snapshot = observed(sim)
     sim.spoil_kubernetes("status", method="PATCH", code=200, body=body)
     with pytest.raises(Broken):
-        initialise(sim.kubernetes_writer(), change, snapshot)
+        carry_out(sim, change, snapshot)
     assert len(sim.written()) == 1

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError, Broken, Busy, Conflict, Invalid, Transient
-from actuators.routes import ROUTE_ACTUATORS
+from actuators.routes import ROUTE_ACTUATORS, RouteTask
 from actuators.writers import Writers
 from desired.model.route import Route
 from desired.plan.change import Change
 from desired.plan.kinds import Verb
 from hcloud_sandbox.hetzner import HetznerOptions
-from tests.builders import a_change, a_snapshot
+from tests.builders import a_change
 from tests.support.balancer_stage import NETWORK_ID, NETWORKS, hands_in
 from tests.support.rows import rows
 from tests.support.simulators import PassingTime, Simulate, Simulation
@@ -51,7 +51,7 @@ class Stage:
     writers: Writers
 
     def carry_out(self, wanted: Change) -> None:
-        ROUTE_ACTUATORS[wanted.kind](self.writers, wanted, a_snapshot())
+        ROUTE_ACTUATORS[wanted.kind](RouteTask(self.writers, wanted))
 
     def leads_to(self) -> str | None:
         """The gateway to the pods once everything has ended; None when there is no route. Those of others stay."""

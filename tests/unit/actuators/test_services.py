@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Conflict, Invalid, Outdated, Transient
-from actuators.services import claim, release, require_alive, write_conditions, write_status
+from actuators.services import ServiceTask, require_alive, write_conditions
 from actuators.wire.service import SERVICES
 from desired.model.load_balancer import Attachment, Owner
 from desired.model.service import Ingress, ServiceCondition
@@ -18,6 +18,7 @@ from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_U
 from desired.plan.change import Change, Claimed
 from tests.balancers import a_balancer, a_service, a_world
 from tests.support.balancer_changes import BALANCER, SERVICE, a_difference
+from tests.support.balancer_stage import carry_out as actuate
 from tests.support.balancer_stage import hands_in, in_record
 from tests.support.rows import rows
 from tests.support.simulators import START, Simulate, Simulation, ago
@@ -84,12 +85,7 @@ def observed(sim: Simulation, **overrides: Any) -> Snapshot:
 def carry_out(sim: Simulation, change: Change, snapshot: Snapshot | None = None) -> None:
     found = snapshot or observed(sim)
     sim.kubernetes_proxy.journal.clear()
-    writer = sim.kubernetes_writer()
-    if change.kind == "service.claim":
-        claim(writer, change, found)
-    else:
-        looked_up = {"service.release": release, "service.status": write_status}[change.kind]
-        looked_up(writer, hands_in(sim), change, found)
+    actuate(sim, change, found)
 
 
 @rows(
@@ -129,13 +125,14 @@ def test_an_adopter_has_to_live(
     """A list of Services may be of an earlier time; the question itself changes nothing."""
     sim = started()
     snapshot = observed(sim, **observed_as)
-    change = replace(ADOPTS, before=Owner(None, service(sim)["metadata"]["uid"] if owner == "web" else owner))
+    before = Owner(None, service(sim)["metadata"]["uid"] if owner == "web" else owner)
+    change = replace(ADOPTS, before=before)
     if not present:
         sim.kubernetes.replace_world({"services": []})
-    before = sim.objects("services")
+    services = sim.objects("services")
     with nullcontext() if says is None else pytest.raises(Conflict, match=says):
-        require_alive(sim.kubernetes_writer(), sim.kubernetes_reader(), change, snapshot)
-    assert sim.objects("services") == before
+        require_alive(ServiceTask(hands_in(sim), change, snapshot, sim.kubernetes_writer()), before)
+    assert sim.objects("services") == services
 
 
 def test_no_claim_of_a_service_that_is_being_deleted(started: Simulate) -> None:
@@ -329,7 +326,7 @@ def test_another_address_is_published(
     hands = replace(hands_in(sim), unlisted=in_record(elsewhere))
     change = replace(STATUS, before=served.ingress, cloud_id=7)
     with nullcontext() if is_written else pytest.raises(Outdated, match=r"lacks load balancer 42 edge"):
-        write_status(sim.kubernetes_writer(), hands, change, snapshot)
+        actuate(sim, change, snapshot, hands)
     assert len(sim.sent_to_hetzner()) == asked
     assert bool(sim.written()) is is_written
 
@@ -343,7 +340,7 @@ def test_the_release_beside_a_recorded_load_balancer(
     sim.hetzner.replace_world({"load_balancers": [{"id": 42, "name": "edge"}]})
     hands = replace(hands_in(sim), unlisted=in_record(recorded))
     with nullcontext() if ends is None else pytest.raises(ends):
-        release(sim.kubernetes_writer(), hands, RELEASE, observed(sim))
+        actuate(sim, RELEASE, observed(sim), hands)
     assert len(sim.sent_to_hetzner()) == 3
     assert (FINALIZER_BALANCER in service(sim)["metadata"]["finalizers"]) is (ends is not None)
 

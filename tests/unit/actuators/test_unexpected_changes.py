@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from actuators.balancer_task import BalancerTask
 from actuators.load_balancers import BALANCER_ACTUATORS
 from desired.annotations.choices import Algorithm, Protocol
 from desired.model.load_balancer import (
@@ -106,7 +106,8 @@ def _refused(simulate: Simulate, change: Change, error: type[Exception], said: s
     hands = hands_in(sim)
     by_kind: Mapping[str, Actuator] = {
         **actuators_with(sim.kubernetes_writer(), hands, sim.robot_reader()),
-        ADOPT: partial(BALANCER_ACTUATORS[ADOPT], hands),  # without the question whether its Service lives
+        # without the question whether its Service lives
+        ADOPT: lambda change, snapshot: BALANCER_ACTUATORS[ADOPT](BalancerTask(hands, change, snapshot)),
     }
     with pytest.raises(error, match=said):
         by_kind[change.kind](change, a_world([a_service()], [a_balancer()]))

@@ -4,13 +4,10 @@ from email.utils import format_datetime
 
 import pytest
 
-from actuators.http.kubernetes import KubernetesWriter
 from actuators.http.retry import PATIENT
-from actuators.nodes import initialise
+from actuators.nodes import NODE_ACTUATORS, NodeTask
 from actuators.outcome import STOPPED, Applied, Failed, Pending, Skipped
 from desired.model.settings import Policy, Settings
-from desired.model.snapshot import Snapshot
-from desired.plan.change import Change
 from reconciler.passes.attempts import NOT_SEEN
 from reconciler.result import Requests, Result
 from tests.support.passes import Run, initialized
@@ -195,12 +192,12 @@ def test_what_failed_is_not_tried_again_in_the_pass(joining: Run, code: int, sen
 
 
 def test_a_bug_in_one_change_leaves_the_others_done(joining: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stumble(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
-        if change.key == "node/web-1":
+    def stumble(task: NodeTask) -> None:
+        if task.change.key == "node/web-1":
             raise ZeroDivisionError("division by zero")
-        initialise(writer, change, snapshot)
+        NODE_ACTUATORS[task.change.kind](task)
 
-    monkeypatch.setattr("actuators.nodes.initialise", stumble)
+    monkeypatch.setattr("reconciler.runtime.NODE_ACTUATORS", {**NODE_ACTUATORS, "node.initialise": stumble})
 
     report = joining.converge()
 
