@@ -14,7 +14,17 @@ import msgspec
 
 from actuators.http.connection import note_action
 from actuators.http.decoding import decoder
-from actuators.http.errors import ApiError, Broken, Busy, Invalid, Stopped, Throttled, Transient, one_line
+from actuators.http.errors import (
+    HETZNER_CODES,
+    ApiError,
+    Broken,
+    Busy,
+    Invalid,
+    Stopped,
+    Throttled,
+    Transient,
+    one_line,
+)
 from actuators.http.hetzner import HetznerReader
 
 _log = logging.getLogger("hcloud-reconciler.clients")
@@ -252,7 +262,7 @@ def _failure(what: str, action: _Action) -> ApiError:
     """The error for an action that failed. Some actions on a busy object find that out only while they run."""
     failure = action.error or _Failure()
     said = " ".join(filter(None, (one_line(failure.message), f"({failure.code})" if failure.code else "")))
-    is_busy = failure.code in ("conflict", "locked") or "locked" in failure.message
+    is_busy = HETZNER_CODES.get(failure.code) is Busy or "locked" in failure.message
     text = f"{what}: the action {action.command} failed: {said or 'no reason given'}"
     return (Busy if is_busy else Invalid)(text, code=failure.code)
 

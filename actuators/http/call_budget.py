@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from actuators.http.errors import Throttled
+from actuators.http.errors import OverBudget
 
 DEFAULT_LIMIT = 3600
 """Requests an hour that Hetzner grants a project unless its headers say otherwise."""
@@ -32,10 +32,6 @@ _SPARED = 0.3
 """Share of the allowance that runs which end by themselves leave: a quarter, and what is under way by then."""
 ONE_WRITE = 5
 """Calls that one write takes: a look before it, the write, and asking how it went."""
-
-
-class OverBudget(Throttled):
-    """The call was not sent: this process has used up its own share."""
 
 
 class CallBudget:

@@ -1,21 +1,8 @@
-"""Errors of API calls: the classes into which both clients sort them, and their text in one line, without secrets.
-
-| Class | Meaning |
-|---|---|
-| NotFound | the API says that the object does not exist |
-| Conflict | another client changed the object, or another one has its name |
-| Busy (a Conflict) | another change of the object is under way |
-| Outdated (a Conflict) | what the write was about has gone since it was listed, or is there and was not listed |
-| Invalid | the request can never succeed as it is |
-| Exhausted (an Invalid) | a limit, a payment, or a locked account |
-| Denied | the credentials are missing, wrong, or may not do this |
-| Throttled | refused before anything was done |
-| Transient | it may work in a moment; a write may have been carried out |
-| Stopped, NotLeader (Transients) | the run ends, or another process leads |
-| Broken | the answer is not one of the API |
-"""
+"""Errors of API calls: the classes into which clients sort refusals, the tables by which they do, and the text of an
+error in one line, without secrets."""
 
 import re
+from collections.abc import Mapping
 
 from actuators.http.shown import with_shown_addresses
 
@@ -106,6 +93,10 @@ class Throttled(ApiError):
         self.retry_after_s = retry_after_s
 
 
+class OverBudget(Throttled):
+    """The call was not sent: this process has used up its own share of the allowance."""
+
+
 class Transient(ApiError):
     """It may work in a moment. A write may have been carried out all the same."""
 
@@ -120,6 +111,53 @@ class NotLeader(Stopped):
 
 class Broken(ApiError):
     """Something answered that is not the API, or not as the API answers."""
+
+
+HETZNER_CODES: Mapping[str, type[ApiError]] = {
+    "not_found": NotFound,
+    "unauthorized": Denied,
+    "forbidden": Denied,
+    "token_readonly": Denied,
+    "resource_limit_exceeded": Exhausted,
+    "resource_locked": Exhausted,
+    "conflict": Busy,
+    "locked": Busy,
+    "uniqueness_error": Conflict,
+    "rate_limit_exceeded": Throttled,
+    "bad_gateway": Transient,
+    "maintenance": Transient,
+    "resource_unavailable": Transient,
+    "robot_unavailable": Transient,
+    "server_error": Transient,
+    "timeout": Transient,
+    "unavailable": Transient,
+    "unknown_error": Transient,
+}
+"""Code of the Hetzner Cloud API → class, where the code says more than the status."""
+_STATUSES: Mapping[int, type[ApiError]] = {429: Throttled, **dict.fromkeys((408, 500, 502, 503, 504), Transient)}
+_OF_KUBERNETES: Mapping[int, type[ApiError]] = {401: Denied, 403: Denied, 409: Conflict, 410: Conflict}
+
+
+def class_at_hetzner(status: int, code: str | None) -> type[ApiError]:
+    """The class of a refusal of the Hetzner Cloud API; ``code`` is None for an answer without its error body."""
+    if status == 429:
+        return Throttled
+    by_status = {401: Denied, 403: Denied} if code is None else {402: Exhausted}
+    known = HETZNER_CODES.get(code or "") or by_status.get(status)
+    return known or _by_status(status, is_said=code is not None)
+
+
+def class_at_kubernetes(status: int, said: str | None) -> type[ApiError]:
+    """The class of a refusal of the API server (Kubernetes API conventions, HTTP status codes); ``said`` is its
+    message, None for an answer that is no Status."""
+    if said is not None and (status == 404 or (status == 422 and "metadata.uid" in said)):
+        return NotFound if status == 404 else Conflict
+    return _OF_KUBERNETES.get(status) or _by_status(status, is_said=said is not None)
+
+
+def _by_status(status: int, *, is_said: bool) -> type[ApiError]:
+    """The class of any other refusal. Absence needs the API's own word: a bare 404 is Broken."""
+    return _STATUSES.get(status) or (Invalid if is_said and 400 <= status < 500 else Broken)
 
 
 def forget_frames(error: BaseException) -> None:

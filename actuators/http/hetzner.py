@@ -17,19 +17,7 @@ from actuators.concurrency import THREADS
 from actuators.http.call_budget import DEFAULT_LIMIT, CallBudget
 from actuators.http.connection import HttpConnection, note_correlation, prepare
 from actuators.http.decoding import decoder
-from actuators.http.errors import (
-    ApiError,
-    Broken,
-    Busy,
-    Conflict,
-    Denied,
-    Exhausted,
-    Invalid,
-    NotFound,
-    Throttled,
-    Transient,
-    one_line,
-)
+from actuators.http.errors import ApiError, Denied, Throttled, class_at_hetzner, one_line
 from actuators.http.retry import Retry
 
 if TYPE_CHECKING:
@@ -161,37 +149,28 @@ class HetznerConnection(HttpConnection):
         except ValueError:
             said = None
         code = said.code if said else None
-        kind = _BY_CODE.get(code) if code else None
+        kind = class_at_hetzner(status, code)
+        is_denied = said is not None and kind is Denied
         # The correlation id differs with each answer: in the message it would make the same trouble look new. That
         # something is not there is an answer to a question, such as absence-proof asks, and no trouble; a wrong token
         # is told once, and not for each list.
-        is_told = method == "GET" and (status == HTTPStatus.NOT_FOUND or kind is Denied)
-        _log.log(
-            logging.DEBUG if is_told else logging.INFO,
-            "refused by Hetzner: %s %s, correlation id %s",
-            call,
-            status,
-            response.headers.get("X-Correlation-Id"),
-        )
-        message = f"{self._shown}: {call} answers {status} "
+        is_told = method == "GET" and (status == HTTPStatus.NOT_FOUND or is_denied)
+        correlation_id, level = response.headers.get("X-Correlation-Id"), logging.DEBUG if is_told else logging.INFO
+        _log.log(level, "refused by Hetzner: %s %s, correlation id %s", call, status, correlation_id)
         if said:
-            message += " ".join(
-                filter(None, (one_line(said.message), f"({said.code}{said.limits})" if said.code else ""))
-            )
-            message += "; check HCLOUD_TOKEN" if kind is Denied else ""
+            words = (one_line(said.message), f"({said.code}{said.limits})" if said.code else "")
+            why = " ".join(filter(None, words)) + ("; check HCLOUD_TOKEN" if is_denied else "")
         else:
-            message += (
-                f"{response.reason or 'without a reason'}, which is no answer of the Hetzner API; check HCLOUD_ENDPOINT"
-            )
+            reason = response.reason or "without a reason"
+            why = f"{reason}, which is no answer of the Hetzner API; check HCLOUD_ENDPOINT"
         if status == HTTPStatus.NOT_FOUND and path.count("/") == 1 and not self._endpoint.endswith("/v1"):
-            message += "; HCLOUD_ENDPOINT has no /v1 at its end, as in https://api.hetzner.cloud/v1"
-        if status == HTTPStatus.TOO_MANY_REQUESTS or code == "rate_limit_exceeded":
+            why += "; HCLOUD_ENDPOINT has no /v1 at its end, as in https://api.hetzner.cloud/v1"
+        message = f"{self._shown}: {call} answers {status} {why}"
+        if kind is Throttled:
             refill_s = self.rate_limit.refill_s if self.rate_limit else 3600.0 / DEFAULT_LIMIT
             self._tell_throttled(call)
             return Throttled(message, retry_after_s=refill_s, status=status, code=code)
-        return (kind or _by_status(status, said_why=said is not None))(
-            message, status=status, code=code, said=f"{said.message}{said.limits}" if said else ""
-        )
+        return kind(message, status=status, code=code, said=f"{said.message}{said.limits}" if said else "")
 
     def _tell_throttled(self, call: str) -> None:
         """Log that the project's allowance is used up: at once, as the call itself is tried again for half a minute
@@ -203,39 +182,6 @@ class HetznerConnection(HttpConnection):
             self._told_at = now
         limit = f"the project's {self.rate_limit.limit} requests an hour" if self.rate_limit else "those of the project"
         _rate_log.warning("%s answers 429: %s are used up; requests wait and are sent again", call, limit)
-
-
-_BY_CODE: Mapping[str, type[ApiError]] = {
-    "not_found": NotFound,
-    "unauthorized": Denied,
-    "forbidden": Denied,
-    "token_readonly": Denied,
-    "resource_limit_exceeded": Exhausted,
-    "resource_locked": Exhausted,
-    "conflict": Busy,
-    "locked": Busy,
-    "uniqueness_error": Conflict,
-    "bad_gateway": Transient,
-    "maintenance": Transient,
-    "resource_unavailable": Transient,
-    "robot_unavailable": Transient,
-    "server_error": Transient,
-    "timeout": Transient,
-    "unavailable": Transient,
-    "unknown_error": Transient,
-}
-"""Code → class, where the code says more than the status."""
-
-
-def _by_status(status: int, *, said_why: bool) -> type[ApiError]:
-    """The class of an answer whose code is not in the table. Absence needs the API's own word: a bare 404 is Broken."""
-    if status in (401, 403) and not said_why:
-        return Denied
-    if status == HTTPStatus.PAYMENT_REQUIRED and said_why:
-        return Exhausted
-    if status in (408, 500, 502, 503, 504):
-        return Transient
-    return Invalid if said_why and 400 <= status < 500 else Broken
 
 
 _CHEAPEST = "/servers?per_page=1"

@@ -19,18 +19,7 @@ import msgspec
 
 from actuators.http.connection import Connection
 from actuators.http.decoding import decoder
-from actuators.http.errors import (
-    ApiError,
-    Broken,
-    Conflict,
-    Denied,
-    Invalid,
-    NotFound,
-    Throttled,
-    Transient,
-    cause,
-    one_line,
-)
+from actuators.http.errors import ApiError, Broken, Conflict, Throttled, Transient, cause, class_at_kubernetes, one_line
 from actuators.http.kubeconfig import load_kubeconfig
 from actuators.http.own_writes import OwnWrites
 from actuators.http.retry import Retry
@@ -322,40 +311,23 @@ def _headers(response: "RESTResponse") -> dict[str, str]:
 
 
 def refusal(call: str, status: int, data: bytes, headers: Mapping[str, str]) -> ApiError:
-    """The ApiError for the API server's refusal (Kubernetes API conventions, HTTP status codes)."""
+    """The ApiError for the API server's refusal."""
     try:
         said = decoder(_Status).decode(data)
     except ValueError:
         said = None
-    message = f"Kubernetes API server: {call} answers {status} {_in_words(status, said)}"
-    code = said.reason if said else None
-    match status:
-        case 401 | 403:
-            return Denied(message, status=status, code=code)
-        case 404 if said:
-            return NotFound(message, status=status, code=code)
-        case 409 | 410:
-            return Conflict(message, status=status, code=code)
-        case 422 if said and "metadata.uid" in said.message:
-            return Conflict(message, status=status, code=code)
-        case 429:
-            return Throttled(message, retry_after_s=_retry_after_s(headers), status=status, code=code)
-        case 408 | 500 | 502 | 503 | 504:
-            return Transient(message, status=status, code=code)
-        case _ if 400 <= status < 500 and said:
-            return Invalid(message, status=status, code=code)
-        case _:
-            return Broken(message, status=status, code=code)
-
-
-def _in_words(status: int, said: _Status | None) -> str:
-    """The text of a refusal: the server's message, or that the answer is none of an API server; with the remedy, if
-    any."""
-    phrase = responses.get(status, "without a reason")
-    remedy = "; the kubeconfig's credentials are unknown or expired" if status == HTTPStatus.UNAUTHORIZED else ""
+    why = responses.get(status, "without a reason")
     if said is None:
-        return f"{phrase}, which is no answer of an API server; check server in the kubeconfig{remedy}"
-    return (one_line(said.message) or phrase) + remedy
+        why += ", which is no answer of an API server; check server in the kubeconfig"
+    else:
+        why = one_line(said.message) or why
+    if status == HTTPStatus.UNAUTHORIZED:
+        why += "; the kubeconfig's credentials are unknown or expired"
+    kind, code = class_at_kubernetes(status, said.message if said else None), said.reason if said else None
+    message = f"Kubernetes API server: {call} answers {status} {why}"
+    if kind is Throttled:
+        return Throttled(message, retry_after_s=_retry_after_s(headers), status=status, code=code)
+    return kind(message, status=status, code=code)
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float:

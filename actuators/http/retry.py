@@ -23,8 +23,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_base, wait_exponential, wait_random, wait_random_exponential
 
 from actuators.concurrency import THREADS, Concurrency
-from actuators.http.call_budget import OverBudget
-from actuators.http.errors import Busy, Stopped, Throttled, Transient
+from actuators.http.errors import Busy, OverBudget, Stopped, Throttled, Transient
 
 MOST_IN_A_ROW = 10
 """Consecutive failures of all calls to an API after which none is tried again: twice as many as a pass begins to read

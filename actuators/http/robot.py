@@ -35,10 +35,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from actuators.concurrency import THREADS
-from actuators.http.call_budget import OverBudget
 from actuators.http.connection import HttpConnection
 from actuators.http.decoding import decoder
-from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Stopped, Throttled, Transient, one_line
+from actuators.http.errors import (
+    ApiError,
+    Broken,
+    Denied,
+    Invalid,
+    NotFound,
+    OverBudget,
+    Stopped,
+    Throttled,
+    Transient,
+    one_line,
+)
 from actuators.http.retry import Retry
 from desired.model.clocks import TOLERANCE
 from desired.model.remembered import RefusedLogin

@@ -5,7 +5,8 @@ from contextlib import suppress
 
 import pytest
 
-from actuators.http.call_budget import DEFAULT_LIMIT, CallBudget, OverBudget, SharedAllowance
+from actuators.http.call_budget import DEFAULT_LIMIT, CallBudget, SharedAllowance
+from actuators.http.errors import OverBudget
 from tests.support.rows import rows
 
 

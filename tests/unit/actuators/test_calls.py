@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from actuators.calls import calls_of, within_budget
-from actuators.http.call_budget import CallBudget, OverBudget
-from actuators.http.errors import Invalid
+from actuators.http.call_budget import CallBudget
+from actuators.http.errors import Invalid, OverBudget
 from desired.model.load_balancer import Attachment, IpTarget, ServerTarget
 from desired.plan.change import Change
 from desired.plan.kinds import Verb

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.call_budget import OverBudget
-from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, OverBudget, Throttled, Transient
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import Refusals, RobotLogin, RobotReader
 from desired.model.remembered import RefusedLogin
