@@ -11,13 +11,16 @@ deeper than anything that is decoded is therefore left out, in one run over the 
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 _DEEPEST = 64
 """Levels that are kept: what is decoded here has at most a dozen."""
@@ -91,3 +94,44 @@ def without_depths(data: bytes) -> bytes:
             if depth == _DEEPEST:
                 start = found.end()
     return b"".join((*kept, data[start:] if depth <= _DEEPEST else b""))
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded(Generic[K, V]):
+    """The objects of one page of a list."""
+
+    items: Mapping[K, V]
+    unreadable: Mapping[K, str] = field(default_factory=dict)
+    """Key → why the object could not be decoded."""
+    names: Mapping[K, str] = field(default_factory=dict)
+    """Key → name of those that could not be decoded, where the name could be read."""
+    nameless: int = 0
+    """Objects of which not even the key could be read."""
+
+
+def one_by_one(
+    raw_items: Iterable[T],
+    item: Callable[[T], tuple[K, V]],
+    identity: Callable[[T], tuple[K, str | None] | None],
+    why: Callable[[K, ValueError], str],
+) -> Decoded[K, V]:
+    """The objects of a list, in which one for which ``item`` raises ValueError is isolated under its ``identity``: key,
+    and name if it has one that can be read; None if not even the key can be. ``why`` tells people of it."""
+    items: dict[K, V] = {}
+    unreadable: dict[K, str] = {}
+    names: dict[K, str] = {}
+    nameless = 0
+    for raw in raw_items:
+        try:
+            key, value = item(raw)
+            items[key] = value
+        except ValueError as error:
+            found = identity(raw)
+            if found is None:
+                nameless += 1
+                continue
+            key, name = found
+            unreadable[key] = why(key, error)
+            if name:
+                names[key] = name
+    return Decoded(items, unreadable, names, nameless)

@@ -13,14 +13,14 @@ missing. Therefore nothing may be removed because a list lacks it: servers are a
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from actuators.http.decoding import decoder
+from actuators.http.decoding import Decoded, decoder
 from actuators.http.errors import ApiError, Broken
 from actuators.http.hetzner import HetznerReader
 from desired.section import Section
@@ -50,46 +50,29 @@ class _Envelope(msgspec.Struct):
     meta: _Meta
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded(Generic[V]):
-    """The objects of one page."""
-
-    items: Mapping[int, V]
-    unreadable: Mapping[int, str]
-    """Id → why the object could not be decoded."""
-    names: Mapping[int, str] = field(default_factory=dict)
-    """Id → name of those that could not be decoded, where the name could be read."""
-    nameless: int = 0
-    """Objects of which not even the id could be read."""
-
-
 def read_list(
-    reader: HetznerReader, path: str, decode: Callable[[bytes], Decoded[V]], selector: str = ""
+    reader: HetznerReader, path: str, decode: Callable[[bytes], Decoded[int, V]], selector: str = ""
 ) -> tuple[Section[int, V], ApiError | None]:
     """Read all objects under ``path``, or those that a label ``selector`` selects; return them with the error that made
     the list incomplete, or None. Never raises an ApiError.
 
     Costs ceil(objects / 50) requests, twice that when the list changed while it was being read.
     """
-    place = _Place(path, selector)
-    section, error = _read_once(reader, place, decode)
+
+    def page(number: int) -> _Page[V]:
+        body = reader.get(page_of(path, number, selector))
+        return _Page(_pagination(path, body), decode(body))  # at once: no page's text outlives its decoding
+
+    section, error = _read_once(reader, page)
     if section.complete or error is not None:
         return section, error
-    return _read_once(reader, place, decode)
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A list of the API."""
-
-    path: str
-    selector: str
+    return _read_once(reader, page)
 
 
 @dataclass(frozen=True, slots=True)
 class _Page(Generic[V]):
-    decoded: Decoded[V]
     pagination: _Pagination
+    decoded: Decoded[int, V]
 
     @property
     def keys(self) -> set[int]:
@@ -102,15 +85,13 @@ class _Page(Generic[V]):
         return len(self.keys) + self.decoded.nameless
 
 
-def _read_once(
-    reader: HetznerReader, place: _Place, decode: Callable[[bytes], Decoded[V]]
-) -> tuple[Section[int, V], ApiError | None]:
+def _read_once(reader: HetznerReader, read_page: Callable[[int], _Page[V]]) -> tuple[Section[int, V], ApiError | None]:
     try:
-        first = _read_page(reader, place, 1, decode)
+        first = read_page(1)
     except ApiError as refusal:
         return Section.missing(str(refusal)), refusal
     impossible = _why_impossible(first)
-    rest, error = ([], None) if impossible else _read_rest(reader, place, first.pagination.last_page or 1, decode)
+    rest, error = ([], None) if impossible else _read_rest(reader, read_page, first.pagination.last_page or 1)
     pages = (first, *rest)
     items = {key: item for page in pages for key, item in page.decoded.items.items()}
     unreadable = {key: why for page in pages for key, why in page.decoded.unreadable.items() if key not in items}
@@ -131,15 +112,8 @@ def page_of(path: str, number: int = 1, selector: str = "") -> str:
     return f"{path}?page={number}&per_page={PAGE_SIZE}{order}{narrowed}"
 
 
-def _read_page(reader: HetznerReader, place: _Place, number: int, decode: Callable[[bytes], Decoded[V]]) -> _Page[V]:
-    """One page, decoded at once: no page's text outlives its decoding. Raises an ApiError."""
-    body = reader.get(page_of(place.path, number, place.selector))
-    pagination = _pagination(place.path, body)
-    return _Page(decode(body), pagination)
-
-
 def _read_rest(
-    reader: HetznerReader, place: _Place, last_page: int, decode: Callable[[bytes], Decoded[V]]
+    reader: HetznerReader, read_page: Callable[[int], _Page[V]], last_page: int
 ) -> tuple[list[_Page[V]], ApiError | None]:
     """Pages 2 to ``last_page`` that arrived, and the first error."""
     if last_page < 2:
@@ -147,8 +121,7 @@ def _read_rest(
     pages: list[_Page[V]] = []
     error: ApiError | None = None
     with reader.concurrency.pool(_PARALLEL, "hetzner-list") as pool:
-        numbers = range(2, last_page + 1)
-        for future in [pool.submit(_read_page, reader, place, number, decode) for number in numbers]:
+        for future in [pool.submit(read_page, number) for number in range(2, last_page + 1)]:
             try:
                 pages.append(future.result())
             except ApiError as problem:

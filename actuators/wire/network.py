@@ -5,9 +5,8 @@ from ipaddress import IPv4Address, IPv4Network, ip_network
 
 import msgspec
 
-from actuators.http.decoding import decoder
+from actuators.http.decoding import Decoded, decoder, one_by_one
 from actuators.http.errors import Broken
-from actuators.http.lists import Decoded
 from actuators.wire.pages import Codec
 from desired.model.route import Member, MemberKind, Route
 from desired.model.snapshot import Network
@@ -37,39 +36,31 @@ _ADDRESSED = decoder(_Addressed)
 _MEMBER = decoder(MemberShape)
 
 
-def decode_members(page: bytes) -> Decoded[Member]:
+def decode_members(page: bytes) -> Decoded[int, Member]:
     """The members of one page. Raises Broken for a body that is no page of members."""
     try:
         listed = _PAGE.decode(page).members
     except ValueError as error:
         raise Broken(f"Hetzner GET /networks: the answer is no list of members ({error})") from error
-    items: dict[int, Member] = {}
-    unreadable: dict[int, str] = {}
-    nameless = 0
-    for raw in listed:
-        address = _address(raw)
-        if address is None:
-            nameless += 1
-            continue
-        try:
-            items[int(address)] = _member(_MEMBER.decode(raw))
-        except ValueError as error:
-            unreadable[int(address)] = f"member {address} could not be read: {error}"
-    return Decoded(items, unreadable, nameless=nameless)
+    return one_by_one(
+        listed, _member, _address, lambda key, error: f"member {IPv4Address(key)} could not be read: {error}"
+    )
 
 
-def _address(raw: msgspec.Raw) -> IPv4Address | None:
-    """The main address of a member; None when that cannot be read."""
+def _address(raw: msgspec.Raw) -> tuple[int, None] | None:
+    """The main address of a member, as a number; None when that cannot be read."""
     try:
-        return IPv4Address(_ADDRESSED.decode(raw).ip)
+        return int(IPv4Address(_ADDRESSED.decode(raw).ip)), None
     except ValueError:
         return None
 
 
-def _member(found: MemberShape) -> Member:
-    """One member. Raises ValueError for a kind that a later version of the API attaches to networks, and for a
-    malformed address."""
-    return Member(MemberKind(found.type), found.id, IPv4Address(found.ip), tuple(map(IPv4Address, found.alias_ips)))
+def _member(raw: msgspec.Raw) -> tuple[int, Member]:
+    """One member, by its main address. Raises ValueError for a kind that a later version of the API attaches to
+    networks, and for a malformed address."""
+    found = _MEMBER.decode(raw)
+    ip, others = IPv4Address(found.ip), tuple(map(IPv4Address, found.alias_ips))
+    return int(ip), Member(MemberKind(found.type), found.id, ip, others)
 
 
 class _Subnet(msgspec.Struct):
@@ -149,43 +140,35 @@ def _routes(listed: object) -> Section[str, Route]:
     its text, as it takes one of the places in the network."""
     if not isinstance(listed, list):
         return Section.missing("the API did not say which routes the network has")
-    items: dict[str, Route] = {}
-    unreadable: dict[str, str] = {}
-    nameless = 0
-    for found in listed:
-        try:
-            route = _route(msgspec.convert(found, _Route))
-            items[str(route.destination)] = route
-        except ValueError as error:
-            key = _destination_of(found)
-            if key is None:
-                nameless += 1
-            else:
-                unreadable[key] = f"the route could not be read: {error}"
+    found = one_by_one(listed, _route, _destination, lambda _key, error: f"the route could not be read: {error}")
     why = None
-    if nameless:
-        why = f"{nameless} routes of the network could not be read, not even their destinations"
-    elif len(items.keys() | unreadable.keys()) != len(listed):  # Hetzner takes no second one: it would be hidden
+    if found.nameless:
+        why = f"{found.nameless} routes of the network could not be read, not even their destinations"
+    elif len(found.items.keys() | found.unreadable.keys()) != len(
+        listed
+    ):  # Hetzner takes no second one: it would be hidden
         why = "the network has two routes to one destination"
-    return Section(items, why is None, why, len(listed), unreadable)
+    return Section(found.items, why is None, why, len(listed), found.unreadable)
 
 
-def _route(found: _Route) -> Route:
-    """One route. Host bits in a destination mean nothing to routing, and two spellings of a range must not look like
-    two routes. Raises ValueError for what is no route of IPv4."""
-    return Route(IPv4Network(found.destination, strict=False), IPv4Address(found.gateway))
+def _route(listed: object) -> tuple[str, Route]:
+    """One route, by its destination. Host bits in a destination mean nothing to routing, and two spellings of a range
+    must not look like two routes. Raises ValueError for what is no route of IPv4."""
+    found = msgspec.convert(listed, _Route)
+    route = Route(IPv4Network(found.destination, strict=False), IPv4Address(found.gateway))
+    return str(route.destination), route
 
 
-def _destination_of(found: object) -> str | None:
+def _destination(listed: object) -> tuple[str, None] | None:
     """The destination of a route that cannot be read as a whole: as a range where it is one, else as it stands; None
     when it is no text."""
-    text = found.get("destination") if isinstance(found, dict) else None
+    text = listed.get("destination") if isinstance(listed, dict) else None
     if not isinstance(text, str):
         return None
     try:
-        return str(ip_network(text, strict=False))
+        return str(ip_network(text, strict=False)), None
     except ValueError:
-        return text
+        return text, None
 
 
 NETWORKS = Codec("/networks", "network", _Network, _network_now)

@@ -4,15 +4,14 @@ One object that cannot be decoded is isolated: its key becomes Unknown, and the 
 are ValueErrors, and so is that of text that is not UTF-8.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from actuators.http.decoding import decoder
+from actuators.http.decoding import Decoded, decoder, one_by_one
 from actuators.http.errors import Broken
 from actuators.http.kubernetes import ApiAnswer, KubernetesReader
 from desired.section import Section, Unknown
@@ -83,15 +82,6 @@ class ObjectList(msgspec.Struct, Generic[S]):
     items: list[S] | None
 
 
-@dataclass(frozen=True, slots=True)
-class ListPage(Generic[V]):
-    """The objects of one page, by key; why others could not be read; and of how many not even the key could be."""
-
-    items: Mapping[str, V]
-    unreadable: Mapping[str, str] = field(default_factory=dict)
-    nameless: int = 0
-
-
 class ListOf(Generic[S, V]):
     """The objects of one kind: where they are listed, how they are decoded, and what they are called."""
 
@@ -121,15 +111,15 @@ class ListOf(Generic[S, V]):
         pages = reader.list_pages(self.path, lambda answer: (self.decode(answer.body), server_time(answer)))
         return self.joined([page for page, _ in pages]), pages[0][1]
 
-    def decode(self, page: bytes) -> ListPage[V]:
+    def decode(self, page: bytes) -> Decoded[str, V]:
         """The objects of one page. Raises Broken for a page that is no list of the API server's."""
         try:
             values = [self._value(found) for found in self._checked(self._whole.decode(page))]
-            return ListPage({self._key(value): value for value in values})
+            return Decoded({self._key(value): value for value in values})
         except ValueError:
             return self._one_by_one(page)
 
-    def joined(self, pages: Sequence[ListPage[V]]) -> Section[str, V]:
+    def joined(self, pages: Sequence[Decoded[str, V]]) -> Section[str, V]:
         """One section of all pages."""
         items = {key: value for page in pages for key, value in page.items.items()}
         unreadable = {key: why for page in pages for key, why in page.unreadable.items()}
@@ -137,31 +127,27 @@ class ListOf(Generic[S, V]):
         why = f"{counted(nameless, self._word)} could not be read, name included" if nameless else None
         return Section(items, complete=why is None, why_incomplete=why, unreadable=unreadable)
 
-    def _one_by_one(self, page: bytes) -> ListPage[V]:
+    def _one_by_one(self, page: bytes) -> Decoded[str, V]:
         try:
             raw_items = self._checked(self._raw.decode(page))
         except ValueError as error:
             raise Broken(f"Kubernetes GET {self.path}: the answer is no list ({error})") from error
-        items: dict[str, V] = {}
-        unreadable: dict[str, str] = {}
-        nameless = 0
-        for raw in raw_items:
-            key, found = self.decode_one(raw)
-            if key is None:
-                nameless += 1
-            elif isinstance(found, Unknown):
-                unreadable[key] = found.why
-            else:
-                items[key] = found
-        return ListPage(items, unreadable, nameless)
+        return one_by_one(raw_items, self._item, self._identified, lambda _key, error: self._why(error))
 
     def decode_one(self, raw: bytes | msgspec.Raw) -> tuple[str | None, V | Unknown]:
         """One object and its key; Unknown for one that cannot be read, without a key when not even its name can be."""
         try:
-            value = self._value(self._one.decode(raw))
+            return self._item(raw)
         except ValueError as error:
-            return self._key_of(raw), Unknown(f"the API server's {self._word} could not be read: {error}")
+            key = self._identified(raw)
+            return None if key is None else key[0], Unknown(self._why(error))
+
+    def _item(self, raw: bytes | msgspec.Raw) -> tuple[str, V]:
+        value = self._value(self._one.decode(raw))
         return self._key(value), value
+
+    def _why(self, error: ValueError) -> str:
+        return f"the API server's {self._word} could not be read: {error}"
 
     def _checked(self, answer: ObjectList[Any]) -> Sequence[Any]:
         """The items of a list. Null items are an empty list only in an answer that is a list of some version."""
@@ -170,12 +156,11 @@ class ListOf(Generic[S, V]):
             raise Broken(f"Kubernetes GET {self.path}: {why}")
         return answer.items or ()
 
-    def _key_of(self, raw: bytes | msgspec.Raw) -> str | None:
+    def _identified(self, raw: bytes | msgspec.Raw) -> tuple[str, None] | None:
         try:
-            key: str = self._name.decode(raw).metadata.key
+            return self._name.decode(raw).metadata.key, None
         except ValueError:
             return None
-        return key
 
 
 def server_time(answer: ApiAnswer) -> datetime:

@@ -3,16 +3,16 @@
 An object that cannot be decoded is isolated, the page stays whole. What cannot be decoded raises ValueError, whether it
 is msgspec, ipaddress or the text's encoding that objects. Fields that the API may drop one day are optional."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
-from actuators.http.decoding import Decoder, decoder
+from actuators.http.decoding import Decoded, Decoder, decoder, one_by_one
 from actuators.http.errors import ApiError, Broken, one_line
 from actuators.http.hetzner import HetznerReader
-from actuators.http.lists import Decoded, read_list
+from actuators.http.lists import read_list
 from desired.section import Section
 
 
@@ -25,19 +25,11 @@ S = TypeVar("S")
 V = TypeVar("V", bound=_Numbered)
 
 
-class _IdOnly(msgspec.Struct):
-    id: int
-
-
-class Identified(msgspec.Struct):
+class _Identity(msgspec.Struct):
     """What identifies an object that cannot be read as a whole."""
 
     id: int
-    name: str | None = None
-
-
-_ID_ONLY = decoder(_IdOnly)
-_IDENTIFIED = decoder(Identified)
+    name: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class Codec(Generic[S, V]):
@@ -62,11 +54,11 @@ class Codec(Generic[S, V]):
         incomplete."""
         return read_list(reader, self.path, self.decode, selector)
 
-    def decode(self, page: bytes) -> Decoded[V]:
+    def decode(self, page: bytes) -> Decoded[int, V]:
         """The objects of one page. Raises Broken for a body that is no page of this list."""
         try:
             values = [self._value(found) for found in self._whole.decode(page).inner]
-            return Decoded({value.id: value for value in values}, {})
+            return Decoded({value.id: value for value in values})
         except ValueError:
             return self._one_by_one(page)
 
@@ -88,39 +80,18 @@ class Codec(Generic[S, V]):
         except ValueError as error:
             raise Broken(f"Hetzner GET {self.path}: a {self._word} could not be read ({one_line(error)})") from error
 
-    def _one_by_one(self, page: bytes) -> Decoded[V]:
+    def _one_by_one(self, page: bytes) -> Decoded[int, V]:
         try:
             raw_items = self._raw.decode(page).inner
         except ValueError as error:
             raise Broken(f"Hetzner GET {self.path}: the answer is no list of {self._word}s ({error})") from error
-        return one_by_one(raw_items, lambda raw: self._value(self._one.decode(raw)), _identified, self._word)
+        return one_by_one(
+            raw_items, self._item, _identified, lambda key, error: f"{self._word} {key} could not be read: {error}"
+        )
 
-
-def one_by_one(
-    raw_items: Iterable[msgspec.Raw],
-    value_of: Callable[[msgspec.Raw], V],
-    identified: Callable[[msgspec.Raw], Identified | None],
-    word: str,
-) -> Decoded[V]:
-    """The objects of a list, in which one that cannot be read, for which ``value_of`` raises ValueError, is isolated
-    under what identifies it; ``word`` is what it is called."""
-    items: dict[int, V] = {}
-    unreadable: dict[int, str] = {}
-    names: dict[int, str] = {}
-    nameless = 0
-    for raw in raw_items:
-        try:
-            value = value_of(raw)
-            items[value.id] = value
-        except ValueError as error:
-            found = identified(raw)
-            if found is None:
-                nameless += 1
-                continue
-            unreadable[found.id] = f"{word} {found.id} could not be read: {error}"
-            if found.name:
-                names[found.id] = found.name
-    return Decoded(items, unreadable, names, nameless)
+    def _item(self, raw: msgspec.Raw) -> tuple[int, V]:
+        value = self._value(self._one.decode(raw))
+        return value.id, value
 
 
 def _enclosing(name: str, shape: Any) -> Decoder[Any]:
@@ -128,13 +99,18 @@ def _enclosing(name: str, shape: Any) -> Decoder[Any]:
     return decoder(msgspec.defstruct("Answer", [("inner", shape)], rename={"inner": name}))
 
 
-def _identified(raw: msgspec.Raw) -> Identified | None:
+def _identified(raw: msgspec.Raw) -> tuple[int, str | None] | None:
     """Id and, if that can be read too, name of an object; None when there is no id."""
     try:
-        return _IDENTIFIED.decode(raw)
+        found = decoder(_Identity).decode(raw)
     except ValueError:
-        pass
+        return None
+    return found.id, name_in(found.name)
+
+
+def name_in(raw: msgspec.Raw) -> str | None:
+    """The text of a name; None when it is none."""
     try:
-        return Identified(_ID_ONLY.decode(raw).id)
+        return decoder(str).decode(raw)
     except ValueError:
         return None

@@ -4,10 +4,10 @@ from ipaddress import IPv4Address, IPv6Network
 
 import msgspec
 
-from actuators.http.decoding import decoder
+from actuators.http.decoding import decoder, one_by_one
 from actuators.http.errors import ApiError, Broken, NotFound, one_line
 from actuators.http.robot import RobotReader
-from actuators.wire.pages import Identified, one_by_one
+from actuators.wire.pages import name_in
 from desired.model.snapshot import Server, ServerStatus
 from desired.section import Section
 from desired.syntax.provider_id import Provider
@@ -30,21 +30,13 @@ class _Wrapped(msgspec.Struct):
     server: RobotShape
 
 
-class _Named(msgspec.Struct):
+class _Identity(msgspec.Struct):
     server_number: int
-    server_name: str | None = None
+    server_name: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _NamedServer(msgspec.Struct):
-    server: _Named
-
-
-class _NumberOnly(msgspec.Struct):
-    server_number: int
-
-
-class _NumberedServer(msgspec.Struct):
-    server: _NumberOnly
+class _WrappedIdentity(msgspec.Struct):
+    server: _Identity
 
 
 class _Reset(msgspec.Struct):
@@ -82,7 +74,7 @@ def decode_robot_servers(body: bytes) -> Section[int, Server]:
     except ValueError as error:
         raise Broken(f"Robot GET /server: the answer is no list of servers ({one_line(error)})") from error
     found = one_by_one(
-        entries, lambda entry: _server(decoder(_Wrapped).decode(entry).server), _identified, "Robot server"
+        entries, _item, _identified, lambda number, error: f"Robot server {number} could not be read: {error}"
     )
     nameless = f"{found.nameless} Robot servers could not be read, not even their numbers" if found.nameless else None
     return Section(found.items, nameless is None, nameless, len(entries), found.unreadable, found.names)
@@ -111,17 +103,18 @@ def observe_power(reader: RobotReader, number: int) -> ServerStatus:
     return _STATUS.get(status, ServerStatus.OTHER)
 
 
-def _identified(entry: msgspec.Raw) -> Identified | None:
+def _item(entry: msgspec.Raw) -> tuple[int, Server]:
+    server = _server_in(entry)
+    return server.id, server
+
+
+def _identified(entry: msgspec.Raw) -> tuple[int, str | None] | None:
     """Number and, if that can be read too, name of a server; None when there is no number."""
     try:
-        found = decoder(_NamedServer).decode(entry).server
-        return Identified(found.server_number, found.server_name)
-    except ValueError:
-        pass
-    try:
-        return Identified(decoder(_NumberedServer).decode(entry).server.server_number)
+        found = decoder(_WrappedIdentity).decode(entry).server
     except ValueError:
         return None
+    return found.server_number, name_in(found.server_name)
 
 
 def _server_in(wrapped: bytes | msgspec.Raw) -> Server:

@@ -18,11 +18,11 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from actuators.http.decoding import decoder
+from actuators.http.decoding import Decoded, decoder
 from actuators.http.errors import ApiError, Broken, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import KubernetesReader, segment
-from actuators.http.lists import Decoded, read_list
+from actuators.http.lists import read_list
 from actuators.http.robot import RobotReader
 from actuators.wire.objects import server_time
 from actuators.wire.robot import decode_robot_servers
@@ -278,7 +278,7 @@ def _pages(project: HetznerReader, path: str, mask: Mask, key: Callable[[Any], i
     nameless = count(-1, -1)
     name = path.rpartition("/")[2]
 
-    def decode(body: bytes) -> Decoded[msgspec.Raw]:
+    def decode(body: bytes) -> Decoded[int, msgspec.Raw]:
         listed = _decoded(body, path).get(name)
         if not isinstance(listed, list):
             raise Broken(f"Hetzner GET {path}: the answer is no list of {name}")

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from actuators.http.decoding import Decoded
 from actuators.http.errors import Broken, Transient
-from actuators.http.lists import Decoded, page_of, read_list
+from actuators.http.lists import page_of, read_list
 from actuators.wire.server import SERVERS
 from desired.section import Present, Unknown
 from tests.support.objects import server
@@ -29,7 +30,7 @@ def page(ids: list[int], *, last_page: int | None = 1, total: int | None) -> dic
     }
 
 
-def decode(body: bytes) -> Decoded[int]:
+def decode(body: bytes) -> Decoded[int, int]:
     """Things by id; what has a negative one cannot be read."""
     ids = [thing["id"] for thing in json.loads(body)["things"]]
     unreadable = {thing: "negative" for thing in ids if thing is not None and thing < 0}
@@ -175,7 +176,7 @@ def test_one_page_fails(simulate: Simulate) -> None:
 def test_a_second_reading_makes_an_object_readable(simulate: Simulate) -> None:
     """An object that is unreadable on one page and readable on the next is on two pages: the next reading tells."""
 
-    def second_is_bad(body: bytes) -> Decoded[int]:
+    def second_is_bad(body: bytes) -> Decoded[int, int]:
         ids = [thing["id"] for thing in json.loads(body)["things"]]
         return Decoded({}, {2: "bad"}) if ids == [2, 9] else Decoded({thing: thing for thing in ids}, {})
 
@@ -194,7 +195,7 @@ def test_a_second_reading_makes_an_object_readable(simulate: Simulate) -> None:
 def test_names_of_unreadable_objects(simulate: Simulate) -> None:
     """The names of unreadable objects come together from all pages, without those that another page made readable."""
 
-    def decode_named(body: bytes) -> Decoded[int]:
+    def decode_named(body: bytes) -> Decoded[int, int]:
         decoded = decode(body)
         return replace(decoded, names={thing: f"thing {thing}" for thing in decoded.unreadable if thing != -3})
 
