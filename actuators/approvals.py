@@ -9,11 +9,10 @@ from http import HTTPStatus
 
 import msgspec
 
-from actuators.config_maps import Values, compare_and_set, read_data
+from actuators.config_maps import RecordStore, Values, compare_and_set, read_data
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, Conflict
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
-from actuators.record import RecordStore
 from desired.names import APPROVALS_CONFIG_MAP
 from desired.plan.approvals import (
     Step,

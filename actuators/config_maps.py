@@ -1,19 +1,24 @@
-"""The product's ConfigMaps beside the Lease: read whole, written key by key, by several processes and people at once.
+"""The ConfigMaps beside the Lease, and the record in the controller's: read whole, written key by key, by several
+processes and people at once.
 
 Each write follows from the data that was read, and is sent with its resourceVersion (``compare_and_set``).
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, Protocol
 
 import msgspec
 
 from actuators.http.decoding import decoder
-from actuators.http.errors import Broken, Conflict, Denied, NotFound
+from actuators.http.errors import Broken, Conflict, Denied, Invalid, NotFound
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter, segment
+from desired.model.record import Stamp
 from desired.names import CONFIG_MAP
+from desired.plan.controller_record import RECORD, ControllerRecord, FoundRecord, cluster_in, record_in
+from desired.section import Present, Unknown
 
 Data = Mapping[str, str]
 Values = Mapping[str, str | None]
@@ -29,15 +34,6 @@ class _Meta(msgspec.Struct):
 class _ConfigMap(msgspec.Struct):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
     data: dict[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StoredConfigMap:
-    """A ConfigMap as it was read."""
-
-    data: Mapping[str, str]
-    version: str
-    """Its resourceVersion."""
 
 
 class CompareAndSet(Protocol):
@@ -67,21 +63,71 @@ class ConfigMap:
         return cls(partial(read_data, reader, namespace), change, by)
 
 
-def read(reader: KubernetesReader, namespace: str, name: str = CONFIG_MAP) -> StoredConfigMap | None:
-    """The ConfigMap; None when it is not there. Raises an ApiError."""
-    try:
-        found = decoder(_ConfigMap).decode(reader.get(_path(namespace, name)).body)
-    except NotFound:
-        return None
-    except ValueError as error:
-        raise Broken(f"ConfigMap {namespace}/{name} could not be read: {error}") from error
-    return StoredConfigMap(found.data or {}, found.metadata.version)
+@dataclass(frozen=True, slots=True)
+class RecordStore:
+    """The record in the ConfigMap of the controller."""
+
+    config_map: ConfigMap
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether this process may write."""
+        return self.config_map.change is not None
+
+    def read(self, cluster: Present[str] | Unknown | None = None) -> FoundRecord:
+        """The record of the cluster with this UID; None: of whichever it is. Raises an ApiError."""
+        return record_in(self.config_map.read() or {}, cluster)
+
+    def change(
+        self,
+        choose: Callable[[ControllerRecord], ControllerRecord],
+        cluster: Present[str] | Unknown | None,
+        now: datetime,
+        *,
+        creates: bool = False,
+    ) -> ControllerRecord:
+        """Write the record that ``choose`` makes of the stored one, and return it; a record that stays is not written.
+        ``cluster`` None: it goes on to be of the cluster of which it is.
+
+        Raises Broken for a record that cannot be read, or while the cluster's UID is unknown, Invalid for one that
+        would be too long, what ``choose`` raises, and other ApiErrors.
+        """
+        if self.config_map.change is None:
+            raise Denied("the record is only read here")
+        if isinstance(cluster, Unknown):
+            raise Broken(f"the cluster's identity is not known: {cluster.why}")
+        chosen: list[ControllerRecord] = []
+
+        def write(data: Data) -> Values:
+            found = record_in(data, cluster)
+            if isinstance(found, Unknown):
+                raise Broken(found.why)
+            chosen[:] = [choose(found.value)]
+            if chosen[0] == found.value:
+                return {}
+            uid = cluster.value if cluster is not None else cluster_in(data)
+            text = RECORD.write(chosen[0], Stamp(uid, self.config_map.by, now))
+            if len(text) > RECORD.longest:
+                raise Invalid(f"the record would have {len(text)} characters, more than {RECORD.longest}")
+            return {RECORD.key: text}
+
+        self.config_map.change(write, creates=creates)
+        return chosen[0]
 
 
 def read_data(reader: KubernetesReader, namespace: str, name: str = CONFIG_MAP) -> Data | None:
     """The data of the ConfigMap; None when it is not there. Raises an ApiError."""
-    found = read(reader, namespace, name)
-    return None if found is None else found.data
+    found = _read(reader, namespace, name)
+    return None if found is None else found.data or {}
+
+
+def _read(reader: KubernetesReader, namespace: str, name: str) -> _ConfigMap | None:
+    try:
+        return decoder(_ConfigMap).decode(reader.get(_path(namespace, name)).body)
+    except NotFound:
+        return None
+    except ValueError as error:
+        raise Broken(f"ConfigMap {namespace}/{name} could not be read: {error}") from error
 
 
 def compare_and_set(
@@ -100,16 +146,15 @@ def compare_and_set(
     after ``TRIES`` tries, Denied with the remedy for who may not create one, and other ApiErrors.
     """
     for _ in range(TRIES):
-        found = read(reader, namespace, name)
+        found = _read(reader, namespace, name)
         if found is None and not creates:
             raise NotFound(f"ConfigMap {namespace}/{name} is not there: {_remedy(namespace, name)}")
-        data = {} if found is None else found.data
-        values = choose(data)
+        values = choose({} if found is None else found.data or {})
         try:
             if values and found is None:
                 _create(writer, namespace, name, values)
             elif values and found is not None:
-                body = {"metadata": {"resourceVersion": found.version}, "data": values}
+                body = {"metadata": {"resourceVersion": found.metadata.version}, "data": values}
                 writer.patch(_path(namespace, name), body)
         except Conflict:
             continue

@@ -13,7 +13,7 @@ from socket import gethostname
 from actuators.apply import Actuator
 from actuators.approvals import ApprovalUses
 from actuators.concurrency import THREADS, Concurrency
-from actuators.config_maps import ConfigMap
+from actuators.config_maps import ConfigMap, RecordStore
 from actuators.http import hetzner, kubernetes
 from actuators.http.actions import Actions
 from actuators.http.errors import Broken
@@ -23,7 +23,6 @@ from actuators.http.retry import NO_PATIENCE, Patience, Retry, RetryBudget
 from actuators.http.robot import Refusals, RobotReader
 from actuators.lanes import UnderWay
 from actuators.nodes import NODE_ACTUATORS, NodeTask, write_sync_condition
-from actuators.record import RecordStore
 from actuators.routes import ROUTE_ACTUATORS, RouteTask
 from actuators.services import SERVICE_ACTUATORS, ServiceTask, write_conditions
 from actuators.unlisted import UnlistedBalancers

@@ -11,11 +11,10 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from actuators import approvals
-from actuators.config_maps import ConfigMap
+from actuators.config_maps import ConfigMap, RecordStore
 from actuators.http.errors import ApiError, Denied
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
-from actuators.record import RecordStore
 from actuators.wire.objects import server_time
 from desired.model.clocks import shown_moment
 from desired.names import APPROVALS_CONFIG_MAP

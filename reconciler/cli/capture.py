@@ -5,11 +5,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from actuators.config_maps import RecordStore
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
-from actuators.record import RecordStore
 from desired.model.clocks import shown_moment
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Objects, World, write_world

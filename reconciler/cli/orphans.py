@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from actuators.balancer_task import BalancerTask
+from actuators.config_maps import RecordStore
 from actuators.http.actions import Actions
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
 from actuators.http.kubernetes import KubernetesReader
 from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
-from actuators.record import RecordStore
 from actuators.wire.load_balancer import BALANCERS
 from actuators.writers import Writers
 from desired.guards.orphans import judge_deletions, why_no_orphans

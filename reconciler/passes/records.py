@@ -13,9 +13,8 @@ import logging
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from actuators.config_maps import ConfigMap, Data, Values
+from actuators.config_maps import ConfigMap, Data, RecordStore, Values
 from actuators.http.errors import ApiError, Invalid, NotFound, Stopped
-from actuators.record import RecordStore
 from desired.guards.anchor import AnchorState, anchor_of, to_remember
 from desired.model.published_settings import PublishedSettings, texts_of
 from desired.model.record import Record, Stamp

@@ -12,14 +12,13 @@ from typing_extensions import TypeVar
 
 from actuators.approvals import ApprovalUses, approve
 from actuators.calls import have_room, within_budget
-from actuators.config_maps import ConfigMap
+from actuators.config_maps import ConfigMap, RecordStore
 from actuators.http.actions import Actions
 from actuators.http.call_budget import CallBudget
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
 from actuators.lanes import UnderWay
 from actuators.nodes import write_sync_condition
 from actuators.outcome import Applied, Outcome
-from actuators.record import RecordStore
 from actuators.services import write_conditions
 from actuators.unlisted import UnlistedBalancers
 from actuators.writers import Writers

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from actuators.approvals import ApprovalUses
-from actuators.config_maps import ConfigMap, compare_and_set
+from actuators.config_maps import ConfigMap, RecordStore, compare_and_set
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
-from actuators.record import RecordStore
 from desired.names import CONFIG_MAP
 from desired.plan.controller_record import RECORD, ControllerRecord
 from desired.plan.grants import Here

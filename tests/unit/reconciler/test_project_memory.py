@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from actuators.config_maps import RecordStore
 from actuators.http.errors import Transient
-from actuators.record import RecordStore
 from desired.model.clocks import Clocks
 from desired.model.record import Stamp
 from desired.model.remembered import NOTHING, Remembered

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from actuators.config_maps import RecordStore
 from actuators.http.errors import ApiError, Denied, Transient
-from actuators.record import RecordStore
 from desired.model.record import Stamp
 from desired.model.settings import Settings
 from desired.section import Present

@@ -7,12 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from actuators.concurrency import Concurrency
-from actuators.config_maps import ConfigMap
+from actuators.config_maps import ConfigMap, RecordStore
 from actuators.http.errors import Denied
 from actuators.http.hetzner import HetznerConnection, HetznerWriter
 from actuators.http.kubernetes import KubernetesWriter
 from actuators.http.robot import RobotLogin
-from actuators.record import RecordStore
 from desired.model.record import Stamp
 from desired.model.remembered import RefusedLogin
 from desired.plan.controller_record import RECORD, ControllerRecord
