@@ -17,15 +17,15 @@ from actuators.sides import by_sides, expect
 from actuators.wire.node import (
     NODES,
     address_bodies,
+    condition_patch,
     labels_patch,
-    network_condition_patch,
-    sync_condition_patch,
     taint_bodies,
 )
 from actuators.wire.server import SERVERS
-from desired.model.route import NetworkCondition
+from desired.model.route import CONDITION_NETWORK, NetworkCondition
 from desired.model.snapshot import Node, NodeAddress, ServerStatus, Snapshot, SyncCondition
 from desired.model.taint import with_out_of_service_taint, with_shutdown_taint, without_out_of_service_taint
+from desired.names import CONDITION_NODE_IN_SYNC
 from desired.plan.change import Change, LostNode, NodeIdentity, OutOfService
 from desired.plan.evidence import AbsenceProof
 from desired.plan.kinds import ChangeKind
@@ -133,11 +133,11 @@ def write_network_condition(task: NodeTask, before: NetworkCondition | None, aft
     off.
 
     The patch is a strategic one: conditions are merged by type, so that the kubelet's stay byte for byte, and the uid
-    is enough. A time that the patch does not name stays, too, as long as the status does. A Node that has gone while
-    its routes were made has been overtaken, which is a Conflict and no failure.
+    is enough. A Node that has gone while its routes were made has been overtaken, which is a Conflict and no failure.
     """
+    status, now = None if before is None else before.status, task.snapshot.taken_at
     try:
-        _patch_condition(task.writer, task.node, network_condition_patch(before, after, task.snapshot.taken_at))
+        _patch_condition(task.writer, task.node, condition_patch(CONDITION_NETWORK, status, after, now))
     except NotFound as error:
         raise _overtaken(error) from error
 
@@ -145,7 +145,9 @@ def write_network_condition(task: NodeTask, before: NetworkCondition | None, aft
 def write_sync_condition(writer: KubernetesWriter, node: Node, condition: SyncCondition | None, now: datetime) -> None:
     """Give the Node this condition ``NodeInSync`` at the time ``now``; None removes it. Conditions of others stay
     byte for byte, as with ``NetworkUnavailable``."""
-    _patch_condition(writer, node, sync_condition_patch(node, condition, now))
+    there = node.condition(CONDITION_NODE_IN_SYNC)
+    status = None if there is None else there.status
+    _patch_condition(writer, node, condition_patch(CONDITION_NODE_IN_SYNC, status, condition, now))
 
 
 def _patch_condition(writer: KubernetesWriter, node: Node, condition: Mapping[str, str]) -> None:

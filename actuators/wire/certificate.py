@@ -43,12 +43,8 @@ def _certificate(found: _Certificate) -> Certificate:
         domains=tuple(sorted(found.domain_names)),
         labels=found.labels,
         issuance=_ISSUANCE.get(status.issuance, Issuance.OTHER) if status else None,
-        error=_reason(status.error) if status and status.error else None,
+        error=IssuanceError(status.error.code, status.error.message) if status and status.error else None,
     )
-
-
-def _reason(error: _Error) -> IssuanceError:
-    return IssuanceError(error.code, error.message)
 
 
 _ISSUANCE = {issuance.value: issuance for issuance in Issuance if issuance is not Issuance.OTHER}

@@ -199,7 +199,8 @@ def _balancer(found: _Balancer) -> CloudBalancer:
     listeners = {service.port: listener_of(service) for service in found.services}
     if len(listeners) < len(found.services):
         raise ValueError("it has two services on one port")
-    targets, members = _shared(tuple(map(_target, found.targets)))
+    listed = tuple(map(_target, found.targets))
+    targets, members = _shared(listed, ipv6_of(listed))
     attachments = tuple(Attachment(place.network, IPv4Address(place.ip)) for place in found.private_net)
     return CloudBalancer(
         id=found.id,
@@ -231,17 +232,13 @@ def _balancer(found: _Balancer) -> CloudBalancer:
     )
 
 
-def _shared(targets: tuple[Target, ...]) -> tuple[tuple[Target, ...], frozenset[Target]]:
-    """The targets in their order and as a set: load balancers with the same ones, of which there may be hundreds with
-    hundreds of targets each, have the same two."""
-    return _both(targets, ipv6_of(targets))
-
-
 @lru_cache(maxsize=_SHARED)
-def _both(
+def _shared(
     targets: tuple[Target, ...],
     _ipv6: tuple[str | None, ...],  # equal targets may differ in it
 ) -> tuple[tuple[Target, ...], frozenset[Target]]:
+    """The targets in their order and as a set: load balancers with the same ones, of which there may be hundreds with
+    hundreds of targets each, have the same two."""
     return targets, frozenset(targets)
 
 
@@ -385,8 +382,8 @@ def named_target(target: Target, address: str | None = None) -> Body:
 
 def attachment_body(place: Attachment) -> Body:
     """The network, and the address in it, to attach to."""
-    body = {"network": place.network_id, "ip": place.ip, "ip_range": place.ip_range}
-    return {name: value if isinstance(value, int) else str(value) for name, value in _managed(body).items()}
+    chosen = {"ip": place.ip, "ip_range": place.ip_range}
+    return {"network": place.network_id, **{name: str(each) for name, each in chosen.items() if each is not UNMANAGED}}
 
 
 def _fields(part: Listener | HealthCheck | HttpCheck | HttpOptions, but: str = "") -> Body:
@@ -405,11 +402,6 @@ def _fields(part: Listener | HealthCheck | HttpCheck | HttpOptions, but: str = "
             case value if name != but:
                 body[name] = value
     return body
-
-
-def _managed(body: Mapping[str, Any]) -> Body:
-    """Without what was not asked for, and without parts that nothing is left of."""
-    return {name: value for name, value in body.items() if value is not UNMANAGED and value != {}}
 
 
 def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> Body:

@@ -106,10 +106,6 @@ class NetworkNow:
         return self.network.id
 
 
-def _network_now(found: _Network) -> NetworkNow:
-    return NetworkNow(_network(found), _routes(found.routes))
-
-
 def _network(found: _Network) -> Network:
     listed = found.subnets or ()
     ranges = [(subnet, _ipv4_range(subnet.ip_range)) for subnet in listed]
@@ -144,10 +140,8 @@ def _routes(listed: object) -> Section[str, Route]:
     why = None
     if found.nameless:
         why = f"{found.nameless} routes of the network could not be read, not even their destinations"
-    elif len(found.items.keys() | found.unreadable.keys()) != len(
-        listed
-    ):  # Hetzner takes no second one: it would be hidden
-        why = "the network has two routes to one destination"
+    elif len(found.items.keys() | found.unreadable.keys()) != len(listed):
+        why = "the network has two routes to one destination"  # Hetzner takes no second one: it would be hidden
     return Section(found.items, why is None, why, len(listed), found.unreadable)
 
 
@@ -171,5 +165,5 @@ def _destination(listed: object) -> tuple[str, None] | None:
         return text, None
 
 
-NETWORKS = Codec("/networks", "network", _Network, _network_now)
+NETWORKS = Codec("/networks", "network", _Network, lambda found: NetworkNow(_network(found), _routes(found.routes)))
 """How networks are read."""

@@ -7,11 +7,11 @@ from sys import intern
 
 import msgspec
 
-from actuators.wire.objects import ListMeta, ListOf, Name, Named, ObjectList
-from desired.model.route import CONDITION_NETWORK, NetworkCondition
+from actuators.wire.objects import ListMeta, ListOf, Name
+from desired.model.route import NetworkCondition
 from desired.model.snapshot import Condition, Node, NodeAddress, SyncCondition
 from desired.model.taint import Taint
-from desired.names import ANNOTATION_PROVIDED_NODE_IP, CONDITION_NODE_IN_SYNC
+from desired.names import ANNOTATION_PROVIDED_NODE_IP
 
 
 class _Taint(msgspec.Struct, rename="camel", gc=False):
@@ -86,15 +86,7 @@ def _condition(found: _Condition) -> Condition:
     return Condition(*words, found.last_transition_time, found.last_heartbeat_time)
 
 
-NODES = ListOf(
-    "/api/v1/nodes",
-    "Node",
-    _Node,
-    _node,
-    whole=ObjectList[_Node],
-    name=Named[Name],
-    key=lambda node: node.name,
-)
+NODES = ListOf("/api/v1/nodes", "Node", _Node, _node, identity=Name, key=lambda node: node.name)
 """How Nodes are read."""
 
 
@@ -110,38 +102,21 @@ def address_bodies(addresses: Iterable[NodeAddress]) -> list[Mapping[str, str]]:
 
 def taint_bodies(taints: Iterable[Taint]) -> list[Mapping[str, str]]:
     """The list of taints, which is written whole as well."""
-    return [_taint_body(taint) for taint in taints]
+    members = (
+        {"key": taint.key, "effect": taint.effect, "value": taint.value, "timeAdded": taint.time_added}
+        for taint in taints
+    )
+    return [{name: text for name, text in each.items() if text is not None} for each in members]
 
 
-def _taint_body(taint: Taint) -> Mapping[str, str]:
-    optional = {"value": taint.value, "timeAdded": taint.time_added}
-    return {"key": taint.key, "effect": taint.effect} | {
-        name: text for name, text in optional.items() if text is not None
-    }
-
-
-def network_condition_patch(
-    before: NetworkCondition | None, after: NetworkCondition | None, now: datetime
+def condition_patch(
+    kind: str, before: str | None, after: NetworkCondition | SyncCondition | None, now: datetime
 ) -> Mapping[str, str]:
-    """The member of a strategic patch that gives the condition ``NetworkUnavailable``, at the time ``now``; ``after``
-    None takes it away. A time that the patch does not name stays, too, as long as the status does."""
-    if after is None:
-        return {"type": CONDITION_NETWORK, "$patch": "delete"}
-    said = {"status": after.status, "reason": after.reason, "message": after.message}
-    is_news = before is None or before.status != after.status
-    return _dated({"type": CONDITION_NETWORK, **said}, now, is_news=is_news)
-
-
-def sync_condition_patch(node: Node, after: SyncCondition | None, now: datetime) -> Mapping[str, str]:
-    """The same for the condition ``NodeInSync``."""
-    kind, there = CONDITION_NODE_IN_SYNC, node.condition(CONDITION_NODE_IN_SYNC)
+    """The member of a strategic patch that gives the condition of this type, at the time ``now``; ``after`` None takes
+    it away. ``before`` is the status that it has, None for none: the time of the last transition stays with that."""
     if after is None:
         return {"type": kind, "$patch": "delete"}
-    said = {"status": after.status, "reason": after.reason, "message": after.message}
-    return _dated({"type": kind, **said}, now, is_news=there is None or there.status != after.status)
-
-
-def _dated(condition: Mapping[str, str], now: datetime, *, is_news: bool) -> Mapping[str, str]:
-    """The condition as written now; ``is_news`` is whether its status is another one than before."""
     written = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    return {**condition, "lastHeartbeatTime": written} | ({"lastTransitionTime": written} if is_news else {})
+    said = {"type": kind, "status": after.status, "reason": after.reason, "message": after.message}
+    times = {"lastHeartbeatTime": written} | ({"lastTransitionTime": written} if before != after.status else {})
+    return {**said, **times}

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from actuators.http.decoding import Decoded, decoder, one_by_one
+from actuators.http.decoding import Decoded, Decoder, decoder, one_by_one
 from actuators.http.errors import Broken
 from actuators.http.kubernetes import ApiAnswer, KubernetesReader
 from desired.section import Section, Unknown
@@ -64,7 +64,7 @@ V = TypeVar("V")
 N = TypeVar("N", bound=_Keyed)
 
 
-class Named(msgspec.Struct, Generic[N]):
+class _Named(msgspec.Struct, Generic[N]):
     """An object of which only the identity is looked at."""
 
     metadata: N
@@ -74,7 +74,7 @@ class _ListMeta(msgspec.Struct, rename="camel"):
     resource_version: str = ""
 
 
-class ObjectList(msgspec.Struct, Generic[S]):
+class _ObjectList(msgspec.Struct, Generic[S]):
     """A page of a list."""
 
     kind: str
@@ -92,18 +92,19 @@ class ListOf(Generic[S, V]):
         shape: type[S],
         value: Callable[[S], V],
         *,
-        whole: type[ObjectList[S]],
-        name: type[Named[Any]],
+        identity: type[_Keyed],
         key: Callable[[V], str],
     ) -> None:
+        """``shape`` has the fields that are read, of which ``value`` makes the value or raises ValueError; ``identity``
+        has those of its metadata that name it, and ``key`` finds the same name in the value."""
         self.path = path
         self._word = word
         self._value = value
         self._key = key
-        self._whole = decoder(whole)
-        self._raw = decoder(ObjectList[msgspec.Raw])
+        self._whole = decoder(_ObjectList[shape])  # type: ignore[valid-type]
+        self._raw = decoder(_ObjectList[msgspec.Raw])
         self._one = decoder(shape)
-        self._name = decoder(name)
+        self._name: Decoder[_Named[Any]] = decoder(_Named[identity])  # type: ignore[valid-type]
 
     def observe(self, reader: KubernetesReader) -> tuple[Section[str, V], datetime]:
         """All objects, and the API server's time when the reading began. Raises an ApiError when the list cannot be
@@ -149,7 +150,7 @@ class ListOf(Generic[S, V]):
     def _why(self, error: ValueError) -> str:
         return f"the API server's {self._word} could not be read: {error}"
 
-    def _checked(self, answer: ObjectList[Any]) -> Sequence[Any]:
+    def _checked(self, answer: _ObjectList[Any]) -> Sequence[Any]:
         """The items of a list. Null items are an empty list only in an answer that is a list of some version."""
         if not answer.kind.endswith("List") or (answer.items is None and not answer.metadata.resource_version):
             why = f"the answer is a {answer.kind}, not a list of {self._word}s"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from actuators.http.decoding import decoder
-from actuators.wire.objects import ListMeta, ListOf, Named, NamespacedName, ObjectList
+from actuators.wire.objects import ListMeta, ListOf, NamespacedName
 from desired.annotations.claims import Claim, ClaimedPort
 from desired.model.service import TYPE_LOAD_BALANCER, Ingress, Service, ServiceCondition
 from desired.names import APPLICATION
@@ -160,13 +160,7 @@ def _status_writers(managed_fields: msgspec.Raw) -> tuple[str, ...]:
 
 
 SERVICES = ListOf(
-    "/api/v1/services",
-    "Service",
-    _Service,
-    _service,
-    whole=ObjectList[_Service],
-    name=Named[NamespacedName],
-    key=lambda service: service.id,
+    "/api/v1/services", "Service", _Service, _service, identity=NamespacedName, key=lambda service: service.id
 )
 """How Services are read."""
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from actuators.wire.objects import ListOf, Name, Named, ObjectList
+from actuators.wire.objects import ListOf, Name
 from desired.model.snapshot import VolumeAttachment
 
 
@@ -20,8 +20,7 @@ VOLUME_ATTACHMENTS = ListOf(
     "VolumeAttachment",
     _Attachment,
     lambda found: VolumeAttachment(found.metadata.name, found.spec.node),
-    whole=ObjectList[_Attachment],
-    name=Named[Name],
+    identity=Name,
     key=lambda attachment: attachment.name,
 )
 """How VolumeAttachments are read."""

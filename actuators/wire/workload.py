@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from actuators.http.kubernetes import segment
-from actuators.wire.objects import ListOf, Named, NamespacedName, ObjectList
+from actuators.wire.objects import ListOf, NamespacedName
 from desired.model.key import Key, ObjectKind
 from desired.model.snapshot import Workload
 
@@ -79,8 +79,7 @@ def workloads(namespace: str) -> tuple[ListOf[Any, Workload], ...]:
             "Deployment",
             _Deployment,
             _workload,
-            whole=ObjectList[_Deployment],
-            name=Named[_DeploymentName],
+            identity=_DeploymentName,
             key=lambda workload: workload.key,
         ),
         ListOf(
@@ -88,8 +87,7 @@ def workloads(namespace: str) -> tuple[ListOf[Any, Workload], ...]:
             "DaemonSet",
             _DaemonSet,
             _workload,
-            whole=ObjectList[_DaemonSet],
-            name=Named[_DaemonSetName],
+            identity=_DaemonSetName,
             key=lambda workload: workload.key,
         ),
     )
