@@ -135,3 +135,12 @@ def one_by_one(
             if name:
                 names[key] = name
     return Decoded(items, unreadable, names, nameless)
+
+
+def in_one(pages: Iterable[Decoded[K, V]]) -> Decoded[K, V]:
+    """The objects of all pages. An object that one page has readable and another one not is readable."""
+    pages = tuple(pages)
+    items = {key: value for page in pages for key, value in page.items.items()}
+    unreadable = {key: why for page in pages for key, why in page.unreadable.items() if key not in items}
+    names = {key: name for page in pages for key, name in page.names.items() if key in unreadable}
+    return Decoded(items, unreadable, names, sum(page.nameless for page in pages))

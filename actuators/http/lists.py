@@ -13,6 +13,7 @@ missing. Therefore nothing may be removed because a list lacks it: servers are a
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -20,7 +21,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from actuators.http.decoding import Decoded, decoder
+from actuators.http.decoding import Decoded, decoder, in_one
 from actuators.http.errors import ApiError, Broken
 from actuators.http.hetzner import HetznerReader
 from desired.section import Section
@@ -93,16 +94,11 @@ def _read_once(reader: HetznerReader, read_page: Callable[[int], _Page[V]]) -> t
     impossible = _why_impossible(first)
     rest, error = ([], None) if impossible else _read_rest(reader, read_page, first.pagination.last_page or 1)
     pages = (first, *rest)
-    items = {key: item for page in pages for key, item in page.decoded.items.items()}
-    unreadable = {key: why for page in pages for key, why in page.decoded.unreadable.items() if key not in items}
-    totals = {page.pagination.total_entries for page in pages}
-    nameless = sum(page.decoded.nameless for page in pages)
-    why = impossible or _why_incomplete(error, totals, len(items) + len(unreadable), nameless)
-    why = why or _why_shifted(pages)
+    found = in_one(page.decoded for page in pages)
+    why = impossible or _why_incomplete(pages, found, error)
     total = first.pagination.total_entries
     expected = None if total is None or total < 0 else total
-    names = {key: name for page in pages for key, name in page.decoded.names.items() if key in unreadable}
-    return Section(items, why is None, why, expected, unreadable, names), error
+    return Section(found.items, why is None, why, expected, found.unreadable, found.names), error
 
 
 def page_of(path: str, number: int = 1, selector: str = "") -> str:
@@ -141,32 +137,25 @@ def _why_impossible(first: _Page[V]) -> str | None:
     return None
 
 
-def _why_shifted(pages: Sequence[_Page[V]]) -> str | None:
-    """The reason why pages that have as many objects as there are do not belong together; None when they seem to."""
-    seen: set[int] = set()
-    for page in pages:
-        twice = seen & page.keys
-        if twice:
-            return f"{min(twice)} is on two pages: the list changed while it was being read"
-        seen |= page.keys
-    if any(page.size != pages[0].size for page in pages[:-1]):
-        return "a page is not full, and more follow: the list changed while it was being read"
-    return None
-
-
-def _why_incomplete(error: ApiError | None, totals: set[int | None], seen: int, nameless: int) -> str | None:
-    """The reason why the pages are not the whole list; None when they are."""
+def _why_incomplete(pages: Sequence[_Page[V]], found: Decoded[int, V], error: ApiError | None) -> str | None:
+    """The reason why the pages are not the whole list, or do not belong together; None when they seem to."""
     if error is not None:
         return str(error)
-    if len(totals) > 1:
+    total, *others = {page.pagination.total_entries for page in pages}
+    arrived = len(found.items) + len(found.unreadable)
+    if others:
         return "the list changed while it was being read"
-    (total,) = totals
-    if nameless:
-        return f"{nameless} objects of the list could not be read, not even their ids"
+    if found.nameless:
+        return f"{found.nameless} objects of the list could not be read, not even their ids"
     if total is None:
         return "the API did not say how many objects there are"
-    if seen != total:
-        return f"{seen} of {total} objects arrived: the list changed while it was being read"
+    if arrived != total:
+        return f"{arrived} of {total} objects arrived: the list changed while it was being read"
+    twice = [key for key, times in Counter(key for page in pages for key in page.keys).items() if times > 1]
+    if twice:
+        return f"{min(twice)} is on two pages: the list changed while it was being read"
+    if any(page.size != pages[0].size for page in pages[:-1]):
+        return "a page is not full, and more follow: the list changed while it was being read"
     return None
 
 

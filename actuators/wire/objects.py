@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from actuators.http.decoding import Decoded, Decoder, decoder, one_by_one
+from actuators.http.decoding import Decoded, Decoder, decoder, in_one, one_by_one
 from actuators.http.errors import Broken
 from actuators.http.kubernetes import ApiAnswer, KubernetesReader
 from desired.section import Section, Unknown
@@ -122,11 +122,9 @@ class ListOf(Generic[S, V]):
 
     def joined(self, pages: Sequence[Decoded[str, V]]) -> Section[str, V]:
         """One section of all pages."""
-        items = {key: value for page in pages for key, value in page.items.items()}
-        unreadable = {key: why for page in pages for key, why in page.unreadable.items()}
-        nameless = sum(page.nameless for page in pages)
-        why = f"{counted(nameless, self._word)} could not be read, name included" if nameless else None
-        return Section(items, complete=why is None, why_incomplete=why, unreadable=unreadable)
+        found = in_one(pages)
+        why = f"{counted(found.nameless, self._word)} could not be read, name included" if found.nameless else None
+        return Section(found.items, complete=why is None, why_incomplete=why, unreadable=found.unreadable)
 
     def _one_by_one(self, page: bytes) -> Decoded[str, V]:
         try:
