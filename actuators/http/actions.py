@@ -17,12 +17,12 @@ from actuators.http.decoding import decoder
 from actuators.http.errors import (
     HETZNER_CODES,
     ApiError,
-    Broken,
     Busy,
     Invalid,
     Stopped,
     Throttled,
     Transient,
+    broken_unless_readable,
     one_line,
 )
 from actuators.http.hetzner import HetznerReader
@@ -242,20 +242,16 @@ class Actions:
     def _ask(self, awaited: Sequence[_Awaited]) -> list[_Action]:
         query = urlencode([("id", each.id) for each in awaited])
         body = self._reader.get(f"/actions?{query}")
-        try:
+        with broken_unless_readable("Hetzner GET /actions: the answer is no list of actions"):
             return decoder(_Polled).decode(body).actions
-        except ValueError as error:
-            raise Broken(f"Hetzner GET /actions: the answer is no list of actions ({one_line(error)})") from error
 
 
 def _announced(answer: bytes, what: str) -> _Action | None:
     """The action of an answer; None when there is none, as after a deletion that was done at once."""
     if not answer.strip():
         return None
-    try:
+    with broken_unless_readable(f"{what}: the answer of the Hetzner API could not be read"):
         return decoder(_Announcement).decode(answer).action
-    except ValueError as error:
-        raise Broken(f"{what}: the answer of the Hetzner API could not be read ({one_line(error)})") from error
 
 
 def _failure(what: str, action: _Action) -> ApiError:

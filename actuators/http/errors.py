@@ -2,7 +2,8 @@
 error in one line, without secrets."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from actuators.http.shown import with_shown_addresses
 
@@ -111,6 +112,15 @@ class NotLeader(Stopped):
 
 class Broken(ApiError):
     """Something answered that is not the API, or not as the API answers."""
+
+
+@contextmanager
+def broken_unless_readable(otherwise: str) -> Iterator[None]:
+    """Raise Broken if what the block reads of an answer is wrong: ``otherwise``, and the reason in brackets."""
+    try:
+        yield
+    except ValueError as error:
+        raise Broken(f"{otherwise} ({one_line(error)})") from error
 
 
 HETZNER_CODES: Mapping[str, type[ApiError]] = {

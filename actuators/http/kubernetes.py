@@ -19,7 +19,17 @@ import msgspec
 
 from actuators.http.connection import Connection
 from actuators.http.decoding import decoder
-from actuators.http.errors import ApiError, Broken, Conflict, Throttled, Transient, cause, class_at_kubernetes, one_line
+from actuators.http.errors import (
+    ApiError,
+    Broken,
+    Conflict,
+    Throttled,
+    Transient,
+    broken_unless_readable,
+    cause,
+    class_at_kubernetes,
+    one_line,
+)
 from actuators.http.kubeconfig import load_kubeconfig
 from actuators.http.own_writes import OwnWrites
 from actuators.http.retry import Retry
@@ -218,10 +228,8 @@ class KubernetesReader:
                     return None
                 raise
             pages.append(decode(answer))
-            try:
+            with broken_unless_readable(f"Kubernetes GET {path}: the answer is no list"):
                 token = decoder(_ListHead).decode(answer.body).metadata.continue_
-            except ValueError as error:
-                raise Broken(f"Kubernetes GET {path}: the answer is no list ({error})") from error
             if not token:
                 return pages
 

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from actuators.http.decoding import decoder
-from actuators.http.errors import Broken, Transient
+from actuators.http.errors import Broken, Transient, broken_unless_readable
 from actuators.http.kubernetes import KubernetesReader, refusal
 
 if TYPE_CHECKING:
@@ -117,13 +117,11 @@ class Watch:
         return piece
 
     def _event(self, line: bytes) -> WatchEvent:
-        try:
+        with broken_unless_readable(f"Kubernetes API server: {self._call} sends what is no event"):
             found = _LINE.decode(line)
             if found.type == "ERROR":
                 raise refusal(self._call, _STATUS.decode(found.object).code, bytes(found.object), {})
             meta = _HEAD.decode(found.object).metadata
-        except ValueError as error:
-            raise Broken(f"Kubernetes API server: {self._call} sends what is no event ({error})") from error
         return WatchEvent(found.type, bytes(found.object), meta.resource_version, meta.uid)
 
 
@@ -139,10 +137,8 @@ class _ListHead(msgspec.Struct):
 def current_version(reader: KubernetesReader, path: str) -> str:
     """From where a watch of the list at ``path`` begins. Sent once. Raises an ApiError."""
     answer = reader.connection.send("GET", f"{path}?{urlencode({'limit': '1'})}", once=True)
-    try:
+    with broken_unless_readable(f"Kubernetes GET {path}: the answer is no list"):
         version = decoder(_ListHead).decode(answer.body).metadata.resource_version
-    except ValueError as error:
-        raise Broken(f"Kubernetes GET {path}: the answer is no list ({error})") from error
     if not version:
         raise Broken(f"Kubernetes GET {path}: the list says no version")
     return version

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from actuators.http.decoding import decoder
-from actuators.http.errors import Broken, NotFound
+from actuators.http.errors import Broken, NotFound, broken_unless_readable
 from actuators.http.kubernetes import ApiAnswer, KubernetesReader, KubernetesWriter, segment
 
 NOBODY = ""
@@ -111,10 +111,8 @@ def _path(namespace: str, name: str = "") -> str:
 
 
 def _decoded(answer: ApiAnswer, name: str) -> Lease:
-    try:
+    with broken_unless_readable(f"Lease {name} cannot be read: the answer is no JSON"):
         body: Any = decoder(object).decode(answer.body)
-    except ValueError as error:
-        raise Broken(f"Lease {name} cannot be read: the answer is no JSON ({error})") from error
     metadata = body.get("metadata") if isinstance(body, dict) and body.get("kind") == "Lease" else None
     if not isinstance(metadata, dict) or not isinstance(metadata.get("resourceVersion"), str):
         raise Broken(f"Lease {name} cannot be read: the answer is no Lease with a resourceVersion")

@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Network, ip_network
 import msgspec
 
 from actuators.http.decoding import Decoded, decoder, one_by_one
-from actuators.http.errors import Broken
+from actuators.http.errors import broken_unless_readable
 from actuators.wire.pages import Codec
 from desired.model.route import Member, MemberKind, Route
 from desired.model.snapshot import Network
@@ -38,10 +38,8 @@ _MEMBER = decoder(MemberShape)
 
 def decode_members(page: bytes) -> Decoded[int, Member]:
     """The members of one page. Raises Broken for a body that is no page of members."""
-    try:
+    with broken_unless_readable("Hetzner GET /networks: the answer is no list of members"):
         listed = _PAGE.decode(page).members
-    except ValueError as error:
-        raise Broken(f"Hetzner GET /networks: the answer is no list of members ({error})") from error
     return one_by_one(
         listed, _member, _address, lambda key, error: f"member {IPv4Address(key)} could not be read: {error}"
     )

@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from actuators.http.decoding import Decoded, Decoder, decoder, in_one, one_by_one
-from actuators.http.errors import Broken
+from actuators.http.errors import Broken, broken_unless_readable
 from actuators.http.kubernetes import ApiAnswer, KubernetesReader
 from desired.section import Section, Unknown
 from desired.syntax.bounds import counted
@@ -127,10 +127,8 @@ class ListOf(Generic[S, V]):
         return Section(found.items, complete=why is None, why_incomplete=why, unreadable=found.unreadable)
 
     def _one_by_one(self, page: bytes) -> Decoded[str, V]:
-        try:
+        with broken_unless_readable(f"Kubernetes GET {self.path}: the answer is no list"):
             raw_items = self._checked(self._raw.decode(page))
-        except ValueError as error:
-            raise Broken(f"Kubernetes GET {self.path}: the answer is no list ({error})") from error
         return one_by_one(raw_items, self._item, self._identified, lambda _key, error: self._why(error))
 
     def decode_one(self, raw: bytes | msgspec.Raw) -> tuple[str | None, V | Unknown]:

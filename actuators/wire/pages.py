@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from actuators.http.decoding import Decoded, Decoder, decoder, one_by_one
-from actuators.http.errors import ApiError, Broken, one_line
+from actuators.http.errors import ApiError, broken_unless_readable
 from actuators.http.hetzner import HetznerReader
 from actuators.http.lists import read_list
 from desired.section import Section
@@ -66,25 +66,19 @@ class Codec(Generic[S, V]):
         """One object as it is now. Raises an ApiError: NotFound when the API itself says that it is not there."""
         path = f"{self.path}/{object_id}"
         body = reader.get(path)
-        try:
+        with broken_unless_readable(f"Hetzner GET {path}: the answer is no {self._word}"):
             return self._value(self._single.decode(body).inner)
-        except ValueError as error:
-            raise Broken(f"Hetzner GET {path}: the answer is no {self._word} ({one_line(error)})") from error
 
     def found(self, reader: HetznerReader, query: Mapping[str, str]) -> list[V]:
         """The objects that a query finds, of which there are few enough for a page. Raises an ApiError, Broken where
         one of them cannot be read: it is there, whatever it is."""
         body = reader.get(f"{self.path}?{urlencode(query)}")
-        try:
+        with broken_unless_readable(f"Hetzner GET {self.path}: a {self._word} could not be read"):
             return [self._value(found) for found in self._whole.decode(body).inner]
-        except ValueError as error:
-            raise Broken(f"Hetzner GET {self.path}: a {self._word} could not be read ({one_line(error)})") from error
 
     def _one_by_one(self, page: bytes) -> Decoded[int, V]:
-        try:
+        with broken_unless_readable(f"Hetzner GET {self.path}: the answer is no list of {self._word}s"):
             raw_items = self._raw.decode(page).inner
-        except ValueError as error:
-            raise Broken(f"Hetzner GET {self.path}: the answer is no list of {self._word}s ({error})") from error
         return one_by_one(
             raw_items, self._item, _identified, lambda key, error: f"{self._word} {key} could not be read: {error}"
         )

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv6Network
 import msgspec
 
 from actuators.http.decoding import decoder, one_by_one
-from actuators.http.errors import ApiError, Broken, NotFound, one_line
+from actuators.http.errors import ApiError, Broken, NotFound, broken_unless_readable
 from actuators.http.robot import RobotReader
 from actuators.wire.pages import name_in
 from desired.model.snapshot import Server, ServerStatus
@@ -69,10 +69,8 @@ def _no_servers(said: str) -> tuple[Section[int, Server], ApiError]:
 
 def decode_robot_servers(body: bytes) -> Section[int, Server]:
     """The servers of a list; one that cannot be read is isolated. Raises Broken for what is no list of servers."""
-    try:
+    with broken_unless_readable("Robot GET /server: the answer is no list of servers"):
         entries = decoder(list[msgspec.Raw]).decode(body)
-    except ValueError as error:
-        raise Broken(f"Robot GET /server: the answer is no list of servers ({one_line(error)})") from error
     found = one_by_one(
         entries, _item, _identified, lambda number, error: f"Robot server {number} could not be read: {error}"
     )
@@ -83,10 +81,8 @@ def decode_robot_servers(body: bytes) -> Section[int, Server]:
 def observe_robot_server(reader: RobotReader, number: int) -> Server:
     """One server as it is now. Raises an ApiError, NotFound when the webservice itself says that it is not there."""
     body = reader.get(f"/server/{number}")
-    try:
+    with broken_unless_readable(f"Robot GET /server/{number}: the answer is no server"):
         server = _server_in(body)
-    except ValueError as error:
-        raise Broken(f"Robot GET /server/{number}: the answer is no server ({one_line(error)})") from error
     if server.id != number:
         raise Broken(f"Robot GET /server/{number}: the answer is server {server.id}")
     return server
@@ -96,10 +92,8 @@ def observe_power(reader: RobotReader, number: int) -> ServerStatus:
     """Whether the server is switched on: RUNNING, OFF, or OTHER where it cannot tell, as in a tower. Raises an
     ApiError, NotFound when it has no reset."""
     body = reader.get(f"/reset/{number}")
-    try:
+    with broken_unless_readable(f"Robot GET /reset/{number}: the answer is no reset"):
         status = decoder(_WrappedReset).decode(body).reset.operating_status
-    except ValueError as error:
-        raise Broken(f"Robot GET /reset/{number}: the answer is no reset ({one_line(error)})") from error
     return _STATUS.get(status, ServerStatus.OTHER)
 
 

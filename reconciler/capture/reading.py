@@ -19,7 +19,7 @@ import msgspec
 from msgspec import UNSET
 
 from actuators.http.decoding import Decoded, decoder
-from actuators.http.errors import ApiError, Broken, NotFound
+from actuators.http.errors import ApiError, Broken, NotFound, broken_unless_readable
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import KubernetesReader, segment
 from actuators.http.lists import read_list
@@ -301,10 +301,8 @@ def _pages(project: HetznerReader, path: str, mask: Mask, key: Callable[[Any], i
 
 
 def _decoded(body: bytes, path: str) -> dict[str, Any]:
-    try:
+    with broken_unless_readable(f"GET {path}: the answer is no JSON object"):
         return decoder(dict[str, Any]).decode(body)
-    except ValueError as error:
-        raise Broken(f"GET {path}: the answer is no JSON object ({error})") from error
 
 
 def _raw(found: Any, mask: Mask) -> msgspec.Raw:
