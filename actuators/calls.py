@@ -41,30 +41,21 @@ def have_room(
 ) -> bool:
     """Whether ``has_room`` says so of all calls to Hetzner that the changes take, beside those of changes that were
     promised room; True when they take none."""
-    calls = _calls_of_all(changes, snapshot)
-    return not calls or has_room(calls, _calls_of_all(promised, snapshot))
-
-
-def _calls_of_all(changes: Iterable[Change], snapshot: Snapshot) -> int:
-    """One write of a change that was planned from another snapshot: its actuator says so."""
-    calls = 0
-    for change in changes:
-        try:
-            calls += calls_of(change, snapshot)
-        except KeyError:
-            calls += ONE_WRITE
-    return calls
+    calls = sum(calls_of(change, snapshot) for change in changes)
+    return not calls or has_room(calls, sum(calls_of(change, snapshot) for change in promised))
 
 
 def calls_of(change: Change, snapshot: Snapshot) -> int:
-    """The calls to Hetzner that the change takes where each of them is answered, the way back from a refusal included.
-    Raises KeyError for a change that was planned from another snapshot."""
+    """The calls to Hetzner that the change takes if each of them is answered, the way back from a refusal included;
+    those of one write for a change that was planned from another snapshot: its actuator says so."""
     if not change.row.writes_cloud:
         return 0
     writes, for_each = _WRITES.get((change.row.name, change.verb), (1, 0))
-    if for_each:
-        writes += for_each * sum(map(is_private, balancer_of(change, snapshot).targets))
-    return writes * ONE_WRITE
+    try:
+        targets = balancer_of(change, snapshot).targets if for_each else ()
+    except KeyError:
+        return ONE_WRITE
+    return (writes + for_each * sum(map(is_private, targets))) * ONE_WRITE
 
 
 def _budgeted(begin_change: BeginChange, actuator: Actuator, change: Change, snapshot: Snapshot) -> None:
