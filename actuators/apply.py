@@ -53,7 +53,6 @@ BUSY_AGAIN_S = 10.0
 LISTED_AGAIN_S = 5.0
 """When a new list tells of what has gone: rounds of a pass go by the servers that it listed first."""
 
-
 _HIGHER_LIMIT = "ask Hetzner for a higher limit"
 
 
@@ -311,25 +310,20 @@ def _attempt(
     change = lane.change
     if stop.is_set():
         return Skipped(STOPPED)
-    error = next((refused[scope] for scope in (scope_of(change), narrow_scope_of(change)) if scope in refused), None)
-    if error is not None:
-        return Skipped(f"not sent, as Hetzner has just refused another change of this kind: {error}", is_final=True)
+    why = next((refused[scope] for scope in (scope_of(change), narrow_scope_of(change)) if scope in refused), None)
+    if why is not None:
+        return Skipped(f"not sent, as Hetzner has just refused another change of this kind: {why}", is_final=True)
+    outcome: Outcome = Applied()
     with tracing() as lane.trace:
         lane.began = clock()
-        outcome = _tried(change, snapshot, actuator)
+        try:
+            actuator(change, snapshot)
+        except Exception as error:  # noqa: BLE001 - a bug met in one change must not lose the outcomes of the others
+            outcome = _outcome_of(error, change)
+            forget_frames(error)
     if isinstance(outcome, Failed) and outcome.bars:
         refused[outcome.bars] = outcome.error
     return outcome
-
-
-def _tried(change: Change, snapshot: Snapshot, actuator: Actuator) -> Outcome:
-    try:
-        actuator(change, snapshot)
-    except Exception as error:  # noqa: BLE001 - a bug met in one change must not lose the outcomes of the others
-        outcome = _outcome_of(error, change)
-        forget_frames(error)
-        return outcome
-    return Applied()
 
 
 def _outcome_of(error: Exception, change: Change) -> Outcome:

@@ -1,12 +1,4 @@
-"""Outcomes of changes: how an actuator's attempt ended.
-
-| Outcome | Meaning |
-|---|---|
-| Applied | every write was accepted |
-| Pending | not done, nothing is wrong; planned again after a time |
-| Skipped | not tried: what it depends on was not done, or the run was stopped |
-| Failed | tried and refused |
-"""
+"""Outcomes of changes: how an actuator's attempt ended."""
 
 from dataclasses import dataclass
 
