@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from ipaddress import IPv4Address
 from operator import attrgetter
 from typing import Any
 from urllib.parse import urlencode
@@ -47,7 +48,7 @@ from desired.model.service import Service
 from desired.model.snapshot import ServerStatus
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.kinds import ChangeKind
-from desired.section import UNMANAGED, Present
+from desired.section import UNMANAGED, Present, Unmanaged
 
 _log = logging.getLogger("hcloud-reconciler.actuators")
 
@@ -137,7 +138,7 @@ def _part_in_the_way(refusal: ApiError, body: Mapping[str, Any]) -> str | None:
     is_limit = code == _LIMIT
     if refusal.status is None or (isinstance(refusal, Exhausted) and not is_limit):
         return None
-    if is_limit and any(word in said for word in _OF_THE_PROJECT):
+    if is_limit and _says(said, _OF_THE_PROJECT):
         return None
     if isinstance(refusal, NotFound) and _says(said, _OF_THE_WHOLE) and not _says(said, ("server", *_OF_PARTS)):
         return None
@@ -452,7 +453,7 @@ def attach(task: BalancerTask, _before: None, after: Attachment) -> None:
         "attach_to_network",
         attachment_body(after),
         f"attachment of {task.name} to network {after.network_id}",
-        lambda now: _is_in(now, after),
+        lambda now: _is_in(now, after.network_id, after.ip),
         is_once=True,
         done="load_balancer_already_attached",
     )
@@ -461,7 +462,7 @@ def attach(task: BalancerTask, _before: None, after: Attachment) -> None:
     now = task.look()
     if not now.attachments:
         raise Conflict(f"{task.name}: Hetzner reports it as attached, but it is not visible yet")
-    if not _is_in(now, after):
+    if not _is_in(now, after.network_id, after.ip):
         raise Conflict(f"{task.name} is now in another network, or has another address there")
 
 
@@ -486,7 +487,7 @@ def move(task: BalancerTask, before: Attachment, after: Attachment) -> None:
     _leave(task, before, targets)
     with put_back_by(lambda: _come_back(task, before, targets)):
         # Reads have shown it attached for a while after that.
-        task.writers.actions.wait_until(lambda: not _is_in_network(task.look(), before), _departure(task, before))
+        task.writers.actions.wait_until(lambda: not _is_in(task.look(), before.network_id), _departure(task, before))
         attach(task, None, after)
 
 
@@ -512,9 +513,9 @@ def _leave(task: BalancerTask, place: Attachment, targets: Collection[Target]) -
             _take(task, target, targets)
         body, what = {"network": place.network_id}, _departure(task, place)
         try:
-            task.act("detach_from_network", body, what, lambda now: not _is_in_network(now, place))
+            task.act("detach_from_network", body, what, lambda now: not _is_in(now, place.network_id))
         except NotFound:
-            if _is_in_network(task.look(), place):
+            if _is_in(task.look(), place.network_id):
                 raise
 
 
@@ -537,12 +538,8 @@ def _departure(task: BalancerTask, place: Attachment) -> str:
     return f"detachment of {task.name} from network {place.network_id}"
 
 
-def _is_in_network(now: CloudBalancer, place: Attachment) -> bool:
-    return _is_in(now, Attachment(place.network_id))
-
-
-def _is_in(now: CloudBalancer, place: Attachment) -> bool:
-    return any(there.network_id == place.network_id and place.ip in (UNMANAGED, there.ip) for there in now.attachments)
+def _is_in(now: CloudBalancer, network_id: int, ip: IPv4Address | Unmanaged = UNMANAGED) -> bool:
+    return any(there.network_id == network_id and ip in (UNMANAGED, there.ip) for there in now.attachments)
 
 
 def create_certificate(task: BalancerTask, _before: None, wanted: ManagedCertificate) -> None:
