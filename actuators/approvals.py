@@ -1,5 +1,4 @@
-"""Writes of approvals: those of people to their ConfigMap, and uses to the record; and the API server's name for a
-person."""
+"""Writes of approvals to their ConfigMap and of uses to the record, and the API server's name for a person."""
 
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping

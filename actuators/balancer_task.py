@@ -84,15 +84,13 @@ class BalancerTask:
         return name_of(self.observed)
 
     def look(self) -> CloudBalancer:
-        """The load balancer as it is at this moment. Raises an ApiError: Conflict if it is not the Service's own any
-        more, NotFound if it is gone."""
+        """The load balancer now. Raises an ApiError: Conflict if it is not the Service's, NotFound if it is gone."""
         now = BALANCERS.one(self.writers.reader, self.observed.id)
         self.require_own(now)
         return now
 
     def remaining(self) -> CloudBalancer:
-        """The load balancer as it is at this moment, whoever owns it. Raises Conflict if it is gone, and an ApiError if
-        that cannot be told."""
+        """The load balancer now, whoever owns it. Raises an ApiError: Conflict if it is gone."""
         with self._expected():
             return BALANCERS.one(self.writers.reader, self.observed.id)
 

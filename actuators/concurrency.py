@@ -22,8 +22,7 @@ from typing import Any, Protocol
 if sys.platform == "linux":
 
     def boot_clock() -> float:
-        """Seconds of a clock that is never set, and that go on while the machine sleeps: who wakes up must not believe
-        that no time has passed."""
+        """Seconds of a clock that is never set, and that goes on while the machine sleeps."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 else:

@@ -24,8 +24,7 @@ that end by themselves, takes about as long."""
 BRIEF_S = 2.0
 """Age up to which a pass that is called for waits for a change: most have ended by then."""
 WORK_S = 3.0
-"""So long a pass begins changes at Hetzner however often it is called for: in a world that takes long to read it would
-get nothing done otherwise."""
+"""Seconds for which a pass begins changes at Hetzner however often it is called for: else it might never."""
 _LOOK_S = 0.2
 
 
@@ -67,8 +66,7 @@ class Lane:
 
     @property
     def taken(self) -> frozenset[str]:
-        """The locks that others hold when the change finds its object busy. An attachment, which has two, tells its
-        load balancer's alone."""
+        """The locks that others hold when its object is busy: of an attachment, the load balancer's alone."""
         return self.locks - self.networks if self.change.kind == ChangeKind.LB_NETWORK else self.locks
 
 

@@ -143,8 +143,7 @@ def write_network_condition(task: NodeTask, before: NetworkCondition | None, aft
 
 
 def write_sync_condition(writer: KubernetesWriter, node: Node, condition: SyncCondition | None, now: datetime) -> None:
-    """Give the Node this condition ``NodeInSync`` at the time ``now``; None removes it. Conditions of others stay
-    byte for byte, as with ``NetworkUnavailable``."""
+    """Give the Node the condition ``NodeInSync``; None removes it. Those of others stay byte for byte."""
     there = node.condition(CONDITION_NODE_IN_SYNC)
     status = None if there is None else there.status
     _patch_condition(writer, node, condition_patch(CONDITION_NODE_IN_SYNC, status, condition, now))
@@ -225,5 +224,4 @@ NODE_ACTUATORS: Mapping[str, Callable[[NodeTask], None]] = {
     ChangeKind.NODE_NETWORK_CONDITION: by_sides(write_network_condition),
     ChangeKind.NODE_DELETE: by_sides(delete),
 }
-"""Kind of change of a Node → its actuator. Each raises an ApiError when it could not, and TypeError for sides that are
-not of its kind."""
+"""Kind → its actuator. Each raises an ApiError when it could not, and TypeError for sides that are not of its kind."""

@@ -102,8 +102,7 @@ def write_status(task: ServiceTask, _before: object, ingress: tuple[Ingress, ...
 
 
 def write_conditions(writer: KubernetesWriter, service: Service, conditions: Collection[ServiceCondition]) -> None:
-    """Give the Service these conditions, where no other write takes them along; those of other types stay byte for
-    byte, as a strategic patch merges them by type."""
+    """Give the Service these conditions. A strategic patch merges them by type: others stay byte for byte."""
     _patch_status(writer, service, {"conditions": [condition_body(each) for each in conditions]})
 
 
@@ -137,8 +136,7 @@ def _path(service: Service) -> str:
 def _patch_status(
     writer: KubernetesWriter, service: Service, status: Mapping[str, Any], metadata: Mapping[str, Any] | None = None
 ) -> None:
-    """Write a status, and beside it ``metadata``, unless the Service is another one than was observed, or in another
-    version: then that is a Conflict."""
+    """Write a status and ``metadata``. Raises Conflict if the Service is another one, or in another version."""
     observed = {"uid": service.uid, "resourceVersion": service.resource_version, **(metadata or {})}
     writer.patch(_path(service), {"metadata": observed, "status": status}, content_type=STRATEGIC_MERGE_PATCH)
 

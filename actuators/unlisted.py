@@ -1,8 +1,5 @@
-"""Load balancers that exist although a list lacks them: ids to ask for, and answers.
-
-A list may be short. Load balancers found by a look before a write join the next pass, and those after it, until a list
-has them.
-"""
+"""Load balancers that exist although a list lacks them, found by a look before a write. They join the next passes,
+until a list has them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,8 +14,7 @@ from desired.section import Present, Section, Unknown
 
 
 class UnlistedBalancers:
-    """Ids that were found without a list, and ids that are gone. Hetzner gives no id twice, so each is asked for once
-    when it is gone."""
+    """Ids found without a list, and ids that are gone: these are asked for once, as Hetzner gives no id twice."""
 
     def __init__(
         self, record: Callable[[Present[str] | Unknown], FoundRecord] = lambda _: Present(ControllerRecord())

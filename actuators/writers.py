@@ -14,8 +14,7 @@ from actuators.unlisted import UnlistedBalancers
 
 @dataclass(frozen=True, slots=True)
 class Writers:
-    """A reader, a writer, and the one poller of all actions; and a reader of the cluster, whose Services may want what
-    is about to go."""
+    """Clients for Hetzner, the one poller of all actions, and a reader of the Services that may want what is to go."""
 
     reader: HetznerReader
     writer: HetznerWriter

@@ -19,8 +19,7 @@ from actuators.http.errors import OverBudget
 DEFAULT_LIMIT = 3600
 """Requests an hour that Hetzner grants a project unless its headers say otherwise."""
 _LEAST_LIMIT = 240
-"""Requests an hour below which nothing is shared out: a few passes use such an allowance up, and Hetzner's refusals
-pace them."""
+"""Requests an hour below which nothing is shared out: a few passes use them up, and Hetzner's refusals pace these."""
 _BURST = 0.245
 _REFILL = 0.5
 """Shares of the allowance; what they lack to three quarters is for what is under way when an hour begins."""
@@ -164,8 +163,7 @@ class SharedAllowance:
 
     @contextmanager
     def begin_change(self, _calls: int) -> Iterator[None]:
-        """A change is carried out inside the block: what is spared has room for any. Raises OverBudget, before anything
-        is sent, when that has to wait."""
+        """Carry out a change inside the block. Raises OverBudget, before anything is sent, when that has to wait."""
         wait_s = self._wait_s()
         if wait_s > 0:
             raise OverBudget(_WHY_SHARED, retry_after_s=wait_s)

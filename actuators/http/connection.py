@@ -129,8 +129,7 @@ class ClockBounds:
 
 
 class Dates:
-    """The times in the ``Date`` headers of one API's answers since the last ``begin``. Safe to use from several
-    threads."""
+    """The ``Date`` headers of one API's answers since the last ``begin``. Safe to use from several threads."""
 
     def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
         self._lock = threading.Lock()
@@ -183,8 +182,7 @@ class Connection:
     def __init__(
         self, api: str, *, retry: Retry, timeout_s: float, read_only: bool, gate: Callable[[], None] = lambda: None
     ) -> None:
-        """``api`` is its name in the log. ``gate`` is asked before each attempt of a write, and raises an ApiError when
-        it may not be sent."""
+        """``api`` is its name in the log; ``gate`` raises an ApiError before a write that may not be sent."""
         self._api = api
         self._retry = retry
         self._once = replace(retry, patience=NO_PATIENCE, budget=None)
@@ -223,8 +221,7 @@ class Connection:
 
 
 class HttpConnection(Connection):
-    """A connection over the ``requests`` package. No proxy of the environment is used for an address that leads to this
-    machine."""
+    """A connection over the ``requests`` package, without a proxy of the environment for addresses of this machine."""
 
     word, setting, secret = "API", "the endpoint", "token"
     """What the API is called in messages; the setting to check when nothing answers; what is sent as the secret."""
@@ -248,8 +245,7 @@ class HttpConnection(Connection):
     def _request(
         self, method: str, path: str, timeout_s: float, *, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> "requests.Response":
-        """The answer to one request, whatever its status. Raises Transient where an answer may still come, and Broken
-        where none can."""
+        """The answer, whatever its status. Raises Transient if one may still come, Broken if none can."""
         with self._failures_as_errors():
             session = self._opened()
             return self._exchange(

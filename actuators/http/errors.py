@@ -171,8 +171,7 @@ def _by_status(status: int, *, is_said: bool) -> type[ApiError]:
 
 
 def forget_frames(error: BaseException) -> None:
-    """Let go of the frames that an error came through. They hold the snapshot of their pass, in a circle that only a
-    collection ends."""
+    """Let go of an error's frames, which hold the snapshot of their pass until the next collection."""
     known: BaseException | None = error
     while known is not None and known.__traceback__ is not None:
         known.__traceback__, known = None, known.__cause__ or known.__context__

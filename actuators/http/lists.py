@@ -126,8 +126,7 @@ def _read_rest(
 
 
 def _why_impossible(first: _Page[V]) -> str | None:
-    """The reason why the numbers of the first page cannot be those of a list, so that no further page is asked for;
-    None when they can be."""
+    """The reason why the first page's numbers cannot be right, so that no other is asked for; None when they can."""
     total, last_page = first.pagination.total_entries, first.pagination.last_page or 1
     if total is not None and total < 0:
         return f"the API says that there are {total} objects, which cannot be"

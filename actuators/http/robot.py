@@ -63,8 +63,7 @@ _LOCKED_OUT_S = 600.0
 _FIRST_REST_S, _LONGEST_REST_S = 60.0, 300.0
 """After a call that got no answer."""
 _MOST_WRONG = 2
-"""Log-ins that may fail in the time of a lock-out: the third one would bring it about (Robot webservice, documentation:
-authentication)."""
+"""Log-ins that may fail in the time of a lock-out: a third one brings it about (Robot webservice, authentication)."""
 _MOST_AN_HOUR: Mapping[str, int] = {"server": 60, "reset": 150}
 """Endpoint → calls that this process sends to it in any hour."""
 ENDPOINTS = tuple(_MOST_AN_HOUR)
@@ -190,8 +189,7 @@ class RobotReader(HttpConnection):
         self._clock = clock or retry.concurrency.clock
         self._lock = threading.Lock()
         self._one_by_one = retry.concurrency.lock()
-        """Credentials that have become wrong are sent once, and a service that hangs is waited for once, and not by ten
-        threads."""
+        """Wrong credentials are sent once, and a service that hangs is waited for once, not by ten threads."""
         self._rests: dict[str, float] = {}
         self._refusals = refusals
         self._recalled = refusals is None

@@ -41,8 +41,7 @@ class _Deprecation(msgspec.Struct, gc=False):
 
 
 class TypeShape(msgspec.Struct, gc=False):
-    """A type, in the catalog or in a load balancer. Prices are for people: without any, and with such as no person can
-    read, it is the same type."""
+    """A type, in the catalog or in a load balancer. Its prices are for people: unreadable ones are left out."""
 
     id: int
     name: str
@@ -90,8 +89,7 @@ def _locations(said: bytes) -> frozenset[str]:
 
 
 def _limit(said: float) -> int:
-    """A limit of a type; NO_LIMIT for an impossible number: none at all, less than that, a fraction, or more than
-    is for sale."""
+    """A limit of a type; NO_LIMIT for an impossible one: none, below one, a fraction, or more than is for sale."""
     return int(said) if 1 <= said < NO_LIMIT and said.is_integer() else NO_LIMIT
 
 

@@ -237,8 +237,7 @@ def _shared(
     targets: tuple[Target, ...],
     _ipv6: tuple[str | None, ...],  # equal targets may differ in it
 ) -> tuple[tuple[Target, ...], frozenset[Target]]:
-    """The targets in their order and as a set: load balancers with the same ones, of which there may be hundreds with
-    hundreds of targets each, have the same two."""
+    """The targets in order and as a set, the same two for all load balancers with equal ones: hundreds, perhaps."""
     return targets, frozenset(targets)
 
 

@@ -54,8 +54,7 @@ def _address(raw: msgspec.Raw) -> tuple[int, None] | None:
 
 
 def _member(raw: msgspec.Raw) -> tuple[int, Member]:
-    """One member, by its main address. Raises ValueError for a kind that a later version of the API attaches to
-    networks, and for a malformed address."""
+    """One member, by its main address. Raises ValueError for an unknown kind and a malformed address."""
     found = _MEMBER.decode(raw)
     ip, others = IPv4Address(found.ip), tuple(map(IPv4Address, found.alias_ips))
     return int(ip), Member(MemberKind(found.type), found.id, ip, others)
@@ -152,8 +151,7 @@ def _route(listed: object) -> tuple[str, Route]:
 
 
 def _destination(listed: object) -> tuple[str, None] | None:
-    """The destination of a route that cannot be read as a whole: as a range where it is one, else as it stands; None
-    when it is no text."""
+    """The destination of an unreadable route: as a range if it is one, else as it stands; None when it is no text."""
     text = listed.get("destination") if isinstance(listed, dict) else None
     if not isinstance(text, str):
         return None

@@ -107,8 +107,7 @@ class ListOf(Generic[S, V]):
         self._name: Decoder[_Named[Any]] = decoder(_Named[identity])  # type: ignore[valid-type]
 
     def observe(self, reader: KubernetesReader) -> tuple[Section[str, V], datetime]:
-        """All objects, and the API server's time when the reading began. Raises an ApiError when the list cannot be
-        had."""
+        """All objects, and the API server's time when the reading began. Raises an ApiError."""
         pages = reader.list_pages(self.path, lambda answer: (self.decode(answer.body), server_time(answer)))
         return self.joined([page for page, _ in pages]), pages[0][1]
 

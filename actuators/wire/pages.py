@@ -37,8 +37,7 @@ class Codec(Generic[S, V]):
     a write and a capture read an object by the same codec."""
 
     def __init__(self, path: str, word: str, shape: type[S], value: Callable[[S], V]) -> None:
-        """``shape`` has the fields that are read, of which ``value`` makes the value or raises ValueError; ``word`` is
-        what people call one."""
+        """``shape`` is what is read, ``value`` makes the value of it or raises ValueError, ``word`` is for people."""
         self.shape = shape
         self.path = path
         self._word = word
@@ -50,8 +49,7 @@ class Codec(Generic[S, V]):
         self._one = decoder(shape)
 
     def observe(self, reader: HetznerReader, selector: str = "") -> tuple[Section[int, V], ApiError | None]:
-        """All objects of the project, or those that a label ``selector`` selects, and the error that made the list
-        incomplete."""
+        """All objects, or those that a label ``selector`` selects, and the error that made the list incomplete."""
         return read_list(reader, self.path, self.decode, selector)
 
     def decode(self, page: bytes) -> Decoded[int, V]:

@@ -89,8 +89,7 @@ def observe_robot_server(reader: RobotReader, number: int) -> Server:
 
 
 def observe_power(reader: RobotReader, number: int) -> ServerStatus:
-    """Whether the server is switched on: RUNNING, OFF, or OTHER where it cannot tell, as in a tower. Raises an
-    ApiError, NotFound when it has no reset."""
+    """RUNNING, OFF, or OTHER if Robot cannot tell. Raises an ApiError, NotFound when the server has no reset."""
     body = reader.get(f"/reset/{number}")
     with broken_unless_readable(f"Robot GET /reset/{number}: the answer is no reset"):
         status = decoder(_WrappedReset).decode(body).reset.operating_status

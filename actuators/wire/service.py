@@ -1,5 +1,4 @@
-"""Services of all namespaces, and the claim on a load balancer in a Service's spec, be it read from the API server or
-from a manifest."""
+"""Services of all namespaces, and the claim on a load balancer in a Service's spec, also in that of a manifest."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -146,8 +145,7 @@ def _service(service: _Service) -> Service:
 
 
 def _status_writers(managed_fields: msgspec.Raw) -> tuple[str, ...]:
-    """Managers other than this product of ``status.loadBalancer.ingress``; empty when the field is malformed: nothing
-    depends on it."""
+    """Managers of ``status.loadBalancer.ingress`` but this product; empty when malformed: nothing depends on it."""
     text = bytes(managed_fields)
     if b'"f:ingress"' not in text:
         return ()
