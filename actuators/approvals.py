@@ -6,10 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from http import HTTPStatus
 
-import msgspec
-
 from actuators.config_maps import RecordStore, Values, compare_and_set, read_data
-from actuators.http.decoding import decoder
+from actuators.http.decoding import member
 from actuators.http.errors import ApiError, Broken, Conflict
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from desired.names import APPROVALS_CONFIG_MAP
@@ -176,16 +174,7 @@ def _begun(record: ControllerRecord, here: Here) -> ControllerRecord:
     return record if record.begun_at is not None else replace(record, begun_at=here.now)
 
 
-class _UserInfo(msgspec.Struct):
-    username: str
-
-
-class _ReviewStatus(msgspec.Struct):
-    user: _UserInfo = msgspec.field(name="userInfo")
-
-
-class _Review(msgspec.Struct):
-    status: _ReviewStatus
+_username_in = member("status.userInfo.username", str)
 
 
 def reviewed_name(writer: KubernetesWriter) -> str:
@@ -194,7 +183,7 @@ def reviewed_name(writer: KubernetesWriter) -> str:
     Raises an ApiError for any other trouble."""
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     try:
-        name = decoder(_Review).decode(writer.create(_REVIEWS, body).body).status.user.username
+        name = _username_in(writer.create(_REVIEWS, body).body)
     except ApiError as error:
         if error.status in _UNANSWERED:
             return ""

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
-from actuators.http.decoding import decoder
+from actuators.http.decoding import member
 from actuators.http.errors import Broken, Conflict, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, ApiAnswer, KubernetesReader, KubernetesWriter, segment
@@ -32,13 +30,7 @@ from desired.plan.kinds import ChangeKind
 from desired.section import Unknown
 from desired.syntax.provider_id import Provider, server_key
 
-
-class _Meta(msgspec.Struct, rename="camel"):
-    resource_version: str
-
-
-class _Written(msgspec.Struct):
-    metadata: _Meta
+_version_in = member("metadata.resourceVersion", str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +202,7 @@ def _as_observed(node: Node) -> dict[str, Any]:
 
 def _version(answer: ApiAnswer) -> str:
     try:
-        return decoder(_Written).decode(answer.body).metadata.resource_version
+        return _version_in(answer.body)
     except ValueError as error:
         raise Broken(f"the API server's answer to a write of a Node could not be read: {error}") from error
 

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from actuators.http.connection import note_action
-from actuators.http.decoding import decoder
+from actuators.http.decoding import decoder, member
 from actuators.http.errors import (
     HETZNER_CODES,
     ApiError,
@@ -57,8 +57,7 @@ class _Announcement(msgspec.Struct):
     action: _Action | None = None
 
 
-class _Polled(msgspec.Struct):
-    actions: list[_Action]
+_polled = member("actions", list[_Action])
 
 
 @dataclass(slots=True, eq=False)
@@ -243,7 +242,7 @@ class Actions:
         query = urlencode([("id", each.id) for each in awaited])
         body = self._reader.get(f"/actions?{query}")
         with broken_unless_readable("Hetzner GET /actions: the answer is no list of actions"):
-            return decoder(_Polled).decode(body).actions
+            return _polled(body)
 
 
 def _announced(answer: bytes, what: str) -> _Action | None:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
@@ -27,6 +27,8 @@ _DEEPEST = 64
 _TEXT_OR_BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 _OPENING = (b"[", b"{")
 
+Json = bytes | bytearray | memoryview | msgspec.Raw
+
 _building = threading.Lock()
 _built: "dict[object, Decoder[Any]]" = {}
 
@@ -38,7 +40,7 @@ class Decoder(Generic[T]):
         self.type = shape
         self._decoder = msgspec.json.Decoder(shape)
 
-    def decode(self, data: "bytes | bytearray | memoryview | msgspec.Raw") -> T:
+    def decode(self, data: Json) -> T:
         """The value. Raises ValueError for what is no JSON, or no such value; never RecursionError."""
         try:
             try:
@@ -77,6 +79,24 @@ def decoder(shape: type[T]) -> Decoder[T]:
         if shape not in _built:
             _built[shape] = Decoder(shape)
         return _built[shape]
+
+
+def member(path: str, shape: type[T]) -> Callable[[Json], T]:
+    """A decoder of one member of an object, ``meta.pagination`` of a list: it raises ValueError if there is none. To be
+    made once, and safe to use from several threads."""
+    names = path.split(".")
+    enclosing: Any = shape
+    for name in reversed(names):
+        enclosing = msgspec.defstruct("Object", [("member", enclosing)], rename={"member": name})
+    outermost = decoder(enclosing)
+
+    def decode(data: Json) -> T:
+        found: Any = outermost.decode(data)
+        for _ in names:
+            found = found.member
+        return cast("T", found)
+
+    return decode
 
 
 def without_depths(data: bytes) -> bytes:

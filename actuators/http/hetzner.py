@@ -16,7 +16,7 @@ import msgspec
 from actuators.concurrency import THREADS
 from actuators.http.call_budget import DEFAULT_LIMIT, CallBudget
 from actuators.http.connection import HttpConnection, note_correlation, prepare
-from actuators.http.decoding import decoder
+from actuators.http.decoding import member
 from actuators.http.errors import ApiError, Denied, Throttled, class_at_hetzner, one_line
 from actuators.http.retry import Retry
 
@@ -62,8 +62,7 @@ class _Error(msgspec.Struct):
             return ""
 
 
-class _ErrorBody(msgspec.Struct):
-    error: _Error
+_error_in = member("error", _Error)
 
 
 class HetznerConnection(HttpConnection):
@@ -145,7 +144,7 @@ class HetznerConnection(HttpConnection):
         """The ApiError for the API's refusal (Hetzner Cloud API, error codes)."""
         status, call = response.status_code, f"{method} {path.partition('?')[0]}"
         try:
-            said = decoder(_ErrorBody).decode(response.content).error
+            said = _error_in(response.content)
         except ValueError:
             said = None
         code = said.code if said else None

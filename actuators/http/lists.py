@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from actuators.http.decoding import Decoded, decoder, in_one
+from actuators.http.decoding import Decoded, in_one, member
 from actuators.http.errors import ApiError, Broken
 from actuators.http.hetzner import HetznerReader
 from desired.section import Section
@@ -43,12 +43,7 @@ class _Pagination(msgspec.Struct):
     total_entries: int | None
 
 
-class _Meta(msgspec.Struct):
-    pagination: _Pagination
-
-
-class _Envelope(msgspec.Struct):
-    meta: _Meta
+_pagination_in = member("meta.pagination", _Pagination)
 
 
 def read_list(
@@ -160,7 +155,7 @@ def _why_incomplete(pages: Sequence[_Page[V]], found: Decoded[int, V], error: Ap
 
 def _pagination(path: str, body: bytes) -> _Pagination:
     try:
-        return decoder(_Envelope).decode(body).meta.pagination
+        return _pagination_in(body)
     except ValueError as error:
         looks_like = re.sub(rb"\s+", b" ", body[:60]).decode("utf-8", "replace")
         raise Broken(f"Hetzner GET {path}: the answer is no list of the Hetzner API ({looks_like!r})") from error

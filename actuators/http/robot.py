@@ -36,7 +36,7 @@ import msgspec
 
 from actuators.concurrency import THREADS
 from actuators.http.connection import HttpConnection
-from actuators.http.decoding import decoder
+from actuators.http.decoding import member
 from actuators.http.errors import (
     ApiError,
     Broken,
@@ -112,9 +112,7 @@ class _Error(msgspec.Struct):
     interval: Any = None
 
 
-class _ErrorBody(msgspec.Struct):
-    error: _Error
-
+_error_in = member("error", _Error)
 
 _REFUSAL_COUNTS_FOR = timedelta(hours=1)
 """How long a log-in that was refused is not tried again by a new process: it may have been mended in Robot."""
@@ -291,7 +289,7 @@ class RobotReader(HttpConnection):
         """The ApiError for the service's refusal."""
         status = response.status_code
         try:
-            said = decoder(_ErrorBody).decode(response.content).error
+            said = _error_in(response.content)
         except ValueError:
             said = _Error()
         if status == HTTPStatus.UNAUTHORIZED:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from actuators.http.decoding import decoder
+from actuators.http.decoding import decoder, member
 from actuators.http.errors import Broken, Transient, broken_unless_readable
 from actuators.http.kubernetes import KubernetesReader, refusal
 
@@ -41,10 +41,6 @@ class _Head(msgspec.Struct):
 class _Line(msgspec.Struct):
     type: str
     object: msgspec.Raw
-
-
-class _Status(msgspec.Struct):
-    code: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,25 +116,22 @@ class Watch:
         with broken_unless_readable(f"Kubernetes API server: {self._call} sends what is no event"):
             found = _LINE.decode(line)
             if found.type == "ERROR":
-                raise refusal(self._call, _STATUS.decode(found.object).code, bytes(found.object), {})
+                raise refusal(self._call, _code_in(found.object), bytes(found.object), {})
             meta = _HEAD.decode(found.object).metadata
         return WatchEvent(found.type, bytes(found.object), meta.resource_version, meta.uid)
 
 
 _LINE = decoder(_Line)
 _HEAD = decoder(_Head)
-_STATUS = decoder(_Status)
-
-
-class _ListHead(msgspec.Struct):
-    metadata: WatchMeta
+_code_in = member("code", int)
+_meta_in = member("metadata", WatchMeta)
 
 
 def current_version(reader: KubernetesReader, path: str) -> str:
     """From where a watch of the list at ``path`` begins. Sent once. Raises an ApiError."""
     answer = reader.connection.send("GET", f"{path}?{urlencode({'limit': '1'})}", once=True)
     with broken_unless_readable(f"Kubernetes GET {path}: the answer is no list"):
-        version = decoder(_ListHead).decode(answer.body).metadata.resource_version
+        version = _meta_in(answer.body).resource_version
     if not version:
         raise Broken(f"Kubernetes GET {path}: the list says no version")
     return version

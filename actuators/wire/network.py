@@ -5,16 +5,12 @@ from ipaddress import IPv4Address, IPv4Network, ip_network
 
 import msgspec
 
-from actuators.http.decoding import Decoded, decoder, one_by_one
+from actuators.http.decoding import Decoded, decoder, member, one_by_one
 from actuators.http.errors import broken_unless_readable
 from actuators.wire.pages import Codec
 from desired.model.route import Member, MemberKind, Route
 from desired.model.snapshot import Network
 from desired.section import Section
-
-
-class _Addressed(msgspec.Struct, gc=False):
-    ip: str
 
 
 class MemberShape(msgspec.Struct, gc=False):
@@ -27,19 +23,15 @@ class MemberShape(msgspec.Struct, gc=False):
     """Needed: without them it is not known that an address is free."""
 
 
-class _Page(msgspec.Struct):
-    members: list[msgspec.Raw]
-
-
-_PAGE = decoder(_Page)
-_ADDRESSED = decoder(_Addressed)
+_listed = member("members", list[msgspec.Raw])
+_ip = member("ip", str)
 _MEMBER = decoder(MemberShape)
 
 
 def decode_members(page: bytes) -> Decoded[int, Member]:
     """The members of one page. Raises Broken for a body that is no page of members."""
     with broken_unless_readable("Hetzner GET /networks: the answer is no list of members"):
-        listed = _PAGE.decode(page).members
+        listed = _listed(page)
     return one_by_one(
         listed, _member, _address, lambda key, error: f"member {IPv4Address(key)} could not be read: {error}"
     )
@@ -48,7 +40,7 @@ def decode_members(page: bytes) -> Decoded[int, Member]:
 def _address(raw: msgspec.Raw) -> tuple[int, None] | None:
     """The main address of a member, as a number; None when that cannot be read."""
     try:
-        return int(IPv4Address(_ADDRESSED.decode(raw).ip)), None
+        return int(IPv4Address(_ip(raw))), None
     except ValueError:
         return None
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from actuators.http.decoding import Decoded, Decoder, decoder, in_one, one_by_one
+from actuators.http.decoding import Decoded, decoder, in_one, member, one_by_one
 from actuators.http.errors import Broken, broken_unless_readable
 from actuators.http.kubernetes import ApiAnswer, KubernetesReader
 from desired.section import Section, Unknown
@@ -61,13 +61,6 @@ class _Keyed(Protocol):
 
 S = TypeVar("S")
 V = TypeVar("V")
-N = TypeVar("N", bound=_Keyed)
-
-
-class _Named(msgspec.Struct, Generic[N]):
-    """An object of which only the identity is looked at."""
-
-    metadata: N
 
 
 class _ListMeta(msgspec.Struct, rename="camel"):
@@ -104,7 +97,7 @@ class ListOf(Generic[S, V]):
         self._whole = decoder(_ObjectList[shape])  # type: ignore[valid-type]
         self._raw = decoder(_ObjectList[msgspec.Raw])
         self._one = decoder(shape)
-        self._name: Decoder[_Named[Any]] = decoder(_Named[identity])  # type: ignore[valid-type]
+        self._identity = member("metadata", identity)
 
     def observe(self, reader: KubernetesReader) -> tuple[Section[str, V], datetime]:
         """All objects, and the API server's time when the reading began. Raises an ApiError."""
@@ -154,7 +147,7 @@ class ListOf(Generic[S, V]):
 
     def _identified(self, raw: bytes | msgspec.Raw) -> tuple[str, None] | None:
         try:
-            return self._name.decode(raw).metadata.key, None
+            return self._identity(raw).key, None
         except ValueError:
             return None
 

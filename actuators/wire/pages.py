@@ -4,12 +4,12 @@ An object that cannot be decoded is isolated, the page stays whole. What cannot 
 is msgspec, ipaddress or the text's encoding that objects. Fields that the API may drop one day are optional."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
-from actuators.http.decoding import Decoded, Decoder, decoder, one_by_one
+from actuators.http.decoding import Decoded, decoder, member, one_by_one
 from actuators.http.errors import ApiError, broken_unless_readable
 from actuators.http.hetzner import HetznerReader
 from actuators.http.lists import read_list
@@ -43,9 +43,9 @@ class Codec(Generic[S, V]):
         self._word = word
         self._value = value
         plural = path.removeprefix("/")
-        self._whole = _enclosing(plural, list[shape])  # type: ignore[valid-type]
-        self._raw = _enclosing(plural, list[msgspec.Raw])
-        self._single = _enclosing(plural.removesuffix("s"), shape)
+        self._whole = member(plural, list[shape])  # type: ignore[valid-type]
+        self._raw = member(plural, list[msgspec.Raw])
+        self._single = member(plural.removesuffix("s"), shape)
         self._one = decoder(shape)
 
     def observe(self, reader: HetznerReader, selector: str = "") -> tuple[Section[int, V], ApiError | None]:
@@ -55,7 +55,7 @@ class Codec(Generic[S, V]):
     def decode(self, page: bytes) -> Decoded[int, V]:
         """The objects of one page. Raises Broken for a body that is no page of this list."""
         try:
-            values = [self._value(found) for found in self._whole.decode(page).inner]
+            values = [self._value(found) for found in self._whole(page)]
             return Decoded({value.id: value for value in values})
         except ValueError:
             return self._one_by_one(page)
@@ -65,18 +65,18 @@ class Codec(Generic[S, V]):
         path = f"{self.path}/{object_id}"
         body = reader.get(path)
         with broken_unless_readable(f"Hetzner GET {path}: the answer is no {self._word}"):
-            return self._value(self._single.decode(body).inner)
+            return self._value(self._single(body))
 
     def found(self, reader: HetznerReader, query: Mapping[str, str]) -> list[V]:
         """The objects that a query finds, of which there are few enough for a page. Raises an ApiError, Broken where
         one of them cannot be read: it is there, whatever it is."""
         body = reader.get(f"{self.path}?{urlencode(query)}")
         with broken_unless_readable(f"Hetzner GET {self.path}: a {self._word} could not be read"):
-            return [self._value(found) for found in self._whole.decode(body).inner]
+            return [self._value(found) for found in self._whole(body)]
 
     def _one_by_one(self, page: bytes) -> Decoded[int, V]:
         with broken_unless_readable(f"Hetzner GET {self.path}: the answer is no list of {self._word}s"):
-            raw_items = self._raw.decode(page).inner
+            raw_items = self._raw(page)
         return one_by_one(
             raw_items, self._item, _identified, lambda key, error: f"{self._word} {key} could not be read: {error}"
         )
@@ -84,11 +84,6 @@ class Codec(Generic[S, V]):
     def _item(self, raw: msgspec.Raw) -> tuple[int, V]:
         value = self._value(self._one.decode(raw))
         return value.id, value
-
-
-def _enclosing(name: str, shape: Any) -> Decoder[Any]:
-    """Of an object that has this as its member of that name, which is ``inner`` of what is decoded."""
-    return decoder(msgspec.defstruct("Answer", [("inner", shape)], rename={"inner": name}))
 
 
 def _identified(raw: msgspec.Raw) -> tuple[int, str | None] | None:

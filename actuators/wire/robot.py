@@ -4,7 +4,7 @@ from ipaddress import IPv4Address, IPv6Network
 
 import msgspec
 
-from actuators.http.decoding import decoder, one_by_one
+from actuators.http.decoding import decoder, member, one_by_one
 from actuators.http.errors import ApiError, Broken, NotFound, broken_unless_readable
 from actuators.http.robot import RobotReader
 from actuators.wire.pages import name_in
@@ -26,25 +26,14 @@ class RobotShape(msgspec.Struct):
     server_ipv6_net: str | None = None
 
 
-class _Wrapped(msgspec.Struct):
-    server: RobotShape
-
-
 class _Identity(msgspec.Struct):
     server_number: int
     server_name: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _WrappedIdentity(msgspec.Struct):
-    server: _Identity
-
-
-class _Reset(msgspec.Struct):
-    operating_status: str
-
-
-class _WrappedReset(msgspec.Struct):
-    reset: _Reset
+_listed = member("server", RobotShape)
+_identity = member("server", _Identity)
+_operating_status = member("reset.operating_status", str)
 
 
 def observe_robot_servers(reader: RobotReader) -> tuple[Section[int, Server], ApiError | None]:
@@ -82,7 +71,7 @@ def observe_robot_server(reader: RobotReader, number: int) -> Server:
     """One server as it is now. Raises an ApiError, NotFound when the webservice itself says that it is not there."""
     body = reader.get(f"/server/{number}")
     with broken_unless_readable(f"Robot GET /server/{number}: the answer is no server"):
-        server = _server_in(body)
+        server = _server(_listed(body))
     if server.id != number:
         raise Broken(f"Robot GET /server/{number}: the answer is server {server.id}")
     return server
@@ -92,26 +81,22 @@ def observe_power(reader: RobotReader, number: int) -> ServerStatus:
     """RUNNING, OFF, or OTHER if Robot cannot tell. Raises an ApiError, NotFound when the server has no reset."""
     body = reader.get(f"/reset/{number}")
     with broken_unless_readable(f"Robot GET /reset/{number}: the answer is no reset"):
-        status = decoder(_WrappedReset).decode(body).reset.operating_status
+        status = _operating_status(body)
     return _STATUS.get(status, ServerStatus.OTHER)
 
 
 def _item(entry: msgspec.Raw) -> tuple[int, Server]:
-    server = _server_in(entry)
+    server = _server(_listed(entry))
     return server.id, server
 
 
 def _identified(entry: msgspec.Raw) -> tuple[int, str | None] | None:
     """Number and, if that can be read too, name of a server; None when there is no number."""
     try:
-        found = decoder(_WrappedIdentity).decode(entry).server
+        found = _identity(entry)
     except ValueError:
         return None
     return found.server_number, name_in(found.server_name)
-
-
-def _server_in(wrapped: bytes | msgspec.Raw) -> Server:
-    return _server(decoder(_Wrapped).decode(wrapped).server)
 
 
 def _server(server: RobotShape) -> Server:
