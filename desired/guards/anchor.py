@@ -11,6 +11,7 @@ from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 from desired.load_balancers.ownership import Ownership, ownership
+from desired.load_balancers.published import published_addresses
 from desired.model.load_balancer import CloudBalancer
 from desired.model.remembered import MOST_REMEMBERED, NOTHING, Remembered
 from desired.model.route import Route, route_key
@@ -202,7 +203,7 @@ def _is_published(balancer: CloudBalancer, services: Mapping[str, Service]) -> b
     """Whether its Service publishes an address that no other load balancer has: the public one, where it has one, since
     private networks are alike."""
     service = services.get(balancer.owner.uid or "")
-    published = _published(service) if service else frozenset()
+    published = published_addresses(service) if service else frozenset()
     public = {balancer.ipv4, balancer.ipv6} - {None} if balancer.spec.public_interface is True else set()
     private = {place.ip for place in balancer.attachments if not isinstance(place.ip, Unmanaged)}
     return not published.isdisjoint(public or private)
@@ -229,12 +230,8 @@ def is_served_elsewhere(snapshot: Snapshot) -> bool:
     labels = {balancer.owner.uid for balancer in balancers}
     there = {address for balancer in balancers for address in (balancer.ipv4, balancer.ipv6)}
     return bool(publishing) and not any(
-        service.uid in labels or not _published(service).isdisjoint(there) for service in publishing
+        service.uid in labels or not published_addresses(service).isdisjoint(there) for service in publishing
     )
-
-
-def _published(service: Service) -> frozenset[IPv4Address | IPv6Address]:
-    return frozenset(address for entry in service.ingress if (address := parse_ip(entry.ip)))
 
 
 def _routes_to_pods(snapshot: Snapshot, settings: Settings, network_id: int) -> Iterator[Route]:

@@ -1,18 +1,6 @@
-"""Match of each Service with its load balancer.
+"""Match of each Service with its load balancer: by label, else by name, else by published address."""
 
-``match_balancers`` decides for each Service that wants a load balancer, or has to release one:
-
-| Result | Meaning |
-|---|---|
-| Owned | it has the Service's label, and of several it is the published one |
-| Adoptable | the Service asks for its name or publishes its address, or it was released with it; no owner exists |
-| Missing | a complete list has none for the Service |
-| Foreign | it is another owner's; cannot be approved |
-| Contested | it has none, and several Services ask for one name |
-| Undecided | too little is known, or several have the Service's label and none is published |
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -30,7 +18,15 @@ from desired.load_balancers.ownership import (
     released_here,
     shown_former,
 )
-from desired.load_balancers.published import ByAddress, by_address, carries_traffic, leads_to, publishers
+from desired.load_balancers.published import (
+    ByAddress,
+    by_address,
+    carries_traffic,
+    leads_to,
+    own_addresses,
+    published_addresses,
+    publishers,
+)
 from desired.model.load_balancer import CloudBalancer, Owner, SelectorTarget
 from desired.model.service import Service
 from desired.model.serving import class_of
@@ -47,8 +43,8 @@ class _BesidePublished:
     """A match beside which the Service may publish an address of another load balancer."""
 
     publisher: CloudBalancer | None = None
-    """The load balancer of the project that has an address which the Service publishes and carries traffic, where that
-    is not the one of the match, nor one that another owner's label names; None where there is none."""
+    """Another load balancer, without another owner's label, that carries traffic at an address which the Service
+    publishes; None if there is none, or one of its own is published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +56,12 @@ class Owned(_BesidePublished):
     others: tuple[CloudBalancer, ...] = ()
     """Those with the Service's label too, which are told, and never touched."""
     why_not_renamed: Reason | None = None
-    """Why it does not get the name that the Service asks for; None when it has that, or no other asks for it."""
+    """Why it does not get the name that the Service asks for; None if it has that, or no other asks for it."""
 
 
 FoundBy = Literal["label", "name", "address"]
-"""The trace that leads from a Service to a load balancer without its label: the label of the Service that it was
-released with, the name that the Service asks for, or an address that it publishes."""
+"""The trace of a load balancer without the Service's label: the label of the Service that it was released with, the
+name that the Service asks for, or an address that it publishes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +69,6 @@ class Adoptable(_BesidePublished):
     """It has no existing owner, and something leads the Service to it."""
 
     balancer: CloudBalancer
-    """Without the labels about targets that another owner wrote: the adoption removes them."""
     by: FoundBy = "name"
     is_made_for_it: bool = True
     """Whether it was made for the Service, so that it is deleted with it, not released."""
@@ -95,17 +90,17 @@ class Foreign:
 
     @property
     def why(self) -> str:
-        """The reason without the way out, which is long."""
+        """The reason without the remedy, which is long."""
         return self.reason.says
 
 
 @dataclass(frozen=True, slots=True)
 class Contested:
-    """The Service has no load balancer, and others ask for one of the same name: none of them gets one until that is
-    settled. A Service keeps its own one, its default name, and one of this name that was released with it."""
+    """Several Services ask for one name: none gets it until that is settled, but for its own one, its default name, and
+    one of this name that was released with it."""
 
     balancer: CloudBalancer | None
-    """The one that has the name, and no existing owner; None when there is none."""
+    """The one that has the name, and no existing owner; None if there is none."""
     reason: Reason
 
     @property
@@ -156,184 +151,179 @@ def match_balancers(snapshot: Snapshot) -> Mapping[str, BalancerMatch]:
 
 @dataclass(frozen=True)
 class _Claims:
-    """What Services and load balancers say of each other, found out once for all of them: there may be thousands."""
+    """Claims of Services and load balancers on each other, indexed once: there may be thousands."""
 
     snapshot: Snapshot
     services: Section[str, Service]
 
     @cached_property
-    def names(self) -> Mapping[str, str | None]:
-        """Id of each Service that wants a load balancer → the name that it asks for; None when that cannot be read."""
-        wanting = filter(self.snapshot.serving.wants, self.services)
-        return {each.id: None if "name" in each.claim.read.bad else asked_name(each) for each in wanting}
-
-    @cached_property
-    def asking(self) -> Mapping[str, Several]:
-        """Name → the Services that ask for it."""
-        return _by_name(self.names.items())
-
-    @cached_property
-    def by_right(self) -> Mapping[str, Several]:
-        """The same of those whose default name it is."""
-        items = self.services.items
-        return _by_name(each for each in self.names.items() if each[1] == default_name(items[each[0]].uid))
+    def balancers(self) -> Section[int, CloudBalancer]:
+        read = self.snapshot.load_balancers
+        return Section.missing("the load balancers were not read") if read is None else read
 
     @cached_property
     def by_uid(self) -> Mapping[str, list[CloudBalancer]]:
         """UID of a Service → the load balancers with its label, whichever cluster's is beside it."""
         found: dict[str, list[CloudBalancer]] = {}
-        for balancer in self.snapshot.load_balancers or ():
+        for balancer in self.balancers:
             if (uid := balancer.owner.uid) is not None:
                 found.setdefault(uid, []).append(balancer)
         return found
 
     @cached_property
-    def released(self) -> Mapping[str, CloudBalancer]:
-        """The load balancers that were released here (``released_here``)."""
-        return released_here(self.snapshot)
-
-    @cached_property
-    def claimants(self) -> Mapping[str, Service]:
-        """The label of each Service that such a one was released with → the Service, if it names no other one."""
-        wanting = (self.services.items[key] for key in self.names) if self.released else ()
-        return {
-            former_of(each): each
-            for each in wanting
-            if each.uid not in self.by_uid and self._named_by(each) in (None, self.released.get(former_of(each)))
-        }
-
-    @cached_property
-    def by_balancer_name(self) -> Mapping[str, CloudBalancer]:
-        """Name → the load balancer that has it."""
-        found: dict[str, CloudBalancer] = {}
-        for balancer in self.snapshot.load_balancers or ():
-            found.setdefault(balancer.spec.name, balancer)
-        return found
-
-    @cached_property
-    def alive(self) -> frozenset[str]:
-        return frozenset(service.uid for service in self.services)
+    def by_name(self) -> Mapping[str, CloudBalancer]:
+        return {balancer.spec.name: balancer for balancer in reversed([*self.balancers])}
 
     @cached_property
     def by_address(self) -> ByAddress:
         return by_address(self.snapshot)
 
     @cached_property
+    def released(self) -> Mapping[str, CloudBalancer]:
+        return released_here(self.snapshot)
+
+    @cached_property
+    def names(self) -> Mapping[str, str | None]:
+        """Id of each Service that wants a load balancer → the name that it asks for; None if that cannot be read."""
+        wanting = filter(self.snapshot.serving.wants, self.services)
+        return {each.id: None if "name" in each.claim.read.bad else asked_name(each) for each in wanting}
+
+    @cached_property
+    def asking(self) -> Mapping[str, Several]:
+        """Name → ids of the Services that ask for it."""
+        found: dict[str, list[str]] = {}
+        for service, name in self.names.items():
+            if name is not None:
+                found.setdefault(name, []).append(service)
+        return {name: several(services) for name, services in found.items()}
+
+    @cached_property
+    def alive(self) -> Mapping[str | None, Service]:
+        return {service.uid: service for service in self.services}
+
+    @cached_property
     def gap(self) -> str | None:
-        """The reason why an owner or a rival may have been missed; None when all Services were read."""
+        """The reason why an owner or a rival may have been missed; None if all Services were read."""
         return _gap(self.services)
-
-    def own(self, service: Service) -> list[CloudBalancer]:
-        """The load balancers with the Service's label and no other cluster's. While our own identity is unknown nothing
-        is written anyway. The class may be lost from one that a Service wants here."""
-        serving = self.snapshot.serving
-        return [
-            balancer
-            for balancer in self.by_uid.get(service.uid, ())
-            if (serving.has(balancer.owner) or (serving.may_restore(balancer.owner) and self._is_of_no_other(service)))
-            and not is_of_another_cluster(balancer.owner, self.snapshot)
-        ]
-
-    def _is_of_no_other(self, service: Service) -> bool:
-        """Whether a Service gets its load balancer here, and no finalizer says that another class served it."""
-        serving = self.snapshot.serving
-        return serving.wants(service) and not finalizers_of_others(service, serving)
 
     def needs_match(self, service: Service) -> bool:
         """Whether the Service wants a load balancer, or has to release one."""
         serving = self.snapshot.serving
-        return serving.wants(service) or leaves(service, serving, is_labelled=bool(self.own(service)))
+        return serving.wants(service) or leaves(service, serving, is_labelled=bool(self._own(service)))
 
     def match(self, service: Service) -> BalancerMatch:
-        """The match of a Service that wants a load balancer, or has to release one: by its label, and only without one
-        by anything else."""
+        """By its label; without one by its name, or by what it publishes."""
         found: BalancerMatch = self._by_label(service)
         if not self.snapshot.serving.wants(service):
             return self._left_by(service) if isinstance(found, Missing) else found
         name = self.names[service.id]
-        if name is None:
-            return self._beside_published(service, found)
-        if isinstance(found, Missing):
-            found = self._by_name(service, name)
-        # A Service that asks for the default name of another does not take it from that one.
-        pool = self.by_right if name == default_name(service.uid) else self.asking
-        rivals = pool[name].besides(service.id)
-        return self._beside_published(service, _contested(found, name, rivals) if rivals else found)
+        if name is not None:
+            found = self._by_name(service, name) if isinstance(found, Missing) else found
+            found = self._among_rivals(service, name, found)
+        return self._beside_published(service, found)
+
+    def _labelled(self, service: Service) -> list[CloudBalancer]:
+        """The load balancers with the Service's label and no other cluster's."""
+        labelled = self.by_uid.get(service.uid, ())
+        return [each for each in labelled if not is_of_another_cluster(each.owner, self.snapshot)]
+
+    def _own(self, service: Service) -> list[CloudBalancer]:
+        """Those of them that this process serves. One that a Service wants here may have lost its class, unless a
+        finalizer says that another class served it."""
+        serving = self.snapshot.serving
+        may_restore = serving.wants(service) and not finalizers_of_others(service, serving)
+        return [
+            balancer
+            for balancer in self._labelled(service)
+            if serving.has(balancer.owner) or (may_restore and serving.may_restore(balancer.owner))
+        ]
 
     def _by_label(self, service: Service) -> Owned | Missing | Undecided:
-        balancers, cluster = self.snapshot.load_balancers, self.snapshot.cluster_uid
-        if balancers is None:
-            return Undecided(rows.BALANCER_UNKNOWN.because(cause="the load balancers were not read"))
-        own = self.own(service)
+        own, serving, cluster = self._own(service), self.snapshot.serving, self.snapshot.cluster_uid
         if len(own) > 1 and isinstance(cluster, Unknown):
             return Undecided(rows.BALANCERS_UNCLEAR.because(cause=cluster.why))
         if own:
-            chosen = serving_balancer(own, service, self.snapshot)
+            chosen = self._serving(service, own)
             if chosen is None:
                 return Undecided(rows.SEVERAL_BALANCERS.because(balancers=", ".join(str(each.id) for each in own)))
             return Owned(chosen, others=tuple(each for each in own if each is not chosen))
-        gap, lost = _gap(balancers), self._without_class(service)
-        if lost is not None:
-            label = self.snapshot.serving.class_label
-            return Undecided(_of(rows.CLASS_LOST, lost, class_label=label or ""))
+        if serving.finalizer in service.finalizers and not serving.wants(service):
+            for balancer in self._labelled(service):
+                if serving.may_restore(balancer.owner):
+                    return Undecided(_of(rows.CLASS_LOST, balancer, class_label=serving.class_label or ""))
+        gap = _gap(self.balancers)
         return Missing() if gap is None else Undecided(rows.BALANCER_UNKNOWN.because(cause=gap))
 
-    def _without_class(self, service: Service) -> CloudBalancer | None:
-        """The load balancer with the label of a Service that leaves, and without that of a class; None without one."""
-        serving = self.snapshot.serving
-        if serving.wants(service) or serving.finalizer not in service.finalizers:
-            return None
-        labelled = (each for each in self.by_uid.get(service.uid, ()) if serving.may_restore(each.owner))
-        return next((each for each in labelled if not is_of_another_cluster(each.owner, self.snapshot)), None)
+    def _serving(self, service: Service, own: Sequence[CloudBalancer]) -> CloudBalancer | None:
+        """The published one of several with the Service's label, else the only one that leads to its node ports. None
+        if that is none or several."""
+        if len(own) == 1:
+            return own[0]
+        published = [each for each in publishers(service, self.by_address) if each in own]
+        leading = [each for each in published or own if leads_to(each, service, self.snapshot)]
+        found = published if len(published) == 1 else leading
+        return found[0] if len(found) == 1 else None
 
     def _by_name(self, service: Service, name: str) -> BalancerMatch:
         """The match of a Service that no load balancer of a complete list has the label of: what was released with it,
         or what has the name that it asks for."""
-        if service.uid in self.by_uid:
-            return self._of_others(self.by_uid[service.uid][0])
-        found = self._named_by(service)
+        if labelled := self.by_uid.get(service.uid):
+            # The Service's by its UID, in another cluster or class: until it is released there, it stays so.
+            theirs = labelled[0]
+            if is_of_another_cluster(theirs.owner, self.snapshot):
+                return _of_that_cluster(theirs)
+            return _foreign(rows.BALANCER_OF_FORMER_CLASS, theirs, which=_which(theirs.owner))
+        found = self.by_name.get(name)
         match = Missing() if found is None else self._named(service, name, found)
         back = self.released.get(former_of(service)) if self.released else None
         # A Service that names another one wants that.
         is_free = isinstance(match, Missing) or (isinstance(match, Adoptable) and match.balancer == back)
         return Adoptable(back, "label", is_made_for_it=False) if back is not None and is_free else match
 
-    def _named_by(self, service: Service) -> CloudBalancer | None:
-        """The load balancer that has the name which the Service asks for; None if there is none."""
-        return self.by_balancer_name.get(self.names[service.id] or "")
-
-    def _of_others(self, labelled: CloudBalancer) -> Foreign:
-        """The Service's by its UID, in another cluster or another class: until it is released there, it stays so."""
-        if is_of_another_cluster(labelled.owner, self.snapshot):
-            return _of_that_cluster(labelled)
-        return Foreign(labelled, _of(rows.BALANCER_OF_FORMER_CLASS, labelled, which=_which(labelled.owner)))
-
     def _named(self, service: Service, name: str, found: CloudBalancer) -> BalancerMatch:
-        owner = found.owner
-        if is_of_another_cluster(owner, self.snapshot):
-            return _of_that_cluster(found)
-        if is_of_another_class(owner, self.snapshot):
-            return Foreign(found, why_of_another_class(found, self.snapshot))
-        former = owner.former or ""
-        claimant = self.claimants.get(former) if self.released.get(former) == found else None
-        if claimant is not None and claimant.id != service.id:
-            return Foreign(found, _of(rows.BALANCER_GOES_BACK, found, service=claimant.id))
-        for other in self.services:
-            if other.uid == owner.uid:
-                return Foreign(found, _of(rows.BALANCER_OF_SERVICE, found, service=other.id))
+        owner, uid = found.owner, found.owner.uid
+        if other := self._of_other_owner(found):
+            return other
+        if claimant := self._claimant(found, besides=service):
+            return _foreign(rows.BALANCER_GOES_BACK, found, service=claimant.id)
         if self.gap is not None:
             return Undecided(_of(rows.BALANCER_MAYBE_ANOTHERS, found, cause=self.gap))
         was_elsewhere = ownership(owner.cluster_uid, self.snapshot) is Ownership.OTHER_CLUSTER
-        is_strangers = owner.uid is not None and owner.cluster_uid is None
-        is_unowned = owner.uid is None and (was_elsewhere or name != default_name(service.uid))
+        is_strangers = uid is not None and owner.cluster_uid is None
+        is_unowned = uid is None and (was_elsewhere or name != default_name(service.uid))
         is_anothers = was_elsewhere or owner.former not in (None, former_of(service))
         doubt = None
         if is_strangers:
-            doubt = f"labeled with unknown Service UID {owner.uid}"
+            doubt = f"labeled with unknown Service UID {uid}"
         elif is_unowned and (is_anothers or owner.cluster_uid is None):
             doubt = self._in_use(found)
         is_kept = is_strangers or is_unowned or owner.is_released or owner.adopted is not None
         return Adoptable(found, is_made_for_it=not is_kept, doubt=doubt)
+
+    def _of_other_owner(self, balancer: CloudBalancer) -> Foreign | None:
+        """The match with a load balancer of another cluster, another class or a living Service; None for any other."""
+        owner, label = balancer.owner, self.snapshot.serving.class_label
+        if is_of_another_cluster(owner, self.snapshot):
+            return _of_that_cluster(balancer)
+        if is_of_another_class(owner, self.snapshot):
+            row = rows.BALANCER_FOR_CLASS if owner.uid is None else rows.BALANCER_OF_CLASS
+            command = f"remove-label {balancer.id} {LABEL_CLASS}"
+            if label is not None:
+                command = f"add-label --overwrite {balancer.id} {LABEL_CLASS}={label}"
+            return _foreign(row, balancer, which=_which(owner), command=command)
+        service = self.alive.get(owner.uid)
+        return None if service is None else _foreign(rows.BALANCER_OF_SERVICE, balancer, service=service.id)
+
+    def _claimant(self, balancer: CloudBalancer, besides: Service) -> Service | None:
+        """The other Service that it was released with, and that adopts it; None if that has one, or names another."""
+        former = balancer.owner.former or ""
+        if self.released.get(former) != balancer:
+            return None
+        for key, name in self.names.items():
+            service = self.services.items[key]
+            if former_of(service) == former and service.uid not in self.by_uid and service.id != besides.id:
+                return service if self.by_name.get(name or "") in (None, balancer) else None
+        return None
 
     def _in_use(self, balancer: CloudBalancer) -> str | None:
         """The doubt about a load balancer in use that no label gives to a Service of this cluster; None if it carries
@@ -344,11 +334,28 @@ class _Claims:
         told = f"released with {shown_former(owner)}{where}" if owner.is_released else "without an owner label"
         return f"in use ({use_of(balancer)}), {told}" if is_in_use(balancer) else None
 
-    def _published(self, service: Service, own: CloudBalancer | None) -> list[CloudBalancer]:
-        """The other load balancers that have an address which the Service publishes. A label of an owner that exists
-        comes before any status."""
-        found = publishers(service, lambda: self.by_address, own)
-        return [balancer for balancer in found if not self._has_owner(balancer)]
+    def _among_rivals(self, service: Service, name: str, found: BalancerMatch) -> BalancerMatch:
+        """The match if others ask for the same name: none gets it anew, but who has had it gets it back."""
+        rivals = self.asking[name].besides(service.id)
+        if rivals and name == default_name(service.uid):
+            # A Service that asks for the default name of another does not take it from that one.
+            items = self.services.items
+            by_right = several([key for key in rivals.names if default_name(items[key].uid) == name])
+            rivals = by_right.besides(service.id)
+        if not rivals:
+            return found
+        asking = f"Service{'' if rivals.count == 1 else 's'} {rivals}"
+        why = rows.NAME_CONTESTED.because(name=name, services=asking)
+        match found:
+            case Owned(balancer) if balancer.spec.name != name:
+                present = balancer.spec.name
+                stays = rows.NAME_KEPT.because(balancer=balancer.id, present=present, name=name, services=asking)
+                return replace(found, why_not_renamed=stays)
+            case Missing():
+                return Contested(None, why)
+            case Adoptable(balancer, by) if not (by == "label" and balancer.spec.name == name):
+                return Contested(balancer, why)
+        return found
 
     def _beside_published(self, service: Service, match: BalancerMatch) -> BalancerMatch:
         """The match with what the Service publishes: a load balancer without label and name is found by its address,
@@ -361,8 +368,7 @@ class _Claims:
             if self.gap is not None:
                 return Undecided(_of(rows.BALANCER_MAYBE_ANOTHERS, found[0], cause=self.gap))
             # A client that may write the status of the Service may write any address there.
-            is_certain = leads_to(found[0], service, self.snapshot)
-            doubt = None if is_certain else self._in_use(found[0])
+            doubt = None if leads_to(found[0], service, self.snapshot) else self._in_use(found[0])
             return Adoptable(found[0], "address", is_made_for_it=False, doubt=doubt)
         publisher = next(filter(carries_traffic, found), None)
         return match if publisher is None else replace(match, publisher=publisher)
@@ -374,83 +380,31 @@ class _Claims:
         if service.asks_for_balancer:
             return Missing()
         mine = default_name(service.uid)
-        balancers = self.snapshot.load_balancers or ()
-        named = [each for each in balancers if each.spec.name == mine and not self._has_owner(each)]
+        named = [each for each in self.balancers if each.spec.name == mine and not self._of_other_owner(each)]
+        # Released ones, and those with another former Service, are told as orphans.
         found = [
             balancer
             for balancer in (*named, *self._published(service, None))
-            if not _is_known(balancer) and self._is_free(balancer, service)
+            if balancer.owner.released is None and not balancer.owner.former and self._is_free(balancer, service)
         ]
         for balancer in found if self.gap is None else ():
             if balancer.spec.name == mine or leads_to(balancer, service, self.snapshot):
                 return Adoptable(balancer, "name" if balancer.spec.name == mine else "address", is_made_for_it=False)
         return Missing(publisher=next(iter(found), None))
 
-    def _has_owner(self, balancer: CloudBalancer) -> bool:
-        """Whether its labels name a Service, another cluster or another controller that exists."""
-        owner = balancer.owner
-        is_of_others = is_of_another_cluster(owner, self.snapshot) or is_of_another_class(owner, self.snapshot)
-        return owner.uid in self.alive or is_of_others
+    def _published(self, service: Service, own: CloudBalancer | None) -> list[CloudBalancer]:
+        """The load balancers with an address that the Service publishes; none if it publishes one of its ``own``. A
+        label of an owner that exists comes before any status."""
+        published = published_addresses(service)
+        if not published or (own is not None and not published.isdisjoint(own_addresses(own))):
+            return []
+        return [each for each in publishers(service, self.by_address) if not self._of_other_owner(each)]
 
     def _is_free(self, balancer: CloudBalancer, service: Service) -> bool:
         """Whether no label and no name says that it is another's than this Service's."""
         owner, asking = balancer.owner, self.asking.get(balancer.spec.name)
         is_asked_for = asking is not None and bool(asking.besides(service.id))
         return not is_asked_for and owner.uid is None and owner.former in (None, former_of(service))
-
-
-def serving_balancer(labelled: Sequence[CloudBalancer], service: Service, snapshot: Snapshot) -> CloudBalancer | None:
-    """The one of these load balancers, all with the Service's label, that is the Service's: the published one, else the
-    only one that leads to its node ports. None if that is none or several."""
-    if len(labelled) == 1:
-        return labelled[0]
-    published = [each for each in publishers(service, lambda: by_address(snapshot), None) if each in labelled]
-    leading = [each for each in published or labelled if leads_to(each, service, snapshot)]
-    found = published if len(published) == 1 else leading
-    return found[0] if len(found) == 1 else None
-
-
-def _by_name(names: Iterable[tuple[str, str | None]]) -> Mapping[str, Several]:
-    asking: dict[str, list[str]] = {}
-    for key, name in names:
-        if name is not None:
-            asking.setdefault(name, []).append(key)
-    return {name: several(keys) for name, keys in asking.items()}
-
-
-def _is_known(balancer: CloudBalancer) -> bool:
-    """Whether its labels say that it was released, or of which Service that is gone it was: it is told as an orphan."""
-    owner = balancer.owner
-    return owner.released is not None or bool(owner.uid or owner.former)
-
-
-def _contested(found: BalancerMatch, name: str, rivals: Several) -> BalancerMatch:
-    """The match where ``rivals`` ask for the same name: none gets it anew, but who has had it gets it back."""
-    asking = f"Service{'' if rivals.count == 1 else 's'} {rivals}"
-    why = rows.NAME_CONTESTED.because(name=name, services=asking)
-    match found:
-        case Owned(balancer) if balancer.spec.name != name:
-            stays = rows.NAME_KEPT.because(balancer=balancer.id, present=balancer.spec.name, name=name, services=asking)
-            return replace(found, why_not_renamed=stays)
-        case Missing():
-            return Contested(None, why)
-        case Adoptable(balancer, by) if not (by == "label" and balancer.spec.name == name):
-            return Contested(balancer, why)
-    return found
-
-
-def _of_that_cluster(balancer: CloudBalancer) -> Foreign:
-    return Foreign(balancer, _of(rows.BALANCER_OF_CLUSTER, balancer, cluster=balancer.owner.cluster_uid or ""))
-
-
-def why_of_another_class(balancer: CloudBalancer, snapshot: Snapshot) -> Reason:
-    """Why a load balancer of another class is not served here. Its Service can release it, unless that is gone."""
-    owner, label = balancer.owner, snapshot.serving.class_label
-    command = f"remove-label {balancer.id} {LABEL_CLASS}"
-    if label is not None:
-        command = f"add-label --overwrite {balancer.id} {LABEL_CLASS}={label}"
-    row = rows.BALANCER_FOR_CLASS if owner.uid is None else rows.BALANCER_OF_CLASS
-    return _of(row, balancer, which=_which(owner), command=command)
 
 
 def _which(owner: Owner) -> str:
@@ -460,12 +414,18 @@ def _which(owner: Owner) -> str:
     return "without a loadBalancerClass" if owner.own_class_uid is None else "of a loadBalancerClass without its label"
 
 
+def _of_that_cluster(balancer: CloudBalancer) -> Foreign:
+    return _foreign(rows.BALANCER_OF_CLUSTER, balancer, cluster=balancer.owner.cluster_uid or "")
+
+
+def _foreign(row: Rule, balancer: CloudBalancer, **facts: str) -> Foreign:
+    return Foreign(balancer, _of(row, balancer, **facts))
+
+
 def _of(row: Rule, balancer: CloudBalancer, **facts: str) -> Reason:
     return row.because(balancer=balancer.id, name=balancer.spec.name, **facts)
 
 
 def _gap(section: Section[str, Service] | Section[int, CloudBalancer]) -> str | None:
-    """The reason why something that was not found may be there all the same; None when it is not."""
-    if not section.complete:
-        return section.why_incomplete
-    return min(section.unreadable.values(), default=None)
+    """The reason why something that was not found may be there all the same; None if it is not."""
+    return min(section.unreadable.values(), default=None) if section.complete else section.why_incomplete

@@ -4,10 +4,10 @@ Another controller may write the status beside us, and k3s' servicelb even sets 
 no evidence of a load balancer of ours by itself.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_network
 
-from desired.annotations.options import OPTIONS, Options
+from desired.annotations.options import OPTIONS
 from desired.annotations.reading import Requested
 from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp, ServerTarget, is_private_address
 from desired.model.service import Ingress, Service
@@ -24,8 +24,7 @@ from desired.syntax.address import parse_ip
 from desired.syntax.bounds import shown_name
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 
-_VIP = "VIP"
-_PROXY = "Proxy"
+Address = IPv4Address | IPv6Address
 
 
 def desired_ingress(requested: Requested, balancer: CloudBalancer) -> tuple[Ingress, ...] | Unmanaged:
@@ -40,8 +39,16 @@ def desired_ingress(requested: Requested, balancer: CloudBalancer) -> tuple[Ingr
         return (Ingress(hostname=options.hostname),)
     if options.disable_private_ingress and balancer.spec.public_interface is False:
         return ()
-    mode = _PROXY if _speaks_proxy(requested, balancer) else _VIP
-    return tuple(Ingress(str(address), ip_mode=mode) for address in _addresses(options, balancer)) or UNMANAGED
+    addresses: list[Address | Unmanaged | None] = []
+    if balancer.spec.public_interface is True:
+        addresses += [balancer.ipv4, None if options.ipv6_disabled else balancer.ipv6]
+    if not options.disable_private_ingress:
+        addresses += [place.ip for place in balancer.attachments]
+    # The PROXY protocol as it is spoken, not as it should be; without a listener, as it will be.
+    spoken = [listener.proxyprotocol for listener in balancer.spec.listeners.values()]
+    spoken = spoken or [way.options.uses_proxyprotocol for way in requested.ways]
+    mode = "Proxy" if True in spoken else "VIP"
+    return tuple(Ingress(str(each), ip_mode=mode) for each in addresses if isinstance(each, Address)) or UNMANAGED
 
 
 PRIVATE = "private"
@@ -70,7 +77,11 @@ def same_ingress(present: tuple[Ingress, ...], wanted: tuple[Ingress, ...]) -> b
     An address is the same however it is written. No mode is VIP: that is what the API server makes of it, and one
     before 1.30 drops the field, so that the status would be written again in every pass.
     """
-    return [_meaning(entry) for entry in present] == [_meaning(entry) for entry in wanted]
+
+    def meaning(entry: Ingress) -> tuple[object, ...]:
+        return _parsed(entry.ip), entry.hostname or "", entry.ip_mode or "VIP", entry.has_ports
+
+    return [*map(meaning, present)] == [*map(meaning, wanted)]
 
 
 def addresses_of_others(service: Service, balancer: CloudBalancer, hostname: str | None) -> str:
@@ -78,7 +89,7 @@ def addresses_of_others(service: Service, balancer: CloudBalancer, hostname: str
     own, or when it has no address. ``hostname`` is the one that the Service asks for, "" without one; None is unknown,
     and no hostname is judged then."""
     own = own_addresses(balancer)
-    others = [entry.ip for entry in service.ingress if entry.ip and _parsed(entry.ip) not in own]
+    others = [entry.ip for entry in service.ingress if entry.ip and parse_ip(entry.ip) not in own]
     others += [entry.hostname for entry in service.ingress if entry.hostname and hostname not in (None, entry.hostname)]
     if not own or not others:
         return ""
@@ -109,31 +120,22 @@ def rests_on_absence(change: Change, snapshot: Snapshot) -> bool:
     service = snapshot.service(change.owner)
     if service is None:
         return False
-    match change.kind:
-        case ChangeKind.LB_CREATE:
-            return service.is_claimed or bool(service.ingress)
-        case ChangeKind.SERVICE_RELEASE:
-            return not change.comes_after_its_balancer
-        case ChangeKind.LB_ADOPT:
-            return _publishes_unlisted(service, snapshot)
-        case ChangeKind.SERVICE_STATUS:
-            return gives_up(change.before, change.after) and _publishes_unlisted(service, snapshot)
-    return False
-
-
-def _publishes_unlisted(service: Service, snapshot: Snapshot) -> bool:
-    """Whether no listed load balancer has an address that the Service publishes."""
-    is_published = any(entry.ip for entry in service.ingress)
-    return is_published and not publishers(service, lambda: by_address(snapshot), None)
+    if change.kind == ChangeKind.LB_CREATE:
+        return service.is_claimed or bool(service.ingress)
+    if change.kind == ChangeKind.SERVICE_RELEASE:
+        return not change.comes_after_its_balancer
+    loses = change.kind == ChangeKind.SERVICE_STATUS and gives_up(change.before, change.after)
+    if not (loses or change.kind == ChangeKind.LB_ADOPT) or not any(entry.ip for entry in service.ingress):
+        return False
+    return not publishers(service, by_address(snapshot))
 
 
 def publishes_only(service: Service, balancer: CloudBalancer) -> bool:
     """Whether all that the Service publishes are addresses of this load balancer."""
     own = own_addresses(balancer)
-    return all(_parsed(entry.ip) in own for entry in service.ingress)
+    return all(parse_ip(entry.ip) in own for entry in service.ingress)
 
 
-Address = IPv4Address | IPv6Address
 ByAddress = Mapping[Address, tuple[CloudBalancer, ...]]
 
 
@@ -150,16 +152,14 @@ def by_address(snapshot: Snapshot) -> ByAddress:
     return found
 
 
-def publishers(service: Service, has: Callable[[], ByAddress], own: CloudBalancer | None) -> tuple[CloudBalancer, ...]:
-    """The load balancers that have an address which the Service publishes, by id; empty where it publishes one of its
-    ``own``. ``has`` is asked only for a Service that does not, which few are."""
-    if not service.ingress or (own is not None and service.ingress[0].ip == str(own.ipv4)):
-        return ()
-    published = {ip for entry in service.ingress if isinstance(ip := _parsed(entry.ip), IPv4Address | IPv6Address)}
-    if own is not None and not published.isdisjoint(own_addresses(own)):
-        return ()
-    known = has()
-    found = {balancer.id: balancer for address in published & known.keys() for balancer in known[address]}
+def published_addresses(service: Service) -> frozenset[Address]:
+    """The addresses in the status of the Service, however they are written."""
+    return frozenset(address for entry in service.ingress if (address := parse_ip(entry.ip)))
+
+
+def publishers(service: Service, known: ByAddress) -> tuple[CloudBalancer, ...]:
+    """The load balancers that have an address which the Service publishes, by id."""
+    found = {balancer.id: balancer for ip in published_addresses(service) for balancer in known.get(ip, ())}
     return tuple(found[number] for number in sorted(found))
 
 
@@ -200,10 +200,10 @@ def leads_to(balancer: CloudBalancer, service: Service, snapshot: Snapshot) -> b
     )
 
 
-def own_addresses(balancer: CloudBalancer) -> Mapping[IPv4Address | IPv6Address, None]:
+def own_addresses(balancer: CloudBalancer) -> Mapping[Address, None]:
     """The load balancer's addresses in order: public IPv4, public IPv6, private ones."""
     addresses = (balancer.ipv4, balancer.ipv6, *(place.ip for place in balancer.attachments))
-    return dict.fromkeys(address for address in addresses if isinstance(address, IPv4Address | IPv6Address))
+    return dict.fromkeys(address for address in addresses if isinstance(address, Address))
 
 
 _OURS_PUBLISHED = frozenset({"AddressPublished", "NoPorts", "NoTargets"})
@@ -229,9 +229,8 @@ def lost_addresses(
     lost = [
         entry.ip or entry.hostname or ""
         for entry in service.ingress
-        if (_may_be_ours(_parsed(entry.ip), snapshot) if entry.ip else is_certain or entry.hostname == hostname)
-        and _parsed(entry.ip or entry.hostname) not in of_nodes
-        and not any(_is_of(entry, found) for found in kept)
+        if _parsed(entry.ip or entry.hostname) not in of_nodes
+        and (_is_lost(entry.ip, kept, snapshot) if entry.ip else is_certain or entry.hostname == hostname)
     ]
     if not lost:
         return ()
@@ -245,10 +244,11 @@ _NEVER_HETZNERS = tuple(
 """Ranges that are neither public nor of Hetzner's networks."""
 
 
-def _may_be_ours(address: object, snapshot: Snapshot) -> bool:
-    """Whether a load balancer can have had this address: a public one, or one in the network; while that cannot be
-    read, any private one."""
-    if not isinstance(address, IPv4Address | IPv6Address) or any(address in found for found in _NEVER_HETZNERS):
+def _is_lost(text: str, kept: Collection[PrimaryIp], snapshot: Snapshot) -> bool:
+    """Whether a load balancer can have had this address, and it is not ``kept``: a public one, or one in the network;
+    while that cannot be read, any private one."""
+    address = parse_ip(text)
+    if address is None or any(address in found for found in (*_NEVER_HETZNERS, *(each.network for each in kept))):
         return False
     if not is_private_address(address) or not isinstance(snapshot.network, Present):
         return True
@@ -258,33 +258,6 @@ def _may_be_ours(address: object, snapshot: Snapshot) -> bool:
     return any(address in found for found in ([network.ip_range] if network.ip_range else network.subnets))
 
 
-def _addresses(options: Options, balancer: CloudBalancer) -> list[IPv4Address | IPv6Address]:
-    addresses: list[IPv4Address | IPv6Address | None] = []
-    if balancer.spec.public_interface is True:
-        addresses += [balancer.ipv4, None if options.ipv6_disabled else balancer.ipv6]
-    if not options.disable_private_ingress:
-        addresses += [None if isinstance(place.ip, Unmanaged) else place.ip for place in balancer.attachments]
-    return [address for address in addresses if address is not None]
-
-
-def _speaks_proxy(requested: Requested, balancer: CloudBalancer) -> bool:
-    """Whether some listener uses the PROXY protocol, not whether it should; without a listener, whether one will."""
-    listeners = balancer.spec.listeners.values()
-    if not listeners:
-        return any(way.options.uses_proxyprotocol is True for way in requested.ways)
-    return any(listener.proxyprotocol is True for listener in listeners)
-
-
-def _meaning(entry: Ingress) -> tuple[object, ...]:
-    return (_parsed(entry.ip), entry.hostname or "", entry.ip_mode or _VIP, entry.has_ports)
-
-
 def _parsed(text: str | None) -> object:
-    """The address that ``text`` is, or else the text: what another writer published need not be one."""
+    """The address that ``text`` is, else the text: another writer may have published one that is none."""
     return parse_ip(text) or text or ""
-
-
-def _is_of(entry: Ingress, found: PrimaryIp) -> bool:
-    """Whether the entry publishes an address of this Primary IP."""
-    address = _parsed(entry.ip)
-    return isinstance(address, IPv4Address | IPv6Address) and address in found.network
