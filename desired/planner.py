@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from desired.load_balancers.changes import load_balancer_changes, release_changes, vanished_deletion
+from desired.load_balancers.changes import load_balancer_changes
 from desired.load_balancers.desired import DesiredLoadBalancer, DesiredServices, desired_load_balancers
-from desired.load_balancers.lifecycle import Orphan
+from desired.load_balancers.lifecycle import orphan_deletion, release_changes
 from desired.load_balancers.matching import BalancerMatch
 from desired.load_balancers.notes import notes_on_stuck_services
+from desired.load_balancers.orphans import Orphan
 from desired.load_balancers.prices import with_costs
 from desired.model.key import Key, ObjectKind
-from desired.model.load_balancer import CloudBalancer
 from desired.model.route import Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
@@ -38,14 +38,17 @@ class DesiredState:
     nodes: Mapping[str, DesiredNode]
     services: DesiredServices = field(default_factory=dict)
     """By ``NAMESPACE/NAME``: those that want a load balancer, and those that have to release one."""
-    vanished: tuple[CloudBalancer, ...] = ()
-    """Load balancers whose Service has vanished without releasing them."""
     routes: DesiredRoutes = field(default_factory=DesiredRoutes)
     notes: tuple[Note, ...] = ()
     matches: Mapping[str, BalancerMatch] = field(default_factory=dict)
     """Of each of ``services``: which load balancer is its."""
     orphans: tuple[Orphan, ...] = ()
     """Load balancers of this cluster that no Service wants."""
+
+    @property
+    def vanished(self) -> tuple[Orphan, ...]:
+        """Those that a vanished Service has not released."""
+        return tuple(orphan for orphan in self.orphans if orphan.is_vanished)
 
 
 def compute_desired(
@@ -67,7 +70,6 @@ def compute_desired(
     return DesiredState(
         nodes,
         balancers.services,
-        balancers.vanished,
         routes,
         (*notes, *balancers.notes, *stuck, *of_routes),
         balancers.matches,
@@ -104,7 +106,7 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
             changes += load_balancer_changes(lb, snapshot)
         else:
             changes += release_changes(lb, snapshot)
-    changes += [vanished_deletion(balancer, snapshot) for balancer in desired.vanished]
+    changes += [orphan_deletion(orphan, snapshot) for orphan in desired.vanished]
     changes += route_changes(desired.routes)
     changes += condition_changes(desired.routes, snapshot, tuple(changes))
     related = with_served(_after_their_targets(changes))

@@ -19,7 +19,7 @@ from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned, use_of
 from desired.load_balancers.membership import Membership
-from desired.load_balancers.ownership import Ownership, whose
+from desired.load_balancers.ownership import is_served_here
 from desired.load_balancers.primary_ips import holder_of
 from desired.load_balancers.published import PRIVATE, kind_of
 from desired.model.load_balancer import CloudBalancer, PrimaryIp, SelectorTarget
@@ -87,7 +87,7 @@ def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
             found: dict[str, Plain] = {"service": lb.service.id, "balancer": _named(other), "use": use_of(other)}
             yield GuardResult.of(rows.PUBLISHED_ADDRESS_LOST, keys, found | {"command": command}, value=1, limit=0)
     deletions = [change for change in view.plan.changes if change.kind == ChangeKind.LB_DELETE]
-    vanished = {balancer.key: balancer for balancer in view.desired.vanished}
+    vanished = {orphan.balancer.key: orphan.balancer for orphan in view.desired.vanished}
     for change in deletions:
         service, balancer = view.snapshot.service(change.owner), vanished.get(change.owner)
         if service is not None and serving.wants(service):
@@ -180,12 +180,12 @@ def address_in_use(view: GuardInput) -> Iterator[GuardResult]:
 def _way_it_gets_free(balancer: CloudBalancer, view: GuardInput) -> tuple[Rule, dict[str, Plain]]:
     """What becomes of the load balancer that has a Primary IP: this cluster deletes it, has released it, or it stays as
     it is."""
-    if balancer in view.desired.vanished:
+    if any(orphan.balancer == balancer for orphan in view.desired.vanished):
         return rows.ADDRESS_OF_UNRELEASED, {}
     for release in view.desired.services.values():
         if isinstance(release, LoadBalancerRelease) and release.present == balancer:
             return rows.ADDRESS_OF_RELEASING, {"service": release.service.id}
-    if balancer.owner.is_released and whose(balancer.owner, view.snapshot) is Ownership.OURS:
+    if balancer.owner.is_released and is_served_here(balancer.owner, view.snapshot):
         return rows.ADDRESS_OF_KEPT, {"id": balancer.id}
     return rows.ADDRESS_ASSIGNED, {}
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from desired.guards.guard import GuardInput
 from desired.guards.judge import judge
-from desired.load_balancers.changes import orphan_deletion
-from desired.load_balancers.lifecycle import Orphan
+from desired.load_balancers.lifecycle import orphan_deletion
+from desired.load_balancers.orphans import Orphan
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Plan
@@ -39,6 +39,6 @@ def judge_deletions(chosen: Collection[Orphan], snapshot: Snapshot, settings: Se
     to report (``silent-cluster``), and no other cloud controller may run (``other-controller``).
     """
     named = {orphan.balancer.id for orphan in chosen}
-    desired = replace(desired, vanished=tuple(each for each in desired.vanished if each.id not in named))
+    desired = replace(desired, orphans=tuple(each for each in desired.orphans if each.balancer.id not in named))
     deletions = tuple(orphan_deletion(orphan, snapshot) for orphan in chosen)
     return judge(GuardInput(Plan(deletions, desired.notes), snapshot, settings, desired, NO_SETBACKS))

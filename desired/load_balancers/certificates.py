@@ -12,10 +12,11 @@ from difflib import get_close_matches
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import OPTIONS, Options
 from desired.annotations.reading import Requested
-from desired.load_balancers.ownership import Ownership, certificate_labels, ownership
+from desired.load_balancers.ownership import Ownership, ownership
 from desired.model.clocks import shown_moment
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, KnownAfterApply, ManagedCertificate
 from desired.model.service import Service
+from desired.model.serving import Serving
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
 from desired.plan.notes import Note
@@ -68,6 +69,17 @@ class DesiredCertificates:
         """How many the load balancer is to have at once, as far as that is known."""
         every = [found.ids for found in (self, *self.ports.values()) if isinstance(found.ids, tuple)]
         return len({number for ids in every for number in ids})
+
+
+def uses_certificates(service: Service, serving: Serving, defaults: Options) -> bool:
+    """Whether the Service's load balancer needs certificates: one of its ports speaks HTTPS, or may keep that protocol
+    and asks for certificates."""
+    ways = service.claim.requested(defaults).ways if serving.wants(service) else ()
+    asking = ("http_certificates", "certificate_type")
+    return any(
+        way.options.protocol is Protocol.HTTPS or (not way.decides("protocol") and any(map(way.decides, asking)))
+        for way in ways
+    )
 
 
 def desired_certificates(service: Service, requested: Requested, snapshot: Snapshot) -> DesiredCertificates:
@@ -270,8 +282,12 @@ def _to_create(
     taken = next((certificate for certificate in section if certificate.name == name), None)
     if taken is not None:
         return DesiredCertificates(UNMANAGED, notes=(rows.CERTIFICATE_NAME_TAKEN.note(service.key, **_facts(taken)),))
-    staging = {LABEL_STAGING_CA: "true"} if options.http_managed_certificate_acme_staging else {}
-    labels = {**certificate_labels(service, snapshot), **staging}
+    # HCCM's labels in each class: HCCM deletes none, and a certificate that the next class finds is issued once.
+    labels = {LABEL_SERVICE_UID: service.uid}
+    if isinstance(snapshot.cluster_uid, Present):
+        labels[LABEL_CLUSTER_UID] = snapshot.cluster_uid.value
+    if options.http_managed_certificate_acme_staging:
+        labels[LABEL_STAGING_CA] = "true"
     return DesiredCertificates(
         KNOWN_AFTER_APPLY,
         create=ManagedCertificate(name, tuple(sorted(domains)), labels),

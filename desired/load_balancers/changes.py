@@ -1,4 +1,4 @@
-"""Changes that give a Service its load balancer, release it, or delete it, and publish its addresses.
+"""Changes that give a Service its load balancer, and publish its addresses. Its end is in ``lifecycle``.
 
 Published is what the load balancer really has and does, not what was asked for. While it exists the status of its
 Service is emptied only when nothing can reach it and nothing asks for that to change.
@@ -12,32 +12,26 @@ from desired.annotations.choices import Protocol
 from desired.annotations.options import ON_STATUS
 from desired.load_balancers.by_default import status_differences
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.lifecycle import LoadBalancerRelease, Orphan
 from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned
 from desired.load_balancers.ordering import in_sequence
-from desired.load_balancers.ownership import has_our_conditions, owner_here
+from desired.load_balancers.ownership import owner_here
 from desired.load_balancers.parts import changed_parts, reverse_names_to_come
-from desired.load_balancers.primary_ips import addresses_at_deletion
-from desired.load_balancers.published import desired_ingress, lost_addresses, publishes_only, same_ingress
-from desired.model.key import Key
+from desired.load_balancers.published import desired_ingress, lost_addresses, same_ingress
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
     CloudBalancer,
     KnownAfterApply,
     LoadBalancer,
-    Owner,
 )
-from desired.model.service import TYPE_LOAD_BALANCER, Ingress, Service
+from desired.model.service import Ingress
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Claimed
+from desired.plan.change import Change
 from desired.plan.foresight import balancer_after, balancer_after_all
 from desired.plan.kinds import ChangeKind, Verb
-from desired.plan.notes import NoteKind
 from desired.plan.ordering import in_order
 from desired.rules import load_balancer_changes as rows
-from desired.rules.load_balancers import SERVICE_GONE
 from desired.section import UNMANAGED, Unmanaged
 
 
@@ -68,90 +62,6 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
     adopt = tuple(replace(change, consequences=tuple(lost)) for change in adopt)
     status = _status(lb, present, adopted, parts, in_next_round=bool(claims))
     return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size), *status)
-
-
-def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change, ...]:
-    """The changes after which a Service may go: its load balancer is deleted or released, then the finalizer is
-    removed, where it has anything of ours. What another class publishes on it by now stays."""
-    if not lb.is_settled:
-        return ()
-    service, present = lb.service, lb.present
-    first: tuple[Change, ...] = ()
-    going = (rows.SERVICE_DELETED if service.deleted_at else rows.SERVICE_WANTS_NONE).text()
-    if present is not None and lb.retained is not None:
-        first = (_retention(lb, present, lb.retained, going),)
-    elif present is not None:
-        first = (_deletion(present, service.balancer_key, service.key, going, snapshot),)
-    finalizer = snapshot.serving.finalizer if snapshot.serving.finalizer in service.finalizers else None
-    claimed = Claimed(finalizer, _published_here(service, present, snapshot))
-    if not (finalizer or claimed.ingress or has_our_conditions(service)):
-        return first
-    why = rows.CLAIM_ENDED.text(going=going)
-    if first:
-        why = rows.CLAIM_ENDED_WITH_BALANCER.text(done="released" if lb.retained else "deleted")
-    release = Change(
-        key=service.key.part("release"),
-        kind=ChangeKind.SERVICE_RELEASE,
-        verb=Verb.REMOVE,
-        before=claimed,
-        after=None,
-        reason=why,
-        owner=service.key,
-        consequences=tuple(note.text for note in lb.notes if note.kind is NoteKind.ORPHAN),
-        depends_on=tuple(change.key for change in first),
-    )
-    return (*first, release)
-
-
-def _published_here(service: Service, present: CloudBalancer | None, snapshot: Snapshot) -> tuple[Ingress, ...]:
-    """The published entries that end with the claim: all of them, but of a Service of another class, whose controller
-    publishes on it, only where each is an address of the load balancer that goes."""
-    is_anothers = service.type == TYPE_LOAD_BALANCER and not snapshot.serving.serves(service)
-    is_ours = not is_anothers or (present is not None and publishes_only(service, present))
-    return service.ingress if is_ours else ()
-
-
-def _retention(lb: LoadBalancerRelease, present: CloudBalancer, retained: Owner, going: str) -> Change:
-    """The release of the load balancer."""
-    balancer, name = present.id, present.spec.name
-    cause = lb.why_retained.says if lb.why_retained else ""
-    row = rows.RETAINED if isinstance(lb.match, Owned) else rows.RETAINED_UNLABELLED
-    return Change(
-        key=lb.service.balancer_key.part("retain"),
-        kind=ChangeKind.LB_RETAIN,
-        verb=Verb.MODIFY,
-        before=present.owner,
-        after=retained,
-        reason=row.text(going=going, cause=cause, balancer=balancer),
-        owner=lb.service.key,
-        cloud_id=present.id,
-        consequences=(rows.STAYS_PAID.text(balancer=balancer, name=name),),
-    )
-
-
-def vanished_deletion(balancer: CloudBalancer, snapshot: Snapshot) -> Change:
-    """The deletion of a load balancer whose Service has vanished. A person decides on it (guard ``ip-loss``)."""
-    why = SERVICE_GONE.text(uid=str(balancer.owner.uid))
-    return _deletion(balancer, balancer.key, balancer.key, why, snapshot)
-
-
-def orphan_deletion(orphan: Orphan, snapshot: Snapshot) -> Change:
-    """The deletion of an orphan because a person asks for it."""
-    return _deletion(orphan.balancer, orphan.balancer.key, orphan.balancer.key, orphan.reason.text, snapshot)
-
-
-def _deletion(present: CloudBalancer, key: Key, owner: Key, why: str, snapshot: Snapshot) -> Change:
-    return Change(
-        key=key,
-        kind=ChangeKind.LB_DELETE,
-        verb=Verb.REMOVE,
-        before=present.spec,
-        after=None,
-        reason=why,
-        owner=owner,
-        cloud_id=present.id,
-        consequences=addresses_at_deletion(present, snapshot),
-    )
 
 
 def _claim(lb: DesiredLoadBalancer, finalizer: str) -> tuple[Change, ...]:

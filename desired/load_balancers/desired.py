@@ -15,15 +15,7 @@ from desired.annotations.reading import Requested
 from desired.annotations.warnings import AnnotationWarning
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
 from desired.load_balancers.in_use import kept
-from desired.load_balancers.lifecycle import (
-    LoadBalancerRelease,
-    Orphan,
-    left_certificates,
-    may_be_released,
-    orphans,
-    release,
-    retains_by_default,
-)
+from desired.load_balancers.lifecycle import LoadBalancerRelease, may_be_released, release
 from desired.load_balancers.listeners import (
     desired_listeners,
     filled,
@@ -66,6 +58,7 @@ from desired.load_balancers.notes import (
     notes_on_public_interface,
     notes_on_targets,
 )
+from desired.load_balancers.orphans import Orphan, left_certificates, orphans
 from desired.load_balancers.ownership import (
     asked_name,
     former_of,
@@ -512,8 +505,6 @@ class DesiredBalancers:
     """Id of each Service that wants a load balancer, or has to release one → the match."""
     services: DesiredServices = field(default_factory=dict)
     """Id of each of these → its desired load balancer or release."""
-    vanished: tuple[CloudBalancer, ...] = ()
-    """Load balancers whose Service has vanished without releasing them."""
     orphans: tuple[Orphan, ...] = ()
     """Load balancers of this cluster that no Service wants, vanished ones among them."""
     notes: tuple[Note, ...] = ()
@@ -594,10 +585,9 @@ def desired_load_balancers(
             rivals = asked.get(key, NO_NAMES).besides(key)
             desired[key] = desired_load_balancer(service, match, snapshot, settings, candidates, zones, rivals, failed)
         else:
-            desired[key] = release(service, match, snapshot, settings)
+            desired[key] = release(service, match, settings)
         notes += desired[key].notes
-    found = orphans(snapshot, matches, is_retained=retains_by_default(settings))
-    without_service = tuple(each.balancer for each in found if each.is_vanished)
+    found = orphans(snapshot, matches, settings.balancer_defaults)
     for orphan in found:
         balancer = orphan.balancer
         if orphan.is_vanished or orphan.is_of_another_class:
@@ -607,7 +597,7 @@ def desired_load_balancers(
     for left in left_certificates(snapshot):
         key = Key(ObjectKind.CERTIFICATE, f"#{left.id}")
         notes.append(rows.CERTIFICATE_LEFT.note(key, certificate=left.id, name=left.name))
-    return DesiredBalancers(matches, desired, without_service, found, tuple(notes))
+    return DesiredBalancers(matches, desired, found, tuple(notes))
 
 
 def _private_addresses(services: Iterable[Service], settings: Settings) -> Mapping[str, Several]:

@@ -179,7 +179,7 @@ class _Claims:
         return by_address(self.snapshot)
 
     @cached_property
-    def released(self) -> Mapping[str, CloudBalancer]:
+    def released(self) -> Mapping[str | None, CloudBalancer]:
         return released_here(self.snapshot)
 
     @cached_property
@@ -316,7 +316,7 @@ class _Claims:
 
     def _claimant(self, balancer: CloudBalancer, besides: Service) -> Service | None:
         """The other Service that it was released with, and that adopts it; None if that has one, or names another."""
-        former = balancer.owner.former or ""
+        former = balancer.owner.former
         if self.released.get(former) != balancer:
             return None
         for key, name in self.names.items():

@@ -1,17 +1,19 @@
-"""Ownership: the labels and names that say whose a load balancer or certificate is, and what each Service needs here.
+"""Ownership: labels and names by which a load balancer or certificate has an owner, and Services that give theirs up.
 
 A ``loadBalancerClass`` that is not ours makes a Service another controller's; a load balancer that it had here is
 released all the same. Several processes may serve one cluster, each its class (``Serving``): the labels of a load
 balancer tell which of them, and the others leave it alone.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
 
-from desired.annotations.choices import Protocol
-from desired.annotations.options import DEFAULT_TYPE, Options
+from desired.model.clocks import shown_moment
 from desired.model.load_balancer import NO_OWNER, CloudBalancer, Owner
 from desired.model.service import Service, is_of_a_class
 from desired.model.serving import Serving
@@ -28,20 +30,21 @@ from desired.names import (
 )
 from desired.rules import explanations as rows
 from desired.rules.rule import Reason
-from desired.section import Present, Unmanaged
+from desired.section import Present
 from desired.syntax.bounds import LONGEST_LABEL_VALUE
 
-_LONGEST = 32
+_STAMP = "%Y%m%dT%H%M%SZ"
+_STAMPED = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII)
 
 
 def default_name(service_uid: str) -> str:
     """``a`` and the UID without its dashes, cut to 32 characters, as HCCM names it."""
-    return f"a{service_uid.replace('-', '')}"[:_LONGEST]
+    return f"a{service_uid.replace('-', '')}"[:32]
 
 
 def asked_name(service: Service) -> str:
-    """The name that the Service's load balancer has when it is created, and is looked for by: its annotation's; the
-    default one where that is not there, or cannot be read. No variable has a default for all Services."""
+    """The name that the Service's load balancer gets when it is created, and is looked for by: its annotation's, else
+    the default one, also if the annotation cannot be read. No variable has a default for all Services."""
     return str(service.claim.read.values.get("name", default_name(service.uid)))
 
 
@@ -52,14 +55,12 @@ class Ownership(StrEnum):
     UNCLAIMED = "unclaimed"
     """Without such a label, as what HCCM and people make."""
     OTHER_CLUSTER = "other cluster"
-    OTHER_CLASS = "other class"
-    """Of a load balancer: this cluster's, for Services that another controller serves (``whose``)."""
     UNKNOWN = "unknown"
     """It has one, and which one this cluster would have could not be read."""
 
 
 def ownership(cluster_uid: str | None, snapshot: Snapshot) -> Ownership:
-    """Whose something is that has this cluster's UID as its label, or none. The one place that compares them."""
+    """The answer of a label with the UID of a cluster; None without one. The one place that compares them."""
     if cluster_uid is None:
         return Ownership.UNCLAIMED
     if not isinstance(snapshot.cluster_uid, Present):
@@ -67,12 +68,9 @@ def ownership(cluster_uid: str | None, snapshot: Snapshot) -> Ownership:
     return Ownership.OURS if cluster_uid == snapshot.cluster_uid.value else Ownership.OTHER_CLUSTER
 
 
-def whose(owner: Owner, snapshot: Snapshot) -> Ownership:
-    """Whose a load balancer with these labels is: of those of this cluster it is told which this process serves."""
-    found = ownership(owner.cluster_uid, snapshot)
-    is_free = not (owner.cluster_uid or owner.uid or owner.balancer_class)
-    is_another = not (is_free or snapshot.serving.has(owner))
-    return Ownership.OTHER_CLASS if is_another and found in (Ownership.OURS, Ownership.UNCLAIMED) else found
+def is_served_here(owner: Owner, snapshot: Snapshot) -> bool:
+    """Whether these labels name this cluster, and a class that this process serves."""
+    return ownership(owner.cluster_uid, snapshot) is Ownership.OURS and snapshot.serving.has(owner)
 
 
 _CLUSTERS = {
@@ -86,10 +84,9 @@ _CLUSTERS = {
 def said_by_labels(labels: Mapping[str, str], service: Service, snapshot: Snapshot) -> Mapping[str, Reason]:
     """Each label about the owner → what it says on the load balancer of ``service``; of UIDs also what none says."""
     cluster = ownership(labels.get(LABEL_CLUSTER_UID), snapshot)
-    names = (LABEL_SERVICE_UID, LABEL_OWN_CLASS_UID)
-    by_uid = {name: _service_of(labels.get(name), cluster, service, snapshot) for name in names}
     return {
-        **by_uid,
+        LABEL_SERVICE_UID: _service_of(labels.get(LABEL_SERVICE_UID), cluster, service, snapshot),
+        LABEL_OWN_CLASS_UID: _service_of(labels.get(LABEL_OWN_CLASS_UID), cluster, service, snapshot),
         LABEL_CLASS: rows.SAYS_CLASS.because(),
         LABEL_CLUSTER_UID: _CLUSTERS[cluster].because(),
         LABEL_RELEASED: rows.SAYS_RELEASED.because(),
@@ -116,7 +113,10 @@ def is_of_another_cluster(owner: Owner, snapshot: Snapshot) -> bool:
 
 def is_of_another_class(owner: Owner, snapshot: Snapshot) -> bool:
     """Whether these labels name another controller of this cluster that still has a claim, by label or class."""
-    return whose(owner, snapshot) is Ownership.OTHER_CLASS and not owner.is_released
+    is_marked = bool(owner.cluster_uid or owner.uid or owner.balancer_class)
+    if not is_marked or owner.is_released or snapshot.serving.has(owner):
+        return False
+    return ownership(owner.cluster_uid, snapshot) in (Ownership.OURS, Ownership.UNCLAIMED)
 
 
 def owner_here(service: Service, snapshot: Snapshot, before: Owner = NO_OWNER) -> Owner:
@@ -133,29 +133,20 @@ def owner_here(service: Service, snapshot: Snapshot, before: Owner = NO_OWNER) -
 
 
 def labelled_by_another(service: Service, owner: Owner, snapshot: Snapshot) -> Service | None:
-    """The other Service that HCCM's label names on the load balancer of a Service of a class; None where there is
-    none. HCCM sets it on what has the name that a Service of its own asks for, and sets it again."""
+    """The other Service that HCCM's label names on the load balancer of a Service of a class; None without one. HCCM
+    sets it on what has the name that a Service of its own asks for, and sets it again."""
     if owner.own_class_uid is None or owner.service_uid in (None, service.uid):
         return None
     return next((each for each in snapshot.services or () if each.uid == owner.service_uid), None)
 
 
-def certificate_labels(service: Service, snapshot: Snapshot) -> Mapping[str, str]:
-    """The labels that name the owner of a managed certificate: HCCM's, whatever the class is. HCCM deletes none, and a
-    certificate that the next class finds is not issued again."""
-    cluster = snapshot.cluster_uid
-    return {LABEL_SERVICE_UID: service.uid} | (
-        {LABEL_CLUSTER_UID: cluster.value} if isinstance(cluster, Present) else {}
-    )
-
-
 def former_of(service: Service) -> str:
-    """The Service by its namespace and name, as the value of a label (``former_by_name``)."""
+    """The Service as the value of a label (``former_by_name``)."""
     return former_by_name(service.namespace, service.name)
 
 
 def former_by_name(namespace: str, service: str) -> str:
-    """``NAMESPACE.NAME``, as neither has a dot; where that is too long for a label a digest, which has none."""
+    """``NAMESPACE.NAME``, as neither has a dot; a digest, which has none, if that is too long for a label."""
     name = f"{namespace}.{service}"
     return f"sha256-{sha256(name.encode()).hexdigest()[:40]}" if LONGEST_LABEL_VALUE.is_exceeded(name) else name
 
@@ -166,30 +157,40 @@ def shown_former(owner: Owner) -> str:
     return f"Service {namespace}/{name}" if dot else "its Service"
 
 
-def released_here(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
+def stamped(moment: datetime) -> str:
+    """A time as a label may have it."""
+    return f"{moment.astimezone(UTC):{_STAMP}}"
+
+
+def shown_stamp(text: str) -> str:
+    """The time of a label as people read it; the text itself if it has another form."""
+    if _STAMPED.fullmatch(text):
+        with suppress(ValueError):
+            return shown_moment(datetime.strptime(text, _STAMP).replace(tzinfo=UTC))
+    return text
+
+
+def released_here(snapshot: Snapshot) -> Mapping[str | None, CloudBalancer]:
     """Label of a former Service → the load balancer that was released with it, and that a Service of this namespace and
     name adopts; of several the one that was released last."""
-    owners = ((each.owner, each) for each in snapshot.load_balancers or ())
     found = [
-        (owner.former, owner.released or "", balancer)
-        for owner, balancer in owners
-        if owner.former is not None and owner.is_released and whose(owner, snapshot) is Ownership.OURS
+        each
+        for each in snapshot.load_balancers or ()
+        if each.owner.former is not None and each.owner.is_released and is_served_here(each.owner, snapshot)
     ]
-    found.sort(key=lambda each: (each[1], each[2].id))
-    return {former: balancer for former, _, balancer in found}
+    found.sort(key=lambda each: (each.owner.released or "", each.id))
+    return {each.owner.former: each for each in found}
 
 
 def may_stay_behind(snapshot: Snapshot) -> bool:
-    """Whether a load balancer was listed that has to be looked at even when no Service has or wants one: it is of a
-    Service of this cluster that may vanish."""
-    return any(
-        owner.uid is not None and whose(owner, snapshot) is Ownership.OURS
-        for owner in (balancer.owner for balancer in snapshot.load_balancers or ())
-    )
+    """Whether a listed load balancer has to be looked at even if no Service has or wants one: that of a Service of this
+    cluster may stay behind."""
+    owners = (balancer.owner for balancer in snapshot.load_balancers or ())
+    return any(owner.uid is not None and is_served_here(owner, snapshot) for owner in owners)
 
 
 def leaves(service: Service, serving: Serving, *, is_labelled: bool = False) -> bool:
-    """Whether the Service has to release what it had here: it is being deleted, or of another type or class by now.
+    """Whether the Service has to release its load balancer: it is being deleted, or of another type or class by now.
     ``is_labelled`` is whether a load balancer of this process has its label.
 
     Without one the finalizer tells. Kubernetes' own is that of other controllers too, so that a Service of a class
@@ -207,7 +208,7 @@ def finalizers_of_others(service: Service, serving: Serving) -> tuple[str, ...]:
 
 
 def has_our_conditions(service: Service) -> bool:
-    """Whether the Service's status has what this product says of its load balancer."""
+    """Whether the Service's status has a condition of this product."""
     return any(found.type == CONDITION_IN_SYNC for found in service.conditions)
 
 
@@ -215,30 +216,3 @@ def matters(service: Service, serving: Serving) -> bool:
     """Whether anything may have to be decided on a load balancer of the Service: without such a Service none are read.
     For one of another class that has the finalizer only its label tells."""
     return serving.wants(service) or serving.finalizer in service.finalizers
-
-
-def uses_certificates(service: Service, serving: Serving, defaults: Options) -> bool:
-    """Whether the Service's load balancer needs certificates: one of its ports speaks HTTPS, or may keep that protocol
-    and asks for certificates."""
-    ways = service.claim.requested(defaults).ways if serving.wants(service) else ()
-    asking = ("http_certificates", "certificate_type")
-    return any(
-        way.options.protocol is Protocol.HTTPS or (not way.decides("protocol") and any(map(way.decides, asking)))
-        for way in ways
-    )
-
-
-def wanted_types(
-    services: Iterable[Service], balancers: Iterable[CloudBalancer], serving: Serving, defaults: Options
-) -> frozenset[str]:
-    """Names of the types that something has to be known of: those that are asked for by annotation or environment, and
-    the default one when a load balancer may have to be created without any of that."""
-    served = {balancer.owner.uid for balancer in balancers}
-    names: set[str] = set()
-    for service in filter(serving.wants, services):
-        asked = service.claim.requested(defaults).options
-        if not isinstance(asked.type, Unmanaged):
-            names.add(asked.type)
-        elif service.uid not in served:
-            names.add(DEFAULT_TYPE)
-    return frozenset(names)

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from desired.annotations.options import OPTIONS, BadAnnotation, Options
-from desired.load_balancers.lifecycle import orphans, retains_by_default
 from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned
+from desired.load_balancers.orphans import orphans
 from desired.model.load_balancer import CloudBalancer, PrimaryIp
 from desired.model.service import Service
 from desired.model.settings import Settings
@@ -74,7 +74,7 @@ def asked_primary_ips(
                 )
             case Missing() if wanted:
                 asked += ((Purpose.CREATION, each) for each in wanted.values())
-    for orphan in orphans(snapshot, matches, is_retained=retains_by_default(settings)) if are_held else ():
+    for orphan in orphans(snapshot, matches, settings.balancer_defaults) if are_held else ():
         asked += ((Purpose.DELETION, held) for held in orphan.balancer.spec.primary_ips if orphan.is_vanished)
     found: dict[int | str, Purpose] = {}
     for purpose, each in sorted(asked, key=lambda pair: (pair[0], str(pair[1]))):

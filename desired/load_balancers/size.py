@@ -1,10 +1,13 @@
 """Type of a load balancer: the desired one, whether it can be had, and what it holds."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from desired.annotations.options import DEFAULT_TYPE, Options
 from desired.model.load_balancer import BalancerType, CloudBalancer
+from desired.model.service import Service
+from desired.model.serving import Serving
 from desired.model.snapshot import Snapshot
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
@@ -109,3 +112,19 @@ def _lacking(found: BalancerType, demand: Demand, kept: BalancerType | None) -> 
         if holds < min(needed, before):
             return counted(holds, what), needed
     return None
+
+
+def wanted_types(
+    services: Iterable[Service], balancers: Iterable[CloudBalancer], serving: Serving, defaults: Options
+) -> frozenset[str]:
+    """Names of the types that something has to be known of: those that are asked for by annotation or environment, and
+    the default one when a load balancer may have to be created without any of that."""
+    served = {balancer.owner.uid for balancer in balancers}
+    names: set[str] = set()
+    for service in filter(serving.wants, services):
+        asked = service.claim.requested(defaults).options
+        if not isinstance(asked.type, Unmanaged):
+            names.add(asked.type)
+        elif service.uid not in served:
+            names.add(DEFAULT_TYPE)
+    return frozenset(names)

@@ -5,7 +5,7 @@ Hetzner Cloud API (load balancers).
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
@@ -216,10 +216,6 @@ class Owner:
     def is_released(self) -> bool:
         """Whether its owner has no claim to it any more."""
         return self.released is not None and self.uid is None
-
-    def of_no_service(self) -> "Owner":
-        """The same once no label names a Service."""
-        return replace(self, service_uid=None, own_class_uid=None)
 
 
 NO_OWNER = Owner(None, None)

@@ -16,7 +16,7 @@ from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from actuators.wire.load_balancer import BALANCERS
 from actuators.writers import Writers
 from desired.guards.orphans import judge_deletions, why_no_orphans
-from desired.load_balancers.lifecycle import Orphan, stray_addresses, unlabelled
+from desired.load_balancers.orphans import Orphan, stray_addresses, unlabelled
 from desired.load_balancers.prices import price_of
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot

@@ -16,9 +16,11 @@ from actuators.wire.certificate import CERTIFICATES
 from actuators.wire.load_balancer import BALANCERS
 from actuators.wire.node import NODES
 from actuators.wire.service import SERVICES
+from desired.load_balancers.certificates import uses_certificates
 from desired.load_balancers.matching import BalancerMatch, match_balancers
-from desired.load_balancers.ownership import matters, uses_certificates, wanted_types
+from desired.load_balancers.ownership import matters
 from desired.load_balancers.primary_ips import asked_primary_ips
+from desired.load_balancers.size import wanted_types
 from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
 from desired.model.key import ObjectKind
 from desired.model.load_balancer import BalancerType, CloudBalancer

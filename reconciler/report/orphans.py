@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from actuators.outcome import Applied, Failed, Outcome, Skipped
-from desired.load_balancers.lifecycle import Orphan, StrayAddress
+from desired.load_balancers.orphans import Orphan, StrayAddress
 from desired.load_balancers.prices import price_of
 from desired.model.clocks import shown_moment
 from desired.syntax.bounds import counted

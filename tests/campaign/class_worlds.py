@@ -13,8 +13,7 @@ from itertools import product
 from typing import Any
 
 from desired.guards.judge import ask_guards, judge
-from desired.load_balancers.lifecycle import stamped
-from desired.load_balancers.ownership import former_by_name
+from desired.load_balancers.ownership import former_by_name, stamped
 from desired.model.service import Service
 from desired.model.serving import Serving
 from desired.names import (

@@ -14,8 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from desired.annotations.options import Options
-from desired.load_balancers.lifecycle import stamped
-from desired.load_balancers.ownership import former_of
+from desired.load_balancers.ownership import former_of, stamped
 from desired.model.clocks import Clocks
 from desired.model.load_balancer import Attachment, CloudBalancer, Health, IpTarget, ServerTarget, Target
 from desired.model.route import CONDITION_NETWORK, ROUTED, Member, MemberKind, Route

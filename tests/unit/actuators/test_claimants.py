@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Broken, Conflict
-from desired.load_balancers.changes import orphan_deletion
-from desired.load_balancers.lifecycle import Orphan
+from desired.load_balancers.lifecycle import orphan_deletion
+from desired.load_balancers.orphans import Orphan
 from desired.load_balancers.ownership import former_by_name
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Conflict
-from desired.load_balancers.changes import orphan_deletion
-from desired.load_balancers.lifecycle import Orphan
+from desired.load_balancers.lifecycle import orphan_deletion
+from desired.load_balancers.orphans import Orphan
 from desired.model.load_balancer import CloudBalancer, Identity, Owner
 from desired.names import (
     LABEL_ADOPTED,

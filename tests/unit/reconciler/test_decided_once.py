@@ -10,9 +10,9 @@ from desired.guards.anchor import anchor_of
 from desired.guards.judge import ask_guards
 from desired.guards.statuses import conditions_of
 from desired.load_balancers.certificates import desired_certificates
-from desired.load_balancers.lifecycle import orphans
 from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.membership import node_memberships
+from desired.load_balancers.orphans import orphans
 from desired.load_balancers.primary_ips import chosen_primary_ips
 from desired.load_balancers.targets import desired_targets
 from desired.model.key import Key, ObjectKind

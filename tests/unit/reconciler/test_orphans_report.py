@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from actuators.outcome import STOPPED, Applied, Failed, Skipped
-from desired.load_balancers.lifecycle import Orphan, StrayAddress
+from desired.load_balancers.orphans import Orphan, StrayAddress
 from desired.model.load_balancer import CloudBalancer
 from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED
 from reconciler.config.options import Output

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from desired.guards.orphans import judge_deletions, why_no_orphans
-from desired.load_balancers.lifecycle import Orphan
+from desired.load_balancers.orphans import Orphan
 from desired.model.clocks import Clocks
 from desired.model.remembered import Remembered
 from desired.model.snapshot import Readiness, ServerStatus, Snapshot

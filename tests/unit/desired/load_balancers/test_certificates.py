@@ -10,14 +10,15 @@ import pytest
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import Options
 from desired.annotations.reading import Requested
-from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
+from desired.load_balancers.certificates import DesiredCertificates, desired_certificates, uses_certificates
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, ManagedCertificate
+from desired.model.serving import Serving
 from desired.model.snapshot import Snapshot
-from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID, OWN_CLASS
 from desired.rules import load_balancers as rules
 from desired.rules.rule import Plain, Reason, Rule
 from desired.section import UNMANAGED, Section
-from tests.balancers import SERVICE_UID, a_certificate, a_service, a_world
+from tests.balancers import SERVICE_UID, a_certificate, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.rows import rows
 
@@ -149,11 +150,13 @@ def test_several_that_are_waited_for() -> None:
     "staging": ({"http_managed_certificate_acme_staging": True}, DOMAIN, {"HC-Use-Staging-CA": "true"}),
 })  # fmt: skip
 def test_the_certificate_to_ask_for(options: Any, domains: tuple[str, ...], staging: Any) -> None:
+    """With HCCM's label in each class: it is found again when its Service changes its class, and issued once."""
     create = ManagedCertificate(NAME, domains, {**OURS, **staging})
     pending = (why(rules.CERTIFICATE_TO_CREATE, name=NAME),)
     strangers = [SHOP, managed(8, "another", labels={LABEL_SERVICE_UID: "another"})]
     expected = DesiredCertificates(KNOWN_AFTER_APPLY, create=create, pending=pending)
-    assert wish(replace(MANAGED, **options), strangers) == expected
+    for serving in (Serving(), Serving(OWN_CLASS)):
+        assert wish(replace(MANAGED, **options), a_world(certificates=strangers, serving=serving)) == expected
 
 
 @rows("world cause", {
@@ -265,3 +268,16 @@ def test_labels_that_mean_nothing(odd: Certificate, reason: Reason) -> None:
     assert wish(MANAGED, listed(odd, **GAP)).notes[0] == note
     several = wish(MANAGED, [odd, managed(5, "a"), managed(6, "b")])
     assert (several.ids, several.notes[0], len(several.notes)) == (UNMANAGED, note, 2)
+
+
+@rows("options uses", {
+    "https": ({"protocol": "HTTPS"}, True),
+    "tcp and a certificate": ({"protocol": "tcp", "http_certificates": "1"}, False),
+    "unreadable": ({"protocol": "gopher", "http_certificates": "1"}, True),
+    "managed at a port that may speak https": ({"certificate_type": "managed"}, True),
+})  # fmt: skip
+def test_users_of_certificates(options: dict[str, str], uses: bool) -> None:
+    service = a_service(claim=a_claim(annotations=annotated(**options)))
+    assert uses_certificates(service, Serving(), Options()) is uses
+    going = replace(service, finalizers=(FINALIZER_BALANCER,), deleted_at=NOW)
+    assert not uses_certificates(going, Serving(), Options())

@@ -5,7 +5,6 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 from desired.annotations.claims import ClaimedPort
-from desired.load_balancers.lifecycle import unlabelled
 from desired.load_balancers.matching import (
     Adoptable,
     BalancerMatch,
@@ -15,6 +14,7 @@ from desired.load_balancers.matching import (
     Undecided,
     match_balancers,
 )
+from desired.load_balancers.orphans import unlabelled
 from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, Owner, SelectorTarget, ServerTarget
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from desired.annotations.choices import DeletionPolicy
-from desired.load_balancers.lifecycle import Orphan, left_certificates, orphans
+from desired.annotations.options import Options
 from desired.load_balancers.matching import match_balancers
+from desired.load_balancers.orphans import Orphan, left_certificates, orphans
 from desired.model.load_balancer import CloudBalancer, Health, HttpOptions
 from desired.model.service import Ingress, Service
 from desired.model.serving import Serving
@@ -62,7 +63,7 @@ GOING = a_service(deleted_at=NOW, finalizers=CLAIMED)
 
 
 def found(world: Snapshot) -> dict[int, Reason]:
-    return {orphan.balancer.id: orphan.reason for orphan in orphans(world, match_balancers(world))}
+    return {orphan.balancer.id: orphan.reason for orphan in orphans(world, match_balancers(world), Options())}
 
 
 @rows("services balancers expected", {
@@ -106,7 +107,7 @@ def leading(health: Health) -> CloudBalancer:
 })  # fmt: skip
 def test_an_orphan_that_serves_needs_its_id(services: list[Service], balancer: CloudBalancer, serves: bool) -> None:
     world = a_world(services, [balancer])
-    (orphan,) = orphans(world, match_balancers(world))
+    (orphan,) = orphans(world, match_balancers(world), Options())
     assert (orphan.serves, orphan.needs_its_id) == (serves, serves)
 
 
@@ -128,7 +129,7 @@ def test_orphans_of_every_class(
     """Those of another class need their id, are not planned to be deleted, and no pass tells of them."""
     there = a_balancer(43, spec={"labels": labels | {LABEL_CLUSTER_UID: CLUSTER_UID}})
     world = a_world(services, [there], serving=serving)
-    listed = orphans(world, match_balancers(world))
+    listed = orphans(world, match_balancers(world), Options())
     assert [each.needs_its_id for each in listed] == [needs_its_id] * is_listed
     plan = compute_plan(world, LOCATED)
     is_own = is_listed and not needs_its_id
@@ -201,7 +202,7 @@ ON_A_DAY = rules.RELEASED_SINCE.because(service="Service default/web", since="20
 def test_what_was_released(labels: dict[str, str], reason: Reason, is_protected: bool) -> None:
     """It stays until a person names it."""
     world = a_world([], [a_balancer(spec={"labels": FORMER | labels}, is_protected=is_protected)])
-    (orphan,) = orphans(world, match_balancers(world))
+    (orphan,) = orphans(world, match_balancers(world), Options())
     assert (orphan.reason, orphan.needs_its_id) == (reason, True)
 
 

@@ -1,24 +1,20 @@
-"""Whose a load balancer is by its labels and names, and which Services need one, its cleanup, or the catalogue."""
+"""Owners of load balancers by labels and names, and Services that want one or give theirs up."""
 
 import ast
 import re
 from pathlib import Path
 from typing import Any
 
-from desired.annotations.options import Options
 from desired.load_balancers.ownership import (
     Ownership,
-    certificate_labels,
     default_name,
     former_of,
     leaves,
     matters,
     ownership,
-    uses_certificates,
-    wanted_types,
 )
-from desired.model.load_balancer import CloudBalancer, Owner, owner_of
-from desired.model.service import Service, ServiceCondition
+from desired.model.load_balancer import Owner, owner_of
+from desired.model.service import ServiceCondition
 from desired.model.serving import Serving, class_of
 from desired.names import (
     CONDITION_IN_SYNC,
@@ -29,13 +25,9 @@ from desired.names import (
     OWN_CLASS,
 )
 from desired.section import Present, Unknown
-from tests.balancers import SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
+from tests.balancers import a_service, a_world
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.rows import rows
-
-
-def asking(service: str = "web", uid: str = SERVICE_UID, **options: str) -> Service:
-    return a_service(service, uid=uid, claim=a_claim(annotations=annotated(**options)))
 
 
 def test_default_name() -> None:
@@ -51,13 +43,6 @@ def test_default_name() -> None:
 def test_owner_of(labels: dict[str, str], owner: Owner) -> None:
     assert owner_of(labels) == owner
     assert owner_of(labels).released == labels.get(LABEL_RELEASED)
-
-
-def test_a_certificate_has_hccms_label_in_each_class() -> None:
-    """It is found again when its Service changes its class, and issued once."""
-    known = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
-    assert certificate_labels(a_service(), a_world()) == known
-    assert certificate_labels(a_service(), a_world(serving=Serving(OWN_CLASS))) == known
 
 
 @rows("own label", {
@@ -175,29 +160,3 @@ def test_wants_one_or_lets_go(service: dict[str, Any], is_labelled: bool, verdic
     found = a_service(**service)
     assert (Serving().wants(found), leaves(found, Serving(), is_labelled=is_labelled)) == verdict
     assert matters(found, Serving()) is (Serving().wants(found) or found.is_claimed)
-
-
-@rows("options uses", {
-    "https": ({"protocol": "HTTPS"}, True),
-    "tcp and a certificate": ({"protocol": "tcp", "http_certificates": "1"}, False),
-    "unreadable": ({"protocol": "gopher", "http_certificates": "1"}, True),
-    "managed at a port that may speak https": ({"certificate_type": "managed"}, True),
-})  # fmt: skip
-def test_users_of_certificates(options: dict[str, str], uses: bool) -> None:
-    service = asking(**options)
-    assert uses_certificates(service, Serving(), Options()) is uses
-    assert not uses_certificates(a_service(claim=service.claim, **CLAIMED, **GOING), Serving(), Options())
-
-
-LARGE = Options(type="lb31")
-
-
-@rows("services balancers defaults types", {
-    "there, and keeps its type": ([a_service()], [a_balancer()], Options(), set()),
-    "another one's is there": ([asking(uid="other")], [a_balancer()], Options(), {"lb11"}),
-    "of the environment": ([a_service()], [a_balancer()], LARGE, {"lb31"}),
-    "the annotation wins": ([asking(type="lb21")], [], LARGE, {"lb21"}),
-    "releasing": ([a_service(**CLAIMED, **GOING)], [], LARGE, set()),
-})  # fmt: skip
-def test_types(services: list[Service], balancers: list[CloudBalancer], defaults: Options, types: set[str]) -> None:
-    assert wanted_types(services, balancers, Serving(), defaults) == types

@@ -7,11 +7,14 @@ from datetime import timedelta
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancers.size import Demand, Size, fitting_size, larger_type
+from desired.load_balancers.size import Demand, Size, fitting_size, larger_type, wanted_types
 from desired.model.load_balancer import BalancerType, CloudBalancer
+from desired.model.service import Service
+from desired.model.serving import Serving
+from desired.names import FINALIZER_BALANCER
 from desired.rules import load_balancers as rules
 from desired.section import Unknown
-from tests.balancers import LB11, LB21, TYPES, a_balancer, a_world
+from tests.balancers import LB11, LB21, SERVICE_UID, TYPES, a_balancer, a_claim, a_service, a_world, annotated
 from tests.builders import NOW
 from tests.support.rows import rows
 
@@ -135,3 +138,21 @@ def test_up_to_a_type_that_does_not_hold_everything(demand: Demand) -> None:
     types = {**TYPES, "wide": wide}
     assert size(Options(type="wide"), ON_11, Demand(9, 10), types) == Size(wide)
     assert size(Options(type="wide"), ON_11, Demand(9, 11), types).type == LB11
+
+
+def asking(service: str = "web", uid: str = SERVICE_UID, **options: str) -> Service:
+    return a_service(service, uid=uid, claim=a_claim(annotations=annotated(**options)))
+
+
+LARGE = Options(type="lb31")
+
+
+@rows("services balancers defaults types", {
+    "there, and keeps its type": ([a_service()], [a_balancer()], Options(), set()),
+    "another one's is there": ([asking(uid="other")], [a_balancer()], Options(), {"lb11"}),
+    "of the environment": ([a_service()], [a_balancer()], LARGE, {"lb31"}),
+    "the annotation wins": ([asking(type="lb21")], [], LARGE, {"lb21"}),
+    "releasing": ([a_service(finalizers=(FINALIZER_BALANCER,), deleted_at=NOW)], [], LARGE, set()),
+})  # fmt: skip
+def test_types(services: list[Service], balancers: list[CloudBalancer], defaults: Options, types: set[str]) -> None:
+    assert wanted_types(services, balancers, Serving(), defaults) == types
