@@ -4,7 +4,7 @@ A managed certificate is requested once, never waited for, and never replaced or
 authorities allow a few a week. For everything else a note names the remedy.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -25,7 +25,6 @@ from desired.rules.rule import Reason, Rule
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
 
 _NAME = OPTIONS["http_managed_certificate_name"].full_key
-_DOMAINS = OPTIONS["http_managed_certificate_domains"].full_key
 _SOONEST_S = 10.0
 _LATEST_S = 300.0
 _AGES = 4
@@ -91,9 +90,7 @@ def desired_certificates(service: Service, requested: Requested, snapshot: Snaps
     if not requested.ports:
         return _of_port(service, requested.options, snapshot)
     ports = {port: _of_port(service, asked.options, snapshot) for port, asked in requested.ports.items()}
-    others = DesiredCertificates(UNMANAGED)
-    if requested.has_plain_ports:
-        others = _of_port(service, requested.options, snapshot)
+    others = _of_port(service, requested.options, snapshot) if requested.has_plain_ports else _kept()
     every = (others, *ports.values())
     return DesiredCertificates(
         others.ids,
@@ -109,7 +106,7 @@ def desired_certificates(service: Service, requested: Requested, snapshot: Snaps
 def _of_port(service: Service, options: Options, snapshot: Snapshot) -> DesiredCertificates:
     """The certificates of a port with these options."""
     if options.protocol is not Protocol.HTTPS:
-        return DesiredCertificates(UNMANAGED)
+        return _kept()
     section = snapshot.certificates
     if section is None:
         section = Section.missing("the certificates were not read")
@@ -118,14 +115,19 @@ def _of_port(service: Service, options: Options, snapshot: Snapshot) -> DesiredC
         decided = _managed(service, options, snapshot, section, labeled)
         return replace(decided, asked=frozenset(found.id for found in labeled))
     if options.http_certificates is UNMANAGED:
-        return DesiredCertificates(UNMANAGED)
+        return _kept()
     return _referred(service, options.http_certificates, section, snapshot.taken_at)
+
+
+def _kept(*notes: Note) -> DesiredCertificates:
+    """The port keeps what it has."""
+    return DesiredCertificates(UNMANAGED, notes=notes)
 
 
 def _referred(
     service: Service, references: tuple[int | str, ...], section: Section[int, Certificate], now: datetime
 ) -> DesiredCertificates:
-    """Certificates that others look after. Where one is missing all stay as they are: the list is one value."""
+    """Certificates that others look after. If one is missing all stay as they are: the list is one value."""
     found: dict[int, Certificate] = {}
     missing: list[Note] = []
     for reference in references:
@@ -135,9 +137,9 @@ def _referred(
             case Absent():
                 missing.append(_missing(reference, section).note(service.key))
             case unknown:
-                missing.append(rows.CERTIFICATE_UNKNOWN.note(service.key, wanted=_shown(reference), cause=unknown.why))
-    lb = replace(_in_use(service, found.values(), now, rows.NAMED_CERTIFICATE_NOT_ISSUED), asked=frozenset(found))
-    return DesiredCertificates(UNMANAGED, notes=(*missing, *lb.notes), asked=lb.asked) if missing else lb
+                missing.append(rows.CERTIFICATE_UNKNOWN.note(service.key, wanted=repr(reference), cause=unknown.why))
+    used = _in_use(service, found.values(), now, rows.NAMED_CERTIFICATE_NOT_ISSUED)
+    return replace(_kept(*missing, *used.notes) if missing else used, asked=frozenset(found))
 
 
 def _look_up(reference: int | str, section: Section[int, Certificate]) -> Present[Certificate] | Absent | Unknown:
@@ -167,38 +169,34 @@ def _missing(reference: int | str, section: Section[int, Certificate]) -> Reason
 def _in_use(service: Service, found: Collection[Certificate], now: datetime, failed: Rule) -> DesiredCertificates:
     """Certificates that are there: their ids, once all of them are issued. ``failed`` is the row on one that was not,
     with the way to ask for it once more."""
-    managed = [certificate for certificate in found if certificate.is_managed]
-    waits = [certificate for certificate in managed if certificate.issuance is not Issuance.COMPLETED]
-    notes = tuple(why.note(service.key) for each in managed if (why := _trouble(each, failed)))
+    troubles = {each.id: why for each in found if (why := _trouble(each, failed))}
+    notes = tuple(why.note(service.key) for why in troubles.values())
+    waits = [each for each in found if each.is_managed and each.issuance is not Issuance.COMPLETED]
     if not waits:
-        return DesiredCertificates(tuple(sorted(certificate.id for certificate in found)), notes=notes)
-    has_failed = any(certificate.issuance is Issuance.FAILED for certificate in waits)
+        return DesiredCertificates(tuple(sorted(each.id for each in found)), notes=notes)
+    has_failed = any(each.issuance is Issuance.FAILED for each in waits)
+    age_s = min((now - each.created_at).total_seconds() for each in waits)
     return DesiredCertificates(
         KNOWN_AFTER_APPLY,
-        pending=tuple(_trouble(each, failed) or _issuing(each) for each in waits),
-        due_in_s=None if has_failed else min(_due_in_s(certificate, now) for certificate in waits),
+        pending=tuple(
+            troubles.get(each.id)
+            or rows.CERTIFICATE_BEING_ISSUED.because(**_facts(each), since=shown_moment(each.created_at))
+            for each in waits
+        ),
+        due_in_s=None if has_failed else min(max(age_s / _AGES, _SOONEST_S), _LATEST_S),
         notes=notes,
     )
 
 
 def _trouble(certificate: Certificate, failed: Rule) -> Reason | None:
-    """The problem of a managed certificate; None where it has none."""
+    """The problem of a managed certificate; None without one, and for an uploaded certificate."""
     has_failed, error = certificate.issuance is Issuance.FAILED, certificate.error
-    if not has_failed and (error is None or certificate.issuance is not Issuance.COMPLETED):
+    is_issued = certificate.issuance is Issuance.COMPLETED
+    if not certificate.is_managed or not (has_failed or (is_issued and error)):
         return None
     row = failed if has_failed else rows.CERTIFICATE_NOT_RENEWED
     code, cause = (error.code, str(error)) if error else ("", "no reason was given")
     return row.because(**_facts(certificate), cause=cause, fix=_FIXES.get(code, _FIX))
-
-
-def _issuing(certificate: Certificate) -> Reason:
-    since = shown_moment(certificate.created_at)
-    return rows.CERTIFICATE_BEING_ISSUED.because(**_facts(certificate), since=since)
-
-
-def _due_in_s(certificate: Certificate, now: datetime) -> float:
-    age_s = (now - certificate.created_at).total_seconds()
-    return min(max(age_s / _AGES, _SOONEST_S), _LATEST_S)
 
 
 def _managed(
@@ -215,37 +213,35 @@ def _managed(
     """
     asked, domains = options.http_managed_certificate_name, options.http_managed_certificate_domains
     name = f"ccm-managed-certificate-{service.uid}" if asked is UNMANAGED else asked  # HCCM's name
-    odd = {certificate.id: note for certificate in labeled for note in _odd(service, certificate, snapshot)}
-    notes = tuple(odd.values())
-    ours = [certificate for certificate in labeled if certificate.id not in odd]
-    exact = [certificate for certificate in ours if not _differences(certificate, name, domains)]
-    gap = _gap(section)
-    if len(exact) == 1:
-        chosen = exact[0]
-    elif gap is not None:
-        return DesiredCertificates(UNMANAGED, notes=(*notes, rows.CERTIFICATE_LOOK_UP.note(service.key, cause=gap)))
-    elif len(ours) > 1:
-        ids = ", ".join(str(certificate.id) for certificate in ours)
-        return DesiredCertificates(
-            UNMANAGED, notes=(*notes, rows.CERTIFICATES_SEVERAL.note(service.key, certificates=ids))
-        )
-    elif ours:
-        chosen = ours[0]
-        notes = (*notes, _another(service, chosen, name, domains))
+    odd = {each.id: why for each in labeled if (why := _why_not_its_own(each, snapshot))}
+    notes = [why.note(service.key) for why in odd.values()]
+    ours = [each for each in labeled if each.id not in odd]
+    exact = [each for each in ours if not _differences(each, name, domains)]
+    gap = min(section.unreadable.items())[1] if section.unreadable else section.why_incomplete
+    if len(exact) != 1 and gap is not None:
+        decided = _kept(rows.CERTIFICATE_LOOK_UP.note(service.key, cause=gap))
+    elif len(exact) != 1 and len(ours) > 1:
+        ids = ", ".join(str(each.id) for each in ours)
+        decided = _kept(rows.CERTIFICATES_SEVERAL.note(service.key, certificates=ids))
+    elif not ours:
+        decided = _to_create(service, name, options, snapshot, section)
     else:
-        lb = _to_create(service, name, options, snapshot, section)
-        return replace(lb, notes=(*notes, *lb.notes))
-    lb = _in_use(service, (chosen,), snapshot.taken_at, rows.CERTIFICATE_NOT_ISSUED)
-    return replace(lb, notes=(*notes, *lb.notes))
+        (chosen,) = exact or ours
+        if differences := _differences(chosen, name, domains):
+            # What has no label is not the Service's, and a port keeps its certificate while the next one is issued.
+            free = f"choose another name in {_NAME}, and " if chosen.name == name else ""
+            facts = {**_facts(chosen), "differences": " and ".join(differences), "free": free}
+            notes.append(rows.CERTIFICATE_DIFFERS.note(service.key, **facts))
+        decided = _in_use(service, (chosen,), snapshot.taken_at, rows.CERTIFICATE_NOT_ISSUED)
+    return replace(decided, notes=(*notes, *decided.notes))
 
 
-def _odd(service: Service, certificate: Certificate, snapshot: Snapshot) -> Iterator[Note]:
-    """The reason why a certificate with the Service's label is not the Service's managed certificate, if it is not."""
+def _why_not_its_own(certificate: Certificate, snapshot: Snapshot) -> Reason | None:
+    """The reason why a certificate with the Service's label is not the Service's managed certificate; None if it is."""
     cluster_uid = certificate.labels.get(LABEL_CLUSTER_UID)
     if ownership(cluster_uid, snapshot) is Ownership.OTHER_CLUSTER:
-        yield rows.CERTIFICATE_OF_CLUSTER.note(service.key, **_facts(certificate), cluster=cluster_uid or "")
-    elif not certificate.is_managed:
-        yield rows.CERTIFICATE_UPLOADED.note(service.key, **_facts(certificate))
+        return rows.CERTIFICATE_OF_CLUSTER.because(**_facts(certificate), cluster=cluster_uid or "")
+    return None if certificate.is_managed else rows.CERTIFICATE_UPLOADED.because(**_facts(certificate))
 
 
 def _differences(certificate: Certificate, name: str, domains: tuple[str, ...] | Unmanaged) -> tuple[str, ...]:
@@ -264,24 +260,16 @@ def _comparable(domains: tuple[str, ...]) -> frozenset[str]:
     return frozenset(domain.lower().removesuffix(".") for domain in domains)
 
 
-def _another(service: Service, certificate: Certificate, name: str, domains: tuple[str, ...] | Unmanaged) -> Note:
-    """The remedy works as what has no label is not the Service's, and a port keeps its certificate while the next one
-    is being issued."""
-    differences = " and ".join(_differences(certificate, name, domains))
-    free = "" if certificate.name != name else f"choose another name in {_NAME}, and "
-    return rows.CERTIFICATE_DIFFERS.note(service.key, **_facts(certificate), differences=differences, free=free)
-
-
 def _to_create(
     service: Service, name: str, options: Options, snapshot: Snapshot, section: Section[int, Certificate]
 ) -> DesiredCertificates:
     """The certificate to create, unless its name is taken."""
     domains = options.http_managed_certificate_domains
     if domains is UNMANAGED:
-        return DesiredCertificates(UNMANAGED)  # the annotations' own problem
-    taken = next((certificate for certificate in section if certificate.name == name), None)
-    if taken is not None:
-        return DesiredCertificates(UNMANAGED, notes=(rows.CERTIFICATE_NAME_TAKEN.note(service.key, **_facts(taken)),))
+        return _kept()  # the annotations' own problem
+    for taken in section:
+        if taken.name == name:
+            return _kept(rows.CERTIFICATE_NAME_TAKEN.note(service.key, **_facts(taken)))
     # HCCM's labels in each class: HCCM deletes none, and a certificate that the next class finds is issued once.
     labels = {LABEL_SERVICE_UID: service.uid}
     if isinstance(snapshot.cluster_uid, Present):
@@ -295,16 +283,5 @@ def _to_create(
     )
 
 
-def _gap(section: Section[int, Certificate]) -> str | None:
-    """The reason why a certificate that was not found may be there all the same; None when it is not."""
-    if section.unreadable:
-        return min(section.unreadable.items())[1]
-    return section.why_incomplete
-
-
 def _facts(certificate: Certificate) -> Mapping[str, int | str]:
     return {"certificate": certificate.id, "name": certificate.name}
-
-
-def _shown(reference: int | str) -> str:
-    return str(reference) if isinstance(reference, int) else repr(reference)
