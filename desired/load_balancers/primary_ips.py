@@ -1,13 +1,4 @@
-"""Primary IPs as public addresses of load balancers: which ones are asked for, whether a new load balancer can have
-them, and what becomes of them when it goes.
-
-| Function | Result |
-|---|---|
-| ``asked_primary_ips`` | the Primary IPs that something depends on, to be looked up |
-| ``chosen_primary_ips`` | those that a new load balancer gets, or why it cannot have them |
-| ``holder_of``, ``is_outdated`` | which load balancer has one, and whether the list of load balancers says otherwise |
-| ``notes_on_primary_ips`` | notes on those that an existing load balancer has, or does not have |
-| ``addresses_at_deletion``, ``lost_with`` | what becomes of its addresses when it is deleted |
+"""Primary IPs as public addresses of load balancers: at creation, afterwards, and at deletion.
 
 A load balancer gets its addresses at creation, for its whole life (Hetzner Cloud API, creation of load balancers): none
 is replaced for another address, and no address is taken from something else. Nor is a Primary IP ever created, changed
@@ -17,6 +8,7 @@ or deleted here.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from ipaddress import IPv4Address, IPv6Address
 
 from desired.annotations.options import OPTIONS, BadAnnotation, Options
 from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned
@@ -52,28 +44,26 @@ def asked_primary_ips(
 ) -> Mapping[int | str, Purpose]:
     """Id or name of each Primary IP that something depends on → what for, the most urgent first. Empty unless a Service
     asks for one, or a load balancer that is about to go has one."""
-    balancers = snapshot.load_balancers
-    if snapshot.services is None or balancers is None:
-        return {}
-    asking = {service.id: _asked(service, settings) for service in snapshot.services if settings.serving.wants(service)}
-    are_held = any(balancer.spec.primary_ips for balancer in balancers)
-    if not any(asking.values()) and not are_held:
+    services, balancers = snapshot.services, snapshot.load_balancers
+    if services is None or balancers is None:
         return {}
     asked: list[tuple[Purpose, int | str]] = []
     for key, match in matches.items():
-        wanted = asking.get(key)
+        service = services.items[key]
+        wanted = _asked(service, settings) if settings.serving.wants(service) else None
         match match:
             case Owned(balancer) if wanted is None:
                 asked += ((Purpose.DELETION, held) for held in balancer.spec.primary_ips)
             case Owned(balancer) | Adoptable(balancer) if wanted:
-                there = {field: _id_of(balancer, field) for field in wanted}
+                held_by = {field: held for field, _, held in _public_addresses(balancer) if held is not None}
                 asked += (
                     (Purpose.UPKEEP, each)
                     for field, each in wanted.items()
-                    if there[field] is not None and (isinstance(each, str) or each == there[field])
+                    if field in held_by and (isinstance(each, str) or each == held_by[field])
                 )
             case Missing() if wanted:
                 asked += ((Purpose.CREATION, each) for each in wanted.values())
+    are_held = any(balancer.spec.primary_ips for balancer in balancers)
     for orphan in orphans(snapshot, matches, settings.balancer_defaults) if are_held else ():
         asked += ((Purpose.DELETION, held) for held in orphan.balancer.spec.primary_ips if orphan.is_vanished)
     found: dict[int | str, Purpose] = {}
@@ -89,9 +79,13 @@ def _asked(service: Service, settings: Settings) -> Mapping[str, int | str]:
     return {field: value for field, value in values.items() if not isinstance(value, Unmanaged)}
 
 
-def _id_of(balancer: CloudBalancer, field: str) -> int | None:
-    held = balancer.spec.primary_ipv4 if _VERSIONS[field] == 4 else balancer.spec.primary_ipv6
-    return None if isinstance(held, Unmanaged) else held
+def _public_addresses(balancer: CloudBalancer) -> Iterator[tuple[str, IPv4Address | IPv6Address | None, int | None]]:
+    """Each field of ``Options`` with the public address of the load balancer, None if it has none, and the id of its
+    Primary IP, None if Hetzner manages the address."""
+    spec = balancer.spec
+    held = (spec.primary_ipv4, spec.primary_ipv6)
+    for field, address, number in zip(_VERSIONS, (balancer.ipv4, balancer.ipv6), held, strict=True):
+        yield field, address, number if isinstance(number, int) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +99,7 @@ class PrimaryIpChoice:
     unknown: tuple[Reason, ...] = ()
     """Why it is not known whether it can: then it waits."""
     location: str | None = None
-    """Where it has to be created for them; None where nothing says so, or the Service says it itself."""
+    """Where it has to be created for them; None if nothing says so, or the Service says it itself."""
 
     @property
     def ipv4(self) -> PrimaryIp | None:
@@ -132,8 +126,8 @@ def chosen_primary_ips(options: Options, snapshot: Snapshot) -> PrimaryIpChoice:
     by_field: dict[str, PrimaryIp] = {}
     problems: list[BadAnnotation] = []
     unknown: list[Reason] = []
-    place = None if isinstance(options.location, Unmanaged) else options.location
-    for field in _VERSIONS:
+    place, zone = (None if isinstance(at, Unmanaged) else at for at in (options.location, options.network_zone))
+    for field, version in _VERSIONS.items():
         asked, key = getattr(options, field), OPTIONS[field].full_key
         if isinstance(asked, Unmanaged):
             continue
@@ -142,56 +136,57 @@ def chosen_primary_ips(options: Options, snapshot: Snapshot) -> PrimaryIpChoice:
                 unknown.append(rows.PRIMARY_IP_UNKNOWN.because(option=key, wanted=asked, cause=why))
             case Absent():
                 problems.append(BadAnnotation(key, rows.PRIMARY_IP_MISSING.text(option=key, wanted=asked)))
+            case PrimaryIp() as found if wrong := _why_not(found, version, place, zone):
+                text = wrong.text(
+                    option=key,
+                    wanted=asked,
+                    address=found.shown,
+                    version=found.version,
+                    needed=version,
+                    location=found.location or "",
+                    zone=found.zone or "",
+                    place=place or zone or "",
+                )
+                problems.append(BadAnnotation(key, text))
             case PrimaryIp() as found:
-                wrong = _why_not(found, field, options, place)
-                if wrong is not None:
-                    row, facts = wrong
-                    named = {"option": key, "wanted": asked, "address": found.shown, "location": found.location or ""}
-                    problems.append(BadAnnotation(key, row.text(**named, **facts)))
-                    continue
                 by_field[field] = found
                 place = place or found.location
     moved = place if isinstance(options.location, Unmanaged) and by_field else None
     return PrimaryIpChoice(by_field, tuple(problems), tuple(unknown), moved)
 
 
-def _why_not(
-    found: PrimaryIp, field: str, options: Options, place: str | None
-) -> tuple[Rule, Mapping[str, Plain]] | None:
-    """The row that says why the load balancer cannot have it, with facts of its own; None when it can."""
-    if found.version != _VERSIONS[field]:
-        return rows.PRIMARY_IP_OF_ANOTHER_VERSION, {"version": found.version, "needed": _VERSIONS[field]}
+def _why_not(found: PrimaryIp, version: int, place: str | None, zone: str | None) -> Rule | None:
+    """The reason why a load balancer in this place, or somewhere in this zone, cannot have it; None if it can."""
+    if found.version != version:
+        return rows.PRIMARY_IP_OF_ANOTHER_VERSION
     if found.is_blocked:
-        return rows.PRIMARY_IP_BLOCKED, {}
-    if place is not None and found.location is not None and found.location != place:
-        return rows.PRIMARY_IP_ELSEWHERE, {"place": place}
-    zone = options.network_zone
-    if place is None and not isinstance(zone, Unmanaged) and found.zone is not None and found.zone != zone:
-        return rows.PRIMARY_IP_IN_ANOTHER_ZONE, {"zone": found.zone, "place": zone}
-    return None
+        return rows.PRIMARY_IP_BLOCKED
+    if place is not None:
+        return rows.PRIMARY_IP_ELSEWHERE if found.location not in (None, place) else None
+    return rows.PRIMARY_IP_IN_ANOTHER_ZONE if zone is not None and found.zone not in (None, zone) else None
 
 
 def holder_of(found: PrimaryIp, snapshot: Snapshot) -> CloudBalancer | None:
-    """The load balancer that has the Primary IP, by the word of either; None where none is known to have it."""
+    """The load balancer that has the Primary IP, by the word of either; None if none is known to have it."""
     balancers, said = snapshot.load_balancers or Section(), _balancer_of(found)
     named = None if said is None else balancers.items.get(said)
     return next((balancer for balancer in balancers if found.id in balancer.spec.primary_ips), named)
 
 
 def is_outdated(found: PrimaryIp, snapshot: Snapshot) -> bool:
-    """Whether the list of load balancers, which is read anew in each pass, says otherwise: another one has the Primary
-    IP, or the one that had it is gone."""
+    """Whether the list of load balancers, which is read anew in each pass, contradicts: another one has the Primary IP,
+    or the one that had it is gone."""
     holder = holder_of(found, snapshot)
     return _balancer_of(found) != (None if holder is None else holder.id)
 
 
 def _balancer_of(found: PrimaryIp) -> int | None:
-    """Id of the load balancer that has the Primary IP, by its own word; None where it names none."""
+    """Id of the load balancer that has the Primary IP, by its own word; None if it names none."""
     return found.assignee_id if found.assignee_type == "load_balancer" else None
 
 
 def notes_on_choice(service: Service, choice: PrimaryIpChoice) -> Iterator[Note]:
-    """What is not known of the Primary IPs of a new load balancer, and which of them will not outlive it."""
+    """Unknown Primary IPs of a new load balancer, and those that will not outlive it."""
     for why in choice.unknown:
         yield why.note(service.key)
     for found in choice.by_field.values():
@@ -202,21 +197,19 @@ def notes_on_choice(service: Service, choice: PrimaryIpChoice) -> Iterator[Note]
 def notes_on_primary_ips(
     service: Service, options: Options, bad: Mapping[str, BadAnnotation], present: CloudBalancer, snapshot: Snapshot
 ) -> Iterator[Note]:
-    """An existing load balancer keeps its addresses: what differs from what is asked for, and what will not outlive it.
-
-    ``bad`` are the options that cannot be read. Nothing is said of a Primary IP that could not be looked up.
-    """
-    for field in _VERSIONS:
-        asked, held, row = getattr(options, field), _id_of(present, field), OPTIONS[field]
-        address = present.ipv4 if _VERSIONS[field] == 4 else present.ipv6
-        keeps: Mapping[str, Plain] = {"balancer": present.id, "address": _address_and_kind(address, held)}
+    """Addresses that an existing load balancer keeps though others are asked for, and those that will not outlive it.
+    ``bad`` are the options that cannot be read. Nothing is said of a Primary IP that could not be looked up."""
+    for field, address, held in _public_addresses(present):
+        asked, option = getattr(options, field), OPTIONS[field].full_key
+        kind = "an address that Hetzner manages" if held is None else f"Primary IP {held}"
+        keeps: Mapping[str, Plain] = {"balancer": present.id, "address": f"{address}, {kind}" if address else kind}
         if field in bad:
             yield rows.PRIMARY_IP_UNREADABLE.note(service.key, problem=bad[field].text, **keeps)
         if isinstance(asked, Unmanaged):
             continue
         found = snapshot.primary_ips.get(asked)
         if held is None or _differs(asked, held, found):
-            yield rows.PRIMARY_IP_NOT_TAKEN.note(service.key, option=row.full_key, wanted=asked, **keeps)
+            yield rows.PRIMARY_IP_NOT_TAKEN.note(service.key, option=option, wanted=asked, **keeps)
         elif isinstance(found, PrimaryIp) and found.auto_delete:
             yield rows.PRIMARY_IP_GOES_ALONG.note(service.key, address=found.shown, primary_ip=found.id)
 
@@ -228,19 +221,14 @@ def _differs(asked: int | str, held: int, found: PrimaryIp | Absent | Unknown | 
     return isinstance(found, Absent) or (isinstance(found, PrimaryIp) and found.id != held)
 
 
-def _address_and_kind(address: object, held: int | None) -> str:
-    kind = "an address that Hetzner manages" if held is None else f"Primary IP {held}"
-    return kind if address is None else f"{address}, {kind}"
-
-
 def lost_with(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[str, ...]:
     """The public addresses that are gone for good with the load balancer, as far as that is known."""
-    return tuple(address for address, _, survives in _addresses(balancer, snapshot) if survives is False)
+    return tuple(address for address, _, survives in _fates(balancer, snapshot) if survives is False)
 
 
 def addresses_at_deletion(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[str, ...]:
-    """What becomes of the load balancer's public addresses when it is deleted: one sentence for each kind of them."""
-    found = list(_addresses(balancer, snapshot))
+    """The fate of the load balancer's public addresses when it is deleted: one sentence for each kind of them."""
+    found = [*_fates(balancer, snapshot)]
     managed = [address for address, held, _ in found if held is None]
     lost = f"address{'es' if len(managed) > 1 else ''} {' and '.join(managed)}"
     by_fate = {None: rows.PRIMARY_IP_MAY_GO, True: rows.PRIMARY_IP_STAYS, False: rows.PRIMARY_IP_GOES}
@@ -248,11 +236,10 @@ def addresses_at_deletion(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[
     return (*((rows.ADDRESSES_GO.text(addresses=lost),) if managed else ()), *others)
 
 
-def _addresses(balancer: CloudBalancer, snapshot: Snapshot) -> Iterator[tuple[str, int | None, bool | None]]:
-    """Each public address of the load balancer, with the id of its Primary IP, None where Hetzner manages it, and
-    whether it outlives the load balancer, None where that is not known: nothing asked, or got an answer."""
-    for field, address in zip(_VERSIONS, (balancer.ipv4, balancer.ipv6), strict=True):
-        held = _id_of(balancer, field)
+def _fates(balancer: CloudBalancer, snapshot: Snapshot) -> Iterator[tuple[str, int | None, bool | None]]:
+    """Each public address of the load balancer, the id of its Primary IP, None if Hetzner manages it, and whether it
+    outlives the load balancer, None if that is not known."""
+    for _, address, held in _public_addresses(balancer):
         found = None if held is None else snapshot.primary_ips.get(held)
         survives = not found.auto_delete if isinstance(found, PrimaryIp) else None
         if address is not None:
