@@ -124,10 +124,9 @@ def rests_on_absence(change: Change, snapshot: Snapshot) -> bool:
         return service.is_claimed or bool(service.ingress)
     if change.kind == ChangeKind.SERVICE_RELEASE:
         return not change.comes_after_its_balancer
-    loses = change.kind == ChangeKind.SERVICE_STATUS and gives_up(change.before, change.after)
-    if not (loses or change.kind == ChangeKind.LB_ADOPT) or not any(entry.ip for entry in service.ingress):
-        return False
-    return not publishers(service, by_address(snapshot))
+    is_given_up = change.kind == ChangeKind.SERVICE_STATUS and gives_up(change.before, change.after)
+    replaces = is_given_up or change.kind == ChangeKind.LB_ADOPT
+    return replaces and any(entry.ip for entry in service.ingress) and not publishers(service, by_address(snapshot))
 
 
 def publishes_only(service: Service, balancer: CloudBalancer) -> bool:
