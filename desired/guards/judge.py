@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
-from desired.guards.anchor import AnchorState
 from desired.guards.by_default import by_default
 from desired.guards.evidence import clock_notes, controller_notes
 from desired.guards.filters import withheld_at_first
 from desired.guards.guard import HASHED, GuardInput, GuardResult, read_name
-from desired.guards.project import anchor_notes, robot_anchor_notes
+from desired.guards.project import anchor_notes
 from desired.guards.relations import propagate
 from desired.guards.statuses import project_statuses
 from desired.guards.table import GUARDS
@@ -29,6 +28,7 @@ from desired.plan.change import (
 )
 from desired.plan.notes import Note, NoteKind
 from desired.section import Present
+from desired.syntax.provider_id import Provider
 
 
 def ask_guards(view: GuardInput) -> tuple[GuardResult, ...]:
@@ -91,12 +91,10 @@ def _are_named(names: Collection[str], approved: Mapping[str, int]) -> bool:
 def _notes(view: GuardInput) -> tuple[Note, ...]:
     """The plan's notes, those on other controllers and on clocks, and the anchor's. What is not found in another
     project says nothing of a Node: then the anchor speaks for all of them."""
-    witnesses = view.witnesses if view.anchor.state is AnchorState.UNFOUND else ()
-    anchor = anchor_notes(view.anchor, witnesses, view.snapshot.remembered)
-    notes = (note for note in view.plan.notes if not anchor or note.kind is not NoteKind.UNMATCHED)
-    robot = robot_anchor_notes(view.robot_anchor)
+    project, account = anchor_notes(view, Provider.CLOUD), anchor_notes(view, Provider.ROBOT)
+    notes = (note for note in view.plan.notes if not project or note.kind is not NoteKind.UNMATCHED)
     others = (*controller_notes(view.snapshot), *clock_notes(view.snapshot))
-    return (*notes, *others, *anchor, *robot)
+    return (*notes, *others, *project, *account)
 
 
 def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str:

@@ -10,87 +10,78 @@ from desired.guards.blast_radius import provider_behind
 from desired.guards.guard import GuardInput, GuardResult
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import IpTarget
-from desired.model.remembered import Remembered
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change
+from desired.plan.change import Change, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note
 from desired.rules import guards as rows
-from desired.rules.rule import Plain
+from desired.rules.rule import Reason
 from desired.section import Unknown
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider
 
 
 def project_anchor(view: GuardInput) -> Iterator[GuardResult]:
-    """Writes derived from a provider are held while it seems to be that of another cluster, each by its own Nodes."""
-    yield from _cloud_anchor(view)
-    yield from _robot_anchor(view)
+    """Writes derived from a provider are held while it seems to be that of another cluster, each by its own Nodes.
 
-
-def _cloud_anchor(view: GuardInput) -> Iterator[GuardResult]:
-    """Writes derived from Hetzner Cloud are held while fewer than half of the Ready Nodes are found in the project;
-    and, with none Ready and none of our Nodes found, while there is no witness either. Removals always need a witness;
-    so does everything where Services publish addresses that are not in the project, and no Node identifies it."""
-    anchor = view.anchor
-    derived = [change for change in view.plan.changes if _provider(change, view.snapshot) is Provider.CLOUD]
+    In Hetzner Cloud removals always need a witness if no Node is Ready. So does everything if Services publish
+    addresses that are not in the project, and no Node identifies it. Without credentials nothing is derived from Robot:
+    addresses of targets are those that Nodes report.
+    """
+    anchor, changes, snapshot = view.anchor, view.plan.changes, view.snapshot
+    derived = [change for change in changes if _provider(change, snapshot) is Provider.CLOUD]
     keys, removals = [c.key for c in derived], [c.key for c in derived if c.verb is Verb.REMOVE]
     if anchor.unreadable and not anchor.is_certain:
         yield GuardResult.of(rows.REMOVALS_UNVERIFIED, removals, {"nodes": counted(anchor.unreadable, "Node")})
-    match anchor.state:
-        case AnchorState.VIOLATED:
-            held = GuardResult.of(rows.PROJECT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed)
-            yield held.leaving(anchor.found, of="project")
-        case AnchorState.UNDETERMINED:
-            yield _unverified(anchor, keys, "the project of HCLOUD_TOKEN")
-        case AnchorState.UNFOUND if not view.witnesses:
-            remembered = view.snapshot.remembered
-            if anchor.hidden:
-                yield _unverified(anchor, keys, "the project of HCLOUD_TOKEN")
-            elif isinstance(remembered, Unknown):
-                yield GuardResult.of(rows.PROJECT_IDS_UNREAD, keys, {"error": remembered.why})
-            else:
-                yield GuardResult.of(rows.PROJECT_UNKNOWN, keys, _found(anchor), value=0, limit=1)
-        case AnchorState.NONE if not view.witnesses and is_served_elsewhere(view.snapshot):
+    if doubt := _doubt(view, Provider.CLOUD):
+        yield _withheld(doubt, keys, anchor, of="project")
+    elif anchor.state is AnchorState.NONE and not view.witnesses:
+        if is_served_elsewhere(snapshot):
             yield GuardResult.of(rows.SERVED_ELSEWHERE, keys, value=0, limit=1)
-        case AnchorState.NONE if removals and not view.witnesses:
+        elif removals:
             yield GuardResult.of(rows.PROJECT_EMPTY, removals, value=0, limit=1)
+    if snapshot.robot is not None and (doubt := _doubt(view, Provider.ROBOT)):
+        of_robot = [change.key for change in changes if _depends_on_robot(change, snapshot)]
+        yield _withheld(doubt, of_robot, view.robot_anchor, of="account")
 
 
-def _robot_anchor(view: GuardInput) -> Iterator[GuardResult]:
-    """Writes derived from Robot are held while fewer than half of its Ready Nodes are found in the account and, with
-    none Ready, while none of its Nodes is: nothing but a server tells whose account it is. Without credentials nothing
-    is derived from it: addresses of targets are those that Nodes report."""
-    if view.snapshot.robot is None:
-        return
-    anchor = view.robot_anchor
-    keys = [change.key for change in view.plan.changes if _depends_on_robot(change, view.snapshot)]
-    if _is_mismatch(anchor):
-        held = GuardResult.of(rows.ROBOT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed or 1)
-        yield held.leaving(anchor.found, of="account")
-    elif anchor.state in (AnchorState.UNDETERMINED, AnchorState.UNFOUND):
-        yield _unverified(anchor, keys, "the account of ROBOT_USER")
+_PLACES = {Provider.CLOUD: "the project of HCLOUD_TOKEN", Provider.ROBOT: "the account of ROBOT_USER"}
 
 
-def _unverified(anchor: Anchor, keys: Collection[str], project: str) -> GuardResult:
-    unread = anchor.unknown or anchor.hidden
-    facts: dict[str, Plain] = {
-        "project": project,
-        "found": anchor.found,
-        "needed": anchor.needed or 1,
-        "unread": unread,
-    }
-    return GuardResult.of(rows.PROJECT_UNVERIFIED, keys, facts)
+def _doubt(view: GuardInput, provider: Provider) -> Reason | None:
+    """The reason why the project, or the account of Robot, may be another cluster's: too few servers of our Ready Nodes
+    were found or, with none Ready, none of our Nodes' and no witness. Robot has none but servers. None without doubt.
+    """
+    anchor, remembered = view.anchor_in(provider), view.snapshot.remembered
+    found, needed = anchor.found, anchor.needed or 1
+    needs_witness = anchor.state is AnchorState.UNFOUND and provider is Provider.CLOUD
+    if anchor.state in (AnchorState.HOLDS, AnchorState.NONE) or (needs_witness and view.witnesses):
+        return None
+    if anchor.state is AnchorState.UNDETERMINED or anchor.hidden:
+        place, unread = _PLACES[provider], anchor.unknown or anchor.hidden
+        return rows.PROJECT_UNVERIFIED.because(project=place, found=found, needed=needed, unread=unread)
+    if needs_witness and isinstance(remembered, Unknown):
+        return rows.PROJECT_IDS_UNREAD.because(error=remembered.why)
+    mismatch = rows.ROBOT_MISMATCH if provider is Provider.ROBOT else rows.PROJECT_MISMATCH
+    row = rows.PROJECT_UNKNOWN if needs_witness else mismatch
+    return row.because(found=found, most=anchor.total or anchor.nodes, needed=needed)
 
 
-def _is_mismatch(anchor: Anchor) -> bool:
-    """Whether so many servers were read that too few of them are there, whatever the others are."""
-    return anchor.state is AnchorState.VIOLATED or (anchor.state is AnchorState.UNFOUND and not anchor.hidden)
+def _withheld(doubt: Reason, keys: Collection[str], anchor: Anchor, of: str) -> GuardResult:
+    """The result on changes derived from the project or account (``of``)."""
+    if doubt.rule.verdict is not Verdict.HELD:
+        return GuardResult.of(doubt.rule, keys, doubt.facts)
+    held = GuardResult.of(doubt.rule, keys, doubt.facts, value=anchor.found, limit=anchor.needed or 1)
+    return held if doubt.rule is rows.PROJECT_UNKNOWN else held.leaving(anchor.found, of=of)
 
 
-def _found(anchor: Anchor) -> dict[str, Plain]:
-    return {"found": anchor.found, "most": anchor.total or anchor.nodes, "needed": anchor.needed or 1}
+def anchor_notes(view: GuardInput, provider: Provider) -> tuple[Note, ...]:
+    """The note that the project, or the account of Robot, seems to be another one, also if nothing is held. Empty
+    without doubt, and while servers cannot be read."""
+    doubt = _doubt(view, provider)
+    key = Key(ObjectKind.PROJECT, provider.lower())
+    return (doubt.note(key),) if doubt and doubt.rule.noted else ()
 
 
 def _depends_on_robot(change: Change, snapshot: Snapshot) -> bool:
@@ -115,25 +106,3 @@ def _provider(change: Change, snapshot: Snapshot) -> Provider | None:
     if change.row.writes_cloud or change.row.controller in (Controller.SERVICE, Controller.ROUTE):
         return Provider.CLOUD
     return provider_behind(change, snapshot)
-
-
-def anchor_notes(
-    anchor: Anchor, witnesses: Collection[str] = (), remembered: Remembered | Unknown | None = None
-) -> tuple[Note, ...]:
-    """The note that the project seems to be another one, even when nothing is held: the anchor is violated, or nothing
-    of the cluster was found and the reading is complete. Says what could not be read. Empty otherwise."""
-    project = Key(ObjectKind.PROJECT, "cloud")
-    if anchor.state is AnchorState.VIOLATED:
-        return (rows.PROJECT_MISMATCH.note(project, **_found(anchor)),)
-    if witnesses or not _is_mismatch(anchor):
-        return ()
-    if isinstance(remembered, Unknown):
-        return (rows.PROJECT_IDS_UNREAD.note(project, error=remembered.why),)
-    return (rows.PROJECT_UNKNOWN.note(project, **_found(anchor)),)
-
-
-def robot_anchor_notes(anchor: Anchor) -> tuple[Note, ...]:
-    """The note that the Robot account seems to be another one, even when nothing is held; empty otherwise."""
-    return (
-        (rows.ROBOT_MISMATCH.note(Key(ObjectKind.PROJECT, "robot"), **_found(anchor)),) if _is_mismatch(anchor) else ()
-    )

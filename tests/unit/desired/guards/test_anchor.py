@@ -16,7 +16,7 @@ from desired.guards.anchor import (
     witnesses,
 )
 from desired.guards.guard import GuardResult
-from desired.guards.project import anchor_notes, project_anchor, robot_anchor_notes
+from desired.guards.project import anchor_notes, project_anchor
 from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget
 from desired.model.remembered import Remembered
 from desired.model.route import NetworkCondition
@@ -412,8 +412,8 @@ def said(changes: Iterable[Change], snapshot: Snapshot, settings: Settings | Non
     return list(project_anchor(facts_of(plan, snapshot, settings or Settings())))
 
 
-def noted(snapshot: Snapshot, settings: Settings | None = None, witnesses: Iterable[str] = ()) -> tuple[Note, ...]:
-    return anchor_notes(anchor_of(Provider.CLOUD, snapshot, settings or Settings()), tuple(witnesses))
+def noted(snapshot: Snapshot, provider: Provider = Provider.CLOUD) -> tuple[Note, ...]:
+    return anchor_notes(facts_of(Plan(()), snapshot, Settings()), provider)
 
 
 def cluster(found: int, gone: int, servers: Section[int, Server] | None = None) -> Snapshot:
@@ -496,17 +496,19 @@ def test_a_cluster_of_which_too_little_was_read(parts: dict[str, Any], row: Rule
 PROJECT = key_of("project/cloud")
 
 
-@cases("snapshot witnesses expected", {
-    "violated": (cluster(0, 2), (), rows.PROJECT_MISMATCH.note(PROJECT, found=0, most=2, needed=1)),
-    "holds": (cluster(1, 1), (), None),
-    "undetermined": (cluster(0, 1, MISSING), (), None),
-    "being-born": (a_snapshot([a_joining_node()]), (), None),
-    "unfound": (a_snapshot([DOWN_OLD, DOWN_B]), (), rows.PROJECT_UNKNOWN.note(PROJECT, found=0, most=2)),
-    "unfound-and-witnessed": (a_snapshot([DOWN_OLD, DOWN_B]), ("network/4",), None),
-    "unfound-and-unread": (a_snapshot([DOWN_OLD], servers_section=MISSING), (), None),
+@cases("snapshot expected", {
+    "violated": (cluster(0, 2), rows.PROJECT_MISMATCH.note(PROJECT, found=0, most=2, needed=1)),
+    "holds": (cluster(1, 1), None),
+    "undetermined": (cluster(0, 1, MISSING), None),
+    "being-born": (a_snapshot([a_joining_node()]), None),
+    "unfound": (a_snapshot([DOWN_OLD, DOWN_B]), rows.PROJECT_UNKNOWN.note(PROJECT, found=0, most=2)),
+    "unfound-and-witnessed": (a_snapshot([DOWN_OLD, DOWN_B], network=BY_ID, remembered=Remembered(4)), None),
+    "unfound-and-unread": (a_snapshot([DOWN_OLD], servers_section=MISSING), None),
+    "unfound-and-memory-unread": (a_snapshot([DOWN_OLD], remembered=Unknown("403")),
+        rows.PROJECT_IDS_UNREAD.note(PROJECT, error="403")),
 })  # fmt: skip
-def test_notes_on_an_empty_plan(snapshot: Snapshot, witnesses: tuple[str, ...], expected: Note | None) -> None:
-    assert noted(snapshot, witnesses=witnesses) == ((expected,) if expected else ())
+def test_notes_on_an_empty_plan(snapshot: Snapshot, expected: Note | None) -> None:
+    assert noted(snapshot) == ((expected,) if expected else ())
 
 
 METAL = [a_settled_node(f"m-{i}", provider_id=f"hrobot://{i}") for i in (1, 2, 3)]
@@ -550,6 +552,6 @@ def test_the_account_of_robot(snapshot: Snapshot, expected: list[GuardResult]) -
 
 
 def test_notes_on_the_account() -> None:
-    assert robot_anchor_notes(anchor_of(Provider.ROBOT, metal(ALL_3), Settings())) == ()
+    assert noted(metal(ALL_3), Provider.ROBOT) == ()
     note = rows.ROBOT_MISMATCH.note(key_of("project/robot"), found=1, most=3, needed=2)
-    assert robot_anchor_notes(anchor_of(Provider.ROBOT, metal(ONE), Settings())) == (note,)
+    assert noted(metal(ONE), Provider.ROBOT) == (note,)
