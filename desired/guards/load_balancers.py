@@ -23,26 +23,23 @@ from desired.load_balancers.ownership import is_served_here
 from desired.load_balancers.primary_ips import holder_of
 from desired.load_balancers.published import PRIVATE, kind_of
 from desired.model.load_balancer import CloudBalancer, PrimaryIp, SelectorTarget
-from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
-from desired.plan.kinds import KINDS, ChangeKind, Verb
+from desired.plan.kinds import ChangeKind, Verb
 from desired.rules import guards as rows
-from desired.rules.rule import Plain, Rule
+from desired.rules.rule import Plain, Reason
 from desired.section import Absent, Unknown, Unmanaged
 
-_KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
-"""Of every change that serves a Service."""
 _ANNOTATION = OPTIONS["disable_public_network"].full_key
 
 
 def foreign_owner(view: GuardInput) -> Iterator[GuardResult]:
     """Changes to a load balancer of another cluster, of another Service, or that several ask for, are refused."""
-    for lb, changes in view.balancers(*_KINDS):
+    for lb in view.desired.services.values():
         if isinstance(lb.match, Foreign | Contested):
             row, found = lb.match.reason.rule, lb.match.reason.facts
             if isinstance(lb.match, Foreign):
                 row = replace(row, remedy="")  # the note has the way out, which is long
-            yield GuardResult.of(row, [change.key for change in changes], found)
+            yield GuardResult.of(row, [change.key for change in view.by_owner.get(lb.service.key, ())], found)
 
 
 def adoption(view: GuardInput) -> Iterator[GuardResult]:
@@ -106,34 +103,31 @@ def _without_finalizer(view: GuardInput) -> Iterator[GuardResult]:
     for lb in view.desired.services.values():
         if not (isinstance(lb, LoadBalancerRelease) and isinstance(lb.match, Owned)):
             continue
-        ends = [c.key for c in view.by_owner.get(lb.service.key, ()) if c.kind in (_DELETE, _RETAIN)]
+        changes = view.by_owner.get(lb.service.key, ())
+        ends = [each.key for each in changes if each.kind in (ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN)]
         if ends and serving.finalizer not in lb.service.finalizers:
             found: dict[str, Plain] = {"balancer": _named(lb.match.balancer), "service": lb.service.id}
             found |= {"finalizer": serving.finalizer, "label": serving.label}
             yield GuardResult.of(rows.ENDED_WITHOUT_FINALIZER, ends, found, value=1, limit=0)
 
 
-_DELETE, _RETAIN = ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN
-
-
 def exposure(view: GuardInput) -> Iterator[GuardResult]:
     """A new load balancer is public by default only if most others that no annotation decides are public as well, and
     if its Service does not publish private addresses alone. An annotation of its own lets it pass."""
-    services = [lb for lb in view.desired.services.values() if isinstance(lb, DesiredLoadBalancer)]
-    counted_by = {lb.service.id: _is_internal(lb) for lb in services if not _decides(lb)}
-    internal = {name: each for name, each in counted_by.items() if each is not None}
+    wanting = [lb for lb in view.desired.services.values() if isinstance(lb, DesiredLoadBalancer)]
+    undecided = {lb.service.id: lb for lb in wanting if not lb.requested.is_annotated("disable_public_network")}
+    internal = {name: is_so for name, lb in undecided.items() if (is_so := _is_internal(lb)) is not None}
     for lb, changes in view.balancers(ChangeKind.LB_CREATE):
         creation = next(change for change in changes if change.kind is ChangeKind.LB_CREATE)
-        if _decides(lb) or lb.wanted is None or lb.wanted.public_interface is False:
+        if lb.service.id not in undecided or lb.wanted is None or lb.wanted.public_interface is False:
             continue
-        own = internal.get(lb.service.id)
-        closed, counted_in = sum(internal.values()) - bool(own), len(internal) - (own is not None)
+        others = [is_so for name, is_so in internal.items() if name != lb.service.id]
         found: dict[str, Plain] = {"service": lb.service.id, "annotation": _ANNOTATION}
         # Addresses are lost, and no other controller's.
         if _publishes_private_alone(lb) and creation.consequences:
             yield GuardResult.of(rows.NEW_BALANCER_EXPOSED, (creation.key,), found, value="public", limit="internal")
-        elif 2 * closed > counted_in:
-            found |= {"closed": closed, "counted": counted_in}
+        elif 2 * sum(others) > len(others):
+            found |= {"closed": sum(others), "counted": len(others)}
             yield GuardResult.of(rows.NEW_BALANCER_PUBLIC, (creation.key,), found, value="public", limit="internal")
 
 
@@ -149,45 +143,40 @@ def _publishes_private_alone(lb: DesiredLoadBalancer) -> bool:
     return {*map(kind_of, lb.service.ingress)} == {PRIVATE}
 
 
-def _decides(lb: DesiredLoadBalancer) -> bool:
-    """Whether an annotation decides on its public interface."""
-    return lb.requested.is_annotated("disable_public_network")
-
-
 def address_in_use(view: GuardInput) -> Iterator[GuardResult]:
     """No Primary IP is taken from what has it: the creation that asks for it waits for a load balancer of this cluster
     that is about to go, and is refused otherwise. Of several Services that ask for one the oldest gets it."""
-    asking: dict[int, list[tuple[PrimaryIp, DesiredLoadBalancer, tuple[str, ...]]]] = {}
-    for lb, changes in view.balancers(ChangeKind.LB_CREATE):
-        creations = tuple(change.key for change in changes if change.kind == ChangeKind.LB_CREATE)
+    oldest: dict[int, str] = {}
+    asking = (lb for lb, _ in view.balancers(ChangeKind.LB_CREATE))
+    for lb in sorted(asking, key=lambda each: (each.service.created_at, each.service.uid)):
+        keys = (lb.service.balancer_key,)
         for found in lb.primary_ips.by_field.values():
-            asking.setdefault(found.id, []).append((found, lb, creations))
-    for askers in asking.values():
-        askers.sort(key=lambda asker: (asker[1].service.created_at, asker[1].service.uid))
-        for found, _, keys in askers:
-            holder = holder_of(found, view.snapshot)
-            if holder is None and found.assignee_id is None:
-                continue
-            row, way = (rows.ADDRESS_ASSIGNED, {}) if holder is None else _way_it_gets_free(holder, view)
-            other = f"{found.assignee_type.replace('_', ' ') or 'resource'} {found.assignee_id}"
-            assignee = other if holder is None else _named(holder)
-            yield GuardResult.of(row, keys, {"address": found.shown, "assignee": assignee, **way})
-        oldest = askers[0][1].service
-        for found, _, keys in askers[1:]:
-            yield GuardResult.of(rows.ADDRESS_OF_OLDER_SERVICE, keys, {"address": found.shown, "service": oldest.id})
+            if why := _why_not_free(found, view):
+                yield GuardResult.of(why.rule, keys, why.facts)
+            first = oldest.setdefault(found.id, lb.service.id)
+            if first != lb.service.id:
+                facts = {"address": found.shown, "service": first}
+                yield GuardResult.of(rows.ADDRESS_OF_OLDER_SERVICE, keys, facts)
 
 
-def _way_it_gets_free(balancer: CloudBalancer, view: GuardInput) -> tuple[Rule, dict[str, Plain]]:
-    """What becomes of the load balancer that has a Primary IP: this cluster deletes it, has released it, or it stays as
-    it is."""
-    if any(orphan.balancer == balancer for orphan in view.desired.vanished):
-        return rows.ADDRESS_OF_UNRELEASED, {}
+def _why_not_free(found: PrimaryIp, view: GuardInput) -> Reason | None:
+    """The reason why a new load balancer cannot have the Primary IP: this cluster deletes or has released the load
+    balancer that has it, or it is assigned to something that stays. None if it is free."""
+    holder = holder_of(found, view.snapshot)
+    if holder is None:
+        if found.assignee_id is None:
+            return None
+        other = f"{found.assignee_type.replace('_', ' ') or 'resource'} {found.assignee_id}"
+        return rows.ADDRESS_ASSIGNED.because(address=found.shown, assignee=other)
+    facts = {"address": found.shown, "assignee": _named(holder)}
+    if any(orphan.balancer == holder for orphan in view.desired.vanished):
+        return rows.ADDRESS_OF_UNRELEASED.because(**facts)
     for release in view.desired.services.values():
-        if isinstance(release, LoadBalancerRelease) and release.present == balancer:
-            return rows.ADDRESS_OF_RELEASING, {"service": release.service.id}
-    if balancer.owner.is_released and is_served_here(balancer.owner, view.snapshot):
-        return rows.ADDRESS_OF_KEPT, {"id": balancer.id}
-    return rows.ADDRESS_ASSIGNED, {}
+        if isinstance(release, LoadBalancerRelease) and release.present == holder:
+            return rows.ADDRESS_OF_RELEASING.because(**facts, service=release.service.id)
+    if holder.owner.is_released and is_served_here(holder.owner, view.snapshot):
+        return rows.ADDRESS_OF_KEPT.because(**facts, id=holder.id)
+    return rows.ADDRESS_ASSIGNED.because(**facts)
 
 
 def certificate_issuance(view: GuardInput) -> Iterator[GuardResult]:
