@@ -8,7 +8,6 @@ has to be present, and nothing that this product wrote meanwhile is one.
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 from desired.load_balancers.ownership import Ownership, ownership
 from desired.load_balancers.published import published_addresses
@@ -22,7 +21,7 @@ from desired.nodes.disruption import disruption_of
 from desired.nodes.matching import cloud_nodes, is_ignored, nodes_of
 from desired.nodes.node import is_uninitialized
 from desired.routes.endpoints import destinations_of
-from desired.section import Absent, Present, Unmanaged
+from desired.section import Present, Unknown, Unmanaged
 from desired.syntax.address import parse_ip
 from desired.syntax.provider_id import Provider
 
@@ -50,7 +49,7 @@ class Anchor:
     unreadable: int = 0
     """Nodes that arrived and could not be read: they may be Ready, and not found."""
     nodes: int = 0
-    """Where no Node is Ready, or only those with a planned disruption: all our Nodes."""
+    """All our Nodes if none is Ready, or only those with a planned disruption; else 0."""
     present: int = 0
     """Those of them whose servers were found."""
     hidden: int = 0
@@ -80,20 +79,18 @@ def anchor_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> Anc
     """The anchor of a provider, over its Ready Nodes without a planned disruption: the servers of others may rightly be
     gone. The age of heartbeats does not matter: a server that is not found counts against the project, and one that is
     for it."""
-    nodes = present = hidden = total = found = unknown = 0
-    for node, key in nodes_of(provider, snapshot, settings):
-        server = snapshot.find(key)
-        is_found, is_unknown = isinstance(server, Present), not isinstance(server, Present | Absent)
-        nodes += 1
-        present += is_found
-        hidden += is_unknown
-        if node.ready is not Readiness.TRUE or disruption_of(node, snapshot, settings):
-            continue
-        total += 1
-        found += is_found
-        unknown += is_unknown
-    unreadable = len(snapshot.nodes.unreadable)
-    return Anchor(total, found, unknown, unreadable) if total else Anchor(0, 0, 0, unreadable, nodes, present, hidden)
+    ours = [(node, snapshot.find(key)) for node, key in nodes_of(provider, snapshot, settings)]
+    ready = [
+        server
+        for node, server in ours
+        if node.ready is Readiness.TRUE and not disruption_of(node, snapshot, settings)
+    ]
+    servers, unreadable = ready or [server for _, server in ours], len(snapshot.nodes.unreadable)
+    found = sum(isinstance(server, Present) for server in servers)
+    unknown = sum(isinstance(server, Unknown) for server in servers)
+    if ready:
+        return Anchor(len(ready), found, unknown, unreadable)
+    return Anchor(0, 0, 0, unreadable, nodes=len(ours), present=found, hidden=unknown)
 
 
 def is_own_project(anchor: Anchor, witnesses: Collection[str]) -> bool:
@@ -151,26 +148,14 @@ def _known_by_address(snapshot: Snapshot, settings: Settings) -> Iterator[str]:
     Only an InternalIP counts, which a kubelet has found on its own machine. An ExternalIP may be what we wrote, and the
     annotation of ``--node-ip`` is as easily mistyped as any.
     """
-    joining = [
-        node
-        for node in snapshot.nodes
-        if not node.provider_id
-        and is_uninitialized(node)
-        and node.ready is not Readiness.UNKNOWN
-        and not is_ignored(node, settings)
-    ]
-    servers = {server.name: server for server in snapshot.servers} if joining else {}
-    for node in joining:
+    servers = {server.name: server for server in snapshot.servers}
+    for node in snapshot.nodes:
         server = servers.get(node.name)
-        if server is None:
-            continue
-        reported = (parse_ip(entry.address) for entry in node.addresses if entry.type == AddressType.INTERNAL_IP)
-        if any(address == server.ipv4 or _is_within(address, server.ipv6) for address in reported if address):
-            yield node.key
-
-
-def _is_within(address: IPv4Address | IPv6Address, network: IPv6Network | None) -> bool:
-    return network is not None and isinstance(address, IPv6Address) and address in network
+        is_joining = not node.provider_id and is_uninitialized(node) and not is_ignored(node, settings)
+        if server is not None and is_joining and node.ready is not Readiness.UNKNOWN:
+            reported = (parse_ip(entry.address) for entry in node.addresses if entry.type == AddressType.INTERNAL_IP)
+            if any(address and server.has_public(address) for address in reported):
+                yield node.key
 
 
 def _witnessing_balancers(snapshot: Snapshot, remembered: Remembered, *, is_newborn: bool) -> Iterator[tuple[str, str]]:

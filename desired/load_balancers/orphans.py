@@ -6,7 +6,7 @@ A pass plans the deletion of those load balancers alone that a vanished Service 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address
+from ipaddress import ip_address
 
 from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import Options
@@ -22,7 +22,7 @@ from desired.load_balancers.ownership import (
 )
 from desired.load_balancers.published import own_addresses, published_addresses
 from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private
-from desired.model.snapshot import Server, Snapshot
+from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
@@ -190,16 +190,13 @@ def stray_addresses(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) ->
         return ()
     reported = snapshot.node_addresses
     servers, taken = (*account, *snapshot.servers), _taken_by(matches)
+    private = {ip for server in servers for _, ip in server.private_ips}
     return tuple(
         StrayAddress(balancer, target.ip, (rows.STRAY_PRIVATE if is_private(target) else rows.STRAY_PUBLIC).because())
         for balancer in snapshot.load_balancers or ()
         if balancer.id in taken
         for target in sorted(each for each in balancer.targets if isinstance(each, IpTarget))
-        if target.ip not in reported and not any(_has(server, target.ip) for server in servers)
+        if target.ip not in reported
+        and ip_address(target.ip) not in private
+        and not any(server.has_public(ip_address(target.ip)) for server in servers)
     )
-
-
-def _has(server: Server, text: str) -> bool:
-    ip = ip_address(text)
-    is_inside = isinstance(ip, IPv6Address) and server.ipv6 is not None and ip in server.ipv6
-    return is_inside or ip == server.ipv4 or ip in [private for _, private in server.private_ips]

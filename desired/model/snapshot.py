@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Network, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -234,6 +234,10 @@ class Server:
     def key(self) -> ServerKey:
         """What identifies the server among those of both providers."""
         return ServerKey(self.provider, self.id)
+
+    def has_public(self, ip: IPv4Address | IPv6Address) -> bool:
+        """Whether it is the server's public IPv4, or in its public IPv6 network."""
+        return ip == self.ipv4 or (self.ipv6 is not None and ip in self.ipv6)
 
 
 @dataclass(frozen=True, slots=True)
