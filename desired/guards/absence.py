@@ -28,8 +28,8 @@ from desired.syntax.provider_id import Provider, ServerKey
 
 
 def absence_proof(view: GuardInput) -> Iterator[GuardResult]:
-    """Removals because a server is gone, of a Node, a target or a route, wait until its absence is proven. Said first
-    is a lookup that failed, then how long a Node has to wait, then what time alone does not fix."""
+    """Removals because a server is gone, of a Node, a target or a route, wait until its absence is proven. A failed
+    lookup is told first, then the wait of a Node, then a doubt that time alone does not end."""
     for change in view.plan.changes:
         if change.kind == ChangeKind.NODE_DELETE and not isinstance(change.before, LostNode):
             yield GuardResult.of(rows.ABSENCE_UNPROVEN, (change.key,))
@@ -44,7 +44,7 @@ def _urgency(doubt: GuardResult) -> tuple[bool, bool, bool]:
 
 
 def doubt_about(evidence: Evidence, snapshot: Snapshot, settings: Settings) -> GuardResult | None:
-    """What is missing for an age or an absence, of no change yet; None when nothing is, and for other evidence."""
+    """The doubt about an age or an absence, without keys; None without doubt, and for other evidence."""
     match evidence:
         case Age(proof):
             return wait_for(proof, snapshot.taken_at, settings.waits)
@@ -79,8 +79,7 @@ def _doubt_about_server(server: ServerKey, snapshot: Snapshot) -> GuardResult | 
 
 
 def wait_for(proof: AbsenceProof, now: datetime, waits: Waits) -> GuardResult | None:
-    """The one of a Node's two waits that takes longer; None when both are over. What is said to begin later is waited
-    for first."""
+    """The one of a Node's two waits that takes longer; None if both are over."""
     both = (
         (waits.age - (now - proof.created_at), waits.age, rows.NODE_TOO_YOUNG),
         (waits.not_ready_for - (now - proof.not_ready_since), waits.not_ready_for, rows.NOT_READY_TOO_SHORT),
@@ -137,7 +136,7 @@ _ANNOUNCED, _OF_CHANGES, _OTHERS = range(3)
 
 
 def _turn(change: Change, snapshot: Snapshot, settings: Settings) -> tuple[bool, int, datetime]:
-    """What decides when it is asked for the sake of this change, the least first."""
+    """The turn of a server that is asked for the sake of this change, the least first."""
     is_unnamed = not (change.owner in settings.only or is_below(change.key, settings.only))
     node = snapshot.node(change.owner) if change.row.object is ObjectKind.NODE else None
     if node is None:

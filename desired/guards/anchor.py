@@ -62,7 +62,7 @@ class Anchor:
 
     @property
     def is_certain(self) -> bool:
-        """Whether at least half are found even if nothing unreadable is: what a removal needs."""
+        """Whether at least half are found even if none of the unreadable ones is. Removals need it."""
         return self.found >= (self.total + self.unreadable + 1) // 2
 
     @property
@@ -94,13 +94,13 @@ def anchor_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> Anc
 
 
 def is_own_project(anchor: Anchor, witnesses: Collection[str]) -> bool:
-    """Whether the project may be this cluster's, so that what it contains or lacks may be relied on."""
+    """Whether the project may be this cluster's, so that its lists may be relied on."""
     holds = anchor.state is AnchorState.HOLDS
     return holds or (anchor.state in (AnchorState.NONE, AnchorState.UNFOUND) and bool(witnesses))
 
 
 def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
-    """The witnesses of the project when no Node is Ready: witness → one word on it; empty when there is none.
+    """The witnesses of the project if no Node is Ready: witness → one word on it.
 
     | Witness | Condition |
     |---|---|
@@ -111,9 +111,9 @@ def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
     | remembered network or load balancer | none; then no other load balancer is one, as it was made since |
     | route to pods of a Node of ours | by that Node's own address, and nothing contradicts |
 
-    (*) Where no Node is ours yet, the labels alone are enough.
+    (*) If no Node is ours yet, the labels alone are enough.
 
-    What was no witness when the pass began is none either: it may be the work of this very pass.
+    Only witnesses from the beginning of the pass count: a later one may be the work of this very pass.
     """
     seen = dict(_witnesses(snapshot, settings))
     if snapshot.at_first is None:
@@ -145,7 +145,7 @@ def _known_by_address(snapshot: Snapshot, settings: Settings) -> Iterator[str]:
     """Keys of the joining Nodes whose kubelets report a public address of the server of their name: no other project
     can have that.
 
-    Only an InternalIP counts, which a kubelet has found on its own machine. An ExternalIP may be what we wrote, and the
+    Only an InternalIP counts, which a kubelet has found on its own machine. An ExternalIP may be ours, and the
     annotation of ``--node-ip`` is as easily mistyped as any.
     """
     servers = {server.name: server for server in snapshot.servers}
@@ -159,9 +159,8 @@ def _known_by_address(snapshot: Snapshot, settings: Settings) -> Iterator[str]:
 
 
 def _witnessing_balancers(snapshot: Snapshot, remembered: Remembered, *, is_newborn: bool) -> Iterator[tuple[str, str]]:
-    """The load balancers that are witnesses. Where anything is remembered, or what is cannot be read, the others may
-    have been made since the anchor last held: perhaps by an approval, which was for one load balancer and not for the
-    project."""
+    """The load balancers that are witnesses. If any is remembered, or the memory cannot be read, the others may have
+    been made since the anchor last held: perhaps by an approval of one load balancer, not of the project."""
     services = {service.uid: service for service in snapshot.services or ()}
     for balancer in snapshot.load_balancers or ():
         if balancer.id in remembered.load_balancers:
@@ -173,19 +172,19 @@ def _witnessing_balancers(snapshot: Snapshot, remembered: Remembered, *, is_newb
 
 
 def _remembers_nothing(snapshot: Snapshot) -> bool:
-    """Whether what is remembered was not asked for, or is nothing."""
+    """Whether the memory was not asked for, or is empty."""
     return snapshot.remembered in (None, NOTHING)
 
 
 def _is_ours(balancer: CloudBalancer, uids: Collection[str], snapshot: Snapshot) -> bool:
-    """Whether the labels name this cluster, or an existing Service where they name none."""
+    """Whether the labels name this cluster, or an existing Service if they name none."""
     owner = balancer.owner
     whose = ownership(owner.cluster_uid, snapshot)
     return owner.uid in uids if whose is Ownership.UNCLAIMED else whose is Ownership.OURS
 
 
 def _is_published(balancer: CloudBalancer, services: Mapping[str, Service]) -> bool:
-    """Whether its Service publishes an address that no other load balancer has: the public one, where it has one, since
+    """Whether its Service publishes an address that no other load balancer has: the public one if there is one, since
     private networks are alike."""
     service = services.get(balancer.owner.uid or "")
     published = published_addresses(service) if service else frozenset()
@@ -196,7 +195,7 @@ def _is_published(balancer: CloudBalancer, services: Mapping[str, Service]) -> b
 
 def is_served_elsewhere(snapshot: Snapshot) -> bool:
     """Whether Services publish an address or a name of ours, and the project has a load balancer of none of them: then
-    they are served in another one. False where that could not be told.
+    they are served in another one. False after a partial reading.
 
     Theirs is one with their label, as one has that was adopted by its name, or with a public address that they publish;
     private networks and names are alike. Addresses of Nodes are none of ours: k3s' servicelb publishes them, and sets
@@ -220,9 +219,9 @@ def is_served_elsewhere(snapshot: Snapshot) -> bool:
 
 
 def _routes_to_pods(snapshot: Snapshot, settings: Settings, network_id: int) -> Iterator[Route]:
-    """Routes by addresses of our Nodes that no server has any more, where all could be read. Of projects made from one
-    template the routes are alike, so that they count only while nothing else is known: a server that is there and is
-    ours is a witness itself, as is what is remembered, and all others contradict."""
+    """Routes by addresses of our Nodes that no server has any more, if all could be read. Projects made from one
+    template have the same routes, so that they count only while nothing else is known: a server of ours is a witness
+    itself, as is the memory, and all others contradict."""
     servers = snapshot.servers
     if not servers.is_whole:
         return
@@ -239,7 +238,7 @@ def _routes_to_pods(snapshot: Snapshot, settings: Settings, network_id: int) -> 
 
 
 def asks_for_memory(snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether what the cluster remembers can make a difference: no server of a Node, no network by its id and no
+    """Whether the memory of the cluster can make a difference: no server of a Node, no network by its id and no
     address identifies the project, and there is something to lose or to be written. A load balancer may have been made
     since."""
     anchor = anchor_of(Provider.CLOUD, snapshot, settings)
@@ -251,8 +250,8 @@ def asks_for_memory(snapshot: Snapshot, settings: Settings) -> bool:
 
 
 def to_remember(snapshot: Snapshot, before: Remembered) -> Remembered:
-    """The ids to remember of a reading in which the anchor holds. What was not read stays as it was ``before``, and so
-    does all while a Service with a finalizer has no load balancer in the list: the list may be short."""
+    """The ids to remember of a reading in which the anchor holds. Unread ids stay as ``before``, and so do all while a
+    Service with a finalizer has no load balancer in the list: the list may be short."""
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     kept = before if network is None else replace(before, network=network.id)
     section = snapshot.load_balancers

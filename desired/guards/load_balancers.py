@@ -43,8 +43,8 @@ def foreign_owner(view: GuardInput) -> Iterator[GuardResult]:
 
 
 def adoption(view: GuardInput) -> Iterator[GuardResult]:
-    """An adoption is held if it would take something away, or if the load balancer may be another owner's: everything
-    after the adoption changes where traffic goes.
+    """An adoption is held if it would take something away, or if the load balancer may be another owner's: all later
+    changes redirect traffic.
 
     It counts no population: the owner is held. The hold covers the removals as well, so that an approval is void if
     there is one more. While some removals are unknown the adoption waits: afterwards no person would be asked.
@@ -70,9 +70,8 @@ def adoption(view: GuardInput) -> Iterator[GuardResult]:
 
 def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
     """A load balancer stays, with its addresses, while its Service wants it. It stays as well if its Service has
-    vanished without releasing it, or lacks the finalizer: it may be in use, and a person has to let it go. Nor is a
-    published address replaced while another load balancer of the project has it and carries traffic, which no
-    other owner's label names: clients would lose it all the same.
+    vanished without releasing it, or lacks the finalizer: it may be in use, and a person has to let it go. A published
+    address stays while another load balancer without an owner has it and carries traffic: clients would lose it.
     """
     serving = view.snapshot.serving
     for lb, changes in view.balancers(ChangeKind.LB_CREATE, ChangeKind.SERVICE_STATUS):
@@ -144,8 +143,8 @@ def _publishes_private_alone(lb: DesiredLoadBalancer) -> bool:
 
 
 def address_in_use(view: GuardInput) -> Iterator[GuardResult]:
-    """No Primary IP is taken from what has it: the creation that asks for it waits for a load balancer of this cluster
-    that is about to go, and is refused otherwise. Of several Services that ask for one the oldest gets it."""
+    """Assigned Primary IPs are never reassigned: a creation waits for a load balancer of this cluster that is about to
+    go, and is refused otherwise. Of several Services that ask for one the oldest gets it."""
     oldest: dict[int, str] = {}
     asking = (lb for lb, _ in view.balancers(ChangeKind.LB_CREATE))
     for lb in sorted(asking, key=lambda each: (each.service.created_at, each.service.uid)):

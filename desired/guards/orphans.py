@@ -17,10 +17,8 @@ from desired.section import Unknown
 
 
 def why_no_orphans(snapshot: Snapshot) -> str | None:
-    """The reason why it cannot be told which load balancers are orphans, for people; None when it can.
-
-    A Service that could not be read may be one that wants a load balancer which seems to be unowned.
-    """
+    """The reason why orphans cannot be told from others, for people; None if they can. An unread Service may want a
+    load balancer that seems to be unowned."""
     services = snapshot.services
     if isinstance(snapshot.cluster_uid, Unknown):
         return CLUSTER_UNREAD.text(error=snapshot.cluster_uid.why)

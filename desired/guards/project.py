@@ -1,6 +1,6 @@
-"""Guard ``project-anchor``: what is derived from a project or account waits until that is known to be the cluster's.
+"""Guard ``project-anchor``: changes derived from a project or account wait until that is known to be the cluster's.
 
-What tells it is in ``anchor``.
+The evidence is in ``anchor``.
 """
 
 from collections.abc import Collection, Iterator
@@ -85,8 +85,8 @@ def anchor_notes(view: GuardInput, provider: Provider) -> tuple[Note, ...]:
 
 
 def _depends_on_robot(change: Change, snapshot: Snapshot) -> bool:
-    """Whether a change is derived from Robot: of a Node there, or of a target that is an address. What comes back after
-    a move in a network was a target before, whatever is said of it."""
+    """Whether a change is derived from Robot: of a Node there, or of a target that is an address. A target that comes
+    back after a move to another network was one before, whatever Robot says."""
     sides = (change.before, change.after) if change.kind == ChangeKind.LB_TARGET else ()
     is_address = any(isinstance(side, IpTarget) for side in sides)
     return (is_address and not _comes_back(change, snapshot)) or _provider(change, snapshot) is Provider.ROBOT

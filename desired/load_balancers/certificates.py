@@ -35,7 +35,7 @@ _FIXES = {
     "ca_too_many_certificates_issued_for_registered_domain": "wait until the authority's weekly limit has passed",
     "ca_too_many_duplicate_certificates": "wait until the authority's weekly limit has passed",
 }
-"""Error code of a failed issuance (Hetzner Cloud API, certificates) → what to do about it."""
+"""Error code of a failed issuance (Hetzner Cloud API, certificates) → the remedy."""
 _FIX = "delegate its domains to primary zones of Hetzner DNS"
 
 
@@ -44,14 +44,14 @@ class DesiredCertificates:
     """The desired certificates of one Service's https ports."""
 
     ids: tuple[int, ...] | Unmanaged | KnownAfterApply
-    """Sorted. UNMANAGED: the ports keep what they have, as nothing is asked for, or what is asked for cannot be had.
+    """Sorted. UNMANAGED: the ports keep theirs, as none are asked for, or those that are asked for cannot be had.
     KNOWN_AFTER_APPLY: only a later reading has the certificate, or its issuance."""
     create: ManagedCertificate | None = None
-    """None when nothing has to be asked for, or nothing may be."""
+    """None if none has to be requested, or may be."""
     pending: tuple[Reason, ...] = ()
-    """What is waited for: a row for each certificate."""
+    """A row for each certificate that is waited for."""
     due_in_s: float | None = None
-    """Seconds until another look is worth it; None when no time is known."""
+    """Seconds until another look is worth it; None if no time is known."""
     notes: tuple[Note, ...] = ()
     asked: frozenset[int] = frozenset()
     """Ids of the certificates that are asked for and exist, whether or not they can be used."""
@@ -82,11 +82,8 @@ def uses_certificates(service: Service, serving: Serving, defaults: Options) -> 
 
 
 def desired_certificates(service: Service, requested: Requested, snapshot: Snapshot) -> DesiredCertificates:
-    """The certificates of the Service's https ports, and what there is to know about them. A Service has one managed
-    certificate: all its ports that ask for one share it.
-
-    What was read only in part says nothing: then the ports keep what they have, and nothing is created.
-    """
+    """The certificates of the Service's https ports, with notes on them. A Service has one managed certificate: all its
+    ports that ask for one share it. After a partial reading the ports keep theirs, and none is created."""
     if not requested.ports:
         return _of_port(service, requested.options, snapshot)
     ports = {port: _of_port(service, asked.options, snapshot) for port, asked in requested.ports.items()}
@@ -120,7 +117,7 @@ def _of_port(service: Service, options: Options, snapshot: Snapshot) -> DesiredC
 
 
 def _kept(*notes: Note) -> DesiredCertificates:
-    """The port keeps what it has."""
+    """The port keeps its certificates."""
     return DesiredCertificates(UNMANAGED, notes=notes)
 
 
@@ -156,7 +153,7 @@ def _look_up(reference: int | str, section: Section[int, Certificate]) -> Presen
 
 
 def _missing(reference: int | str, section: Section[int, Certificate]) -> Reason:
-    """A reference that leads nowhere, with what may have been meant."""
+    """A reference that leads nowhere, with the nearest names."""
     namesake = next((certificate for certificate in section if certificate.name == str(reference)), None)
     if namesake is not None:
         return rows.CERTIFICATE_BY_ID.because(wanted=reference, certificate=namesake.id)
@@ -208,8 +205,8 @@ def _managed(
 ) -> DesiredCertificates:
     """The certificate of those that are ``labeled`` as the Service's; else the one to request.
 
-    Of several, the one that is exactly what is asked for is taken: so a person can have another one issued beside the
-    one in use. A name is there once only, so this needs no complete list; everything else does.
+    Of several, the one exactly as asked for is taken: so a person can have another one issued beside the one in use. A
+    name is there once only, so this needs no complete list; everything else does.
     """
     asked, domains = options.http_managed_certificate_name, options.http_managed_certificate_domains
     name = f"ccm-managed-certificate-{service.uid}" if asked is UNMANAGED else asked  # HCCM's name
@@ -245,8 +242,7 @@ def _why_not_its_own(certificate: Certificate, snapshot: Snapshot) -> Reason | N
 
 
 def _differences(certificate: Certificate, name: str, domains: tuple[str, ...] | Unmanaged) -> tuple[str, ...]:
-    """The differences between the certificate and what is asked for, in words. No annotation changes an existing
-    certificate."""
+    """The differences from the certificate that is asked for, in words. Annotations never change an existing one."""
     found = []
     if certificate.name != name:
         found.append(rows.CERTIFICATE_OTHER_NAME.text(name=name))

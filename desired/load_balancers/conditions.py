@@ -23,12 +23,12 @@ from desired.rules import load_balancers as rows
 _LONGEST = 1024
 """Characters of a message."""
 OTHER_ADDRESS = "OtherAddressPublished"
-"""Reason of ``LoadBalancerReady`` where the Service publishes an address that is not its load balancer's."""
+"""Reason of ``LoadBalancerReady`` if the Service publishes an address that is not its load balancer's."""
 _NO_TARGETS = NOTES[NoteKind.NO_TARGETS].condition
 _FIRST = (NoteKind.MALFORMED, NoteKind.AMBIGUOUS, NoteKind.SEVERAL_BALANCERS)
-"""Notes that come before what is withheld."""
+"""Notes that come before withheld changes."""
 _LEFT_OUT = frozenset({Lack.PORT, Lack.SOURCE_RANGES})
-"""What is said to be missing; a Service without any TCP port lacks each of its ports."""
+"""Notes on missing support; a Service without any TCP port lacks each of its ports."""
 
 
 def service_conditions(
@@ -44,7 +44,7 @@ def service_conditions(
     ``match`` says which load balancer is the Service's, and ``hostname`` which one it asks for: "" is none, and with
     None, as it cannot be read, no published hostname is judged. ``changes`` are its own, judged: those that are applied
     now count as done, as their write takes the conditions along. ``notes`` may be those of the whole plan. A condition
-    about which too little is known stays as it is; its status is ``Unknown`` when there was none.
+    about which too little is known stays as it is; its status is ``Unknown`` if there was none.
     """
     own = tuple(sorted(note for note in notes if note.key.whole in service.keys))
     wanted = (_ready(service, match, changes, own, hostname), _in_sync(service, changes, own))
@@ -53,9 +53,8 @@ def service_conditions(
 
 
 def is_worth_a_write(service: Service, wanted: tuple[ServiceCondition, ...]) -> bool:
-    """Whether the conditions alone justify a write: one of ours says something else, or there is none and something is
-    wrong. Another message is worth one where it says why no Node is a target, as the remedy is another one then; the
-    mere absence is not."""
+    """Whether the conditions alone justify a write: one of ours changes, or there is none and something is wrong. A
+    message alone is worth one if it says why no Node is a target, as its remedy is another one then."""
     there = {condition.type: condition for condition in service.conditions}
     for condition in wanted:
         present = there.get(condition.type)
@@ -162,7 +161,7 @@ def _condition(kind: str, reason: str, message: str, *, is_true: bool = False) -
 
 
 def _unchanged(service: Service, kind: str, why: str) -> ServiceCondition:
-    """The condition as it stands; when there is none, one that says that nothing is known."""
+    """The condition as it stands; without one, a condition with status ``Unknown``."""
     present = next((condition for condition in service.conditions if condition.type == kind), None)
     return present or replace(_condition(kind, "Unknown", why), status="Unknown")
 

@@ -93,7 +93,7 @@ def may_be_released(requested: Requested) -> bool:
 
 
 def awaiting(namespace: str, service: str, snapshot: Snapshot) -> Reason | None:
-    """The load balancer that a Service of this namespace and name adopts when it is created again; None without one."""
+    """The load balancer that a new Service of this namespace and name adopts; None without one."""
     balancer = released_here(snapshot).get(former_by_name(namespace, service))
     if balancer is None:
         return None

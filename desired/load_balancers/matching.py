@@ -212,7 +212,7 @@ class _Claims:
         return serving.wants(service) or leaves(service, serving, is_labelled=bool(self._own(service)))
 
     def match(self, service: Service) -> BalancerMatch:
-        """By its label; without one by its name, or by what it publishes."""
+        """By its label; without one by its name, or by the addresses that it publishes."""
         found: BalancerMatch = self._by_label(service)
         if not self.snapshot.serving.wants(service):
             return self._left_by(service) if isinstance(found, Missing) else found
@@ -265,8 +265,8 @@ class _Claims:
         return found[0] if len(found) == 1 else None
 
     def _by_name(self, service: Service, name: str) -> BalancerMatch:
-        """The match of a Service that no load balancer of a complete list has the label of: what was released with it,
-        or what has the name that it asks for."""
+        """The match of a Service without a labelled load balancer in a complete list: the one that was released with
+        it, or the one with the name that it asks for."""
         if labelled := self.by_uid.get(service.uid):
             # The Service's by its UID, in another cluster or class: until it is released there, it stays so.
             theirs = labelled[0]
@@ -358,9 +358,8 @@ class _Claims:
         return found
 
     def _beside_published(self, service: Service, match: BalancerMatch) -> BalancerMatch:
-        """The match with what the Service publishes: a load balancer without label and name is found by its address,
-        and one that is published is told beside any other match. Every other trace of another owner, and a second load
-        balancer with a published address, keep a load balancer from being found like this."""
+        """The match with the addresses that the Service publishes. They lead to a load balancer without label and name,
+        unless it has another trace of an owner, or a second one is published. Beside any other match one is told."""
         if not isinstance(match, Owned | Adoptable | Missing):
             return match
         found = self._published(service, None if isinstance(match, Missing) else match.balancer)

@@ -53,7 +53,7 @@ class Ownership(StrEnum):
 
     OURS = "ours"
     UNCLAIMED = "unclaimed"
-    """Without such a label, as what HCCM and people make."""
+    """Without such a label, like those that HCCM and people make."""
     OTHER_CLUSTER = "other cluster"
     UNKNOWN = "unknown"
     """It has one, and which one this cluster would have could not be read."""
@@ -82,7 +82,7 @@ _CLUSTERS = {
 
 
 def said_by_labels(labels: Mapping[str, str], service: Service, snapshot: Snapshot) -> Mapping[str, Reason]:
-    """Each label about the owner → what it says on the load balancer of ``service``; of UIDs also what none says."""
+    """Each label about the owner → its meaning on the load balancer of ``service``, also that of a missing UID."""
     cluster = ownership(labels.get(LABEL_CLUSTER_UID), snapshot)
     return {
         LABEL_SERVICE_UID: _service_of(labels.get(LABEL_SERVICE_UID), cluster, service, snapshot),
@@ -120,8 +120,7 @@ def is_of_another_class(owner: Owner, snapshot: Snapshot) -> bool:
 
 
 def owner_here(service: Service, snapshot: Snapshot, before: Owner = NO_OWNER) -> Owner:
-    """The owner's labels of the load balancer of a Service that is served here, which may have had others ``before``:
-    what these say beside the Service, its cluster and its class stays."""
+    """The owner's labels of the load balancer of a Service that is served here; other ones stay as ``before``."""
     serving = snapshot.serving
     return replace(
         before,
@@ -134,7 +133,7 @@ def owner_here(service: Service, snapshot: Snapshot, before: Owner = NO_OWNER) -
 
 def labelled_by_another(service: Service, owner: Owner, snapshot: Snapshot) -> Service | None:
     """The other Service that HCCM's label names on the load balancer of a Service of a class; None without one. HCCM
-    sets it on what has the name that a Service of its own asks for, and sets it again."""
+    labels a load balancer by the name that a Service of its own asks for, again and again."""
     if owner.own_class_uid is None or owner.service_uid in (None, service.uid):
         return None
     return next((each for each in snapshot.services or () if each.uid == owner.service_uid), None)

@@ -1,8 +1,8 @@
 """Primary IPs as public addresses of load balancers: at creation, afterwards, and at deletion.
 
 A load balancer gets its addresses at creation, for its whole life (Hetzner Cloud API, creation of load balancers): none
-is replaced for another address, and no address is taken from something else. Nor is a Primary IP ever created, changed
-or deleted here.
+is replaced for another address, and no address is taken from something else. Primary IPs are never created, changed or
+deleted here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ AT_CREATION: frozenset[str] = frozenset(OPTIONS[field].full_key for field in _VE
 
 
 class Purpose(IntEnum):
-    """What depends on a Primary IP, the most urgent first."""
+    """The dependant of a Primary IP, the most urgent first."""
 
     DELETION = 0
     """Of the load balancer that has it: does it stay?"""
@@ -42,8 +42,8 @@ class Purpose(IntEnum):
 def asked_primary_ips(
     snapshot: Snapshot, settings: Settings, matches: Mapping[str, BalancerMatch]
 ) -> Mapping[int | str, Purpose]:
-    """Id or name of each Primary IP that something depends on → what for, the most urgent first. Empty unless a Service
-    asks for one, or a load balancer that is about to go has one."""
+    """Id or name of each Primary IP that something depends on → the purpose, the most urgent first. Empty unless a
+    Service asks for one, or a load balancer that is about to go has one."""
     services, balancers = snapshot.services, snapshot.load_balancers
     if services is None or balancers is None:
         return {}
@@ -99,7 +99,7 @@ class PrimaryIpChoice:
     unknown: tuple[Reason, ...] = ()
     """Why it is not known whether it can: then it waits."""
     location: str | None = None
-    """Where it has to be created for them; None if nothing says so, or the Service says it itself."""
+    """The location that they demand; None without them, and if the Service asks for a location itself."""
 
     @property
     def ipv4(self) -> PrimaryIp | None:
@@ -119,9 +119,9 @@ NO_CHOICE = PrimaryIpChoice({})
 def chosen_primary_ips(options: Options, snapshot: Snapshot) -> PrimaryIpChoice:
     """The Primary IPs that the load balancer of these ``options`` gets when it is created.
 
-    They have to exist, to be of the right version, not blocked, and where the load balancer goes (Hetzner Cloud API,
-    creation of load balancers). Where only a network zone is asked for, the load balancer goes where they are. Whether
-    something else has one is decided by the guard ``address-in-use``.
+    They have to exist, to be of the right version, not blocked, and in the load balancer's location (Hetzner Cloud API,
+    creation of load balancers). If only a network zone is asked for, their location is taken. Guard ``address-in-use``
+    decides whether something else has one.
     """
     by_field: dict[str, PrimaryIp] = {}
     problems: list[BadAnnotation] = []

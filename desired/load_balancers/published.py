@@ -1,6 +1,6 @@
-"""Addresses in the status of a Service: what a load balancer asks for, and whose they are that stand there.
+"""Addresses in the status of a Service: the desired ones, and the owners of those that stand there.
 
-Another controller may write the status beside us, and k3s' servicelb even sets the same finalizer: what stands there is
+Another controller may write the status beside us, and k3s' servicelb even sets the same finalizer: an address there is
 no evidence of a load balancer of ours by itself.
 """
 
@@ -31,8 +31,8 @@ def desired_ingress(requested: Requested, balancer: CloudBalancer) -> tuple[Ingr
     """The entries of ``status.loadBalancer.ingress`` for an existing load balancer: a hostname alone if there is one,
     else public IPv4, public IPv6 and private addresses, in HCCM's order.
 
-    Nothing when its public interface is off and its private addresses are not to be published, as with HCCM. UNMANAGED
-    when it only has no address to publish: that passes. The mode is one for all ports: an address has no other.
+    Empty if its public interface is off and its private addresses are not to be published, as with HCCM. UNMANAGED if
+    it has no address to publish yet. The mode is one for all ports: an address has no other.
     """
     options = requested.options
     if not isinstance(options.hostname, Unmanaged):
@@ -74,8 +74,8 @@ def kinds_of(balancer: CloudBalancer) -> frozenset[str]:
 def same_ingress(present: tuple[Ingress, ...], wanted: tuple[Ingress, ...]) -> bool:
     """Whether both publish the same, in the same order.
 
-    An address is the same however it is written. No mode is VIP: that is what the API server makes of it, and one
-    before 1.30 drops the field, so that the status would be written again in every pass.
+    An address is the same however it is written. A missing mode is VIP: the API server's default. Servers before 1.30
+    drop the field, so that the status would be written again in every pass.
     """
 
     def meaning(entry: Ingress) -> tuple[object, ...]:
@@ -85,9 +85,9 @@ def same_ingress(present: tuple[Ingress, ...], wanted: tuple[Ingress, ...]) -> b
 
 
 def addresses_of_others(service: Service, balancer: CloudBalancer, hostname: str | None) -> str:
-    """What is published that is not the load balancer's and by whom, beside what it has; empty when all of it is its
-    own, or when it has no address. ``hostname`` is the one that the Service asks for, "" without one; None is unknown,
-    and no hostname is judged then."""
+    """The published addresses that are not the load balancer's, their writer, and its own ones. Empty if all are its
+    own, or if it has none. ``hostname`` is the one that the Service asks for, "" without one; if it is None, unknown,
+    no hostname is judged."""
     own = own_addresses(balancer)
     others = [entry.ip for entry in service.ingress if entry.ip and parse_ip(entry.ip) not in own]
     others += [entry.hostname for entry in service.ingress if entry.hostname and hostname not in (None, entry.hostname)]
@@ -163,7 +163,7 @@ def publishers(service: Service, known: ByAddress) -> tuple[CloudBalancer, ...]:
 
 
 def source_of(entry: Ingress, balancer: CloudBalancer | None) -> Reason:
-    """Where what is published comes from, of a Service with this load balancer."""
+    """The source of a published entry of a Service with this load balancer."""
     if entry.ip is None:
         return explanations.ADDRESS_ASKED.because(annotation=OPTIONS["hostname"].full_key)
     if balancer is None:
@@ -213,12 +213,11 @@ def lost_addresses(
     service: Service, hostname: str | Unmanaged, kept: Collection[PrimaryIp], snapshot: Snapshot
 ) -> tuple[str, ...]:
     """The consequence of a creation for a Service that has had a load balancer, with the addresses that are not
-    ``kept``; empty when nothing shows that it had one. ``hostname`` is the one that it asks for.
+    ``kept``; empty if nothing shows that it had one. ``hostname`` is the one that it asks for.
 
     The finalizer alone does not show it, as k3s' servicelb sets the same one. Left out are addresses that no load
     balancer of ours can have had: those of a Node, which servicelb publishes, and private ones outside of the network.
-    Where our condition said that its own addresses are published, they were; HCCM writes no condition, so that what
-    stands there without one was likely a load balancer's.
+    Our condition proves addresses that it called published. HCCM writes none, so that others were likely its own.
     """
     if not service.is_claimed:
         return ()
