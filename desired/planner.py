@@ -109,7 +109,7 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
     changes += [orphan_deletion(orphan, snapshot) for orphan in desired.vanished]
     changes += route_changes(desired.routes)
     changes += condition_changes(desired.routes, snapshot, tuple(changes))
-    related = with_served(_after_their_targets(changes))
+    related = _after_their_targets(changes)
     return Plan(tuple(with_costs(with_evidence(related, snapshot), snapshot)), desired.notes)
 
 
@@ -133,20 +133,6 @@ def _after(deletion: Change, removals: Sequence[str], provider: Provider) -> Cha
     if provider is Provider.ROBOT:
         return replace(deletion, depends_on=(*deletion.depends_on, *removals))
     return replace(deletion, follows=(*deletion.follows, *removals))
-
-
-def with_served(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """The changes, each with those for which alone it is made, as the table of kinds says."""
-    dependents: dict[str, list[Change]] = {}
-    for change in changes:
-        for key in change.depends_on:
-            dependents.setdefault(key, []).append(change)
-    return tuple(
-        replace(change, serves=served)
-        if (served := tuple(each.key for each in dependents.get(change.key, ()) if each.kind in change.row.serves))
-        else change
-        for change in changes
-    )
 
 
 def with_evidence(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[Change]:

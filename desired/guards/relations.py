@@ -1,10 +1,10 @@
 """Relations: which changes wait because another one does, whatever withholds that one.
 
-| Relation of a change | It waits |
+| A change waits | As said by |
 |---|---|
-| ``together`` | while one of these waits |
-| ``depends_on`` | while one of these waits |
-| ``serves`` | while all of these wait: it is made for them alone |
+| while one waits that it depends on | ``depends_on`` |
+| while all wait that depend on it and for which alone it is made | ``Kind.serves`` |
+| while one waits that adds again what it takes away | ``Kind.restored_by`` |
 
 They are followed from change to change, so that no filter, guard or round of a pass does half of anything.
 """
@@ -13,21 +13,28 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from desired.plan.change import Change, GuardDecision, GuardName, Verdict
+from desired.plan.kinds import Verb
 from desired.rules.filters import BLOCKED, MADE_TOGETHER, NOT_NEEDED
 from desired.rules.rule import Rule
 
 _Changes = Mapping[str, Change]
+_Dependents = Mapping[str, Collection[str]]
+"""Key → keys of the changes that depend on that one."""
 
 
 def propagate(changes: Iterable[Change]) -> tuple[Change, ...]:
     """The judged changes, of which those wait as well that may not be made without one that is withheld."""
     by_key: dict[str, Change] = {change.key: change for change in changes}
+    dependents: dict[str, list[str]] = {}
+    for change in by_key.values():
+        for key in change.depends_on:
+            dependents.setdefault(key, []).append(change.key)
     settled = False
     while not settled:
         settled = True
         for blocker_of, row in _RELATIONS:
             for key, change in by_key.items():  # those before are ruled by now: a chain in order takes one turn
-                blocker = blocker_of(change, by_key) if _is_allowed(change) else None
+                blocker = blocker_of(change, by_key, dependents) if _is_allowed(change) else None
                 if blocker is not None:
                     by_key[key], settled = change.ruled(_waiting_for(blocker, row)), False
     return tuple(by_key.values())
@@ -45,27 +52,34 @@ def _is_allowed(change: Change) -> bool:
     return change.decision.verdict is Verdict.ALLOWED
 
 
-def _withheld(keys: Collection[str], changes: _Changes) -> list[Change]:
-    """Those with these keys that are withheld. What is not among the changes counts as done."""
+def _withheld(keys: Iterable[str], changes: _Changes) -> list[Change]:
+    """Those with these keys that are withheld. Unknown keys count as done."""
     return [changes[key] for key in keys if key in changes and not _is_allowed(changes[key])]
 
 
-def _apart(change: Change, changes: _Changes) -> Change | None:
-    return next(iter(_withheld(change.together, changes)), None)
+def _restoring(change: Change, changes: _Changes, dependents: _Dependents) -> Change | None:
+    if change.verb is Verb.ADD or not change.row.restored_by:
+        return None
+    after, new = set[str](), [*dependents.get(change.key, ())]
+    while new:
+        after.add(key := new.pop())
+        new += [other for other in dependents.get(key, ()) if other not in after]
+    withheld = _withheld(sorted(after), changes)
+    return next((c for c in withheld if c.kind in change.row.restored_by and c.verb is Verb.ADD), None)
 
 
-def _needed(change: Change, changes: _Changes) -> Change | None:
+def _needed(change: Change, changes: _Changes, _dependents: _Dependents) -> Change | None:
     return next(iter(_withheld(change.depends_on, changes)), None)
 
 
-def _served(change: Change, changes: _Changes) -> Change | None:
-    served = [key for key in change.serves if key in changes]
+def _served(change: Change, changes: _Changes, dependents: _Dependents) -> Change | None:
+    served = [key for key in dependents.get(change.key, ()) if changes[key].kind in change.row.serves]
     withheld = _withheld(served, changes)
     return withheld[0] if served and len(withheld) == len(served) else None
 
 
-_RELATIONS: tuple[tuple[Callable[[Change, _Changes], Change | None], Rule], ...] = (
-    (_apart, MADE_TOGETHER),
+_RELATIONS: tuple[tuple[Callable[[Change, _Changes, _Dependents], Change | None], Rule], ...] = (
+    (_restoring, MADE_TOGETHER),
     (_needed, BLOCKED),
     (_served, NOT_NEEDED),
 )

@@ -62,7 +62,7 @@ def in_sequence(
         *(() if larger else types),
         *(change for rest in by_kind.values() for change in rest),
     ]
-    return _related(_chained(list(_with_room(ordered, present, types) if larger and types else ordered)), present)
+    return _chained(list(_with_room(ordered, present, types) if larger and types else ordered))
 
 
 def _with_room(ordered: Sequence[Change], present: CloudBalancer, types: Sequence[Change]) -> Iterator[Change]:
@@ -186,11 +186,3 @@ def _chained(ordered: Sequence[Change]) -> tuple[Change, ...]:
         replace(change, follows=(*change.follows, before.key)) if before else change
         for before, change in zip(befores, ordered, strict=False)
     )
-
-
-def _related(changes: Sequence[Change], present: CloudBalancer) -> tuple[Change, ...]:
-    """The changes: a network is left together with the targets that return through the next one."""
-    networks = {change.key for change in changes if change.kind is ChangeKind.LB_NETWORK}
-    newcomers = [change for change in changes if change.kind is ChangeKind.LB_TARGET and change.verb is Verb.ADD]
-    back = tuple(c.key for c in newcomers if networks.intersection(c.depends_on) and c.after in present.targets)
-    return tuple(replace(c, together=back) if back and isinstance(c.before, Attachment) else c for c in changes)

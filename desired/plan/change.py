@@ -208,10 +208,6 @@ class Change:
     """Keys of changes that have to be done first; withheld with them."""
     follows: tuple[str, ...] = ()
     """Keys of changes that are tried first when they are applied in the same round, whatever comes of them."""
-    serves: tuple[str, ...] = ()
-    """Keys of the changes for whose sake alone it is made; withheld with the last of them."""
-    together: tuple[str, ...] = ()
-    """Keys of changes that restore what this one removes. Withheld while any of them is."""
     conditions: tuple[ServiceCondition, ...] = field(default=(), compare=False)
     """Conditions that a write of this change takes along; they are never a difference of their own."""
     decision: GuardDecision = ALLOWED

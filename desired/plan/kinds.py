@@ -88,7 +88,9 @@ class Kind:
     """Whether changes of this kind are preemptible: a long series of them stops for something more urgent, and
     continues afterwards."""
     serves: frozenset[ChangeKind] = frozenset()
-    """The kinds of changes for whose sake alone one of this kind is made: it is withheld with the last of them."""
+    """Of the changes that depend on one of this kind, those for which alone it is made: withheld with the last."""
+    restored_by: frozenset[ChangeKind] = frozenset()
+    """Of the changes that come after one that takes away, the additions that restore that: withheld with any."""
     field: str = ""
     """What a plan calls the sides of such a change where they have no fields of their own. Empty: the last word of
     ``name``."""
@@ -151,9 +153,10 @@ def _lb(
     calls: tuple[Call, ...],
     *needs: str,
     locks_network: bool = False,
+    restored_by: frozenset[ChangeKind] = frozenset(),
 ) -> Kind:
     sections, of = ("services", "load_balancers", *needs), ObjectKind.LOAD_BALANCER
-    return Kind(name, of, verbs, calls, Controller.SERVICE, sections, locks_network)
+    return Kind(name, of, verbs, calls, Controller.SERVICE, sections, locks_network, restored_by=restored_by)
 
 
 def _route(name: ChangeKind, verbs: frozenset[Verb], *actions: str) -> Kind:
@@ -187,7 +190,13 @@ _ROWS = (
     _lb(ChangeKind.LB_TYPE, _M, _lb_action("change_type")),
     _lb(ChangeKind.LB_ALGORITHM, _M, _lb_action("change_algorithm")),
     _lb(ChangeKind.LB_RDNS, _M, _lb_action("change_dns_ptr")),
-    _lb(ChangeKind.LB_NETWORK, _ANY, _lb_action("attach_to_network", "detach_from_network"), locks_network=True),
+    _lb(
+        ChangeKind.LB_NETWORK,
+        _ANY,
+        _lb_action("attach_to_network", "detach_from_network"),
+        locks_network=True,
+        restored_by=frozenset({ChangeKind.LB_TARGET}),
+    ),
     _lb(ChangeKind.LB_PUBLIC_INTERFACE, _M, _lb_action("enable_public_interface", "disable_public_interface")),
     _lb(ChangeKind.LB_LISTENER, _ANY, _lb_action("add_service", "update_service", "delete_service")),
     _lb(ChangeKind.LB_TARGET, _ANY, _lb_action("add_target", "remove_target"), "nodes", "servers"),

@@ -23,7 +23,7 @@ from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold,
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import NO_SETBACKS, Setbacks, Suspension
-from desired.planner import compute_plan, with_served
+from desired.planner import compute_plan
 from desired.rules.filters import BLOCKED, NOT_NEEDED, ONLY_PART, UNKNOWN_KEY, UNKNOWN_KEY_NEAR
 from desired.rules.guards import EXCLUDED_BY_POLICY, PROJECT_MISMATCH
 from desired.rules.load_balancers import BALANCER_OF_CLUSTER
@@ -321,9 +321,9 @@ def of_web(part: str, kind: str, verb: Verb, **fields: Any) -> Change:
 
 COMES = of_web("/target/server:1", "lb.target", Verb.ADD)
 GOES = of_web("/target/server:2", "lb.target", Verb.REMOVE)
-LEAVES = of_web("/network/7", "lb.network", Verb.REMOVE, together=(COMES.key,))
+LEAVES = of_web("/network/7", "lb.network", Verb.REMOVE)
 RETURNS = replace(COMES, depends_on=(LEAVES.key,))
-FINALIZER = a_change("service/default/web/finalizer", "service.claim", serves=("load_balancer/default/web",))
+FINALIZER = a_change("service/default/web/finalizer", "service.claim")
 CREATED = of_web("", "lb.create", Verb.ADD, depends_on=(FINALIZER.key,))
 
 
@@ -464,7 +464,7 @@ PORTS = (by_hand(PORT, "lb.listener", LB, CERTIFICATE), by_hand(f"{LB}/listener/
 })  # fmt: skip
 def test_preparations(changes: tuple[Change, ...], expected: set[str]) -> None:
     snapshot = replace(a_world(certificates=[]), load_balancers=incomplete(Section({})))
-    judged = judge(Plan(with_served(changes)), snapshot, LOCATED)
+    judged = judge(Plan(changes), snapshot, LOCATED)
     assert {change.key for change in judged.changes} - {change.key for change in judged.allowed} == expected
 
 

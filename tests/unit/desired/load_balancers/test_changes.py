@@ -107,7 +107,7 @@ def created(service: Service, **world: Any) -> LoadBalancer:
 def test_a_new_service() -> None:
     why = rules.CREATED.text(service="default/web")
     create = a_difference(BALANCER, "lb.create", None, SMALLEST, why, depends_on=(CLAIM.key,))
-    assert plan_of(new()).changes == (create, replace(CLAIM, serves=(BALANCER,)), PUBLISH)
+    assert plan_of(new()).changes == (create, CLAIM, PUBLISH)
 
 
 LEAST = {"algorithm_type": "least_connections"}
@@ -211,11 +211,11 @@ def test_a_managed_certificate() -> None:
     both, the rest does not."""
     plan = plan_of(new(WEB, **MANAGED), certificates=[])
     why, needs = rules.CERTIFICATE_CREATED.text(domains="a.de, b.de"), (CLAIM.key, BALANCER)
-    certificate = a_difference(ISSUE, "certificate.create", None, ASKED, why, depends_on=needs, serves=(LISTENER,))
+    certificate = a_difference(ISSUE, "certificate.create", None, ASKED, why, depends_on=needs)
     added = rules.PORT_ADDED.text(port=443)
     listener = a_part("listener/443", None, WAITING, added, depends_on=(BALANCER, ISSUE), cloud_id=None)
     create = plan.by_key[BALANCER]
-    assert plan.changes == (certificate, create, listener, replace(CLAIM, serves=(BALANCER,)), PUBLISH)
+    assert plan.changes == (certificate, create, listener, CLAIM, PUBLISH)
     assert create.after == replace(SMALLEST, listeners={})
     assert not listener.is_known
 

@@ -15,6 +15,7 @@ from desired.model.snapshot import Network
 from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
 from desired.plan.kinds import Verb
 from desired.planner import compute_plan
+from desired.rules.filters import MADE_TOGETHER
 from desired.section import Present
 from tests.balancers import (
     IN_NETWORK,
@@ -168,10 +169,14 @@ def test_leaving_a_network(options: dict[str, str], targets: Any, world: dict[st
     plan = plan_of(asking(**options), balancer, **world, nodes=nodes, servers=BOTH_NETWORKS)
     assert marks(plan) == order
     (leaving,) = (change for change in steps(plan) if isinstance(change.before, Attachment))
-    assert leaving.together == tuple(f"{BALANCER}/target/server:{number}" for number in back)
     left = GuardDecision(Verdict.WAITING, GuardName.ONLY, "left")
-    found = propagate(c.ruled(left) if c.key in leaving.together[:1] else c for c in plan.changes)
-    assert (leaving.key in Plan(found).by_key.keys() - {c.key for c in Plan(found).allowed}) is bool(back)
+
+    def waits_for(added: Change) -> bool:
+        found = Plan(propagate(change.ruled(left) if change is added else change for change in plan.changes))
+        return found.by_key[leaving.key].decision.why == MADE_TOGETHER.text(change=added.key, state="left out")
+
+    added = [change for change in steps(plan) if change.kind == "lb.target" and change.verb is Verb.ADD]
+    assert "".join(change.key.rpartition(":")[2] for change in added if waits_for(change)) == back
 
 
 CERTIFICATES: dict[str, Any] = {"certificates": [a_certificate(5)]}
