@@ -37,20 +37,19 @@ from desired.section import UNMANAGED, Unmanaged
 
 def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[Change, ...]:
     """The changes that give a Service the load balancer that it wants, each after what it needs."""
-    wanted = lb.wanted
+    wanted, present = lb.wanted, lb.present
     if wanted is None:
         return ()
     claims = _claim(lb, snapshot.serving.finalizer)
     prepared = tuple(change.key for change in claims)
     issue = _certificate(lb, wanted, prepared)
-    if lb.present is None:
+    if present is None:
         create = _create(lb, wanted, snapshot, prepared)
         # A certificate is asked for only where there is a load balancer for it: the CA counts.
         issue = tuple(replace(change, depends_on=(*change.depends_on, create.key)) for change in issue)
         rest = _parts_to_come(lb, wanted, create, snapshot, tuple(change.key for change in issue))
-        return (*claims, *issue, create, *rest, *_status_to_come(lb, create))
-    present = lb.present
-    adopt = _adopt(lb, present, snapshot, prepared)
+        return (*claims, *issue, create, *rest, *_status_to_come(lb, wanted, create))
+    adopt = [] if isinstance(lb.match, Owned) else [_adopt(lb, present, snapshot, prepared)]
     adopted = tuple(change.key for change in adopt)
     if isinstance(lb.match, Foreign | Contested):
         return (*claims, *adopt)
@@ -58,8 +57,8 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
         replace(change, depends_on=(*adopted, *change.depends_on))
         for change in changed_parts(lb, wanted, present, snapshot, tuple(change.key for change in issue))
     ]
-    lost = (rows.LOST_BY_ADOPTION.text(part=" ".join(c.key.parts)) for c in parts if c.verb is Verb.REMOVE)
-    adopt = tuple(replace(change, consequences=tuple(lost)) for change in adopt)
+    lost = tuple(rows.LOST_BY_ADOPTION.text(part=" ".join(c.key.parts)) for c in parts if c.verb is Verb.REMOVE)
+    adopt = [replace(change, consequences=lost) for change in adopt]
     status = _status(lb, present, adopted, parts, in_next_round=bool(claims))
     return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size), *status)
 
@@ -68,17 +67,9 @@ def _claim(lb: DesiredLoadBalancer, finalizer: str) -> tuple[Change, ...]:
     service = lb.service
     if finalizer in service.finalizers:
         return ()
-    change = Change(
-        key=service.key.part("finalizer"),
-        kind=ChangeKind.SERVICE_CLAIM,
-        verb=Verb.ADD,
-        before=False,
-        after=True,
-        reason=rows.CLAIMED.text(),
-        owner=service.key,
-        consequences=(rows.FINALIZER_LOST.text(),) if isinstance(lb.match, Owned) else (),
-    )
-    return (change,)
+    lost = (rows.FINALIZER_LOST.text(),) if isinstance(lb.match, Owned) else ()
+    key, why = service.key.part("finalizer"), rows.CLAIMED.text()
+    return (Change.of(key, ChangeKind.SERVICE_CLAIM, False, True, why, service.key, consequences=lost),)
 
 
 def _certificate(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, ...]) -> tuple[Change, ...]:
@@ -87,17 +78,9 @@ def _certificate(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[
     is_certain = all(problem.port is not None for problem in lb.problems)  # one by mistake counts at the CA
     if certificate is None or not is_certain or not used:
         return ()
-    change = Change(
-        key=service.certificate_key,
-        kind=ChangeKind.CERTIFICATE_CREATE,
-        verb=Verb.ADD,
-        before=None,
-        after=certificate,
-        reason=rows.CERTIFICATE_CREATED.text(domains=", ".join(certificate.domains)),
-        owner=service.key,
-        depends_on=prepared,
-    )
-    return (change,)
+    why = rows.CERTIFICATE_CREATED.text(domains=", ".join(certificate.domains))
+    key, kind = service.certificate_key, ChangeKind.CERTIFICATE_CREATE
+    return (Change.of(key, kind, None, certificate, why, service.key, depends_on=prepared),)
 
 
 def _create(lb: DesiredLoadBalancer, wanted: LoadBalancer, snapshot: Snapshot, prepared: tuple[str, ...]) -> Change:
@@ -116,17 +99,9 @@ def _create(lb: DesiredLoadBalancer, wanted: LoadBalancer, snapshot: Snapshot, p
         ipv4_rdns=UNMANAGED,
         ipv6_rdns=UNMANAGED,
     )
-    return Change(
-        key=service.balancer_key,
-        kind=ChangeKind.LB_CREATE,
-        verb=Verb.ADD,
-        before=None,
-        after=after,
-        reason=rows.CREATED.text(service=service.id),
-        owner=service.key,
-        consequences=lost_addresses(service, lb.options.hostname, lb.primary_ips.by_field.values(), snapshot),
-        depends_on=prepared,
-    )
+    lost = lost_addresses(service, lb.options.hostname, lb.primary_ips.by_field.values(), snapshot)
+    key, kind, why = service.balancer_key, ChangeKind.LB_CREATE, rows.CREATED.text(service=service.id)
+    return Change.of(key, kind, None, after, why, service.key, consequences=lost, depends_on=prepared)
 
 
 def _parts_to_come(
@@ -143,46 +118,26 @@ def _parts_to_come(
         yield replace(change, depends_on=(create.key, *change.depends_on))
 
 
-def _adopt(
-    lb: DesiredLoadBalancer, present: CloudBalancer, snapshot: Snapshot, prepared: tuple[str, ...]
-) -> tuple[Change, ...]:
-    if isinstance(lb.match, Owned):
-        return ()
+def _adopt(lb: DesiredLoadBalancer, present: CloudBalancer, snapshot: Snapshot, prepared: tuple[str, ...]) -> Change:
+    service = lb.service
     match = lb.match if isinstance(lb.match, Adoptable) else Adoptable(present)  # refused by its owner otherwise
     before = replace(present.owner, balancer_id=present.id)
-    after = replace(
-        owner_here(lb.service, snapshot),
-        balancer_id=present.id,
-        adopted=None if match.is_made_for_it else before.adopted or "true",
-    )
-    change = Change(
-        key=lb.service.balancer_key,
-        kind=ChangeKind.LB_ADOPT,
-        verb=Verb.MODIFY,
-        before=before,
-        after=after,
-        reason=_why_adopted(lb, match),
-        owner=lb.service.key,
-        cloud_id=present.id,
-        depends_on=prepared,
-    )
-    return (change,)
-
-
-def _why_adopted(lb: DesiredLoadBalancer, match: Adoptable) -> str:
-    balancer = match.balancer
-    if match.by == "label":
-        return rows.GIVEN_BACK.text(balancer=balancer.id, service=lb.service.id)
+    adopted = None if match.is_made_for_it else before.adopted or "true"
+    after = replace(owner_here(service, snapshot), balancer_id=present.id, adopted=adopted)
     kept = "" if match.is_made_for_it else "; not created for the Service, kept after it"
-    if match.by == "address":
-        return rows.ADOPTED_AS_PUBLISHED.text(balancer=balancer.id, kept=kept)
-    return rows.ADOPTED_BY_NAME.text(balancer=balancer.id, name=balancer.spec.name, kept=kept)
+    if match.by == "label":
+        why = rows.GIVEN_BACK.text(balancer=present.id, service=service.id)
+    elif match.by == "address":
+        why = rows.ADOPTED_AS_PUBLISHED.text(balancer=present.id, kept=kept)
+    else:
+        why = rows.ADOPTED_BY_NAME.text(balancer=present.id, name=present.spec.name, kept=kept)
+    key, kind = service.balancer_key, ChangeKind.LB_ADOPT
+    return replace(Change.of(key, kind, before, after, why, service.key, depends_on=prepared), cloud_id=present.id)
 
 
-def _status_to_come(lb: DesiredLoadBalancer, create: Change) -> Iterator[Change]:
+def _status_to_come(lb: DesiredLoadBalancer, wanted: LoadBalancer, create: Change) -> Iterator[Change]:
     hostname = lb.options.hostname
-    is_public = lb.wanted is None or lb.wanted.public_interface is not False
-    has_addresses = is_public or not lb.options.disable_private_ingress
+    has_addresses = wanted.public_interface is not False or not lb.options.disable_private_ingress
     if not isinstance(hostname, Unmanaged):
         yield _published(lb, KNOWN_AFTER_APPLY, rows.PUBLISHED_NEW_HOSTNAME.text(hostname=hostname), (create.key,))
     elif has_addresses or lb.service.ingress:
@@ -198,58 +153,43 @@ def _status(
     in_next_round: bool,
 ) -> Iterator[Change]:
     """The status of the Service, if it has to change: at once where it is wrong, and ``in_next_round`` or where it is
-    right for now, as it has to be after the changes of these parts."""
+    right for now, as it has to be after the changes of these parts. What a default alone asks for is the rest."""
     if lb.unclear.intersection(ON_STATUS):  # what is published stays
         return
-    wanted = _due_ingress(lb, present, lb.service.ingress)
-    published = lb.service.ingress if isinstance(wanted, Unmanaged) else wanted
-    is_early = in_next_round or isinstance(wanted, Unmanaged) or _joins(lb, parts)
-    if is_early and publishes_otherwise(lb, present, parts, published):
-        later = _published(lb, KNOWN_AFTER_APPLY, rows.PUBLISHED_AFTERWARDS.text(balancer=present.id), needed)
-        yield replace(later, follows=tuple(change.key for change in parts if change.kind in _PUBLISHED))
-    elif not isinstance(wanted, Unmanaged):
-        row = rows.PUBLISHED_AS_IS if wanted else rows.UNPUBLISHED
-        change = _published(lb, wanted, row.text(balancer=present.id), needed)
-        yield change if wanted else replace(change, consequences=(rows.PUBLISHED_NOWHERE.text(),))
-        needed = (*needed, change.key)
-    yield from _status_by_default(lb, present, published, needed)
-
-
-def _joins(lb: DesiredLoadBalancer, parts: Iterable[Change]) -> bool:
-    """Whether the load balancer is about to have an address in a network, which is published with the others."""
-    return any(
+    due = _due_ingress(lb, present, lb.service.ingress)
+    published = lb.service.ingress if isinstance(due, Unmanaged) else due
+    # About to have an address in a network, which is published with the others.
+    joins = any(
         part.kind is ChangeKind.LB_NETWORK and part.before is None and not part.brings and part.key not in lb.failed
         for part in parts
     )
-
-
-def _status_by_default(
-    lb: DesiredLoadBalancer, present: CloudBalancer, published: tuple[Ingress, ...], needed: tuple[str, ...]
-) -> Iterator[Change]:
-    """The rest of the status, if a default alone asks for it."""
+    is_early = in_next_round or isinstance(due, Unmanaged) or joins
+    if is_early and publishes_otherwise(lb, present, parts, published):
+        later = _published(lb, KNOWN_AFTER_APPLY, rows.PUBLISHED_AFTERWARDS.text(balancer=present.id), needed)
+        yield replace(later, follows=tuple(change.key for change in parts if change.kind in _PUBLISHED))
+    elif not isinstance(due, Unmanaged):
+        yield (change := _published_as_is(lb, present, due, needed))
+        needed = (*needed, change.key)
     wanted = desired_ingress(lb.requested, present)
     _, brings = status_differences(lb, published, present)
     if brings and not isinstance(wanted, Unmanaged) and not same_ingress(published, wanted):
-        row = rows.PUBLISHED_AS_IS if wanted else rows.UNPUBLISHED
-        lost = () if wanted else (rows.PUBLISHED_NOWHERE.text(),)
-        rest = _published(lb, wanted, row.text(balancer=present.id), needed)
-        yield replace(rest, key=rest.key.part("default"), before=published, brings=brings, consequences=lost)
+        rest = _published_as_is(lb, present, wanted, needed)
+        yield replace(rest, key=rest.key.part("default"), before=published, brings=brings)
+
+
+def _published_as_is(
+    lb: DesiredLoadBalancer, present: CloudBalancer, after: tuple[Ingress, ...], needed: tuple[str, ...]
+) -> Change:
+    row, lost = (rows.PUBLISHED_AS_IS, ()) if after else (rows.UNPUBLISHED, (rows.PUBLISHED_NOWHERE.text(),))
+    return replace(_published(lb, after, row.text(balancer=present.id), needed), consequences=lost)
 
 
 def _published(
     lb: DesiredLoadBalancer, after: tuple[Ingress, ...] | KnownAfterApply, reason: str, needed: tuple[str, ...]
 ) -> Change:
-    return Change(
-        key=lb.service.key.part("status"),
-        kind=ChangeKind.SERVICE_STATUS,
-        verb=Verb.MODIFY,
-        before=lb.service.ingress,
-        after=after,
-        reason=reason,
-        owner=lb.service.key,
-        cloud_id=None if lb.present is None else lb.present.id,
-        depends_on=needed,
-    )
+    service, kind = lb.service, ChangeKind.SERVICE_STATUS
+    change = Change.of(service.key.part("status"), kind, service.ingress, after, reason, service.key, depends_on=needed)
+    return replace(change, cloud_id=lb.present.id if lb.present else None)
 
 
 def _due_ingress(

@@ -38,7 +38,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLASS
 from desired.plan.change import Change, Difference, State
 from desired.plan.foresight import balancer_after
-from desired.plan.kinds import KINDS, ChangeKind, Verb
+from desired.plan.kinds import ChangeKind, Verb
 from desired.rules import load_balancer_changes as rows
 from desired.section import UNMANAGED, Absent, Present, Unknown, Unmanaged
 from desired.syntax.provider_id import ServerKey
@@ -96,11 +96,9 @@ def _change(
     consequences: tuple[str, ...] = (),
     depends_on: tuple[str, ...] = (),
 ) -> Change:
-    (verb, *others) = KINDS[kind].verbs
-    if others:
-        verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
-    key, cloud_id = lb.service.balancer_key.part(*part), lb.present.id if lb.present else None
-    return Change(key, kind, verb, before, after, reason, lb.service.key, consequences, depends_on, cloud_id=cloud_id)
+    key, service = lb.service.balancer_key.part(*part), lb.service.key
+    change = Change.of(key, kind, before, after, reason, service, consequences=consequences, depends_on=depends_on)
+    return replace(change, cloud_id=lb.present.id if lb.present else None)
 
 
 def _whole(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:

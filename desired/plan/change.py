@@ -230,6 +230,25 @@ class Change:
         if self.before == self.after:
             raise ValueError(f"{self.key}: a change that changes nothing")
 
+    @classmethod
+    def of(
+        cls,
+        key: Key,
+        kind: ChangeKind,
+        before: State | None,
+        after: State | None,
+        reason: str,
+        owner: Key,
+        *,
+        consequences: tuple[str, ...] = (),
+        depends_on: tuple[str, ...] = (),
+    ) -> "Change":
+        """A change with the verb of its kind; if that has several, with the one that follows from its sides."""
+        (verb, *others) = KINDS[kind].verbs
+        if others:
+            verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
+        return cls(key, kind, verb, before, after, reason, owner, consequences, depends_on)
+
     @property
     def row(self) -> Kind:
         """The change's row in the table of kinds."""
