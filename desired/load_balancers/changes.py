@@ -60,7 +60,7 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
     lost = tuple(rows.LOST_BY_ADOPTION.text(part=" ".join(c.key.parts)) for c in parts if c.verb is Verb.REMOVE)
     adopt = [replace(change, consequences=lost) for change in adopt]
     status = _status(lb, present, adopted, parts, in_next_round=bool(claims))
-    return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size), *status)
+    return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size.type or present.type), *status)
 
 
 def _claim(lb: DesiredLoadBalancer, finalizer: str) -> tuple[Change, ...]:

@@ -5,11 +5,10 @@ comes before the targets that need it and goes after those that needed it, since
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from desired.load_balancers.size import Size
 from desired.model.load_balancer import (
     Attachment,
     BalancerType,
@@ -26,32 +25,61 @@ from desired.plan.foresight import balancer_after
 from desired.plan.kinds import ChangeKind, Verb
 
 
-def in_sequence(
-    changes: Sequence[Change],
-    present: CloudBalancer,
-    size: Size,
-) -> tuple[Change, ...]:
-    """The changes of parts of ``present`` in their order, each of which follows the one before it."""
-    larger = size.type is not None and size.type.max_targets >= present.type.max_targets
-    room = size.type if larger and size.type is not None else present.type
-    by_kind: dict[str, list[Change]] = {}
-    for change in sorted(changes, key=lambda change: change.key):
-        by_kind.setdefault(change.kind, []).append(change)
+def with_needs(parts: Sequence[Change], present: CloudBalancer, size: BalancerType) -> Iterator[Change]:
+    """The changes of parts, each with those without which the API would refuse it, or traffic would be lost by it.
+    ``size`` is the next type."""
+    of: dict[ChangeKind, list[Change]] = {}
+    for change in parts:
+        of.setdefault(change.kind, []).append(change)
+    public, networks, targets = (
+        of.get(kind, []) for kind in (ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_NETWORK, ChangeKind.LB_TARGET)
+    )
+    for change in parts:
+        needed: Iterable[Change] = ()
+        match change.kind:
+            case ChangeKind.LB_TARGET if _is_private(change.after):
+                # While a person thinks about another network, Nodes come and go: they join the present one. What is
+                # lost with that returns through the next.
+                returns = change.before is None and change.after in present.targets
+                needed = [c for c in networks if c.after is not None and (returns or not present.attachments)]
+            case ChangeKind.LB_TARGET if change.after is not None:
+                needed = [c for c in public if c.after is True]
+            case ChangeKind.LB_NETWORK if change.before is None:
+                needed = [c for c in networks if c.before is not None]
+            case ChangeKind.LB_NETWORK:
+                # What is reached through a network is lost with it: it is removed before, if a guard lets it.
+                needed = [c for c in targets if _is_private(c.before)]
+            case ChangeKind.LB_PUBLIC_INTERFACE if change.after is False:
+                needed = [*targets, *networks]
+            case ChangeKind.LB_TYPE if size.max_targets < present.type.max_targets:
+                needed = _making_room([*of.get(ChangeKind.LB_LISTENER, ()), *targets], present, size)
+        yield _needing(change, needed)
 
-    def of(kind: str) -> list[Change]:
-        return by_kind.pop(kind, [])
 
-    types, public, networks = of(ChangeKind.LB_TYPE), of(ChangeKind.LB_PUBLIC_INTERFACE), of(ChangeKind.LB_NETWORK)
-    targets = of(ChangeKind.LB_TARGET)
+def _making_room(parts: Sequence[Change], present: CloudBalancer, size: BalancerType) -> Iterable[Change]:
+    """The removals before which a smaller type would not hold what is there by then."""
+    fullest = reduce(balancer_after, (change for change in parts if change.verb is not Verb.REMOVE), present)
+    kinds = {*_exceeded(fullest, size)}
+    return [change for change in parts if change.kind in kinds and change.verb is Verb.REMOVE]
+
+
+def in_sequence(changes: Collection[Change], present: CloudBalancer, size: BalancerType) -> tuple[Change, ...]:
+    """The changes of parts of ``present`` in their order, each of which follows the one before it: that is tried first,
+    whatever comes of it."""
+    larger = size.max_targets >= present.type.max_targets
+    room = size if larger else present.type
+    by_key = sorted(changes, key=lambda change: change.key)
+
+    def of(*kinds: ChangeKind) -> list[Change]:
+        return [change for kind in kinds for change in by_key if change.kind is kind]
+
+    types, public, targets = of(ChangeKind.LB_TYPE), of(ChangeKind.LB_PUBLIC_INTERFACE), of(ChangeKind.LB_TARGET)
+    networks = sorted(of(ChangeKind.LB_NETWORK), key=lambda change: change.verb is not Verb.REMOVE)
     early = _before_it_leaves(targets, networks)
     late = [change for change in targets if change not in early]
-    networks = sorted(networks, key=lambda change: change.verb is not Verb.REMOVE)
     moved = reduce(balancer_after, (*early, *networks), present)
     ordered = [
-        *of(ChangeKind.LB_ADOPT),
-        *of(ChangeKind.LB_IDENTITY),
-        *of(ChangeKind.LB_ALGORITHM),
-        *of(ChangeKind.LB_RDNS),
+        *of(ChangeKind.LB_ADOPT, ChangeKind.LB_IDENTITY, ChangeKind.LB_ALGORITHM, ChangeKind.LB_RDNS),
         *(change for change in public if change.after),
         *(types if larger else ()),
         *_targets(early, room.max_targets - len(present.targets), present),
@@ -60,9 +88,13 @@ def in_sequence(
         *_targets(late, room.max_targets - len(moved.targets), present),
         *(change for change in public if not change.after),
         *(() if larger else types),
-        *(change for rest in by_kind.values() for change in rest),
     ]
-    return _chained(list(_with_room(ordered, present, types) if larger and types else ordered))
+    if larger and types:
+        ordered = [*_with_room(ordered, present, types)]
+    return tuple(
+        replace(change, follows=tuple(before.key for before in ordered[max(0, place - 1) : place]))
+        for place, change in enumerate(ordered)
+    )
 
 
 def _with_room(ordered: Sequence[Change], present: CloudBalancer, types: Sequence[Change]) -> Iterator[Change]:
@@ -73,10 +105,10 @@ def _with_room(ordered: Sequence[Change], present: CloudBalancer, types: Sequenc
     for change in ordered:
         then = then if change.kind is ChangeKind.LB_NETWORK else balancer_after(then, change)
         is_new = change.verb is Verb.ADD and change.after not in present.targets
-        yield _needing(change, enlarging) if is_new and change.kind in exceeded(then, present.type) else change
+        yield _needing(change, enlarging) if is_new and change.kind in _exceeded(then, present.type) else change
 
 
-def exceeded(balancer: CloudBalancer, size: BalancerType) -> Iterator[ChangeKind]:
+def _exceeded(balancer: CloudBalancer, size: BalancerType) -> Iterator[ChangeKind]:
     """Kinds of the parts of which the load balancer has more than this type takes."""
     if len(balancer.targets) > size.max_targets:
         yield ChangeKind.LB_TARGET
@@ -104,16 +136,17 @@ def _listeners(changes: Sequence[Change], headroom: int) -> list[Change]:
     the API refuses until then."""
     taking = {c.key for c in changes if _takes_80(c.after) and not _takes_80(c.before)}
     early = [c for c in changes if taking and _takes_80(c.before) and not _takes_80(c.after)]
-    late = [_needing(c, early) if c.key in taking else c for c in changes if c not in early]
-    adds, modifies, removals = _by_verb(late)
+    adds, modifies, removals = _by_verb(
+        [_needing(c, early) if c.key in taking else c for c in changes if c not in early]
+    )
     freed = sum(change.verb is Verb.REMOVE for change in early)
     return [*early, *modifies, *interleaved(adds, removals, headroom + freed)]
 
 
 def _takes_80(side: object) -> bool:
-    if not isinstance(side, Listener):
-        return False
-    return side.port == 80 or (side.http is not None and side.http.redirect_http is True)
+    return isinstance(side, Listener) and (
+        side.port == 80 or (side.http is not None and side.http.redirect_http is True)
+    )
 
 
 def _before_it_leaves(targets: Sequence[Change], networks: Sequence[Change]) -> list[Change]:
@@ -136,9 +169,7 @@ def _targets(changes: Sequence[Change], headroom: int, present: CloudBalancer) -
     adds, flips, removals = _by_verb(changes)
     adds = sorted(adds, key=lambda change: change.after not in present.targets)  # what comes back has its place
     flips = sorted(flips, key=lambda change: turn_of(change, present))
-    dead = [change for change in removals if not change.consequences]
-    living = [change for change in removals if change.consequences]
-    mixed = interleaved(adds, [*dead, *living], headroom)
+    mixed = interleaved(adds, sorted(removals, key=lambda change: bool(change.consequences)), headroom)
     last_add = max((place for place, change in enumerate(mixed) if change.verb is Verb.ADD), default=-1) + 1
     one_by_one = [*_one_by_one(flips, adds, ServerTarget), *_one_by_one(flips, adds, IpTarget)]
     return [*mixed[:last_add], *one_by_one, *mixed[last_add:]]
@@ -163,26 +194,15 @@ def _ports(target: object, present: CloudBalancer) -> frozenset[int]:
 def _one_by_one(flips: Sequence[Change], adds: Sequence[Change], kind: type[Target]) -> list[Change]:
     """The switches of targets of one kind, the first after the additions of that kind, and each after the one before
     it: what is refused of dedicated servers is no matter of the cloud's, and the other way round."""
-    own, before = (
-        [flip for flip in flips if isinstance(flip.after, kind)],
-        [a for a in adds if isinstance(a.after, kind)],
-    )
+    own, before = ([change for change in changes if isinstance(change.after, kind)] for changes in (flips, adds))
     return [_needing(flip, own[place - 1 : place] if place else before) for place, flip in enumerate(own)]
 
 
-def _needing(change: Change, needed: Sequence[Change]) -> Change:
-    return replace(change, depends_on=(*change.depends_on, *(other.key for other in needed)))
+def _needing(change: Change, needed: Iterable[Change]) -> Change:
+    keys = tuple(other.key for other in needed)
+    return replace(change, depends_on=(*change.depends_on, *keys)) if keys else change
 
 
 def _by_verb(changes: Sequence[Change]) -> tuple[list[Change], list[Change], list[Change]]:
     adds, modifies, removals = ([c for c in changes if c.verb is verb] for verb in (Verb.ADD, Verb.MODIFY, Verb.REMOVE))
     return adds, modifies, removals
-
-
-def _chained(ordered: Sequence[Change]) -> tuple[Change, ...]:
-    """Each follows the one before: the change before it is tried first, whatever comes of it."""
-    befores = [None, *ordered]
-    return tuple(
-        replace(change, follows=(*change.follows, before.key)) if before else change
-        for before, change in zip(befores, ordered, strict=False)
-    )

@@ -1,8 +1,7 @@
 """Changes of the parts of an existing load balancer. Nothing is planned for parts that are equal."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import reduce
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
 from desired.load_balancers.by_default import (
@@ -15,18 +14,15 @@ from desired.load_balancers.by_default import (
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.matching import Owned
-from desired.load_balancers.ordering import exceeded
+from desired.load_balancers.ordering import with_needs
 from desired.load_balancers.targets import removal_reason
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
-    BalancerType,
     CloudBalancer,
     Identity,
     IpTarget,
-    KnownAfterApply,
-    Listener,
     LoadBalancer,
     SelectorTarget,
     ServerTarget,
@@ -36,285 +32,251 @@ from desired.model.load_balancer import (
 )
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLASS
-from desired.plan.change import Change, Difference, State
-from desired.plan.foresight import balancer_after
-from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.change import Change, State
+from desired.plan.kinds import ChangeKind
 from desired.rules import load_balancer_changes as rows
+from desired.rules.rule import Rule
 from desired.section import UNMANAGED, Absent, Present, Unknown, Unmanaged
 from desired.syntax.provider_id import ServerKey
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One value of a load balancer as a whole, and the change that writes it."""
+
+    field: str
+    part: tuple[str, ...]
+    kind: ChangeKind
+    why: Rule
+    of_address: str = ""
+    """The public address without which it does not exist; "" for none."""
+
+
+_VALUES = (
+    _Row("algorithm", ("algorithm",), ChangeKind.LB_ALGORITHM, rows.ALGORITHM_CHANGED),
+    _Row("ipv4_rdns", ("rdns", "ipv4"), ChangeKind.LB_RDNS, rows.REVERSE_NAME_CHANGED, "ipv4"),
+    _Row("ipv6_rdns", ("rdns", "ipv6"), ChangeKind.LB_RDNS, rows.REVERSE_NAME_CHANGED, "ipv6"),
+    _Row("type", ("type",), ChangeKind.LB_TYPE, rows.TYPE_CHANGED),
+)
 
 
 def changed_parts(
     lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, snapshot: Snapshot, issue: tuple[str, ...]
 ) -> Iterator[Change]:
-    """A change for every part that differs, in any order; ``issue`` are keys of certificates that are still to come."""
-    networks = tuple(_networks(lb, wanted, present))
-    public = tuple(_public_interface(lb, wanted, present))
-    targets = tuple(_targets(lb, wanted, present, snapshot, (*networks, *public)))
-    targets = (*targets, *_switches(lb, wanted, present, snapshot, (*networks, *public), targets))
-    targets = (*targets, *_moved(lb, wanted, present, snapshot, networks, targets))
-    listeners = tuple(_listeners(lb, wanted, present, issue))
-    yield from _whole(lb, wanted, present)
-    yield from _type(lb, wanted, present, (*listeners, *targets))
-    yield from listeners
-    yield from targets
-    for change in networks:
-        # What is reached through a network is lost with it: it is removed before, if a guard lets it.
-        before = (other.key for other in targets if change.before and _is_private_end(other))
-        yield replace(change, depends_on=(*change.depends_on, *before))
-    for change in public:
-        # Disabled only when no target needs it any more, and once the network is there.
-        after = () if change.after else (*targets, *networks)
-        yield replace(change, depends_on=tuple(other.key for other in after))
+    """A change for every part that differs, in any order, with what it needs; ``issue`` are keys of certificates that
+    are still to come."""
+    parts = _Parts(lb, wanted, present, snapshot)
+    networks, targets = [*parts.networks()], [*parts.targets()]
+    targets += [*parts.switches({change.key for change in targets})]
+    targets += [*parts.moved(networks, {change.key for change in targets})]
+    yield from with_needs(
+        [*parts.whole(), *parts.listeners(issue), *targets, *networks], present, lb.size.type or present.type
+    )
 
 
-def listener_change(
-    lb: DesiredLoadBalancer,
-    before: Listener | None,
-    after: Listener | None,
-    needed: tuple[str, ...],
-    brings: tuple[Difference, ...] = (),
-) -> Change:
-    """The change of one listener, of which one side may be None; it comes after the changes ``needed``. The part
-    that a default alone ``brings`` is a change of its own."""
-    port = after.port if after else before.port if before else 0
-    row = rows.PORT_ADDED if before is None else rows.PORT_REMOVED if after is None else rows.PORT_CHANGED
-    part, kind, why = ("listener", port, *(["default"] if brings else [])), ChangeKind.LB_LISTENER, row.text(port=port)
-    lost = (rows.PORT_CLOSED.text(port=port),) if after is None else ()
-    change = _change(lb, part, kind, before, after, why, consequences=lost, depends_on=needed)
-    return replace(change, brings=brings)
+def reverse_names_to_come(lb: DesiredLoadBalancer, wanted: LoadBalancer) -> Iterator[Change]:
+    """The reverse names of a load balancer that is still to be created. Which ones Hetzner gives it is not known."""
+    for row in _VALUES:
+        pointer = getattr(wanted, row.field)
+        if row.kind is ChangeKind.LB_RDNS and isinstance(pointer, str):
+            yield part_change(lb, row.part, row.kind, KNOWN_AFTER_APPLY, pointer, row.why.text())
 
 
-def _change(
+def part_change(
     lb: DesiredLoadBalancer,
     part: tuple[object, ...],
     kind: ChangeKind,
     before: State | None,
     after: State | None,
-    reason: str,
-    *,
-    consequences: tuple[str, ...] = (),
-    depends_on: tuple[str, ...] = (),
+    why: str,
+    lost: tuple[str, ...] = (),
+    needs: tuple[str, ...] = (),
 ) -> Change:
+    """The change of one part of the load balancer. ``lost`` are its consequences."""
     key, service = lb.service.balancer_key.part(*part), lb.service.key
-    change = Change.of(key, kind, before, after, reason, service, consequences=consequences, depends_on=depends_on)
+    change = Change.of(key, kind, before, after, why, service, consequences=lost, depends_on=needs)
     return replace(change, cloud_id=lb.present.id if lb.present else None)
 
 
-def _whole(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
-    spec = present.spec
-    is_lost = LABEL_CLASS in wanted.labels and LABEL_CLASS not in spec.labels and isinstance(lb.match, Owned)
-    if wanted.name != spec.name or is_lost:
-        named, renamed = Identity(spec.name, spec.labels), Identity(wanted.name, wanted.labels)
-        row = rows.CLASS_RESTORED if is_lost else rows.RENAMED
-        yield _change(lb, ("identity",), ChangeKind.LB_IDENTITY, named, renamed, row.text())
-    algorithm, there = wanted.algorithm, spec.algorithm
-    if not isinstance(algorithm, Unmanaged) and not isinstance(there, Unmanaged) and algorithm is not there:
-        yield _change(lb, ("algorithm",), ChangeKind.LB_ALGORITHM, there, algorithm, rows.ALGORITHM_CHANGED.text())
-    for family, address, pointer, before in (
-        ("ipv4", present.ipv4, wanted.ipv4_rdns, spec.ipv4_rdns),
-        ("ipv6", present.ipv6, wanted.ipv6_rdns, spec.ipv6_rdns),
-    ):
-        if address is None or isinstance(pointer, Unmanaged) or isinstance(before, Unmanaged):
-            continue
-        if (pointer or "") != (before or ""):
-            yield _reverse_name(lb, family, before or None, pointer)
+@dataclass(frozen=True)
+class _Parts:
+    """A load balancer that is there, beside the wanted one."""
 
+    lb: DesiredLoadBalancer
+    wanted: LoadBalancer
+    present: CloudBalancer
+    snapshot: Snapshot
 
-def reverse_names_to_come(lb: DesiredLoadBalancer, wanted: LoadBalancer) -> Iterator[Change]:
-    """The reverse names of a load balancer that is still to be created. Which ones Hetzner gives it is not known."""
-    for family, pointer in (("ipv4", wanted.ipv4_rdns), ("ipv6", wanted.ipv6_rdns)):
-        if isinstance(pointer, str):
-            yield _reverse_name(lb, family, KNOWN_AFTER_APPLY, pointer)
+    def whole(self) -> Iterator[Change]:
+        """Name with labels, the public interface, and what the table has."""
+        lb, spec, wanted, present = self.lb, self.present.spec, self.wanted, self.present
+        is_lost = LABEL_CLASS in wanted.labels and LABEL_CLASS not in spec.labels and isinstance(lb.match, Owned)
+        if wanted.name != spec.name or is_lost:
+            named, renamed = Identity(spec.name, spec.labels), Identity(wanted.name, wanted.labels)
+            row = rows.CLASS_RESTORED if is_lost else rows.RENAMED
+            yield part_change(lb, ("identity",), ChangeKind.LB_IDENTITY, named, renamed, row.text())
+        for value in _VALUES:
+            before, after = getattr(spec, value.field), getattr(wanted, value.field)
+            is_there = not value.of_address or getattr(present, value.of_address) is not None
+            if is_there and UNMANAGED not in (before, after) and (before or None) != (after or None):
+                change = part_change(lb, value.part, value.kind, before or None, after, value.why.text())
+                is_type = value.kind is ChangeKind.LB_TYPE
+                yield replace(change, brings=type_differences(lb, present.type)) if is_type else change
+        public, there = wanted.public_interface, spec.public_interface
+        # Closing is refused without a network, and which one that is cannot be told if none is wanted.
+        may_change = public is True or present.attachments or isinstance(wanted.attachment, Attachment)
+        if may_change and not isinstance(public, Unmanaged) and not isinstance(there, Unmanaged) and public != there:
+            row, lost = (rows.PUBLIC_ON, ()) if public else (rows.PUBLIC_OFF, (rows.UNREACHABLE_OUTSIDE.text(),))
+            change = part_change(lb, ("public",), ChangeKind.LB_PUBLIC_INTERFACE, there, public, row.text(), lost)
+            yield replace(change, brings=interface_differences(lb, closes=not public))
 
+    def networks(self) -> Iterator[Change]:
+        """The place in a network; a load balancer is in one at a time."""
+        place, here = self.wanted.attachment, {there.network_id: there for there in self.present.attachments}
+        if not isinstance(place, Attachment):
+            return
+        steps: list[tuple[Attachment | None, Attachment | None, str]]
+        stays, brings = here.get(place.network_id), network_differences(self.lb, here, place)
+        if stays is None:
+            steps = [(there, None, rows.NETWORK_REPLACED.text()) for there in here.values()]
+            steps += [(None, place, rows.NETWORK_ADDED.text())]
+        elif place.ip not in (UNMANAGED, stays.ip):
+            steps, brings = [(stays, place, rows.PRIVATE_ADDRESS_CHANGED.text(address=str(place.ip)))], ()
+        else:
+            return
+        stops = any(map(is_private, self.present.targets))
+        loses = rows.PRIVATE_TRAFFIC_STOPS if stops else rows.PRIVATE_ADDRESS_LOST
+        for before, after, why in steps:
+            part = ("network", (before or after or place).network_id)
+            lost = () if before is None else (loses.text(address=str(before.ip)),)
+            change = part_change(self.lb, part, ChangeKind.LB_NETWORK, before, after, why, lost)
+            yield replace(change, brings=brings)
 
-def _reverse_name(
-    lb: DesiredLoadBalancer, family: str, before: str | KnownAfterApply | None, pointer: str | None
-) -> Change:
-    return _change(lb, ("rdns", family), ChangeKind.LB_RDNS, before, pointer, rows.REVERSE_NAME_CHANGED.text())
+    def listeners(self, issue: tuple[str, ...]) -> Iterator[Change]:
+        """The listeners by port. What a default alone brings to one is a change of its own."""
+        there, wanted = self.present.spec.listeners, self.wanted.listeners
+        for port in sorted(wanted.keys() | there.keys()):
+            before, after = there.get(port), wanted.get(port)
+            if before == after:
+                continue
+            asked, brings = listener_differences(self.lb, before, after) if before and after else (after, ())
+            needs = issue if after and waits_for_certificate(after) else ()
+            for old, new, is_rest in ((before, asked, False), (asked, after, True)):
+                if old == new:
+                    continue
+                row = rows.PORT_ADDED if old is None else rows.PORT_REMOVED if new is None else rows.PORT_CHANGED
+                lost = (rows.PORT_CLOSED.text(port=port),) if new is None else ()
+                part = ("listener", port, *(["default"] if is_rest else []))
+                change = part_change(self.lb, part, ChangeKind.LB_LISTENER, old, new, row.text(port=port), lost, needs)
+                yield replace(change, brings=brings if is_rest else ())
+                needs = (change.key,)
 
+    def targets(self) -> Iterator[Change]:
+        """The targets, server by server."""
+        lb, present, wanted, snapshot = self.lb, self.present, self.wanted.targets, self.snapshot
+        if isinstance(wanted, Unmanaged) or wanted == frozenset(present.targets):
+            return
+        there, asked = self._by_server(wanted)
+        room = max(present.type.max_targets, lb.size.type.max_targets if lb.size.type else 0) - len(present.targets)
+        room -= len(asked.keys() - there.keys())
+        for server in sorted(there.keys() | asked.keys()):
+            has, gets = there.get(server, []), asked.get(server, [])
+            if set(has) == set(gets) or (has and wanted.issuperset(has)):
+                continue
+            if not gets:
+                # A server that is two targets goes with both, in one removal.
+                by_name = {target.name: target for target in reversed(has)}
+                yield from (self._removal(target, server) for target in by_name.values())
+                continue
+            (after,) = gets
+            old = [target for target in has if target != after and isinstance(target, IpTarget)]
+            if not old or not isinstance(after, IpTarget):
+                yield self._addition(next((target for target in has if target != after), None), after, server)
+            elif snapshot.robot is None or not isinstance(snapshot.find(server), Unknown):
+                # Two addresses of a dedicated server may be targets at a time: the new one comes before the old goes.
+                if after in has:
+                    yield from (self._removal(target, server, serves=True) for target in old)
+                else:
+                    yield self._addition(old[0] if room < 1 else None, after, server)
+                    room -= 1
 
-def _is_private_end(change: Change) -> bool:
-    """Whether it is the end of a target by private address."""
-    return isinstance(change.before, Target) and is_private(change.before)
+    def _by_server(
+        self, wanted: Collection[Target]
+    ) -> tuple[Mapping[ServerKey, list[Target]], Mapping[ServerKey, list[Target]]]:
+        """Server → the targets that lead to it, and those of them, or the one, that are ``wanted``."""
+        there: dict[ServerKey, list[Target]] = {}
+        for target in self.present.targets:
+            if server := self._led_to(target):
+                there.setdefault(server, []).append(target)
+        asked = {server: [target for target in found if target in wanted] for server, found in there.items()}
+        candidates = self.lb.targets.node_targets.candidates
+        return there, asked | {server: [target] for server, target in candidates.items() if target in wanted}
 
+    def _led_to(self, target: Target) -> ServerKey | None:
+        return self.lb.targets.node_targets.led_to(target)
 
-def _type(
-    lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, parts: tuple[Change, ...]
-) -> Iterator[Change]:
-    if wanted.type != present.spec.type:
-        needed = tuple(_room_for(lb.size.type, present, parts))
-        why = rows.TYPE_CHANGED.text()
-        change = _change(lb, ("type",), ChangeKind.LB_TYPE, present.spec.type, wanted.type, why, depends_on=needed)
-        yield replace(change, brings=type_differences(lb, present.type))
-
-
-def _room_for(size: BalancerType | None, present: CloudBalancer, parts: tuple[Change, ...]) -> Iterator[Key]:
-    """Keys of the removals before which a smaller type would not hold what is there by then."""
-    if size is None or size.max_targets >= present.type.max_targets:
-        return
-    fullest = reduce(balancer_after, (change for change in parts if change.verb is not Verb.REMOVE), present)
-    kinds = {*exceeded(fullest, size)}
-    yield from (change.key for change in parts if change.kind in kinds and change.verb is Verb.REMOVE)
-
-
-def _public_interface(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
-    public, there = wanted.public_interface, present.spec.public_interface
-    if isinstance(public, Unmanaged) or isinstance(there, Unmanaged) or public is there:
-        return
-    if not public and not present.attachments and not isinstance(wanted.attachment, Attachment):
-        return  # refused without a network, and which one that is cannot be told now
-    why, lost = (rows.PUBLIC_ON, ()) if public else (rows.PUBLIC_OFF, (rows.UNREACHABLE_OUTSIDE.text(),))
-    change = _change(lb, ("public",), ChangeKind.LB_PUBLIC_INTERFACE, there, public, why.text(), consequences=lost)
-    yield replace(change, brings=interface_differences(lb, closes=not public))
-
-
-def _networks(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
-    place = wanted.attachment
-    if not isinstance(place, Attachment):
-        return
-    here = {there.network_id: there for there in present.attachments}
-    if (stays := here.get(place.network_id)) is not None:
-        if place.ip not in (UNMANAGED, stays.ip):
-            why = rows.PRIVATE_ADDRESS_CHANGED.text(address=str(place.ip))
-            yield _placed(lb, stays, place, why, consequences=(_loss(stays, present),))
-        return
-    others, brings = list[Change](), network_differences(lb, here, place)
-    for there in here.values():
-        lost = (_loss(there, present),)
-        others.append(replace(_placed(lb, there, None, rows.NETWORK_REPLACED.text(), consequences=lost), brings=brings))
-    yield from others
-    needed = tuple(change.key for change in others)
-    yield replace(_placed(lb, None, place, rows.NETWORK_ADDED.text(), depends_on=needed), brings=brings)
-
-
-def _placed(
-    lb: DesiredLoadBalancer,
-    before: Attachment | None,
-    after: Attachment | None,
-    reason: str,
-    *,
-    consequences: tuple[str, ...] = (),
-    depends_on: tuple[str, ...] = (),
-) -> Change:
-    place = after or before
-    part = ("network", place.network_id if place else 0)
-    return _change(
-        lb, part, ChangeKind.LB_NETWORK, before, after, reason, consequences=consequences, depends_on=depends_on
-    )
-
-
-def _loss(place: Attachment, present: CloudBalancer) -> str:
-    """The loss if the load balancer leaves."""
-    stops = any(map(is_private, present.targets))
-    return (rows.PRIVATE_TRAFFIC_STOPS if stops else rows.PRIVATE_ADDRESS_LOST).text(address=str(place.ip))
-
-
-def _listeners(
-    lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, issue: tuple[str, ...]
-) -> Iterator[Change]:
-    for port in sorted(wanted.listeners.keys() | present.spec.listeners.keys()):
-        before, after = present.spec.listeners.get(port), wanted.listeners.get(port)
-        if before == after:
-            continue
-        needed = issue if after and waits_for_certificate(after) else ()
-        if before is None or after is None:
-            yield listener_change(lb, before, after, needed)
-            continue
-        asked, brings = listener_differences(lb, before, after)
-        if asked != before:
-            yield (first := listener_change(lb, before, asked, needed))
-            needed = (first.key,)
-        if brings:
-            yield listener_change(lb, asked, after, needed, brings)
-
-
-def _targets(
-    lb: DesiredLoadBalancer,
-    wanted: LoadBalancer,
-    present: CloudBalancer,
-    snapshot: Snapshot,
-    before_them: tuple[Change, ...],
-) -> Iterator[Change]:
-    if isinstance(wanted.targets, Unmanaged) or wanted.targets == frozenset(present.targets):
-        return
-    there, asked = _by_server(lb, wanted.targets, present)
-    room = max(present.type.max_targets, lb.size.type.max_targets if lb.size.type else 0) - len(present.targets)
-    room -= len(asked.keys() - there.keys())
-    for server in sorted(there.keys() | asked.keys()):
-        has, gets = there.get(server, []), asked.get(server, [])
-        if set(has) == set(gets) or (has and wanted.targets.issuperset(has)):
-            continue
-        if not gets:
-            yield from (_removal(lb, target, server, snapshot, serves=False) for target in _one_of_each_name(has))
-            continue
-        (after,) = gets
-        old = [target for target in has if target != after and isinstance(target, IpTarget)]
-        if not old or not isinstance(after, IpTarget):
-            yield _addition(lb, next((target for target in has if target != after), None), after, server, before_them)
-        elif snapshot.robot is None or not isinstance(snapshot.find(server), Unknown):
-            # Two addresses of a dedicated server may be targets at a time: the new one comes before the old one goes.
-            if after in has:
-                yield from (_removal(lb, target, server, snapshot, serves=True) for target in old)
+    def switches(self, planned: Collection[str]) -> Iterator[Change]:
+        """The changes of the targets that a default reaches otherwise. All of them make one difference."""
+        lb, present, kept = self.lb, self.present, self.wanted.targets
+        room = present.type.max_targets - len(present.targets)
+        for target, other in lb.switched.items():
+            server = self._led_to(target)
+            if server is None or not (isinstance(kept, Unmanaged) or target in kept):
+                continue
+            if other in present.targets:
+                change = self._removal(target, server, serves=True)
             else:
-                yield _addition(lb, old[0] if room < 1 else None, after, server, before_them)
-                room -= 1
+                is_beside = isinstance(other, IpTarget) and room > 0
+                change, room = self._addition(None if is_beside else target, other, server), room - is_beside
+            if change.key not in planned:
+                yield replace(change, brings=way_differences(lb, private=is_private(other)))
 
+    def moved(self, networks: Sequence[Change], planned: Collection[str]) -> Iterator[Change]:
+        """Targets that stay, and yet are lost with the attachment to a network: they are added again as soon as the
+        load balancer has the next one, and not only in a later round, until when nothing would serve. What cannot be
+        reached from there is removed, as a change of the plan."""
+        place, leaves = self.wanted.attachment, any(change.before is not None for change in networks)
+        brings = tuple({each: None for change in networks for each in change.brings})
+        for target in self.present.targets if leaves else ():
+            if not is_private(target) or self.lb.service.balancer_key.part("target", target.name) in planned:
+                continue
+            server, facts = self._led_to(target), {"target": spoken(target)}
+            if may_return(target, place, self.present, self.snapshot):
+                change = self._target(None, target, server, rows.TARGET_RETURNS.text(**facts))
+            else:
+                lost = () if _is_dead(target, self.snapshot) else (rows.TARGET_WITHOUT_TRAFFIC.text(**facts),)
+                change = self._target(target, None, server, rows.TARGET_LEFT_BEHIND.text(**facts), lost)
+            yield replace(change, brings=brings)
 
-def _by_server(
-    lb: DesiredLoadBalancer, targets: Collection[Target], present: CloudBalancer
-) -> tuple[Mapping[ServerKey, list[Target]], Mapping[ServerKey, list[Target]]]:
-    """Server → the targets that lead to it, and those of ``targets``, which should be there, that do."""
-    there: dict[ServerKey, list[Target]] = {}
-    for target in present.targets:
-        if server := lb.targets.node_targets.led_to(target):
-            there.setdefault(server, []).append(target)
-    asked = {server: [target for target in found if target in targets] for server, found in there.items()}
-    for server, candidate in lb.targets.node_targets.candidates.items():
-        if candidate in targets:
-            asked[server] = [candidate]
-    return there, asked
+    def _addition(self, before: Target | None, after: Target, server: ServerKey) -> Change:
+        """The change by which ``server`` gets traffic by ``after``, instead of ``before`` where that is given."""
+        member = next((each for each in reversed(self.lb.targets.claiming(server)) if each.target == after), None)
+        name = f"Node {member.node}" if member else server.name
+        joins = (Key(ObjectKind.NODE, member.node),) if member and member.joins else ()
+        why = rows.TARGET_ADDED.text(node=name, address=_spoken_address(after))
+        return self._target(before, after, server, why, needs=joins)
 
+    def _removal(self, target: Target, server: ServerKey, *, serves: bool = False) -> Change:
+        """The removal of a target that leads to ``server``, which ``serves`` by another one."""
+        removal = removal_reason(target, server, self.lb.targets.claiming(server), self.snapshot)
+        loses = removal.server_lives and not serves
+        lost = (rows.TARGET_WITHOUT_TRAFFIC.text(target=server.name),) if loses else ()
+        return self._target(target, None, server, removal.why, lost)
 
-def _one_of_each_name(targets: Iterable[Target]) -> Iterable[Target]:
-    """A server that is two targets goes with both, in one removal."""
-    return {target.name: target for target in reversed(tuple(targets))}.values()
-
-
-def _addition(
-    lb: DesiredLoadBalancer, before: Target | None, after: Target, server: ServerKey, before_them: tuple[Change, ...]
-) -> Change:
-    """The change by which ``server`` gets traffic by ``after``, instead of ``before`` where that is given."""
-    member = next((each for each in reversed(lb.targets.claiming(server)) if each.target == after), None)
-    name = f"Node {member.node}" if member else server.name
-    joins = (Key(ObjectKind.NODE, member.node),) if member and member.joins else ()
-    return _target_change(
-        lb,
-        before,
-        after,
-        server,
-        rows.TARGET_ADDED.text(node=name, address=_spoken_address(after)),
-        depends_on=(*joins, *(c.key for c in before_them if _is_needed(c, after, lb.present))),
-    )
-
-
-def _target_change(
-    lb: DesiredLoadBalancer,
-    before: Target | None,
-    after: Target | None,
-    server: ServerKey | None,
-    reason: str,
-    *,
-    consequences: tuple[str, ...] = (),
-    depends_on: tuple[str, ...] = (),
-) -> Change:
-    """The change of a target that leads to ``server``, None where that is unknown."""
-    named = after or before
-    part = ("target", named.name if named else "")
-    change = _change(
-        lb, part, ChangeKind.LB_TARGET, before, after, reason, consequences=consequences, depends_on=depends_on
-    )
-    return replace(change, server=server)
+    def _target(
+        self,
+        before: Target | None,
+        after: Target | None,
+        server: ServerKey | None,
+        why: str,
+        lost: tuple[str, ...] = (),
+        needs: tuple[str, ...] = (),
+    ) -> Change:
+        """The change of a target that leads to ``server``, None where that is unknown."""
+        named = after or before
+        part = ("target", named.name if named else "")
+        change = part_change(self.lb, part, ChangeKind.LB_TARGET, before, after, why, lost, needs)
+        return replace(change, server=server)
 
 
 def _spoken_address(target: Target) -> str:
@@ -326,61 +288,6 @@ def _spoken_address(target: Target) -> str:
         case IpTarget(ip=ip):
             return f"address {ip}"
     raise TypeError(f"{target!r} is no target of a Node")
-
-
-def _switches(
-    lb: DesiredLoadBalancer,
-    wanted: LoadBalancer,
-    present: CloudBalancer,
-    snapshot: Snapshot,
-    before_them: tuple[Change, ...],
-    planned: Sequence[Change],
-) -> Iterator[Change]:
-    """The changes of the targets that a default reaches otherwise. All of them make one difference."""
-    kept = present.targets if isinstance(wanted.targets, Unmanaged) else wanted.targets
-    keys, room = {change.key for change in planned}, present.type.max_targets - len(present.targets)
-    for target, other in lb.switched.items():
-        server = lb.targets.node_targets.led_to(target)
-        if target not in kept or server is None:
-            continue
-        if other in present.targets:
-            change = _removal(lb, target, server, snapshot, serves=True)
-        else:
-            is_beside = isinstance(other, IpTarget) and room > 0
-            change, room = _addition(lb, None if is_beside else target, other, server, before_them), room - is_beside
-        if change.key not in keys:
-            yield replace(change, brings=way_differences(lb, private=is_private(other)))
-
-
-def _moved(
-    lb: DesiredLoadBalancer,
-    wanted: LoadBalancer,
-    present: CloudBalancer,
-    snapshot: Snapshot,
-    networks: Sequence[Change],
-    targets: Sequence[Change],
-) -> Iterator[Change]:
-    """Targets that stay, and yet are lost with the attachment to a network: they are added again as soon as the load
-    balancer has the next one, and not only in a later round, until when nothing would serve. What cannot be reached
-    from there is removed, as a change of the plan.
-    """
-    place, leaves = wanted.attachment, any(change.before is not None for change in networks)
-    brings = tuple({each: None for change in networks for each in change.brings})
-    attached = tuple(change.key for change in networks if change.after is not None)
-    planned = {change.key for change in targets}
-    stay = [t for t in present.targets if is_private(t)] if leaves else []
-    for target in stay:
-        if lb.service.balancer_key.part("target", target.name) in planned:
-            continue
-        server = lb.targets.node_targets.led_to(target)
-        if may_return(target, place, present, snapshot):
-            why = rows.TARGET_RETURNS.text(target=spoken(target))
-            change = _target_change(lb, None, target, server, why, depends_on=attached)
-        else:
-            why = rows.TARGET_LEFT_BEHIND.text(target=spoken(target))
-            lost = () if _is_dead(target, snapshot) else (rows.TARGET_WITHOUT_TRAFFIC.text(target=spoken(target)),)
-            change = _target_change(lb, target, None, server, why, consequences=lost)
-        yield replace(change, brings=brings)
 
 
 def may_return(
@@ -405,19 +312,3 @@ def may_return(
 def _is_dead(target: Target, snapshot: Snapshot) -> bool:
     """Whether nothing is lost with the target: its server is gone."""
     return isinstance(target, ServerTarget) and isinstance(snapshot.servers.find(target.server_id), Absent)
-
-
-def _is_needed(change: Change, target: Target, present: CloudBalancer | None) -> bool:
-    """Whether a target can only be added after ``change``. A load balancer that gets another address or network still
-    gets the targets that it reaches before that: while a person thinks about it, Nodes come and go."""
-    if is_private(target):
-        return change.kind == ChangeKind.LB_NETWORK and (present is None or not present.attachments)
-    return change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True
-
-
-def _removal(lb: DesiredLoadBalancer, target: Target, server: ServerKey, snapshot: Snapshot, *, serves: bool) -> Change:
-    """The removal of a target that leads to ``server``, which ``serves`` by another one."""
-    removal = removal_reason(target, server, lb.targets.claiming(server), snapshot)
-    loses = removal.server_lives and not serves
-    lost = (rows.TARGET_WITHOUT_TRAFFIC.text(target=server.name),) if loses else ()
-    return _target_change(lb, target, None, server, removal.why, consequences=lost)

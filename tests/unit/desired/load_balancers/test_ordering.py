@@ -8,7 +8,6 @@ from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.guards.relations import propagate
 from desired.load_balancers.ordering import in_sequence, interleaved
-from desired.load_balancers.size import Size
 from desired.model.load_balancer import Attachment, BalancerType, CloudBalancer, HttpOptions, Listener
 from desired.model.service import Service
 from desired.model.snapshot import Network
@@ -249,7 +248,7 @@ def test_the_order_in_which_things_are_given_says_nothing() -> None:
     balancer = a_balancer(attachments=(ELSEWHERE,), targets=public(1, 9))
     given = [replace(change, follows=()) for change in steps(plan_of(service, balancer, **INSIDE | fleet(1, 2)))]
     assert len(given) == 9
-    assert in_sequence(given, balancer, Size(LB21)) == in_sequence(given[::-1], balancer, Size(LB21))
+    assert in_sequence(given, balancer, LB21) == in_sequence(given[::-1], balancer, LB21)
 
 
 def some(verb: str, *names: str) -> list[Change]:
@@ -286,4 +285,4 @@ def test_what_is_lost_with_the_network_and_comes_back_takes_its_own_place() -> N
         given("network/8", Verb.ADD, None, ELSEWHERE, f"{BALANCER}/network/7"),
     ]
     order = ["target/server:3", "network/7", "network/8", "target/server:1", "target/server:2", "target/server:5"]
-    assert [part_of(change) for change in in_sequence(changes, full, Size(small))] == order
+    assert [part_of(change) for change in in_sequence(changes, full, small)] == order
