@@ -5,14 +5,17 @@ The origin of a value decides, and nothing is remembered. An annotation of the S
 change. The rest of a listener, or of a status, does not wait: a default is a change of its own.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from operator import ne
+from typing import Any
 
-from desired.annotations.options import CHECK, OPTIONS, SETTING
+from desired.annotations.options import CHECK, LISTENER, OPTIONS, SETTING
 from desired.annotations.reading import Requested
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.in_use import of_listener
 from desired.load_balancers.published import PRIVATE, kind_of, kinds_of
-from desired.model.load_balancer import Attachment, BalancerType, CloudBalancer, Listener
+from desired.model.load_balancer import CloudBalancer, HealthCheck, Listener
 from desired.model.service import Ingress
 from desired.plan.change import Difference
 
@@ -29,31 +32,21 @@ def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def interface_differences(lb: DesiredLoadBalancer, *, closes: bool) -> tuple[Difference, ...]:
-    """The difference if a variable closes a load balancer, or opens it."""
-    name = "disable_public_network"
-    return (_difference(lb, name, not closes, closes),) if lb.requested.is_by_default(name) else ()
+def differences(lb: DesiredLoadBalancer, name: str, before: object, after: object) -> tuple[Difference, ...]:
+    """The difference of the whole load balancer, if the variable of an option alone asks for it."""
+    return (_difference(lb, name, before, after),) if lb.requested.is_by_default(name) else ()
 
 
-def network_differences(lb: DesiredLoadBalancer, here: Collection[int], place: Attachment) -> tuple[Difference, ...]:
-    """The difference if a load balancer leaves the networks in which it is."""
-    return tuple(
-        Difference(lb.service.key, "network", str(network), str(place.network_id), "HCLOUD_NETWORK") for network in here
-    )
+def _becomes_less(was: object, now: object) -> bool:
+    return isinstance(was, int) and isinstance(now, int) and now < was
 
 
-def way_differences(lb: DesiredLoadBalancer, *, private: bool) -> tuple[Difference, ...]:
-    """The difference if a variable has targets reached otherwise: the same until the last one is."""
-    return (_difference(lb, "use_private_ip", not private, private),)
-
-
-def type_differences(lb: DesiredLoadBalancer, present: BalancerType) -> tuple[Difference, ...]:
-    """The difference if a variable asks for a type that takes less than the present one."""
-    limits, wanted = ("max_targets", "max_services", "max_certificates"), lb.size.type
-    if wanted is None or not lb.requested.is_by_default("type"):
-        return ()
-    is_smaller = any(getattr(wanted, name) < getattr(present, name) for name in limits)
-    return (_difference(lb, "type", present.name, wanted.name),) if is_smaller else ()
+_INTERRUPTS: Mapping[str, Callable[[object, object], bool]] = {
+    "uses_proxyprotocol": ne,
+    "health_check_timeout": _becomes_less,
+    "health_check_retries": _becomes_less,
+}
+"""Option of a port → whether traffic is interrupted from one value to another. Other options interrupt nothing."""
 
 
 def listener_differences(
@@ -61,24 +54,19 @@ def listener_differences(
 ) -> tuple[Listener, tuple[Difference, ...]]:
     """The listener as annotations ask for it, and the differences by which defaults alone would interrupt."""
     way, was, now = lb.requested.of_port(after.port), before.health_check, after.health_check
-    asked, check, found = after, now, list[Difference]()
-    if before.proxyprotocol != after.proxyprotocol and way.is_by_default("uses_proxyprotocol"):
-        found.append(_difference(lb, "uses_proxyprotocol", before.proxyprotocol, after.proxyprotocol, after.port))
-        asked = replace(after, proxyprotocol=before.proxyprotocol)
-    if _is_less(now.timeout_s, was.timeout_s) and way.is_by_default("health_check_timeout"):
-        found.append(_difference(lb, "health_check_timeout", was.timeout_s, now.timeout_s, after.port))
-        check = replace(check, timeout_s=was.timeout_s)
-    if _is_less(now.retries, was.retries) and way.is_by_default("health_check_retries"):
-        found.append(_difference(lb, "health_check_retries", was.retries, now.retries, after.port))
-        check = replace(check, retries=was.retries)
+    options = filter(way.is_by_default, _INTERRUPTS)
+    values = {name: (of_listener(name, before), of_listener(name, after)) for name in options}
+    kept = {name: sides for name, sides in values.items() if _INTERRUPTS[name](*sides)}
+    found = [_difference(lb, name, *sides, after.port) for name, sides in kept.items()]
+
+    def unchanged(part: str, there: Listener | HealthCheck) -> dict[str, Any]:
+        return {field: getattr(there, field) for field, name in SETTING[part].items() if name in kept}
+
+    check = replace(now, **unchanged(CHECK, was))
     if spoken := _speaks_by_default(way, before, after):
         found.append(_difference(lb, spoken, was.protocol, now.protocol, after.port))
         check = replace(check, protocol=was.protocol, http=was.http)
-    return replace(asked, health_check=check), tuple(found)
-
-
-def _is_less(value: object, than: object) -> bool:
-    return isinstance(value, int) and isinstance(than, int) and value < than
+    return replace(after, health_check=check, **unchanged(LISTENER, before)), tuple(found)
 
 
 def _speaks_by_default(way: Requested, before: Listener, after: Listener) -> str:

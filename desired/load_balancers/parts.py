@@ -4,17 +4,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
-from desired.load_balancers.by_default import (
-    interface_differences,
-    listener_differences,
-    network_differences,
-    type_differences,
-    way_differences,
-)
+from desired.load_balancers.by_default import differences, listener_differences
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.matching import Owned
 from desired.load_balancers.ordering import with_needs
+from desired.load_balancers.size import takes_less
 from desired.load_balancers.targets import removal_reason
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
@@ -32,7 +27,7 @@ from desired.model.load_balancer import (
 )
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLASS
-from desired.plan.change import Change, State
+from desired.plan.change import Change, Difference, State
 from desired.plan.kinds import ChangeKind
 from desired.rules import load_balancer_changes as rows
 from desired.rules.rule import Rule
@@ -120,30 +115,30 @@ class _Parts:
             is_there = not value.of_address or getattr(present, value.of_address) is not None
             if is_there and UNMANAGED not in (before, after) and (before or None) != (after or None):
                 change = part_change(lb, value.part, value.kind, before or None, after, value.why.text())
-                is_type = value.kind is ChangeKind.LB_TYPE
-                yield replace(change, brings=type_differences(lb, present.type)) if is_type else change
+                is_smaller = value.field == "type" and takes_less(lb.size.type or present.type, present.type)
+                yield replace(change, brings=differences(lb, "type", before, after)) if is_smaller else change
         public, there = wanted.public_interface, spec.public_interface
         # Closing is refused without a network, and which one that is cannot be told if none is wanted.
         may_change = public is True or present.attachments or isinstance(wanted.attachment, Attachment)
         if may_change and not isinstance(public, Unmanaged) and not isinstance(there, Unmanaged) and public != there:
             row, lost = (rows.PUBLIC_ON, ()) if public else (rows.PUBLIC_OFF, (rows.UNREACHABLE_OUTSIDE.text(),))
             change = part_change(lb, ("public",), ChangeKind.LB_PUBLIC_INTERFACE, there, public, row.text(), lost)
-            yield replace(change, brings=interface_differences(lb, closes=not public))
+            yield replace(change, brings=differences(lb, "disable_public_network", not there, not public))
 
     def networks(self) -> Iterator[Change]:
         """The place in a network; a load balancer is in one at a time."""
         place, here = self.wanted.attachment, {there.network_id: there for there in self.present.attachments}
         if not isinstance(place, Attachment):
             return
-        steps: list[tuple[Attachment | None, Attachment | None, str]]
-        stays, brings = here.get(place.network_id), network_differences(self.lb, here, place)
-        if stays is None:
+        steps: list[tuple[Attachment | None, Attachment | None, str]] = []
+        brings: tuple[Difference, ...] = ()
+        if (stays := here.get(place.network_id)) is None:
             steps = [(there, None, rows.NETWORK_REPLACED.text()) for there in here.values()]
             steps += [(None, place, rows.NETWORK_ADDED.text())]
+            service, next_one = self.lb.service.key, str(place.network_id)
+            brings = tuple(Difference(service, "network", str(left), next_one, "HCLOUD_NETWORK") for left in here)
         elif place.ip not in (UNMANAGED, stays.ip):
-            steps, brings = [(stays, place, rows.PRIVATE_ADDRESS_CHANGED.text(address=str(place.ip)))], ()
-        else:
-            return
+            steps = [(stays, place, rows.PRIVATE_ADDRESS_CHANGED.text(address=str(place.ip)))]
         stops = any(map(is_private, self.present.targets))
         loses = rows.PRIVATE_TRAFFIC_STOPS if stops else rows.PRIVATE_ADDRESS_LOST
         for before, after, why in steps:
@@ -229,7 +224,7 @@ class _Parts:
                 is_beside = isinstance(other, IpTarget) and room > 0
                 change, room = self._addition(None if is_beside else target, other, server), room - is_beside
             if change.key not in planned:
-                yield replace(change, brings=way_differences(lb, private=is_private(other)))
+                yield replace(change, brings=differences(lb, "use_private_ip", is_private(target), is_private(other)))
 
     def moved(self, networks: Sequence[Change], planned: Collection[str]) -> Iterator[Change]:
         """Targets that stay, and yet are lost with the attachment to a network: they are added again as soon as the

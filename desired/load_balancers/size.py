@@ -70,6 +70,15 @@ def fitting_size(
     return _deprecated(found)
 
 
+def takes_less(size: BalancerType, than: BalancerType) -> bool:
+    """Whether a type takes fewer targets, ports or certificates."""
+    return (
+        size.max_targets < than.max_targets
+        or size.max_services < than.max_services
+        or size.max_certificates < than.max_certificates
+    )
+
+
 def larger_type(demand: Demand, snapshot: Snapshot) -> str:
     """``a larger type, such as lb21``: the smallest one on sale that holds all of it, where there is one and the types
     could be looked up."""
