@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from desired.annotations.options import DEFAULT_TYPE, Options
 from desired.model.load_balancer import BalancerType, CloudBalancer
@@ -15,13 +16,21 @@ from desired.section import Unknown, Unmanaged
 from desired.syntax.bounds import counted
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """Numbers of listeners, targets and certificates that a load balancer has to hold."""
+class Demand(NamedTuple):
+    """Numbers of listeners, targets and certificates that a load balancer has to hold, or that its type takes."""
 
     services: int
     targets: int
     certificates: int = 0
+
+    @classmethod
+    def at_most(cls, size: BalancerType) -> "Demand":
+        """The limits of a type."""
+        return cls(size.max_services, size.max_targets, size.max_certificates)
+
+    def fits(self, size: BalancerType) -> bool:
+        """Whether a type takes all of it."""
+        return all(needed <= limit for needed, limit in zip(self, Demand.at_most(size), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +81,7 @@ def fitting_size(
 
 def takes_less(size: BalancerType, than: BalancerType) -> bool:
     """Whether a type takes fewer targets, ports or certificates."""
-    return (
-        size.max_targets < than.max_targets
-        or size.max_services < than.max_services
-        or size.max_certificates < than.max_certificates
-    )
+    return not Demand.at_most(than).fits(size)
 
 
 def larger_type(demand: Demand, snapshot: Snapshot) -> str:
@@ -86,10 +91,7 @@ def larger_type(demand: Demand, snapshot: Snapshot) -> str:
     fitting = (
         found
         for found in (() if isinstance(types, Unknown) else types.values())
-        if found.max_services >= demand.services
-        and found.max_targets >= demand.targets
-        and found.max_certificates >= demand.certificates
-        and (found.unavailable_after is None or found.unavailable_after > snapshot.taken_at)
+        if demand.fits(found) and (found.unavailable_after is None or found.unavailable_after > snapshot.taken_at)
     )
     least = min(fitting, key=lambda found: (found.max_targets, found.max_services, found.name), default=None)
     return "a larger type" if least is None else f"a larger type, such as {least.name}"
@@ -108,18 +110,11 @@ def _lacking(found: BalancerType, demand: Demand, kept: BalancerType | None) -> 
     A new load balancer may begin with fewer targets than there are Nodes. One that is there, of type ``kept``, may stay
     short of what is needed, but not lose any of it by the change.
     """
-    held = (demand.services, demand.certificates, 0)
-    if kept is not None:
-        held = (kept.max_services, kept.max_certificates, kept.max_targets)
-    for what, needed, holds, before in zip(
-        ("port", "certificate", "target"),
-        (demand.services, demand.certificates, demand.targets),
-        (found.max_services, found.max_certificates, found.max_targets),
-        held,
-        strict=True,
-    ):
-        if holds < min(needed, before):
-            return counted(holds, what), needed
+    limits, held = Demand.at_most(found), Demand.at_most(kept) if kept is not None else demand._replace(targets=0)
+    for of, word in (("services", "port"), ("certificates", "certificate"), ("targets", "target")):
+        needed, holds = getattr(demand, of), getattr(limits, of)
+        if holds < min(needed, getattr(held, of)):
+            return counted(holds, word), needed
     return None
 
 
