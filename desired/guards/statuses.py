@@ -1,6 +1,6 @@
 """Statuses of Services, as the judged plan leaves them: which writes are worth it, and the conditions that go along."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from desired.guards.guard import GuardInput
@@ -16,46 +16,34 @@ from desired.plan.kinds import ChangeKind
 from desired.section import Unmanaged
 
 
-def project_statuses(changes: tuple[Change, ...], view: GuardInput) -> tuple[Change, ...]:
-    """The judged changes, of which a write of a status takes the Service's conditions along, and is left out where
-    nothing that it waits for is made."""
-    return _with_conditions(_without_idle_statuses(changes, view), view)
-
-
-def _without_idle_statuses(changes: tuple[Change, ...], view: GuardInput) -> tuple[Change, ...]:
-    """The changes without the status of a Service that waits for changes of its load balancer which are withheld, or
-    were refused: as long as that stays as it is, what is published is right."""
-    made: dict[Key, list[Change]] = {}
-    for change in changes:
-        if change.decision.verdict is Verdict.ALLOWED and change.key not in view.setbacks.refused:
-            made.setdefault(change.owner, []).append(change)
-
-    def is_idle(change: Change) -> bool:
-        lb = view.desired.services.get(change.owner.name) if _awaits_parts(change) else None
-        if not isinstance(lb, DesiredLoadBalancer) or lb.present is None:
-            return False
-        return not publishes_otherwise(lb, lb.present, made.get(change.owner, ()), lb.service.ingress)
-
-    return tuple(change for change in changes if not is_idle(change))
-
-
-def _awaits_parts(change: Change) -> bool:
-    """Whether it is the status of a Service with a load balancer that is there, and will have something else."""
-    is_to_come = change.after is KNOWN_AFTER_APPLY and change.cloud_id is not None
-    return is_to_come and change.decision.verdict is Verdict.ALLOWED
-
-
-def _with_conditions(changes: tuple[Change, ...], view: GuardInput) -> tuple[Change, ...]:
-    """Put a Service's conditions on the write of its status: they need no write of their own then."""
-    by_owner: dict[str, list[Change]] = {}
+def project_statuses(changes: Iterable[Change], view: GuardInput) -> tuple[Change, ...]:
+    """The judged changes without idle statuses. The others take the Service's conditions along, which need no write of
+    their own then."""
+    by_owner: dict[Key, list[Change]] = {}
     for change in changes:
         by_owner.setdefault(change.owner, []).append(change)
-    return tuple(
-        replace(change, conditions=conditions_of(change.owner, by_owner[change.owner], view))
-        if change.kind == ChangeKind.SERVICE_STATUS
-        else change
-        for change in changes
-    )
+    found: list[Change] = []
+    for owner, own in by_owner.items():
+        left = [change for change in own if not _is_idle(change, own, view)]
+        found += [
+            replace(change, conditions=conditions_of(owner, left, view))
+            if change.kind is ChangeKind.SERVICE_STATUS
+            else change
+            for change in left
+        ]
+    return tuple(found)
+
+
+def _is_idle(change: Change, own: Iterable[Change], view: GuardInput) -> bool:
+    """Whether it is a status that waits for changes of the Service's load balancer which are withheld, or were refused:
+    as long as that stays as it is, the published status is right. ``own`` are the changes of the Service."""
+    if change.after is not KNOWN_AFTER_APPLY or change.decision.verdict is not Verdict.ALLOWED:
+        return False
+    lb = view.desired.services.get(change.owner.name)
+    if change.cloud_id is None or not isinstance(lb, DesiredLoadBalancer) or lb.present is None:
+        return False
+    made = [c for c in own if c.decision.verdict is Verdict.ALLOWED and c.key not in view.setbacks.refused]
+    return not publishes_otherwise(lb, lb.present, made, lb.service.ingress)
 
 
 def conditions_of(key: Key, changes: Collection[Change], view: GuardInput) -> tuple[ServiceCondition, ...]:
