@@ -59,7 +59,7 @@ def compute_desired(
 ) -> DesiredState:
     """The desired state. Pure: it depends on the snapshot, the settings, and on what changes have met. ``matches`` are
     those of this snapshot, where they are known."""
-    notes = (*_notes_on_identity(snapshot), *_notes_on_network(snapshot, settings))
+    notes = tuple(_notes_on_cluster(snapshot, settings))
     nodes, why = desired_nodes(snapshot, settings)
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
         notes = (*notes, *why, *notes_on_unselected(snapshot, settings))
@@ -77,15 +77,11 @@ def compute_desired(
     )
 
 
-def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:
-    """A note when the cluster's identity is unknown: then it may own nothing in the cloud."""
-    if isinstance(snapshot.cluster_uid, Present):
-        return ()
-    return (CLUSTER_UNREAD.note(Key(ObjectKind.CLUSTER), error=snapshot.cluster_uid.why),)
-
-
-def _notes_on_network(snapshot: Snapshot, settings: Settings) -> Iterator[Note]:
-    """A note if the network is known by its remembered id alone."""
+def _notes_on_cluster(snapshot: Snapshot, settings: Settings) -> Iterator[Note]:
+    """Notes if the cluster's identity is unknown, so that it may own nothing in the cloud, and if the network is known
+    by its remembered id alone."""
+    if not isinstance(snapshot.cluster_uid, Present):
+        yield CLUSTER_UNREAD.note(Key(ObjectKind.CLUSTER), error=snapshot.cluster_uid.why)
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if network is not None and settings.network not in (None, network.name, str(network.id)):
         wanted = shown_text(settings.network or "")
@@ -109,11 +105,11 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
     changes += [orphan_deletion(orphan, snapshot) for orphan in desired.vanished]
     changes += route_changes(desired.routes)
     changes += condition_changes(desired.routes, snapshot, tuple(changes))
-    related = _after_their_targets(changes)
-    return Plan(tuple(with_costs(with_evidence(related, snapshot), snapshot)), desired.notes)
+    ordered = _after_their_targets(changes)
+    return Plan(tuple(with_costs(with_evidence(ordered, snapshot), snapshot)), desired.notes)
 
 
-def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:
+def _after_their_targets(changes: Sequence[Change]) -> Iterator[Change]:
     """The changes, in which a Node is deleted only after the removal of its server from load balancers was tried; of a
     dedicated server, after it has happened: it is a target by addresses, and it is not known whose these were without
     the Node."""
@@ -121,18 +117,16 @@ def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:
     for change in changes:
         if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE and change.server:
             removals.setdefault(change.server, []).append(change.key)
-    return tuple(
-        _after(change, sorted(removals.get(change.before.proof.server, ())), change.before.proof.provider)
-        if isinstance(change.before, LostNode)
-        else change
-        for change in changes
-    )
-
-
-def _after(deletion: Change, removals: Sequence[str], provider: Provider) -> Change:
-    if provider is Provider.ROBOT:
-        return replace(deletion, depends_on=(*deletion.depends_on, *removals))
-    return replace(deletion, follows=(*deletion.follows, *removals))
+    for change in changes:
+        if not isinstance(change.before, LostNode):
+            yield change
+            continue
+        proof = change.before.proof
+        removed = sorted(removals.get(proof.server, ()))
+        if proof.provider is Provider.ROBOT:
+            yield replace(change, depends_on=(*change.depends_on, *removed))
+        else:
+            yield replace(change, follows=(*change.follows, *removed))
 
 
 def with_evidence(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[Change]:
