@@ -2,7 +2,7 @@
 
 | Function | Result |
 |---|---|
-| ``after``, ``after_all`` | the world with one change applied, or with several |
+| ``after_all`` | the world with these changes applied |
 | ``node_after``, ``service_after``, ``balancer_after`` | the same of one object that is there before and after |
 | ``balancer_after_all`` | the same of one load balancer that may be created, or deleted |
 | ``serving`` | port → the targets that answer there, as reachable as they are in that world |
@@ -56,16 +56,10 @@ K = TypeVar("K", str, int)
 V = TypeVar("V")
 
 
-def after(world: Snapshot, change: Change) -> Snapshot:
-    """The world once ``change`` is applied and nothing else has happened. A change of something that the world lacks
-    changes nothing."""
-    return after_all(world, (change,))
-
-
 def after_all(world: Snapshot, changes: Sequence[Change]) -> Snapshot:
-    """The world once all of these are applied, each after what it depends on: as ``after`` one by one, but that each
-    section is copied once, and a load balancer with its targets as well. Raises ValueError when changes wait for each
-    other in a circle."""
+    """The world once all of these are applied, each after its dependencies, and nothing else has happened: as one by
+    one, but each section and each load balancer with its targets is copied once. A change of something that the world
+    lacks changes nothing. Raises ValueError if changes wait for each other in a circle."""
     nodes, services, routes = dict(world.nodes.items), _items(world.services), _items(world.routes)
     balancers, certificates = _items(world.load_balancers), _items(world.certificates)
     of_balancers: dict[int | Key, list[Change]] = {}
@@ -89,7 +83,7 @@ def after_all(world: Snapshot, changes: Sequence[Change]) -> Snapshot:
                 if isinstance(change.after, Route):
                     routes[str(change.after.destination)] = change.after
     for group in of_balancers.values():
-        found = subject(world, group[0])
+        found = _subject(world, group[0])
         number = min((0, *balancers)) - 1 if found is None else found.id
         made = _folded(found, group, world)
         _put(balancers, number, None if made is None else replace(made, id=number))
@@ -109,7 +103,7 @@ def _service_after(service: Service, change: Change, world: Snapshot) -> Service
     return service_after(service, change)
 
 
-def subject(world: Snapshot, change: Change) -> CloudBalancer | None:
+def _subject(world: Snapshot, change: Change) -> CloudBalancer | None:
     """The load balancer of this world that the change is about, also one that an earlier change has created."""
     service, there = world.service(change.owner), world.load_balancers.items if world.load_balancers else {}
     if change.cloud_id is not None or service is None:

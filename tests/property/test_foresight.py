@@ -19,7 +19,7 @@ from desired.guards.guard import GuardInput
 from desired.guards.judge import judge
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan
-from desired.plan.foresight import after, after_all
+from desired.plan.foresight import after_all
 from desired.plan.kinds import KINDS
 from desired.plan.ordering import bridged, in_order
 from desired.plan.setbacks import NO_SETBACKS
@@ -34,6 +34,11 @@ from tests.support.simulators import PassingTime
 from tests.support.values import differences
 
 MOST_STEPS = 12
+
+
+def after(world: Snapshot, change: Change) -> Snapshot:
+    """The world once one change is applied."""
+    return after_all(world, (change,))
 
 
 class _Steps:

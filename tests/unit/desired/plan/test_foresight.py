@@ -12,7 +12,7 @@ from desired.model.route import ROUTED
 from desired.model.service import Ingress
 from desired.names import FINALIZER_BALANCER
 from desired.plan.change import Claimed, OutOfService
-from desired.plan.foresight import after
+from desired.plan.foresight import after_all
 from desired.plan.kinds import KINDS, Verb
 from tests.balancers import a_balancer, a_listener, a_service, a_world
 from tests.builders import CLUSTER_UID, a_change, a_loss, a_settled_node, an_identity
@@ -64,11 +64,11 @@ def test_each_kind_changes_the_world_that_is_foreseen(kind: str) -> None:
     verb = max(KINDS[kind].verbs, key=list(Verb).index)
     number = 42 if kind.startswith("lb.") and kind != "lb.create" else None
     change = a_change(key, kind, verb=verb, before=before, after=there, cloud_id=number)
-    assert after(WORLD, change) != WORLD
+    assert after_all(WORLD, (change,)) != WORLD
 
 
 def test_the_deletion_of_one_without_a_service() -> None:
     change = a_change("load_balancer/#42", "lb.delete", before=BALANCER, cloud_id=42)
-    world = after(WORLD, change)
+    world = after_all(WORLD, (change,))
     assert world.load_balancers is not None
     assert world.load_balancers.items == {}
