@@ -33,7 +33,7 @@ from desired.unselected import notes_on_unselected
 
 @dataclass(frozen=True, slots=True)
 class DesiredState:
-    """The desired state of everything, by name, and notes on what is left alone."""
+    """The desired state of all objects, by name, and notes on those that are left alone."""
 
     nodes: Mapping[str, DesiredNode]
     services: DesiredServices = field(default_factory=dict)
@@ -57,8 +57,8 @@ def compute_desired(
     setbacks: Setbacks = NO_SETBACKS,
     matches: Mapping[str, BalancerMatch] | None = None,
 ) -> DesiredState:
-    """The desired state. Pure: it depends on the snapshot, the settings, and on what changes have met. ``matches`` are
-    those of this snapshot, where they are known."""
+    """The desired state. Pure: it depends on the snapshot, the settings, and the setbacks of changes. ``matches`` are
+    those of this snapshot, if they are known."""
     notes = tuple(_notes_on_cluster(snapshot, settings))
     nodes, why = desired_nodes(snapshot, settings)
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
@@ -111,8 +111,7 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
 
 def _after_their_targets(changes: Sequence[Change]) -> Iterator[Change]:
     """The changes, in which a Node is deleted only after the removal of its server from load balancers was tried; of a
-    dedicated server, after it has happened: it is a target by addresses, and it is not known whose these were without
-    the Node."""
+    dedicated server, after it has happened: it is a target by addresses, and without the Node its owner is unknown."""
     removals: dict[ServerKey, list[str]] = {}
     for change in changes:
         if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE and change.server:

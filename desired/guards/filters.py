@@ -1,5 +1,5 @@
-"""Filters: what leaves changes out of a run whatever the guards say of them. These are the guard ``policy``, what was
-withheld when the pass began, ``--only``, and a plan that was agreed to.
+"""Filters leave changes out of a run, whatever the guards decide: the guard ``policy``, the changes that were withheld
+when the pass began, ``--only``, and a plan that was agreed to.
 
 The last two, and ``upsert``, come before the guards: these judge as if a change that is left out were not made.
 """
@@ -33,10 +33,9 @@ def policy(view: GuardInput) -> Iterator[GuardResult]:
 
 
 def withheld_at_first(view: GuardInput) -> Iterator[GuardResult]:
-    """What a person had to approve when the pass began, or what was refused, waits for the next one, whatever the guard
-    says by now, and so does what ``--only`` kept back: what a pass changes itself, such as the
-    providerID of a Node or the owner of a load balancer, is no reason to do what its plan did not show as done. Speaks
-    under the name of the guard that withheld it."""
+    """Changes that were held, refused or left out by ``--only`` when the pass began wait for the next one, whatever the
+    guard decides by now. The pass may have ended the reason itself, such as the providerID of a Node or the owner of a
+    load balancer, and its plan did not show them as done. Results have the name of the guard that withheld them."""
     for key, rule in view.setbacks.withheld.items():
         if key in view.plan.by_key:
             yield GuardResult.of(WITHHELD_BEFORE, (key,), guard=rule, due_in_s=0.0)
@@ -82,7 +81,7 @@ def restrict(plan: Plan, only: Collection[str]) -> Plan:
 
 def explain_strange_keys(plan: Plan, only: Collection[str], known: Collection[str]) -> tuple[str, ...]:
     """A sentence on each key of ``only`` that is no kind of object, and neither in the whole plan nor among ``known``,
-    the keys of what was observed, each with what is nearest. A typing error in cron must not look like a converged
+    the keys of observed objects, each with the nearest ones. A typing error in cron must not look like a converged
     cluster."""
     things = sorted({*plan.by_key, *known}) if only else ()
     unknown = (key for key in only if key not in set(ObjectKind) and not _names_something(key, things))

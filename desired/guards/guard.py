@@ -1,4 +1,4 @@
-"""What a guard is: its input, its results, and its row in the table of guards."""
+"""Guards: their input, their results, and the type of a row in their table."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -24,16 +24,16 @@ from desired.syntax.provider_id import Provider, ServerKey
 
 @dataclass(frozen=True, slots=True)
 class GuardResult:
-    """What a row of a guard decides on some changes of the plan. Made by ``of``."""
+    """The decision of a row of a guard on some changes of the plan. Made by ``of``."""
 
     row: Rule
     guard: GuardName
     verdict: Verdict
     keys: tuple[str, ...]
     facts: Mapping[str, Plain]
-    """What the row's sentence names."""
+    """Values in the row's sentence."""
     value: str = ""
-    """What was measured; "" where nothing was."""
+    """The measured value; "" without one."""
     limit: str = ""
     floors: tuple[tuple[str, int], ...] = ()
     """Populations, and how many of each stay, are found, or report; empty if nothing is counted."""
@@ -200,11 +200,11 @@ def _always(_view: GuardInput, _change: Change) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A row of the table of guards: what it decides, and what an explanation tells of it where it lets pass."""
+    """A row of the table of guards: its function, and the facts for an explanation if it lets a change pass."""
 
     judge: Callable[[GuardInput], Iterable[GuardResult]]
     looks_at: Callable[[GuardInput, Change], bool] | None = _always
-    """Whether it has a say on such a change. None for one that is told of only where it withholds something: it depends
-    on what only the loop remembers, or on clocks, which are not the object's."""
+    """Whether it has a say on such a change. None for a guard that explanations name only if it withholds a change: it
+    depends on the memory of the loop, or on clocks, and not on the object."""
     measure: Callable[[GuardInput, Provider], tuple[int, int]] | None = None
-    """What it has measured of a provider, and the limit; None for one that measures nothing."""
+    """The measured value of a provider, and the limit; None without a measurement."""

@@ -32,7 +32,7 @@ from desired.syntax.provider_id import Provider
 
 
 def ask_guards(view: GuardInput) -> tuple[GuardResult, ...]:
-    """What each guard says of the plan, in the order of the guards; empty for one that withholds nothing."""
+    """The results of all guards for the plan, in the order of the guards, without those that withhold no change."""
     found = chain.from_iterable(guard(view) for guard in (*(row.judge for row in GUARDS.values()), withheld_at_first))
     return tuple(result for result in found if result.keys)
 
@@ -40,10 +40,9 @@ def ask_guards(view: GuardInput) -> tuple[GuardResult, ...]:
 def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[GuardResult] | None = None) -> Plan:
     """The plan of ``view`` with a decision on each change, also if it is left out of the run, and its holds.
 
-    ``approved`` are hashes of holds that a person approved, and names of differences: such a hold withholds nothing,
-    and what is named is none of its guard's; other rules still hold.
-    ``results`` are those of ``ask_guards``, where the guards were asked already. Refused beats held beats waiting beats
-    allowed; a withheld change withholds what is related to it.
+    ``approved`` are hashes of holds that a person approved, and names of differences. Such a hold, and the guard of
+    such a difference, do not withhold them; other rules still hold. ``results`` are those of ``ask_guards``, if the
+    guards were asked already. Refused beats held beats waiting beats allowed; a withheld change withholds related ones.
     """
     plan = view.plan
     decisions: dict[str, GuardDecision] = {}
@@ -89,8 +88,8 @@ def _are_named(names: Collection[str], approved: Mapping[str, int]) -> bool:
 
 
 def _notes(view: GuardInput) -> tuple[Note, ...]:
-    """The plan's notes, those on other controllers and on clocks, and the anchor's. What is not found in another
-    project says nothing of a Node: then the anchor speaks for all of them."""
+    """The plan's notes, those on other controllers and on clocks, and the anchor's. A server that is not found in
+    another project proves nothing for a Node: then the anchor speaks for all Nodes."""
     project, account = anchor_notes(view, Provider.CLOUD), anchor_notes(view, Provider.ROBOT)
     notes = (note for note in view.plan.notes if not project or note.kind is not NoteKind.UNMATCHED)
     others = (*controller_notes(view.snapshot), *clock_notes(view.snapshot))
@@ -98,7 +97,7 @@ def _notes(view: GuardInput) -> tuple[Note, ...]:
 
 
 def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str:
-    """The identity of a hold: cluster, rule, and what exactly is held, whatever else the plan has."""
+    """The identity of a hold: cluster, rule, and the exact changes. Other changes of the plan do not count."""
     uid = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else None
     held = sorted(
         ([change.kind, change.key, change.before, change.after] for change in changes), key=lambda row: row[:2]

@@ -1,10 +1,10 @@
-"""Relations: which changes wait because another one does, whatever withholds that one.
+"""Relations: changes that wait because another one is withheld, for whatever reason.
 
-| A change waits | As said by |
+| A change waits while | As said by |
 |---|---|
-| while one waits that it depends on | ``depends_on`` |
-| while all wait that depend on it and for which alone it is made | ``Kind.serves`` |
-| while one waits that adds again what it takes away | ``Kind.restored_by`` |
+| one waits that it depends on | ``depends_on`` |
+| all wait that depend on it, and for which alone it is made | ``Kind.serves`` |
+| one waits that restores what it removes | ``Kind.restored_by`` |
 
 They are followed from change to change, so that no filter, guard or round of a pass does half of anything.
 """
@@ -23,7 +23,7 @@ _Dependents = Mapping[str, Collection[str]]
 
 
 def propagate(changes: Iterable[Change]) -> tuple[Change, ...]:
-    """The judged changes, of which those wait as well that may not be made without one that is withheld."""
+    """The judged changes. Those that may not be made without a withheld one wait as well."""
     by_key: dict[str, Change] = {change.key: change for change in changes}
     dependents: dict[str, list[str]] = {}
     for change in by_key.values():

@@ -1,4 +1,4 @@
-"""Supposing: what the guards would say if a Node's server were gone."""
+"""Supposing: the results of all guards if a Node's server were gone."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,8 +16,8 @@ from desired.syntax.provider_id import ServerKey
 def suppose_deletion(
     node: Node, server: ServerKey, facts: GuardInput
 ) -> Iterator[tuple[GuardInput, tuple[GuardResult, ...]]]:
-    """The plan that deletes ``node`` alone, and what each guard says of it, in a world without its ``server`` in which
-    its kubelet has stopped reporting, just now or as long ago as it has; nothing where it would not be deleted then."""
+    """The plan that deletes ``node`` alone, with the results of all guards, in a world without its ``server``. The
+    kubelet has stopped reporting there, just now or as long ago as it has. Empty if the Node would not be deleted."""
     snapshot, settings = facts.snapshot, facts.settings
     silent = node
     if node.ready is Readiness.TRUE:

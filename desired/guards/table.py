@@ -1,4 +1,4 @@
-"""Table of the guards: what each decides, looks at and measures."""
+"""Table of the guards: function, changes that it looks at, and measurement of each."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

@@ -1,7 +1,7 @@
 """Changes that give a Service its load balancer, and publish its addresses. Its end is in ``lifecycle``.
 
-Published is what the load balancer really has and does, not what was asked for. While it exists the status of its
-Service is emptied only when nothing can reach it and nothing asks for that to change.
+The status publishes the addresses and modes that the load balancer has, not the requested ones. While it exists the
+status is emptied only if the load balancer can be reached by no client, and is to stay so.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ from desired.section import UNMANAGED, Unmanaged
 
 
 def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[Change, ...]:
-    """The changes that give a Service the load balancer that it wants, each after what it needs."""
+    """The changes that give a Service its load balancer, each after those that it needs."""
     wanted, present = lb.wanted, lb.present
     if wanted is None:
         return ()
@@ -84,8 +84,8 @@ def _certificate(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[
 
 
 def _create(lb: DesiredLoadBalancer, wanted: LoadBalancer, snapshot: Snapshot, prepared: tuple[str, ...]) -> Change:
-    """The creation of the load balancer, with all that is known by now. The request has no field for a private address
-    or a subnet, so a load balancer with one is attached, and gets its targets in the network one by one, afterwards."""
+    """The creation of the load balancer, with all values that are known by now. The request has no field for a private
+    address or a subnet: a load balancer with one is attached, and gets its targets in the network, afterwards."""
     service = lb.service
     listeners = {port: listener for port, listener in wanted.listeners.items() if not waits_for_certificate(listener)}
     place = wanted.attachment
@@ -152,9 +152,9 @@ def _status(
     *,
     in_next_round: bool,
 ) -> Iterator[Change]:
-    """The status of the Service, if it has to change: at once where it is wrong, and ``in_next_round`` or where it is
-    right for now, as it has to be after the changes of these parts. What a default alone asks for is the rest."""
-    if lb.unclear.intersection(ON_STATUS):  # what is published stays
+    """The status of the Service, if it has to change: at once if it is wrong; ``in_next_round``, or if it is right for
+    now, as it has to be after the changes of these parts. A change of its own has the part of a default alone."""
+    if lb.unclear.intersection(ON_STATUS):  # the published entries stay
         return
     due = _due_ingress(lb, present, lb.service.ingress)
     published = lb.service.ingress if isinstance(due, Unmanaged) else due
@@ -195,7 +195,7 @@ def _published(
 def _due_ingress(
     lb: DesiredLoadBalancer, balancer: CloudBalancer, published: tuple[Ingress, ...]
 ) -> tuple[Ingress, ...] | Unmanaged:
-    """What has to be published of a load balancer that is like this; UNMANAGED when what is ``published`` may stay."""
+    """The entries to publish for a load balancer in this state; UNMANAGED if the ``published`` ones may stay."""
     asked, _ = status_differences(lb, lb.service.ingress, balancer)
     wanted = desired_ingress(asked, balancer)
     returns = lb.wanted is not None and lb.wanted.public_interface is True
@@ -211,8 +211,7 @@ _PUBLISHED = frozenset({ChangeKind.LB_NETWORK, ChangeKind.LB_PUBLIC_INTERFACE, C
 def publishes_otherwise(
     lb: DesiredLoadBalancer, present: CloudBalancer, parts: Iterable[Change], published: tuple[Ingress, ...]
 ) -> bool:
-    """Whether a Service of which this is ``published`` has to publish something else after these changes of its load
-    balancer."""
+    """Whether a Service with these ``published`` entries needs others after these changes of its load balancer."""
     changed = reduce(balancer_after, in_order(tuple(parts)), present)
     is_given = any(isinstance(place.ip, Unmanaged) for place in changed.attachments)
     shows_private = isinstance(lb.options.hostname, Unmanaged) and not lb.options.disable_private_ingress

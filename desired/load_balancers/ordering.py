@@ -57,15 +57,15 @@ def with_needs(parts: Sequence[Change], present: CloudBalancer, size: BalancerTy
 
 
 def _making_room(parts: Sequence[Change], present: CloudBalancer, size: BalancerType) -> Iterable[Change]:
-    """The removals before which a smaller type would not hold what is there by then."""
+    """The removals that are needed before a smaller type holds all targets and listeners."""
     fullest = reduce(balancer_after, (change for change in parts if change.verb is not Verb.REMOVE), present)
     kinds = {*_exceeded(fullest, size)}
     return [change for change in parts if change.kind in kinds and change.verb is Verb.REMOVE]
 
 
 def in_sequence(changes: Collection[Change], present: CloudBalancer, size: BalancerType) -> tuple[Change, ...]:
-    """The changes of parts of ``present`` in their order, each of which follows the one before it: that is tried first,
-    whatever comes of it."""
+    """The changes of parts of ``present`` in their order. Each follows the one before it, which is tried first, and may
+    fail."""
     larger = size.max_targets >= present.type.max_targets
     room = size if larger else present.type
     by_key = sorted(changes, key=lambda change: change.key)
@@ -100,7 +100,7 @@ def in_sequence(changes: Collection[Change], present: CloudBalancer, size: Balan
 def _with_room(ordered: Sequence[Change], present: CloudBalancer, types: Sequence[Change]) -> Iterator[Change]:
     """The changes in their order. An addition for which there is room only once the load balancer has its larger type
     needs that change, which a guard may hold: the API would refuse it in each pass. A guard may hold the move in a
-    network as well, so that it makes no room; what goes with it and is added again has its place."""
+    network as well, so that it makes no room; targets that go with it and are added again have their place."""
     enlarging, then = [change for change in types if not change.depends_on], present
     for change in ordered:
         then = then if change.kind is ChangeKind.LB_NETWORK else balancer_after(then, change)
@@ -132,8 +132,8 @@ def interleaved(adds: Iterable[Change], removals: Iterable[Change], headroom: in
 
 
 def _listeners(changes: Sequence[Change], headroom: int) -> list[Change]:
-    """Changes of listeners. A redirect takes port 80 besides its own: what frees it goes before what takes it, which
-    the API refuses until then."""
+    """Changes of listeners. A redirect takes port 80 besides its own: the change that frees it comes before the one
+    that takes it, which the API refuses until then."""
     taking = {c.key for c in changes if _takes_80(c.after) and not _takes_80(c.before)}
     early = [c for c in changes if taking and _takes_80(c.before) and not _takes_80(c.after)]
     adds, modifies, removals = _by_verb(
@@ -150,9 +150,8 @@ def _takes_80(side: object) -> bool:
 
 
 def _before_it_leaves(targets: Sequence[Change], networks: Sequence[Change]) -> list[Change]:
-    """The changes of targets that come before the load balancer leaves a network, and loses what is reached through it:
-    all of them, or if some will be reached through the next network, those that are reached through the old one only.
-    """
+    """The changes of targets that come before the load balancer leaves a network, and loses those that it reaches
+    through it: all of them, or if some will be reached through the next network, those of the old one only."""
     if not any(isinstance(change.before, Attachment) for change in networks):
         return []
     needs_network = any(_is_private(change.after) for change in targets)
@@ -165,9 +164,9 @@ def _is_private(side: object) -> bool:
 
 def _targets(changes: Sequence[Change], headroom: int, present: CloudBalancer) -> list[Change]:
     """Dead targets make room first, then new ones are added, then addresses are switched one by one: the next only when
-    all before it succeeded. Removals of what may answer come last; when they may is for ``target-health``."""
+    all before it succeeded. Removals of targets that may answer come last; ``target-health`` says when they may."""
     adds, flips, removals = _by_verb(changes)
-    adds = sorted(adds, key=lambda change: change.after not in present.targets)  # what comes back has its place
+    adds = sorted(adds, key=lambda change: change.after not in present.targets)  # one that comes back has its place
     flips = sorted(flips, key=lambda change: turn_of(change, present))
     mixed = interleaved(adds, sorted(removals, key=lambda change: bool(change.consequences)), headroom)
     last_add = max((place for place, change in enumerate(mixed) if change.verb is Verb.ADD), default=-1) + 1
@@ -176,8 +175,8 @@ def _targets(changes: Sequence[Change], headroom: int, present: CloudBalancer) -
 
 
 def turn_of(change: Change, present: CloudBalancer) -> tuple[int, str]:
-    """When a target that is replaced has its turn: at once where the other address is in use already, then those that
-    answer now, as only they show whether they do afterwards. Of these what alone answers at some port is last."""
+    """The turn of a target that is replaced: first if the other address is in use already, then those that answer now,
+    as only they show whether they do afterwards. Of these, those that alone answer at some port are last."""
     if change.after in present.targets:
         return 0, change.key
     ports = _ports(change.before, present)
@@ -193,7 +192,7 @@ def _ports(target: object, present: CloudBalancer) -> frozenset[int]:
 
 def _one_by_one(flips: Sequence[Change], adds: Sequence[Change], kind: type[Target]) -> list[Change]:
     """The switches of targets of one kind, the first after the additions of that kind, and each after the one before
-    it: what is refused of dedicated servers is no matter of the cloud's, and the other way round."""
+    it. A refusal for dedicated servers does not stop servers of the cloud, and the other way round."""
     own, before = ([change for change in changes if isinstance(change.after, kind)] for changes in (flips, adds))
     return [_needing(flip, own[place - 1 : place] if place else before) for place, flip in enumerate(own)]
 

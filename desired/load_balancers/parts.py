@@ -58,8 +58,8 @@ _VALUES = (
 def changed_parts(
     lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, snapshot: Snapshot, issue: tuple[str, ...]
 ) -> Iterator[Change]:
-    """A change for every part that differs, in any order, with what it needs; ``issue`` are keys of certificates that
-    are still to come."""
+    """A change for every part that differs, in any order, with those that it needs; ``issue`` are keys of certificates
+    that are still to come."""
     parts = _Parts(lb, wanted, present, snapshot)
     networks, targets = [*parts.networks()], [*parts.targets()]
     targets += [*parts.switches({change.key for change in targets})]
@@ -103,7 +103,7 @@ class _Parts:
     snapshot: Snapshot
 
     def whole(self) -> Iterator[Change]:
-        """Name with labels, the public interface, and what the table has."""
+        """Name with labels, the public interface, and the values of the table."""
         lb, spec, wanted, present = self.lb, self.present.spec, self.wanted, self.present
         is_lost = LABEL_CLASS in wanted.labels and LABEL_CLASS not in spec.labels and isinstance(lb.match, Owned)
         if wanted.name != spec.name or is_lost:
@@ -227,9 +227,9 @@ class _Parts:
                 yield replace(change, brings=differences(lb, "use_private_ip", is_private(target), is_private(other)))
 
     def moved(self, networks: Sequence[Change], planned: Collection[str]) -> Iterator[Change]:
-        """Targets that stay, and yet are lost with the attachment to a network: they are added again as soon as the
-        load balancer has the next one, and not only in a later round, until when nothing would serve. What cannot be
-        reached from there is removed, as a change of the plan."""
+        """Targets that stay, and yet are lost with the attachment to a network. They are added again right after the
+        next attachment: until a later round none would serve. Targets that cannot be reached from there are removed, as
+        a change of the plan."""
         place, leaves = self.wanted.attachment, any(change.before is not None for change in networks)
         brings = tuple({each: None for change in networks for each in change.brings})
         for target in self.present.targets if leaves else ():
@@ -305,5 +305,5 @@ def may_return(
 
 
 def _is_dead(target: Target, snapshot: Snapshot) -> bool:
-    """Whether nothing is lost with the target: its server is gone."""
+    """Whether the server of the target is gone, so that its removal takes no traffic."""
     return isinstance(target, ServerTarget) and isinstance(snapshot.servers.find(target.server_id), Absent)

@@ -8,9 +8,9 @@
 | ``serving`` | port → the targets that answer there, as reachable as they are in that world |
 | ``healthy`` | the same by nothing but health checks |
 
-What Hetzner chooses (ids, addresses) is known after apply: a load balancer that is still to be created has an id below
-zero, and no address, and a Service that waits for its addresses publishes none. What is not asked for stays UNMANAGED
-in what is created.
+Values that Hetzner chooses (ids, addresses) are known after apply: a load balancer that is still to be created has an
+id below zero, and no address, and a Service that waits for its addresses publishes none. Parts of a created object that
+were not asked for stay UNMANAGED.
 """
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
@@ -115,8 +115,8 @@ def _subject(world: Snapshot, change: Change) -> CloudBalancer | None:
 def balancer_after_all(
     balancer: CloudBalancer | None, changes: Sequence[Change], world: Snapshot
 ) -> CloudBalancer | None:
-    """One load balancer of this world once these changes are applied, each after what it depends on; None where there
-    is none then. Those of other objects change nothing."""
+    """One load balancer of this world once these changes are applied, each after its dependencies; None if there is
+    none then. Changes of other objects have no effect."""
     return _folded(balancer, in_order(changes), world)
 
 
@@ -147,7 +147,7 @@ def balancer_after(
     balancer: CloudBalancer, change: Change, types: Mapping[str, BalancerType] | Unknown = MappingProxyType({})
 ) -> CloudBalancer:
     """The load balancer once a change of it or of its parts is applied. ``types`` has the limits of its next type. A
-    change of anything else changes nothing."""
+    change of another object has no effect."""
     spec = balancer.spec
     match change.kind, change.before, change.after:
         case ChangeKind.LB_ADOPT | ChangeKind.LB_RETAIN, _, Owner() as owner:
@@ -179,7 +179,7 @@ def balancer_after(
 
 
 def node_after(node: Node, change: Change) -> Node:
-    """The Node once a change of it is applied. Its deletion, and a change of anything else, change nothing."""
+    """The Node once a change of it is applied. Its deletion, and a change of another object, have no effect."""
     match change.kind, change.before, change.after:
         case ChangeKind.NODE_INITIALISE, NodeIdentity() as was, NodeIdentity() as identity:
             return replace(
@@ -207,7 +207,7 @@ def node_after(node: Node, change: Change) -> Node:
 
 
 def service_after(service: Service, change: Change) -> Service:
-    """The Service, but for its finalizer, once a change of it is applied. A change of anything else changes nothing."""
+    """The Service, but for its finalizer, once a change of it is applied. One of another object has no effect."""
     match change.kind, change.after:
         case ChangeKind.SERVICE_STATUS, KnownAfterApply():
             return replace(service, ingress=())
@@ -227,9 +227,9 @@ def _without(finalizers: tuple[str, ...], removed: str | None) -> tuple[str, ...
 def serving(
     balancer: CloudBalancer, world: Snapshot, ready: Mapping[ServerKey, bool] | None = None
 ) -> Mapping[int, frozenset[Target]]:
-    """Port → the targets that answer there: reachable as the load balancer is, and healthy by its list, or on a server
-    that is within reach and up where nothing is checked yet. Each port that listens is in it. ``ready`` is
-    ``readiness(world)``, for who asks of many."""
+    """Port → the targets that answer there: reachable as the load balancer is, and healthy by its list, or if they were
+    not checked yet, on a server that is within reach and up. Each port that listens is in it. ``ready`` is
+    ``readiness(world)``, for callers that ask for many load balancers."""
     ready = readiness(world) if ready is None else ready
     reached = [target for target in balancer.targets if has_way(target, balancer)]
     return {
@@ -257,7 +257,7 @@ def healthy(balancer: CloudBalancer) -> Mapping[int, frozenset[Target]]:
 
 
 def has_way(target: Target, balancer: CloudBalancer) -> bool:
-    """Whether the load balancer has what it reaches the target by: a network, or its public interface (Hetzner Cloud
+    """Whether the load balancer has the network, or the public interface, by which it reaches the target (Hetzner Cloud
     API, load balancers)."""
     return bool(balancer.attachments) if is_private(target) else balancer.spec.public_interface is not False
 
@@ -320,8 +320,8 @@ def _moved(balancer: CloudBalancer, place: Attachment | None, next_place: Attach
 
 
 def _with_listener(balancer: CloudBalancer, listener: Listener | None, port: int) -> CloudBalancer:
-    """The load balancer with this listener at its port. Who answers there is taken to answer on: what a Service asks of
-    its own ports is no loss."""
+    """The load balancer with this listener at its port. Targets that answer there are taken to answer on: a change that
+    a Service asks for at its own port is not a loss."""
     listeners = {number: found for number, found in balancer.spec.listeners.items() if number != port}
     listeners |= {} if listener is None else {port: listener}
     return replace(balancer, spec=replace(balancer.spec, listeners=listeners))
@@ -363,7 +363,7 @@ def _section(section: Section[K, V] | None, items: Mapping[K, V]) -> Section[K, 
 
 
 def _put(items: MutableMapping[K, V], key: K, value: V | None) -> None:
-    """Keep the value under its key; None: nothing is there any more."""
+    """Keep the value under its key, or remove it if it is None."""
     if value is None:
         items.pop(key, None)
     else:

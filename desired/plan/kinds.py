@@ -47,7 +47,7 @@ class ChangeKind(StrEnum):
 
 
 class Verb(StrEnum):
-    """The class of a change. Policies look at nothing else."""
+    """The class of a change. Policies look at it alone."""
 
     ADD = "add"
     MODIFY = "modify"
@@ -72,7 +72,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One row: what a change of this kind is, needs and touches."""
+    """One row: object, verbs, requests and evidence of a kind of change."""
 
     name: ChangeKind
     object: ObjectKind
@@ -107,7 +107,7 @@ class Kind:
 
     @property
     def shown_field(self) -> str:
-        """``field``, or what stands for it."""
+        """``field``, else the last word of ``name``."""
         return self.field or self.name.rpartition(".")[2]
 
 

@@ -1,4 +1,4 @@
-"""Order in which changes are carried out: what each of them locks, and what has to end before it begins.
+"""Order in which changes are carried out: the locks of each, and the changes that have to end before it begins.
 
 A lock is an object that has one change in flight at most: a Node, a Service with its load balancer, or a network.
 Hetzner refuses a second change of a locked object (``locked``, ``conflict``). Changes that share no lock and do not
@@ -7,10 +7,10 @@ depend on each other run in parallel.
 | Function | Result |
 |---|---|
 | ``locks_of``, ``networks_of`` | the locks of a change; the networks among them |
-| ``in_order`` | the changes, each after what it depends on or follows |
-| ``predecessors`` | what has to end before each change begins, locks included |
+| ``in_order`` | the changes, each after those that it depends on or follows |
+| ``predecessors`` | the changes that have to end before each one begins, locks included |
 | ``not_preemptible`` | the changes that no series of preemptible ones delays |
-| ``urgent`` | the changes that wait for nothing at Hetzner |
+| ``urgent`` | the changes that wait for no request to Hetzner |
 | ``bridged`` | a part of a plan without gaps in the order |
 | ``ready_now``, ``not_ready`` | the allowed changes that can be carried out now, and why the others cannot |
 """
@@ -53,7 +53,7 @@ def _networks(change: Change) -> Iterator[Key]:
 def in_order(changes: Sequence[Change]) -> tuple[Change, ...]:
     """The changes as they were given, except that each is preceded by all that it depends on or follows.
 
-    What is not among them counts as done. Raises ValueError when changes wait for each other in a circle.
+    Unknown keys count as done. Raises ValueError if changes wait for each other in a circle.
     """
     places: dict[str, int] = {change.key: place for place, change in enumerate(changes)}
     order: dict[str, Change] = {}
@@ -81,8 +81,8 @@ def _before(change: Change, places: Mapping[str, int]) -> Iterator[int]:
 def predecessors(changes: Sequence[Change]) -> Mapping[str, frozenset[str]]:
     """Key → keys of those changes that have to end before this one begins, in the order of ``in_order``.
 
-    They are what it depends on or follows, and for each of its locks the one before it. Raises ValueError when changes
-    wait for each other in a circle.
+    They are those that it depends on or follows, and for each of its locks the one before it. Raises ValueError if
+    changes wait for each other in a circle.
     """
     among = {change.key for change in changes}
     last: dict[str, str] = {}
@@ -120,7 +120,7 @@ def _before_all(changes: Sequence[Change], patient: set[str]) -> frozenset[str]:
 
 
 def bridged(changes: Sequence[Change], plan: Plan) -> tuple[Change, ...]:
-    """Those changes of ``plan``, each of which also follows what the ones that are left out would have come after.
+    """These changes of ``plan``. Each also follows the ones that left-out changes before it would have followed.
 
     Changes are planned in chains: without a link, its neighbors would lose their order. Raises ValueError when changes
     of the plan wait for each other in a circle.
@@ -140,8 +140,8 @@ def bridged(changes: Sequence[Change], plan: Plan) -> tuple[Change, ...]:
 def ready_now(plan: Plan, applied: Collection[str] = (), given_up: Collection[str] = ()) -> tuple[Change, ...]:
     """The allowed changes that can be carried out now, in their order.
 
-    ``applied`` and ``given_up`` are keys of changes that this pass has tried already and does not try again: what
-    depends on the former is ready, what depends on the latter is not.
+    ``applied`` and ``given_up`` are keys of changes that this pass has tried already and does not try again: dependents
+    of the former are ready, dependents of the latter are not.
     """
     unready = not_ready(plan, given_up)
     return tuple(
@@ -154,7 +154,7 @@ def ready_now(plan: Plan, applied: Collection[str] = (), given_up: Collection[st
 def not_ready(plan: Plan, given_up: Collection[str] = ()) -> Mapping[str, str]:
     """Key of each allowed change that cannot be carried out now → why, in words for people.
 
-    A change that waits delays what depends on it, and not what merely follows it.
+    A change that waits delays its dependents, and not the changes that merely follow it.
     """
     allowed: dict[str, Change] = {change.key: change for change in plan.allowed}
     created: set[str] = {change.key for change in plan.changes if change.kind == ChangeKind.LB_CREATE}

@@ -1,6 +1,6 @@
-"""Setbacks of changes: what earlier tries of them have met, in this pass, and in those before, which a loop remembers.
+"""Setbacks of changes: failures and reverts of earlier tries, in this pass, and in those that a loop remembers.
 
-They are a value beside the snapshot: nothing of them was observed. The planner only reads them: see
+They are a value beside the snapshot, as they were not observed. The planner only reads them: see
 ``desired.guards.history``.
 """
 
@@ -34,21 +34,21 @@ class Suspension:
     error: str = ""
     """What it failed with the last time; "" unless it failed."""
     retry_after_s: float | None = None
-    """What was said then of a better time; None when nothing was, as of most failures."""
+    """Seconds until the time that the failure named; None for most failures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What Hetzner has refused for every object of one scope (``quota``), and which of them is tried next, and when."""
+    """A refusal by Hetzner for every object of one scope (``quota``), and the time and order of further tries."""
 
     error: str
-    """With which the last one was refused, and the remedy."""
+    """The last refusal, and the remedy."""
     due_in_s: float
     """Until one may be tried; not above 0: now."""
     again_in_s: float
-    """What the others wait then."""
+    """Seconds that the others wait then."""
     turns: Mapping[str, int] = field(default_factory=dict)
-    """Key of a change → when it had its turn, or joined the others: higher is later. Who is not in here is last."""
+    """Key of a change → when it had its turn, or joined the others: higher is later. Unlisted changes come last."""
 
 
 Scope = tuple[object, ...]
@@ -61,17 +61,16 @@ OF_NODES, OF_ROUTES = "nodes", "routes"
 
 @dataclass(frozen=True, slots=True)
 class Setbacks:
-    """Everything that is held against changes by what they met, and by what there was. A run of ``--once`` knows of its
-    own pass alone."""
+    """All setbacks, and the peaks of the last hour. A run of ``--once`` has those of its own pass alone."""
 
     refused: frozenset[str] = frozenset()
     """Keys of the changes that were refused in this pass, and of those not sent as others like them were."""
     unclear: frozenset[str] = frozenset()
     """Keys of those among them that may have been done all the same, as no answer said so."""
     suspensions: Mapping[str, Suspension] = field(default_factory=lambda: MappingProxyType({}))
-    """Key of a change → what is held against it."""
+    """By key of the change."""
     bars: Mapping[str, Bar] = field(default_factory=lambda: MappingProxyType({}))
-    """Scope of changes → what is held against all of them (``quota``)."""
+    """By scope of changes."""
     withheld: Mapping[str, GuardName] = field(default_factory=lambda: MappingProxyType({}))
     """Key of a change → the guard that withheld it when this pass began, for a reason that no later round ends."""
 
@@ -84,7 +83,7 @@ class Setbacks:
 
     @property
     def failed(self) -> frozenset[str]:
-        """Keys of the changes that failed and are not due yet: what depends on them is not as it should be."""
+        """Keys of the changes that failed and are not due yet."""
         backing_off = {key for key, found in self.suspensions.items() if found.rule is GuardName.BACK_OFF}
         return self.refused | backing_off | {key for bar in self.bars.values() for key in bar.turns}
 
