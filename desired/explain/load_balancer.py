@@ -285,7 +285,7 @@ def explain_targets(of: ServiceView) -> Iterator[TargetFact]:
             server = ServerKey(Provider.CLOUD, target.server_id) if isinstance(target, ServerTarget) else None
             yield line(nodes.get(server, name), server, (name,), why)
     elif lb is not None:
-        led_to = {name: lb.targets.node_targets.led_to(target) for name, target in first.items()}
+        led_to = {name: lb.targets.candidates.server_of(target) for name, target in first.items()}
         for member in lb.targets.members:
             names = {member.target.name} if member.target else set()
             names |= {name for name, server in led_to.items() if server is not None and server == member.server}

@@ -203,4 +203,5 @@ def _hidden_removals(lb: DesiredLoadBalancer, balancer: CloudBalancer, snapshot:
             return "there is no network as HCLOUD_NETWORK names it"
         return network.why if isinstance(network, Unknown) else "none of its targets can be reached"
     gap = snapshot.robot.servers.why_incomplete if snapshot.robot else None
-    return gap or next((member.why for member in lb.targets.being(Membership.UNCERTAIN)), None)
+    members = lb.targets.members
+    return gap or next((each.why for each in members if each.membership is Membership.UNCERTAIN), None)

@@ -105,7 +105,7 @@ class BalancerChanges:
 
     def led_to(self, target: Target) -> ServerKey | None:
         """The server that a target leads to, there or gone; None when it is none of a Node."""
-        return self.lb.targets.node_targets.led_to(target)
+        return self.lb.targets.candidates.server_of(target)
 
     def server(self, target: Target) -> ServerKey | None:
         """The same; None as well when the server is known to be gone: it answers nothing, whatever its health checks
@@ -113,12 +113,12 @@ class BalancerChanges:
         server = self.led_to(target)
         if server is None or not isinstance(self.view.snapshot.find(server), Absent):
             return server
-        nodes = [self.view.snapshot.nodes.items[member.node] for member in self.lb.targets.claiming(server)]
+        nodes = [self.view.snapshot.nodes.items[member.node] for member in self.lb.targets.of_server(server)]
         return None if isinstance(find_server(server, self.view.snapshot, nodes), Absent) else server
 
     def names_of(self, targets: Collection[Target]) -> frozenset[str]:
         """The names of the servers that they lead to, else their own."""
-        return frozenset(map(self.lb.targets.node_targets.name_of, targets))
+        return frozenset(map(self.lb.targets.candidates.name_of, targets))
 
 
 def _answering(balancer: CloudBalancer, of: BalancerChanges) -> Members:
@@ -129,7 +129,7 @@ def _answering(balancer: CloudBalancer, of: BalancerChanges) -> Members:
         for port, targets in sorted(serving(balancer, of.view.snapshot, of.view.readiness).items())
         if port in wanted
     }
-    named = of.lb.targets.node_targets.names_by_port(there, balancer)
+    named = of.lb.targets.candidates.names_by_port(there, balancer)
     return {f"port {port}": names for port, names in named.items()}
 
 
@@ -166,7 +166,7 @@ def _is_drained(target: Target, of: BalancerChanges) -> bool:
 
 def _is_kept_out(target: Target, of: BalancerChanges) -> bool:
     """Whether a person, an autoscaler or the end of each Node keeps the server from the load balancer."""
-    members = of.lb.targets.claiming(of.led_to(target))
+    members = of.lb.targets.of_server(of.led_to(target))
     return bool(members) and all(member.membership is Membership.EXCLUDED for member in members)
 
 

@@ -52,7 +52,7 @@ def _of_balancers(view: GuardInput) -> Iterator[tuple[Scope, Headcount]]:
     for lb in view.desired.services.values():
         if not isinstance(lb, DesiredLoadBalancer) or (balancer := lb.present) is None:
             continue
-        led_to = lb.targets.node_targets.led_to
+        led_to = lb.targets.candidates.server_of
         servers = {target: key for target in balancer.targets if (key := led_to(target)) is not None}
         for provider in Provider:
             members = frozenset(key.name for key in servers.values() if key.provider is provider)

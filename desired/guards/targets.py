@@ -124,7 +124,7 @@ class _Replacement(BalancerChanges):
         may_answer = serving(balancer, self.view.snapshot, self.view.readiness)
         unchecked = {port: there & {*balancer.targets} for port, there in self._unchecked.items()}
         answering = {**healthy(balancer), **unchecked, **self.answered_lately(balancer)}
-        named = self.lb.targets.node_targets.names_by_port
+        named = self.lb.targets.candidates.names_by_port
         by_check, at_best = named(answering, balancer), named(may_answer, balancer)
         if any(change.kind == ChangeKind.LB_LISTENER and change.verb is Verb.REMOVE for change in self.changes):
             # What answers at a port has none to answer at in the end: who answers at any is counted as port 0.

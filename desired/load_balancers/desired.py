@@ -5,11 +5,10 @@ An existing load balancer keeps values that no option decides. A wrong annotatio
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import check_claim
-from desired.annotations.options import ON_TARGETS, OPTIONS, BadAnnotation, Options
+from desired.annotations.options import OPTIONS, BadAnnotation, Options
 from desired.annotations.port_keys import is_of_port
 from desired.annotations.reading import Requested
 from desired.annotations.warnings import AnnotationWarning
@@ -33,14 +32,11 @@ from desired.load_balancers.matching import (
     Undecided,
     match_balancers,
 )
-from desired.load_balancers.membership import NodeMemberships, node_memberships
 from desired.load_balancers.network import (
-    Place,
     attachment_problems,
     is_settled,
     network_id,
     notes_out_of_reach,
-    place_of,
     wanted_attachment,
     way_network,
     why_out_of_reach,
@@ -75,10 +71,9 @@ from desired.load_balancers.primary_ips import (
 from desired.load_balancers.size import Demand, Size, fitting_size, larger_type
 from desired.load_balancers.targets import (
     DesiredTargets,
+    TargetCache,
     TargetCandidates,
     count_targets,
-    desired_targets,
-    target_candidates,
 )
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
@@ -89,7 +84,6 @@ from desired.model.load_balancer import (
     LoadBalancer,
     ServerTarget,
     Target,
-    ipv6_of,
     is_private,
     labels_with,
 )
@@ -171,7 +165,7 @@ def desired_load_balancer(
     match: BalancerMatch,
     snapshot: Snapshot,
     settings: Settings,
-    candidates: "Candidates",
+    cache: TargetCache,
     zones: Mapping[str, str],
     rivals: Several = NO_NAMES,
     failed: frozenset[str] = frozenset(),
@@ -207,7 +201,7 @@ def desired_load_balancer(
     if present is not None:
         usable = _usable(requested, wrong).beside(there, {port.port for port in service.claim.tcp_ports})
         effective = (
-            _reached_as_most(usable, present, candidates.of(service, usable.options, present, zone), snapshot)
+            _reached_as_most(usable, present, cache.candidates(service, usable.options, present, zone), snapshot)
             if keeps_way
             else usable
         )
@@ -216,7 +210,7 @@ def desired_load_balancer(
         options = replace(options, use_private_ip=options.use_private_ip is True)
         effective = requested
     certificates = desired_certificates(service, effective, snapshot)
-    members = candidates.of(service, options, present, zone)
+    members = cache.candidates(service, options, present, zone)
     held_back = _held_back(requested, problems, service, present)
     asked_for = desired_listeners(service, effective, certificates, present).items()
     ports = {port: listener for port, listener in asked_for if port not in held_back}
@@ -224,11 +218,11 @@ def desired_load_balancer(
     place = chosen.location if isinstance(options.location, Unmanaged) else options.location
     size, larger = fitting_size(options, present, demand, snapshot, place), larger_type(demand, snapshot)
     most = size.type.max_targets if size.type else None
-    targets = candidates.fitting(members, present, most, f"choose {larger}")
+    targets = cache.desired(members, present, most, f"choose {larger}")
     switched: Mapping[Target, ServerTarget | IpTarget] = {}
     if present is not None and requested.is_by_default("use_private_ip") and "use_private_ip" not in unclear:
         asked = requested.options.use_private_ip is True
-        others = candidates.of(service, replace(options, use_private_ip=asked), present, zone)
+        others = cache.candidates(service, replace(options, use_private_ip=asked), present, zone)
         switched = _switched(members, others, present, private=asked)
     serving = DesiredLoadBalancer(
         service,
@@ -323,8 +317,8 @@ def _switched(
     found: TargetCandidates, asked: TargetCandidates, present: CloudBalancer, *, private: bool
 ) -> Mapping[Target, ServerTarget | IpTarget]:
     """Target that is there → the same server by the way that is ``asked``, of those that are reached otherwise."""
-    servers = {target: found.led_to(target) for target in present.targets if is_private(target) is not private}
-    others = {target: asked.candidates[key] for target, key in servers.items() if key and key in asked.candidates}
+    servers = {target: found.server_of(target) for target in present.targets if is_private(target) is not private}
+    others = {target: asked.usable[key] for target, key in servers.items() if key and key in asked.usable}
     return {target: other for target, other in others.items() if is_private(other) is private}
 
 
@@ -440,15 +434,15 @@ class _Planned:
         """The targets while no annotation says how they are to be reached: ``wanted`` by the way of most, and servers
         that are reached otherwise as they are, but for what is to go however it is reached."""
         found, private = self.serving.targets, self.serving.options.use_private_ip
-        led_to = found.node_targets.led_to
-        twice = set() if self.serving.switched else {led_to(t) for t in present.targets if t in wanted}
+        server_of = found.candidates.server_of
+        twice = set() if self.serving.switched else {server_of(t) for t in present.targets if t in wanted}
         kept = {
             target
             for target in present.targets
-            if is_private(target) is not private and led_to(target) not in twice and found.node_targets.stays(target)
+            if is_private(target) is not private and server_of(target) not in twice and found.candidates.stays(target)
         }
-        served = {led_to(target) for target in kept}
-        return frozenset({*kept, *(t for t in wanted if t in present.targets or led_to(t) not in served)})
+        served = {server_of(target) for target in kept}
+        return frozenset({*kept, *(t for t in wanted if t in present.targets or server_of(t) not in served)})
 
     @property
     def _public(self) -> bool | Unmanaged:
@@ -511,52 +505,6 @@ class DesiredBalancers:
     """On what is left alone."""
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Candidates for targets. Services that ask for the same Nodes in the same way, zone and family share the answer:
-    there may be thousands of Nodes."""
-
-    snapshot: Snapshot
-    nodes: Mapping[str, DesiredNode]
-    settings: Settings
-    memberships: dict[object, NodeMemberships] = field(default_factory=dict)
-    selected: dict[object, TargetCandidates] = field(default_factory=dict)
-    fitted: dict[object, DesiredTargets] = field(default_factory=dict)
-
-    @cached_property
-    def zones(self) -> frozenset[str]:
-        """Those of all servers."""
-        return frozenset(server.network_zone for server in self.snapshot.servers)
-
-    def of(self, service: Service, options: Options, present: CloudBalancer | None, zone: str) -> TargetCandidates:
-        """The candidates of a Service with these options, whose load balancer is or will be in this zone."""
-        place = place_of(zone, present, self.snapshot, self.zones)
-        there = present.targets if options.use_private_ip and present is not None else ()
-        addresses = frozenset(target.ip for target in there if isinstance(target, IpTarget) and is_private(target))
-        if addresses:
-            place = replace(place or Place(), addresses=addresses)
-        families, network = service.claim.families, way_network(present, self.snapshot)
-        way = (*(getattr(options, name) for name in ON_TARGETS if name != "node_selector"), network, place, families)
-        if way not in self.memberships:
-            world = (network, self.snapshot, self.nodes, self.settings)
-            self.memberships[way] = node_memberships(options, *world, place, families)
-        asked = (options.node_selector, *way)
-        if asked not in self.selected:
-            members = self.memberships[way].selected_by(options.node_selector)
-            self.selected[asked] = target_candidates(members, self.snapshot.robot)
-        return self.selected[asked]
-
-    def fitting(
-        self, members: TargetCandidates, present: CloudBalancer | None, most: int | None, remedy: str
-    ) -> DesiredTargets:
-        """``desired_targets`` of these members of its own. Load balancers with the same targets and room share it."""
-        there = () if present is None else present.targets
-        asked = (id(members), there, ipv6_of(there), most, remedy)
-        if asked not in self.fitted:
-            self.fitted[asked] = desired_targets(members, present, most, remedy)
-        return self.fitted[asked]
-
-
 def desired_load_balancers(
     snapshot: Snapshot,
     settings: Settings,
@@ -578,12 +526,12 @@ def desired_load_balancers(
         matches = match_balancers(snapshot)
     notes += notes_on_marks(snapshot, matches)
     asked = _private_addresses(snapshot.services, settings)
-    zones, candidates = zones_of_locations(snapshot), Candidates(snapshot, nodes, settings)
+    zones, cache = zones_of_locations(snapshot), TargetCache(snapshot, nodes, settings)
     for key, match in matches.items():
         service = snapshot.services.items[key]
         if snapshot.serving.wants(service):
             rivals = asked.get(key, NO_NAMES).besides(key)
-            desired[key] = desired_load_balancer(service, match, snapshot, settings, candidates, zones, rivals, failed)
+            desired[key] = desired_load_balancer(service, match, snapshot, settings, cache, zones, rivals, failed)
         else:
             desired[key] = release(service, match, settings)
         notes += desired[key].notes

@@ -1,29 +1,21 @@
-"""Membership of Nodes in a load balancer: which may get its traffic, and by which address of theirs.
+"""Membership of Nodes in a load balancer: which may get its traffic, and by which address of theirs. Pure.
 
-Everything is decided anew in each pass, the Service's selector included. Whether a Node is Ready, cordoned or of the
-control plane does not matter: health checks see to the first two, and kubeadm labels the third.
+Everything is decided anew in each pass. Whether a Node is Ready, cordoned or of the control plane does not matter:
+health checks see to the first two, and kubeadm labels the third.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from types import MappingProxyType
 
 from desired.annotations.claims import BOTH_FAMILIES
 from desired.annotations.options import Options
-from desired.load_balancers.network import Place, configured_network, why_out_of_zone
-from desired.model.load_balancer import IpTarget, ServerTarget, Target, is_private
+from desired.load_balancers.network import configured_network, way_network
+from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target, is_private
+from desired.model.service import Service
 from desired.model.settings import Settings
-from desired.model.snapshot import (
-    AddressType,
-    Node,
-    NodeAddress,
-    Readiness,
-    Server,
-    Snapshot,
-)
+from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.nodes.addresses import BY_SETTING, DesiredAddresses, first_host, public_ipv6
 from desired.nodes.matching import is_ignored
@@ -32,33 +24,10 @@ from desired.plan.notes import NoteKind
 from desired.rules import load_balancers as rows
 from desired.rules.nodes import Stage
 from desired.rules.rule import Decided, Reason
-from desired.section import Absent, Present, Unknown, Unmanaged
+from desired.section import Absent, Present, Unknown
 from desired.syntax.address import parse_ip
 from desired.syntax.go import parse_bool
 from desired.syntax.provider_id import MalformedID, Provider, RobotID, ServerKey, parse_provider_id, server_key
-from desired.syntax.selector import Operator, Selector
-
-
-def exclusion(node: Node) -> Reason | None:
-    """The rule that excludes the Node whatever a Service selects; None when none does."""
-    if node.deleted_at is not None:
-        return rows.LEAVING.because()
-    if _is_labelled_out(node):
-        return rows.EXCLUDED_BY_LABEL.because()
-    if any(taint.key == TAINT_CLUSTER_AUTOSCALER for taint in node.taints):
-        return rows.LEAVING_BY_AUTOSCALER.because()
-    return None
-
-
-def _is_labelled_out(node: Node) -> bool:
-    """Whether the label excludes the Node. Any value does, except a boolean false."""
-    value = node.labels.get(LABEL_EXCLUDE_FROM_BALANCERS)
-    if value is None:
-        return False
-    try:
-        return parse_bool(value)
-    except ValueError:
-        return True
 
 
 class Membership(StrEnum):
@@ -77,6 +46,25 @@ class Membership(StrEnum):
     """The operator excludes it: existing targets stay, as with UNCERTAIN, and that is no trouble."""
     OVER_LIMIT = "over-limit"
     """It may be a target, and the type of the load balancer has no room for it."""
+
+
+_UNPROVEN = (rows.IN_NO_VSWITCH, rows.IPV6_IN_NETWORK, rows.OF_ONE_FAMILY, rows.OF_ONE_FAMILY_IN_NETWORK)
+_MEMBERSHIP: Mapping[str, Membership] = {
+    row.name: membership
+    for membership, those in (
+        (Membership.TARGET, (rows.TAKES_INTERNAL, rows.TAKES_PRIVATE, rows.TAKES_PUBLIC, rows.TAKES_PUBLIC_INSTEAD)),
+        (Membership.EXCLUDED, (rows.EXCLUDED_BY_LABEL, rows.LEAVING, rows.LEAVING_BY_AUTOSCALER)),
+        (Membership.IGNORED, (rows.TARGET_IGNORED,)),
+        (Membership.SERVERLESS, (rows.NOT_INITIALIZED, rows.OF_ANOTHER_CLOUD, rows.ON_UNREAD_ROBOT_SERVER)),
+        (Membership.SERVERLESS, (rows.WITH_A_MALFORMED_ID, rows.WITHOUT_ID, rows.WITHOUT_SERVER)),
+        (Membership.UNUSABLE, (rows.IN_ANOTHER_ZONE, rows.NOT_ATTACHED, rows.PRIVATE_ALONE, rows.WITHOUT_INTERNAL_IP)),
+        (Membership.UNUSABLE, (rows.WITHOUT_NETWORK, rows.NETWORK_NOT_FOUND, rows.WITHOUT_PUBLIC_ADDRESS, *_UNPROVEN)),
+    )
+    for row in those
+}
+"""Name of a row → the membership of the Node of which it is the reason; of every other row it is UNCERTAIN, with which
+a target stays."""
+_LEFT_OUT = frozenset({Membership.EXCLUDED, Membership.SERVERLESS, Membership.IGNORED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +91,7 @@ class NodeTarget:
     @property
     def why(self) -> str:
         """The reason in words; with the remedy, where it should be a target."""
-        return self.reason.says if self.is_left_out else self.reason.text
-
-    @property
-    def is_left_out(self) -> bool:
-        """Whether a rule keeps it from being a target, or it has no server: nothing has to be mended."""
-        return self.membership in _LEFT_OUT
+        return self.reason.says if self.membership in _LEFT_OUT else self.reason.text
 
     @property
     def keeps_its_target(self) -> bool:
@@ -117,268 +100,116 @@ class NodeTarget:
         return self.membership is Membership.UNUSABLE and self.reason.rule in _UNPROVEN
 
 
-_LEFT_OUT = frozenset({Membership.EXCLUDED, Membership.SERVERLESS, Membership.IGNORED})
-_UNPROVEN = (rows.IN_NO_VSWITCH, rows.IPV6_IN_NETWORK, rows.OF_ONE_FAMILY, rows.OF_ONE_FAMILY_IN_NETWORK)
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a load balancer reaches Nodes. Those with equal ways share one answer."""
+
+    private: bool
+    """By private addresses."""
+    network: int | None = None
+    """Id of the network through which these are reached; None when none is known."""
+    families: frozenset[int] = BOTH_FAMILIES
+    """The versions of IP by which Nodes take the traffic (``Claim.families``)."""
+    zone: str = ""
+    """The load balancer's network zone, if some servers are in another one; "" if that excludes none."""
+    accepted: frozenset[int] = frozenset()
+    """Ids of servers of other zones that are targets by the API's own word: they stay what they are."""
+    addresses: frozenset[str] = frozenset()
+    """Private addresses of dedicated servers that Hetzner has taken as targets: they stay what they are."""
 
 
-@dataclass(frozen=True)
-class NodeMemberships:
-    """The membership of each Node in load balancers that reach Nodes in the same way, whatever their Services select.
-
-    It is decided once for all of them: there may be thousands of Nodes, and hundreds of selectors.
-    """
-
-    members: tuple[NodeTarget, ...]
-    """In the order of names, unreadable Nodes included. Never OVER_LIMIT."""
-    snapshot: Snapshot
-    network_id: int | None
-
-    def selected_by(self, selector: Selector | Unmanaged) -> tuple[NodeTarget, ...]:
-        """The members, of which only those that the selector selects get traffic."""
-        if isinstance(selector, Unmanaged):
-            chosen = self.members
-        else:
-            found = list(self._unselected)
-            for place in self._candidates(selector):
-                if selector.matches(self._labels[place]):
-                    found[place] = self.members[place]
-            chosen = tuple(found)
-        return tuple(_without_clashes(chosen, self.snapshot, self.network_id)) if self._has_addresses else chosen
-
-    @cached_property
-    def _has_addresses(self) -> bool:
-        return any(isinstance(member.target, IpTarget) for member in self.members)
-
-    @cached_property
-    def _labels(self) -> tuple[Mapping[str, str], ...]:
-        nodes = self.snapshot.nodes.items
-        return tuple(nodes[member.node].labels if member.node in nodes else _NO_LABELS for member in self.members)
-
-    @cached_property
-    def _unselected(self) -> tuple[NodeTarget, ...]:
-        """The members as they are where the selector does not match: what excludes them otherwise is told first."""
-        return tuple(map(self._without_traffic, self.members))
-
-    def _without_traffic(self, member: NodeTarget) -> NodeTarget:
-        stays = (Membership.IGNORED, Membership.EXCLUDED)
-        if member.membership in stays or member.node not in self.snapshot.nodes.items:
-            return member
-        fields = (member.server, member.joins, member.addresses)
-        return NodeTarget(member.node, Membership.EXCLUDED, rows.UNSELECTED.because(), None, *fields)
-
-    def _candidates(self, selector: Selector) -> Iterable[int]:
-        """Places of the members that the selector may select: of those with a label that it names, where it does."""
-        for requirement in selector.requirements:
-            if requirement.operator is Operator.IN:
-                by_value = self._places(requirement.key)
-                return (place for value in requirement.values for place in by_value.get(value, ()))
-        return range(len(self.members))
-
-    def _places(self, key: str) -> Mapping[str, Sequence[int]]:
-        """Value of a label → places of the members that have it."""
-        if key not in self._by_label:
-            places: dict[str, list[int]] = {}
-            for place, labels in enumerate(self._labels):
-                if key in labels:
-                    places.setdefault(labels[key], []).append(place)
-            self._by_label[key] = places
-        return self._by_label[key]
-
-    @cached_property
-    def _by_label(self) -> dict[str, Mapping[str, Sequence[int]]]:
-        return {}
-
-
-_NO_LABELS: Mapping[str, str] = MappingProxyType({})
+def way_of(
+    service: Service,
+    options: Options,
+    present: CloudBalancer | None,
+    snapshot: Snapshot,
+    zone: str = "",
+    zones: Collection[str] = (),
+) -> Way:
+    """The way to Nodes of a Service's load balancer, which is or will be in this network ``zone``, "" for an unknown
+    one; ``present`` is None when it is to be created. ``zones`` are those of all servers."""
+    private, targets = options.use_private_ip is True, present.targets if present else ()
+    addresses = {each.ip for each in targets if private and isinstance(each, IpTarget) and is_private(each)}
+    accepted: set[int] = set()
+    if zone and not frozenset(zones) <= {zone, ""}:
+        found = [snapshot.servers.find(each.server_id) for each in targets if isinstance(each, ServerTarget)]
+        servers = [each.value for each in found if isinstance(each, Present)]
+        accepted = {server.id for server in servers if server.network_zone not in ("", zone)}
+    else:
+        zone = ""
+    network, families = way_network(present, snapshot), service.claim.families
+    return Way(private, network, families, zone, frozenset(accepted), frozenset(addresses))
 
 
 def node_memberships(
-    options: Options,
-    network_id: int | None,
-    snapshot: Snapshot,
-    nodes: Mapping[str, DesiredNode],
-    settings: Settings,
-    place: Place | None = None,
-    families: frozenset[int] = BOTH_FAMILIES,
-) -> NodeMemberships:
-    """The membership of each Node in load balancers with these options, whatever they select.
-
-    ``network_id`` is the network by which they are reached, None when none is known; ``nodes`` are names with what the
-    Nodes should be. ``place`` is where the load balancer is, and what it has there, None where that changes
-    nothing; ``families`` are the versions of IP by which Nodes take the traffic (``Claim.families``).
-    """
-    way = _Way(options.use_private_ip is True, network_id, snapshot, settings, place, families)
-    members = [way.member(node, nodes.get(node.name)) for node in snapshot.nodes]
+    way: Way, snapshot: Snapshot, nodes: Mapping[str, DesiredNode], settings: Settings
+) -> tuple[NodeTarget, ...]:
+    """The membership of each Node in load balancers that reach Nodes this way, in the order of names, whatever their
+    Services select; ``nodes`` are names with what the Nodes should be. Never OVER_LIMIT."""
+    members = [_member(node, nodes.get(node.name), way, snapshot, settings) for node in snapshot.nodes]
     members += [
         NodeTarget(name, Membership.UNCERTAIN, rows.NODE_UNREADABLE.because(cause=why))
         for name, why in snapshot.nodes.unreadable.items()
     ]
-    return NodeMemberships(tuple(sorted(members, key=lambda member: member.node)), snapshot, network_id)
+    return tuple(sorted(members, key=lambda member: member.node))
 
 
-_MEMBERSHIP: Mapping[str, Membership] = {
-    row.name: membership
-    for membership, those in (
-        (Membership.TARGET, (rows.TAKES_INTERNAL, rows.TAKES_PRIVATE, rows.TAKES_PUBLIC, rows.TAKES_PUBLIC_INSTEAD)),
-        (Membership.EXCLUDED, (rows.EXCLUDED_BY_LABEL, rows.LEAVING, rows.LEAVING_BY_AUTOSCALER)),
-        (Membership.IGNORED, (rows.TARGET_IGNORED,)),
-        (Membership.SERVERLESS, (rows.NOT_INITIALIZED, rows.OF_ANOTHER_CLOUD, rows.ON_UNREAD_ROBOT_SERVER)),
-        (Membership.SERVERLESS, (rows.WITH_A_MALFORMED_ID, rows.WITHOUT_ID, rows.WITHOUT_SERVER)),
-        (Membership.UNUSABLE, (rows.IN_ANOTHER_ZONE, rows.NOT_ATTACHED, rows.PRIVATE_ALONE, rows.WITHOUT_INTERNAL_IP)),
-        (Membership.UNUSABLE, (rows.WITHOUT_NETWORK, rows.NETWORK_NOT_FOUND, rows.WITHOUT_PUBLIC_ADDRESS, *_UNPROVEN)),
-    )
-    for row in those
-}
-"""Name of a row → the membership of the Node of which it is the reason; of every other row it is UNCERTAIN, with which
-a target stays."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """How load balancers reach Nodes, and what is known of both."""
-
-    by_private: bool
-    network_id: int | None
-    snapshot: Snapshot
-    settings: Settings
-    place: Place | None
-    families: frozenset[int]
-
-    def member(self, node: Node, desired: DesiredNode | None) -> NodeTarget:
-        """The membership of a Node that is to be ``desired``."""
-        key = server_key(node.provider_id)
-        if key is not None and key.provider is Provider.ROBOT and not self.settings.robot:
-            key = None
-        joining = Present(desired.server) if isinstance(desired, UninitializedNode) else None
-        if joining is not None:
-            key = joining.value.key
-        wanted = _wanted_addresses(node, desired)
-        target: ServerTarget | IpTarget | None = None
-        if is_ignored(node, self.settings):
-            reason = rows.TARGET_IGNORED.because()
-        elif excluded := exclusion(node):
-            reason = excluded
-        elif key is None:
-            reason = _without_server(node, self.snapshot)
+def _member(node: Node, desired: DesiredNode | None, way: Way, snapshot: Snapshot, settings: Settings) -> NodeTarget:
+    """The membership of a Node that is to be ``desired``."""
+    joining = desired.server if isinstance(desired, UninitializedNode) else None
+    key = joining.key if joining else server_key(node.provider_id)
+    if key is not None and key.provider is Provider.ROBOT and not (joining or settings.robot):
+        key = None
+    wanted = _wanted_addresses(node, desired)
+    target: ServerTarget | IpTarget | None = None
+    if excluded := _exclusion(node, settings):
+        reason = excluded
+    elif key is None:
+        reason = _why_without_server(node, snapshot)
+    else:
+        found = Present(joining) if joining else find_server(key, snapshot, [node])
+        if isinstance(found, Absent):
+            reason = rows.WITHOUT_SERVER.because()
         elif key.provider is Provider.ROBOT:
-            internal = next(_private_ips(wanted), None) if self.by_private else None
-            reason, target = self._on_robot(node, internal, key, joining)
+            reason, target = _robot_target(node, key, found, wanted, way, snapshot)
+        elif isinstance(found, Unknown):
+            reason = rows.TARGET_SERVER_UNKNOWN.because(cause=found.why)
         else:
-            reason, target = self._in_cloud(node, joining or find_server(key, self.snapshot, [node]))
-        addresses = _addresses_of(node, (*node.addresses, *wanted), key, self.snapshot)
-        membership = _MEMBERSHIP.get(reason.rule.name, Membership.UNCERTAIN)
-        told = desired.stage if isinstance(desired, UnmanagedNode) and membership is Membership.SERVERLESS else None
-        told = told if told and isinstance(told.rule.of, NoteKind) else None
-        return NodeTarget(node.name, membership, reason, target, key, joining is not None, addresses, told)
-
-    def _in_cloud(self, node: Node, found: Present[Server] | Absent | Unknown) -> tuple[Reason, ServerTarget | None]:
-        if isinstance(found, Unknown):
-            return rows.TARGET_SERVER_UNKNOWN.because(cause=found.why), None
-        if isinstance(found, Absent):
-            return rows.WITHOUT_SERVER.because(), None
-        server, ipv6 = found.value, None
-        if 4 not in self.families or (server.ipv4 is None and "public_net.ipv4" not in server.missing):
-            ipv6 = public_ipv6(server, node.provided_node_ip)
-        reason = (
-            why_out_of_zone(server, self.place)
-            or self._of_another_family(server, node, private=self.by_private)
-            or (self._inside(server) if self.by_private else self._outside(server, ipv6))
-        )
-        if _MEMBERSHIP.get(reason.rule.name) is not Membership.TARGET:
-            return reason, None
-        return reason, ServerTarget(server.id, self.by_private, None if ipv6 is None else str(ipv6))
-
-    def _inside(self, server: Server) -> Reason:
-        """Whether traffic reaches the server through the network."""
-        if self.network_id is None:
-            if isinstance(self.snapshot.network, Unknown):
-                return rows.PRIVATE_NETWORK_UNKNOWN.because(cause=self.snapshot.network.why)
-            is_missing = isinstance(self.snapshot.network, Absent)
-            return (rows.NETWORK_NOT_FOUND if is_missing else rows.WITHOUT_NETWORK).because()
-        if "private_net" in server.missing:
-            return rows.ADDRESS_UNSAID.because(kind="private addresses")
-        for attached, ip in server.private_ips:
-            if attached == self.network_id:
-                return rows.TAKES_PRIVATE.because(server=server.id, address=str(ip))
-        return rows.NOT_ATTACHED.because(network=self.network_id)
-
-    def _outside(self, server: Server, ipv6: IPv6Address | None) -> Reason:
-        """Whether traffic reaches the server by a public address: ``ipv6`` where that takes the place of IPv4, as
-        Hetzner's API takes a host in the server's network as the address of a target."""
-        for family in ("IPv4",) if server.ipv4 else ("IPv4", "IPv6"):
-            if f"public_net.{family.lower()}" in server.missing:
-                return rows.ADDRESS_UNSAID.because(kind=f"public {family} address")
-        address = ipv6 or server.ipv4
-        if address is None:
-            is_inside = self.network_id in {attached for attached, _ in server.private_ips}
-            return (rows.PRIVATE_ALONE if is_inside else rows.WITHOUT_PUBLIC_ADDRESS).because()
-        return rows.TAKES_PUBLIC.because(server=server.key.name, address=str(address))
-
-    def _of_another_family(self, server: Server, node: Node, *, private: bool) -> Reason | None:
-        """Why no address takes the Service's traffic, though the server has one: kube-proxy opens node ports for the
-        families of the Service alone. None where one does, none is known, or the API did not say it."""
-        if self.families == BOTH_FAMILIES:
-            return None
-        if private:
-            return None if 4 in self.families else rows.IPV6_IN_NETWORK.because()
-        known = {4: server.ipv4, 6: public_ipv6(server, node.provided_node_ip)}
-        (family,) = self.families
-        if f"public_net.ipv{family}" in server.missing or known[family] or not any(known.values()):
-            return None
-        had, wanted = ("IPv4", "IPv6") if known[4] else ("IPv6", "IPv4")
-        row = rows.OF_ONE_FAMILY_IN_NETWORK if wanted == "IPv4" and server.private_ips else rows.OF_ONE_FAMILY
-        return row.because(had=had, wanted=wanted)
-
-    def _on_robot(
-        self, node: Node, internal: str | None, key: ServerKey, joining: Present[Server] | None
-    ) -> tuple[Reason, IpTarget | None]:
-        """A Robot server is a target by exactly one of its addresses: the main public one, or ``internal``, the first
-        InternalIP of its Node, which is IPv4, where private ones are asked for. Where the Node has none, the public one
-        takes its place, as with HCCM. Without credentials for Robot nothing but InternalIPs is known (HCCM, LB-only
-        mode).
-        """
-        found = joining or find_server(key, self.snapshot, [node]) if self.snapshot.robot is not None else None
-        if isinstance(found, Absent):
-            return rows.WITHOUT_SERVER.because(), None
-        if internal is not None and (out := self._why_in_no_vswitch(internal)):
-            return out, None
-        if isinstance(found, Present):
-            other = self._of_another_family(found.value, node, private=internal is not None)
-            if other is not None:
-                return other, None
-        if internal is not None:
-            return rows.TAKES_INTERNAL.because(server=key.name, address=internal), IpTarget(internal)
-        if found is None:
-            # What it leads to now may be right: nothing is known of the server, and that is no reason to remove it.
-            return (rows.INTERNAL_IP_LACKING if self.by_private else rows.ROBOT_CREDENTIALS_LACKING).because(), None
-        if isinstance(found, Unknown):
-            return rows.TARGET_SERVER_UNKNOWN.because(cause=found.why), None
-        ipv6 = public_ipv6(found.value, node.provided_node_ip)
-        address = (found.value.ipv4 if 4 in self.families else None) or (ipv6 if 6 in self.families else None)
-        if address is None:
-            return rows.WITHOUT_INTERNAL_IP.because(), None
-        row = rows.TAKES_PUBLIC_INSTEAD if self.by_private else rows.TAKES_PUBLIC
-        return row.because(server=key.name, address=str(address)), IpTarget(str(address))
-
-    def _why_in_no_vswitch(self, address: str) -> Reason | None:
-        """The reason why Hetzner takes no dedicated server by this private address (``network_has_no_vswitch_subnet``,
-        ``ip_not_in_vswitch_subnet``); None when it may, has done so already, or when that is not known."""
-        network = configured_network(self.snapshot)
-        is_another = network is not None and network.id != self.network_id
-        if (
-            network is None
-            or is_another
-            or network.vswitches is None
-            or (self.place and address in self.place.addresses)
-        ):
-            return None
-        if any(ip_address(address) in vswitch for vswitch in network.vswitches):
-            return None
-        said = f"the vSwitch {', '.join(map(str, network.vswitches))}" if network.vswitches else "no vSwitch subnet"
-        return rows.IN_NO_VSWITCH.because(address=address, network=network.name, vswitches=said)
+            reason, target = _cloud_target(node, found.value, way, snapshot)
+    membership = _MEMBERSHIP.get(reason.rule.name, Membership.UNCERTAIN)
+    told = desired.stage if isinstance(desired, UnmanagedNode) and membership is Membership.SERVERLESS else None
+    if told and not isinstance(told.rule.of, NoteKind):
+        told = None
+    addresses = _robot_addresses(node, (*node.addresses, *wanted), key, snapshot)
+    target = target if membership is Membership.TARGET else None
+    return NodeTarget(node.name, membership, reason, target, key, joining is not None, addresses, told)
 
 
-def _without_server(node: Node, snapshot: Snapshot) -> Reason:
+def _exclusion(node: Node, settings: Settings) -> Reason | None:
+    """The rule that excludes the Node whatever a Service selects; None when none does."""
+    if is_ignored(node, settings):
+        return rows.TARGET_IGNORED.because()
+    if node.deleted_at is not None:
+        return rows.LEAVING.because()
+    if _is_labelled_out(node):
+        return rows.EXCLUDED_BY_LABEL.because()
+    if any(taint.key == TAINT_CLUSTER_AUTOSCALER for taint in node.taints):
+        return rows.LEAVING_BY_AUTOSCALER.because()
+    return None
+
+
+def _is_labelled_out(node: Node) -> bool:
+    """Whether the label excludes the Node. Any value does, except a boolean false."""
+    value = node.labels.get(LABEL_EXCLUDE_FROM_BALANCERS)
+    if value is None:
+        return False
+    try:
+        return parse_bool(value)
+    except ValueError:
+        return True
+
+
+def _why_without_server(node: Node, snapshot: Snapshot) -> Reason:
     """A Node whose providerID names no server of the cloud. A joining one may be a server that is known only by name,
     and an incomplete list does not tell."""
     if node.provider_id is not None:
@@ -393,9 +224,113 @@ def _without_server(node: Node, snapshot: Snapshot) -> Reason:
     gaps = (snapshot.servers.why_incomplete, *snapshot.servers.unreadable.values())
     network = snapshot.network.why if isinstance(snapshot.network, Unknown) else None
     gap = next((gap for gap in (*gaps, network) if gap), None)
-    if gap is not None:
-        return rows.NOT_INITIALIZED_YET.because(cause=gap)
-    return rows.NOT_INITIALIZED.because()
+    return rows.NOT_INITIALIZED_YET.because(cause=gap) if gap else rows.NOT_INITIALIZED.because()
+
+
+def _cloud_target(node: Node, server: Server, way: Way, snapshot: Snapshot) -> tuple[Reason, ServerTarget]:
+    """What decides on a cloud server, and the target that it may be: by IPv6 where that takes the place of IPv4, as
+    Hetzner's API takes a host in the server's network as the address of a target."""
+    ipv6 = None
+    if 4 not in way.families or (server.ipv4 is None and "public_net.ipv4" not in server.missing):
+        ipv6 = public_ipv6(server, node.provided_node_ip)
+    reason = (
+        _why_out_of_zone(server, way)
+        or _why_of_another_family(server, node, way.families, private=way.private)
+        or (_by_private_address(server, way, snapshot) if way.private else _by_public_address(server, ipv6, way))
+    )
+    return reason, ServerTarget(server.id, way.private, None if ipv6 is None else str(ipv6))
+
+
+def _why_out_of_zone(server: Server, way: Way) -> Reason | None:
+    """The reason why the server cannot be a target there; None when it can, or that is not known."""
+    if not way.zone or server.network_zone in ("", way.zone) or server.id in way.accepted:
+        return None
+    return rows.IN_ANOTHER_ZONE.because(location=server.location, zone=server.network_zone, place=way.zone)
+
+
+def _why_of_another_family(server: Server, node: Node, families: frozenset[int], *, private: bool) -> Reason | None:
+    """Why no address takes the Service's traffic, though the server has one: kube-proxy opens node ports for the
+    families of the Service alone. None where one does, none is known, or the API did not say it."""
+    if families == BOTH_FAMILIES:
+        return None
+    if private:
+        return None if 4 in families else rows.IPV6_IN_NETWORK.because()
+    known = {4: server.ipv4, 6: public_ipv6(server, node.provided_node_ip)}
+    (family,) = families
+    if f"public_net.ipv{family}" in server.missing or known[family] or not any(known.values()):
+        return None
+    had, wanted = ("IPv4", "IPv6") if known[4] else ("IPv6", "IPv4")
+    row = rows.OF_ONE_FAMILY_IN_NETWORK if wanted == "IPv4" and server.private_ips else rows.OF_ONE_FAMILY
+    return row.because(had=had, wanted=wanted)
+
+
+def _by_private_address(server: Server, way: Way, snapshot: Snapshot) -> Reason:
+    if way.network is None:
+        if isinstance(snapshot.network, Unknown):
+            return rows.PRIVATE_NETWORK_UNKNOWN.because(cause=snapshot.network.why)
+        is_missing = isinstance(snapshot.network, Absent)
+        return (rows.NETWORK_NOT_FOUND if is_missing else rows.WITHOUT_NETWORK).because()
+    if "private_net" in server.missing:
+        return rows.ADDRESS_UNSAID.because(kind="private addresses")
+    for attached, ip in server.private_ips:
+        if attached == way.network:
+            return rows.TAKES_PRIVATE.because(server=server.id, address=str(ip))
+    return rows.NOT_ATTACHED.because(network=way.network)
+
+
+def _by_public_address(server: Server, ipv6: IPv6Address | None, way: Way) -> Reason:
+    for family in ("IPv4",) if server.ipv4 else ("IPv4", "IPv6"):
+        if f"public_net.{family.lower()}" in server.missing:
+            return rows.ADDRESS_UNSAID.because(kind=f"public {family} address")
+    if address := ipv6 or server.ipv4:
+        return rows.TAKES_PUBLIC.because(server=server.key.name, address=str(address))
+    is_inside = way.network in {attached for attached, _ in server.private_ips}
+    return (rows.PRIVATE_ALONE if is_inside else rows.WITHOUT_PUBLIC_ADDRESS).because()
+
+
+def _robot_target(
+    node: Node,
+    key: ServerKey,
+    found: Present[Server] | Unknown,
+    wanted: Iterable[NodeAddress],
+    way: Way,
+    snapshot: Snapshot,
+) -> tuple[Reason, IpTarget | None]:
+    """A Robot server is a target by exactly one of its addresses: the main public one, or where private ones are asked
+    for the first InternalIP of its Node, which is IPv4. Where the Node has none, the public one takes its place, as
+    with HCCM. Without credentials for Robot nothing but InternalIPs is known (HCCM, LB-only mode).
+    """
+    internal = next(_private_ips(wanted), None) if way.private else None
+    if internal and (out := _why_in_no_vswitch(internal, way, snapshot)):
+        return out, None
+    server = found.value if isinstance(found, Present) else None
+    if server and (other := _why_of_another_family(server, node, way.families, private=internal is not None)):
+        return other, None
+    if internal:
+        return rows.TAKES_INTERNAL.because(server=key.name, address=internal), IpTarget(internal)
+    if snapshot.robot is None:
+        # What it leads to now may be right: nothing is known of the server, and that is no reason to remove it.
+        return (rows.INTERNAL_IP_LACKING if way.private else rows.ROBOT_CREDENTIALS_LACKING).because(), None
+    if isinstance(found, Unknown):
+        return rows.TARGET_SERVER_UNKNOWN.because(cause=found.why), None
+    ipv6 = public_ipv6(found.value, node.provided_node_ip)
+    address = (found.value.ipv4 if 4 in way.families else None) or (ipv6 if 6 in way.families else None)
+    if address is None:
+        return rows.WITHOUT_INTERNAL_IP.because(), None
+    row = rows.TAKES_PUBLIC_INSTEAD if way.private else rows.TAKES_PUBLIC
+    return row.because(server=key.name, address=str(address)), IpTarget(str(address))
+
+
+def _why_in_no_vswitch(address: str, way: Way, snapshot: Snapshot) -> Reason | None:
+    """The reason why Hetzner takes no dedicated server by this private address (``network_has_no_vswitch_subnet``,
+    ``ip_not_in_vswitch_subnet``); None when it may, has done so already, or when that is not known."""
+    network = configured_network(snapshot)
+    if network is None or network.id != way.network or network.vswitches is None or address in way.addresses:
+        return None
+    if any(ip_address(address) in vswitch for vswitch in network.vswitches):
+        return None
+    said = f"the vSwitch {', '.join(map(str, network.vswitches))}" if network.vswitches else "no vSwitch subnet"
+    return rows.IN_NO_VSWITCH.because(address=address, network=network.name, vswitches=said)
 
 
 def _wanted_addresses(node: Node, desired: DesiredNode | None) -> tuple[NodeAddress, ...]:
@@ -409,7 +344,7 @@ def _wanted_addresses(node: Node, desired: DesiredNode | None) -> tuple[NodeAddr
     return node.addresses
 
 
-def _addresses_of(
+def _robot_addresses(
     node: Node, reported: Iterable[NodeAddress], key: ServerKey | None, snapshot: Snapshot
 ) -> tuple[str, ...]:
     """The addresses by which a target may lead to a Robot server's Node; empty for any other Node.
@@ -442,26 +377,6 @@ def _private_ips(addresses: Iterable[NodeAddress]) -> Iterator[str]:
             yield str(ip)
 
 
-def _without_clashes(members: Sequence[NodeTarget], snapshot: Snapshot, network_id: int | None) -> Iterator[NodeTarget]:
-    """The members, in which none is a target by an address that another server has or asks for, nor by one of
-    several that its server has according to its Nodes: what is there stays, until a person has decided."""
-    asked: dict[IpTarget, set[ServerKey]] = {}
-    claimed: dict[ServerKey, set[Target]] = {}
-    for member in members:
-        if member.server is not None and isinstance(member.target, IpTarget):
-            asked.setdefault(member.target, set()).add(member.server)
-            claimed.setdefault(member.server, set()).add(member.target)
-    places = (place for server in snapshot.servers for place in server.private_ips) if asked else ()
-    taken = {str(ip) for network, ip in places if network_id in (None, network)}
-    for member in members:
-        if member.server is None or not isinstance(member.target, IpTarget):
-            yield member
-            continue
-        is_alone = len(asked[member.target]) == len(claimed[member.server]) == 1 and member.target.ip not in taken
-        shared = rows.ADDRESS_SHARED.because(address=member.target.ip)
-        yield member if is_alone else replace(member, membership=Membership.UNCERTAIN, reason=shared, target=None)
-
-
 def find_server(key: ServerKey, snapshot: Snapshot, nodes: Collection[Node]) -> Present[Server] | Absent | Unknown:
     """The server of these Nodes. It is not gone although the list lacks it while something speaks against that: a GET
     by its id that failed, or a kubelet that reports Ready before any question."""
@@ -474,3 +389,40 @@ def find_server(key: ServerKey, snapshot: Snapshot, nodes: Collection[Node]) -> 
     if asked is None and any(node.ready is Readiness.TRUE for node in nodes):
         return Unknown("not in the list, but the kubelet reports Ready")
     return found
+
+
+def unselected(member: NodeTarget) -> NodeTarget:
+    """The Node if the Service's selector does not match it: another rule that excludes it is told first. Labels of an
+    unreadable Node are not known."""
+    is_excluded = member.membership in (Membership.IGNORED, Membership.EXCLUDED)
+    if is_excluded or member.reason.rule is rows.NODE_UNREADABLE:
+        return member
+    reason = rows.UNSELECTED.because()
+    return replace(member, membership=Membership.EXCLUDED, reason=reason, target=None, told=None)
+
+
+def without_shared_addresses(
+    members: tuple[NodeTarget, ...], snapshot: Snapshot, network: int | None
+) -> tuple[NodeTarget, ...]:
+    """The members, in which none is a target by an address that another server has or asks for, nor by one of
+    several that its server has according to its Nodes: what is there stays, until a person has decided."""
+    asked: dict[IpTarget, set[ServerKey]] = {}
+    claimed: dict[ServerKey, set[Target]] = {}
+    for member in members:
+        if member.server is not None and isinstance(member.target, IpTarget):
+            asked.setdefault(member.target, set()).add(member.server)
+            claimed.setdefault(member.server, set()).add(member.target)
+    if not asked:
+        return members
+    attachments = (attachment for server in snapshot.servers for attachment in server.private_ips)
+    taken = {str(ip) for attached, ip in attachments if network in (None, attached)}
+
+    def alone(member: NodeTarget) -> NodeTarget:
+        if member.server is None or not isinstance(member.target, IpTarget):
+            return member
+        if len(asked[member.target]) == len(claimed[member.server]) == 1 and member.target.ip not in taken:
+            return member
+        shared = rows.ADDRESS_SHARED.because(address=member.target.ip)
+        return replace(member, membership=Membership.UNCERTAIN, reason=shared, target=None)
+
+    return tuple(map(alone, members))

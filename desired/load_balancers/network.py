@@ -5,14 +5,13 @@ A load balancer and its targets are in one network zone (Hetzner Cloud API: ``ad
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from desired.annotations.choices import ZONE_OF_LOCATION
 from desired.annotations.options import OPTIONS, BadAnnotation, Options
-from desired.model.load_balancer import Attachment, CloudBalancer, ServerTarget
+from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.service import Service
-from desired.model.snapshot import Network, Server, Snapshot
+from desired.model.snapshot import Network, Snapshot
 from desired.plan.notes import Note
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
@@ -155,18 +154,6 @@ def _subnets(network: Network) -> str:
     return ", ".join(map(str, network.subnets))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a load balancer is, as far as that decides on its targets."""
-
-    zone: str = ""
-    """Its network zone, where some servers are in another one; "" where that excludes none."""
-    accepted: frozenset[int] = frozenset()
-    """Ids of servers of other zones that are targets by the API's own word: they stay what they are."""
-    addresses: frozenset[str] = frozenset()
-    """Its private addresses of dedicated servers, which Hetzner has taken: they stay what they are."""
-
-
 def zones_of_locations(snapshot: Snapshot) -> Mapping[str, str]:
     """Location → network zone: what was read of servers and load balancers, and for other locations what Hetzner's
     documentation says."""
@@ -184,22 +171,3 @@ def zone_of(options: Options, location: str | None, present: CloudBalancer | Non
     if not isinstance(asked, Unmanaged):
         return zones.get(asked, "")
     return "" if isinstance(options.network_zone, Unmanaged) else options.network_zone
-
-
-def place_of(
-    zone: str, present: CloudBalancer | None, snapshot: Snapshot, server_zones: frozenset[str]
-) -> Place | None:
-    """The zone with what it depends on; None where no server is known to be in another one. ``server_zones`` are those
-    of all servers."""
-    if not zone or server_zones <= {zone, ""}:
-        return None
-    ids = {each.server_id for each in present.targets if isinstance(each, ServerTarget)} if present else set()
-    servers = [found.value for found in map(snapshot.servers.find, ids) if isinstance(found, Present)]
-    return Place(zone, frozenset(server.id for server in servers if server.network_zone not in ("", zone)))
-
-
-def why_out_of_zone(server: Server, place: Place | None) -> Reason | None:
-    """The reason why the server cannot be a target there; None when it can, or that is not known."""
-    if place is None or not place.zone or server.network_zone in ("", place.zone) or server.id in place.accepted:
-        return None
-    return rows.IN_ANOTHER_ZONE.because(location=server.location, zone=server.network_zone, place=place.zone)

@@ -141,9 +141,9 @@ def notes_on_targets(
     service: Service, options: Options, targets: DesiredTargets, present: CloudBalancer | None
 ) -> Iterator[Note]:
     """One note for each kind of trouble: Nodes that cannot be targets, none at all, and targets that are not ours."""
-    there = {targets.node_targets.led_to(target) for target in present.targets} if present else set()
+    there = {targets.candidates.server_of(target) for target in present.targets} if present else set()
     # From the few targets, as there may be thousands of Nodes for each of hundreds of Services.
-    kept = {member.node for server in there for member in targets.claiming(server) if member.keeps_its_target}
+    kept = {member.node for server in there for member in targets.of_server(server) if member.keeps_its_target}
     for row, membership in (
         (rows.NODE_NO_TARGET, Membership.UNUSABLE),
         (rows.NODE_OVER_LIMIT, Membership.OVER_LIMIT),
@@ -167,11 +167,14 @@ def notes_on_targets(
 def _by_lost_ipv4(targets: DesiredTargets, present: CloudBalancer | None) -> list[NodeTarget]:
     """The Nodes whose existing target has the public IPv4 address of a server that has none any more, or takes the
     Service's traffic by IPv6 alone."""
-    lost = targets.node_targets.by_ipv6
-    there = [target for target in present.targets if isinstance(target, ServerTarget)] if present and lost else []
-    ids = {found.server_id for found in there if not (found.use_private_ip or found.ipv6) and found.server_id in lost}
-    keys = [ServerKey(Provider.CLOUD, server_id) for server_id in ids]
-    return sorted((member for key in keys for member in targets.claiming(key)), key=lambda member: member.node)
+    found: list[NodeTarget] = []
+    for target in present.targets if present else ():
+        if isinstance(target, ServerTarget) and not (target.use_private_ip or target.ipv6):
+            server = ServerKey(Provider.CLOUD, target.server_id)
+            wanted = targets.candidates.usable.get(server)
+            if isinstance(wanted, ServerTarget) and wanted.ipv6 and not wanted.use_private_ip:
+                found += targets.of_server(server)
+    return sorted(found, key=lambda member: member.node)
 
 
 _SHOWN = 5

@@ -204,11 +204,11 @@ class _Parts:
             if server := self._led_to(target):
                 there.setdefault(server, []).append(target)
         asked = {server: [target for target in found if target in wanted] for server, found in there.items()}
-        candidates = self.lb.targets.node_targets.candidates
-        return there, asked | {server: [target] for server, target in candidates.items() if target in wanted}
+        usable = self.lb.targets.candidates.usable
+        return there, asked | {server: [target] for server, target in usable.items() if target in wanted}
 
     def _led_to(self, target: Target) -> ServerKey | None:
-        return self.lb.targets.node_targets.led_to(target)
+        return self.lb.targets.candidates.server_of(target)
 
     def switches(self, planned: Collection[str]) -> Iterator[Change]:
         """The changes of the targets that a default reaches otherwise. All of them make one difference."""
@@ -245,7 +245,7 @@ class _Parts:
 
     def _addition(self, before: Target | None, after: Target, server: ServerKey) -> Change:
         """The change by which ``server`` gets traffic by ``after``, instead of ``before`` where that is given."""
-        member = next((each for each in reversed(self.lb.targets.claiming(server)) if each.target == after), None)
+        member = next((each for each in reversed(self.lb.targets.of_server(server)) if each.target == after), None)
         name = f"Node {member.node}" if member else server.name
         joins = (Key(ObjectKind.NODE, member.node),) if member and member.joins else ()
         why = rows.TARGET_ADDED.text(node=name, address=_spoken_address(after))
@@ -253,10 +253,9 @@ class _Parts:
 
     def _removal(self, target: Target, server: ServerKey, *, serves: bool = False) -> Change:
         """The removal of a target that leads to ``server``, which ``serves`` by another one."""
-        removal = removal_reason(target, server, self.lb.targets.claiming(server), self.snapshot)
-        loses = removal.server_lives and not serves
-        lost = (rows.TARGET_WITHOUT_TRAFFIC.text(target=server.name),) if loses else ()
-        return self._target(target, None, server, removal.why, lost)
+        why, is_gone = removal_reason(target, server, self.lb.targets.of_server(server), self.snapshot)
+        lost = () if is_gone or serves else (rows.TARGET_WITHOUT_TRAFFIC.text(target=server.name),)
+        return self._target(target, None, server, why, lost)
 
     def _target(
         self,

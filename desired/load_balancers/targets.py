@@ -2,26 +2,36 @@
 
 | Step | Function | Decides |
 |---|---|---|
-| 1 | ``membership.node_memberships`` | the membership of each Node: excluded, without a server, a candidate, ... |
-| 2 | ``target_candidates`` | the candidates, looked up by server and by membership |
+| 1 | ``membership.node_memberships`` | the membership of each Node: excluded, without a server, a target, ... |
+| 2 | ``TargetCache.candidates`` | the Service's selector, and addresses that two servers claim |
 | 3 | ``desired_targets`` | the targets that fit the type's limit; foreign targets stay |
 | 4 | ``removal_reason`` | why a target is removed |
 | 5 | ``note_on_no_targets`` | why none is left, and what mends it |
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
-from types import MappingProxyType
 
 from desired.annotations.options import Options
-from desired.load_balancers.membership import Membership, NodeTarget, find_server
-from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
+from desired.load_balancers.membership import (
+    Membership,
+    NodeTarget,
+    Way,
+    find_server,
+    node_memberships,
+    unselected,
+    way_of,
+    without_shared_addresses,
+)
+from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target, ipv6_of
 from desired.model.service import Service
+from desired.model.settings import Settings
 from desired.model.snapshot import RobotAccount, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
+from desired.nodes.node import DesiredNode
 from desired.plan.notes import Note
 from desired.rules import load_balancers as rows
 from desired.rules.load_balancer_changes import TARGET_EXCLUDED, TARGET_GONE, TARGET_TWICE, TARGET_WITHOUT_NODE
@@ -29,6 +39,7 @@ from desired.rules.rule import Reason
 from desired.section import Absent, Unmanaged
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider, ServerKey
+from desired.syntax.selector import Selector
 
 _LONGEST = 1000
 """Characters of a note on no targets: an Event has 1024, and a condition has a beginning."""
@@ -38,17 +49,18 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class TargetCandidates:
-    """The membership of every Node, with indexes by server and by membership. Services that ask for the same share one:
-    there may be thousands of Nodes."""
+    """The membership of every Node in the load balancer of a Service, before the limit of its type."""
 
     members: tuple[NodeTarget, ...]
     """In the order of names."""
-    account: Mapping[str, ServerKey] = field(default_factory=lambda: MappingProxyType({}))
+    places: Mapping[ServerKey, Sequence[int]]
+    """Server → places among the members of the Nodes that claim it; the same whatever Services select."""
+    account: Mapping[str, ServerKey]
     """Main public address → the server of the Robot account that has it, whether or not it is a Node. Empty where the
     account is not known whole."""
 
     @cached_property
-    def candidates(self) -> Mapping[ServerKey, ServerTarget | IpTarget]:
+    def usable(self) -> Mapping[ServerKey, ServerTarget | IpTarget]:
         """Server → what can be a target, in the order of names; Nodes that claim one server are one."""
         return {
             member.server: member.target
@@ -56,11 +68,21 @@ class TargetCandidates:
             if member.membership is Membership.TARGET and member.target is not None and member.server is not None
         }
 
+    def server_of(self, target: Target) -> ServerKey | None:
+        """The server that an existing target leads to; None for a label selector, and for an address of no server that
+        is known."""
+        match target:
+            case ServerTarget(server_id=server_id):
+                return ServerKey(Provider.CLOUD, server_id)
+            case IpTarget(ip=ip):
+                return self._by_address.get(ip)
+        return None
+
     @cached_property
-    def by_address(self) -> Mapping[str, ServerKey]:
+    def _by_address(self) -> Mapping[str, ServerKey]:
         """Address → the Robot server that it leads to: the one that should be a target by it, else the one that has it
         by Robot's word, else the one whose Node alone reports it."""
-        wanted = {target.ip: key for key, target in self.candidates.items() if isinstance(target, IpTarget)}
+        wanted = {target.ip: key for key, target in self.usable.items() if isinstance(target, IpTarget)}
         claims: dict[str, set[ServerKey]] = {}
         for member in self.members:
             for address in member.addresses:
@@ -69,26 +91,31 @@ class TargetCandidates:
         reported = {address: next(iter(keys)) for address, keys in claims.items() if len(keys) == 1}
         return {**reported, **self.account, **wanted}
 
-    def led_to(self, target: Target) -> ServerKey | None:
-        """The server that an existing target leads to; None for a label selector, and for an address of no server that
-        is known."""
-        match target:
-            case ServerTarget(server_id=server_id):
-                return ServerKey(Provider.CLOUD, server_id)
-            case IpTarget(ip=ip):
-                return self.by_address.get(ip)
-        return None
+    def of_server(self, server: ServerKey) -> list[NodeTarget]:
+        """The Nodes that claim this server."""
+        return [self.members[place] for place in self.places.get(server, ())]
 
     def stays(self, target: Target) -> bool:
         """Whether an existing target leads, by whichever address, to a server that may get traffic or is left alone."""
-        server, may = self.led_to(target), (Membership.TARGET, Membership.UNUSABLE)
+        server, may = self.server_of(target), (Membership.TARGET, Membership.UNUSABLE)
         if server is None:
             return False
-        return self.leaves_alone(server) or any(each.membership in may for each in self.by_server.get(server, ()))
+        return self.leaves_alone(server) or any(each.membership in may for each in self.of_server(server))
+
+    def leaves_alone(self, server: ServerKey) -> bool:
+        """Whether the existing targets of this server stay: its Node is uncertain or ignored, or keeps its target
+        though it could be none now; or no Node claims it and the server of some Node is not known."""
+        claims, unknown = self.of_server(server), (Membership.UNCERTAIN, Membership.IGNORED)
+        stays = any(member.membership in unknown or member.keeps_its_target for member in claims)
+        return stays if claims else self._is_any_unknown
+
+    @cached_property
+    def _is_any_unknown(self) -> bool:
+        return any(member.server is None and member.membership is Membership.UNCERTAIN for member in self.members)
 
     def name_of(self, target: Target) -> str:
         """The name of the server that an existing target leads to, by whichever address; else the target's own."""
-        return (self.led_to(target) or target).name
+        return (self.server_of(target) or target).name
 
     def names_by_port(
         self, found: Mapping[int, Iterable[Target]], balancer: CloudBalancer
@@ -99,62 +126,20 @@ class TargetCandidates:
             port: frozenset(
                 self.name_of(target)
                 for target in targets
-                if self.led_to(target) is not None or port in balancer.answering(target)
+                if self.server_of(target) is not None or port in balancer.answering(target)
             )
             for port, targets in found.items()
         }
-
-    @cached_property
-    def by_ipv6(self) -> frozenset[int]:
-        """Ids of the servers that get traffic from outside by IPv6."""
-        found = (target for target in self.candidates.values() if isinstance(target, ServerTarget))
-        return frozenset(target.server_id for target in found if target.ipv6 and not target.use_private_ip)
-
-    @cached_property
-    def by_server(self) -> Mapping[ServerKey, tuple[NodeTarget, ...]]:
-        """Server → the Nodes that claim it."""
-        claims: dict[ServerKey, tuple[NodeTarget, ...]] = {}
-        for member in self.members:
-            if member.server is not None:
-                claims[member.server] = (*claims.get(member.server, ()), member)
-        return claims
-
-    @cached_property
-    def by_membership(self) -> Mapping[Membership, tuple[NodeTarget, ...]]:
-        """Membership → the Nodes that have it, in the order of names."""
-        found: dict[Membership, list[NodeTarget]] = {}
-        for member in self.members:
-            found.setdefault(member.membership, []).append(member)
-        return {membership: tuple(members) for membership, members in found.items()}
 
     @cached_property
     def by_why(self) -> Mapping[Membership, Mapping[str, Sequence[NodeTarget]]]:
         """Membership → why → the Nodes that have both, in order, of those that cannot be targets though they may get
         traffic. Made once, as many Services share the answer."""
         found: dict[Membership, dict[str, list[NodeTarget]]] = {Membership.UNUSABLE: {}, Membership.UNCERTAIN: {}}
-        for membership, by_why in found.items():
-            for member in self.by_membership.get(membership, ()):
+        for member in self.members:
+            if (by_why := found.get(member.membership)) is not None:
                 by_why.setdefault(member.why, []).append(member)
         return {membership: dict(sorted(by_why.items())) for membership, by_why in found.items()}
-
-    def leaves_alone(self, server: ServerKey) -> bool:
-        """Whether the existing targets of this server stay: its Node is uncertain or ignored, or keeps its target
-        though it could be none now; or no Node claims it and the server of some Node is not known."""
-        claims, unknown = self.by_server.get(server, ()), (Membership.UNCERTAIN, Membership.IGNORED)
-        stays = any(member.membership in unknown or member.keeps_its_target for member in claims)
-        return stays if claims else self._any_may_be
-
-    @cached_property
-    def _any_may_be(self) -> bool:
-        return any(member.server is None for member in self.by_membership.get(Membership.UNCERTAIN, ()))
-
-
-def target_candidates(members: Iterable[NodeTarget], robot: RobotAccount | None = None) -> TargetCandidates:
-    """These Nodes in the order of their names; ``robot`` is None where Robot servers are not read."""
-    # In a list with a gap a Node that joins may be any of them.
-    servers = robot.servers if robot is not None and robot.servers.is_whole else ()
-    account = {str(server.ipv4): server.key for server in servers if server.ipv4 is not None}
-    return TargetCandidates(tuple(sorted(members, key=lambda member: member.node)), account)
 
 
 @dataclass(frozen=True)
@@ -163,63 +148,121 @@ class DesiredTargets:
 
     targets: frozenset[Target]
     """Everything that should be there, what is not ours included."""
-    node_targets: TargetCandidates
-    """The input. A Node for which there is no room has the membership ``target`` here, and ``over-limit`` in
-    ``members``."""
+    candidates: TargetCandidates
+    """A Node for which there is no room has the membership ``target`` here, and ``over-limit`` in ``members``."""
     foreign: tuple[Target, ...] = ()
     """Targets that are left alone: label selectors, and addresses of no server that is known."""
-    chosen: frozenset[ServerKey] | None = None
-    """The candidates for which there is room; None when there is room for all."""
     full: Reason | None = None
-    """Why there is none for the others; None when there is room for all."""
+    """Why there is no room for all; None when there is."""
+    chosen: frozenset[ServerKey] = frozenset()
+    """The servers for which there is room, if there is not for all."""
 
     @cached_property
-    def members(self) -> tuple[NodeTarget, ...]:
-        """All Nodes in the order of names. Made for every Node: what asks for some asks below."""
-        found = self.node_targets.members
-        return found if self.chosen is None else tuple(map(self._judged, found))
+    def members(self) -> Sequence[NodeTarget]:
+        """All Nodes in the order of names."""
+        return self._within_limit(self.candidates.members)
 
-    def claiming(self, server: ServerKey | None) -> tuple[NodeTarget, ...]:
+    def of_server(self, server: ServerKey | None) -> Sequence[NodeTarget]:
         """The Nodes that claim this server; none for None."""
-        return tuple(map(self._judged, self.node_targets.by_server.get(server, ()))) if server else ()
+        return self._within_limit(self.candidates.of_server(server)) if server else ()
 
-    def being(self, membership: Membership) -> Sequence[NodeTarget]:
-        """The Nodes with this membership, in the order of names, as they are in the candidates: those without room are
-        candidates there."""
-        is_over = membership is Membership.OVER_LIMIT
-        found = self.node_targets.by_membership.get(Membership.TARGET if is_over else membership, ())
-        if self.chosen is None:
-            return () if is_over else found
-        if membership not in (Membership.TARGET, Membership.OVER_LIMIT):
-            return found
-        return [member for member in found if (member.server not in self.chosen) is is_over]
+    def _within_limit(self, members: Sequence[NodeTarget]) -> Sequence[NodeTarget]:
+        if (full := self.full) is None:
+            return members
+        return tuple(
+            replace(member, membership=Membership.OVER_LIMIT, reason=full) if self._is_over_limit(member) else member
+            for member in members
+        )
+
+    def _is_over_limit(self, member: NodeTarget) -> bool:
+        return member.membership is Membership.TARGET and member.server not in self.chosen
 
     def by_why(self, membership: Membership) -> Mapping[str, Sequence[NodeTarget]]:
         """Why → the Nodes with this membership, both in order, and the Nodes as they are in the candidates. Raises
         KeyError for a membership that is no trouble."""
-        return self._over_limit if membership is Membership.OVER_LIMIT else self.node_targets.by_why[membership]
+        return self._over_limit if membership is Membership.OVER_LIMIT else self.candidates.by_why[membership]
 
     @cached_property
     def _over_limit(self) -> Mapping[str, Sequence[NodeTarget]]:
         """Made once, as a type without room may leave out thousands of Nodes, and many Services share the answer."""
-        return {self.full.text: self.being(Membership.OVER_LIMIT)} if self.full else {}
-
-    def _judged(self, member: NodeTarget) -> NodeTarget:
-        if self.chosen is None or self.full is None or member.membership is not Membership.TARGET:
-            return member
-        if member.server not in self.chosen:
-            return replace(member, membership=Membership.OVER_LIMIT, reason=self.full)
-        return member
+        return {self.full.text: [*filter(self._is_over_limit, self.candidates.members)]} if self.full else {}
 
 
-def count_targets(node_targets: TargetCandidates, present: CloudBalancer | None) -> int:
+@dataclass(frozen=True)
+class TargetCache:
+    """Answers for the Services of one pass. Those that ask for the same share one: there may be thousands of Nodes, and
+    hundreds of Services. No answer leads back here, or a pass would stay in memory until Python looks for circles."""
+
+    snapshot: Snapshot
+    nodes: Mapping[str, DesiredNode]
+    settings: Settings
+    _all: dict[Way, TargetCandidates] = field(default_factory=dict)
+    _unselected: dict[Way, Sequence[NodeTarget]] = field(default_factory=dict)
+    _selected: dict[tuple[Way, Selector | Unmanaged], TargetCandidates] = field(default_factory=dict)
+    _desired: dict[object, DesiredTargets] = field(default_factory=dict)
+
+    @cached_property
+    def zones(self) -> frozenset[str]:
+        """Network zones of all servers."""
+        return frozenset(server.network_zone for server in self.snapshot.servers)
+
+    def candidates(
+        self, service: Service, options: Options, present: CloudBalancer | None, zone: str
+    ) -> TargetCandidates:
+        """The membership of each Node in the load balancer of a Service with these options, which is or will be in this
+        network zone, "" for an unknown one."""
+        way = way_of(service, options, present, self.snapshot, zone, self.zones)
+        return self.selected(way, options.node_selector)
+
+    def selected(self, way: Way, selector: Selector | Unmanaged) -> TargetCandidates:
+        """The membership of each Node if Nodes are reached this way and a Service has this ``selector``."""
+        if way not in self._all:
+            members = node_memberships(way, self.snapshot, self.nodes, self.settings)
+            self._all[way] = target_candidates(members, self.snapshot.robot)
+            self._unselected[way] = tuple(map(unselected, members))
+        if (way, selector) not in self._selected:
+            members, nodes = self._all[way].members, self.snapshot.nodes.items
+            if not isinstance(selector, Unmanaged):
+                pairs = zip(members, self._unselected[way], strict=True)
+                members = tuple(
+                    member if member is other or selector.matches(nodes[member.node].labels) else other
+                    for member, other in pairs
+                )
+            members = without_shared_addresses(members, self.snapshot, way.network)
+            self._selected[way, selector] = replace(self._all[way], members=members)
+        return self._selected[way, selector]
+
+    def desired(
+        self, candidates: TargetCandidates, present: CloudBalancer | None, max_targets: int | None, remedy: str
+    ) -> DesiredTargets:
+        """``desired_targets`` of candidates that are in here."""
+        there = () if present is None else present.targets
+        asked = (id(candidates), there, ipv6_of(there), max_targets, remedy)
+        if asked not in self._desired:
+            self._desired[asked] = desired_targets(candidates, present, max_targets, remedy)
+        return self._desired[asked]
+
+
+def target_candidates(members: Sequence[NodeTarget], robot: RobotAccount | None = None) -> TargetCandidates:
+    """These Nodes, which are in the order of their names; ``robot`` is None where Robot servers are not read."""
+    places: dict[ServerKey, list[int]] = {}
+    for place, member in enumerate(members):
+        if member.server is not None:
+            places.setdefault(member.server, []).append(place)
+    # In a list with a gap a Node that joins may be any of them.
+    servers = robot.servers if robot is not None and robot.servers.is_whole else ()
+    account = {str(server.ipv4): server.key for server in servers if server.ipv4 is not None}
+    return TargetCandidates(tuple(members), places, account)
+
+
+def count_targets(candidates: TargetCandidates, present: CloudBalancer | None) -> int:
     """Number of targets that a load balancer would have if there were room for all of them."""
-    foreign, kept = _stay(node_targets, () if present is None else present.targets)
-    return len(foreign) + len(kept) + len(node_targets.candidates)
+    foreign, kept = _stay(candidates, () if present is None else present.targets)
+    return len(foreign) + len(kept) + len(candidates.usable)
 
 
 def desired_targets(
-    node_targets: TargetCandidates, present: CloudBalancer | None, max_targets: int | None, remedy: str
+    candidates: TargetCandidates, present: CloudBalancer | None, max_targets: int | None, remedy: str
 ) -> DesiredTargets:
     """The targets of a load balancer whose type takes ``max_targets``, None for all that there are; ``present`` is None
     when it is to be created. ``remedy`` says what to do where these are too few.
@@ -228,60 +271,47 @@ def desired_targets(
     names. Nodes that claim one server are one target, by exactly one of its addresses.
     """
     there = () if present is None else present.targets
-    candidates = node_targets.candidates
-    foreign, kept = _stay(node_targets, there)
-    room = len(candidates) if max_targets is None else max(0, max_targets - len(foreign) - len(kept))
-    if max_targets is None or len(candidates) <= room:
-        return DesiredTargets(frozenset((*foreign, *kept, *candidates.values())), node_targets, foreign)
-    serving = set(map(node_targets.led_to, there))
-    first = (key for key in candidates if key in serving)
-    chosen = frozenset(islice(chain(first, (key for key in candidates if key not in serving)), room))
-    return DesiredTargets(
-        frozenset((*foreign, *kept, *(candidates[key] for key in chosen))),
-        node_targets,
-        foreign,
-        chosen,
-        rows.ROOM_LACKING.because(room=counted(max_targets, "target"), remedy=remedy),
-    )
+    usable = candidates.usable
+    foreign, kept = _stay(candidates, there)
+    room = len(usable) if max_targets is None else max(0, max_targets - len(foreign) - len(kept))
+    if max_targets is None or len(usable) <= room:
+        return DesiredTargets(frozenset((*foreign, *kept, *usable.values())), candidates, foreign)
+    serving = set(map(candidates.server_of, there))
+    first = (key for key in usable if key in serving)
+    chosen = frozenset(islice(chain(first, (key for key in usable if key not in serving)), room))
+    full = rows.ROOM_LACKING.because(room=counted(max_targets, "target"), remedy=remedy)
+    targets = frozenset((*foreign, *kept, *(usable[key] for key in chosen)))
+    return DesiredTargets(targets, candidates, foreign, full, chosen)
 
 
-def _stay(node_targets: TargetCandidates, there: tuple[Target, ...]) -> tuple[tuple[Target, ...], frozenset[Target]]:
+def _stay(candidates: TargetCandidates, there: tuple[Target, ...]) -> tuple[tuple[Target, ...], frozenset[Target]]:
     """Existing targets that stay whatever the Nodes are: foreign ones, and servers that are left alone."""
-    servers = {target: node_targets.led_to(target) for target in there}
+    servers = {target: candidates.server_of(target) for target in there}
     foreign = (target for target, server in servers.items() if server is None)
     kept = frozenset(
         target
         for target, server in servers.items()
-        if server is not None and server not in node_targets.candidates and node_targets.leaves_alone(server)
+        if server is not None and server not in candidates.usable and candidates.leaves_alone(server)
     )
     return tuple(sorted(foreign, key=str)), kept
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
-    """The reason why an existing target is removed."""
-
-    why: str
-    """One sentence for people."""
-    server_lives: bool
-    """Whether traffic may be lost: False only where the server is known to be gone."""
-
-
-def removal_reason(target: Target, server: ServerKey, members: Collection[NodeTarget], snapshot: Snapshot) -> Removal:
-    """The reason for the removal of ``target``, which leads to ``server`` and is none of ``desired_targets``. The
-    ``members`` are all of the load balancer's, or those of them that claim the server.
+def removal_reason(
+    target: Target, server: ServerKey, members: Sequence[NodeTarget], snapshot: Snapshot
+) -> tuple[str, bool]:
+    """The reason in words why ``target`` is removed, which leads to ``server`` and is none of ``desired_targets``; and
+    whether the server is known to be gone, so that no traffic is lost. ``members`` are the Nodes that claim the server.
     """
-    claims = [member for member in members if member.server == server]
-    nodes = [snapshot.nodes.items[member.node] for member in claims]
+    nodes = [snapshot.nodes.items[member.node] for member in members]
     if isinstance(find_server(server, snapshot, nodes), Absent):
-        return Removal(TARGET_GONE.text(server=server.name), server_lives=False)
-    if not claims:
-        return Removal(TARGET_WITHOUT_NODE.text(server=server.name), server_lives=True)
-    others = [member for member in claims if member.membership is not Membership.TARGET or member.target == target]
+        return TARGET_GONE.text(server=server.name), True
+    if not members:
+        return TARGET_WITHOUT_NODE.text(server=server.name), False
+    others = [member for member in members if member.membership is not Membership.TARGET or member.target == target]
     if not others:
-        return Removal(TARGET_TWICE.text(server=server.name), server_lives=True)
+        return TARGET_TWICE.text(server=server.name), False
     whys = sorted(TARGET_EXCLUDED.text(node=member.node, cause=member.reason.says) for member in others)
-    return Removal(", and ".join(whys), server_lives=True)
+    return ", and ".join(whys), False
 
 
 def note_on_no_targets(members: Sequence[NodeTarget], service: Service, options: Options) -> Note:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancers.membership import Membership, NodeTarget, node_memberships
-from desired.load_balancers.network import Place
-from desired.load_balancers.targets import desired_targets, target_candidates
+from desired.load_balancers.membership import Membership, NodeTarget, Way, node_memberships
+from desired.load_balancers.targets import TargetCache, TargetCandidates, desired_targets
 from desired.model.load_balancer import IpTarget, SelectorTarget, ServerTarget, Target
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import (
@@ -66,15 +65,15 @@ UNTOLD, SIX_UNSAID, FOUR_UNSAID = (
 )
 
 
-def members(
+def selected(
     snapshot: Snapshot, options: Options = PUBLIC, settings: Settings = DEFAULT, *, network: int | None = NETWORK
-) -> tuple[NodeTarget, ...]:
-    nodes = desired_nodes(snapshot, settings)[0]
-    return node_memberships(options, network, snapshot, nodes, settings).selected_by(options.node_selector)
+) -> TargetCandidates:
+    cache = TargetCache(snapshot, desired_nodes(snapshot, settings)[0], settings)
+    return cache.selected(Way(options.use_private_ip is True, network), options.node_selector)
 
 
 def member(snapshot: Snapshot, *args: Any, **world: Any) -> NodeTarget:
-    (only,) = members(snapshot, *args, **world)
+    (only,) = selected(snapshot, *args, **world).members
     return only
 
 
@@ -215,7 +214,7 @@ def test_a_node_that_joins_with_a_provider_id(
     """Its initialization goes first; where that is impossible or not ours, the providerID alone makes it a target."""
     snapshot = a_snapshot([a_joining_node(**node)], [a_server()])
     nodes = {} if settings is ALONE else desired_nodes(snapshot, settings)[0]
-    (found,) = node_memberships(PUBLIC, NETWORK, snapshot, nodes, settings).members
+    (found,) = node_memberships(Way(False, NETWORK), snapshot, nodes, settings)
     assert (found.reason.rule, found.joins) == (expected, joins)
 
 
@@ -236,7 +235,7 @@ def test_every_node_is_there_in_the_order_of_names() -> None:
     nodes = (a_settled_node("c", 3), a_settled_node("a", 1), with_id("hcloud://x"), a_lost_node("d", 4))
     section = replace(nodes_of(*nodes), unreadable={"b": "no uid"})
     snapshot = a_snapshot(nodes_section=section, servers=[a_server(3, "c"), a_server(1, "a")])
-    found = node_memberships(PUBLIC, None, snapshot, desired_nodes(snapshot, DEFAULT)[0], DEFAULT).members
+    found = node_memberships(Way(False), snapshot, desired_nodes(snapshot, DEFAULT)[0], DEFAULT)
 
     told = [each.told and each.told.rule for each in found]
     assert [(each.node, each.membership, each.server and each.server.id) for each in found] == [
@@ -297,7 +296,7 @@ def test_the_selector(text: str) -> None:
     section = replace(nodes_of(*nodes), unreadable={"n-3b": "broken"})
     selector = parse_selector(text)
 
-    found = members(a_snapshot(servers=servers, nodes_section=section), Options(node_selector=selector))
+    found = selected(a_snapshot(servers=servers, nodes_section=section), Options(node_selector=selector)).members
 
     asked = {node.name: TARGET if selector.matches(node.labels) else EXCLUDED for node in nodes}
     assert {each.node: each.membership for each in found} == asked | {"n-3b": UNCERTAIN}
@@ -347,22 +346,21 @@ def test_private_addresses_outside_of_the_vswitch(vswitches: tuple[str, ...] | N
     ranges = None if vswitches is None else tuple(map(IPv4Network, vswitches))
     network = Present(Network(NETWORK, "private", vswitches=ranges))
     snapshot = a_snapshot([ON_ROBOT], [], robot=RobotAccount(METAL), network=network)
-    (found,) = node_memberships(PRIVATE, NETWORK, snapshot, {}, ROBOT).members
-    place = Place(addresses=frozenset({"10.1.0.1"}))
-    (there,) = node_memberships(PRIVATE, NETWORK, snapshot, {}, ROBOT, place=place).members
+    way = Way(True, NETWORK)
+    (found,) = node_memberships(way, snapshot, {}, ROBOT)
+    (there,) = node_memberships(replace(way, addresses=frozenset({"10.1.0.1"})), snapshot, {}, ROBOT)
 
     assert verdict(found) is (rules.TAKES_INTERNAL if is_in else rules.IN_NO_VSWITCH)
     assert found.keeps_its_target is not is_in
     assert there.membership is TARGET
 
 
-def candidates(nodes: list[Node], *, options: Options = PUBLIC, cloud: tuple[Server, ...] = ()) -> Any:
+def candidates(nodes: list[Node], *, options: Options = PUBLIC, cloud: tuple[Server, ...] = ()) -> TargetCandidates:
     robot = RobotAccount(servers_of(a_robot_server(321), a_robot_server(7)))
-    snapshot = a_snapshot(nodes, cloud, robot=robot)
-    return target_candidates(members(snapshot, options, ROBOT))
+    return selected(a_snapshot(nodes, cloud, robot=robot), options, ROBOT)
 
 
-def wanted(found: Any, *there: Target, most: int | None = None) -> set[Target]:
+def wanted(found: TargetCandidates, *there: Target, most: int | None = None) -> set[Target]:
     return set(desired_targets(found, a_balancer(targets=there), most, "").targets)
 
 
@@ -375,9 +373,9 @@ def test_owners_of_addresses() -> None:
     nodes = [replace(ON_ROBOT, name="a"), a_settled_node("b", provider_id="hrobot://7", addresses=second)]
     cloud = a_settled_node("c", 3, addresses=(NodeAddress("ExternalIP", "203.0.113.3"),))
     found = candidates([*nodes, cloud], cloud=(a_server(3, "c"),))
-    told = {ip: found.led_to(IpTarget(ip)) for ip in ("192.0.2.65", "192.0.2.7", "10.1.0.1", "203.0.113.3")}
+    told = {ip: found.server_of(IpTarget(ip)) for ip in ("192.0.2.65", "192.0.2.7", "10.1.0.1", "203.0.113.3")}
     assert told == {"192.0.2.65": in_robot(321), "192.0.2.7": in_robot(7), "10.1.0.1": None, "203.0.113.3": None}
-    assert found.led_to(SELECTED) is None
+    assert found.server_of(SELECTED) is None
 
 
 @rows("other is_taken", {
@@ -410,9 +408,9 @@ def test_a_kubelet_that_reports_addresses_of_others() -> None:
 })  # fmt: skip
 def test_a_robot_server_that_is_no_node(account: Section[int, Server], is_known: bool) -> None:
     """It loses its target, but for a list with a gap: a Node that joins may be any of those in it."""
-    found = target_candidates(members(a_snapshot([], []), PUBLIC, ROBOT), RobotAccount(account))
+    found = selected(a_snapshot([], [], robot=RobotAccount(account)), PUBLIC, ROBOT)
     there = IpTarget("192.0.2.7")
-    assert found.led_to(there) == (in_robot(7) if is_known else None)
+    assert found.server_of(there) == (in_robot(7) if is_known else None)
     assert wanted(found, there) == (set() if is_known else {there})
 
 

@@ -7,11 +7,10 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from desired.annotations.options import OPTIONS, Options
+from desired.load_balancers.membership import way_of
 from desired.load_balancers.network import (
-    Place,
     attachment_problems,
     network_id,
-    place_of,
     wanted_attachment,
     why_out_of_reach,
     zone_of,
@@ -217,16 +216,19 @@ def test_a_zone_that_was_read_wins_over_the_documentation() -> None:
     assert zones_of_locations(replace(snapshot, load_balancers=Section({1: in_zone("eu-lb")})))["fsn1"] == "eu-lb"
 
 
-@rows("zone targets zones place", {
-    "the zone is not known": ("", (), {EUROPE, AMERICA}, None),
-    "of some it is not known": (EUROPE, (), {EUROPE, ""}, None),
-    "some are elsewhere": (EUROPE, (), {EUROPE, AMERICA}, Place(EUROPE)),
-    "a target of another": (EUROPE, (1, 2, 9), {EUROPE, AMERICA}, Place(EUROPE, frozenset({2}))),
+@rows("zone targets zones told", {
+    "the zone is not known": ("", (), {EUROPE, AMERICA}, ("", frozenset())),
+    "of some it is not known": (EUROPE, (), {EUROPE, ""}, ("", frozenset())),
+    "some are elsewhere": (EUROPE, (), {EUROPE, AMERICA}, (EUROPE, frozenset())),
+    "a target of another": (EUROPE, (1, 2, 9), {EUROPE, AMERICA}, (EUROPE, frozenset({2}))),
 })  # fmt: skip
-def test_the_place(zone: str, targets: tuple[int, ...], zones: set[str], place: Place | None) -> None:
-    """None shares the decision on targets with all other load balancers."""
-    present = a_balancer(targets=public(*targets))
-    assert place_of(zone, present, a_snapshot((), [NEAR, FAR, UNTOLD]), frozenset(zones)) == place
+def test_the_zone_of_the_way(
+    zone: str, targets: tuple[int, ...], zones: set[str], told: tuple[str, frozenset[int]]
+) -> None:
+    """Without a zone the answer is shared with all other load balancers."""
+    present, snapshot = a_balancer(targets=public(*targets)), a_snapshot((), [NEAR, FAR, UNTOLD])
+    way = way_of(a_service(), Options(), present, snapshot, zone, zones)
+    assert (way.zone, way.accepted) == told
 
 
 def test_an_existing_target_of_another_zone_stays() -> None:
