@@ -433,16 +433,15 @@ class _Planned:
     def _joined(self, wanted: frozenset[Target], present: CloudBalancer) -> frozenset[Target]:
         """The targets while no annotation says how they are to be reached: ``wanted`` by the way of most, and servers
         that are reached otherwise as they are, but for what is to go however it is reached."""
-        found, private = self.serving.targets, self.serving.options.use_private_ip
-        server_of = found.candidates.server_of
-        twice = set() if self.serving.switched else {server_of(t) for t in present.targets if t in wanted}
-        kept = {
-            target
-            for target in present.targets
-            if is_private(target) is not private and server_of(target) not in twice and found.candidates.stays(target)
-        }
-        served = {server_of(target) for target in kept}
-        return frozenset({*kept, *(t for t in wanted if t in present.targets or server_of(t) not in served)})
+        candidates, private = self.serving.targets.candidates, self.serving.options.use_private_ip
+        otherwise = [t for t in present.targets if is_private(t) is not private and candidates.stays(t)]
+        if not otherwise:
+            return wanted
+        server_of, there = candidates.server_of, frozenset(present.targets)
+        twice = set() if self.serving.switched else set(map(server_of, there & wanted))
+        kept = {target for target in otherwise if server_of(target) not in twice}
+        served = set(map(server_of, kept))
+        return frozenset(kept | {target for target in wanted if target in there or server_of(target) not in served})
 
     @property
     def _public(self) -> bool | Unmanaged:
