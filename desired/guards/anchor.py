@@ -81,9 +81,7 @@ def anchor_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> Anc
     for it."""
     ours = [(node, snapshot.find(key)) for node, key in nodes_of(provider, snapshot, settings)]
     ready = [
-        server
-        for node, server in ours
-        if node.ready is Readiness.TRUE and not disruption_of(node, snapshot, settings)
+        server for node, server in ours if node.ready is Readiness.TRUE and not disruption_of(node, snapshot, settings)
     ]
     servers, unreadable = ready or [server for _, server in ours], len(snapshot.nodes.unreadable)
     found = sum(isinstance(server, Present) for server in servers)
