@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import product
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.key import Key, ObjectKind
-from desired.plan.change import Change, GuardName, Plan, Verdict
+from desired.plan.change import Change, Plan, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import not_ready, ready_now
 from desired.rules.filters import BLOCKED
@@ -41,10 +40,6 @@ class Attempts:
 
     by_key: dict[str, list[Attempt]] = field(default_factory=dict)
     """Key of a change → its attempts, in the order of the rounds."""
-    let_pass: dict[GuardName, list[Change]] = field(default_factory=dict)
-    """Rule → the changes of its approved holds that were made, or tried."""
-    begun: frozenset[str] = frozenset()
-    """The names of the differences that approvals have let pass."""
 
     def add(self, change: Change, outcome: Outcome) -> None:
         """Remember how a change ended. What was overtaken, or came after another change, is worth another round.
@@ -96,16 +91,6 @@ class Attempts:
         """Scope → the error with which Hetzner has refused all its changes in this pass."""
         ended = (attempt.outcome for attempts in self.by_key.values() for attempt in attempts)
         return {outcome.bars: outcome.error for outcome in ended if isinstance(outcome, Failed) and outcome.bars}
-
-    def note_approved(self, plan: Plan, begun: frozenset[str] = frozenset()) -> None:
-        """Remember which changes of the approved holds of ``plan`` were made, or tried, and the names of differences
-        that approvals let pass in it."""
-        self.begun |= begun
-        holds = [hold for hold in plan.holds if hold.approved]
-        ended = (line for line in (self.tried() if holds else ()) if isinstance(line.outcome, Applied | Failed))
-        for line, hold in product(ended, holds):
-            if line.change.key in hold.keys:
-                self.let_pass.setdefault(hold.rule, []).append(line.change)
 
     def tried(self) -> tuple[Line, ...]:
         """The changes that were tried, with their last outcomes, for when the state cannot be observed any more."""

@@ -4,27 +4,25 @@
 ``reconciler.runtime``.
 """
 
-import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from actuators.apply import Pressure, apply
 from actuators.http.errors import ApiError
 from actuators.outcome import STOPPED, Applied, Outcome, Skipped
-from desired.guards.guard import owner_in, read_name
 from desired.health.state import States
-from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.key import Key, ObjectKind
-from desired.model.settings import Controller, Policy
+from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardName, Plan
-from desired.plan.grants import Grant, Here, Source
+from desired.plan.change import Change, Plan
+from desired.plan.grants import Here
 from desired.plan.notes import Note
 from desired.plan.ordering import bridged, urgent
 from desired.section import Section
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
 from reconciler.observe.world import Observation, look, look_again
+from reconciler.passes.approvals import LetPass, grants_for_the_pass, strike, use_up
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import ApplyContext, PlanContext
 from reconciler.passes.judging import JudgedPlan, judge_world
@@ -47,9 +45,6 @@ from reconciler.telemetry.announcements import (
     warnings,
     warnings_on_states,
 )
-from reconciler.telemetry.logs import pairs
-
-_log = logging.getLogger("hcloud-reconciler.approvals")
 
 ROUNDS = 3
 """How often a pass plans and applies: a round for what is known, one for what the first brought to light, one spare."""
@@ -103,7 +98,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     """
     if context.settings.policy is not Policy.OBSERVE:  # such a pass writes no record either
         context = replace(context, uses=acting.approvals)
-    attempts, ended = Attempts(), acting.under_way.begin_pass()
+    attempts, let_pass, ended = Attempts(), LetPass(), acting.under_way.begin_pass()
     for change, outcome in ended:
         attempts.add(change, outcome)
     setbacks = context.history.setbacks()
@@ -128,20 +123,19 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
             break
         is_last = turn == ROUNDS - 1
         kinds = apply_round(judged, acting, attempts, is_last=is_last)
-        attempts.note_approved(judged.plan, _begun(judged))
-        named = {name for hold in judged.plan.holds if hold.approved for name in hold.names}
-        context = replace(context, flagged=(*context.flagged, *(Grant(Source.ANSWER, name) for name in sorted(named))))
+        let_pass.note(judged, attempts)
+        context = replace(context, flagged=(*context.flagged, *grants_for_the_pass(judged)))
         try:
             observation = _look_again(context, judged, kinds)
         except ApiError as error:
             report = report_of_error(context, error, attempts, first)
-            context.history.let_go(attempts.let_pass)
+            context.history.let_go(let_pass.changes)
             return replace(report, snapshot=judged.facts.snapshot, facts=judged.facts)
         del judged  # with the Nodes in it, which were read anew, and are kept once
         most = 0 if is_last else MOST_AT_ONCE  # after the last round nothing would come of an answer
         met = replace(setbacks, refused=attempts.failed, unclear=attempts.unclear)
         judged = judge_world(context, observation, met, most=most)
-    return _ended(context, acting, attempts, replace(judged, strange=strange), first, unneeded)
+    return _ended(context, acting, attempts, let_pass, replace(judged, strange=strange), first, unneeded)
 
 
 def _look_again(context: PlanContext, judged: JudgedPlan, kinds: frozenset[str]) -> Observation:
@@ -172,7 +166,7 @@ def apply_round(
     changes are carried out completely, unless one of them does not end.
     """
     snapshot = judged.facts.snapshot
-    _use_up_approvals(judged, acting, attempts)
+    use_up(judged, acting, attempts)
     todo = bridged(attempts.todo(judged.plan), judged.plan)
     acting.progress.begin(todo)
     done = partial(tell_outcome, acting, snapshot)
@@ -205,43 +199,11 @@ def apply_round(
     return frozenset(change.kind for change in (*tried, *(change for change, _ in ended)))
 
 
-def _use_up_approvals(judged: JudgedPlan, acting: ApplyContext, attempts: Attempts) -> None:
-    todo, promised = attempts.todo(judged.plan), list[Change]()
-    for hold in judged.plan.holds:
-        grants = [grant for grant in judged.granted.get(hold.hash, ()) if grant.is_stored]
-        held = [change for change in todo if change.key in hold.keys]
-        if not grants or not held:
-            continue
-        why = _why_kept(held, promised, judged, acting)
-        if why is None:
-            try:
-                acting.approvals.use_up(grants, Here.of(judged.facts.snapshot), hold.names)
-            except ApiError as error:
-                why = f"its approval could not be marked as used: {error}"
-        if why is None:
-            promised += held
-        else:
-            for change in held:
-                attempts.withdraw(change, why)
-
-
-def _why_kept(
-    held: Sequence[Change], promised: Sequence[Change], judged: JudgedPlan, acting: ApplyContext
-) -> str | None:
-    """The reason why an approval is not used for these changes in this pass, beside those that were ``promised`` room;
-    None when it is."""
-    kept_back = next((change for change in held if acting.under_way.keeps_back(change)), None)
-    if kept_back is not None:
-        return f"{kept_back.owner} is still being changed; its approval is kept"
-    if not acting.have_room(held, promised, judged.facts.snapshot):
-        return "the call budget has no room for it yet; its approval is kept"
-    return None
-
-
 def _ended(
     context: PlanContext,
     acting: ApplyContext,
     attempts: Attempts,
+    let_pass: LetPass,
     judged: JudgedPlan,
     first: Snapshot,
     unneeded: Sequence[Note],
@@ -255,8 +217,8 @@ def _ended(
     lines = attempts.lines(judged.plan, _left(attempts, judged, acting), is_whole=is_whole)
     report = with_failures(replace(seen, lines=lines), judged)
     if is_whole and context.uses is not None:
-        _strike(attempts.begun | _begun(judged), judged, context, acting)
-    context.history.let_go(attempts.let_pass)
+        strike(let_pass, judged, context, acting)
+    context.history.let_go(let_pass.changes)
     is_stopped = acting.stop.is_set()
     if not is_stopped and not context.only:
         has_changed = any(isinstance(line.outcome, Applied) for line in tried)
@@ -305,41 +267,3 @@ def _left(attempts: Attempts, judged: JudgedPlan, acting: ApplyContext) -> Calla
     if fatal_errors(judged.observation, judged.plan):
         return lambda _change: None
     return attempts.left(judged.plan)
-
-
-def _begun(judged: JudgedPlan) -> frozenset[str]:
-    """The names of the differences that approvals go on to let pass."""
-    return frozenset(name for grants in judged.granted.values() for grant in grants for name in grant.left)
-
-
-def _strike(begun: Collection[str], judged: JudgedPlan, context: PlanContext, acting: ApplyContext) -> None:
-    """Strike approved differences that this reading shows done: of the network, or of a Node or Service that is there
-    and could be planned whole."""
-    snapshot, services = judged.facts.snapshot, judged.facts.desired.services
-    held = {read_name(name)[0] for hold in judged.whole.holds for name in hold.names}
-    # A removal that the policy leaves out is never held, and no name of it lets anything pass.
-    left_out = {str(c.owner) for c in judged.facts.left_out if c.decision.rule is not GuardName.POLICY}
-
-    def is_done(name: str) -> bool:
-        kind, _, owner = owner_in(name).partition("/")
-        if context.settings.controllers.isdisjoint(_CONTROLLERS.get(kind, _OF_ROUTES)):
-            return False  # another process plans that
-        is_there, lb = True, services.get(owner)
-        if kind == ObjectKind.SERVICE:
-            is_there = isinstance(lb, DesiredLoadBalancer) and lb.wanted is not None and not lb.problems
-        elif kind == ObjectKind.NODE:
-            is_there = owner in snapshot.nodes.items
-        return is_there and owner_in(name) not in left_out and read_name(name)[0] not in held
-
-    try:
-        acting.approvals.strike(begun, is_done, Here.of(snapshot), looks=context.records.lasts)
-    except ApiError as error:
-        _log.warning("approvals are not struck %s", pairs(why=str(error)))
-
-
-_OF_ROUTES = frozenset({Controller.ROUTE})
-_CONTROLLERS: Mapping[str, frozenset[Controller]] = {
-    ObjectKind.NODE: frozenset({Controller.NODE, Controller.LIFECYCLE}),
-    **dict.fromkeys((ObjectKind.SERVICE, ObjectKind.LOAD_BALANCER), frozenset({Controller.SERVICE})),
-}
-"""Kind of an owner → the controllers that plan its changes; all others are of routes."""

@@ -6,13 +6,20 @@ from dataclasses import replace
 import pytest
 
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
+from desired.guards.guard import GuardInput
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import Ingress
+from desired.model.settings import Settings
 from desired.plan.change import Change, GuardDecision, GuardName, Hold, Plan, Verdict
 from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.setbacks import NO_SETBACKS
+from desired.planner import DesiredState
+from reconciler.observe.world import Observation
+from reconciler.passes.approvals import LetPass
 from reconciler.passes.attempts import NO_ROUND_LEFT, NOT_LISTED, NOT_SEEN, Attempts
+from reconciler.passes.judging import JudgedPlan
 from reconciler.result import Line
-from tests.builders import a_change
+from tests.builders import a_change, a_snapshot
 from tests.support.keys import key_of
 from tests.support.rows import rows
 
@@ -285,9 +292,12 @@ def test_what_an_approval_let_pass(ended: Outcome, approved: bool, noted: list[s
     attempts = after({A: ended, B: Applied()})
     floor = Hold("sha256:1", GuardName.TARGET_FLOOR, "3", "1", (A, C), "too few", approved=approved)
 
-    attempts.note_approved(Plan((FIRST, THIRD), holds=(floor,)))
+    let_pass = LetPass()
+    plan = Plan((FIRST, THIRD), holds=(floor,))
+    facts = GuardInput(plan, a_snapshot(), Settings(), DesiredState({}), NO_SETBACKS)
+    let_pass.note(JudgedPlan(Observation(facts.snapshot), plan, facts, plan), attempts)
 
-    assert keys(attempts.let_pass.get(GuardName.TARGET_FLOOR, [])) == noted
+    assert keys(let_pass.changes.get(GuardName.TARGET_FLOOR, [])) == noted
 
 
 @pytest.mark.parametrize(
