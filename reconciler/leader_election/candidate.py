@@ -1,4 +1,4 @@
-"""Candidate for the Lease: what was seen of it, the steps to take, renew and release it, and the wait of a single run.
+"""Candidate for the Lease: what was seen of it, and the steps to take, renew and release it.
 
 Times are seconds of an injected clock that is never set. No function here sleeps.
 """
@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Protocol
 
 from actuators.concurrency import THREADS
-from actuators.http.errors import Conflict, Denied, Invalid, NotFound
+from actuators.http.errors import Conflict
 from actuators.wire.lease import NOBODY, Lease, LeaseClaim, micro_time
-from reconciler.leader_election.leadership import LeadershipStatus, LeadResult, Timings
+from reconciler.leader_election.leadership import Timings
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,40 +187,3 @@ class LeaseCandidate:
         if lease is not None:
             transitions = lease.claim.transitions + (lease.claim.holder != self.identity)
         return LeaseClaim(self.identity, self._timings.written_duration_s, now, now, transitions)
-
-
-BEYOND_S = 5.0
-"""How much longer than the Lease's duration it waits."""
-_HOPELESS = (Denied, Invalid, NotFound)
-"""Errors that do not pass by waiting: no right to the Lease, an invalid name, a missing namespace."""
-
-
-@dataclass(slots=True)
-class SingleRun:
-    """The wait of a process that runs once, with what it saw first of another's Lease."""
-
-    lease: str
-    """Its name, for messages."""
-    identity: str
-    default_s: float
-    """How long a Lease lasts that does not say so."""
-    first: ObservedLease | None = None
-
-    def verdict(self, observed: ObservedLease | None, error: Exception | None, waited_s: float) -> LeadResult | None:
-        """The outcome of a try that did not get the Lease; None: try again.
-
-        NOT_LEADER when another process was seen to renew the Lease, or to take it; FAILED when no waiting helps, or
-        none did for as long as the Lease lasts and 5 s more.
-        """
-        foreign = observed if observed is not None and observed.is_of_another(self.identity) else None
-        self.first = self.first or foreign
-        if foreign is not None and foreign != self.first:
-            why = f"the Lease {self.lease} was renewed meanwhile by {foreign.claim.shown}"
-            return LeadResult(LeadershipStatus.NOT_LEADER, why)
-        if isinstance(error, _HOPELESS):
-            return LeadResult(LeadershipStatus.FAILED, f"the Lease {self.lease} cannot be acquired: {error}")
-        longest_s = BEYOND_S + (self.default_s if self.first is None else self.first.duration_s(self.default_s))
-        if waited_s < longest_s:
-            return None
-        why = f"the Lease {self.lease} could not be acquired in {longest_s:g} s"
-        return LeadResult(LeadershipStatus.FAILED, why if error is None else f"{why}: {error}")

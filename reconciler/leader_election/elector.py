@@ -6,18 +6,22 @@ import random
 import socket
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from actuators.concurrency import THREADS, Task, boot_clock, start_thread
-from actuators.http.errors import NotLeader
-from reconciler.leader_election.candidate import LeaseApi, LeaseCandidate, Lost, SingleRun
+from actuators.http.errors import Denied, Invalid, NotFound, NotLeader
+from reconciler.leader_election.candidate import LeaseApi, LeaseCandidate, Lost
 from reconciler.leader_election.leadership import LeadershipStatus, LeadResult, LeaseSight, Timings
 
 _log = logging.getLogger("hcloud-reconciler.leadership")
 
 LOOK_SHARE = 0.75
 """Share of the retry period between two reads of another's Lease: one that is given back is taken within a period."""
+BEYOND_S = 5.0
+"""How much longer than the Lease lasts a single run waits for it."""
+_HOPELESS = (Denied, Invalid, NotFound)
+"""Errors that do not pass by waiting: no right to the Lease, an invalid name, a missing namespace."""
 RELEASE_S = 2.0
 """How long the end waits for the Lease to be given back; what takes longer is left to run out."""
 
@@ -78,19 +82,32 @@ class Elector:
     def wait(self, stop: threading.Event, saw: Callable[[LeaseSight], object] | None = None) -> bool:
         """Stand by until this process leads, whatever the API does. Returns False if ``stop`` was set first. ``saw``
         hears before each pause of the last try."""
-        return self._campaign(stop, lambda _error: None, saw).standing is LeadershipStatus.LEADING
+        for _ in self._tries(stop):
+            if saw is not None:
+                saw(self._sight)
+        return not self._is_over(stop)
 
     def wait_until_leader(self, stop: threading.Event) -> LeadResult:
         """LEADING as soon as the Lease is had, for which it waits until the one that it saw ran out; NOT_LEADER as soon
         as another process was seen to renew it meanwhile, or to take it; FAILED when no waiting helps, or none helped
         for 5 s longer than the Lease lasts."""
-        run = SingleRun(self._candidate.name, self.identity, self._timings.lease_duration_s)
-        began = self._clock()
-
-        def verdict(error: Exception | None) -> LeadResult | None:
-            return run.verdict(self._candidate.observed, error, self._clock() - began)
-
-        return self._campaign(stop, verdict)
+        began, lease, first = self._clock(), f"the Lease {self._candidate.name}", None
+        for error in self._tries(stop):
+            observed, default_s = self._candidate.observed, self._timings.lease_duration_s
+            if observed is not None and observed.is_of_another(self.identity):
+                first = first or observed
+                if observed != first:
+                    why = f"{lease} was renewed meanwhile by {observed.claim.shown}"
+                    return LeadResult(LeadershipStatus.NOT_LEADER, why)
+            if isinstance(error, _HOPELESS):
+                return LeadResult(LeadershipStatus.FAILED, f"{lease} cannot be acquired: {error}")
+            longest_s = BEYOND_S + (default_s if first is None else first.duration_s(default_s))
+            if self._clock() - began >= longest_s:
+                why = f"{lease} could not be acquired in {longest_s:g} s"
+                return LeadResult(LeadershipStatus.FAILED, why if error is None else f"{why}: {error}")
+        if self._is_over(stop):
+            return LeadResult(LeadershipStatus.STOPPED, "stopped while waiting to lead")
+        return LeadResult(LeadershipStatus.LEADING)
 
     def close(self, *, release: bool = True) -> None:
         """The end: from now on nothing may be written. With ``release`` the Lease is given back if it is held, for
@@ -101,31 +118,24 @@ class Elector:
         if keeping is not None:
             keeping.join(RELEASE_S)
 
-    def _campaign(
-        self,
-        stop: threading.Event,
-        verdict: Callable[[Exception | None], LeadResult | None],
-        saw: Callable[[LeaseSight], object] | None = None,
-    ) -> LeadResult:
-        """Try until the lead is had, ``stop`` is set, or ``verdict`` on a try that did not succeed ends it."""
-        while not stop.is_set() and not self._closing.is_set():
-            if self.is_leader():
-                return LeadResult(LeadershipStatus.LEADING)
+    def _is_over(self, stop: threading.Event) -> bool:
+        return stop.is_set() or self._closing.is_set()
+
+    def _tries(self, stop: threading.Event) -> Iterator[Exception | None]:
+        """Try until this process leads, or the wait is over. Before each pause, the error of the last try; None if
+        there was none, as another process has the Lease."""
+        while not self._is_over(stop) and not self.is_leader():
             began = self._clock()
             pause_s = self._timings.period_s(self._draw())
+            error = None
             if self._keeping is None or not self._keeping.is_alive():  # else it is about to renew, or to give up
                 error = self._try()
                 if self.is_leader():
-                    continue
-                outcome = verdict(error)
-                if outcome is not None:
-                    return outcome
+                    return
                 if error is None:  # another one has the Lease, which may run out or be given back before
                     pause_s = min(LOOK_SHARE * pause_s, self._candidate.free_at - began)
-            if saw is not None:
-                saw(self._sight)
+            yield error
             stop.wait(max(0.0, began + pause_s - self._clock()))
-        return LeadResult(LeadershipStatus.STOPPED, "stopped while waiting to lead")
 
     def _try(self) -> Exception | None:
         """Take the Lease if it is free. What went wrong; None when nothing did, whether it was free or not."""
