@@ -10,6 +10,8 @@ once.
 """
 
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -52,17 +54,22 @@ class _Pause:
         """Whether it goes on; a clock that was put back ends it too."""
         return self._since is not None and abs(now - self._since) < self._length
 
-    def begin(self, now: datetime, error: ApiError) -> None:
-        """Say why, unless that was said before."""
-        self._since, why = now, str(error)
-        if why != self._told:
-            level = logging.INFO if isinstance(error, NotFound) else logging.WARNING
-            self._log.log(level, "%s %s", self._failed, pairs(why=why))
-        self._told = why
-
-    def end(self) -> None:
-        """A write, or a look, went through."""
-        self._since, self._told = None, ""
+    @contextmanager
+    def on_failure(self, now: datetime, forget: Callable[[], object]) -> Iterator[None]:
+        """A write, whose failure begins the pause, and whose success ends it. No ApiError leaves it; ``forget`` is
+        called if the lead is lost, or the run ends: the next one looks again."""
+        try:
+            yield
+        except Stopped:
+            forget()
+        except ApiError as error:
+            self._since, why = now, str(error)
+            if why != self._told:
+                level = logging.INFO if isinstance(error, NotFound) else logging.WARNING
+                self._log.log(level, "%s %s", self._failed, pairs(why=why))
+            self._told = why
+        else:
+            self._since, self._told = None, ""
 
 
 class ProjectMemory:
@@ -104,13 +111,8 @@ class ProjectMemory:
         def choose(record: ControllerRecord) -> ControllerRecord:
             return replace(record, project=to_remember(snapshot, record.project))
 
-        try:
+        with self._pause.on_failure(now, self.forget):
             self._known, self._known_at = self._store.change(choose, uid, now).project, now
-            self._pause.end()
-        except Stopped:  # the lead is lost, or the run ends: the next one looks again
-            self.forget()
-        except ApiError as error:
-            self._pause.begin(now, error)
 
 
 _GAP = timedelta(seconds=10)
@@ -178,14 +180,9 @@ class StatusPublication:
             written[:] = [Record(status, self._config_map.by, now, uid)]
             return {STATUS.key: text}
 
-        try:
+        with self._pause.on_failure(now, self.forget):
             self._change(choose)
             self._stored = written[0] if written else self._stored
-            self._pause.end()
-        except Stopped:  # the lead is lost, or the run ends: the next one looks again
-            self.forget()
-        except ApiError as error:
-            self._pause.begin(now, error)
 
     def _found(self, data: Data, cluster: str) -> None:
         self._stored, self._is_known = STATUS.record(data.get(STATUS.key), cluster), True
