@@ -76,6 +76,30 @@ class _Trail:
             self.unseen_since, self.retry_at = None, 0.0
         self.applied = min(self.applied, 1)
 
+    def undone_at(self, now: float, taken_at: datetime | None) -> None:
+        """It was seen to be undone, ``taken_at`` by the API server's clock if that is known."""
+        self.undone = [*self.lately(now), *[(now, taken_at)] * self.applied]
+        self.applied = 0
+        if len(self.undone) >= MOST_UNDONE:
+            self.since, self.undone = self.undone[0][1], []
+            self.suspended_until = now + SUSPENDED_S
+
+    def suspension(self, now: float) -> Suspension | None:
+        """The reason why it is not tried now; None when it may be."""
+        if self.suspended_until > now:
+            return Suspension(GuardName.FLAPPING, self.mark, self.suspended_until - now, MOST_UNDONE, self.since)
+        if self.is_enough(now):
+            if self.may_lag(now):  # it waits until no list can lag behind any more
+                due_in_s, error = self.retry_at - now, NOT_SEEN.why
+                return Suspension(GuardName.BACK_OFF, self.mark, due_in_s, self.applied, is_unseen=True, error=error)
+            first = next(iter(self.lately(now)), (now, None))
+            return Suspension(GuardName.FLAPPING, self.mark, SUSPENDED_S, MOST_UNDONE, first[1])
+        if self.early_at > now and self.last is not None:
+            error, retry_after_s = self.last.error, self.last.retry_after_s
+            due_in_s, times = self.retry_at - now, self.failures
+            return Suspension(GuardName.BACK_OFF, self.mark, due_in_s, times, error=error, retry_after_s=retry_after_s)
+        return None
+
 
 @dataclass(slots=True)
 class _Refusal:
@@ -123,7 +147,7 @@ class History:
         """
         now = self._asked_at = self._clock()
         self._forget(now)
-        found = {key: _suspension(trail, now) for key, trail in self._trails.items()}
+        found = {key: trail.suspension(now) for key, trail in self._trails.items()}
         early_s = JITTER * self._interval_s
         self._is_freed = False
         bars = {
@@ -181,32 +205,28 @@ class History:
     def _note_refusals(self, report: Report, now: float) -> None:
         """Learn what Hetzner refuses whatever the object is, and what it accepts again.
 
-        Whose turn it was, and was not sent for another reason, has had it: a change that is held keeps no other one
-        waiting.
+        A change that was not sent for another reason has had its turn: one that is held keeps no other one waiting.
         """
         waiting: dict[str, list[Line]] = {}
         for line in report.lines:
             for scope in {scope_of(line.change), narrow_scope_of(line.change)}:
                 waiting.setdefault(scope, []).append(line)
         for scope, lines in waiting.items():
-            refused = [line for line in lines if isinstance(line.outcome, Failed) and line.outcome.bars == scope]
-            if not refused and any(isinstance(line.outcome, Applied) for line in lines):
+            outcomes = [line.outcome for line in lines]
+            errors = [each.error for each in outcomes if isinstance(each, Failed) and each.bars == scope]
+            if errors:
+                found = self._refusals.setdefault(scope, _Refusal(errors[-1], now))
+                found.error, found.retry_at = errors[-1], now + self._interval_s
+            elif any(isinstance(each, Applied) for each in outcomes):
                 self._is_freed |= self._refusals.pop(scope, None) is not None and len(lines) > 1
-            if refused and isinstance(refused[-1].outcome, Failed):
-                error = refused[-1].outcome.error
-                self._refusals[scope] = found = self._refusals.get(scope) or _Refusal(error, now)
-                found.error, found.retry_at = error, now + self._interval_s
             if scope in self._refusals:
-                self._note_turns(self._refusals[scope], lines)
+                self._turn += 1
+                before, had = self._refusals[scope].turns, {line.change.key: _had_its_turn(line) for line in lines}
+                self._refusals[scope].turns = {
+                    key: self._turn if has_had else before.get(key, self._turn) for key, has_had in had.items()
+                }
         if report.snapshot is not None and not report.obstacles and not is_incomplete(report):
             self._refusals = {scope: found for scope, found in self._refusals.items() if scope in waiting}
-
-    def _note_turns(self, refusal: _Refusal, lines: Collection[Line]) -> None:
-        """Who waits, and who of them had a turn in the pass with these lines."""
-        self._turn += 1
-        before, now = refusal.turns, self._turn
-        had = {line.change.key: _had_its_turn(line) for line in lines}
-        refusal.turns = {key: now if had_turn else before.get(key, now) for key, had_turn in had.items()}
 
     def _learn(self, line: Line, snapshot: Snapshot | None, now: float, seen_at: float) -> bool:
         """Whether the change is suspended from now on."""
@@ -224,7 +244,7 @@ class History:
             trail = _Trail(mark, now)
         was_suspended = trail.suspended_until
         if trail.applied and not trail.may_lag(seen_at):
-            _undone(trail, seen_at, snapshot.taken_at if snapshot and trail.unseen_since is None else None)
+            trail.undone_at(seen_at, snapshot.taken_at if snapshot and trail.unseen_since is None else None)
         if was_applied:
             trail.applied += 1
             trail.failures, trail.last = 0, None
@@ -264,33 +284,3 @@ def _had_its_turn(line: Line) -> bool:
     if line.outcome is None:
         return line.change.decision.rule != GuardName.QUOTA
     return not isinstance(line.outcome, Skipped)
-
-
-def _undone(trail: _Trail, now: float, taken_at: datetime | None) -> None:
-    """The change was undone, which was seen at ``now``."""
-    trail.undone = [*trail.lately(now), *[(now, taken_at)] * trail.applied]
-    trail.applied = 0
-    if len(trail.undone) >= MOST_UNDONE:
-        trail.since, trail.undone = trail.undone[0][1], []
-        trail.suspended_until = now + SUSPENDED_S
-
-
-def _suspension(trail: _Trail, now: float) -> Suspension | None:
-    """The suspension of the change at ``now``; None when it may be tried."""
-    if trail.suspended_until > now:
-        return Suspension(GuardName.FLAPPING, trail.mark, trail.suspended_until - now, MOST_UNDONE, trail.since)
-    if trail.is_enough(now) and trail.may_lag(now):
-        due_in_s = trail.retry_at - now
-        return Suspension(GuardName.BACK_OFF, trail.mark, due_in_s, trail.applied, is_unseen=True, error=_NEVER_SEEN)
-    if trail.is_enough(now):
-        first = next(iter(trail.lately(now)), (now, None))
-        return Suspension(GuardName.FLAPPING, trail.mark, SUSPENDED_S, MOST_UNDONE, first[1])
-    if trail.early_at > now and trail.last is not None:
-        error, retry_after_s = trail.last.error, trail.last.retry_after_s
-        due_in_s, times = trail.retry_at - now, trail.failures
-        return Suspension(GuardName.BACK_OFF, trail.mark, due_in_s, times, error=error, retry_after_s=retry_after_s)
-    return None
-
-
-_NEVER_SEEN = "applied; not yet visible in the API"
-"""As what a change counts that waits until no list can lag behind any more."""
