@@ -68,8 +68,8 @@ class Agreement:
         keys = [change.key for change in plan.changes if change.decision.rule is GuardName.AGREED_PLAN]
         return replace(plan, notes=(*plan.notes, self._note(AGREED_PART, keys))) if keys else plan
 
-    def unneeded(self, plan: Plan) -> tuple[Note, ...]:
-        """A note on what the ``plan`` does not have any more: it was done, or is wanted no more."""
+    def no_longer_planned(self, plan: Plan) -> tuple[Note, ...]:
+        """A note on the permitted changes that the ``plan`` lacks: they were done, or are wanted no more."""
         keys = [key for key in (self.permissions or {}).values() if key not in plan.by_key]
         return (self._note(UNNEEDED, keys),) if keys else ()
 

@@ -44,7 +44,7 @@ def use_up(judged: JudgedPlan, acting: ApplyContext, attempts: Attempts) -> None
 
 
 @dataclass(slots=True)
-class LetPass:
+class ApprovedChanges:
     """The changes and differences that approvals have let pass in one pass."""
 
     changes: dict[GuardName, list[Change]] = field(default_factory=dict)
@@ -73,7 +73,7 @@ def grants_for_the_pass(judged: JudgedPlan) -> Iterable[Grant]:
     return (Grant(Source.ANSWER, name) for name in sorted(names))
 
 
-def strike(let_pass: LetPass, judged: JudgedPlan, context: PlanContext, acting: ApplyContext) -> None:
+def strike(approved: ApprovedChanges, judged: JudgedPlan, context: PlanContext, acting: ApplyContext) -> None:
     """Strike approved differences that this reading shows done: of the network, or of a Node or Service that is there
     and could be planned whole."""
     snapshot, services = judged.facts.snapshot, judged.facts.desired.services
@@ -94,7 +94,7 @@ def strike(let_pass: LetPass, judged: JudgedPlan, context: PlanContext, acting: 
 
     try:
         acting.approvals.strike(
-            let_pass.names | _names_left(judged), is_done, Here.of(snapshot), looks=context.records.lasts
+            approved.names | _names_left(judged), is_done, Here.of(snapshot), looks=context.records.lasts
         )
     except ApiError as error:
         _log.warning("approvals are not struck %s", pairs(why=str(error)))

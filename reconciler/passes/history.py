@@ -166,11 +166,11 @@ class History:
         peaks = {scope: peak.members for scope, peak in self._peaks.items()}
         return replace(facts, setbacks=replace(facts.setbacks, peaks=peaks))
 
-    def let_go(self, let_pass: Mapping[GuardName, Collection[Change]]) -> None:
+    def let_go(self, approved: Mapping[GuardName, Collection[Change]]) -> None:
         """The hour begins anew of what a person let go: rule → the changes of its approved holds that were made."""
         others = ((GuardName.NODE_BLAST_RADIUS, OF_NODES), (GuardName.ROUTE_BLAST_RADIUS, OF_ROUTES))
-        gone: set[object] = {of for rule, of in others if let_pass.get(rule)}
-        gone |= {change.cloud_id for change in let_pass.get(GuardName.TARGET_FLOOR, ()) if change.cloud_id}
+        gone: set[object] = {of for rule, of in others if approved.get(rule)}
+        gone |= {change.cloud_id for change in approved.get(GuardName.TARGET_FLOOR, ()) if change.cloud_id}
         self._peaks = {scope: peak for scope, peak in self._peaks.items() if scope[0] not in gone}
 
     def note(self, report: Report) -> tuple[Change, ...]:

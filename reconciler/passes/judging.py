@@ -46,7 +46,7 @@ class JudgedPlan:
     """What each guard said of it."""
     granted: Mapping[str, Collection[Grant]] = field(default_factory=dict)
     """Hash of a hold → the grants of it that count now."""
-    strange: tuple[str, ...] = ()
+    not_found: tuple[str, ...] = ()
     """A sentence on each key of ``--only`` that names nothing."""
 
     @property
@@ -144,12 +144,12 @@ def _judged(context: PlanContext, observation: Observation, facts: GuardInput) -
     if says := context.records.status.changed_settings(snapshot, is_planning=bool(whole.changes)):
         whole = replace(whole, notes=(*whole.notes, SETTINGS_CHANGED.note(PLAN, settings=says)))
     # What a saved plan was restricted to may have gone since, which is no typing error.
-    strange = explain_strange_keys(whole, context.settings.only, tuple(_known_keys(snapshot)))
+    not_found = explain_strange_keys(whole, context.settings.only, tuple(_known_keys(snapshot)))
     part = context.agreement.noted(restrict(whole, context.only))
     if not is_read(snapshot):  # it may be what could not be read
-        part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in strange)))
-        strange = ()
-    return JudgedPlan(observation, part, facts, whole, results, granted, strange)
+        part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in not_found)))
+        not_found = ()
+    return JudgedPlan(observation, part, facts, whole, results, granted, not_found)
 
 
 def _stored(

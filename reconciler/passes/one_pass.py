@@ -22,7 +22,7 @@ from desired.plan.ordering import bridged, urgent
 from desired.section import Section
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
 from reconciler.observe.world import Observation, look, look_again
-from reconciler.passes.approvals import LetPass, grants_for_the_pass, strike, use_up
+from reconciler.passes.approvals import ApprovedChanges, grants_for_the_pass, strike, use_up
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import ApplyContext, PlanContext
 from reconciler.passes.judging import JudgedPlan, judge_world
@@ -98,7 +98,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     """
     if context.settings.policy is not Policy.OBSERVE:  # such a pass writes no record either
         context = replace(context, uses=acting.approvals)
-    attempts, let_pass, ended = Attempts(), LetPass(), acting.under_way.begin_pass()
+    attempts, approved, ended = Attempts(), ApprovedChanges(), acting.under_way.begin_pass()
     for change, outcome in ended:
         attempts.add(change, outcome)
     setbacks = context.history.setbacks()
@@ -115,27 +115,27 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     if refused := agreement.why_void(here) or agreement.why_inexact(judged.plan):
         report = report_of(context, judged)
         return replace(report, errors=(*report.errors, refused))
-    # What this pass removes, or does of what was agreed to, was something when it began.
-    strange, unneeded = judged.strange, agreement.unneeded(judged.whole) if is_read(read) else ()
+    # Said of the plan as the pass began: what it removes since, or does of what was agreed to, was there then.
+    not_found, notes = judged.not_found, agreement.no_longer_planned(judged.whole) if is_read(read) else ()
     setbacks = replace(setbacks, withheld=judged.withheld)
     for turn in range(ROUNDS):
         if fatal_errors(judged.observation, judged.plan) or is_over(judged.plan, attempts, acting, turn):
             break
         is_last = turn == ROUNDS - 1
         kinds = apply_round(judged, acting, attempts, is_last=is_last)
-        let_pass.note(judged, attempts)
+        approved.note(judged, attempts)
         context = replace(context, flagged=(*context.flagged, *grants_for_the_pass(judged)))
         try:
             observation = _look_again(context, judged, kinds)
         except ApiError as error:
             report = report_of_error(context, error, attempts, first)
-            context.history.let_go(let_pass.changes)
+            context.history.let_go(approved.changes)
             return replace(report, snapshot=judged.facts.snapshot, facts=judged.facts)
         del judged  # with the Nodes in it, which were read anew, and are kept once
         most = 0 if is_last else MOST_AT_ONCE  # after the last round nothing would come of an answer
         met = replace(setbacks, refused=attempts.failed, unclear=attempts.unclear)
         judged = judge_world(context, observation, met, most=most)
-    return _ended(context, acting, attempts, let_pass, replace(judged, strange=strange), first, unneeded)
+    return _ended(context, acting, attempts, approved, replace(judged, not_found=not_found), first, notes)
 
 
 def _look_again(context: PlanContext, judged: JudgedPlan, kinds: frozenset[str]) -> Observation:
@@ -203,22 +203,22 @@ def _ended(
     context: PlanContext,
     acting: ApplyContext,
     attempts: Attempts,
-    let_pass: LetPass,
+    approved: ApprovedChanges,
     judged: JudgedPlan,
     first: Snapshot,
-    unneeded: Sequence[Note],
+    notes: Sequence[Note],
 ) -> Report:
     """The report of a pass that began with the reading ``first`` and these notes; all of it is told and remembered."""
     seen = report_of(context, judged)
-    seen = replace(seen, notes=(*seen.notes, *unneeded))
+    seen = replace(seen, notes=(*seen.notes, *notes))
     is_whole = not is_incomplete(seen)
     tried = attempts.as_seen(judged.plan, is_whole=is_whole)
     tell_of_pass(context, acting, tried, first, judged, seen.states)
     lines = attempts.lines(judged.plan, _left(attempts, judged, acting), is_whole=is_whole)
     report = with_failures(replace(seen, lines=lines), judged)
     if is_whole and context.uses is not None:
-        strike(let_pass, judged, context, acting)
-    context.history.let_go(let_pass.changes)
+        strike(approved, judged, context, acting)
+    context.history.let_go(approved.changes)
     is_stopped = acting.stop.is_set()
     if not is_stopped and not context.only:
         has_changed = any(isinstance(line.outcome, Applied) for line in tried)

@@ -25,7 +25,7 @@ def report_of(context: PlanContext, judged: JudgedPlan) -> Report:
     alone, credentials that Robot refuses one that stops its servers' Nodes alone, and a key of ``--only`` that names
     nothing one that stops nothing."""
     observation, plan, routes = judged.observation, judged.plan, judged.facts.desired.routes
-    misconfigured = (*filter(None, [routes.error]), *robot_errors(observation), *judged.strange)
+    misconfigured = (*filter(None, [routes.error]), *robot_errors(observation), *judged.not_found)
     return replace(
         context.blank,
         snapshot=observation.snapshot,

@@ -15,7 +15,7 @@ from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
 from reconciler.observe.world import Observation
-from reconciler.passes.approvals import LetPass
+from reconciler.passes.approvals import ApprovedChanges
 from reconciler.passes.attempts import NO_ROUND_LEFT, NOT_LISTED, NOT_SEEN, Attempts
 from reconciler.passes.judging import JudgedPlan
 from reconciler.result import Line
@@ -292,12 +292,12 @@ def test_what_an_approval_let_pass(ended: Outcome, approved: bool, noted: list[s
     attempts = after({A: ended, B: Applied()})
     floor = Hold("sha256:1", GuardName.TARGET_FLOOR, "3", "1", (A, C), "too few", approved=approved)
 
-    let_pass = LetPass()
+    made = ApprovedChanges()
     plan = Plan((FIRST, THIRD), holds=(floor,))
     facts = GuardInput(plan, a_snapshot(), Settings(), DesiredState({}), NO_SETBACKS)
-    let_pass.note(JudgedPlan(Observation(facts.snapshot), plan, facts, plan), attempts)
+    made.note(JudgedPlan(Observation(facts.snapshot), plan, facts, plan), attempts)
 
-    assert keys(let_pass.changes.get(GuardName.TARGET_FLOOR, [])) == noted
+    assert keys(made.changes.get(GuardName.TARGET_FLOOR, [])) == noted
 
 
 @pytest.mark.parametrize(
