@@ -19,11 +19,8 @@ from actuators.lanes import UnderWay
 from desired.model.settings import Controller as Part
 from reconciler import __version__
 from reconciler.config.config import Config
-from reconciler.leader_election.leadership import Leadership, LeaseSight
-from reconciler.observe.networks import observe_network
 from reconciler.page.live import HEADERS, LivePage
 from reconciler.page.live import LIMITS as PAGE_LIMITS
-from reconciler.passes.context import PlanContext
 from reconciler.passes.history import History
 from reconciler.passes.loop import Wake, run_loop
 from reconciler.passes.one_pass import converge
@@ -32,6 +29,7 @@ from reconciler.report.folding import described_fields
 from reconciler.result import Report
 from reconciler.rotating_secrets import RotatingSecret, rotating_login, rotating_token
 from reconciler.runtime import Connections, Runtime
+from reconciler.standby import SettingsCheck, Standby
 from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.logs import Pairs, harmless, pairs
 from reconciler.telemetry.metrics import Metrics
@@ -233,104 +231,6 @@ def _name_gaps(gaps: Callable[[threading.Event], Iterator[str]], stop: threading
             else:
                 return
             stop.wait(_ASK_AGAIN_S)
-
-
-class SettingsCheck:
-    """Asks Hetzner for the network that the settings name, or for one server where they name none, every minute until
-    the answer is there: so a process that stands by shows that its settings and its token would do. The leader's passes
-    show that by themselves."""
-
-    def __init__(
-        self,
-        context: PlanContext,
-        health: LoopHealth,
-        leader: Leadership,
-        stop: threading.Event,
-        start: Callable[[Callable[[], object], str], object],
-    ) -> None:
-        """``start`` starts a thread."""
-        self._context = context
-        self._health = health
-        self._leader = leader
-        self._stop = stop
-        self._start = start
-        self._goes_on = self._is_settled = False
-
-    def begin(self, renew_secrets: Callable[[], object]) -> None:
-        """Begin, unless it goes on, or has come to an answer. Until then ``renew_secrets`` is called each time: a wrong
-        token may be replaced while no pass runs that would read it again."""
-        if self._is_settled:
-            return
-        renew_secrets()
-        if not self._goes_on:
-            self._goes_on = True
-            self._start(self._ask, "settings")
-
-    def _ask(self) -> None:
-        told = ""
-        with harmless("settings"):
-            while not (self._stop.is_set() or self._leader.is_leader()):
-                error = self._error()
-                self._health.checked(str(error or ""))
-                if error is None:
-                    self._is_settled = True
-                    break
-                if str(error) != told:
-                    told = str(error)
-                    _log.warning("settings cannot be used %s", pairs(why=error))
-                self._stop.wait(_ASK_AGAIN_S)
-        self._goes_on = False
-
-    def _error(self) -> ApiError | None:
-        reader, wanted = self._context.readers.hetzner, self._context.settings.network
-        try:
-            if wanted is None:
-                reader.try_token()
-            return observe_network(reader, wanted).error
-        except ApiError as refused:
-            return refused
-
-
-class Standby:
-    """Waits for the lead, and reports after each try whether another process has it."""
-
-    def __init__(
-        self, leader: Leadership, health: LoopHealth, page: LivePage | None, check: Callable[[], object]
-    ) -> None:
-        """``check`` is called whenever another process is seen to lead: it has the settings checked once."""
-        self._leader = leader
-        self._health = health
-        self._page = page
-        self._check = check
-
-    def wait(self, stop: threading.Event) -> bool:
-        """Wait until this process leads. False: ``stop`` was set first."""
-        if not self._leader.is_leader():
-            if not self._leader.wait(stop, self._saw):
-                return False
-            if self._page is not None:
-                self._page.leads(self._leader.identity)
-        return not stop.is_set()
-
-    def _saw(self, sight: LeaseSight) -> None:
-        if sight.holder:
-            self._health.standby()
-            self._check()
-        else:
-            self._health.leaderless(sight.trouble)
-        if self._page is not None:
-            self._page.stands_by(_why_no_page(sight))
-
-
-def _why_no_page(sight: LeaseSight) -> str:
-    """Why a process that does not lead has no plan, and where there is one."""
-    if not sight.holder:
-        return sight.trouble or "this process waits to lead"
-    holder = sight.holder.partition("_")[0]
-    return (
-        f"this process stands by, and {sight.holder} leads; to see its page: kubectl port-forward, in the namespace of"
-        f" the controller, to its pod on {holder}"
-    )
 
 
 def _metrics(connections: Connections, budget: CallBudget, robot: RobotReader | None, config: Config) -> Metrics:

@@ -10,9 +10,9 @@ from actuators.http.errors import ApiError, Conflict, Denied, Transient
 from actuators.wire.lease import LeaseClaim
 from desired.model.settings import Settings
 from hcloud_sandbox.hetzner.simulator import HetznerSimulator
-from reconciler.controller import SettingsCheck, Standby
 from reconciler.page.live import LivePage
 from reconciler.result import Report
+from reconciler.standby import SettingsCheck, Standby
 from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.serving import Request
 from tests.support.leases import NAME, THEIRS, LeaseInMemory, Replica, Timeline, nothing
