@@ -131,8 +131,21 @@ class Report:
 
     @property
     def result(self) -> Result:
-        """The result."""
-        return compute_result(self)
+        """The first result that applies."""
+        failed = self.outcomes(Failed)
+        undone = (*failed, *self.outcomes(Pending), *self.outcomes(Skipped))
+        planned = [line.change.decision.verdict for line in self.lines if line.outcome is None]
+        if self.errors or (failed and not self.outcomes(Applied)):
+            return Result.ERROR
+        if self.not_leader:
+            return Result.NOT_LEADER
+        if is_incomplete(self):
+            return Result.INCOMPLETE
+        if {Verdict.HELD, Verdict.REFUSED} & set(planned) or any(note.row.is_finding for note in self.notes):
+            return Result.REFUSED
+        if undone or any(line.change.decision.rule is GuardName.AGREED_PLAN for line in self.lines):
+            return Result.PARTIAL
+        return Result.CHANGES if planned else Result.NO_CHANGES
 
     @property
     def obstacles(self) -> tuple[str, ...]:
@@ -188,24 +201,6 @@ class Explained:
 def _addresses(published: object) -> tuple[str, ...]:
     entries = published if isinstance(published, tuple) else ()
     return tuple(entry.ip for entry in entries if entry.ip)[:_MOST_ADDRESSES]
-
-
-def compute_result(report: Report) -> Result:
-    """The result of a report."""
-    failed = report.outcomes(Failed)
-    undone = (*failed, *report.outcomes(Pending), *report.outcomes(Skipped))
-    planned = [line.change.decision.verdict for line in report.lines if line.outcome is None]
-    if report.errors or (failed and not report.outcomes(Applied)):
-        return Result.ERROR
-    if report.not_leader:
-        return Result.NOT_LEADER
-    if is_incomplete(report):
-        return Result.INCOMPLETE
-    if {Verdict.HELD, Verdict.REFUSED} & set(planned) or any(note.row.is_finding for note in report.notes):
-        return Result.REFUSED
-    if undone or any(line.change.decision.rule is GuardName.AGREED_PLAN for line in report.lines):
-        return Result.PARTIAL
-    return Result.CHANGES if planned else Result.NO_CHANGES
 
 
 def is_read(snapshot: Snapshot) -> bool:

@@ -127,21 +127,17 @@ def build_runtime(
     leader.when_lost(uses.forget)
     conditions = ConditionSink(partial(write_conditions, writer), concurrency, tells_health=config.health_conditions)
     write_node = partial(write_sync_condition, writer)
-    node_conditions = NodeConditionSink(write_node, concurrency, tells_sync=config.node_conditions)
     apply_context = ApplyContext(
         actuators,
         uses,
-        events,
+        events if acts else NullRecorder(),
         progress,
         stop,
         conditions,
-        node_conditions=node_conditions,
+        node_conditions=NodeConditionSink(write_node, concurrency, tells_sync=config.node_conditions),
         under_way=UnderWay(concurrency, may_leave=False),
     )
-    if not acts:
-        apply_context = replace(apply_context, events=NullRecorder())
-    gaps = partial(permission_gaps, config)
-    connections = Connections(apply_context, events, leader, cluster, cloud, gaps)
+    connections = Connections(apply_context, events, leader, cluster, cloud, partial(permission_gaps, config))
     return Runtime(plan_context, connections, concurrency)
 
 

@@ -96,12 +96,9 @@ class LeftBehind:
 
     def __init__(self, *, looks_first: bool = False) -> None:
         """``looks_first``: whether nothing is known at first, so that one list is worth its call."""
-        self._looks_first = self._may_be = looks_first
-
-    @property
-    def may_be(self) -> bool:
+        self._looks_first = looks_first
+        self.may_be = looks_first
         """Whether there may be any."""
-        return self._may_be
 
     def saw(self, snapshot: Snapshot) -> None:
         """Take note of a reading. What was not read, or is incomplete, says nothing."""
@@ -109,10 +106,10 @@ class LeftBehind:
         if balancers is None:
             return
         if may_stay_behind(snapshot):
-            self._may_be = True
+            self.may_be = True
         elif balancers.is_whole:
-            self._may_be = False
+            self.may_be = False
 
     def forget(self) -> None:
         """Another process was leading meanwhile, and may have released some."""
-        self._may_be = self._looks_first
+        self.may_be = self._looks_first
