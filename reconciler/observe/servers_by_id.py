@@ -52,7 +52,7 @@ def observe_servers(reader: HetznerReader, selector: Selector | None) -> tuple[S
 def read_by_id(reader: HetznerReader, section: Section[int, Server], server_ids: Sequence[int]) -> Section[int, Server]:
     """``section``, which a selector has narrowed, with these servers, asked for one by one. Never raises an ApiError: a
     server that could not be read is unknown."""
-    answers = ask_each(server_ids, partial(_cloud_server, reader), reader.concurrency)
+    answers = ask_each(server_ids, partial(SERVERS.one, reader), reader.concurrency)
     found = {key: answer for key, answer in answers.items() if isinstance(answer, Server)}
     unread = {key: answer.why for key, answer in answers.items() if isinstance(answer, Unknown)}
     return replace(
@@ -61,10 +61,6 @@ def read_by_id(reader: HetznerReader, section: Section[int, Server], server_ids:
         unreadable={**section.unreadable, **unread},
         read_by_key=(section.read_by_key or frozenset()) | answers.keys(),
     )
-
-
-def _cloud_server(reader: HetznerReader, server_id: int) -> Server:
-    return SERVERS.one(reader, server_id)
 
 
 def ask_each(
@@ -110,32 +106,23 @@ class Confirmer:
         """
         now = snapshot.taken_at
         if snapshot.servers_of(self.provider).complete:  # one with a gap does not tell who is wanted, nor whose it is
-            if wanted:
-                self._keep_apart(in_own_project)
+            # Another project has none of our servers, and a token may be changed without a word to us.
+            if wanted and in_own_project != self._in_own_project:
+                self.forget()
+                self._in_own_project = in_own_project
             self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
         todo = [key for key in wanted if key not in self._asked or not self._asked[key].is_settled(now)]
         todo.sort(key=lambda key: key in self._asked)  # what was never asked goes first; the sort keeps the order
-        for server_id, answer in ask_each(todo[:most], self._read, self._reader.concurrency).items():
-            self._asked[server_id] = self._remember(server_id, answer, now)
+        for key, answer in ask_each(todo[:most], self._read, self._reader.concurrency).items():
+            before, longest = self._asked.get(key), _LONGEST_PAUSE if isinstance(answer, Absent) else _LONGEST_DOUBT
+            pause = min(longest, before.pause * 2) if before else _FIRST_PAUSE
+            self._asked[key] = _Asked(answer, now, pause)
         return self._noted(snapshot)
-
-    def _keep_apart(self, in_own_project: bool) -> None:
-        """Forget what was said while the anchor held when it no longer does, and the other way round: another project
-        has none of our servers, and a token may be changed without a word to us."""
-        if in_own_project != self._in_own_project:
-            self.forget()
-        self._in_own_project = in_own_project
 
     def _read(self, server_id: int) -> Absent | Server:
         if isinstance(self._reader, RobotReader):
             return observe_robot_server(self._reader, server_id)
-        return _cloud_server(self._reader, server_id)
-
-    def _remember(self, server_id: int, answer: _Answer, now: datetime) -> _Asked:
-        before = self._asked.get(server_id)
-        longest = _LONGEST_PAUSE if isinstance(answer, Absent) else _LONGEST_DOUBT
-        pause = min(longest, before.pause * 2) if before else _FIRST_PAUSE
-        return _Asked(answer, now, pause)
+        return SERVERS.one(self._reader, server_id)
 
     def _noted(self, snapshot: Snapshot) -> Snapshot:
         answers = {key: asked.answer for key, asked in self._asked.items()}
