@@ -1,6 +1,6 @@
 """Statuses of Services, as the judged plan leaves them: which writes are worth it, and the conditions that go along."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 
 from desired.guards.guard import GuardInput
@@ -16,34 +16,31 @@ from desired.plan.kinds import ChangeKind
 from desired.section import Unmanaged
 
 
-def project_statuses(changes: Iterable[Change], view: GuardInput) -> tuple[Change, ...]:
-    """The judged changes without idle statuses. The others take the Service's conditions along, which need no write of
-    their own then."""
+def project_statuses(changes: tuple[Change, ...], view: GuardInput) -> tuple[Change, ...]:
+    """The judged changes, of which a write of a status takes the Service's conditions along, and is left out if nothing
+    that it waits for is made."""
     by_owner: dict[Key, list[Change]] = {}
     for change in changes:
         by_owner.setdefault(change.owner, []).append(change)
-    found: list[Change] = []
-    for owner, own in by_owner.items():
-        left = [change for change in own if not _is_idle(change, own, view)]
-        found += [
-            replace(change, conditions=conditions_of(owner, left, view))
-            if change.kind is ChangeKind.SERVICE_STATUS
-            else change
-            for change in left
-        ]
-    return tuple(found)
+    written = (
+        _with_conditions(change, by_owner[change.owner], view) if change.kind == ChangeKind.SERVICE_STATUS else change
+        for change in changes
+    )
+    return tuple(change for change in written if change is not None)
 
 
-def _is_idle(change: Change, own: Iterable[Change], view: GuardInput) -> bool:
-    """Whether it is a status that waits for changes of the Service's load balancer which are withheld, or were refused:
-    as long as that stays as it is, the published status is right. ``own`` are the changes of the Service."""
-    if change.after is not KNOWN_AFTER_APPLY or change.decision.verdict is not Verdict.ALLOWED:
-        return False
-    lb = view.desired.services.get(change.owner.name)
-    if change.cloud_id is None or not isinstance(lb, DesiredLoadBalancer) or lb.present is None:
-        return False
-    made = [c for c in own if c.decision.verdict is Verdict.ALLOWED and c.key not in view.setbacks.refused]
-    return not publishes_otherwise(lb, lb.present, made, lb.service.ingress)
+def _with_conditions(status: Change, own: Collection[Change], view: GuardInput) -> Change | None:
+    """The write of a status with the Service's conditions, which need no write of their own then. None if it waits for
+    changes of its load balancer that are withheld or were refused: as long as that stays as it is, what is published is
+    right. ``own`` are all changes of the Service."""
+    lb = view.desired.services.get(status.owner.name)
+    awaits_parts = status.after is KNOWN_AFTER_APPLY and status.cloud_id is not None
+    is_allowed = status.decision.verdict is Verdict.ALLOWED
+    if awaits_parts and is_allowed and isinstance(lb, DesiredLoadBalancer) and lb.present is not None:
+        made = [c for c in own if c.decision.verdict is Verdict.ALLOWED and c.key not in view.setbacks.refused]
+        if not publishes_otherwise(lb, lb.present, made, lb.service.ingress):
+            return None
+    return replace(status, conditions=conditions_of(status.owner, own, view))
 
 
 def conditions_of(key: Key, changes: Collection[Change], view: GuardInput) -> tuple[ServiceCondition, ...]:
