@@ -7,7 +7,7 @@ from desired.model.route import CONDITION_NETWORK, UNROUTED, NetworkCondition, R
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import Change, Difference
 from desired.plan.kinds import ChangeKind, Verb
-from desired.routes.actions import GOING, RouteAction, RouteDecision
+from desired.routes.actions import RouteAction, RouteDecision
 from desired.routes.claims import RouteClaim, RouteStatus
 from desired.routes.desired import DesiredRoutes
 from desired.routes.endpoints import Reach
@@ -25,7 +25,7 @@ def route_changes(desired: DesiredRoutes) -> Iterator[Change]:
         if claim.status in (RouteStatus.MISSING, RouteStatus.MISLED):
             yield _led(claim, network_id)
     for decided in desired.decided.values():
-        if decided.action in GOING:
+        if decided.goes:
             yield _delete(decided, network_id)
 
 

@@ -108,9 +108,8 @@ def desired_routes(
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if left is not None or network is None or cluster_cidr is None:
         conditions = conditions_without_routes(snapshot, settings) if left and left.rule is rules.ROUTES_OFF else {}
-        return DesiredRoutes(conditions=conditions, left=left), tuple(
-            _notes_without_routes(left, network, snapshot.nodes)
-        )
+        notes = tuple(_notes_without_routes(left, network, snapshot.nodes))
+        return DesiredRoutes(conditions=conditions, left=left), notes
     endpoints = node_endpoints(snapshot, settings, nodes, network.id)
     routed = RoutedNetwork(snapshot, network, cluster_cidr, endpoints)
     decided = route_decisions(routed)
