@@ -133,7 +133,7 @@ def address_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
     """Changes are held when too many Nodes would lose addresses, or be closed to pods: Nodes that lack an address
     already, whose kubelets contradict the plan, or of which nothing is known count as well.
 
-    Where no network is configured a joining Node loses the internal address that its kubelet reported. HCCM does the
+    If no network is configured, a joining Node loses the internal address that its kubelet reported. HCCM does the
     same, every cluster without a network starts that way, and it is reported as a consequence: it does not count. Nor
     does what a setting takes: ``by-default`` holds that for one Node as for all.
     """
@@ -170,7 +170,7 @@ _INTERNAL = frozenset({AddressType.INTERNAL_IP})
 
 def _without(provider: Provider, view: GuardInput, *, leaves_none: bool) -> set[str]:
     """Keys of our Nodes of a provider that lose nothing by this plan, and count all the same: those of which too little
-    is known, whose kubelets contradict it, and, where some would be without any internal address, those that are."""
+    is known, whose kubelets contradict it, and, if some would be without any internal address, those that are."""
     refused = {note.key for note in view.plan.notes if note.kind is NoteKind.UNUSABLE_NODE_IP}
     return {
         node.key
@@ -202,7 +202,7 @@ def _publishes_its_own_ip(node: Node) -> bool:
 
 
 def _ips(side: object, types: Collection[AddressType] = _IPS) -> set[str]:
-    """The addresses of these types on a side of a change of a Node; empty where it is about something else."""
+    """The addresses of these types on a side of a change of a Node; empty if it is about something else."""
     found = side.addresses if isinstance(side, NodeIdentity) else side
     of_node = [each for each in found if isinstance(each, NodeAddress)] if isinstance(found, tuple) else []
     return {address.address for address in of_node if address.type in types}

@@ -61,9 +61,9 @@ def _gap(section: Section[Any, Any] | None, wanted: WholeList) -> str | None:
 
 
 def other_controller(view: GuardInput) -> Iterator[GuardResult]:
-    """Writes are held while another cloud controller runs, and wait while that will be known in a moment; where
-    permission to look is missing, only a note says so. What is of a class no other one writes: load balancers
-    of a class may be served beside it."""
+    """Writes are held while another cloud controller runs, and wait while that will be known in a moment; if permission
+    to look is missing, only a note says so. Another controller writes nothing of a load balancer class, so that
+    Services with one may be served beside it."""
     found, others = view.snapshot.controllers, other_controllers(view.snapshot)
     is_shared = view.snapshot.serving.balancer_class is not None
     keys = [
@@ -76,7 +76,7 @@ def other_controller(view: GuardInput) -> Iterator[GuardResult]:
 
 
 def other_controllers(snapshot: Snapshot) -> tuple[Workload, ...]:
-    """The other cloud controllers that have ready pods, in the order of their keys; empty where nothing looked."""
+    """The other cloud controllers that have ready pods, in the order of their keys; empty if nothing looked."""
     return tuple(filter(is_another_controller, snapshot.controllers or ()))
 
 
@@ -104,7 +104,7 @@ def clock_skew(view: GuardInput) -> Iterator[GuardResult]:
 
 
 def clock_notes(snapshot: Snapshot) -> tuple[Note, ...]:
-    """Notes on the clocks that are off, also where nothing waits for them; empty when all agree."""
+    """Notes on the clocks that are off, also if nothing waits for them; empty when all agree."""
     clocks = snapshot.clocks
     if clocks.differ:
         return (_skew(clocks).note(PLAN),)

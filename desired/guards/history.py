@@ -120,7 +120,7 @@ def scope_of(change: Change) -> str:
 
 
 def narrow_scope_of(change: Change) -> str:
-    """The scope where a limit is reached, which may be that of one load balancer: then others go on."""
+    """The scope if a limit is reached, which may be that of one load balancer: then others go on."""
     return f"{scope_of(change)} of {change.owner}" if change.kind in _LIMITED_BY_OWNER else scope_of(change)
 
 

@@ -1,8 +1,8 @@
 """Losses: the table of populations of which a part may be lost, its evaluator, and the guard ``target-floor``.
 
 A guard counts the members of a population in the state of the world, or before and after the changes (``foresight``),
-and names the changes that take some. Where less would be left than the population's row says, they are held, whatever
-kinds of change bring it about and however many. Where each member has to stay, nothing is counted up: the guard makes a
+and names the changes that take some. If less would be left than the population's row says, they are held, whatever
+kinds of change bring it about and however many. If each member has to stay, nothing is counted up: the guard makes a
 hold of each loss (``GuardResult.of``). The rows of all guards are tables in docs/design/architecture.md.
 
 What could not be read counts as lost. So does what was lost before: targets, Nodes and routes by their peaks, addresses
@@ -34,7 +34,7 @@ from desired.syntax.provider_id import ServerKey
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """One row of the table: how much of a population stays, and what is said where less would."""
+    """One row of the table: how much of a population stays, and the sentence if less would."""
 
     rule: Rule
     """What is said, with ``left``, ``lost``, ``most``, and words of the count."""
@@ -53,8 +53,8 @@ class Population:
         there: int = 0,
         scope: str = "",
     ) -> list[GuardResult]:
-        """The hold of what takes some, by their keys, where too few would be ``left`` of ``most``, in one ``scope`` of
-        several; says another ``row`` than its own where one is given."""
+        """The hold of what takes some, by their keys, if too few would be ``left`` of ``most``, in one ``scope`` of
+        several; says another ``row`` than its own if one is given."""
         least = self.least(most, there)
         if not taking or left >= least:
             return []
@@ -138,7 +138,7 @@ def _lately(balancer: CloudBalancer, of: BalancerChanges) -> Members:
 
 
 def _at_all(balancer: CloudBalancer, of: BalancerChanges) -> Members:
-    """Who answers at any port that is checked, or may at one of its ports: another number is another scope."""
+    """Servers that answer at any port that is checked, or may at one of its ports: another number is another scope."""
     may = frozenset().union(*serving(balancer, of.view.snapshot, of.view.readiness).values())
     there = {t for t in balancer.targets if (balancer.answering(t) and has_way(t, balancer)) or t in may}
     return {"": of.names_of([target for target in there if of.server(target) is not None])}
@@ -176,12 +176,12 @@ class _OfTargets(Population):
 
     shows_left: bool = True
     peak: str = ""
-    """Its name in the memory of peaks; "" where none are remembered."""
+    """Its name in the memory of peaks; "" if none are remembered."""
     members: Callable[[CloudBalancer, BalancerChanges], Members]
     announced: Callable[[Target, BalancerChanges], bool] = lambda *_: False
     """Whether the loss of a target lowers the number that has to stay."""
     meanwhile: Rule | None = None
-    """What is said where too few are left only until the changes are done; None where the last state alone counts."""
+    """The sentence if too few are left only until the changes are done; None if the last state alone counts."""
     lately: Callable[[CloudBalancer, BalancerChanges], Members] = lambda *_: {}
     """Those besides the members whose going counts as a loss as well."""
 
@@ -272,7 +272,7 @@ def with_targets_taken(view: GuardInput) -> Iterator[BalancerChanges]:
 
 
 def target_floor(view: GuardInput) -> Iterator[GuardResult]:
-    """Changes that take targets from an existing load balancer are held where too few would be left. Each load balancer
+    """Changes that take targets from an existing load balancer are held if too few would be left. Each load balancer
     has one hold, with all that takes some. If too few are left only while some cannot be added, they wait for those.
     """
     for of in with_targets_taken(view):

@@ -39,15 +39,15 @@ class Silence:
 
     nodes: int
     running: int
-    """Those of our Nodes whose servers run, as far as is known: others than Hetzner Cloud's, where load balancers lead
+    """Those of our Nodes whose servers run, as far as is known: others than Hetzner Cloud's, if load balancers lead
     to their addresses."""
     is_total: bool
     """Whether every Node says that Ready is Unknown: False, or no word at all, comes of a kubelet that reports, or of a
     Node that is just being born. An old heartbeat is not enough: kubelets may be set to report but once an hour."""
     not_reporting: int = 0
-    """Where some Node is Ready: the number of those that run and do not report, those without a Node included."""
+    """If some Node is Ready: the number of those that run and do not report, those without a Node included."""
     counted: int = 0
-    """Where some Node is Ready: Nodes that are, of any provider, or whose servers run, and servers without a Node."""
+    """If some Node is Ready: Nodes that are, of any provider, or whose servers run, and servers without a Node."""
     without_node: int = 0
     """Running servers to which load balancers of this cluster's Services lead, and that are no Nodes of it."""
     stale: int = 0
@@ -58,7 +58,7 @@ class Silence:
 
 
 def readiness_heard(node: Node, snapshot: Snapshot) -> Readiness:
-    """What Ready proves of the kubelet: its status, but Unknown where the heartbeat is older than STALE_AFTER.
+    """What Ready proves of the kubelet: its status, but Unknown if the heartbeat is older than STALE_AFTER.
 
     Without a heartbeat the status is believed, and so it is while the clocks differ: what depends on that waits.
     """
@@ -69,7 +69,7 @@ def readiness_heard(node: Node, snapshot: Snapshot) -> Readiness:
 
 def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
     """The silence of the cluster's Nodes; None while no machine of theirs is known to run, or some Node is Ready and no
-    more than half of those that count are silent; half is enough where servers without a Node are among them.
+    more than half of those that count are silent; half is enough if servers without a Node are among them.
 
     One Ready Node proves little, as a copy may have machines of its own, and its old Nodes may be deleted. What says
     False reports: a network of pods that is broken is no silence.
@@ -104,7 +104,7 @@ def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
 
 def silence_by_any_clock(snapshot: Snapshot, settings: Settings) -> Silence | None:
     """The silence that there may be while the clocks differ: by heartbeats at the latest time that any of them tells.
-    None while they agree, and where it is none by that time either."""
+    None while they agree, and if it is none by that time either."""
     if not snapshot.clocks.differ:
         return None
     latest = replace(snapshot, taken_at=snapshot.taken_at + snapshot.clocks.ahead, clocks=NO_OTHER_CLOCKS)
@@ -140,7 +140,7 @@ _END = HoldEnd("once a Node is Ready and most kubelets report")
 
 def silent_cluster(view: GuardInput) -> Iterator[GuardResult]:
     """Changes and removals in the cloud are held while no Node is Ready, or most do not report, though their servers
-    run; only removals, where kubelets report that they are not Ready. Additions wait as long as no kubelet reports: an
+    run; only removals, if kubelets report that they are not Ready. Additions wait as long as no kubelet reports: an
     outage needs new machines, and leaving things as they are costs little. What leads to servers that are gone may be
     removed. What would be held if another clock was right waits until clocks agree and cannot be approved."""
     changes = [change for change in view.plan.changes if change.row.writes_cloud]
@@ -167,7 +167,7 @@ def silent_cluster(view: GuardInput) -> Iterator[GuardResult]:
 
 
 def row_of(silence: Silence) -> Rule:
-    """What is said of a silence."""
+    """The row on a silence."""
     if silence.without_node:
         return rows.TARGETS_WITHOUT_NODES if silence.not_reporting else rows.ONLY_TARGETS_RUN
     if silence.not_reporting:
@@ -176,7 +176,7 @@ def row_of(silence: Silence) -> Rule:
 
 
 def _is_dead(change: Change, view: GuardInput) -> bool:
-    """Whether what is removed leads nowhere: the target's server, or what had the route's gateway, is gone."""
+    """Whether the removed target or route leads nowhere: its server, or the owner of its gateway, is gone."""
     if change.kind == ChangeKind.LB_TARGET:
         target = change.before
         return isinstance(target, ServerTarget) and isinstance(view.snapshot.servers.find(target.server_id), Absent)

@@ -5,14 +5,14 @@ next one finds in the targets that are there.
 
 | What goes | When |
 |---|---|
-| a target | once as many answer without it as do now, or as will at the end; at any port, where one is given up |
+| a target | once as many answer without it as do now, or as will at the end; at any port, if one is given up |
 | an address of a dedicated server that has its other one by now | once it answers by that at all ports |
 | an address for a server's other one, or what makes room | as many as answer the new way, one at least |
 | the public interface, or a network that is left for good | when all that goes has gone, and newcomers were checked |
 
 Of the third row those that answer go first, and of them last those that alone answer at a port: never more than half
 are out. A newcomer that fails its checks holds what is left, unless its server or its Node is down: that says nothing
-of the way. Where nothing answers, and all was checked, nothing is waited for; but what answered within the last hour
+of the way. If nothing answers, and all was checked, nothing is waited for; but what answered within the last hour
 counts as answering, and so does what was not checked while nothing is known to answer.
 """
 
@@ -35,12 +35,12 @@ from desired.syntax.provider_id import ServerKey
 
 _KINDS = (ServerTarget, IpTarget)
 _CHECK_INTERVAL_S = 15
-"""Where a listener does not say (Hetzner Cloud API, load balancers)."""
+"""If a listener does not say (Hetzner Cloud API, load balancers)."""
 
 
 def target_health(view: GuardInput) -> Iterator[GuardResult]:
-    """What may not go yet waits for health checks, and is held where a newcomer fails them. Where no port listens
-    nothing is checked, and nothing is lost."""
+    """Removals that may not be made yet wait for health checks, and are held if a newcomer fails them. If no port
+    listens, nothing is checked, and nothing is lost."""
     for of in with_targets_taken(view):
         is_managed = of.lb.wanted is not None and not isinstance(of.lb.wanted.targets, Unmanaged)
         if is_managed and of.present.spec.listeners:
@@ -93,7 +93,7 @@ class _Replacement(BalancerChanges):
         ]
 
     def _removals_that_wait(self, waiting: Collection[Change]) -> Iterator[Change]:
-        """A removal goes where as many answer without it as do now, or will at the end: by their health checks, and
+        """A removal goes if as many answer without it as do now, or will at the end: by their health checks, and
         with those that may answer as they are not checked yet. Swaps go but for those that are ``waiting``."""
         come = (c for c in self.changes if c.verb is not Verb.ADD or not is_stalled(c, self.view.setbacks))
         later = self._looks_at(reduce(balancer_after, come, self.present))[-1]
@@ -119,7 +119,7 @@ class _Replacement(BalancerChanges):
                 yield change
 
     def _looks_at(self, balancer: CloudBalancer) -> tuple[Mapping[int, frozenset[str]], Mapping[int, frozenset[str]]]:
-        """Port → names of those that answer: by their health checks, or did lately where nothing does; and with those
+        """Port → names of those that answer: by their health checks, or did lately if nothing does; and with those
         that may."""
         may_answer = serving(balancer, self.view.snapshot, self.view.readiness)
         unchecked = {port: there & {*balancer.targets} for port, there in self._unchecked.items()}
@@ -156,7 +156,7 @@ class _Replacement(BalancerChanges):
     @cached_property
     def _newcomers(self) -> tuple[Target, ...]:
         """The targets of servers that are there, are wanted, and that no change removes. A target that is not wanted is
-        none of them, even where no change removes it: it goes when the load balancer leaves its network."""
+        none of them, even if no change removes it: it goes when the load balancer leaves its network."""
         removals = (c for c in self.changes if c.kind == ChangeKind.LB_TARGET and c.verb is Verb.REMOVE)
         stay = self.lb.targets.targets - {change.before for change in removals}
         return tuple(t for t in self.present.targets if t in stay and self.led_to(t) is not None)
@@ -166,7 +166,7 @@ class _Replacement(BalancerChanges):
         return {self.led_to(target): target for target in reversed(self._newcomers)}
 
     def _follower(self, old: object) -> Target | None:
-        """The other address of a dedicated server, where that has come to stay; None where the server goes, or is
+        """The other address of a dedicated server, if that has come to stay; None if the server goes, or is
         reached by another one only in the end."""
         return self._by_server.get(self.led_to(old)) if isinstance(old, IpTarget) else None
 
@@ -194,8 +194,8 @@ class _Replacement(BalancerChanges):
         return bool(self.present.checks.get(target)) and not self.present.is_unchecked(target)
 
     def _in_doubt(self, kind: type[Target]) -> list[Target]:
-        """Newcomers that do not answer at some port at which another target does, or did lately where nothing does
-        now, and whose servers and Nodes are up. Where only Nodes with a pod answer (externalTrafficPolicy Local), one
+        """Newcomers that do not answer at some port at which another target does, or did lately if nothing does
+        now, and whose servers and Nodes are up. If only Nodes with a pod answer (externalTrafficPolicy Local), one
         that answers shows the way for all."""
         kinds = self._with_successors(kind)
         came = [target for target in self._newcomers if isinstance(target, kinds) and not self._is_down(target)]
@@ -231,7 +231,7 @@ class _Replacement(BalancerChanges):
         return isinstance(target, _KINDS) and self.present.is_unchecked(target) and not self._is_down(target)
 
     def _answered(self, target: object) -> bool:
-        """Whether the target answers, or did within the last hour where nothing does now."""
+        """Whether the target answers, or did within the last hour if nothing does now."""
         return self._answers(target) or any(target in there for there in self._lately.values())
 
     @cached_property

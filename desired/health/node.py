@@ -27,7 +27,7 @@ _STATES: Mapping[Stage, NodeState] = {
     Stage.UNSUPPORTED: NodeState.STUCK,
     Stage.UNKNOWN: NodeState.UNKNOWN,
 }
-"""Stage → state, where nothing else is known; a Node that is SETTLED is as its server says, or about to be."""
+"""Stage → state, if nothing else is known; a Node that is SETTLED is as its server says, or about to be."""
 
 
 def node_health(node: Node, wanted: DesiredNode, findings: Findings) -> ObjectState | None:
@@ -65,7 +65,7 @@ def _settled(wanted: NodeOnServer, changes: Sequence[Change]) -> tuple[NodeState
 
 
 def _obstacle(findings: Findings) -> str:
-    """What keeps the Node as it is until a person acts; "" where nothing does."""
+    """The obstacle that keeps the Node as it is until a person acts; "" without one."""
     for note in findings.notes:
         if note.needs_a_person:
             return note.text

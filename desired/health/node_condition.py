@@ -54,11 +54,11 @@ def sync_condition(
     changes: Sequence[Change],
     errors: Mapping[str, str],
 ) -> SyncCondition | None:
-    """The condition that the Node should have after a pass; None where it stays as it is.
+    """The condition that the Node should have after a pass; None if it stays as it is.
 
-    ``routes`` are None where none are managed. ``changes`` are the Node's of the judged plan that the pass ended with,
+    ``routes`` are None if none are managed. ``changes`` are the Node's of the judged plan that the pass ended with,
     and ``errors`` what APIs said of those that failed, by key. It stays while a change is under way, while the Node
-    goes, and where too little is known: Unknown is for a Node that has no condition yet.
+    goes, and if too little is known: Unknown is for a Node that has no condition yet.
     """
     if wanted.stage.value not in _MANAGED:
         return None
@@ -83,7 +83,7 @@ def _is_under_way(change: Change, errors: Mapping[str, str]) -> bool:
 
 
 def _obstacle(change: Change, errors: Mapping[str, str]) -> str | None:
-    """What an API said of what the change needs first; of itself, where it was tried. None where it refused nothing."""
+    """An API's error on the change, if it was tried, or on one that it needs first; None if it refused neither."""
     return next((errors[key] for key in (change.key, *change.depends_on) if key in errors), None)
 
 
@@ -96,7 +96,7 @@ def _lacks(reason: str, why: str) -> SyncCondition:
 
 
 def _of_server(wanted: DesiredNode) -> SyncCondition | None:
-    """What is said of a Node without a server, or that cannot be initialized; None of any other."""
+    """The condition of a Node without a server, or that cannot be initialized; None for any other."""
     stage = wanted.stage
     if stage.value in _UNKNOWN or stage.rule is GONE_READY:
         return _unknown("ServerUnknown", stage.text)
@@ -109,8 +109,8 @@ def _of_server(wanted: DesiredNode) -> SyncCondition | None:
 
 
 def _of_parts(parts: Sequence[Change], errors: Mapping[str, str]) -> SyncCondition | None:
-    """What is said of a change that failed, or is withheld. A Node that was not initialized lacks everything; of any
-    other one it is in doubt whether what a guard withholds is right."""
+    """The condition by a change that failed, or is withheld. A Node that was not initialized lacks everything; of any
+    other one it is in doubt whether the withheld change is right."""
     for change in parts:
         why = _why(change, errors)
         is_certain = change.key in errors or change.kind == ChangeKind.NODE_INITIALISE
@@ -129,7 +129,7 @@ def _why(change: Change, errors: Mapping[str, str]) -> str:
 
 
 def _of_addresses(wanted: DesiredNode) -> SyncCondition | None:
-    """What is said of addresses that stay as they are, since it cannot be told what they should be."""
+    """The condition by addresses that stay as they are, since the right ones are not known."""
     if not isinstance(wanted, InitializedNode):
         return None
     for decided in wanted.addresses.wanted:
@@ -146,7 +146,7 @@ def _of_routes(
     changes: Sequence[Change],
     errors: Mapping[str, str],
 ) -> SyncCondition | None:
-    """What is said of a Node whose pods cannot be reached, or of which that cannot be told; None of any other."""
+    """The condition of a Node whose pods cannot be reached, or of which that cannot be told; None for any other."""
     if routes.network is None:
         return _unknown("RoutesUnknown", routes.left.text if routes.left else "")
     wanted = routes.conditions.get(node.name)

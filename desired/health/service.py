@@ -57,7 +57,7 @@ def service_health(lb: DesiredLoadBalancer | LoadBalancerRelease, findings: Find
 
 
 def _obstacles(findings: Findings) -> Iterator[str]:
-    """What keeps the Service from part of what it asks for until a person acts, gravest first."""
+    """Obstacles to a part of what the Service asks for, until a person acts; gravest first."""
     changes, notes, failed = findings.changes, findings.notes, findings.failed
     yield from (note.text for note in notes if note.needs_a_person)
     for verdict in (Verdict.REFUSED, Verdict.HELD):
@@ -97,7 +97,7 @@ class _Served:
     balancer: CloudBalancer
     findings: Findings
     blocked: str
-    """What a person has to mend; "" if nothing."""
+    """The first obstacle that a person has to mend; "" without one."""
 
     @property
     def is_new(self) -> bool:
@@ -178,7 +178,7 @@ def _port_of(change: Change) -> int | None:
 
 
 def _why_left(change: Change) -> str:
-    """Why a change that no person holds up will not be made by a pass soon; "" where it will, also where it is tried
+    """Why a change that no person holds up will not be made by a pass soon; "" if it will, also if it is tried
     again."""
     return change.decision.why if change.decision.rule in (GuardName.POLICY, GuardName.FLAPPING) else ""
 
@@ -230,7 +230,7 @@ def _is_overdue(service: Service, now: datetime) -> bool:
 
 
 def _since(service: Service, state: ServiceState, reason: str | None = None) -> datetime | None:
-    """Since when the Service's conditions tell what makes its state, for this ``reason`` where one is given; None where
+    """Since when the Service's conditions tell what makes its state, for this ``reason`` if one is given; None if
     they do not."""
     told = _TOLD_BY.get(state, {})
     said = (each for each in service.conditions if each.status == told.get(each.type))

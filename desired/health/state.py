@@ -15,7 +15,7 @@ from desired.plan.notes import Note
 
 
 class Level(IntEnum):
-    """How bad a state is: what is worse is greater."""
+    """How bad a state is: the worse, the greater."""
 
     GOOD = 0
     BUSY = 1
@@ -152,7 +152,7 @@ class ObjectState:
     why: str
     """One clause."""
     since: datetime | None = None
-    """As far as conditions and timestamps tell; None where they do not."""
+    """As far as conditions and timestamps tell; None if they do not."""
     ports: tuple[PortHealth, ...] = ()
     """The ports of a Service on its load balancer, in their order; empty without one, and of a Node."""
     targets: tuple[Health, ...] = field(default=(), compare=False)
@@ -195,7 +195,7 @@ class States:
 
     @property
     def level(self) -> Level:
-        """The worst of them; GOOD where there is none."""
+        """The worst of them; GOOD if there is none."""
         return max((each.level for each in self), default=Level.GOOD)
 
 

@@ -126,7 +126,7 @@ def choose_hostname(node: Node, server: Server, others: Others, *, joins: bool) 
     """The Hostname of ``node`` on ``server``: the name that the server had when the Node joined.
 
     HCCM follows a server that is renamed. The machine is called no other for that, and two names that were swapped
-    would be those of two Nodes for a while. What is another Node's is never taken, the Node's own name always may be.
+    would be those of two Nodes for a while. Another Node's name is never taken, the Node's own always may be.
     """
     there = next((a.address for a in node.addresses if a.type == AddressType.HOSTNAME), None)
     other = others.whose_name(server.name, node)
@@ -200,8 +200,8 @@ class _Sources:
 
     def offered(self, family: AddressFamily | None = None) -> Iterator[Decided[NodeAddress]]:
         """The server's IP addresses of the family, by default the configured one, in the order that HCCM writes: public
-        IPv4, public IPv6, private; of a Robot server the public IPv6 comes first. What a server does not have is left
-        out, where HCCM writes ``1`` or "" for Robot. Then the kubelet's that stay: Robot knows no private address, nor
+        IPv4, public IPv6, private; of a Robot server the public IPv6 comes first. An address that a server lacks is
+        left out; HCCM writes ``1`` or "" for Robot. Then the kubelet's that stay: Robot knows no private address, nor
         does the cloud know those in a VPN or behind a vSwitch."""
         server, settings, family = self.server, self.settings, family or self.settings.address_family
         public: list[Decided[NodeAddress]] = []

@@ -163,7 +163,7 @@ class Matcher:
                 return Missed(Decided(Stage.MALFORMED, rules.PROVIDER_ID_MALFORMED, {"provider_id": shown}))
 
     def unclaimed(self, node: Node) -> Missed:
-        """What is said of a Node that belongs to no cloud."""
+        """The miss of a Node that belongs to no cloud."""
         likely = self._likely(node)
         if likely is None:
             return Missed(Decided(Stage.UNCLAIMED, rules.UNCLAIMED))
@@ -224,8 +224,7 @@ class Matcher:
         return Matched(server, "name")
 
     def _unmatched(self, node: Node, found: Matched | Missed) -> Matched | Missed:
-        """The same; where nothing has the Node's name, with the servers that come near, or that the Node is likely
-        on."""
+        """The same; if nothing has the Node's name, with the servers that come near, or that the Node is likely on."""
         if isinstance(found, Matched) or found.why.value is not Stage.UNMATCHED:
             return found
         place = " or ".join(servers.place for servers in self._all)

@@ -1,4 +1,4 @@
-"""What is decided on each Node: its stage, and what it should be.
+"""Decisions on each Node: its stage, and its desired state.
 
 | Node | Its server | Desired |
 |---|---|---|
@@ -47,7 +47,7 @@ from desired.section import UNMANAGED, Unknown, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey, provider_id_of, server_key
 
 ShutDown = Decided[bool | Unmanaged]
-"""Whether the Node should have the shutdown taint; UNMANAGED where it stays as it is."""
+"""Whether the Node should have the shutdown taint; UNMANAGED if it stays as it is."""
 _ROWS_TOLD_ONCE = (rules.NETWORK_UNKNOWN, rules.NETWORK_ABSENT)
 """Of a network that could not be read: told once, and not on each Node that is initialized."""
 
@@ -63,9 +63,9 @@ class DesiredNode:
     addresses: DesiredAddresses
     shut_down: ShutDown
     left: Decided[Unmanaged] | None
-    """Why nothing is written of it; None where it is initialized or kept in sync."""
+    """Why nothing is written; None if it is initialized or kept in sync."""
     notes: tuple[Note, ...]
-    """What a person should know of it."""
+    """What a person should know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class InitializedNode(NodeOnServer):
     """A Node that is kept in sync with its server."""
 
     in_service: InService | None
-    """Whether the out-of-service taint goes; None where we have set none."""
+    """Whether the out-of-service taint goes; None if we have set none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def current_identity(node: Node, settings: Settings) -> NodeIdentity:
 
 def shut_down(server: Server, node: Node, settings: Settings) -> ShutDown:
     """Whether ``node``, the server's, should have the shutdown taint; UNMANAGED while the server is starting or
-    stopping, and where the controller of the lifecycle of Nodes is off. A Robot server is not asked for while its
+    stopping, and if the controller of the lifecycle of Nodes is off. A Robot server is not asked for while its
     kubelet reports Ready: it is on then."""
     if Controller.LIFECYCLE not in settings.controllers:
         return _off(Controller.LIFECYCLE)
@@ -179,7 +179,7 @@ class NodeRules:
         self._matcher, self._others = Matcher(snapshot), Others(snapshot)
 
     def decide(self, node: Node) -> DesiredNode:
-        """What is decided on ``node``, which is of the snapshot."""
+        """The decision on ``node``, which is of the snapshot."""
         settings = self._settings
         if settings.ignore_nodes is not None and is_ignored(node, settings):
             ignored = Decided(Stage.IGNORED, rules.IGNORED, {"selector": settings.ignore_nodes.text})
@@ -270,7 +270,7 @@ class NodeRules:
         *,
         told: Decided[object] | None,
     ) -> UnmanagedNode:
-        """The Node as it is. ``why`` is what keeps it so, if that is not its stage."""
+        """The Node as it is. ``why`` keeps it so, if its stage does not."""
         why = why or _not_managed(stage)
         labels, addresses = untouched_labels(node.labels, why, self._settings), untouched_addresses(node.addresses, why)
         tainted = still_out_of_service(node) if _may_be_deleted(node, self._settings) else None
@@ -293,7 +293,7 @@ def _deleting(node: Node, lost: Mapping[str, Plain] | None = None) -> Decided[St
 
 
 def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, DesiredNode], tuple[Note, ...]]:
-    """Name of each Node that could be read → what is decided on it; and notes on what is left alone."""
+    """Name of each Node that could be read → the decision on it; and all notes."""
     nodes = NodeRules(snapshot, settings)
     desired = {node.name: nodes.decide(node) for node in snapshot.nodes}
     unreadable = (

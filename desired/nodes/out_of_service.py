@@ -35,25 +35,24 @@ class Detachment:
     attached: int | Unknown
     """How many VolumeAttachments name it."""
     taint: Taint | None
-    """Our taint, where the Node has it."""
+    """Our taint, if the Node has it."""
 
     @property
     def needs_taint(self) -> bool:
-        """Whether it gets the taint: not where no volume is known to be attached."""
+        """Whether it gets the taint: only if a volume is known to be attached."""
         return self.taint is None and isinstance(self.attached, int) and self.attached > 0
 
     def left(self, now: datetime) -> timedelta:
-        """How long the deletion of the tainted Node waits at most; not above 0 where it does not. What is not known to
-        be detached is waited for as well, and nothing for longer than the taint's own time says."""
+        """How long the deletion of the tainted Node waits at most; not above 0 if it does not. Volumes that could not
+        be read count as attached, and none is waited for longer than the taint's own time says."""
         if self.taint is None or self.attached == 0:
             return timedelta(0)
         return left_of(DETACH_WAIT, self.taint, now)
 
 
 def left_of(wait: timedelta, taint: Taint, now: datetime) -> timedelta:
-    """What is left of a wait since the taint was added; not above 0 where it is over. A taint without a usable time, or
-    with one further in the future than clocks are apart, is waited for no longer: other clients write taints as well.
-    """
+    """The rest of a wait since the taint was added; not above 0 if it is over. A taint without a usable time, or with
+    one further in the future than clocks are apart, is waited for no longer: other clients write taints as well."""
     added = taint.added_at
     left = timedelta(0) if added is None else wait - (now - added)
     return left if left <= 2 * wait else timedelta(0)
@@ -75,8 +74,8 @@ def _may_get_it(node: Node, server: ServerKey, snapshot: Snapshot, settings: Set
 
 
 def detachment_of(node: Node, server: ServerKey, snapshot: Snapshot, settings: Settings) -> Detachment | None:
-    """What the deletion of this Node waits for; None where it waits for no volume, and no taint comes. Not for Robot: a
-    dedicated server that an account no longer has may run on, and a taint would let its pods run twice."""
+    """The volumes for which the deletion of this Node waits; None if it waits for none, and no taint comes. Not for
+    Robot: a dedicated server that an account no longer has may run on, and a taint would let its pods run twice."""
     taint = out_of_service_taint(node.taints)
     if server.provider is not Provider.CLOUD:
         return None
@@ -86,7 +85,7 @@ def detachment_of(node: Node, server: ServerKey, snapshot: Snapshot, settings: S
 
 
 def _attached_to(node: Node, snapshot: Snapshot) -> int | Unknown:
-    """How many VolumeAttachments name the Node; Unknown where none is known to, and some could not be read."""
+    """How many VolumeAttachments name the Node; Unknown if none is known to, and some could not be read."""
     found = snapshot.volume_attachments
     if found is None:
         return Unknown("VolumeAttachments were not read")
@@ -97,7 +96,7 @@ def _attached_to(node: Node, snapshot: Snapshot) -> int | Unknown:
 
 
 def in_service(node: Node, server: Server, snapshot: Snapshot, settings: Settings) -> InService | None:
-    """Whether our taint goes from a Node whose server exists; None where it has none, and on Robot, where we set none.
+    """Whether our taint goes from a Node whose server exists; None if it has none, and on Robot, as we set none there.
 
     That does not wait for the Node to be Ready: the pods of the network and of volumes do not tolerate the taint. Nor
     does it depend on ``--out-of-service``, which may have been switched off since.

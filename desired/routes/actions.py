@@ -42,7 +42,7 @@ class RouteDecision:
     route: Route
     decided: Decided[RouteAction]
     holder: AddressOwner | None = None
-    """The owner of its gateway; None where that does not matter."""
+    """The owner of its gateway; None if that does not matter."""
     node: str | None = None
     """Name of the Node that has the pods, or else the gateway, of a route that goes; None when none has."""
 
@@ -70,7 +70,7 @@ def route_decisions(routed: RoutedNetwork) -> Mapping[IPv4Network, RouteDecision
 
 def _decided(route: Route, routed: RoutedNetwork) -> RouteDecision:
     claimants, nodes = routed.claimants.get(route.destination, ()), routed.snapshot.nodes
-    if route.destination == DEFAULT_ROUTE:  # also where it is within what was given as the cluster CIDR
+    if route.destination == DEFAULT_ROUTE:  # also if it is within the configured cluster CIDR
         return RouteDecision(route, Decided(RouteAction.FOREIGN, rules.ROUTE_BY_DEFAULT))
     # A server that has left the network may come back with its address, and then its route has to be there.
     if any(endpoint.reach is not Reach.GONE for endpoint in claimants):

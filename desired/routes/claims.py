@@ -23,7 +23,7 @@ _BITS = 32
 
 
 class Ranges:
-    """A set of ranges. Two of them overlap only where one contains the other, as ranges do."""
+    """A set of ranges. Two of them overlap only if one contains the other, as ranges do."""
 
     def __init__(self, ranges: Iterable[IPv4Network]) -> None:
         self._ordered = sorted(set(ranges))
@@ -81,7 +81,7 @@ class RouteClaim:
     present: IPv4Address | None = None
     """The gateway of the existing route to it; None when there is none."""
     holder: AddressOwner | None = None
-    """The owner of that gateway, where the route leads elsewhere; None otherwise."""
+    """The owner of that gateway, if the route leads elsewhere; None otherwise."""
     after: tuple[IPv4Network, ...] = ()
     """Destinations of the routes that have to go first."""
 
@@ -149,8 +149,7 @@ class RouteContext:
         present: IPv4Address | None,
         facts: Mapping[str, Plain],
     ) -> Decided[RouteStatus] | None:
-        """How it stands if that follows from the Node, its pod CIDR or what could not be read; None if other routes
-        decide."""
+        """The status that follows from the Node, its pod CIDR or an unreadable route; None if other routes decide."""
         cidr, network = self.routed.cluster_cidr, self.routed.network
         if endpoint.reach in (Reach.WAITING, Reach.GONE):
             return endpoint.decided.deciding(RouteStatus.WAITING)

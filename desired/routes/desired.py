@@ -1,4 +1,4 @@
-"""Desired routes and conditions of a network, and notes on routes: what a person should know although nothing is done.
+"""Desired routes and conditions of a network, and notes for a person on routes that nothing is done about.
 
 ``desired_routes`` combines the rules of ``endpoints``, ``actions``, ``claims`` and ``conditions``.
 """
@@ -53,7 +53,7 @@ def notes_on_routes(routed: RoutedNetwork, desired: "DesiredRoutes") -> Iterator
     if desired.mismatched is not None:
         yield desired.mismatched.note(key)
     only_new = [node.name for node in ours if not node.pod_cidrs]
-    if only_new and claims:  # where no Node has one, it is the network plug-in that gives pods their addresses
+    if only_new and claims:  # if no Node has one, the network plug-in gives pods their addresses
         yield rules.NODES_WITHOUT_PODS.note(key, nodes=named("Node", only_new))
     dual = [node.name for node in ours if ipv6_cidrs_of(node)]
     if dual:
@@ -85,7 +85,7 @@ class DesiredRoutes:
 
     @property
     def error(self) -> str | None:
-        """What is wrong with the configuration, so that no routes are managed with it; None when nothing is."""
+        """The mistake in the configuration because of which no routes are managed; None without one."""
         return self.left.text if self.left and self.left.rule in _ERRORS else None
 
     @cached_property

@@ -7,7 +7,7 @@ much proof as the Node or the target of its server:
    by its own complete list (``RoutedNetwork``).
 2. Each Node that reports the address, or has the destination among its pod CIDRs, names its server by providerID: as
    far as the list lacks these servers, each is proven gone by a GET by its id (``Gateways``).
-3. Where no Node reports the address, as its Node is deleted already, the network itself says which servers are in it:
+3. If no Node reports the address, as its Node is deleted already, the network itself says which servers are in it:
    of these, too, each one that the list lacks is proven gone. One that is there shows that the list is not whole, and
    nothing goes.
 
@@ -59,15 +59,15 @@ class AddressOwner:
 
     holding: AddressHolding
     what: str
-    """In words: ``server 12 of Node web-1``; the address itself where it has no owner, or its owner is not known."""
+    """In words: ``server 12 of Node web-1``; the address itself if it has no owner, or its owner is not known."""
     node: str | None = None
     """Name of a Node of ours that is on the server; None for any other holder."""
     unknown: Reason | None = None
-    """Why it is not known; None where it is."""
+    """Why it is not known; None if it is."""
 
     @property
     def is_black_hole(self) -> bool:
-        """Whether what is sent there reaches nothing: a route that leads there is of use to no one."""
+        """Whether packets sent there reach nothing: a route that leads there is of use to no one."""
         return self.holding in (AddressHolding.NO_OWNER, AddressHolding.OUR_BALANCER)
 
 
@@ -169,7 +169,7 @@ class Gateways:
 
     def last_holders(self, gateway: IPv4Address, destination: IPv4Network) -> tuple[int, ...]:
         """Ids of the servers that no list shows and that may be behind the route, sorted; empty while the
-        gateway has an owner by a list. Where no Node of such a server reports the address, it may be any server of the
+        gateway has an owner by a list. If no Node of such a server reports the address, it may be any server of the
         network: a kubelet of another server is no witness."""
         if self.is_held(gateway):
             return ()
