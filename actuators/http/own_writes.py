@@ -1,7 +1,6 @@
 """Versions of the objects that this process has written itself, so that a watch event of its own write is no news."""
 
 import threading
-from collections import deque
 
 import msgspec
 
@@ -33,8 +32,8 @@ class OwnWrites:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: set[tuple[str, str]] = set()
-        self._order: deque[tuple[str, str]] = deque()
+        self._known: dict[tuple[str, str], None] = {}
+        """In the order of the writes."""
 
     def note(self, answer: bytes) -> None:
         """Remember the answer to a write. One that is no object says nothing, and is no error here."""
@@ -64,11 +63,9 @@ class OwnWrites:
         if not uid:
             return
         with self._lock:
-            if (uid, version) not in self._known:
-                self._known.add((uid, version))
-                self._order.append((uid, version))
-            if len(self._order) > _KEPT:
-                self._known.discard(self._order.popleft())
+            self._known.setdefault((uid, version))
+            if len(self._known) > _KEPT:
+                del self._known[next(iter(self._known))]
 
 
 _GONE = ""
