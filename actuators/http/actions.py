@@ -129,12 +129,6 @@ class Actions:
         self._leader: _Awaited | None = None
 
     @property
-    def in_flight(self) -> int:
-        """Number of actions that are being waited for."""
-        with self._changed:
-            return len(self._in_flight)
-
-    @property
     def is_stopped(self) -> bool:
         """Whether nothing is waited for any more."""
         return self._stop.is_set()

@@ -55,7 +55,7 @@ class Pace:
         """Let the time pass, once everybody is there."""
         actions = self.actions
         assert actions is not None
-        until(lambda: actions.in_flight >= self.crowd)
+        until(lambda: len(actions._in_flight) >= self.crowd)
         self.crowd = 0
         self.naps.append(seconds)
         self.clock.advance(seconds)
@@ -81,7 +81,7 @@ class Stage:
         ]
 
     def until_in_flight(self, count: int) -> None:
-        until(lambda: self.actions.in_flight == count)
+        until(lambda: len(self.actions._in_flight) == count)
 
     @contextmanager
     def waiting(self, *answers: bytes) -> Iterator[list[Future[None]]]:
@@ -146,7 +146,7 @@ def test_one_poll_for_all(simulate: Simulate, count: int, requests: int) -> None
     assert len(polls) == requests
     assert max(len(ids) for ids in polls) <= 25
     assert sorted(number for ids in polls for number in ids) == sorted(json.loads(a)["action"]["id"] for a in answers)
-    assert stage.actions.in_flight == 0
+    assert len(stage.actions._in_flight) == 0
 
 
 def test_each_is_told_when_its_own_action_has_ended(simulate: Simulate) -> None:
