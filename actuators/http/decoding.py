@@ -132,11 +132,11 @@ class Decoded(Generic[K, V]):
 def one_by_one(
     raw_items: Iterable[T],
     item: Callable[[T], tuple[K, V]],
-    identity: Callable[[T], tuple[K, str | None] | None],
+    identity: Callable[[T], tuple[K, str | None]],
     why: Callable[[K, ValueError], str],
 ) -> Decoded[K, V]:
     """The objects of a list, in which one for which ``item`` raises ValueError is isolated under its ``identity``: key,
-    and name if it has one that can be read; None if not even the key can be. ``why`` tells people of it."""
+    and name if it has one that can be read; ValueError if not even the key can be. ``why`` tells people of it."""
     items: dict[K, V] = {}
     unreadable: dict[K, str] = {}
     names: dict[K, str] = {}
@@ -146,11 +146,11 @@ def one_by_one(
             key, value = item(raw)
             items[key] = value
         except ValueError as error:
-            found = identity(raw)
-            if found is None:
+            try:
+                key, name = identity(raw)
+            except ValueError:
                 nameless += 1
                 continue
-            key, name = found
             unreadable[key] = why(key, error)
             if name:
                 names[key] = name

@@ -37,12 +37,9 @@ def decode_members(page: bytes) -> Decoded[int, Member]:
     )
 
 
-def _address(raw: msgspec.Raw) -> tuple[int, None] | None:
-    """The main address of a member, as a number; None when that cannot be read."""
-    try:
-        return int(IPv4Address(_ip(raw))), None
-    except ValueError:
-        return None
+def _address(raw: msgspec.Raw) -> tuple[int, None]:
+    """The main address of a member, as a number."""
+    return int(IPv4Address(_ip(raw))), None
 
 
 def _member(raw: msgspec.Raw) -> tuple[int, Member]:
@@ -142,11 +139,11 @@ def _route(listed: object) -> tuple[str, Route]:
     return str(route.destination), route
 
 
-def _destination(listed: object) -> tuple[str, None] | None:
-    """The destination of an unreadable route: as a range if it is one, else as it stands; None when it is no text."""
+def _destination(listed: object) -> tuple[str, None]:
+    """The destination of an unreadable route: a range if it is one, else as it stands. Raises ValueError for none."""
     text = listed.get("destination") if isinstance(listed, dict) else None
     if not isinstance(text, str):
-        return None
+        raise ValueError("it has no destination")  # noqa: TRY004
     try:
         return str(ip_network(text, strict=False)), None
     except ValueError:

@@ -5,6 +5,7 @@ are ValueErrors, and so is that of text that is not UTF-8.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Generic, Protocol, TypeVar
@@ -128,8 +129,10 @@ class ListOf(Generic[S, V]):
         try:
             return self._item(raw)
         except ValueError as error:
-            key = self._identified(raw)
-            return None if key is None else key[0], Unknown(self._why(error))
+            key = None
+            with suppress(ValueError):
+                key, _ = self._identified(raw)
+            return key, Unknown(self._why(error))
 
     def _item(self, raw: bytes | msgspec.Raw) -> tuple[str, V]:
         value = self._value(self._one.decode(raw))
@@ -145,11 +148,8 @@ class ListOf(Generic[S, V]):
             raise Broken(f"Kubernetes GET {self.path}: {why}")
         return answer.items or ()
 
-    def _identified(self, raw: bytes | msgspec.Raw) -> tuple[str, None] | None:
-        try:
-            return self._identity(raw).key, None
-        except ValueError:
-            return None
+    def _identified(self, raw: bytes | msgspec.Raw) -> tuple[str, None]:
+        return self._identity(raw).key, None
 
 
 def server_time(answer: ApiAnswer) -> datetime:

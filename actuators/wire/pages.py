@@ -86,12 +86,8 @@ class Codec(Generic[S, V]):
         return value.id, value
 
 
-def _identified(raw: msgspec.Raw) -> tuple[int, str | None] | None:
-    """Id and, if that can be read too, name of an object; None when there is no id."""
-    try:
-        found = decoder(_Identity).decode(raw)
-    except ValueError:
-        return None
+def _identified(raw: msgspec.Raw) -> tuple[int, str | None]:
+    found = decoder(_Identity).decode(raw)
     return found.id, name_in(found.name)
 
 

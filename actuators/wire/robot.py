@@ -90,12 +90,8 @@ def _item(entry: msgspec.Raw) -> tuple[int, Server]:
     return server.id, server
 
 
-def _identified(entry: msgspec.Raw) -> tuple[int, str | None] | None:
-    """Number and, if that can be read too, name of a server; None when there is no number."""
-    try:
-        found = _identity(entry)
-    except ValueError:
-        return None
+def _identified(entry: msgspec.Raw) -> tuple[int, str | None]:
+    found = _identity(entry)
     return found.server_number, name_in(found.server_name)
 
 
