@@ -53,7 +53,7 @@ from desired.section import UNMANAGED, Present, Unmanaged
 _log = logging.getLogger("hcloud-reconciler.actuators")
 
 _LIMIT = "resource_limit_exceeded"
-_PARTS_OF: Mapping[str, tuple[str, ...]] = {
+_TRIED_WITHOUT: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("primary_ip_assigned", "primary_ip_blocked", "primary_ip_location_mismatch", "primary_ip_version_mismatch"), ()
     ),
@@ -72,21 +72,17 @@ _PARTS_OF: Mapping[str, tuple[str, ...]] = {
             "resolve_cloud_public_targets_error",
             "server_not_attached_to_network",
             "target_already_defined",
+            "target",
         ),
         ("targets",),
     ),
-}
-"""Code of a refused creation, old names included → the parts that it may be about, without which it is tried. A Primary
-IP is asked for, so nothing is created without it; what is left out joins or fails by itself in the next round."""
-_PARTS_OF_WORD = {
-    "target": ("targets",),
-    "source_port_already_used": ("services", "targets"),
-    "service": ("services", "targets"),
-    "certificate": ("services", "targets"),
+    **dict.fromkeys(("source_port_already_used", "service", "certificate"), ("services", "targets")),
     "": ("targets", "services"),
 }
-"""The same for a word of another refusal, in this order: Hetzner's documentation names hardly any code of targets and
-services, and it grows, so that whatever is not known to be about something else is tried without either."""
+"""Code of a refused creation, old names included, or a word of it → the parts that it may be about, without which it is
+tried; the first row that fits. A Primary IP is asked for, so nothing is created without it; what is left out joins or
+fails by itself in the next round. Hetzner's documentation names hardly any code of targets and services, and it grows,
+so that whatever is not known to be about something else is tried without either."""
 _OF_THE_PROJECT = ("load balancer limit", "load_balancer_limit")
 """Words of a limit that any load balancer would exceed."""
 _OF_THE_WHOLE = ("location", "load balancer type", "network")
@@ -142,11 +138,10 @@ def _part_in_the_way(refusal: ApiError, body: Mapping[str, Any]) -> str | None:
         return None
     if isinstance(refusal, NotFound) and _says(said, _OF_THE_WHOLE) and not _says(said, ("server", *_OF_PARTS)):
         return None
-    by_code = ("network",) if is_limit and "network" in said else _PARTS_OF.get(code)
-    by_word = (parts for word, parts in _PARTS_OF_WORD.items() if word in said or word == code)
+    about = (parts for word, parts in _TRIED_WITHOUT.items() if word == code or word in said)
+    parts = ("network",) if is_limit and "network" in said else next(about)
     # With its public interface off, it could be reached by nothing without the network.
     needed = {"network"} if body.get("public_interface") is False else set()
-    parts = next(by_word) if by_code is None else by_code
     return next((part for part in parts if body.get(part) and part not in needed), None)
 
 
