@@ -81,4 +81,3 @@ class Concurrency:
 
 
 THREADS = Concurrency()
-"""Threads, and real time."""

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 STOPPED = "stopped before it began, by a signal or the deadline of --once"
-"""Why a change was skipped that was not begun in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,6 @@ class Pending:
 
 
 PREEMPTED = Pending("paused for higher-priority changes")
-"""The outcome of a change that gave way to a more urgent one before it began. Nothing is wrong with it."""
 GOES_ON = Pending("still running; its object is not changed until it ends")
 """The outcome of a change that a round has left before it ended. Nothing is known to be wrong with it."""
 OVERTAKEN = Pending("its object was still being changed when it was read")

@@ -13,7 +13,7 @@ from typing import Any
 
 from actuators.http.errors import one_line
 from actuators.http.shown import is_loopback, shown_address
-from desired.syntax.bounds import shown_text
+from desired.syntax.bounds import listed, shown_text
 
 _log = logging.getLogger("hcloud-reconciler.clients")
 
@@ -112,13 +112,6 @@ def _warn_of_plain_http(name: str, host: str) -> None:
     _log.warning("%s: its server %s is reached without encryption: %s", name, host, why)
 
 
-def _no_context(context: str, there: list[str]) -> str:
-    """What is wrong with a context that the kubeconfig does not have, which has these."""
-    named = ", ".join(map(shown_text, there[:_SHOWN])) or "none at all"
-    more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
-    return f"it has no context {shown_text(context)}, but {named}{more}"
-
-
 def _load_file(configuration: Any, file: str, context: str | None) -> tuple[Path | None, str]:
     """Fill the configuration from a kubeconfig; the file that the context's user has a token in, None when there is
     none, and the context's name. Raises whatever the package does."""
@@ -127,10 +120,9 @@ def _load_file(configuration: Any, file: str, context: str | None) -> tuple[Path
     merged = kube_config.KubeConfigMerger(file)
     if merged.config is None:
         raise config_exception.ConfigException("no such file")
-    if context and merged.config["contexts"].get_with_name(context, safe=True) is None:
-        raise config_exception.ConfigException(
-            _no_context(context, [each["name"] for each in merged.config["contexts"]])
-        )
+    if context and (contexts := merged.config["contexts"]).get_with_name(context, safe=True) is None:
+        there = listed([shown_text(each["name"]) for each in contexts], _SHOWN) or "none at all"
+        raise config_exception.ConfigException(f"it has no context {shown_text(context)}, but {there}")
     loader = kube_config.KubeConfigLoader(
         merged.config, active_context=context, config_base_path=None, config_persister=merged.save_changes
     )

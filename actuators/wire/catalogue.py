@@ -110,4 +110,3 @@ class ListedType:
 TYPES = Codec(
     "/load_balancer_types", "load balancer type", TypeShape, lambda found: ListedType(found.id, type_of(found))
 )
-"""How the catalog is read."""

@@ -50,7 +50,6 @@ def _certificate(found: _Certificate) -> Certificate:
 _ISSUANCE = {issuance.value: issuance for issuance in Issuance if issuance is not Issuance.OTHER}
 
 CERTIFICATES = Codec("/certificates", "certificate", _Certificate, _certificate)
-"""How certificates are read."""
 
 
 def creation_body(wanted: ManagedCertificate) -> dict[str, Any]:

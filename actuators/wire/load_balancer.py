@@ -299,7 +299,6 @@ def _health(words: Sequence[str | None]) -> Health:
 
 
 BALANCERS = Codec("/load_balancers", "load balancer", _Balancer, _balancer)
-"""How load balancers are read."""
 
 
 def creation_body(wanted: LoadBalancer) -> Body:

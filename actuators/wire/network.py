@@ -151,4 +151,3 @@ def _destination(listed: object) -> tuple[str, None]:
 
 
 NETWORKS = Codec("/networks", "network", _Network, lambda found: NetworkNow(_network(found), _routes(found.routes)))
-"""How networks are read."""

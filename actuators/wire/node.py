@@ -87,7 +87,6 @@ def _condition(found: _Condition) -> Condition:
 
 
 NODES = ListOf("/api/v1/nodes", "Node", _Node, _node, identity=Name, key=lambda node: node.name)
-"""How Nodes are read."""
 
 
 def labels_patch(before: Mapping[str, str], after: Mapping[str, str]) -> Mapping[str, str | None]:

@@ -47,4 +47,3 @@ def _value(found: _PrimaryIp) -> PrimaryIp:
 
 
 PRIMARY_IPS = Codec("/primary_ips", "Primary IP", _PrimaryIp, _value)
-"""How Primary IPs are read."""

@@ -116,4 +116,3 @@ def _requirement_text(requirement: Requirement) -> str:
 
 _STATUS = {status.value: status for status in ServerStatus if status is not ServerStatus.OTHER}
 SERVERS = Codec("/servers", "server", _Server, _server)
-"""How servers are read."""

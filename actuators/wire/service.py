@@ -160,7 +160,6 @@ def _status_writers(managed_fields: msgspec.Raw) -> tuple[str, ...]:
 SERVICES = ListOf(
     "/api/v1/services", "Service", _Service, _service, identity=NamespacedName, key=lambda service: service.id
 )
-"""How Services are read."""
 
 
 def ingress_body(entry: Ingress) -> dict[str, str]:

@@ -23,4 +23,3 @@ VOLUME_ATTACHMENTS = ListOf(
     identity=Name,
     key=lambda attachment: attachment.name,
 )
-"""How VolumeAttachments are read."""
