@@ -6,7 +6,7 @@ over.
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -208,8 +208,8 @@ class Actions:
         if pause_s > 0:
             self._sleep(min(pause_s, _LONGEST_NAP_S))
             return
-        for some in _batches(awaited):
-            self._poll(some)
+        for start in range(0, len(awaited), _IDS_A_POLL):
+            self._poll(awaited[start : start + _IDS_A_POLL])
 
     def _poll(self, awaited: Sequence[_Awaited]) -> None:
         """Ask once for these actions, and wake those whose action is over."""
@@ -259,7 +259,3 @@ def _failure(what: str, action: _Action) -> ApiError:
 def _pause_s(age_s: float) -> float:
     """Until the next look at something that was begun so long ago: the longer it takes, the less it matters."""
     return min(max(FIRST_POLL_S, age_s / 2), _LONGEST_PAUSE_S)
-
-
-def _batches(awaited: Sequence[_Awaited]) -> Iterator[Sequence[_Awaited]]:
-    return (awaited[start : start + _IDS_A_POLL] for start in range(0, len(awaited), _IDS_A_POLL))

@@ -81,15 +81,6 @@ class CallBudget:
         """Set ``calls`` aside, or a third of the bucket where it takes more, for the one change that this thread makes
         inside the block; what is left of them comes back. Raises OverBudget, before anything is sent, when that has
         to wait."""
-        self._begin(calls)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._refill()
-                self._left += self._set_aside.pop(threading.get_ident())
-
-    def _begin(self, calls: int) -> None:
         with self._lock:
             self._refill()
             calls = min(calls, int(self._reserve))
@@ -100,6 +91,12 @@ class CallBudget:
             self._one_more = self._one_more and not is_scarce
             self._left -= calls
             self._set_aside[threading.get_ident()] = calls
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._refill()
+                self._left += self._set_aside.pop(threading.get_ident())
 
     def has_room(self, calls: int, promised: int = 0) -> bool:
         """Whether changes that take so many calls, or a third of the bucket, leave enough for reading, beside those

@@ -29,11 +29,6 @@ class _Spec(msgspec.Struct, gc=False):
     pod_cidrs: list[str] | None = msgspec.field(default=None, name="podCIDRs")
     """The API server keeps ``podCIDR`` equal to the first of these: without them, it holds."""
 
-    @property
-    def all_pod_cidrs(self) -> tuple[str, ...]:
-        """The Node's pod CIDRs; empty where it has none."""
-        return tuple(self.pod_cidrs or filter(None, [self.pod_cidr]))
-
 
 class _Condition(msgspec.Struct, rename="camel", gc=False):
     type: str
@@ -76,7 +71,7 @@ def _node(node: _Node) -> Node:
         unschedulable=node.spec.unschedulable,
         deleted_at=meta.deletion_timestamp,
         finalizers=tuple(meta.finalizers or ()),
-        pod_cidrs=node.spec.all_pod_cidrs,
+        pod_cidrs=tuple(node.spec.pod_cidrs or filter(None, [node.spec.pod_cidr])),
     )
 
 
