@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from http import HTTPStatus
 
-from actuators.config_maps import RecordStore, Values, compare_and_set, read_data
+from actuators.config_maps import ConfigMap, Values, compare_and_set, read_data
 from actuators.http.decoding import member
 from actuators.http.errors import ApiError, Broken, Conflict
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
@@ -81,7 +81,8 @@ def revoke(
 class ApprovalUses:
     """The uses that a process makes of approvals, in the record and in its own memory."""
 
-    store: RecordStore
+    config_map: ConfigMap
+    """Of the controller, with the record."""
     reader: KubernetesReader
     namespace: str
     """Of the ConfigMap of approvals."""
@@ -144,7 +145,7 @@ class ApprovalUses:
         never pass again. ``looks`` asks once for those that a process before this one has left. Raises an ApiError; the
         next pass tries again."""
         if looks and not self.has_looked:
-            found = self.store.read(here.cluster)
+            found = self.config_map.read_record(here.cluster)
             if isinstance(found, Unknown):
                 raise Broken(found.why)
             self._names.update(found.value.names)
@@ -159,7 +160,7 @@ class ApprovalUses:
     def _change(
         self, choose: Callable[[ControllerRecord], ControllerRecord], here: Here, *, creates: bool = False
     ) -> ControllerRecord:
-        return self.store.change(choose, here.cluster, here.now, creates=creates)
+        return self.config_map.change_record(choose, here.cluster, here.now, creates=creates)
 
     def _now(self, approvals: Collection[Grant]) -> Iterator[Grant]:
         """These approvals as they stand by now: one may have been revoked meanwhile."""

@@ -45,7 +45,7 @@ class CompareAndSet(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConfigMap:
-    """The controller's ConfigMap, as this process reads and writes it."""
+    """The controller's ConfigMap and the record in it, as this process reads and writes them."""
 
     read: Callable[[], Data | None] = lambda: None
     """Returns its data, None if it is not there; may raise an ApiError."""
@@ -62,23 +62,11 @@ class ConfigMap:
         change = None if writer is None else partial(compare_and_set, reader, writer, namespace)
         return cls(partial(read_data, reader, namespace), change, by)
 
-
-@dataclass(frozen=True, slots=True)
-class RecordStore:
-    """The record in the ConfigMap of the controller."""
-
-    config_map: ConfigMap
-
-    @property
-    def is_writable(self) -> bool:
-        """Whether this process may write."""
-        return self.config_map.change is not None
-
-    def read(self, cluster: Present[str] | Unknown | None = None) -> FoundRecord:
+    def read_record(self, cluster: Present[str] | Unknown | None = None) -> FoundRecord:
         """The record of the cluster with this UID; None: of whichever it is. Raises an ApiError."""
-        return record_in(self.config_map.read() or {}, cluster)
+        return record_in(self.read() or {}, cluster)
 
-    def change(
+    def change_record(
         self,
         choose: Callable[[ControllerRecord], ControllerRecord],
         cluster: Present[str] | Unknown | None,
@@ -92,7 +80,7 @@ class RecordStore:
         Raises Broken for a record that cannot be read, or while the cluster's UID is unknown, Invalid for one that
         would be too long, what ``choose`` raises, and other ApiErrors.
         """
-        if self.config_map.change is None:
+        if self.change is None:
             raise Denied("the record is only read here")
         if isinstance(cluster, Unknown):
             raise Broken(f"the cluster's identity is not known: {cluster.why}")
@@ -106,12 +94,12 @@ class RecordStore:
             if chosen[0] == found.value:
                 return {}
             uid = cluster.value if cluster is not None else cluster_in(data)
-            text = RECORD.write(chosen[0], Stamp(uid, self.config_map.by, now))
+            text = RECORD.write(chosen[0], Stamp(uid, self.by, now))
             if len(text) > RECORD.longest:
                 raise Invalid(f"the record would have {len(text)} characters, more than {RECORD.longest}")
             return {RECORD.key: text}
 
-        self.config_map.change(write, creates=creates)
+        self.change(write, creates=creates)
         return chosen[0]
 
 

@@ -13,7 +13,7 @@ from socket import gethostname
 from actuators.apply import Actuator
 from actuators.approvals import ApprovalUses
 from actuators.concurrency import THREADS, Concurrency
-from actuators.config_maps import ConfigMap, RecordStore
+from actuators.config_maps import ConfigMap
 from actuators.http import hetzner, kubernetes
 from actuators.http.actions import Actions
 from actuators.http.errors import Broken
@@ -104,11 +104,10 @@ def build_runtime(
     acts = not read_only and config.settings.policy is not Policy.OBSERVE
     put_by = kubernetes.KubernetesWriter(cluster) if acts else None
     own = config_map(config, cluster_reader, put_by, host)
-    store = RecordStore(own)
-    account = open_robot(config, stop, store, concurrency)
+    account = open_robot(config, stop, own, concurrency)
     robot = robot_readers(config, account)
     wall = concurrency.wall_clock
-    unlisted = UnlistedBalancers(store.read)
+    unlisted = UnlistedBalancers(own.read_record)
     readers = Readers(
         cluster_reader, cloud_reader, Confirmer(cloud_reader), unlisted, left=left, robot=robot, wall=wall
     )
@@ -123,7 +122,7 @@ def build_runtime(
     events = EventSink(writer, concurrency)
     actuators = actuators_with(writer, writers, account)
     is_outside = bool(cluster.context)  # a person's kubeconfig may make ConfigMaps, and no role of ours may
-    uses = ApprovalUses(store, cluster_reader, config.lease_namespace, creates=is_outside)
+    uses = ApprovalUses(own, cluster_reader, config.lease_namespace, creates=is_outside)
     leader.when_lost(uses.forget)
     conditions = ConditionSink(partial(write_conditions, writer), concurrency, tells_health=config.health_conditions)
     write_node = partial(write_sync_condition, writer)
@@ -247,10 +246,10 @@ def open_cloud(
 def open_robot(
     config: Config,
     stop: threading.Event,
-    store: RecordStore,
+    own: ConfigMap,
     concurrency: Concurrency = THREADS,
 ) -> RobotReader | None:
-    """The reader of the Robot account; None where Robot is not enabled, or has no credentials. ``store`` has the
+    """The reader of the Robot account; None where Robot is not enabled, or has no credentials. ``own`` has the
     log-ins that were refused."""
     if config.robot_login is None:
         return None
@@ -261,23 +260,23 @@ def open_robot(
         retry=Retry(stop, Patience(attempts=2, deadline_s=config.request_timeout_s), concurrency=concurrency),
         timeout_s=config.request_timeout_s,
         pause_s=config.robot_pause_s,
-        refusals=refusals_in(store, concurrency.now),
+        refusals=refusals_in(own, concurrency.now),
     )
 
 
-def refusals_in(store: RecordStore, now: Callable[[], datetime]) -> Refusals:
+def refusals_in(own: ConfigMap, now: Callable[[], datetime]) -> Refusals:
     """The refused log-ins of the record, of whichever cluster: its UID is not known yet."""
 
     def read() -> Iterable[RefusedLogin]:
-        found = store.read()
+        found = own.read_record()
         if isinstance(found, Unknown):
             raise Broken(found.why)
         return found.value.refused
 
     def note(login: RefusedLogin) -> None:
-        store.change(lambda record: record.refusing(login), None, now())
+        own.change_record(lambda record: record.refusing(login), None, now())
 
-    return Refusals(read, note if store.is_writable else None, now)
+    return Refusals(read, note if own.change is not None else None, now)
 
 
 def robot_readers(config: Config, account: RobotReader | None) -> Robot | None:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from actuators import approvals
-from actuators.config_maps import ConfigMap, RecordStore
+from actuators.config_maps import ConfigMap
 from actuators.http.errors import ApiError, Denied
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
@@ -126,8 +126,8 @@ def _approve(job: _Job, found: HoldsReport, sleep: Sleep) -> int:
     now, name, via = job.now(), approvals.reviewed_name(job.writer), _caller()
     stored = observe_approvals(job.reader, job.namespace, survives=Denied)
     if isinstance(stored.record, Present) and stored.record.value.begun_at is None:  # by a controller, or by this
-        store = RecordStore(ConfigMap.of(job.reader, job.namespace, job.writer, via))
-        uses = approvals.ApprovalUses(store, job.reader, job.namespace, creates=True)
+        own = ConfigMap.of(job.reader, job.namespace, job.writer, via)
+        uses = approvals.ApprovalUses(own, job.reader, job.namespace, creates=True)
         stored = replace(stored, record=uses.known(stored.record, Here(now, observe_cluster_uid(job.reader))))
     before = next((each for each in stored.grants if each.of == hold_hash), None)
     used = {use.identity for use in stored.record.value.uses} if isinstance(stored.record, Present) else set()

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from actuators.config_maps import RecordStore
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubeconfig import ConnectionProblem
@@ -63,7 +62,7 @@ def _read(config: Config, stop: threading.Event) -> World:
     """All connections refuse everything but GET."""
     cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
     project = HetznerReader(open_cloud(config, stop, read_only=True))
-    robot = open_robot(config, stop, RecordStore(config_map(config, cluster)))
+    robot = open_robot(config, stop, config_map(config, cluster))
     return capture_world(cluster, project, config.settings.network, config.lease_namespace, robot)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from actuators.balancer_task import BalancerTask
-from actuators.config_maps import RecordStore
 from actuators.http.actions import Actions
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
@@ -60,7 +59,7 @@ def _read(ids: frozenset[int], config: Config, stop: threading.Event) -> OrphanR
     cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
     cloud = open_cloud(config, stop, read_only=config.mode is Mode.DRY_RUN)
     reader = HetznerReader(cloud)
-    account = open_robot(config, stop, RecordStore(config_map(config, cluster)))
+    account = open_robot(config, stop, config_map(config, cluster))
     readers = Readers(cluster, reader, Confirmer(reader), robot=robot_readers(config, account))
     return _listed_and_deleted(ids, config, readers, cloud, stop)
 

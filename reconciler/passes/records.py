@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from actuators.config_maps import ConfigMap, Data, RecordStore, Values
+from actuators.config_maps import ConfigMap, Data, Values
 from actuators.http.errors import ApiError, Invalid, NotFound, Stopped
 from desired.guards.anchor import AnchorState, anchor_of, to_remember
 from desired.model.published_settings import PublishedSettings, texts_of
@@ -80,8 +80,8 @@ class ProjectMemory:
     remembered changes with what a run applies, so that nothing is missed but what was there before the first change.
     """
 
-    def __init__(self, store: RecordStore, settings: Settings, *, after_changes_only: bool) -> None:
-        self._store = store
+    def __init__(self, config_map: ConfigMap, settings: Settings, *, after_changes_only: bool) -> None:
+        self._config_map = config_map
         self._settings = settings
         self._after_changes_only = after_changes_only
         self._known: Remembered | None = None
@@ -99,7 +99,7 @@ class ProjectMemory:
         uid, now = snapshot.cluster_uid, snapshot.taken_at
         if (self._after_changes_only and not has_changed) or snapshot.clocks.differ or not isinstance(uid, Present):
             return
-        if not self._store.is_writable or self._pause.lasts(now):
+        if self._config_map.change is None or self._pause.lasts(now):
             return
         if anchor_of(Provider.CLOUD, snapshot, self._settings).state is not AnchorState.HOLDS:
             return
@@ -112,7 +112,7 @@ class ProjectMemory:
             return replace(record, project=to_remember(snapshot, record.project))
 
         with self._pause.on_failure(now, self.forget):
-            self._known, self._known_at = self._store.change(choose, uid, now).project, now
+            self._known, self._known_at = self._config_map.change_record(choose, uid, now).project, now
 
 
 _GAP = timedelta(seconds=10)
@@ -221,7 +221,7 @@ class Records:
     def __init__(self, config_map: ConfigMap, settings: Settings, *, lasts: bool = False) -> None:
         """``lasts`` is for a loop. A run with ``--only`` publishes nothing: its holds would look like all of them."""
         self.lasts = lasts
-        self.project = ProjectMemory(RecordStore(config_map), settings, after_changes_only=not lasts)
+        self.project = ProjectMemory(config_map, settings, after_changes_only=not lasts)
         self.status = StatusPublication(config_map, settings, publishes=not settings.only)
 
     def forget(self) -> None:

@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 
 from actuators.approvals import ApprovalUses, approve
 from actuators.calls import have_room, within_budget
-from actuators.config_maps import ConfigMap, RecordStore
+from actuators.config_maps import ConfigMap
 from actuators.http.actions import Actions
 from actuators.http.call_budget import CallBudget
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
@@ -123,7 +123,7 @@ class Run(Generic[W]):
         reader = HetznerReader(cloud)
         robot = self.sim.robot_readers()
         cluster = self.sim.kubernetes_reader()
-        unlisted = UnlistedBalancers(RecordStore(ConfigMap.of(cluster, NAMESPACE)).read)
+        unlisted = UnlistedBalancers(ConfigMap.of(cluster, NAMESPACE).read_record)
         self.readers = Readers(cluster, reader, Confirmer(reader), unlisted, robot=robot)
         self.writer = HetznerWriter(cloud)
 

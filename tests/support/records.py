@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from actuators.approvals import ApprovalUses
-from actuators.config_maps import ConfigMap, RecordStore, compare_and_set
+from actuators.config_maps import ConfigMap, compare_and_set
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from desired.names import CONFIG_MAP
 from desired.plan.controller_record import RECORD, ControllerRecord
@@ -21,7 +21,7 @@ NAMESPACE = "kube-system"
 def uses_of(reader: KubernetesReader, writer: KubernetesWriter, by: str = "", *, creates: bool = False) -> ApprovalUses:
     """The uses of a new process."""
     config_map = ConfigMap.of(reader, NAMESPACE, writer, by)
-    return ApprovalUses(RecordStore(config_map), reader, NAMESPACE, creates=creates)
+    return ApprovalUses(config_map, reader, NAMESPACE, creates=creates)
 
 
 def begin_record(reader: KubernetesReader, writer: KubernetesWriter) -> None:

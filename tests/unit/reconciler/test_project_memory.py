@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from actuators.config_maps import RecordStore
 from actuators.http.errors import Transient
 from desired.model.clocks import Clocks
 from desired.model.record import Stamp
@@ -40,9 +39,7 @@ class Kept(Stored):
 
 
 def a_memory(stored: Kept, *, after_changes_only: bool = False) -> ProjectMemory:
-    return ProjectMemory(
-        RecordStore(stored.config_map()), Settings(network="private"), after_changes_only=after_changes_only
-    )
+    return ProjectMemory(stored.config_map(), Settings(network="private"), after_changes_only=after_changes_only)
 
 
 @rows(

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from actuators.config_maps import RecordStore
 from actuators.http.errors import ApiError, Denied, Transient
 from desired.model.record import Stamp
 from desired.model.settings import Settings
@@ -24,7 +23,7 @@ WORLD = a_snapshot([a_settled_node()], [a_server()], network=Present(a_network(4
 
 
 def _project(stored: Stored) -> Callable[[datetime], None]:
-    memory = ProjectMemory(RecordStore(stored.config_map()), Settings(network="private"), after_changes_only=False)
+    memory = ProjectMemory(stored.config_map(), Settings(network="private"), after_changes_only=False)
     return lambda now: memory.keep(replace(WORLD, taken_at=now), has_changed=False)
 
 

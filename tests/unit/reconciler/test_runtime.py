@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from actuators.concurrency import Concurrency
-from actuators.config_maps import ConfigMap, RecordStore
+from actuators.config_maps import ConfigMap
 from actuators.http.errors import Denied
 from actuators.http.hetzner import HetznerConnection, HetznerWriter
 from actuators.http.kubernetes import KubernetesWriter
@@ -139,9 +139,9 @@ def test_a_refused_log_in_is_as_old_as_the_clock_of_the_run_has_it() -> None:
     environment = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, **ALONE}
     environment |= {"ROBOT_ENABLED": "true", "ROBOT_USER": "#ws+sandbox", "ROBOT_PASSWORD": "wrong"}
     record = ControllerRecord().refusing(RefusedLogin(RobotLogin("#ws+sandbox", "wrong").tag, at))
-    store = RecordStore(ConfigMap(lambda: {RECORD.key: RECORD.write(record, Stamp("", "", at))}))
+    own = ConfigMap(lambda: {RECORD.key: RECORD.write(record, Stamp("", "", at))})
     clock = Concurrency(wall_clock=(at + timedelta(minutes=5)).timestamp)
-    robot = open_robot(load_config(Command.BARE, {}, environment), threading.Event(), store, clock)
+    robot = open_robot(load_config(Command.BARE, {}, environment), threading.Event(), own, clock)
     assert robot is not None
 
     with pytest.raises(Denied):
