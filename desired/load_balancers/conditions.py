@@ -47,9 +47,9 @@ def service_conditions(
     about which too little is known stays as it is; its status is ``Unknown`` if there was none.
     """
     own = tuple(sorted(note for note in notes if note.key.whole in service.keys))
-    wanted = (_ready(service, match, changes, own, hostname), _in_sync(service, changes, own))
+    wanted = (_ready(service, match, changes, own, hostname), _in_sync(changes, own))
     there = {condition.type: condition for condition in service.conditions}
-    return tuple(_since(condition, there.get(condition.type), snapshot) for condition in wanted)
+    return tuple(_after(there.get(condition.type), condition, snapshot) for condition in wanted)
 
 
 def is_worth_a_write(service: Service, wanted: tuple[ServiceCondition, ...]) -> bool:
@@ -87,7 +87,7 @@ def _ready(
     if not isinstance(match, Owned | Adoptable) or (isinstance(match, Adoptable) and not is_adopted):
         if isinstance(match, Undecided):
             why = match.why if match.is_ambiguous else rows.BALANCER_UNCERTAIN.text()
-            return _unchanged(service, CONDITION_READY, why)
+            return _condition(CONDITION_READY, "Unknown", why, status="Unknown")
         return _condition(CONDITION_READY, "NotCreated", rows.BALANCER_LACKING.text())
     balancer = reduce(balancer_after, in_order(done), match.balancer)
     ingress = reduce(service_after, in_order(done), service).ingress
@@ -104,18 +104,18 @@ def _ready(
         told = f"; {_sentence(reasons)}" if reasons else ""
         return _condition(CONDITION_READY, _NO_TARGETS, rows.LEADS_NOWHERE.text(balancer=balancer.id, cause=told))
     return _condition(
-        CONDITION_READY, "AddressPublished", rows.ADDRESS_PUBLISHED.text(addresses=", ".join(published)), is_true=True
+        CONDITION_READY, "AddressPublished", rows.ADDRESS_PUBLISHED.text(addresses=", ".join(published)), status="True"
     )
 
 
-def _in_sync(service: Service, changes: tuple[Change, ...], notes: tuple[Note, ...]) -> ServiceCondition:
+def _in_sync(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> ServiceCondition:
     found = next(_troubles(changes, notes), None)
     if found is not None:
         return _condition(CONDITION_IN_SYNC, *found)
     gaps = [change.decision.why for change in _ordered(changes) if change.decision.waits_for_data]
     if unknown := [*gaps, *_texts(notes, NoteKind.UNKNOWN)]:
-        return _unchanged(service, CONDITION_IN_SYNC, _sentence(unknown))
-    return _condition(CONDITION_IN_SYNC, "InSync", rows.IN_SYNC.text(), is_true=True)
+        return _condition(CONDITION_IN_SYNC, "Unknown", _sentence(unknown), status="Unknown")
+    return _condition(CONDITION_IN_SYNC, "InSync", rows.IN_SYNC.text(), status="True")
 
 
 def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[tuple[str, str]]:
@@ -155,18 +155,14 @@ def _sentence(texts: list[str]) -> str:
     return f"{first} (and {len(others)} more)" if others else first
 
 
-def _condition(kind: str, reason: str, message: str, *, is_true: bool = False) -> ServiceCondition:
+def _condition(kind: str, reason: str, message: str, *, status: str = "False") -> ServiceCondition:
     text = message if len(message) <= _LONGEST else f"{message[: _LONGEST - 3]}..."
-    return ServiceCondition(kind, "True" if is_true else "False", reason, text)
+    return ServiceCondition(kind, status, reason, text)
 
 
-def _unchanged(service: Service, kind: str, why: str) -> ServiceCondition:
-    """The condition as it stands; without one, a condition with status ``Unknown``."""
-    present = next((condition for condition in service.conditions if condition.type == kind), None)
-    return present or replace(_condition(kind, "Unknown", why), status="Unknown")
-
-
-def _since(wanted: ServiceCondition, present: ServiceCondition | None, snapshot: Snapshot) -> ServiceCondition:
-    """The condition with the time of its last transition: a status that stays has been there since then."""
+def _after(present: ServiceCondition | None, wanted: ServiceCondition, snapshot: Snapshot) -> ServiceCondition:
+    """The condition with the time since when it has its status. One that is not known any more stays as it is."""
+    if present is not None and wanted.status == "Unknown":
+        wanted = present
     since = present.since if present is not None and present.status == wanted.status else None
     return replace(wanted, since=since or snapshot.taken_at)
