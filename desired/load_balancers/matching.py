@@ -281,7 +281,7 @@ class _Claims:
         return Adoptable(back, "label", is_made_for_it=False) if back is not None and is_free else match
 
     def _named(self, service: Service, name: str, found: CloudBalancer) -> BalancerMatch:
-        owner, uid = found.owner, found.owner.uid
+        owner = found.owner
         if other := self._of_other_owner(found):
             return other
         if claimant := self._claimant(found, besides=service):
@@ -289,16 +289,13 @@ class _Claims:
         if self.gap is not None:
             return Undecided(_of(rows.BALANCER_MAYBE_ANOTHERS, found, cause=self.gap))
         was_elsewhere = ownership(owner.cluster_uid, self.snapshot) is Ownership.OTHER_CLUSTER
-        is_strangers = uid is not None and owner.cluster_uid is None
-        is_unowned = uid is None and (was_elsewhere or name != default_name(service.uid))
-        is_anothers = was_elsewhere or owner.former not in (None, former_of(service))
-        doubt = None
-        if is_strangers:
-            doubt = f"labeled with unknown Service UID {uid}"
-        elif is_unowned and (is_anothers or owner.cluster_uid is None):
-            doubt = self._in_use(found)
-        is_kept = is_strangers or is_unowned or owner.is_released or owner.adopted is not None
-        return Adoptable(found, is_made_for_it=not is_kept, doubt=doubt)
+        is_made_for_it, doubt = not owner.is_released and owner.adopted is None, None
+        if owner.uid is not None and owner.cluster_uid is None:
+            is_made_for_it, doubt = False, f"labeled with unknown Service UID {owner.uid}"
+        elif owner.uid is None and (was_elsewhere or name != default_name(service.uid)):
+            was_its = owner.former in (None, former_of(service)) and owner.cluster_uid is not None and not was_elsewhere
+            is_made_for_it, doubt = False, None if was_its else self._in_use(found)
+        return Adoptable(found, is_made_for_it=is_made_for_it, doubt=doubt)
 
     def _of_other_owner(self, balancer: CloudBalancer) -> Foreign | None:
         """The match with a load balancer of another cluster, another class or a living Service; None for any other."""
