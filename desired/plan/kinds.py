@@ -47,7 +47,7 @@ class ChangeKind(StrEnum):
 
 
 class Verb(StrEnum):
-    """The class of a change. Policies look at it alone."""
+    """The class of a change. Policies look at nothing else."""
 
     ADD = "add"
     MODIFY = "modify"
