@@ -164,7 +164,7 @@ class GuardDecision:
 
     @property
     def waits_for_data(self) -> bool:
-        """Whether nothing but a gap in what was read withholds the change: the next reading may have none."""
+        """Whether a gap in the reading alone withholds the change: the next reading may have none."""
         return self.rule == GuardName.INCOMPLETE_SNAPSHOT
 
 
@@ -174,7 +174,7 @@ ALLOWED = GuardDecision(Verdict.ALLOWED)
 @dataclass(frozen=True, slots=True)
 class Difference:
     """Another value that a setting of the cluster alone asks for, and that takes away, interrupts, exposes or publishes
-    otherwise. Named by an approval, whatever changes bring it about."""
+    otherwise. An approval names it, and not the changes that bring it about."""
 
     owner: Key
     """Of the Service or Node."""
@@ -185,7 +185,7 @@ class Difference:
     setting: str
     """Variable or flag behind it, ``HCLOUD_NETWORK``."""
     port: int | None = None
-    """None for what is not of one port."""
+    """None if it is not of one port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +203,11 @@ class Change:
     owner: Key
     """Key of the Node or Service that the change serves; of a load balancer that is no Service's any more its own."""
     consequences: tuple[str, ...] = ()
-    """What a person would want to be warned of."""
+    """Warnings for people."""
     depends_on: tuple[str, ...] = ()
     """Keys of changes that have to be done first; withheld with them."""
     follows: tuple[str, ...] = ()
-    """Keys of changes that are tried first when they are applied in the same round, whatever comes of them."""
+    """Keys of changes that are tried first if they are applied in the same round. They may fail."""
     conditions: tuple[ServiceCondition, ...] = field(default=(), compare=False)
     """Conditions that a write of this change takes along; they are never a difference of their own."""
     decision: GuardDecision = ALLOWED
@@ -215,14 +215,14 @@ class Change:
     """Id of the load balancer or network that it is about, or whose addresses it publishes; None while that does
     not exist, and for a change that concerns none."""
     brings: tuple[Difference, ...] = field(default=(), compare=False)
-    """What a setting alone asks for in it, and harms: held by guard ``by-default``."""
+    """Harmful differences that a setting alone asks for: held by guard ``by-default``."""
     server: ServerKey | None = None
     """Of a target the server that it leads to; None for one that leads to none that is known, and for other changes."""
     presumed: tuple[Evidence, ...] = field(default=(), compare=False)
-    """What it rests on besides its own values: what only a snapshot tells, from the planner (``with_evidence``)."""
+    """Evidence that only a snapshot tells, from the planner (``with_evidence``)."""
     cost: Cost | None = field(default=None, compare=False)
-    """The difference that it makes to the price; None if it makes none. For people: nothing is decided by it, and a new
-    price makes the same plan."""
+    """The difference that it makes to the price; None if it makes none. For people: no rule reads it, and a new price
+    makes the same plan."""
 
     def __post_init__(self) -> None:
         if self.verb not in KINDS[self.kind].verbs:
@@ -268,13 +268,13 @@ class Change:
 
     @property
     def rests_on(self) -> tuple[Evidence, ...]:
-        """What has to be so for it to be right. What follows from its kind, verb and values is always in here."""
+        """All evidence without which it would be wrong: by its kind, verb and values, and ``presumed``."""
         evidence = _evidence(self)
         return (*evidence, *self.presumed) if self.presumed else evidence
 
     @property
     def is_known(self) -> bool:
-        """Whether everything is known that is needed to apply it; else it waits for the next round."""
+        """Whether all values are known that it applies; else it waits for the next round."""
         http = self.after.http if isinstance(self.after, Listener) else None
         sides = (self.before, self.after, None if http is None else http.certificates)
         return KNOWN_AFTER_APPLY not in sides
@@ -313,12 +313,12 @@ _OF_METAL: tuple[Evidence, ...] = (
     *(WholeList(name, if_read=True, each=True) for name in ("services", "load_balancers")),
     NetworkRead(),
 )
-"""Without the Node of a dedicated server nothing tells that the targets that lead to its addresses were its own. Those
-of what cannot be read stay, and by private address all do while the network is not known."""
+"""Evidence for a dedicated server: without its Node, targets by its addresses cannot be told from those of others.
+Targets of unreadable objects stay, and by private address all do while the network is not known."""
 
 
 def _evidence(change: Change) -> tuple[Evidence, ...]:
-    """What the change rests on by its own values."""
+    """The evidence that follows from the change's own values."""
     needed, before, after = _by_kind(change.kind, change.verb), change.before, change.after
     if isinstance(before, LostNode):
         lists = _OF_METAL if before.proof.provider is Provider.ROBOT else ()
@@ -345,16 +345,16 @@ _EVENTS_TO_MIN = 5
 
 @dataclass(frozen=True, slots=True)
 class HoldEnd:
-    """How a hold ends without an approval."""
+    """The end of a hold without an approval."""
 
     how: str
-    """What it takes, in words that follow a time: ``if both stay NotReady``."""
+    """The condition, in words that follow a time: ``if both stay NotReady``."""
     in_s: float | None = None
     """Seconds until then; None when no time is known."""
 
     def said_at(self, now: datetime | None) -> str:
-        """``at 2026-11-27 15:40 UTC, in 24 min, if both stay NotReady; its changes are then made``: with the time where
-        one is known, as what was held is done then, and nobody is asked again."""
+        """``at 2026-11-27 15:40 UTC, in 24 min, if both stay NotReady; its changes are then made``: with the time if
+        one is known, as the held changes are made then, and nobody is asked again."""
         if self.in_s is None:
             return self.how
         at = "" if now is None else f"at {shown_moment(now + timedelta(seconds=self.in_s))}, "
@@ -387,23 +387,23 @@ class Hold:
     """``sha256:`` and 16 hex digits over cluster, rule and the held changes."""
     rule: GuardName
     value: str
-    """What was measured."""
+    """The measured value."""
     limit: str
-    """What the rule allows."""
+    """The limit of the rule."""
     keys: tuple[str, ...]
     why: str
     approved: bool = False
     """A person approved it; its changes are then allowed, unless another rule withholds them."""
     advice: str = ""
-    """What to do, where ``why`` says only what is wrong."""
+    """The remedy, if ``why`` says only the problem."""
     end: HoldEnd | None = None
-    """How it ends by itself; None when only a person ends it, or it is not known."""
+    """Its end without a person; None without one, or if it is not known."""
     names: tuple[str, ...] = ()
     """Of the differences in it: an approval lets each pass until it is done."""
 
     @property
     def said(self) -> str:
-        """What is wrong, and what to do, in one sentence."""
+        """Problem and remedy in one sentence."""
         return with_advice(self.why, self.advice)
 
 

@@ -1,4 +1,4 @@
-"""Evidence: what has to be so for a change to be right, stated by the change and judged by guards.
+"""Evidence: facts without which a change would be wrong. The change states them, and guards judge them.
 
 | Evidence | Judged by |
 |---|---|

@@ -1,4 +1,4 @@
-"""Grants: a person's word that lets a run do what it would not do by itself, and whether that counts.
+"""Grants: a person's word that lets a run make changes that it would not make by itself, and whether that counts.
 
 | Source | Given by | For | Counts |
 |---|---|---|---|
@@ -66,7 +66,7 @@ class Grant:
     expires_at: datetime | None = None
     """As it asks for; None: it does not say."""
     cluster: str | None = None
-    """UID of the only cluster where it counts; None: what it is ``of`` says which."""
+    """UID of the only cluster where it counts; None: the hash in ``of`` has it."""
     via: str = ""
     """``user@host`` from which it was written; "" when that is who gave it."""
     reason: str = ""
@@ -103,11 +103,11 @@ class Grant:
         return bool(self.damage or self.used_at or self.revoked_at)
 
     def counts(self, here: Here) -> bool:
-        """Whether it lets pass what it is of."""
+        """Whether it lets its hold or plan pass."""
         return self.why_void(here) is None
 
     def passes(self, here: Here) -> tuple[str, ...]:
-        """What it lets pass: the hold that it is of; once used, the differences that are left."""
+        """Names that it lets pass: of its hold; once used, of the differences that are left."""
         if self.counts(here):
             return (self.of, *self.left)
         return self.left if self.used_at and replace(self, used_at=None).counts(here) else ()
@@ -150,7 +150,7 @@ _INSTEAD: Mapping[Source, str] = {
     Source.CLUSTER: _BY_FLAG,
     Source.PLAN: "set them by NTP, or be asked by 'reconcile apply'",
 }
-"""What to do where an age is not known."""
+"""The remedy if an age is not known."""
 
 
 def by_hold(grants: Iterable[Grant], here: Here) -> Mapping[str, tuple[Grant, ...]]:

@@ -1,7 +1,7 @@
-"""Notes: what a person should know though nothing is done, and the table of their kinds.
+"""Notes: facts that a person should know although no change is planned, and the table of their kinds.
 
-A row has all that is ever concluded from a note of its kind: who is needed, Event, condition, result. Text reports,
-pages, Events, conditions and metrics read it.
+A row has all that follows from a note of its kind: people needed, Event, condition, result. Text reports, pages,
+Events, conditions and metrics read it.
 """
 
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ class NoteRow:
     means: str
     """One sentence."""
     remedy: str = ""
-    """What a person does; "" where the note's own text says it, or nothing is to be done."""
+    """The remedy; "" if the note's own text says it, or none is needed."""
     needs_a_person: frozenset[ObjectKind] = frozenset()
     """The kinds of objects that do not get what they ask for until a person corrects the cause."""
     is_finding: bool = False
@@ -81,9 +81,9 @@ class NoteRow:
     is_undecided: bool = False
     """Whether the needs of the object could not be determined: the result is ``incomplete``."""
     is_of_the_whole: bool = False
-    """Whether it explains a verdict wherever that stands, so that no part of a plan goes without it."""
+    """Whether it explains verdicts of the whole plan, so that each part of a plan has it."""
     is_of_the_project: bool = False
-    """Whether it follows from servers that were not found, and says nothing while the project seems to be another."""
+    """Whether it follows from servers that were not found, and is left out while the project seems to be another."""
     node_event: NodeEvent | None = None
     service_event: str = ""
     """Reason of the warning for a Service with the note; "" for none."""
@@ -101,13 +101,13 @@ class Note:
     port: int | None = field(default=None, compare=False)
     """The port of a Service that it is about; None when it is about no single one."""
     lack: Lack | None = field(default=None, compare=False)
-    """What a Service's spec asks for and does not get; None for any other note."""
+    """The part of a Service's spec that is not fulfilled; None for any other note."""
     option: str | None = field(default=None, compare=False)
     """The annotation that cannot be read, or the variable that stands in for it; None for any other note."""
 
     @property
     def row(self) -> NoteRow:
-        """What is concluded from its kind."""
+        """The row of its kind."""
         return NOTES[self.kind]
 
     @property
