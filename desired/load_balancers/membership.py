@@ -53,12 +53,13 @@ _MEMBERSHIP: Mapping[str, Membership] = {
     row.name: membership
     for membership, those in (
         (Membership.TARGET, (rows.TAKES_INTERNAL, rows.TAKES_PRIVATE, rows.TAKES_PUBLIC, rows.TAKES_PUBLIC_INSTEAD)),
-        (Membership.EXCLUDED, (rows.EXCLUDED_BY_LABEL, rows.LEAVING, rows.LEAVING_BY_AUTOSCALER)),
+        (Membership.EXCLUDED, (rows.EXCLUDED_BY_LABEL, rows.LEAVING, rows.LEAVING_BY_AUTOSCALER, rows.UNSELECTED)),
         (Membership.IGNORED, (rows.TARGET_IGNORED,)),
         (Membership.SERVERLESS, (rows.NOT_INITIALIZED, rows.OF_ANOTHER_CLOUD, rows.ON_UNREAD_ROBOT_SERVER)),
         (Membership.SERVERLESS, (rows.WITH_A_MALFORMED_ID, rows.WITHOUT_ID, rows.WITHOUT_SERVER)),
         (Membership.UNUSABLE, (rows.IN_ANOTHER_ZONE, rows.NOT_ATTACHED, rows.PRIVATE_ALONE, rows.WITHOUT_INTERNAL_IP)),
         (Membership.UNUSABLE, (rows.WITHOUT_NETWORK, rows.NETWORK_NOT_FOUND, rows.WITHOUT_PUBLIC_ADDRESS, *_UNPROVEN)),
+        (Membership.OVER_LIMIT, (rows.ROOM_LACKING,)),
     )
     for row in those
 }
@@ -73,12 +74,12 @@ class NodeTarget:
 
     node: str
     """Its name."""
-    membership: Membership
     reason: Reason
-    """Names no Node and, where something is wrong, no server: Nodes with one trouble have one sentence."""
+    """Decides on its membership. It names no Node and, if something is wrong, no server: Nodes with one trouble have
+    one sentence."""
     target: ServerTarget | IpTarget | None = None
-    """What it is as a target, or would be if there were room: a Robot server is an address. None when it can be none.
-    """
+    """What it is as a target, or would be if there were room: a Robot server is an address. None for any other
+    membership than TARGET and OVER_LIMIT."""
     server: ServerKey | None = None
     """The server that it is, or is to be; None when it has none, or none that is known."""
     joins: bool = False
@@ -87,6 +88,11 @@ class NodeTarget:
     """Of a Robot server's Node, all by which an existing target may lead to it."""
     told: Decided[Stage] | None = None
     """What the Node's own note says where it has no server; None where it has none."""
+
+    @property
+    def membership(self) -> Membership:
+        """What follows from the reason."""
+        return _MEMBERSHIP.get(self.reason.rule.name, Membership.UNCERTAIN)
 
     @property
     def why(self) -> str:
@@ -148,8 +154,7 @@ def node_memberships(
     Services select; ``nodes`` are names with what the Nodes should be. Never OVER_LIMIT."""
     members = [_member(node, nodes.get(node.name), way, snapshot, settings) for node in snapshot.nodes]
     members += [
-        NodeTarget(name, Membership.UNCERTAIN, rows.NODE_UNREADABLE.because(cause=why))
-        for name, why in snapshot.nodes.unreadable.items()
+        NodeTarget(name, rows.NODE_UNREADABLE.because(cause=why)) for name, why in snapshot.nodes.unreadable.items()
     ]
     return tuple(sorted(members, key=lambda member: member.node))
 
@@ -176,13 +181,12 @@ def _member(node: Node, desired: DesiredNode | None, way: Way, snapshot: Snapsho
             reason = rows.TARGET_SERVER_UNKNOWN.because(cause=found.why)
         else:
             reason, target = _cloud_target(node, found.value, way, snapshot)
-    membership = _MEMBERSHIP.get(reason.rule.name, Membership.UNCERTAIN)
-    told = desired.stage if isinstance(desired, UnmanagedNode) and membership is Membership.SERVERLESS else None
-    if told and not isinstance(told.rule.of, NoteKind):
-        told = None
+    membership, told = _MEMBERSHIP.get(reason.rule.name), None
+    if membership is Membership.SERVERLESS and isinstance(desired, UnmanagedNode):
+        told = desired.stage if isinstance(desired.stage.rule.of, NoteKind) else None
     addresses = _robot_addresses(node, (*node.addresses, *wanted), key, snapshot)
     target = target if membership is Membership.TARGET else None
-    return NodeTarget(node.name, membership, reason, target, key, joining is not None, addresses, told)
+    return NodeTarget(node.name, reason, target, key, joining is not None, addresses, told)
 
 
 def _exclusion(node: Node, settings: Settings) -> Reason | None:
@@ -397,8 +401,7 @@ def unselected(member: NodeTarget) -> NodeTarget:
     is_excluded = member.membership in (Membership.IGNORED, Membership.EXCLUDED)
     if is_excluded or member.reason.rule is rows.NODE_UNREADABLE:
         return member
-    reason = rows.UNSELECTED.because()
-    return replace(member, membership=Membership.EXCLUDED, reason=reason, target=None, told=None)
+    return replace(member, reason=rows.UNSELECTED.because(), target=None, told=None)
 
 
 def without_shared_addresses(
@@ -422,7 +425,6 @@ def without_shared_addresses(
             return member
         if len(asked[member.target]) == len(claimed[member.server]) == 1 and member.target.ip not in taken:
             return member
-        shared = rows.ADDRESS_SHARED.because(address=member.target.ip)
-        return replace(member, membership=Membership.UNCERTAIN, reason=shared, target=None)
+        return replace(member, reason=rows.ADDRESS_SHARED.because(address=member.target.ip), target=None)
 
     return tuple(map(alone, members))

@@ -65,7 +65,7 @@ class TargetCandidates:
         return {
             member.server: member.target
             for member in self.members
-            if member.membership is Membership.TARGET and member.target is not None and member.server is not None
+            if member.target is not None and member.server is not None
         }
 
     def server_of(self, target: Target) -> ServerKey | None:
@@ -169,13 +169,10 @@ class DesiredTargets:
     def _within_limit(self, members: Sequence[NodeTarget]) -> Sequence[NodeTarget]:
         if (full := self.full) is None:
             return members
-        return tuple(
-            replace(member, membership=Membership.OVER_LIMIT, reason=full) if self._is_over_limit(member) else member
-            for member in members
-        )
+        return tuple(replace(member, reason=full) if self._is_over_limit(member) else member for member in members)
 
     def _is_over_limit(self, member: NodeTarget) -> bool:
-        return member.membership is Membership.TARGET and member.server not in self.chosen
+        return member.target is not None and member.server not in self.chosen
 
     def by_why(self, membership: Membership) -> Mapping[str, Sequence[NodeTarget]]:
         """Why → the Nodes with this membership, both in order, and the Nodes as they are in the candidates. Raises

@@ -123,7 +123,7 @@ def test_a_server_without_public_ipv4(server: Server, node_ip: str | None, expec
 })  # fmt: skip
 def test_a_settled_node_is_a_target(options: Options, reason: Any) -> None:
     target = ServerTarget(1, options.use_private_ip is True)
-    expected = NodeTarget("web-1", TARGET, reason, target, in_cloud(1))
+    expected = NodeTarget("web-1", reason, target, in_cloud(1))
     assert member(a_snapshot([a_settled_node()], [INSIDE]), options) == expected
 
 

@@ -32,8 +32,9 @@ from tests.support.balancer_plans import private, public
 from tests.support.rows import rows
 from tests.support.rules import saying
 
-TARGET, EXCLUDED, UNUSABLE = Membership.TARGET, Membership.EXCLUDED, Membership.UNUSABLE
-UNCERTAIN, IGNORED, OVER_LIMIT = Membership.UNCERTAIN, Membership.IGNORED, Membership.OVER_LIMIT
+OVER_LIMIT, SERVES = Membership.OVER_LIMIT, rules.TAKES_PUBLIC.because(server="server", address="192.0.2.1")
+EXCLUDED, UNUSABLE = rules.LEAVING.because(), rules.WITHOUT_PUBLIC_ADDRESS.because()
+UNCERTAIN, IGNORED = rules.TARGET_SERVER_UNKNOWN.because(cause="GET timed out"), rules.TARGET_IGNORED.because()
 SELECTED, OTHER = SelectorTarget("pool=web", use_private_ip=False), SelectorTarget("pool=web", use_private_ip=True)
 VSWITCH = IpTarget("198.51.100.7")
 P1, P2, V1 = *public(1, 2), *private(1)
@@ -53,11 +54,11 @@ def with_targets(*targets: Target) -> CloudBalancer:
 
 
 def wanting(name: str, server_id: int, *, by_private: bool = False) -> NodeTarget:
-    return NodeTarget(name, TARGET, saying("it serves"), ServerTarget(server_id, by_private), in_cloud(server_id))
+    return NodeTarget(name, SERVES, ServerTarget(server_id, by_private), in_cloud(server_id))
 
 
-def no_target(name: str, membership: Membership, server_id: int | None) -> NodeTarget:
-    return NodeTarget(name, membership, saying("because"), server=in_cloud(server_id) if server_id else None)
+def no_target(name: str, reason: Reason, server_id: int | None) -> NodeTarget:
+    return NodeTarget(name, reason, server=in_cloud(server_id) if server_id else None)
 
 
 A1, B2, C3 = wanting("a", 1), wanting("b", 2), wanting("c", 3)
@@ -127,17 +128,17 @@ BOTH = a_snapshot([a_settled_node("a", 1), a_settled_node("b", 1)], [a_server()]
 TWICE = of_changes.TARGET_TWICE.text(server="server 1")
 
 
-def is_none(*nodes: str, why: str = "because") -> str:
-    return ", and ".join(of_changes.TARGET_EXCLUDED.text(node=node, cause=why) for node in nodes)
+def is_none(**why: Reason) -> str:
+    return ", and ".join(of_changes.TARGET_EXCLUDED.text(node=node, cause=why[node].says) for node in why)
 
 
 @rows("members snapshot why", {
     "no Node": ([], a_snapshot([], [a_server()]), NO_NODE),
     "lost": ([NO_N], a_snapshot([a_lost_node("n", 1)]), GONE),
-    "excluded and only missing in the list": ([OUT_N], a_snapshot([a_settled_node("n", 1)]), is_none("n")),
-    "two Nodes": ([no_target("b", EXCLUDED, 1), no_target("a", UNUSABLE, 1)], BOTH, is_none("a", "b")),
+    "excluded and only missing in the list": ([OUT_N], a_snapshot([a_settled_node("n", 1)]), is_none(n=EXCLUDED)),
+    "two Nodes": ([no_target("b", EXCLUDED, 1), no_target("a", UNUSABLE, 1)], BOTH, is_none(a=UNUSABLE, b=EXCLUDED)),
     "by its other address": ([wanting("n", 1, by_private=True)], WITH_N, TWICE),
-    "wanted and yet removed": ([wanting("n", 1)], WITH_N, is_none("n", why="it serves")),
+    "wanted and yet removed": ([wanting("n", 1)], WITH_N, is_none(n=SERVES)),
 })  # fmt: skip
 def test_why_a_target_goes(members: list[NodeTarget], snapshot: Snapshot, why: str) -> None:
     """Dead targets are free (``target-floor``), exclusions explain a removal, and knowing less lets nothing more go."""
@@ -152,12 +153,12 @@ def own(says: str, remedy: str = "") -> Decided[Stage]:
     return Decided(Stage.UNMATCHED, Rule("own", "{says}", remedy), {"says": says})
 
 
-def out(name: str, reason: Reason, membership: Membership = EXCLUDED, told: Decided[Stage] | None = None) -> NodeTarget:
-    return NodeTarget(name, membership, reason, told=told)
+def out(name: str, reason: Reason, told: Decided[Stage] | None = None) -> NodeTarget:
+    return NodeTarget(name, reason, told=told)
 
 
-def several(reason: Reason, count: int, membership: Membership = EXCLUDED) -> list[NodeTarget]:
-    return [out("abcdefgh"[number], reason, membership) for number in range(count)]
+def several(reason: Reason, count: int) -> list[NodeTarget]:
+    return [out("abcdefgh"[number], reason) for number in range(count)]
 
 
 def mends(row: Rule, nodes: str = "") -> str:
@@ -179,9 +180,9 @@ LONG = [
     "the first note that there is": ([out("a", WAITING),
         out("b", WAITING, told=own("no server is named 'b'", "rename it"))],
         "2 not initialized (b: no server is named 'b')", ["b: rename it"]),
-    "ignored": (several(rules.TARGET_IGNORED.because(), 1, IGNORED), "1 ignored by --ignore-nodes",
+    "ignored": (several(rules.TARGET_IGNORED.because(), 1), "1 ignored by --ignore-nodes",
         [mends(rules.TARGET_IGNORED)]),
-    "out of reach for two": ([out("a", UNATTACHED, UNUSABLE), out("b", ALONE, UNUSABLE)],
+    "out of reach for two": ([out("a", UNATTACHED), out("b", ALONE)],
         f"1 not attached to the network (a: {UNATTACHED.says}), 1 without private network",
         [UNATTACHED.advice, ALONE.advice]),
     "what is too long is left out": (LONG, "1 without server, 1 of another cloud, 1 being deleted",
@@ -196,14 +197,13 @@ def test_a_cluster_without_nodes() -> None:
     assert note_on_no_targets([], a_service(), POOL).text == rules.NODES_LACKING.text()
 
 
-@pytest.mark.parametrize("membership", [EXCLUDED, UNUSABLE])
+@pytest.mark.parametrize("reason", [saying("w" * 3000), rules.UNSELECTED.because()], ids=["long", "unselected"])
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_every_sentence_fits_into_an_event(membership: Membership, count: int) -> None:
+def test_every_sentence_fits_into_an_event(reason: Reason, count: int) -> None:
     """Hostile texts are cut: an Event holds 1024 characters, and so does a condition with its beginning."""
     hostile = Options(node_selector=parse_selector("pool in (" + ",".join(f"w{n}" for n in range(600)) + ")"))
     for told in (None, own("y" * 5000), own("y", "z" * 5000)):
-        reason = saying("w" * 3000) if membership is UNUSABLE else rules.UNSELECTED.because()
-        members = [out(f"node-{number}" + "n" * 200, reason, membership, told) for number in range(count)]
+        members = [out(f"node-{number}" + "n" * 200, reason, told) for number in range(count)]
         assert 60 < len(note_on_no_targets(members, a_service(), hostile).text) <= 1000
 
 
