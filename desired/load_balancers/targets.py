@@ -193,8 +193,8 @@ class TargetCache:
     snapshot: Snapshot
     nodes: Mapping[str, DesiredNode]
     settings: Settings
-    _all: dict[Way, TargetCandidates] = field(default_factory=dict)
-    _unselected: dict[Way, Sequence[NodeTarget]] = field(default_factory=dict)
+    _all: dict[Way, tuple[TargetCandidates, Sequence[NodeTarget]]] = field(default_factory=dict)
+    """All Nodes, and all of them as if no selector matched them."""
     _selected: dict[tuple[Way, Selector | Unmanaged], TargetCandidates] = field(default_factory=dict)
     _desired: dict[object, DesiredTargets] = field(default_factory=dict)
 
@@ -215,18 +215,17 @@ class TargetCache:
         """The membership of each Node if Nodes are reached this way and a Service has this ``selector``."""
         if way not in self._all:
             members = node_memberships(way, self.snapshot, self.nodes, self.settings)
-            self._all[way] = target_candidates(members, self.snapshot.robot)
-            self._unselected[way] = tuple(map(unselected, members))
+            self._all[way] = target_candidates(members, self.snapshot.robot), tuple(map(unselected, members))
         if (way, selector) not in self._selected:
-            members, nodes = self._all[way].members, self.snapshot.nodes.items
+            (found, others), nodes = self._all[way], self.snapshot.nodes.items
+            members = found.members
             if not isinstance(selector, Unmanaged):
-                pairs = zip(members, self._unselected[way], strict=True)
                 members = tuple(
                     member if member is other or selector.matches(nodes[member.node].labels) else other
-                    for member, other in pairs
+                    for member, other in zip(members, others, strict=True)
                 )
             members = without_shared_addresses(members, self.snapshot, way.network)
-            self._selected[way, selector] = replace(self._all[way], members=members)
+            self._selected[way, selector] = replace(found, members=members)
         return self._selected[way, selector]
 
     def desired(
