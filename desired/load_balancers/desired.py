@@ -128,9 +128,6 @@ class DesiredLoadBalancer:
     """By which it is looked for, and created; None when the annotation cannot be read."""
     without_node_port: tuple[int, ...] = ()
     """TCP ports that have still to get a port on the Nodes."""
-    keeps_way: bool = False
-    """Whether targets that are there stay as they are reached: no annotation of the Service alone asks for another way.
-    """
     failed: frozenset[str] = frozenset()
     """Keys of changes, of whatever object, that failed and are not due yet."""
     switched: Mapping[Target, ServerTarget | IpTarget] = field(default_factory=dict)
@@ -198,17 +195,14 @@ def desired_load_balancer(
     wrong = {problem.key for problem in problems}
     unclear = frozenset(field for field, row in OPTIONS.items() if wrong & {row.full_key, row.variable})
     keeps_way = present is not None and _keeps_way(requested, unclear, present, snapshot)
-    if present is not None:
-        usable = _usable(requested, wrong).beside(there, {port.port for port in service.claim.tcp_ports})
-        effective = (
-            _reached_as_most(usable, present, cache.candidates(service, usable.options, present, zone), snapshot)
-            if keeps_way
-            else usable
-        )
-        options = effective.options
+    if present is None:
+        effective, options = requested, replace(options, use_private_ip=options.use_private_ip is True)
     else:
-        options = replace(options, use_private_ip=options.use_private_ip is True)
-        effective = requested
+        effective = _usable(requested, wrong).beside(there, {port.port for port in service.claim.tcp_ports})
+        if keeps_way:
+            members = cache.candidates(service, effective.options, present, zone)
+            effective = _reached_as_most(effective, present, members, snapshot)
+        options = effective.options
     certificates = desired_certificates(service, effective, snapshot)
     members = cache.candidates(service, options, present, zone)
     held_back = _held_back(requested, problems, service, present)
@@ -240,17 +234,14 @@ def desired_load_balancer(
         held_back=held_back,
         name=None if "name" in unclear else asked_name(service),
         without_node_port=ports_without_node_port(service),
-        keeps_way=keeps_way,
         failed=failed,
         switched=switched,
     )
-    plan = _Planned(serving, ports, snapshot, larger, is_out=out_of_reach is not None)
+    plan = _Planned(serving, ports, snapshot, larger, is_out=out_of_reach is not None, keeps_way=keeps_way)
     wanted: LoadBalancer | None = None
     why: tuple[Note, ...] = ()
     if present is None:
         wanted, why = plan.to_create(place)
-        if wanted is not None and may_be_released(requested):
-            wanted = replace(wanted, former=former_of(service))
     elif isinstance(match, Owned) or not problems:
         wanted, why = plan.to_change(present)
     stay = present is not None and bool(present.targets) and wanted is not None and wanted.targets is UNMANAGED
@@ -294,13 +285,8 @@ def _usable(requested: Requested, wrong: Collection[str]) -> Requested:
 def _reached_as_most(
     requested: Requested, present: CloudBalancer, members: TargetCandidates, snapshot: Snapshot
 ) -> Requested:
-    way = reaches_privately(present, members, snapshot)
-    return requested if way is None else replace(requested, options=replace(requested.options, use_private_ip=way))
-
-
-def reaches_privately(present: CloudBalancer, members: TargetCandidates, snapshot: Snapshot) -> bool | None:
-    """Whether most targets of Nodes that stay and answer, else most that stay, else most of all, are reached by private
-    addresses; without any, True if there is no other way, and None if nothing tells. ``members`` say which stay, by
+    """The same with the way of most targets: of Nodes that stay and answer, else of those that stay, else of all.
+    Without any it is private if there is no other way, and unchanged if nothing tells. ``members`` say which stay, by
     either way: if those that go counted, their removal could turn the way."""
     own: list[Target] = [target for target in present.targets if isinstance(target, ServerTarget)]
     if addresses := [target for target in present.targets if isinstance(target, IpTarget)]:
@@ -308,9 +294,10 @@ def reaches_privately(present: CloudBalancer, members: TargetCandidates, snapsho
         own += [target for target in addresses if target.ip in of_nodes]
     own = [target for target in own if members.stays(target)] or own
     own = [target for target in own if present.answering(target)] or own
-    if not own:
-        return True if present.attachments and present.spec.public_interface is False else None
-    return 2 * sum(map(is_private, own)) > len(own)
+    if not own and not (present.attachments and present.spec.public_interface is False):
+        return requested
+    private = not own or 2 * sum(map(is_private, own)) > len(own)
+    return replace(requested, options=replace(requested.options, use_private_ip=private))
 
 
 def _switched(
@@ -349,6 +336,9 @@ class _Planned:
     """Which type takes more."""
     is_out: bool
     """Whether it cannot be attached to the network."""
+    keeps_way: bool
+    """Whether targets that are there stay as they are reached: no annotation of the Service alone asks for another way.
+    """
 
     def to_create(self, place: str | None) -> tuple[LoadBalancer | None, tuple[Note, ...]]:
         """The load balancer to create; None when that would go wrong, or may not be (``match``)."""
@@ -375,6 +365,7 @@ class _Planned:
             ipv6_rdns=options.ipv6_rdns,
             listeners=listeners,
             targets=frozenset() if no_targets else self._targets,
+            former=former_of(service) if may_be_released(serving.requested) else None,
         ), (*notes, *hidden)
 
     def to_change(self, present: CloudBalancer) -> tuple[LoadBalancer, tuple[Note, ...]]:
@@ -390,7 +381,7 @@ class _Planned:
         listeners, hindered = _beside_kept_redirect(service, listeners, spec.listeners)
         is_outside = not present.attachments and not isinstance(self._attachment, Attachment)
         targets = UNMANAGED if is_outside and options.use_private_ip else self._targets
-        if serving.keeps_way and not isinstance(targets, Unmanaged):
+        if self.keeps_way and not isinstance(targets, Unmanaged):
             targets = self._joined(targets, present)
         taken = tuple(notes_on_name(service, options, present, self.snapshot))
         stays = bool(taken) or (isinstance(match, Owned) and match.why_not_renamed is not None)
