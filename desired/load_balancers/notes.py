@@ -160,7 +160,7 @@ def notes_on_targets(
         yield row.note(service.key, nodes=_shown(stale))
     if not targets.targets:
         yield note_on_no_targets(targets.members, service, options)
-    for target in targets.foreign if present else ():
+    for target in targets.foreign:
         yield rows.TARGET_OF_OTHERS.note(service.key, target=target.name)
 
 

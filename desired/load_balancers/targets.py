@@ -100,7 +100,7 @@ class TargetCandidates:
         server, may = self.server_of(target), (Membership.TARGET, Membership.UNUSABLE)
         if server is None:
             return False
-        return self.leaves_alone(server) or any(each.membership in may for each in self.of_server(server))
+        return any(each.membership in may for each in self.of_server(server)) or self.leaves_alone(server)
 
     def leaves_alone(self, server: ServerKey) -> bool:
         """Whether the existing targets of this server stay: its Node is uncertain or ignored, or keeps its target
