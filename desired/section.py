@@ -1,6 +1,6 @@
 """Sections: what was read of one kind of object, with a three-valued look-up, because unknown is not absent."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
@@ -8,6 +8,7 @@ from typing import Final, Generic, TypeVar
 
 K = TypeVar("K", str, int)
 V = TypeVar("V")
+G = TypeVar("G")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +104,11 @@ class Section(Generic[K, V]):
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+def grouped(pairs: Iterable[tuple[G, V]]) -> Mapping[G, tuple[V, ...]]:
+    """Key → all of its values; keys and values in their order."""
+    groups: dict[G, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return {key: tuple(values) for key, values in groups.items()}

@@ -29,6 +29,7 @@ from desired.rules.guards import (
     SERVICE_REVERTED_BY,
 )
 from desired.rules.rule import Plain, Reason
+from desired.section import grouped
 from desired.syntax.bounds import counted, shown_name
 
 
@@ -131,10 +132,11 @@ _LIMITED_BY_OWNER = frozenset({ChangeKind.LB_LISTENER, ChangeKind.LB_TARGET})
 def quota(view: GuardInput) -> Iterator[GuardResult]:
     """Of the changes that Hetzner has refused for all objects of a kind one is tried in each interval: the one that was
     tried longest ago."""
-    barred: dict[str, list[Change]] = {}
-    for change in view.plan.changes if view.setbacks.bars else ():
-        for scope in {scope_of(change), narrow_scope_of(change)} & view.setbacks.bars.keys():
-            barred.setdefault(scope, []).append(change)
+    barred = grouped(
+        (scope, change)
+        for change in (view.plan.changes if view.setbacks.bars else ())
+        for scope in {scope_of(change), narrow_scope_of(change)} & view.setbacks.bars.keys()
+    )
     for scope, changes in barred.items():
         bar = view.setbacks.bars[scope]
         is_due = bar.due_in_s <= 0

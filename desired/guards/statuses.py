@@ -13,15 +13,13 @@ from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import ServiceCondition
 from desired.plan.change import Change, Verdict
 from desired.plan.kinds import ChangeKind
-from desired.section import Unmanaged
+from desired.section import Unmanaged, grouped
 
 
 def project_statuses(changes: tuple[Change, ...], view: GuardInput) -> tuple[Change, ...]:
     """The judged changes, of which a write of a status takes the Service's conditions along, and is left out if nothing
     that it waits for is made."""
-    by_owner: dict[Key, list[Change]] = {}
-    for change in changes:
-        by_owner.setdefault(change.owner, []).append(change)
+    by_owner = grouped((change.owner, change) for change in changes)
     written = (
         _with_conditions(change, by_owner[change.owner], view) if change.kind == ChangeKind.SERVICE_STATUS else change
         for change in changes

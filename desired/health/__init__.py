@@ -6,16 +6,13 @@ Everything is read from lists that the pass has anyway. ``state`` has the values
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from desired.guards.guard import GuardInput
 from desired.health.node import node_health
 from desired.health.service import service_health
 from desired.health.state import Findings, ObjectState, States
 from desired.plan.change import Plan
-
-if TYPE_CHECKING:
-    from desired.plan.notes import Note
+from desired.section import grouped
 
 
 def states_of(facts: GuardInput, plan: Plan, failed: Mapping[str, str]) -> States:
@@ -25,19 +22,18 @@ def states_of(facts: GuardInput, plan: Plan, failed: Mapping[str, str]) -> State
     """
     snapshot, desired = facts.snapshot, facts.desired
     changes = replace(facts, plan=plan).by_owner
-    notes: dict[str, list[Note]] = {}
-    for note in plan.notes:
-        notes.setdefault(note.key.whole, []).append(note)
+    notes = grouped((note.key.whole, note) for note in plan.notes)
     services = []
     for lb in desired.services.values():
-        told = [note for key in lb.service.keys for note in notes.get(key, ())]
+        told = tuple(note for key in lb.service.keys for note in notes.get(key, ()))
         findings = Findings(changes.get(lb.service.key, ()), told, failed, snapshot.taken_at)
         services.append(service_health(lb, findings))
     nodes = []
     for node in snapshot.nodes:
         if (wanted := desired.nodes.get(node.name)) is not None:
-            own, told = changes.get(node.key, ()), notes.get(node.key, [])
-            nodes.append(node_health(node, wanted, Findings(own, told, failed, snapshot.taken_at)))
+            told = notes.get(node.key, ())
+            findings = Findings(changes.get(node.key, ()), told, failed, snapshot.taken_at)
+            nodes.append(node_health(node, wanted, findings))
     ours = (each for each in nodes if each is not None)
     return States(tuple(sorted(services, key=_place)), tuple(sorted(ours, key=_place)))
 

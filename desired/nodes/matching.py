@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Literal
 
 from desired.model.clocks import shown_moment
 from desired.model.settings import Settings
@@ -15,7 +15,7 @@ from desired.model.snapshot import Node, Readiness, Server, Snapshot
 from desired.rules import nodes as rules
 from desired.rules.nodes import Stage
 from desired.rules.rule import Decided, Plain, Reason, Rule
-from desired.section import Absent, Present, Section
+from desired.section import Absent, Present, Section, grouped
 from desired.syntax.bounds import LONGEST_PROVIDER_ID, NO_NAMES, measured_text, named, several, shown_text
 from desired.syntax.provider_id import (
     CloudID,
@@ -46,9 +46,6 @@ def cloud_nodes(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[Node, 
     """Our Nodes of Hetzner Cloud with the ids of their servers, whether or not these exist; in the order of names."""
     return ((node, key.id) for node, key in nodes_of(Provider.CLOUD, snapshot, settings))
 
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 _CANDIDATES = 3
 _MOST_COMPARISONS = 20_000
@@ -137,7 +134,7 @@ class Matcher:
         self._last_names = frozenset[str]() if robot is None else robot.last_names
         claims = ((server_key(node.provider_id), node) for node in snapshot.nodes)
         # Ignored Nodes claim their servers too: no other Node may become one of these.
-        claimed = _grouped((key, node.name) for key, node in claims if key is not None)
+        claimed = grouped((key, node.name) for key, node in claims if key is not None)
         self._claimants = {key: several(names) for key, names in claimed.items()}
 
     def match(self, node: Node) -> Match:
@@ -293,7 +290,7 @@ class Matcher:
             for attached, ip in (*server.private_ips, *server.alias_ips)
             if network is None or network.id == attached
         )
-        return _grouped((*public, *private))
+        return grouped((*public, *private))
 
     def _near(self, likely: _Likely) -> tuple[NearServer, ...]:
         return (self._candidate(likely.server, _BY_CLUE, likely.clue),)
@@ -321,8 +318,8 @@ class _Servers:
     def __init__(self, section: Section[int, Server], word: str, place: str) -> None:
         self.section = section
         self.word, self.place = word, place
-        self.by_name = _grouped((server.name, server) for server in section if server.name)
-        self.unreadable = _grouped((section.unreadable_names.get(key), key) for key in section.unreadable)
+        self.by_name = grouped((server.name, server) for server in section if server.name)
+        self.unreadable = grouped((section.unreadable_names.get(key), key) for key in section.unreadable)
         self._names = sorted(self.by_name)
         self._searches_left = max(1, _MOST_COMPARISONS // (len(self._names) or 1))
 
@@ -348,10 +345,3 @@ def _named(word: str, ids: Iterable[int]) -> str:
     """``servers 1, 3``."""
     texts = [str(each) for each in sorted(ids)]
     return f"{word}{'s' if len(texts) > 1 else ''} {', '.join(texts)}"
-
-
-def _grouped(pairs: Iterable[tuple[K, V]]) -> Mapping[K, tuple[V, ...]]:
-    groups: dict[K, list[V]] = {}
-    for key, value in pairs:
-        groups.setdefault(key, []).append(value)
-    return {key: tuple(values) for key, values in groups.items()}

@@ -12,7 +12,7 @@ from desired.routes.claims import RouteClaim, RouteStatus
 from desired.routes.desired import DesiredRoutes
 from desired.routes.endpoints import Reach
 from desired.rules import routes as rules
-from desired.section import Present, Unmanaged
+from desired.section import Present, Unmanaged, grouped
 from desired.syntax.provider_id import server_key
 
 
@@ -32,10 +32,7 @@ def route_changes(desired: DesiredRoutes) -> Iterator[Change]:
 def condition_changes(desired: DesiredRoutes, snapshot: Snapshot, others: Collection[Change]) -> Iterator[Change]:
     """Conditions of Nodes. ``others`` are all other changes: those of the same Node go first, as a route may take its
     time."""
-    by_owner: dict[str, list[str]] = {}
-    for change in others:
-        if change.key.kind is ObjectKind.NODE:
-            by_owner.setdefault(change.owner, []).append(change.key)
+    by_owner = grouped((change.owner, change.key) for change in others if change.key.kind is ObjectKind.NODE)
     is_mistaken = not any(endpoint.is_ours and endpoint.reach is Reach.REACHED for endpoint in desired.endpoints)
     for name, wanted in desired.conditions.items():
         node = snapshot.nodes.items[name]

@@ -11,7 +11,7 @@ from desired.routes.claims import FAILING, UNDECIDED, RouteClaim, RouteStatus
 from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, ipv6_cidrs_of, malformed_of
 from desired.rules import routes as rules
 from desired.rules.rule import Decided
-from desired.section import UNMANAGED, Unmanaged
+from desired.section import UNMANAGED, Unmanaged, grouped
 from desired.syntax.bounds import shown_text
 
 
@@ -32,9 +32,7 @@ def desired_conditions(
 
     ``failed`` are keys of changes that were refused: of routes that are not there although they are planned.
     """
-    by_node: dict[str, list[RouteClaim]] = {}
-    for claim in claims:
-        by_node.setdefault(claim.endpoint.node.name, []).append(claim)
+    by_node = grouped((claim.endpoint.node.name, claim) for claim in claims)
     return {
         endpoint.node.name: _desired(endpoint, by_node.get(endpoint.node.name, ()), network_id, failed)
         for endpoint in endpoints

@@ -29,7 +29,7 @@ from desired.model.snapshot import Network, Node, Server, Snapshot
 from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of
 from desired.rules import routes as rules
 from desired.rules.rule import Plain, Reason, Rule
-from desired.section import Present, Section
+from desired.section import Present, Section, grouped
 from desired.syntax.provider_id import CloudID, parse_provider_id
 
 
@@ -90,11 +90,7 @@ class RoutedNetwork:
     @cached_property
     def claimants(self) -> Mapping[IPv4Network, Sequence[NodeEndpoint]]:
         """Pod CIDR → the endpoints of the Nodes that have it."""
-        found: dict[IPv4Network, list[NodeEndpoint]] = {}
-        for endpoint in self.endpoints:
-            for destination in destinations_of(endpoint.node):
-                found.setdefault(destination, []).append(endpoint)
-        return found
+        return grouped((cidr, endpoint) for endpoint in self.endpoints for cidr in destinations_of(endpoint.node))
 
     @cached_property
     def masks(self) -> frozenset[int]:
@@ -107,10 +103,7 @@ class RoutedNetwork:
 
     @cached_property
     def _by_server(self) -> Mapping[int | None, Sequence[NodeEndpoint]]:
-        found: dict[int | None, list[NodeEndpoint]] = {}
-        for endpoint in self.endpoints:
-            found.setdefault(endpoint.server_id, []).append(endpoint)
-        return found
+        return grouped((endpoint.server_id, endpoint) for endpoint in self.endpoints)
 
     def owner_of(self, address: IPv4Address) -> AddressOwner:
         """The owner of the address. NO_OWNER only if the network's own list of members says so."""
@@ -173,9 +166,9 @@ class Gateways:
         network: a kubelet of another server is no witness."""
         if self.is_held(gateway):
             return ()
-        reporting = self._unlisted(self._by_address.get(str(gateway), set()))
+        reporting = self._unlisted(self._by_address.get(str(gateway), ()))
         others = self._network.server_ids if self._network is not None and not reporting else ()
-        return tuple(sorted(reporting | self._unlisted({*self._by_pods.get(destination, set()), *others})))
+        return tuple(sorted(reporting | self._unlisted({*self._by_pods.get(destination, ()), *others})))
 
     def _unlisted(self, server_ids: Collection[int]) -> set[int]:
         return {key for key in server_ids if not isinstance(self._snapshot.servers.find(key), Present)}
@@ -185,20 +178,12 @@ class Gateways:
         return listed_owners(self._snapshot, self._network) if self._network is not None else ()
 
     @cached_property
-    def _by_address(self) -> dict[str, set[int]]:
-        found: dict[str, set[int]] = {}
-        for node, server_id in self._claims():
-            for address in node.addresses:
-                found.setdefault(address.address, set()).add(server_id)
-        return found
+    def _by_address(self) -> Mapping[str, Collection[int]]:
+        return grouped((each.address, server_id) for node, server_id in self._claims() for each in node.addresses)
 
     @cached_property
-    def _by_pods(self) -> dict[IPv4Network, set[int]]:
-        found: dict[IPv4Network, set[int]] = {}
-        for node, server_id in self._claims():
-            for destination in destinations_of(node):
-                found.setdefault(destination, set()).add(server_id)
-        return found
+    def _by_pods(self) -> Mapping[IPv4Network, Collection[int]]:
+        return grouped((cidr, server_id) for node, server_id in self._claims() for cidr in destinations_of(node))
 
     def _claims(self) -> Iterator[tuple[Node, int]]:
         """Every Node of the cloud with its server's id, ignored ones included: what they say is evidence too."""
