@@ -264,6 +264,15 @@ def test_what_another_owner_has_released(labels: dict[str, str], former: str, is
     assert (found.by, found.is_made_for_it, found.doubt is not None) == ("name", False, is_held)
 
 
+@rows("cluster is_held", {"another cluster": (ELSEWHERE, True), "this cluster": (CLUSTER_UID, False)})  # fmt: skip
+def test_a_released_one_of_its_default_name(cluster: str, is_held: bool) -> None:
+    """A restored cluster has the UIDs, and so the default names, of the one that was saved."""
+    labels = {LABEL_CLUSTER_UID: cluster, LABEL_RELEASED: AT, LABEL_FORMER: "default.shop"}
+    found = match(a_service(), a_balancer(spec={"name": DEFAULT_NAME, "labels": labels}))
+    assert isinstance(found, Adoptable)
+    assert (found.is_made_for_it, found.doubt is not None) == (False, is_held)
+
+
 @rows("balancer rule", {
     "not released": (labelled(), rules.BALANCER_OF_CLUSTER),
     "owned there": (labelled(uid=DEAD), rules.BALANCER_OF_CLUSTER),
