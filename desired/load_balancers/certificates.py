@@ -186,10 +186,9 @@ def _in_use(service: Service, found: Collection[Certificate], now: datetime, fai
 
 
 def _trouble(certificate: Certificate, failed: Rule) -> Reason | None:
-    """The problem of a managed certificate; None without one, and for an uploaded certificate."""
+    """The problem of a managed certificate; None without one. An uploaded certificate has no issuance."""
     has_failed, error = certificate.issuance is Issuance.FAILED, certificate.error
-    is_issued = certificate.issuance is Issuance.COMPLETED
-    if not certificate.is_managed or not (has_failed or (is_issued and error)):
+    if not has_failed and (error is None or certificate.issuance is not Issuance.COMPLETED):
         return None
     row = failed if has_failed else rows.CERTIFICATE_NOT_RENEWED
     code, cause = (error.code, str(error)) if error else ("", "no reason was given")

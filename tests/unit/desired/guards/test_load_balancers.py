@@ -544,8 +544,8 @@ def test_of_several_services_the_oldest_gets_it() -> None:
     """A newcomer keeps nobody from his address, and gets none of the two that it asks for half."""
     services = [
         wanting("new", UID, public_net_ipv4="7", public_net_ipv6="six"),
-        wanting("old", "0" * 36, age_s=60),
-        wanting("other", "f" * 36, age_s=30, public_net_ipv4="web-7"),
+        wanting("old", "f" * 36, age_s=60),
+        wanting("other", "0" * 36, age_s=30, public_net_ipv4="web-7"),
     ]
     found: dict[int | str, PrimaryIp] = {7: a_primary_ip(), "web-7": a_primary_ip(), "six": a_primary_ipv6()}
 

@@ -89,6 +89,7 @@ NOWHERE, FAR_SIX = a_primary_ip(location=None), a_primary_ipv6(location="nbg1")
 @rows("ipv4 ipv6 place problem", {
     "where the one is that says so": (NOWHERE, a_primary_ipv6(), ("fsn1", None), None),
     "nobody says where": (NOWHERE, a_primary_ipv6(location=None), (None, "eu-central"), None),
+    "nobody says the zone": (a_primary_ip(location=None, zone=None), a_primary_ipv6(), ("fsn1", None), None),
     "apart": (FOUR, FAR_SIX, None, "is created in fsn1"),
     "in another zone": (a_primary_ip(location="ash", zone="us-east"), a_primary_ipv6(), None,
         "is created in eu-central"),
@@ -170,6 +171,7 @@ WANTS_8 = another(public_net_ipv4="8")
 
 @rows("services balancers expected", {
     "to be created, by name": ([another(public_net_ipv4="web")], [], {"web": CREATION}),
+    "there, with addresses of Hetzner's": ([asking(public_net_ipv4="web", public_net_ipv6="9")], [having()], {}),
     "there, and it has another one": ([OTHER_SIX], [having(7, 8)], {7: UPKEEP}),
     "to be deleted": ([replace(asking(), deleted_at=NOW)], [having(7, 8)], {7: DELETION, 8: DELETION}),
     "its Service has vanished, and wanted": ([WANTS_8], [vanished(7, 8)], {7: DELETION, 8: DELETION}),
