@@ -12,7 +12,6 @@ from desired.annotations.choices import Protocol
 from desired.annotations.options import ON_STATUS
 from desired.load_balancers.by_default import status_differences
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned
 from desired.load_balancers.ordering import in_sequence
 from desired.load_balancers.ownership import owner_here
@@ -87,7 +86,7 @@ def _create(lb: DesiredLoadBalancer, wanted: LoadBalancer, snapshot: Snapshot, p
     """The creation of the load balancer, with all values that are known by now. The request has no field for a private
     address or a subnet: a load balancer with one is attached, and gets its targets in the network, afterwards."""
     service = lb.service
-    listeners = {port: listener for port, listener in wanted.listeners.items() if not waits_for_certificate(listener)}
+    listeners = {port: listener for port, listener in wanted.listeners.items() if not listener.waits_for_certificate}
     place = wanted.attachment
     chosen = isinstance(place, Attachment) and not (place.ip is UNMANAGED and place.ip_range is UNMANAGED)
     later = chosen and lb.options.use_private_ip

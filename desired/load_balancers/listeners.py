@@ -18,7 +18,6 @@ from desired.annotations.options import CHECK, HTTP, HTTP_CHECK, LISTENER, OPTIO
 from desired.annotations.reading import Requested, Spoken
 from desired.load_balancers.certificates import DesiredCertificates
 from desired.model.load_balancer import (
-    KNOWN_AFTER_APPLY,
     CloudBalancer,
     HealthCheck,
     HttpCheck,
@@ -259,8 +258,8 @@ def possible_listeners(
     type takes more of them (``larger_type``). Ports that are ``held_back``, and not among ``wanted``,
     stay as they are.
 
-    What is there goes before what is new, then the order of the Service's ports decides. ``present`` are the listeners
-    that are there: none of them goes only because something of it is not known yet.
+    Present ones come before new ones, then the order of the Service's ports decides. None of the ``present`` listeners
+    goes only because a value of it is not known yet.
     """
     stay = {*ports_without_node_port(service), *held_back}
     listeners: dict[int, Listener] = {port: there for port, there in present.items() if port in stay}
@@ -268,12 +267,14 @@ def possible_listeners(
     order = {port.port: place for place, port in reversed([*enumerate(service.claim.ports)])}
     for port in sorted(wanted, key=lambda port: (port not in present, order[port])):
         listener, there = wanted[port], present.get(port)
-        if waits_for_certificate(listener) and there is not None and _has_certificates(there):
+        used = there.certificate_ids if there is not None and there.protocol is Protocol.HTTPS else ()
+        if used and listener.http is not None and listener.waits_for_certificate:
             # Everything else changes at once: a new port on the Nodes must not wait for the CA.
-            listener = replace(listener, http=_with_certificates_of(there.http, listener.http))
+            listener = replace(listener, http=replace(listener.http, certificates=used))
             cause = "; ".join(why.says for why in certificates.of_port(port).pending)
             notes.append(PORT_KEEPS_CERTIFICATE.note(service.key, port=port, cause=cause))
-        if _lacks_certificate(listener):
+        is_missing = not (listener.certificate_ids or listener.waits_for_certificate)
+        if listener.protocol is Protocol.HTTPS and is_missing:  # the API would refuse it
             if there is not None:
                 listeners[port] = there
             if not certificates.of_port(port).notes:
@@ -284,23 +285,3 @@ def possible_listeners(
             holds = counted(limit, "port")
             notes.append(PORT_OVER_LIMIT.note(service.key, port=port, holds=holds, larger=larger))
     return listeners, tuple(notes)
-
-
-def waits_for_certificate(listener: Listener) -> bool:
-    """Whether the listener's certificate is still to be created or issued."""
-    return listener.http is not None and listener.http.certificates is KNOWN_AFTER_APPLY
-
-
-def _lacks_certificate(listener: Listener) -> bool:
-    """Whether the API would refuse the listener: https without a certificate, and none to come."""
-    if listener.protocol is not Protocol.HTTPS:
-        return False
-    return listener.http is None or listener.http.certificates in (UNMANAGED, ())
-
-
-def _has_certificates(listener: Listener) -> bool:
-    return listener.protocol is Protocol.HTTPS and not _lacks_certificate(listener)
-
-
-def _with_certificates_of(there: HttpOptions | None, wanted: HttpOptions | None) -> HttpOptions | None:
-    return wanted if there is None or wanted is None else replace(wanted, certificates=there.certificates)

@@ -6,7 +6,6 @@ from ipaddress import ip_address
 
 from desired.load_balancers.by_default import differences, listener_differences
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.matching import Owned
 from desired.load_balancers.ordering import with_needs
 from desired.load_balancers.size import takes_less
@@ -155,7 +154,7 @@ class _Parts:
             if before == after:
                 continue
             asked, brings = listener_differences(self.lb, before, after) if before and after else (after, ())
-            needs = issue if after and waits_for_certificate(after) else ()
+            needs = issue if after and after.waits_for_certificate else ()
             for old, new, is_rest in ((before, asked, False), (asked, after, True)):
                 if old == new:
                     continue

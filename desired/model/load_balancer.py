@@ -96,6 +96,11 @@ class Listener:
         known = self.http.certificates if self.http is not None else ()
         return known if isinstance(known, tuple) else ()
 
+    @property
+    def waits_for_certificate(self) -> bool:
+        """Whether its certificate is still to be created or issued."""
+        return self.http is not None and self.http.certificates is KNOWN_AFTER_APPLY
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class ServerTarget:

@@ -275,9 +275,9 @@ class Change:
     @property
     def is_known(self) -> bool:
         """Whether all values are known that it applies; else it waits for the next round."""
-        http = self.after.http if isinstance(self.after, Listener) else None
-        sides = (self.before, self.after, None if http is None else http.certificates)
-        return KNOWN_AFTER_APPLY not in sides
+        if isinstance(self.after, Listener):
+            return not self.after.waits_for_certificate
+        return KNOWN_AFTER_APPLY not in (self.before, self.after)
 
     @property
     def digest(self) -> str:
