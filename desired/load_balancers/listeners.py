@@ -1,11 +1,11 @@
-"""Listeners of a load balancer: what the ports of a Service ask for, filled up with present values or the API's
+"""Listeners of a load balancer: values that the ports of a Service ask for, completed by present values or the API's
 defaults.
 
 | Function | Result |
 |---|---|
-| ``desired_listeners`` | the listener of each port, by annotations and spec; UNMANAGED where nothing asks |
+| ``desired_listeners`` | the listener of each port, by annotations and spec; UNMANAGED is not asked for |
 | ``possible_listeners`` | those that the type of the load balancer has room for, and that have their certificate |
-| ``filled`` | a listener with open fields filled up: equal to the present one exactly when nothing has to be done |
+| ``filled`` | a listener without open fields: equal to the present one if it needs no change |
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -35,11 +35,10 @@ _Part = TypeVar("_Part", Listener, HealthCheck, HttpOptions, HttpCheck)
 
 
 def filled(wanted: Listener, present: Listener | None) -> Listener:
-    """``wanted`` with what it leaves open taken from ``present``.
+    """``wanted`` with open fields taken from ``present``; None is a listener that has to be added.
 
-    None is a listener that has to be added: the API fills in what is left open. So it does for a part that the listener
-    does not have yet, as when TCP becomes HTTP; such a part stays UNMANAGED. ``filled(wanted, present) == present``
-    means that nothing has to be done.
+    The API fills in open fields of a new listener, and of a part that the listener does not have yet, as when TCP
+    becomes HTTP: such a part stays UNMANAGED. ``filled(wanted, present) == present`` means that no change is needed.
     """
     if present is None:
         return wanted
@@ -67,9 +66,9 @@ _USUAL: Mapping[str, dict[str, Any]] = {
     part: {field: OPTIONS[name].usual for field, name in names.items() if OPTIONS[name].usual is not None}
     for part, names in SETTING.items()
 }
-"""Part of a listener → field of it → what the API makes of it, as far as that follows from nothing else."""
+"""Part of a listener → field of it → default of the API, if that does not depend on other values."""
 PLAIN_CHECK = HttpCheck(response="", **_USUAL[HTTP_CHECK])
-"""The request of a health check over HTTP of which nothing is said."""
+"""The request of a health check over HTTP without options."""
 
 
 def _http(wanted: Listener, present: Listener) -> HttpOptions | None:
@@ -77,7 +76,7 @@ def _http(wanted: Listener, present: Listener) -> HttpOptions | None:
         return wanted.http
     if present.protocol is wanted.protocol:
         return _completed(wanted.http, present.http)
-    # What only https has is taken away, as http may be refused with it, or is not there.
+    # Values that only https has are removed, as http may be refused with them, or are not there.
     of_https = {"certificates": (), "redirect_http": False} if present.protocol is Protocol.HTTPS else _UNKNOWN
     return _completed(wanted.http, replace(present.http, **of_https))
 
@@ -118,13 +117,13 @@ def desired_health_check(
     *,
     is_answered: bool = True,
 ) -> HealthCheck:
-    """The health check of the listener that leads to ``node_port``; what is not asked for is UNMANAGED.
+    """The health check of the listener that leads to ``node_port``; values that are not asked for are UNMANAGED.
 
-    A new one speaks TCP to the node port as long as nothing is said of health checks. Once something is said it speaks
-    what the listener is asked to speak, unless it has a protocol of its own. One that is ``there`` keeps protocol and
-    port, and its port follows the node port if both were equal. ``kube_proxy_port`` is the healthCheckNodePort of
-    ``externalTrafficPolicy: Local``, 0 without: if the option is set, health checks ask kube-proxy there whether the
-    Node has a pod, instead of the pods. ``is_answered`` says whether some target may pass the check that is there.
+    A new one without options speaks TCP to the node port; with any option it speaks the requested protocol of the
+    listener, unless it has one of its own. One that is ``there`` keeps protocol and port, and its port follows the node
+    port if both were equal. ``kube_proxy_port`` is the healthCheckNodePort of ``externalTrafficPolicy: Local``, 0
+    without: if the option is set, health checks ask kube-proxy there whether the Node has a pod, instead of the pods.
+    ``is_answered`` says whether some target may pass the check that is there.
     """
     options = way.options
     http = HttpCheck(**_asked(options, HTTP_CHECK))
@@ -175,16 +174,16 @@ def _ends_with_kube_proxy(
 
 
 def _asked(options: Options, part: str) -> dict[str, Any]:
-    """Field of this part of a listener → what is asked of it; UNMANAGED where nothing is."""
+    """Field of this part of a listener → requested value, or UNMANAGED."""
     return {field: getattr(options, name) for field, name in SETTING[part].items()}
 
 
 def desired_listeners(
     service: Service, requested: Requested, certificates: DesiredCertificates, present: CloudBalancer | None = None
 ) -> Mapping[int, Listener]:
-    """Port → listener, one for each TCP port that leads to a port on the Nodes; what is not asked for is UNMANAGED.
+    """Port → listener, one for each TCP port that leads to a port on the Nodes; UNMANAGED is not asked for.
 
-    Other protocols are left out, as Hetzner balances TCP only, and so is what only waits for a node port.
+    Other protocols are left out, as Hetzner balances TCP only, and so are ports that wait for a node port.
     ``certificates`` are those of https ports. Ports of a load balancer that is ``present`` keep their protocols, which
     ``requested`` has.
     """
