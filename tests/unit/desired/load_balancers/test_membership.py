@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancers.membership import Membership, NodeTarget, Way, node_memberships
+from desired.load_balancers.membership import Membership, NodeTarget, Way, node_memberships, way_of
 from desired.load_balancers.targets import TargetCache, TargetCandidates, desired_targets
 from desired.model.load_balancer import IpTarget, SelectorTarget, ServerTarget, Target
 from desired.model.settings import Controller, Settings
@@ -28,7 +28,7 @@ from desired.rules.nodes import PROVIDER_ID_MALFORMED
 from desired.rules.rule import Rule
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
 from desired.syntax.selector import Selector, parse_selector
-from tests.balancers import a_balancer
+from tests.balancers import a_balancer, a_service
 from tests.builders import (
     NOW,
     a_dual_stack_server,
@@ -346,9 +346,9 @@ def test_private_addresses_outside_of_the_vswitch(vswitches: tuple[str, ...] | N
     ranges = None if vswitches is None else tuple(map(IPv4Network, vswitches))
     network = Present(Network(NETWORK, "private", vswitches=ranges))
     snapshot = a_snapshot([ON_ROBOT], [], robot=RobotAccount(METAL), network=network)
-    way = Way(True, NETWORK)
-    (found,) = node_memberships(way, snapshot, {}, ROBOT)
-    (there,) = node_memberships(replace(way, addresses=frozenset({"10.1.0.1"})), snapshot, {}, ROBOT)
+    present = a_balancer(targets=[IpTarget("10.1.0.1")])
+    (found,) = node_memberships(Way(True, NETWORK), snapshot, {}, ROBOT)
+    (there,) = node_memberships(way_of(a_service(), PRIVATE, present, snapshot), snapshot, {}, ROBOT)
 
     assert verdict(found) is (rules.TAKES_INTERNAL if is_in else rules.IN_NO_VSWITCH)
     assert found.keeps_its_target is not is_in
