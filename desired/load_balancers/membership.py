@@ -136,15 +136,13 @@ def way_of(
     one; ``present`` is None when it is to be created. ``zones`` are those of all servers."""
     private, targets = options.use_private_ip is True, present.targets if present else ()
     addresses = {each.ip for each in targets if private and isinstance(each, IpTarget) and is_private(each)}
-    accepted: set[int] = set()
-    if zone and not frozenset(zones) <= {zone, ""}:
-        found = [snapshot.servers.find(each.server_id) for each in targets if isinstance(each, ServerTarget)]
-        servers = [each.value for each in found if isinstance(each, Present)]
-        accepted = {server.id for server in servers if server.network_zone not in ("", zone)}
-    else:
+    if not frozenset(zones) - {zone, ""}:
         zone = ""
+    servers = [each.server_id for each in targets if zone and isinstance(each, ServerTarget)]
+    found = [each.value for each in map(snapshot.servers.find, servers) if isinstance(each, Present)]
+    accepted = frozenset(server.id for server in found if server.network_zone not in ("", zone))
     network, families = way_network(present, snapshot), service.claim.families
-    return Way(private, network, families, zone, frozenset(accepted), frozenset(addresses))
+    return Way(private, network, families, zone, accepted, frozenset(addresses))
 
 
 def node_memberships(
