@@ -17,7 +17,7 @@ from actuators.concurrency import THREADS
 from actuators.http.call_budget import DEFAULT_LIMIT, CallBudget
 from actuators.http.connection import HttpConnection, note_correlation, prepare
 from actuators.http.decoding import member
-from actuators.http.errors import ApiError, Denied, Throttled, class_at_hetzner, one_line
+from actuators.http.errors import ApiError, Denied, Throttled, Transient, class_at_hetzner, one_line
 from actuators.http.retry import Retry
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("hcloud-reconciler.clients")
 _rate_log = logging.getLogger("hcloud-reconciler.rate-limit")
 
+_OUTAGE = ": an outage of Hetzner, or of a proxy on the way; it is tried again. See https://status.hetzner.com"
 _TELL_AGAIN_S = 60.0
 """Seconds between two lines of the log that say that requests are refused for their number."""
 
@@ -160,8 +161,8 @@ class HetznerConnection(HttpConnection):
             words = (one_line(said.message), f"({said.code}{said.limits})" if said.code else "")
             why = " ".join(filter(None, words)) + ("; check HCLOUD_TOKEN" if is_denied else "")
         else:
-            reason = response.reason or "without a reason"
-            why = f"{reason}, which is no answer of the Hetzner API; check HCLOUD_ENDPOINT"
+            why = response.reason or "without a reason"
+            why += _OUTAGE if kind is Transient else ", which is no answer of the Hetzner API; check HCLOUD_ENDPOINT"
         if status == HTTPStatus.NOT_FOUND and path.count("/") == 1 and not self._endpoint.endswith("/v1"):
             why += "; HCLOUD_ENDPOINT has no /v1 at its end, as in https://api.hetzner.cloud/v1"
         message = f"{self._shown}: {call} answers {status} {why}"

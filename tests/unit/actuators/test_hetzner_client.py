@@ -28,6 +28,7 @@ from tests.support.rows import rows
 from tests.support.simulators import Simulate, Simulation
 
 SECRET = "s3cr3t-token"
+STATUS_PAGE = "https://status.hetzner.com"
 HTML = "<html><body>Bad gateway</body></html>"
 NETWORK = {"name": "net", "ip_range": "10.0.0.0/16"}
 
@@ -37,9 +38,11 @@ def refusal(code: str) -> dict[str, Any]:
 
 
 def in_words(status: int, body: Any) -> str:
-    """How a refusal ends: with the API's own words, or with the word that it was not the API that refused."""
+    """How a refusal ends: with the API's own words, or with what it says without any."""
     if not isinstance(body, dict) or "error" not in body:
         phrase = responses.get(status, "without a reason")
+        if status in {408, 500, 502, 503, 504}:
+            return f"{phrase}: an outage of Hetzner, or of a proxy on the way; it is tried again. See {STATUS_PAGE}"
         return f"{phrase}, which is no answer of the Hetzner API; check HCLOUD_ENDPOINT"
     code = body["error"]["code"]
     remedy = "; check HCLOUD_TOKEN" if code in {"unauthorized", "forbidden", "token_readonly"} else ""
