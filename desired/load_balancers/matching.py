@@ -381,7 +381,7 @@ class _Claims:
         found = [
             balancer
             for balancer in (*named, *self._published(service, None))
-            if balancer.owner.released is None and not balancer.owner.former and self._is_free(balancer, service)
+            if balancer.owner.released is None and self._is_free(balancer, service)
         ]
         for balancer in found if self.gap is None else ():
             if balancer.spec.name == mine or leads_to(balancer, service, self.snapshot):

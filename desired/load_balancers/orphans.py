@@ -136,7 +136,7 @@ def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tupl
     found = []
     for balancer in snapshot.load_balancers or ():
         owner, name = balancer.owner, balancer.spec.name
-        if balancer.id in taken or owner.is_released or any((owner.cluster_uid, owner.uid, owner.former)):
+        if balancer.id in taken or owner.is_released or owner.cluster_uid or owner.uid:
             continue
         if balancer.id in leaving:
             why = rows.PUBLISHED_AT_THE_END.because(service=leaving[balancer.id])

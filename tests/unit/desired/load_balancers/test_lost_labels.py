@@ -263,6 +263,7 @@ OTHER_NAME = "a" + "0123456789abcdef" * 2
     "of another length": (bare(name=OTHER_NAME[:31]), [], False),
     "labelled": (bare(name=OTHER_NAME[:32], labels={LABEL_CLUSTER_UID: ELSEWHERE}), [], False),
     "of HCCM": (bare(name=OTHER_NAME[:32], labels={LABEL_SERVICE_UID: DEAD}), [], False),
+    "of a former Service": (bare(name=OTHER_NAME[:32], labels={LABEL_FORMER: "default.old"}), [], False),
 })  # fmt: skip
 def test_what_orphans_lists_without_a_label(
     balancer: CloudBalancer, services: list[Service | CloudBalancer], is_listed: bool

@@ -121,7 +121,7 @@ def test_an_orphan_that_serves_needs_its_id(services: list[Service], balancer: C
         [a_service(uid=DEAD, load_balancer_class="x")], Serving("y"), False, False),
     "its name is asked for in another class": ({LABEL_RELEASED: "x"}, [MOVED], Serving(), False, False),
     "released with a Service that lives in another class": ({LABEL_FORMER: "default.web"},
-        [a_service(load_balancer_class="x")], Serving(), False, False),
+        [a_service(uid=DEAD, load_balancer_class="x")], Serving(), False, False),
 })  # fmt: skip
 def test_orphans_of_every_class(
     labels: dict[str, str], services: list[Service], serving: Serving, is_listed: bool, needs_its_id: bool
@@ -135,6 +135,11 @@ def test_orphans_of_every_class(
     is_own = is_listed and not needs_its_id
     assert [change.kind for change in plan.changes if change.kind == "lb.delete"] == ["lb.delete"] * is_own
     assert [note for note in plan.notes if note.kind is NoteKind.ORPHAN] == []
+
+
+def test_a_pass_deletes_no_protected_orphan() -> None:
+    world = a_world([], [replace(LEFT_OVER, is_protected=True)])
+    assert [change.kind for change in compute_plan(world, LOCATED).changes] == []
 
 
 @rows("label", {"adopted": LABEL_ADOPTED, "marked as released by hand": LABEL_RELEASED})
