@@ -12,7 +12,6 @@ can be written. What the webservice has of that answers 501 with ``NOT_SIMULATED
 
 import base64
 import binascii
-import copy
 import json
 import logging
 import re
@@ -33,6 +32,7 @@ from hcloud_sandbox.shapes import (
     a_text,
     an_address,
     an_object,
+    copied,
     one_of,
     optional,
     shape,
@@ -107,7 +107,7 @@ class RobotSimulator:
 
     def world(self) -> dict[str, Any]:
         """The account as a world file."""
-        return {"format_version": FORMAT_VERSION, "robot": {"servers": copy.deepcopy([*self._servers.values()])}}
+        return {"format_version": FORMAT_VERSION, "robot": {"servers": copied([*self._servers.values()])}}
 
     def replace_world(self, world: Mapping[str, Any]) -> None:
         """Forget all servers and start from the Robot part of a world file, or from a whole one.
@@ -242,7 +242,7 @@ def _credentials_in(request: Request) -> tuple[str, str] | None:
 
 
 def _listed(server: Object) -> Object:
-    return copy.deepcopy({name: value for name, value in server.items() if name != "operating_status"})
+    return {name: copied(value) for name, value in server.items() if name != "operating_status"}
 
 
 def _details(server: Object) -> Object:

@@ -12,6 +12,13 @@ Object = dict[str, Any]
 Rule = Callable[[Any, str], Any]
 
 
+def copied(value: Any) -> Any:
+    """A deep copy of a JSON value."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
+
+
 def shape(given: Any, template: Object, where: str, rules: Mapping[str, Rule] | None = None) -> Object:
     """The template with what is given laid over it, and every field that has a rule as that makes it."""
     an_object(given, where)

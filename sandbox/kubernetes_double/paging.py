@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.shapes import copied
 from kubernetes_double.errors import bad_request, failure
-from kubernetes_double.patch import copied
 from kubernetes_double.resources import Resource
 from kubernetes_double.selectors import Test
 from kubernetes_double.store import Key, Objects

@@ -28,13 +28,6 @@ _ORDER = "$setElementOrder/"
 _REMOVE = "$deleteFromPrimitiveList/"
 
 
-def copied(value: Any) -> Any:
-    """A deep copy of a JSON value."""
-    if isinstance(value, dict):
-        return {key: copied(item) for key, item in value.items()}
-    return [copied(item) for item in value] if isinstance(value, list) else value
-
-
 def patched(target: dict[str, Any], patch: Any, media_type: str) -> Any:
     """A new object: ``target`` after a patch of this type, which is one of ``PATCHES``.
 

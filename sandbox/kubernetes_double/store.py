@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from kubernetes_double.patch import copied
+from hcloud_sandbox.shapes import copied
 from kubernetes_double.resources import Resource
 
 FIRST_VERSION = 1000

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from hcloud_sandbox.shapes import copied
 from hcloud_sandbox.worlds import FORMAT_VERSION, part_of
 from kubernetes_double.decoding import DecodeError, decoded, format_time
 from kubernetes_double.defaults import fill_in
 from kubernetes_double.lifecycle import ETERNAL_NAMESPACES
-from kubernetes_double.patch import copied
 from kubernetes_double.resources import NAMESPACES, NODES, PODS, RESOURCES, SERVICES, Resource
 from kubernetes_double.store import Key, Objects, Store
 from kubernetes_double.validation import causes_against

@@ -4,15 +4,17 @@ The clients are the real ones; only what carries bytes is replaced, one adapter 
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
 
 import hcloud
 import requests
 from kubernetes.client import ApiClient, Configuration
 from urllib3.exceptions import ProtocolError
 
-from actuators.concurrency import THREADS, Concurrency
+from actuators.concurrency import Concurrency
 from actuators.http.hetzner import HetznerConnection
 from actuators.http.kubernetes import KubernetesConnection
 from actuators.http.retry import Patience, Retry
@@ -25,6 +27,9 @@ from kubernetes_double import KubernetesSimulator
 from sandbox_support.hetzner_spec import ValidatingSimulator, load_spec
 from tests.support.lines import Between, Handle, Line, PoolLine, SessionLine
 from tests.support.simulators import Gate, ImpatientStop, Simulated, is_open
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 HETZNER_URL = "http://hetzner.test/v1"
 KUBERNETES_URL = "http://kubernetes.test"
@@ -68,6 +73,25 @@ class Death:
         return self.seen == self.write + 1
 
 
+class _Turns(Executor):
+    """Carries out each call at once, in the thread of its caller."""
+
+    def __init__(self, most: int, name: str) -> None:
+        """Of a pool, which has ``most`` threads of this name."""
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        future: Future[R] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - as every executor hands it on
+            future.set_exception(error)
+        return future
+
+
+IN_TURN = Concurrency(pool=_Turns)
+"""One call after the other: a thread for each would take longer than what it does on such lines."""
+
+
 @dataclass
 class DirectSimulation(Simulated):
     """The simulators at the ends of such lines."""
@@ -82,7 +106,7 @@ class DirectSimulation(Simulated):
     environment: dict[str, str] = field(default_factory=dict)
     token: str = HetznerSimulator.TOKEN
     """With which a process begins that is started now."""
-    concurrency: Concurrency = THREADS
+    concurrency: Concurrency = IN_TURN
     """With which the product's connections are made."""
     is_judged: bool = True
     """Whether Hetzner's answers have to fit the vendor's document: not where a test spoils them."""

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from actuators.concurrency import Concurrency
 from actuators.outcome import Outcome
 from desired.plan.change import Change
 from reconciler.config.config import load_config
@@ -15,6 +14,7 @@ from reconciler.passes.context import Progress
 from reconciler.passes.one_pass import converge, plan_once
 from reconciler.report.documents import report_as_json
 from reconciler.runtime import Runtime, build_runtime
+from tests.support.direct import IN_TURN
 from tests.support.passes import Ears
 from tests.support.simulators import PassingTime
 from tests.support.stage import Stage
@@ -29,7 +29,7 @@ def runtime(stage: Stage, flags: Mapping[str, str], stop: threading.Event, /, **
     goes by the clock of the stage."""
     flags = {"--kubeconfig": stage.environment["KUBECONFIG"], **flags}
     config = load_config(Command.BARE, flags, {**stage.environment, **variables})
-    built = build_runtime(config, stop, Ears(), Concurrency(clock=stage.clock.timestamp))
+    built = build_runtime(config, stop, Ears(), replace(IN_TURN, clock=stage.clock.timestamp))
     stage.shorten(built.plan_context.readers.kubernetes.connection, built.plan_context.readers.hetzner._connection)
     yield built
     if built.connections is not None:

@@ -176,15 +176,19 @@ def _shape(path: str) -> str:
     return re.sub(rf"/({_ID}|\{{\w*id\}})(?=/|\Z)", "/{}", path)
 
 
-def _absent() -> Iterator[Row]:
-    """Operations on objects that are never there: lists are empty, and the rest is not found or not simulated."""
+@functools.cache
+def _absent() -> tuple[Row, ...]:
+    """Operations on objects that are never there: lists are empty, and the rest is not found or not simulated. The same
+    for each project."""
+    rows: list[Row] = []
     for kind, absent in ABSENT.items():
         lists = {f"/{kind}": kind, f"/{kind}/actions": "actions"}
         for path, methods in absent.templates():
             reads = partial(_empty, lists[path]) if path in lists else _none_such
             for method in methods.split():
                 refuses = NotSimulated(operation_name(method, path), absent.instead)
-                yield Row(method, path, reads if method == "GET" else refuses)
+                rows.append(Row(method, path, reads if method == "GET" else refuses))
+    return tuple(rows)
 
 
 def _empty(name: str, request: Request) -> Response:

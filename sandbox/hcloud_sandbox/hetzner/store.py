@@ -7,11 +7,11 @@ readers see late, and reads of the state before the last change.
 Fields that follow from other objects (a network's ``servers``) are not stored; ``Resource.render`` adds them.
 """
 
-import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar, get_args
 
+from hcloud_sandbox.shapes import copied
 from hcloud_sandbox.worlds import HetznerKind
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ def in_words(kind: str) -> str:
 
 def fresh_copy(value: Object) -> Object:
     """A copy that a caller may change, but for the parts from the catalog, which are many and never change."""
-    return {name: part if name in _CATALOGUE_FIELDS else copy.deepcopy(part) for name, part in value.items()}
+    return {name: part if name in _CATALOGUE_FIELDS else copied(part) for name, part in value.items()}
 
 
 class View:
