@@ -1,14 +1,12 @@
 """The cluster of a workload: the world, the process of the product in charge of it, and people with commands."""
 
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from actuators.concurrency import Concurrency
 from actuators.http.errors import NotLeader
 from actuators.wire.lease import Leases
 from desired.names import CONFIG_MAP, LEASE, LEASE_NAMESPACE
@@ -49,21 +47,6 @@ def a_project(clock: SimulatedClock) -> HetznerSimulator:
     return HetznerSimulator(clock, HetznerOptions(action_s=0.0), tokens=dict.fromkeys(tokens, "rw"))
 
 
-class _InTurn(Executor):
-    """Does everything at once, in the order in which it was asked for: that of a workload is always the same then."""
-
-    def __init__(self, _most: int, _name: str) -> None:
-        super().__init__()
-
-    def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future = Future[Any]()
-        try:
-            future.set_result(call(*args, **kwargs))
-        except BaseException as error:  # noqa: BLE001 - as the standard library's executors do
-            future.set_exception(error)
-        return future
-
-
 @dataclass
 class Cluster(DirectSimulation):
     """Verbs of the world, and what operators and people with commands do."""
@@ -76,7 +59,6 @@ class Cluster(DirectSimulation):
     _elsewhere: dict[str, Any] = field(default_factory=lambda: {"hetzner": ELSEWHERE})
     """The world of the project of which the token is not."""
     _due: list[tuple[Callable[["Cluster"], bool], Step]] = field(default_factory=list)
-    concurrency: Concurrency = Concurrency(pool=_InTurn)  # noqa: RUF009 - it is frozen
     _processes: int = 0
 
     @classmethod

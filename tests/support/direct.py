@@ -83,13 +83,13 @@ class _Turns(Executor):
         future: Future[R] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - as every executor hands it on
+        except BaseException as error:  # noqa: BLE001 - as the standard library's executors do
             future.set_exception(error)
         return future
 
 
 IN_TURN = Concurrency(pool=_Turns)
-"""One call after the other: a thread for each would take longer than what it does on such lines."""
+"""One call after the other, in the same order in each run: a thread would take longer than the call."""
 
 
 @dataclass
