@@ -20,25 +20,26 @@ def project_statuses(changes: tuple[Change, ...], view: GuardInput) -> tuple[Cha
     """The judged changes, of which a write of a status takes the Service's conditions along, and is left out if nothing
     that it waits for is made."""
     by_owner = grouped((change.owner, change) for change in changes)
-    written = (
-        _with_conditions(change, by_owner[change.owner], view) if change.kind == ChangeKind.SERVICE_STATUS else change
-        for change in changes
+    written = [change for change in changes if not _is_idle(change, by_owner[change.owner], view)]
+    by_owner = grouped((change.owner, change) for change in written)
+    return tuple(
+        replace(change, conditions=conditions_of(change.owner, by_owner[change.owner], view))
+        if change.kind == ChangeKind.SERVICE_STATUS
+        else change
+        for change in written
     )
-    return tuple(change for change in written if change is not None)
 
 
-def _with_conditions(status: Change, own: Collection[Change], view: GuardInput) -> Change | None:
-    """The write of a status with the Service's conditions, which need no write of their own then. None if it waits for
-    changes of its load balancer that are withheld or were refused: as long as that stays as it is, what is published is
-    right. ``own`` are all changes of the Service."""
-    lb = view.desired.services.get(status.owner.name)
-    awaits_parts = status.after is KNOWN_AFTER_APPLY and status.cloud_id is not None
-    is_allowed = status.decision.verdict is Verdict.ALLOWED
-    if awaits_parts and is_allowed and isinstance(lb, DesiredLoadBalancer) and lb.present is not None:
-        made = [c for c in own if c.decision.verdict is Verdict.ALLOWED and c.key not in view.setbacks.refused]
-        if not publishes_otherwise(lb, lb.present, made, lb.service.ingress):
-            return None
-    return replace(status, conditions=conditions_of(status.owner, own, view))
+def _is_idle(change: Change, own: Collection[Change], view: GuardInput) -> bool:
+    """Whether it is a status that waits for changes of its load balancer which are withheld or were refused: as long as
+    that stays as it is, the published status is right. ``own`` are all changes of the Service."""
+    lb = view.desired.services.get(change.owner.name)
+    awaits_parts = change.after is KNOWN_AFTER_APPLY and change.cloud_id is not None
+    is_allowed = change.decision.verdict is Verdict.ALLOWED
+    if not (awaits_parts and is_allowed and isinstance(lb, DesiredLoadBalancer)) or lb.present is None:
+        return False
+    made = [c for c in own if c.decision.verdict is Verdict.ALLOWED and c.key not in view.setbacks.refused]
+    return not publishes_otherwise(lb, lb.present, made, lb.service.ingress)
 
 
 def conditions_of(key: Key, changes: Collection[Change], view: GuardInput) -> tuple[ServiceCondition, ...]:

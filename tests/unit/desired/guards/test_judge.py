@@ -15,7 +15,7 @@ from desired.guards.relations import _is_allowed, propagate
 from desired.guards.statuses import conditions_of
 from desired.guards.table import GUARDS
 from desired.model.key import Key
-from desired.model.service import Service
+from desired.model.service import Ingress, Service
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Server, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, LABEL_SERVICE_UID
@@ -529,6 +529,19 @@ def test_a_status_that_waits_for_its_load_balancer(setbacks: Setbacks, is_writte
     """It is left out as long as the load balancer stays as it is: what is published is right then."""
     assert {STATUS, LISTENER} <= REWRITE.by_key.keys()
     assert (STATUS in judge(REWRITE, REWRITTEN, LOCATED, setbacks=setbacks).by_key) is is_written
+
+
+def test_a_status_that_is_left_out_says_nothing_of_the_service() -> None:
+    """A default may bring another write of it: the conditions that go along do not wait for the one that is none."""
+    other = replace(REWRITE.by_key[STATUS], key=key_of(f"{STATUS}/default"), after=(Ingress("203.0.113.9"),))
+    setbacks = Setbacks(refused=frozenset({LISTENER}))
+    with_it, without = (
+        judge(Plan((*changes, other)), REWRITTEN, LOCATED, setbacks=setbacks)
+        for changes in (REWRITE.changes, [change for change in REWRITE.changes if change.key != STATUS])
+    )
+    assert other.key in with_it.by_key
+    assert with_it == without
+    assert with_it.by_key[other.key].conditions == without.by_key[other.key].conditions
 
 
 OF_EACH = Plan((a_change("node/old", "node.delete"), a_change(), a_change("load_balancer/ns/a/type", "lb.type")))
