@@ -25,7 +25,7 @@ from desired.routes.changes import condition_changes, route_changes
 from desired.routes.desired import DesiredRoutes, desired_routes
 from desired.routes.owners import Gateways
 from desired.rules.guards import CLUSTER_UNREAD, NETWORK_REMEMBERED
-from desired.section import Absent, Present
+from desired.section import Absent, Present, grouped
 from desired.syntax.bounds import shown_text
 from desired.syntax.provider_id import Provider, ServerKey
 from desired.unselected import notes_on_unselected
@@ -112,10 +112,11 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
 def _after_their_targets(changes: Sequence[Change]) -> Iterator[Change]:
     """The changes, in which a Node is deleted only after the removal of its server from load balancers was tried; of a
     dedicated server, after it has happened: it is a target by addresses, and without the Node its owner is unknown."""
-    removals: dict[ServerKey, list[str]] = {}
-    for change in changes:
-        if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE and change.server:
-            removals.setdefault(change.server, []).append(change.key)
+    removals = grouped(
+        (change.server, change.key)
+        for change in changes
+        if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE and change.server
+    )
     for change in changes:
         if not isinstance(change.before, LostNode):
             yield change

@@ -18,7 +18,7 @@ from desired.plan.notes import Note
 from desired.plan.setbacks import OF_NODES, Setbacks
 from desired.planner import DesiredState
 from desired.rules.rule import Plain, Rule
-from desired.section import Present
+from desired.section import Present, grouped
 from desired.syntax.provider_id import Provider, ServerKey
 
 
@@ -172,10 +172,7 @@ class GuardInput:
     @cached_property
     def by_owner(self) -> Mapping[Key, tuple[Change, ...]]:
         """Key of a Node or Service → its changes."""
-        grouped: dict[Key, list[Change]] = {}
-        for change in self.plan.changes:
-            grouped.setdefault(change.owner, []).append(change)
-        return {owner: tuple(changes) for owner, changes in grouped.items()}
+        return grouped((change.owner, change) for change in self.plan.changes)
 
     def balancers(self, *kinds: str) -> Iterator[tuple[DesiredLoadBalancer, tuple[Change, ...]]]:
         """Each Service that wants a load balancer and has a change of one of these kinds, with all its changes."""
@@ -188,10 +185,7 @@ class GuardInput:
     @cached_property
     def notes_by_key(self) -> Mapping[str, tuple[Note, ...]]:
         """Key → the notes on it."""
-        grouped: dict[str, list[Note]] = {}
-        for note in self.plan.notes:
-            grouped.setdefault(note.key, []).append(note)
-        return {key: tuple(notes) for key, notes in grouped.items()}
+        return grouped((note.key, note) for note in self.plan.notes)
 
 
 def _always(_view: GuardInput, _change: Change) -> bool:

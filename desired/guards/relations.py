@@ -16,6 +16,7 @@ from desired.plan.change import Change, GuardDecision, GuardName, Verdict
 from desired.plan.kinds import Verb
 from desired.rules.filters import BLOCKED, MADE_TOGETHER, NOT_NEEDED
 from desired.rules.rule import Rule
+from desired.section import grouped
 
 _Changes = Mapping[str, Change]
 _Dependents = Mapping[str, Collection[str]]
@@ -25,10 +26,7 @@ _Dependents = Mapping[str, Collection[str]]
 def propagate(changes: Iterable[Change]) -> tuple[Change, ...]:
     """The judged changes. Those that may not be made without a withheld one wait as well."""
     by_key: dict[str, Change] = {change.key: change for change in changes}
-    dependents: dict[str, list[str]] = {}
-    for change in by_key.values():
-        for key in change.depends_on:
-            dependents.setdefault(key, []).append(change.key)
+    dependents = grouped((key, change.key) for change in by_key.values() for key in change.depends_on)
     settled = False
     while not settled:
         settled = True

@@ -34,7 +34,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLASS
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason, Rule
-from desired.section import Section, Unknown
+from desired.section import Section, Unknown, grouped
 from desired.syntax.bounds import Several, counted, several
 
 
@@ -191,10 +191,7 @@ class _Claims:
     @cached_property
     def asking(self) -> Mapping[str, Several]:
         """Name → ids of the Services that ask for it."""
-        found: dict[str, list[str]] = {}
-        for service, name in self.names.items():
-            if name is not None:
-                found.setdefault(name, []).append(service)
+        found = grouped((name, service) for service, name in self.names.items() if name is not None)
         return {name: several(services) for name, services in found.items()}
 
     @cached_property

@@ -23,16 +23,15 @@ from desired.model.load_balancer import (
 from desired.plan.change import Change
 from desired.plan.foresight import balancer_after
 from desired.plan.kinds import ChangeKind, Verb
+from desired.section import grouped
 
 
 def with_needs(parts: Sequence[Change], present: CloudBalancer, size: BalancerType) -> Iterator[Change]:
     """The changes of parts, each with those without which the API would refuse it, or traffic would be lost by it.
     ``size`` is the next type."""
-    of: dict[ChangeKind, list[Change]] = {}
-    for change in parts:
-        of.setdefault(change.kind, []).append(change)
+    of = grouped((change.kind, change) for change in parts)
     public, networks, targets = (
-        of.get(kind, []) for kind in (ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_NETWORK, ChangeKind.LB_TARGET)
+        of.get(kind, ()) for kind in (ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_NETWORK, ChangeKind.LB_TARGET)
     )
     for change in parts:
         needed: Iterable[Change] = ()

@@ -36,7 +36,7 @@ from desired.plan.notes import Note
 from desired.rules import load_balancers as rows
 from desired.rules.load_balancer_changes import TARGET_EXCLUDED, TARGET_GONE, TARGET_TWICE, TARGET_WITHOUT_NODE
 from desired.rules.rule import Reason
-from desired.section import Absent, Unmanaged
+from desired.section import Absent, Unmanaged, grouped
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider, ServerKey
 from desired.syntax.selector import Selector
@@ -241,10 +241,7 @@ class TargetCache:
 
 def target_candidates(members: Sequence[NodeTarget], robot: RobotAccount | None = None) -> TargetCandidates:
     """These Nodes, which are in the order of their names; ``robot`` is None where Robot servers are not read."""
-    places: dict[ServerKey, list[int]] = {}
-    for place, member in enumerate(members):
-        if member.server is not None:
-            places.setdefault(member.server, []).append(place)
+    places = grouped((member.server, place) for place, member in enumerate(members) if member.server is not None)
     # In a list with a gap a Node that joins may be any of them.
     servers = robot.servers if robot is not None and robot.servers.is_whole else ()
     account = {str(server.ipv4): server.key for server in servers if server.ipv4 is not None}
@@ -314,9 +311,7 @@ def note_on_no_targets(members: Sequence[NodeTarget], service: Service, options:
     """The note that none of these Nodes, all of the cluster, gets traffic of ``service``."""
     if not members:
         return rows.NODES_LACKING.note(service.key)
-    groups: dict[str, list[NodeTarget]] = {}
-    for member in members:
-        groups.setdefault(member.reason.rule.name, []).append(member)
+    groups = grouped((member.reason.rule.name, member) for member in members)
     counted = Counter(member.reason.rule.counted for member in members)
     counts, remedies = {what: f"{number} {what}" for what, number in counted.most_common()}, dict[str, None]()
     note = rows.NODES_INELIGIBLE.note(service.key, total=len(members), counts=", ".join(counts.values()), remedies="")

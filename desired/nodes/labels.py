@@ -9,7 +9,7 @@ from desired.model.snapshot import Server
 from desired.names import LABEL_INSTANCE_TYPE, LABEL_PROVIDED_BY, LABEL_REGION, LABEL_ZONE
 from desired.rules import nodes as rules
 from desired.rules.rule import Decided, Rule
-from desired.section import Unmanaged
+from desired.section import Unmanaged, grouped
 from desired.syntax.provider_id import Provider
 from desired.syntax.selector import is_label_key, is_label_value
 
@@ -133,9 +133,7 @@ def _mirrored(server: Server, current: Mapping[str, str], settings: Settings) ->
     there = {key: value for key, value in current.items() if key not in OWNED_LABELS and is_owned_label(key, settings)}
     if "labels" in server.missing:
         return {key: Decided(value, rules.MIRROR_UNKNOWN) for key, value in there.items()}
-    names: dict[str, list[str]] = {}
-    for name in server.labels:
-        names.setdefault(f"{settings.mirror_labels}/{name.replace('/', '_')}", []).append(name)
+    names = grouped((f"{settings.mirror_labels}/{name.replace('/', '_')}", name) for name in server.labels)
     gone = {key: Decided(None, rules.MIRROR_GONE, {"label": key}) for key in there}
     return gone | {key: _mirror(key, sorted(found), server.labels) for key, found in names.items()}
 

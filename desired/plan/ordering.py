@@ -22,6 +22,7 @@ from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import Attachment, LoadBalancer
 from desired.plan.change import Change, Plan
 from desired.plan.kinds import ChangeKind
+from desired.section import grouped
 
 
 def locks_of(change: Change) -> frozenset[str]:
@@ -162,10 +163,7 @@ def not_ready(plan: Plan, given_up: Collection[str] = ()) -> Mapping[str, str]:
     why: dict[str, str] = {
         key: reason for key, change in allowed.items() if (reason := _why(change, created, claims)) is not None
     }
-    dependents: dict[str, list[str]] = {}
-    for key, change in allowed.items():
-        for before in change.depends_on:
-            dependents.setdefault(before, []).append(key)
+    dependents = grouped((before, key) for key, change in allowed.items() for before in change.depends_on)
     blocked = [key for key in plan.by_key if key in why or key in given_up or key not in allowed]
     while blocked:
         before = blocked.pop()

@@ -20,6 +20,7 @@ from desired.model.price import Cost
 from desired.names import LABEL_INSTANCE_TYPE, LABEL_REGION
 from desired.plan.change import Change, GuardDecision, GuardName, Verdict, shown_seconds
 from desired.plan.kinds import ChangeKind, Verb
+from desired.section import grouped
 from desired.syntax.bounds import listed
 from reconciler.config.options import Detail
 from reconciler.report.fields import FieldChange, field_changes
@@ -53,10 +54,7 @@ Row = TypeVar("Row")
 
 def alike(rows: Iterable[Row], likeness: Callable[[Row], Hashable]) -> tuple[tuple[Row, ...], ...]:
     """The rows of equal likeness together, in the order of the first of each."""
-    found: dict[Hashable, list[Row]] = {}
-    for row in rows:
-        found.setdefault(likeness(row), []).append(row)
-    return tuple(map(tuple, found.values()))
+    return tuple(grouped((likeness(row), row) for row in rows).values())
 
 
 _NUMBER = re.compile(r"([0-9]+)")

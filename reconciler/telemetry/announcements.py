@@ -24,7 +24,7 @@ from desired.plan.change import Change, Hold, Plan, Verdict
 from desired.plan.kinds import KINDS, ChangeKind
 from desired.plan.notes import Note, NoteKind
 from desired.planner import DesiredState
-from desired.section import Absent, Present
+from desired.section import Absent, Present, grouped
 from desired.syntax.bounds import counted, listed
 from reconciler.result import Line, approve_command
 from reconciler.telemetry.events import MESSAGE, Event, EventType, Subject, subject_of
@@ -305,10 +305,7 @@ def at_most(most: int, events: Iterable[Event], told: Iterable[Event] = ()) -> I
     """The first of these events on each object, and in place of the others one that counts them: together with those
     ``told`` of it in the same pass no more than ``most``, as one object may have thousands of problems."""
     room = Counter(event.subject for event in told)
-    by_subject: dict[Subject, list[Event]] = {}
-    for event in dict.fromkeys(events):
-        by_subject.setdefault(event.subject, []).append(event)
-    for subject, found in by_subject.items():
+    for subject, found in grouped((event.subject, event) for event in dict.fromkeys(events)).items():
         left = max(1, most - room[subject])
         if len(found) <= left:
             yield from found

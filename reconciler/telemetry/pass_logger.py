@@ -11,8 +11,9 @@ from actuators.http.connection import RequestTrace, tracing
 from actuators.outcome import Applied, Failed, Outcome
 from desired.health.state import NodeState, ServiceState
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.change import Change, Verdict
 from desired.plan.notes import NoteKind
+from desired.section import grouped
 from desired.syntax.bounds import listed
 from reconciler.result import Report, Requests, Result, approve_command, summary
 from reconciler.telemetry.logs import Pairs, pairs
@@ -131,10 +132,8 @@ class PassLogger:
             _log.log(level, "%s %s", word, told)
         unclear = {state.key for state in report.states if state.state is ServiceState.WAITING}
         over = {name: finding for name, finding in self._standing.items() if name not in standing}
-        if report.snapshot is None:
-            kept = over  # nothing is known to have ended
-        else:
-            kept = {name: finding for name, finding in over.items() if finding.key in unclear}
+        # If nothing was read, nothing is known to have ended.
+        kept = {name: each for name, each in over.items() if report.snapshot is None or each.key in unclear}
         told_anew = {finding.key for finding in standing.values() if finding.key}
         ended = [each for name, each in over.items() if name not in kept and each.key not in told_anew]
         for word, about in _by_word(ended):
@@ -197,23 +196,16 @@ class _Finding:
 
 def _by_cause(found: Iterable[_Finding]) -> Iterator[tuple[str, Pairs, int]]:
     """A word, what is told and its level, for each cause."""
-    causes: dict[str, list[_Finding]] = {}
-    for each in found:
-        causes.setdefault(f"{each.word} {pairs(**each.told)}" if each.key else each.name, []).append(each)
+    causes = grouped((f"{each.word} {pairs(**each.told)}" if each.key else each.name, each) for each in found)
     for first, *others in causes.values():
         told = {**_objects([first, *others]), **first.told} if first.key else first.told
         yield first.word, pairs(**told), logging.INFO if first.passes else logging.WARNING
 
 
-def _by_word(ended: Iterable[_Finding]) -> Iterator[tuple[str, Pairs]]:
+def _by_word(ended: Sequence[_Finding]) -> Iterator[tuple[str, Pairs]]:
     """A word and what it is no longer said of; objects together."""
-    objects: dict[str, list[_Finding]] = {}
-    for each in ended:
-        if each.key:
-            objects.setdefault(each.word, []).append(each)
-        else:
-            yield each.word, pairs(**each.about)
-    for word, found in objects.items():
+    yield from ((each.word, pairs(**each.about)) for each in ended if not each.key)
+    for word, found in grouped((each.word, each) for each in ended if each.key).items():
         yield word, pairs(**_objects(found))
 
 
@@ -250,11 +242,9 @@ def _withheld(report: Report) -> Iterator[_Finding]:
             end = {} if hold.end is None else {"ends": hold.end.said_at(now)}
             told = {**measure, "why": hold.said, **end, "approve": command}
             yield _Finding("held", told, {"rule": hold.rule, "keys": keys}, needs_a_person=True)
-    waiting: dict[GuardName | None, list[Change]] = {}
-    for line in report.lines:
-        if line.outcome is None and line.change.decision.verdict is Verdict.WAITING:
-            waiting.setdefault(line.change.decision.rule, []).append(line.change)
-    for rule, changes in waiting.items():
+    planned = (line.change for line in report.lines if line.outcome is None)
+    waiting = (change for change in planned if change.decision.verdict is Verdict.WAITING)
+    for rule, changes in grouped((change.decision.rule, change) for change in waiting).items():
         about = {"rule": rule, "keys": listed([change.key for change in changes], _SHOWN)}
         yield _Finding("waiting", {**about, "why": changes[0].decision.why}, about, passes=True)
 
