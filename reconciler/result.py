@@ -91,6 +91,8 @@ class Replacement:
     after: tuple[str, ...]
 
 
+UPDATE_DNS = "update DNS records and firewalls"
+"""The remedy for a replaced address."""
 _MOST_ADDRESSES = 4
 """As many as a load balancer has; anybody who may write a status may write any number."""
 

@@ -39,7 +39,7 @@ from reconciler.passes.one_pass import converge, plan_once
 from reconciler.passes.saved_plan import MOST_BYTES, SavedPlanProblem, is_saved_plan, read_plan, save_plan
 from reconciler.report.published import STATUS
 from reconciler.report.terminal import TerminalProgress, is_terminal
-from reconciler.result import Report, Result, exit_code, needing_a_person
+from reconciler.result import UPDATE_DNS, Report, Result, exit_code, needing_a_person
 from reconciler.runtime import Connections, Runtime, build_runtime, open_cluster
 from reconciler.telemetry import logs
 from reconciler.telemetry.logs import harmless, pairs
@@ -334,7 +334,7 @@ def _finish(report: Report, config: Config, writer: Writer | None) -> int:
         say(f"warning: result is {report.result}; the report says what and why")
     for moved in report.replacements():
         was, now = ", ".join(moved.before), ", ".join(moved.after)
-        say(f"warning: {moved.service} has the addresses {now} now, and had {was}: update DNS records and firewalls")
+        say(f"warning: {moved.service} has the addresses {now} now, and had {was}: {UPDATE_DNS}")
     if keys := needing_a_person(report):
         say(f"warning: {_in_need(keys)}")
     acts = config.mode is Mode.ONCE

@@ -162,7 +162,7 @@ class StatusPublication:
         if snapshot is None or report.not_leader or not isinstance(snapshot.cluster_uid, Present):
             return
         uid, now = snapshot.cluster_uid.value, snapshot.taken_at
-        self._replaced = recent((*replaced_in(report), *self._replaced), now)
+        self._replaced = recent((*replaced_in(report, now), *self._replaced), now)
         if self._change is None or self._pause.lasts(now):
             return
         if self._is_known and not self._is_due(self._status(report, snapshot, seconds), now):

@@ -187,11 +187,9 @@ def _end_of(hold: PublishedHold) -> int | None:
     return None if at is None else (at - at.min.replace(tzinfo=at.tzinfo)) // _END_TO
 
 
-def replaced_in(report: Report) -> Iterator[PublishedReplacement]:
-    """The Services that came to publish other addresses in the pass with this report."""
-    for each in report.replacements():
-        if report.snapshot is not None:
-            yield PublishedReplacement(_cut(each.service), each.before, each.after, report.snapshot.taken_at)
+def replaced_in(report: Report, now: datetime) -> Iterator[PublishedReplacement]:
+    """The Services that came to publish other addresses in the pass with this report, which read at ``now``."""
+    return (PublishedReplacement(_cut(each.service), each.before, each.after, now) for each in report.replacements())
 
 
 def recent(replaced: Iterable[PublishedReplacement], now: datetime) -> tuple[PublishedReplacement, ...]:

@@ -23,7 +23,7 @@ from reconciler.report.published import (
 )
 from reconciler.report.text import LEVELS, TextLine, Tone, visible_lines
 from reconciler.report.view import told_state
-from reconciler.result import Result
+from reconciler.result import UPDATE_DNS, Result
 
 _GONE = 3
 """After so many durations without a renewal a leader is gone: another one would have taken over after one."""
@@ -127,7 +127,7 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
         moved = (
             f"{each.key} has {', '.join(each.after)} since {shown_moment(each.at)}, and had {', '.join(each.before)}"
         )
-        yield TextLine(f"Replaced:  {moved}: update DNS records and firewalls", Tone.WARNING)
+        yield TextLine(f"Replaced:  {moved}: {UPDATE_DNS}", Tone.WARNING)
     if last.requests_left is not None:
         yield TextLine(f"Requests:  {last.requests_left} of {last.requests_limit} left", Tone.DETAIL)
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
+from reconciler.result import UPDATE_DNS
+
 OURS = "hcloud_reconciler_"
 """Prefix of metrics that no other software serves. The others have the names, types and labels that dashboards know."""
 
@@ -192,7 +194,7 @@ _ROWS = (
     Metric(
         f"{OURS}addresses_replaced_total",
         Sort.COUNTER,
-        "Services of which all published addresses were replaced: update DNS records and firewalls",
+        f"Services of which all published addresses were replaced: {UPDATE_DNS}",
     ),
     Metric(
         f"{OURS}notes",

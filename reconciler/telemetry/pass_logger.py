@@ -15,7 +15,7 @@ from desired.plan.change import Change, Verdict
 from desired.plan.notes import NoteKind
 from desired.section import grouped
 from desired.syntax.bounds import listed
-from reconciler.result import Report, Requests, Result, approve_command, summary
+from reconciler.result import UPDATE_DNS, Report, Requests, Result, approve_command, summary
 from reconciler.telemetry.logs import Pairs, pairs
 
 
@@ -120,7 +120,7 @@ class PassLogger:
         needed, and as it ends. Objects with one cause share a line."""
         for moved in report.replacements():
             both = {"before": ", ".join(moved.before), "after": ", ".join(moved.after)}
-            _log.warning("replaced %s", pairs(key=moved.service, **both, advice="update DNS records and firewalls"))
+            _log.warning("replaced %s", pairs(key=moved.service, **both, advice=UPDATE_DNS))
         now, standing = self._clock(), {finding.name: finding for finding in _standing(report)}
         due = []
         for name, finding in standing.items():

@@ -195,7 +195,7 @@ def test_a_replaced_status_that_somebody_has_filled_is_cut() -> None:
     moved = a_move(0, "203.0.113.1", "203.0.113.9")
     (line,) = moved.lines
     many = tuple(Ingress(f"198.51.100.{number}") for number in range(200))
-    (found,) = replaced_in(replace(moved, lines=(replace(line, change=replace(line.change, before=many)),)))
+    (found,) = replaced_in(replace(moved, lines=(replace(line, change=replace(line.change, before=many)),)), NOW)
     assert len(found.before) == 4
 
 
