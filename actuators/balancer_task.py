@@ -1,4 +1,4 @@
-"""A change of a load balancer that is being carried out, and what is asked before it is written.
+"""A change of a load balancer that is being carried out, and its preconditions.
 
 What a load balancer is at the moment of a write is looked up before everything that could harm another owner: before
 deletion, adoption and release, before what is sent once more, and before what is put back.
@@ -178,7 +178,7 @@ def with_label(label: str, value: str) -> Mapping[str, str]:
 
 
 def services_now(cluster: KubernetesReader) -> Iterator[Service]:
-    """All Services. Raises an ApiError, Broken if one of them cannot be read: it may want what is asked about."""
+    """All Services. Raises an ApiError, Broken if one of them cannot be read: it may want that load balancer."""
     for page in cluster.list_pages(SERVICES.path, whole_page):
         yield from page
 

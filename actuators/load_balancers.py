@@ -303,7 +303,7 @@ def add_listener(task: BalancerTask, _before: None, after: Listener) -> None:
 
 
 def change_listener(task: BalancerTask, before: Listener, after: Listener) -> None:
-    """Change a listener: only what differs is sent, so that what was not asked for stays."""
+    """Change a listener: only fields that differ are sent, so that others stay."""
     port, changes = after.port, listener_changes(before, after)
     expect(task.change, fits=before.port == port)
     task.act(
@@ -393,7 +393,7 @@ def swap_targets(task: BalancerTask, before: IpTarget, after: IpTarget) -> None:
 
 
 def _swap(task: BalancerTask, before: Target, after: Target) -> None:
-    """Remove one target and add another: what was there comes back when the new one is refused."""
+    """Remove one target and add another. The old one is added again if the new one is refused."""
     _remove(task, before)
     with put_back_by(lambda: _put_back(task, before)):
         add_target(task, None, after)
@@ -502,7 +502,7 @@ def _reached(targets: Iterable[Target]) -> tuple[Target, ...]:
 
 
 def _leave(task: BalancerTask, place: Attachment, targets: Collection[Target]) -> None:
-    """Remove what is reached through the network, and detach; done if it is detached already."""
+    """Remove targets that are reached through the network, and detach. Done if it is detached already."""
     with put_back_by(lambda: _put_all_back(task, targets)):
         for target in _reached(targets):
             _take(task, target, targets)

@@ -14,7 +14,7 @@ from actuators.unlisted import UnlistedBalancers
 
 @dataclass(frozen=True, slots=True)
 class Writers:
-    """Clients for Hetzner, the one poller of all actions, and a reader of the Services that may want what is to go."""
+    """Clients for Hetzner, the one poller of all actions, and a reader of Services."""
 
     reader: HetznerReader
     writer: HetznerWriter

@@ -126,7 +126,7 @@ class Decoded(Generic[K, V]):
     names: Mapping[K, str] = field(default_factory=dict)
     """Key → name of those that could not be decoded, where the name could be read."""
     nameless: int = 0
-    """Objects of which not even the key could be read."""
+    """Objects without a readable key."""
 
 
 def one_by_one(

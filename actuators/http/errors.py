@@ -159,7 +159,7 @@ def class_at_hetzner(status: int, code: str | None) -> type[ApiError]:
 
 def class_at_kubernetes(status: int, said: str | None) -> type[ApiError]:
     """The class of a refusal of the API server (Kubernetes API conventions, HTTP status codes); ``said`` is its
-    message, None for an answer that is no Status."""
+    message, None without a Status."""
     if said is not None and (status == 404 or (status == 422 and "metadata.uid" in said)):
         return NotFound if status == 404 else Conflict
     return _OF_KUBERNETES.get(status) or _by_status(status, is_said=said is not None)

@@ -115,7 +115,7 @@ def clock_notes(snapshot: Snapshot) -> tuple[Note, ...]:
 
 
 def _skew(clocks: Clocks) -> Reason:
-    """Whose clock is how far from whose, of clocks that differ: one of them is Kubernetes'."""
+    """The clock that is off, by how much, and the others."""
     hetzner, process = clocks.hetzner, clocks.process
     if hetzner is None or not is_far(hetzner):
         if is_far(clocks.jump):
