@@ -55,6 +55,8 @@ class KubernetesSimulator:
         world_file.load(self._store, world or {"nodes": []}, clock.now())
         self.worlds = 1
         """How many worlds it has had."""
+        self._families: tuple[object, Mapping[int, frozenset[int]]] = None, {}
+        """Version of the store with the number of worlds, and node port → versions of IP then."""
         self._history = History(self._store, clock)
         self._store.on_write = self._history.wrote
         self._verbs = {"get": self._get, "list": self._list, "watch": self._watch, "create": self._create}
@@ -84,12 +86,16 @@ class KubernetesSimulator:
 
     def families_of(self, node_port: int) -> frozenset[int]:
         """The versions of IP for which kube-proxy opens this port on the Nodes; empty where no Service has it."""
-        return frozenset(
-            6 if family == "IPv6" else 4
-            for service in self._store.all(SERVICES)
-            if any(port.get("nodePort") == node_port for port in service["spec"].get("ports", ()))
-            for family in service["spec"].get("ipFamilies", ())
-        )
+        at: object = (self._store.version, self.worlds)
+        if self._families[0] != at:  # a thousand targets ask of each port in one list
+            found: dict[int, set[int]] = {}
+            for service in self._store.all(SERVICES):
+                versions = {6 if family == "IPv6" else 4 for family in service["spec"].get("ipFamilies", ())}
+                for port in service["spec"].get("ports", ()):
+                    if "nodePort" in port:
+                        found.setdefault(port["nodePort"], set()).update(versions)
+            self._families = at, {port: frozenset(versions) for port, versions in found.items()}
+        return self._families[1].get(node_port, frozenset())
 
     def act(self, method: str, path: str, body: Any) -> Response:
         """A POST or PATCH by the cluster's own components, who may do everything."""
