@@ -302,7 +302,9 @@ def differing(path: Path) -> list[str]:
         option: text
         for wish in path.wishes
         for option, text in wish.items()
-        if _is_kept(option, text, {**own, **wish}) and option not in own and not _has(option, path.wishes[-1])
+        if _is_kept(option, text, {**own, **wish})
+        and option.removeprefix("port_80_") not in own  # what the Service says of all its ports decides again
+        and not _has(option, path.wishes[-1])
     }
     direct = _direct(path.start, tuple(sorted({**kept, **path.wishes[-1]}.items())))
     taken = direct if len(path.wishes) == 1 else _taken(path)
