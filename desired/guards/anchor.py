@@ -91,10 +91,11 @@ def anchor_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> Anc
     return Anchor(0, 0, 0, unreadable, nodes=len(ours), present=found, hidden=unknown)
 
 
-def is_own_project(anchor: Anchor, witnesses: Collection[str]) -> bool:
+def is_own_project(anchor: Anchor, snapshot: Snapshot, settings: Settings) -> bool:
     """Whether the project may be this cluster's, so that its lists may be relied on."""
-    holds = anchor.state is AnchorState.HOLDS
-    return holds or (anchor.state in (AnchorState.NONE, AnchorState.UNFOUND) and bool(witnesses))
+    if anchor.state in (AnchorState.NONE, AnchorState.UNFOUND):
+        return bool(witnesses(snapshot, settings))
+    return anchor.state is AnchorState.HOLDS
 
 
 def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
@@ -240,9 +241,10 @@ def asks_for_memory(snapshot: Snapshot, settings: Settings) -> bool:
     address identifies the project, and there is something to lose or to be written. A load balancer may have been made
     since."""
     anchor = anchor_of(Provider.CLOUD, snapshot, settings)
+    if anchor.total or anchor.present:
+        return False
     found = witnesses(snapshot, settings)
-    known = not {"network", "address"}.isdisjoint(found.values())
-    if anchor.total or anchor.present or known or (found and not anchor.nodes):
+    if not {"network", "address"}.isdisjoint(found.values()) or (found and not anchor.nodes):
         return False
     return bool(anchor.nodes or snapshot.load_balancers or snapshot.routes)
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from desired.guards.absence import servers_to_confirm
-from desired.guards.anchor import AnchorState, anchor_of, asks_for_memory, is_own_project, witnesses
+from desired.guards.anchor import AnchorState, anchor_of, asks_for_memory, is_own_project
 from desired.guards.filters import explain_strange_keys, filtered, restrict
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.judge import ask_guards, judge
@@ -122,7 +122,7 @@ def _is_own(confirmer: Confirmer, snapshot: Snapshot, settings: Settings) -> boo
     """Whether the project, or the account, may be this cluster's."""
     anchor = anchor_of(confirmer.provider, snapshot, settings)
     if confirmer.provider is Provider.CLOUD:
-        return is_own_project(anchor, witnesses(snapshot, settings))
+        return is_own_project(anchor, snapshot, settings)
     return anchor.state in (AnchorState.HOLDS, AnchorState.NONE)
 
 

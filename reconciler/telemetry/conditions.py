@@ -183,7 +183,7 @@ def _may_tell(facts: GuardInput) -> bool:
     """Whether anything may be written, all was looked at, and the token is certain to see the cluster's project."""
     settings = facts.settings
     is_whole = settings.policy is not Policy.OBSERVE and not settings.only
-    return is_whole and is_own_project(facts.anchor, facts.witnesses)
+    return is_whole and is_own_project(facts.anchor, facts.snapshot, settings)
 
 
 def _refusals(tried: Iterable[Line]) -> Iterator[tuple[str, str]]:
