@@ -52,14 +52,11 @@ def _of_balancers(view: GuardInput) -> Iterator[tuple[Scope, Headcount]]:
     for lb in view.desired.services.values():
         if not isinstance(lb, DesiredLoadBalancer) or (balancer := lb.present) is None:
             continue
-        led_to = lb.targets.candidates.server_of
-        servers = {target: key for target in balancer.targets if (key := led_to(target)) is not None}
+        existing = lb.targets.candidates.existing(balancer.targets)
         for provider in Provider:
-            members = frozenset(key.name for key in servers.values() if key.provider is provider)
-            yield (balancer.id, OF_PROVIDER, provider), Headcount(members, announced, is_whole)
+            yield (balancer.id, OF_PROVIDER, provider), Headcount(existing.names_at(provider), announced, is_whole)
         for port, targets in healthy(balancer).items():
-            members = frozenset(servers[target].name for target in targets if target in servers)
-            yield (balancer.id, ANSWERING, f"port {port}"), Headcount(members, announced, is_whole)
+            yield (balancer.id, ANSWERING, f"port {port}"), Headcount(existing.names_of(targets), announced, is_whole)
 
 
 def _of_nodes(view: GuardInput) -> Iterator[tuple[Scope, Headcount]]:

@@ -15,7 +15,7 @@ from desired.model.load_balancer import CloudBalancer, Health, Listener
 from desired.model.service import Service, ServiceCondition
 from desired.names import CONDITION_HEALTHY, CONDITION_IN_SYNC, CONDITION_READY
 from desired.plan.change import Change, GuardName, Verdict
-from desired.plan.foresight import has_way
+from desired.plan.foresight import reached_by
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.rules import health as rows
@@ -126,7 +126,7 @@ class _Served:
             cause = "".join(f"; {note.text}" for note in notes if note.kind is NoteKind.NO_TARGETS)
             told = rows.NO_TARGET.text(balancer=balancer.id, cause=cause)
             yield ServiceState.WAITING if self.is_new else ServiceState.DOWN, told
-        elif not any(has_way(target, balancer) for target in balancer.targets):
+        elif not reached_by(balancer):
             yield ServiceState.DOWN, rows.NO_WAY.text(balancer=balancer.id, targets=len(balancer.targets))
         else:
             dead = [port for port in self.ports if port.state is PortState.NONE]
@@ -167,7 +167,7 @@ def _worst(balancer: CloudBalancer) -> Iterator[Health]:
 def port_health(balancer: CloudBalancer, *, is_local: bool, is_new: bool) -> Iterator[PortHealth]:
     """The targets of each port of a load balancer, by port. One that it cannot reach, as it is in no network or has no
     public interface, is no target of any. With ``is_local`` one that answers is enough for a port."""
-    reached = [target for target in balancer.targets if has_way(target, balancer)]
+    reached = reached_by(balancer)
     for port in sorted(balancer.spec.listeners):
         said = [balancer.checks.get(target, {}).get(port, Health.UNKNOWN) for target in reached]
         yield PortHealth(port, said.count(Health.HEALTHY), said.count(Health.UNHEALTHY), len(said), is_local, is_new)

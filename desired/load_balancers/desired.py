@@ -292,8 +292,9 @@ def _reached_as_most(
     if addresses := [target for target in present.targets if isinstance(target, IpTarget)]:
         of_nodes = snapshot.node_addresses  # those of others say nothing of the way
         own += [target for target in addresses if target.ip in of_nodes]
-    own = [target for target in own if members.stays(target)] or own
-    own = [target for target in own if present.answering(target)] or own
+    staying = members.existing(present.targets).staying
+    own = [target for target in own if target in staying] or own
+    own = [target for target in own if present.answers(target)] or own
     if not own and not (present.attachments and present.spec.public_interface is False):
         return requested
     private = not own or 2 * sum(map(is_private, own)) > len(own)
@@ -304,8 +305,12 @@ def _switched(
     found: TargetCandidates, asked: TargetCandidates, present: CloudBalancer, *, private: bool
 ) -> Mapping[Target, ServerTarget | IpTarget]:
     """Target that is there → the same server by the way that is ``asked``, of those that are reached otherwise."""
-    servers = {target: found.server_of(target) for target in present.targets if is_private(target) is not private}
-    others = {target: asked.usable[key] for target, key in servers.items() if key and key in asked.usable}
+    servers = found.existing(present.targets).servers.items()
+    others = {
+        target: asked.usable[key]
+        for target, key in servers
+        if is_private(target) is not private and key in asked.usable
+    }
     return {target: other for target, other in others.items() if is_private(other) is private}
 
 
@@ -425,7 +430,7 @@ class _Planned:
         """The targets while no annotation says how they are to be reached: ``wanted`` by the way of most, and servers
         that are reached otherwise as they are, but for what is to go however it is reached."""
         candidates, private = self.serving.targets.candidates, self.serving.options.use_private_ip
-        otherwise = [t for t in present.targets if is_private(t) is not private and candidates.stays(t)]
+        otherwise = [t for t in candidates.existing(present.targets).staying if is_private(t) is not private]
         if not otherwise:
             return wanted
         server_of, there = candidates.server_of, frozenset(present.targets)

@@ -141,9 +141,7 @@ def notes_on_targets(
     service: Service, options: Options, targets: DesiredTargets, present: CloudBalancer | None
 ) -> Iterator[Note]:
     """One note for each kind of trouble: Nodes that cannot be targets, none at all, and targets that are not ours."""
-    there = {targets.candidates.server_of(target) for target in present.targets} if present else set()
-    # From the few targets, as there may be thousands of Nodes for each of hundreds of Services.
-    kept = {member.node for server in there for member in targets.of_server(server) if member.keeps_its_target}
+    kept = targets.candidates.existing(present.targets).kept_nodes if present else frozenset()
     for row, membership in (
         (rows.NODE_NO_TARGET, Membership.UNUSABLE),
         (rows.NODE_OVER_LIMIT, Membership.OVER_LIMIT),
@@ -168,7 +166,9 @@ def _by_lost_ipv4(targets: DesiredTargets, present: CloudBalancer | None) -> lis
     """The Nodes whose existing target has the public IPv4 address of a server that has none any more, or takes the
     Service's traffic by IPv6 alone."""
     found: list[NodeTarget] = []
-    for target in present.targets if present else ():
+    if present is None or not targets.candidates.is_any_by_ipv6:
+        return found
+    for target in present.targets:
         if isinstance(target, ServerTarget) and not (target.use_private_ip or target.ipv6):
             server = ServerKey(Provider.CLOUD, target.server_id)
             wanted = targets.candidates.usable.get(server)

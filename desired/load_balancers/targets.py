@@ -26,7 +26,7 @@ from desired.load_balancers.membership import (
     way_of,
     without_shared_addresses,
 )
-from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target, ipv6_of
+from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import RobotAccount, Snapshot
@@ -48,6 +48,43 @@ _NAMED = 3
 
 
 @dataclass(frozen=True)
+class ExistingTargets:
+    """Targets that load balancers have, beside the Nodes of a cluster."""
+
+    targets: tuple[Target, ...]
+    servers: Mapping[Target, ServerKey]
+    """Target → the server that it leads to; without label selectors, and addresses of no server that is known."""
+    staying: frozenset[Target]
+    """Those that lead, by whichever address, to a server that may get traffic or is left alone."""
+    kept: frozenset[Target]
+    """Those that stay although their server is no candidate."""
+    kept_nodes: frozenset[str]
+    """Nodes that keep their target though they could be none now."""
+    _named: dict[frozenset[Target], frozenset[str]] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def foreign(self) -> tuple[Target, ...]:
+        """Those without a known server, sorted."""
+        return tuple(sorted((target for target in self.targets if target not in self.servers), key=str))
+
+    def names_of(self, some: frozenset[Target]) -> frozenset[str]:
+        """The names of the servers that some of the targets lead to."""
+        if (found := self._named.get(some)) is None:
+            found = frozenset(key.name for target in some if (key := self.servers.get(target)) is not None)
+            self._named[some] = found
+        return found
+
+    def names_at(self, provider: Provider) -> frozenset[str]:
+        """The names of the servers of this provider."""
+        return self._by_provider.get(provider, frozenset())
+
+    @cached_property
+    def _by_provider(self) -> Mapping[Provider, frozenset[str]]:
+        found = grouped((server.provider, server.name) for server in self.servers.values())
+        return {provider: frozenset(names) for provider, names in found.items()}
+
+
+@dataclass(frozen=True)
 class TargetCandidates:
     """The membership of every Node in the load balancer of a Service, before the limit of its type."""
 
@@ -58,6 +95,23 @@ class TargetCandidates:
     account: Mapping[str, ServerKey]
     """Main public address → the server of the Robot account that has it, whether or not it is a Node. Empty where the
     account is not known whole."""
+    _existing: dict[int, ExistingTargets] = field(default_factory=dict, compare=False)
+    """By the id of the targets: load balancers with equal ones share a tuple."""
+
+    def existing(self, targets: tuple[Target, ...]) -> ExistingTargets:
+        """These targets of a load balancer. Made once, as hundreds of load balancers may have the same thousands."""
+        found = self._existing.get(id(targets))
+        if found is None or found.targets is not targets:
+            found = self._existing[id(targets)] = self._found(targets)
+        return found
+
+    def _found(self, targets: tuple[Target, ...]) -> ExistingTargets:
+        servers = {target: server for target in targets if (server := self.server_of(target)) is not None}
+        kept = (target for target, key in servers.items() if key not in self.usable and self.leaves_alone(key))
+        nodes = (each.node for key in servers.values() for each in self.of_server(key) if each.keeps_its_target)
+        return ExistingTargets(
+            targets, servers, frozenset(filter(self.stays, targets)), frozenset(kept), frozenset(nodes)
+        )
 
     @cached_property
     def usable(self) -> Mapping[ServerKey, ServerTarget | IpTarget]:
@@ -67,6 +121,11 @@ class TargetCandidates:
             for member in self.members
             if member.target is not None and member.server is not None
         }
+
+    @cached_property
+    def is_any_by_ipv6(self) -> bool:
+        """Whether a server is to be reached by its public IPv6 address."""
+        return any(isinstance(target, ServerTarget) and target.ipv6 for target in self.usable.values())
 
     def server_of(self, target: Target) -> ServerKey | None:
         """The server that an existing target leads to; None for a label selector, and for an address of no server that
@@ -233,7 +292,7 @@ class TargetCache:
     ) -> DesiredTargets:
         """``desired_targets`` of candidates that are in here."""
         there = () if present is None else present.targets
-        asked = (id(candidates), there, ipv6_of(there), max_targets, remedy)
+        asked = (id(candidates), id(there), max_targets, remedy)
         if asked not in self._desired:
             self._desired[asked] = desired_targets(candidates, present, max_targets, remedy)
         return self._desired[asked]
@@ -250,8 +309,8 @@ def target_candidates(members: Sequence[NodeTarget], robot: RobotAccount | None 
 
 def count_targets(candidates: TargetCandidates, present: CloudBalancer | None) -> int:
     """Number of targets that a load balancer would have if there were room for all of them."""
-    foreign, kept = _stay(candidates, () if present is None else present.targets)
-    return len(foreign) + len(kept) + len(candidates.usable)
+    existing = candidates.existing(() if present is None else present.targets)
+    return len(existing.foreign) + len(existing.kept) + len(candidates.usable)
 
 
 def desired_targets(
@@ -263,30 +322,17 @@ def desired_targets(
     What is not ours or uncertain keeps its place, then what is a target already, then Nodes in the order of their
     names. Nodes that claim one server are one target, by exactly one of its addresses.
     """
-    there = () if present is None else present.targets
-    usable = candidates.usable
-    foreign, kept = _stay(candidates, there)
+    existing = candidates.existing(() if present is None else present.targets)
+    usable, foreign, kept = candidates.usable, existing.foreign, existing.kept
     room = len(usable) if max_targets is None else max(0, max_targets - len(foreign) - len(kept))
     if max_targets is None or len(usable) <= room:
         return DesiredTargets(frozenset((*foreign, *kept, *usable.values())), candidates, foreign)
-    serving = set(map(candidates.server_of, there))
+    serving = set(existing.servers.values())
     first = (key for key in usable if key in serving)
     chosen = frozenset(islice(chain(first, (key for key in usable if key not in serving)), room))
     full = rows.ROOM_LACKING.because(room=counted(max_targets, "target"), remedy=remedy)
     targets = frozenset((*foreign, *kept, *(usable[key] for key in chosen)))
     return DesiredTargets(targets, candidates, foreign, full, chosen)
-
-
-def _stay(candidates: TargetCandidates, there: tuple[Target, ...]) -> tuple[tuple[Target, ...], frozenset[Target]]:
-    """Existing targets that stay whatever the Nodes are: foreign ones, and servers that are left alone."""
-    servers = {target: candidates.server_of(target) for target in there}
-    foreign = (target for target, server in servers.items() if server is None)
-    kept = frozenset(
-        target
-        for target, server in servers.items()
-        if server is not None and server not in candidates.usable and candidates.leaves_alone(server)
-    )
-    return tuple(sorted(foreign, key=str)), kept
 
 
 def removal_reason(

@@ -387,6 +387,10 @@ class CloudBalancer:
         """The ports at which the target answers its health checks."""
         return frozenset(port for port, said in self.checks.get(target, {}).items() if said is Health.HEALTHY)
 
+    def answers(self, target: Target) -> bool:
+        """Whether the target answers any of its health checks."""
+        return Health.HEALTHY in self.checks.get(target, {}).values()
+
     def is_unchecked(self, target: Target) -> bool:
         """Whether the target may well get traffic, as nothing is known yet: it is new, or its checks were edited."""
         said = self.checks.get(target, {}).values()

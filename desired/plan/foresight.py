@@ -231,7 +231,7 @@ def serving(
     not checked yet, on a server that is within reach and up. Each port that listens is in it. ``ready`` is
     ``readiness(world)``, for callers that ask for many load balancers."""
     ready = readiness(world) if ready is None else ready
-    reached = [target for target in balancer.targets if has_way(target, balancer)]
+    reached = reached_by(balancer)
     return {
         port: frozenset(target for target in reached if _answers(target, port, balancer, world, ready))
         for port in balancer.spec.listeners
@@ -249,11 +249,21 @@ def readiness(world: Snapshot) -> Mapping[ServerKey, bool]:
 
 def healthy(balancer: CloudBalancer) -> Mapping[int, frozenset[Target]]:
     """Port → the targets that its health checks report healthy, and that the load balancer reaches as it is."""
-    reached = [target for target in balancer.targets if has_way(target, balancer)]
-    return {
-        port: frozenset(target for target in reached if port in balancer.answering(target))
-        for port in balancer.spec.listeners
-    }
+    said = [(target, balancer.checks.get(target, {})) for target in reached_by(balancer)]
+    answering: dict[int, frozenset[Target]] = {}
+    for port in balancer.spec.listeners:
+        found = [target for target, ports in said if ports.get(port) is Health.HEALTHY]
+        # Mostly it is all of them: that set is there, and shared.
+        is_all, there = len(found) == len(balancer.targets), balancer.spec.targets
+        answering[port] = there if is_all and not isinstance(there, Unmanaged) else frozenset(found)
+    return answering
+
+
+def reached_by(balancer: CloudBalancer) -> Sequence[Target]:
+    """The targets that the load balancer reaches as it is."""
+    if balancer.attachments and balancer.spec.public_interface is not False:
+        return balancer.targets
+    return [target for target in balancer.targets if has_way(target, balancer)]
 
 
 def has_way(target: Target, balancer: CloudBalancer) -> bool:
