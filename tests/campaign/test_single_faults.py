@@ -17,8 +17,8 @@ from tests.campaign.workloads import WORKLOADS
 from tests.support.sampling import SEED, sample
 
 PER_WORKLOAD = 2
-PAIRS = 20
-TRIED = sample([*WORKLOADS], "workloads", least=24)
+PAIRS = 10
+TRIED = sample([*WORKLOADS], "workloads", least=10)
 
 
 @pytest.mark.parametrize("name", TRIED)

@@ -7,8 +7,8 @@ from tests.campaign.forbidden import tally_of
 from tests.campaign.small_worlds import BALANCERS, CIRCUMSTANCES, Machine, World, pairs
 from tests.support.sampling import SEED
 
-PAIRS = 6
-CLASS_WORLDS = 500
+PAIRS = 3
+CLASS_WORLDS = 250
 IN_ORDER = Machine("there", "ready")
 
 

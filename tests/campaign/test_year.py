@@ -16,7 +16,7 @@ from tests.support.objects import a_service, pods_of, private_ip
 from tests.support.sampling import SEED
 
 ROOT = Path(__file__).parents[2]
-DAYS = 3
+DAYS = 2
 ELSEWHERE = """
 import socket
 socket.gethostname = lambda: "elsewhere"

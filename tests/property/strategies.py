@@ -26,14 +26,14 @@ Test = TypeVar("Test", bound=Callable[..., None])
 
 _EXAMPLES = os.environ.get("PROPERTY_EXAMPLES")
 """How many values each law is tried on; ``scripts/soak`` asks for more."""
-WORLDS = int(_EXAMPLES or 25)
+WORLDS = int(_EXAMPLES or 12)
 """How many those are tried on that run passes on simulators, which take as long as a hundred plans."""
 
 
 def law(premises: Mapping[str, float]) -> Callable[[Test], Test]:
     """Of a test that holds for all values, of which the seed says which are tried. Name of a premise → share of the
     values that meet it, at least (``tests.support.premises``)."""
-    return _tried(premises, int(_EXAMPLES or 100))
+    return _tried(premises, int(_EXAMPLES or 50))
 
 
 def law_of_passes(premises: Mapping[str, float], examples: int = WORLDS) -> Callable[[Test], Test]:

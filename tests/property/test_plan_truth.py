@@ -51,7 +51,7 @@ from tests.support.records import begin_record
 from tests.support.sampling import SEED
 from tests.support.simulators import START
 
-WORLDS = int(os.environ.get("TRUTH_WORLDS") or 30)
+WORLDS = int(os.environ.get("TRUTH_WORLDS") or 15)
 _PUBLISHED = frozenset({ChangeKind.LB_NETWORK, ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_LISTENER})
 """Changes after which a load balancer has other addresses, or another mode."""
 _JUDGED_ANEW = frozenset({GuardName.PROJECT_ANCHOR, GuardName.CERTIFICATE_ISSUANCE})

@@ -76,7 +76,7 @@ def plan_of(entry: corpus.Entry, selector: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
-@pytest.mark.parametrize("name", sample(SELECTED, "selected worlds", least=40))
+@pytest.mark.parametrize("name", sample(SELECTED, "selected worlds", least=16))
 def test_a_selector_decides_on_nothing(name: str, selector: str) -> None:
     entry = WORLDS[name]
 
