@@ -29,7 +29,7 @@ class Result(StrEnum):
     ERROR = "error"
     NOT_LEADER = "not_leader"
     INCOMPLETE = "incomplete"
-    REFUSED = "refused"
+    BLOCKED = "blocked"
     PARTIAL = "partial"
     CHANGES = "changes"
     NO_CHANGES = "no_changes"
@@ -39,7 +39,7 @@ _DETAILED = {
     Result.ERROR: 1,
     Result.NOT_LEADER: 1,
     Result.INCOMPLETE: 5,
-    Result.REFUSED: 3,
+    Result.BLOCKED: 3,
     Result.PARTIAL: 4,
     Result.CHANGES: 2,
     Result.NO_CHANGES: 0,
@@ -143,11 +143,17 @@ class Report:
             return Result.NOT_LEADER
         if is_incomplete(self):
             return Result.INCOMPLETE
-        if {Verdict.HELD, Verdict.REFUSED} & set(planned) or any(note.row.is_finding for note in self.notes):
-            return Result.REFUSED
+        if {Verdict.HELD, Verdict.REFUSED} & {*planned} or self.needs_a_person:
+            return Result.BLOCKED
         if undone or any(line.change.decision.rule is GuardName.AGREED_PLAN for line in self.lines):
             return Result.PARTIAL
         return Result.CHANGES if planned else Result.NO_CHANGES
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether a note or a state waits for one; a verdict may as well."""
+        is_told = any(note.row.is_finding or note.needs_a_person for note in self.notes)
+        return is_told or any(state.needs_a_person for state in self.states)
 
     @property
     def obstacles(self) -> tuple[str, ...]:
@@ -233,10 +239,7 @@ def _is_undecided(note: Note) -> bool:
 
 def needing_a_person(report: Report) -> tuple[Key, ...]:
     """Keys of the Nodes and Services that do not get what they ask for, or whose pods are unreachable, until a person
-    corrects them, sorted.
-
-    That is no difference that a pass could fix, so that the result may be ``no_changes``.
-    """
+    corrects them, sorted. Services that are down, and what is held, have alerts of their own."""
     stuck = {node.key for node in report.states.nodes if node.state is NodeState.STUCK}
     return tuple(sorted(stuck | {note.key for note in report.notes if note.needs_a_person}))
 
@@ -249,9 +252,9 @@ def exit_code(report: Report, *, detailed: bool, acts: bool = False) -> int:
         return _DETAILED[result]
     if result in (Result.ERROR, Result.NOT_LEADER) or (acts and result is Result.INCOMPLETE):
         return 1
-    if result in (Result.REFUSED, Result.PARTIAL) and report.outcomes(Failed):
+    if result in (Result.BLOCKED, Result.PARTIAL) and report.outcomes(Failed):
         return 1
-    return 3 if acts and result is Result.REFUSED else 0
+    return 3 if acts and result is Result.BLOCKED else 0
 
 
 def summary(report: Report) -> Mapping[str, int]:

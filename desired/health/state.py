@@ -80,6 +80,7 @@ _LEVELS: Mapping[AnyState, Level] = MappingProxyType(
         NodeState.IN_SYNC: Level.GOOD,
     }
 )
+_OF_PEOPLE = frozenset({ServiceState.DOWN, ServiceState.BLOCKED, NodeState.STUCK})
 
 
 class PortState(StrEnum):
@@ -167,6 +168,11 @@ class ObjectState:
     def level(self) -> Level:
         """How bad that is."""
         return _LEVELS[self.state]
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether it stays as it is until a person acts."""
+        return self.state in _OF_PEOPLE
 
     @property
     def rank(self) -> tuple[int, int]:

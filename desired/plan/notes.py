@@ -77,7 +77,7 @@ class NoteRow:
     needs_a_person: frozenset[ObjectKind] = frozenset()
     """The kinds of objects that do not get what they ask for until a person corrects the cause."""
     is_finding: bool = False
-    """Whether the result is ``refused``, whatever is planned."""
+    """Whether the result is ``blocked``, whatever is planned."""
     is_undecided: bool = False
     """Whether the needs of the object could not be determined: the result is ``incomplete``."""
     is_of_the_whole: bool = False

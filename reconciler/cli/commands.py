@@ -82,7 +82,7 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
         Command.STATUS: CommandRow(
             "the controller's last pass, in a few lines",
             "Who leads, and the controller's last pass as it was published: states, changes, holds. Ends with 0 when"
-            " all is well, 3 when a Service is down, something is held or refused, or the leader is gone, 1 when a pass"
+            " all is well, 3 when anything needs a person, or the leader is gone, 1 when a pass"
             " failed or nothing recent is known.",
             (),
             {

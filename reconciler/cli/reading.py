@@ -108,8 +108,7 @@ def key_of(kind: str, name: str) -> Key:
 
 def status(_words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """Write the controller's last pass, from what the leader published; the exit code: 0 when it went well, 3 when
-    something is held or refused, a Service is down, or the leader is gone, 1 when it went wrong, or nothing recent is
-    known."""
+    anything needs a person, or the leader is gone, 1 when it went wrong, or nothing recent is known."""
 
     def read(config: Config, stop: Stop) -> StatusReport:
         reader = KubernetesReader(open_cluster(config, stop, read_only=True))

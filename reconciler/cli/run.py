@@ -330,7 +330,7 @@ def _finish(report: Report, config: Config, writer: Writer | None) -> int:
     written = _write_artifacts(report, config) and written
     for error in (*report.errors, *filter(None, [report.not_leader])):
         say(f"error: {error}")
-    if report.result in (Result.INCOMPLETE, Result.REFUSED, Result.PARTIAL):
+    if report.result in (Result.INCOMPLETE, Result.BLOCKED, Result.PARTIAL):
         say(f"warning: result is {report.result}; the report says what and why")
     for moved in report.replacements():
         was, now = ", ".join(moved.before), ", ".join(moved.after)

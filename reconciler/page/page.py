@@ -106,13 +106,11 @@ class Page:
 
     @property
     def tone(self) -> str:
-        """The class of the line that says the result: the worst of states and result, and nothing is fine while an
-        object waits for a person."""
+        """The class of the line that says the result: the worst of states and result."""
         tone, level = tone_of(self.result), self.view.report.states.level
         if level is Level.BAD:
             return "bad"
-        is_fine = tone in ("good", "plain")
-        return "warning" if is_fine and (self.in_need or level is Level.WARNING) else tone
+        return "warning" if tone in ("good", "plain") and level is Level.WARNING else tone
 
     @property
     def worst(self) -> str:
@@ -355,7 +353,7 @@ def tone_of(result: Result | None) -> str:
             return "good"
         case Result.CHANGES | None:
             return "plain"
-        case Result.ERROR | Result.REFUSED:
+        case Result.ERROR | Result.BLOCKED:
             return "bad"
     return "warning"
 

@@ -77,8 +77,8 @@ class StatusReport:
 
     @property
     def code(self) -> int:
-        """0 when the last pass went well, 3 when the leader is gone, a Service is down, or a guard stands in the way, 1
-        when the pass went wrong or nothing recent is known of it."""
+        """0 when the last pass went well, 3 when it was blocked or the leader is gone, 1 when the pass went wrong or
+        nothing recent is known of it."""
         if self.is_gone and not self.errors:
             return 3
         if self.published is None or self.errors or self.is_late:
@@ -86,8 +86,7 @@ class StatusReport:
         last = self.published.last_pass
         if not last.is_whole:
             return 1
-        is_down = ServiceState.DOWN in last.states.services
-        return 3 if last.result == Result.REFUSED or self.published.holds or is_down else 0
+        return 3 if last.result == Result.BLOCKED else 0
 
 
 def _lines(report: StatusReport) -> Iterator[TextLine]:

@@ -229,23 +229,29 @@ def _footer(view: View) -> Iterator[TextLine]:
         done = f"Applied {counted(applied, 'change')}; none is left" if applied else "No changes"
         is_part = any(note.kind is NoteKind.PARTIAL for note in report.notes)
         part = " in the part that --only names" if is_part else ""
-        ill = {each.key for each in report.states if each.level >= Level.WARNING}
-        wrong = len([key for key in needing_a_person(report) if key.whole not in ill])
-        need = f"; {counted(wrong, 'object')} need{'s' * (wrong == 1)} a person, see Notes" if wrong else ""
-        sick = "".join(f"; {told}" for told in unwell(report.states))
-        tone = Tone.WARNING if wrong else Tone.PLAIN if is_part else Tone.GOOD
-        tone = LEVELS[report.states.level][1] if report.states.level >= Level.WARNING else tone
-        yield TextLine(f"{done}{part}{need}{sick}. Observed {seen}.{opening}", tone)
+        is_ill = report.states.level >= Level.WARNING
+        tone = LEVELS[report.states.level][1] if is_ill else Tone.PLAIN if is_part else Tone.GOOD
+        yield TextLine(f"{done}{part}{_unwell(report)}. Observed {seen}.{opening}", tone)
         return
     if report.lines:
         yield TextLine(f"{_summed_up(report.lines, counts)}.{opening}")
-    tone = {Result.CHANGES: Tone.PLAIN, Result.ERROR: Tone.BAD}.get(result, Tone.WARNING)
+    is_bad = result is Result.ERROR or report.states.level is Level.BAD
+    tone = Tone.BAD if is_bad else Tone.PLAIN if result is Result.CHANGES else Tone.WARNING
     means = f": {MEANS[result]}" if MEANS[result] else ""
+    means += _unwell(report) if result is Result.BLOCKED else ""
     awaiting = len({note.key.whole for note in report.notes if report.obstacles and note.kind is OF_AN_ERROR})
     rest = f", and {counted(awaiting, 'object')} cannot be decided on until it is corrected" if awaiting else ""
     command = view.next_step
     following = f". Next: {command}" if command else "" if report.lines or not opening else f".{opening}"
     yield TextLine(f"Result: {result}{means}{rest}{following}", tone, command)
+
+
+def _unwell(report: Report) -> str:
+    """``; 1 object needs a person, see Notes; 1 Service is down``; "" if all are well."""
+    ill = {each.key for each in report.states if each.level >= Level.WARNING}
+    wrong = len([key for key in needing_a_person(report) if key.whole not in ill])
+    need = [f"{counted(wrong, 'object')} need{'s' * (wrong == 1)} a person, see Notes"] if wrong else []
+    return "".join(f"; {told}" for told in (*need, *unwell(report.states)))
 
 
 def _summed_up(lines: Sequence[Line], counts: Mapping[str, int]) -> str:

@@ -47,7 +47,7 @@ MEANS: Mapping[Result, str] = {
     Result.ERROR: "",
     Result.NOT_LEADER: "another process leads, which makes the same changes",
     Result.INCOMPLETE: "some data could not be read, and changes that depend on it wait",
-    Result.REFUSED: "a person has to decide or correct something first",
+    Result.BLOCKED: "a person has to decide or correct something first",
     Result.PARTIAL: "some changes are not made yet",
     Result.CHANGES: "",
     Result.NO_CHANGES: "",
@@ -226,8 +226,9 @@ class View(Struct, frozen=True):
     def next_step(self) -> str:
         """What to type so that the plan is carried out; "" where that would do nothing, or something else is to be done
         first."""
-        is_due = any(line.change.decision.verdict is Verdict.ALLOWED for line in self.report.lines)
-        return self.report.next_step if self.report.result is Result.CHANGES and is_due else ""
+        verdicts = {line.change.decision.verdict for line in self.report.lines}
+        is_due = Verdict.ALLOWED in verdicts and not verdicts & {Verdict.HELD, Verdict.REFUSED}
+        return self.report.next_step if self.report.result in (Result.CHANGES, Result.BLOCKED) and is_due else ""
 
     def is_long(self, keys: Sequence[str]) -> bool:
         """Whether so much goes that the first names are read faster than all."""

@@ -192,7 +192,7 @@ class Metrics:
         self._passes.labels(report.result.value).inc()
         self._triggers.labels(trigger_of(measured.trigger)).inc()
         self._durations.observe(measured.seconds)
-        if report.result is Result.NO_CHANGES and not report.lines:
+        if report.result in (Result.NO_CHANGES, Result.BLOCKED) and not report.lines:
             self._idle.inc()
         for labels, count in became(report).items():
             self._applied.labels(*labels).inc(count)

@@ -109,7 +109,7 @@ EXEMPTIONS = (
         "as (one|two|three) writes? ago",
         "/load_balancers/[^/]*",
         (
-            "ends with refused, not no_changes",
+            "ends with blocked, not no_changes",
             "balancers: .*",
             "DELETE /load_balancers/.*: 0 times, not 1",
             "held by ip-loss",

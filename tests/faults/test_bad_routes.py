@@ -74,7 +74,7 @@ def test_routes_of_another_project_are_none_of_ours(
 
     report = one_pass(network)
 
-    assert (report["result"], len(report["holds"]) > 0) == ("refused", True)
+    assert (report["result"], len(report["holds"]) > 0) == ("blocked", True)
     assert {change["verdict"] for change in report["changes"]} <= {"held", "waiting"}
     assert network.routes() == {route["destination"]: route["gateway"] for route in theirs}
     assert network.nodes() == before

@@ -44,7 +44,7 @@ def test_foreseen(
 
     assert [entry.path for entry in stage.written_to_hetzner() if entry.status >= 400] == []
     assert len(stage.balancers()) == created
-    assert (second["changes"], second["result"] in ("no_changes", "refused")) == ([], True)
+    assert (second["changes"], second["result"] in ("no_changes", "blocked")) == ([], True)
     told = {note["kind"]: note["text"] for note in second["notes"] if said and said in note["text"]}
     assert list(told) == ([kind] if kind else [])
 

@@ -113,7 +113,7 @@ def test_a_refusal_that_nobody_foresaw(field: Callable[[str], Stage]) -> None:
     first = one_pass(stage)
 
     assert stage.asked_of_hetzner() == ["POST load_balancers"] * 2 + ["POST add_target"] * 2
-    assert first["result"] == "partial"
+    assert first["result"] == "blocked"
     assert len(_targets(stage)) == 1
     (told,) = stage.events("UpdateLoadBalancerFailed")
     assert "not that one (word_of_next_year" in told["message"]

@@ -112,7 +112,7 @@ def test_a_name_of_a_service_that_lives_is_refused(balanced: Stage) -> None:
     report = one_pass(balanced)
 
     verdicts = {change["verdict"] for change in report["changes"] if change["owner"] == SERVICE}
-    assert (report["result"], verdicts) == ("refused", {"refused"})
+    assert (report["result"], verdicts) == ("blocked", {"refused"})
     assert (balanced.balancers(), balanced.asked_of_hetzner()) == (before, [])
     assert said_of(balanced.service())["LoadBalancerInSync"][0] == "False"
     _settled(balanced)
@@ -128,7 +128,7 @@ def test_two_services_that_ask_for_one_name_get_none(balanced: Stage) -> None:
 
     report = one_pass(balanced)
 
-    assert (report["result"], balanced.asked_of_hetzner(), balanced.balancers()) == ("refused", [], [])
+    assert (report["result"], balanced.asked_of_hetzner(), balanced.balancers()) == ("blocked", [], [])
     assert notes(report) == {("service/default/api", "ambiguous"), (SERVICE, "ambiguous")}
     assert [said_of(found)["LoadBalancerInSync"] for found in balanced.services().values()] == [
         ("False", "Ambiguous")

@@ -24,7 +24,7 @@ def _the_hold(stage: Stage) -> Any:
     stage.forget()
     report = one_pass(stage, ONCE_AT_ANY_AGE)
     (hold,) = report["holds"]
-    assert (report["result"], report["summary"]["applied"]) == ("refused", 0)
+    assert (report["result"], report["summary"]["applied"]) == ("blocked", 0)
     assert (stage.uids(), stage.deletions()) == (before, [])
     return hold
 

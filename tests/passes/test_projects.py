@@ -14,7 +14,7 @@ def test_a_token_of_an_empty_project_is_refused_though_the_plan_is_empty(stage: 
     ran = stage.reconcile("--once", "--output", "json")
     told = stage.reconcile("--once")
 
-    assert (ran.report["result"], ran.report["changes"], ran.code) == ("refused", [], 3)
+    assert (ran.report["result"], ran.report["changes"], ran.code) == ("blocked", [], 3)
     assert [note["kind"] for note in ran.report["notes"]] == ["project-anchor"]
     assert "in the project of HCLOUD_TOKEN" in told.stdout
     assert "warning" in told.stderr
@@ -30,7 +30,7 @@ def test_an_empty_project_is_refused_even_when_it_lacks_the_network_too(stage: S
 
     ran = stage.reconcile("--once", "--output", "json", HCLOUD_NETWORK="cluster")
 
-    assert (ran.report["result"], ran.code) == ("refused", 3)
+    assert (ran.report["result"], ran.code) == ("blocked", 3)
 
 
 def test_an_empty_project_and_a_cluster_just_being_born_get_a_note_for_each_node(stage: Stage) -> None:

@@ -152,6 +152,6 @@ def test_a_dead_route_that_gets_a_living_gateway_meanwhile_stays(network: Stage)
     again = one_pass(network)
 
     assert network.routes() == led(1, 2, **{pods_of(9): private_ip(5)})
-    assert (report["summary"]["failed"], report["result"], again["result"]) == (0, "refused", "refused")
+    assert (report["summary"]["failed"], report["result"], again["result"]) == (0, "blocked", "blocked")
     assert report["holds"] == again["holds"]
     assert by_key(again)[f"route/7/{pods_of(9)}"]["rule"] == "route-blast-radius"

@@ -64,7 +64,7 @@ def test_the_token_of_another_project_while_all_nodes_are_down_makes_no_witness_
 
     reports = [one_pass(recorded, AT_ONCE, **ROUTED) for _ in range(4)]
 
-    assert {report["result"] for report in reports} == {"refused"}
+    assert {report["result"] for report in reports} == {"blocked"}
     assert recorded.balancers() == []
     assert (recorded.asked_of_hetzner(), recorded.writes()) == ([], [])
     assert recorded.nodes() == nodes
@@ -83,7 +83,7 @@ def test_a_violated_anchor_writes_no_condition_of_a_joining_node(a_stage: Callab
 
     report = one_pass(stage, AT_ONCE, **{**ROUTED, "RECONCILER_CLUSTER_CIDR": "10.200.0.0/16"})
 
-    assert report["result"] == "refused"
+    assert report["result"] == "blocked"
     assert stage.nodes() == before
 
 
@@ -164,7 +164,7 @@ def test_a_copy_of_the_cluster_deletes_nothing_of_the_living_one(recorded: Stage
 
     reports = [one_pass(recorded, AT_ONCE) for _ in range(3)]
 
-    assert {report["result"] for report in reports} == {"refused"}
+    assert {report["result"] for report in reports} == {"blocked"}
     assert recorded.balancers() == [living]
     assert finalizers(recorded.service())
     assert ingress(recorded.services()["more"]) == []

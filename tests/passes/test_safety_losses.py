@@ -95,7 +95,7 @@ def test_settings_that_are_mistaken_for_all(
     with configured(internal, mistaken):
         for _ in range(2):
             report = one_pass(internal, {**ONCE, **flags})
-            result = "refused" if rules else "no_changes"
+            result = "blocked" if rules else "no_changes"
             assert (report["result"], rules_of(report), standing(internal)) == (result, rules, before)
 
     assert one_pass(internal)["result"] == "no_changes"
@@ -109,7 +109,7 @@ def test_settings_that_are_lost_when_a_plan_is_saved(internal: Stage) -> None:
         internal.reconcile("plan", "--save", "plan.json")
         applied = internal.reconcile("apply", "plan.json", "--output", "json", "--detailed-exitcode")
 
-    assert (applied.code, applied.report["result"], applied.report["summary"]["applied"]) == (3, "refused", 0)
+    assert (applied.code, applied.report["result"], applied.report["summary"]["applied"]) == (3, "blocked", 0)
     assert (rules_of(applied.report), standing(internal)) == ({"by-default"}, before)
     assert one_pass(internal)["result"] == "no_changes"
 
@@ -125,7 +125,7 @@ def test_another_network_and_no_private_addresses(balanced: Stage) -> None:
     with configured(balanced, {"HCLOUD_NETWORK": "other", f"{LB}USE_PRIVATE_IP": None}):
         for _ in range(2):
             report = one_pass(balanced)
-            assert (report["result"], standing(balanced)) == ("refused", before)
+            assert (report["result"], standing(balanced)) == ("blocked", before)
             assert "target-floor" in rules_of(report)
 
     assert reached(balanced) == dict.fromkeys((1, 2, 3), "private")
@@ -154,7 +154,7 @@ def test_one_edit_to_a_pool_that_does_not_answer(pools: Stage) -> None:
     for _ in range(2):
         report = one_pass(pools)
         (found,) = standing(pools).values()
-        assert (report["result"], rules_of(report), found["public"]) == ("refused", {"target-floor"}, True)
+        assert (report["result"], rules_of(report), found["public"]) == ("blocked", {"target-floor"}, True)
         assert found["targets"].items() >= dict.fromkeys((1, 2, 3), "public").items()
 
     silence(pools)
@@ -170,7 +170,7 @@ def test_a_selector_of_a_pool_that_is_off(pools: Stage) -> None:
 
     for _ in range(2):
         report = one_pass(pools)
-        assert (report["result"], rules_of(report)) == ("refused", {"target-floor"})
+        assert (report["result"], rules_of(report)) == ("blocked", {"target-floor"})
         assert reached(pools).keys() >= {1, 2, 3}
 
     pools.annotate(node_selector="pool=a")
@@ -213,7 +213,7 @@ def test_all_that_answer_are_to_go(
 
     for _ in range(2):
         report = one_pass(four)
-        assert (report["result"], rules_of(report)) == ("refused", {"target-floor"})
+        assert (report["result"], rules_of(report)) == ("blocked", {"target-floor"})
         assert reached(four).keys() >= {*answering}
 
     ends(four, *web(*answering))

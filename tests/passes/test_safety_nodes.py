@@ -74,7 +74,7 @@ def test_a_mistyped_network_takes_no_address_and_closes_no_node(stage: Stage) ->
     assert _published(stage, "InternalIP") == kept
     assert stage.all_say() == dict.fromkeys(kept, ROUTED)
     for report in reports:
-        assert report["result"] == "refused"
+        assert report["result"] == "blocked"
         assert {(hold["rule"], hold["value"], hold["limit"], len(hold["keys"])) for hold in report["holds"]} == {
             ("by-default", "8", "0", 16)
         }

@@ -169,7 +169,7 @@ def test_another_namespace_that_names_what_was_let_go_has_to_ask(served: Stage) 
 
     report = one_pass(served)
 
-    assert (report["result"], served.asked_of_hetzner()) == ("refused", [])
+    assert (report["result"], served.asked_of_hetzner()) == ("blocked", [])
     (hold,) = report["holds"]
     assert (hold["rule"], "Service default/web" in hold["why"]) == ("adoption", True)
     served.have_services(a_service())
@@ -311,7 +311,7 @@ def test_a_copied_label_takes_nothing_from_the_published_one(served: Stage) -> N
 
     report = one_pass(served)
 
-    assert (report["result"], served.asked_of_hetzner()) == ("refused", ["POST change_algorithm"])
+    assert (report["result"], served.asked_of_hetzner()) == ("blocked", ["POST change_algorithm"])
     assert ("service/default/web", "several-balancers") in notes(report)
     assert said_of(served.service())["LoadBalancerInSync"] == ("False", "Ambiguous")
     assert ingress(served.service()) == published

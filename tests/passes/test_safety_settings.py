@@ -49,7 +49,7 @@ def test_settings_that_vanish_together_take_nothing(remembering: Stage) -> None:
     for _ in range(2):
         report = one_pass(remembering, ONCE, HCLOUD_NETWORK="")
 
-        assert report["result"] == "refused"
+        assert report["result"] == "blocked"
         (hold,) = report["holds"]
         assert (hold["rule"], hold["keys"]) == ("by-default", [f"node/web-{number}/addresses" for number in (1, 2, 3)])
         (said,) = told(report)
@@ -81,7 +81,7 @@ def test_a_setting_for_all_is_undone_by_the_opposite(remembering: Stage, variabl
         before = state()
         report = one_pass(remembering, ONCE, **variables)
         assert [hold["rule"] for hold in report["holds"]] == ["by-default"]
-        assert (report["result"], state()) == ("refused", before)
+        assert (report["result"], state()) == ("blocked", before)
         approved = {**ONCE, "--approve": report["holds"][0]["hash"]}
         report = one_pass(remembering, approved, **variables)
         assert (report["result"], report["holds"], state()) == ("no_changes", [], [not each for each in before])

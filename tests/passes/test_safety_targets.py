@@ -63,7 +63,7 @@ def test_a_move_in_the_network_gives_back_what_others_have_added(shared: Stage) 
     shared.annotate(private_ipv4="10.0.0.99")
     planned = one_pass(shared, DRY_RUN)
     (hold,) = holds_of(planned, "target-floor")
-    assert (one_pass(shared)["result"], targets(shared)) == ("refused", PUBLIC | FOREIGN)
+    assert (one_pass(shared)["result"], targets(shared)) == ("blocked", PUBLIC | FOREIGN)
 
     report = one_pass(shared, ONCE | {"--approve": hold["hash"]})
 
@@ -98,7 +98,7 @@ def test_a_move_that_empties_a_load_balancer_is_held(balanced: Stage) -> None:
     report = one_pass(balanced)
 
     (hold,) = holds_of(report, "target-floor")
-    assert (report["result"], hold["value"]) == ("refused", "0")
+    assert (report["result"], hold["value"]) == ("blocked", "0")
     assert (private_address(balanced), targets(balanced)) == (before, PRIVATE)
 
     approved = one_pass(balanced, ONCE | {"--approve": hold["hash"]})
@@ -126,7 +126,7 @@ def test_one_target_goes_first_and_a_firewall_that_drops_it_holds_the_others(bal
     failed = one_pass(balanced)
     assert targets(balanced) == {"server 1 private", "server 2", "server 3"}
     (hold,) = holds_of(failed, "target-health")
-    assert (failed["result"], "firewalls" in hold["why"]) == ("refused", True)
+    assert (failed["result"], "firewalls" in hold["why"]) == ("blocked", True)
 
     balanced.forget()
     again = one_pass(balanced)
@@ -139,7 +139,7 @@ def test_one_target_goes_first_and_a_firewall_that_drops_it_holds_the_others(bal
     balanced.annotate(use_private_ip="true")
     (hold,) = holds_of(one_pass(balanced), "target-health")
     approved = one_pass(balanced, ONCE | {"--approve": hold["hash"]})
-    assert (approved["result"], targets(balanced)) == ("no_changes", PRIVATE)
+    assert (approved["result"], targets(balanced)) == ("blocked", PRIVATE), "none of them answers"
 
 
 def test_as_many_targets_follow_as_answer(a_stage: Callable[..., Stage]) -> None:
@@ -175,7 +175,7 @@ def test_a_port_that_never_answers_sends_no_target_ahead(balanced: Stage) -> Non
     one_pass(balanced)
     balanced.annotate(use_private_ip="true")
 
-    assert one_pass(balanced)["result"] == "refused"
+    assert one_pass(balanced)["result"] == "blocked"
     assert targets(balanced) == {"server 1 private", "server 2", "server 3"}
 
 

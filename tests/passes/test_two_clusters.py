@@ -84,7 +84,7 @@ def test_the_second_to_ask_for_a_name_is_refused(ours: Stage, theirs: Stage) -> 
     report = one_pass(ours)
 
     change = by_key(report)[BALANCER]
-    assert (report["result"], change["verdict"], change["rule"]) == ("refused", "refused", "foreign-owner")
+    assert (report["result"], change["verdict"], change["rule"]) == ("blocked", "refused", "foreign-owner")
     assert any(before["labels"][LABEL_CLUSTER_UID] in note["text"] for note in report["notes"])
     assert (finalizers(ours.service()), ingress(ours.service())) == (set(), [])
 

@@ -83,7 +83,7 @@ def _run(folder: Path, commands: str) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == (_HELD if "Result: refused" in done.stdout else 0), done.stdout + done.stderr
+    assert done.returncode == (_HELD if "Result: blocked" in done.stdout else 0), done.stdout + done.stderr
     return done.stdout
 
 

@@ -74,7 +74,7 @@ def test_the_summary_of_a_step(shell: Shell, tmp_path: Path) -> None:
 
     assert said.code == 0, said.stderr
     assert summary.read_text().startswith(f"# Of an earlier command\n\n<!-- {MARK}:")
-    assert json.loads(other.read_text())["result"] == "refused"
+    assert json.loads(other.read_text())["result"] == "blocked"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_cannot_be_written_at_the_end(shell: Shell, tmp_path: Path) -> None
     line = "--also 'markdown=/dev/full' cannot be written: No space left on device"
     assert said.code == 1
     assert f"reconcile: error: {line}\n" in said.stderr
-    assert json.loads(said.stdout)["result"] == json.loads((tmp_path / "other").read_text())["result"] == "refused"
+    assert json.loads(said.stdout)["result"] == json.loads((tmp_path / "other").read_text())["result"] == "blocked"
 
 
 def refused(*also: str, command: Command = Command.PLAN, plan: str | None = None, **flags: str) -> tuple[str, ...]:

@@ -175,7 +175,7 @@ def test_a_hold_of_a_saved_plan_stays_held_until_somebody_approves(elsewhere: Ru
     """The file approves nothing; but what was held in it is permitted once it is allowed."""
     save(elsewhere)
     refused = elsewhere.converge()
-    assert (refused.result, elsewhere.sim.written()) == (Result.REFUSED, [])
+    assert (refused.result, elsewhere.sim.written()) == (Result.BLOCKED, [])
     elsewhere.approve(refused.holds[0].hash)
 
     elsewhere.converge()

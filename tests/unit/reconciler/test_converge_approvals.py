@@ -35,7 +35,7 @@ def said_of_approvals(report: Report) -> list[str]:
 def test_a_violated_anchor_writes_nothing(elsewhere: Run) -> None:
     report = elsewhere.converge()
 
-    assert report.result is Result.REFUSED
+    assert report.result is Result.BLOCKED
     assert elsewhere.sim.written() == []
     assert initialized(elsewhere) == ["old-1", "old-2"]
     assert [hold.rule for hold in report.holds] == ["project-anchor"]
@@ -67,7 +67,7 @@ def test_an_approval_counts_once(elsewhere: Run) -> None:
         }
     )
     again = elsewhere.converge()
-    assert again.result is Result.REFUSED
+    assert again.result is Result.BLOCKED
     assert [held.hash for held in again.holds] == [hold.hash]
     used = f"was used at {elsewhere.sim.clock.now():%Y-%m-%d %H:%M} UTC"
     assert said_of_approvals(again) == [f"the approval of {hold.hash} by somebody {used}"]
@@ -80,7 +80,7 @@ def test_an_approval_that_cannot_be_used_up_approves_nothing(elsewhere: Run) -> 
 
     report = elsewhere.converge()
 
-    assert report.result is Result.REFUSED
+    assert report.result is Result.BLOCKED
     assert "web-1" not in initialized(elsewhere)
     assert "its approval could not be marked as used" in str(report.lines[0].outcome)
 
@@ -116,7 +116,7 @@ def test_an_expired_approval_approves_nothing(elsewhere: Run) -> None:
 
     report = elsewhere.converge()
 
-    assert report.result is Result.REFUSED
+    assert report.result is Result.BLOCKED
     assert elsewhere.sim.written() == []
     expired = f"expired at {approved_at + timedelta(hours=1):%Y-%m-%d %H:%M} UTC"
     assert said_of_approvals(report) == [f"the approval of {hold.hash} by somebody {expired}"]
@@ -127,7 +127,7 @@ def test_approvals_that_cannot_be_read(elsewhere: Run) -> None:
 
     report = elsewhere.plan()
 
-    assert report.result is Result.REFUSED
+    assert report.result is Result.BLOCKED
     (text,) = said_of_approvals(report)
     assert text.startswith("no approval counts: the record of uses could not be read: Kubernetes API server: GET /api/")
     assert text.endswith("answers 403 may not patch nodes")

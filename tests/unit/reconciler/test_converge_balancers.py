@@ -171,7 +171,7 @@ def test_a_copy_of_a_service_takes_no_address_from_the_original(simulate: Simula
 
     report = run.converge()
 
-    assert report.result is Result.REFUSED
+    assert report.result is Result.BLOCKED
     assert (len(run.sim.balancers()), published(run), published(run, "copy")) == (1, had, [])
     assert run.plan().holds == ()
 

@@ -58,7 +58,7 @@ def test_nothing_is_written_beside_hccm(joining: Run) -> None:
 
     report = joining.converge()
 
-    assert report.result is Result.REFUSED
+    assert report.result is Result.BLOCKED
     assert joining.sim.written() == []
     assert rules(report) == {"node/web-1": "other-controller", "node/web-2": "other-controller"}
     assert [note.kind for note in report.notes] == [NoteKind.OTHER_CONTROLLER]

@@ -124,7 +124,7 @@ def test_a_route_to_a_server_that_is_no_node_goes_when_a_person_says_so(simulate
 
     held = [run.converge() for _ in range(2)]
     holds = {hold.hash: hold for report in held for hold in report.holds}
-    assert [(report.result, _held(report)) for report in held] == [(Result.REFUSED, [f"route/7/{STRANGER}"])] * 2
+    assert [(report.result, _held(report)) for report in held] == [(Result.BLOCKED, [f"route/7/{STRANGER}"])] * 2
     assert (_ours(run)[STRANGER], _named(run)) == (OF_ANOTHER, set())
     ((code, hold),) = holds.items()
     assert (hold.rule, hold.value, hold.limit) == ("route-blast-radius", "1", "0")
@@ -147,7 +147,7 @@ def test_a_route_to_a_nodes_pods_by_a_server_that_is_no_node_is_swapped_when_a_p
     run = _a_run(simulate, {pods_of(1): NAT}, _led(*range(2, NODES + 1)))
 
     held = [run.converge() for _ in range(2)]
-    assert [(report.result, _held(report)) for report in held] == [(Result.REFUSED, [f"route/7/{pods_of(1)}"])] * 2
+    assert [(report.result, _held(report)) for report in held] == [(Result.BLOCKED, [f"route/7/{pods_of(1)}"])] * 2
     assert (_ours(run)[pods_of(1)], _named(run)) == (NAT, set())
 
     run.approved = tuple(hold.hash for hold in held[0].holds)

@@ -40,7 +40,7 @@ def test_a_missing_network_of_another_project(elsewhere: Run) -> None:
 
     report = elsewhere.converge()
 
-    assert (report.result, report.errors) == (Result.REFUSED, ())
+    assert (report.result, report.errors) == (Result.BLOCKED, ())
 
 
 HETZNER_TROUBLE = [
@@ -73,7 +73,7 @@ EMPTY = {"servers": [], "meta": {"pagination": {"last_page": 1, "total_entries":
     ("fault", "result"),
     [
         *HETZNER_TROUBLE,
-        pytest.param({"kind": "status", "code": 200, "body": EMPTY}, Result.REFUSED, id="an empty project"),
+        pytest.param({"kind": "status", "code": 200, "body": EMPTY}, Result.BLOCKED, id="an empty project"),
     ],
 )
 def test_no_node_goes_for_lack_of_a_list(
@@ -166,7 +166,7 @@ def test_one_unreadable_server(joining: Run, broken: dict[str, Any], waiting: li
     report = joining.converge()
 
     unmatched = broken.get("name") == "other"
-    assert report.result is (Result.NO_CHANGES if unmatched else Result.INCOMPLETE)
+    assert report.result is (Result.BLOCKED if unmatched else Result.INCOMPLETE)
     assert [(note.key, note.kind) for note in report.notes] == [
         (f"node/{name}", "unmatched" if unmatched else "unknown") for name in waiting
     ]

@@ -201,7 +201,7 @@ def _note_row(kind: NoteKind, row: NoteRow) -> str:
     events = [f"Node: `{row.node_event.reason}`"] if row.node_event else []
     events += [f"Service: `{row.service_event}`"] * bool(row.service_event)
     needing = ", ".join(sorted({ObjectKind.NODE: "Node", ObjectKind.SERVICE: "Service"}[k] for k in row.needs_a_person))
-    result = "`refused`" if row.is_finding else "`incomplete`" if row.is_undecided else ""
+    result = "`blocked`" if row.is_finding else "`incomplete`" if row.is_undecided else ""
     condition = f"`{row.condition}`" if row.condition else ""
     return f"| `{kind}` | {row.means} | {row.remedy} | {needing} | {result} | {'; '.join(events)} | {condition} |\n"
 

@@ -37,6 +37,9 @@ def hints(text: str) -> list[str]:
     ]
 
 
+_NEEDS_A_PERSON = 3
+
+
 @dataclass
 class Cluster:
     """A cluster, and the shell of a person, who answers each question with yes."""
@@ -56,6 +59,7 @@ class Cluster:
 
     def follow(self, texts: Iterable[str], **variables: str) -> set[Command]:
         """Type what these texts name, and what that names in turn; the commands that were typed, of which all worked.
+        A Node without a server needs a person afterwards.
         What approves comes after all that only looks, and what applies comes last."""
         typed, todo = dict[str, Command](), [hint for text in texts for hint in hints(text)]
         while todo:
@@ -65,7 +69,7 @@ class Cluster:
                 words = shlex.split(line)
                 typed[line] = parse_command_line(words)[0]
                 said = self.type(*words, **variables)
-                assert said.code == 0, (line, said)
+                assert said.code == 0 or (line.startswith("apply") and said.code == _NEEDS_A_PERSON), (line, said)
                 todo += hints(said.stdout + said.stderr)
         return set(typed.values())
 

@@ -181,7 +181,7 @@ def test_machines_get_it_too(world: World) -> None:
 
     assert (found["by"], [each["hold"]["hash"] for each in found["holds"]]) == ("ccm-0", [world.hash])
     assert [(each["approver"], each["why_void"]) for each in found["holds"][0]["approvals"]] == [("sandbox-0", None)]
-    assert world.type("status", "--output", "json").document["last_pass"]["result"] == "refused"
+    assert world.type("status", "--output", "json").document["last_pass"]["result"] == "blocked"
 
 
 def test_a_plan_of_ones_own(world: World) -> None:
@@ -264,7 +264,7 @@ def test_a_config_map_that_may_not_be_made(world: World) -> None:
 def test_the_status(world: World) -> None:
     said = world.type("status")
     assert said.code == 3
-    assert "Result:    refused, took 0.5 s\n" in said.stdout
+    assert "Result:    blocked, took 0.5 s\n" in said.stdout
     assert f"Held:      1 hold: reconcile holds --kubeconfig {world.sim.kubeconfig()}\n" in said.stdout
     held = "2 of 3 Nodes lost their servers without a drain (limit 1); 2 changes, since "
     assert f"  ! node-blast-radius: {held}" in said.stdout

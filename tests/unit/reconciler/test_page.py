@@ -170,7 +170,7 @@ def test_the_head_says_that_a_person_is_needed() -> None:
     status = shown(Report(snapshot=a_snapshot(), notes=(note,))).by_id("status")
 
     assert "1 object needs a person" in status.text
-    assert status.attributes["class"] == "status warning"
+    assert status.attributes["class"] == "status bad"
     assert "person" not in shown(Report(snapshot=a_snapshot())).by_id("status").text
 
 

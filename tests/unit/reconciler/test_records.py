@@ -51,7 +51,7 @@ def test_trouble_ends_no_pass_and_is_not_repeated_in_each(
 
 WRITTEN = (
     f'{{"version":1,"cluster":"{CLUSTER_UID}","by":"ccm-0","tool_version":"0.1.0","written_at":"2026-07-01T12:00:00Z",'
-    '"last_pass":{"at":"2026-07-01T12:00:00Z","result":"refused","counts":{"add":0},"errors":[],"in_need":0,'
+    '"last_pass":{"at":"2026-07-01T12:00:00Z","result":"blocked","counts":{"add":0},"errors":[],"in_need":0,'
     '"seconds":null,"requests_left":3000,"requests_limit":3600},"holds":[{"hash":"sha256:0000000000000001",'
     '"rule":"node-blast-radius","value":"2","limit":"1","why":"two","advice":"cordon","since":"2026-07-01T12:00:00Z",'
     '"end":null,"count":1,"keys":["node/a"],"changes":[{"key":"node/a","kind":"node.delete","class":"remove",'

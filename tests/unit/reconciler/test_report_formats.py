@@ -54,7 +54,7 @@ def test_text_tells_all(report: Report) -> None:
     text, document = written(report), report_as_json(report)
 
     assert [told for told in sentences(document, report) if visible(told) not in text] == []
-    for change in document["changes"] if document["result"] != "refused" else ():  # 'holds show' has the sides of those
+    for change in document["changes"] if document["result"] != "blocked" else ():  # 'holds show' has the sides of those
         sides = [side for field in change["fields"] for side in (field["before"], field["after"])]
         assert [each for each in sides if isinstance(each, str) and not _is_time(each) and each not in text] == []
     assert not re.search(r"[ \t]$", text, re.MULTILINE)

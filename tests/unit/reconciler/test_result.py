@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.health.state import NodeState, ObjectState, ServiceState, States
 from desired.model.snapshot import Snapshot
 from desired.plan.change import ALLOWED, GuardDecision, GuardName, Verdict
 from desired.plan.kinds import Verb
@@ -22,6 +23,10 @@ ANCHOR = Note(key_of("project/cloud"), NoteKind.ANCHOR, "another project")
 UNDECIDED = Note(key_of("node/web-8"), NoteKind.UNKNOWN, "429")
 UNREADABLE = Note(key_of("node/web-7"), NoteKind.UNREADABLE, "no uid")
 REMARK = Note(key_of("node/web-9"), NoteKind.FOREIGN, "left alone")
+WRONG = Note(key_of("service/ns/web"), NoteKind.MALFORMED, "no such type")
+DOWN = ObjectState(key_of("service/ns/web"), ServiceState.DOWN, "port 80: 0 of 2 healthy")
+DEGRADED = ObjectState(key_of("service/ns/web"), ServiceState.DEGRADED, "port 80: 1 of 2 healthy")
+STUCK = ObjectState(key_of("node/web-9"), NodeState.STUCK, "no server has its name")
 FAILED = Failed("refused")
 PENDING = Pending("conflict")
 SKIPPED = Skipped("stopped")
@@ -52,33 +57,44 @@ def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Rep
         "failed and none applied": (report(ended(FAILED)), Result.ERROR, 1, 1),
         "failed and pending, none applied": (report(ended(FAILED), ended(PENDING)), Result.ERROR, 1, 1),
         "error beats incomplete": (report(ended(FAILED), snapshot=GAP), Result.ERROR, 1, 1),
-        "error beats refused": (report(errors=("x",), notes=(ANCHOR,)), Result.ERROR, 1, 1),
+        "error beats blocked": (report(errors=("x",), notes=(ANCHOR,)), Result.ERROR, 1, 1),
         # incomplete
         "a section with a gap": (report(snapshot=GAP), Result.INCOMPLETE, 0, 5),
         "network unknown": (report(snapshot=replace(WHOLE, network=Unknown("timeout"))), Result.INCOMPLETE, 0, 5),
         "a change waits for data": (report(planned(WAITING, GuardName.INCOMPLETE_SNAPSHOT)), Result.INCOMPLETE, 0, 5),
-        "incomplete beats refused": (report(planned(HELD), snapshot=GAP), Result.INCOMPLETE, 0, 5),
+        "incomplete beats blocked": (report(planned(HELD), snapshot=GAP), Result.INCOMPLETE, 0, 5),
         "incomplete beats the anchor": (report(notes=(ANCHOR,), snapshot=GAP), Result.INCOMPLETE, 0, 5),
         "incomplete beats partial": (report(ended(PENDING), snapshot=GAP), Result.INCOMPLETE, 0, 5),
         "incomplete beats changes": (report(planned(ALLOWED_), snapshot=GAP), Result.INCOMPLETE, 0, 5),
         "a Node of which too little is known": (report(notes=(UNDECIDED,)), Result.INCOMPLETE, 0, 5),
         "an unreadable Node": (report(notes=(UNREADABLE,)), Result.INCOMPLETE, 0, 5),
         "one waits, the rest was applied": (report(ended(Applied()), notes=(UNDECIDED,)), Result.INCOMPLETE, 0, 5),
-        "an unreadable Node beats refused": (report(planned(HELD), notes=(UNREADABLE,)), Result.INCOMPLETE, 0, 5),
-        # refused
+        "an unreadable Node beats blocked": (report(planned(HELD), notes=(UNREADABLE,)), Result.INCOMPLETE, 0, 5),
+        # blocked
         "another project has no such network": (
             report(notes=(ANCHOR, UNDECIDED), snapshot=replace(WHOLE, network=Absent())),
-            Result.REFUSED,
+            Result.BLOCKED,
             0,
             3,
         ),
-        "held": (report(planned(HELD)), Result.REFUSED, 0, 3),
-        "refused": (report(planned(REFUSED)), Result.REFUSED, 0, 3),
-        "the anchor is violated, nothing planned": (report(notes=(ANCHOR,)), Result.REFUSED, 0, 3),
-        "refused beats partial": (report(planned(HELD), ended(PENDING)), Result.REFUSED, 0, 3),
-        "refused beats changes": (report(planned(HELD), planned(ALLOWED_)), Result.REFUSED, 0, 3),
-        "the rest was applied": (report(planned(HELD), ended(Applied())), Result.REFUSED, 0, 3),
-        "refused, and some failed": (report(planned(HELD), ended(Applied()), ended(FAILED)), Result.REFUSED, 1, 3),
+        "held": (report(planned(HELD)), Result.BLOCKED, 0, 3),
+        "refused": (report(planned(REFUSED)), Result.BLOCKED, 0, 3),
+        "the anchor is violated, nothing planned": (report(notes=(ANCHOR,)), Result.BLOCKED, 0, 3),
+        "blocked beats partial": (report(planned(HELD), ended(PENDING)), Result.BLOCKED, 0, 3),
+        "blocked beats changes": (report(planned(HELD), planned(ALLOWED_)), Result.BLOCKED, 0, 3),
+        "a wrong annotation": (report(notes=(WRONG,)), Result.BLOCKED, 0, 3),
+        "a wrong annotation beats partial": (report(ended(PENDING), notes=(WRONG,)), Result.BLOCKED, 0, 3),
+        "a wrong annotation beats changes": (report(planned(ALLOWED_), notes=(WRONG,)), Result.BLOCKED, 0, 3),
+        "a Service is down": (report(states=States((DOWN,))), Result.BLOCKED, 0, 3),
+        "a Node is stuck": (report(states=States((), (STUCK,))), Result.BLOCKED, 0, 3),
+        "some failed, and will again": (
+            report(ended(Applied()), ended(FAILED), states=States((), (STUCK,))),
+            Result.BLOCKED,
+            1,
+            3,
+        ),
+        "the rest was applied": (report(planned(HELD), ended(Applied())), Result.BLOCKED, 0, 3),
+        "blocked, and some failed": (report(planned(HELD), ended(Applied()), ended(FAILED)), Result.BLOCKED, 1, 3),
         # partial
         "some failed": (report(ended(Applied()), ended(FAILED)), Result.PARTIAL, 1, 4),
         "some pending": (report(ended(Applied()), ended(PENDING)), Result.PARTIAL, 0, 4),
@@ -91,6 +107,7 @@ def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Rep
         "applied, and some wait": (report(planned(WAITING), ended(Applied())), Result.CHANGES, 0, 2),
         # no_changes
         "nothing to do": (report(), Result.NO_CHANGES, 0, 0),
+        "some targets fail": (report(states=States((DEGRADED,))), Result.NO_CHANGES, 0, 0),
         "a note is no change": (report(notes=(REMARK,)), Result.NO_CHANGES, 0, 0),
         "a note on the cluster's identity": (
             report(notes=(Note(key_of("cluster"), NoteKind.UNKNOWN, "403"),)),
@@ -217,7 +234,8 @@ def test_who_needs_a_person() -> None:
     )
 
     assert needing_a_person(report(notes=notes)) == ("node/a", "node/d", "node/e", "node/f", "service/ns/b")
-    assert report(notes=notes).result is Result.NO_CHANGES
+    assert report(notes=notes).result is Result.BLOCKED
+    assert report(notes=notes[-2:]).result is Result.NO_CHANGES
 
 
 @pytest.mark.parametrize("kind", [NoteKind.UNREACHABLE, NoteKind.SEVERAL_BALANCERS])
@@ -226,6 +244,6 @@ def test_what_no_pass_can_mend_is_no_success(kind: NoteKind) -> None:
     found = report(notes=(Note(key_of("service/ns/a"), kind, "said"),))
 
     assert needing_a_person(found) == ("service/ns/a",)
-    assert found.result is Result.REFUSED
+    assert found.result is Result.BLOCKED
     assert exit_code(found, detailed=True) == exit_code(found, detailed=False, acts=True) == 3
     assert exit_code(found, detailed=False) == 0

@@ -58,6 +58,9 @@ def test_what_ends_the_process_is_not_caught(ending: type[BaseException]) -> Non
         guarded(leave)
 
 
+_BLOCKED = "reconcile: warning: result is blocked; the report says what and why\n"
+
+
 @rows(
     "keys said",
     {
@@ -76,7 +79,7 @@ def test_who_needs_a_person(keys: list[str], said: str, capsys: pytest.CaptureFi
 
     code = _finish(report, config, Writer(config.output, io.StringIO()))
 
-    assert (code, capsys.readouterr().err) == (0, f"reconcile: warning: {said}\n")
+    assert (code, capsys.readouterr().err) == (0, f"{_BLOCKED}reconcile: warning: {said}\n")
 
 
 def test_a_single_run_beside_a_leader_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

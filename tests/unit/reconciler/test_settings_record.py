@@ -154,7 +154,7 @@ def test_a_setting_for_all_is_approved_once_for_all(simulate: Simulate) -> None:
     run = a_cluster(simulate)
     changed = under(run, CLOSED)
     report = changed.converge()
-    assert report.result is Result.REFUSED
+    assert report.result is Result.BLOCKED
     assert [note.partition(", since")[0] for note in notes(report)] == [DIFFERENCE]
     (hold,) = report.holds
     assert (hold.rule, hold.value, hold.limit) == (GuardName.BY_DEFAULT, "2", "0")
@@ -365,7 +365,7 @@ def test_the_rest_goes_on_while_a_setting_waits(simulate: Simulate) -> None:
     run.sim.kubernetes_writer().create("/api/v1/namespaces/default/services", load_balancer_service("new"))
     changed = under(run, CLOSED)
     report = changed.converge()
-    assert report.result is Result.REFUSED
+    assert report.result is Result.BLOCKED
     assert sorted(are_public(run)) == [False, True, True]
     assert published(changed, "new") != []
 

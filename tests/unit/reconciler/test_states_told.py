@@ -73,7 +73,8 @@ def test_a_text_tells_first_what_is_not_well_and_never_ends_in_green() -> None:
     ]
     assert lines[6] == "  Services: 1 down, 1 serving; Nodes: 1 stuck, 1 in sync"
     last = told(ILL)[-1]
-    assert last.text.startswith("No changes; 1 Service is down; 1 Node is stuck.")
+    assert last.text.startswith("Result: blocked: ")
+    assert last.text.endswith("; 1 Service is down; 1 Node is stuck")
     assert last.tone is Tone.BAD
 
 
@@ -121,13 +122,13 @@ def test_markdown_names_what_is_down() -> None:
     )
 
 
-@pytest.mark.parametrize(("states", "tone"), [(ILL, "bad"), (States((WELL,), (STUCK,)), "warning"), (ALL_WELL, "good")])
+@pytest.mark.parametrize(("states", "tone"), [(ILL, "bad"), (States((WELL,), (STUCK,)), "bad"), (ALL_WELL, "good")])
 def test_the_page_is_as_bad_as_the_worst(states: States, tone: str) -> None:
     page = page_of(Report(snapshot=WORLD, states=states))
     assert page.tone == tone
     assert page.sections[0].name == "states"
     text = document_of(page).file()
-    assert ("1 Service is down" in text) is (tone == "bad")
+    assert ("1 Service is down" in text) is (states is ILL)
 
 
 def test_an_explanation_names_the_port_that_no_target_answers() -> None:

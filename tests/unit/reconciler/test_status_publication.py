@@ -130,7 +130,7 @@ def test_what_it_says() -> None:
     status = stored.status
     assert status is not None
     last = status.last_pass
-    assert (status.by, status.written_at, last.result) == ("ccm-0", NOW + timedelta(seconds=30), "refused")
+    assert (status.by, status.written_at, last.result) == ("ccm-0", NOW + timedelta(seconds=30), "blocked")
     assert (last.seconds, last.requests_left, last.requests_limit, last.counts["held"]) == (None, 3000, 3600, 1)
     first, second = status.holds
     assert (first.since, second.since) == (NOW, NOW + timedelta(seconds=30))
