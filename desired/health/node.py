@@ -1,7 +1,7 @@
 """State of a Node: by its stage, its server, and what withholds its changes."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 
 from desired.health.state import Findings, NodeState, ObjectState
 from desired.model.snapshot import Node, ServerStatus
@@ -46,10 +46,11 @@ def node_health(node: Node, wanted: DesiredNode, findings: Findings) -> ObjectSt
     elif stage is Stage.JOINING and wanted.left is not None and isinstance(wanted.left.rule.of, NoteKind):
         state = NodeState.UNKNOWN if wanted.left.rule.of is NoteKind.UNKNOWN else NodeState.STUCK
         why = wanted.left.text
-    obstacle = _obstacle(findings)
-    if obstacle and state is not NodeState.STUCK:
-        state, why = NodeState.STUCK, obstacle
-    return ObjectState(node.key, state, why, _since(node, state))
+    obstacles = tuple(dict.fromkeys(_obstacles(findings)))
+    if obstacles and state is not NodeState.STUCK:
+        state, why = NodeState.STUCK, obstacles[0]
+    also = tuple(each for each in obstacles if each not in why)
+    return ObjectState(node.key, state, why, also=also)
 
 
 def _settled(wanted: NodeOnServer, changes: Sequence[Change]) -> tuple[NodeState, str]:
@@ -64,22 +65,11 @@ def _settled(wanted: NodeOnServer, changes: Sequence[Change]) -> tuple[NodeState
     return NodeState.IN_SYNC, rows.AS_ITS_SERVER.text(server=server.key.name)
 
 
-def _obstacle(findings: Findings) -> str:
-    """The obstacle that keeps the Node as it is until a person acts; "" without one."""
-    for note in findings.notes:
-        if note.needs_a_person:
-            return note.text
+def _obstacles(findings: Findings) -> Iterator[str]:
+    """Obstacles that keep the Node as it is until a person acts; gravest first."""
+    yield from (note.text for note in findings.notes if note.needs_a_person)
     for change in findings.changes:
         decision = change.decision
         if decision.verdict in (Verdict.REFUSED, Verdict.HELD):
-            return f"{change.kind} is {decision.verdict} ({decision.rule}): {decision.why}"
-    return next((findings.failed[each.key] for each in findings.changes if each.key in findings.failed), "")
-
-
-def _since(node: Node, state: NodeState) -> datetime | None:
-    """Since when, as far as the Node tells."""
-    if state is NodeState.GOING:
-        return node.deleted_at or node.ready_since
-    if state in (NodeState.JOINING, NodeState.STUCK) and is_uninitialized(node):
-        return node.created_at
-    return node.ready_since if state is NodeState.OFF else None
+            yield f"{change.kind} is {decision.verdict} ({decision.rule}): {decision.why}"
+    yield from (findings.failed[each.key] for each in findings.changes if each.key in findings.failed)

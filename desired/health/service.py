@@ -1,19 +1,18 @@
 """State of a Service: what its clients have, by its load balancer's health checks, then what keeps it from more."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import groupby
 
 from desired.health.state import Findings, ObjectState, PortHealth, PortState, ServiceState
-from desired.load_balancers.conditions import OTHER_ADDRESS
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned, Undecided
 from desired.model.load_balancer import CloudBalancer, Health, Listener
 from desired.model.service import Service, ServiceCondition
-from desired.names import CONDITION_HEALTHY, CONDITION_IN_SYNC, CONDITION_READY
+from desired.names import CONDITION_HEALTHY
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.foresight import reached_by
 from desired.plan.kinds import ChangeKind
@@ -38,22 +37,29 @@ def service_health(lb: DesiredLoadBalancer | LoadBalancerRelease, findings: Find
     port is not answered is down, whatever is held. With ``externalTrafficPolicy: Local`` Nodes without a pod are
     unhealthy by design (Kubernetes, Services), so that a port is well when one answers.
     """
-    service, blocked = lb.service, next(_obstacles(findings), "")
+    obstacles = tuple(dict.fromkeys(_obstacles(findings)))
+    state = _state_of(lb, findings, next(iter(obstacles), ""))
+    return replace(state, also=tuple(each for each in obstacles if each not in state.why))
+
+
+def _state_of(lb: DesiredLoadBalancer | LoadBalancerRelease, findings: Findings, blocked: str) -> ObjectState:
+    """The state with its first obstacle ``blocked``; "" without one."""
+    service = lb.service
     if isinstance(lb, LoadBalancerRelease):
         state, why = _leaving(lb, blocked)
-        return ObjectState(service.key, state, why, service.deleted_at)
+        return ObjectState(service.key, state, why)
     match lb.match:
         case Undecided(is_ambiguous=is_ambiguous, why=why):
             return ObjectState(service.key, ServiceState.BLOCKED if is_ambiguous else ServiceState.UNKNOWN, why)
         case Foreign(why=why) | Contested(why=why):
-            return ObjectState(service.key, ServiceState.BLOCKED, why, _since(service, ServiceState.BLOCKED))
+            return ObjectState(service.key, ServiceState.BLOCKED, why)
         case Owned(balancer):
             return _Served(lb, balancer, findings, blocked).state()
         case matched:
             state, why = _to_come(lb, findings.changes, blocked)
             if isinstance(matched, Adoptable) and state is ServiceState.WAITING:
                 why = rows.TO_BE_ADOPTED.text(balancer=matched.balancer.id)
-            return ObjectState(service.key, state, why, service.created_at)
+            return ObjectState(service.key, state, why)
 
 
 def _obstacles(findings: Findings) -> Iterator[str]:
@@ -115,9 +121,7 @@ class _Served:
         fails = any(port.healthy and port.failing for port in self.ports)
         found.append((ServiceState.DEGRADED if fails else ServiceState.SERVING, serves))
         state, why = min(found, key=lambda each: list(ServiceState).index(each[0]))  # they stand there worst first
-        is_early = self.is_new and state is ServiceState.WAITING
-        since = self.balancer.created_at if is_early else _since(service, state)
-        return ObjectState(service.key, state, why, since, self.ports, tuple(_worst(self.balancer)))
+        return ObjectState(service.key, state, why, ports=self.ports, targets=tuple(_worst(self.balancer)))
 
     def _of_targets(self) -> Iterator[tuple[ServiceState, str]]:
         """What clients notice of the targets, and what is not known of them: results come, unless they are overdue."""
@@ -225,24 +229,6 @@ def health_condition(state: ObjectState, service: Service, now: datetime) -> Ser
 def _is_overdue(service: Service, now: datetime) -> bool:
     """Whether health checks have said nothing for longer than they take. The load balancer does not tell since when:
     each edit of a check begins anew. Only the condition does, with ``--health-conditions``."""
-    since = _since(service, ServiceState.UNKNOWN, "Pending")
-    return since is not None and now - since >= SETTLING
-
-
-def _since(service: Service, state: ServiceState, reason: str | None = None) -> datetime | None:
-    """Since when the Service's conditions tell what makes its state, for this ``reason`` if one is given; None if
-    they do not."""
-    told = _TOLD_BY.get(state, {})
-    said = (each for each in service.conditions if each.status == told.get(each.type))
-    # Another published address is no outage of ours, and may be older than one.
-    ours = (each.since for each in said if each.reason != OTHER_ADDRESS and reason in (None, each.reason))
-    return min(filter(None, ours), default=None)
-
-
-_TOLD_BY: Mapping[ServiceState, Mapping[str, str]] = {
-    ServiceState.DOWN: {CONDITION_HEALTHY: "False", CONDITION_READY: "False"},
-    ServiceState.BLOCKED: {CONDITION_IN_SYNC: "False"},
-    ServiceState.WAITING: {CONDITION_IN_SYNC: "False"},
-    ServiceState.UNKNOWN: {CONDITION_HEALTHY: "Unknown"},
-}
-"""State → type and status of the conditions in which it shows."""
+    told = (each for each in service.conditions if each.type == CONDITION_HEALTHY)
+    pending = (each.since for each in told if (each.status, each.reason) == ("Unknown", "Pending"))
+    return any(since is not None and now - since >= SETTLING for since in pending)

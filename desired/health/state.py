@@ -1,7 +1,7 @@
 """The states of Services and Nodes as values, and which is worse."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import IntEnum, StrEnum
 from itertools import chain
@@ -153,11 +153,13 @@ class ObjectState:
     why: str
     """One clause."""
     since: datetime | None = None
-    """As far as conditions and timestamps tell; None if they do not."""
+    """When it began, as far as this process or the one that led before has seen; None if neither has."""
     ports: tuple[PortHealth, ...] = ()
     """The ports of a Service on its load balancer, in their order; empty without one, and of a Node."""
     targets: tuple[Health, ...] = field(default=(), compare=False)
     """The worst that the health checks say of each target of the load balancer."""
+    also: tuple[str, ...] = ()
+    """What else a person has to mend, a clause each with its remedy."""
 
     @property
     def word(self) -> str:
@@ -189,6 +191,11 @@ class States:
 
     def __iter__(self) -> Iterator[ObjectState]:
         return chain(self.services, self.nodes)
+
+    def since(self, began: Mapping[str, datetime | None]) -> "States":
+        """The same, with the times at which they began."""
+        dated = ([replace(each, since=began[each.key]) for each in group] for group in (self.services, self.nodes))
+        return States(*map(tuple, dated))
 
     def of(self, key: Key) -> ObjectState | None:
         """The state of the Service or Node with this key; None for one that is not looked after here."""

@@ -33,7 +33,7 @@ from reconciler.passes.reporting import (
     report_of,
     report_of_error,
     with_cost,
-    with_failures,
+    with_states,
 )
 from reconciler.result import Explained, Line, Report, is_incomplete, is_read
 from reconciler.telemetry.announcements import (
@@ -57,7 +57,7 @@ def plan_once(context: PlanContext) -> Report:
     except ApiError as error:
         return report_of_error(context, error, Attempts())
     judged = judge_world(context, observation, context.history.setbacks())
-    report = report_of(context, judged)
+    report = with_states(context, report_of(context, judged), judged)
     return with_cost(context, report, observation.snapshot, acts=False, may_ask=is_reachable(observation))
 
 
@@ -71,7 +71,7 @@ def explain_once(context: PlanContext, key: Key, *, is_kind_known: bool = True) 
     except ApiError as error:
         return Explained(key, report_of_error(context, error, Attempts()))
     judged = judge_world(context, observation, context.history.setbacks())
-    report = report_of(context, judged)
+    report = with_states(context, report_of(context, judged), judged)
     key = key if is_kind_known else _found(key, observation.snapshot)
     found = explain_object(key, judged.plan, judged.facts, judged.results)
     if isinstance(found, str):
@@ -113,7 +113,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     first = replace(read, nodes=Section())
     agreement, here = context.agreement, Here.of(read)
     if refused := agreement.why_void(here) or agreement.why_inexact(judged.plan):
-        report = report_of(context, judged)
+        report = with_states(context, report_of(context, judged), judged)
         return replace(report, errors=(*report.errors, refused))
     # Said of the plan as the pass began: what it removes since, or does of what was agreed to, was there then.
     not_found, notes = judged.not_found, agreement.no_longer_planned(judged.whole) if is_read(read) else ()
@@ -213,9 +213,9 @@ def _ended(
     seen = replace(seen, notes=(*seen.notes, *notes))
     is_whole = not is_incomplete(seen)
     tried = attempts.as_seen(judged.plan, is_whole=is_whole)
-    tell_of_pass(context, acting, tried, first, judged, seen.states)
     lines = attempts.lines(judged.plan, _left(attempts, judged, acting), is_whole=is_whole)
-    report = with_failures(replace(seen, lines=lines), judged)
+    report = with_states(context, replace(seen, lines=lines), judged)
+    tell_of_pass(context, acting, tried, first, judged, report.states)
     if is_whole and context.uses is not None:
         strike(approved, judged, context, acting)
     context.history.let_go(approved.changes)

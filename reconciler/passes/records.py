@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from actuators.config_maps import ConfigMap, Data, Values
 from actuators.http.errors import ApiError, Invalid, NotFound, Stopped
 from desired.guards.anchor import AnchorState, anchor_of, to_remember
+from desired.health.state import States
 from desired.model.published_settings import PublishedSettings, texts_of
 from desired.model.record import Record, Stamp
 from desired.model.remembered import NOTHING, Remembered
@@ -134,13 +135,15 @@ class StatusPublication:
         """Hash → when that hold was seen first, by this process or the one that led before."""
         self._replaced: tuple[PublishedReplacement, ...] = ()
         """What either of them saw replaced within a day."""
+        self._began: dict[str, tuple[str, datetime | None]] | None = None
+        """Key → its state and when that began; None before the first look at the states of a lead."""
         log = logging.getLogger("hcloud-reconciler.status")
         # Short, so that a fix shows up soon.
         self._pause = _Pause(log, "the status is not published", timedelta(minutes=5))
 
     def forget(self) -> None:
         """Look again: another process may have written. May be called from any thread."""
-        self._is_known = False
+        self._is_known, self._began = False, None
 
     def changed_settings(self, snapshot: Snapshot, *, is_planning: bool) -> str:
         """The last change of settings, within a day, in words; "" without one, if it cannot be read, and if there was
@@ -154,6 +157,20 @@ class StatusPublication:
             except ApiError:
                 return ""
         return "" if self._stored is None else self._settings(self._stored.value, snapshot).says
+
+    def dated(self, states: States, now: datetime) -> States:
+        """The states with the times since when they last, for the pass that ends ``now``. A first look takes those that
+        are published; it has not seen the beginning of others."""
+        known, is_first = self._began, self._began is None
+        if known is None:
+            stored = () if self._stored is None else self._stored.value.last_pass.states.unwell
+            known = {each.key: (each.state, each.since) for each in stored}
+        began: dict[str, tuple[str, datetime | None]] = {}
+        for each in states:
+            before, since = known.get(each.key, (each.state if is_first else "", None))
+            began[each.key] = each.state, since if before == each.state else now
+        self._began = began
+        return states.since({key: since for key, (_, since) in began.items()})
 
     def keep(self, report: Report, seconds: float | None = None) -> None:
         """Publish the pass with this report, which took so long, if that is news. A pass that read nothing says

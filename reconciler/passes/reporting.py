@@ -38,20 +38,20 @@ def report_of(context: PlanContext, judged: JudgedPlan) -> Report:
         misconfigured=misconfigured,
         requests=requests_of(context.readers),
         settings=context.settings,
-        states=states_of(judged.facts, judged.whole, {}),
     )
 
 
-def with_failures(report: Report, judged: JudgedPlan) -> Report:
-    """With states that know which changes an API refused, and will again: those that this pass tried, and those that
-    wait since they failed."""
+def with_states(context: PlanContext, report: Report, judged: JudgedPlan) -> Report:
+    """With the states that know which changes an API refused, and will again: those that this pass tried, and those
+    that wait since they failed. They are made once a pass, when its outcomes are known."""
     _, tried = as_tried(judged.whole, report.lines, judged.facts.snapshot, judged.facts.setbacks)
     failed: dict[str, str] = {
         line.change.key: line.outcome.error
         for line in tried
         if isinstance(line.outcome, Failed) and line.outcome.retry_after_s is None
     }
-    return replace(report, states=states_of(judged.facts, judged.whole, failed)) if failed else report
+    states = states_of(judged.facts, judged.whole, failed)
+    return replace(report, states=context.records.status.dated(states, judged.facts.snapshot.taken_at))
 
 
 def report_of_error(context: PlanContext, error: ApiError, attempts: Attempts, first: Snapshot | None = None) -> Report:

@@ -101,6 +101,8 @@ class PublishedState(Struct, frozen=True):
     state: Text
     why: Text
     since: Moment | None = None
+    also: tuple[Text, ...] = ()
+    """What else a person has to mend, five clauses at most."""
 
 
 class PublishedStates(Struct, frozen=True):
@@ -243,7 +245,9 @@ def _states(states: States) -> PublishedStates:
         services=dict(Counter(each.state.value for each in states.services)),
         nodes=dict(Counter(each.state.value for each in states.nodes)),
         unwell=tuple(
-            PublishedState(_cut(each.key), each.state, _cut(each.why), each.since)
+            PublishedState(
+                _cut(each.key), each.state, _cut(each.why), each.since, tuple(map(_cut, each.also[:_MOST_ERRORS]))
+            )
             for each in states.unwell[:_MOST_STATES]
         ),
     )

@@ -137,11 +137,12 @@ def _states(states: PublishedStates) -> Iterator[TextLine]:
         if found:
             told = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in found.items())
             yield TextLine(f"{word:<11}{told}")
-    for group in alike(states.unwell, lambda each: (each.state, each.why)):
+    for group in alike(states.unwell, lambda each: (each.state, each.why, each.also)):
         first = group[0]
         mark, tone = LEVELS[Level.BAD if first.state == ServiceState.DOWN else Level.WARNING]
         told = told_state(first.state.replace("_", " "), first.since, first.why)
         yield TextLine(f"  {mark} {names(each.key for each in group)}  {told}", tone)
+        yield from (TextLine(f"      also: {other}", tone) for other in first.also)
 
 
 def _renewed(text: str, now: datetime) -> str:

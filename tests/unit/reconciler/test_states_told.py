@@ -178,6 +178,16 @@ def test_status_names_what_is_not_well_and_exits_3_while_a_service_is_down() -> 
     assert (report.code, a_status(ALL_WELL).code) == (3, 0)
 
 
+def test_status_names_each_of_several_errors() -> None:
+    found = replace(DOWN, also=("protocol is 'udp'; correct it", "name is ''; remove it"))
+    lines = [line.text for line in a_status(States((found,))).lines()]
+    first = next(at for at, line in enumerate(lines) if "service/default/web" in line)
+    assert lines[first + 1 : first + 3] == [
+        "      also: protocol is 'udp'; correct it",
+        "      also: name is ''; remove it",
+    ]
+
+
 def test_status_says_why_a_pass_is_incomplete() -> None:
     unread = replace(WORLD, servers=Section.missing("429 rate limit exceeded"))
     published = status_of(Report(snapshot=unread), "ccm-0", {})

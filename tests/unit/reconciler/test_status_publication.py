@@ -105,6 +105,29 @@ def test_what_is_not_well_is_written_at_once() -> None:
     assert [each.key for each in stored.status.last_pass.states.unwell] == [MOVED]
 
 
+def test_a_state_lasts_since_it_began() -> None:
+    """This process has seen it, or the one that led before. An object may be older; a first look sees no beginning."""
+    stored = Kept()
+    first, state = a_publication(stored), ObjectState(MOVED, ServiceState.SERVING, "port 80: 2 of 2 healthy")
+
+    def since(publication: StatusPublication, seconds: float, word: ServiceState) -> datetime | None:
+        report = a_pass(seconds=seconds)
+        assert report.snapshot is not None
+        states = publication.dated(States((replace(state, state=word),)), report.snapshot.taken_at)
+        publication.keep(replace(report, states=states))
+        return states.services[0].since
+
+    down, later = ServiceState.DOWN, NOW + timedelta(seconds=60)
+    assert since(first, 0, ServiceState.SERVING) is None
+    assert [since(first, seconds, down) for seconds in (60, 90)] == [later, later]
+
+    follower = a_publication(stored, by="ccm-1")
+    assert follower.changed_settings(a_snapshot(), is_planning=True) == ""
+    assert since(follower, 120, down) == later
+    assert since(follower, 150, ServiceState.SERVING) == NOW + timedelta(seconds=150)
+    assert since(a_publication(Kept()), 180, down) is None
+
+
 def test_a_hold_that_measures_something_else_is_news() -> None:
     """Nobody waits for an end that has moved, or reads a number of half an hour ago."""
     stored = Kept()

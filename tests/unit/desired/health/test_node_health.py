@@ -82,17 +82,8 @@ def test_a_refusal_keeps_it_stuck() -> None:
     joins = beside(a_joining_node(created_at=OLD), a_server())
     failed = health_of(joins, failed={"node/web-1": "409 conflict"})
     assert failed is not None
-    assert (failed.state, failed.why, failed.since) == (NodeState.STUCK, "409 conflict", OLD)
+    assert (failed.state, failed.why) == (NodeState.STUCK, "409 conflict")
     assert failed.level is Level.WARNING
-
-
-def test_since_when() -> None:
-    gone, deleted = health_of(beside(a_lost_node())), replace(a_settled_node(), deleted_at=OLD)
-    assert gone is not None
-    assert gone.since == a_lost_node().ready_since
-    going = health_of(beside(deleted, a_server()))
-    assert going is not None
-    assert going.since == OLD
 
 
 def test_nothing_is_known_of_no_nodes() -> None:

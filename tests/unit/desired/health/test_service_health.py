@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from desired.annotations.claims import Claim, ClaimedPort
+from desired.annotations.claims import ClaimedPort
 from desired.health import states_of
 from desired.health.service import SETTLING
 from desired.health.state import Level, ObjectState, PortHealth, PortState, ServiceState
@@ -182,19 +182,15 @@ def test_a_write_that_is_tried_again_is_to_come(decision: GuardDecision, state: 
         assert found.state is state
 
 
-@rows("conditions parts claim since", {
-    "down, and published": (UNREADY, {"targets": ()}, TWO_PORTS, YESTERDAY),
-    "down by its checks": ((UNHEALTHY,), {"health": HTTPS_DEAD}, TWO_PORTS, YESTERDAY),
-    "down, and long published elsewhere": ((ELSEWHERE,), {"health": HTTPS_DEAD}, TWO_PORTS, None),
-    "blocked": ((UNSYNCED,), {"health": HEALTHY}, WRONG, YESTERDAY),
-    "waiting": ((UNSYNCED,), {"health": HEALTHY, "listeners": BOTH_PORTS[:1]}, TWO_PORTS, YESTERDAY),
-    "new": ((), {"created_at": NOW - SETTLING / 2}, TWO_PORTS, NOW - SETTLING / 2),
-    "unknown": ((UNCHECKED,), {}, TWO_PORTS, YESTERDAY),
-    "serving": ((*UNREADY, UNSYNCED), {"health": HEALTHY}, TWO_PORTS, None),
-})  # fmt: skip
-def test_since_when_is_told_by_its_conditions(conditions: Any, parts: Any, claim: Claim, since: Any) -> None:
-    snapshot = world(replace(SERVED, conditions=conditions, claim=claim), balancer(**parts))
-    assert health_in(snapshot).since == since
+def test_each_of_several_errors_is_named() -> None:
+    """The gravest is the reason; a person who mends it finds the others beside it."""
+    claim = replace(BAD, annotations=annotated(protocol="udp", algorithm_type="fast"))
+    found = health_in(world(replace(SERVED, claim=claim), balancer(HEALTHY)))
+    told = [found.why.partition(";")[0], *(each.partition(";")[0] for each in found.also)]
+    assert sorted(told) == [
+        "load-balancer.hetzner.cloud/algorithm-type is 'fast': expect one of round_robin, least_connections",
+        "load-balancer.hetzner.cloud/protocol is 'udp': expect one of tcp, http, https",
+    ]
 
 
 @rows("port state", {
