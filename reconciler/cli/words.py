@@ -12,16 +12,14 @@ import click
 from desired.syntax.bounds import LONGEST_VARIABLE
 from reconciler.cli.commands import COMMANDS
 from reconciler.config.hccm_flags import INSTEAD, SWITCHES
-from reconciler.config.options import FLAGS, FORMER, Command
+from reconciler.config.options import FLAGS, FORMER, SPELLINGS, Command
 
 OF_HCCM = frozenset({Command.BARE, Command.RUN, Command.VALIDATE})
 """The commands that take the flags of HCCM which mean nothing here: what a run takes can be validated."""
 LETTERS = {"--v": "-v"}
 """Those of them that have a spelling of one letter."""
-_SWITCHES = {row.name for row in FLAGS.values() if not row.metavar} | SWITCHES
-_VALUED = {spelling for row in FLAGS.values() if row.metavar for spelling in row.spellings}.union(
-    INSTEAD.keys() - SWITCHES, LETTERS.values()
-)
+_SWITCHES = {spelling for spelling, row in SPELLINGS.items() if not row.metavar} | SWITCHES
+_VALUED = {*SPELLINGS, *INSTEAD, *LETTERS.values()} - _SWITCHES
 """Flags whose value may be the next word."""
 _NEGATIVE = re.compile(r"-(\d+|\d*\.\d+)", re.ASCII)
 
@@ -62,7 +60,7 @@ def _is_flag(word: str) -> bool:
     """Whether a word is no value and no operand: a negative number is one, and a text with blanks unless a flag stands
     before its sign."""
     name = dashed(word.partition("=")[0])
-    is_text = " " in word and name not in FLAGS and name not in INSTEAD and name not in _VALUED
+    is_text = " " in word and name not in _SWITCHES | _VALUED
     return word.startswith("-") and word != "-" and not _NEGATIVE.fullmatch(word) and not is_text
 
 
@@ -94,12 +92,12 @@ def dashed(name: str) -> str:
 
 def awaits_a_value(name: str) -> str:
     """What is said where the value of this flag is missing."""
-    spellings = next((row.spellings for row in FLAGS.values() if name in row.spellings), None)
+    spellings = SPELLINGS[name].spellings if name in SPELLINGS else (name,)
     hint = ""
     if name in LETTERS or name in LETTERS.values():
         spellings = next((letter, word) for word, letter in LETTERS.items())
         hint = "; HCLOUD_DEBUG=true logs every request"
-    return f"argument {'/'.join(spellings or (name,))}: expected one argument{hint}"
+    return f"argument {'/'.join(spellings)}: expected one argument{hint}"
 
 
 def refuse_unknown_flags(argv: Sequence[str]) -> None:
@@ -125,7 +123,7 @@ def refuse_misplaced_flags(command: Command, words: Sequence[str]) -> None:
 
 
 def _why_unknown(typed: str, name: str, command: Command) -> str:
-    known = [*FLAGS, *INSTEAD, "--help", "--version"]
+    known = [*SPELLINGS, *INSTEAD, "--help", "--version"]
     if name in known:
         return misplaced(name) if _takers(name) and not {command, Command.BARE} & _takers(name) else ""
     if LONGEST_VARIABLE.is_exceeded(name):
@@ -148,7 +146,7 @@ def misplaced(word: str) -> str:
 
 def _takers(name: str) -> frozenset[Command]:
     """The commands that take a flag with this name; none where there is no such flag, or where all do."""
-    return FLAGS[name].commands if name in FLAGS else OF_HCCM if name in INSTEAD else frozenset()
+    return SPELLINGS[name].commands if name in SPELLINGS else OF_HCCM if name in INSTEAD else frozenset()
 
 
 def _listed(commands: Collection[Command]) -> str:

@@ -438,8 +438,8 @@ class Flag:
     """Those of commands that take only some of them."""
     repeats: bool = False
     """Whether it may be given several times, each time with one more value; a variable has one a line."""
-    short: str = ""
-    """Its spelling of one letter, ``-o``; "" where it has none."""
+    others: tuple[str, ...] = ()
+    """Its other spellings, ``-o``."""
 
     @property
     def variable(self) -> str:
@@ -449,7 +449,7 @@ class Flag:
     @property
     def spellings(self) -> tuple[str, ...]:
         """How it may be written, its name last."""
-        return (self.short, self.name) if self.short else (self.name,)
+        return (*self.others, self.name)
 
     @property
     def usual(self) -> Any:
@@ -481,13 +481,13 @@ def _flag(
     spelled: str, parse: Callable[[str], Any], default: Any, commands: frozenset[Command], meaning: str, **more: Any
 ) -> Flag:
     """A row, from how it is written in help, ``-o, --output FORMAT``. The default stands for ``{}`` in the meaning."""
-    names, _, metavar = spelled.partition(" ") if ", " not in spelled else spelled.rpartition(" ")
-    short, _, name = names.rpartition(", ")
-    return Flag(name, parse, default, meaning.format(default), metavar, commands, short=short, **more)
+    *others, last = spelled.split(", ")
+    name, _, metavar = last.partition(" ")
+    return Flag(name, parse, default, meaning.format(default), metavar, commands, others=tuple(others), **more)
 
 
-def _switch(name: str, commands: frozenset[Command], meaning: str, **more: Any) -> Flag:
-    return _flag(name, parse_bool, False, commands, meaning, **more)
+def _switch(spelled: str, commands: frozenset[Command], meaning: str, **more: Any) -> Flag:
+    return _flag(spelled, parse_bool, False, commands, meaning, **more)
 
 
 _typed = partial(_flag, is_typed=True)
@@ -495,7 +495,7 @@ _typed_switch = partial(_switch, is_typed=True)
 
 FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
     "Options": (
-        _typed_switch("--yes", _ASKS, "do it without asking"),
+        _typed_switch("--auto-approve, --yes", _ASKS, "do it without asking"),
         _typed_switch("--exact", _APPLIES, "with FILE: apply nothing if the plan has changed"),
         _switch("--dry-run", _UNNAMED, "the same as 'reconcile plan'"),
         _switch("--once", _UNNAMED, "the same as 'reconcile apply --yes'"),
@@ -774,6 +774,9 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
 
 FLAGS: Mapping[str, Flag] = {row.name: row for rows in FLAG_GROUPS.values() for row in rows}
 """Name → row."""
+
+SPELLINGS: Mapping[str, Flag] = {spelling: row for row in FLAGS.values() for spelling in row.spellings}
+"""Name, or another spelling → row."""
 
 
 def read_flags(

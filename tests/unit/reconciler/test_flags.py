@@ -182,6 +182,8 @@ def test_switches(name: str) -> None:
         (["orphans", "4", "-1", "5", "--delete"], Command.ORPHANS, {"--delete": "true"}, ("4", "-1", "5")),
         (["approve", HASH, "--reason", "- as agreed"], Command.APPROVE, {"--reason": "- as agreed"}, (HASH,)),
         (["approve", "--wait", HASH], Command.APPROVE, {"--wait": "true"}, (HASH,)),
+        (["apply", "--auto-approve"], Command.APPLY, {"--yes": "true"}, ()),
+        (["apply", "--auto_approve=false"], Command.APPLY, {"--yes": "false"}, ()),
     ],
 )
 def test_commands(words: list[str], command: Command, flags: dict[str, str], arguments: tuple[str, ...]) -> None:
@@ -211,6 +213,8 @@ REFUSED = {
     "plan -xyz": "unrecognized arguments: -xyz",
     # a flag of another command: the commands that take it
     "apply --save f": "unrecognized arguments: --save (it goes with plan)",
+    "apply --auto-aprove": "unrecognized arguments: --auto-aprove (did you mean --auto-approve?)",
+    "plan --auto-approve": "unrecognized arguments: --auto-approve (it goes with apply, approve)",
     "plan --yes": "unrecognized arguments: --yes (it goes with apply, approve)",
     "plan --allocate-node-cidrs": "unrecognized arguments: --allocate-node-cidrs (it goes with run)",
     "explain node a --secure-port=0": "unrecognized arguments: --secure-port (it goes with run)",
