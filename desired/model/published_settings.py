@@ -1,5 +1,5 @@
-"""Settings that decide on plans, as texts in the published status. They are shown, and ``apply FILE`` takes those of a
-saved plan if the same are published. They decide nothing else.
+"""Settings that decide on plans, as texts in the published status. They are shown, ``apply FILE`` takes those of a
+saved plan if the same are published, and a laptop takes them for those that it lacks. They decide nothing else.
 
 No secret is among them. Any client that may write into the ConfigMap can have a change told that there was not.
 """

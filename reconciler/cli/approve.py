@@ -22,6 +22,7 @@ from desired.plan.approvals import Step, is_hash
 from desired.plan.grants import LONGEST, Grant, Here, Source
 from desired.section import Present, Unknown
 from reconciler.cli import INTERRUPTED
+from reconciler.cli.own_settings import settled
 from reconciler.cli.reading import digits_of, find_holds, read_approvals, read_holds, the_one
 from reconciler.cli.stopping import GRACE_S, Stop, stop_within
 from reconciler.cli.streams import Writer, begin, fail, is_agreed, is_attended, publish, say
@@ -57,7 +58,8 @@ def approve(
         if job.config.approval.is_unseen:
             return read_holds(job.reader, job.config)
         begin(job.config)
-        return find_holds(Command.APPROVE, job.digits, job.config, flags, environ, job.stop)
+        config = settled(job.config, job.stop)
+        return find_holds(Command.APPROVE, job.digits, config, flags, environ, job.stop)
 
     return _with_cluster(Command.APPROVE, words[0], flags, environ, lambda job: _approve(job, find(job), sleep))
 
@@ -106,9 +108,9 @@ def _with_cluster(
         try:
             connection: KubernetesConnection = open_cluster(config, stop, read_only=False)
             return do(_Job(config, digits, KubernetesReader(connection), KubernetesWriter(connection), stop))
-        except (LookupError, ConnectionProblem, ApiError) as error:
+        except (LookupError, ConfigurationError, ConnectionProblem, ApiError) as error:
             trouble = str(error)
-    return fail(trouble, code=1)
+    return fail(*trouble.split("\n"), code=1)
 
 
 def _approve(job: _Job, found: HoldsReport, sleep: Sleep) -> int:

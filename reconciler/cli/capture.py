@@ -13,6 +13,7 @@ from desired.model.clocks import shown_moment
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Objects, World, write_world
 from reconciler.cli.files import write_file
+from reconciler.cli.own_settings import settled
 from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, internal_error, say
 from reconciler.config.config import Config, ConfigurationError, load_config
@@ -34,7 +35,7 @@ def capture(_words: Sequence[str], flags: Mapping[str, str], environ: Mapping[st
         why = "is there already: give another name, or --force to overwrite it"
         return fail(f"--to {config.capture_to!r} {why}", code=1)
     with stop_within(READING_GRACE_S) as stop:
-        world = _world(config, stop)
+        world = _world(settled(config, stop), stop)
     if isinstance(world, str):
         return fail(world, code=1)
     try:

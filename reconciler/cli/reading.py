@@ -17,6 +17,7 @@ from desired.names import CONFIG_MAP
 from desired.plan.grants import Grant
 from desired.section import Unknown
 from desired.syntax.bounds import shown_text
+from reconciler.cli.own_settings import settled
 from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, Stop, stop_within
 from reconciler.cli.streams import Writer, begin, fail, internal_error, publish
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
@@ -65,7 +66,9 @@ def report_on(
     begin(config)
     with stop_within(READING_GRACE_S if config.mode is Mode.DRY_RUN else GRACE_S) as stop:
         try:
-            report = read(config, stop)
+            report = read(settled(config, stop), stop)
+        except ConfigurationError as error:
+            report = failed(error.lines)
         except (ConnectionProblem, ApiError) as error:
             report = failed((str(error),))
         except Exception as error:  # noqa: BLE001 - a bug of ours is told in one line, as everywhere
@@ -186,7 +189,7 @@ def find_holds(
     except ConfigurationError as error:
         return replace(found, errors=tuple(_TO_COMPUTE.format(each, "; ".join(error.lines)) for each in found.errors))
     begin(own)
-    return _planned(replace(own, deciding=config.deciding), stop)
+    return _planned(replace(settled(own, stop), deciding=config.deciding), stop)
 
 
 def _planned(config: Config, stop: Stop) -> HoldsReport:

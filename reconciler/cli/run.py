@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 
 from actuators.calls import have_room, within_budget
-from actuators.config_maps import read_data
 from actuators.http.call_budget import SharedAllowance
 from actuators.http.errors import ApiError
 from actuators.http.kubeconfig import ConnectionProblem
@@ -25,9 +24,10 @@ from desired.syntax.bounds import counted, listed, shown_text
 from reconciler.cli import INTERRUPTED
 from reconciler.cli.artifacts import unwritable, write_artifacts
 from reconciler.cli.files import check_file, read_file, write_file
+from reconciler.cli.own_settings import published_in, settled
 from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, stop_on_signals
 from reconciler.cli.streams import Writer, fail, for_stderr, internal_error, is_agreed, is_attended, publish, say
-from reconciler.config.config import Config, ConfigurationError, Mode, load_config, variables_for
+from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.options import Command, LogFormat, Output, asked
 from reconciler.leader_election.leadership import LeadershipStatus
 from reconciler.observe.kubernetes import observe_identity
@@ -37,7 +37,6 @@ from reconciler.passes.context import PlanContext
 from reconciler.passes.loop import Wake
 from reconciler.passes.one_pass import converge, plan_once
 from reconciler.passes.saved_plan import MOST_BYTES, SavedPlanProblem, is_saved_plan, read_plan, save_plan
-from reconciler.report.published import STATUS
 from reconciler.report.terminal import TerminalProgress, is_terminal
 from reconciler.result import UPDATE_DNS, Report, Result, exit_code, needing_a_person
 from reconciler.runtime import Connections, Runtime, build_runtime, open_cluster
@@ -80,20 +79,13 @@ def run(
     quiet = not is_loop and not is_terminal(sys.stderr)
     logs.set_up(debug=config.debug, quiet=quiet, brief=is_loop, log_format=config.log_format, wrapped=for_stderr)
     logs.hide(config.token, *config.passwords)
-    for warning in config.warnings:
-        if is_loop:
-            _log.warning("configuration %s", pairs(warning=warning))
-        else:
-            say(f"warning: {warning}")
-
-    def with_settings(texts: Mapping[str, str]) -> Config:
-        return load_config(command, flags, {**variables_for(texts), **environ}, file)
-
+    for warning in config.warnings if is_loop else ():
+        _log.warning("configuration %s", pairs(warning=warning))
     if stop is not None:
-        return _run(config, stop, with_settings)
+        return _run(config, stop)
     try:
         with stop_on_signals() as signalled:
-            return _run(config, signalled, with_settings)
+            return _run(config, signalled)
     except KeyboardInterrupt:
         if not is_loop:
             raise
@@ -101,20 +93,18 @@ def run(
         return INTERRUPTED
 
 
-def _run(config: Config, stop: Stop, with_settings: Callable[[Mapping[str, str]], Config]) -> int:
+def _run(config: Config, stop: Stop) -> int:
     is_loop = config.mode is Mode.LOOP
     writer = Writer(config.output, color=config.color)
     code = 0 if is_loop else 1
-    agreement = Agreement()
     if unusable := dict(unwritable(config)):
         rest = tuple(artifact for artifact in config.also if artifact not in unusable)
         return _end(Report(errors=tuple(unusable.values())), replace(config, also=rest), writer, stop)
     try:
         if config.save_to is not None:
             _check_place(config.save_to)
-        if config.saved_plan is not None:
-            with ended_at_the_latest(stop, grace_s=READING_GRACE_S, code=code):
-                config, agreement = _agreed(config.saved_plan, config, stop, with_settings)
+        with ended_at_the_latest(stop, grace_s=READING_GRACE_S, code=code):
+            config, agreement = _agreed(config if is_loop else settled(config, stop), stop)
     except (SavedPlanProblem, ConfigurationError, ConnectionProblem, ApiError) as error:
         return _end(Report(errors=tuple(str(error).split("\n"))), config, writer, stop)
     try:
@@ -166,32 +156,27 @@ def _saved(report: Report, config: Config, stop: Stop) -> Report:
     return replace(report, errors=(*report.errors, why), misconfigured=(*report.misconfigured, why))
 
 
-def _agreed(
-    file: str, config: Config, stop: Stop, with_settings: Callable[[Mapping[str, str]], Config]
-) -> tuple[Config, Agreement]:
+def _agreed(config: Config, stop: Stop) -> tuple[Config, Agreement]:
     """The configuration of a run that applies a saved plan, with its settings if a controller publishes the same; and
-    what it permits. Raises SavedPlanProblem, ConfigurationError, ConnectionProblem and an ApiError."""
+    what it permits; both as they are without one. Raises SavedPlanProblem, ConfigurationError, ConnectionProblem and an
+    ApiError."""
+    file = config.saved_plan
+    if file is None:
+        return config, Agreement()
     try:
         content = read_file(file, MOST_BYTES)
     except OSError as error:
         why = f"saved plan {shown_text(file)} cannot be read: {error.strerror or error}"
         raise SavedPlanProblem(f"{why}; give a file that 'reconcile plan --save FILE' has written") from error
     saved = read_plan(content, file, is_exact=config.is_exact)
-    if not saved.fits(config.settings) and (published := _published(config, saved.agreement, stop)):
-        saved.check_published(published)
-        config = with_settings(saved.settings)
-        logs.hide(config.token, *config.passwords)
+    if not saved.fits(config.settings):
+        reader = KubernetesReader(open_cluster(config, stop, read_only=True))
+        if published := published_in(reader, config.lease_namespace, saved.agreement.grant.cluster):
+            saved.check_published(published)
+            config = config.beside(saved.settings)
+            logs.hide(config.token, *config.passwords)
     saved.check(config.settings)
     return config, saved.agreement
-
-
-def _published(config: Config, agreement: Agreement, stop: Stop) -> Mapping[str, str]:
-    """The texts of the settings that a controller publishes in the cluster of this agreement; none without one. Raises
-    ConnectionProblem and an ApiError."""
-    reader = KubernetesReader(open_cluster(config, stop, read_only=True))
-    data = read_data(reader, config.lease_namespace) or {}
-    status = STATUS.read(data.get(STATUS.key), agreement.grant.cluster)
-    return {} if status is None else status.settings.values
 
 
 def _asked(plan_context: PlanContext, connections: Connections, config: Config, writer: Writer, stop: Stop) -> int:

@@ -27,11 +27,9 @@ _LOOKS_EVERY_S = 0.2
 
 def begin(config: Config) -> None:
     """Set up logging, for a person at a terminal in full, otherwise for warnings alone, with secrets masked in every
-    line; and print the warnings of the configuration."""
+    line."""
     logs.set_up(debug=config.debug, quiet=not is_terminal(sys.stderr), wrapped=for_stderr)
     logs.hide(config.token, *config.passwords)
-    for warning in config.warnings:
-        say(f"warning: {warning}")
 
 
 def prepare_streams() -> None:

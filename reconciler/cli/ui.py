@@ -5,8 +5,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 
+from actuators.http.errors import ApiError
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.shown import is_loopback
+from reconciler.cli.own_settings import settled
 from reconciler.cli.run import guarded
 from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, say
@@ -31,12 +33,13 @@ def ui(_words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, st
     begin(config)
     with stop_within(READING_GRACE_S) as stop:
         try:
+            config = settled(config, stop)
             plan_context = build_runtime(config, stop, TerminalProgress(config.color)).plan_context
             page = LivePage(config.ui_hosts)
             with closing(serve_page(page.answer, config.ui_address or ("", 0), HEADERS, LIMITS)) as server:
                 _tell(config, server.ports()[0])
                 _plan_on_and_on(plan_context, config, page, stop)
-        except ConnectionProblem as error:
+        except (ConnectionProblem, ApiError) as error:
             return fail(str(error), code=1)
         except ConfigurationError as error:
             return fail(*error.lines, code=1)

@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -72,7 +72,8 @@ _LOOKS = frozenset(
     }
 )
 """Commands that write nothing."""
-_READS_FILES = frozenset({Command.PLAN, Command.EXPLAIN, Command.UI}) | OF_HOLDS
+_SHOWS_PLANS = frozenset({Command.PLAN, Command.EXPLAIN, Command.UI})
+_READS_FILES = _SHOWS_PLANS | OF_HOLDS
 """Commands that may plan from a file."""
 _TOKENLESS = frozenset({Command.REVOKE, Command.STATUS, Command.MIGRATE})
 """Commands that ask Hetzner for nothing, or with other settings. Those of holds do so unless they compute a plan."""
@@ -137,6 +138,9 @@ class Config:
     request_timeout_s: float
     lease_namespace: str
     """Where the Lease and the product's ConfigMap live."""
+    beside: Callable[[Mapping[str, str]], "Config"] = field(repr=False, compare=False)
+    """Returns the same configuration with these texts for settings that nothing else gives: flag or variable → text.
+    Raises ConfigurationError."""
     asks: bool = False
     """Whether a person sees the plan of a run that applies it first, and is asked."""
     lease_name: str = LEASE
@@ -203,6 +207,8 @@ class Config:
     """Whether it may replace a file that is there."""
     warnings: tuple[str, ...] = ()
     """Warnings about what is accepted."""
+    takes_published: bool = False
+    """Whether settings that a controller publishes count if neither a flag nor a variable gives them."""
 
     @property
     def takes_lease(self) -> bool:
@@ -267,12 +273,14 @@ def load_config(
     errors += _check_timings(flags)
     if usage or errors:
         raise ConfigurationError((*usage, *errors), usage=not errors)
+    asks = command is Command.APPLY and not flags["--yes"] and saved_plan is None
+    looks = plans or command in _SHOWS_PLANS or (command is Command.BARE and flags["--dry-run"])
     robot_login = _robot_login(variables)
     token_file = environ.get("HCLOUD_TOKEN_FILE") if "HCLOUD_TOKEN" not in environ else None
     return Config(
         settings=_settings(flags, variables),
         mode=mode,
-        asks=command is Command.APPLY and not flags["--yes"] and saved_plan is None,
+        asks=asks,
         output=flags["--output"],
         detailed_exitcode=flags["--detailed-exitcode"],
         approved=flags["--approve"],
@@ -319,6 +327,8 @@ def load_config(
         capture_to=flags["--to"],
         overwrites=flags["--force"],
         warnings=(*without_effect(given), *_warnings(variables, environ, flags)),
+        takes_published=not (flags["--own-settings"] or flags["--from"]) and (asks or looks),
+        beside=lambda texts: load_config(command, given, {**variables_for(texts), **environ}, saved_plan),
     )
 
 

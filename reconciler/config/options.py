@@ -590,6 +590,11 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
     "Cluster and project": (
         _flag("--kubeconfig FILE", str, None, _SEVERAL, "default: KUBECONFIG, the pod's account, ~/.kube/config"),
         _flag("--context CONTEXT", str, None, _SEVERAL, "context of the kubeconfig; default: its current one"),
+        _switch(
+            "--own-settings",
+            _PLANS - {Command.RUN},
+            "plan with the settings of this shell alone, not with those that the controller publishes",
+        ),
         _flag("--from FILE", str, None, _PLANS, "plan from a file of 'reconcile capture'; - is stdin"),
         _flag(
             "--request-timeout D",

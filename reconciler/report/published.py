@@ -1,7 +1,7 @@
 """Published status: what the holder of the Lease writes down of its last pass, for people who look at holds.
 
-It decides only which settings ``apply FILE`` may take from FILE. Any client that may write into the ConfigMap may
-write anything, so it is checked when it is read, and shown as foreign text.
+It decides only which settings ``apply FILE`` may take from FILE, and those of a laptop without its own. Any client that
+may write into the ConfigMap may write anything, so it is checked when it is read, and shown as foreign text.
 """
 
 from collections import Counter

@@ -121,6 +121,7 @@ class Stage(World):
             "KUBECONFIG": str(cluster.kubeconfig(server=self.proxy.url)),
             # What is killed here leaves no Lease behind for the next run to wait for; who leads has tests of its own.
             "RECONCILER_LEADER_ELECT": "false",
+            "RECONCILER_OWN_SETTINGS": "true",  # the API server has the status that other tests have left
             "RECONCILER_HEALTH_ADDRESS": "127.0.0.1:0",
             "HCLOUD_METRICS_ENABLED": "false",
         }

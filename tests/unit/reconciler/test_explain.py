@@ -64,11 +64,11 @@ def test_text_is_the_default(explain: ExplainCommand) -> None:
 def test_the_cost(explain: ExplainCommand, world: Simulation) -> None:
     """It costs what a plan costs: Nodes, Services, namespace, what runs beside us, servers, load balancers that may be
     left over, the settings of the last pass as something is planned, approvals and those from Git as something is held,
-    and a GET for each of the two servers that deletions depend on."""
+    and a GET for each of the two servers that deletions depend on. One more looks for a controller's settings."""
     found = explain.document("web-1")
 
     assert found["requests"] == {"kubernetes": 8, "hetzner": 4, "hetzner_left": 3596, "hetzner_limit": 3600}
-    assert len(world.sent_to_kubernetes()) == 8
+    assert len(world.sent_to_kubernetes()) == 9
 
 
 def test_the_settings_are_those_of_a_plan(explain: ExplainCommand) -> None:
