@@ -262,11 +262,8 @@ def _allowance(connections: Connections) -> tuple[int, int] | None:
 def _loop(runtime: Runtime, connections: Connections, config: Config, writer: Writer, stop: Stop) -> int:
     from reconciler.controller import run_controller  # noqa: PLC0415 - a run that ends by itself need not pay for it
 
-    # Between the lines of a pod's log a report is in the way of what collects them: the log has each change as well.
-    is_reported = config.output is not Output.AUTO or is_terminal(sys.stdout)
-
     def publish_pass(report: Report) -> None:
-        if is_reported:
+        if config.output is not Output.AUTO:  # a report among lines of the log helps nobody, and the log has each change
             publish(writer, report, stream_of_passes=True)
 
     wake = Wake(stop)

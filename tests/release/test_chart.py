@@ -270,7 +270,7 @@ def _selector(objects: list[dict[str, Any]], kind: str) -> dict[str, str]:
     return labels
 
 
-DEFAULT_ARGS = ["run", "--health-address=:10258", "--log-format=text", "--policy=sync"]
+DEFAULT_ARGS = ["run", "--health-address=:10258", "--log-format=json", "--policy=sync"]
 
 
 @rows("values arguments", {
@@ -281,12 +281,12 @@ DEFAULT_ARGS = ["run", "--health-address=:10258", "--log-format=text", "--policy
         [*DEFAULT_ARGS[:2], "--kube-api-qps=2000000", "--leader-elect=false", *DEFAULT_ARGS[2:], "--v=4"]),
     "args win over other values": ({"args": {"policy": "upsert"}, "policy": "sync"},
         [*DEFAULT_ARGS[:3], "--policy=upsert"]),
-    "only looking, without the Lease": ({"policy": "observe", "interval": "5m", "logFormat": "json",
+    "only looking, without the Lease": ({"policy": "observe", "interval": "5m", "logFormat": "text",
         "health": {"port": 10259}}, ["run", "--health-address=:10259", "--interval=5m", "--leader-elect=false",
-        "--log-format=json", "--policy=observe"]),
+        "--log-format=text", "--policy=observe"]),
     "networking": ({"networking": {"enabled": True, "clusterCIDR": "10.1.0.0/16"}},
         ["run", "--cluster-cidr=10.1.0.0/16", "--health-address=127.0.0.1:10258", *DEFAULT_ARGS[2:]]),
-    "a CronJob": ({"kind": "CronJob"}, ["--log-format=text", "--once", "--policy=sync"]),
+    "a CronJob": ({"kind": "CronJob"}, ["--once", "--policy=sync"]),
 })  # fmt: skip
 def test_arguments(values: Mapping[str, Any], arguments: list[str]) -> None:
     """``run``, but where a flag says that it is no controller; flags in the order of their names. The Lease is taken by

@@ -227,3 +227,23 @@ def test_writes_and_waiting_do_not_slow_the_loop_down() -> None:
     idle = pace(Report(requests=Requests(hetzner=3, limit=3600))).interval_s
     assert pace(Report(lines=(written,), requests=Requests(hetzner=900, limit=3600))).interval_s == idle
     assert pace(Report(requests=Requests(hetzner=100, limit=3600))).interval_s == pytest.approx(400.0)
+
+
+@rows("words documents", {"without --output": ((), 0), "with it": (("-o", "json"), 1)})
+def test_reports_of_a_controller_are_for_who_asks(
+    words: tuple[str, ...],
+    documents: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """At a terminal as well: text would stand among lines of the log."""
+    monkeypatch.setattr("reconciler.cli.run.is_terminal", lambda _stream: True)
+    monkeypatch.setattr(
+        "reconciler.controller.run_controller", lambda *_, publish, **__: publish(Report(errors=("no API",)))
+    )
+    variables = {"HCLOUD_TOKEN": "x" * 64, "KUBECONFIG": kubeconfig(tmp_path), "RECONCILER_LEADER_ELECT": "false"}
+
+    said = CommandLine(monkeypatch, capsys, variables)("run", *words)
+
+    assert (said.code, len(said.stdout.splitlines())) == (0, documents)

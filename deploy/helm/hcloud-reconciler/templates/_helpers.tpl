@@ -128,11 +128,12 @@ private network, they are at the Node's InternalIP then, and the probes are not.
 
 {{/* Flag → value: what other values of the chart stand for, and over it `args`. */}}
 {{- define "hcloud-reconciler.flags" -}}
-{{- $flags := dict "policy" .Values.policy "log-format" .Values.logFormat }}
+{{- $flags := dict "policy" .Values.policy }}
 {{- with .Values.interval }}{{ $_ := set $flags "interval" . }}{{ end }}
 {{- if eq .Values.kind "CronJob" }}
 {{- $_ := set $flags "once" "" }}
 {{- else }}
+{{- $_ := set $flags "log-format" .Values.logFormat }}
 {{- $_ := set $flags "health-address" (printf "%s:%d" (include "hcloud-reconciler.bindAddress" .) (int .Values.health.port)) }}
 {{- end }}
 {{- if and .Values.page.enabled (ne .Values.kind "CronJob") }}
