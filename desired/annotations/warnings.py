@@ -40,6 +40,8 @@ class AnnotationWarning:
     """What the Service does not get; None when it lacks nothing, and something only has no effect."""
     port: int | None = field(default=None, compare=False)
     """The port that it is about; None when it is about no single one."""
+    is_unread: bool = field(default=False, compare=False)
+    """Whether it is about a value that nothing reads."""
 
 
 def warnings_on(
@@ -72,9 +74,9 @@ def _idle(
         key, port = requested.key(name), requested.port
         if name in bad:
             text = f"{bad[name].text}; for now it has no effect: {row.text(requested)}"
-            yield AnnotationWarning(bad[name].key, text, port=port)
+            yield AnnotationWarning(bad[name].key, text, port=port, is_unread=True)
         elif key in annotations and not row.is_ordinary and not _asks_for_nothing(getattr(options, name)):
-            yield AnnotationWarning(key, f"{key} has no effect: {row.text(requested)}", port=port)
+            yield AnnotationWarning(key, f"{key} has no effect: {row.text(requested)}", port=port, is_unread=True)
 
 
 def _asks_for_nothing(value: object) -> bool:
@@ -91,17 +93,20 @@ def _keys(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
         name = key.rpartition("/")[2]
         is_long = LONGEST_LABEL_KEY.is_exceeded(key)
         meant = "no annotation has this name" if is_long else _what_is_meant(name)
-        yield AnnotationWarning(key, f"{shown_text(key) if is_long else key} is unknown, and ignored: {meant}")
+        text = f"{shown_text(key) if is_long else key} is unknown, and ignored: {meant}"
+        yield AnnotationWarning(key, text, is_unread=True)
     if len(unknown) > len(told):
         where = "metadata.annotations"
         more = counted(len(unknown) - len(told), "more unknown key")
         begin = "begins" if len(unknown) == len(told) + 1 else "begin"
-        yield AnnotationWarning(where, f"{where} has {more} that {begin} with {PREFIX} or {OWN_PREFIX}")
+        text = f"{where} has {more} that {begin} with {PREFIX} or {OWN_PREFIX}"
+        yield AnnotationWarning(where, text, is_unread=True)
     for key, row in ANNOTATIONS.items():
         if row.grammar is RESERVED and key in annotations:
             text = f"{key} is reserved: it is neither read nor written"
             field_name = _BY_MEANING.get(row.key)
-            yield AnnotationWarning(key, f"{text}; set {OPTIONS[field_name].full_key}" if field_name else text)
+            text += f"; set {OPTIONS[field_name].full_key}" if field_name else ""
+            yield AnnotationWarning(key, text, is_unread=True)
 
 
 def _what_is_meant(name: str) -> str:
@@ -144,7 +149,7 @@ def _zone(annotations: Mapping[str, str], requested: Requested) -> Iterator[Anno
         other = location.variable if by_default else location.full_key
         remedy = f'set {location.full_key} to ""' if by_default else "remove one of the two"
         text = f"{zone.full_key} has no effect: {other} is {value}, and a location wins; {remedy}"
-        yield AnnotationWarning(zone.full_key, text)
+        yield AnnotationWarning(zone.full_key, text, is_unread=True)
 
 
 def _selected_elsewhere(options: Options, unclear: Collection[str]) -> Iterator[AnnotationWarning]:

@@ -26,6 +26,7 @@ _ACCESS = frozenset(
 """Variables that say how the project is reached, and not what is wanted: this shell's win over HCCM's, so that a token
 that may only read will do."""
 _CLUSTER = ("--kubeconfig", "--context", "--request-timeout", "--leader-elect-resource-namespace")
+_UNREAD = "{} cannot be read, and has variables of {}: use an account that may read it"
 _IMAGE = "registry.example.com/hcloud-reconciler"
 
 
@@ -66,6 +67,10 @@ def _found(config: Config, stop: Stop, environ: Mapping[str, str]) -> MigrationR
         )
         return MigrationReport(why_none=(why,))
     (found,) = running
+    if found.unread_sources:
+        return MigrationReport(
+            why_none=(*(_UNREAD.format(each, found.title) for each in found.unread_sources), *found.gaps)
+        )
     return MigrationReport(
         found, carried=carry_over(found), warnings=warnings_of(found), is_detailed=config.detailed_exitcode
     )

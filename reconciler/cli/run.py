@@ -263,7 +263,7 @@ def _loop(runtime: Runtime, connections: Connections, config: Config, writer: Wr
     from reconciler.controller import run_controller  # noqa: PLC0415 - a run that ends by itself need not pay for it
 
     def publish_pass(report: Report) -> None:
-        if config.output is not Output.AUTO:  # a report among lines of the log helps nobody, and the log has each change
+        if config.output is not Output.AUTO:  # the log has each change, and is not to be mixed with reports
             publish(writer, report, stream_of_passes=True)
 
     wake = Wake(stop)

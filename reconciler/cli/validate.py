@@ -1,7 +1,7 @@
 """``reconcile validate [FILE...]``: flags, variables and manifests, checked offline."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from desired.annotations.claims import (
     without_nodes_addresses,
     without_robot_account,
 )
-from desired.annotations.options import ANNOTATIONS, OPTIONS, OWN_PREFIX, PREFIX, Options, defaults_of
+from desired.annotations.options import ANNOTATIONS, OPTIONS, OWN_PREFIX, PREFIX, BadAnnotation, Options, defaults_of
 from desired.annotations.port_keys import option_of
 from desired.annotations.reading import read_annotations, with_defaults
 from desired.annotations.warnings import AnnotationWarning
@@ -100,17 +100,27 @@ def _checked_service(file: str, found: FoundService, defaults: Options, variable
         remarks = [*check.remarks, *without_nodes_addresses(found.claim)]
         if knows_internal_ips_alone and "use_private_ip" not in unknown:
             remarks += without_robot_account(found.claim, defaults)
-    place = (file, found.document, found.item)
-    errors = (*found.malformed, *check.problems)
-    return CheckedService(*place, found.namespace, found.name, errors, tuple(remarks), found.not_judged)
+    place = (file, found.document, found.item, found.namespace, found.name)
+    return CheckedService(*place, *_sorted_out((*found.malformed, *check.problems), remarks), found.not_judged)
 
 
 def _checked_annotations(file: str, found: FoundAnnotations, *, has_network: bool) -> CheckedAnnotations:
     place = (file, found.document, found.item, found.kind, found.namespace, found.name, found.path)
     if found.unread is not None:
-        return CheckedAnnotations(*place, errors=(), notes=(found.unread,))
+        return CheckedAnnotations(*place, *_sorted_out((), (found.unread,)))
     check = check_annotations(found.annotations, has_network=has_network)
-    return CheckedAnnotations(*place, (*found.malformed, *check.problems), check.remarks, found.not_judged)
+    return CheckedAnnotations(
+        *place, *_sorted_out((*found.malformed, *check.problems), check.remarks), found.not_judged
+    )
+
+
+def _sorted_out(
+    problems: tuple[BadAnnotation, ...], remarks: Iterable[AnnotationWarning]
+) -> tuple[tuple[BadAnnotation, ...], tuple[AnnotationWarning, ...]]:
+    """Errors and notes. A value that nothing reads is an error here: whoever wrote it can still correct it."""
+    remarks = tuple(remarks)
+    unread = tuple(BadAnnotation(each.key, each.text) for each in remarks if each.is_unread)
+    return (*problems, *unread), tuple(each for each in remarks if not each.is_unread)
 
 
 def _content(file: str) -> bytes:

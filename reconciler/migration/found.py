@@ -68,6 +68,8 @@ class FoundController:
     """None where no HelmChart made it."""
     gaps: tuple[str, ...] = ()
     """A sentence on each thing that could not be read."""
+    unread_sources: tuple[str, ...] = ()
+    """Those of them that are whole objects of variables (``envFrom``): nobody knows which variables are missing."""
 
     @property
     def title(self) -> str:

@@ -20,7 +20,7 @@ _HELM = "/apis/helm.cattle.io/v1"
 _PLURALS = {"Deployment": "deployments", "DaemonSet": "daemonsets"}
 _NOT_FOUND = 404
 _REFERENCES = {"secretKeyRef": "secrets", "configMapKeyRef": "configmaps"}
-_SOURCES = {"secretRef": "secretKeyRef", "configMapRef": "configMapKeyRef"}
+_SOURCES = {"secretRef": ("Secret", "secretKeyRef"), "configMapRef": ("ConfigMap", "configMapKeyRef")}
 
 
 class _List(msgspec.Struct):
@@ -94,6 +94,7 @@ def _controller(
         managers=frozenset(each.get("manager", "") for each in meta.get("managedFields") or ()),
         chart=chart,
         gaps=tuple(dict.fromkeys(objects.gaps)),
+        unread_sources=tuple(objects.unread_sources),
     )
 
 
@@ -104,6 +105,7 @@ class _Objects:
         self._reader, self._namespace = reader, namespace
         self._read: dict[tuple[str, str], Mapping[str, str] | None] = {}
         self.gaps: list[str] = []
+        self.unread_sources: list[str] = []
 
     def data(self, reference: str, name: str) -> Mapping[str, str] | None:
         """The texts in a Secret or ConfigMap, of which there are none when it is not there; None when it could not be
@@ -133,10 +135,12 @@ def _texts(body: bytes, *, is_encoded: bool) -> Mapping[str, str]:
 def _variables(container: Raw, objects: _Objects, wanted: Collection[str]) -> Iterator[tuple[str, FoundVariable]]:
     """Variables as the kubelet makes them: those of whole objects first, which single ones replace."""
     for source in container.get("envFrom") or ():
-        for ref, reference in _SOURCES.items():
+        for ref, (kind, reference) in _SOURCES.items():
             if ref in source:
                 name, prefix = source[ref]["name"], source.get("prefix", "")
-                for key, text in (objects.data(reference, name) or {}).items():
+                if (data := objects.data(reference, name)) is None:
+                    objects.unread_sources.append(f"{kind} {name}")
+                for key, text in (data or {}).items():
                     yield f"{prefix}{key}", FoundVariable({"valueFrom": {reference: {"name": name, "key": key}}}, text)
     for each in container.get("env") or ():
         name, given = str(each["name"]), {key: each[key] for key in each if key != "name"}

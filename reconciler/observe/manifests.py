@@ -148,10 +148,10 @@ def _unread(manifest: Any, key: str) -> AnnotationWarning | None:
     has no type, and what operators do with those of their objects is not known."""
     kind = manifest.get("kind") if isinstance(manifest, Mapping) else None
     if _are_labels(key):
-        return AnnotationWarning(key, f"{key} has no effect: annotations alone are read, not labels")
+        return AnnotationWarning(key, f"{key} has no effect: annotations alone are read, not labels", is_unread=True)
     if kind in _UNREAD and key.endswith("metadata.annotations") and ": " not in key:
         text = f"{key} has no effect: the object is of kind {kind}, and those of Services alone are read"
-        return AnnotationWarning(key, text)
+        return AnnotationWarning(key, text, is_unread=True)
     spec = manifest.get("spec") if kind == "Service" and key == "metadata.annotations" else None
     if not isinstance(spec, Mapping) or manifest.get("apiVersion", "v1") != "v1":
         return None
@@ -160,7 +160,7 @@ def _unread(manifest: Any, key: str) -> AnnotationWarning | None:
         return AnnotationWarning(key, text)
     if isinstance(given := spec.get("type"), str) and given != "LoadBalancer":
         text = f"{key} has no effect: spec.type is {shown_text(given)}, and only LoadBalancer has a load balancer"
-        return AnnotationWarning(key, text)
+        return AnnotationWarning(key, text, is_unread=True)
     return None
 
 

@@ -33,7 +33,7 @@ class CheckedService(Struct, frozen=True):
     """None when the manifest leaves it to its user."""
     name: str
     errors: tuple[BadAnnotation, ...]
-    """With any of them no load balancer is created."""
+    """Those with which no load balancer is created, and values that nothing reads."""
     notes: tuple[AnnotationWarning, ...]
     not_judged: tuple[AnnotationWarning, ...] = ()
     """Annotations that are filled in later, such as those of a template."""
@@ -59,7 +59,7 @@ class CheckedAnnotations(Struct, frozen=True):
     path: str
     """From the top of the document; a colon is before what is inside of a text."""
     errors: tuple[BadAnnotation, ...]
-    """With any of them a Service that gets these annotations gets no load balancer."""
+    """Those with which a Service gets no load balancer, and values that nothing reads."""
     notes: tuple[AnnotationWarning, ...]
     not_judged: tuple[AnnotationWarning, ...] = ()
     """What nothing can be said of offline."""

@@ -56,7 +56,7 @@ def test_annotations_in_other_documents(capsys: pytest.CaptureFixture[str], monk
     assert capsys.readouterr().out.splitlines()[1:] == [
         f"{file}, document 1: controller.service.annotations",
         f'  error: {P}use-private-ip is a boolean and no text: put it in quotes, as in "true"',
-        f"  note: {P}locaton is unknown, and ignored: did you mean {P}location?",
+        f"  error: {P}locaton is unknown, and ignored: did you mean {P}location?",
         f"{file}, document 2: EnvoyProxy/proxy: spec.provider.kubernetes.envoyService.annotations",
         (
             f"  error: {P}health-check-interval is '5': expect a duration with a unit, such as 30s, 1m30s or 500ms (did"
@@ -67,6 +67,6 @@ def test_annotations_in_other_documents(capsys: pytest.CaptureFixture[str], monk
         "",
         (
             "0 Services of type LoadBalancer and 3 other places with annotations (keys and values only) in 1 file, and"
-            " the configuration: 3 errors, 1 note."
+            " the configuration: 4 errors, 0 notes."
         ),
     ]

@@ -275,6 +275,25 @@ def test_variables_of_whole_objects(world: Simulation, migrate: Migrate) -> None
     }
 
 
+@pytest.mark.parametrize("words", [(), ("-o", "values")], ids=["plan", "values"])
+def test_a_whole_secret_that_cannot_be_read(world: Simulation, migrate: Migrate, words: tuple[str, ...]) -> None:
+    """HCLOUD_NETWORK may be in it: no plan and no values tell of it as unset."""
+    cluster(
+        world,
+        raw_hccm(env=[TOKEN], envFrom=[{"secretRef": {"name": "hccm"}}]),
+        **{f"{SECRETS}/hccm": (403, FORBIDDEN)},
+    )
+
+    said = migrate(*words)
+
+    title = "Deployment kube-system/hcloud-cloud-controller-manager"
+    assert (said.code, said.stdout) == (1, "")
+    first, second = said.stderr.splitlines()
+    why = f"Secret hccm cannot be read, and has variables of {title}: use an account that may read it"
+    assert first == f"reconcile: error: {why}"
+    assert "may not look" in second
+
+
 def test_settings_that_cannot_work(world: Simulation, migrate: Migrate) -> None:
     """What this product refuses of HCCM's settings is the error that its controller would end with."""
     env = [TOKEN, *literal(HCLOUD_LOAD_BALANCERS_LOCATION="a", HCLOUD_LOAD_BALANCERS_NETWORK_ZONE="b")]

@@ -111,11 +111,51 @@ def test_whole_texts(validate: Validate) -> None:
     assert text == golden("validated.txt", text)
 
 
+@rows(
+    "manifest said",
+    {
+        "an unknown key": (f"{P}loction: fsn1", f"{P}loction is unknown, and ignored: did you mean {P}location?"),
+        "a value without effect": (
+            f"{P}health-check-http-path: /x",
+            f"{P}health-check-http-path has no effect: ",
+        ),
+        "a zone beside a location": (
+            f"{P}network-zone: eu-central",
+            f"{P}network-zone has no effect: HCLOUD_LOAD_BALANCERS_LOCATION is fsn1",
+        ),
+        "a Service of another type": (
+            f"{P}location: fsn1}}}}\nspec: {{type: ClusterIP}}\n---\na: {{b: {{c: d",
+            "metadata.annotations has no effect: spec.type is 'ClusterIP'",
+        ),
+        "a label": (
+            f"a: b}}, labels: {{{P}location: fsn1}}}}\nspec: {{type: ClusterIP}}\n---\na: {{b: {{c: d",
+            "metadata.labels has no effect: annotations alone are read, not labels",
+        ),
+    },
+)
+def test_a_value_that_nothing_reads_is_in_the_exit_code(validate: Validate, manifest: str, said: str) -> None:
+    rest = FINE.partition("spec")[1] + FINE.partition("spec")[2]
+    text = f"apiVersion: v1\nkind: Service\nmetadata: {{name: api, annotations: {{{manifest}}}}}\n{rest}"
+
+    found = validate("-", stdin=text, **LOCATED)
+
+    assert found.code == 1
+    assert [line for line in found.stdout.splitlines() if line.startswith(f"  error: {said}")], found.stdout
+
+
+def test_a_service_of_another_class_is_another_controllers(validate: Validate) -> None:
+    text = FINE.replace("name: api", f"name: api, annotations: {{{P}location: fsn1}}").replace(
+        "type: LoadBalancer", "type: LoadBalancer, loadBalancerClass: example.com/other"
+    )
+
+    assert validate("-", stdin=text, **LOCATED).code == 0
+
+
 def test_a_wrong_configuration_does_not_hide_services(validate: Validate) -> None:
     said = validate("web.yaml", "--output", "json", HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP="yes")
 
     assert len(said.document["configuration"]["errors"]) == 1
-    assert [len(service["errors"]) for service in said.document["services"]] == [1, 0]
+    assert [len(service["errors"]) for service in said.document["services"]] == [2, 0]
 
 
 def test_a_file_without_services(validate: Validate) -> None:
