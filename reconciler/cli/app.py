@@ -2,8 +2,8 @@
 ``FLAGS``. Commands are imported when they are called, and completion when a shell asks, so that help loads no client
 library and production no simulator.
 
-A line is read as Kubernetes' programs read theirs: an underscore in the name of a flag counts as a dash, and a switch
-stands alone or has a value behind a sign. Values are texts here; ``read_flags`` knows what they mean.
+click splits the line, once ``words_for_click`` has spelled its flags as the table does. Values are texts here;
+``read_flags`` knows what they mean.
 """
 
 import os
@@ -12,35 +12,21 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool
 from reconciler import __version__
-from reconciler.cli.commands import COMMANDS, REMEDIES, WORDS_OF_OTHERS, Operand, first_page
-from reconciler.cli.words import (
-    LETTERS,
-    OF_HCCM,
-    asks_for_help,
-    awaits_a_value,
-    given_flags,
-    misplaced,
-    refuse_misplaced_flags,
-    refuse_unknown_flags,
-    words_for_click,
-)
+from reconciler.cli.commands import COMMANDS, WORDS_OF_OTHERS, Operand, first_page
+from reconciler.cli.words import LETTERS, given_flags, words_for_click
 from reconciler.config.hccm_flags import INSTEAD
-from reconciler.config.options import FLAG_GROUPS, FLAGS, Command
+from reconciler.config.options import FLAG_GROUPS, FLAGS, FORMER, SPELLINGS, Command
 from reconciler.config.program import BAD_USAGE, program_name
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 Call = Callable[[Sequence[str], Mapping[str, str], Mapping[str, str]], int]
 """A command: its operands, flag → its text, the environment → the exit code."""
@@ -60,6 +46,13 @@ _MODULES = {
 }
 _SIMULATED = frozenset({Command.DEMO, Command.SANDBOX})
 """What needs the simulators, which are a distribution of their own."""
+_OF_HCCM = frozenset({Command.BARE, Command.RUN, Command.VALIDATE})
+"""The commands that take the flags of HCCM which mean nothing here: what a run takes can be validated."""
+_LOGS_MORE = "HCLOUD_DEBUG=true logs every request"
+_INSTEAD_OF = {**FORMER, "-v": _LOGS_MORE, "--v": _LOGS_MORE, "--verbose": _LOGS_MORE}
+"""Flag that a command does not take → what there is instead."""
+_TYPED = [*COMMANDS, _HELP, "--version"]
+"""What may stand in the place of a command."""
 _HELPS = {"help_option_names": ["-h", "--help"]}
 _LEFT = 28
 """Columns of what is typed, in a page of help. What is longer stands on a line of its own."""
@@ -81,7 +74,7 @@ def run_command_line(argv: Sequence[str]) -> int:
             sys.stdout.write(first_page())
             return BAD_USAGE
         if flags.get("--v") in COMMANDS:  # verbose, as other tools have it
-            reject(awaits_a_value("--v"))
+            reject(f"--v has no effect: {_LOGS_MORE}")
         typed = shlex.join(word for word in argv if not word.startswith(_MODES))
         say(f"a command is missing: '{program_name()} run {typed}' starts the controller")
         return BAD_USAGE
@@ -141,14 +134,13 @@ def parse_command_line(argv: Sequence[str]) -> Typed:
     if list(argv[:1]) == [_HELP]:
         argv = [*argv[1:2], "--help"]
     try:
-        refuse_unknown_flags(argv)
         with APP.make_context(program_name(), list(argv)) as context:
             typed: Typed = APP.invoke(context)
             return typed
     except click.exceptions.Exit as end:
         sys.exit(end.exit_code)
     except click.UsageError as error:
-        reject(_sentence(error, argv))
+        reject(_sentence(error))
 
 
 def reject(why: str) -> NoReturn:
@@ -161,19 +153,19 @@ def reject(why: str) -> NoReturn:
     sys.exit(BAD_USAGE)
 
 
-def _sentence(error: click.UsageError, argv: Sequence[str]) -> str:
-    """What is wrong, in the words that the program always had for it."""
+def _sentence(error: click.UsageError) -> str:
+    """What is wrong, with one remedy for a flag that the command does not take."""
     match error:
-        case click.NoSuchOption(option_name=name):
-            typed = name if name.startswith("--") else next(word for word in argv if word.startswith(name))
-            return f"unrecognized arguments: {misplaced(typed)}"
-        case click.BadOptionUsage(option_name=name):
-            return awaits_a_value(name)
-        case click.MissingParameter(ctx=click.Context() as context):
-            operands = [each for each in context.command.params if isinstance(each, click.Argument) and each.required]
-            missing = [each.make_metavar(context) for each in operands if each.name not in context.params]
-            return f"the following arguments are required: {', '.join(missing)}"
-    return error.message
+        case click.NoSuchOption(option_name=name) | click.BadOptionUsage(option_name=name) if name in _INSTEAD_OF:
+            remedy = _INSTEAD_OF[name]
+        case click.NoSuchOption(option_name=name) if name in SPELLINGS or name in INSTEAD:
+            takers = SPELLINGS[name].commands if name in SPELLINGS else _OF_HCCM
+            remedy = f"it goes with {', '.join(each for each in COMMANDS if each in takers - {Command.VALIDATE})}"
+        case click.NoSuchOption(possibilities=[near, *_]):
+            remedy = f"did you mean {near}?"
+        case _:
+            return error.format_message()
+    return f"{error.message.rstrip('.')}: {remedy}"
 
 
 def _typed(**_texts: object) -> Typed:
@@ -194,20 +186,10 @@ class _Page(click.Command):
             command,
             params=[*map(_operand, row.operands), *_options(command)],
             callback=_typed,
+            short_help=row.brief,
             context_settings=_HELPS,
         )
         self._row = row
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.allow_extra_args = True
-        if not ctx.resilient_parsing:
-            if asks_for_help(args):
-                args = ["--help"]  # who asks need not get the rest right
-            refuse_misplaced_flags(Command(self.name or ""), args)
-        rest = super().parse_args(ctx, args)
-        if rest and not ctx.resilient_parsing:
-            raise click.UsageError(f"unrecognized arguments: {', '.join(map(misplaced, rest))}")
-        return rest
 
     def format_help(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         program, row = program_name(), self._row
@@ -226,11 +208,6 @@ class _Page(click.Command):
                     _write(formatter, ((f"{', '.join(each.spellings)} {each.metavar}", each.meaning) for each in own))
         with formatter.section("Help"):
             _write(formatter, [("-h, --help", "show this page")])
-
-    def shell_complete(self, _ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        from reconciler.cli.completion import words_of  # noqa: PLC0415 - see the module's docstring
-
-        return words_of(Command(self.name or ""), incomplete)
 
 
 class _App(click.Group):
@@ -267,20 +244,13 @@ class _App(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         word = args[0]
         if word not in COMMANDS and not ctx.resilient_parsing:
-            if word in REMEDIES:
-                raise click.UsageError(f"{word!r} is no command: {REMEDIES[word].format(program=program_name())}")
-            near = WORDS_OF_OTHERS.get(word) or next(iter(get_close_matches(word, [*COMMANDS, _HELP], n=1)), None)
+            near = WORDS_OF_OTHERS.get(word) or next(iter(get_close_matches(word, _TYPED, n=1)), None)
             hint = f" (did you mean {near}?)" if near else f": expect one of {', '.join(COMMANDS)}"
             raise click.UsageError(f"{shown_text(word)} is no command{hint}")
         return super().resolve_command(ctx, args)
 
     def format_help(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write(first_page())
-
-    def shell_complete(self, _ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        from reconciler.cli.completion import words_of  # noqa: PLC0415 - see the module's docstring
-
-        return words_of(Command.BARE, incomplete)
 
 
 def _show_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
@@ -301,47 +271,36 @@ def _write(formatter: click.HelpFormatter, rows: Iterable[tuple[str, str]]) -> N
 
 
 def _options(command: Command) -> Iterator[click.Option]:
-    """The flags that a command takes. Those of HCCM which mean nothing here are in no page."""
+    """The flags that a command takes, each with all of its texts. Those of HCCM without a meaning are in no page."""
     for row in FLAGS.values():
         if command in row.commands:
-            yield _option(row.spellings, row.metavar, row.values_for(command), row.takes_list)
-    if command in OF_HCCM:
-        for name in INSTEAD:
-            yield _option(tuple(filter(None, (LETTERS.get(name), name))))
+            complete = _complete_by(row.metavar, row.values_for(command), takes_list=row.takes_list)
+            is_hidden = command is Command.BARE
+            yield click.Option(
+                row.spellings, multiple=True, help=row.meaning, hidden=is_hidden, shell_complete=complete
+            )
+    for name in INSTEAD if command in _OF_HCCM else ():
+        yield click.Option(tuple(filter(None, (LETTERS.get(name), name))), multiple=True, hidden=True)
 
 
-def _option(
-    spellings: Sequence[str], metavar: str = "", values: Sequence[str] = (), takes_list: bool = False
-) -> click.Option:
-    """An option that keeps each text that it is given."""
-    complete = partial(_candidates, metavar, values, takes_list)
-    return click.Option(spellings, multiple=True, hidden=True, shell_complete=complete)
+def _complete_by(metavar: str, values: Sequence[str], *, takes_list: bool = False) -> Callable[..., Any]:
+    def complete(_context: click.Context, _param: click.Parameter, typed: str) -> Any:
+        from reconciler.cli.completion import candidates  # noqa: PLC0415 - see the module's docstring
+
+        return candidates(metavar, values, typed, takes_list=takes_list)
+
+    return complete
 
 
 def _operand(row: Operand) -> click.Argument:
     return click.Argument(
         [row.name],
         metavar=row.metavar,
+        type=click.Choice(row.choices) if row.choices else None,
         nargs=-1 if row.many else 1,
         required=not (row.many or row.optional),
-        callback=partial(_check_choice, row),
-        shell_complete=partial(_candidates, row.metavar, row.choices, False),
+        shell_complete=None if row.choices else _complete_by(row.metavar, row.values),
     )
-
-
-def _check_choice(row: Operand, _context: click.Context, _param: click.Parameter, word: Any) -> Any:
-    if row.choices and word not in row.choices:
-        choices = ", ".join(map(repr, row.choices))
-        raise click.UsageError(f"argument {row.metavar}: invalid choice: {word!r} (choose from {choices})")
-    return word
-
-
-def _candidates(
-    metavar: str, values: Sequence[str], takes_list: bool, _context: click.Context, _param: click.Parameter, typed: str
-) -> "list[CompletionItem]":
-    from reconciler.cli.completion import candidates  # noqa: PLC0415 - see the module's docstring
-
-    return candidates(metavar, values, typed, takes_list=takes_list)
 
 
 APP = _App()

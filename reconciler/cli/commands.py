@@ -16,6 +16,9 @@ class Operand:
     name: str
     meaning: str
     choices: tuple[str, ...] = ()
+    """The only words that it takes."""
+    values: tuple[str, ...] = ()
+    """Words that it may begin with, for completion."""
     many: bool = False
     optional: bool = False
 
@@ -59,8 +62,12 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "every decision about one Node or Service",
             "Every decision about one Node or Service: where each value comes from, and what guards wait for.",
             (
-                Operand("kind", "what NAME is: node, service, or any; none is any", ("node", "service", "any")),
-                Operand("name", "the Node's name; NAMESPACE/NAME of the Service, or its name in namespace default"),
+                Operand(
+                    "object",
+                    "node or service; or by one word: node/worker-1, worker-1, shop/web",
+                    values=("node", "service"),
+                ),
+                Operand("name", "behind node or service; NAMESPACE/NAME of a Service", optional=True),
             ),
             {
                 "explain worker-1": "why a Node is as it is",
@@ -250,8 +257,11 @@ WORDS_OF_OTHERS: Mapping[str, Command] = {
     "lint": Command.VALIDATE,
     "describe": Command.EXPLAIN,
     "get": Command.EXPLAIN,
+    **dict.fromkeys(("node", "nodes", "service", "services", "svc"), Command.EXPLAIN),
     "why": Command.EXPLAIN,
     "list": Command.ORPHANS,
+    **dict.fromkeys(("delete", "destroy", "rm"), Command.ORPHANS),
+    **dict.fromkeys(("log", "logs", "events", "history"), Command.STATUS),
     "prune": Command.ORPHANS,
     "export": Command.CAPTURE,
     "dump": Command.CAPTURE,
@@ -260,27 +270,6 @@ WORDS_OF_OTHERS: Mapping[str, Command] = {
     "convert": Command.MIGRATE,
 }
 """What similar tools call a command."""
-
-_CONTROLLER = "-n kube-system logs deployment/hcloud-reconciler"
-REMEDIES: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("delete", "destroy", "rm"),
-        "delete the Service or the server itself; '{program} orphans' lists load balancers that no Service wants",
-    ),
-    **dict.fromkeys(("log", "logs"), f"the controller's log is its pod's: kubectl {_CONTROLLER}"),
-    **dict.fromkeys(
-        ("events", "history"),
-        f"what was done is in the controller's log (kubectl {_CONTROLLER}) and in Events (kubectl get events -A)",
-    ),
-    **dict.fromkeys(
-        ("rollback", "undo"), "put the manifest back as it was; '{program} plan' shows what follows from that"
-    ),
-    **dict.fromkeys(
-        ("init", "setup"), "there is nothing to set up: '{program} plan' needs HCLOUD_TOKEN and a kubeconfig"
-    ),
-    "version": "type {program} --version",
-}
-"""What is typed and has no command → what to do in place of it."""
 
 
 def first_page() -> str:

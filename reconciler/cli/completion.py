@@ -1,28 +1,12 @@
-"""Completion for bash, zsh and fish by click, and for kubectl. The tables of commands and flags have the candidates;
-the cluster is not asked."""
+"""Candidates of values for the completion of click, and that of kubectl. The cluster is not asked."""
 
 import sys
 from collections.abc import Sequence
 
 from click.shell_completion import CompletionItem, ShellComplete
 
-from reconciler.cli.commands import COMMANDS
-from reconciler.config.options import FLAGS, Command
-
 FILE = "FILE"
 """The placeholder in help for which a shell offers files."""
-
-
-def words_of(command: Command, typed: str) -> list[CompletionItem]:
-    """Return the flags that a command takes; commands, if none was typed yet, and without a dash."""
-    words: dict[str, str] = {}
-    if command is Command.BARE and not typed.startswith("-"):
-        words = {str(name): row.brief for name, row in COMMANDS.items()}
-    else:
-        words = {"--version": "show the version"} if command is Command.BARE else {}
-        words["--help"] = "show the page of help"
-        words |= {row.name: row.meaning for row in FLAGS.values() if command in row.commands and command}
-    return [CompletionItem(word, help=meaning) for word, meaning in words.items() if word.startswith(typed)]
 
 
 def candidates(metavar: str, values: Sequence[str], typed: str, *, takes_list: bool = False) -> list[CompletionItem]:

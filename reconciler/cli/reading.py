@@ -22,7 +22,7 @@ from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, Stop, stop_within
 from reconciler.cli.streams import Writer, begin, fail, internal_error, publish
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.options import Command, Output, asked
-from reconciler.config.program import typed
+from reconciler.config.program import BAD_USAGE, typed
 from reconciler.observe.approvals import observe_approvals
 from reconciler.passes.one_pass import explain_once, plan_once
 from reconciler.report.holds import HoldsReport
@@ -38,6 +38,9 @@ _PREFIX = re.compile(rf"(?:sha256:)?([0-9a-f]{{{SHORT},16}})", re.ASCII)
 _DOUBT = "the pass ended with {}, and what could not be read or decided is not held either"
 _TO_COMPUTE = "{}; to compute here what is held: {}"
 _USAGE = "expect 'holds', or 'holds show' and the hash of a hold, of which 6 hex digits will do"
+
+_KINDS = {"node": "node", "nodes": "node", "no": "node", "service": "service", "services": "service", "svc": "service"}
+"""Spellings of kinds, as kubectl takes them."""
 
 Said = TypeVar("Said", Explained, HoldsReport, StatusReport, OrphanReport, MigrationReport)
 
@@ -84,9 +87,11 @@ def _tell(report: Explained | HoldsReport | StatusReport | OrphanReport | Migrat
 
 
 def explain(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
-    """Write every decision about the ``node`` or ``service`` with this name, and its reason; the exit code."""
-    kind, name = words
-    kind = "service" if kind == "any" and "/" in name else kind
+    """Write every decision about the Node or Service with this name, and its reason; the exit code."""
+    try:
+        kind, name = object_of(words)
+    except ValueError as error:
+        return fail(str(error), code=BAD_USAGE)
     key = key_of(kind, name)
 
     def read(config: Config, stop: Stop) -> Explained:
@@ -96,6 +101,20 @@ def explain(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str
     return report_on(
         Command.EXPLAIN, flags, environ, read, lambda errors: Explained(key, Report(errors=errors)), answers=True
     )
+
+
+def object_of(words: Sequence[str]) -> tuple[str, str]:
+    """Kind and name of the object that is meant: two words, a key as reports print it, or a name alone, whose kind is
+    ``any`` unless a namespace tells it. Raises ValueError."""
+    kind, name = words if len(words) == 2 else words[0].partition("/")[::2]
+    if kind in _KINDS:
+        if not name:
+            raise ValueError(f"the name of a {_KINDS[kind]} is missing: explain {_KINDS[kind]} NAME")
+        return _KINDS[kind], name
+    if len(words) == 2 and kind != "any":
+        raise ValueError(f"{shown_text(kind)} cannot be explained: expect node or service")
+    name = words[-1]
+    return "service" if "/" in name else "any", name
 
 
 def key_of(kind: str, name: str) -> Key:

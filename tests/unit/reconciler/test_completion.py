@@ -18,7 +18,7 @@ def candidates(line: str) -> list[CompletionItem]:
     [
         pytest.param("", list(COMMANDS), id="commands"),
         pytest.param("ca", ["capture"], id="the beginning of a command"),
-        pytest.param("-", ["--version", "--help"], id="flags without a command"),
+        pytest.param("--", ["--version", "--help"], id="flags without a command"),
         pytest.param("plan --f", ["--full", "--from"], id="flags of a command"),
         pytest.param("plan --policy s", ["sync"], id="values"),
         pytest.param("plan --policy=s", ["sync"], id="values behind a sign"),
@@ -52,5 +52,7 @@ def test_files(line: str) -> None:
 
 def test_flags_are_those_of_the_command() -> None:
     for command in COMMANDS:
-        taken = ["--help", *(name for name, row in FLAGS.items() if command in row.commands)]
-        assert [item.value for item in candidates(f"{command} --")] == taken
+        taken = [
+            name for row in FLAGS.values() if command in row.commands for name in row.spellings if name[:2] == "--"
+        ]
+        assert [item.value for item in candidates(f"{command} --")] == [*taken, "--help"]

@@ -118,7 +118,7 @@ def test_no_such_node_beside_a_list_that_was_not_read(explain: ExplainCommand, w
     assert "GET /servers answers 429" in line
 
 
-@pytest.mark.parametrize("name", ["", "a\nb", "\udcff", "\x1b[31m", "x" * 300, "../web-1"])
+@pytest.mark.parametrize("name", ["a\nb", "\udcff", "\x1b[31m", "x" * 300, "../web-1"])
 def test_a_name_that_no_node_can_have(explain: ExplainCommand, name: str) -> None:
     """Whatever is asked for, the answer is one line that no terminal obeys, and a valid document."""
     text, json = (explain(name, "--output", output) for output in ("text", "json"))
