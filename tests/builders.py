@@ -1,6 +1,6 @@
 """Builders of core values: valid defaults, so that a test names only the fields it is about."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Network
@@ -17,9 +17,9 @@ from desired.model.snapshot import (
     Server,
     ServerStatus,
     Snapshot,
-    Workload,
 )
 from desired.model.taint import Taint
+from desired.model.workload import Container, Workload
 from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.addresses import Others
 from desired.plan.change import Change, LostNode, NodeIdentity, OutOfService, State
@@ -157,13 +157,17 @@ def servers_of(*servers: Server) -> Section[int, Server]:
     return Section({server.id: server for server in servers}, expected=len(servers))
 
 
-def a_workload(name: str = "hcloud-cloud-controller-manager", **overrides: Any) -> Workload:
+def a_workload(
+    name: str = "hcloud-cloud-controller-manager",
+    images: Sequence[str] = ("docker.io/hetznercloud/hcloud-cloud-controller-manager:v1.30.1",),
+    **overrides: Any,
+) -> Workload:
     """HCCM's Deployment, as its chart makes it, with its one pod ready."""
     defaults: dict[str, Any] = {
         "kind": "Deployment",
         "namespace": "kube-system",
         "ready": 1,
-        "images": ("docker.io/hetznercloud/hcloud-cloud-controller-manager:v1.30.1",),
+        "containers": tuple(map(Container, images)),
     }
     return Workload(name=name, **defaults | overrides)
 

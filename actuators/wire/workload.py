@@ -8,15 +8,31 @@ import msgspec
 from actuators.http.kubernetes import segment
 from actuators.wire.objects import ListOf, NamespacedName
 from desired.model.key import Key, ObjectKind
-from desired.model.snapshot import Workload
+from desired.model.workload import OURS, Container, Workload
 
 
-class _Container(msgspec.Struct, gc=False):
+class _Variable(msgspec.Struct, gc=False):
+    name: str = ""
+
+
+class RawContainer(msgspec.Struct, gc=False):
+    """A container as the API server has it."""
+
+    name: str = ""
     image: str = ""
+    command: list[str] | None = None
+    args: list[str] | None = None
+    env: list[_Variable] | None = None
+
+    @property
+    def value(self) -> Container:
+        words, variables = (*(self.command or ()), *(self.args or ())), (each.name for each in self.env or ())
+        name = self.name if self.name == OURS else ""
+        return Container(self.image, tuple(filter(None, words)), tuple(filter(None, variables)), name)
 
 
 class _PodSpec(msgspec.Struct, gc=False):
-    containers: list[_Container] | None = None
+    containers: list[RawContainer] | None = None
 
 
 class _Template(msgspec.Struct, gc=False):
@@ -65,8 +81,9 @@ class _DaemonSet(msgspec.Struct, gc=False):
 
 def _workload(found: _Deployment | _DaemonSet) -> Workload:
     meta, containers = found.metadata, found.spec.template.spec.containers or ()
-    images = tuple(container.image for container in containers)
-    return Workload(meta.kind, meta.namespace, meta.name, found.status.ready, images)
+    return Workload(
+        meta.kind, meta.namespace, meta.name, found.status.ready, tuple(container.value for container in containers)
+    )
 
 
 @cache

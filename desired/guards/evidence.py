@@ -10,7 +10,8 @@ from desired.guards.guard import GuardInput, GuardResult
 from desired.model.clocks import LOOK_AGAIN_S, Clocks, is_far
 from desired.model.key import PLAN
 from desired.model.settings import Controller
-from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
+from desired.model.snapshot import Snapshot
+from desired.model.workload import Workload, sign_of_another
 from desired.plan.change import Change, Plan
 from desired.plan.evidence import Age, Evidence, Identified, NetworkRead, WholeList
 from desired.plan.notes import Note
@@ -77,11 +78,12 @@ def other_controller(view: GuardInput) -> Iterator[GuardResult]:
 
 def other_controllers(snapshot: Snapshot) -> tuple[Workload, ...]:
     """The other cloud controllers that have ready pods, in the order of their keys; empty if nothing looked."""
-    return tuple(filter(is_another_controller, snapshot.controllers or ()))
+    return tuple(filter(sign_of_another, snapshot.controllers or ()))
 
 
 def _running(others: Collection[Workload]) -> dict[str, Plain]:
-    return {"image": IMAGE, "workloads": ", ".join(f"{each.kind} {each.namespace}/{each.name}" for each in others)}
+    signs = ", ".join(dict.fromkeys(map(sign_of_another, others)))
+    return {"sign": signs, "workloads": ", ".join(f"{each.kind} {each.namespace}/{each.name}" for each in others)}
 
 
 def controller_notes(snapshot: Snapshot) -> tuple[Note, ...]:

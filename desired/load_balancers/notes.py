@@ -26,7 +26,8 @@ from desired.load_balancers.targets import DesiredTargets, note_on_no_targets
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
 from desired.model.service import Service
 from desired.model.serving import Serving
-from desired.model.snapshot import Snapshot, is_another_controller
+from desired.model.snapshot import Snapshot
+from desired.model.workload import sign_of_another
 from desired.names import LABEL_SERVICE_UID
 from desired.plan.notes import Note, NoteKind
 from desired.rules import load_balancers as rows
@@ -206,7 +207,7 @@ def notes_on_stuck_services(snapshot: Snapshot) -> Iterator[Note]:
 
     Where hcloud-cloud-controller-manager runs, it waits for that one: during a migration in either direction.
     """
-    if snapshot.unserved is None or any(map(is_another_controller, snapshot.controllers or ())):
+    if snapshot.unserved is None or any(map(sign_of_another, snapshot.controllers or ())):
         return
     for service in snapshot.unserved:
         if is_stuck(service, snapshot.serving):

@@ -20,37 +20,9 @@ from desired.model.route import CONDITION_NETWORK, Member, NetworkCondition, Rou
 from desired.model.service import Service
 from desired.model.serving import Serving
 from desired.model.taint import Taint
+from desired.model.workload import Workload
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.provider_id import Provider, ServerKey
-
-IMAGE = "hcloud-cloud-controller-manager"
-"""The name of HCCM's images, in whatever registry and under whatever prefix."""
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """A Deployment or a DaemonSet."""
-
-    kind: str
-    """``Deployment`` or ``DaemonSet``."""
-    namespace: str
-    name: str
-    ready: int
-    """How many of its pods are ready (``readyReplicas``, ``numberReady``)."""
-    images: tuple[str, ...]
-    """Of its containers, as they are written; those that only run before these are left out."""
-
-    @property
-    def key(self) -> Key:
-        """In the snapshot and in notes: ``deployment/NAMESPACE/NAME``."""
-        return Key(ObjectKind(self.kind.lower()), f"{self.namespace}/{self.name}")
-
-
-def is_another_controller(workload: Workload) -> bool:
-    """Whether pods of it are ready that run HCCM. The name counts anywhere in an image: mirrors put it behind a host,
-    a path or a prefix, and some into the tag."""
-    return workload.ready > 0 and any(IMAGE in image for image in workload.images)
-
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 ROBOT_NOT_READ = "Robot servers are not read"

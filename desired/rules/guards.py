@@ -53,7 +53,7 @@ ADOPTION_UNCLEAR = _waiting(
 CONTROLLER_RUNS = _held(
     GuardName.OTHER_CONTROLLER,
     "controller-runs",
-    "another cloud controller ({image}) is running: {workloads}",
+    "another cloud controller ({sign}) is running: {workloads}",
     "scale it to 0 or delete it",
     noted=NoteKind.OTHER_CONTROLLER,
 )

@@ -18,7 +18,7 @@ from actuators.wire.primary_ip import PRIMARY_IPS
 from actuators.wire.robot import RobotShape
 from actuators.wire.server import SERVERS
 from desired.annotations.port_keys import is_ours
-from desired.model.snapshot import IMAGE
+from desired.model.workload import told_part
 from desired.names import ANNOTATION_PROVIDED_NODE_IP
 from reconciler.report.published import STATUS
 
@@ -88,9 +88,9 @@ def _is_read(annotation: str) -> bool:
     return annotation == ANNOTATION_PROVIDED_NODE_IP or is_ours(annotation)
 
 
-def _image(found: Any) -> Any:
-    """The image as HCCM's or another one: nothing else is asked of it."""
-    return value(found) if not isinstance(found, str) else IMAGE if IMAGE in found else ""
+def _told_part(found: Any) -> Any:
+    """The part by which a container is told as HCCM, as a fork or as ours: nothing else is asked of it."""
+    return told_part(found) if isinstance(found, str) else value(found)
 
 
 _KEPT: Mapping[str, Mask] = {
@@ -151,9 +151,16 @@ NAMESPACE = only(metadata=only("name", "uid"))
 CONFIG_MAP = only(metadata=only("name", "namespace"), data=texts(lambda key: key != STATUS.key))
 """Those of the product: approvals, and the record; not the status, by which nothing is planned."""
 
+_CONTAINER = only(
+    name=_told_part,
+    image=_told_part,
+    command=each(_told_part),
+    args=each(_told_part),
+    env=each(only(name=_told_part)),
+)
 WORKLOAD = only(
     metadata=only("name", "namespace"),
-    spec=only(template=only(spec=only(containers=each(only(image=_image))))),
+    spec=only(template=only(spec=only(containers=each(_CONTAINER)))),
     status=only("readyReplicas", "numberReady"),
 )
 

@@ -60,10 +60,10 @@ def _found(config: Config, stop: Stop, environ: Mapping[str, str]) -> MigrationR
     if len(running) != 1:
         names = ", ".join(each.title for each in running)
         why = (
-            f"{len(running)} workloads run hcloud-cloud-controller-manager, which write the same objects: {names};"
+            f"{len(running)} workloads are cloud controllers for Hetzner, which write the same objects: {names};"
             " stop all but one of them first"
             if running
-            else "no Deployment and no DaemonSet has an image of hcloud-cloud-controller-manager"
+            else "no Deployment or DaemonSet is HCCM or a fork by image, command, --cloud-provider=hcloud or variables"
         )
         return MigrationReport(why_none=(why,))
     (found,) = running

@@ -106,7 +106,8 @@ class Elector:
                 why = f"{lease} could not be acquired in {longest_s:g} s"
                 return LeadResult(LeadershipStatus.FAILED, why if error is None else f"{why}: {error}")
         if self._is_over(stop):
-            return LeadResult(LeadershipStatus.STOPPED, "stopped while waiting to lead")
+            holder = f", held by {first.claim.shown}" if first else ""
+            return LeadResult(LeadershipStatus.STOPPED, f"stopped while waiting for {lease}{holder}")
         return LeadResult(LeadershipStatus.LEADING)
 
     def close(self, *, release: bool = True) -> None:

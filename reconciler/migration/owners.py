@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from desired.model.workload import IMAGE, Container
 from reconciler.migration.found import FoundController
 
 
@@ -24,7 +25,19 @@ class Tool(StrEnum):
     K3S = "k3s HelmChart"
     TERRAFORM = "Terraform"
     HELM = "Helm release"
+    KOPS = "kOps addon"
+    KUBEONE = "KubeOne addon"
+    TALOS = "Talos machine configuration"
+    K3S_ADDON = "k3s or RKE2 manifest"
+    K0S = "k0s stack"
+    FLEET = "Rancher Fleet bundle"
+    GARDENER = "Gardener ManagedResource"
+    SVELTOS = "Sveltos profile"
+    ADDON_MANAGER = "kube-addon-manager"
+    PULUMI = "Pulumi"
+    KAPP = "kapp app"
     MANIFEST = "plain manifest"
+    UNKNOWN = "unknown tool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,78 @@ class Switch:
     back: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """A tool that no release and no server tells of."""
+
+    tool: Tool
+    undone: str
+    """The occasion on which it undoes a scale-down, and the place where it is told not to."""
+    keys: tuple[str, ...] = ()
+    """Labels or annotations that it alone sets."""
+    manager: str = ""
+    """The beginning of the name with which it writes fields."""
+
+    def made(self, found: FoundController) -> bool:
+        """Whether it made the workload."""
+        has_key = any(key in given for key in self.keys for given in (found.labels, found.annotations))
+        return has_key or (self.manager != "" and any(each.lower().startswith(self.manager) for each in found.managers))
+
+
+_MAKERS = (
+    _Maker(
+        Tool.KOPS,
+        "kOps applies its addons again when one changes ('kops update cluster', an upgrade): see to it after each",
+        ("addon.kops.k8s.io/name",),
+        "kops",
+    ),
+    _Maker(
+        Tool.KUBEONE,
+        "the next 'kubeone apply' undoes it: override or remove its addon in the KubeOneCluster",
+        ("kubeone.io/addon",),
+        "kubeone",
+    ),
+    _Maker(
+        Tool.TALOS,
+        "'talosctl upgrade-k8s' undoes it: take HCCM out of inlineManifests and extraManifests (machine config)",
+        manager="talos",
+    ),
+    _Maker(
+        Tool.FLEET, "Fleet undoes it where it corrects drift: change the bundle in Git", ("fleet.cattle.io/bundle-id",)
+    ),
+    _Maker(
+        Tool.K3S_ADDON,
+        "a restart of a k3s or RKE2 server undoes it: set replicas: 0 in its file in server/manifests of each",
+        ("objectset.rio.cattle.io/owner-gvk",),
+        "deploy@",
+    ),
+    _Maker(
+        Tool.K0S,
+        "k0s undoes it: set replicas: 0 in its file in /var/lib/k0s/manifests of each controller",
+        ("k0s.k0sproject.io/stack",),
+        "k0s",
+    ),
+    _Maker(
+        Tool.GARDENER,
+        "gardener-resource-manager undoes it: its extension has to leave it out",
+        ("resources.gardener.cloud/managed-by", "resources.gardener.cloud/origin"),
+        "gardener",
+    ),
+    _Maker(
+        Tool.SVELTOS,
+        "Sveltos undoes it where it corrects drift: change the profile",
+        ("projectsveltos.io/reference-name", "projectsveltos.io/owner-name"),
+    ),
+    _Maker(
+        Tool.ADDON_MANAGER,
+        "kube-addon-manager undoes it within a minute: remove its file from the addons of each control plane",
+        ("addonmanager.kubernetes.io/mode",),
+    ),
+    _Maker(Tool.PULUMI, "the next 'pulumi up' undoes it: set replicas to 0 there", manager="pulumi"),
+    _Maker(Tool.KAPP, "the next 'kapp deploy' undoes it: set replicas to 0 there", ("kapp.k14s.io/app",), "kapp"),
+)
+_BY_HAND = ("kubectl", "kube-controller-manager", "k9s", "lens", "helm")
+"""Writers of which none applies a manifest again by itself: ``kubectl-client-side-apply``, ``kubectl-scale``."""
 RELEASE = "meta.helm.sh/release-name"
 RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 _FLUX_HELM, _FLUX = "helm.toolkit.fluxcd.io", "kustomize.toolkit.fluxcd.io"
@@ -96,7 +181,10 @@ def owner_of(found: FoundController, server_labels: Collection[Mapping[str, str]
         return Owner(Tool.TERRAFORM, namespace, release or found.name)
     if release:
         return Owner(Tool.HELM, namespace, release)
-    return Owner(maker or Tool.MANIFEST, found.namespace, found.name)
+    known = maker or next((each.tool for each in _MAKERS if each.made(found)), None)
+    if known is None and (writers := sorted(each for each in found.managers if not each.lower().startswith(_BY_HAND))):
+        return Owner(Tool.UNKNOWN, "", ", ".join(writers))
+    return Owner(known or Tool.MANIFEST, found.namespace, found.name)
 
 
 def _maker(labels: Mapping[str, str]) -> Tool | None:
@@ -140,6 +228,10 @@ def _stopped_and_started(
     kubectl = target.of("kubectl")
     stop, start = _by_hand(found, kubectl)
     match owner.tool:
+        case Tool.HELM | Tool.K3S if Container(found.image, found.arguments).sign not in ("", IMAGE):  # a fork's chart
+            return (f"# set its replicas to 0 in the values of {owner.title}, or the next upgrade undoes it", stop), (
+                start,
+            )
         case Tool.HELM:
             version = _VERSION.search(found.image)
             chart = f"{_CHART}{f' --version={version[1]}' if version else ''}"
@@ -166,6 +258,11 @@ def _stopped_and_started(
             return ("# whatever applies the manifest again, such as a pipeline, undoes it: switch that off", stop), (
                 start,
             )
+        case Tool.UNKNOWN:
+            unknown = f"# {owner.name} wrote it and is unknown here: see whether it applies it again, which undoes this"
+            return (unknown, stop), (start,)
+        case tool:
+            return (f"# {next(each.undone for each in _MAKERS if each.tool is tool)}", stop), (start,)
 
 
 def _by_hand(found: FoundController, kubectl: str) -> tuple[str, str]:

@@ -1,5 +1,5 @@
-"""HCCM in a cluster: its Deployment or DaemonSet in any namespace, the HelmChart that made it, and the values that its
-variables refer to. Reads only.
+"""HCCM or a fork in a cluster: its Deployment or DaemonSet in any namespace, the HelmChart that made it, and the values
+that its variables refer to. Reads only.
 """
 
 import base64
@@ -11,7 +11,7 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Denied
 from actuators.http.kubernetes import ApiAnswer, KubernetesReader, segment
-from desired.model.snapshot import IMAGE
+from actuators.wire.workload import RawContainer
 from reconciler.migration.found import FoundChart, FoundController, FoundVariable
 from reconciler.migration.owners import RELEASE, RELEASE_NAMESPACE
 
@@ -60,8 +60,8 @@ def _items(answer: ApiAnswer) -> list[Raw]:
 def _containers(raw: Raw) -> list[Raw]:
     try:
         containers = raw["spec"]["template"]["spec"]["containers"] or []
-        return [each for each in containers if IMAGE in each.get("image", "")]
-    except (KeyError, TypeError, AttributeError):  # another's object, and no workload
+        return [each for each in containers if msgspec.convert(each, RawContainer).value.sign]
+    except (KeyError, TypeError, msgspec.ValidationError):  # another's object, and no workload
         return []
 
 

@@ -13,7 +13,8 @@ from actuators.wire.objects import server_time
 from actuators.wire.volume_attachment import VOLUME_ATTACHMENTS
 from actuators.wire.workload import workloads
 from desired.model.remembered import Remembered
-from desired.model.snapshot import VolumeAttachment, Workload
+from desired.model.snapshot import VolumeAttachment
+from desired.model.workload import Workload
 from desired.names import IDENTITY_NAMESPACE
 from desired.plan.controller_record import record_in
 from desired.section import Present, Section, Unknown

@@ -16,7 +16,7 @@ from actuators.wire.server import SERVERS
 from actuators.wire.service import SERVICES, Manager
 from actuators.wire.volume_attachment import VOLUME_ATTACHMENTS
 from actuators.wire.workload import workloads
-from desired.model.snapshot import IMAGE
+from desired.model.workload import IMAGE
 from reconciler.capture import masks
 from reconciler.capture.masks import Mask
 from tests.support.rendering import golden

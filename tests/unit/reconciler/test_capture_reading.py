@@ -15,7 +15,8 @@ from actuators.http.kubernetes import ApiAnswer, KubernetesReader
 from desired.annotations.options import PREFIX
 from desired.model.service import Service
 from desired.model.settings import ServerLoss, Settings
-from desired.model.snapshot import IMAGE, Snapshot
+from desired.model.snapshot import Snapshot
+from desired.model.workload import IMAGE, Container
 from desired.plan.setbacks import Setbacks
 from hcloud_sandbox.robot import RobotSimulator
 from reconciler.capture.offline import FiledCluster, FiledProject, readers_of
@@ -105,7 +106,7 @@ def planned_from(snapshot: Snapshot) -> Snapshot:
     assert services is not None
     assert controllers is not None
     kept = {key: theirs_left_out(service) for key, service in services.items.items()}
-    reduced = {key: replace(found, images=(IMAGE,)) for key, found in controllers.items.items()}
+    reduced = {key: replace(found, containers=(Container(IMAGE),)) for key, found in controllers.items.items()}
     return replace(snapshot, services=replace(services, items=kept), controllers=replace(controllers, items=reduced))
 
 

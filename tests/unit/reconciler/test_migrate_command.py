@@ -233,10 +233,10 @@ def test_of_k3s(world: Simulation, migrate: Migrate) -> None:
 @pytest.mark.parametrize(
     ("workloads", "error"),
     [
-        pytest.param([], "no Deployment and no DaemonSet has an image of hcloud-cloud-controller-manager", id="none"),
+        pytest.param([], "no Deployment or DaemonSet is HCCM or a fork", id="none"),
         pytest.param(
             [raw_hccm(), raw_hccm(kind="DaemonSet", namespace="infra")],
-            "2 workloads run hcloud-cloud-controller-manager, which write the same objects",
+            "2 workloads are cloud controllers for Hetzner, which write the same objects",
             id="two",
         ),
     ],

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from desired.model.settings import Settings
-from desired.model.snapshot import Workload
+from desired.model.workload import Workload
 from desired.section import Section
 from reconciler.observe.kubernetes import observe_controllers
 from reconciler.observe.world import observe_again, observe_world

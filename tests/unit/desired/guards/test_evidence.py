@@ -15,7 +15,8 @@ from desired.model.key import PLAN
 from desired.model.load_balancer import CloudBalancer
 from desired.model.serving import Serving
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import IMAGE, Server, Snapshot, Workload, is_another_controller
+from desired.model.snapshot import Server, Snapshot
+from desired.model.workload import IMAGE, Container, Workload, sign_of_another
 from desired.names import LABEL_CLASS, LABEL_CLUSTER_UID, LABEL_OWN_CLASS_UID
 from desired.plan.change import Change, Plan, Verdict
 from desired.plan.kinds import Verb
@@ -100,10 +101,40 @@ DENIED = "Kubernetes API server: GET /apis/apps/v1/namespaces/kube-system/deploy
     "by digest": ({"images": (f"h/hcloud-cloud-controller-manager@sha256:{'a' * 64}",)}, True),
     "the second": ({"images": ("proxy:1", "hetznercloud/hcloud-cloud-controller-manager:v1")}, True),
     "other software of Hetzner's": ({"images": ("hetznercloud/hcloud-csi-driver:v2",)}, False),
-    "only the name": ({"name": "hcloud-cloud-controller-manager", "images": OURS.images}, False),
+    "only the name": ({"name": "hcloud-cloud-controller-manager", "containers": OURS.containers}, False),
 })  # fmt: skip
 def test_other_controllers(workload: dict[str, Any], expected: bool) -> None:
-    assert is_another_controller(a_workload(**workload)) is expected
+    assert bool(sign_of_another(a_workload(**workload))) is expected
+
+
+FLAG = "--cloud-provider=hcloud"
+NETWORK, FAMILY = ("HCLOUD_TOKEN", "HCLOUD_NETWORK"), "HCLOUD_INSTANCES_ADDRESS_FAMILY"
+FORK = "hetzner-cloud-controller-manager"
+
+
+@cases("container sign", {
+    "Syself's fork": (Container(f"ghcr.io/syself/{FORK}:v2"), FORK),
+    "ccm-hetzner": (Container("r.example.com/ccm-hetzner:1"), "ccm-hetzner"),
+    "hcloud-ccm": (Container("r.example.com/infra/hcloud-ccm"), "hcloud-ccm"),
+    "its program": (Container("r.example.com/infra/cloud:1", ("/bin/hcloud-cloud-controller-manager",)), IMAGE),
+    "its flag": (Container("r.example.com/infra/cloud:1", ("/ccm", FLAG)), FLAG),
+    "its flag in two words": (Container("r.example.com/infra/cloud:1", ("--cloud-provider", "hcloud")), FLAG),
+    "its flag in a shell": (Container("alpine", ("sh", "-c", f"exec /ccm {FLAG} --v=4")), FLAG),
+    "its variables": (Container("cloud", (), (*NETWORK, FAMILY)), FAMILY),
+    "the CSI driver": (Container("docker.io/hetznercloud/hcloud-csi-driver:v2", ("-controller",), NETWORK), ""),
+    "the cluster autoscaler": (
+        Container("k8s.io/cluster-autoscaler:v1", ("./cluster-autoscaler", "--cloud-provider=hetzner"), NETWORK),
+        "",
+    ),
+    "another cloud's": (Container("registry.k8s.io/cloud-controller-manager:v1", ("--cloud-provider=aws",)), ""),
+    "Cluster API's provider": (Container("ghcr.io/syself/caph:v1", ("--leader-elect",), ("HCLOUD_TOKEN",)), ""),
+    "ours with HCCM's flags": (Container("r.example.com/hcloud-reconciler:1", (FLAG,), ("HCLOUD_INSTANCES_X",)), ""),
+    "ours from a mirror": (Container("cloud:1", ("run",), (FAMILY,), "hcloud-reconciler"), ""),
+    "ours by its program": (Container("r.example.com/cloud:1", ("reconcile", "run", FLAG)), ""),
+})  # fmt: skip
+def test_signs_of_another_controller(container: Container, sign: str) -> None:
+    """HCCM's forks and copies have them; what shares its token has not."""
+    assert container.sign == sign
 
 
 def beside(controllers: Section[str, Workload] | None, *, joining: bool = True) -> Snapshot:
@@ -160,7 +191,7 @@ def test_the_hold_of_another_controller() -> None:
     (hold,) = judge(plan, snapshot, Settings()).holds
     assert (hold.rule, hold.value, hold.limit, hold.keys) == ("other-controller", "2", "0", tuple(plan.by_key))
     workloads = "DaemonSet kube-system/ccm, Deployment kube-system/hcloud-cloud-controller-manager"
-    assert hold.said == rows.CONTROLLER_RUNS.text(image=IMAGE, workloads=workloads)
+    assert hold.said == rows.CONTROLLER_RUNS.text(sign=IMAGE, workloads=workloads)
     assert judge(plan, snapshot, Settings(), [hold.hash]).allowed == plan.changes
 
 
@@ -170,7 +201,7 @@ def test_another_controller_is_told_of_an_empty_plan(only: tuple[str, ...]) -> N
     plan = restrict(judge(compute_plan(snapshot, Settings()), snapshot, Settings()), only)
     assert (plan.changes, plan.holds) == ((), ())
     workload = "Deployment kube-system/hcloud-cloud-controller-manager"
-    assert rows.CONTROLLER_RUNS.note(HCCM.key, image=IMAGE, workloads=workload) in plan.notes
+    assert rows.CONTROLLER_RUNS.note(HCCM.key, sign=IMAGE, workloads=workload) in plan.notes
 
 
 def test_why_another_controller_cannot_be_told() -> None:

@@ -1,0 +1,92 @@
+"""Deployments and DaemonSets, and the signs by which one is another cloud controller for Hetzner."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from desired.model.key import Key, ObjectKind
+
+IMAGE = "hcloud-cloud-controller-manager"
+"""The name of HCCM's images, in whatever registry and under whatever prefix."""
+OURS = "hcloud-reconciler"
+"""The name of our image, and of the container in our chart."""
+_NAMES = re.compile(
+    r"(?:hcloud|hetzner)[\w.-]*?cloud[-_]controller[-_]manager"
+    r"|(?:hcloud|hetzner)[\w.-]*?[-_.]ccm(?![a-z0-9])"
+    r"|(?<![a-z0-9])(?:cloud[-_]controller[-_]manager|ccm)[\w.:-]*?(?:hcloud|hetzner)"
+)
+"""HCCM and its forks, as images and programs have them: ``hetzner-cloud-controller-manager``, ``ccm-hetzner``."""
+PROVIDER, PROVIDER_NAME = "--cloud-provider", "hcloud"
+"""HCCM's name for its cloud. The cluster autoscaler has ``--cloud-provider=hetzner``."""
+_FLAG = re.compile(rf"""{PROVIDER}[=\s]["']?{PROVIDER_NAME}(?![\w-])""")
+_VARIABLES = re.compile(r"HCLOUD_(?:LOAD_BALANCERS_|INSTANCES_|NETWORK_ROUTES_|USE_HROBOT_)\w+")
+"""Variables that a cloud controller alone reads. CSI driver and autoscaler share HCLOUD_TOKEN and HCLOUD_NETWORK."""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container of a pod."""
+
+    image: str
+    words: tuple[str, ...] = ()
+    """Its command, then its arguments."""
+    variables: tuple[str, ...] = ()
+    """The names alone."""
+    name: str = ""
+    """``hcloud-reconciler``, or "" for any other."""
+
+    @property
+    def sign(self) -> str:
+        """The part that only a cloud controller for Hetzner has; "" for any other container, and for ours."""
+        if OURS in self.image or self.name == OURS or _is_ours(self.words[:1]):
+            return ""
+        return next(self._signs(), "")
+
+    def _signs(self) -> Iterator[str]:
+        for text in (self.image, *self.words):
+            if found := _NAMES.search(text):
+                yield found[0]
+        if _FLAG.search(" ".join(self.words).replace("_", "-")):
+            yield f"{PROVIDER}={PROVIDER_NAME}"
+        yield from filter(_VARIABLES.fullmatch, self.variables)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A Deployment or a DaemonSet."""
+
+    kind: str
+    """``Deployment`` or ``DaemonSet``."""
+    namespace: str
+    name: str
+    ready: int
+    """How many of its pods are ready (``readyReplicas``, ``numberReady``)."""
+    containers: tuple[Container, ...]
+    """Those that only run before these are left out."""
+
+    @property
+    def key(self) -> Key:
+        """In the snapshot and in notes: ``deployment/NAMESPACE/NAME``."""
+        return Key(ObjectKind(self.kind.lower()), f"{self.namespace}/{self.name}")
+
+
+def sign_of_another(workload: Workload) -> str:
+    """The sign that its ready pods are another cloud controller; "" without one, and without ready pods."""
+    return next(filter(None, (each.sign for each in workload.containers)), "") if workload.ready > 0 else ""
+
+
+def told_part(text: str) -> str:
+    """The part of an image, command or variable that ``Container.sign`` looks at, for captures; "" if there is none."""
+    if text in {PROVIDER, PROVIDER_NAME} or _VARIABLES.fullmatch(text):
+        return text
+    if OURS in text:
+        return OURS
+    if _is_ours([text]):
+        return "reconcile"
+    found = _NAMES.search(text) or _FLAG.search(text)
+    return found[0] if found else ""
+
+
+def _is_ours(program: Sequence[str]) -> bool:
+    """Whether a command begins with our program."""
+    return any(word.rpartition("/")[2] == "reconcile" for word in program)
