@@ -12,7 +12,7 @@ from desired.guards.filters import withheld_at_first
 from desired.guards.guard import HASHED, GuardInput, GuardResult, read_name
 from desired.guards.project import anchor_notes
 from desired.guards.relations import propagate
-from desired.guards.statuses import project_statuses
+from desired.guards.statuses import project_statuses, without_withheld
 from desired.guards.table import GUARDS
 from desired.model.snapshot import Snapshot
 from desired.model.to_builtins import digest
@@ -60,6 +60,8 @@ def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[Gu
                 decisions[key] = decision
     judged = (change.ruled(decisions.get(change.key, ALLOWED)) for change in plan.changes)
     ruled = propagate((*judged, *view.left_out))
+    if (settled := without_withheld(ruled, view)) is not None:
+        return judge(replace(view, plan=settled), approved)
     return Plan(project_statuses(ruled, view), _notes(view), tuple(holds))
 
 

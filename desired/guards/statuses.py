@@ -2,17 +2,19 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from itertools import chain
 
 from desired.guards.guard import GuardInput
-from desired.load_balancers.changes import publishes_otherwise
+from desired.load_balancers.changes import publishes_otherwise, status_changes
 from desired.load_balancers.conditions import service_conditions
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.model.key import Key
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import ServiceCondition
-from desired.plan.change import Change, Verdict
+from desired.plan.change import Change, Plan, Verdict
 from desired.plan.kinds import ChangeKind
+from desired.plan.ordering import in_order
 from desired.section import Unmanaged, grouped
 
 
@@ -30,16 +32,42 @@ def project_statuses(changes: tuple[Change, ...], view: GuardInput) -> tuple[Cha
     )
 
 
+def without_withheld(changes: Collection[Change], view: GuardInput) -> Plan | None:
+    """The plan with each status as it is due without the withheld changes that it was to follow; None if none waits
+    for such. ``changes`` are the judged ones."""
+    by_owner = grouped((change.owner, change) for change in changes)
+    due: dict[Key, tuple[Change, ...]] = {}
+    for change in changes:
+        if (lb := _awaiting(change, view)) is not None and lb.present is not None:
+            made = _made(by_owner[change.owner], view)
+            statuses = tuple(status_changes(lb, lb.present, change.depends_on, made))
+            if all(each.after is not KNOWN_AFTER_APPLY for each in statuses) and statuses:
+                due[change.owner] = statuses
+    if not due:
+        return None
+    kept = [c for c in view.plan.changes if c.owner not in due or c.kind is not ChangeKind.SERVICE_STATUS]
+    return replace(view.plan, changes=in_order((*kept, *chain.from_iterable(due.values()))))
+
+
 def _is_idle(change: Change, own: Collection[Change], view: GuardInput) -> bool:
     """Whether it is a status that waits for changes of its load balancer which are withheld or were refused: as long as
     that stays as it is, the published status is right. ``own`` are all changes of the Service."""
-    lb = view.desired.services.get(change.owner.name)
-    awaits_parts = change.after is KNOWN_AFTER_APPLY and change.cloud_id is not None
-    is_allowed = change.decision.verdict is Verdict.ALLOWED
-    if not (awaits_parts and is_allowed and isinstance(lb, DesiredLoadBalancer)) or lb.present is None:
+    lb = _awaiting(change, view)
+    if lb is None or lb.present is None:
         return False
-    made = [c for c in own if c.decision.verdict is Verdict.ALLOWED and c.key not in view.setbacks.refused]
-    return not publishes_otherwise(lb, lb.present, made, lb.service.ingress)
+    return not publishes_otherwise(lb, lb.present, _made(own, view), lb.service.ingress)
+
+
+def _awaiting(change: Change, view: GuardInput) -> DesiredLoadBalancer | None:
+    """The load balancer whose changes an allowed status waits for; None if it waits for none."""
+    lb = view.desired.services.get(change.owner.name)
+    awaits_parts = change.kind is ChangeKind.SERVICE_STATUS and change.after is KNOWN_AFTER_APPLY
+    is_allowed = change.decision.verdict is Verdict.ALLOWED and change.cloud_id is not None
+    return lb if awaits_parts and is_allowed and isinstance(lb, DesiredLoadBalancer) else None
+
+
+def _made(own: Collection[Change], view: GuardInput) -> list[Change]:
+    return [c for c in own if c.decision.verdict is Verdict.ALLOWED and c.key not in view.setbacks.refused]
 
 
 def conditions_of(key: Key, changes: Collection[Change], view: GuardInput) -> tuple[ServiceCondition, ...]:

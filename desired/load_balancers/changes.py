@@ -58,7 +58,7 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
     ]
     lost = tuple(rows.LOST_BY_ADOPTION.text(part=" ".join(c.key.parts)) for c in parts if c.verb is Verb.REMOVE)
     adopt = [replace(change, consequences=lost) for change in adopt]
-    status = _status(lb, present, adopted, parts, in_next_round=bool(claims))
+    status = status_changes(lb, present, adopted, parts, in_next_round=bool(claims))
     return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size.type or present.type), *status)
 
 
@@ -143,27 +143,24 @@ def _status_to_come(lb: DesiredLoadBalancer, wanted: LoadBalancer, create: Chang
         yield _published(lb, KNOWN_AFTER_APPLY, rows.PUBLISHED_NEW.text(), (create.key,))
 
 
-def _status(
+def status_changes(
     lb: DesiredLoadBalancer,
     present: CloudBalancer,
     needed: tuple[str, ...],
     parts: Sequence[Change],
     *,
-    in_next_round: bool,
+    in_next_round: bool = False,
 ) -> Iterator[Change]:
-    """The status of the Service, if it has to change: at once if it is wrong; ``in_next_round``, or if it is right for
-    now, as it has to be after the changes of these parts. A change of its own has the part of a default alone."""
+    """The status of the Service, if it has to change: known after the changes of these ``parts`` if it follows from
+    them, so that it is written once; else as the load balancer is. Parts that failed are not waited for while it is
+    wrong. A change of its own has the part of a default alone."""
     if lb.unclear.intersection(ON_STATUS):  # the published entries stay
         return
     due = _due_ingress(lb, present, lb.service.ingress)
     published = lb.service.ingress if isinstance(due, Unmanaged) else due
-    # About to have an address in a network, which is published with the others.
-    joins = any(
-        part.kind is ChangeKind.LB_NETWORK and part.before is None and not part.brings and part.key not in lb.failed
-        for part in parts
-    )
-    is_early = in_next_round or isinstance(due, Unmanaged) or joins
-    if is_early and publishes_otherwise(lb, present, parts, published):
+    is_right = in_next_round or isinstance(due, Unmanaged)
+    tried = parts if is_right else [part for part in parts if part.key not in lb.failed]
+    if publishes_otherwise(lb, present, tried, published):
         later = _published(lb, KNOWN_AFTER_APPLY, rows.PUBLISHED_AFTERWARDS.text(balancer=present.id), needed)
         yield replace(later, follows=tuple(change.key for change in parts if change.kind in _PUBLISHED))
     elif not isinstance(due, Unmanaged):
