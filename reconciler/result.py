@@ -20,7 +20,7 @@ from reconciler.config.options import Detail
 from reconciler.config.program import PROGRAM
 
 if TYPE_CHECKING:
-    from desired.explain.document import NodeExplanation, ServiceExplanation
+    from desired.explain.rows import Explanation
 
 
 class Result(StrEnum):
@@ -182,7 +182,7 @@ class Explained:
 
     key: Key
     report: Report
-    explanation: "NodeExplanation | ServiceExplanation | None" = None
+    explanation: "Explanation | None" = None
     """None when there is nothing to explain: the report's errors say why."""
 
     @property

@@ -1,17 +1,16 @@
 """Explanations of one Node or Service: they read what the rules decided, and decide nothing.
 
-``document`` has what text and JSON show, field by field. ``node`` and ``service`` fill it, with ``load_balancer`` for
-what a Service has at Hetzner, ``options`` for what it asks for, and ``guards`` for what guards say.
+``rows`` has the one shape of everything that is told. ``node`` and ``service`` make the rows of each.
 """
 
 from collections.abc import Collection
 from difflib import get_close_matches
 
-from desired.explain.document import NodeExplanation, ServiceExplanation
-from desired.explain.load_balancer import ServiceView
-from desired.explain.node import NodeView, explain_node
+from desired.explain.node import explain_node
+from desired.explain.rows import Explanation, View
 from desired.explain.service import explain_service
 from desired.guards.guard import GuardInput, GuardResult
+from desired.health.state import States
 from desired.load_balancers.lifecycle import awaiting
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Settings
@@ -20,21 +19,21 @@ from desired.plan.change import Plan
 
 
 def explain_object(
-    key: Key, plan: Plan, facts: GuardInput, results: Collection[GuardResult]
-) -> NodeExplanation | ServiceExplanation | str:
+    key: Key, plan: Plan, facts: GuardInput, results: Collection[GuardResult], states: States
+) -> Explanation | str:
     """Explain the Node or Service with this key; a text says why there is nothing to explain.
 
-    ``plan`` is what is shown of the judged plan, ``facts`` is what that was made and judged from, and ``results`` are
-    what each guard said of it.
+    ``plan`` is the shown part of the judged plan, ``facts`` is what that was made and judged from, ``results`` are
+    those of the guards, and ``states`` are what is, whatever is planned.
     """
-    snapshot, made_from = facts.snapshot, (key, plan, facts, results)
+    snapshot, view = facts.snapshot, View(key, plan, facts, results)
     if key.kind is ObjectKind.SERVICE:
         service = snapshot.service(key)
         if service is None:
             return why_no_service(key.name, snapshot, facts.settings)
-        return explain_service(ServiceView(*made_from, service))
+        return explain_service(view, service, states.of(key))
     node = snapshot.node(key)
-    return why_no_node(key.name, snapshot) if node is None else explain_node(NodeView(*made_from, node))
+    return why_no_node(key.name, snapshot) if node is None else explain_node(view, node)
 
 
 def why_no_node(name: str, snapshot: Snapshot) -> str:

@@ -1,34 +1,16 @@
-"""Explanation of one Node: what was decided on its server, on each of its fields, and on the routes to its pods."""
+"""Rows of one Node: its server, each of its fields, and the routes to its pods."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from ipaddress import IPv4Network, IPv6Network
-from typing import Literal
 
-from desired.explain.document import (
-    Candidate,
-    Fact,
-    NodeExplanation,
-    NodeRoutes,
-    RouteFact,
-    ServerFact,
-    ServerMatch,
-)
-from desired.explain.guards import explain_anchor, explain_deletion, explain_guards, explain_losses
-from desired.explain.view import View, if_withheld
+from desired.explain.rows import Explanation, Part, Row, View, if_withheld
 from desired.model.clocks import shown_moment
 from desired.model.key import ObjectKind
-from desired.model.route import CONDITION_NETWORK, NetworkCondition, route_key
+from desired.model.route import CONDITION_NETWORK, MOST_ROUTES, NetworkCondition, route_key
 from desired.model.snapshot import Node, Readiness
 from desired.model.taint import Taint, has_shutdown_taint, out_of_service_taint
-from desired.names import (
-    CONDITION_NODE_IN_SYNC,
-    TAINT_UNINITIALIZED,
-    TAINTS_OF_AUTOSCALERS,
-)
-from desired.nodes.addresses import DesiredAddresses
-from desired.nodes.disruption import disruption_of
+from desired.names import CONDITION_NODE_IN_SYNC, TAINT_UNINITIALIZED, TAINTS_OF_AUTOSCALERS
 from desired.nodes.matching import Matched
 from desired.nodes.node import DesiredNode, InitializedNode, UnmanagedNode, deletable_server
 from desired.plan.foresight import after_all, node_after
@@ -36,197 +18,150 @@ from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import in_order
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteClaim, RouteStatus
-from desired.routes.desired import DesiredRoutes
 from desired.routes.endpoints import NodeEndpoint
 from desired.rules import nodes as rules
 from desired.rules import routes as of_routes
+from desired.rules.explanations import LEFT_ALONE
 from desired.rules.nodes import Stage
-from desired.rules.rule import Basis, Reason
+from desired.rules.rule import Decided, Reason
 from desired.section import Unmanaged
 from desired.syntax.bounds import named
 from desired.syntax.provider_id import Provider, provider_of
 
 
-@dataclass(frozen=True)
-class NodeView(View):
-    """A Node."""
-
-    node: Node
-
-    @cached_property
-    def then(self) -> Node:
-        """As it is once its changes are made."""
-        return reduce(node_after, in_order(self.changes), self.node)
-
-    @property
-    def wanted(self) -> DesiredNode:
-        """What was decided on it."""
-        return self.facts.desired.nodes[self.key.name]
-
-    @property
-    def routes(self) -> DesiredRoutes:
-        """What was decided on all routes."""
-        return self.facts.desired.routes
-
-
-def explain_node(of: NodeView) -> NodeExplanation:
+def explain_node(of: View, node: Node) -> Explanation:
     """The explanation of a Node."""
-    node, wanted, match = of.node, of.wanted, of.wanted.match
-    announced = disruption_of(node, of.facts.snapshot, of.facts.settings)
+    wanted, then = of.facts.desired.nodes[node.name], reduce(node_after, in_order(of.changes), node)
+    match = wanted.match
     provider = match.server.provider if isinstance(match, Matched) else provider_of(node.provider_id) or Provider.CLOUD
-    return NodeExplanation(
-        stage=wanted.stage.value,
-        why=_why(of),
-        match=_match(node, wanted),
-        labels=tuple(_labels(of)),
-        addresses=tuple(_addresses(of)),
-        routes=_routes(of),
-        taints=tuple(_taint(taint, of) for taint in dict.fromkeys((*node.taints, *of.then.taints))),
-        conditions=tuple(_conditions(of)),
-        changes=of.changes,
-        guards=(*explain_guards(of, provider), *explain_deletion(of, node)),
-        announced=announced.text if announced else None,
-        anchor=explain_anchor(of.facts, provider),
-        losses=explain_losses(of.facts, provider),
-        notes=of.notes_on((node.key,)),
-    )
+    rows = [
+        *_server(node, wanted),
+        *_labels(of, node, then, wanted),
+        *_addresses(of, node, then, wanted),
+        *_routes(of, node),
+        *(_taint(of, taint, node, then, wanted) for taint in dict.fromkeys((*node.taints, *then.taints))),
+        *_conditions(of, node, then, wanted),
+    ]
+    return of.explanation(rows, (node.key,), provider)
 
 
-def _why(of: NodeView) -> str:
-    """Why the Node is in its stage, and what comes next."""
-    wanted = of.wanted
-    match wanted.stage.value:
-        case Stage.SETTLED:
-            return f"{wanted.stage.text}; {of.planned}"
-        case Stage.JOINING | Stage.DEPARTING:
-            left = wanted.left.text if isinstance(wanted, UnmanagedNode) and wanted.left else None
-            comes = left or of.next_of(
-                ChangeKind.NODE_INITIALISE, ChangeKind.NODE_OUT_OF_SERVICE_TAINT, ChangeKind.NODE_DELETE
-            )
-            return f"{wanted.stage.text}; {comes}"
-    return wanted.stage.text
+def _server(node: Node, wanted: DesiredNode) -> Iterator[Row]:
+    """The match by which the Node has its server, or none; facts of the server, else the ones that come near."""
+    subject = f"name {node.name}" if node.provider_id is None else f"providerID {node.provider_id}"
+    match, stage = wanted.match, wanted.stage
+    server = match.server if isinstance(match, Matched) else None
+    found = server.key.name if server else None
+    yield Row.of(Part.SERVER, subject, found, found, stage, state=stage.value)
+    if isinstance(wanted, UnmanagedNode) and wanted.left and stage.value in (Stage.JOINING, Stage.DEPARTING):
+        yield Row.of(Part.SERVER, "changes", None, None, wanted.left)
+    if server:
+        facts = {"name": server.name, "status": server.status, "type": server.type, "location": server.location}
+        yield from (Row.fact(Part.SERVER, name, fact, fact) for name, fact in facts.items() if fact)
+    elif match is not None and not isinstance(match, Matched):
+        for near in match.near:
+            shown = f"{near.value.key.name} {near.value.name}"
+            yield Row.of(Part.SERVER, "nearest", shown, shown, near)
 
 
-def _match(node: Node, wanted: DesiredNode) -> ServerMatch:
-    by: Literal["providerID", "name"] = "name" if node.provider_id is None else "providerID"
-    if isinstance(wanted.match, Matched):
-        server = wanted.match.server
-        fact = ServerFact(server.id, server.name, server.status, server.type, server.location, server.provider)
-        return ServerMatch(by, node.provider_id, fact)
-    if wanted.match is None:
-        return ServerMatch(by, node.provider_id, None, wanted.stage.says)
-    near = (Candidate(each.value.id, each.value.name, each.text, each.value.provider) for each in wanted.match.near)
-    return ServerMatch(by, node.provider_id, None, wanted.match.why.says, tuple(near))
-
-
-def _labels(of: NodeView) -> Iterator[Fact]:
+def _labels(of: View, node: Node, then: Node, wanted: DesiredNode) -> Iterator[Row]:
     """Every label that the Node has or should have, by key."""
-    there, labels = of.node.labels, of.wanted.labels
+    there, labels = node.labels, wanted.labels
     for key in sorted({*there, *(key for key, decided in labels.items() if decided.value is not None)}):
-        value = there.get(key)
-        if key not in labels:
-            yield Fact.foreign(key, there[key])
-        elif value == labels[key].value or value != of.then.labels.get(key):
-            yield Fact.of(key, value, labels[key].value, labels[key])
+        value, later = there.get(key), then.labels.get(key)
+        decided = labels.get(key)
+        if decided is None:
+            yield Row.of(Part.LABELS, key, value, value, LEFT_ALONE.because())
+        elif value == decided.value or value != later:
+            yield Row.of(Part.LABELS, key, value, decided.value, decided)
         else:
-            yield Fact.of(key, value, value, of.left_out)
+            yield of.stays(Part.LABELS, key, value)
 
 
-def _addresses(of: NodeView) -> Iterator[Fact]:
-    """The Node's addresses in their order, those that go away among them, and after these the ones that come; all stay
-    where no change brings them."""
-    for fact in _decided_addresses(of.node, of.wanted.addresses):
-        stays = fact.value != fact.wanted and of.node.addresses == of.then.addresses
-        yield Fact.of(fact.subject, fact.value, fact.value, of.left_out) if stays else fact
-
-
-def _decided_addresses(node: Node, addresses: DesiredAddresses) -> Iterator[Fact]:
-    why, gone = {each.value: each for each in addresses.wanted}, iter(addresses.gone)
-    coming = list(addresses.values)
+def _addresses(of: View, node: Node, then: Node, wanted: DesiredNode) -> Iterator[Row]:
+    """The Node's addresses in their order, then those that come; all stay if no change brings them."""
+    why, gone = {each.value: each for each in wanted.addresses.wanted}, iter(wanted.addresses.gone)
+    coming, are_kept = list(wanted.addresses.values), node.addresses == then.addresses
     for address in node.addresses:
-        if address in coming:
+        stays = address in coming
+        said = why[address] if stays else next(gone)
+        if stays:
             coming.remove(address)
-            yield Fact.of(address.type, address.address, address.address, why[address])
+        if stays or not are_kept:
+            later = address.address if stays else None
+            yield Row.of(Part.ADDRESSES, address.type, address.address, later, said)
         else:
-            yield Fact.of(address.type, address.address, None, next(gone))
-    yield from (Fact.of(address.type, None, address.address, why[address]) for address in coming)
+            yield of.stays(Part.ADDRESSES, address.type, address.address)
+    for address in coming:
+        if are_kept:
+            yield of.stays(Part.ADDRESSES, address.type, None)
+        else:
+            yield Row.of(Part.ADDRESSES, address.type, None, address.address, why[address])
 
 
-def _taint(taint: Taint, of: NodeView) -> Fact:
+def _taint(of: View, taint: Taint, node: Node, then: Node, wanted: DesiredNode) -> Row:
     """A taint that the Node has or gets."""
     shown = f"{taint.value}:{taint.effect}" if taint.value else str(taint.effect)  # as kubectl shows them
-    value, later = (shown if taint in side.taints else None for side in (of.node, of.then))
+    value, later = (shown if taint in side.taints else None for side in (node, then))
+    said: Reason | Decided[object] = LEFT_ALONE.because()
     if taint.key == TAINT_UNINITIALIZED:
-        why = of.wanted.left or rules.TAINT_GOES.because()
-        return Fact(taint.key, value, later, Basis.UNINITIALISED, why.text)
-    if has_shutdown_taint((taint,)):
-        return Fact(taint.key, value, later, Basis.SHUTDOWN, of.wanted.shut_down.text)
-    if out_of_service_taint((taint,)):
-        return Fact(taint.key, value, later, Basis.OUT_OF_SERVICE, _out_of_service(taint, of))
-    if taint.key in TAINTS_OF_AUTOSCALERS:
-        return Fact.of(taint.key, value, later, rules.ANNOUNCES.because())
-    return Fact.foreign(taint.key, shown)
+        said = wanted.left or rules.TAINT_GOES.because()
+    elif has_shutdown_taint((taint,)):
+        said = wanted.shut_down
+    elif taint.key in TAINTS_OF_AUTOSCALERS:
+        said = rules.ANNOUNCES.because()
+    elif out_of_service_taint((taint,)):
+        if change := of.first(ChangeKind.NODE_OUT_OF_SERVICE_TAINT):
+            return Row.planned(Part.TAINTS, taint.key, value, later, change)
+        since = shown_moment(taint.added_at) if taint.added_at else "an unknown time"
+        stays = wanted.in_service if isinstance(wanted, InitializedNode) else None
+        said = stays or rules.OUT_OF_SERVICE_SINCE.because(since=since)
+    return Row.of(Part.TAINTS, taint.key, value, later, said)
 
 
-def _out_of_service(taint: Taint, of: NodeView) -> str:
-    """Why our taint comes, stays or goes."""
-    change, wanted = of.first(ChangeKind.NODE_OUT_OF_SERVICE_TAINT), of.wanted
-    if change is not None:
-        return change.reason + if_withheld(change)
-    if isinstance(wanted, InitializedNode) and wanted.in_service is not None:
-        return wanted.in_service.text
-    since = shown_moment(taint.added_at) if taint.added_at else "an unknown time"
-    return rules.OUT_OF_SERVICE_SINCE.text(since=since)
-
-
-def _conditions(of: NodeView) -> Iterator[Fact]:
-    """Every condition in the Node's order, and Ready in any case. That of routes comes last where it is not there."""
-    node, network = of.node, _network_condition(of)
+def _conditions(of: View, node: Node, then: Node, wanted: DesiredNode) -> Iterator[Row]:
+    """Every condition in the Node's order, and Ready in any case. That of routes comes last if it is not there."""
+    of_network = _network_condition(of, node, then, wanted)
     if node.ready is Readiness.MISSING:
-        yield Fact.of("Ready", None, None, _ready("the Node's creation, as none is written yet", of))
+        yield _ready(of, node, None, "the Node's creation, as none is written yet")
     for found in node.conditions:
-        if network is not None and found.type == CONDITION_NETWORK:
-            yield network
+        if found.type == CONDITION_NETWORK and of_network is not None:
+            yield of_network
         elif found.type == "Ready":
             heard = f", last heard of {shown_moment(node.heartbeat)}" if node.heartbeat else ""
-            why = _ready(f"{shown_moment(node.ready_since)}{heard}", of)
-            yield Fact.of("Ready", found.status, found.status, why)
-        elif found.type == CONDITION_NODE_IN_SYNC:
-            shown = _shown(NetworkCondition(found.status, found.reason))
-            yield Fact.of(found.type, shown, shown, rules.CONDITION_TELLS.because())
+            yield _ready(of, node, found.status, f"{shown_moment(node.ready_since)}{heard}")
         else:
-            yield Fact.foreign(found.type, found.status)
-    if network is not None and node.condition(CONDITION_NETWORK) is None:
-        yield network
+            is_ours = found.type == CONDITION_NODE_IN_SYNC
+            shown = _shown(NetworkCondition(found.status, found.reason)) if is_ours else found.status
+            said = (rules.CONDITION_TELLS if is_ours else LEFT_ALONE).because()
+            yield Row.of(Part.CONDITIONS, found.type, shown, shown, said)
+    if of_network is not None and node.condition(CONDITION_NETWORK) is None:
+        yield of_network
 
 
-def _ready(since: str, of: NodeView) -> Reason:
+def _ready(of: View, node: Node, value: str | None, since: str) -> Row:
     """Since when the Node is as Ready as it is, and what depends on that."""
-    if deletable_server(of.node, of.facts.snapshot, of.facts.settings) is None:
-        return rules.READY_IDLE.because(since=since)
-    if of.node.ready is Readiness.TRUE:
-        return rules.READY_KEEPS.because(since=since)
-    waits = of.facts.settings.waits
-    silence = f"{waits.given_up_after.total_seconds() / 60:g} min"
-    return rules.READY_COUNTS.because(since=since, wait=f"{waits.not_ready_for.total_seconds():g} s", silence=silence)
+    waits, said = of.facts.settings.waits, rules.READY_IDLE.because(since=since)
+    if deletable_server(node, of.facts.snapshot, of.facts.settings) is not None:
+        silence = f"{waits.given_up_after.total_seconds() / 60:g} min"
+        wait = f"{waits.not_ready_for.total_seconds():g} s"
+        said = rules.READY_COUNTS.because(since=since, wait=wait, silence=silence)
+        if node.ready is Readiness.TRUE:
+            said = rules.READY_KEEPS.because(since=since)
+    return Row.of(Part.CONDITIONS, "Ready", value, value, said)
 
 
-def _network_condition(of: NodeView) -> Fact | None:
-    """The condition ``NetworkUnavailable``; None when it is not managed here."""
-    there, found = of.node.network_condition, of.routes.conditions.get(of.node.name)
-    value, is_ours = _shown(there), there is not None and there.is_ours
-    if found is None:
-        left = of.wanted.left or of.routes.left
-        return Fact.of(CONDITION_NETWORK, value, value, left) if is_ours and left else None
-    if isinstance(found.decided.value, Unmanaged):
-        stays = Fact(CONDITION_NETWORK, value, value, Basis.UNTOUCHED, found.decided.says)
-        return stays if there is None or is_ours else None
+def _network_condition(of: View, node: Node, then: Node, wanted: DesiredNode) -> Row | None:
+    """The condition ``NetworkUnavailable``; None if it is not managed here."""
+    routes, there = of.facts.desired.routes, node.network_condition
+    found, value, is_ours = routes.conditions.get(node.name), _shown(there), there is not None and there.is_ours
+    if found is None or isinstance(found.decided.value, Unmanaged):
+        said = (wanted.left or routes.left) if found is None else found.decided
+        is_told = is_ours or (found is not None and there is None)
+        return Row.of(Part.CONDITIONS, CONDITION_NETWORK, value, value, said) if said and is_told else None
     change = of.first(ChangeKind.NODE_NETWORK_CONDITION)
     if change is None and found.decided.value != there:
-        return Fact.of(CONDITION_NETWORK, value, value, of.left_out)
-    later = "; written once the routes are there" if found.after and change else ""
-    why = found.decided.says + later + if_withheld(change)
-    return Fact(CONDITION_NETWORK, value, _shown(of.then.network_condition), Basis.ROUTES, why)
+        return of.stays(Part.CONDITIONS, CONDITION_NETWORK, value)
+    return Row.of(Part.CONDITIONS, CONDITION_NETWORK, value, _shown(then.network_condition), found.decided, change)
 
 
 def _shown(condition: NetworkCondition | None) -> str | None:
@@ -236,68 +171,68 @@ def _shown(condition: NetworkCondition | None) -> str | None:
     return f"{condition.status} ({condition.reason})" if condition.reason else condition.status
 
 
-def _routes(of: NodeView) -> NodeRoutes | None:
-    """The Node's routes; None while routes are switched off and the Node bears no trace of them."""
-    node, desired, settings, section = of.node, of.routes, of.facts.settings, of.facts.snapshot.routes
+def _routes(of: View, node: Node) -> Iterator[Row]:
+    """The network, then the pod CIDRs of the Node in their order, then the other routes that lead to its server.
+    Nothing while routes are off and the Node bears no trace of them."""
+    desired, settings, section = of.facts.desired.routes, of.facts.settings, of.facts.snapshot.routes
     there = node.network_condition
     if not settings.routes and not (there and there.is_ours):
-        return None
+        return
     endpoint = next((endpoint for endpoint in desired.endpoints if endpoint.node.name == node.name), None)
     if desired.network is None or endpoint is None:
-        return NodeRoutes(why=desired.left.text if desired.left else None)
-    why = endpoint.decided.text if not endpoint.is_ours else None if node.pod_cidrs else of_routes.NO_POD_CIDR.text()
-    return NodeRoutes(
-        network=desired.network.id,
-        used=section.total if section is not None and section.complete else None,
-        cluster_cidr=settings.cluster_cidr,
-        mismatch=desired.mismatch,
-        why=why,
-        destinations=tuple(_destinations(of, endpoint, desired.network.id)),
-    )
+        if desired.left:
+            yield Row.of(Part.ROUTES, "all", None, None, desired.left)
+        return
+    used = f"{section.total} of {MOST_ROUTES}" if section is not None and section.complete else None
+    facts = {"network": str(desired.network.id), "routes in use": used, "cluster CIDR": str(settings.cluster_cidr)}
+    for name, fact in facts.items():
+        is_doubted = name == "cluster CIDR" and desired.mismatched is not None
+        said = desired.mismatched if is_doubted else None
+        yield Row.of(Part.ROUTES, name, fact, fact, said) if said else Row.fact(Part.ROUTES, name, fact, fact)
+    if not endpoint.is_ours or not node.pod_cidrs:
+        why = of_routes.NO_POD_CIDR.because() if endpoint.is_ours else endpoint.decided
+        yield Row.of(Part.ROUTES, "pod CIDRs", None, None, why)
+    yield from _destinations(of, endpoint, desired.network.id)
 
 
-def _destinations(of: NodeView, endpoint: NodeEndpoint, network_id: int) -> Iterator[RouteFact]:
-    """The pod CIDRs of the endpoint's Node, then the other routes that lead to its server."""
-    desired, plan = of.routes, of.plan
-    planned = [change for change in plan.changes if change.row.object is ObjectKind.ROUTE]
-    then = after_all(of.facts.snapshot, planned).routes
+def _destinations(of: View, endpoint: NodeEndpoint, network_id: int) -> Iterator[Row]:
+    desired, plan = of.facts.desired.routes, of.plan
+    then = after_all(of.facts.snapshot, [each for each in plan.changes if each.row.object is ObjectKind.ROUTE]).routes
     name, addresses = endpoint.node.name, (*endpoint.addresses, *endpoint.aliases)
     claims = {claim.destination: claim for claim in desired.claims if claim.endpoint.node.name == name}
 
-    def route(destination: IPv4Network, claim: RouteClaim | None, why: str) -> RouteFact:
+    def route(destination: IPv4Network, said: Decided[object] | Reason, state: str | None, more: str = "") -> Row:
         found, later = desired.decided.get(destination), then.items.get(str(destination)) if then else None
-        return RouteFact(
-            str(destination),
-            claim.status if claim else None,
-            found.action if found else None,
-            found.route.gateway if found else None,
-            later.gateway if later else None,
-            why + if_withheld(plan.by_key.get(route_key(network_id, destination))),
-        )
+        sides = (str(found.route.gateway) if found else None, str(later.gateway) if later else None)
+        change = plan.by_key.get(route_key(network_id, destination))
+        why = said.says + more + if_withheld(change)
+        return Row(Part.ROUTES, str(destination), *sides, said.rule.name, why, said.advice, state)
 
     for cidr in endpoint.pod_cidrs:
         match cidr:
             case str():
-                why = of_routes.POD_CIDR_MALFORMED.text(cidr=repr(cidr))
-                yield RouteFact(cidr, RouteStatus.UNROUTABLE, None, None, None, why)
+                malformed = of_routes.POD_CIDR_MALFORMED.because(cidr=repr(cidr))
+                yield Row.of(Part.ROUTES, cidr, None, None, malformed, state=RouteStatus.UNROUTABLE)
+            case IPv6Network():
+                yield Row.of(Part.ROUTES, str(cidr), None, None, of_routes.POD_CIDR_IPV6.because())
             case IPv4Network():
                 claim = claims.get(cidr)
-                yield route(cidr, claim, _why_claimed(claim, desired) if claim else endpoint.decided.text)
-            case IPv6Network():
-                yield RouteFact(str(cidr), None, None, None, None, of_routes.POD_CIDR_IPV6.text())
+                found = desired.decided.get(cidr)
+                fate = found.action if found else None
+                more = _obstacles(claim, found.why if found and found.goes else "") if claim else ""
+                yield route(cidr, claim.decided if claim else endpoint.decided, claim.status if claim else fate, more)
     for destination, decided in desired.decided.items():
         if destination in endpoint.pod_cidrs or decided.route.gateway not in addresses:
             continue
         others = [claim.endpoint.node.name for claim in desired.claims if claim.destination == destination]
         is_theirs = decided.action is RouteAction.CLAIMED and others
-        why = of_routes.PODS_OF_OTHER_NODE.text(nodes=named("Node", others)) if is_theirs else decided.why
-        yield route(destination, None, why)
+        theirs = of_routes.PODS_OF_OTHER_NODE.because(nodes=named("Node", others))
+        yield route(destination, theirs if is_theirs else decided.decided, decided.action)
 
 
-def _why_claimed(claim: RouteClaim, desired: DesiredRoutes) -> str:
-    """How it stands with a pod CIDR, why the route that is there goes, and what is in the way of another."""
-    found = desired.decided.get(claim.destination)
-    why = claim.why + (f"; the route is removed: {found.why}" if found is not None and found.goes else "")
+def _obstacles(claim: RouteClaim, removed: str) -> str:
+    """Why the route that is there is ``removed``, and what is in the way of another one."""
+    why = f"; the route is removed: {removed}" if removed else ""
     if claim.status is RouteStatus.MISSING and claim.after:
         why += f"; created once the route to {', '.join(map(str, claim.after))} is removed"
     return why

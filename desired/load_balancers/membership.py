@@ -100,6 +100,11 @@ class NodeTarget:
         return self.reason.says if self.membership in _LEFT_OUT else self.reason.text
 
     @property
+    def remedy(self) -> str:
+        """The remedy, if it should be a target; "" otherwise."""
+        return "" if self.membership in _LEFT_OUT else self.reason.advice
+
+    @property
     def keeps_its_target(self) -> bool:
         """Whether it can be no new target, and an existing one stays: that Hetzner would refuse it now, or that no
         address is known by which it answers, does not prove that it does not."""

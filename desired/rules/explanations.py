@@ -1,33 +1,20 @@
-"""Rows that explanations alone say: what the next pass does, whom labels name, where addresses come from."""
+"""Rows that explanations alone say: why a load balancer is the Service's, whom labels name, where values come from."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from desired.plan.kinds import ChangeKind
 from desired.rules.rule import Basis, Rule
 
 LEFT_ALONE = Rule("left-alone", "not managed here", basis=Basis.FOREIGN)
 EXCLUDED = Rule("not-among-only", "not changed: excluded by --only", basis=Basis.UNTOUCHED)
+NOTHING_PLANNED = Rule("nothing-planned", "no change is planned")
 
-# What comes next.
+# The load balancer of a Service, and the reason why it is the one.
 
-NEXT: Mapping[ChangeKind, tuple[str, str]] = MappingProxyType(
-    {
-        ChangeKind.NODE_INITIALISE: ("the next pass does it", "that"),
-        ChangeKind.NODE_OUT_OF_SERVICE_TAINT: (
-            "the next pass taints the Node, and a later one deletes it",
-            "its out-of-service taint",
-        ),
-        ChangeKind.NODE_DELETE: ("the next pass deletes the Node", "the Node's deletion"),
-        ChangeKind.LB_CREATE: ("the next pass creates it", "its creation"),
-        ChangeKind.LB_ADOPT: ("the next pass adopts it", "that"),
-        ChangeKind.LB_DELETE: ("the next pass deletes it", "its deletion"),
-        ChangeKind.LB_RETAIN: ("the next pass releases it", "that"),
-        ChangeKind.SERVICE_RELEASE: ("the next pass releases it", "its release"),
-    }
-)
-"""Kind of change → what the next pass does with it, and what it is called where a guard withholds it."""
-WITHHELD = Rule("next-withheld", "{change} is {decision}")
+OWN_BY_LABEL = Rule("own-by-label", "its label names this Service")
+FOUND_BY_FORMER = Rule("found-by-former", "its label names this Service as the one that it was released with")
+FOUND_BY_NAME = Rule("found-by-name", "has the name that the Service requests, and no other owner")
+FOUND_BY_ADDRESS = Rule("found-by-address", "the Service publishes its address, and it has no other owner")
+NONE_LABELLED = Rule("none-labelled", "no load balancer of the project has the label {label} with this Service's UID")
+NONE_NAMED = Rule("none-named", f"{NONE_LABELLED.says}, and none is named {{name!r}}")
+FINALIZERS = Rule("waits-for-finalizers", "the Service is there until their owners remove them")
 
 # Whom the labels of a load balancer name.
 
@@ -48,11 +35,6 @@ SAYS_CLASS = Rule("label-of-class", "the loadBalancerClass that it is for", basi
 SAYS_RELEASED = Rule("label-of-release", "when it was released", basis=Basis.OWNER)
 SAYS_ADOPTED = Rule("label-of-adoption", "adopted (kept when its Service is deleted)", basis=Basis.OWNER)
 SAYS_FORMER = Rule("label-of-former-service", "former Service", basis=Basis.OWNER)
-BECOMES = Rule("label-becomes", "set to {wanted}", basis=Basis.OWNER)
-GOES = Rule("label-goes", "{value}; removed", basis=Basis.OWNER)
-BECOMES_INSTEAD = Rule("label-becomes-instead", "{value}; set to {wanted}", basis=Basis.OWNER)
-NONE_LABELLED = Rule("none-labelled", "no load balancer of the project has the label {label} with this Service's UID")
-NONE_NAMED = Rule("none-named", f"{NONE_LABELLED.says}, and none is named {{name!r}}")
 
 # Where an address that a Service publishes comes from.
 
@@ -63,9 +45,6 @@ PRIVATE_ADDRESS = Rule(
 STRANGE_ADDRESS = Rule("address-strange", "no address of load balancer {balancer}", basis=Basis.BALANCER)
 ADDRESS_OF_NONE = Rule("address-of-none", "of a load balancer that does not exist or is unknown", basis=Basis.BALANCER)
 ADDRESS_ASKED = Rule("address-asked", "{annotation}", basis=Basis.ASKED)
-ADDRESS_GOES = Rule("address-goes", "removed: {source}", basis=Basis.BALANCER)
-CONDITION_LACKING = Rule("condition-lacking", "not set (optional)", basis=Basis.BALANCER)
-CONDITION_DUE = Rule("condition-due", "{present}; would be {wanted}: {cause}", basis=Basis.BALANCER)
 
 # Ports and targets.
 
@@ -73,11 +52,9 @@ COMES_WITH = Rule("comes-with-balancer", "created with the load balancer")
 GOES_WITH = Rule("goes-with-balancer", "deleted with the load balancer")
 STAYS_WITH = Rule("stays-with-balancer", "kept with the released load balancer")
 TARGET_LEFT = Rule("target-left", "{server} belongs to no Node; not managed here")
-TARGET_UNPLANNED = Rule("target-unplanned", "{target}; no change is planned")
 
-# What is waited for.
+# Annotations.
 
-WAITS_FOR_APPROVAL = Rule("waits-for-approval", "needs approval: {cause}")
-NODE_PORT = Rule("waits-for-node-port", "the API server has not assigned its node port yet")
-FINALIZERS = Rule("waits-for-finalizers", "the Service has other finalizers: {finalizers}")
-WAITS_FOR_ADDRESSES = Rule("waits-for-addresses", "the addresses are known once the load balancer exists")
+OPTION_ASKED = Rule("option-asked", "set on the Service")
+OPTION_BY_VARIABLE = Rule("option-by-variable", "default from {variable}")
+OPTION_UNSET = Rule("option-unset", "not set: {default}")

@@ -681,7 +681,7 @@ CERTIFICATE_NAME_TAKEN = _certificate(
     f"choose another in {_NAME}, or, to use this one, remove {_TYPE} and name it in {_REFERENCES}",
 )
 
-# Stages of a Service, for explanations.
+# Services that are left alone, for explanations.
 
 OF_ANOTHER_CONTROLLER = Rule(
     "of-another-controller", "has spec.loadBalancerClass {cls!r} of another controller; not managed here"
@@ -694,23 +694,6 @@ NEVER_CLAIMED = Rule("never-claimed", "is being deleted and was never managed he
 AWAITS_ITS_SERVICE = Rule(
     "awaits-its-service", "load balancer {balancer} {name} is returned to it when it is created again"
 )
-SERVICE_SERVED = Rule("served", "served by load balancer {balancer}; {changes}")
-ADOPTING = Rule("adopting", "finds load balancer {balancer} by its {by}; {change}")
-SERVICE_JOINING = Rule("joining", "has no load balancer yet; {change}")
-NOTHING_PLANNED = Rule("nothing-planned", "no change is planned")
-MALFORMED_NEW = Rule("malformed-new", "{problem}{more}; nothing is created until it is corrected")
-MALFORMED_SERVED = Rule(
-    "malformed-served",
-    "{problem}{more}; load balancer {balancer} keeps its value until it is corrected",
-)
-MALFORMED_PORTS = Rule(
-    "malformed-ports", "{problem}{more}; {ports} of load balancer {balancer} will not change until it is corrected"
-)
-MALFORMED_ADOPTING = Rule("malformed-adopting", "{problem}{more}; nothing is adopted until it is corrected")
-LEAVING_UNDECIDED = Rule("leaving-undecided", "{going}; {cause}")
-LEAVING_ALONE = Rule("leaving-alone", "{going}; no load balancer exists; {change}")
-LEAVING_TOGETHER = Rule("leaving-together", "{going}; load balancer {balancer} is deleted with it; {change}")
-LEAVING_RETAINED = Rule("leaving-retained", "{going}; load balancer {balancer} is retained: {cause}; {change}")
 
 # Ports, for explanations.
 

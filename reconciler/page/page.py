@@ -18,14 +18,14 @@ from markupsafe import Markup
 
 from actuators.outcome import Applied, Failed
 from desired.explain import explain_object
-from desired.explain.document import NodeExplanation
+from desired.explain.rows import Part
 from desired.health.state import Level, PortState
 from desired.model.clocks import shown_moment
 from desired.model.key import Key, ObjectKind
 from desired.plan.change import Plan, Verdict, shown_seconds
 from desired.plan.kinds import Verb
 from desired.plan.notes import Note, NoteKind
-from desired.rules.rule import Basis
+from desired.rules.explanations import LEFT_ALONE
 from desired.section import Absent, Present
 from desired.syntax.bounds import counted
 from reconciler import __version__
@@ -258,12 +258,12 @@ class Maker:
             return explanation_of(self._model(), key, ()).with_texts(masked)
         left = tuple(line.change for line in report.lines if not isinstance(line.outcome, Applied))
         plan = Plan(left, report.notes, report.holds)
-        found = explain_object(key, plan, report.facts, report.results)
+        found = explain_object(key, plan, report.facts, report.results, report.states)
         if isinstance(found, str):
             return masked(found)
-        if isinstance(found, NodeExplanation):  # what a stranger put there is for who may read the cluster
-            found = replace(found, labels=tuple(fact for fact in found.labels if fact.rule is not Basis.FOREIGN))
-        lines = tuple(render_explanation(Explained(key, report, found)))
+        # Labels of other owners are for readers of the cluster.
+        ours = (row for row in found.rows if (row.part, row.rule) != (Part.LABELS, LEFT_ALONE.name))
+        lines = tuple(render_explanation(Explained(key, report, replace(found, rows=tuple(ours)))))
         return explanation_of(self._model(), key, lines).with_texts(masked)
 
     def _model(self) -> Page:

@@ -73,7 +73,7 @@ def explain_once(context: PlanContext, key: Key, *, is_kind_known: bool = True) 
     judged = judge_world(context, observation, context.history.setbacks())
     report = with_states(context, report_of(context, judged), judged)
     key = key if is_kind_known else _found(key, observation.snapshot)
-    found = explain_object(key, judged.plan, judged.facts, judged.results)
+    found = explain_object(key, judged.plan, judged.facts, judged.results, report.states)
     if isinstance(found, str):
         errors, misconfigured = (*report.errors, found), (*report.misconfigured, found)
         return Explained(key, replace(report, errors=errors, misconfigured=misconfigured))

@@ -5,11 +5,13 @@ from collections.abc import Collection
 from hypothesis import given
 
 from desired.annotations.options import Options
-from desired.explain.document import ServiceExplanation
+from desired.explain.rows import Explanation, Part
 from desired.model.load_balancer import LoadBalancer
 from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.planner import compute_plan
+from desired.syntax.provider_id import server_key
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerSimulator
 from kubernetes_double import KubernetesSimulator
@@ -38,7 +40,7 @@ def explained(world: World) -> list[Explained]:
     said = []
     for service in snapshot.services or ():
         found = explain_object(service.key, snapshot, settings, plan)
-        assert isinstance(found, ServiceExplanation)
+        assert isinstance(found, Explanation)
         said.append(Explained(service.key, Report(snapshot=snapshot), found))
     return said
 
@@ -49,43 +51,47 @@ def whole(changes: Collection[Change]) -> list[LoadBalancer]:
     return [side for side in sides if isinstance(side, LoadBalancer)]
 
 
-def returning(said: Explained, found: ServiceExplanation) -> set[str]:
-    """What targets are called that are there, and are to be added as well."""
+def returning(said: Explained, found: Explanation) -> set[str]:
+    """Targets that are there, and are to be added as well."""
+    ids = [row.value for row in found.rows if (row.part, row.subject) == (Part.LOAD_BALANCER, "match")]
     balancers = said.report.snapshot.load_balancers if said.report.snapshot else None
-    balancer = balancers.items.get(found.load_balancer.found.id) if balancers and found.load_balancer.found else None
+    balancer = balancers.items.get(int(ids[0])) if balancers and ids and ids[0] else None
     there = balancer.targets if balancer else ()
     added = {change.after for change in found.changes if change.kind == "lb.target" and change.before is None}
     return {target.name for target in there if target in added}
 
 
+def target_of(node: str, world: Snapshot) -> str:
+    """The name of the target that a Node is; itself for a target that is no Node's."""
+    found = world.nodes.items.get(node)
+    server = server_key(found.provider_id) if found else None
+    return f"server:{server.id}" if server else node
+
+
 @law_of_passes({"a change is told": 0.25})
 @given(worlds())
 def test_a_service_is_told_as_it_is_planned(world: World) -> None:
-    """Targets and ports are said to come, change or go exactly where the plan says so; all of it has a form.
+    """Targets and ports are said to come, change or go exactly if the plan says so; all of it has a form.
 
     A target that is planned anew because it goes with the place in a network is one before and after.
     """
     explanations = explained(world)
-    premise(
-        "a change is told",
-        is_met=any(
-            said.explanation.changes for said in explanations if isinstance(said.explanation, ServiceExplanation)
-        ),
-    )
+    premise("a change is told", is_met=any(said.explanation and said.explanation.changes for said in explanations))
     for said in explanations:
-        found = said.explanation
-        assert isinstance(found, ServiceExplanation)
+        found, snapshot = said.explanation, said.report.snapshot
+        assert found is not None
+        assert snapshot is not None
         parts = [change.key.split("/", 3)[3] for change in found.changes if change.key.count("/") == 4]
-        ports = {int(part.rpartition("/")[2]) for part in parts if part.startswith("listener/")}
+        ports = {part.rpartition("/")[2] for part in parts if part.startswith("listener/")}
         targets = {part.removeprefix("target/") for part in parts if part.startswith("target/")}
         for balancer in whole(found.changes):
-            ports |= balancer.listeners.keys()
+            ports |= set(map(str, balancer.listeners))
             assert isinstance(balancer.targets, frozenset)
             targets |= {target.name for target in balancer.targets}
         targets -= returning(said, found)
+        differ = [row for row in found.rows if row.value != row.wanted]
 
-        assert {fact.port for fact in found.listeners if fact.planned} == ports
-        told = [fact for fact in found.targets if fact.value != fact.wanted]
-        assert {f"server:{fact.server_id}" if fact.server_id else fact.subject for fact in told} == targets
+        assert {row.subject for row in differ if row.part is Part.PORTS} == ports
+        assert {target_of(row.subject, snapshot) for row in differ if row.part is Part.TARGETS} == targets
         assert invalid(explanation_as_json(said), published("explanation.schema.json")) == []
         assert all("\n" not in line.text for line in render_explanation(said))

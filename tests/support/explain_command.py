@@ -38,3 +38,12 @@ class ExplainCommand:
         said = self(name, "--output", "json", *flags, **variables)
         assert (said.code, said.stderr) == (0, "")
         return said.document
+
+    def state(self, name: str, *flags: str, **variables: str) -> Any:
+        """The word on an object that can be explained: the stage of a Node, the match of a Service."""
+        return self.document(name, *flags, **variables)["decisions"][0]["state"]
+
+
+def guards_in(document: Any) -> dict[str, str]:
+    """Guard → verdict, of an explanation."""
+    return {row["subject"]: row["state"] for row in document["decisions"] if row["part"] == "guards"}

@@ -1,10 +1,11 @@
 """Explanations that people see, by name: of Nodes in every stage of their life, from worlds made of builders."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Network
 
+from desired.explain.rows import Part, Row
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.settings import Settings
 from desired.model.snapshot import (
@@ -314,3 +315,16 @@ EXPLANATIONS: Mapping[str, Explained] = {
     "no_api": Explained(key_of("node/web-1"), Report(errors=(NO_API,), requests=Requests(kubernetes=5))),
 }
 """Name → explanation; examples of ``docs/explain.md`` have these names."""
+
+
+def shown_rows(rows: Iterable[Row], part: Part, *subjects: str) -> list[str]:
+    """``web-2 [healthy]: 203.0.113.2 -> (none), unselected, held``, of each row of a part, or of these subjects in it:
+    a side that stays is told once, and the last word is the verdict on the change that brings it about."""
+    return [_shown(row) for row in rows if row.part is part and (not subjects or row.subject in subjects)]
+
+
+def _shown(row: Row) -> str:
+    value, wanted = (side or "(none)" for side in (row.value, row.wanted))
+    sides = value if value == wanted else f"{value} -> {wanted}"
+    verdict = next((f", {word}" for word in ("waiting", "held", "refused") if f"; {word} (" in row.why), "")
+    return f"{row.subject}{f' [{row.state}]' if row.state else ''}: {sides}, {row.rule}{verdict}"

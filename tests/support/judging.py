@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import reduce
 
 from desired import explain as explaining
-from desired.explain.document import NodeExplanation, ServiceExplanation
+from desired.explain.rows import Explanation
 from desired.guards import judge as judging
 from desired.guards.filters import filtered
 from desired.guards.guard import GuardInput
@@ -74,21 +74,13 @@ def decided(report: Report) -> Report:
     return report if world is None else replace(report, facts=facts_of(Plan(), world, report.settings))
 
 
-def explain(found: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> NodeExplanation:
+def explain(found: Node | Service, snapshot: Snapshot, settings: Settings, plan: Plan) -> Explanation:
     explanation = explain_object(found.key, snapshot, settings, plan)
-    assert isinstance(explanation, NodeExplanation)
+    assert not isinstance(explanation, str)
     return explanation
 
 
-def explain_service(found: Service, snapshot: Snapshot, settings: Settings, plan: Plan) -> ServiceExplanation:
-    explanation = explain_object(found.key, snapshot, settings, plan)
-    assert isinstance(explanation, ServiceExplanation)
-    return explanation
-
-
-def explain_object(
-    key: str, snapshot: Snapshot, settings: Settings, plan: Plan
-) -> NodeExplanation | ServiceExplanation | str:
+def explain_object(key: str, snapshot: Snapshot, settings: Settings, plan: Plan) -> Explanation | str:
     """The explanation of what has this key by this part of the judged plan, or why there is none."""
     facts = facts_of(compute_plan(snapshot, settings), snapshot, settings)
-    return explaining.explain_object(key_of(key), plan, facts, ask_guards(facts))
+    return explaining.explain_object(key_of(key), plan, facts, ask_guards(facts), states_in(plan, snapshot, settings))

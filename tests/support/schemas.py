@@ -39,10 +39,9 @@ from desired.model.service import Ingress
 from desired.model.snapshot import NodeAddress
 from desired.plan.change import Claimed, LostNode, NodeIdentity, OutOfService
 from desired.plan.notes import NOTES, NoteKind
-from desired.rules.rule import Basis
 from desired.section import Unmanaged
 from reconciler.report.documents import SHOWN, ChangeDocument, ReportDocument, members_of, to_json
-from reconciler.report.explanation import EXPLANATIONS, ExplanationHead, ExplanationTail
+from reconciler.report.explanation import ExplanationDocument
 from reconciler.report.orphans import OrphansDocument
 from reconciler.report.validation import ValidationDocument
 
@@ -111,7 +110,7 @@ def made() -> Mapping[str, Schema]:
     """File beside ``reconciler/report`` → the schema that follows from the types."""
     return {
         "schema.json": _schema("Plan or report of hcloud-reconciler", ReportDocument),
-        "explanation.schema.json": _explanation_schema("Explanation of hcloud-reconciler"),
+        "explanation.schema.json": _schema("Explanation of hcloud-reconciler", ExplanationDocument),
         "orphans.schema.json": _schema("Orphans that hcloud-reconciler found", OrphansDocument),
         "validation.schema.json": _schema("Validation by hcloud-reconciler", ValidationDocument),
     }
@@ -136,28 +135,9 @@ def closed(schema: Any) -> Any:
     return {**members, "additionalProperties": False} if is_open else members
 
 
-_PUBLISHED = {Basis: "Rule"}
-"""Type → the name under which its schema is published, where that is another one."""
-
-
 def _schema(title: str, document: type) -> Schema:
     definitions = Definitions()
     return _whole(title, definitions.members(document), definitions)
-
-
-def _explanation_schema(title: str) -> Schema:
-    """Either kind of explanation: a head, its own members, and a tail. What cannot be explained has them as well."""
-    definitions = Definitions()
-    for kind, explanation in EXPLANATIONS.items():
-        own = definitions.members(explanation, may_lack=True)
-        parts = [definitions.members(ExplanationHead), own, definitions.members(ExplanationTail)]
-        own["properties"] = {name: member for part in parts for name, member in part["properties"].items()}
-        own["properties"]["kind"] = {"const": kind}
-        own["required"] = list(own["properties"])
-        own["description"] += " When there is nothing to explain, its members are null or empty, and errors say why."
-        definitions.found[explanation.__name__] = own
-    either = {"oneOf": [{"$ref": f"#/$defs/{explanation.__name__}"} for explanation in EXPLANATIONS.values()]}
-    return _whole(title, {"description": "A Node or a Service, and what decides on it.", **either}, definitions)
 
 
 def _whole(title: str, body: Schema, definitions: "Definitions") -> Schema:
@@ -190,16 +170,15 @@ class Definitions:
             return self._named(hint)
         return _FORMATS[hint]
 
-    def members(self, document: Any, *, may_lack: bool = False) -> Schema:
-        """The schema of a dataclass as an object. Where it ``may_lack`` members, all but lists may be null."""
+    def members(self, document: Any) -> Schema:
+        """The schema of a dataclass as an object."""
         hints, told = get_type_hints(document, include_extras=True), _docstrings(document)
         properties: Schema = {}
         required = []
         for part, name in members_of(document).items():
             hint = hints[part]
             described = {"description": told[part]} if part in told else {}
-            lacks = may_lack and get_origin(hint) is not tuple
-            properties[name] = self.of(hint | None if lacks else hint) | described
+            properties[name] = self.of(hint) | described
             if not {UnsetType, Unmanaged} & set(get_args(hint)):
                 required.append(name)
         if document is ChangeDocument:
@@ -217,7 +196,7 @@ class Definitions:
         return {"type": _FORMATS[base]["type"]} | {name: limit for name, limit in limits.items() if limit is not None}
 
     def _named(self, hint: Any) -> Schema:
-        name = _PUBLISHED.get(hint, hint.__name__)
+        name = hint.__name__
         if name not in self.found:
             self.found[name] = {}
             self.found[name] = _enum(hint) if issubclass(hint, Enum) else self.members(hint)

@@ -8,7 +8,7 @@ from typing import Any
 
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import PREFIX, Options
-from desired.explain.document import ServiceExplanation
+from desired.explain.rows import Explanation
 from desired.model.load_balancer import Attachment, Health, Issuance, SelectorTarget, ServerTarget
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.settings import Policy, Settings
@@ -63,10 +63,10 @@ def explained_service(
     return explained(snapshot, settings, key, approved=approved, requests=REQUESTS)
 
 
-def of_the_service(snapshot: Snapshot, settings: Settings = LOCATED) -> ServiceExplanation:
+def of_the_service(snapshot: Snapshot, settings: Settings = LOCATED) -> Explanation:
     """What there is to say of the Service of ``a_service()``, which is part of ``snapshot``."""
     found = explained_service(snapshot, settings).explanation
-    assert isinstance(found, ServiceExplanation)
+    assert found is not None
     return found
 
 

@@ -10,7 +10,7 @@ from desired.plan.grants import Grant, Source
 from hcloud_sandbox.hetzner import HetznerSimulator
 from reconciler.cli import reading as command
 from reconciler.passes.one_pass import explain_once
-from tests.support.explain_command import TOKENS, ExplainCommand
+from tests.support.explain_command import TOKENS, ExplainCommand, guards_in
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE, Run
 from tests.support.records import begin_record
@@ -46,9 +46,9 @@ def explain(world: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 def test_explaining_only_looks(explain: ExplainCommand, world: Simulation) -> None:
     """Every Node is explained with rights to read only, and nothing but reads is sent."""
     before = world.nodes()
-    stages = {name: explain.document(name)["stage"] for name in ("web-1", "web-2", "web3", "away-1", "lost-1")}
+    stages = [explain.state(name) for name in ("web-1", "web-2", "web3", "away-1", "lost-1")]
 
-    assert list(stages.values()) == ["settled", "joining", "unmatched", "foreign", "departing"]
+    assert stages == ["settled", "joining", "unmatched", "foreign", "departing"]
     assert {entry.method for entry in (*world.sent_to_kubernetes(), *world.sent_to_hetzner())} == {"GET"}
     assert world.nodes() == before
 
@@ -58,7 +58,7 @@ def test_text_is_the_default(explain: ExplainCommand) -> None:
     said = explain("web-1")
 
     assert (said.code, said.stderr) == (0, "")
-    assert said.stdout.startswith("node/web-1  in sync: server 1\n  runs on server 1; no change is planned\n")
+    assert said.stdout.startswith("node/web-1  in sync: server 1\n\nCluster ")
 
 
 def test_the_cost(explain: ExplainCommand, world: Simulation) -> None:
@@ -72,27 +72,27 @@ def test_the_cost(explain: ExplainCommand, world: Simulation) -> None:
 
 
 def test_the_settings_are_those_of_a_plan(explain: ExplainCommand) -> None:
-    found = explain.document("web-1", "--policy", "observe", RECONCILER_IGNORE_NODES="example.com/team=blue")
-    assert found["stage"] == "ignored"
+    assert explain.state("web-1", "--policy", "observe", RECONCILER_IGNORE_NODES="example.com/team=blue") == "ignored"
 
     found = explain.document("web-2", "--policy", "observe", RECONCILER_IGNORE_NODES="example.com/team=red")
-    assert [(word["rule"], word["verdict"]) for word in found["guards"]][-1] == ("policy", "waiting")
+    assert guards_in(found)["policy"] == "waiting"
 
 
 def test_a_hold_can_be_approved(explain: ExplainCommand, world: Simulation) -> None:
     """The hash that is shown is that of the hold: once it is approved the guard lets pass, and the plan too."""
-    (held,) = (word for word in explain.document("lost-1")["guards"] if word["verdict"] == "held")
-    assert held["rule"] == "node-blast-radius"
-    assert held["hold"]["keys"] == ["node/lost-1", "node/lost-2"]
-    assert held["hold"]["approve"].startswith(f"reconcile approve {held['hold']['hash']} --kubeconfig ")
+    found = explain.document("lost-1")
+    (held,) = found["holds"]
+    assert guards_in(found)["node-blast-radius"] == "held"
+    assert held["keys"] == ["node/lost-1", "node/lost-2"]
+    assert held["approve"].startswith(f"reconcile approve {held['hash']} --kubeconfig ")
 
     now = world.clock.now()
-    approval = Grant(Source.CLUSTER, held["hold"]["hash"], "somebody", now)
+    approval = Grant(Source.CLUSTER, held["hash"], "somebody", now)
     begin_record(world.kubernetes_reader(), world.kubernetes_writer())
     approve(world.kubernetes_reader(), world.kubernetes_writer(), NAMESPACE, approval, now)
 
     found = explain.document("lost-1")
-    assert [word["rule"] for word in found["guards"] if word["approved"]] == ["node-blast-radius"]
+    assert guards_in(found)["node-blast-radius"] == "approved"
     assert [change["verdict"] for change in found["changes"]] == ["allowed"]
     assert [line.change.decision.verdict for line in Run(world).plan().lines if line.change.key == "node/lost-1"] == [
         "allowed"
@@ -104,7 +104,7 @@ def test_no_such_node(explain: ExplainCommand) -> None:
     said, why = explain("web-4", "--output", "json"), "the cluster has no Node 'web-4'; nearest: web-2, web-1, web3"
 
     assert (said.code, said.stderr) == (1, f"reconcile: error: {why}\n")
-    assert (said.document["key"], said.document["stage"], said.document["errors"]) == ("node/web-4", None, [why])
+    assert (said.document["key"], said.document["decisions"], said.document["errors"]) == ("node/web-4", [], [why])
 
 
 def test_no_such_node_beside_a_list_that_was_not_read(explain: ExplainCommand, world: Simulation) -> None:
@@ -126,7 +126,7 @@ def test_a_name_that_no_node_can_have(explain: ExplainCommand, name: str) -> Non
     for said in (text, json):
         assert (said.code, said.stderr.count("\n")) == (1, 1)
         assert "\x1b" not in said.stdout + said.stderr
-    assert json.document["stage"] is None
+    assert json.document["decisions"] == []
 
 
 def test_an_api_server_that_refuses(explain: ExplainCommand, world: Simulation) -> None:
@@ -136,7 +136,7 @@ def test_an_api_server_that_refuses(explain: ExplainCommand, world: Simulation) 
     (error,) = said.document["errors"]
     assert "401" in error
     assert (said.code, said.stderr) == (1, f"reconcile: error: {error}\n")
-    assert (said.document["taken_at"], said.document["stage"]) == (None, None)
+    assert (said.document["taken_at"], said.document["decisions"]) == (None, [])
 
 
 @rows("flags variables stage errors", {
@@ -150,7 +150,8 @@ def test_errors(
     """Each error is a line on stderr, and stands in the document."""
     said = explain("web-1", "--output", "json", *flags, **variables)
 
-    assert (said.code, said.document["stage"], len(said.document["errors"])) == (1, stage, errors)
+    stages = [row["state"] for row in said.document["decisions"][:1]]
+    assert (said.code, stages, len(said.document["errors"])) == (1, [stage] if stage else [], errors)
     assert [f"reconcile: error: {error}" for error in said.document["errors"]] == said.stderr.splitlines()
 
 

@@ -55,9 +55,9 @@ def test_explaining_only_looks(explain: ExplainCommand, world: Simulation) -> No
     """Every Service is explained with rights to read only, and nothing but reads is sent."""
     before = world.objects("services"), world.hetzner.world()
     names = ("web", "new", "bad", "going", "inside", "elsewhere")
-    stages = [explain.document(f"default/{name}")["stage"] for name in names]
+    matches = [explain.state(f"default/{name}") for name in names]
 
-    assert stages == ["served", "joining", "malformed", "leaving", "unclaimed", "foreign"]
+    assert matches == ["owned", "missing", "missing", "missing", "unclaimed", "foreign"]
     assert {entry.method for entry in (*world.sent_to_kubernetes(), *world.sent_to_hetzner())} == {"GET"}
     assert (world.objects("services"), world.hetzner.world()) == before
 
@@ -107,7 +107,7 @@ def test_no_such_service(explain: ExplainCommand) -> None:
     why = "the cluster has no Service 'shop/web'; nearest: default/web"
 
     assert (said.code, said.stderr) == (1, f"reconcile: error: {why}\n")
-    assert (said.document["kind"], said.document["stage"], said.document["errors"]) == ("service", None, [why])
+    assert (said.document["kind"], said.document["decisions"], said.document["errors"]) == ("service", [], [why])
 
 
 def test_services_that_are_switched_off(explain: ExplainCommand, world: Simulation) -> None:
@@ -125,7 +125,7 @@ def test_services_that_may_not_be_listed(explain: ExplainCommand, world: Simulat
     said = explain("web", "--output", "json")
 
     assert said.code == 1
-    assert said.document["stage"] is None
+    assert said.document["decisions"] == []
     assert any(
         error.startswith("Service 'default/web' is not among the 0 that were read: ") and "403" in error
         for error in said.document["errors"]

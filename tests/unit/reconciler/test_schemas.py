@@ -118,17 +118,13 @@ def every(schema: Any) -> Iterator[Mapping[str, Any]]:
         ("routes_drifted", ("changes", "route/4/10.244.3.0/24", "after"), "10.0.0"),
         ("routes_drifted", ("changes", "node/web-2/network", "key"), "node/web-2"),
         ("routes_drifted", ("changes", "node/web-2/network", "after"), {"status": "Maybe", "reason": "RouteCreated"}),
-        ("explain_settled", ("kind",), "service"),
-        ("explain_settled", ("match", "by"), "luck"),
-        ("explain_settled", ("labels", 0, "rule"), "whim"),
-        ("explain_settled", ("guards", 0, "concerns"), "all"),
-        ("explain_settled", ("anchor", "found"), -1),
-        ("explain_service_served", ("kind",), "node"),
-        ("explain_service_served", ("stage",), "settled"),
-        ("explain_service_served", ("load_balancer", "owner", 0, "rule"), "whim"),
-        ("explain_service_served", ("listeners", 0, "planned"), "replace"),
-        ("explain_service_certified", ("certificates", 0, "ports"), ["443"]),
-        ("explain_service_certified", ("pending", 0, "due_in_s"), "soon"),
+        ("explain_settled", ("format_version",), "1.0"),
+        ("explain_settled", ("kind",), "pod"),
+        ("explain_settled", ("decisions", 0, "part"), "luck"),
+        ("explain_settled", ("decisions", 0, "value"), 1),
+        ("explain_settled", ("decisions", 0, "wanted"), ["server 1"]),
+        ("explain_settled", ("decisions", 0, "remedy"), None),
+        ("explain_held", ("holds", 0, "hash"), "sha256:1"),
     ],
 )
 def test_schemas_refuse_other_documents(name: str, path: tuple[str | int, ...], value: object) -> None:
@@ -147,10 +143,10 @@ def test_a_schema_has_the_words_of_the_types() -> None:
     """Classes, fields and enums are described as their docstrings say."""
     found = published(EXPLANATION)["$defs"]
 
-    assert found["Fact"]["properties"]["wanted"]["description"] == (
-        "As it should be, which is value for what is left alone; null when it should not be there."
+    assert found["Row"]["properties"]["wanted"]["description"] == (
+        "As it is once the planned changes are made; null if it is not there then. Of a guard the limit."
     )
-    assert "joining: It has registered, and waits to be initialized from its server." in found["Stage"]["description"]
+    assert "stuck: It stays as it is until a person acts." in found["NodeState"]["description"]
     assert all(each.get("description") for each in found.values())
 
 

@@ -141,7 +141,7 @@ def test_an_explanation_names_the_port_that_no_target_answers() -> None:
     assert text[0].endswith("down: port 80: 0 of 2 healthy")
     look = "kubectl -n default get endpointslices -l kubernetes.io/service-name=web"
     assert f"  To see whether pods are ready: {look}" in text
-    assert "        0 of 2 targets healthy" in text
+    assert "    80  0/2 healthy  tcp to node port 30080  matches the Service" in text
 
 
 def test_metrics_count_states_ports_and_targets() -> None:

@@ -1,4 +1,4 @@
-"""What each guard says of one Node or Service: of its planned changes, and of a Node's deletion if its server went."""
+"""What each guard says of the planned changes of one Node or Service."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from desired.explain import explain_object
-from desired.explain.document import Concern, GuardFact, NodeExplanation
+from desired.explain.rows import Explanation, Part
 from desired.guards.history import mark_in
 from desired.guards.judge import ask_guards
 from desired.guards.table import GUARDS
+from desired.health.state import States
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
-from desired.model.settings import Controller, Policy, Settings
+from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import GuardName, Plan, Verdict
 from desired.plan.kinds import KINDS
 from desired.plan.setbacks import Setbacks, Suspension
 from desired.planner import compute_plan
-from desired.rules import guards as rules
 from desired.section import Absent
 from tests.balancers import a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import (
@@ -31,7 +31,6 @@ from tests.builders import (
     a_server,
     a_settled_node,
     a_snapshot,
-    incomplete,
     servers_of,
 )
 from tests.support.judging import explain, facts_of, judge
@@ -47,121 +46,51 @@ ASKED: Mapping[str, Any] = {"confirmations": {1: Absent(), 2: Absent()}}
 TWO_LOST = a_snapshot([CONTROL, LOST, LOST_TOO], [CONTROL_SERVER], **ASKED)
 
 
-def guard(
-    rule: str,
-    why: str | None = None,
-    value: str | None = None,
-    limit: str | None = None,
-    due_in_s: float | None = None,
-    *,
-    verdict: Verdict = Verdict.WAITING,
-) -> GuardFact:
-    return GuardFact(rule, Concern.CHANGES, verdict, why, value, limit, due_in_s)
-
-
-def passes(rule: str, value: str | None = None, limit: str | None = None) -> GuardFact:
-    return guard(rule, None, value, limit, verdict=Verdict.ALLOWED)
-
-
-def held(rule: str, why: str, value: int, limit: int, due_in_s: float | None = None) -> GuardFact:
-    """A guard that holds a deletion that is not planned, so that there is no hold to approve."""
-    return guard(rule, why, str(value), str(limit), due_in_s, verdict=Verdict.HELD)
-
-
 def said(
-    node: Node, snapshot: Snapshot, settings: Settings | None = None, approved: Collection[str] = ()
-) -> list[GuardFact]:
+    found: Node | Service, snapshot: Snapshot, settings: Settings | None = None, approved: Collection[str] = ()
+) -> list[str]:
     settings = settings or Settings()
-    found = explain(node, snapshot, settings, judge(compute_plan(snapshot, settings), snapshot, settings, approved))
-    return [fact for fact in found.guards if fact.concerns is Concern.CHANGES]
+    plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
+    return shown(explain(found, snapshot, settings, plan))
 
 
-def supposed(node: Node, snapshot: Snapshot, settings: Settings | None = None) -> list[GuardFact]:
-    """What they would say of its deletion, as if that were planned."""
-    settings = settings or Settings()
-    found = explain(node, snapshot, settings, judge(compute_plan(snapshot, settings), snapshot, settings))
-    return [replace(fact, concerns=Concern.CHANGES) for fact in found.guards if fact.concerns is Concern.DELETION]
+def shown(found: Explanation) -> list[str]:
+    """``node-blast-radius held 2 of 1``."""
+    guards = (row for row in found.rows if row.part is Part.GUARDS)
+    return [f"{g.subject} {g.state}{f' {g.value} of {g.wanted}' if g.value else ''}" for g in guards]
 
 
-COMPLETE, POLICY = passes("incomplete-snapshot"), passes("policy")
-ANCHOR, ANCHOR_OF_2 = passes("project-anchor", "1", "1"), passes("project-anchor", "2", "1")
-OBSERVED = guard("policy", rules.EXCLUDED_BY_POLICY.text(policy="observe"))
-UNASKED = guard("absence-proof", rules.LOOKUP_PENDING.text(server="server 1"), due_in_s=5.0)
-SILENCE = rules.NOT_READY_TOO_SHORT.text(wait="20 s")
-NOT_SILENT = guard("absence-proof", SILENCE, due_in_s=20.0)
-PROVEN, ONE_LOST = passes("absence-proof"), passes("node-blast-radius", "1", "1")
-HELD = held("node-blast-radius", rules.NODES_LOST.text(lost=2, most=3, limit=1, wait="30 minutes"), 2, 1, 1500.0)
+COMPLETE, POLICY = "incomplete-snapshot allowed", "policy allowed"
+ANCHOR, ANCHOR_OF_2, OBSERVED = "project-anchor allowed 1 of 1", "project-anchor allowed 2 of 1", "policy waiting"
 
 
 @rows("node settings world expected", {
     "nothing": (SETTLED, Settings(), {}, []),
     "joining": (a_joining_node(), Settings(), {}, [COMPLETE, ANCHOR, POLICY]),
     "observed": (a_joining_node(), OBSERVE, {}, [COMPLETE, ANCHOR, OBSERVED]),
-    "once-for-several": (a_settled_node(labels={}, addresses=()), OBSERVE, {}, [COMPLETE, ANCHOR_OF_2, OBSERVED]),
+    "once for several": (a_settled_node(labels={}, addresses=()), OBSERVE, {}, [COMPLETE, ANCHOR_OF_2, OBSERVED]),
     "deletion": (LOST, Settings(), {**ASKED, "servers": servers_of(CONTROL_SERVER)},
-        [COMPLETE, ANCHOR, PROVEN, ONE_LOST, POLICY]),
+        [COMPLETE, ANCHOR, "absence-proof allowed", "node-blast-radius allowed 1 of 1", POLICY]),
+    "deletion, not asked for": (LOST, Settings(), {"servers": servers_of(CONTROL_SERVER)},
+        [COMPLETE, ANCHOR, "absence-proof waiting", "node-blast-radius allowed 1 of 1", POLICY]),
 })  # fmt: skip
-def test_on_changes(node: Node, settings: Settings, world: Mapping[str, Any], expected: list[GuardFact]) -> None:
+def test_on_changes(node: Node, settings: Settings, world: Mapping[str, Any], expected: list[str]) -> None:
     """Each guard that looks at one of the changes is told once, in the order of guards, with what it measured."""
     assert said(node, replace(a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), **world), settings) == expected
 
 
 def test_a_hold_and_its_approval() -> None:
     """A hold over several Nodes is told of each with what to approve; one that was approved lets pass."""
-    plan = judge(compute_plan(TWO_LOST, Settings()), TWO_LOST, Settings())
-    (hold,) = plan.holds
-    there, before = replace(HELD, hold=hold), HELD
-    approved = replace(hold, approved=True)
-
+    (hold,) = judge(compute_plan(TWO_LOST, Settings()), TWO_LOST, Settings()).holds
     assert hold.keys == ("node/web-1", "node/web-2")
-    assert there in said(LOST, TWO_LOST)
-    assert replace(there, verdict=Verdict.ALLOWED, hold=approved, approved=True, due_in_s=None) in said(
-        LOST, TWO_LOST, approved=[hold.hash]
-    )
-    for other in (replace(approved, keys=("node/web-2",)), replace(approved, rule=GuardName.POLICY)):
-        assert before in explain(LOST, TWO_LOST, Settings(), replace(plan, holds=(other,))).guards
-
-
-FOUR = [a_settled_node(f"more-{i}", i, created_at=BORN) for i in range(4, 8)]
-SIX = servers_of(CONTROL_SERVER, a_server(), *(a_server(i, f"more-{i}") for i in range(4, 8)))
-FLEET = [CONTROL, SETTLED]
-AT_WORST = rules.NODES_LOST_OR_UNREAD.text(lost=3, most=8, limit=2, wait="30 minutes")
-GAP = guard("incomplete-snapshot", rules.LIST_INCOMPLETE.text(list="servers", error="429"))
-
-
-@rows("snapshot expected", {
-    "settled": (a_snapshot(FLEET, [CONTROL_SERVER, a_server()]), [COMPLETE, ANCHOR, NOT_SILENT, ONE_LOST, POLICY]),
-    "the-only-node": (a_snapshot([SETTLED], [a_server()]), [COMPLETE, held("project-anchor",
-        rules.PROJECT_UNKNOWN.text(most=1), 0, 1), NOT_SILENT, held("node-blast-radius", rules.NODES_LOST.text(lost=1,
-        most=1, limit=0, wait="30 minutes"), 1, 0, 1800.0), POLICY]),
-    "the-second-lost": (a_snapshot([*FLEET, LOST_TOO], [CONTROL_SERVER, a_server()]), [COMPLETE, ANCHOR, NOT_SILENT,
-        HELD, POLICY]),
-    "gap": (a_snapshot(FLEET, servers_section=incomplete(servers_of(CONTROL_SERVER, a_server()), "429")), [GAP, ANCHOR,
-        NOT_SILENT, passes("node-blast-radius", "0", "1"), POLICY]),
-    "one-more-unreadable": (a_snapshot([*FOUR, *FLEET, LOST_TOO, a_lost_node("web-3", 3)], servers_section=replace(SIX,
-        unreadable={3: "no type"})), [COMPLETE, passes("project-anchor", "5", "3"), NOT_SILENT,
-        held("node-blast-radius", AT_WORST, 3, 2, 1500.0), POLICY]),
-})  # fmt: skip
-def test_on_a_deletion_that_is_not_planned(snapshot: Snapshot, expected: list[GuardFact]) -> None:
-    """What would stand in the way if the server went now and the kubelet fell silent with it; no guard is in doubt of a
-    server that is supposed to be gone."""
-    assert supposed(SETTLED, snapshot) == expected
-
-
-def test_a_silent_node_keeps_its_clock() -> None:
-    """A Node that is not Ready already has waited for as long as it is."""
-    assert UNASKED in supposed(LOST, a_snapshot([CONTROL, LOST], [CONTROL_SERVER, a_server()]))
-
-
-@rows("node controllers is_told", {
-    "settled": (SETTLED, frozenset(Controller), True),
-    "left-to-others": (SETTLED, frozenset({Controller.NODE}), False),
-    "planned-already": (a_lost_node(server_id=3), frozenset(Controller), False),
-    "asked-for": (a_settled_node(deleted_at=NOW), frozenset(Controller), False),
-})  # fmt: skip
-def test_supposed_deletions(node: Node, controllers: frozenset[Controller], is_told: bool) -> None:
-    snapshot = a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()])
-    assert bool(supposed(node, snapshot, Settings(controllers=controllers))) is is_told
+    for node in (LOST, LOST_TOO):
+        assert "node-blast-radius held 2 of 1" in said(node, TWO_LOST)
+        assert "node-blast-radius approved 2 of 1" in said(node, TWO_LOST, approved=[hold.hash])
+        found = explain(node, TWO_LOST, Settings(), judge(compute_plan(TWO_LOST, Settings()), TWO_LOST, Settings()))
+        (row,) = (row for row in found.rows if row.state == Verdict.HELD)
+        assert found.holds == (hold,)
+        assert (row.why, row.remedy) == (hold.why, hold.advice)
+    assert not [each for each in said(CONTROL, TWO_LOST) if " held" in each]
 
 
 def test_memory_of_a_loop() -> None:
@@ -173,11 +102,11 @@ def test_memory_of_a_loop() -> None:
         suspensions={change.key: Suspension(GuardName.BACK_OFF, mark_in(change, snapshot), 7.0, 1, error="no")}
     )
     facts = facts_of(plan, snapshot, Settings(), setbacks)
-    found = explain_object(change.owner, plan, facts, ask_guards(facts))
+    found = explain_object(change.owner, plan, facts, ask_guards(facts), States())
 
-    assert not {"back-off", "flapping"} & {fact.rule for fact in said(a_joining_node(), snapshot)}
-    assert isinstance(found, NodeExplanation)
-    assert guard("back-off", rules.FAILED.text(error="no"), due_in_s=7.0) in found.guards
+    assert not {"back-off", "flapping"} & {each.split()[0] for each in said(a_joining_node(), snapshot)}
+    assert isinstance(found, Explanation)
+    assert "back-off waiting" in shown(found)
 
 
 ALWAYS = dict.fromkeys(("incomplete-snapshot", "project-anchor", "policy"), Verdict.ALLOWED)
@@ -206,8 +135,8 @@ def asking(annotations: Mapping[str, str]) -> Service:
 def test_on_a_service(service: Service, balancers: list[CloudBalancer], more: Mapping[str, Verdict]) -> None:
     """Those guards are told that have an eye on one of its changes, in the order in which they decide."""
     other = a_service("api", uid="00000000-1111-2222-3333-444444444444")
-    found = of_the_service(a_world([service, other], balancers, certificates=[])).guards
-    verdicts = {fact.rule: fact.verdict for fact in found}
+    found = of_the_service(a_world([service, other], balancers, certificates=[])).rows
+    verdicts = {row.subject: row.state for row in found if row.part is Part.GUARDS}
     assert verdicts == {**ALWAYS, **more}
     assert list(verdicts) == [rule for rule in GUARDS if rule in verdicts]
 

@@ -11,39 +11,29 @@ import desired.explain
 BENEATH = ("explain", "plan", "model", "rules", "syntax", "section", "names")
 """Packages and modules of ``desired`` that any explanation may use."""
 CARRIERS = {
-    "annotations.choices": {"DeletionPolicy"},
     "annotations.options": {"ON_LISTENERS", "OPTIONS", "Option"},
     "annotations.reading": {"Origin", "Requested"},
-    "annotations.warnings": {"AnnotationWarning"},
-    "guards.anchor": {"AnchorState"},
     "guards.guard": {"GuardInput", "GuardResult"},
     "guards.table": {"GUARDS"},
+    "health.state": {"ObjectState", "States"},
     "load_balancers.desired": {"DesiredLoadBalancer"},
     "load_balancers.lifecycle": {"LoadBalancerRelease"},
     "load_balancers.matching": {"Adoptable", "Contested", "Foreign", "FoundBy", "Missing", "Owned", "Undecided"},
-    "load_balancers.membership": {"Membership"},
-    "nodes.addresses": {"DesiredAddresses"},
     "nodes.matching": {"Matched"},
     "nodes.node": {"DesiredNode", "InitializedNode", "UnmanagedNode"},
     "routes.actions": {"RouteAction"},
     "routes.claims": {"RouteClaim", "RouteStatus"},
-    "routes.desired": {"DesiredRoutes"},
     "routes.endpoints": {"NodeEndpoint"},
 }
 """Module → its types and tables that carry what was decided."""
 FUNCTIONS = {
-    "guards.blast_radius": {"may_be_lost"},
-    "guards.statuses": {"conditions_of"},
-    "guards.supposing": {"suppose_deletion"},
     "load_balancers.in_use": {"in_use", "of_listener", "shown"},
     "load_balancers.lifecycle": {"awaiting"},
     "load_balancers.ownership": {"said_by_labels"},
     "load_balancers.published": {"source_of"},
-    "nodes.disruption": {"disruption_of"},
     "nodes.node": {"deletable_server"},
 }
-"""Module → what is asked of it for an explanation alone, as no plan needs it. ``conditions_of`` is among these where no
-write takes the conditions along."""
+"""Module → functions of it that no plan needs."""
 
 
 def imported() -> Iterator[tuple[str, str, bool]]:

@@ -70,7 +70,7 @@ _TAKES_APART = {
 _TOLD = {"key", "owner", "kind", "text", "why", "reason", "rule", "message", "verdict"}
 _SHOWN = {
     "actuators/wire/objects.py": "checks that an answer of Kubernetes is a list",
-    "reconciler/report/explanation.py": "leaves out the prefix of annotations, and repeated notes",
+    "reconciler/report/explanation.py": "leaves out the prefix of annotations",
     "reconciler/report/fields.py": "names the only field of a change after its kind",
     "desired/model/key.py": "is_below",
     "reconciler/report/terminal.py": "lines at the width of a terminal",
