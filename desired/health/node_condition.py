@@ -18,9 +18,8 @@ from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.routes.desired import DesiredRoutes
 from desired.rules import health as rows
-from desired.rules.nodes import GONE_READY, Stage
+from desired.rules.nodes import ADDRESSES_UNDECIDED, GONE_READY, Stage
 from desired.rules.routes import NO_POD_CIDR, NODE_ELSEWHERE, PODS_IPV6_ONLY
-from desired.rules.rule import Basis
 from desired.section import Unmanaged
 
 _IN_SYNC = SyncCondition("True", "InSync", rows.NODE_READY_TO_USE.text())
@@ -133,7 +132,7 @@ def _of_addresses(wanted: DesiredNode) -> SyncCondition | None:
     if not isinstance(wanted, InitializedNode):
         return None
     for decided in wanted.addresses.wanted:
-        if decided.rule.basis is Basis.UNTOUCHED and isinstance(decided.rule.of, NoteKind):
+        if decided.rule in ADDRESSES_UNDECIDED:
             is_unknown = decided.rule.of is NoteKind.UNKNOWN
             return (_unknown if is_unknown else _lacks)(_PARTS[ChangeKind.NODE_ADDRESSES], decided.text)
     return None

@@ -1,9 +1,9 @@
 """Rows that explanations alone say: why a load balancer is the Service's, whom labels name, where values come from."""
 
-from desired.rules.rule import Basis, Rule
+from desired.rules.rule import Rule
 
-LEFT_ALONE = Rule("left-alone", "not managed here", basis=Basis.FOREIGN)
-EXCLUDED = Rule("not-among-only", "not changed: excluded by --only", basis=Basis.UNTOUCHED)
+LEFT_ALONE = Rule("left-alone", "not managed here")
+EXCLUDED = Rule("not-among-only", "not changed: excluded by --only")
 NOTHING_PLANNED = Rule("nothing-planned", "no change is planned")
 
 # The load balancer of a Service, and the reason why it is the one.
@@ -18,33 +18,29 @@ FINALIZERS = Rule("waits-for-finalizers", "the Service is there until their owne
 
 # Whom the labels of a load balancer name.
 
-OF_NO_SERVICE = Rule("label-of-no-service", "no Service label", basis=Basis.OWNER)
-OF_THIS_SERVICE = Rule("label-of-this-service", "this Service", basis=Basis.OWNER)
-OF_SERVICE = Rule("label-of-service", "Service {service}", basis=Basis.OWNER)
-OF_SERVICE_GONE = Rule("label-of-service-gone", "a Service that no longer exists", basis=Basis.OWNER)
-OF_SERVICE_ELSEWHERE = Rule("label-of-service-elsewhere", "a Service of another cluster", basis=Basis.OWNER)
-OF_NO_CLUSTER = Rule("label-of-no-cluster", "no cluster label (optional)", basis=Basis.OWNER)
-OF_A_CLUSTER = Rule("label-of-a-cluster", "a cluster; the UID of this one could not be read", basis=Basis.OWNER)
-OF_THIS_CLUSTER = Rule("label-of-this-cluster", "this cluster", basis=Basis.OWNER)
-OF_OTHER_CLUSTER = Rule("label-of-other-cluster", "another cluster", basis=Basis.OWNER)
-CLASS_SERVED = Rule("class-served", "the class that is served here (--load-balancer-class)", basis=Basis.OWNER)
-FINALIZER_OF_CLASS = Rule(
-    "finalizer-of-class", "keeps the Service until its load balancer is deleted; unknown to HCCM", basis=Basis.OWNER
-)
-SAYS_CLASS = Rule("label-of-class", "the loadBalancerClass that it is for", basis=Basis.OWNER)
-SAYS_RELEASED = Rule("label-of-release", "when it was released", basis=Basis.OWNER)
-SAYS_ADOPTED = Rule("label-of-adoption", "adopted (kept when its Service is deleted)", basis=Basis.OWNER)
-SAYS_FORMER = Rule("label-of-former-service", "former Service", basis=Basis.OWNER)
+OF_NO_SERVICE = Rule("label-of-no-service", "no Service label")
+OF_THIS_SERVICE = Rule("label-of-this-service", "this Service")
+OF_SERVICE = Rule("label-of-service", "Service {service}")
+OF_SERVICE_GONE = Rule("label-of-service-gone", "a Service that no longer exists")
+OF_SERVICE_ELSEWHERE = Rule("label-of-service-elsewhere", "a Service of another cluster")
+OF_NO_CLUSTER = Rule("label-of-no-cluster", "no cluster label (optional)")
+OF_A_CLUSTER = Rule("label-of-a-cluster", "a cluster; the UID of this one could not be read")
+OF_THIS_CLUSTER = Rule("label-of-this-cluster", "this cluster")
+OF_OTHER_CLUSTER = Rule("label-of-other-cluster", "another cluster")
+CLASS_SERVED = Rule("class-served", "the class that is served here (--load-balancer-class)")
+FINALIZER_OF_CLASS = Rule("finalizer-of-class", "keeps the Service until its load balancer is deleted; unknown to HCCM")
+SAYS_CLASS = Rule("label-of-class", "the loadBalancerClass that it is for")
+SAYS_RELEASED = Rule("label-of-release", "when it was released")
+SAYS_ADOPTED = Rule("label-of-adoption", "adopted (kept when its Service is deleted)")
+SAYS_FORMER = Rule("label-of-former-service", "former Service")
 
 # Where an address that a Service publishes comes from.
 
-PUBLIC_ADDRESS = Rule("address-public", "the public {family} address of load balancer {balancer}", basis=Basis.BALANCER)
-PRIVATE_ADDRESS = Rule(
-    "address-private", "the address of load balancer {balancer} in network {network}", basis=Basis.BALANCER
-)
-STRANGE_ADDRESS = Rule("address-strange", "no address of load balancer {balancer}", basis=Basis.BALANCER)
-ADDRESS_OF_NONE = Rule("address-of-none", "of a load balancer that does not exist or is unknown", basis=Basis.BALANCER)
-ADDRESS_ASKED = Rule("address-asked", "{annotation}", basis=Basis.ASKED)
+PUBLIC_ADDRESS = Rule("address-public", "the public {family} address of load balancer {balancer}")
+PRIVATE_ADDRESS = Rule("address-private", "the address of load balancer {balancer} in network {network}")
+STRANGE_ADDRESS = Rule("address-strange", "no address of load balancer {balancer}")
+ADDRESS_OF_NONE = Rule("address-of-none", "of a load balancer that does not exist or is unknown")
+ADDRESS_ASKED = Rule("address-asked", "{annotation}")
 
 # Ports and targets.
 

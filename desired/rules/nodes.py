@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
-from desired.rules.rule import Basis, Rule
+from desired.rules.rule import Rule
 
 
 class Stage(StrEnum):
@@ -46,8 +46,8 @@ JOINS = Rule("node-joins", "initialized as {server} (matched by {matched})", of=
 SETTLED = Rule("node-settled", "runs on {server}")
 DELETING = Rule("node-deleting", "the Node is being deleted since {since} and waits for {holders}")
 IGNORED = Rule("node-ignored", "ignored: matches {selector}", of=NoteKind.IGNORED)
-NOT_MANAGED = Rule("node-not-managed", "not managed: the Node is {stage}", basis=Basis.UNTOUCHED)
-CONTROLLER_OFF = Rule("controller-off", "not managed: --controllers leaves {controller} out", basis=Basis.UNTOUCHED)
+NOT_MANAGED = Rule("node-not-managed", "not managed: the Node is {stage}")
+CONTROLLER_OFF = Rule("controller-off", "not managed: --controllers leaves {controller} out")
 
 _GONE = "{server} not found in {place}"
 SERVER_GONE = Rule("server-gone", _GONE, of=ChangeKind.NODE_DELETE)
@@ -154,23 +154,17 @@ OTHER_ID_OWNED = Rule("other-id-owned", OTHER_ID.says + _OWNED)
 BY_CLUE = Rule("by-clue", "likely by {clue}")
 BY_CLUE_OWNED = Rule("by-clue-owned", BY_CLUE.says + _OWNED)
 
-POWER = Rule("power", "{server} is {status}", of=ChangeKind.NODE_SHUTDOWN_TAINT, basis=Basis.SHUTDOWN)
-POWER_READY = Rule(
-    "power-ready", "{server} is on, as its Node is Ready", of=ChangeKind.NODE_SHUTDOWN_TAINT, basis=Basis.SHUTDOWN
-)
-POWER_CHANGING = Rule("power-changing", "not changed: {server} is {status}", basis=Basis.SHUTDOWN)
+POWER = Rule("power", "{server} is {status}", of=ChangeKind.NODE_SHUTDOWN_TAINT)
+POWER_READY = Rule("power-ready", "{server} is on, as its Node is Ready", of=ChangeKind.NODE_SHUTDOWN_TAINT)
+POWER_CHANGING = Rule("power-changing", "not changed: {server} is {status}")
 OUT_OF_SERVICE = Rule(
     "out-of-service",
     "out of service so that {volumes} can follow their pods, then deleted: {server} is gone",
     of=ChangeKind.NODE_OUT_OF_SERVICE_TAINT,
-    basis=Basis.OUT_OF_SERVICE,
 )
-OUT_OF_SERVICE_SINCE = Rule("out-of-service-since", "out of service since {since}", basis=Basis.OUT_OF_SERVICE)
+OUT_OF_SERVICE_SINCE = Rule("out-of-service-since", "out of service since {since}")
 BACK_IN_SERVICE = Rule(
-    "back-in-service",
-    "{server} is {status} and no volume is attached",
-    of=ChangeKind.NODE_OUT_OF_SERVICE_TAINT,
-    basis=Basis.OUT_OF_SERVICE,
+    "back-in-service", "{server} is {status} and no volume is attached", of=ChangeKind.NODE_OUT_OF_SERVICE_TAINT
 )
 _REMOVE_BY_HAND = "if the Node works, run kubectl taint node {node} node.kubernetes.io/out-of-service-"
 
@@ -178,7 +172,7 @@ _REMOVE_BY_HAND = "if the Node works, run kubectl taint node {node} node.kuberne
 def _taint_stays(name: str, why: str, remedy: str = "") -> Rule:
     """A row for a Node that keeps our out-of-service taint, so that no pod runs there."""
     says = f"the out-of-service taint is kept: {why}"
-    return Rule(name, says, remedy, NoteKind.OUT_OF_SERVICE, basis=Basis.OUT_OF_SERVICE)
+    return Rule(name, says, remedy, NoteKind.OUT_OF_SERVICE)
 
 
 TAINT_STAYS_POWER = _taint_stays("taint-stays-power", "{server} is {status}")
@@ -198,115 +192,86 @@ ATTACHMENTS_UNREAD = Rule(
     _GRANT,
     NoteKind.OUT_OF_SERVICE,
 )
-TAINT_GOES = Rule("taint-goes", "removed when the Node is initialized", basis=Basis.UNINITIALISED)
-ANNOUNCES = Rule("taint-announces", "announces the removal of the Node", basis=Basis.ANNOUNCING)
+TAINT_GOES = Rule("taint-goes", "removed when the Node is initialized")
+ANNOUNCES = Rule("taint-announces", "announces the removal of the Node")
 
 BEING_DELETED = Rule("node-being-deleted", "being deleted")
 CORDONED = Rule("node-cordoned", "cordoned")
 TAINTED = Rule("node-tainted", "taint {taint}")
 GIVEN_UP = Rule("node-given-up", "not Ready since {since}")
 
-CONDITION_TELLS = Rule(
-    "condition-tells", "tells whether labels, addresses and routes are in sync (--node-conditions)", basis=Basis.SERVER
-)
-READY_KEEPS = Rule("ready-keeps", "since {since}; the Node is not deleted while it is Ready", basis=Basis.READY)
+CONDITION_TELLS = Rule("condition-tells", "tells whether labels, addresses and routes are in sync (--node-conditions)")
+READY_KEEPS = Rule("ready-keeps", "since {since}; the Node is not deleted while it is Ready")
 READY_COUNTS = Rule(
     "ready-counts",
     "since {since}; without a server, the Node is deleted after {wait} of NotReady and counts as a planned removal"
     " after {silence}",
-    basis=Basis.READY,
 )
-READY_IDLE = Rule("ready-idle", "since {since}; no deletion depends on it", basis=Basis.READY)
+READY_IDLE = Rule("ready-idle", "since {since}; no deletion depends on it")
 
-TYPE_OF_SERVER = Rule("type-of-server", "the server's type", basis=Basis.SERVER)
-TYPE_OF_PRODUCT = Rule("type-of-product", "the server's product", basis=Basis.SERVER)
-ZONE_LABEL = Rule("zone-of-location", "the zone of the server's location", basis=Basis.SERVER)
-ZONE_LABEL_OF_DATA_CENTER = Rule("zone-of-data-center", "the server's data center", basis=Basis.SERVER)
-REGION_OF_SERVER = Rule("region-of-server", "the server's location", basis=Basis.SERVER)
-REGION_OF_DATA_CENTER = Rule("region-of-data-center", "the location of the server's data center", basis=Basis.SERVER)
-PROVIDED_BY_CLOUD = Rule("provided-by-cloud", "the same for all servers of Hetzner Cloud", basis=Basis.SERVER)
-PROVIDED_BY_ROBOT = Rule("provided-by-robot", "the same for all Robot servers", basis=Basis.SERVER)
-ZONE_OFF = Rule("zone-off", "not changed: HCLOUD_INSTANCES_ZONE_LABEL_ENABLED is false", basis=Basis.UNTOUCHED)
-LABEL_UNKNOWN = Rule("label-unknown", "not changed: the server's {field} is unknown", basis=Basis.UNTOUCHED)
+TYPE_OF_SERVER = Rule("type-of-server", "the server's type")
+TYPE_OF_PRODUCT = Rule("type-of-product", "the server's product")
+ZONE_LABEL = Rule("zone-of-location", "the zone of the server's location")
+ZONE_LABEL_OF_DATA_CENTER = Rule("zone-of-data-center", "the server's data center")
+REGION_OF_SERVER = Rule("region-of-server", "the server's location")
+REGION_OF_DATA_CENTER = Rule("region-of-data-center", "the location of the server's data center")
+PROVIDED_BY_CLOUD = Rule("provided-by-cloud", "the same for all servers of Hetzner Cloud")
+PROVIDED_BY_ROBOT = Rule("provided-by-robot", "the same for all Robot servers")
+ZONE_OFF = Rule("zone-off", "not changed: HCLOUD_INSTANCES_ZONE_LABEL_ENABLED is false")
+LABEL_UNKNOWN = Rule("label-unknown", "not changed: the server's {field} is unknown")
 LABEL_UNUSABLE = Rule(
     "label-unusable",
     "label {label} is not changed: the server's {field} {wanted!r} is not a valid label value",
     of=NoteKind.UNUSABLE_LABEL,
-    basis=Basis.UNTOUCHED,
 )
-LABEL_IN_STEP = Rule("label-in-step", "copied from label {label}: the server has no value for either", basis=Basis.KEPT)
-LABEL_KEPT = Rule(
-    "label-kept",
-    "label {label} keeps {value!r} (the server's is {wanted!r})",
-    of=NoteKind.KEPT,
-    basis=Basis.KEPT,
-)
-LABEL_MIRRORED = Rule("label-mirrored", "the server's label {name}", basis=Basis.MIRRORED)
-MIRROR_GONE = Rule(
-    "mirror-gone", "label {label} is removed: the server has no label to mirror as it", basis=Basis.MIRRORED
-)
-MIRROR_UNKNOWN = Rule(
-    "mirror-unknown", "not changed: Hetzner's answer has no labels of the server", basis=Basis.UNTOUCHED
-)
+LABEL_IN_STEP = Rule("label-in-step", "copied from label {label}: the server has no value for either")
+LABEL_KEPT = Rule("label-kept", "label {label} keeps {value!r} (the server's is {wanted!r})", of=NoteKind.KEPT)
+LABEL_MIRRORED = Rule("label-mirrored", "the server's label {name}")
+MIRROR_GONE = Rule("mirror-gone", "label {label} is removed: the server has no label to mirror as it")
+MIRROR_UNKNOWN = Rule("mirror-unknown", "not changed: Hetzner's answer has no labels of the server")
 MIRROR_AMBIGUOUS = Rule(
     "mirror-ambiguous",
     "label {label} is not written: the server's labels {names} would all become it",
     of=NoteKind.UNUSABLE_LABEL,
-    basis=Basis.MIRRORED,
 )
 MIRROR_UNUSABLE = Rule(
     "mirror-unusable",
     "the server's label {name} is not mirrored: its key or value is not valid on a Node",
     of=NoteKind.UNUSABLE_LABEL,
-    basis=Basis.MIRRORED,
 )
 LABELS_DIFFER = Rule("labels-differ", "labels differ from {server} ({type} in {location})", of=ChangeKind.NODE_LABELS)
 MIRROR_DIFFERS = Rule("mirror-differs", "labels differ from those of {server}", of=ChangeKind.NODE_LABELS)
 
-HOSTNAME_OF_SERVER = Rule("hostname-of-server", "the server's name", basis=Basis.SERVER)
-HOSTNAME_KEPT = Rule(
-    "hostname-kept",
-    "Hostname {hostname} is kept, but {server} is named {name}",
-    of=NoteKind.KEPT,
-    basis=Basis.KEPT,
-)
+HOSTNAME_OF_SERVER = Rule("hostname-of-server", "the server's name")
+HOSTNAME_KEPT = Rule("hostname-kept", "Hostname {hostname} is kept, but {server} is named {name}", of=NoteKind.KEPT)
 HOSTNAME_TAKEN = Rule(
     "hostname-taken",
     "Hostname is the Node's own name: {name}, the name of {server}, is also that of Node {node} or of its server",
     of=NoteKind.KEPT,
-    basis=Basis.KEPT,
 )
-SERVER_UNNAMED = Rule(
-    "server-unnamed", "Hostname is {hostname}: {server} has no name", of=NoteKind.KEPT, basis=Basis.KEPT
-)
-PUBLIC_IPV4 = Rule("public-ipv4", "the server's public IPv4", basis=Basis.SERVER)
-PUBLIC_IPV6 = Rule("public-ipv6", "the first host of the server's IPv6 network", basis=Basis.SERVER)
-PRIVATE_IP = Rule("private-ip", "the server's address in the private network", basis=Basis.SERVER)
-INTERNAL_IP_FORWARDED = Rule(
-    "internal-ip-forwarded", "reported by the kubelet, kept by ROBOT_FORWARD_INTERNAL_IPS", basis=Basis.SERVER
-)
-INTERNAL_IP_KEPT = Rule("internal-ip-kept", "reported by the kubelet, kept by --keep-internal-ips", basis=Basis.KEPT)
-ON_NODE_IP = Rule("on-node-ip", "the kubelet's --node-ip, the only {type}", basis=Basis.NODE_IP)
+SERVER_UNNAMED = Rule("server-unnamed", "Hostname is {hostname}: {server} has no name", of=NoteKind.KEPT)
+PUBLIC_IPV4 = Rule("public-ipv4", "the server's public IPv4")
+PUBLIC_IPV6 = Rule("public-ipv6", "the first host of the server's IPv6 network")
+PRIVATE_IP = Rule("private-ip", "the server's address in the private network")
+INTERNAL_IP_FORWARDED = Rule("internal-ip-forwarded", "reported by the kubelet, kept by ROBOT_FORWARD_INTERNAL_IPS")
+INTERNAL_IP_KEPT = Rule("internal-ip-kept", "reported by the kubelet, kept by --keep-internal-ips")
+ON_NODE_IP = Rule("on-node-ip", "the kubelet's --node-ip, the only {type}")
 
 _GOES = "{type} {address} is removed: "
-HOSTNAME_OF_OTHERS = Rule("hostname-of-others", _GOES + "name of Node {node} or of its server", basis=Basis.SERVER)
-ADDRESS_TWICE = Rule("address-twice", _GOES + "listed twice", basis=Basis.SERVER)
-ADDRESS_OF_OTHER_TYPE = Rule("address-of-other-type", _GOES + "already the Node's {other}", basis=Basis.SERVER)
-NOT_ON_NODE_IP = Rule(
-    "not-on-node-ip", _GOES + "the kubelet's --node-ip makes {wanted} the only {type}", basis=Basis.NODE_IP
-)
-OTHER_FAMILY = Rule("other-family", _GOES + "HCLOUD_INSTANCES_ADDRESS_FAMILY is {family}", basis=Basis.SERVER)
-FORWARD_OFF = Rule("forward-off", _GOES + "ROBOT_FORWARD_INTERNAL_IPS is false", basis=Basis.SERVER)
-NETWORK_UNSET = Rule(
-    "network-unset", _GOES + "HCLOUD_NETWORK is not set, and no private address is known", basis=Basis.SERVER
-)
-ADDRESS_UNKNOWN = Rule("address-unknown", _GOES + "{server} does not have it", basis=Basis.SERVER)
+HOSTNAME_OF_OTHERS = Rule("hostname-of-others", _GOES + "name of Node {node} or of its server")
+ADDRESS_TWICE = Rule("address-twice", _GOES + "listed twice")
+ADDRESS_OF_OTHER_TYPE = Rule("address-of-other-type", _GOES + "already the Node's {other}")
+NOT_ON_NODE_IP = Rule("not-on-node-ip", _GOES + "the kubelet's --node-ip makes {wanted} the only {type}")
+OTHER_FAMILY = Rule("other-family", _GOES + "HCLOUD_INSTANCES_ADDRESS_FAMILY is {family}")
+FORWARD_OFF = Rule("forward-off", _GOES + "ROBOT_FORWARD_INTERNAL_IPS is false")
+NETWORK_UNSET = Rule("network-unset", _GOES + "HCLOUD_NETWORK is not set, and no private address is known")
+ADDRESS_UNKNOWN = Rule("address-unknown", _GOES + "{server} does not have it")
 
 
 def _not_forwarded(name: str, why: str) -> Rule:
     """A row for an InternalIP that the kubelet of a Robot server's Node reported, and that is not kept."""
     remedy, kind = "correct the kubelet's --node-ip", NoteKind.MISCONFIGURED_INTERNAL_IP
-    return Rule(name, _GOES + why, remedy, kind, basis=Basis.SERVER)
+    return Rule(name, _GOES + why, remedy, kind)
 
 
 INTERNAL_IP_MALFORMED = _not_forwarded("internal-ip-malformed", "not an IP address")
@@ -316,7 +281,7 @@ INTERNAL_IP_OTHER_FAMILY = _not_forwarded("internal-ip-other-family", "HCLOUD_IN
 
 def _undecided(name: str, kind: NoteKind, why: str, remedy: str = "") -> Rule:
     """A row for addresses that stay as they are, and keep a joining Node waiting."""
-    return Rule(name, "addresses are not written: " + why, remedy, kind, basis=Basis.UNTOUCHED)
+    return Rule(name, "addresses are not written: " + why, remedy, kind)
 
 
 ADDRESSES_MISSING = _undecided("addresses-missing", NoteKind.UNKNOWN, "Hetzner's answer has no {field} for {server}")
@@ -346,6 +311,18 @@ NODE_IP_UNKNOWN = _undecided(
     "the kubelet's --node-ip {address} is none of the server's addresses ({addresses})",
     "correct it, or set HCLOUD_NETWORK for a private and HCLOUD_INSTANCES_ADDRESS_FAMILY for an IPv6 address",
 )
+ADDRESSES_UNDECIDED = frozenset(
+    {
+        ADDRESSES_MISSING,
+        NETWORK_UNKNOWN,
+        NETWORK_ABSENT,
+        ADDRESS_CONTESTED,
+        NODE_IP_MALFORMED,
+        NODE_IP_NO_PAIR,
+        NODE_IP_UNKNOWN,
+    }
+)
+"""Rows for addresses that stay as they are, as the right ones are not known."""
 SERVER_UNSELECTED = Rule(
     "server-unselected",
     "{server} is outside of --server-selector {selector} and costs extra requests",

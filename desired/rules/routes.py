@@ -4,7 +4,7 @@ from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.rules import load_balancers, nodes
-from desired.rules.rule import Basis, Rule
+from desired.rules.rule import Rule
 
 REACHED = Rule("node-reached", "server {server} has address {address} in network {network}")
 NODE_IGNORED = Rule("node-routes-ignored", load_balancers.TARGET_IGNORED.counted)
@@ -106,7 +106,7 @@ POD_CIDR_IPV6 = Rule("pod-cidr-ipv6", "no route is needed: private networks have
 
 def _condition(name: str, says: str) -> Rule:
     """A row that decides on the condition ``NetworkUnavailable`` of a Node."""
-    return Rule(name, says, of=ChangeKind.NODE_NETWORK_CONDITION, basis=Basis.ROUTES)
+    return Rule(name, says, of=ChangeKind.NODE_NETWORK_CONDITION)
 
 
 ROUTES_THERE = _condition("routes-there", "routes exist for all IPv4 pod CIDRs")
@@ -118,7 +118,7 @@ CONDITION_UNNEEDED = _condition("condition-unneeded", "routes are switched off")
 
 def _left(name: str, says: str) -> Rule:
     """A row for what stays as it is."""
-    return Rule(name, says, basis=Basis.UNTOUCHED)
+    return Rule(name, says)
 
 
 NO_POD_CIDR = _left("no-pod-cidr-yet", "the Node has no pod CIDR yet")
@@ -133,9 +133,9 @@ _COVERS = (
     " would count as the cluster's"
 )
 _RANGE_OF_PODS = "set it to the range of the Nodes' pod CIDRs"
-CIDR_COVERS_SUBNET = Rule("cidr-covers-subnet", _COVERS, _RANGE_OF_PODS, basis=Basis.UNTOUCHED)
+CIDR_COVERS_SUBNET = Rule("cidr-covers-subnet", _COVERS, _RANGE_OF_PODS)
 CIDR_COVERS_SUBNET_OF_PODS = Rule(
-    "cidr-covers-subnet-of-pods", _COVERS, _RANGE_OF_PODS + " (these are in {pods} so far)", basis=Basis.UNTOUCHED
+    "cidr-covers-subnet-of-pods", _COVERS, _RANGE_OF_PODS + " (these are in {pods} so far)"
 )
 CIDR_MISMATCH = Rule(
     "cidr-mismatch",

@@ -5,7 +5,6 @@ A decision is made once a pass. Plan, note, Event, condition and explanation rea
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -18,41 +17,6 @@ V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
 Plain = str | int | float
 """A fact as a sentence shows it."""
-
-
-class Basis(StrEnum):
-    """The rule that decides on a field of a Node or Service. Each says whose the field is."""
-
-    SERVER = "server"
-    """Ours, and the server says what it should be."""
-    KEPT = "kept"
-    """Ours, but another client has set it, and it stays."""
-    MIRRORED = "mirrored"
-    """Ours, as ``--mirror-labels`` says."""
-    NODE_IP = "node-ip"
-    """Ours, and the kubelet's ``--node-ip`` decides."""
-    UNTOUCHED = "untouched"
-    """Ours to write, and nothing is written as things are."""
-    UNINITIALISED = "uninitialised"
-    """The taint of an uninitialized Node."""
-    SHUTDOWN = "shutdown"
-    """The taint of a Node whose server is switched off."""
-    OUT_OF_SERVICE = "out-of-service"
-    """The taint of a Node whose server is gone, while its volumes are detached."""
-    ANNOUNCING = "announcing"
-    """A taint that announces that the Node is about to be removed."""
-    READY = "ready"
-    """The condition that the Node's deletion depends on."""
-    ROUTES = "routes"
-    """The condition that says whether the Node's pods are reachable: decided by the routes to them."""
-    BALANCER = "load-balancer"
-    """Ours, and the load balancer says what it should be."""
-    ASKED = "asked"
-    """Ours, as an annotation of the Service asks."""
-    OWNER = "owner"
-    """The label that says whose a load balancer is."""
-    FOREIGN = "foreign"
-    """Another owner's, left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +37,6 @@ class Rule:
     explanation alone does."""
     verdict: Verdict | None = None
     """What becomes of the changes that a guard's row is about; None for every other row."""
-    basis: Basis | None = None
-    """What decides on the field that it is about; None where it is about no single one."""
     counted: str = ""
     """``without server``: how Nodes are counted that share it, after their number; "" where none are."""
     noted: NoteKind | None = None

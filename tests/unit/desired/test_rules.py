@@ -12,6 +12,7 @@ import pytest
 from desired.model.key import Key, ObjectKind
 from desired.plan.change import GuardName
 from desired.plan.notes import Note, NoteKind
+from desired.rules.nodes import ADDRESSES_UNDECIDED
 from desired.rules.rule import Decided, Rule
 from tests.support.rules import facts_of, names_of_rules, rules_by_table
 
@@ -146,3 +147,8 @@ def test_a_fact_that_is_missing_is_an_error() -> None:
     """A sentence with a gap is never shown."""
     with pytest.raises(KeyError, match="lost"):
         Rule("nodes-lost", "{lost} Nodes are lost").text()
+
+
+def test_every_row_of_addresses_that_stay_is_known_as_one() -> None:
+    """The condition of a Node with such addresses is False or Unknown."""
+    assert {row for row in ROWS if row.says.startswith("addresses are not written: ")} == ADDRESSES_UNDECIDED
