@@ -1,6 +1,6 @@
 """The documentation site: what pages are called, how they are found, where their links lead, and that it stands alone.
 
-That it can be built without a warning is what scripts/check shows.
+It is built once, and a warning is an error.
 """
 
 import os

@@ -90,13 +90,13 @@ def a_world(
     more: int = 0,
     robot: list[dict[str, Any]] | None = None,
 ) -> Simulation:
-    """The world on its ports, with this right of each token of the API server, and ``more`` Nodes that join, up to 120
-    of them with a server, and as many load balancers; with a Robot account that has these servers, and a Node that
-    joins on each and one whose server is gone."""
-    numbers = range(100, 100 + min(more, 120))
-    others = [joining_node(f"more-{number}") for number in range(100, 100 + more)]
+    """The world on its ports, with this right of each token of the API server, and ``more`` Nodes that join, their
+    servers, and up to 120 load balancers; with a Robot account that has these servers, and a Node that joins on each
+    and one whose server is gone."""
+    numbers = range(100, 100 + more)
+    others = [joining_node(f"more-{number}") for number in numbers]
     machines = [*PROJECT["servers"], *(server(number, f"more-{number}") for number in numbers)]
-    balancers = [*PROJECT["load_balancers"], *({"id": number, "name": f"more-{number}"} for number in numbers)]
+    balancers = [*PROJECT["load_balancers"], *({"id": number, "name": f"more-{number}"} for number in numbers[:120])]
     project = {**PROJECT, "servers": machines, "load_balancers": balancers}
     sim = simulate(project=project, kubernetes_tokens=tokens, robot=robot)
     if robot is not None:

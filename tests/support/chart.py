@@ -1,7 +1,9 @@
 """The chart and the manifests as real tools render them: helm and kustomize."""
 
+import json
 import subprocess
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +30,17 @@ class RefusedError(Exception):
 def helm(*arguments: str, values: Mapping[str, Any] | None = None) -> str:
     """What helm prints; ``values`` are those of a values file. Raises RefusedError with its complaint."""
     given = () if values is None else ("--values", "-")
-    text = "" if values is None else yaml.safe_dump(dict(values))
+    text = "" if values is None else json.dumps(values)
     return _run(needed("helm") / "helm", *arguments, *given, text=text)
 
 
 def template(values: Mapping[str, Any] | None = None, *arguments: str) -> str:
-    return helm("template", RELEASE, str(CHART), "--namespace", NAMESPACE, *arguments, values=values)
+    return _template(json.dumps(values), arguments)
+
+
+@cache
+def _template(values: str, arguments: tuple[str, ...]) -> str:
+    return helm("template", RELEASE, str(CHART), "--namespace", NAMESPACE, *arguments, values=json.loads(values))
 
 
 def rendered(values: Mapping[str, Any] | None = None, *arguments: str) -> list[Object]:
@@ -46,7 +53,7 @@ def kustomized(folder: str) -> list[Object]:
 
 
 def objects_in(text: str) -> list[Object]:
-    return [found for found in yaml.safe_load_all(text) if found]
+    return [found for found in yaml.load_all(text, yaml.CSafeLoader) if found]
 
 
 def by_kind(objects: Iterable[Object]) -> dict[str, list[Object]]:

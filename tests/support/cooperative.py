@@ -81,10 +81,11 @@ class Task:
 
     def goes_on_at(self, now: float) -> float:
         """The moment at which it can go on, as things stand."""
-        if self.is_killed:
+        process = self.process
+        if process.is_dead and self.is_killed:
             return now
         moment = now if self.holds() else self.until
-        return moment if self.is_under_way else max(moment, self.process.stands_until)
+        return moment if self.is_under_way or moment > process.stands_until else process.stands_until
 
 
 @dataclass(eq=False)

@@ -8,16 +8,16 @@ GONE = "(gone)"
 """Stands for "not there" where a value is asked for."""
 
 
-def replaced(payload: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+def replaced(payload: Any, path: tuple[Any, ...], value: Any) -> Any:
     """A copy of ``payload`` with the field at ``path`` replaced, or dropped when ``value`` is GONE."""
-    found = copy.deepcopy(payload)
-    place: Any = found
-    for step in path[:-1]:
-        place = place[step]
-    if value is GONE:
-        del place[path[-1]]
+    found = copy.copy(payload)
+    step, *rest = path
+    if rest:
+        found[step] = replaced(payload[step], tuple(rest), value)
+    elif value is GONE:
+        del found[step]
     else:
-        place[path[-1]] = value
+        found[step] = value
     return found
 
 

@@ -114,7 +114,7 @@ def test_a_watch_that_flaps_for_hours() -> None:
     """With nothing to do at all: the passes become fewer, not less whole."""
     loop = a_loop(0, calls_every_s=0.7)
 
-    loop.pass_hours(2.0)
+    loop.pass_hours(1.2)
 
     assert loop.busiest_hour() < ALLOWANCE * 3 / 4
     assert {report.result for _, report in loop.reports} == {Result.NO_CHANGES}

@@ -157,7 +157,7 @@ def test_the_same_snapshot(sim: Simulation, tmp_path: Path, changes: Mapping[str
 @pytest.mark.parametrize("page", [1, 2, 3])
 def test_a_page_that_did_not_arrive(simulate: Callable[..., Simulation], tmp_path: Path, page: int) -> None:
     """What came before, and after, is in the file, and the list ends with the same error."""
-    sim = a_world(simulate, more=120)
+    sim = a_world(simulate, more=105)
 
     online, offline = both(sim, {f"/load_balancers?page={page}": refusal(Transient("cut", status=502))}, tmp_path / "w")
 
@@ -244,11 +244,11 @@ def test_whether_robot_servers_are_on(simulate: Callable[..., Simulation], tmp_p
 
 
 def test_large_worlds(simulate: Callable[..., Simulation], tmp_path: Path) -> None:
-    sim = a_world(simulate, more=1010)
+    sim = a_world(simulate, more=510)
 
     online, offline = both(sim, {}, tmp_path / "world.json")
 
-    assert (len(online.nodes), len(online.servers)) == (1014, 122)
+    assert (len(online.nodes), len(online.servers)) == (514, 512)
     assert list(offline.nodes) == list(online.nodes)
     assert offline == online
 

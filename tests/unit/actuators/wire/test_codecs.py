@@ -5,6 +5,7 @@ The pages are those of the simulators, with two objects of each kind.
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import pytest
@@ -19,11 +20,16 @@ from actuators.wire.primary_ip import PRIMARY_IPS
 from actuators.wire.server import SERVERS
 from actuators.wire.service import SERVICES
 from actuators.wire.workload import workloads
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.exchange import Request
+from hcloud_sandbox.hetzner import HetznerSimulator
+from kubernetes_double import KubernetesSimulator
 from tests.support.objects import settled_node
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.rows import rows
-from tests.support.simulators import Simulate, Simulation
+from tests.support.simulators import START, Simulate
 from tests.support.trouble import HETZNER_TROUBLE
+from tests.support.world import to_simulator
 
 DEPLOYMENTS, DAEMON_SETS = workloads("kube-system")
 AT_HETZNER: Mapping[str, Any] = {
@@ -84,19 +90,19 @@ def _named(kind: str, number: int) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def sim(simulate: Simulate) -> Simulation:
-    """A project and a cluster with two of each kind."""
-    sim = simulate(project=PROJECT)
-    sim.kubernetes.replace_world({kind: [_named(kind, number) for number in (1, 2)] for kind in IN_THE_CLUSTER})
-    return sim
+CLUSTER = {kind: [_named(kind, number) for number in (1, 2)] for kind in IN_THE_CLUSTER}
 
 
-def page_of(sim: Simulation, kind: str) -> tuple[dict[str, Any], str, list[Any]]:
+@cache
+def page_of(kind: str) -> tuple[dict[str, Any], str, list[Any]]:
     """The answer, the name of its list, and two objects of it."""
-    path = ALL[kind].path
-    body = sim.hetzner_reader().get(path) if kind in AT_HETZNER else sim.kubernetes_reader().get(path).body
-    page: dict[str, Any] = json.loads(body)
+    clock = SimulatedClock(source=START.timestamp)
+    if kind in AT_HETZNER:
+        headers = {"Authorization": f"Bearer {HetznerSimulator.TOKEN}"}
+        request = Request.of("GET", f"/v1{ALL[kind].path}", None, headers)
+        page = json.loads(HetznerSimulator(clock, world=PROJECT).handle(request).encoded())
+    else:
+        _, page = to_simulator(KubernetesSimulator(clock, world=CLUSTER), "GET", ALL[kind].path)
     name = kind if kind in AT_HETZNER else "items"
     return page, name, [found for found in page[name] if found.get("metadata", {}).get("name") != "kubernetes"][:2]
 
@@ -108,9 +114,9 @@ def decoded(kind: str, page: dict[str, Any], name: str, *items: Any) -> tuple[in
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_any_field_may_be_nonsense(sim: Simulation, kind: str) -> None:
+def test_any_field_may_be_nonsense(kind: str) -> None:
     """Whatever one field holds, or when it is missing, decoding never raises, and the other object is read."""
-    page, name, (first, second) = page_of(sim, kind)
+    page, name, (first, second) = page_of(kind)
     values: tuple[Any, ...] = (GONE, None, 5, -1, "", [], {}, True, "999.0.0.1", [None], [{}])
     for value in values:
         for path in every_path(first):
@@ -123,14 +129,14 @@ def test_any_field_may_be_nonsense(sim: Simulation, kind: str) -> None:
     "item", [None, 5, "web-1", [], {}, {"id": "42"}, {"metadata": None}, {"metadata": {"name": 5}}]
 )
 @pytest.mark.parametrize("kind", ALL)
-def test_nameless_objects(sim: Simulation, kind: str, item: Any) -> None:
-    page, name, (first, _) = page_of(sim, kind)
+def test_nameless_objects(kind: str, item: Any) -> None:
+    page, name, (first, _) = page_of(kind)
     assert decoded(kind, page, name, first, item) == (1, 0, 1)
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_text_that_is_not_utf8(sim: Simulation, kind: str) -> None:
-    page, name, (first, second) = page_of(sim, kind)
+def test_text_that_is_not_utf8(kind: str) -> None:
+    page, name, (first, second) = page_of(kind)
     body = json.dumps({**page, name: [first, second]}).encode().replace(b'"x-1"', b'"x-\xff"')
     if kind == "load_balancer_types":
         body = body.replace(b'"lb11"', b'"lb\xff"')
@@ -150,8 +156,9 @@ def test_answers_that_are_no_list(kind: str, body: bytes) -> None:
 @pytest.mark.parametrize(("fault", "expected"), HETZNER_TROUBLE)
 @rows("codec", AT_HETZNER)
 def test_lists_of_a_project_that_cannot_be_read(
-    sim: Simulation, codec: Any, fault: dict[str, Any], expected: type[ApiError]
+    simulate: Simulate, codec: Any, fault: dict[str, Any], expected: type[ApiError]
 ) -> None:
+    sim = simulate()
     sim.spoil_hetzner("status", **fault, count=None)
     section, error = codec.observe(sim.hetzner_reader())
     assert type(error) is expected
@@ -168,8 +175,9 @@ def test_lists_of_a_project_that_cannot_be_read(
 )
 @rows("codec", IN_THE_CLUSTER)
 def test_lists_of_the_cluster_that_cannot_be_had(
-    sim: Simulation, codec: Any, fault: dict[str, Any], expected: type[ApiError]
+    simulate: Simulate, codec: Any, fault: dict[str, Any], expected: type[ApiError]
 ) -> None:
+    sim = simulate()
     sim.spoil_kubernetes("status", **fault, count=None)
     with pytest.raises(expected):
         codec.observe(sim.kubernetes_reader())
