@@ -38,10 +38,10 @@ def test_a_patch_that_does_not_fit_is_told(tmp_path: Path) -> None:
         apply(next(iter(ALL.values())), tmp_path, "--check")
 
 
-def test_what_cannot_be_run_has_found_nothing() -> None:
+def test_what_cannot_be_run_has_found_nothing(tmp_path: Path) -> None:
     """A test that is not there, or a module that nothing can import."""
     with pytest.raises(RuntimeError, match="could not be run"):
-        found_by(("tests/unit/test_planting.py::test_nothing_of_this_name",), ROOT)
+        found_by(("test_nothing_of_this_name.py",), tmp_path)
 
 
 @pytest.mark.parametrize("is_red", [False, True])

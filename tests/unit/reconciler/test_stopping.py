@@ -15,6 +15,7 @@ import pytest
 from reconciler.cli import stopping
 from reconciler.cli.stopping import Stop, ended_at_the_latest, stop_on_signals
 from tests.support.stage import clean_environment
+from tests.support.warm_start import start_command
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
 
@@ -255,7 +256,7 @@ def test_a_credential_plugin_that_hangs_does_not_keep_a_process(mode: Sequence[s
     plugin = {
         "apiVersion": "client.authentication.k8s.io/v1",
         "command": "sh",
-        "args": ["-c", f"echo called >'{fifo}'; exec sleep 60 </dev/null >/dev/null 2>&1"],
+        "args": ["-c", f"echo $$ >'{fifo}'; exec sleep 60 </dev/null >/dev/null 2>&1"],
     }
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(
@@ -268,10 +269,10 @@ def test_a_credential_plugin_that_hangs_does_not_keep_a_process(mode: Sequence[s
             }
         )
     )
-    environ = {**os.environ, "HCLOUD_TOKEN": "x" * 64, "KUBECONFIG": str(kubeconfig)}
-    command = [sys.executable, "-m", "reconciler", *mode]
-    with subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL, start_new_session=True) as process:
-        assert fifo.read_text() == "called\n"
-        process.terminate()
-        assert process.wait(30) == code
-        os.killpg(process.pid, signal.SIGKILL)  # the plugin, which is left behind
+    environ = {**clean_environment(), "HCLOUD_TOKEN": "x" * 64, "KUBECONFIG": str(kubeconfig)}
+    process = start_command(mode, environ, tmp_path, subprocess.PIPE, subprocess.PIPE)
+    plugin_id = int(fifo.read_text())
+    process.terminate()
+    assert process.wait(30) == code
+    os.kill(plugin_id, signal.SIGKILL)  # it is left behind
+    process.communicate(timeout=30)

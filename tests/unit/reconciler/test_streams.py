@@ -2,7 +2,9 @@
 
 import io
 import os
+import pty
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +13,13 @@ from typing import TextIO
 import pytest
 
 from desired.plan.notes import Note, NoteKind
-from reconciler.cli.streams import Writer, prepare_streams, publish, say, swallow_stdout
+from reconciler.cli.streams import Writer, is_agreed, prepare_streams, publish, say, swallow_stdout
 from reconciler.config.options import Output
 from reconciler.report.escaping import visible
 from reconciler.result import Report
 from tests.builders import a_snapshot
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 REPORT = Report(snapshot=a_snapshot(), notes=(Note(key_of("node/web-1"), NoteKind.FOREIGN, "Grüße \udc80"),))
 LONG = Report(errors=("x" * 100_000,))
@@ -172,3 +175,36 @@ def test_foreign_text_is_harmless(text: str, shown: str) -> None:
     """Whatever does not print is written as an escape, and the result is one printable line."""
     assert visible(text) == shown
     assert visible(text).isprintable()
+
+
+class Person(io.StringIO):
+    """A terminal's screen. The person before it types once they have read the question."""
+
+    def __init__(self, types: str, keyboard: int) -> None:
+        super().__init__()
+        self._types, self._keyboard = types, keyboard
+
+    def flush(self) -> None:
+        os.write(self._keyboard, self._types.encode())
+        self._types = ""
+
+
+@rows("typed answer agreed", {
+    "y": ("", "y\n", True),
+    "yes": ("", " YES\n", True),
+    "no": ("", "n\n", False),
+    "Enter": ("", "\n", False),
+    "a typing error": ("", "yess\n", False),
+    "the end": ("", "\x04", False),
+    "a yes before anything was shown": ("y\n", "n\n", False),
+})  # fmt: skip
+def test_no_answer_is_no_yes(typed: str, answer: str, agreed: bool) -> None:
+    keyboard, terminal = pty.openpty()
+    os.write(keyboard, typed.encode())
+    screen = Person(answer, keyboard)
+    with open(terminal, encoding="utf-8") as stdin, pytest.MonkeyPatch.context() as patched:  # noqa: PTH123
+        patched.setattr(sys, "stdin", stdin)
+        patched.setattr(sys, "stdout", screen)
+        assert is_agreed("Apply 1 change?", threading.Event()) is agreed
+    os.close(keyboard)
+    assert screen.getvalue() == "Apply 1 change? [y/N] " + "\n" * (answer == "\x04")
